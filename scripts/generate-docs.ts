@@ -1,0 +1,30 @@
+/** Writes the generated documentation (`npm run docs`); with `--check` fails when what is committed is stale. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { renderKeysDocs } from '../src/ui/console/help.ts'
+import { createKeymap } from '../src/ui/keys/registry.ts'
+import { defaultPreferences } from '../src/ui/preferences.ts'
+import { renderHostsYamlDocs } from './generate-hosts-yaml-docs.ts'
+
+const documents: readonly (readonly [path: string, render: () => string])[] = [
+  ['docs/keys.md', () => renderKeysDocs(createKeymap(), defaultPreferences.leader)],
+  ['docs/hosts-yaml.md', renderHostsYamlDocs],
+]
+
+const isCheck = process.argv.includes('--check')
+for (const [path, render] of documents) {
+  const url = new URL(`../${path}`, import.meta.url)
+  const wanted = render()
+  if (!isCheck) {
+    writeFileSync(url, wanted)
+    continue
+  }
+  let present = ''
+  try {
+    present = readFileSync(url, 'utf8')
+  } catch {
+    // A document that is missing is stale, too.
+  }
+  if (present === wanted) continue
+  process.stderr.write(`${path} is stale: run \`npm run docs\`\n`)
+  process.exitCode = 1
+}

@@ -1,0 +1,101 @@
+/** docs/hosts-yaml.md out of the schema that also reads the file: keys, types, defaults and examples cannot disagree. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { hostsYamlSchema } from '../src/inventory/hosts-yaml-schema.ts'
+import type { Field, Fields } from '../src/inventory/yaml-reader.ts'
+
+const EXAMPLE = new URL('../docs/examples/lab.yaml', import.meta.url)
+const OUTPUT = new URL('../docs/hosts-yaml.md', import.meta.url)
+
+const INTRODUCTION = `# hosts.yaml
+
+<!-- Generated from src/inventory/hosts-yaml-schema.ts by scripts/generate-hosts-yaml-docs.ts: change it there. -->
+
+The machines, how they are reached, and what they are for. Muster reads the file that \`--hosts FILE\` names, else \`./hosts.yaml\`, else \`$XDG_CONFIG_HOME/muster/hosts.yaml\` (\`~/.config/muster/hosts.yaml\`). \`--hosts none\` reads none: then a target names its hosts itself, as in \`muster root@h1,h2:2222\`. Every mistake is told at once, as \`hosts.yaml:LINE:COLUMN\`, with the nearest valid word.
+
+A name alone is enough for a host: everything else comes from \`~/.ssh/config\`. What hosts.yaml says wins over ssh_config, and ssh_config over Muster's defaults.
+`
+
+const HOST_SETS = `## Host sets
+
+Targets on the command line, the console's \`/\`, the keys of \`hosts\` and every value called *host set* below are written in one language.
+
+| write | for |
+| --- | --- |
+| \`m8\` | one host |
+| \`m[8-10]\`, \`gpu[01-16/2]\`, \`n[1,3,5-9]\` | a range, with its zero padding; with a step; a list |
+| \`rack[1-2]n[01-08]\` | several ranges: every combination |
+| \`@workers\`, \`@rack*\` | a group; every group that matches |
+| \`all\`, \`@all\` | every host of the file |
+| \`m*\`, \`gpu?\` | every host that matches |
+| \`a,b\` | both |
+| \`all!m8\` | all but m8 |
+| \`@gpus&@rack1\` | hosts in both |
+| \`@a^@b\` | hosts in one, but not in both |
+| \`(a,b)!b\` | parentheses; without them, from left to right |
+| \`-\` | the names on stdin |
+| \`ann@m8\`, \`m8:2222\`, \`root@10.0.0.9\`, \`[::1]:22\` | a host with another user or port, or one that is not in the file (targets only) |
+
+One expression stands for at most 100,000 hosts. Muster writes sets in the same language: \`m[8-10] (3)\`. Shells give \`!\`, \`&\`, \`*\`, \`[\` and \`(\` a meaning of their own: put such a target in single quotes.
+`
+
+const SSH_CONFIG = `## What comes from ssh_config
+
+Where OpenSSH is installed, \`ssh -G\` is asked for each host, so \`Match\`, \`Include\` and the system's file mean what they mean to ssh (\`Match exec\` runs its command, as with ssh); where it is not, Muster reads the same files itself. The host's name is what ssh is asked for; \`address\`, \`port\`, \`user\` and \`identity_file\` are passed along like options of ssh.
+
+| ssh_config | Muster |
+| --- | --- |
+| HostName, Port, User, HostKeyAlias | as in ssh |
+| IdentityFile, IdentitiesOnly, IdentityAgent | as in ssh; files that do not exist are passed over |
+| ProxyJump | as in ssh, each hop with its own configuration; a jump host does not jump over itself |
+| ProxyCommand | as in ssh, unless \`jump\` says otherwise |
+| UserKnownHostsFile, GlobalKnownHostsFile, StrictHostKeyChecking, HashKnownHosts | as in ssh |
+| ForwardAgent | as in ssh: if ssh_config asks for it, it is asked for; \`forward_agent\` wins |
+| PreferredAuthentications, PubkeyAuthentication, PasswordAuthentication, KbdInteractiveAuthentication, BatchMode | as in ssh, for publickey, keyboard-interactive and password |
+| ConnectTimeout | as in ssh; 10 seconds where it is not set; \`--connect-timeout\` wins |
+| ServerAliveInterval, ServerAliveCountMax | as in ssh; 5 seconds and 3 where the interval is not set or 0 |
+| RemoteCommand | what a shell runs, unless \`shell\` says otherwise |
+| SetEnv, SendEnv | as in ssh, for shells |
+| PKCS11Provider, CertificateFile, security keys, GSSAPI alone, KnownHostsCommand, RevokedHostKeys, ProxyUseFdpass, AddressFamily, BindAddress, BindInterface, ForwardAgent with a socket | the host goes through the system's ssh (\`transport: openssh\`) |
+| LocalForward, RemoteForward, DynamicForward, Tunnel, ForwardX11, ControlMaster, Compression, Ciphers, MACs, KexAlgorithms, HostKeyAlgorithms | not used by the built-in transport; \`transport: openssh\` has what the algorithms ask for |
+`
+
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
+
+function row(name: string, { schema, about, example, fallback, isRequired }: Field): string {
+  const otherwise = isRequired ? '**required**' : (fallback ?? '')
+  const sample = example === undefined || example.includes('\n') ? '' : `\`${name}: ${example}\``
+  return `| \`${name}\` | ${[schema.type, otherwise, about, sample].map(cell).join(' | ')} |`
+}
+
+const HEAD = '| key | value | if absent | meaning | example |\n| --- | --- | --- | --- | --- |'
+
+/** A table a mapping, the ones inside it below it. */
+function tables(title: string, level: number, about: string, fields: Fields, example?: string): string[] {
+  // A host takes every key of defaults: they are listed once.
+  const shared = title === 'hosts' ? Object.keys(hostsYamlSchema.fields?.defaults?.schema.fields ?? {}) : []
+  const entries = Object.entries(fields).filter(([name]) => !shared.includes(name))
+  const sample = example?.includes('\n') ? `\`\`\`yaml\n${title}:${example}\n\`\`\`\n` : ''
+  const own = `${'#'.repeat(level)} ${title}\n\n${about}${shared.length > 0 ? ' A host has the keys of `defaults`, and:' : ''}\n${sample && `\n${sample}`}\n${[HEAD, ...entries.map(([name, field]) => row(name, field))].join('\n')}\n`
+  const inner = entries.flatMap(([name, field]) => {
+    if (!field.schema.fields || name === 'resources') return []
+    return tables(name, Math.min(level + 1, 4), field.about, field.schema.fields, field.example)
+  })
+  return [own, ...inner]
+}
+
+/** The whole text of docs/hosts-yaml.md. */
+export function renderHostsYamlDocs(): string {
+  const fields: Fields = hostsYamlSchema.fields ?? {}
+  const resources = fields.defaults?.schema.fields?.resources
+  return [
+    INTRODUCTION,
+    `\`\`\`yaml\n${readFileSync(EXAMPLE, 'utf8')}\`\`\`\n`,
+    HOST_SETS,
+    ...tables('The file', 2, 'Keys of the whole file.', fields),
+    ...(resources?.schema.fields ? tables('resources', 3, resources.about, resources.schema.fields) : []),
+    SSH_CONFIG,
+  ].join('\n')
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(OUTPUT, renderHostsYamlDocs())

@@ -1,0 +1,118 @@
+/**
+ * Takes the pictures of the documentation from the real program: `muster demo` in a terminal, its cells as SVG
+ * (`npm run pictures`). Nothing in them is drawn by hand.
+ */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type ConsoleDriver, openConsole } from '../test/support/console-driver.ts'
+import type { ShownCell } from '../test/support/user-terminal.ts'
+
+const CELL = { width: 8.4, height: 18 }
+const MARGIN = 12
+/** The first sixteen of a usual dark theme. */
+const PALETTE = [
+  ...['#1d1f21', '#cc6666', '#b5bd68', '#f0c674', '#81a2be', '#b294bb', '#8abeb7', '#c5c8c6'],
+  ...['#666666', '#d54e53', '#b9ca4a', '#e7c547', '#7aa6da', '#c397d8', '#70c0b1', '#eaeaea'],
+]
+const DEFAULTS = { foreground: '#d5d8de', background: '#14161b' }
+
+const escapeXml = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+
+function colourOf(colour: string, fallback: string): string {
+  if (colour === 'default') return fallback
+  if (colour.startsWith('#')) return colour
+  const index = Number(colour)
+  if (index < 16) return PALETTE[index] ?? fallback
+  const level = (at: number): number => [0, 95, 135, 175, 215, 255][at] ?? 0
+  const cube = index - 16
+  const grey = 8 + (index - 232) * 10
+  const rgb =
+    index >= 232 ? [grey, grey, grey] : [level(Math.floor(cube / 36)), level(Math.floor(cube / 6) % 6), level(cube % 6)]
+  return `#${rgb.map((part) => part.toString(16).padStart(2, '0')).join('')}`
+}
+
+function looks(cell: ShownCell): { foreground: string; background: string; extra: string } {
+  const foreground = colourOf(cell.foreground, DEFAULTS.foreground)
+  const background = colourOf(cell.background, DEFAULTS.background)
+  const extra = `${cell.isBold ? ' font-weight="bold"' : ''}${cell.isDim ? ' opacity="0.55"' : ''}${cell.isUnderline ? ' text-decoration="underline"' : ''}`
+  return cell.isInverse ? { foreground: background, background: foreground, extra } : { foreground, background, extra }
+}
+
+function renderSvg(rows: readonly (readonly ShownCell[])[], title: string): string {
+  const columns = rows[0]?.length ?? 0
+  const width = columns * CELL.width + 2 * MARGIN
+  const height = rows.length * CELL.height + 2 * MARGIN
+  const out = [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width.toFixed(1)} ${height}" font-family="'DejaVu Sans Mono','Menlo','Consolas',monospace" font-size="14">`,
+    `<title>${escapeXml(title)}</title>`,
+    `<rect width="100%" height="100%" rx="8" fill="${DEFAULTS.background}"/>`,
+  ]
+  rows.forEach((row, y) => {
+    const top = MARGIN + y * CELL.height
+    for (let start = 0; start < row.length; ) {
+      const first = row[start]
+      if (!first) break
+      const look = looks(first)
+      let end = start + 1
+      for (let next = row[end]; next && JSON.stringify(looks(next)) === JSON.stringify(look); next = row[end]) end++
+      const left = MARGIN + start * CELL.width
+      const span = (end - start) * CELL.width
+      if (look.background !== DEFAULTS.background) {
+        out.push(
+          `<rect x="${left.toFixed(1)}" y="${top}" width="${span.toFixed(1)}" height="${CELL.height}" fill="${look.background}"/>`,
+        )
+      }
+      const text = row
+        .slice(start, end)
+        .map((cell) => (cell.width === 0 ? '' : cell.text || ' '))
+        .join('')
+      if (text.trim() !== '') {
+        out.push(
+          `<text x="${left.toFixed(1)}" y="${top + 14}" xml:space="preserve" textLength="${span.toFixed(1)}" fill="${look.foreground}"${look.extra}>${escapeXml(text)}</text>`,
+        )
+      }
+      start = end
+    }
+  })
+  return `${out.join('\n')}\n</svg>\n`
+}
+
+async function picture(
+  name: string,
+  title: string,
+  size: readonly [number, number],
+  args: readonly string[],
+  scene: (console: ConsoleDriver) => Promise<void>,
+): Promise<void> {
+  await using console = await openConsole({ args, size, environment: { COLORTERM: 'truecolor' } })
+  await console.expectAllOpen()
+  await scene(console)
+  await console.settled()
+  const [width, height] = size
+  const file = join(import.meta.dirname, '..', 'docs', 'images', `${name}.svg`)
+  writeFileSync(file, renderSvg(console.cells({ column: 0, row: 0, width, height }), title))
+  process.stdout.write(`${file}\n`)
+}
+
+await picture('console', 'Six hosts, four of them receive what is typed', [126, 36], ['demo'], async (console) => {
+  await console.type('hostname; ls\r')
+  await console.expectOnAll(['m1', 'm6'], () => /README/)
+  await console.receivers('m[1-4]')
+  await console.type('tail -3 logs/train.log\r')
+  await console.expectOnAll(['m1', 'm2', 'm3', 'm4'], () => /loss.*\n.*loss.*\n.*loss[^\n]*\nroot/)
+  await console.type('echo once, in four places')
+  await console.expectOnAll(['m1', 'm2', 'm3', 'm4'], () => /four places/)
+})
+await picture(
+  'differences',
+  'Equal panes folded into one, and who differs',
+  [126, 24],
+  ['demo', '--count', '12'],
+  async (console) => {
+    await console.type('cat release\r')
+    await console.expectOnAll(['m1', 'm6'], (host) => new RegExp(`release\\n.+\\n.*${host}:`))
+    await console.leader('=')
+    await console.leader('d')
+  },
+)

@@ -1,0 +1,30 @@
+/**
+ * The one root class of what crosses layers and is unexpected. What can merely happen to a host (unreachable, refused,
+ * a non-zero exit) is a value, not an error.
+ */
+
+export type ErrorCode =
+  | 'usage' // the command line is wrong: exit code 2
+  | 'configuration' // hosts.yaml, preferences or a key file is wrong: exit code 3
+  | 'unreachable' // a host did not answer: exit code 4
+  | 'refused' // a host answered and refused (key, password, host key): exit code 4
+  | 'interrupted' // the user stopped it: exit code 130
+  | 'internal' // a defect of ours
+
+export class MusterError extends Error {
+  override readonly name = 'MusterError'
+  readonly code: ErrorCode
+  /** What the user does next, as one sentence. */
+  readonly hint: string | undefined
+
+  constructor(code: ErrorCode, message: string, options: { hint?: string; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.hint = options.hint
+  }
+}
+
+/** The sentence of anything thrown, for a line on a screen. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,15 @@
+/**
+ * Text from outside (host names, banners, file names, errors of a server) on its way to a terminal or a log line:
+ * control characters, bidirectional overrides and lone surrogates become visible escapes, so nothing can act.
+ */
+
+// C0, DEL, C1, line and paragraph separators, zero-width and bidirectional controls, lone surrogates.
+const UNSAFE =
+  /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
+
+export function printable(text: string): string {
+  return text.replace(UNSAFE, (character) => {
+    const code = character.charCodeAt(0)
+    return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`
+  })
+}

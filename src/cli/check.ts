@@ -1,0 +1,35 @@
+/** `muster hosts --check`: who answers, on the real wires, with questions on the terminal. */
+import { systemClock } from '../base/clock.ts'
+import { checkHosts as checkAll } from '../ssh/check-hosts.ts'
+import type { CheckHosts } from './hosts.ts'
+import { createWires } from './transports.ts'
+import { TtyDialog } from './tty-dialog.ts'
+
+export const checkHosts: CheckHosts = async function* (endpoints, options, context) {
+  const dialog = new TtyDialog()
+  using wires = createWires({
+    dialog,
+    reviewer: dialog,
+    environment: context.environment,
+    onWarning: (message) => context.stderr.write(`muster: ${message}\n`),
+  })
+  for await (const check of checkAll(endpoints, {
+    ...wires,
+    clock: systemClock,
+    fanOut: options.fanOut ?? 64,
+    signal: context.signal,
+  })) {
+    const { failure } = check
+    const reason = failure === undefined ? undefined : withHint(failure.reason, failure.hint)
+    yield {
+      host: check.host,
+      outcome: check.outcome,
+      durationMs: check.durationMs,
+      ...(reason === undefined ? {} : { reason }),
+    }
+  }
+}
+
+function withHint(reason: string, hint: string | undefined): string {
+  return hint === undefined ? reason : `${reason}${/[.!?]$/.test(reason) ? '' : '.'} ${hint}`
+}

@@ -1,0 +1,41 @@
+/** What every verb gets from the composition root, so that verbs are tested with streams and an environment of their own. */
+import type { Readable, Writable } from 'node:stream'
+
+export type CliContext = {
+  readonly stdin: Readable & { readonly isTTY?: boolean }
+  readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number }
+  readonly stderr: Writable & { readonly isTTY?: boolean }
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly workingDirectory: string
+  /** Aborted by the first SIGINT, SIGTERM or SIGHUP. */
+  readonly signal: AbortSignal
+  readonly now: () => number
+}
+
+/** The options that every verb understands (contract: 'Options everywhere'). */
+export type GlobalOptions = {
+  readonly hosts?: string
+  readonly json?: boolean
+  readonly exclude?: string
+  readonly fanOut?: number
+  /** Seconds. */
+  readonly connectTimeout?: number
+  /** Seconds that connections stay warm after their last use. */
+  readonly persist?: number
+  readonly color?: 'auto' | 'always' | 'never'
+  readonly yes?: boolean
+  readonly verbose?: boolean
+}
+
+export const EXIT = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  configuration: 3,
+  unreachable: 4,
+  incomplete: 5,
+  interrupted: 130,
+} as const
+
+/** Set by a verb when it has run; read by the composition root, which alone ends the process. */
+export type Outcome = { exitCode: number }

@@ -1,0 +1,48 @@
+/** `muster demo`: the console on SSH servers of this program's own, for somebody who has no machine at hand. */
+import type { Command } from 'commander'
+import { InvalidArgumentError } from 'commander'
+import { MusterError } from '../base/errors.ts'
+import { embeddedEndpoints, startEmbeddedHosts } from '../ssh/embedded/start-embedded-hosts.ts'
+import { spawnLocalPty } from '../terminal/local-pty.ts'
+import type { CliContext, GlobalOptions, Outcome } from './context.ts'
+import { requireTerminal, runConsole } from './run-console.ts'
+
+function demoCount(text: string): number {
+  const value = Number(text)
+  if (!Number.isInteger(value) || value < 1 || value > 200)
+    throw new InvalidArgumentError('It has to be a whole number from 1 to 200.')
+  return value
+}
+
+export function registerDemo(program: Command, context: CliContext, outcome: Outcome): void {
+  program
+    .command('demo')
+    .description('the console on embedded SSH hosts: nothing to set up, no root')
+    .option('--count <n>', 'how many hosts', demoCount, 6)
+    .addHelpText('after', '\nExamples:\n  muster demo\n  muster demo --count 12\n')
+    .action(async ({ count }: { count: number }) => {
+      requireTerminal(context)
+      await using embedded = await startEmbeddedHosts({ count, spawnPty: spawnLocalPty })
+      const endpoints = embeddedEndpoints(embedded)
+      const names = endpoints.map(({ host }) => host)
+      const half = Math.ceil(names.length / 2)
+      outcome.exitCode = await runConsole(context, {
+        cluster: 'demo',
+        endpoints,
+        groups: new Map(
+          names.length > 1
+            ? [
+                ['head', names.slice(0, 1)],
+                ['odd', names.filter((_, index) => index % 2 === 0)],
+                ['first-half', names.slice(0, half)],
+              ]
+            : [],
+        ),
+        options: program.opts<GlobalOptions>(),
+        resolveNewHosts: () =>
+          Promise.reject(
+            new MusterError('usage', 'the demo has only its own hosts', { hint: 'muster TARGET opens real ones.' }),
+          ),
+      })
+    })
+}

@@ -1,0 +1,78 @@
+/** Opens the console for a verb: preferences, colours, wires, and how its dialogs resolve host sets. */
+import { MusterError } from '../base/errors.ts'
+import type { Endpoint } from '../inventory/host.ts'
+import { expandHostSet } from '../inventory/host-set.ts'
+import type { ColourDepth } from '../ui/compositor/colours.ts'
+import { openConsole } from '../ui/open-console.tsx'
+import { loadPreferences } from '../ui/preferences.ts'
+import { type CliContext, EXIT, type GlobalOptions } from './context.ts'
+import { createShellFleet, createWires } from './transports.ts'
+
+export type ConsoleRequest = {
+  readonly cluster: string
+  readonly endpoints: readonly Endpoint[]
+  readonly groups: ReadonlyMap<string, readonly string[]>
+  readonly options: GlobalOptions
+  resolveNewHosts(expression: string): Promise<Endpoint[]>
+  readonly saveGroup?: (name: string, hosts: readonly string[]) => Promise<string>
+}
+
+export function requireTerminal({ stdin, stdout, environment }: CliContext): void {
+  if (!stdin.isTTY || !stdout.isTTY) {
+    throw new MusterError('usage', 'the console needs a terminal', {
+      hint: 'Start it without a pipe; scripts use `muster run` and `muster hosts --json`.',
+    })
+  }
+  if (environment.TERM === 'dumb') {
+    throw new MusterError('usage', 'the console cannot draw on a terminal of type dumb', {
+      hint: 'Set TERM to what your terminal is, for example xterm-256color.',
+    })
+  }
+}
+
+export function colourDepthOf(environment: CliContext['environment'], color: GlobalOptions['color']): ColourDepth {
+  if (color === 'never' || (color !== 'always' && environment.NO_COLOR)) return 'none'
+  if (/truecolor|24bit/i.test(environment.COLORTERM ?? '')) return 'truecolor'
+  const term = environment.TERM ?? ''
+  if (/-direct$/.test(term)) return 'truecolor'
+  return /256/.test(term) ? '256' : '16'
+}
+
+/** The exit code: 0, or 130 when a signal ended it. */
+export async function runConsole(context: CliContext, request: ConsoleRequest): Promise<number> {
+  const { environment, signal } = context
+  await openConsole({
+    cluster: request.cluster,
+    endpoints: request.endpoints,
+    groups: request.groups,
+    preferences: loadPreferences(environment),
+    colourDepth: colourDepthOf(environment, request.options.color),
+    stdin: context.stdin as NodeJS.ReadStream,
+    stdout: context.stdout as NodeJS.WriteStream & { readonly fd: number },
+    environment,
+    signal,
+    createFleet: (questions, own) => {
+      const wires = createWires({
+        dialog: questions,
+        reviewer: questions,
+        environment,
+        persist: request.options.persist,
+        onWarning: (message) => questions.warn(message),
+      })
+      own(wires)
+      return createShellFleet(wires, request.options.fanOut ?? 64)
+    },
+    resolveHosts: (expression, known, groups) => {
+      const hosts = new Set(known)
+      return expandHostSet(expression, {
+        names: known,
+        groupNames: [...groups.keys()],
+        group: (name) => groups.get(name),
+        isHost: (name) => hosts.has(name),
+      })
+    },
+    resolveNewHosts: (expression) => request.resolveNewHosts(expression),
+    ...(request.saveGroup ? { saveGroup: request.saveGroup } : {}),
+  })
+  return signal.aborted ? EXIT.interrupted : EXIT.ok
+}

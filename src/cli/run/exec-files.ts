@@ -1,0 +1,112 @@
+/** Files of this machine that a run brings to its hosts, and files that it writes here. */
+import { closeSync, createReadStream, existsSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { MusterError, messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { parseInterpreter } from '../../ops/run/command-template.ts'
+import type { HostOutput } from '../../ops/run/output-store.ts'
+import type { ExecFile } from '../../ssh/exec/host-exec.ts'
+
+const CHUNK_BYTES = 64 * 1024
+const HEAD_BYTES = 4096
+/** What stdin may hold when it is what the hosts get: it is kept, to be sent many times. */
+const MAX_STDIN_BYTES = 256 * 2 ** 20
+
+/** @throws MusterError `usage` when it cannot be read. */
+export async function execFile(path: string, option: string): Promise<ExecFile & { readonly head: string }> {
+  try {
+    await using file = await open(path, 'r')
+    const stat = await file.stat()
+    if (!stat.isFile()) throw new MusterError('usage', `${option} ${printable(path)} is no regular file`)
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
+    const { size } = stat
+    return {
+      sizeBytes: size,
+      head: buffer.subarray(0, bytesRead).toString('latin1'),
+      // No more than was announced, should it grow meanwhile.
+      open: () => (size === 0 ? nothing() : createReadStream(path, { highWaterMark: CHUNK_BYTES, end: size - 1 })),
+    }
+  } catch (error) {
+    if (error instanceof MusterError) throw error
+    throw new MusterError('usage', `${option} ${printable(path)} cannot be read: ${printable(messageOf(error))}`)
+  }
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+/** All of stdin, kept. */
+export async function execStdin(stdin: Readable): Promise<ExecFile> {
+  const chunks: Buffer[] = []
+  let sizeBytes = 0
+  for await (const chunk of stdin) {
+    const bytes = Buffer.from(chunk as Buffer)
+    sizeBytes += bytes.length
+    if (sizeBytes > MAX_STDIN_BYTES)
+      throw new MusterError('usage', 'stdin has more than 256 MiB; give a file to --stdin')
+    chunks.push(bytes)
+  }
+  const all = Buffer.concat(chunks)
+  return {
+    sizeBytes,
+    async *open() {
+      for (let at = 0; at < all.length; at += CHUNK_BYTES) yield all.subarray(at, at + CHUNK_BYTES)
+    },
+  }
+}
+
+export function interpreterOf({ head }: { readonly head: string }): readonly string[] {
+  return parseInterpreter(head)
+}
+
+/** `--out DIR`: HOST.out and HOST.err, each under its final name only when it is whole. */
+export class OutputDirectory {
+  readonly path: string
+
+  /** @throws MusterError `usage` when files are there that may not be overwritten. */
+  constructor(path: string, hosts: readonly string[], mayOverwrite: boolean) {
+    this.path = path
+    try {
+      mkdirSync(path, { recursive: true })
+    } catch (error) {
+      throw new MusterError('usage', `--out ${printable(path)}: ${printable(messageOf(error))}`)
+    }
+    if (mayOverwrite) return
+    const there = hosts
+      .flatMap((host) => [`${safeName(host)}.out`, `${safeName(host)}.err`])
+      .filter((name) => existsSync(join(path, name)))
+    if (there.length === 0) return
+    const more = there.length > 1 ? ` and ${there.length - 1} more` : ''
+    throw new MusterError('usage', `${printable(join(path, there[0] ?? ''))}${more} would be overwritten`, {
+      hint: 'Add --yes to do that.',
+    })
+  }
+
+  write(host: string, output: HostOutput): void {
+    for (const [suffix, stream] of [
+      ['out', output.stdout],
+      ['err', output.stderr],
+    ] as const) {
+      const path = join(this.path, `${safeName(host)}.${suffix}`)
+      const descriptor = openSync(`${path}.part`, 'w')
+      try {
+        for (const bytes of stream.read()) writeAll(descriptor, bytes)
+      } finally {
+        closeSync(descriptor)
+      }
+      renameSync(`${path}.part`, path)
+    }
+  }
+}
+
+function writeAll(descriptor: number, bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at)
+}
+
+/** A host's name as a file name: nothing that a path could mean. */
+function safeName(host: string): string {
+  return host.replace(/[^\w.@+-]|^\./g, (character) =>
+    encodeURIComponent(character).replace(/^[^%]$/, (each) => `%${each.charCodeAt(0).toString(16)}`),
+  )
+}

@@ -1,0 +1,236 @@
+/** A planned run from the first connection to the exit code. */
+import { randomBytes } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { resolve } from 'node:path'
+import { systemClock } from '../../base/clock.ts'
+import { MusterError, messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import type { Secret } from '../../base/secret.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import { formatSummary, isSuccess, type RunOutcome, type RunSummary, summarize } from '../../ops/run/outcome.ts'
+import { OutputStore } from '../../ops/run/output-store.ts'
+import { type HostRun, type RunEvent, runOnHosts } from '../../ops/run/run-hosts.ts'
+import type { CredentialDialog } from '../../ssh/credentials.ts'
+import { createHostExec } from '../../ssh/exec/host-exec.ts'
+import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
+import { type CliContext, EXIT } from '../context.ts'
+import type { RunCommandOptions } from '../run-command.ts'
+import { createWires } from '../transports.ts'
+import { TtyDialog } from '../tty-dialog.ts'
+import { OutputDirectory } from './exec-files.ts'
+import { isInForeground } from './foreground.ts'
+import { writeLastRun } from './last-run.ts'
+import type { RunPlan } from './plan-run.ts'
+import { foldReport, jsonReport, type ReportOptions, type RunReport, streamReport } from './reports.ts'
+import { cutToWidth, RunScreen } from './screen.ts'
+
+const MAX_LIVE_LINES = 12
+
+export async function executeRun(plan: RunPlan, options: RunCommandOptions, context: CliContext): Promise<number> {
+  const names = plan.hosts.map(({ endpoint }) => endpoint.host)
+  const byName = new Map(plan.hosts.map((host) => [host.endpoint.host, host]))
+  const directory =
+    options.out === undefined
+      ? undefined
+      : new OutputDirectory(resolve(context.workingDirectory, options.out), names, options.yes === true)
+  const terminal = new TtyDialog()
+  let questions = 0
+  /** Meanwhile nobody else writes to the terminal or reads from it: a password goes where it belongs. */
+  const during = async <T>(talk: () => Promise<T>): Promise<T> => {
+    questions += 1
+    screen.isQuiet = true
+    enter.pause()
+    try {
+      return await talk()
+    } finally {
+      questions -= 1
+      screen.isQuiet = questions > 0
+      if (questions === 0) enter.resume()
+    }
+  }
+  const dialog: CredentialDialog & HostKeyReviewer = {
+    ask: (request, signal) => during(() => terminal.ask(request, signal)),
+    review: (keys, signal) => during(() => terminal.review(keys, signal)),
+  }
+  using wires = createWires({
+    dialog,
+    reviewer: dialog,
+    environment: context.environment,
+    persist: options.persist,
+    onWarning: (message) => screen.err(`muster: ${message}\n`),
+  })
+  using store = new OutputStore(directory?.path ?? tmpdir())
+  const outcomes = new Map<string, RunOutcome>()
+  let run: HostRun | undefined
+  let isGone = false
+  using screen = new RunScreen({
+    stdout: context.stdout,
+    stderr: context.stderr,
+    live: (columns, rows) => {
+      if (run === undefined || names.length < 2) return []
+      const groups = report.live?.(Math.max(0, Math.min(MAX_LIVE_LINES, rows - 4))) ?? []
+      return [...groups, formatProgress(run, outcomes, names.length)].map((line) => cutToWidth(line, columns - 1))
+    },
+    onFull: () => run?.pause(),
+    onRoom: () => run?.resume(),
+    onGone: () => {
+      isGone = true
+      run?.stop()
+    },
+  })
+  using enter = onEnter(context, () => {
+    if (run === undefined) return
+    screen.noteLineBreak()
+    screen.err(describeRunning(run, outcomes, names))
+  })
+  const report = chooseReport(options, names, { screen, store, ...terminalsOf(options, context) })
+  const isKept = options.json === true || directory !== undefined || report.onOutput === undefined
+  let reporting = Promise.resolve()
+  /** Why output cannot be kept any more, as on a full disk: then nothing goes on. */
+  let failure: unknown
+  const giveUp = (error: unknown) => {
+    failure ??= error
+    run?.stop()
+  }
+
+  const exec = createHostExec({ ...wires, clock: systemClock, token: randomBytes(8).toString('hex') })
+  const sudoPassword = plan.isSudo ? askOnce(dialog, names) : undefined
+  const handleEvent = (event: RunEvent): void => {
+    if (event.type === 'begin') return screen.refresh()
+    const { host } = event
+    if (event.type === 'end') {
+      const { outcome, durationMs } = event
+      outcomes.set(host, outcome)
+      reporting = reporting
+        .then(async () => {
+          directory?.write(host, store.of(host))
+          await report.onEnd(host, outcome, durationMs)
+        })
+        .catch(giveUp)
+      return
+    }
+    try {
+      if (isKept && failure === undefined) store.of(host)[event.type].push(event.bytes)
+    } catch (error) {
+      giveUp(error)
+    }
+    report.onOutput?.(host, event.type, event.bytes)
+    screen.refresh()
+  }
+  const running = runOnHosts(
+    names,
+    {
+      start(host, handlers) {
+        const planned = byName.get(host)
+        if (planned === undefined) throw new Error(`there is no host ${host}`)
+        return exec.start(
+          planned.endpoint,
+          {
+            command: planned.command,
+            environment: plan.environment,
+            ...(plan.script === undefined ? {} : { script: { ...plan.script, args: planned.args } }),
+            ...(plan.stdin === undefined ? {} : { stdin: plan.stdin }),
+            ...(sudoPassword === undefined ? {} : { sudoPassword }),
+          },
+          handlers,
+        )
+      },
+    },
+    {
+      fanOut: options.fanOut ?? 64,
+      ...(options.timeout === undefined ? {} : { timeoutMs: options.timeout * 1000 }),
+      clock: systemClock,
+      onEvent: handleEvent,
+    },
+  )
+  run = running
+  const stop = () => {
+    screen.err('muster: ending the command on the hosts (Ctrl-C again: leave at once)\n')
+    running.stop()
+  }
+  if (context.signal.aborted) stop()
+  context.signal.addEventListener('abort', stop, { once: true })
+  await running.done
+  context.signal.removeEventListener('abort', stop)
+  await reporting
+  run = undefined
+  if (failure !== undefined) {
+    const hint = `Make room in ${printable(directory?.path ?? tmpdir())}.`
+    throw new MusterError('internal', `the output cannot be kept: ${printable(messageOf(failure))}`, { hint })
+  }
+  const summary = summarize(outcomes.values())
+  if (!isGone) await report.finish(summary)
+  if (options.json !== true && (names.length > 1 || summary.exit0 < names.length))
+    screen.err(`muster: ${formatSummary(summary)}\n`)
+  const failed = names.filter((name) => !isSuccess(outcomes.get(name) ?? { kind: 'cancelled' }))
+  await writeLastRun({ ...plan.record, failed }, context.environment).catch((error: unknown) =>
+    screen.err(`muster: --retry-failed will not know of this run: ${printable(messageOf(error))}\n`),
+  )
+  return context.signal.aborted ? EXIT.interrupted : exitCodeOf(summary)
+}
+
+function exitCodeOf({ hosts, exit0, unreachable }: RunSummary): number {
+  if (unreachable > 0) return EXIT.unreachable
+  return exit0 === hosts ? EXIT.ok : EXIT.failed
+}
+
+function terminalsOf({ color }: RunCommandOptions, { stdout, stderr, environment }: CliContext) {
+  const isStdoutTerminal = stdout.isTTY === true
+  const isBold = color === 'always' || (color !== 'never' && isStdoutTerminal && !environment.NO_COLOR)
+  return { isStdoutTerminal, isStderrTerminal: stderr.isTTY === true, isBold }
+}
+
+function chooseReport(options: RunCommandOptions, order: readonly string[], parts: ReportOptions): RunReport {
+  if (options.json === true) return jsonReport(parts)
+  const isDiff = options.diff === true
+  const isFolded = options.fold ?? (parts.isStdoutTerminal && order.length > 1 && options.out === undefined)
+  if (isDiff || isFolded) return foldReport({ ...parts, isDiff, order })
+  const stream = streamReport(parts)
+  // With --out the files hold the output; what went wrong is still said.
+  return options.out === undefined ? stream : { onEnd: stream.onEnd, finish: stream.finish }
+}
+
+/** The password of sudo: asked when the first host wants it, for all of them. */
+function askOnce(dialog: CredentialDialog, names: readonly string[]) {
+  let answer: Promise<Secret | undefined> | undefined
+  return (): Promise<Secret | undefined> => {
+    const request = {
+      kind: 'password' as const,
+      hosts: names,
+      title: `sudo on ${foldHostSet(names)}`,
+      instruction: '',
+      prompts: [{ text: 'Password:', isEchoed: false }],
+      isRetry: false,
+    }
+    answer ??= dialog.ask(request, new AbortController().signal).then((answers) => answers?.[0])
+    return answer
+  }
+}
+
+/** Enter on the terminal tells who is still running. */
+function onEnter({ stdin, stderr }: CliContext, tell: () => void): Disposable & { pause(): void; resume(): void } {
+  if (stdin.isTTY !== true || stderr.isTTY !== true || !isInForeground()) {
+    return { pause() {}, resume() {}, [Symbol.dispose]() {} }
+  }
+  stdin.on('data', tell)
+  return {
+    pause: () => stdin.pause(),
+    resume: () => stdin.resume(),
+    [Symbol.dispose]() {
+      stdin.off('data', tell)
+      stdin.pause()
+    },
+  }
+}
+
+function describeRunning(run: HostRun, outcomes: ReadonlyMap<string, RunOutcome>, names: readonly string[]): string {
+  const waiting = run.waitingCount > 0 ? `, ${run.waitingCount} waiting for their turn` : ''
+  const running = run.running.length > 0 ? foldHostSet(run.running) : 'none'
+  return `muster: ${outcomes.size} of ${names.length} done, running: ${running}${waiting}\n`
+}
+
+function formatProgress(run: HostRun, outcomes: ReadonlyMap<string, RunOutcome>, count: number): string {
+  const failed = [...outcomes.values()].filter((outcome) => !isSuccess(outcome)).length
+  const failures = failed > 0 ? `, ${failed} not well` : ''
+  return `${outcomes.size}/${count} done${failures}, running: ${foldHostSet(run.running)}`
+}

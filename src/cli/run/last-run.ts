@@ -1,0 +1,85 @@
+/** What `muster run --retry-failed` needs of the run before: $XDG_STATE_HOME/muster/last-run.json, for the user's eyes only. */
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { MusterError, messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+
+export type LastRun = {
+  /** Where relative paths and ./hosts.yaml were looked for. */
+  readonly directory: string
+  readonly hostsFile?: string
+  readonly target: string
+  readonly stdinNames?: readonly string[]
+  readonly command: readonly string[]
+  readonly isRaw: boolean
+  readonly isSudo: boolean
+  readonly script?: string
+  readonly stdin?: string
+  /** Names only: values may be secrets. */
+  readonly environmentNames: readonly string[]
+  readonly failed: readonly string[]
+}
+
+const VERSION = 1
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+function lastRunFile(environment: Environment): string {
+  const state = environment.XDG_STATE_HOME || join(environment.HOME || homedir(), '.local', 'state')
+  return join(state, 'muster', 'last-run.json')
+}
+
+/** @throws MusterError `usage` when there is none, `configuration` when it cannot be read. */
+export async function readLastRun(environment: Environment): Promise<LastRun> {
+  const path = lastRunFile(environment)
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new MusterError('usage', 'there is no run to retry')
+    throw new MusterError('configuration', `${printable(path)} cannot be read: ${printable(messageOf(error))}`)
+  }
+  const run = parsed(text)
+  if (!isLastRun(run)) {
+    throw new MusterError('configuration', `${printable(path)} is no record of a run`, { hint: 'Remove it.' })
+  }
+  return run
+}
+
+export async function writeLastRun(run: LastRun, environment: Environment): Promise<void> {
+  const path = lastRunFile(environment)
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const temporary = `${path}.${process.pid}`
+  await writeFile(temporary, `${JSON.stringify({ version: VERSION, ...run }, undefined, 2)}\n`, { mode: 0o600 })
+  await rename(temporary, path)
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function isLastRun(value: unknown): value is LastRun {
+  if (typeof value !== 'object' || value === null) return false
+  const run = value as Readonly<Record<string, unknown>>
+  const isText = (name: string, isOptional = false) =>
+    typeof run[name] === 'string' || (isOptional && run[name] === undefined)
+  const isList = (name: string, isOptional = false) => {
+    const list = run[name]
+    return Array.isArray(list) ? list.every((each) => typeof each === 'string') : isOptional && list === undefined
+  }
+  return (
+    run.version === VERSION &&
+    isText('directory') &&
+    isText('target') &&
+    ['hostsFile', 'script', 'stdin'].every((name) => isText(name, true)) &&
+    ['command', 'environmentNames', 'failed'].every((name) => isList(name)) &&
+    isList('stdinNames', true) &&
+    typeof run.isRaw === 'boolean' &&
+    typeof run.isSudo === 'boolean'
+  )
+}

@@ -1,0 +1,174 @@
+/** What a run is about, from its arguments or from the run before: hosts, the command of each, files, variables. */
+import { resolve } from 'node:path'
+import { MusterError } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import type { Endpoint } from '../../inventory/host.ts'
+import { selectHosts } from '../../inventory/load-inventory.ts'
+import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
+import { expandCommand, expandWord } from '../../ops/run/command-template.ts'
+import type { ExecFile } from '../../ssh/exec/host-exec.ts'
+import { MAX_COMMAND_BYTES } from '../../ssh/exec/remote-command.ts'
+import type { CliContext } from '../context.ts'
+import type { RunCommandOptions } from '../run-command.ts'
+import { readStdinNames } from '../stdin-names.ts'
+import { execFile, execStdin, interpreterOf } from './exec-files.ts'
+import { type LastRun, readLastRun } from './last-run.ts'
+
+export type PlannedHost = {
+  readonly endpoint: Endpoint
+  /** For people: with a script its name and arguments. */
+  readonly command: string
+  /** Arguments of the script. */
+  readonly args: readonly string[]
+}
+
+export type RunPlan = {
+  readonly hosts: readonly PlannedHost[]
+  readonly environment: Readonly<Record<string, string>>
+  readonly script?: { readonly file: ExecFile; readonly interpreter: readonly string[] }
+  readonly stdin?: ExecFile
+  readonly isSudo: boolean
+  /** To be kept for --retry-failed, but for the hosts where it failed. */
+  readonly record: Omit<LastRun, 'failed'>
+}
+
+/** @throws MusterError `usage` or `configuration` */
+export async function planRun(
+  target: string | undefined,
+  words: readonly string[],
+  options: RunCommandOptions,
+  context: CliContext,
+): Promise<RunPlan> {
+  const { environment: env, stdin } = context
+  const environment = parseVariables(options.env ?? [])
+  const last = options.retryFailed ? await readLastRun(env) : undefined
+  if (last !== undefined) checkRetry(last, target, words, environment)
+  const record =
+    last ??
+    newRecord(target, words, options, environment, context, await readStdinNames(stdin, target, options.exclude))
+  if (record.command.length === 0 && record.script === undefined) {
+    throw new MusterError('usage', 'there is no command to run', { hint: 'As in: muster run m[8-10] -- uptime' })
+  }
+  const stdinPath = record.stdin
+  if (stdinPath === '-' && record.stdinNames !== undefined) {
+    throw new MusterError('usage', 'stdin cannot be both the names of hosts and what the command reads')
+  }
+
+  const source = {
+    cwd: record.directory,
+    env,
+    ...(record.hostsFile === undefined ? {} : { file: record.hostsFile }),
+  }
+  const { inventory, hosts } = await selectHosts(source, record.target, {
+    ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
+    ...(record.stdinNames === undefined ? {} : { stdinNames: record.stdinNames }),
+  })
+  const failed = last === undefined ? undefined : new Set(last.failed)
+  const wanted = failed === undefined ? hosts : hosts.filter(({ name }) => failed.has(name))
+  if (wanted.length === 0) {
+    throw new MusterError(
+      'usage',
+      failed === undefined ? 'the target names no host' : 'the last run succeeded on every host',
+    )
+  }
+  const endpoints = await resolveEndpoints(inventory, wanted, {
+    env,
+    signal: context.signal,
+    ...(options.connectTimeout === undefined ? {} : { connectTimeoutMs: options.connectTimeout * 1000 }),
+  })
+
+  const scriptFile = record.script === undefined ? undefined : await execFile(record.script, '--script')
+  const stdinFile =
+    stdinPath === undefined
+      ? undefined
+      : stdinPath === '-'
+        ? await execStdin(stdin)
+        : await execFile(stdinPath, '--stdin')
+  const planned = endpoints.map((endpoint): PlannedHost => {
+    if (record.script !== undefined) {
+      const args = record.command.map((word) => (record.isRaw ? word : expandWord(word, endpoint)))
+      return { endpoint, command: [record.script, ...args].join(' '), args }
+    }
+    const command = record.command.join(' ')
+    return { endpoint, command: record.isRaw ? command : expandCommand(command, endpoint), args: [] }
+  })
+  const longest = Math.max(...planned.map(({ command }) => Buffer.byteLength(command)))
+  if (longest > MAX_COMMAND_BYTES) {
+    throw new MusterError('usage', `a command of ${longest} bytes is too long for a command line`, {
+      hint: 'Put it into a file: muster run TARGET --script FILE',
+    })
+  }
+  return {
+    hosts: planned,
+    environment,
+    ...(scriptFile === undefined ? {} : { script: { file: scriptFile, interpreter: interpreterOf(scriptFile) } }),
+    ...(stdinFile === undefined ? {} : { stdin: stdinFile }),
+    isSudo: record.isSudo,
+    record,
+  }
+}
+
+function newRecord(
+  target: string | undefined,
+  words: readonly string[],
+  options: RunCommandOptions,
+  environment: Readonly<Record<string, string>>,
+  { workingDirectory }: CliContext,
+  stdinNames: readonly string[] | undefined,
+): Omit<LastRun, 'failed'> {
+  if (target === undefined) {
+    throw new MusterError('usage', 'a target and a command are missing', {
+      hint: 'As in: muster run m[8-10] -- uptime',
+    })
+  }
+  const { script, stdin, hosts } = options
+  return {
+    directory: workingDirectory,
+    ...(hosts === undefined ? {} : { hostsFile: hosts === 'none' ? hosts : resolve(workingDirectory, hosts) }),
+    target,
+    ...(stdinNames === undefined ? {} : { stdinNames }),
+    command: words,
+    isRaw: options.raw === true,
+    isSudo: options.sudo === true,
+    ...(script === undefined ? {} : { script: resolve(workingDirectory, script) }),
+    ...(stdin === undefined ? {} : { stdin: stdin === '-' ? stdin : resolve(workingDirectory, stdin) }),
+    environmentNames: Object.keys(environment),
+  }
+}
+
+function checkRetry(
+  last: LastRun,
+  target: string | undefined,
+  words: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): void {
+  if (target !== undefined || words.length > 0) {
+    throw new MusterError('usage', '--retry-failed takes the hosts and the command of the last run', {
+      hint: 'Leave out the target and the command.',
+    })
+  }
+  if (last.failed.length === 0) throw new MusterError('usage', 'the last run succeeded on every host')
+  const missing = last.environmentNames.filter((name) => environment[name] === undefined)
+  if (missing.length > 0) {
+    throw new MusterError(
+      'usage',
+      `the last run had variables, whose values are not kept: ${printable(missing.join(', '))}`,
+      {
+        hint: `Give them again: --env ${printable(missing[0] ?? '')}=…`,
+      },
+    )
+  }
+}
+
+function parseVariables(assignments: readonly string[]): Record<string, string> {
+  const variables: Record<string, string> = {}
+  for (const assignment of assignments) {
+    const match = /^(?<name>[A-Za-z_]\w*)=(?<value>.*)$/s.exec(assignment)
+    const { name, value } = match?.groups ?? {}
+    if (name === undefined || value === undefined) {
+      throw new MusterError('usage', `--env ${printable(assignment)} is no NAME=VALUE`)
+    }
+    variables[name] = value
+  }
+  return variables
+}

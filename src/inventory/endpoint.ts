@@ -1,0 +1,193 @@
+/** One host's endpoint out of what hosts.yaml and ssh_config say: a pure merge, but for looking which key files exist. */
+import { printable } from '../base/printable.ts'
+import { matchesGlob } from './glob.ts'
+import type { Endpoint, Host } from './host.ts'
+import { isAddress, isUserName } from './host-name.ts'
+import { authenticationsOf, needsOpenSsh, type ReadSmallFile } from './ssh-config/openssh-only.ts'
+import type { SshConfigQuestion } from './ssh-config/source.ts'
+import { expandPath, expandTokens, type LocalUser, type TokenValues } from './ssh-config/tokens.ts'
+import { isYes, parseSeconds, type SshConfigValues, settingOf, splitPaths } from './ssh-config/values.ts'
+
+/** What is wrong with one host's way; many hosts may have the same. */
+export class EndpointProblem extends Error {}
+
+/** The machine and the options that endpoints are made for. */
+export type Surroundings = {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly localUser: LocalUser
+  readonly connectTimeoutMs?: number
+  readonly forwardAgent?: boolean
+  readonly sshConfigFile?: string
+  exists(path: string): boolean
+  readonly read: ReadSmallFile
+}
+
+const CONNECT_TIMEOUT_MS = 10_000
+const KEEP_ALIVE_INTERVAL_MS = 5_000
+const KEEP_ALIVE_MAX_MISSED = 3
+const DEFAULT_IDENTITY = /^~\/\.ssh\/id_(?:rsa|ecdsa|ecdsa_sk|ed25519|ed25519_sk|xmss|dsa)$/
+
+export function createLocalEndpoint(host: Host, surroundings: Surroundings): Endpoint {
+  return {
+    host: host.name,
+    number: host.number,
+    transport: 'local',
+    address: 'localhost',
+    port: 0,
+    user: surroundings.localUser.name,
+    identityFiles: [],
+    identitiesOnly: false,
+    forwardAgent: false,
+    jump: [],
+    knownHostsFiles: [],
+    globalKnownHostsFiles: [],
+    strictHostKeyChecking: 'ask',
+    hashKnownHosts: false,
+    connectTimeoutMs: surroundings.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
+    keepAliveIntervalMs: 0,
+    keepAliveMaxMissed: KEEP_ALIVE_MAX_MISSED,
+    authentications: [],
+    ...(host.shell === undefined ? {} : { shell: host.shell }),
+  }
+}
+
+/**
+ * One host's endpoint: what ssh_config answered (where what hosts.yaml says already won), and our defaults.
+ * @throws EndpointProblem
+ */
+export function createEndpoint(
+  host: Host,
+  question: SshConfigQuestion,
+  values: SshConfigValues,
+  jump: readonly Endpoint[],
+  surroundings: Surroundings,
+): Endpoint {
+  const { env, localUser } = surroundings
+  const { alias } = question
+  const address = settingOf(values, 'hostname') ?? host.address ?? alias
+  const user = settingOf(values, 'user') ?? surroundings.localUser.name
+  const port = Number(settingOf(values, 'port') ?? 22)
+  if (!isAddress(address)) throw new EndpointProblem(`${printable(alias)}: ${printable(address)} is not an address`)
+  if (!isUserName(user)) throw new EndpointProblem(`${printable(alias)}: ${printable(user)} is not a user name`)
+  const hostKeyAlias = settingOf(values, 'hostkeyalias')
+  const tokens: TokenValues = {
+    alias,
+    address,
+    port,
+    user,
+    local: localUser,
+    ...(hostKeyAlias === undefined ? {} : { hostKeyAlias }),
+    jump: settingOf(values, 'proxyjump') ?? '',
+  }
+  const paths = (lines: readonly string[]): string[] => lines.map((path) => expandPath(path, tokens, env))
+  const identityFiles = identityFilesOf(question, values, tokens, surroundings)
+  const proxyCommand = host.jump === undefined && jump.length === 0 ? settingOf(values, 'proxycommand') : undefined
+  const jumpNeeds = jump.find((hop) => hop.needsOpenSsh !== undefined)
+  const reason =
+    needsOpenSsh(
+      values,
+      identityFiles.filter((path) => surroundings.exists(path)),
+      paths(values.get('certificatefile') ?? []),
+      surroundings.read,
+    ) ??
+    (jumpNeeds && `its jump host ${jumpNeeds.host}: ${jumpNeeds.needsOpenSsh}`)
+  const agentSocket = agentSocketOf(values, tokens, surroundings)
+  const environment = environmentOf(values, env)
+  const shell = host.shell ?? settingOf(values, 'remotecommand')
+  return {
+    host: host.name,
+    number: host.number,
+    ...(alias === host.name ? {} : { alias }),
+    transport: host.transport ?? (reason === undefined ? 'ssh2' : 'openssh'),
+    address,
+    port,
+    user,
+    identityFiles,
+    identitiesOnly: isYes(values, 'identitiesonly', false),
+    ...(agentSocket === undefined ? {} : { agentSocket }),
+    forwardAgent: host.forwardAgent ?? (surroundings.forwardAgent || isForwarding(settingOf(values, 'forwardagent'))),
+    jump,
+    ...(proxyCommand === undefined ? {} : { proxyCommand: expandTokens(proxyCommand, tokens) }),
+    knownHostsFiles: paths(splitPaths(values.get('userknownhostsfile')?.[0])),
+    globalKnownHostsFiles: paths(splitPaths(values.get('globalknownhostsfile')?.[0])),
+    ...(hostKeyAlias === undefined ? {} : { hostKeyAlias }),
+    strictHostKeyChecking: strictnessOf(settingOf(values, 'stricthostkeychecking')),
+    hashKnownHosts: isYes(values, 'hashknownhosts', false),
+    connectTimeoutMs: surroundings.connectTimeoutMs ?? milliseconds(values, 'connecttimeout') ?? CONNECT_TIMEOUT_MS,
+    // ssh -G prints 0 both for 'unset' and for 'off'; a console needs to know about dead connections.
+    keepAliveIntervalMs: milliseconds(values, 'serveraliveinterval') || KEEP_ALIVE_INTERVAL_MS,
+    keepAliveMaxMissed:
+      Number(settingOf(values, 'serveralivecountmax') ?? KEEP_ALIVE_MAX_MISSED) || KEEP_ALIVE_MAX_MISSED,
+    authentications: authenticationsOf(values),
+    ...(shell === undefined ? {} : { shell }),
+    ...(environment === undefined ? {} : { environment }),
+    ...(surroundings.sshConfigFile === undefined ? {} : { sshConfigFile: surroundings.sshConfigFile }),
+    ...(reason === undefined ? {} : { needsOpenSsh: reason }),
+  }
+}
+
+/**
+ * As ssh tries them: those of ssh_config and the default ones only where they exist (or their public half, which
+ * picks a key of the agent). Those of hosts.yaml stay even when they are missing, so that somebody says so.
+ */
+function identityFilesOf(
+  question: SshConfigQuestion,
+  values: SshConfigValues,
+  tokens: TokenValues,
+  surroundings: Surroundings,
+): string[] {
+  const files = new Set<string>()
+  for (const written of values.get('identityfile') ?? []) {
+    if (written === 'none') continue
+    const path = expandPath(written, tokens, surroundings.env)
+    const isOurs = question.identityFiles?.includes(written) ?? false
+    const isThere = surroundings.exists(path) || (!DEFAULT_IDENTITY.test(written) && surroundings.exists(`${path}.pub`))
+    if (isOurs || isThere) files.add(path)
+  }
+  return [...files]
+}
+
+function agentSocketOf(values: SshConfigValues, tokens: TokenValues, { env }: Surroundings): string | undefined {
+  const written = values.get('identityagent')?.[0]
+  if (written === 'none') return undefined
+  if (written === undefined || written === '' || written === 'SSH_AUTH_SOCK') return env.SSH_AUTH_SOCK || undefined
+  if (/^\$\w+$/.test(written)) return env[written.slice(1)] || undefined
+  return expandPath(written, tokens, env)
+}
+
+/** ForwardAgent may also name a socket or a variable: then ssh_config asks for it as well. */
+const isForwarding = (value: string | undefined): boolean => value !== undefined && value !== 'no' && value !== 'false'
+
+function milliseconds(values: SshConfigValues, keyword: string): number | undefined {
+  const seconds = parseSeconds(settingOf(values, keyword) ?? '')
+  return seconds === undefined ? undefined : seconds * 1000
+}
+
+function strictnessOf(value: string | undefined): Endpoint['strictHostKeyChecking'] {
+  switch (value) {
+    case 'yes':
+    case 'true':
+      return 'yes'
+    case 'no':
+    case 'off':
+    case 'false':
+      return 'no'
+    case 'accept-new':
+      return 'accept-new'
+    default:
+      return 'ask'
+  }
+}
+
+function environmentOf(values: SshConfigValues, env: Surroundings['env']): Record<string, string> | undefined {
+  const result: Record<string, string> = {}
+  const patterns = (values.get('sendenv') ?? []).flatMap((line) => line.split(/\s+/))
+  for (const [name, value] of Object.entries(env)) {
+    if (value !== undefined && patterns.some((pattern) => matchesGlob(pattern, name))) result[name] = value
+  }
+  for (const setting of values.get('setenv') ?? []) {
+    const equals = setting.indexOf('=')
+    if (equals > 0) result[setting.slice(0, equals)] = setting.slice(equals + 1)
+  }
+  return Object.keys(result).length > 0 ? result : undefined
+}

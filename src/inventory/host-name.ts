@@ -1,0 +1,54 @@
+/** What may name a machine, and how `user@host:port` is read. Nothing that ssh or a shell could take for an option or a command. */
+
+export type HostSpec = { readonly user?: string; readonly host: string; readonly port?: number }
+
+const MAX_NAME_LENGTH = 255
+const HOST_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}\p{M}_.-]*$/u
+const ADDRESS = /^[\p{L}\p{N}_:][\p{L}\p{N}\p{M}_.:-]*(?:%[\w.-]+)?$/u
+const GROUP_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}\p{M}_.:/-]*$/u
+// As ssh's own check of user names, and no white space: what a shell or `ssh -l` could take for something else.
+const USER_NAME = /^[^\s\p{C}'"`;&<>|(){}$,!^*?[\]-][^\s\p{C}'"`;&<>|(){}$,!^*?[\]]*$/u
+
+/** Words of the host set language that no host may be called. */
+export const RESERVED_NAMES: readonly string[] = ['all']
+
+/** A key of hosts.yaml's `hosts`: letters, digits, `_`, `.`, `-`. */
+export function isHostName(text: string): boolean {
+  return text.length <= MAX_NAME_LENGTH && HOST_NAME.test(text) && !RESERVED_NAMES.includes(text)
+}
+
+/** A DNS name, an IPv4 or an IPv6 address (with `%zone`), without brackets. */
+export function isAddress(text: string): boolean {
+  return text.length <= MAX_NAME_LENGTH && ADDRESS.test(text)
+}
+
+export function isGroupName(text: string): boolean {
+  return text.length <= MAX_NAME_LENGTH && GROUP_NAME.test(text) && !RESERVED_NAMES.includes(text)
+}
+
+export function isUserName(text: string): boolean {
+  return text.length <= MAX_NAME_LENGTH && USER_NAME.test(text) && !text.endsWith('\\')
+}
+
+export function isPort(port: number): boolean {
+  return Number.isInteger(port) && port >= 1 && port <= 65_535
+}
+
+/** Reads `[user@]host[:port]`, also `[::1]:22` and a bare IPv6 address; undefined when it is none of these. */
+export function parseHostSpec(text: string): HostSpec | undefined {
+  const at = text.lastIndexOf('@')
+  const user = at < 0 ? undefined : text.slice(0, at)
+  const rest = text.slice(at + 1)
+  const match = /^\[([^[\]]+)\](?::(\d{1,5}))?$/.exec(rest) ?? /^([^:[\]]+)(?::(\d{1,5}))?$/.exec(rest)
+  const host = match?.[1] ?? rest
+  const port = match?.[2] === undefined ? undefined : Number(match[2])
+  if (!isAddress(host) || (user !== undefined && !isUserName(user)) || (port !== undefined && !isPort(port))) {
+    return undefined
+  }
+  return { host, ...(user === undefined ? {} : { user }), ...(port === undefined ? {} : { port }) }
+}
+
+/** True for `user@host`, `host:port` and the like: what names a machine outright rather than by an alias. */
+export function isExplicitSpec(text: string): boolean {
+  return /[@:]/.test(text)
+}

@@ -1,0 +1,150 @@
+/** The shortest usual notation for a set of names: `m[8-10],gpu[01-04]`. The inverse of `expandHostSet`. */
+import { parseHostSpec, RESERVED_NAMES } from './host-name.ts'
+import { MAX_RANGE_DIGITS } from './host-set-pattern.ts'
+import { compareNaturalKeys, naturalKey } from './natural-order.ts'
+
+// What stands for itself in an expression; every other name is written as a quoted string.
+const PLAIN_NAME = /^[\p{L}\p{N}_.:%][\p{L}\p{N}\p{M}_.:%+/@-]*$/u
+const DIGITS = /(\d+)/
+
+/** Numbers along one dimension, ascending, and how they are written inside the brackets. */
+type Axis = { readonly numbers: readonly number[]; readonly text: string }
+/** A product of axes: it stands for every combination. */
+type Block = readonly Axis[]
+
+function createAxis(numbers: readonly number[], width: number): Axis {
+  const [only] = numbers
+  if (numbers.length === 1 && only !== undefined) return { numbers, text: String(only).padStart(width, '0') }
+  const sorted = [...numbers].sort((a, b) => a - b)
+  const show = (n: number): string => String(n).padStart(width, '0')
+  const pieces: string[] = []
+  for (let from = 0; from < sorted.length; ) {
+    let to = from
+    while (to + 1 < sorted.length && sorted[to + 1] === (sorted[to] ?? 0) + 1) to += 1
+    const first = show(sorted[from] ?? 0)
+    pieces.push(from === to ? first : `${first}-${show(sorted[to] ?? 0)}`)
+    from = to + 1
+  }
+  return { numbers: sorted, text: pieces.join(',') }
+}
+
+/** Joins the blocks that differ in this dimension alone. */
+function mergeAlong(blocks: readonly Block[], dimension: number, width: number): Block[] {
+  const merged = new Map<string, Block[]>()
+  for (const block of blocks) {
+    let key = ''
+    for (let d = 0; d < block.length; d += 1) if (d !== dimension) key = `${key}${block[d]?.text} `
+    const same = merged.get(key)
+    if (same) same.push(block)
+    else merged.set(key, [block])
+  }
+  const result: Block[] = []
+  for (const same of merged.values()) {
+    const [first = []] = same
+    if (same.length === 1) result.push(first)
+    else {
+      const axis = createAxis(
+        same.flatMap((block) => block[dimension]?.numbers ?? []),
+        width,
+      )
+      result.push(first.map((other, d) => (d === dimension ? axis : other)))
+    }
+  }
+  return result
+}
+
+function mergeAll(blocks: readonly Block[], widths: readonly number[], order: readonly number[]): readonly Block[] {
+  let current = blocks
+  for (;;) {
+    const before = current.length
+    for (const dimension of order) current = mergeAlong(current, dimension, widths[dimension] ?? 0)
+    if (current.length === before || current.length === 1) return current
+  }
+}
+
+/** Names with the same texts between their numbers and the same padding. */
+type Family = { readonly texts: readonly string[]; readonly widths: readonly number[]; readonly rows: number[][] }
+
+function foldFamily({ texts, widths, rows }: Family): string[] {
+  const dimensions = widths.map((_, d) => d)
+  const varying = dimensions.filter((d) => rows.some((row) => row[d] !== rows[0]?.[d]))
+  const varyingWidths = varying.map((d) => widths[d] ?? 0)
+  const blocks = rows.map((row): Block => varying.map((d, i) => createAxis([row[d] ?? 0], varyingWidths[i] ?? 0)))
+  const forward = varying.map((_, i) => i)
+  let folded = mergeAll(blocks, varyingWidths, forward.toReversed())
+  if (folded.length > 1 && varying.length > 1 && folded.length <= 1000) {
+    const other = mergeAll(blocks, varyingWidths, forward)
+    if (other.length < folded.length) folded = other
+  }
+  return folded.map((block) => {
+    let name = texts[0] ?? ''
+    for (const d of dimensions) {
+      const axis = block[varying.indexOf(d)]
+      if (axis === undefined) name += String(rows[0]?.[d] ?? 0).padStart(widths[d] ?? 0, '0')
+      else name += axis.numbers.length === 1 ? axis.text : `[${axis.text}]`
+      name += texts[d + 1] ?? ''
+    }
+    return name
+  })
+}
+
+/** Texts and numbers in turn, texts at both ends; a number too long to be exact belongs to the text around it. */
+function splitName(name: string): string[] {
+  const chunks: string[] = ['']
+  name.split(DIGITS).forEach((chunk, index) => {
+    if (index % 2 === 1 && chunk.length <= MAX_RANGE_DIGITS) chunks.push(chunk, '')
+    else chunks[chunks.length - 1] += chunk
+  })
+  return chunks
+}
+
+const hasLeadingZero = (digits: string): boolean => digits.length > 1 && digits.startsWith('0')
+
+/** Splits names of equal texts by padding: `10` goes with `09` where there is one, else with `9`. */
+function familiesOf(texts: readonly string[], rows: readonly (readonly string[])[]): Family[] {
+  const dimensions = texts.length - 1
+  const padded = Array.from({ length: dimensions }, () => new Set<number>())
+  for (const row of rows) {
+    for (const [d, digits] of row.entries()) if (hasLeadingZero(digits)) padded[d]?.add(digits.length)
+  }
+  const families = new Map<string, Family>()
+  for (const row of rows) {
+    const widths = row.map((digits, d) => (padded[d]?.has(digits.length) ? digits.length : 0))
+    const key = widths.join(' ')
+    let family = families.get(key)
+    if (!family) {
+      family = { texts, widths, rows: [] }
+      families.set(key, family)
+    }
+    family.rows.push(row.map(Number))
+  }
+  return [...families.values()]
+}
+
+/** Folds names into one expression, in natural order. Any string is taken; `expandHostSet` gives the same set back. */
+export function foldHostSet(names: Iterable<string>): string {
+  const pieces: string[] = []
+  const bySkeleton = new Map<string, { texts: string[]; rows: string[][] }>()
+  for (const name of new Set(names)) {
+    // Brackets with a colon in them are an IPv6 address, any others a range.
+    if (/\[[^\]]*:/.test(name) && parseHostSpec(name)) pieces.push(name)
+    else if (!PLAIN_NAME.test(name) || RESERVED_NAMES.includes(name)) pieces.push(JSON.stringify(name))
+    else {
+      const chunks = splitName(name)
+      const texts = chunks.filter((_, index) => index % 2 === 0)
+      const key = texts.join('\0')
+      const row = chunks.filter((_, index) => index % 2 === 1)
+      const skeleton = bySkeleton.get(key)
+      if (skeleton) skeleton.rows.push(row)
+      else bySkeleton.set(key, { texts, rows: [row] })
+    }
+  }
+  for (const { texts, rows } of bySkeleton.values()) {
+    for (const family of familiesOf(texts, rows)) pieces.push(...foldFamily(family))
+  }
+  return pieces
+    .map((piece) => ({ piece, key: naturalKey(piece.includes('[') ? piece.replace(/\[(\d+)[^\]]*\]/g, '$1') : piece) }))
+    .sort((a, b) => compareNaturalKeys(a.key, b.key))
+    .map(({ piece }) => piece)
+    .join(',')
+}

@@ -1,0 +1,73 @@
+/** What a host is: as the inventory declares it (`Host`), and as SSH will reach it (`Endpoint`). Data only. */
+
+export type TransportName = 'ssh2' | 'openssh' | 'local'
+
+/** Units: cpu in cores, gpu in devices, memory in bytes. */
+export type Resources = {
+  readonly cpu?: number
+  readonly gpu?: number
+  readonly memoryBytes?: number
+  readonly custom?: Readonly<Record<string, number>>
+}
+
+/** A machine as hosts.yaml or a target on the command line names it, before ssh_config was asked. */
+export type Host = {
+  /** The alias: unique, valid in a host set, and what every line on the screen calls it. */
+  readonly name: string
+  /** Its place in the inventory, from 1: what `%n` stands for in commands and macros. */
+  readonly number: number
+  readonly address?: string
+  readonly port?: number
+  readonly user?: string
+  readonly transport?: TransportName
+  /** Jump hosts in the order in which they are passed: names of the inventory or `[user@]host[:port]`. */
+  readonly jump?: readonly string[]
+  readonly identityFiles?: readonly string[]
+  readonly forwardAgent?: boolean
+  /** What the shell runs instead of the login shell. */
+  readonly shell?: string
+  readonly resources?: Resources
+  readonly labels?: Readonly<Record<string, string>>
+}
+
+/** Everything needed to reach one machine: hosts.yaml over ssh_config over defaults. */
+export type Endpoint = {
+  readonly host: string
+  readonly number: number
+  /** The name that ssh_config and the system's ssh know it by; undefined: `host`. */
+  readonly alias?: string
+  readonly transport: TransportName
+  readonly address: string
+  readonly port: number
+  readonly user: string
+  /** Absolute paths, `~` and tokens expanded; in the order in which they are tried. */
+  readonly identityFiles: readonly string[]
+  /** Only `identityFiles`, not every key of the agent. */
+  readonly identitiesOnly: boolean
+  /** Socket of the agent; undefined: no agent. */
+  readonly agentSocket?: string
+  readonly forwardAgent: boolean
+  /** Jump hosts, the first one reached first. */
+  readonly jump: readonly Endpoint[]
+  /** A shell command whose stdin and stdout are the connection; tokens expanded. */
+  readonly proxyCommand?: string
+  readonly knownHostsFiles: readonly string[]
+  readonly globalKnownHostsFiles: readonly string[]
+  /** The name under which the key is looked up and kept; undefined: the address (with the port if it is not 22). */
+  readonly hostKeyAlias?: string
+  readonly strictHostKeyChecking: 'yes' | 'ask' | 'accept-new' | 'no'
+  readonly hashKnownHosts: boolean
+  readonly connectTimeoutMs: number
+  /** 0: no keep-alive. */
+  readonly keepAliveIntervalMs: number
+  readonly keepAliveMaxMissed: number
+  /** Which of `publickey`, `keyboard-interactive`, `password` may be tried, in order. */
+  readonly authentications: readonly string[]
+  readonly shell?: string
+  /** What SetEnv and SendEnv of ssh_config hand to the remote side. */
+  readonly environment?: Readonly<Record<string, string>>
+  /** The ssh_config that was read instead of the user's and the system's own (`ssh -F`). */
+  readonly sshConfigFile?: string
+  /** Why this endpoint needs the system's ssh (a directive that ssh2 cannot do), or undefined. */
+  readonly needsOpenSsh?: string
+}

@@ -1,0 +1,260 @@
+/** The keys of hosts.yaml: one table for the parser and for docs/hosts-yaml.md. */
+import { isScalar } from 'yaml'
+import type { TransportName } from './host.ts'
+import { isPort, isUserName, parseHostSpec } from './host-name.ts'
+import { parseMemorySize } from './memory-size.ts'
+import {
+  choice,
+  type Field,
+  failType,
+  flag,
+  list,
+  located,
+  mapOf,
+  number,
+  object,
+  oneOrMore,
+  orEmpty,
+  type Schema,
+  text,
+} from './yaml-reader.ts'
+
+const TRANSPORTS: readonly TransportName[] = ['ssh2', 'openssh', 'local']
+
+const hostSet = located(text('host set'))
+const hostName = located(text('host'))
+const absolutePath = text('absolute path', (path) => (path.startsWith('/') ? undefined : 'must begin with /'))
+const path = text('path', (value) => (value.includes('"') ? 'may not have a quote in it' : undefined))
+const port = number('a port from 1 to 65535', isPort)
+const count = number('a whole number, 0 or more', (value) => Number.isSafeInteger(value) && value >= 0)
+const amount = number('a number, 0 or more', (value) => Number.isFinite(value) && value >= 0)
+const userName = text('user name', (name) => (isUserName(name) ? undefined : 'is not a user name'))
+
+const memory: Schema<number> = {
+  type: 'size such as 512GiB',
+  read(node, reader, where) {
+    const source =
+      isScalar(node) && (typeof node.value === 'string' || typeof node.value === 'number') ? node.value : ''
+    const bytes = parseMemorySize(String(source))
+    if (bytes === undefined) {
+      return failType(node, reader, where, 'a size such as 512GiB, 64GB or a whole number of bytes')
+    }
+    return bytes
+  },
+}
+
+/** Labels are text, but `rack: 3` is clear enough. */
+const label: Schema<string> = {
+  type: 'text',
+  read(node, reader, where) {
+    const isOther = isScalar(node) && (typeof node.value === 'number' || typeof node.value === 'boolean')
+    return isOther ? (node.source ?? String(node.value)) : text().read(node, reader, where)
+  },
+}
+
+const jump = located(
+  oneOrMore(
+    text('jump host', (value) => {
+      const wrong = value.split(',').find((hop) => parseHostSpec(hop.trim()) === undefined)
+      return wrong === undefined ? undefined : 'is not a jump host; write a host of this file or [user@]host[:port]'
+    }),
+  ),
+)
+
+const resources = object({
+  cpu: { schema: amount, about: 'Processor cores that jobs may use.', example: '16' },
+  gpu: { schema: count, about: 'Graphics processors that jobs may use.', example: '8' },
+  memory: { schema: memory, about: 'Memory that jobs may use. `GiB` is 2^30 bytes, `GB` is 10^9.', example: '512GiB' },
+  custom: { schema: mapOf(amount), about: 'Resources of your own, by name.', example: '{ licence: 2 }' },
+})
+
+const connectionFields = {
+  user: {
+    schema: userName,
+    about: 'The user to log in as.',
+    example: 'root',
+    fallback: 'what ssh_config says, else your own name',
+  },
+  port: {
+    schema: port,
+    about: "The port of the host's SSH server.",
+    example: '1822',
+    fallback: 'what ssh_config says, else 22',
+  },
+  transport: {
+    schema: choice(TRANSPORTS),
+    about:
+      '`ssh2`: inside Muster, one connection a host for everything. `openssh`: the `ssh` of this machine, for what `ssh2` cannot do (GSSAPI, security keys, certificates). `local`: a shell of this machine, no SSH at all.',
+    example: 'openssh',
+    fallback: '`ssh2`, or `openssh` where ssh_config asks for something that only it can do',
+  },
+  jump: {
+    schema: jump,
+    about:
+      'Hosts to pass through, the first one first: hosts of this file or `[user@]host[:port]`. `none` switches off what `defaults` or ssh_config say.',
+    example: 'm10',
+    fallback: 'ProxyJump or ProxyCommand of ssh_config',
+  },
+  identity_file: {
+    schema: oneOrMore(path),
+    about: 'Private keys to try before those of ssh_config. `~` and the tokens of IdentityFile are expanded.',
+    example: '~/.ssh/cluster',
+    fallback: 'the keys that ssh would try',
+  },
+  forward_agent: {
+    schema: flag(),
+    about: 'Whether the host may use your SSH agent. Turn it on for hosts that you trust only.',
+    example: 'true',
+    fallback: 'ForwardAgent of ssh_config, else false',
+  },
+  shell: {
+    schema: text('command'),
+    about: 'What a shell on the host runs instead of the login shell.',
+    example: 'tmux new -A -s muster',
+    fallback: 'RemoteCommand of ssh_config, else the login shell',
+  },
+  resources: {
+    schema: resources,
+    about: 'What the scheduler may hand out on the host.',
+    example: '{ cpu: 16, gpu: 8, memory: 512GiB }',
+  },
+} as const satisfies Record<string, Field>
+
+const host = object({
+  address: {
+    schema: located(text('address')),
+    about:
+      "The DNS name or IP address to connect to. `%n` is the last number in the host's name without leading zeros, `%h` its name, `%%` a percent sign.",
+    example: '"10.0.0.%n"',
+    fallback: "HostName of ssh_config, else the host's name",
+  },
+  ...connectionFields,
+  labels: { schema: mapOf(label), about: 'Words of your own about the host.', example: '{ rack: 3 }' },
+})
+
+const hostEntries = mapOf(orEmpty(host), 'host set')
+
+const everywhere = { fallback: '`@all`' } as const
+
+export const hostsYamlSchema = object({
+  cluster: {
+    schema: text(),
+    about: "The cluster's name, shown in the header.",
+    example: 'lab',
+  },
+  defaults: {
+    schema: object(connectionFields),
+    about: 'What holds for every host that does not say otherwise.',
+    example: '{ user: root, port: 22 }',
+  },
+  hosts: {
+    schema: hostEntries,
+    about:
+      'The machines. A key is a name or a host set of names (`"gpu[01-04]"`); a name alone (`m8:`) is enough for a host that ssh_config knows. Names are letters, digits, `_`, `.` and `-`, and are used once.',
+    example: '\n  m8: { address: 192.168.1.80, port: 1822 }',
+    isRequired: true,
+  },
+  groups: {
+    schema: mapOf(oneOrMore(hostSet), 'name'),
+    about: 'Host sets by name, used as `@name`. Groups may use other groups.',
+    example: '{ workers: "m[8-9]", gpus: "gpu[01-04]" }',
+  },
+  trust: {
+    schema: object({
+      mesh: { schema: hostSet, about: 'Hosts that log in to each other without a password.', example: '"@all"' },
+    }),
+    about: 'Passwordless SSH between hosts.',
+  },
+  environment: {
+    schema: located(
+      object({
+        conda: {
+          schema: object({
+            name: { schema: text(), about: 'The environment.', example: 'myenv', isRequired: true },
+            file: { schema: path, about: 'What it holds; relative to hosts.yaml.', example: 'environment.yml' },
+            hosts: { schema: hostSet, about: 'Where.', example: '"@all"', ...everywhere },
+          }),
+          about: 'A conda environment.',
+        },
+        docker: {
+          schema: object({
+            image: { schema: text(), about: 'The image.', example: 'rayproject/ray:2.9.0', isRequired: true },
+            file: {
+              schema: path,
+              about: 'A Dockerfile to build it from; relative to hosts.yaml.',
+              example: 'Dockerfile',
+            },
+            name: { schema: text(), about: 'The container.', example: 'work', fallback: '`muster`' },
+            options: { schema: text(), about: 'Options of `docker run`.', example: '--network host' },
+            hosts: { schema: hostSet, about: 'Where.', example: '"@all"', ...everywhere },
+          }),
+          about: 'A container.',
+        },
+        venv: {
+          schema: object({
+            path: { schema: path, about: 'Its directory on the hosts.', example: '/opt/work', isRequired: true },
+            requirements: {
+              schema: path,
+              about: 'What it holds; relative to hosts.yaml.',
+              example: 'requirements.txt',
+            },
+            python: {
+              schema: text('command'),
+              about: 'The interpreter that makes it.',
+              example: 'python3.11',
+              fallback: '`python3`',
+            },
+            hosts: { schema: hostSet, about: 'Where.', example: '"@all"', ...everywhere },
+          }),
+          about: 'A Python virtual environment.',
+        },
+      }),
+    ),
+    about: 'The software environment of a host set: one of `conda`, `docker` and `venv`.',
+    example: '\n  conda: { name: myenv, file: environment.yml, hosts: "@all" }',
+  },
+  nfs: {
+    schema: list(
+      object({
+        server: { schema: hostName, about: 'The host that exports.', example: 'm10', isRequired: true },
+        path: { schema: absolutePath, about: 'The exported directory.', example: '/nfsroot', isRequired: true },
+        options: {
+          schema: text(),
+          about: 'Options of the export, as in exports(5).',
+          example: '"rw,sync,no_root_squash,no_subtree_check"',
+          fallback: '`rw,sync,no_subtree_check`',
+        },
+        clients: { schema: hostSet, about: 'The hosts that mount.', example: '"@workers"', isRequired: true },
+        mount: {
+          schema: absolutePath,
+          about: 'Where they mount it.',
+          example: '/nfsroot',
+          fallback: 'the exported path',
+        },
+        mount_options: {
+          schema: text(),
+          about: 'Options of the mount, as in nfs(5).',
+          example: 'nolock',
+          fallback: '`defaults`',
+        },
+      }),
+    ),
+    about: 'Exports and who mounts them.',
+    example: '\n  - { server: m10, path: /nfsroot, clients: "@workers", mount: /nfsroot }',
+  },
+  ray: {
+    schema: object({
+      head: { schema: hostName, about: 'The host of the head node.', example: 'm10', isRequired: true },
+      workers: { schema: hostSet, about: 'The hosts of the workers.', example: '"@workers"', fallback: 'none' },
+      port: { schema: port, about: "The head's port (GCS).", example: '6333', fallback: '6379' },
+      dashboard_host: {
+        schema: text('address'),
+        about: 'Where the dashboard listens on the head. It is reached through the SSH connection.',
+        example: '127.0.0.1',
+        fallback: '127.0.0.1',
+      },
+      dashboard_port: { schema: port, about: "The dashboard's port.", example: '8265', fallback: '8265' },
+    }),
+    about: 'A Ray cluster.',
+  },
+})

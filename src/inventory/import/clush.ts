@@ -1,0 +1,140 @@
+/**
+ * ClusterShell: local groups files (`name: node[1-9],@other`) and YAML groups files (a source, its groups), as
+ * groups.conf(5) describes them. Group sources that run a command are not run: they are said to be left out.
+ */
+import { messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { isExplicitSpec } from '../host-name.ts'
+import { expandHostSet } from '../host-set.ts'
+import type { ImportedInventory, SourceFile } from './imported-inventory.ts'
+import { isTree, readTree } from './plain-yaml.ts'
+
+/** One group's definition. `source` is empty for groups of the default source. */
+type Definition = {
+  readonly source: string
+  readonly name: string
+  readonly set: string
+  readonly path: string
+  readonly line: number
+}
+
+const groupKey = (source: string, name: string): string => (source === '' ? name : `${source}:${name}`)
+
+/** `name: set` lines; comments, and lines that ClusterShell would not read either, are passed over. */
+export function readLocalGroups({ path, text }: SourceFile): Definition[] {
+  return text.split(/\r?\n/).flatMap((raw, index) => {
+    const match = /^\s*([^#\s:][^:]*?)\s*:\s*([^#]*)/.exec(raw)
+    const set = match?.[2]?.trim() ?? ''
+    return match && set !== '' ? [{ source: '', name: match[1] ?? '', set, path, line: index + 1 }] : []
+  })
+}
+
+/** A YAML groups file: `source: { group: set, … }`, a set being text, a list of texts or a number. */
+export function readYamlGroups(
+  file: SourceFile,
+  defaultSource: string | undefined,
+  inventory: ImportedInventory,
+): Definition[] {
+  const sources = Object.entries(readTree(file, inventory))
+  const plain = sources.length === 1 && defaultSource === undefined ? sources[0]?.[0] : defaultSource
+  return sources.flatMap(([source, groups]) => {
+    if (!isTree(groups)) {
+      inventory.note(file.path, 0, `${printable(source)} is not a group source`)
+      return []
+    }
+    return Object.entries(groups).map(([name, value]) => ({
+      source: source === plain ? '' : source,
+      name,
+      set: (Array.isArray(value) ? value : [value ?? '']).map(String).join(','),
+      path: file.path,
+      line: 0,
+    }))
+  })
+}
+
+export type GroupsConf = {
+  readonly defaultSource: string | undefined
+  /** Directories of further groups.conf files and of YAML groups files; variables of ClusterShell replaced. */
+  readonly directories: readonly string[]
+  /** Local groups files that the shipped commands of a source read. */
+  readonly files: readonly string[]
+}
+
+/** groups.conf itself: where groups are kept. `directory` is what `$CFGDIR` stands for. */
+export function readGroupsConf(
+  { path, text }: SourceFile,
+  directory: string,
+  inventory: ImportedInventory,
+): GroupsConf {
+  let section = ''
+  let defaultSource: string | undefined
+  const directories: string[] = []
+  const files: string[] = []
+  for (const [index, raw] of text.split(/\r?\n/).entries()) {
+    const header = /^\[([^\]]+)\]/.exec(raw)
+    if (header) section = header[1] ?? ''
+    const [, key = '', value = ''] = /^(\w+)\s*[:=]\s*(.*)$/.exec(raw) ?? []
+    const filled = value.replace(/\$CFGDIR|\$\{CFGDIR\}/g, directory)
+    if (section.toLowerCase() === 'main') {
+      if (key === 'default') defaultSource = value.trim()
+      if (['autodir', 'confdir', 'groupsdir'].includes(key)) directories.push(...filled.split(/[\s,]+/).filter(Boolean))
+    } else if (key === 'map') {
+      const file = /(\/[^\s'"|;]+\.cfg)\b/.exec(filled)?.[1]
+      if (file !== undefined) files.push(file)
+      else
+        inventory.note(path, index + 1, `source ${printable(section)} is a command and is not run: ${printable(value)}`)
+    }
+  }
+  return { defaultSource, directories, files }
+}
+
+/** Takes the definitions of all files together, as they refer to each other. */
+export function importGroups(definitions: readonly Definition[], inventory: ImportedInventory): void {
+  const byKey = new Map(definitions.map((definition) => [groupKey(definition.source, definition.name), definition]))
+  const find = (reference: string, from: Definition): Definition | undefined =>
+    byKey.get(groupKey(from.source, reference)) ?? byKey.get(reference)
+  const members = (definition: Definition, trail: readonly Definition[]): string[] => {
+    if (trail.includes(definition)) throw new Error('its groups go in a circle')
+    return expandHostSet(separate(definition.set), {
+      group: (reference) => {
+        const other = find(reference, definition)
+        return other && members(other, [...trail, definition])
+      },
+    })
+  }
+  for (const definition of byKey.values()) {
+    const { path, line, set } = definition
+    const group = inventory.group(groupKey(definition.source, definition.name), path, line)
+    try {
+      for (const operand of operandsOf(separate(set))) {
+        const reference = /^@([^[\]*?]+)$/.exec(operand)?.[1]
+        const other = reference === undefined ? undefined : find(reference, definition)
+        if (other && other !== definition) {
+          members(other, [definition])
+          group.groups.add(inventory.groupName(groupKey(other.source, other.name), path, line))
+          continue
+        }
+        for (const host of members({ ...definition, set: operand }, [definition])) {
+          const name = isExplicitSpec(host)
+            ? inventory.addSpec(host, path, line)
+            : inventory.addHost(host, {}, path, line)
+          if (name !== undefined) group.hosts.add(name)
+        }
+      }
+    } catch (error) {
+      inventory.note(path, line, `group ${printable(definition.name)}: ${messageOf(error)}`)
+    }
+  }
+}
+
+/** ClusterShell also takes white space between names. */
+const separate = (set: string): string =>
+  set
+    .trim()
+    .replace(/\s*([,!&^])\s*/g, '$1')
+    .replace(/\s+/g, ',')
+
+/** The operands of a plain union; a set with other operators is one operand. */
+function operandsOf(set: string): string[] {
+  return /[!&^]/.test(set) ? [set] : (set.match(/(?:[^,[]|\[[^\]]*\])+/g) ?? [])
+}

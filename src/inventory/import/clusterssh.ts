@@ -1,0 +1,116 @@
+/**
+ * ClusterSSH: `clusters` files (`tag host user@host2:port other-tag`) and `tags` files (`host tag tag`), both with
+ * comments, a backslash at the end of a continued line, and {a,b} and {1..9} as a shell expands them (cssh(1), FILES).
+ */
+import { printable } from '../../base/printable.ts'
+import type { ImportedInventory, SourceFile } from './imported-inventory.ts'
+
+const MAX_WORDS = 100_000
+
+/** Expands the last braces of a word, then the rest; a word without braces is itself. */
+export function expandBraces(word: string): string[] {
+  const results: string[] = []
+  const pending = [word]
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const match = /^(.*)\{([^{}]*)\}(.*)$/s.exec(next)
+    const [, before = '', inside = '', after = ''] = match ?? []
+    const items = match ? alternatives(inside) : undefined
+    if (items === undefined) results.push(next)
+    else for (const item of items.toReversed()) pending.push(before + item + after)
+    if (results.length + pending.length > MAX_WORDS) throw new RangeError(`it stands for more than ${MAX_WORDS} names`)
+  }
+  return [...new Set(results)]
+}
+
+function alternatives(inside: string): string[] | undefined {
+  const range = /^(\d+)\.\.(\d+)$/.exec(inside)
+  if (!range) return inside.includes(',') ? inside.split(',') : undefined
+  const [, first = '', last = ''] = range
+  const from = Number(first)
+  const to = Number(last)
+  if (Math.abs(to - from) >= MAX_WORDS) throw new RangeError(`it stands for more than ${MAX_WORDS} names`)
+  const width = [first, last].some((text) => text.length > 1 && text.startsWith('0'))
+    ? Math.max(first.length, last.length)
+    : 0
+  const step = from <= to ? 1 : -1
+  return Array.from({ length: Math.abs(to - from) + 1 }, (_, index) => String(from + index * step).padStart(width, '0'))
+}
+
+type Line = { readonly number: number; readonly words: readonly string[] }
+
+function linesOf({ text, path }: SourceFile, inventory: ImportedInventory): Line[] {
+  const lines: Line[] = []
+  let pending = ''
+  let start = 0
+  for (const [index, raw] of text.split(/\r?\n/).entries()) {
+    const line = raw.replace(/(?:^|\s)#.*$/, '').trimEnd()
+    if (pending === '') start = index + 1
+    if (line.endsWith('\\')) {
+      pending += `${line.slice(0, -1)} `
+      continue
+    }
+    const words = `${pending}${line}`.split(/\s+/).filter((word) => word !== '')
+    pending = ''
+    const [first = '', ...rest] = words
+    if (words.length === 0) continue
+    if (words[1] === '=') {
+      inventory.note(path, start, `${printable(first)} is a setting of ClusterSSH`)
+      continue
+    }
+    const expanded = [first, ...rest].flatMap((word) => {
+      try {
+        return expandBraces(word)
+      } catch (error) {
+        inventory.note(path, start, `${printable(word)} is left out: ${(error as Error).message}`)
+        return []
+      }
+    })
+    lines.push({ number: start, words: expanded })
+  }
+  return lines
+}
+
+type Cluster = Line & { readonly path: string }
+
+/** A tag that is defined again replaces the one before, as in ClusterSSH. */
+export function importClusters(files: readonly SourceFile[], inventory: ImportedInventory): void {
+  const clusters = new Map<string, Cluster>()
+  for (const file of files) {
+    for (const line of linesOf(file, inventory)) {
+      const tag = line.words[0] ?? ''
+      const before = clusters.get(tag)
+      if (before) inventory.note(before.path, before.number, `cluster ${printable(tag)} is defined again later`)
+      clusters.set(tag, { ...line, path: file.path })
+    }
+  }
+  for (const [tag, { number, words, path }] of clusters) {
+    const group = inventory.group(tag, path, number)
+    const members = words.slice(1)
+    if (members.length === 0) inventory.note(path, number, `cluster ${printable(tag)} has no hosts`)
+    for (const member of members) {
+      if (clusters.has(member) && member !== tag) group.groups.add(inventory.groupName(member, path, number))
+      else {
+        const name = inventory.addSpec(member, path, number)
+        if (name !== undefined) group.hosts.add(name)
+      }
+    }
+  }
+}
+
+/** The further files that ClusterSSH's own configuration names. */
+export function readExtraFiles({ text }: SourceFile, home: string): { clusters: string[]; tags: string[] } {
+  const filesOf = (key: string): string[] =>
+    (new RegExp(`^\\s*${key}\\s*=\\s*([^#\\n]*)`, 'm').exec(text)?.[1] ?? '')
+      .split(',')
+      .map((name) => name.trim().replace(/^(?:~|\$HOME)(?=\/)/, home))
+      .filter((name) => name.startsWith('/'))
+  return { clusters: filesOf('extra_cluster_file'), tags: filesOf('extra_tag_file') }
+}
+
+export function importTags(file: SourceFile, inventory: ImportedInventory): void {
+  for (const { number, words } of linesOf(file, inventory)) {
+    const [host = '', ...tags] = words
+    const name = inventory.addSpec(host, file.path, number)
+    for (const tag of tags) if (name !== undefined) inventory.group(tag, file.path, number).hosts.add(name)
+  }
+}

@@ -1,0 +1,175 @@
+/** Finds the files of another tool, reads them and writes hosts.yaml out of them. */
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import { MusterError, messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { parseHostsYaml } from '../hosts-yaml.ts'
+import { importAnsible } from './ansible.ts'
+import { readAnsibleIni, readAnsibleYaml } from './ansible-files.ts'
+import { importGroups, readGroupsConf, readLocalGroups, readYamlGroups } from './clush.ts'
+import { importClusters, importTags, readExtraFiles } from './clusterssh.ts'
+import { formatHostsYaml } from './format-hosts-yaml.ts'
+import { ImportedInventory, type ImportNote, type SourceFile } from './imported-inventory.ts'
+import { importSshAliases } from './ssh-aliases.ts'
+
+export const IMPORT_KINDS = ['clusterssh', 'clush', 'ansible', 'ssh'] as const
+export type ImportKind = (typeof IMPORT_KINDS)[number]
+
+export type ImportSource = {
+  readonly kind: ImportKind
+  /** A file instead of the ones that the tool itself reads. */
+  readonly file?: string
+  /** The text of `file` where it does not come from the disk. */
+  readonly text?: string
+  readonly cwd: string
+  readonly home: string
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+export type ImportResult = { readonly text: string; readonly hosts: number; readonly notes: readonly ImportNote[] }
+
+const MAX_INCLUDED_FILES = 1000
+
+function readSource(path: string): SourceFile {
+  try {
+    return { path, text: readFileSync(path, 'utf8') }
+  } catch (error) {
+    throw new MusterError('configuration', `${printable(path)} cannot be read: ${printable(messageOf(error))}`, {
+      cause: error,
+    })
+  }
+}
+
+/** The files to read: the one that was given, or those of the tool that exist. */
+function sourcesOf(source: ImportSource, usual: readonly string[]): SourceFile[] {
+  const { kind, file, text, cwd } = source
+  if (file !== undefined) return [text === undefined ? readSource(resolve(cwd, file)) : { path: file, text }]
+  const found = usual.filter((path) => existsSync(path))
+  if (found.length > 0) return found.map(readSource)
+  throw new MusterError(
+    'configuration',
+    `there is nothing to import: ${usual.map(printable).join(', ')} do not exist`,
+    {
+      hint: `Name the file: muster import ${kind} FILE`,
+    },
+  )
+}
+
+function importClusterSsh(source: ImportSource, inventory: ImportedInventory): void {
+  const directory = join(source.home, '.clusterssh')
+  const configuration = join(directory, 'config')
+  const extra = existsSync(configuration)
+    ? readExtraFiles(readSource(configuration), source.home)
+    : { clusters: [], tags: [] }
+  const tagFiles = ['/etc/tags', join(directory, 'tags'), ...extra.tags]
+  const files = sourcesOf(source, ['/etc/clusters', join(directory, 'clusters'), ...extra.clusters, ...tagFiles])
+  const isTags = ({ path }: SourceFile): boolean => tagFiles.includes(path) || basename(path) === 'tags'
+  importClusters(
+    files.filter((file) => !isTags(file)),
+    inventory,
+  )
+  for (const file of files.filter(isTags)) importTags(file, inventory)
+}
+
+function importClush(source: ImportSource, inventory: ImportedInventory): void {
+  const { env, home } = source
+  const directories = [
+    env.CLUSTERSHELL_CFGDIR,
+    join(env.XDG_CONFIG_HOME || join(home, '.config'), 'clustershell'),
+    join(home, '.local/etc/clustershell'),
+    '/etc/clustershell',
+  ].filter((directory) => directory !== undefined)
+  // As in ClusterShell, the first groups.conf that exists is the one.
+  const [main, ...rest] =
+    source.file === undefined
+      ? sourcesOf(
+          source,
+          directories.map((directory) => join(directory, 'groups.conf')),
+        ).slice(0, 1)
+      : sourcesOf(source, [])
+  if (!main || rest.length > 0) return
+  const readGroups = (file: SourceFile, defaultSource?: string) =>
+    /\.ya?ml$/.test(file.path) ? readYamlGroups(file, defaultSource, inventory) : readLocalGroups(file)
+  if (!/^\[[^\]]+\]/m.test(main.text)) {
+    importGroups(readGroups(main), inventory)
+    return
+  }
+  const conf = readGroupsConf(main, dirname(main.path), inventory)
+  const files = [
+    ...conf.files.filter((path) => existsSync(path)),
+    ...conf.directories.flatMap((directory) => globSync(join(directory, '*.yaml')).sort()),
+  ]
+  for (const path of conf.files.filter((file) => !existsSync(file)))
+    inventory.note(main.path, 0, `${printable(path)} does not exist`)
+  importGroups(
+    files.flatMap((path) => readGroups(readSource(path), conf.defaultSource ?? '')),
+    inventory,
+  )
+}
+
+/** The first line with content decides: a YAML inventory begins with `---` or with `group:`. */
+function isYaml({ path, text }: SourceFile): boolean {
+  const first = text.split('\n').find((line) => line.trim() !== '' && !line.trimStart().startsWith('#')) ?? ''
+  return /\.ya?ml$/.test(path) || /^(?:---|[\w.-]+:\s*$)/.test(first)
+}
+
+function importAnsibleFiles(source: ImportSource, inventory: ImportedInventory): void {
+  for (const file of sourcesOf(source, ['/etc/ansible/hosts'])) {
+    const read = isYaml(file) ? readAnsibleYaml : readAnsibleIni
+    importAnsible(read(file, inventory), file.path, inventory)
+    for (const name of ['group_vars', 'host_vars']) {
+      const directory = join(dirname(file.path), name)
+      if (existsSync(directory)) inventory.note(directory, 0, 'variables of this directory are not read')
+    }
+  }
+}
+
+function importSsh(source: ImportSource, inventory: ImportedInventory): void {
+  const directory = join(source.home, '.ssh')
+  let included = 0
+  const importFile = (file: SourceFile): void => {
+    importSshAliases(file, inventory, (words) => {
+      for (const word of words) {
+        const name = word.startsWith('~/') ? join(source.home, word.slice(2)) : word
+        for (const path of globSync(resolve(directory, name)).sort()) {
+          included += 1
+          if (included <= MAX_INCLUDED_FILES) importFile(readSource(path))
+          else inventory.note(path, 0, 'left out: too many files, or they include each other')
+        }
+      }
+    })
+  }
+  for (const file of sourcesOf(source, [join(directory, 'config')])) importFile(file)
+}
+
+const IMPORTERS: Readonly<Record<ImportKind, (source: ImportSource, inventory: ImportedInventory) => void>> = {
+  clusterssh: importClusterSsh,
+  clush: importClush,
+  ansible: importAnsibleFiles,
+  ssh: importSsh,
+}
+
+/**
+ * Reads another tool's files into the text of a hosts.yaml that loads.
+ * @throws MusterError `configuration` when there is nothing to read, no host in it, or its groups go in a circle
+ */
+export function importInventory(source: ImportSource): ImportResult {
+  const inventory = new ImportedInventory()
+  IMPORTERS[source.kind](source, inventory)
+  if (inventory.hosts.size === 0) {
+    const notes = sortNotes(inventory.notes).map(formatNote).join('\n')
+    throw new MusterError('configuration', `no host was found${notes === '' ? '' : `\n${notes}`}`)
+  }
+  const text = formatHostsYaml(inventory, `Imported from ${source.kind}: look through it before use.`)
+  const { hosts } = parseHostsYaml(text, 'hosts.yaml')
+  return { text, hosts: hosts.length, notes: sortNotes(inventory.notes) }
+}
+
+function sortNotes(notes: readonly ImportNote[]): ImportNote[] {
+  return notes.toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : a.line - b.line))
+}
+
+/** `FILE:LINE: what was left behind`. */
+export function formatNote({ path, line, text }: ImportNote): string {
+  return `${printable(path)}${line === 0 ? '' : `:${line}`}: ${text}`
+}

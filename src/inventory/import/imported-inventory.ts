@@ -1,0 +1,103 @@
+/** What an importer collects, whatever the format: hosts and groups on their way to hosts.yaml, and what was left behind. */
+import { printable } from '../../base/printable.ts'
+import { isAddress, isGroupName, isHostName, isPort, isUserName, parseHostSpec } from '../host-name.ts'
+import type { HostKeys } from '../yaml-text.ts'
+
+export type SourceFile = { readonly path: string; readonly text: string }
+
+export type ImportedHost = HostKeys
+
+/** Something that could not be carried over. `line` counts from 1; 0: the whole file. */
+export type ImportNote = { readonly path: string; readonly line: number; readonly text: string }
+
+type Group = { readonly hosts: Set<string>; readonly groups: Set<string> }
+
+export class ImportedInventory {
+  readonly hosts = new Map<string, ImportedHost>()
+  readonly groups = new Map<string, Group>()
+  readonly notes: ImportNote[] = []
+  readonly #nameOf = new Map<string, string>()
+  readonly #groupNameOf = new Map<string, string>()
+
+  note(path: string, line: number, text: string): void {
+    if (!this.notes.some((note) => note.path === path && note.line === line && note.text === text)) {
+      this.notes.push({ path, line, text: printable(text) })
+    }
+  }
+
+  /** Adds a machine, or finds it again; returns its name in hosts.yaml, or undefined when it cannot have one. */
+  addHost(wanted: string, host: ImportedHost, path: string, line: number): string | undefined {
+    const problem = problemOf(wanted, host)
+    if (problem !== undefined) {
+      this.note(path, line, `${printable(wanted)} is left out: ${problem}`)
+      return undefined
+    }
+    const identity = JSON.stringify([wanted, host])
+    const known = this.#nameOf.get(identity)
+    if (known !== undefined) return known
+    const name = this.#freeName(wanted, host)
+    if (name !== wanted) this.note(path, line, `${printable(wanted)} is called ${name} here`)
+    this.hosts.set(name, name === wanted || host.address !== undefined ? host : { address: wanted, ...host })
+    this.#nameOf.set(identity, name)
+    return name
+  }
+
+  /** Adds a machine written as `[user@]host[:port]`. */
+  addSpec(spec: string, path: string, line: number): string | undefined {
+    const parsed = parseHostSpec(spec)
+    if (parsed === undefined) {
+      this.note(path, line, `${printable(spec)} is left out: it is not [user@]host[:port]`)
+      return undefined
+    }
+    const { host, ...login } = parsed
+    return this.addHost(host, login, path, line)
+  }
+
+  /** The group by its name in the source, made when it is new. */
+  group(wanted: string, path: string, line: number): Group {
+    const name = this.groupName(wanted, path, line)
+    let group = this.groups.get(name)
+    if (!group) {
+      group = { hosts: new Set(), groups: new Set() }
+      this.groups.set(name, group)
+    }
+    return group
+  }
+
+  groupName(wanted: string, path: string, line: number): string {
+    const known = this.#groupNameOf.get(wanted)
+    if (known !== undefined) return known
+    let name = wanted
+    if (!isGroupName(wanted)) {
+      const base = `group-${wanted.replace(/[^\p{L}\p{N}_.:-]+/gu, '-').slice(0, 200)}`
+      name = base
+      for (let count = 2; this.groups.has(name); count += 1) name = `${base}-${count}`
+      this.note(path, line, `group ${printable(wanted)} is called ${name} here`)
+    }
+    this.#groupNameOf.set(wanted, name)
+    return name
+  }
+
+  #freeName(wanted: string, host: ImportedHost): string {
+    if (isHostName(wanted) && !this.hosts.has(wanted)) return wanted
+    const parts = isHostName(wanted) ? [host.user, wanted, host.port] : ['host', wanted]
+    const joined = parts.filter((part) => part !== undefined).join('-')
+    const plain = joined.replace(/[^\p{L}\p{N}_.-]+/gu, '-').slice(0, 200)
+    // Whatever is left of the user's or the host's name, this is a host name.
+    const base = isHostName(plain) ? plain : `host${plain}`
+    let name = base
+    for (let count = 2; this.hosts.has(name); count += 1) name = `${base}-${count}`
+    return name
+  }
+}
+
+function problemOf(name: string, { address, port, user, jump, identity_file }: ImportedHost): string | undefined {
+  if (!isAddress(name)) return 'it is not a host name'
+  if (address !== undefined && !isAddress(address)) return `${printable(address)} is not an address`
+  if (port !== undefined && !isPort(port)) return `${port} is not a port`
+  if (user !== undefined && !isUserName(user)) return `${printable(user)} is not a user name`
+  if (jump?.split(',').some((hop) => parseHostSpec(hop.trim()) === undefined))
+    return `${printable(jump)} is not a jump host`
+  if (identity_file?.includes('"')) return 'its key file has a quote in its name'
+  return undefined
+}

@@ -1,0 +1,186 @@
+/** The machines that one run of Muster knows: from hosts.yaml, or from a target on the command line alone. */
+import { MusterError } from '../base/errors.ts'
+import { printable } from '../base/printable.ts'
+import type { Host } from './host.ts'
+import { isExplicitSpec, parseHostSpec } from './host-name.ts'
+import { expandHostSet, type HostSetContext, HostSetError } from './host-set.ts'
+import { nearestWord } from './nearest-word.ts'
+
+export type EnvironmentSpec =
+  | { readonly kind: 'conda'; readonly name: string; readonly file?: string; readonly hosts: readonly string[] }
+  | {
+      readonly kind: 'docker'
+      readonly image: string
+      readonly file?: string
+      readonly name: string
+      readonly options?: string
+      readonly hosts: readonly string[]
+    }
+  | {
+      readonly kind: 'venv'
+      readonly path: string
+      readonly requirements?: string
+      readonly python: string
+      readonly hosts: readonly string[]
+    }
+
+export type NfsSpec = {
+  readonly server: string
+  readonly path: string
+  readonly options: string
+  readonly clients: readonly string[]
+  readonly mount: string
+  readonly mountOptions: string
+}
+
+export type RaySpec = {
+  readonly head: string
+  readonly workers: readonly string[]
+  readonly port: number
+  readonly dashboardHost: string
+  readonly dashboardPort: number
+}
+
+export type Inventory = {
+  /** The file it was read from; undefined for a target without a file. */
+  readonly file?: string
+  readonly cluster?: string
+  readonly hosts: readonly Host[]
+  /** Group names to the names of their hosts. */
+  readonly groups: ReadonlyMap<string, readonly string[]>
+  /** Hosts that log in to each other. */
+  readonly trustMesh?: readonly string[]
+  readonly environment?: EnvironmentSpec
+  readonly nfs: readonly NfsSpec[]
+  readonly ray?: RaySpec
+}
+
+export type TargetOptions = {
+  /** A target that is left out. */
+  readonly exclude?: string
+  /** What `-` stands for. */
+  readonly stdinNames?: readonly string[]
+}
+
+/** The groups that each host is in, in the file's order. */
+export function groupsByHost(inventory: Inventory): ReadonlyMap<string, readonly string[]> {
+  const groups = new Map<string, string[]>()
+  for (const [group, members] of inventory.groups) {
+    for (const host of members) {
+      const known = groups.get(host)
+      if (known) known.push(group)
+      else groups.set(host, [group])
+    }
+  }
+  return groups
+}
+
+/**
+ * One named machine as a host: of the inventory (`bob@m8` is m8 with another user), or one that the text itself
+ * describes.
+ */
+function hostOf(spec: string, byName: ReadonlyMap<string, Host>, name: string, number: number): Host | undefined {
+  const known = byName.get(spec)
+  if (known) return known
+  const parsed = parseHostSpec(spec)
+  if (!parsed) return undefined
+  const login = {
+    ...(parsed.user === undefined ? {} : { user: parsed.user }),
+    ...(parsed.port === undefined ? {} : { port: parsed.port }),
+  }
+  const base = byName.get(parsed.host)
+  return base ? { ...base, name, ...login } : { name, number, ...login }
+}
+
+/** Names specs by their host alone where that is clear, else in full: `h1`, but `127.0.0.1:2201` and `127.0.0.1:2202`. */
+function namesOf(specs: readonly string[]): string[] {
+  const bare = specs.map((spec) => parseHostSpec(spec)?.host ?? spec)
+  const counts = new Map<string, number>()
+  for (const name of bare) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return specs.map((spec, index) => {
+    const name = bare[index] ?? spec
+    return counts.get(name) === 1 ? name : spec
+  })
+}
+
+function hostsOf(specs: readonly string[], byName: ReadonlyMap<string, Host>, expression: string): Host[] {
+  const names = namesOf(specs)
+  let number = byName.size
+  return specs.map((spec, index) => {
+    const isKnown = byName.has(spec) || byName.has(parseHostSpec(spec)?.host ?? '')
+    if (!isKnown) number += 1
+    const host = hostOf(spec, byName, names[index] ?? spec, number)
+    if (host) return host
+    throw new HostSetError(expression, Math.max(0, expression.indexOf(spec)), `${printable(spec)} is not a host name`)
+  })
+}
+
+/**
+ * The hosts that a target names: of the inventory, or described in full (`user@host`, `host:port`).
+ * @throws MusterError `usage` when the expression is wrong, names an unknown host or leaves nobody.
+ */
+export function resolveTarget(
+  inventory: Inventory,
+  expression: string | undefined,
+  options: TargetOptions = {},
+): readonly Host[] {
+  const byName = new Map(inventory.hosts.map((host) => [host.name, host]))
+  const context: HostSetContext = {
+    names: [...byName.keys()],
+    groupNames: [...inventory.groups.keys()],
+    group: (name) => inventory.groups.get(name),
+    isHost: (name) => byName.has(name) || isExplicitSpec(name),
+    ...(options.stdinNames === undefined ? {} : { stdinNames: options.stdinNames }),
+  }
+  const wanted = expandTarget(expression ?? 'all', options, context, inventory.file !== undefined)
+  return hostsOf(wanted, byName, expression ?? 'all')
+}
+
+function expandTarget(
+  expression: string,
+  { exclude, stdinNames }: TargetOptions,
+  context: HostSetContext,
+  hasFile: boolean,
+): string[] {
+  const expand = (text: string): string[] => {
+    try {
+      return expandHostSet(text, context)
+    } catch (error) {
+      if (!(error instanceof HostSetError) || !hasFile || !error.reason.startsWith('there is no host')) throw error
+      throw new MusterError('usage', error.message, {
+        cause: error,
+        hint: 'A machine outside hosts.yaml is written as user@host or host:port; --hosts none leaves hosts.yaml out.',
+      })
+    }
+  }
+  const wanted = expand(expression)
+  const left = exclude === undefined ? wanted : difference(wanted, expand(exclude))
+  if (left.length > 0) return left
+  const what = exclude === undefined ? printable(expression) : `${printable(expression)} without ${printable(exclude)}`
+  const reason = stdinNames?.length === 0 && expression.includes('-') ? ' (stdin had no names)' : ''
+  throw new MusterError('usage', `${what} leaves no host${reason}`, {
+    hint: '`muster hosts` lists the hosts and their groups.',
+  })
+}
+
+function difference(wanted: readonly string[], excluded: readonly string[]): string[] {
+  const set = new Set(excluded)
+  return wanted.filter((name) => !set.has(name) && !set.has(parseHostSpec(name)?.host ?? name))
+}
+
+/**
+ * An inventory of just the hosts that a target names, without any file: `m[8-10]`, `root@h1,h2:2222`.
+ * @throws MusterError `usage`
+ */
+export function inventoryFromTarget(expression: string, options: TargetOptions = {}): Inventory {
+  const context = options.stdinNames === undefined ? {} : { stdinNames: options.stdinNames }
+  const specs = expandTarget(expression, options, context, false)
+  return { hosts: hostsOf(specs, new Map(), expression), groups: new Map(), nfs: [] }
+}
+
+/** What is wrong with a name that is meant to be a host of the inventory, or undefined. */
+export function unknownHost(inventoryNames: readonly string[], name: string): string | undefined {
+  if (inventoryNames.includes(name)) return undefined
+  const nearest = nearestWord(name, inventoryNames)
+  return `there is no host ${printable(name)}${nearest === undefined ? '' : `; did you mean ${nearest}?`}`
+}

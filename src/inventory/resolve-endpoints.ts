@@ -1,0 +1,209 @@
+/** How each host is reached: hosts.yaml over ssh_config over defaults. */
+import { existsSync } from 'node:fs'
+import { hostname, userInfo } from 'node:os'
+import { dirname, resolve } from 'node:path'
+import { MusterError } from '../base/errors.ts'
+import { printable } from '../base/printable.ts'
+import { createEndpoint, createLocalEndpoint, EndpointProblem, type Surroundings } from './endpoint.ts'
+import type { Endpoint, Host } from './host.ts'
+import { parseHostSpec } from './host-name.ts'
+import { foldHostSet } from './host-set.ts'
+import type { Inventory } from './inventory.ts'
+import { createLibrarySource } from './ssh-config/library-source.ts'
+import { type ReadSmallFile, readSmallFile } from './ssh-config/openssh-only.ts'
+import { createOpenSshSource, findSsh } from './ssh-config/openssh-source.ts'
+import type { SshConfigAnswer, SshConfigQuestion, SshConfigSource } from './ssh-config/source.ts'
+import type { LocalUser } from './ssh-config/tokens.ts'
+import { type SshConfigValues, settingOf } from './ssh-config/values.ts'
+
+export type EndpointOptions = {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** `ssh -F`: read this ssh_config alone. */
+  readonly sshConfigFile?: string
+  /** Wins over ConnectTimeout; else 10 s where ssh_config says nothing. */
+  readonly connectTimeoutMs?: number
+  /** Forward the agent to every host that does not say otherwise in hosts.yaml. */
+  readonly forwardAgent?: boolean
+  readonly signal?: AbortSignal
+  /** Replaced in tests. */
+  readonly source?: SshConfigSource
+  readonly localUser?: LocalUser
+  readonly files?: { exists(path: string): boolean; readonly read: ReadSmallFile }
+}
+
+const MAX_HOPS = 16
+const MAX_ROUNDS = 32
+
+function currentUser(): LocalUser {
+  const { username, uid, homedir } = userInfo()
+  return { name: username, uid, home: homedir, hostName: hostname() }
+}
+
+/** `ssh -G` where ssh is installed, else a library that reads the same files. */
+export function createSshConfigSource({ env, sshConfigFile, localUser }: EndpointOptions): SshConfigSource {
+  const ssh = findSsh(env)
+  const file = sshConfigFile === undefined ? {} : { configFile: sshConfigFile }
+  return ssh === undefined
+    ? createLibrarySource({ ...file, localUser: localUser ?? currentUser() })
+    : createOpenSshSource({ ...file, ssh, env })
+}
+
+function remembered<T>(look: (path: string) => T): (path: string) => T {
+  const known = new Map<string, T>()
+  return (path) => {
+    const value = known.has(path) ? (known.get(path) as T) : look(path)
+    known.set(path, value)
+    return value
+  }
+}
+
+class EndpointResolver {
+  readonly #inventory: Inventory
+  readonly #byName: ReadonlyMap<string, Host>
+  readonly #options: EndpointOptions
+  readonly #answers = new Map<string, SshConfigAnswer>()
+  readonly #questions = new Map<string, SshConfigQuestion>()
+  readonly #surroundings: Surroundings
+
+  constructor(inventory: Inventory, options: EndpointOptions) {
+    this.#inventory = inventory
+    this.#byName = new Map(inventory.hosts.map((host) => [host.name, host]))
+    this.#options = options
+    const { env, connectTimeoutMs, forwardAgent, sshConfigFile, files } = options
+    this.#surroundings = {
+      env,
+      localUser: options.localUser ?? currentUser(),
+      ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }),
+      ...(forwardAgent === undefined ? {} : { forwardAgent }),
+      ...(sshConfigFile === undefined ? {} : { sshConfigFile }),
+      // Hundreds of hosts ask about the same few files.
+      exists: remembered(files?.exists ?? existsSync),
+      read: remembered(files?.read ?? readSmallFile),
+    }
+  }
+
+  async resolve(hosts: readonly Host[]): Promise<readonly Endpoint[]> {
+    const source = this.#options.source ?? createSshConfigSource(this.#options)
+    // Jump hosts are known only when ssh_config has answered for those behind them: one round a hop.
+    for (let round = 0; round < MAX_ROUNDS; round += 1) {
+      const problems = new Map<string, string[]>()
+      const endpoints = hosts.map((host) => {
+        try {
+          return this.#endpoint(host, [])
+        } catch (error) {
+          if (!(error instanceof EndpointProblem)) throw error
+          problems.set(error.message, [...(problems.get(error.message) ?? []), host.name])
+          return undefined
+        }
+      })
+      if (this.#questions.size === 0) {
+        if (problems.size > 0) throw problemsError(problems)
+        return endpoints.filter((endpoint) => endpoint !== undefined)
+      }
+      const asked = [...this.#questions]
+      this.#questions.clear()
+      const answers = await source.ask(
+        asked.map(([, question]) => question),
+        this.#options.signal,
+      )
+      asked.forEach(([key], index) => {
+        this.#answers.set(key, answers[index] ?? { ok: false, reason: 'ssh -G did not answer' })
+      })
+    }
+    throw new MusterError('configuration', 'the chain of jump hosts has no end')
+  }
+
+  #questionOf(host: Host): SshConfigQuestion {
+    const alias = parseHostSpec(host.name)?.host ?? host.name
+    const base = this.#inventory.file === undefined ? '.' : dirname(this.#inventory.file)
+    const identityFiles = host.identityFiles?.map((path) => (/^[~/$%]/.test(path) ? path : resolve(base, path)))
+    return {
+      alias,
+      ...(host.address === undefined ? {} : { address: host.address }),
+      ...(host.port === undefined ? {} : { port: host.port }),
+      ...(host.user === undefined ? {} : { user: host.user }),
+      ...(identityFiles === undefined ? {} : { identityFiles }),
+    }
+  }
+
+  /** Undefined: a question has to be answered first. `trail`: the hosts that are reached through this one. */
+  #endpoint(host: Host, trail: readonly string[]): Endpoint | undefined {
+    if (host.transport === 'local') {
+      if (trail.length > 0) throw new EndpointProblem(`jump host ${printable(host.name)} has transport: local`)
+      return createLocalEndpoint(host, this.#surroundings)
+    }
+    const question = this.#questionOf(host)
+    const key = JSON.stringify(question)
+    const answer = this.#answers.get(key)
+    if (answer === undefined) {
+      this.#questions.set(key, question)
+      return undefined
+    }
+    if (!answer.ok) throw new EndpointProblem(answer.reason)
+    const jump = this.#jumpOf(host, question.alias, answer.values, [...trail, host.name])
+    return jump && createEndpoint(host, question, answer.values, jump, this.#surroundings)
+  }
+
+  #jumpOf(
+    host: Host,
+    alias: string,
+    values: SshConfigValues,
+    trail: readonly string[],
+  ): readonly Endpoint[] | undefined {
+    if (trail.length > MAX_HOPS)
+      throw new EndpointProblem(`more than ${MAX_HOPS} jump hosts: ${printable(trail.join(' → '))}`)
+    const configured = settingOf(values, 'proxyjump')?.split(',') ?? []
+    const hops = (host.jump ?? configured).map((hop) => hop.trim())
+    const hopHosts = hops.map((hop) => this.#hopHost(hop))
+    // `Host *` with a ProxyJump means the jump host too: it does not jump over itself.
+    if (host.jump === undefined && hopHosts.some(({ name }) => name === host.name || name === alias)) return []
+    const chain: Endpoint[] = []
+    let isComplete = true
+    for (const [index, hop] of hopHosts.entries()) {
+      if (trail.includes(hop.name)) {
+        throw new EndpointProblem(`jump goes in a circle: ${printable([...trail, hop.name].join(' → '))}`)
+      }
+      // A later hop is reached through the one before it, whatever its own way would be.
+      const endpoint = this.#endpoint(index === 0 ? hop : { ...hop, jump: [] }, trail)
+      if (endpoint === undefined) isComplete = false
+      else if (index === 0) {
+        const { proxyCommand: _, ...direct } = endpoint
+        chain.push(...endpoint.jump, { ...(endpoint.jump.length > 0 ? direct : endpoint), jump: [] })
+      } else {
+        const { proxyCommand: _, ...direct } = endpoint
+        chain.push(direct)
+      }
+    }
+    return isComplete ? chain : undefined
+  }
+
+  #hopHost(hop: string): Host {
+    const spec = parseHostSpec(hop)
+    if (spec === undefined) throw new EndpointProblem(`${printable(hop)} is not a jump host`)
+    const known = this.#byName.get(hop) ?? this.#byName.get(spec.host)
+    return {
+      ...(known ?? { name: spec.host, number: 0 }),
+      ...(spec.user === undefined ? {} : { user: spec.user }),
+      ...(spec.port === undefined ? {} : { port: spec.port }),
+    }
+  }
+}
+
+function problemsError(problems: ReadonlyMap<string, readonly string[]>): MusterError {
+  const lines = [...problems].map(([reason, hosts]) => `${foldHostSet(hosts)}: ${reason}`)
+  return new MusterError('configuration', lines.join('\n'), {
+    hint: 'Check with `ssh -G HOST`; jump hosts and addresses may also come from hosts.yaml.',
+  })
+}
+
+/**
+ * Resolves hosts into endpoints, in their order; one round of `ssh -G` a hop, side by side.
+ * @throws MusterError `configuration` with a line for each problem, the hosts that have it folded.
+ */
+export async function resolveEndpoints(
+  inventory: Inventory,
+  hosts: readonly Host[],
+  options: EndpointOptions,
+): Promise<readonly Endpoint[]> {
+  return new EndpointResolver(inventory, options).resolve(hosts)
+}

@@ -1,0 +1,121 @@
+/**
+ * Asks `ssh -G`, the truth about a host's configuration. One ssh process a host, as its Match blocks can ask anything,
+ * but started by a few shells: starting 200 processes from here costs a third of a second of this process's time.
+ */
+import { execFile } from 'node:child_process'
+import { accessSync, constants } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { printable } from '../../base/printable.ts'
+import { optionsOf, type SshConfigAnswer, type SshConfigQuestion, type SshConfigSource } from './source.ts'
+import { parseSshConfigValues } from './values.ts'
+
+export type OpenSshOptions = {
+  /** Absolute path of the program. */
+  readonly ssh: string
+  /** `ssh -F`: this file alone. */
+  readonly configFile?: string
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+const MAX_SHELLS = 4
+// Far below the smallest ARG_MAX of the platforms (macOS: 1 MiB for arguments and environment).
+const MAX_QUESTIONS_A_SHELL = 500
+const TIMEOUT_MS = 60_000
+// -n (no stdin) means nothing to -G: it fills the places of a host that needs fewer options than others.
+const FILLER = '-n'
+
+/** The absolute path of ssh in PATH, or undefined where it is not installed. */
+export function findSsh(env: OpenSshOptions['env']): string | undefined {
+  for (const directory of (env.PATH ?? '').split(delimiter)) {
+    if (!directory.startsWith('/')) continue
+    const path = join(directory, 'ssh')
+    try {
+      accessSync(path, constants.X_OK)
+      return path
+    } catch {
+      // Not here.
+    }
+  }
+  return undefined
+}
+
+/** A shell program whose text depends on the number of options alone; everything of the user comes as arguments. */
+function scriptFor(arity: number): string {
+  const places = Array.from({ length: arity }, (_, index) => `"\${${index + 1}}"`).join(' ')
+  const ask = `"$MUSTER_SSH" -G ${places} -- "\${${arity + 1}}"`
+  return `while [ $# -gt 0 ]; do ${ask} 2>&1 </dev/null; printf '\\0%d\\0' $?; shift ${arity + 1}; done`
+}
+
+/** The lines of ssh that say why, without its remarks. */
+function reasonIn(output: string): string {
+  const lines = output
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('Pseudo-terminal'))
+  return printable(lines.join('; ')) || 'ssh -G said nothing'
+}
+
+function answersIn(output: string, count: number): SshConfigAnswer[] {
+  const fields = output.split('\0')
+  return Array.from({ length: count }, (_, index): SshConfigAnswer => {
+    const text = fields[index * 2]
+    const status = fields[index * 2 + 1]
+    if (text === undefined || status === undefined) return { ok: false, reason: 'ssh -G was stopped' }
+    return status === '0' ? { ok: true, values: parseSshConfigValues(text) } : { ok: false, reason: reasonIn(text) }
+  })
+}
+
+function runShell(
+  questions: readonly SshConfigQuestion[],
+  { ssh, configFile, env }: OpenSshOptions,
+  signal: AbortSignal | undefined,
+): Promise<SshConfigAnswer[]> {
+  const options = questions.map((question) => [
+    ...(configFile === undefined ? [] : [`-F${configFile}`]),
+    ...optionsOf(question),
+  ])
+  const arity = Math.max(1, ...options.map((list) => list.length))
+  const parameters = questions.flatMap((question, index) => {
+    const own = options[index] ?? []
+    return [...own, ...Array<string>(arity - own.length).fill(FILLER), question.alias]
+  })
+  return new Promise((resolve, reject) => {
+    execFile(
+      '/bin/sh',
+      ['-c', scriptFor(arity), 'sh', ...parameters],
+      {
+        env: { ...env, MUSTER_SSH: ssh, LC_ALL: 'C' },
+        maxBuffer: 2 ** 30,
+        timeout: TIMEOUT_MS,
+        ...(signal === undefined ? {} : { signal }),
+      },
+      (error, stdout) => {
+        if (signal?.aborted) reject(signal.reason)
+        else if (error !== null && stdout === '')
+          resolve(questions.map(() => ({ ok: false, reason: printable(error.message) })))
+        else resolve(answersIn(stdout, questions.length))
+      },
+    )
+  })
+}
+
+export function createOpenSshSource(options: OpenSshOptions): SshConfigSource {
+  return {
+    async ask(questions, signal) {
+      const shells = Math.min(MAX_SHELLS, availableParallelism())
+      const size = Math.min(MAX_QUESTIONS_A_SHELL, Math.max(1, Math.ceil(questions.length / shells)))
+      const chunks: SshConfigQuestion[][] = []
+      for (let from = 0; from < questions.length; from += size) chunks.push(questions.slice(from, from + size))
+      const answers: SshConfigAnswer[][] = []
+      let next = 0
+      const work = async (): Promise<void> => {
+        for (let index = next++; index < chunks.length; index = next++) {
+          answers[index] = await runShell(chunks[index] ?? [], options, signal)
+        }
+      }
+      await Promise.all(Array.from({ length: shells }, work))
+      return answers.flat()
+    },
+  }
+}

@@ -1,0 +1,73 @@
+/** Percent tokens, `~` and `${NAME}` in values of ssh_config (ssh_config(5), TOKENS and ENVIRONMENT VARIABLES). */
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+
+/** What the tokens stand for on this machine. */
+export type LocalUser = {
+  readonly name: string
+  readonly uid: number
+  readonly home: string
+  /** This machine's name, with its domain if it has one. */
+  readonly hostName: string
+}
+
+export type TokenValues = {
+  readonly alias: string
+  readonly address: string
+  readonly port: number
+  readonly user: string
+  readonly hostKeyAlias?: string
+  readonly jump?: string
+  readonly local: LocalUser
+}
+
+export function expandTokens(text: string, values: TokenValues): string {
+  if (!text.includes('%')) return text
+  const { alias, address, port, user, hostKeyAlias, jump = '', local } = values
+  return text.replace(/%(.)/g, (token, letter: string) => {
+    switch (letter) {
+      case '%':
+        return '%'
+      case 'C':
+        return createHash('sha1').update(`${local.hostName}${address}${port}${user}${jump}`).digest('hex')
+      case 'd':
+        return local.home
+      case 'h':
+        return address
+      case 'i':
+        return String(local.uid)
+      case 'j':
+        return jump
+      case 'k':
+        return hostKeyAlias ?? alias
+      case 'L':
+        return local.hostName.replace(/\..*/s, '')
+      case 'l':
+        return local.hostName
+      case 'n':
+        return alias
+      case 'p':
+        return String(port)
+      case 'r':
+        return user
+      case 'u':
+        return local.name
+      default:
+        return token
+    }
+  })
+}
+
+/** A file name with everything expanded. A variable that is not set, or another user's `~name`, stays as it is written. */
+export function expandPath(
+  path: string,
+  values: TokenValues,
+  env: Readonly<Record<string, string | undefined>>,
+): string {
+  const home = values.local.home
+  const absolute = path === '~' ? home : path.startsWith('~/') ? join(home, path.slice(2)) : path
+  return expandTokens(
+    absolute.replace(/\$\{(\w+)\}/g, (written, name: string) => env[name] ?? written),
+    values,
+  )
+}

@@ -1,0 +1,300 @@
+/** Reads a YAML document by a schema: all problems at once, each with its place, and no value that the schema does not name. */
+import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from 'yaml'
+import { printable } from '../base/printable.ts'
+import { didYouMean } from './nearest-word.ts'
+
+/** `line` and `column` count from 1. */
+export type YamlProblem = { readonly line: number; readonly column: number; readonly message: string }
+
+/** A value and where it stands: an offset into the text. */
+export type Located<T> = { readonly value: T; readonly offset: number }
+
+/** How one kind of value is read and what the reference says about it. */
+export interface Schema<T> {
+  /** `text`, `number`, `host set`, … */
+  readonly type: string
+  /** Keys below this one, for the reference. */
+  readonly fields?: Fields
+  /** Undefined: a problem was reported. */
+  read(node: Node | null, reader: YamlReader, path: string): T | undefined
+}
+
+export type Field<T = unknown> = {
+  readonly schema: Schema<T>
+  /** One or two sentences for the reference. */
+  readonly about: string
+  readonly example?: string
+  /** What holds when the key is absent, in words. */
+  readonly fallback?: string
+  readonly isRequired?: boolean
+}
+export type Fields = Readonly<Record<string, Field>>
+
+type Values<F extends Fields> = { readonly [K in keyof F]?: F[K] extends Field<infer T> ? T : never }
+
+// More nodes than this are read only when aliases multiply them.
+const MAX_NODES = 1_000_000
+
+export class YamlReader {
+  readonly document: Document.Parsed
+  readonly #lines = new LineCounter()
+  readonly #aliasTargets = new Map<Node, Node>()
+  readonly #problems: { offset: number; message: string }[] = []
+  #nodesRead = 0
+
+  constructor(text: string) {
+    this.document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, uniqueKeys: false })
+    for (const { pos, message } of [...this.document.errors, ...this.document.warnings]) this.fail(pos[0], message)
+    this.#collectAliases()
+  }
+
+  /** The text is YAML, though its content may be wrong. */
+  get isReadable(): boolean {
+    return this.document.errors.length === 0
+  }
+
+  fail(offset: number, message: string): void {
+    // Messages quote the file, also where the YAML library wrote them.
+    this.#problems.push({ offset, message: printable(message) })
+  }
+
+  get problemCount(): number {
+    return this.#problems.length
+  }
+
+  /** In the order of the text. */
+  get problems(): readonly YamlProblem[] {
+    return this.#problems
+      .toSorted((a, b) => a.offset - b.offset)
+      .map(({ offset, message }) => ({ ...this.placeOf(offset), message }))
+  }
+
+  placeOf(offset: number): { line: number; column: number } {
+    const { line, col } = this.#lines.linePos(offset)
+    return { line: Math.max(1, line), column: Math.max(1, col) }
+  }
+
+  read<T>(schema: Schema<T>, node: Node | null, path: string): T | undefined {
+    this.#nodesRead += 1
+    if (this.#nodesRead === MAX_NODES) this.fail(offsetOf(node), 'aliases make this file too large to read')
+    if (this.#nodesRead >= MAX_NODES) return undefined
+    return schema.read(this.resolve(node), this, path)
+  }
+
+  /** The node that an alias stands for. */
+  resolve(node: Node | null): Node | null {
+    return node === null ? null : (this.#aliasTargets.get(node) ?? node)
+  }
+
+  #collectAliases(): void {
+    const anchors = new Map<string, Node>()
+    visit(this.document, (_, node) => {
+      if (isAlias(node)) {
+        const target = anchors.get(node.source)
+        if (target) this.#aliasTargets.set(node, target)
+      } else if ((isScalar(node) || isMap(node) || isSeq(node)) && node.anchor !== undefined) {
+        anchors.set(node.anchor, node)
+      }
+    })
+  }
+}
+
+export function offsetOf(node: Node | null): number {
+  return node?.range?.[0] ?? 0
+}
+
+/** Where the text inside a scalar begins: past the quote. */
+export function textOffsetOf(node: Node | null): number {
+  const isQuoted = isScalar(node) && (node.type === 'QUOTE_DOUBLE' || node.type === 'QUOTE_SINGLE')
+  return offsetOf(node) + (isQuoted ? 1 : 0)
+}
+
+function describe(node: Node | null): string {
+  if (isMap(node)) return 'a mapping'
+  if (isSeq(node)) return 'a list'
+  if (!isScalar(node) || node.value === null) return 'nothing'
+  return typeof node.value === 'string' ? `the text ${printable(node.value)}` : `the ${typeof node.value} ${node.value}`
+}
+
+export function failType(node: Node | null, reader: YamlReader, path: string, wanted: string): undefined {
+  reader.fail(offsetOf(node), `${path} must be ${wanted}, not ${describe(node)}`)
+}
+
+/** A key as it is written, so that `1` and `01` stay what they are. */
+function keyText(key: unknown): string | undefined {
+  if (!isScalar(key)) return undefined
+  return typeof key.value === 'string' ? key.value : (key.source ?? String(key.value))
+}
+
+export type Entry = { readonly key: string; readonly keyNode: Node; readonly node: Node | null }
+
+/** The entries of a mapping; keys that are not text, `<<` and `__proto__` are reported and left out. */
+export function readEntries(node: Node | null, reader: YamlReader, path: string): readonly Entry[] | undefined {
+  if (!isMap(node)) return failType(node, reader, path, 'a mapping of `key: value` lines')
+  const entries: Entry[] = []
+  const seen = new Set<string>()
+  for (const { key: rawKey, value } of node.items) {
+    const keyNode = reader.resolve(rawKey as Node)
+    const key = keyText(keyNode)
+    if (keyNode === null || key === undefined || key === '') {
+      reader.fail(offsetOf(keyNode ?? node), `a key of ${path} must be text`)
+    } else if (key === '<<') {
+      reader.fail(offsetOf(keyNode), 'merge keys (<<) are not read; put common values under defaults')
+    } else if (key === '__proto__') {
+      reader.fail(offsetOf(keyNode), '__proto__ is not a key')
+    } else if (seen.has(key)) {
+      reader.fail(offsetOf(keyNode), `${printable(key)} stands twice in ${path}; remove one`)
+    } else {
+      seen.add(key)
+      entries.push({ key, keyNode, node: (value ?? null) as Node | null })
+    }
+  }
+  return entries
+}
+
+/** A mapping with known keys. Unknown ones are reported with the nearest valid word. */
+export function object<F extends Fields>(fields: F): Schema<Values<F>> {
+  return {
+    type: 'mapping',
+    fields,
+    read(node, reader, path) {
+      const entries = readEntries(node, reader, path)
+      if (!entries) return undefined
+      const values: Record<string, unknown> = {}
+      for (const { key, keyNode, node: valueNode } of entries) {
+        const field = Object.hasOwn(fields, key) ? fields[key] : undefined
+        if (field) {
+          const value = reader.read(field.schema, valueNode, key)
+          if (value !== undefined) values[key] = value
+        } else {
+          const known = Object.keys(fields)
+          const hint = didYouMean(key, known) || `; known here: ${known.join(', ')}`
+          reader.fail(offsetOf(keyNode), `unknown key ${printable(key)} in ${path}${hint}`)
+        }
+      }
+      for (const [key, field] of Object.entries(fields)) {
+        if (field.isRequired && !entries.some((entry) => entry.key === key)) {
+          const example = field.example?.includes('\n') ? undefined : field.example
+          reader.fail(offsetOf(node), `${path} has no ${key}${example ? `; write ${key}: ${example}` : ''}`)
+        }
+      }
+      return values as Values<F>
+    },
+  }
+}
+
+export function list<T>(item: Schema<T>): Schema<readonly T[]> {
+  return {
+    type: `list of ${item.type}s`,
+    ...(item.fields ? { fields: item.fields } : {}),
+    read(node, reader, path) {
+      if (!isSeq(node)) return failType(node, reader, path, 'a list')
+      return node.items
+        .map((child, index) => reader.read(item, child as Node, `${path}[${index + 1}]`))
+        .filter((value) => value !== undefined)
+    },
+  }
+}
+
+/** One value, or a list of them. */
+export function oneOrMore<T>(item: Schema<T>): Schema<readonly T[]> {
+  const many = list(item)
+  return {
+    type: `${item.type} or list of ${item.type}s`,
+    read(node, reader, path) {
+      if (isSeq(node)) return many.read(node, reader, path)
+      const value = item.read(node, reader, path)
+      return value === undefined ? undefined : [value]
+    },
+  }
+}
+
+/** A mapping with names of the user's choice. */
+export function mapOf<T>(item: Schema<T>, nameType = 'name'): Schema<readonly (Entry & { readonly value: T })[]> {
+  return {
+    type: `mapping: ${nameType} to ${item.type}`,
+    ...(item.fields ? { fields: item.fields } : {}),
+    read(node, reader, path) {
+      return readEntries(node, reader, path)?.flatMap((entry) => {
+        const value = reader.read(item, entry.node, entry.key)
+        return value === undefined ? [] : [{ ...entry, value }]
+      })
+    },
+  }
+}
+
+/** A scalar of text with a check of its own: `check` gives what is wrong, as a clause after the value. */
+export function text(type = 'text', check?: (value: string) => string | undefined): Schema<string> {
+  return {
+    type,
+    read(node, reader, path) {
+      if (!isScalar(node) || typeof node.value !== 'string' || node.value === '') {
+        const isNumber = isScalar(node) && (typeof node.value === 'number' || typeof node.value === 'boolean')
+        failType(node, reader, path, `${type}${isNumber ? ' (put it in quotes)' : ''}`)
+        return undefined
+      }
+      const wrong = /[\u0000-\u001f\u007f-\u009f]/.test(node.value) ? 'has a control character' : check?.(node.value)
+      if (wrong === undefined) return node.value
+      reader.fail(offsetOf(node), `${path} ${printable(node.value)} ${wrong}`)
+      return undefined
+    },
+  }
+}
+
+export function number(type: string, isValid: (value: number) => boolean): Schema<number> {
+  return {
+    type,
+    read(node, reader, path) {
+      if (isScalar(node) && typeof node.value === 'number' && isValid(node.value)) return node.value
+      return failType(node, reader, path, type)
+    },
+  }
+}
+
+export function flag(): Schema<boolean> {
+  return {
+    type: 'true or false',
+    read(node, reader, path) {
+      if (isScalar(node) && typeof node.value === 'boolean') return node.value
+      return failType(node, reader, path, 'true or false')
+    },
+  }
+}
+
+export function choice<T extends string>(words: readonly T[]): Schema<T> {
+  const type = words.join(' | ')
+  return {
+    type,
+    read(node, reader, path) {
+      const word = isScalar(node) ? words.find((candidate) => candidate === node.value) : undefined
+      if (word !== undefined) return word
+      const written = isScalar(node) && typeof node.value === 'string' ? node.value : ''
+      reader.fail(
+        offsetOf(node),
+        `${path} must be ${words.join(', ')}, not ${describe(node).replace(/^the text /, '')}${didYouMean(written, words)}`,
+      )
+      return undefined
+    },
+  }
+}
+
+/** The same with its place, for what can only be judged when the whole file is known. */
+export function located<T>(schema: Schema<T>): Schema<Located<T>> {
+  return {
+    ...schema,
+    read(node, reader, path) {
+      const value = schema.read(node, reader, path)
+      return value === undefined ? undefined : { value, offset: textOffsetOf(node) }
+    },
+  }
+}
+
+/** An absent value is `{}`: `m8:` alone is a host. */
+export function orEmpty<T extends object>(schema: Schema<T>): Schema<T> {
+  return {
+    ...schema,
+    read(node, reader, path) {
+      return node === null || (isScalar(node) && node.value === null) ? ({} as T) : schema.read(node, reader, path)
+    },
+  }
+}

@@ -1,0 +1,23 @@
+/** The composition root: arguments → context → one verb → exit code. */
+import { runProgram } from './cli/program.ts'
+
+const interrupted = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => interrupted.abort(signal))
+
+// What programs that are started from here inherit: as the user set it.
+const environment = { ...process.env }
+// React checks much more while it is developed on; the console that loads it is not.
+process.env.NODE_ENV ??= 'production'
+
+process.exitCode = await runProgram(process.argv.slice(2), {
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  environment,
+  workingDirectory: process.cwd(),
+  signal: interrupted.signal,
+  now: Date.now,
+})
+
+// Whatever a verb has left open (a socket, a timer) does not keep the program alive after it has said how it went.
+setTimeout(() => process.exit(), 1000).unref()

@@ -1,0 +1,142 @@
+/**
+ * All facts of a host in one command: a POSIX script for `sh -s`, and the parser of its answer. Every probe runs by itself
+ * in the background, so one that hangs costs the others nothing; what has not answered is unknown, never zero. It writes
+ * no file, and ends what hangs when its stdin is closed.
+ */
+
+import {
+  type Route,
+  routeProbe,
+  type SshdLimits,
+  type Sudo,
+  sshdProbe,
+  sudoProbe,
+  type TimeService,
+  timeServiceProbe,
+} from './facts/access.ts'
+import { type Disk, diskProbes, type Mount, mountsProbe } from './facts/disk.ts'
+import type { Probe } from './facts/probe.ts'
+import { type Load, loadProbe, type Memory, memoryProbe, type OpenFiles, openFilesProbe } from './facts/resources.ts'
+import {
+  type Distribution,
+  distributionProbe,
+  type Python,
+  pythonProbe,
+  type SystemFacts,
+  systemProbe,
+} from './facts/system.ts'
+
+export type Facts = {
+  readonly system: SystemFacts | undefined
+  readonly distribution: Distribution | undefined
+  readonly python: Python | undefined
+  readonly load: Load | undefined
+  readonly memory: Memory | undefined
+  readonly openFiles: OpenFiles | undefined
+  /** Those that answered. */
+  readonly disks: readonly Disk[]
+  readonly mounts: readonly Mount[] | undefined
+  readonly sudo: Sudo | undefined
+  readonly sshd: SshdLimits | undefined
+  readonly route: Route | undefined
+  readonly timeService: TimeService | undefined
+  /** Names of the probes that hang: they gave no answer within their limit. */
+  readonly hanging: readonly string[]
+}
+
+const PROBES: readonly Probe<unknown>[] = [
+  systemProbe,
+  distributionProbe,
+  pythonProbe,
+  loadProbe,
+  memoryProbe,
+  openFilesProbe,
+  ...diskProbes,
+  mountsProbe,
+  sudoProbe,
+  sshdProbe,
+  routeProbe,
+  timeServiceProbe,
+]
+
+/** A single program that hangs is killed after this long, where `timeout` or perl can do that. */
+const PROGRAM_LIMIT_S = 3
+/** What `timeout` (coreutils 124 and 137, busybox 143) and perl's alarm (142) leave as exit status. */
+const STATUSES_OF_LIMIT = [124, 137, 142, 143]
+
+/** The last words of the script's answer. */
+export function endMark(mark: string): string {
+  return `\n${mark} end 0\n`
+}
+
+/**
+ * The script. `mark`, letters and digits, sets its lines apart from whatever else is printed.
+ * The whole is one compound command, so the shell has read all of it before stdin serves as the signal to leave.
+ */
+export function factScript(mark: string): string {
+  const functions = PROBES.map(({ name, shell }) => `${functionOf(name)}() {${shell}}`)
+  const starts = PROBES.map(({ name }) => `probe ${name} ${functionOf(name)}`)
+  return `{
+exec 3<&0 < /dev/null 2> /dev/null
+said_locale=\${LC_ALL:-\${LC_CTYPE:-$LANG}}
+said_charmap=$(locale charmap)
+LC_ALL=C; export LC_ALL
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+if timeout -s KILL 1 true; then limited() { timeout -s KILL ${PROGRAM_LIMIT_S} "$@"; }
+elif timeout -t 1 true; then limited() { timeout -t ${PROGRAM_LIMIT_S} "$@"; }
+elif perl -e 1; then limited() { perl -e 'alarm ${PROGRAM_LIMIT_S}; exec @ARGV' "$@"; }
+else limited() { "$@"; }
+fi
+overdue() { case $1 in ${STATUSES_OF_LIMIT.join(' | ')}) ;; *) return 1 ;; esac; }
+probe() {
+  ( said=$("$2"); status=$?; printf '\\n${mark} %s %s\\n%s\\n' "$1" $status "$said" ) 3<&- &
+  probes="$probes $!"
+}
+${functions.join('\n')}
+probes=
+${starts.join('\n')}
+( read -r nothing <&3; kill -9 $probes $$ ) &
+watcher=$!
+wait $probes
+kill $watcher
+printf '\\n${mark} end 0\\n'
+exit 0
+}
+`
+}
+
+function functionOf(name: string): string {
+  return `read_${name.replaceAll('-', '_')}`
+}
+
+/** Reads the answer, whole or cut off: a probe that is missing in it hangs. */
+export function parseFacts(answer: string, mark: string): Facts {
+  const sections = new Map<string, { status: number; text: string }>()
+  for (const section of answer.split(`\n${mark} `).slice(1)) {
+    const match = /^([a-z-]+) (\d+)\n([\s\S]*)$/.exec(section)
+    if (match !== null) sections.set(match[1] ?? '', { status: Number(match[2]), text: (match[3] ?? '').trimEnd() })
+  }
+  const read = <T>({ name, parse }: Probe<T>): T | undefined => {
+    const section = sections.get(name)
+    return section === undefined ? undefined : parse(section.text)
+  }
+  const isHanging = ({ name }: Probe<unknown>): boolean => {
+    const section = sections.get(name)
+    return section === undefined || STATUSES_OF_LIMIT.includes(section.status)
+  }
+  return {
+    system: read(systemProbe),
+    distribution: read(distributionProbe),
+    python: read(pythonProbe),
+    load: read(loadProbe),
+    memory: read(memoryProbe),
+    openFiles: read(openFilesProbe),
+    disks: diskProbes.flatMap((probe) => read(probe) ?? []),
+    mounts: read(mountsProbe),
+    sudo: read(sudoProbe),
+    sshd: read(sshdProbe),
+    route: read(routeProbe),
+    timeService: read(timeServiceProbe),
+    hanging: PROBES.filter(isHanging).map(({ name }) => name),
+  }
+}

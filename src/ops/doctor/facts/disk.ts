@@ -1,0 +1,116 @@
+/** File systems under the directories that everything needs: space, inodes (df -P), and how they are mounted. */
+import { type Probe, parseCount } from './probe.ts'
+
+export type Disk = {
+  /** The directory that was asked about. */
+  readonly path: string
+  readonly isThere: boolean
+  readonly device?: string
+  readonly mountPoint?: string
+  readonly totalBytes?: number
+  /** For users who are not root. */
+  readonly availableBytes?: number
+  /** 0 in all: the file system does not count them. */
+  readonly inodes?: number
+  readonly freeInodes?: number
+}
+
+/** The name that a finding uses, and the shell word for the directory. */
+const DIRECTORIES = { root: '/', tmp: '/tmp', home: '"$HOME"', var: '/var', shm: '/dev/shm' } as const
+
+/** One probe a directory, so that a file server that is gone silences only what lies on it. */
+export const diskProbes: readonly Probe<Disk>[] = Object.entries(DIRECTORIES).map(([name, directory]) => ({
+  name: `disk-${name}`,
+  shell: `
+echo ${directory}
+limited df -Pk ${directory} && limited df -Pi ${directory} && return 0
+status=$?
+overdue $status && return $status
+[ -d ${directory} ] && return 1
+echo absent
+`,
+  parse: parseDisk,
+}))
+
+/** Two tables of one row each; more is not df's. */
+const MAX_CHARACTERS = 4_096
+
+/** Only the columns that df names by the words below are taken, as macOS and busybox have others. */
+export function parseDisk(text: string): Disk | undefined {
+  const [path = '', ...lines] = text.slice(0, MAX_CHARACTERS).split('\n')
+  if (!path.startsWith('/')) return undefined
+  if (lines[0] === 'absent') return { path, isThere: false }
+  const headers = lines.flatMap((line, index) => (line.startsWith('Filesystem') ? [index] : []))
+  const [space, inodes] = headers.map((index) => readRow(lines[index] ?? '', lines.slice(index + 1)))
+  if (space === undefined) return undefined
+  const { device, mountPoint } = space
+  const totalKiB = space.numbers.get('1024-blocks') ?? space.numbers.get('1K-blocks')
+  const availableKiB = space.numbers.get('Available')
+  const counted = inodes?.numbers.get('Inodes') ?? sum(inodes?.numbers.get('iused'), inodes?.numbers.get('ifree'))
+  // busybox heads both tables alike, but for the first number.
+  const busyboxFree = inodes?.numbers.has('Inodes') ? inodes.numbers.get('Available') : undefined
+  const free = inodes?.numbers.get('IFree') ?? inodes?.numbers.get('ifree') ?? busyboxFree
+  return {
+    path,
+    isThere: true,
+    device,
+    mountPoint,
+    ...(totalKiB === undefined || availableKiB === undefined
+      ? {}
+      : { totalBytes: totalKiB * 1024, availableBytes: availableKiB * 1024 }),
+    ...(counted === undefined || free === undefined ? {} : { inodes: counted, freeInodes: free }),
+  }
+}
+
+function sum(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? undefined : one + other
+}
+
+/** The numbers are found from the right, as a device's name may have spaces in it; a mount point begins with a slash. */
+function readRow(header: string, lines: readonly string[]) {
+  const columns = header.replace('Mounted on', 'Mounted').trim().split(/\s+/)
+  const numeric = columns.slice(1, -1)
+  // A long device name may stand on a line of its own, without -P at least.
+  const text = lines.join(' ').split(' Filesystem ')[0] ?? ''
+  const pattern = new RegExp(`^(.*?)\\s+((?:(?:-?\\d+%?|-)\\s+){${numeric.length}})(/.*?)\\s*$`)
+  const match = pattern.exec(text)
+  if (match === null) return undefined
+  const values = (match[2] ?? '').trim().split(/\s+/)
+  const numbers = new Map(
+    numeric.flatMap((name, index): [string, number][] => {
+      const word = values[index] ?? ''
+      // A dash: there is no such thing here. A negative number: more is used than there is.
+      const value = /^-\d*$/.test(word) ? 0 : parseCount(word)
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+  return { device: (match[1] ?? '').trim(), mountPoint: match[3] ?? '', numbers }
+}
+
+/** Mount options of the file systems that hold those directories (proc_pid_mounts(5)). */
+export type Mount = { readonly mountPoint: string; readonly type: string; readonly options: readonly string[] }
+
+export const mountsProbe: Probe<readonly Mount[]> = {
+  name: 'mounts',
+  shell: `
+[ -r /proc/mounts ] || return 1
+while read -r device point type options rest; do
+  for directory in ${Object.values(DIRECTORIES).join(' ')}; do
+    case \${directory%/}/ in "\${point%/}/"*) echo "$type $options $point"; break;; esac
+  done
+done < /proc/mounts
+`,
+  parse(text) {
+    const mounts = new Map<string, Mount>()
+    for (const line of text.split('\n')) {
+      const match = /^(\S+) (\S+) (\/.*)$/.exec(line)
+      if (match === null) continue
+      // The kernel writes spaces and backslashes as octal; a later mount covers an earlier one.
+      const mountPoint = (match[3] ?? '').replace(/\\([0-7]{3})/g, (_, digits: string) =>
+        String.fromCharCode(Number.parseInt(digits, 8)),
+      )
+      mounts.set(mountPoint, { mountPoint, type: match[1] ?? '', options: (match[2] ?? '').split(',') })
+    }
+    return mounts.size === 0 ? undefined : [...mounts.values()]
+  },
+}

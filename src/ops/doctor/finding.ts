@@ -1,0 +1,57 @@
+/** What is wrong with a host, how bad it is, and what mends it. Data and words; it looks at nothing. */
+
+/** `blocker`: the next step fails. `risk`: it may fail, or fails for some work. `note`: good to know. */
+export type Gravity = 'blocker' | 'risk' | 'note'
+
+export const GRAVITIES: readonly Gravity[] = ['blocker', 'risk', 'note']
+
+export type Finding = {
+  readonly host: string
+  readonly gravity: Gravity
+  /** A stable word for scripts: `disk-full`, `clock-off`. */
+  readonly id: string
+  /** The same words for every host that has it, so that they stand in one line. May hold text of the host: not printable yet. */
+  readonly cause: string
+  /** What is the host's own: a number, a version. */
+  readonly detail?: string
+  /** The command that mends it, and where it runs: on the host, or on this machine. */
+  readonly mend?: { readonly where: 'host' | 'here'; readonly command: string }
+  /** What a person has to know or do; where there is a command, too, this says it with its condition. */
+  readonly hint?: string
+}
+
+/** A finding before its host is known. */
+export type Complaint = Omit<Finding, 'host'>
+
+export function onHost(command: string): NonNullable<Finding['mend']> {
+  return { where: 'host', command }
+}
+
+/** A word for a POSIX shell; plain ones stay as they are. */
+export function quote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+}
+
+/** `sudo ` in front of what needs it. */
+export function asRoot(isRoot: boolean | undefined, command: string): string {
+  return isRoot === true ? command : `sudo ${command}`
+}
+
+const UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB']
+
+/** `1.5 GB`: powers of 1024 with two digits that count. */
+export function formatBytes(bytes: number): string {
+  const power = bytes < 1 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log2(bytes) / 10))
+  const value = bytes / 1024 ** power
+  return `${value < 10 && power > 0 ? Number(value.toFixed(1)) : Math.round(value)} ${UNITS[power]}`
+}
+
+/** `12 ms`, `3.4 s`, `2 h 5 min`: as exact as a person needs it. */
+export function formatDuration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  if (ms < 120_000) return `${Number((ms / 1000).toFixed(1))} s`
+  const minutes = Math.round(ms / 60_000)
+  if (minutes < 120) return `${minutes} min`
+  const hours = Math.floor(minutes / 60)
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.round(hours / 24)} days`
+}

@@ -1,0 +1,115 @@
+/** Disks: full, out of inodes, read-only, noexec, or not answering. */
+import type { Facts } from '../fact-script.ts'
+import type { Disk, Mount } from '../facts/disk.ts'
+import { asRoot, type Complaint, formatBytes, onHost, quote } from '../finding.ts'
+
+const MIB = 2 ** 20
+const GIB = 2 ** 30
+/** With less than this nothing can be unpacked, and logs are cut off. */
+const FULL_BYTES = 4 * MIB
+const SCARCE_BYTES = 256 * MIB
+const PLENTY_BYTES = 20 * GIB
+const FULL_INODES = 100
+const SMALL_SHM_BYTES = 256 * MIB
+
+export function diskComplaints(facts: Facts): Complaint[] {
+  const isRoot = facts.system?.isRoot
+  const mountOf = (point: string | undefined) => facts.mounts?.find(({ mountPoint }) => mountPoint === point)
+  const complaints: Complaint[] = []
+  for (const [disk, ...others] of fileSystems(facts.disks)) {
+    const mount = mountOf(disk.mountPoint)
+    const paths = [disk, ...others].map(({ path }) => path)
+    const place = placeOf(disk.mountPoint ?? disk.path, paths)
+    // An image that is read-only by nature is always full.
+    if (mount?.options.includes('ro')) continue
+    complaints.push(...spaceComplaints(disk, place, isRoot), ...inodeComplaints(disk, place, isRoot))
+  }
+  const root = mountOf('/')
+  if (root?.options.includes('ro')) complaints.push(readOnlyRoot(root, isRoot))
+  const tmp = facts.disks.find(({ path }) => path === '/tmp')
+  if (mountOf(tmp?.mountPoint)?.options.includes('noexec')) {
+    complaints.push({
+      gravity: 'risk',
+      id: 'tmp-noexec',
+      cause: '/tmp is mounted noexec: installers that unpack programs there fail',
+      mend: onHost(asRoot(isRoot, `mount -o remount,exec ${quote(tmp?.mountPoint ?? '/tmp')}`)),
+    })
+  }
+  const shm = facts.disks.find(({ path }) => path === '/dev/shm')
+  if (shm?.isThere && shm.mountPoint === '/dev/shm' && (shm.totalBytes ?? SMALL_SHM_BYTES) < SMALL_SHM_BYTES) {
+    complaints.push({
+      gravity: 'note',
+      id: 'shm-small',
+      cause: '/dev/shm is small: shared memory (the object store of Ray) does not fit',
+      detail: formatBytes(shm.totalBytes ?? 0),
+      mend: onHost(asRoot(isRoot, 'mount -o remount,size=30% /dev/shm')),
+    })
+  }
+  const tmpMissing = facts.disks.find(({ path, isThere }) => path === '/tmp' && !isThere)
+  if (tmpMissing !== undefined) {
+    complaints.push({
+      gravity: 'blocker',
+      id: 'tmp-missing',
+      cause: 'there is no /tmp',
+      mend: onHost(asRoot(isRoot, 'mkdir -m 1777 /tmp')),
+    })
+  }
+  return complaints
+}
+
+/** Directories of the same file system are one. */
+function fileSystems(disks: readonly Disk[]): (readonly [Disk, ...Disk[]])[] {
+  const groups = new Map<string, [Disk, ...Disk[]]>()
+  for (const disk of disks) {
+    if (!disk.isThere) continue
+    const key = JSON.stringify([disk.device, disk.mountPoint])
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [disk])
+    else group.push(disk)
+  }
+  return [...groups.values()]
+}
+
+function placeOf(mountPoint: string, paths: readonly string[]): string {
+  const others = paths.filter((path) => path !== mountPoint)
+  return others.length === 0 ? mountPoint : `${mountPoint} (with ${others.join(', ')})`
+}
+
+function spaceComplaints(disk: Disk, place: string, isRoot: boolean | undefined): Complaint[] {
+  const { totalBytes, availableBytes, mountPoint = disk.path } = disk
+  if (totalBytes === undefined || availableBytes === undefined || totalBytes === 0) return []
+  const usedShare = 1 - availableBytes / totalBytes
+  const detail = `${formatBytes(availableBytes)} of ${formatBytes(totalBytes)} left`
+  const largest = `du -xh ${quote(mountPoint)} 2>/dev/null | sort -h | tail -n 15`
+  const mend = onHost(asRoot(isRoot, largest))
+  if (availableBytes < FULL_BYTES || (usedShare > 0.99 && availableBytes < 16 * FULL_BYTES)) {
+    return [{ gravity: 'blocker', id: 'disk-full', cause: `${place} is full`, detail, mend }]
+  }
+  const isScarce = usedShare > 0.95 ? availableBytes < PLENTY_BYTES : usedShare > 0.8 && availableBytes < SCARCE_BYTES
+  return isScarce ? [{ gravity: 'risk', id: 'disk-scarce', cause: `${place} is almost full`, detail, mend }] : []
+}
+
+function inodeComplaints(disk: Disk, place: string, isRoot: boolean | undefined): Complaint[] {
+  const { inodes, freeInodes, mountPoint = disk.path } = disk
+  if (!inodes || freeInodes === undefined) return []
+  const detail = `${freeInodes} of ${inodes} left`
+  const mend = onHost(asRoot(isRoot, `du -x --inodes ${quote(mountPoint)} 2>/dev/null | sort -n | tail -n 15`))
+  if (freeInodes / inodes >= 0.05) return []
+  if (freeInodes < FULL_INODES) {
+    return [{ gravity: 'blocker', id: 'inodes-full', cause: `${place} has no inodes left for new files`, detail, mend }]
+  }
+  return [{ gravity: 'risk', id: 'inodes-scarce', cause: `${place} has few inodes left for new files`, detail, mend }]
+}
+
+/** With `errors=remount-ro` the kernel does this by itself when the disk fails. */
+function readOnlyRoot(root: Mount, isRoot: boolean | undefined): Complaint {
+  const isAfterError = root.options.includes('errors=remount-ro')
+  return {
+    gravity: isAfterError ? 'blocker' : 'risk',
+    id: 'root-read-only',
+    cause: isAfterError
+      ? 'the root file system is read-only: the kernel does that after an error of the disk'
+      : 'the root file system is read-only: nothing can be installed',
+    mend: onHost(asRoot(isRoot, isAfterError ? 'dmesg | grep -i -E "ext4|xfs|i/o error"' : 'mount -o remount,rw /')),
+  }
+}

@@ -1,0 +1,141 @@
+/** Memory, load, limits, rights, names and languages of one machine. */
+import type { Facts } from '../fact-script.ts'
+import { asRoot, type Complaint, formatBytes, onHost, quote } from '../finding.ts'
+
+const MIB = 2 ** 20
+
+export function machineComplaints(facts: Facts, inventoryName: string | undefined): Complaint[] {
+  return [
+    ...memoryComplaints(facts),
+    ...loadComplaints(facts),
+    ...limitComplaints(facts),
+    ...sudoComplaints(facts),
+    ...pythonComplaints(facts),
+    ...localeComplaints(facts),
+    ...nameComplaints(facts, inventoryName),
+  ]
+}
+
+function memoryComplaints({ memory }: Facts): Complaint[] {
+  if (memory?.availableBytes === undefined) return []
+  const { availableBytes, totalBytes, swapFreeBytes = 0, swapTotalBytes = 0 } = memory
+  const swap = swapTotalBytes === 0 ? 'no swap' : `${formatBytes(swapFreeBytes)} of ${formatBytes(swapTotalBytes)} swap`
+  const detail = `${formatBytes(availableBytes)} of ${formatBytes(totalBytes)} available, ${swap}`
+  const mend = onHost('ps -eo rss,pid,user,comm | sort -rn | head -n 15')
+  if (availableBytes < 64 * MIB && swapFreeBytes < 64 * MIB) {
+    return [{ gravity: 'blocker', id: 'memory-full', cause: 'memory is used up', detail, mend }]
+  }
+  const isSwapping = swapTotalBytes > 0 && swapFreeBytes / swapTotalBytes < 0.5 && availableBytes / totalBytes < 0.2
+  if (availableBytes / totalBytes >= 0.05 && !isSwapping) return []
+  return [{ gravity: 'risk', id: 'memory-scarce', cause: 'memory is almost used up', detail, mend }]
+}
+
+function loadComplaints({ load }: Facts): Complaint[] {
+  if (load?.one === undefined || load.cores === undefined) return []
+  const share = Math.min(load.one, load.five ?? load.one) / load.cores
+  if (share < 1) return []
+  return [
+    {
+      gravity: share < 2 ? 'note' : 'risk',
+      id: 'load',
+      cause: share < 2 ? 'all processors are busy' : 'more wants to run than there are processors',
+      detail: `load ${load.one} on ${load.cores} ${load.cores === 1 ? 'core' : 'cores'}`,
+      mend: onHost('ps -eo pcpu,pid,user,comm | sort -rn | head -n 15'),
+    },
+  ]
+}
+
+function limitComplaints({ openFiles, system }: Facts): Complaint[] {
+  if (openFiles === undefined || openFiles.soft === 'unlimited' || openFiles.soft >= 1024) return []
+  const { soft, hard } = openFiles
+  const line = quote(`${system?.user ?? '*'} - nofile 65536`)
+  const isHardEnough = hard === 'unlimited' || hard >= 1024
+  return [
+    {
+      gravity: soft < 256 ? 'risk' : 'note',
+      id: 'open-files',
+      cause: 'a process may open few files',
+      detail: `ulimit -n is ${soft}`,
+      mend: onHost(
+        isHardEnough
+          ? 'ulimit -S -n "$(ulimit -H -n)"'
+          : `echo ${line} | ${asRoot(system?.isRoot, 'tee -a /etc/security/limits.d/muster.conf')}`,
+      ),
+    },
+  ]
+}
+
+function sudoComplaints({ sudo, system }: Facts): Complaint[] {
+  if (sudo === 'missing') {
+    return [
+      {
+        gravity: 'risk',
+        id: 'sudo-missing',
+        cause: `there is no sudo, and ${system?.user ?? 'the user'} is not root: nothing can be installed or mounted`,
+        hint: 'Log in as root (user: root in hosts.yaml), or install sudo there.',
+      },
+    ]
+  }
+  if (sudo !== 'password') return []
+  const user = system?.user ?? '$USER'
+  const rule = `echo ${quote(`${user} ALL=(ALL) NOPASSWD: ALL`)} | sudo EDITOR='tee -a' visudo -f /etc/sudoers.d/muster`
+  return [{ gravity: 'note', id: 'sudo-password', cause: 'sudo asks for a password', mend: onHost(rule) }]
+}
+
+function pythonComplaints({ python, distribution, system }: Facts): Complaint[] {
+  if (python !== 'missing') return []
+  const command = installCommand(distribution?.id, 'python3')
+  return [
+    {
+      gravity: 'note',
+      id: 'python-missing',
+      cause: 'there is no python3: environments and Ray need it',
+      ...(command === undefined ? {} : { mend: onHost(asRoot(system?.isRoot, command)) }),
+    },
+  ]
+}
+
+const INSTALLERS: Readonly<Record<string, string>> = {
+  debian: 'apt-get install',
+  ubuntu: 'apt-get install',
+  raspbian: 'apt-get install',
+  fedora: 'dnf install',
+  rhel: 'dnf install',
+  rocky: 'dnf install',
+  almalinux: 'dnf install',
+  centos: 'yum install',
+  amzn: 'yum install',
+  alpine: 'apk add',
+  arch: 'pacman -S',
+  'opensuse-leap': 'zypper install',
+}
+
+/** The package manager by the ID of os-release(5); undefined where it is not known. */
+function installCommand(id: string | undefined, packageName: string): string | undefined {
+  const installer = INSTALLERS[id ?? '']
+  return installer === undefined ? undefined : `${installer} ${packageName}`
+}
+
+function localeComplaints({ system }: Facts): Complaint[] {
+  const isUtf8 = (text: string) => /utf-?8/i.test(text)
+  const { charmap, locale } = system ?? {}
+  if (charmap === undefined ? locale === undefined || isUtf8(locale) : isUtf8(charmap)) return []
+  return [
+    {
+      gravity: 'note',
+      id: 'locale',
+      cause: 'commands do not run with UTF-8: names and texts beyond ASCII come out garbled',
+      detail: locale === undefined ? 'LANG is not set' : `LANG is ${locale}`,
+      mend: onHost(`echo 'LANG=C.UTF-8' | ${asRoot(system?.isRoot, 'tee -a /etc/environment')}`),
+    },
+  ]
+}
+
+function nameComplaints({ system }: Facts, inventoryName: string | undefined): Complaint[] {
+  const own = system?.hostName
+  // An address in place of a name claims nothing.
+  if (own === undefined || inventoryName === undefined || /^[\d.]+$|:/.test(inventoryName)) return []
+  const short = (name: string) => name.split('.')[0]?.toLowerCase()
+  if (short(own) === short(inventoryName)) return []
+  return [{ gravity: 'note', id: 'host-name', cause: 'the machine calls itself by another name', detail: own }]
+}

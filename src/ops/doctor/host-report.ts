@@ -1,0 +1,67 @@
+/** Everything that the doctor knows of one host, and what it thinks of it. Pure. */
+import type { Examination } from './examine-host.ts'
+import { type Complaint, type Finding, GRAVITIES, type Gravity } from './finding.ts'
+import { clockComplaints, ownClockFindings } from './findings/clock.ts'
+import { connectionComplaints } from './findings/connection.ts'
+import { differenceFindings } from './findings/differences.ts'
+import { diskComplaints } from './findings/disks.ts'
+import { machineComplaints } from './findings/machine.ts'
+
+/** Why there is no connection: the phase of connecting in which it ended, and the words for it. */
+export type ConnectTrouble = {
+  readonly outcome: 'unreachable' | 'refused'
+  readonly kind: string
+  readonly phase: string
+  readonly reason: string
+  readonly hint?: string
+}
+
+export type HostReport = {
+  readonly host: string
+  /** Undefined: the host is this machine, and its name says nothing. */
+  readonly inventoryName?: string
+  readonly connectMs: number
+} & ({ readonly trouble: ConnectTrouble } | { readonly examination: Examination })
+
+/** Findings of one host by itself, the gravest first. */
+export function hostFindings(report: HostReport): Finding[] {
+  const { host } = report
+  const complaints = 'trouble' in report ? [connectComplaint(report.trouble)] : examinationComplaints(report)
+  return sortByGravity(complaints.map((complaint) => ({ host, ...complaint })))
+}
+
+/** What shows only when all hosts are looked at together. */
+export function fleetFindings(reports: readonly HostReport[]): Finding[] {
+  const examinations = reports.flatMap((report) =>
+    'examination' in report ? [[report.host, report.examination] as const] : [],
+  )
+  const facts = examinations.flatMap(([host, { facts }]) => (facts === undefined ? [] : [[host, facts] as const]))
+  const clocks = examinations.flatMap(([host, { clock }]) => (clock === undefined ? [] : [[host, clock] as const]))
+  return sortByGravity([...ownClockFindings(new Map(clocks)), ...differenceFindings(new Map(facts))])
+}
+
+function examinationComplaints({ examination, inventoryName }: HostReport & { examination: Examination }): Complaint[] {
+  const { facts, clock } = examination
+  return [
+    ...connectionComplaints(examination),
+    ...(clock === undefined ? [] : clockComplaints(clock, facts?.timeService, facts?.system?.isRoot)),
+    ...(facts === undefined ? [] : [...diskComplaints(facts), ...machineComplaints(facts, inventoryName)]),
+  ]
+}
+
+/** The hint's command, where it ends in one, is the mend; the words before it say when that is right. */
+function connectComplaint({ outcome, kind, phase, reason, hint }: ConnectTrouble): Complaint {
+  const command = /: (ssh(?:-keygen|-copy-id)? .+)$/.exec(hint ?? '')?.[1]
+  const word = kind === 'authentication' || kind === 'host-key' ? kind : outcome
+  return {
+    gravity: 'blocker',
+    id: word,
+    cause: `${outcome} (${phase}): ${reason}`,
+    ...(command === undefined ? {} : { mend: { where: 'here', command } }),
+    ...(hint === undefined ? {} : { hint }),
+  }
+}
+
+export function sortByGravity<T extends { readonly gravity: Gravity }>(items: readonly T[]): T[] {
+  return items.toSorted((one, other) => GRAVITIES.indexOf(one.gravity) - GRAVITIES.indexOf(other.gravity))
+}

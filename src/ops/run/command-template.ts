@@ -1,0 +1,34 @@
+/** What of a command differs from host to host. Pure. */
+
+export type TemplateHost = { readonly host: string; readonly number: number; readonly user: string }
+
+/**
+ * `%h`, `%n` and `%u` become the host's name, number and user, quoted for the shell where they need it; `%%h` stays `%h`.
+ * Every other percent sign means itself.
+ */
+export function expandCommand(template: string, { host, number, user }: TemplateHost): string {
+  return expand(template, { h: quoteWord(host), n: String(number), u: quoteWord(user) })
+}
+
+/** The same for an argument that no shell reads. */
+export function expandWord(template: string, { host, number, user }: TemplateHost): string {
+  return expand(template, { h: host, n: String(number), u: user })
+}
+
+function expand(template: string, values: Readonly<Record<string, string>>): string {
+  return template.replace(/%(%?)([hnu])/g, (_, literal: string, letter: string) =>
+    literal === '' ? (values[letter] ?? '') : `%${letter}`,
+  )
+}
+
+/** One word for a POSIX shell. */
+export function quoteWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+}
+
+/** What `#!` in the first line asks for, as Linux reads it (execve(2)): the interpreter and at most one argument. */
+export function parseInterpreter(head: string): readonly string[] {
+  const match = /^#![ \t]*(?<program>[^\s]+)(?:[ \t]+(?<argument>[^\r\n]*?))?[ \t\r]*(?:\n|$)/.exec(head)
+  const { program, argument } = match?.groups ?? {}
+  return program === undefined ? [] : argument ? [program, argument] : [program]
+}

@@ -1,0 +1,69 @@
+/** What became of a command on a host, and of a run on all of them. Data; pure. */
+
+export type RunOutcome =
+  | { readonly kind: 'exit'; readonly code: number }
+  /** `SIGKILL` */
+  | { readonly kind: 'signal'; readonly signal: string }
+  /** It ran for too long and was ended. */
+  | { readonly kind: 'timeout' }
+  /** The user stopped the run, before or while it ran. */
+  | { readonly kind: 'cancelled' }
+  /** No connection, or none any more; the reason is printable, one line. */
+  | { readonly kind: 'unreachable' | 'refused'; readonly reason: string }
+
+export type RunSummary = {
+  readonly hosts: number
+  readonly exit0: number
+  /** Another exit code, or a signal. */
+  readonly failed: number
+  readonly timeout: number
+  readonly cancelled: number
+  /** Unreachable or refused. */
+  readonly unreachable: number
+}
+
+export function isSuccess(outcome: RunOutcome): boolean {
+  return outcome.kind === 'exit' && outcome.code === 0
+}
+
+export function summarize(outcomes: Iterable<RunOutcome>): RunSummary {
+  const summary = { hosts: 0, exit0: 0, failed: 0, timeout: 0, cancelled: 0, unreachable: 0 }
+  for (const outcome of outcomes) {
+    summary.hosts += 1
+    if (isSuccess(outcome)) summary.exit0 += 1
+    else if (outcome.kind === 'timeout' || outcome.kind === 'cancelled') summary[outcome.kind] += 1
+    else if (outcome.kind === 'unreachable' || outcome.kind === 'refused') summary.unreachable += 1
+    else summary.failed += 1
+  }
+  return summary
+}
+
+/** `50 hosts: 47 ok, 1 failed, 2 unreachable`. */
+export function formatSummary({ hosts, exit0, failed, timeout, cancelled, unreachable }: RunSummary): string {
+  const parts: readonly (readonly [number, string])[] = [
+    [exit0, 'ok'],
+    [failed, 'failed'],
+    [timeout, 'timed out'],
+    [cancelled, 'cancelled'],
+    [unreachable, 'unreachable'],
+  ]
+  const words = parts.filter(([count]) => count > 0).map(([count, word]) => `${count} ${word}`)
+  return `${hosts} ${hosts === 1 ? 'host' : 'hosts'}: ${words.join(', ') || 'nothing was run'}`
+}
+
+/** `exit 1`, `SIGKILL`, `timed out`, `unreachable: connection refused`. */
+export function formatOutcome(outcome: RunOutcome): string {
+  switch (outcome.kind) {
+    case 'exit':
+      return `exit ${outcome.code}`
+    case 'signal':
+      return outcome.signal
+    case 'timeout':
+      return 'timed out'
+    case 'cancelled':
+      return 'cancelled'
+    case 'unreachable':
+    case 'refused':
+      return `${outcome.kind}: ${outcome.reason}`
+  }
+}

@@ -1,0 +1,176 @@
+/**
+ * The run of one command on many hosts: so many at once, each with its time limit, each with one end. It knows hosts
+ * through the port `RunExec` alone, keeps no output, prints nothing, and lets no host hold back another.
+ */
+import type { Clock } from '../../base/clock.ts'
+import type { RunOutcome } from './outcome.ts'
+
+/** How the command ended on a host, as the port tells it. */
+export type CommandEnd =
+  | { readonly kind: 'exit'; readonly code: number }
+  | { readonly kind: 'signal'; readonly signal: string }
+  | { readonly kind: 'unreachable' | 'refused'; readonly reason: string }
+  | { readonly kind: 'cancelled' }
+
+export type CommandHandlers = {
+  onBegin(): void
+  onStdout(bytes: Uint8Array): void
+  onStderr(bytes: Uint8Array): void
+  onEnd(end: CommandEnd): void
+}
+
+export interface RunningCommand {
+  /** Ends the remote processes; `onEnd` follows. */
+  stop(): void
+  /** Hangs up at once; nothing follows. */
+  abandon(): void
+  pause(): void
+  resume(): void
+}
+
+export interface RunExec {
+  /** Never throws, and calls back only after it returned. */
+  start(host: string, handlers: CommandHandlers): RunningCommand
+}
+
+export type RunEvent =
+  /** The command runs; before that, its host was being connected. */
+  | { readonly type: 'begin'; readonly host: string }
+  | { readonly type: 'stdout' | 'stderr'; readonly host: string; readonly bytes: Uint8Array }
+  /** `durationMs`: of the command, or of the attempt where it never began. */
+  | { readonly type: 'end'; readonly host: string; readonly outcome: RunOutcome; readonly durationMs: number }
+
+export type RunOptions = {
+  /** Hosts whose command runs, or that are being connected, at once. */
+  readonly fanOut: number
+  /** From the moment in which the command began; undefined: none. */
+  readonly timeoutMs?: number
+  readonly clock: Clock
+  onEvent(event: RunEvent): void
+}
+
+export interface HostRun {
+  /** Resolves when every host has its end; after `abandon` too. */
+  readonly done: Promise<void>
+  readonly running: readonly string[]
+  /** Hosts whose turn has not come. */
+  readonly waitingCount: number
+  /** Ends what runs and begins nothing more. */
+  stop(): void
+  abandon(): void
+  /** Holds back the output of all hosts. */
+  pause(): void
+  resume(): void
+}
+
+type Turn = { readonly command: RunningCommand; stop(): void }
+
+export function runOnHosts(hosts: readonly string[], exec: RunExec, options: RunOptions): HostRun {
+  return new Run(hosts, exec, options)
+}
+
+class Run implements HostRun {
+  readonly done: Promise<void>
+  readonly #exec: RunExec
+  readonly #options: RunOptions
+  readonly #waiting: string[]
+  readonly #turns = new Map<string, Turn>()
+  readonly #resolve: () => void
+  #isPaused = false
+
+  constructor(hosts: readonly string[], exec: RunExec, options: RunOptions) {
+    this.#exec = exec
+    this.#options = options
+    this.#waiting = [...hosts].reverse()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.done = promise
+    this.#resolve = resolve
+    this.#next()
+  }
+
+  get running(): readonly string[] {
+    return [...this.#turns.keys()]
+  }
+
+  get waitingCount(): number {
+    return this.#waiting.length
+  }
+
+  stop(): void {
+    for (const host of this.#waiting.splice(0).reverse()) this.#tell(host, { kind: 'cancelled' }, 0)
+    for (const turn of [...this.#turns.values()]) turn.stop()
+    this.#next()
+  }
+
+  abandon(): void {
+    this.#waiting.length = 0
+    for (const { command } of this.#turns.values()) command.abandon()
+    this.#turns.clear()
+    this.#next()
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    for (const { command } of this.#turns.values()) command.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    for (const { command } of this.#turns.values()) command.resume()
+  }
+
+  #next(): void {
+    while (this.#turns.size < this.#options.fanOut) {
+      const host = this.#waiting.pop()
+      if (host === undefined) break
+      this.#begin(host)
+    }
+    if (this.#turns.size === 0) this.#resolve()
+  }
+
+  #begin(host: string): void {
+    const { clock, timeoutMs, onEvent } = this.#options
+    let sinceMs = clock.now()
+    let timer: Disposable | undefined
+    /** What ended it, when it was not the command itself. */
+    let cause: 'timeout' | 'cancelled' | undefined
+    const command = this.#exec.start(host, {
+      onBegin: () => {
+        sinceMs = clock.now()
+        if (timeoutMs !== undefined) {
+          timer = clock.after(timeoutMs, () => {
+            cause ??= 'timeout'
+            command.stop()
+          })
+        }
+        onEvent({ type: 'begin', host })
+      },
+      onStdout: (bytes) => onEvent({ type: 'stdout', host, bytes }),
+      onStderr: (bytes) => onEvent({ type: 'stderr', host, bytes }),
+      onEnd: (end) => {
+        timer?.[Symbol.dispose]()
+        this.#turns.delete(host)
+        this.#tell(host, outcomeOf(end, cause), clock.now() - sinceMs)
+        this.#next()
+      },
+    })
+    this.#turns.set(host, {
+      command,
+      stop: () => {
+        cause ??= 'cancelled'
+        command.stop()
+      },
+    })
+    if (this.#isPaused) command.pause()
+  }
+
+  #tell(host: string, outcome: RunOutcome, durationMs: number): void {
+    this.#options.onEvent({ type: 'end', host, outcome, durationMs })
+  }
+}
+
+/** A command that exits by itself while it is being stopped has still been stopped; a host that is lost is lost. */
+function outcomeOf(end: CommandEnd, cause: 'timeout' | 'cancelled' | undefined): RunOutcome {
+  if (end.kind === 'unreachable' || end.kind === 'refused') return end
+  return cause === undefined ? end : { kind: cause }
+}

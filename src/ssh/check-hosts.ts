@@ -1,0 +1,114 @@
+/**
+ * Who answers: logs in to each host once, side by side, and hangs up again. For every host it tells how long each phase
+ * took, or in which phase and why it failed. It runs nothing on the hosts by itself and tries nothing twice.
+ */
+import type { Clock } from '../base/clock.ts'
+import { messageOf } from '../base/errors.ts'
+import { printable } from '../base/printable.ts'
+import type { Endpoint, TransportName } from '../inventory/host.ts'
+import { ConnectGate } from './connect-gate.ts'
+import type { CredentialAsker } from './credentials.ts'
+import type { HostKeyVerifier } from './host-keys.ts'
+import { lendWhileAsking } from './lend-while-asking.ts'
+import { ConnectError, type ConnectFailure, type Connection, type ConnectPhase, type Transport } from './transport.ts'
+
+export type HostCheck = {
+  readonly host: string
+  /** In the order in which they began; times a person took to answer are in them. */
+  readonly phases: readonly { readonly phase: ConnectPhase; readonly durationMs: number }[]
+  readonly durationMs: number
+  /** `refused`: the host answered, but not with a login. */
+  readonly outcome: 'ok' | 'unreachable' | 'refused'
+  /** Undefined when all is well. */
+  readonly failure: ConnectFailure | undefined
+}
+
+export type CheckOptions = {
+  readonly transports: Readonly<Partial<Record<TransportName, Transport>>>
+  readonly hostKeys: HostKeyVerifier
+  readonly credentials: CredentialAsker
+  readonly clock: Clock
+  readonly fanOut?: number
+  readonly signal?: AbortSignal
+  /** Uses a connection before it is closed; the host's result, without this time, comes when it is done. */
+  onConnected?(endpoint: Endpoint, connection: Connection): Promise<void>
+}
+
+/** Each result as soon as it is there. Never throws: what goes wrong with a host is its result. */
+export async function* checkHosts(endpoints: readonly Endpoint[], options: CheckOptions): AsyncGenerator<HostCheck> {
+  const gate = new ConnectGate(options.fanOut ?? 64)
+  const signal = options.signal ?? new AbortController().signal
+  const waiting = new Map<string, Promise<HostCheck>>()
+  for (const endpoint of endpoints) {
+    const { promise: entered, resolve } = Promise.withResolvers<void>()
+    const lease = gate.enter(resolve)
+    const questions = lendWhileAsking(options, lease, options.clock)
+    const checking = entered
+      .then(() => checkHost(endpoint, { ...options, ...questions, signal }))
+      .finally(() => lease.release())
+    waiting.set(endpoint.host, checking)
+  }
+  while (waiting.size > 0) {
+    const check = await Promise.race(waiting.values())
+    waiting.delete(check.host)
+    yield check
+  }
+}
+
+async function checkHost(endpoint: Endpoint, options: CheckOptions & { signal: AbortSignal }): Promise<HostCheck> {
+  const { transports, hostKeys, credentials, clock, signal } = options
+  const { host } = endpoint
+  const startedAtMs = clock.now()
+  const durations = new Map<ConnectPhase, number>()
+  let phase: ConnectPhase = endpoint.transport === 'local' ? 'shell' : 'name'
+  let phaseAtMs = startedAtMs
+  const enter = (next: ConnectPhase) => {
+    const nowMs = clock.now()
+    durations.set(phase, (durations.get(phase) ?? 0) + nowMs - phaseAtMs)
+    phase = next
+    phaseAtMs = nowMs
+  }
+  const result = (failure: ConnectFailure | undefined): HostCheck => {
+    enter(phase)
+    return {
+      host,
+      phases: Array.from(durations, ([each, durationMs]) => ({ phase: each, durationMs })),
+      durationMs: clock.now() - startedAtMs,
+      outcome: failure === undefined ? 'ok' : failure.kind === 'unreachable' ? 'unreachable' : 'refused',
+      failure,
+    }
+  }
+  try {
+    signal.throwIfAborted()
+    const transport = transports[endpoint.transport]
+    if (transport === undefined) throw new Error(`The transport ${endpoint.transport} is not available here.`)
+    const connection = await transport.connect(endpoint, {
+      signal,
+      hostKeys,
+      credentials,
+      onPhase: enter,
+      onLost: () => {},
+    })
+    const check = result(undefined)
+    try {
+      await options.onConnected?.(endpoint, connection)
+    } finally {
+      connection.close()
+    }
+    return check
+  } catch (error) {
+    if (error instanceof ConnectError) return result(error.failure)
+    if (signal.aborted) return result({ kind: 'declined', phase, reason: 'cancelled' })
+    return result({ kind: 'configuration', phase, reason: printable(messageOf(error)) })
+  }
+}
+
+/** One line: `ok in 25 ms (tcp 1 ms, authentication 24 ms)`, or `unreachable (tcp): connection refused`. */
+export function formatHostCheck({ phases, durationMs, failure }: HostCheck): string {
+  if (failure !== undefined) {
+    const words = `${failure.kind} (${failure.phase}): ${failure.reason}`
+    return failure.hint === undefined ? words : `${words}. ${failure.hint}`
+  }
+  const times = phases.filter((each) => each.durationMs >= 1).map((each) => `${each.phase} ${each.durationMs} ms`)
+  return `ok in ${durationMs} ms${times.length > 1 ? ` (${times.join(', ')})` : ''}`
+}

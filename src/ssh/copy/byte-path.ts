@@ -1,0 +1,51 @@
+/**
+ * Paths of any bytes: a name on a POSIX system is bytes without NUL and slash, not text. Here a path is a string with one
+ * character a byte (latin1), so that it can be cut and compared like text and loses nothing.
+ */
+import { printable } from '../../base/printable.ts'
+
+export type BytePath = string
+
+export function bytePathOf(text: string): BytePath {
+  return Buffer.from(text, 'utf8').toString('latin1')
+}
+
+/** What node:fs takes. */
+export function bytesOf(path: BytePath): Buffer {
+  return Buffer.from(path, 'latin1')
+}
+
+/** For people: UTF-8 where it is, and nothing that could act on a terminal. */
+export function showPath(path: BytePath): string {
+  return printable(bytesOf(path).toString('utf8'))
+}
+
+export function joinPath(directory: BytePath, name: BytePath): BytePath {
+  if (name === '') return directory
+  if (directory === '') return name
+  return directory.endsWith('/') ? directory + name : `${directory}/${name}`
+}
+
+/** The last part as cp takes it: `a/b/` is `b`; `.`, `..` and `/` have none. */
+export function baseName(path: BytePath): BytePath {
+  const last = path.replace(/\/+$/, '').split('/').at(-1) ?? ''
+  return last === '.' || last === '..' ? '' : last
+}
+
+/** The directory that holds it: `a/b` is in `a`, `b` in `.`. */
+export function parentOf(path: BytePath): BytePath {
+  const trimmed = path.replace(/(?<=.)\/+$/, '')
+  const slash = trimmed.lastIndexOf('/')
+  if (slash < 0) return '.'
+  return slash === 0 ? '/' : trimmed.slice(0, slash)
+}
+
+/** Cannot be taken for an option by any program. */
+export function withoutDash(path: BytePath): BytePath {
+  return path.startsWith('/') ? path : `./${path}`
+}
+
+/** One word of a POSIX shell on one line; line feeds come from the variable NL (see remote-script.ts). */
+export function quoteWord(text: BytePath): string {
+  return `'${text.replaceAll("'", "'\\''").replaceAll('\n', `'"$NL"'`)}'`
+}

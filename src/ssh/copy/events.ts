@@ -1,0 +1,33 @@
+/** What copying to or from hosts tells while it goes on, and how it ended on each host. */
+
+export type CopyAction = 'copied' | 'identical' | 'failed' | 'would-copy'
+
+export type CopyEvent =
+  /** Everything that will be looked at is known. */
+  | { readonly type: 'begin'; readonly host: string; readonly files: number; readonly totalBytes: number }
+  /** Bytes that have arrived, or need not be sent, since the last of these events. */
+  | { readonly type: 'progress'; readonly host: string; readonly bytes: number }
+  | {
+      readonly type: 'file'
+      readonly host: string
+      /** Where it is after the copy; printable. */
+      readonly path: string
+      readonly action: CopyAction
+      readonly sizeBytes: number
+      /** Of an earlier, cut copy. */
+      readonly resumedBytes?: number
+      readonly reason?: string
+    }
+  | { readonly type: 'result'; readonly host: string; readonly result: HostResult }
+
+export type HostResult = {
+  readonly outcome: 'ok' | 'failed' | 'unreachable' | 'refused' | 'cancelled'
+  /** Why nothing (more) could be done. */
+  readonly reason?: string
+  readonly copied: number
+  readonly identical: number
+  readonly failed: number
+  /** That went over the wire. */
+  readonly sentBytes: number
+  readonly durationMs: number
+}

@@ -1,0 +1,262 @@
+/**
+ * One host's part of a fetch: a listing, directories, then files (left alone if they are the same, carried on where an
+ * earlier fetch was cut), links after all files, and at last the times of directories. The host is not trusted: nothing is
+ * written through a link, nor outside of the host's own directory.
+ */
+import { chmod, lstat, mkdir, readlink, utimes } from 'node:fs/promises'
+import { type BytePath, baseName, bytesOf, joinPath, parentOf, showPath, withoutDash } from './byte-path.ts'
+import { ArrivingFile, digestOfFile, FileInTheWay, placeLink, sizeOfTarget } from './local-file.ts'
+import type { HostReport } from './on-each-host.ts'
+import { type RemoteFiles, RemoteRefusal, reasonOf } from './remote-files.ts'
+import { parseListing, type RemoteEntry } from './remote-listing.ts'
+import { UNIT_BYTES } from './remote-script.ts'
+import { type Facts, systemReason } from './source.ts'
+
+export type FetchTask = HostReport & {
+  readonly sources: readonly BytePath[]
+  /** The host's own directory here; it is made. */
+  readonly directory: BytePath
+  readonly isDryRun: boolean
+}
+
+const SEGMENT_BYTES = 4 * 1024 * 1024
+const FILES_AT_ONCE = 8
+/** Bytes that wait to be written here before the host is held back. */
+const UNWRITTEN_BYTES = 4 * 1024 * 1024
+
+type Wanted = RemoteEntry & { readonly target: BytePath }
+
+/** @throws RemoteLost */
+export async function fetchFromHost(remote: RemoteFiles, task: FetchTask): Promise<void> {
+  await new HostFetch(remote, task).run()
+}
+
+class HostFetch {
+  readonly #remote: RemoteFiles
+  readonly #task: FetchTask
+  /** Directories here that are known to be directories: nothing is written anywhere else. */
+  readonly #usable = new Set<BytePath>()
+  #unwritten = 0
+
+  constructor(remote: RemoteFiles, task: FetchTask) {
+    this.#remote = remote
+    this.#task = task
+  }
+
+  async run(): Promise<void> {
+    const { sources, directory, isDryRun, onBegin, onFile } = this.#task
+    const wanted: Wanted[] = []
+    for (const source of sources) wanted.push(...(await this.#list(source)))
+    const files = wanted.filter(({ kind }) => kind === 'file')
+    onBegin(
+      files.length,
+      files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+    )
+    if (isDryRun) {
+      for (const file of files) onFile(file.target, 'would-copy', file.sizeBytes)
+      return
+    }
+    if (wanted.length === 0) return
+    await mkdir(bytesOf(directory), { recursive: true })
+    this.#usable.add(directory)
+    const directories = wanted.filter(({ kind }) => kind === 'directory')
+    for (const each of directories) await this.#guard(each, () => this.#makeDirectory(each))
+    let next = 0
+    const work = async () => {
+      for (let file = files[next++]; file !== undefined; file = files[next++]) {
+        const each = file
+        if (!this.#isLeftOut(each.target)) await this.#guard(each, () => this.#fetchFile(each))
+      }
+    }
+    await Promise.all(Array.from({ length: FILES_AT_ONCE }, work))
+    for (const each of wanted) {
+      if (this.#isLeftOut(each.target)) continue
+      if (each.kind === 'link') await this.#guard(each, () => this.#makeLink(each))
+      if (each.kind === 'other') {
+        onFile(each.target, 'failed', 0, { reason: 'not a file, directory or link on the host: left out' })
+      }
+    }
+    for (const each of directories.toReversed()) {
+      if (!this.#usable.has(each.target) || each.target === directory) continue
+      await this.#guard(each, () => dress(each.target, each))
+    }
+  }
+
+  async #list(source: BytePath): Promise<readonly Wanted[]> {
+    const { directory, onFile } = this.#task
+    const path = withoutDash(source.replace(/^~(?=\/|$)/, '.').replace(/(?<=[^/])\/+$/, ''))
+    const failed = (name: BytePath, reason: string) => onFile(name, 'failed', 0, { reason })
+    try {
+      const [text, complaints] = await this.#remote.callTwice('N', path)
+      const { entries, unknown } = parseListing(text)
+      for (const complaint of complaints.split('\n').filter((line) => line !== '')) {
+        const words = complaint.replace(/^find: /, '').split(': ')
+        const name = (words.length > 1 ? words.slice(0, -1).join(': ') : source).replace(/^['‘]|['’]$/g, '')
+        failed(name, reasonOf(new RemoteRefusal(complaint)))
+      }
+      for (const name of unknown) failed(name, 'cannot be looked at')
+      const base = baseName(path)
+      return entries.map((entry) => ({ ...entry, target: joinPath(joinPath(directory, base), entry.below) }))
+    } catch (error) {
+      if (!(error instanceof RemoteRefusal)) throw error
+      failed(source, reasonOf(error))
+      return []
+    }
+  }
+
+  /** Below a directory that could not be made, which was told, or that the host did not list. */
+  #isLeftOut(path: BytePath): boolean {
+    return path !== this.#task.directory && !this.#usable.has(parentOf(path))
+  }
+
+  async #makeDirectory({ target }: Wanted): Promise<void> {
+    if (this.#isLeftOut(target)) return
+    try {
+      await mkdir(bytesOf(target), 0o700)
+      this.#usable.add(target)
+    } catch (error) {
+      // Not through a link: a host could have it lead anywhere.
+      const facts = await lstat(bytesOf(target)).catch(() => undefined)
+      if (facts?.isDirectory() === true) {
+        if ((facts.mode & 0o700) !== 0o700) await chmod(bytesOf(target), 0o700).catch(() => {})
+        this.#usable.add(target)
+        return
+      }
+      throw error
+    }
+  }
+
+  async #makeLink(entry: Wanted): Promise<void> {
+    const target = (await this.#remote.call('I', entry.path)).replace(/\n?\/$/, '')
+    const now = await readlink(bytesOf(entry.target), { encoding: 'buffer' }).catch(() => undefined)
+    const isSame = now?.toString('latin1') === target
+    if (!isSame) await placeLink(target, entry.target, entry.mtimeNs)
+    this.#task.onFile(entry.target, isSame ? 'identical' : 'copied', 0)
+  }
+
+  async #fetchFile(file: Wanted): Promise<void> {
+    const { onFile, onProgress } = this.#task
+    const size = await sizeOfTarget(file.target)
+    if (size === file.sizeBytes) {
+      const [theirs, ours] = await Promise.all([this.#remote.call('S', file.path), digestOfFile(file.target)])
+      if (theirs === ours) {
+        await dress(file.target, file)
+        onProgress(file.sizeBytes, false)
+        return onFile(file.target, 'identical', file.sizeBytes)
+      }
+    }
+    await using arriving = await ArrivingFile.open(file.target, file.isSparse)
+    try {
+      const kept = await this.#keepPrefix(file, arriving)
+      if (kept > 0) onProgress(kept, false)
+      await this.#pull(file, arriving, kept)
+      if ((await this.#remote.call('S', file.path)) !== arriving.digest) {
+        throw new RemoteRefusal('the checksum does not agree, it may have changed meanwhile')
+      }
+      await arriving.finish(file.target, file)
+      onFile(file.target, 'copied', file.sizeBytes, kept > 0 ? { resumedBytes: kept } : {})
+    } catch (error) {
+      if (isTold(error)) await arriving.remove()
+      throw error
+    }
+  }
+
+  async #keepPrefix(file: Wanted, arriving: ArrivingFile): Promise<number> {
+    const units = Math.floor(Math.min(arriving.leftOverBytes, file.sizeBytes) / UNIT_BYTES)
+    if (units > 0) {
+      const [theirs, ours] = await Promise.all([
+        this.#remote.call('S', file.path, units),
+        arriving.keep(units * UNIT_BYTES),
+      ])
+      if (theirs === ours) {
+        await arriving.cut(units * UNIT_BYTES)
+        return units * UNIT_BYTES
+      }
+    }
+    await arriving.cut(0)
+    return 0
+  }
+
+  /** The bytes from an offset on, in segments, one of them ahead; written as they come, in pieces that can be holes. */
+  async #pull(file: Wanted, arriving: ArrivingFile, from: number): Promise<void> {
+    let writing = Promise.resolve()
+    let failure: unknown
+    const write = (bytes: Buffer) => {
+      this.#hold(bytes.length)
+      writing = writing.then(async () => {
+        try {
+          if (failure !== undefined) return
+          await arriving.append(bytes)
+          this.#task.onProgress(bytes.length, true)
+        } catch (error) {
+          failure = error
+        } finally {
+          this.#hold(-bytes.length)
+        }
+      })
+    }
+    let gathered: Buffer[] = []
+    let gatheredBytes = 0
+    const flush = () => {
+      if (gatheredBytes > 0) write(Buffer.concat(gathered))
+      gathered = []
+      gatheredBytes = 0
+    }
+    const sink = (bytes: Buffer) => {
+      for (let rest = bytes; rest.length > 0; ) {
+        const part = rest.subarray(0, UNIT_BYTES - gatheredBytes)
+        gathered.push(part)
+        gatheredBytes += part.length
+        rest = rest.subarray(part.length)
+        if (gatheredBytes === UNIT_BYTES) flush()
+      }
+    }
+    let ahead: Promise<string> | undefined
+    try {
+      for (let at = from; at < file.sizeBytes && failure === undefined; at += SEGMENT_BYTES) {
+        const bytes = Math.min(SEGMENT_BYTES, file.sizeBytes - at)
+        const asked = this.#remote.pull(sink, 'G', file.path, at / UNIT_BYTES, bytes)
+        asked.catch(() => {})
+        await ahead
+        ahead = asked
+      }
+      await ahead
+      flush()
+    } finally {
+      await writing
+    }
+    if (failure !== undefined) throw failure
+  }
+
+  #hold(bytes: number): void {
+    const wasFull = this.#unwritten > UNWRITTEN_BYTES
+    this.#unwritten += bytes
+    const isFull = this.#unwritten > UNWRITTEN_BYTES
+    if (isFull && !wasFull) this.#remote.pause()
+    if (wasFull && !isFull) this.#remote.resume()
+  }
+
+  /** What goes wrong with one entry is told, and the rest goes on. */
+  async #guard(entry: Wanted, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      if (!isTold(error)) throw error
+      const reason =
+        error instanceof RemoteRefusal ? `${showPath(entry.path)}: ${reasonOf(error)}` : systemReason(error)
+      this.#task.onFile(entry.target, 'failed', entry.sizeBytes, { reason })
+    }
+  }
+}
+
+/** Of one entry, not of the host as a whole. */
+function isTold(error: unknown): boolean {
+  if (error instanceof RemoteRefusal || error instanceof FileInTheWay) return true
+  return (error as { code?: string }).code !== undefined
+}
+
+async function dress(path: BytePath, { mode, mtimeNs }: Facts): Promise<void> {
+  const seconds = Number(mtimeNs) / 1e9
+  await utimes(bytesOf(path), seconds, seconds)
+  await chmod(bytesOf(path), mode)
+}

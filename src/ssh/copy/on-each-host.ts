@@ -1,0 +1,126 @@
+/**
+ * Copies on many hosts at once: connects each under the fan-out limit, starts the remote script, lets somebody work with it,
+ * and tells how it ended. A host that fails or is slow holds up no other; it tries nothing twice.
+ */
+import type { Clock } from '../../base/clock.ts'
+import { messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import type { Endpoint, TransportName } from '../../inventory/host.ts'
+import { ConnectGate } from '../connect-gate.ts'
+import type { CredentialAsker } from '../credentials.ts'
+import type { HostKeyVerifier } from '../host-keys.ts'
+import { lendWhileAsking } from '../lend-while-asking.ts'
+import { ConnectError, type Connection, type Transport } from '../transport.ts'
+import { showPath } from './byte-path.ts'
+import type { CopyAction, CopyEvent, HostResult } from './events.ts'
+import { RemoteFiles, RemoteLost, RemoteRefusal, reasonOf } from './remote-files.ts'
+
+export type CopyWires = {
+  readonly transports: Readonly<Partial<Record<TransportName, Transport>>>
+  readonly hostKeys: HostKeyVerifier
+  readonly credentials: CredentialAsker
+  readonly clock: Clock
+  readonly fanOut: number
+  readonly signal: AbortSignal
+  onEvent(event: CopyEvent): void
+}
+
+/** What a copy on one host tells; `onFile` gets paths as bytes. */
+export type HostReport = {
+  onBegin(files: number, totalBytes: number): void
+  onFile(path: string, action: CopyAction, sizeBytes: number, more?: { resumedBytes?: number; reason?: string }): void
+  onProgress(bytes: number, isSent: boolean): void
+}
+
+type HostWork = (remote: RemoteFiles, endpoint: Endpoint, report: HostReport) => Promise<void>
+
+/** Never throws: what goes wrong with a host is its result. */
+export async function onEachHost(endpoints: readonly Endpoint[], wires: CopyWires, work: HostWork): Promise<void> {
+  const gate = new ConnectGate(wires.fanOut)
+  await Promise.all(
+    endpoints.map(async (endpoint) => {
+      const entered = Promise.withResolvers<void>()
+      const lease = gate.enter(entered.resolve)
+      await entered.promise
+      const questions = lendWhileAsking(wires, lease, wires.clock)
+      await workOnHost(endpoint, { ...wires, ...questions }, work).finally(() => lease.release())
+    }),
+  )
+}
+
+async function workOnHost(endpoint: Endpoint, wires: CopyWires, work: HostWork): Promise<void> {
+  const { clock, signal, onEvent } = wires
+  const { host } = endpoint
+  const startedAtMs = clock.now()
+  let [copied, identical, failed, sentBytes] = [0, 0, 0, 0]
+  const end = (outcome: HostResult['outcome'], reason?: string) => {
+    const durationMs = clock.now() - startedAtMs
+    const words = reason === undefined ? {} : { reason }
+    onEvent({
+      type: 'result',
+      host,
+      result: { outcome, ...words, copied, identical, failed, sentBytes, durationMs },
+    })
+  }
+  let connection: Connection | undefined
+  let remote: RemoteFiles | undefined
+  let lostReason: string | undefined
+  const stop = () => {
+    remote?.close()
+    connection?.close()
+  }
+  try {
+    signal.throwIfAborted()
+    const transport = wires.transports[endpoint.transport]
+    if (transport === undefined) throw new Error(`the transport ${endpoint.transport} is not available here`)
+    connection = await transport.connect(endpoint, {
+      signal,
+      hostKeys: wires.hostKeys,
+      credentials: wires.credentials,
+      onPhase: () => {},
+      onLost: (reason) => {
+        lostReason = reason
+      },
+    })
+    signal.addEventListener('abort', stop, { once: true })
+    signal.throwIfAborted()
+    remote = await RemoteFiles.start(connection, { clock, startLimitMs: endpoint.connectTimeoutMs })
+    await work(remote, endpoint, {
+      onBegin: (files, totalBytes) => onEvent({ type: 'begin', host, files, totalBytes }),
+      onFile: (path, action, sizeBytes, more = {}) => {
+        if (action === 'failed') failed += 1
+        else if (action === 'identical') identical += 1
+        else copied += 1
+        onEvent({ type: 'file', host, path: showPath(path), action, sizeBytes, ...more })
+      },
+      onProgress: (bytes, isSent) => {
+        if (isSent) sentBytes += bytes
+        onEvent({ type: 'progress', host, bytes })
+      },
+    })
+    end(failed > 0 ? 'failed' : 'ok')
+  } catch (error) {
+    if (signal.aborted) end('cancelled', 'cancelled')
+    else if (error instanceof ConnectError) {
+      const { kind, reason, hint } = error.failure
+      end(kind === 'unreachable' ? 'unreachable' : 'refused', withHint(reason, hint))
+    } else if (error instanceof RemoteRefusal) end('failed', describeRefusal(error))
+    else if (error instanceof RemoteLost) {
+      end('unreachable', lostReason === undefined ? error.message : `lost: ${printable(lostReason)}`)
+    } else end('failed', printable(messageOf(error)))
+  } finally {
+    signal.removeEventListener('abort', stop)
+    stop()
+  }
+}
+
+/** Of the host as a whole: with the path that it is about. */
+function describeRefusal(refusal: RemoteRefusal): string {
+  const at = refusal.message.lastIndexOf(': ')
+  if (at < 0) return reasonOf(refusal)
+  return `${showPath(refusal.message.slice(0, at).replace(/^\.\//, ''))}: ${reasonOf(refusal)}`
+}
+
+function withHint(reason: string, hint: string | undefined): string {
+  return hint === undefined ? reason : `${reason}${/[.!?]$/.test(reason) ? '' : '.'} ${hint}`
+}

@@ -1,0 +1,231 @@
+/**
+ * One host's files behind its connection: orders to the remote script and their answers, in order, over one channel. Orders
+ * may be given before earlier ones are answered; what a full channel cannot take waits. It decides nothing about a copy.
+ */
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '../../base/clock.ts'
+import { printable } from '../../base/printable.ts'
+import type { ChannelEnd, Connection, RemoteProcess } from '../transport.ts'
+import { quoteWord } from './byte-path.ts'
+import { bootCommand, SETUP } from './remote-script.ts'
+
+/** A host said no to one order: permission, no space, … The rest can go on. */
+export class RemoteRefusal extends Error {
+  override readonly name = 'RemoteRefusal'
+}
+
+/** The channel is gone: nothing more can be done on this host. */
+export class RemoteLost extends Error {
+  override readonly name = 'RemoteLost'
+}
+
+type Waiting = {
+  readonly resolve: (text: string) => void
+  readonly reject: (error: Error) => void
+  /** Takes the answer's bytes as they come, instead of keeping them. */
+  readonly sink?: ((bytes: Buffer) => void) | undefined
+}
+
+const NOISE_LIMIT = 64 * 1024
+
+export type RemoteFilesOptions = { readonly clock: Clock; readonly startLimitMs: number }
+
+export class RemoteFiles {
+  #process: RemoteProcess | undefined
+  readonly #waiting: Waiting[] = []
+  #isReady = false
+  #pending = Buffer.alloc(0)
+  #missing = -1
+  #isOk = false
+  #parts: Buffer[] = []
+  #lost: RemoteLost | undefined
+  #room = Promise.withResolvers<void>()
+  #isFull = false
+  #stderr = ''
+  /** Orders are written whole, one after the other. */
+  #writing: Promise<unknown> = Promise.resolve()
+
+  /** @throws RemoteLost, RemoteRefusal (no program for checksums), ConnectError */
+  static async start(connection: Connection, { clock, startLimitMs }: RemoteFilesOptions): Promise<RemoteFiles> {
+    const files = new RemoteFiles()
+    const token = `muster-${randomBytes(8).toString('hex')}`
+    const ready = Promise.withResolvers<void>()
+    files.#room.promise.catch(() => {})
+    const seconds = startLimitMs / 1000
+    using _limit = clock.after(startLimitMs, () => {
+      files.#lose(
+        `the login shell did not begin within ${seconds} s. Look for start-up files that wait or print without end.`,
+      )
+      ready.resolve()
+    })
+    const begin = (end: ChannelEnd) => {
+      files.#lose(describeEnd(end, files.#stderr))
+      ready.resolve()
+    }
+    files.#process = await connection.exec(bootCommand(token), {
+      onStdout: (bytes) => {
+        if (files.#isReady) return files.#take(bytes as Buffer)
+        files.#pending = Buffer.concat([files.#pending, bytes])
+        const at = files.#pending.indexOf(`${token}\n`)
+        if (at >= 0) {
+          files.#isReady = true
+          const rest = files.#pending.subarray(at + token.length + 1)
+          files.#pending = Buffer.alloc(0)
+          files.#take(rest)
+          ready.resolve()
+        } else files.#pending = files.#pending.subarray(-NOISE_LIMIT)
+      },
+      onStderr: (bytes) => {
+        files.#stderr = (files.#stderr + Buffer.from(bytes).toString()).slice(-1000)
+      },
+      onDrain: () => files.#makeRoom(),
+      onEnd: begin,
+    })
+    await ready.promise
+    if (files.#lost !== undefined) throw files.#lost
+    const lines = SETUP.map((line) => `${line}\n`).join('')
+    await files.#order(lines, undefined)
+    return files
+  }
+
+  /** Runs a function of the remote script; resolves with what it says. @throws RemoteRefusal, RemoteLost */
+  call(name: string, ...words: readonly (string | number)[]): Promise<string> {
+    return this.#order(lineOf(name, words), undefined)
+  }
+
+  /** Like `call`, but the bytes of the answer go to `sink` as they come. */
+  pull(sink: (bytes: Buffer) => void, name: string, ...words: readonly (string | number)[]): Promise<string> {
+    return this.#order(lineOf(name, words), undefined, sink)
+  }
+
+  /** One order that is answered twice: two texts. */
+  async callTwice(name: string, ...words: readonly (string | number)[]): Promise<readonly [string, string]> {
+    const first = this.#order(lineOf(name, words), undefined)
+    const second = new Promise<string>((resolve, reject) => this.#waiting.push({ resolve, reject }))
+    second.catch(() => {})
+    // A refusal is answered once.
+    const text = await first.catch((error: unknown) => {
+      if (error instanceof RemoteRefusal) this.#waiting.shift()
+      throw error
+    })
+    return [text, await second]
+  }
+
+  /** An order with bytes behind it. `written`: they are on their way; `done`: the host has answered. */
+  send(chunks: readonly Buffer[], name: string, ...words: readonly (string | number)[]) {
+    const { promise: written, resolve } = Promise.withResolvers<void>()
+    const done = this.#order(lineOf(name, words), { chunks, written: resolve })
+    done.catch(() => resolve())
+    return { written, done }
+  }
+
+  pause(): void {
+    this.#process?.pause()
+  }
+
+  resume(): void {
+    this.#process?.resume()
+  }
+
+  close(): void {
+    this.#lose('cancelled')
+    this.#process?.close()
+  }
+
+  #order(
+    line: string,
+    payload: { readonly chunks: readonly Buffer[]; written(): void } | undefined,
+    sink?: (bytes: Buffer) => void,
+  ): Promise<string> {
+    return new Promise((resolve, reject) => {
+      if (this.#lost !== undefined) return reject(this.#lost)
+      this.#waiting.push({ resolve, reject, sink })
+      this.#writing = this.#writing.then(async () => {
+        await this.#write(Buffer.from(line, 'latin1'))
+        for (const chunk of payload?.chunks ?? []) await this.#write(chunk)
+        payload?.written()
+      })
+    })
+  }
+
+  async #write(bytes: Buffer): Promise<void> {
+    while (this.#isFull && this.#lost === undefined) await this.#room.promise
+    if (this.#lost !== undefined || this.#process === undefined) return
+    if (this.#process.writeStdin(bytes)) return
+    if (this.#isFull) return
+    this.#isFull = true
+    this.#room = Promise.withResolvers<void>()
+  }
+
+  #makeRoom(): void {
+    this.#isFull = false
+    this.#room.resolve()
+  }
+
+  #take(bytes: Buffer): void {
+    let rest = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes)
+    while (rest.length > 0) {
+      if (this.#missing < 0) {
+        const end = rest.indexOf(10)
+        if (end < 0) {
+          this.#pending = Buffer.concat([this.#pending, rest])
+          if (this.#pending.length > NOISE_LIMIT) this.#garbled()
+          return
+        }
+        const header = Buffer.concat([this.#pending, rest.subarray(0, end)]).toString('latin1')
+        this.#pending = Buffer.alloc(0)
+        rest = rest.subarray(end + 1)
+        const match = /^(ok|err) (\d+)$/.exec(header)
+        if (match === null) return this.#garbled()
+        this.#isOk = match[1] === 'ok'
+        this.#missing = Number(match[2])
+        if (this.#missing > 0) continue
+      } else {
+        const part = rest.subarray(0, this.#missing)
+        rest = rest.subarray(part.length)
+        this.#missing -= part.length
+        const sink = this.#isOk ? this.#waiting[0]?.sink : undefined
+        if (sink === undefined) this.#parts.push(part)
+        else sink(part)
+      }
+      if (this.#missing === 0) this.#answer()
+    }
+  }
+
+  #answer(): void {
+    this.#missing = -1
+    const text = Buffer.concat(this.#parts).toString('latin1')
+    this.#parts = []
+    const waiting = this.#waiting.shift()
+    if (this.#isOk) waiting?.resolve(text)
+    else waiting?.reject(new RemoteRefusal(text))
+  }
+
+  #garbled(): void {
+    this.#lose('what the host answers makes no sense')
+    this.#process?.close()
+  }
+
+  #lose(reason: string): void {
+    this.#lost ??= new RemoteLost(reason)
+    this.#makeRoom()
+    for (const each of this.#waiting.splice(0)) each.reject(this.#lost)
+  }
+}
+
+function lineOf(name: string, words: readonly (string | number)[]): string {
+  return `${[name, ...words.map((word) => quoteWord(String(word)))].join(' ')}\n`
+}
+
+function describeEnd(end: ChannelEnd, stderr: string): string {
+  const said = printable(stderr.trim().split('\n').at(-1) ?? '')
+  if (end.kind === 'lost') return `lost: ${printable(end.reason)}`
+  return said === '' ? `the remote shell ended (${end.kind === 'exit' ? end.code : end.signal})` : said
+}
+
+/** `dd: error writing 'x': No space left on device` → `No space left on device`. */
+export function reasonOf(refusal: RemoteRefusal): string {
+  const text = Buffer.from(refusal.message, 'latin1').toString('utf8')
+  const line = text.split('\n').find((each) => /: |^[A-Z]|^the /.test(each)) ?? text
+  return printable(line.split(': ').at(-1)?.trim() || 'failed')
+}

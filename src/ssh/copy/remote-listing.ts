@@ -1,0 +1,79 @@
+/** What the remote script's N prints, as entries. A host may be hostile: a name that leads out of the source is an error. */
+import type { BytePath } from './byte-path.ts'
+import type { Facts } from './source.ts'
+
+export type RemoteEntry = Facts & {
+  /** As the host knows it. */
+  readonly path: BytePath
+  /** Under the source; empty: the source itself. */
+  readonly below: BytePath
+  readonly kind: 'directory' | 'link' | 'file' | 'other'
+  readonly sizeBytes: number
+  readonly isSparse: boolean
+}
+
+export type RemoteListing = {
+  readonly entries: readonly RemoteEntry[]
+  /** Names that the host gave no facts of: they are gone, or may not be looked at. */
+  readonly unknown: readonly BytePath[]
+}
+
+const FACTS = /(?<mode>[0-9a-f]+):(?<size>\d+):(?<time>-?\d+)(?:[.,](?<fraction>\d{1,9}))?:(?<blocks>\d+):/iy
+/** By the upper bits of st_mode (inode(7)): S_IFDIR, S_IFREG, S_IFLNK. */
+const KINDS: Readonly<Record<number, RemoteEntry['kind']>> = { 4: 'directory', 8: 'file', 10: 'link' }
+
+/** @throws Error when it is not what N prints */
+export function parseListing(text: string): RemoteListing {
+  const entries: RemoteEntry[] = []
+  const unknown: BytePath[] = []
+  let root: BytePath | undefined
+  const parts = text.split('\0')
+  // Behind the last NUL there is nothing.
+  if (parts.pop() !== '') throw new Error('the listing is cut')
+  for (let at = 0; at < parts.length; ) {
+    const names: BytePath[] = []
+    for (let name = parts[at++]; name !== ''; name = parts[at++]) {
+      if (name === undefined) throw new Error('the listing is cut')
+      names.push(name)
+    }
+    const facts = parts[at++]
+    if (facts === undefined) throw new Error('the listing is cut')
+    let offset = 0
+    for (const name of names) {
+      root ??= name
+      FACTS.lastIndex = offset
+      const match = FACTS.exec(facts)
+      if (match?.groups === undefined || !facts.startsWith(`${name}\n`, FACTS.lastIndex)) {
+        unknown.push(name)
+        continue
+      }
+      offset = FACTS.lastIndex + name.length + 1
+      entries.push(entryOf(name, belowOf(root, name), match.groups))
+    }
+  }
+  return { entries, unknown }
+}
+
+function entryOf(path: BytePath, below: BytePath, groups: Readonly<Record<string, string | undefined>>): RemoteEntry {
+  const mode = Number.parseInt(groups.mode ?? '', 16)
+  const sizeBytes = Number(groups.size)
+  const fraction = BigInt((groups.fraction ?? '').padEnd(9, '0'))
+  return {
+    path,
+    below,
+    kind: KINDS[mode >> 12] ?? 'other',
+    mode: mode & 0o7777,
+    mtimeNs: BigInt(groups.time ?? 0) * 1_000_000_000n + fraction,
+    sizeBytes,
+    isSparse: Number(groups.blocks) * 512 < sizeBytes,
+  }
+}
+
+function belowOf(root: BytePath, name: BytePath): BytePath {
+  if (name === root) return ''
+  const prefix = root.endsWith('/') ? root : `${root}/`
+  const below = name.slice(prefix.length)
+  const isInside = name.startsWith(prefix) && below.split('/').every((part) => !['', '.', '..'].includes(part))
+  if (!isInside) throw new Error('the host lists a name outside of what was asked for')
+  return below
+}

@@ -1,0 +1,74 @@
+/**
+ * The remote half of a copy: functions for a POSIX shell, sent over one channel, so that a host needs no sftp-server and
+ * nothing of ours. It reads one line of shell code at a time (`read` takes no byte more) and answers each with
+ * `STATUS LENGTH`, a line feed, and so many bytes. It must never leave bytes of a transfer unread: they would be run.
+ *
+ * Temporary names end in the machine's name and the shell's process id, so that a later copy knows which are left over.
+ */
+
+/** Offsets on the wire count in these; a prefix that is resumed ends at one. */
+export const UNIT_BYTES = 65_536
+
+/** What the login shell gets, whichever it is: no line feed, no single quote inside, no `!`, no backslash. */
+export function bootCommand(token: string): string {
+  return `exec env LC_ALL=C /bin/sh -c 'umask 077; echo ${token}; while IFS= read -r line; do eval "$line"; done'`
+}
+
+const FUNCTIONS = [
+  // r STATUS TEXT: the answer.
+  `r() { printf '%s %s\\n%s' "$1" "\${#2}" "$2"; }`,
+  `NL=$(printf '\\n_'); NL=\${NL%_}`,
+  `NODE=$(uname -n)`,
+  // $SHA: SHA-256 of stdin.
+  `if command -v sha256sum >/dev/null 2>&1; then SHA=sha256sum; elif command -v shasum >/dev/null 2>&1; then SHA='shasum -a 256'; elif command -v sha256 >/dev/null 2>&1; then SHA='sha256 -q'; else SHA='openssl dgst -sha256 -r'; fi`,
+  // X BYTES: so many bytes of stdin and not one more. Some heads read ahead; those systems' dd knows fullblock.
+  `if [ "$(printf abcdef | { head -c 3 >/dev/null; cat; })" = def ]; then X() { head -c "$1"; }; else X() { [ "$1" = 0 ] || dd bs="$1" count=1 iflag=fullblock 2>/dev/null; }; fi`,
+  // size FILE
+  `size() { echo "$(($(wc -c <"$1" 2>/dev/null)))"; }`,
+  // D PATH: what a destination is.
+  `D() { if [ -d "$1" ]; then r ok directory; elif [ -e "$1" ] || [ -L "$1" ]; then r ok other; else r ok none; fi; }`,
+  // K PATH: a directory that can be written into.
+  `K() { if [ -d "$1" ]; then [ -w "$1" ] || chmod u+rwx "$1" 2>/dev/null; r ok old; else if e=$(mkdir "$1" 2>&1); then r ok new; else r err "$e"; fi; fi; }`,
+  // A PATH: a directory with all above it.
+  `A() { if e=$(mkdir -p "$1" 2>&1); then r ok; else r err "$e"; fi; }`,
+  // P PATH TEMPORARY CLAIM: kind and size of what is there, and the size of what an earlier copy has left, which becomes ours.
+  `P() { k='none 0'; if [ -L "$1" ]; then k='link 0'; elif [ -d "$1" ]; then k='directory 0'; elif [ -f "$1" ]; then k="file $(size "$1")"; elif [ -e "$1" ]; then k='special 0'; fi; p=0; for o in "$2.$NODE".*; do [ -f "$o" ] || continue; q=\${o##*.}; [ "$q" = $$ ] || { kill -0 "$q" 2>/dev/null && continue; }; [ "$3" = yes ] && [ "$q" != $$ ] && { mv -f "$o" "$2.$NODE.$$" 2>/dev/null || continue; o="$2.$NODE.$$"; }; p=$(size "$o"); done; r ok "$k $p"; }`,
+  // S PATH [UNITS]: the checksum of a file, or of its beginning.
+  `S() { if [ -r "$1" ]; then if [ $# = 1 ]; then h=$($SHA <"$1"); else h=$(dd if="$1" bs=${UNIT_BYTES} count="$2" 2>/dev/null | $SHA); fi; r ok "\${h%% *}"; else r err "$1: Permission denied"; fi; }`,
+  // W TEMPORARY UNITS BYTES: bytes of stdin into a file from an offset on; all of them are read, whatever happens.
+  `W() { X "$3" | { if e=$(dd of="$1.$NODE.$$" bs=${UNIT_BYTES} seek="$2" conv=notrunc 2>&1); then r ok; else r err "$e"; fi; cat >/dev/null; }; }`,
+  // V TEMPORARY BYTES: a whole small file, without starting a program.
+  `V() { t="$1.$NODE.$$"; if { printf %s "$2" >"$t"; } 2>/dev/null; then r ok; else e=$({ printf %s "$2" >"$t"; } 2>&1); r err "$e"; fi; }`,
+  // Y TEMPORARY UNITS: the checksum of the beginning of a temporary file.
+  `Y() { S "$1.$NODE.$$" "$2"; }`,
+  // C TEMPORARY UNITS: cuts a file off there.
+  `C() { if e=$(dd if=/dev/null of="$1.$NODE.$$" bs=${UNIT_BYTES} seek="$2" 2>&1); then r ok; else r err "$e"; fi; }`,
+  `Z() { rm -f "$1.$NODE.$$"; r ok; }`,
+  // U PATH TIME STAMP: the time of modification, with fractions of a second where touch knows them.
+  `U() { TZ=UTC0 touch -d "$2" "$1" 2>/dev/null || TZ=UTC0 touch -t "$3" "$1"; }`,
+  // clear PATH: something may be renamed to it. A link to a directory goes first: mv would move into the directory.
+  `clear() { if [ -L "$1" ]; then if [ -d "$1" ]; then rm -f "$1"; fi; elif [ -d "$1" ]; then echo 'Is a directory'; return 1; elif [ -e "$1" ] && [ ! -f "$1" ]; then echo 'Is a device, pipe or socket'; return 1; fi; }`,
+  // F TEMPORARY PATH SHA256 MODE TIME STAMP: checks, dresses and renames a file.
+  `finish() { h=$($SHA <"$1"); h=\${h%% *}; if [ "$h" != "$3" ]; then echo 'the checksum does not agree'; return 1; fi; U "$1" "$5" "$6" && chmod "$4" "$1" || return 1; clear "$2" || return 1; mv -f "$1" "$2"; }`,
+  `F() { t="$1.$NODE.$$"; shift; if e=$(finish "$t" "$@" 2>&1); then r ok; else rm -f "$t"; r err "$e"; fi; }`,
+  // M PATH MODE TIME STAMP
+  `M() { if e=$(U "$1" "$3" "$4" 2>&1 && chmod "$2" "$1" 2>&1); then r ok; else r err "$e"; fi; }`,
+  // L TARGET PATH TEMPORARY TIME: a symbolic link.
+  `L() { if [ -L "$2" ] && [ "$(readlink "$2"; echo x)" = "$1\${NL}x" ]; then r ok same; return; fi; t="$3.$NODE.$$"; rm -f "$t"; if e=$(link "$@" 2>&1); then r ok new; else rm -f "$t"; r err "$e"; fi; }`,
+  `link() { ln -s "$1" "$t" || return 1; TZ=UTC0 touch -h -d "$4" "$t" 2>/dev/null; clear "$2" || return 1; mv -f "$t" "$2"; }`,
+  // G PATH UNITS BYTES: bytes of a file from an offset on, filled up with zeros when it has shrunk.
+  `G() { if [ -r "$1" ]; then printf 'ok %s\\n' "$3"; { dd if="$1" bs=${UNIT_BYTES} skip="$2" 2>/dev/null; cat /dev/zero; } 2>/dev/null | head -c "$3"; else r err "$1: Permission denied"; fi; }`,
+  // I PATH: where a symbolic link points to, and a slash behind it against the loss of line feeds.
+  `I() { e=$(readlink "$1" 2>&1; echo /); r ok "$e"; }`,
+  `if stat -c %.9Y / 2>/dev/null | grep -q '^[0-9]*[.][0-9]*$'; then STAT='-c %f:%s:%.9Y:%b:%n'; elif stat -c %Y / >/dev/null 2>&1; then STAT='-c %f:%s:%Y:%b:%n'; else STAT='-f %Xp:%z:%Fm:%b:%N'; fi; export STAT`,
+  // sweep: a listing that was cut leaves nothing behind.
+  `l=; sweep() { [ -z "$l" ] || rm -f "$l" "$l.e"; l=; }; trap sweep EXIT; trap 'exit 1' HUP INT TERM PIPE`,
+  // N PATH: it (the first one; where it leads to if it is a link) and everything below, as batches: names, each ended by NUL, an empty one, and the facts of stat in the same order.
+  `N() { if [ -e "$1" ] || [ -L "$1" ]; then s=$1; if [ -L "$1" ]; then s=$(readlink -f "$1"); fi; l=$(mktemp "\${TMPDIR:-/tmp}/muster.XXXXXX") || { r err 'no temporary file can be made'; return; }; find "$s" -exec sh -c 'printf "%s\\0" "$@" ""; case $STAT in -c*) stat -c "\${STAT#-c }" "$@";; *) stat -f "\${STAT#-f }" "$@";; esac 2>/dev/null; printf "\\0"' sh {} + >"$l" 2>"$l.e"; e=$(cat "$l.e"); n=$(size "$l"); exec 3<"$l"; sweep; printf 'ok %s\\n' "$n"; cat <&3; exec 3<&-; r ok "$e"; else r err "$1: No such file or directory"; fi; }`,
+] as const
+
+/** The first line: defines everything, and answers when it is done. */
+export const SETUP = [
+  ...FUNCTIONS,
+  `if printf '' | $SHA >/dev/null 2>&1; then r ok; else r err 'there is no sha256sum, shasum, sha256 or openssl'; fi`,
+]

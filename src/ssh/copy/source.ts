@@ -1,0 +1,184 @@
+/**
+ * What is copied, as it stands on this machine: a walk of the sources, and their bytes, which are read once for all hosts
+ * that keep pace. It writes nothing.
+ */
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { lstat, open, readdir, readlink, stat } from 'node:fs/promises'
+import { messageOf } from '../../base/errors.ts'
+import { type BytePath, baseName, bytesOf, joinPath, showPath } from './byte-path.ts'
+
+export type Facts = {
+  /** Permission bits, set-id and sticky ones too. */
+  readonly mode: number
+  /** Nanoseconds since 1970. */
+  readonly mtimeNs: bigint
+}
+
+/** One thing to copy. `root` is the index of the source that it belongs to, `below` its path under that source. */
+export type SourceEntry = Facts & { readonly root: number; readonly below: BytePath; readonly path: BytePath } & (
+    | { readonly kind: 'directory' }
+    | { readonly kind: 'link'; readonly target: BytePath }
+    | { readonly kind: 'file'; readonly sizeBytes: number; readonly isSparse: boolean; readonly identity: string }
+  )
+
+export type SourceFile = Extract<SourceEntry, { kind: 'file' }>
+
+export type SourceTree = {
+  /** The names of the sources, as cp would call their copies; empty: the contents of the source. */
+  readonly names: readonly BytePath[]
+  /** Directories stand before what is in them. */
+  readonly entries: readonly SourceEntry[]
+  /** What cannot be read or copied, one sentence each. */
+  readonly problems: readonly { readonly path: string; readonly reason: string }[]
+}
+
+/** A source that is itself a symbolic link is followed, as cp does; those below stay links. */
+export async function scanSources(sources: readonly BytePath[]): Promise<SourceTree> {
+  const entries: SourceEntry[] = []
+  const problems: { path: string; reason: string }[] = []
+  const visit = async (root: number, path: BytePath, below: BytePath): Promise<void> => {
+    try {
+      const facts = await (below === '' ? stat : lstat)(bytesOf(path), { bigint: true })
+      const common = { root, below, path, mode: Number(facts.mode & 0o7777n), mtimeNs: facts.mtimeNs }
+      if (facts.isDirectory()) {
+        const names = await readdir(bytesOf(path), { encoding: 'buffer' })
+        entries.push({ ...common, kind: 'directory' })
+        const sorted = names.map((name) => name.toString('latin1')).sort()
+        for (const name of sorted) await visit(root, joinPath(path, name), joinPath(below, name))
+      } else if (facts.isSymbolicLink()) {
+        const target = await readlink(bytesOf(path), { encoding: 'buffer' })
+        entries.push({ ...common, kind: 'link', target: target.toString('latin1') })
+      } else if (facts.isFile()) {
+        const isSparse = facts.blocks * 512n < facts.size
+        entries.push({ ...common, kind: 'file', sizeBytes: Number(facts.size), isSparse, identity: identityOf(facts) })
+      } else problems.push({ path: showPath(path), reason: 'not a file, directory or link: left out' })
+    } catch (error) {
+      problems.push({ path: showPath(path), reason: systemReason(error) })
+    }
+  }
+  for (const [root, source] of sources.entries()) await visit(root, source, '')
+  return { names: sources.map(baseName), entries, problems }
+}
+
+export const BLOCK_BYTES = 256 * 1024
+const KEPT_BYTES = 32 * 1024 * 1024
+
+/**
+ * Blocks of files for many hosts: the last ones read are kept, so that hosts that keep pace share one reading; a host that
+ * falls behind reads for itself. The checksum of a file is taken from what was read first.
+ */
+export class SourceReader {
+  readonly #blocks = new Map<string, Promise<Buffer>>()
+  readonly #digests = new Map<SourceFile, FileDigest>()
+  #readBytes = 0
+
+  /** How much was read so far, for measurements. */
+  get readBytes(): number {
+    return this.#readBytes
+  }
+
+  read(file: SourceFile, index: number): Promise<Buffer> {
+    const key = `${file.identity}/${index}`
+    const kept = this.#blocks.get(key)
+    if (kept !== undefined) return kept
+    const reading = this.#load(file, index)
+    this.#blocks.set(key, reading)
+    reading.catch(() => this.#blocks.delete(key))
+    if (this.#blocks.size > KEPT_BYTES / BLOCK_BYTES) {
+      for (const oldest of this.#blocks.keys()) {
+        this.#blocks.delete(oldest)
+        break
+      }
+    }
+    return reading
+  }
+
+  /** SHA-256 of the whole file, in hexadecimal. */
+  digest(file: SourceFile): Promise<string> {
+    const digest = this.#digestOf(file)
+    digest.whole ??= (async () => {
+      while (digest.nextIndex * BLOCK_BYTES < file.sizeBytes) {
+        const index = digest.nextIndex
+        // A block that was kept is not read again, but the checksum may have missed it.
+        digest.offer(index, await this.read(file, index))
+      }
+      return digest.hash.copy().digest('hex')
+    })()
+    return digest.whole
+  }
+
+  /** SHA-256 of the first bytes of a file. */
+  async prefixDigest(file: SourceFile, bytes: number): Promise<string> {
+    const hash = createHash('sha256')
+    for (let index = 0; index * BLOCK_BYTES < bytes; index += 1) {
+      const block = await this.#load(file, index)
+      hash.update(block.subarray(0, bytes - index * BLOCK_BYTES))
+    }
+    return hash.digest('hex')
+  }
+
+  #digestOf(file: SourceFile): FileDigest {
+    const known = this.#digests.get(file)
+    if (known !== undefined) return known
+    const digest = new FileDigest()
+    this.#digests.set(file, digest)
+    return digest
+  }
+
+  async #load(file: SourceFile, index: number): Promise<Buffer> {
+    const length = Math.min(BLOCK_BYTES, file.sizeBytes - index * BLOCK_BYTES)
+    await using handle = await open(bytesOf(file.path), constants.O_RDONLY | constants.O_NONBLOCK)
+    if (identityOf(await handle.stat({ bigint: true })) !== file.identity) throw new SourceChanged()
+    const block = Buffer.allocUnsafe(length)
+    for (let at = 0; at < length; ) {
+      const { bytesRead } = await handle.read(block, at, length - at, index * BLOCK_BYTES + at)
+      if (bytesRead === 0) throw new SourceChanged()
+      at += bytesRead
+    }
+    this.#readBytes += length
+    this.#digestOf(file).offer(index, block)
+    return block
+  }
+}
+
+class FileDigest {
+  readonly hash = createHash('sha256')
+  nextIndex = 0
+  whole: Promise<string> | undefined
+
+  offer(index: number, block: Buffer): void {
+    if (index !== this.nextIndex) return
+    this.nextIndex += 1
+    this.hash.update(block)
+  }
+}
+
+export class SourceChanged extends Error {
+  override readonly name = 'SourceChanged'
+  constructor() {
+    super('it changed while it was being copied')
+  }
+}
+
+function identityOf(facts: { dev: bigint; ino: bigint; size: bigint; mtimeNs: bigint }): string {
+  return `${facts.dev}:${facts.ino}:${facts.size}:${facts.mtimeNs}`
+}
+
+const SENTENCES: Readonly<Record<string, string>> = {
+  ENOENT: 'No such file or directory',
+  EACCES: 'Permission denied',
+  EPERM: 'Operation not permitted',
+  ENOSPC: 'No space left on device',
+  EROFS: 'Read-only file system',
+  EISDIR: 'Is a directory',
+  ENOTDIR: 'Not a directory',
+  EDQUOT: 'Disk quota exceeded',
+  ENAMETOOLONG: 'File name too long',
+}
+
+/** What the system said, in the words that hosts use too. */
+export function systemReason(error: unknown): string {
+  const code = (error as { code?: string }).code
+  return (code === undefined ? undefined : SENTENCES[code]) ?? messageOf(error)
+}

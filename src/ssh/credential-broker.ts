@@ -1,0 +1,272 @@
+/**
+ * Questions of all hosts on their way to one dialog: hosts that ask the same are asked for once, whoever asks while the
+ * dialog is open joins it, and hosts whose answer proved wrong are asked for again together. An answer that was wrong
+ * anywhere is given to nobody else, so that one typing error does not lock an account on every machine. It tries nothing
+ * by itself, and keeps a password only for the stragglers of the same wave of connects.
+ */
+import { type Clock, systemClock } from '../base/clock.ts'
+import { printable } from '../base/printable.ts'
+import type { Secret } from '../base/secret.ts'
+import type { Endpoint } from '../inventory/host.ts'
+import type { CredentialAsker, CredentialDialog, CredentialPrompt, CredentialRequest } from './credentials.ts'
+
+/** A dialog opens once no further host asked the same for this long … */
+const QUIET_MS = 200
+/** … and not later than this after the first. */
+const PATIENCE_MS = 1500
+/** A password is forgotten when nobody needed it for this long. */
+const REMEMBER_MS = 20_000
+
+export type CredentialBrokerOptions = {
+  /** Undefined: nobody is there to ask, every question is declined. */
+  readonly dialog?: CredentialDialog
+  readonly clock?: Clock
+  /** Host names for a title: `m[8-10]`. */
+  formatHosts?(hosts: readonly string[]): string
+}
+
+type Question = {
+  /** Equal for hosts that ask the same. */
+  readonly key: string
+  readonly kind: CredentialRequest['kind']
+  readonly instruction: string
+  readonly prompts: readonly CredentialPrompt[]
+  readonly isGathered: boolean
+  /** Whether the answer also holds for a host that asks a little later: not so for a one-time code. */
+  readonly isLasting: boolean
+  title(hosts: string): string
+}
+
+type Answer = { readonly id: number; readonly secrets: readonly Secret[] }
+
+type Member = { readonly host: string; readonly signal: AbortSignal; settle(answer: Answer | undefined): void }
+
+type Group = {
+  readonly question: Question
+  readonly abort: AbortController
+  readonly firstAtMs: number
+  readonly members: Set<Member>
+  isRetry: boolean
+  timer: Disposable | undefined
+  /** Ends the gathering; undefined once it has ended. */
+  finishGathering: (() => void) | undefined
+}
+
+export function createCredentialBroker(options: CredentialBrokerOptions = {}): CredentialAsker & Disposable {
+  const broker = new CredentialBroker(options)
+  return {
+    passphrase: async (keyFile, endpoint, isRetry, signal) => {
+      const answer = await broker.ask(passphraseQuestion(keyFile), endpoint.host, isRetry, signal)
+      return answer?.[0]
+    },
+    password: async (endpoint, isRetry, signal) => {
+      const answer = await broker.ask(passwordQuestion(endpoint), endpoint.host, isRetry, signal)
+      return answer?.[0]
+    },
+    keyboardInteractive: (endpoint, instruction, prompts, isRetry, signal) =>
+      broker.ask(interactiveQuestion(endpoint, instruction, prompts), endpoint.host, isRetry, signal),
+    [Symbol.dispose]: () => broker.dispose(),
+  }
+}
+
+class CredentialBroker {
+  readonly #dialog: CredentialDialog | undefined
+  readonly #clock: Clock
+  readonly #formatHosts: (hosts: readonly string[]) => string
+  readonly #groups = new Map<string, Group>()
+  readonly #remembered = new Map<string, { readonly answer: Answer; timer: Disposable }>()
+  /** By question and host, the id of the answer that the host was given last: never the answer itself. */
+  readonly #given = new Map<string, number>()
+  #dialogIsFree: Promise<unknown> = Promise.resolve()
+  #lastId = 0
+
+  constructor(options: CredentialBrokerOptions) {
+    this.#dialog = options.dialog
+    this.#clock = options.clock ?? systemClock
+    this.#formatHosts = options.formatHosts ?? listHosts
+  }
+
+  async ask(
+    question: Question,
+    host: string,
+    isRetry: boolean,
+    signal: AbortSignal,
+  ): Promise<readonly Secret[] | undefined> {
+    if (this.#dialog === undefined || signal.aborted) return undefined
+    const givenKey = `${question.key}\n${host}`
+    const remembered = this.#remembered.get(question.key)
+    const wasWrong = isRetry && remembered?.answer.id === this.#given.get(givenKey)
+    if (wasWrong) this.#forget(question.key)
+    const answer =
+      remembered !== undefined && !wasWrong
+        ? this.#recall(question, remembered.answer)
+        : await this.#join(question, host, isRetry, signal)
+    if (answer === undefined) return undefined
+    this.#given.set(givenKey, answer.id)
+    return answer.secrets
+  }
+
+  dispose(): void {
+    for (const key of [...this.#remembered.keys()]) this.#forget(key)
+    for (const group of [...this.#groups.values()]) {
+      group.abort.abort()
+      this.#settle(group, undefined)
+    }
+  }
+
+  #join(question: Question, host: string, isRetry: boolean, signal: AbortSignal): Promise<Answer | undefined> {
+    const group = this.#groups.get(question.key) ?? this.#open(question)
+    group.isRetry ||= isRetry
+    return new Promise((resolve) => {
+      const onAbort = () => {
+        member.settle(undefined)
+        if (group.members.size > 0) return
+        group.abort.abort()
+        this.#settle(group, undefined)
+      }
+      const member: Member = {
+        host,
+        signal,
+        settle: (answer) => {
+          signal.removeEventListener('abort', onAbort)
+          group.members.delete(member)
+          resolve(answer)
+        },
+      }
+      signal.addEventListener('abort', onAbort)
+      group.members.add(member)
+      this.#schedule(group)
+    })
+  }
+
+  #open(question: Question): Group {
+    const gathered = Promise.withResolvers<void>()
+    const group: Group = {
+      question,
+      abort: new AbortController(),
+      firstAtMs: this.#clock.now(),
+      members: new Set(),
+      isRetry: false,
+      timer: undefined,
+      finishGathering: gathered.resolve,
+    }
+    this.#groups.set(question.key, group)
+    group.abort.signal.addEventListener('abort', () => gathered.resolve(), { once: true })
+    // One dialog at a time; the group takes in more hosts while it waits for its turn.
+    this.#dialogIsFree = this.#dialogIsFree.then(async () => {
+      await gathered.promise
+      await this.#show(group)
+    })
+    return group
+  }
+
+  #schedule(group: Group): void {
+    const open = group.finishGathering
+    if (open === undefined) return
+    group.timer?.[Symbol.dispose]()
+    if (!group.question.isGathered) {
+      open()
+      return
+    }
+    const patienceMs = Math.max(0, group.firstAtMs + PATIENCE_MS - this.#clock.now())
+    group.timer = this.#clock.after(Math.min(QUIET_MS, patienceMs), open)
+  }
+
+  async #show(group: Group): Promise<void> {
+    group.finishGathering = undefined
+    group.timer?.[Symbol.dispose]()
+    if (this.#dialog === undefined || group.abort.signal.aborted) return
+    const { question } = group
+    const hosts = [...new Set([...group.members].map(({ host }) => host))]
+    let secrets: readonly Secret[] | undefined
+    try {
+      secrets = await this.#dialog.ask(
+        {
+          kind: question.kind,
+          hosts,
+          title: question.title(this.#formatHosts(hosts)),
+          instruction: question.instruction,
+          prompts: question.prompts,
+          isRetry: group.isRetry,
+        },
+        group.abort.signal,
+      )
+    } catch {
+      // A dialog that broke has not been answered.
+      secrets = undefined
+    }
+    if (group.abort.signal.aborted) return
+    if (secrets === undefined) return this.#settle(group, undefined)
+    this.#lastId += 1
+    const answer = { id: this.#lastId, secrets }
+    if (question.isLasting) this.#recall(question, answer)
+    this.#settle(group, answer)
+  }
+
+  #settle(group: Group, answer: Answer | undefined): void {
+    if (this.#groups.get(group.question.key) === group) this.#groups.delete(group.question.key)
+    group.timer?.[Symbol.dispose]()
+    for (const member of [...group.members]) member.settle(answer)
+  }
+
+  /** The answer, remembered for another while. */
+  #recall(question: Question, answer: Answer): Answer {
+    this.#forget(question.key)
+    const timer = this.#clock.after(REMEMBER_MS, () => this.#forget(question.key))
+    this.#remembered.set(question.key, { answer, timer })
+    return answer
+  }
+
+  #forget(key: string): void {
+    this.#remembered.get(key)?.timer[Symbol.dispose]()
+    this.#remembered.delete(key)
+  }
+}
+
+function passphraseQuestion(keyFile: string): Question {
+  const file = printable(keyFile)
+  return {
+    key: `passphrase\n${keyFile}`,
+    kind: 'passphrase',
+    instruction: '',
+    prompts: [{ text: 'Passphrase', isEchoed: false }],
+    isGathered: false,
+    isLasting: true,
+    title: () => `Passphrase of ${file}`,
+  }
+}
+
+function passwordQuestion(endpoint: Endpoint): Question {
+  const user = printable(endpoint.user)
+  return {
+    key: `password\n${endpoint.user}`,
+    kind: 'password',
+    instruction: '',
+    prompts: [{ text: 'Password', isEchoed: false }],
+    isGathered: true,
+    isLasting: true,
+    title: (hosts) => `Password of ${user} on ${hosts}`,
+  }
+}
+
+function interactiveQuestion(endpoint: Endpoint, instruction: string, prompts: readonly CredentialPrompt[]): Question {
+  const user = printable(endpoint.user)
+  const texts = [instruction, ...prompts.map(({ text, isEchoed }) => `${isEchoed}${text}`)]
+  // `root@m8's password:` and `root@m9's password:` are the same question.
+  const names = [endpoint.host, endpoint.address].filter((name) => name.length > 1)
+  const generic = texts.map((text) => names.reduce((result, name) => result.replaceAll(name, '%h'), text))
+  return {
+    key: ['keyboard-interactive', endpoint.user, ...generic].join('\n'),
+    kind: 'keyboard-interactive',
+    instruction: printable(instruction),
+    prompts: prompts.map(({ text, isEchoed }) => ({ text: printable(text), isEchoed })),
+    isGathered: true,
+    isLasting: prompts.every(({ text, isEchoed }) => !isEchoed && /password/i.test(text)),
+    title: (hosts) => `Login of ${user} on ${hosts}`,
+  }
+}
+
+function listHosts(hosts: readonly string[]): string {
+  const names = hosts.map(printable)
+  return names.length <= 4 ? names.join(', ') : `${names.slice(0, 3).join(', ')} and ${names.length - 3} more`
+}

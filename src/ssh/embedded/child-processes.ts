@@ -1,0 +1,65 @@
+/** The programs that run on an embedded host, by their process groups, so that all of them end with it. */
+
+const LOOK_AGAIN_MS = 20
+
+export class ChildProcesses {
+  /** Leaders of process groups that have not ended. */
+  readonly #pids = new Set<number>()
+  #onGone: (() => void) | undefined
+
+  /** To be called when the program is started, with a process id that is also its group's. */
+  add(pid: number): void {
+    this.#pids.add(pid)
+  }
+
+  /** To be called when the program has ended: its number may soon be another's. */
+  remove(pid: number): void {
+    this.#pids.delete(pid)
+    if (this.#pids.size === 0) this.#onGone?.()
+  }
+
+  /** For a program that was told to end and whose end nobody reports: looks until it is gone. */
+  awaitEnd(pid: number): void {
+    if (!this.#pids.has(pid)) return
+    if (isRunning(pid)) setTimeout(() => this.awaitEnd(pid), LOOK_AGAIN_MS).unref()
+    else this.remove(pid)
+  }
+
+  signal(pid: number, signal: NodeJS.Signals): void {
+    if (!this.#pids.has(pid)) return
+    try {
+      process.kill(-pid, signal)
+    } catch {
+      // The group has ended in the meantime, or there is no such signal on this system.
+    }
+  }
+
+  signalAll(signal: NodeJS.Signals): void {
+    for (const pid of this.#pids) this.signal(pid, signal)
+  }
+
+  /** Hangs up on all, kills what is left after `graceMs`, and waits no longer than as much again. */
+  async end(graceMs: number): Promise<void> {
+    if (this.#pids.size === 0) return
+    const gone = new Promise<void>((resolve) => {
+      this.#onGone = resolve
+    })
+    this.signalAll('SIGHUP')
+    // A stopped program hears the hang-up only when it goes on.
+    this.signalAll('SIGCONT')
+    const kill = setTimeout(() => this.signalAll('SIGKILL'), graceMs)
+    const giveUp = setTimeout(() => this.#onGone?.(), 2 * graceMs)
+    await gone
+    clearTimeout(kill)
+    clearTimeout(giveUp)
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}

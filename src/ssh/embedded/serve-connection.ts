@@ -1,0 +1,285 @@
+/**
+ * One client's connection to an embedded host: authentication, shells in PTYs, commands without, window sizes, signals,
+ * exit statuses, and byte streams to other embedded hosts. It behaves as sshd does (a command outlives its channel) and
+ * must not reach anything but this machine's loopback.
+ */
+import { spawn } from 'node:child_process'
+import { timingSafeEqual } from 'node:crypto'
+import { connect, isIP, type Socket } from 'node:net'
+import type {
+  AuthContext,
+  Connection,
+  ParsedKey,
+  PseudoTtyInfo,
+  PublicKeyAuthContext,
+  ServerChannel,
+  Session,
+} from 'ssh2'
+import type { Pty, PtySpawner } from '../pty-spawner.ts'
+import type { ChildProcesses } from './child-processes.ts'
+import type { EmbeddedAuthentication, EmbeddedFaults } from './embedded-hosts.ts'
+import type { HostHome } from './write-host-home.ts'
+
+/** What a host lends to its connections. */
+export type ServeContext = {
+  readonly name: string
+  readonly home: HostHome
+  readonly environment: Readonly<Record<string, string>>
+  readonly spawnPty: PtySpawner
+  readonly authentications: readonly EmbeddedAuthentication[]
+  readonly password: string | undefined
+  readonly clientKey: ParsedKey
+  faults(): EmbeddedFaults
+  /** The loopback port of an embedded host of that name. */
+  portOf(name: string): number | undefined
+  log(line: string): void
+  /** What the host ends when it closes, whatever became of the connection. */
+  readonly children: ChildProcesses
+  /** Channels that do not read at the moment, to be woken when the fault is over. */
+  readonly unread: Set<ServerChannel>
+}
+
+/** More than this in the socket, and the program that writes is held back. */
+const SOCKET_BACKLOG_BYTES = 128 * 1024
+const ACCEPTED_ENVIRONMENT = /^(LANG|LC_[A-Z]+|COLORTERM|MUSTER_[A-Z0-9_]+)$/
+
+export function serveConnection(client: Connection, socket: Socket, context: ServeContext): void {
+  let sessionCount = 0
+  // A connection that breaks is the client's business; the host only cleans up.
+  client.on('error', () => {})
+  client.setMaxListeners(0)
+  client.on('authentication', (attempt) => authenticate(attempt, context))
+  client.on('ready', () => {
+    context.log(`accepted ${socket.remoteAddress ?? 'a client'} port ${socket.remotePort ?? 0}`)
+    client.on('session', (accept, reject) => {
+      const { maxSessions } = context.faults()
+      if (maxSessions !== undefined && sessionCount >= maxSessions) return reject()
+      sessionCount += 1
+      serveSession(accept(), socket, context, () => {
+        sessionCount -= 1
+      })
+    })
+    client.on('tcpip', (accept, reject, info) => {
+      const target = loopbackTarget(info.destIP, info.destPort, context)
+      if (target === undefined) return reject()
+      const upstream = connect(target)
+      upstream.once('error', () => reject())
+      upstream.once('connect', () => {
+        const channel = accept()
+        upstream.on('error', () => channel.close())
+        channel.on('error', () => upstream.destroy())
+        channel.on('close', () => upstream.destroy())
+        channel.pipe(upstream).pipe(channel)
+      })
+      client.once('close', () => upstream.destroy())
+    })
+  })
+  client.on('close', () => context.log('connection closed'))
+}
+
+function authenticate(attempt: AuthContext, context: ServeContext): void {
+  const methods = [...context.authentications]
+  const decide = (isRight: boolean) => (isRight ? attempt.accept() : attempt.reject(methods))
+  const isOffered = methods.some((method) => method === attempt.method)
+  if (!isOffered || context.faults().refusesAuthentication === true) decide(false)
+  else if (attempt.method === 'publickey') decide(isClientKey(attempt, context.clientKey))
+  else if (attempt.method === 'password') decide(isPassword(attempt.password, context))
+  else if (attempt.method === 'keyboard-interactive') {
+    attempt.prompt([{ prompt: 'Password: ', echo: false }], context.name, '', (answers) => {
+      decide(isPassword(answers[0] ?? '', context))
+    })
+  } else decide(false)
+}
+
+/** A request without a signature only asks whether the key would do (RFC 4252, section 7). */
+function isClientKey({ key, blob, signature, hashAlgo }: PublicKeyAuthContext, clientKey: ParsedKey): boolean {
+  if (!key.data.equals(clientKey.getPublicSSH())) return false
+  return blob === undefined || signature === undefined || clientKey.verify(blob, signature, hashAlgo) === true
+}
+
+function isPassword(given: string, { password }: ServeContext): boolean {
+  if (password === undefined) return false
+  const [a, b] = [Buffer.from(given), Buffer.from(password)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+/** Only loopback: an embedded host by its name (at any port), or a loopback address. */
+function loopbackTarget(host: string, port: number, context: ServeContext): { host: string; port: number } | undefined {
+  const embedded = context.portOf(host)
+  if (embedded !== undefined) return { host: '127.0.0.1', port: embedded }
+  if (host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))) return { host, port }
+  return undefined
+}
+
+function serveSession(session: Session, socket: Socket, context: ServeContext, onClose: () => void): void {
+  const environment: Record<string, string> = { ...context.environment }
+  let terminal: PseudoTtyInfo | undefined
+  let size = { columns: 80, rows: 24 }
+  let pty: Pty | undefined
+  let pid: number | undefined
+
+  session.on('env', (accept, reject, { key, val }) => {
+    if (!ACCEPTED_ENVIRONMENT.test(key)) return reject?.()
+    environment[key] = val
+    accept?.()
+  })
+  session.on('pty', (accept, _reject, info) => {
+    terminal = info
+    size = sizeOf(info)
+    accept?.()
+  })
+  session.on('window-change', (accept, _reject, info) => {
+    size = sizeOf(info)
+    pty?.resize(size.columns, size.rows)
+    accept?.()
+  })
+  session.on('signal', (accept, _reject, { name }) => {
+    if (pid !== undefined) context.children.signal(pid, `SIG${name}` as NodeJS.Signals)
+    accept?.()
+  })
+  session.on('close', onClose)
+
+  const runInPty = (channel: ServerChannel, args: readonly string[]) => {
+    const term = terminalName(terminal)
+    let isRunning = true
+    context.log(`shell opened, ${term} ${size.columns}x${size.rows}`)
+    const opened = context.spawnPty(
+      {
+        file: context.home.shellFile,
+        args,
+        columns: size.columns,
+        rows: size.rows,
+        term,
+        environment: { ...environment, TERM: term },
+        directory: context.home.directory,
+      },
+      {
+        onData: (bytes) => {
+          if (!sendTo(channel, socket, bytes)) opened.pause()
+        },
+        onDrain: () => goOn(channel, context),
+        onExit: (end) => {
+          isRunning = false
+          context.children.remove(opened.pid)
+          context.log('shell closed')
+          finish(channel, 'code' in end ? end.code : end.signal)
+        },
+      },
+    )
+    pty = opened
+    pid = opened.pid
+    context.children.add(opened.pid)
+    readFrom(channel, context, (bytes) => opened.write(bytes))
+    const resume = () => opened.resume()
+    channel.on('drain', resume)
+    socket.on('drain', resume)
+    const close = () => {
+      socket.off('drain', resume)
+      if (!isRunning) return
+      isRunning = false
+      opened.close()
+      context.children.awaitEnd(opened.pid)
+    }
+    channel.once('close', close)
+    socket.once('close', close)
+  }
+
+  session.on('shell', (accept, reject) => {
+    if (context.faults().refusesShells === true) return reject()
+    const channel = accept()
+    channel.on('error', () => {})
+    if (terminal === undefined) pid = runWithoutPty(channel, socket, ['-s'], environment, context)
+    else runInPty(channel, context.home.shellArguments)
+  })
+  session.on('exec', (accept, reject, { command }) => {
+    if (context.faults().refusesCommands === true) return reject()
+    const channel = accept()
+    channel.on('error', () => {})
+    if (terminal === undefined) pid = runWithoutPty(channel, socket, ['-c', command], environment, context)
+    else runInPty(channel, ['-c', command])
+  })
+}
+
+/** A command in a process group of its own, so that a signal reaches all of it. */
+function runWithoutPty(
+  channel: ServerChannel,
+  socket: Socket,
+  args: readonly string[],
+  environment: Record<string, string>,
+  context: ServeContext,
+): number | undefined {
+  const child = spawn(context.home.shellFile, args, {
+    cwd: context.home.directory,
+    env: environment,
+    detached: true,
+    stdio: 'pipe',
+  })
+  const { pid } = child
+  if (pid !== undefined) {
+    context.children.add(pid)
+    child.on('exit', () => context.children.remove(pid))
+  }
+  child.on('error', () => finish(channel, 127))
+  child.on('close', (code, signal) => finish(channel, signal ?? code ?? 255))
+  for (const [output, target] of [
+    [child.stdout, channel],
+    [child.stderr, channel.stderr],
+  ] as const) {
+    output.on('data', (bytes: Buffer) => {
+      if (!sendTo(target, socket, bytes)) output.pause()
+    })
+    target.on('drain', () => output.resume())
+    const resume = () => output.resume()
+    socket.on('drain', resume)
+    output.once('close', () => socket.off('drain', resume))
+    channel.once('close', () => output.destroy())
+  }
+  child.stdin.on('error', () => {})
+  child.stdin.on('drain', () => goOn(channel, context))
+  readFrom(channel, context, (bytes) => child.stdin.write(bytes))
+  channel.once('end', () => child.stdin.end())
+  channel.once('close', () => child.stdin.destroy())
+  socket.once('close', () => {
+    for (const stream of child.stdio) stream?.destroy()
+  })
+  return pid
+}
+
+/** False: hold the source back until `drain` of the channel or of the socket. */
+function sendTo(channel: NodeJS.WritableStream, socket: Socket, bytes: Uint8Array): boolean {
+  if (!channel.writable) return true
+  return channel.write(bytes) && socket.writableLength < SOCKET_BACKLOG_BYTES
+}
+
+/** `take` returns false when the program does not read; who calls it resumes the channel. */
+function readFrom(channel: ServerChannel, context: ServeContext, take: (bytes: Buffer) => boolean): void {
+  channel.on('data', (bytes: Buffer) => {
+    if (!take(bytes)) channel.pause()
+  })
+  if (context.faults().stopsReading === true) channel.pause()
+  context.unread.add(channel)
+  channel.once('close', () => context.unread.delete(channel))
+}
+
+function goOn(channel: ServerChannel, context: ServeContext): void {
+  if (context.faults().stopsReading !== true) channel.resume()
+}
+
+function finish(channel: ServerChannel, end: number | string): void {
+  if (!channel.writable) return
+  // The overloads of `exit` want the two cases apart.
+  if (typeof end === 'number') channel.exit(end)
+  else channel.exit(end.replace(/^SIG/, ''))
+  channel.end()
+}
+
+function sizeOf(info: { cols: number; rows: number }): { columns: number; rows: number } {
+  const clamp = (value: number, fallback: number) => (value > 0 ? Math.min(value, 1000) : fallback)
+  return { columns: clamp(info.cols, 80), rows: clamp(info.rows, 24) }
+}
+
+/** RFC 4254, section 6.2 carries TERM with the request; the library's types leave it out. */
+function terminalName(info: PseudoTtyInfo | undefined): string {
+  const { term } = (info ?? {}) as { term?: unknown }
+  return typeof term === 'string' && /^[\w.+-]+$/.test(term) ? term : 'xterm-256color'
+}

@@ -1,0 +1,150 @@
+/**
+ * SSH servers of our own on this machine's loopback, for the demo and for tests: real SSH, real PTYs, no root, and each
+ * one looks like a different machine. It owns a temporary directory and everything that runs in it, and leaves nothing.
+ */
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import ssh2 from 'ssh2'
+import { MusterError } from '../../base/errors.ts'
+import type { Endpoint } from '../../inventory/host.ts'
+import { createPrivateDirectory } from '../private-directory.ts'
+import { generateEd25519KeyPair } from './ed25519-key-pair.ts'
+import { RunningHost } from './embedded-host.ts'
+import type { EmbeddedHosts, EmbeddedHostsOptions } from './embedded-hosts.ts'
+import { type HostHome, writeHostHome } from './write-host-home.ts'
+
+const SHELLS = ['/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash', '/opt/homebrew/bin/bash', '/bin/sh']
+/** Of this process's environment, what a shell on the machine itself would have too. */
+const INHERITED = ['LANG', 'LANGUAGE', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TERMINFO', 'TERMINFO_DIRS']
+const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+export async function startEmbeddedHosts(options: EmbeddedHostsOptions): Promise<EmbeddedHosts> {
+  const names = options.names ?? Array.from({ length: options.count }, (_, index) => `m${index + 1}`)
+  const user = currentUser()
+  const path = process.env.PATH ?? DEFAULT_PATH
+  const shellFile = SHELLS.find((file) => existsSync(file)) ?? '/bin/sh'
+  const privateDirectory = await createPrivateDirectory('muster-demo-')
+  const directory = privateDirectory.path
+  const identity = generateEd25519KeyPair('muster-demo')
+  const clientKey = ssh2.utils.parseKey(identity.privateKeyText)
+  if (clientKey instanceof Error) throw clientKey
+  const byName = new Map<string, RunningHost>()
+
+  const hosts = names.map((name) => {
+    const host = new RunningHost({
+      name,
+      spawnPty: options.spawnPty,
+      authentications: options.authentications ?? ['publickey'],
+      password: options.password,
+      clientKey,
+      environment: (home) => environmentOf(name, user, path, home),
+      portOf: (other) => byName.get(other)?.port,
+    })
+    host.setFaults(options.faults?.[name] ?? {})
+    byName.set(name, host)
+    return host
+  })
+
+  let isClosed = false
+  const killChildren = () => {
+    for (const host of hosts) host.killChildren()
+  }
+  process.on('exit', killChildren)
+
+  const close = async () => {
+    if (isClosed) return
+    isClosed = true
+    await Promise.all(hosts.map((host) => host.close()))
+    process.off('exit', killChildren)
+    privateDirectory[Symbol.dispose]()
+  }
+
+  const identityFile = join(directory, 'identity')
+  const knownHostsFile = join(directory, 'known_hosts')
+  try {
+    await Promise.all(
+      hosts.map(async (host, index) => {
+        await host.start()
+        const { name, port } = host
+        host.moveIn(await writeHostHome({ parent: directory, name, number: index + 1, port, user, shellFile, path }))
+      }),
+    )
+    const knownHosts = hosts.map((host) => `[${host.address}]:${host.port} ${host.publicKeyLine}\n`).join('')
+    await Promise.all([
+      writeFile(identityFile, identity.privateKeyText, { mode: 0o600 }),
+      writeFile(knownHostsFile, knownHosts, { mode: 0o600 }),
+    ])
+  } catch (error) {
+    await close()
+    throw new MusterError('internal', 'The embedded hosts could not be started.', { cause: error })
+  }
+
+  return {
+    hosts,
+    user,
+    directory,
+    identityFile,
+    knownHostsFile,
+    host(name) {
+      const host = byName.get(name)
+      if (host === undefined) throw new MusterError('usage', `There is no embedded host named ${name}.`)
+      return host
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+/** How to reach them: the generated key, the true host keys, nothing of the user's own SSH configuration. */
+export function embeddedEndpoints(embedded: EmbeddedHosts): Endpoint[] {
+  return embedded.hosts.map((host, index) => ({
+    host: host.name,
+    number: index + 1,
+    transport: 'ssh2',
+    address: host.address,
+    port: host.port,
+    user: embedded.user,
+    identityFiles: [embedded.identityFile],
+    identitiesOnly: true,
+    forwardAgent: false,
+    jump: [],
+    knownHostsFiles: [embedded.knownHostsFile],
+    globalKnownHostsFiles: [],
+    strictHostKeyChecking: 'yes',
+    hashKnownHosts: false,
+    connectTimeoutMs: 10_000,
+    keepAliveIntervalMs: 15_000,
+    keepAliveMaxMissed: 3,
+    authentications: ['publickey', 'keyboard-interactive', 'password'],
+  }))
+}
+
+/** The account's name; a container's user id may have none. */
+function currentUser(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return process.env.USER ?? 'demo'
+  }
+}
+
+function environmentOf(name: string, user: string, path: string, home: HostHome): Readonly<Record<string, string>> {
+  const inherited = INHERITED.flatMap((key) => {
+    const value = process.env[key]
+    return value === undefined ? [] : [[key, value] as const]
+  })
+  return {
+    ...Object.fromEntries(inherited),
+    PATH: `${home.binDirectory}:${path}`,
+    HOME: home.directory,
+    USER: user,
+    LOGNAME: user,
+    SHELL: home.shellFile,
+    HOST: name,
+    HOSTNAME: name,
+    ENV: join(home.directory, '.shrc'),
+    BASH_SILENCE_DEPRECATION_WARNING: '1',
+  }
+}

@@ -1,0 +1,152 @@
+/**
+ * The home directory that makes an embedded host a machine of its own: its name in the prompt, in `hostname` and in
+ * `uname -n`, and a few files that differ from host to host. Everything in it says what it is.
+ */
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+export type HostHome = {
+  readonly directory: string
+  /** Commands of this host, first in PATH. */
+  readonly binDirectory: string
+  readonly shellFile: string
+  /** Arguments for an interactive shell. */
+  readonly shellArguments: readonly string[]
+  readonly logFile: string
+}
+
+export type HostHomeOptions = {
+  /** An existing directory in which the host gets one of its own. */
+  readonly parent: string
+  readonly name: string
+  /** From 1. */
+  readonly number: number
+  readonly port: number
+  readonly user: string
+  /** A bash, or any POSIX shell. */
+  readonly shellFile: string
+  /** PATH of the machine. */
+  readonly path: string
+}
+
+export async function writeHostHome(options: HostHomeOptions): Promise<HostHome> {
+  const { parent, name, shellFile } = options
+  const directory = join(parent, name)
+  const binDirectory = join(parent, 'bin', name)
+  const isBash = shellFile.endsWith('/bash')
+  const logFile = join(directory, 'logs', 'sshd.log')
+  await Promise.all([
+    mkdir(join(directory, 'logs'), { recursive: true }),
+    mkdir(join(directory, 'data'), { recursive: true }),
+    mkdir(binDirectory, { recursive: true }),
+  ])
+  const files: Record<string, string> = {
+    README: readme(options),
+    release: `app 1.4.${options.number === 3 ? 1 : 2}\n`,
+    'logs/train.log': trainingLog(options),
+    'data/measurements.csv': measurements(options),
+    '.bashrc': bashrc(options, binDirectory),
+    '.shrc': shrc(options, binDirectory),
+  }
+  const commands: Record<string, string> = { hostname: hostnameCommand(options), uname: unameCommand(options) }
+  await Promise.all([
+    ...Object.entries(files).map(([file, content]) => writeFile(join(directory, file), content)),
+    writeFile(logFile, ''),
+    ...Object.entries(commands).map(async ([file, content]) => {
+      await writeFile(join(binDirectory, file), content)
+      await chmod(join(binDirectory, file), 0o755)
+    }),
+  ])
+  return {
+    directory,
+    binDirectory,
+    shellFile,
+    shellArguments: isBash ? ['--noprofile', '--rcfile', join(directory, '.bashrc'), '-i'] : ['-i'],
+    logFile,
+  }
+}
+
+function readme({ name, port }: HostHomeOptions): string {
+  return [
+    `${name} is a demo host of Muster: a real SSH server on 127.0.0.1:${port} with a`,
+    'real shell of yours, all on this machine. Only its name and this home directory',
+    'are its own, and the directory is deleted when the demo ends.',
+    '',
+    'Things to try on all hosts at once:',
+    '  hostname                   every host answers with its own name',
+    '  cat release                one host runs another version: who?',
+    '  tail -f logs/sshd.log      what this SSH server sees of you',
+    '  wc -l data/*.csv           invented numbers, of different lengths',
+    '  vim, less, top             whole-screen programs work too',
+    '',
+  ].join('\n')
+}
+
+function bashrc(options: HostHomeOptions, binDirectory: string): string {
+  const { user, name } = options
+  return [
+    pathLine(options, binDirectory),
+    `PS1='\\[\\e[1;32m\\]${user}@${name}\\[\\e[0m\\]:\\[\\e[1;34m\\]\\w\\[\\e[0m\\]\\$ '`,
+    'unset HISTFILE',
+    'shopt -s checkwinsize',
+    'ls --color=auto / >/dev/null 2>&1 && alias ls="ls --color=auto"',
+    "alias grep='grep --color=auto' ll='ls -l'",
+    'cd "$HOME"',
+    '',
+  ].join('\n')
+}
+
+function shrc(options: HostHomeOptions, binDirectory: string): string {
+  return [pathLine(options, binDirectory), `PS1='${options.user}@${options.name}$ '`, 'cd "$HOME"', ''].join('\n')
+}
+
+function pathLine({ path }: HostHomeOptions, binDirectory: string): string {
+  return `PATH=${quote(`${binDirectory}:${path}`)}`
+}
+
+function hostnameCommand({ name, path }: HostHomeOptions): string {
+  return `#!/bin/sh
+# Shows the demo host's name. Addresses are the machine's; nothing is ever set.
+case "\${1-}" in
+  '' | -s | -f | --short | --fqdn | --long) echo ${quote(name)} ;;
+  -i | -I | --ip-address | --all-ip-addresses) PATH=${quote(path)} exec hostname "$1" ;;
+  *) echo "hostname: a demo host only shows its name and addresses" >&2; exit 1 ;;
+esac
+`
+}
+
+function unameCommand({ name, path }: HostHomeOptions): string {
+  return `#!/bin/sh
+# The machine's uname, with the demo host's name as the node name.
+PATH=${quote(path)}
+if [ "$*" = -n ] || [ "$*" = --nodename ]; then echo ${quote(name)}; exit; fi
+uname "$@" | sed "s/ $(uname -n) / ${name} /"
+`
+}
+
+function trainingLog({ name, number }: HostHomeOptions): string {
+  const steps = 40 + number * 5
+  const lines = Array.from({ length: steps }, (_, step) => {
+    const loss = 0.4 + 2.2 * Math.exp(-step / (12 + number)) + wobble(number, step) / 20
+    return `step ${String(step * 10).padStart(5)}  loss ${loss.toFixed(4)}`
+  })
+  return [`# ${name}: an invented training log`, ...lines, ''].join('\n')
+}
+
+function measurements({ name, number }: HostHomeOptions): string {
+  const rows = Array.from(
+    { length: 20 + number * 3 },
+    (_, row) => `${row},${(40 + 20 * wobble(number, row)).toFixed(2)}`,
+  )
+  return [`# ${name}: invented numbers`, 'minute,temperature', ...rows, ''].join('\n')
+}
+
+/** In [0, 1), the same every time for a host and a place. */
+function wobble(number: number, place: number): number {
+  const value = Math.sin(number * 12.9898 + place * 78.233) * 43758.5453
+  return value - Math.floor(value)
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}

@@ -1,0 +1,313 @@
+/**
+ * Commands on hosts that leave nothing behind: one connection and one channel for each, the wrapper of remote-command.ts
+ * round the command, files delivered on its stdin, sudo's prompt answered, and an end that reaches the remote processes.
+ * It tries nothing twice, keeps no output, and never throws: what goes wrong with a host is its end.
+ */
+import type { Clock } from '../../base/clock.ts'
+import { messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import type { Secret } from '../../base/secret.ts'
+import type { Endpoint, TransportName } from '../../inventory/host.ts'
+import type { CredentialAsker } from '../credentials.ts'
+import type { HostKeyVerifier } from '../host-keys.ts'
+import { ConnectError, type Connection, type RemoteProcess, type Transport } from '../transport.ts'
+import { MarkFilter, PromptFilter } from './filters.ts'
+import { BEAT, buildRemoteCommand, END, GRACE_MS, readyWord } from './remote-command.ts'
+
+export type HostExecOptions = {
+  readonly transports: Readonly<Partial<Record<TransportName, Transport>>>
+  readonly hostKeys: HostKeyVerifier
+  readonly credentials: CredentialAsker
+  readonly clock: Clock
+  /** A word of letters and digits that nobody guesses. */
+  readonly token: string
+  /** Between two beats; the remote side ends the command when it misses three. */
+  readonly beatMs?: number
+}
+
+/** A local file on its way to stdin of hosts: `open` begins anew for each host. */
+export type ExecFile = { readonly sizeBytes: number; open(): AsyncIterable<Uint8Array> }
+
+export type ExecRequest = {
+  readonly command: string
+  readonly environment?: Readonly<Record<string, string>>
+  readonly script?: {
+    readonly file: ExecFile
+    readonly interpreter: readonly string[]
+    readonly args: readonly string[]
+  }
+  readonly stdin?: ExecFile
+  /** Through sudo; asked when sudo prompts. Undefined: nobody to ask. */
+  readonly sudoPassword?: (signal: AbortSignal) => Promise<Secret | undefined>
+}
+
+/** How it went. `cancelled`: `stop` came before the command had begun. */
+export type ExecEnd =
+  | { readonly kind: 'exit'; readonly code: number }
+  /** `SIGTERM` */
+  | { readonly kind: 'signal'; readonly signal: string }
+  | { readonly kind: 'unreachable' | 'refused'; readonly reason: string }
+  | { readonly kind: 'cancelled' }
+
+export type ExecHandlers = {
+  /** The command runs. */
+  onBegin(): void
+  onStdout(bytes: Uint8Array): void
+  onStderr(bytes: Uint8Array): void
+  /** Once, last. */
+  onEnd(end: ExecEnd): void
+}
+
+export interface RunningExec {
+  /** Ends the remote processes (TERM, then KILL) and then calls `onEnd`, at the latest when the remote side had its time. */
+  stop(): void
+  /** Hangs up at once; the remote side ends its processes by itself. Calls no handler any more. */
+  abandon(): void
+  pause(): void
+  resume(): void
+}
+
+const BEAT_MS = 15_000
+const BEATS_MISSED = 3
+/** Shorter commands are not worth watching the link for: until then only a broken connection ends them. */
+const FIRST_BEAT_MS = 20
+/** For the remote side to end everything, over its own grace. */
+const STOP_LIMIT_MS = GRACE_MS + 3_000
+/** Between two looks whether a full channel has room again. */
+const ROOM_MS = 4
+const NOTHING = new Uint8Array()
+
+export type HostExec = {
+  start(endpoint: Endpoint, request: ExecRequest, handlers: ExecHandlers): RunningExec
+}
+
+export function createHostExec(options: HostExecOptions): HostExec {
+  return {
+    start(endpoint, request, handlers) {
+      const running = new Execution(endpoint, request, handlers, options)
+      void running.run()
+      return running
+    },
+  }
+}
+
+class Execution implements RunningExec {
+  readonly #endpoint: Endpoint
+  readonly #request: ExecRequest
+  readonly #handlers: ExecHandlers
+  readonly #options: HostExecOptions
+  readonly #abort = new AbortController()
+  #connection: Connection | undefined
+  #process: RemoteProcess | undefined
+  #phase: 'connecting' | 'starting' | 'running' | 'ended' = 'connecting'
+  #timer: Disposable | undefined
+  #beat: Disposable | undefined
+  #isPaused = false
+
+  constructor(endpoint: Endpoint, request: ExecRequest, handlers: ExecHandlers, options: HostExecOptions) {
+    this.#endpoint = endpoint
+    this.#request = request
+    this.#handlers = handlers
+    this.#options = options
+  }
+
+  async run(): Promise<void> {
+    const { transports, hostKeys, credentials } = this.#options
+    const endpoint = this.#endpoint
+    try {
+      const transport = transports[endpoint.transport]
+      if (transport === undefined) throw new Error(`the transport ${endpoint.transport} is not available here`)
+      const connection = await transport.connect(endpoint, {
+        signal: this.#abort.signal,
+        hostKeys,
+        credentials,
+        onPhase: () => {},
+        // The channel says so, too, and after the last output; before there is a channel, opening it fails.
+        onLost: () => {},
+      })
+      if (this.#isOver()) return connection.close()
+      this.#connection = connection
+      await this.#start(connection)
+    } catch (error) {
+      this.#endBy(error)
+    }
+  }
+
+  stop(): void {
+    if (this.#phase === 'ended') return
+    this.#abort.abort()
+    if (this.#phase === 'connecting') return this.#end({ kind: 'cancelled' })
+    if (this.#phase === 'starting') {
+      // No watcher reads yet: what the login shell's start-up files run is signalled through the server, where it does that.
+      this.#process?.signal('TERM')
+      this.#process?.signal('KILL')
+      return this.#end({ kind: 'cancelled' })
+    }
+    this.#process?.writeStdin(Buffer.from(END))
+    this.resume()
+    this.#setTimer(STOP_LIMIT_MS, () => this.#end({ kind: 'signal', signal: 'SIGKILL' }))
+  }
+
+  abandon(): void {
+    if (this.#phase === 'ended') return
+    this.#abort.abort()
+    if (this.#phase === 'starting') this.#process?.signal('KILL')
+    if (this.#phase === 'running') this.#process?.writeStdin(Buffer.from(END))
+    this.#release()
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    this.#process?.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#process?.resume()
+  }
+
+  async #start(connection: Connection): Promise<void> {
+    const { token, beatMs = BEAT_MS } = this.#options
+    const { command, environment = {}, script, stdin, sudoPassword } = this.#request
+    const mark = `begin${token}`
+    const prompt = `sudo${token}`
+    const line = buildRemoteCommand({
+      command,
+      environment,
+      mark,
+      beatLimitS: Math.ceil((beatMs * BEATS_MISSED) / 1000),
+      ...(script
+        ? { script: { sizeBytes: script.file.sizeBytes, interpreter: script.interpreter, args: script.args } }
+        : {}),
+      ...(stdin ? { stdin: { sizeBytes: stdin.sizeBytes } } : {}),
+      ...(sudoPassword ? { sudoPrompt: prompt } : {}),
+    })
+    this.#phase = 'starting'
+    this.#watchStart()
+    const begin = new MarkFilter(
+      `${mark}\n`,
+      (bytes) => this.#handlers.onStdout(bytes),
+      () => this.#begin(),
+    )
+    const isDelivered = script !== undefined || stdin !== undefined
+    const deliver = () => void this.#deliver([script?.file, stdin]).catch((error: unknown) => this.#endBy(error))
+    const ready = isDelivered ? new MarkFilter(`${readyWord(mark)}\n`, (bytes) => begin.push(bytes), deliver) : begin
+    let prompts = 0
+    const err = sudoPassword
+      ? new PromptFilter(
+          prompt,
+          (bytes) => this.#handlers.onStderr(bytes),
+          () => {
+            prompts += 1
+            void this.#answerSudo(prompts, sudoPassword)
+          },
+        )
+      : undefined
+    const process = await connection.exec(line, {
+      onStdout: (bytes) => {
+        if (!this.#isOver()) ready.push(bytes)
+      },
+      onStderr: (bytes) => {
+        if (this.#isOver()) return
+        if (err === undefined) this.#handlers.onStderr(bytes)
+        else err.push(bytes)
+      },
+      onEnd: (end) => {
+        if (this.#isOver()) return
+        ready.flush()
+        begin.flush()
+        err?.flush()
+        if (end.kind === 'lost') this.#end({ kind: 'unreachable', reason: `lost: ${printable(end.reason)}` })
+        else this.#end(end.kind === 'signal' ? { ...end, signal: `SIG${end.signal.replace(/^SIG/, '')}` } : end)
+      },
+    })
+    this.#process = process
+    if (this.#isOver()) return process.close()
+    if (this.#isPaused) process.pause()
+  }
+
+  async #deliver(files: readonly (ExecFile | undefined)[]): Promise<void> {
+    for (const file of files) {
+      if (file === undefined) continue
+      for await (const chunk of file.open()) {
+        if (this.#isOver()) return
+        this.#watchStart()
+        this.#process?.writeStdin(chunk)
+        while (!this.#isOver() && this.#process?.writeStdin(NOTHING) === false) await this.#pauseBriefly()
+      }
+    }
+  }
+
+  #pauseBriefly(): Promise<void> {
+    return new Promise((resolve) => this.#options.clock.after(ROOM_MS, resolve))
+  }
+
+  async #answerSudo(count: number, ask: NonNullable<ExecRequest['sudoPassword']>): Promise<void> {
+    if (count > 1) return this.#end({ kind: 'refused', reason: 'sudo did not accept the password' })
+    this.#timer?.[Symbol.dispose]()
+    const password = await ask(this.#abort.signal).catch(() => undefined)
+    if (this.#isOver()) return
+    if (password === undefined)
+      return this.#end({ kind: 'refused', reason: 'sudo asks for a password, and there is none' })
+    this.#watchStart()
+    this.#process?.writeStdin(Buffer.from(`${password.reveal()}\n`))
+  }
+
+  /** Start-up files of the login shell may wait for ever. */
+  #watchStart(): void {
+    const limitMs = this.#endpoint.connectTimeoutMs
+    this.#setTimer(limitMs, () => {
+      this.#process?.signal('KILL')
+      const reason = `the login shell did not begin the command within ${limitMs / 1000} s. Look for start-up files that wait or print without end.`
+      this.#end({ kind: 'unreachable', reason })
+    })
+  }
+
+  #begin(): void {
+    this.#phase = 'running'
+    this.#timer?.[Symbol.dispose]()
+    this.#timer = undefined
+    const { clock, beatMs = BEAT_MS } = this.#options
+    const beatAfter = (delayMs: number) => {
+      this.#beat = clock.after(delayMs, () => {
+        this.#process?.writeStdin(Buffer.from(BEAT))
+        beatAfter(beatMs)
+      })
+    }
+    beatAfter(Math.min(FIRST_BEAT_MS, beatMs))
+    this.#handlers.onBegin()
+  }
+
+  #setTimer(delayMs: number, callback: () => void): void {
+    this.#timer?.[Symbol.dispose]()
+    this.#timer = this.#options.clock.after(delayMs, callback)
+  }
+
+  #isOver(): boolean {
+    return this.#phase === 'ended'
+  }
+
+  #endBy(error: unknown): void {
+    if (!(error instanceof ConnectError)) return this.#end({ kind: 'refused', reason: printable(messageOf(error)) })
+    const { kind, reason, hint } = error.failure
+    this.#end({ kind: kind === 'unreachable' ? 'unreachable' : 'refused', reason: withHint(reason, hint) })
+  }
+
+  #end(end: ExecEnd): void {
+    if (this.#isOver()) return
+    this.#release()
+    this.#handlers.onEnd(end)
+  }
+
+  #release(): void {
+    this.#phase = 'ended'
+    this.#timer?.[Symbol.dispose]()
+    this.#beat?.[Symbol.dispose]()
+    this.#process?.close()
+    this.#connection?.close()
+  }
+}
+
+function withHint(reason: string, hint: string | undefined): string {
+  return hint === undefined ? reason : `${reason}${/[.!?]$/.test(reason) ? '' : '.'} ${hint}`
+}

@@ -1,0 +1,142 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are expansions of the shell
+/**
+ * The command line that a login shell gets for a command that must not outlive its caller. It owns the little program
+ * in POSIX sh round the command; it must not hold a secret, nor a character that sh, csh and fish read differently.
+ *
+ * The command itself takes the place of the process that sshd started, so that its exit code or signal is reported by
+ * the server. A watcher beside it reads the channel's stdin: at its end (the connection is gone), at the word `x`, or when
+ * after a first beat `b` no other comes in time, it ends the command's process group and session.
+ */
+
+/** Files that come first on the channel's stdin, and what becomes of them. */
+export type Delivery = {
+  /** A program for its own `#!` line, or for the login shell: interpreter words and the arguments after the file. */
+  readonly script?: {
+    readonly sizeBytes: number
+    readonly interpreter: readonly string[]
+    readonly args: readonly string[]
+  }
+  /** The command's stdin. */
+  readonly stdin?: { readonly sizeBytes: number }
+}
+
+export type RemoteCommandSpec = Delivery & {
+  /** Any text without NUL, for the login shell of the account. Unused when there is a script. */
+  readonly command: string
+  readonly environment: Readonly<Record<string, string>>
+  /** Printed on stdout, on a line of its own, when the command begins: a word of letters and digits. */
+  readonly mark: string
+  /** Through sudo, whose prompt on stderr is this word. */
+  readonly sudoPrompt?: string
+  /** Seconds without a beat after which the command is ended, once there was one. */
+  readonly beatLimitS: number
+}
+
+/** What the caller may write to the channel's stdin once the mark was seen. */
+export const BEAT = 'b\n'
+export const END = 'x\n'
+
+/** Printed like the mark, when the files may be sent. */
+export function readyWord(mark: string): string {
+  return `ready${mark}`
+}
+
+/** Between TERM and KILL, in fifths of a second. */
+const GRACE_FIFTHS = 10
+export const GRACE_MS = GRACE_FIFTHS * 200
+
+/** Linux: MAX_ARG_STRLEN is 128 KB for the whole command line, the wrapper included. */
+export const MAX_COMMAND_BYTES = 96 * 1024
+
+/** Sole restriction on the text of these programs: no apostrophe, no exclamation mark, no backslash, no line break. */
+const WATCHER = (spec: RemoteCommandSpec): string =>
+  [
+    'trap "" HUP INT QUIT TERM PIPE USR1 USR2',
+    'read -r w x </proc/self/stat',
+    // The first beat comes when the command is no short one: only then is timeout(1) worth its start.
+    'read -r k',
+    `if command -v timeout; then while [ "$k" = b ]; do k=$(timeout ${spec.beatLimitS} dd bs=2 count=1); done`,
+    'else while [ "$k" = b ] && read -r k; do :; done; fi',
+    // The command has ended by itself: what it left running on purpose stays, as with ssh.
+    'if kill -0 $m; then i=0; while [ $i -lt 25 ]; do r=',
+    // proc_pid_stat(5), after the name in parentheses: state, parent, group, session.
+    'for f in /proc/[0-9]*/stat; do read -r s <$f || continue; p=${s%% *}; set -- ${s##*) }; case " $1 $3 $4 " in " Z "*) ;; *" $m "*) [ $p = $w ] || r="$r $p";; esac; done',
+    '[ -n "$w" ] || { kill -0 $m && r=$m; }',
+    '[ -n "$r" ] || break',
+    `case $i in 0) kill -TERM -$m; kill -TERM $r; kill -CONT $r;; ${GRACE_FIFTHS}) kill -KILL $r;; esac`,
+    'i=$((i+1)); sleep 0.2 || sleep 1; done',
+    'fi',
+    '[ -z "$d" ] || rm -rf "$d"',
+    '[ -n "$w" ] || kill -KILL -$m',
+  ].join('; ')
+
+function wrapper(spec: RemoteCommandSpec): string {
+  const parts = ['m=$$; d=']
+  // %b turns the octal escapes of the arguments into bytes; the dot keeps line breaks at the end.
+  parts.push('u() { v=$(printf %b. "$1"); v=${v%.}; }')
+  const scriptBytes = spec.script?.sizeBytes ?? 0
+  const stdinBytes = spec.stdin?.sizeBytes ?? 0
+  const isDelivered = spec.script !== undefined || spec.stdin !== undefined
+  if (isDelivered) {
+    parts.push(
+      'umask 077; d=$(mktemp -d "${TMPDIR:-/tmp}/muster.XXXXXX") || exit 1',
+      'trap "rm -rf $d; exit 1" HUP INT TERM PIPE',
+      // Start-up files, or sudo's prompt, may read stdin before: nothing is sent until this is seen.
+      `echo ${readyWord(spec.mark)}`,
+      `head -c ${scriptBytes + stdinBytes} >"$d/all"`,
+      // Half a file must not run: the connection broke, or the disk is full.
+      `[ $(wc -c <"$d/all") -eq ${scriptBytes + stdinBytes} ] || { rm -rf "$d"; echo "muster: the file did not arrive whole in $d" >&2; exit 1; }`,
+    )
+    if (spec.script) parts.push(`head -c ${scriptBytes} <"$d/all" >"$d/script"`)
+  }
+  parts.push('exec 3<&0')
+  parts.push(
+    spec.stdin
+      ? `tail -c +${scriptBytes + 1} <"$d/all" >"$d/in"; exec <"$d/in"; rm -f "$d/all" "$d/in"`
+      : isDelivered
+        ? 'exec </dev/null; rm -f "$d/all"'
+        : 'exec </dev/null',
+  )
+  if (isDelivered) parts.push('trap - HUP INT TERM PIPE')
+  if (spec.stdin && !spec.script) parts.push('rmdir "$d"; d=')
+  parts.push(`( ${WATCHER(spec)} ) <&3 3<&- >/dev/null 2>&1 & exec 3<&-`)
+  for (let index = 0; index < Object.keys(spec.environment).length; index += 1) parts.push('u "$1"; export "$v"; shift')
+  // Below this level bash takes itself for a login under sshd and reads its start-up files, a second time here.
+  parts.push('SHLVL=1; export SHLVL', `echo ${spec.mark}`)
+  if (spec.script) {
+    // The words come as arguments; each is decoded and put behind the others, the file between them.
+    const rotate = 'u "$1"; shift; set -- "$@" "$v"'
+    const { interpreter, args } = spec.script
+    parts.push(...interpreter.map(() => rotate), 'set -- "$@" "$d/script"', ...args.map(() => rotate))
+    if (interpreter.length === 0) parts.push('set -- "${SHELL:-/bin/sh}" "$@"')
+    parts.push('exec "$@"')
+  } else {
+    const isPlain = encode(spec.command) === spec.command
+    parts.push(`${isPlain ? 'v=$1' : 'u "$1"'}; exec "\${SHELL:-/bin/sh}" -c "$v"`)
+  }
+  return parts.join('; ')
+}
+
+/** What the wrapper ends must be a group of its own: true under OpenSSH, made by setsid(1) elsewhere. */
+const LEADER =
+  'kill -0 -$$ 2>/dev/null || { command -v setsid >/dev/null && exec setsid /bin/sh -c "$0" "$0" "$@"; }; eval "$0"'
+
+/** One line that means the same to sh, bash, dash, zsh, csh, tcsh and fish. */
+export function buildRemoteCommand(spec: RemoteCommandSpec): string {
+  const variables = Object.entries(spec.environment).map(([name, value]) => `${name}=${value}`)
+  const words = spec.script ? [...spec.script.interpreter, ...spec.script.args] : [spec.command]
+  const args = [...variables, ...words].map((text) => `'${encode(text)}'`)
+  const shell = `/bin/sh -c '${LEADER}' '${wrapper(spec)}' ${args.join(' ')}`
+  return spec.sudoPrompt === undefined ? `exec ${shell}` : `exec sudo -S -p ${spec.sudoPrompt} -- ${shell}`
+}
+
+/** Octal escapes for printf's %b, in place of every byte that some shell reads differently within apostrophes. */
+function encode(text: string): string {
+  let encoded = ''
+  for (const byte of Buffer.from(text)) {
+    const character = String.fromCharCode(byte)
+    if (/[ -~]/.test(character) && !/['!\\]/.test(character)) encoded += character
+    else encoded += `\\0${byte.toString(8).padStart(3, '0')}`
+  }
+  return encoded
+}

@@ -1,0 +1,137 @@
+/**
+ * known_hosts files on disk: read with a cache, appended to safely. It never rewrites or shortens a file.
+ *
+ * A new line is one `write` to a descriptor opened with O_APPEND: the kernel puts it at the end whatever ssh or another
+ * Muster appends meanwhile, so nobody's line is lost. A lock file next to it (`<file>.muster-lock`, made with O_EXCL)
+ * keeps two Musters from recording the same key twice. `ssh-keygen -R` replaces the file by a renamed copy: after the
+ * write it is checked that the path still is the file that was written to, else the line is written again.
+ */
+import { constants } from 'node:fs'
+import { chmod, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { MusterError, messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import type { NamingEntries } from './judge.ts'
+import { formatKnownHostsLine, KnownHosts, type KnownHostsEntry, parseKnownHosts } from './parse.ts'
+
+/** A lock this old belongs to a process that died: recording a key takes milliseconds. */
+const STALE_LOCK_MS = 10_000
+const LOCK_PATIENCE_MS = 15_000
+
+type Cached = { readonly version: string; readonly hosts: KnownHosts }
+
+export class KnownHostsFiles {
+  readonly #cache = new Map<string, Cached>()
+  readonly #writers = new Map<string, Promise<void>>()
+
+  /** What these files say, in order; a missing file is an empty one. Throws `configuration` when one cannot be read. */
+  async read(files: readonly string[]): Promise<NamingEntries> {
+    const all = await Promise.all(files.filter((file) => file !== 'none').map((file) => this.#read(file)))
+    return (name) => all.flatMap((hosts) => hosts.naming(name))
+  }
+
+  /** Appends a line for the key unless the file has it by now. Throws `configuration` when that is impossible. */
+  async add(file: string, name: string, key: Uint8Array, isHashed: boolean): Promise<void> {
+    const before = this.#writers.get(file) ?? Promise.resolve()
+    const mine = before.catch(() => {}).then(() => this.#append(file, name, key, isHashed))
+    this.#writers.set(file, mine)
+    try {
+      await mine
+    } catch (error) {
+      throw new MusterError('configuration', `cannot record a host key in ${printable(file)}: ${messageOf(error)}`, {
+        hint: `Check the permissions of ${printable(file)} and its directory.`,
+        cause: error,
+      })
+    } finally {
+      if (this.#writers.get(file) === mine) this.#writers.delete(file)
+    }
+  }
+
+  async #read(file: string): Promise<KnownHosts> {
+    try {
+      const { mtimeMs, size, ino } = await stat(file)
+      const version = `${mtimeMs} ${size} ${ino}`
+      const cached = this.#cache.get(file)
+      if (cached?.version === version) return cached.hosts
+      const hosts = new KnownHosts(parseKnownHosts(await readFile(file, 'latin1'), file))
+      this.#cache.set(file, { version, hosts })
+      return hosts
+    } catch (error) {
+      if (isMissing(error)) return new KnownHosts([])
+      throw new MusterError('configuration', `cannot read ${printable(file)}: ${messageOf(error)}`, {
+        hint: `Make ${printable(file)} readable, or name other files with UserKnownHostsFile: no host is trusted without it.`,
+        cause: error,
+      })
+    }
+  }
+
+  async #append(file: string, name: string, key: Uint8Array, isHashed: boolean): Promise<void> {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    const target = await realpath(file).catch(() => file)
+    const isRegular = await stat(target).then(
+      (found) => found.isFile(),
+      () => true,
+    )
+    const unlock = isRegular ? await lock(`${target}.muster-lock`) : async () => {}
+    try {
+      const isSame = (entry: KnownHostsEntry) => entry.marker === 'none' && Buffer.compare(entry.blob, key) === 0
+      const isThere = (await this.#read(file)).naming(name).some(isSame)
+      if (!isThere) await appendLine(target, formatKnownHostsLine(name, key, isHashed))
+    } finally {
+      await unlock()
+    }
+  }
+}
+
+async function appendLine(file: string, line: string): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    const handle = await open(file, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT, 0o600)
+    try {
+      const { size, ino, mode } = await handle.stat()
+      if (size === 0 && (mode & 0o777) !== 0o600 && (mode & constants.S_IFMT) === constants.S_IFREG) {
+        await chmod(file, 0o600)
+      }
+      const last = Buffer.alloc(1)
+      if (size > 0) await handle.read(last, 0, 1, size - 1)
+      const isOpenLine = size > 0 && last[0] !== 0x0a
+      await handle.write(isOpenLine ? `\n${line}` : line)
+      if (attempt === 3 || (await stat(file)).ino === ino) return
+    } finally {
+      await handle.close()
+    }
+  }
+}
+
+/** Waits its turn for the lock file; one that its owner left behind is moved out of the way. Resolves to the unlock. */
+async function lock(path: string): Promise<() => Promise<void>> {
+  const giveUpAt = Date.now() + LOCK_PATIENCE_MS
+  for (;;) {
+    try {
+      const handle = await open(path, 'wx', 0o600)
+      await handle.write(`${process.pid}\n`)
+      await handle.close()
+      return () => rm(path, { force: true })
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    }
+    const age = await stat(path).then(
+      ({ mtimeMs }) => Date.now() - mtimeMs,
+      () => 0,
+    )
+    if (age > STALE_LOCK_MS) {
+      const grave = `${path}.${process.pid}`
+      await rename(path, grave).catch(() => {})
+      await rm(grave, { force: true })
+    } else if (Date.now() > giveUpAt) {
+      throw new Error(`another Muster holds ${printable(path)}`)
+    } else {
+      await delay(5 + Math.random() * 20)
+    }
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'ENOENT' || code === 'ENOTDIR'
+}

@@ -1,0 +1,132 @@
+/**
+ * The known_hosts format of sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT": markers, hashed names, patterns with `*`, `?` and
+ * `!`, `[host]:port`. Pure: text in, entries out. A line that is none is skipped, as ssh does.
+ */
+import { hash, randomBytes } from 'node:crypto'
+import { keyTypeOf } from './key-blob.ts'
+
+export type KnownHostsMarker = 'none' | 'revoked' | 'cert-authority'
+
+export type KnownHostsEntry = {
+  readonly file: string
+  /** From 1. */
+  readonly line: number
+  readonly marker: KnownHostsMarker
+  /** `ssh-ed25519`, … */
+  readonly keyType: string
+  readonly blob: Uint8Array
+  /** Whether the entry speaks about this lookup name (`host`, `[host]:port`, or an alias). */
+  matches(name: string): boolean
+}
+
+/** Entries by the name that they speak about. Hashed names cost a hash an entry, so each name is looked for once. */
+export class KnownHosts {
+  readonly #entries: readonly KnownHostsEntry[]
+  readonly #byName = new Map<string, readonly KnownHostsEntry[]>()
+
+  constructor(entries: readonly KnownHostsEntry[]) {
+    this.#entries = entries
+  }
+
+  /** In the order of the file. */
+  naming(name: string): readonly KnownHostsEntry[] {
+    const known = this.#byName.get(name)
+    if (known !== undefined) return known
+    const found = this.#entries.filter((entry) => entry.matches(name))
+    this.#byName.set(name, found)
+    return found
+  }
+}
+
+export function parseKnownHosts(text: string, file: string): readonly KnownHostsEntry[] {
+  const entries: KnownHostsEntry[] = []
+  for (const [index, line] of text.split('\n').entries()) {
+    const entry = parseLine(line, file, index + 1)
+    if (entry !== undefined) entries.push(entry)
+  }
+  return entries
+}
+
+function parseLine(line: string, file: string, number: number): KnownHostsEntry | undefined {
+  const trimmed = line.trim()
+  if (trimmed === '' || trimmed.startsWith('#')) return undefined
+  const fields = trimmed.split(/[ \t]+/)
+  const marker = markerOf(fields[0])
+  if (marker === undefined) return undefined
+  if (marker !== 'none') fields.shift()
+  const [names, keyType, encoded] = fields
+  if (names === undefined || keyType === undefined || encoded === undefined) return undefined
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(encoded)) return undefined
+  const blob = Buffer.from(encoded, 'base64')
+  if (keyTypeOf(blob) !== keyType) return undefined
+  const matches = names.startsWith('|') ? hashedMatcher(names) : patternMatcher(names)
+  return matches === undefined ? undefined : { file, line: number, marker, keyType, blob, matches }
+}
+
+function markerOf(field: string | undefined): KnownHostsMarker | undefined {
+  if (field?.startsWith('@') !== true) return 'none'
+  if (field === '@revoked') return 'revoked'
+  return field === '@cert-authority' ? 'cert-authority' : undefined
+}
+
+const SHA1_BYTES = 20
+const SHA1_BLOCK_BYTES = 64
+
+function hashedMatcher(field: string): KnownHostsEntry['matches'] | undefined {
+  const [empty, version, salt, expected, ...rest] = field.split('|')
+  if (empty !== '' || version !== '1' || salt === undefined || expected === undefined || rest.length > 0)
+    return undefined
+  const key = Buffer.from(salt, 'base64')
+  if (key.length !== SHA1_BYTES) return undefined
+  const hasher = nameHasher(key)
+  return (name) => hasher(name) === expected
+}
+
+/** HMAC-SHA1 (RFC 2104) in base64. A thousand entries times hundreds of hosts: `createHmac` would take six times as long. */
+function nameHasher(salt: Uint8Array): (name: string) => string {
+  const inner = Buffer.alloc(SHA1_BLOCK_BYTES, 0x36)
+  const outer = Buffer.alloc(SHA1_BLOCK_BYTES, 0x5c)
+  for (const [index, byte] of salt.entries()) {
+    inner[index] = byte ^ 0x36
+    outer[index] = byte ^ 0x5c
+  }
+  return (name) => {
+    const digest = hash('sha1', Buffer.concat([inner, Buffer.from(name.toLowerCase())]), 'buffer')
+    return hash('sha1', Buffer.concat([outer, digest]), 'base64')
+  }
+}
+
+function patternMatcher(field: string): KnownHostsEntry['matches'] {
+  const patterns = field
+    .toLowerCase()
+    .split(',')
+    .filter((pattern) => pattern !== '')
+    .map((pattern) => {
+      const isNegated = pattern.startsWith('!')
+      return { isNegated, matches: globMatcher(isNegated ? pattern.slice(1) : pattern) }
+    })
+  return (name) => {
+    const lower = name.toLowerCase()
+    const hits = patterns.filter((pattern) => pattern.matches(lower))
+    return hits.length > 0 && hits.every((hit) => !hit.isNegated)
+  }
+}
+
+function globMatcher(pattern: string): (name: string) => boolean {
+  if (!/[*?]/.test(pattern)) return (name) => name === pattern
+  const source = pattern.replace(/[*?]+|[^*?]+/g, (part) => {
+    if (!/[*?]/.test(part)) return part.replace(/[\\^$.|+()[\]{}]/g, '\\$&')
+    const required = '.'.repeat(part.split('?').length - 1)
+    return part.includes('*') ? `${required}.*` : required
+  })
+  const expression = new RegExp(`^${source}$`, 's')
+  return (name) => expression.test(name)
+}
+
+/** One line for a key, with its line feed. `isHashed`: the name is kept as `|1|salt|hash`. */
+export function formatKnownHostsLine(name: string, blob: Uint8Array, isHashed: boolean): string {
+  const salt = randomBytes(SHA1_BYTES)
+  const lower = name.toLowerCase()
+  const field = isHashed ? `|1|${salt.toString('base64')}|${nameHasher(salt)(lower)}` : lower
+  return `${field} ${keyTypeOf(blob)} ${Buffer.from(blob).toString('base64')}\n`
+}

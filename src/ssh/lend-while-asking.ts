@@ -1,0 +1,34 @@
+/** Questions that stay open for longer than a machine would need are waiting for a person: meanwhile others may connect. */
+import type { Clock } from '../base/clock.ts'
+import type { Lease } from './connect-gate.ts'
+import type { CredentialAsker } from './credentials.ts'
+import type { HostKeyVerifier } from './host-keys.ts'
+
+/** Longer than looking into known_hosts takes, shorter than reading a fingerprint. */
+const A_PERSON_MS = 250
+
+type Questions = { readonly hostKeys: HostKeyVerifier; readonly credentials: CredentialAsker }
+
+/** The same questions; the lease is lent out while one of them waits for its answer. */
+export function lendWhileAsking({ hostKeys, credentials }: Questions, lease: Lease, clock: Clock): Questions {
+  const asking = async <T>(answer: Promise<T>): Promise<T> => {
+    const timer = clock.after(A_PERSON_MS, () => lease.lend())
+    try {
+      return await answer
+    } finally {
+      timer[Symbol.dispose]()
+      lease.takeBack()
+    }
+  }
+  return {
+    hostKeys: {
+      verify: (...question) => asking(hostKeys.verify(...question)),
+      preferredAlgorithms: (endpoint) => hostKeys.preferredAlgorithms(endpoint),
+    },
+    credentials: {
+      passphrase: (...question) => asking(credentials.passphrase(...question)),
+      password: (...question) => asking(credentials.password(...question)),
+      keyboardInteractive: (...question) => asking(credentials.keyboardInteractive(...question)),
+    },
+  }
+}

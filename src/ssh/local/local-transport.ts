@@ -1,0 +1,121 @@
+/**
+ * The transport `local`: this machine without SSH, for a console that works before anything is set up. A login shell in
+ * a pseudo-terminal, commands in process groups of their own. It never asks anything and opens no network connection
+ * unless somebody forwards.
+ */
+import { connect, type Socket } from 'node:net'
+import { homedir } from 'node:os'
+import { type Clock, systemClock } from '../../base/clock.ts'
+import { messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import type { Endpoint } from '../../inventory/host.ts'
+import type { PtySpawner } from '../pty-spawner.ts'
+import { ConnectError, type Connection, type RemoteProcess, type Shell, type Transport } from '../transport.ts'
+import { openPtyShell } from './open-pty-shell.ts'
+import { spawnProcess } from './spawn-process.ts'
+
+export type LocalTransportOptions = {
+  readonly spawnPty: PtySpawner
+  readonly clock?: Clock
+  /** Default: this process's. */
+  readonly environment?: Readonly<Record<string, string | undefined>>
+  readonly homeDirectory?: string
+}
+
+/** Variables that describe the terminal or the npm script around this program, not the user's own environment. */
+const NOT_INHERITED = /^(npm_.*|INIT_CWD|COLUMNS|LINES|TERM|TERM_PROGRAM|TERM_PROGRAM_VERSION)$/
+
+export function createLocalTransport(options: LocalTransportOptions): Transport {
+  const { spawnPty, clock = systemClock } = options
+  const environment = inheritedEnvironment(options.environment ?? process.env)
+  const directory = options.homeDirectory ?? homedir()
+  return {
+    async connect(endpoint, { signal }) {
+      if (signal.aborted) throw new ConnectError({ kind: 'declined', phase: 'name', reason: 'cancelled' })
+      return connection(endpoint)
+    },
+  }
+
+  function connection(endpoint: Endpoint): Connection {
+    const open = new Set<Shell | RemoteProcess | Socket>()
+    const own = <T extends Shell | RemoteProcess | Socket>(opened: T): T => {
+      open.add(opened)
+      return opened
+    }
+    return {
+      async openShell({ size, term, environment: extra }, handlers) {
+        const [file, args] = shellCommand(endpoint, environment)
+        try {
+          const shell: Shell = openPtyShell(
+            spawnPty,
+            {
+              file,
+              args,
+              ...size,
+              term,
+              environment: { ...environment, ...extra, TERM: term },
+              directory,
+            },
+            handlers,
+            (end) => {
+              open.delete(shell)
+              handlers.onEnd(end)
+            },
+          )
+          return own(shell)
+        } catch (error) {
+          throw new ConnectError(
+            { kind: 'configuration', phase: 'shell', reason: printable(`${file}: ${messageOf(error)}`) },
+            error,
+          )
+        }
+      },
+      async exec(command, handlers) {
+        const remote: RemoteProcess = await spawnProcess(
+          { file: '/bin/sh', args: ['-c', command], environment, directory, clock },
+          {
+            onStdout: (bytes) => handlers.onStdout(bytes),
+            onStderr: (bytes) => handlers.onStderr(bytes),
+            onDrain: () => handlers.onDrain?.(),
+            onEnd: (end) => {
+              open.delete(remote)
+              handlers.onEnd(end)
+            },
+          },
+        )
+        return own(remote)
+      },
+      forward: (address, port) =>
+        new Promise((resolve, reject) => {
+          const socket = own(connect({ host: address, port }))
+          socket.once('close', () => open.delete(socket))
+          socket.once('connect', () => resolve(socket))
+          socket.once('error', reject)
+        }),
+      close() {
+        for (const each of open) {
+          if ('destroy' in each) each.destroy()
+          else each.close()
+        }
+        open.clear()
+      },
+    }
+  }
+}
+
+/** hosts.yaml's `shell` is a command line, as it is on a remote host; else the login shell. */
+function shellCommand(
+  { shell }: Endpoint,
+  environment: Readonly<Record<string, string>>,
+): readonly [string, readonly string[]] {
+  if (shell !== undefined) return ['/bin/sh', ['-c', shell]]
+  return [environment.SHELL ?? '/bin/sh', ['-l']]
+}
+
+function inheritedEnvironment(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const inherited: Record<string, string> = {}
+  for (const [name, value] of Object.entries(environment)) {
+    if (value !== undefined && !NOT_INHERITED.test(name)) inherited[name] = value
+  }
+  return inherited
+}

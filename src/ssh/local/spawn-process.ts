@@ -1,0 +1,81 @@
+/**
+ * A command of this machine behind the port of remote ones: pipes instead of channels, and a process group of its own so
+ * that ending it ends all of it. It must not outlive its owner's `close`.
+ */
+import { spawn } from 'node:child_process'
+import type { Clock } from '../../base/clock.ts'
+import type { ExecHandlers, RemoteProcess } from '../transport.ts'
+
+export type ProcessOptions = {
+  readonly file: string
+  readonly args: readonly string[]
+  readonly environment: Readonly<Record<string, string>>
+  readonly directory?: string
+  readonly clock: Clock
+}
+
+/** Between the hang-up and the kill. */
+const GRACE_MS = 2_000
+
+/** Rejects with the system's error when the program cannot be started. `onEnd` comes after the last output. */
+export function spawnProcess(options: ProcessOptions, handlers: ExecHandlers): Promise<RemoteProcess> {
+  const { file, args, environment, directory, clock } = options
+  const child = spawn(file, args, {
+    ...(directory === undefined ? {} : { cwd: directory }),
+    env: environment,
+    detached: true,
+    stdio: 'pipe',
+  })
+  let isClosed = false
+  let kill: Disposable | undefined
+  const signal = (name: NodeJS.Signals) => {
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+    try {
+      process.kill(-child.pid, name)
+    } catch {
+      // The group has ended in the meantime, or there is no such signal on this system.
+    }
+  }
+  child.stdout.on('data', (bytes: Buffer) => {
+    if (!isClosed) handlers.onStdout(bytes)
+  })
+  child.stderr.on('data', (bytes: Buffer) => {
+    if (!isClosed) handlers.onStderr(bytes)
+  })
+  // A command that does not read its input to the end is no error.
+  child.stdin.on('error', () => {})
+  child.stdin.on('drain', () => {
+    if (!isClosed) handlers.onDrain?.()
+  })
+  child.on('exit', () => kill?.[Symbol.dispose]())
+  child.on('close', (code, endedBy) => {
+    if (isClosed) return
+    if (endedBy !== null) handlers.onEnd({ kind: 'signal', signal: endedBy })
+    else handlers.onEnd({ kind: 'exit', code: code ?? 255 })
+  })
+
+  const remote: RemoteProcess = {
+    writeStdin: (bytes) => child.stdin.write(bytes),
+    endStdin: () => child.stdin.end(),
+    signal: (name) => signal(`SIG${name.replace(/^SIG/, '')}` as NodeJS.Signals),
+    pause: () => {
+      child.stdout.pause()
+      child.stderr.pause()
+    },
+    resume: () => {
+      child.stdout.resume()
+      child.stderr.resume()
+    },
+    close: () => {
+      if (isClosed) return
+      isClosed = true
+      signal('SIGHUP')
+      if (child.exitCode === null && child.signalCode === null) kill = clock.after(GRACE_MS, () => signal('SIGKILL'))
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
+    },
+  }
+  return new Promise((resolve, reject) => {
+    child.once('spawn', () => resolve(remote))
+    child.on('error', reject)
+  })
+}

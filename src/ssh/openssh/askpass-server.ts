@@ -1,0 +1,104 @@
+/**
+ * Where the system's ssh asks: SSH_ASKPASS names a small program in a private directory, which carries the question over
+ * a socket to this process and the answer back. So no prompt ever stands in a terminal into which keys are broadcast.
+ * It must not keep an answer longer than it takes to send it.
+ */
+import { randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Secret } from '../../base/secret.ts'
+import { createPrivateDirectory } from '../private-directory.ts'
+
+/** Undefined: no answer; ssh goes on without or gives up. */
+export type Answerer = (text: string, promptKind: string | undefined) => Promise<Secret | undefined>
+
+export interface AskpassServer extends Disposable {
+  readonly directory: string
+  /** Questions of the processes with this environment go to `answer`, until disposed of. */
+  register(answer: Answerer): Disposable & { readonly environment: Readonly<Record<string, string>> }
+}
+
+/** Runs under this very Node: one line of JSON each way. An exit status other than 0 is 'no answer'. */
+const HELPER = `
+import { connect } from 'node:net'
+const { MUSTER_ASKPASS_SOCKET, MUSTER_ASKPASS_TOKEN, SSH_ASKPASS_PROMPT } = process.env
+const socket = connect(MUSTER_ASKPASS_SOCKET)
+let reply = ''
+socket.on('error', () => process.exit(1))
+socket.on('data', (bytes) => { reply += bytes })
+socket.on('end', () => {
+  const answer = reply === '' ? undefined : JSON.parse(reply).answer
+  if (answer === undefined) process.exit(1)
+  process.stdout.write(answer + '\\n')
+})
+socket.write(JSON.stringify({ token: MUSTER_ASKPASS_TOKEN, text: process.argv[2] ?? '', kind: SSH_ASKPASS_PROMPT }) + '\\n')
+`
+
+/** The longest that an address of a Unix socket may be on macOS, less what ssh adds to a control path for a moment. */
+const LONGEST_DIRECTORY = 104 - 30
+
+export async function startAskpassServer(): Promise<AskpassServer> {
+  let directory = await createPrivateDirectory('muster-ssh-')
+  if (directory.path.length > LONGEST_DIRECTORY) {
+    directory[Symbol.dispose]()
+    directory = await createPrivateDirectory('muster-ssh-', '/tmp')
+  }
+  const helper = join(directory.path, 'askpass.mjs')
+  const program = join(directory.path, 'askpass')
+  const address = join(directory.path, 'ask')
+  const answerers = new Map<string, Answerer>()
+  await writeFile(helper, HELPER, { mode: 0o600 })
+  await writeFile(program, `#!/bin/sh\nexec ${quote(process.execPath)} ${quote(helper)} "$@"\n`, { mode: 0o700 })
+
+  const server = createServer((socket) => {
+    socket.on('error', () => socket.destroy())
+    createInterface({ input: socket }).once('line', (line) => void reply(socket, line, answerers))
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(address, resolve)
+  })
+  server.unref()
+
+  return {
+    directory: directory.path,
+    register(answer) {
+      const token = randomBytes(16).toString('hex')
+      answerers.set(token, answer)
+      return {
+        environment: {
+          SSH_ASKPASS: program,
+          SSH_ASKPASS_REQUIRE: 'force',
+          // Before it knew SSH_ASKPASS_REQUIRE, ssh asked there only with a display.
+          DISPLAY: process.env.DISPLAY ?? ':0',
+          MUSTER_ASKPASS_SOCKET: address,
+          MUSTER_ASKPASS_TOKEN: token,
+        },
+        [Symbol.dispose]: () => answerers.delete(token),
+      }
+    },
+    [Symbol.dispose]() {
+      answerers.clear()
+      server.close()
+      directory[Symbol.dispose]()
+    },
+  }
+}
+
+async function reply(socket: Socket, line: string, answerers: ReadonlyMap<string, Answerer>): Promise<void> {
+  try {
+    const { token, text, kind } = JSON.parse(line) as { token?: string; text?: string; kind?: string }
+    const answer = await answerers.get(token ?? '')?.(text ?? '', kind)
+    if (answer === undefined) socket.end()
+    else socket.end(JSON.stringify({ answer: answer.reveal() }))
+  } catch {
+    // A question that cannot be read or answered has no answer.
+    socket.end()
+  }
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}

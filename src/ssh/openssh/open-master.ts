@@ -1,0 +1,181 @@
+/**
+ * One ControlMaster of the system's ssh: starts it in a PTY of its own (so that it ends when this program does), reads
+ * its phases, answers its questions, and says when the login is through. It opens no session.
+ */
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import type { Clock } from '../../base/clock.ts'
+import { messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import type { Endpoint } from '../../inventory/host.ts'
+import type { HostKeyReviewer } from '../host-keys.ts'
+import type { Pty, PtySpawner } from '../pty-spawner.ts'
+import { type ConnectContext, ConnectError, type ConnectFailure, type ConnectPhase } from '../transport.ts'
+import { answerQuestions } from './answer-questions.ts'
+import type { AskpassServer } from './askpass-server.ts'
+import { failureFromOutput, phaseOf } from './login-output.ts'
+import { loginMarker, masterArguments } from './ssh-arguments.ts'
+
+export type MasterOptions = {
+  readonly sshFile: string
+  readonly spawnPty: PtySpawner
+  readonly clock: Clock
+  readonly askpass: AskpassServer
+  readonly reviewer: HostKeyReviewer | undefined
+  readonly environment: Readonly<Record<string, string>>
+}
+
+export interface Master {
+  readonly controlPath: string
+  readonly isAlive: boolean
+  /** Calls back when the master ends by itself (at once, if it has). */
+  onGone(callback: (reason: string) => void): void
+  close(): void
+}
+
+const KEPT_LINES = 60
+const LONGEST_LINE = 4096
+/** ssh has its own time-out for each step (ConnectTimeout); this is for the step that it forgets. */
+const GRACE_MS = 5_000
+
+export function openMaster(endpoint: Endpoint, context: ConnectContext, options: MasterOptions): Promise<Master> {
+  const { clock, askpass } = options
+  const token = randomBytes(6).toString('hex')
+  const controlPath = join(askpass.directory, token)
+  const marker = loginMarker(token)
+
+  return new Promise((resolve, reject) => {
+    const lines: string[] = []
+    const goneCallbacks: ((reason: string) => void)[] = []
+    let phase: ConnectPhase = 'name'
+    const decoder = new TextDecoder()
+    let rest = ''
+    let isReady = false
+    let goneReason: string | undefined
+    let isClosed = false
+    let openQuestions = 0
+    let deadline: Disposable | undefined
+    let pty: Pty | undefined
+
+    const finish = () => {
+      deadline?.[Symbol.dispose]()
+      questions[Symbol.dispose]()
+      context.signal.removeEventListener('abort', cancel)
+    }
+    const fail = (failure: ConnectFailure) => {
+      if (isReady || isClosed) return
+      isClosed = true
+      finish()
+      pty?.close()
+      reject(new ConnectError(failure))
+    }
+    const cancel = () => fail({ kind: 'declined', phase, reason: 'cancelled' })
+    const startDeadline = () => {
+      deadline?.[Symbol.dispose]()
+      deadline = undefined
+      if (openQuestions > 0 || isReady || isClosed) return
+      const seconds = Math.round(endpoint.connectTimeoutMs / 1000)
+      deadline = clock.after(endpoint.connectTimeoutMs + GRACE_MS, () =>
+        fail({ kind: 'unreachable', phase, reason: `no answer for more than ${seconds} s (${phase})` }),
+      )
+    }
+
+    const questions = askpass.register(
+      answerQuestions({
+        endpoint,
+        context,
+        reviewer: options.reviewer,
+        onOpen: () => {
+          openQuestions += 1
+          startDeadline()
+        },
+        onAnswered: () => {
+          openQuestions -= 1
+          startDeadline()
+        },
+        onDeclined: (what) =>
+          fail({
+            kind: what === 'host-key' ? 'host-key' : 'declined',
+            phase: what === 'host-key' ? 'host-key' : 'authentication',
+            reason: what === 'host-key' ? 'the new host key was not accepted' : 'the question was dismissed',
+          }),
+      }),
+    )
+
+    const read = (line: string) => {
+      if (isReady || isClosed) {
+        keep(lines, line)
+        return
+      }
+      if (line === marker) {
+        isReady = true
+        finish()
+        resolve({
+          controlPath,
+          get isAlive() {
+            return goneReason === undefined && !isClosed
+          },
+          onGone: (callback) => {
+            if (goneReason === undefined) goneCallbacks.push(callback)
+            else callback(goneReason)
+          },
+          close: () => {
+            if (isClosed) return
+            isClosed = true
+            pty?.close()
+          },
+        })
+        return
+      }
+      keep(lines, line)
+      const next = phaseOf(line)
+      if (next === undefined) return
+      startDeadline()
+      if (next === phase) return
+      phase = next
+      context.onPhase(phase)
+    }
+
+    if (context.signal.aborted) return cancel()
+    context.signal.addEventListener('abort', cancel)
+    startDeadline()
+    try {
+      pty = options.spawnPty(
+        {
+          file: options.sshFile,
+          args: masterArguments(endpoint, controlPath, token, options.sshFile),
+          columns: 1000,
+          rows: 24,
+          term: 'dumb',
+          environment: { ...options.environment, ...questions.environment, TERM: 'dumb' },
+        },
+        {
+          onData: (bytes) => {
+            const parts = (rest + decoder.decode(bytes, { stream: true })).split(/\r?\n/)
+            rest = (parts.pop() ?? '').slice(-LONGEST_LINE)
+            for (const line of parts) read(line)
+          },
+          onExit: () => {
+            if (rest !== '') read(rest)
+            if (!isReady) return fail(failureFromOutput(lines, phase))
+            if (isClosed) return
+            goneReason = failureFromOutput(lines, phase).reason
+            for (const callback of goneCallbacks.splice(0)) callback(goneReason)
+          },
+        },
+      )
+    } catch (error) {
+      fail({
+        kind: 'configuration',
+        phase,
+        reason: printable(`${options.sshFile} cannot be run: ${messageOf(error)}`),
+        hint: 'Install the OpenSSH client, or use the transport ssh2 for this host.',
+      })
+    }
+  })
+}
+
+function keep(lines: string[], line: string): void {
+  lines.push(line)
+  if (lines.length > KEPT_LINES) lines.shift()
+}

@@ -1,0 +1,192 @@
+/**
+ * The transport `openssh`: the system's ssh, for what ssh2 cannot do (GSSAPI, security keys, exotic proxies). One
+ * ControlMaster a host carries its shells, commands and forwards. Nothing that asks ever runs in a terminal that gets
+ * broadcast keys: the login happens before, without a shell, and its questions come through SSH_ASKPASS.
+ */
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
+import { type Clock, systemClock } from '../../base/clock.ts'
+import type { Endpoint } from '../../inventory/host.ts'
+import type { HostKeyReviewer } from '../host-keys.ts'
+import { openPtyShell } from '../local/open-pty-shell.ts'
+import { spawnProcess } from '../local/spawn-process.ts'
+import type { PtySpawner } from '../pty-spawner.ts'
+import { Throttle } from '../ssh2/throttle.ts'
+import { type ChannelEnd, ConnectError, type Connection, type Transport } from '../transport.ts'
+import { type AskpassServer, startAskpassServer } from './askpass-server.ts'
+import { forwardStream } from './forward-stream.ts'
+import { type Master, type MasterOptions, openMaster } from './open-master.ts'
+import { clientArguments, option, socketAddress } from './ssh-arguments.ts'
+
+export type OpensshTransportOptions = {
+  readonly spawnPty: PtySpawner
+  readonly clock?: Clock
+  /** Decides about keys that known_hosts does not name; without it they are not accepted. */
+  readonly reviewer?: HostKeyReviewer
+  /** Default `ssh`, found in PATH. */
+  readonly sshFile?: string
+  /** Logins at once with one server, or through one jump host. */
+  readonly handshakesPerServer?: number
+  /** Default: this process's. */
+  readonly environment?: Readonly<Record<string, string | undefined>>
+}
+
+/** ssh's own status for 'the connection failed', and also what a remote command may exit with. */
+const CONNECTION_FAILED = 255
+/** How long after a client's end the master's end may come to light. */
+const MASTER_ENDS_WITHIN_MS = 250
+
+/** Disposing of it ends nothing that is connected, but no question can be asked any more. */
+export function createOpensshTransport(options: OpensshTransportOptions): Transport & Disposable {
+  const { spawnPty, clock = systemClock, sshFile = 'ssh' } = options
+  const environment = inherited(options.environment ?? process.env)
+  const throttle = new Throttle(options.handshakesPerServer ?? 8)
+  let program: Promise<void> | undefined
+  let askpass: Promise<AskpassServer> | undefined
+  return {
+    async connect(endpoint, context) {
+      program ??= findProgram(sshFile, environment.PATH)
+      await program
+      askpass ??= startAskpassServer()
+      const masterOptions: MasterOptions = {
+        sshFile,
+        spawnPty,
+        clock,
+        environment,
+        askpass: await askpass,
+        reviewer: options.reviewer,
+      }
+      const leave = await throttle.enter(firstServerOf(endpoint), context.signal)
+      const master = await openMaster(endpoint, context, masterOptions).finally(leave)
+      master.onGone((reason) => context.onLost(reason))
+      return connectionOf(endpoint, master, { spawnPty, clock, sshFile, environment })
+    },
+    [Symbol.dispose]() {
+      askpass?.then(
+        (server) => server[Symbol.dispose](),
+        () => {},
+      )
+    },
+  }
+}
+
+type ClientOptions = {
+  readonly spawnPty: PtySpawner
+  readonly clock: Clock
+  readonly sshFile: string
+  readonly environment: Record<string, string>
+}
+
+function connectionOf(endpoint: Endpoint, master: Master, options: ClientOptions): Connection {
+  const { spawnPty, clock, sshFile, environment } = options
+  const open = new Set<{ close(): void }>()
+  const { controlPath } = master
+
+  /** A client that ends with 255 in the same moment as its master did not exit: it was cut off. */
+  const tellEnd = (end: ChannelEnd, tell: (end: ChannelEnd) => void) => {
+    if (end.kind !== 'exit' || end.code !== CONNECTION_FAILED) return tell(end)
+    let isTold = false
+    const tellOnce = (each: ChannelEnd) => {
+      if (isTold) return
+      isTold = true
+      timer[Symbol.dispose]()
+      tell(each)
+    }
+    const timer = clock.after(MASTER_ENDS_WITHIN_MS, () => tellOnce(end))
+    master.onGone((reason) => tellOnce({ kind: 'lost', reason }))
+  }
+
+  return {
+    async openShell({ size, term, environment: extra }, handlers) {
+      const names = Object.keys(extra ?? {})
+      const shell = openPtyShell(
+        spawnPty,
+        {
+          file: sshFile,
+          args: clientArguments(
+            endpoint,
+            controlPath,
+            ['-tt', ...option('LogLevel', 'QUIET'), ...names.flatMap((name) => option('SendEnv', name))],
+            endpoint.shell,
+          ),
+          ...size,
+          term,
+          environment: { ...environment, ...extra, TERM: term },
+        },
+        handlers,
+        (end) => {
+          open.delete(shell)
+          tellEnd(end, (told) => handlers.onEnd(told))
+        },
+      )
+      open.add(shell)
+      return shell
+    },
+    async exec(command, handlers) {
+      const remote = await spawnProcess(
+        {
+          file: sshFile,
+          args: clientArguments(endpoint, controlPath, ['-T', ...option('LogLevel', 'ERROR')], command),
+          environment,
+          clock,
+        },
+        {
+          onStdout: (bytes) => handlers.onStdout(bytes),
+          onStderr: (bytes) => handlers.onStderr(bytes),
+          onDrain: () => handlers.onDrain?.(),
+          onEnd: (end) => {
+            open.delete(remote)
+            tellEnd(end, (told) => handlers.onEnd(told))
+          },
+        },
+      )
+      open.add(remote)
+      return remote
+    },
+    async forward(address, port) {
+      const stream = forwardStream(
+        sshFile,
+        clientArguments(endpoint, controlPath, [
+          '-W',
+          socketAddress({ address, port }),
+          ...option('LogLevel', 'ERROR'),
+        ]),
+        environment,
+      )
+      const closing = { close: () => stream.destroy() }
+      open.add(closing)
+      stream.once('close', () => open.delete(closing))
+      return stream
+    },
+    close() {
+      for (const each of open) each.close()
+      open.clear()
+      master.close()
+    },
+  }
+}
+
+/** The sshd that sees the burst of logins: each login through a jump host is one to the jump host too. */
+function firstServerOf(endpoint: Endpoint): string {
+  const { address, port } = endpoint.jump[0] ?? endpoint
+  return `${address}:${port}`
+}
+
+async function findProgram(file: string, path = ''): Promise<void> {
+  const candidates = file.includes('/') ? [file] : path.split(delimiter).map((directory) => join(directory, file))
+  const found = await Promise.allSettled(candidates.map((candidate) => access(candidate, constants.X_OK)))
+  if (found.some(({ status }) => status === 'fulfilled')) return
+  throw new ConnectError({
+    kind: 'configuration',
+    phase: 'name',
+    reason: `the program ${file} is not installed`,
+    hint: 'Install the OpenSSH client, or use the transport ssh2 for this host.',
+  })
+}
+
+function inherited(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(environment).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  )
+}

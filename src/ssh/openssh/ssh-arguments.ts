@@ -1,0 +1,145 @@
+/**
+ * The arguments of the system's ssh for an endpoint (ssh(1), ssh_config(5)). An option given here wins over the user's
+ * configuration; everything else (GSSAPI, security keys, certificates, …) stays as the user configured it.
+ */
+import type { Endpoint } from '../../inventory/host.ts'
+
+/** What the master prints when it is authenticated and listens: it runs after the control socket stands. */
+export function loginMarker(token: string): string {
+  return `muster-login-${token}`
+}
+
+/** The connection itself: no session of its own, everything else goes through its control socket. */
+export function masterArguments(
+  endpoint: Endpoint,
+  controlPath: string,
+  token: string,
+  sshFile = 'ssh',
+): readonly string[] {
+  return [
+    '-N',
+    '-n',
+    ...option('ControlMaster', 'yes'),
+    ...option('ControlPath', controlPath),
+    ...option('ControlPersist', 'no'),
+    ...option('PermitLocalCommand', 'yes'),
+    ...option('LocalCommand', `echo ${loginMarker(token)}`),
+    ...option('RemoteCommand', 'none'),
+    ...option('RequestTTY', 'no'),
+    // The phases of the login are read from the messages of this level.
+    ...option('LogLevel', 'DEBUG1'),
+    ...option('BatchMode', 'no'),
+    ...option('ForkAfterAuthentication', 'no'),
+    // Forwards of the user's configuration belong to the user's own ssh: a second one could not listen.
+    ...option('ClearAllForwardings', 'yes'),
+    ...endpointOptions(endpoint, sshFile),
+    '--',
+    endpoint.alias ?? endpoint.host,
+  ]
+}
+
+/**
+ * A client of the control socket. Should the master be gone, it must fail rather than connect and ask by itself: the
+ * proxy command, which a client of a living master never runs, sees to that.
+ */
+export function clientArguments(
+  endpoint: Endpoint,
+  controlPath: string,
+  options: readonly string[],
+  command?: string,
+): readonly string[] {
+  return [
+    ...option('ControlMaster', 'no'),
+    ...option('ControlPath', controlPath),
+    ...option('ProxyCommand', 'false'),
+    ...option('BatchMode', 'yes'),
+    ...option('PermitLocalCommand', 'no'),
+    ...option('RemoteCommand', 'none'),
+    ...option('ClearAllForwardings', 'yes'),
+    ...option('EscapeChar', 'none'),
+    ...options,
+    '--',
+    endpoint.alias ?? endpoint.host,
+    ...(command === undefined ? [] : [command]),
+  ]
+}
+
+export function option(name: string, value: string): readonly string[] {
+  return ['-o', `${name}=${value}`]
+}
+
+function endpointOptions(endpoint: Endpoint, sshFile: string): readonly string[] {
+  // Else the user's own and the system's.
+  const options: string[] = endpoint.sshConfigFile === undefined ? [] : ['-F', endpoint.sshConfigFile]
+  const set = (name: string, value: string | undefined) => {
+    if (value !== undefined) options.push(...option(name, value))
+  }
+  set('HostName', endpoint.address)
+  set('Port', String(endpoint.port))
+  set('User', endpoint.user)
+  for (const file of endpoint.identityFiles) set('IdentityFile', quoted(file))
+  set('IdentitiesOnly', yesNo(endpoint.identitiesOnly))
+  set('IdentityAgent', endpoint.agentSocket === undefined ? 'none' : quoted(endpoint.agentSocket))
+  set('ForwardAgent', yesNo(endpoint.forwardAgent))
+  // Its tokens are expanded already.
+  set('ProxyCommand', (jumpCommand(endpoint, sshFile) ?? endpoint.proxyCommand)?.replaceAll('%', '%%'))
+  if (endpoint.knownHostsFiles.length > 0) set('UserKnownHostsFile', endpoint.knownHostsFiles.map(quoted).join(' '))
+  if (endpoint.globalKnownHostsFiles.length > 0) {
+    set('GlobalKnownHostsFile', endpoint.globalKnownHostsFiles.map(quoted).join(' '))
+  }
+  set('HostKeyAlias', endpoint.hostKeyAlias)
+  set('StrictHostKeyChecking', endpoint.strictHostKeyChecking)
+  set('HashKnownHosts', yesNo(endpoint.hashKnownHosts))
+  set('ConnectTimeout', String(Math.max(1, Math.ceil(endpoint.connectTimeoutMs / 1000))))
+  set('ServerAliveInterval', String(Math.ceil(endpoint.keepAliveIntervalMs / 1000)))
+  set('ServerAliveCountMax', String(Math.max(1, endpoint.keepAliveMaxMissed)))
+  if (endpoint.authentications.length > 0) {
+    set('PreferredAuthentications', preferredAuthentications(endpoint.authentications))
+  }
+  return options
+}
+
+/** GSSAPI and host-based logins are why an endpoint is here: they are not taken away. */
+function preferredAuthentications(authentications: readonly string[]): string {
+  const others = ['gssapi-with-mic', 'hostbased'].filter((method) => !authentications.includes(method))
+  return [...others, ...authentications].join(',')
+}
+
+/**
+ * The way through the last jump host, which goes through those before it. Not ProxyJump: ssh gives the ssh of a jump
+ * host none of the options of this command line, so neither its keys nor its known_hosts would be those of the inventory.
+ */
+function jumpCommand(endpoint: Endpoint, sshFile: string): string | undefined {
+  const last = endpoint.jump.at(-1)
+  if (last === undefined) return undefined
+  const jump = { ...last, jump: endpoint.jump.slice(0, -1) }
+  const args = [
+    ...['-W', socketAddress(endpoint)],
+    ...option('ControlMaster', 'no'),
+    ...option('ControlPath', 'none'),
+    ...option('BatchMode', 'no'),
+    ...option('PermitLocalCommand', 'no'),
+    ...option('RemoteCommand', 'none'),
+    ...endpointOptions(jump, sshFile),
+    '--',
+    jump.alias ?? jump.host,
+  ]
+  return [sshFile, ...args].map(shellQuoted).join(' ')
+}
+
+export function socketAddress({ address, port }: { readonly address: string; readonly port: number }): string {
+  return `${address.includes(':') ? `[${address}]` : address}:${port}`
+}
+
+function shellQuoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+function yesNo(value: boolean): string {
+  return value ? 'yes' : 'no'
+}
+
+/** A file name in an option: quoted against spaces, tokens and environment references made literal. */
+function quoted(file: string): string {
+  return `"${file.replaceAll('%', '%%').replaceAll('"', '\\"')}"`
+}

@@ -1,0 +1,164 @@
+/**
+ * The program's end of a channel that the keeper holds. What arrives while the user of the channel pauses waits here, at
+ * most a window of it; what is written waits for the window too. After `close` no handler is called.
+ */
+import type { ChannelEnd, ConnectFailure } from '../transport.ts'
+import { ConnectError } from '../transport.ts'
+import { FRAME_KINDS, type StreamKind } from './frames.ts'
+import type { Link } from './link.ts'
+import type { FromKeeper, ToKeeper } from './messages.ts'
+import { ReceiveWindow, SendWindow, WINDOW_BYTES } from './windows.ts'
+
+export interface ChannelHandlers {
+  onBytes(kind: StreamKind, bytes: Uint8Array): void
+  onDrain(): void
+  onEnd(end: ChannelEnd): void
+}
+
+export class BorrowedChannel {
+  readonly id: number
+  readonly opened = Promise.withResolvers<void>()
+  readonly #link: Link<FromKeeper, ToKeeper>
+  readonly #handlers: ChannelHandlers
+  readonly #onOver: () => void
+  readonly #incoming: ReceiveWindow
+  readonly #outgoing = new SendWindow()
+  /** Arrived while paused, in order. */
+  readonly #arrived: { readonly kind: StreamKind; readonly bytes: Uint8Array }[] = []
+  /** Written while the window was full, in order. */
+  readonly #unsent: Uint8Array[] = []
+  #pendingEnd: ChannelEnd | undefined
+  #isPaused = false
+  #isDelivering = false
+  #isFull = false
+  #endsInput = false
+  #hasSentEnd = false
+  #isOver = false
+
+  constructor(id: number, link: Link<FromKeeper, ToKeeper>, handlers: ChannelHandlers, onOver: () => void) {
+    this.id = id
+    this.#link = link
+    this.#handlers = handlers
+    this.#onOver = onOver
+    this.#incoming = new ReceiveWindow((sizeBytes) => {
+      if (!this.#isOver) link.sendCredit(id, sizeBytes)
+    })
+    // Whoever opens it looks at this promise; a channel that is closed before has nobody to tell.
+    this.opened.promise.catch(() => {})
+  }
+
+  /** False: it waits for `onDrain`; these bytes are kept. */
+  write(bytes: Uint8Array): boolean {
+    if (this.#isOver || this.#endsInput) return false
+    if (bytes.length > 0) this.#unsent.push(bytes)
+    this.#send()
+    this.#isFull = this.#unsent.length > 0 || this.#outgoing.roomBytes <= WINDOW_BYTES / 2
+    return !this.#isFull
+  }
+
+  endInput(): void {
+    if (this.#isOver || this.#endsInput) return
+    this.#endsInput = true
+    this.#send()
+  }
+
+  send(message: ToKeeper & { channel: number }): void {
+    if (!this.#isOver) this.#link.send(message)
+  }
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#deliver()
+  }
+
+  close(): void {
+    if (this.#isOver) return
+    this.#link.send({ type: 'close', channel: this.id })
+    this.#finish()
+  }
+
+  handleOpened(): void {
+    this.opened.resolve()
+  }
+
+  handleNotOpened(failure: ConnectFailure): void {
+    this.opened.reject(new ConnectError(failure))
+    this.#finish()
+  }
+
+  handleBytes(kind: StreamKind, bytes: Uint8Array): void {
+    if (this.#isOver) return
+    this.#arrived.push({ kind, bytes })
+    this.#deliver()
+  }
+
+  handleCredit(sizeBytes: number): void {
+    if (this.#isOver) return
+    this.#outgoing.give(sizeBytes)
+    this.#send()
+    if (!this.#isFull || this.#unsent.length > 0 || this.#outgoing.roomBytes <= WINDOW_BYTES / 2) return
+    this.#isFull = false
+    this.#handlers.onDrain()
+  }
+
+  handleEnd(end: ChannelEnd): void {
+    if (this.#isOver) return
+    this.#pendingEnd = end
+    this.#deliver()
+  }
+
+  /** The connection or the keeper went away. */
+  handleLoss(reason: string): void {
+    if (this.#isOver) return
+    this.opened.reject(new ConnectError({ kind: 'unreachable', phase: 'shell', reason }))
+    this.#pendingEnd ??= { kind: 'lost', reason }
+    this.#deliver()
+  }
+
+  /** Our own `Connection.close`: nobody is told. */
+  drop(): void {
+    if (!this.#isOver) this.#finish()
+  }
+
+  #send(): void {
+    while (this.#unsent.length > 0 && this.#outgoing.roomBytes > 0) {
+      const first = this.#unsent[0] as Uint8Array
+      const piece = first.subarray(0, this.#outgoing.roomBytes)
+      if (piece.length === first.length) this.#unsent.shift()
+      else this.#unsent[0] = first.subarray(piece.length)
+      this.#outgoing.take(piece.length)
+      this.#link.sendBytes(FRAME_KINDS.stdin, this.id, piece)
+    }
+    if (!this.#endsInput || this.#hasSentEnd || this.#unsent.length > 0) return
+    this.#hasSentEnd = true
+    this.#link.send({ type: 'end-stdin', channel: this.id })
+  }
+
+  /** A handler may pause, resume or close in the middle of it. */
+  #deliver(): void {
+    if (this.#isDelivering) return
+    this.#isDelivering = true
+    while (!this.#isPaused && !this.#isOver) {
+      const next = this.#arrived.shift()
+      if (next === undefined) break
+      this.#incoming.consumed(next.bytes.length)
+      this.#handlers.onBytes(next.kind, next.bytes)
+    }
+    this.#isDelivering = false
+    if (this.#isPaused || this.#isOver || this.#pendingEnd === undefined) return
+    this.#finish()
+    this.#handlers.onEnd(this.#pendingEnd)
+  }
+
+  #finish(): void {
+    this.#isOver = true
+    this.#arrived.length = 0
+    this.#unsent.length = 0
+    this.opened.reject(new ConnectError({ kind: 'declined', phase: 'shell', reason: 'the channel was closed' }))
+    this.#onOver()
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * A connection's questions on their way from the keeper to the program that wants it, and the answers back. The keeper
+ * decides nothing and remembers nothing: host keys are judged by the program, answers are used once and dropped.
+ */
+import { type ErrorCode, MusterError, messageOf } from '../../base/errors.ts'
+import { Secret } from '../../base/secret.ts'
+import type { CredentialAsker } from '../credentials.ts'
+import type { HostKeyVerdict, HostKeyVerifier } from '../host-keys.ts'
+import type { Question, WireError } from './messages.ts'
+
+type Questions = { readonly hostKeys: HostKeyVerifier; readonly credentials: CredentialAsker }
+
+/** The keeper's side. `ask` resolves to what `answerQuestion` gave there; undefined when nobody is there any more. */
+export function carriedQuestions(ask: (what: Question, signal?: AbortSignal) => Promise<unknown>): Questions {
+  const nobody: HostKeyVerdict = { ok: false, reason: 'the program that asked has gone', hint: 'Connect again.' }
+  return {
+    hostKeys: {
+      async verify(endpoint, key, signal) {
+        const what: Question = { kind: 'verify', endpoint, key: Buffer.from(key).toString('base64') }
+        return ((await ask(what, signal)) as HostKeyVerdict | undefined) ?? nobody
+      },
+      async preferredAlgorithms(endpoint) {
+        return ((await ask({ kind: 'algorithms', endpoint })) as readonly string[] | undefined) ?? []
+      },
+    },
+    credentials: {
+      passphrase: async (keyFile, endpoint, isRetry, signal) =>
+        secrets(await ask({ kind: 'passphrase', keyFile, endpoint, isRetry }, signal))?.[0],
+      password: async (endpoint, isRetry, signal) =>
+        secrets(await ask({ kind: 'password', endpoint, isRetry }, signal))?.[0],
+      keyboardInteractive: async (endpoint, instruction, prompts, isRetry, signal) =>
+        secrets(await ask({ kind: 'interactive', endpoint, instruction, prompts, isRetry }, signal)),
+    },
+  }
+}
+
+/** The program's side: what goes back over the socket. */
+export async function answerQuestion(
+  what: Question,
+  { hostKeys, credentials }: Questions,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const { endpoint } = what
+  switch (what.kind) {
+    case 'verify':
+      return await hostKeys.verify(endpoint, Buffer.from(what.key, 'base64'), signal)
+    case 'algorithms':
+      return await hostKeys.preferredAlgorithms(endpoint)
+    case 'passphrase':
+      return revealed(await credentials.passphrase(what.keyFile, endpoint, what.isRetry, signal))
+    case 'password':
+      return revealed(await credentials.password(endpoint, what.isRetry, signal))
+    case 'interactive': {
+      const { instruction, prompts, isRetry } = what
+      const answers = await credentials.keyboardInteractive(endpoint, instruction, prompts, isRetry, signal)
+      return answers?.map((answer) => answer.reveal())
+    }
+  }
+}
+
+export function wireError(error: unknown): WireError {
+  const message = messageOf(error)
+  if (!(error instanceof MusterError)) return { message }
+  return { message, code: error.code, ...(error.hint === undefined ? {} : { hint: error.hint }) }
+}
+
+export function fromWireError({ message, code, hint }: WireError): Error {
+  if (code === undefined) return new Error(message)
+  return new MusterError(code as ErrorCode, message, hint === undefined ? {} : { hint })
+}
+
+const revealed = (answer: Secret | undefined) => (answer === undefined ? undefined : [answer.reveal()])
+
+const secrets = (answer: unknown) =>
+  Array.isArray(answer) ? answer.map((text) => new Secret(String(text))) : undefined

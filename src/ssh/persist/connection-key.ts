@@ -1,0 +1,20 @@
+/** What two programs have to agree on before they may share a connection. Pure. */
+import type { Endpoint } from '../../inventory/host.ts'
+
+/** Names and waiting times of the asker, and what goes with a shell instead of the connection. */
+const IRRELEVANT: ReadonlySet<string> = new Set(['host', 'number', 'connectTimeoutMs', 'environment'])
+
+/**
+ * Equal for endpoints that lead to the same account of the same server in the same way: user, keys, agent, known_hosts and
+ * how strictly they are taken, proxy, and all of that for each jump host. A field that Endpoint gains later counts too.
+ */
+export function connectionKey(endpoint: Endpoint): string {
+  return JSON.stringify(relevant(endpoint))
+}
+
+function relevant(endpoint: Endpoint): unknown {
+  return Object.entries(endpoint)
+    .filter(([name, value]) => !IRRELEVANT.has(name) && value !== undefined)
+    .map(([name, value]) => [name, name === 'jump' ? endpoint.jump.map(relevant) : value] as const)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+}

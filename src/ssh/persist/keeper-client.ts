@@ -1,0 +1,272 @@
+/**
+ * The program's socket to the keeper: proves both sides to each other, borrows connections, carries questions to whoever
+ * wants the connection, and hands bytes to channels. It starts no keeper and makes no connection itself.
+ */
+import { connect, type Socket } from 'node:net'
+import type { Clock } from '../../base/clock.ts'
+import { MusterError } from '../../base/errors.ts'
+import type { Endpoint } from '../../inventory/host.ts'
+import { type ConnectContext, ConnectError, type Connection } from '../transport.ts'
+import { BorrowedChannel } from './borrowed-channel.ts'
+import { BorrowedConnection } from './borrowed-connection.ts'
+import { answerQuestion, wireError } from './carried-questions.ts'
+import { isProof, newNonce, proofOf } from './keeper-directory.ts'
+import { Link } from './link.ts'
+import { type FromKeeper, PROTOCOL, type ToKeeper, type WarmConnection, type WarmName } from './messages.ts'
+
+/** For a keeper to prove itself: one that was stopped still accepts. */
+const GREETING_LIMIT_MS = 3_000
+const GONE = 'the keeper of warm connections has gone'
+
+/** The keeper went away before it had an answer: somebody else may be asked. */
+export class KeeperGone extends Error {
+  constructor() {
+    super(GONE)
+  }
+}
+
+type Borrow = {
+  readonly context: ConnectContext
+  readonly made: PromiseWithResolvers<Connection>
+  readonly channels: Set<BorrowedChannel>
+  isMade: boolean
+}
+
+/** Rejects with the socket's error (ENOENT, ECONNREFUSED: nobody there), KeeperGone, or a MusterError: no keeper of ours. */
+export async function openKeeper(address: string, token: Buffer, clock: Clock): Promise<KeeperClient> {
+  const socket = connect(address)
+  await new Promise<void>((resolve, reject) => {
+    socket.once('error', reject)
+    socket.once('connect', () => {
+      socket.off('error', reject)
+      resolve()
+    })
+  })
+  const client = new KeeperClient(socket, token)
+  const timer = clock.after(GREETING_LIMIT_MS, () => client.giveUp())
+  try {
+    await client.greeted
+  } finally {
+    timer[Symbol.dispose]()
+  }
+  return client
+}
+
+export class KeeperClient implements Disposable {
+  readonly #link: Link<FromKeeper, ToKeeper>
+  readonly #greeting = Promise.withResolvers<void>()
+  readonly #token: Buffer
+  readonly #nonce = newNonce()
+  readonly #borrows = new Map<number, Borrow>()
+  readonly #channels = new Map<number, BorrowedChannel>()
+  readonly #answering = new Map<number, AbortController>()
+  readonly #lists = new Map<number, PromiseWithResolvers<readonly WarmConnection[]>>()
+  #isTrusted = false
+  #isGone = false
+  #lastId = 0
+
+  constructor(socket: Socket, token: Buffer) {
+    this.#token = token
+    this.#link = new Link<FromKeeper, ToKeeper>(socket, {
+      onMessage: (message) => {
+        if (this.#isTrusted) this.#handle(message)
+        else this.#greet(message)
+      },
+      onBytes: (kind, channel, bytes) => this.#channels.get(channel)?.handleBytes(kind, bytes),
+      onCredit: (channel, sizeBytes) => this.#channels.get(channel)?.handleCredit(sizeBytes),
+      onClose: () => this.#lose(),
+    })
+    this.#link.send({ type: 'hello', protocol: PROTOCOL, nonce: this.#nonce })
+  }
+
+  get greeted(): Promise<void> {
+    return this.#greeting.promise
+  }
+
+  get isGone(): boolean {
+    return this.#isGone
+  }
+
+  /** Rejects with ConnectError, or KeeperGone. */
+  connect(endpoint: Endpoint, persistMs: number, context: ConnectContext): Promise<Connection> {
+    if (this.#isGone) return Promise.reject(new KeeperGone())
+    const id = this.#nextId()
+    const { signal } = context
+    const borrow: Borrow = { context, made: Promise.withResolvers(), channels: new Set(), isMade: false }
+    const abort = () => {
+      this.#release(id)
+      borrow.made.reject(new ConnectError({ kind: 'declined', phase: 'tcp', reason: 'connecting was stopped' }))
+    }
+    this.#borrows.set(id, borrow)
+    this.#link.keepsProgram(true)
+    this.#link.send({ type: 'connect', id, endpoint, persistMs })
+    signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
+    return borrow.made.promise.finally(() => signal.removeEventListener('abort', abort))
+  }
+
+  list(): Promise<readonly WarmConnection[]> {
+    return this.#askList((id) => ({ type: 'list', id }))
+  }
+
+  /** Those that it ended. Undefined: all. */
+  stop(names?: readonly WarmName[]): Promise<readonly WarmConnection[]> {
+    return this.#askList((id) => ({ type: 'stop', id, ...(names === undefined ? {} : { names }) }))
+  }
+
+  /** It accepts and says nothing. */
+  giveUp(): void {
+    this.#greeting.reject(notOurs('does not answer'))
+    this.#link.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.#link.close()
+  }
+
+  #greet(message: FromKeeper): void {
+    const token = this.#token
+    const isOurs =
+      message.type === 'hello' &&
+      message.protocol === PROTOCOL &&
+      isProof(message.proof, proofOf('keeper', token, this.#nonce, message.nonce))
+    if (!isOurs) {
+      this.#greeting.reject(notOurs('is no keeper of this version'))
+      return this.#link.close()
+    }
+    this.#isTrusted = true
+    this.#link.send({ type: 'proof', proof: proofOf('program', token, this.#nonce, message.nonce) })
+    this.#link.keepsProgram(false)
+    this.#greeting.resolve()
+  }
+
+  #handle(message: FromKeeper): void {
+    switch (message.type) {
+      case 'phase':
+        return this.#borrows.get(message.id)?.context.onPhase(message.phase)
+      case 'ask':
+        void this.#answer(message)
+        return
+      case 'withdraw':
+        this.#answering.get(message.question)?.abort()
+        return
+      case 'connected': {
+        const borrow = this.#borrows.get(message.id)
+        if (borrow === undefined) return
+        borrow.isMade = true
+        return borrow.made.resolve(this.#connectionOf(message.id, borrow))
+      }
+      case 'failed':
+        this.#borrows.get(message.id)?.made.reject(new ConnectError(message.failure))
+        return this.#forget(message.id)
+      case 'lost': {
+        const borrow = this.#borrows.get(message.id)
+        this.#forget(message.id)
+        return borrow?.context.onLost(message.reason)
+      }
+      case 'opened':
+        return this.#channels.get(message.channel)?.handleOpened()
+      case 'not-opened':
+        return this.#channels.get(message.channel)?.handleNotOpened(message.failure)
+      case 'end':
+        return this.#channels.get(message.channel)?.handleEnd(message.end)
+      case 'warm':
+        this.#lists.get(message.id)?.resolve(message.connections)
+        this.#lists.delete(message.id)
+        return this.#rest()
+      case 'hello':
+        return this.#link.close()
+    }
+  }
+
+  #connectionOf(id: number, borrow: Borrow): Connection {
+    return new BorrowedConnection({
+      open: async (what, handlers) => {
+        if (this.#isGone || this.#borrows.get(id) !== borrow) {
+          throw new ConnectError({ kind: 'unreachable', phase: 'shell', reason: 'the connection is gone' })
+        }
+        const channel = new BorrowedChannel(this.#nextId(), this.#link, handlers, () => {
+          this.#channels.delete(channel.id)
+          borrow.channels.delete(channel)
+        })
+        this.#channels.set(channel.id, channel)
+        borrow.channels.add(channel)
+        this.#link.send({ type: 'open', id, channel: channel.id, what })
+        await channel.opened.promise
+        return channel
+      },
+      release: () => {
+        for (const channel of [...borrow.channels]) channel.drop()
+        this.#release(id)
+      },
+    })
+  }
+
+  async #answer({ id, question, what }: FromKeeper & { type: 'ask' }): Promise<void> {
+    const borrow = this.#borrows.get(id)
+    if (borrow === undefined) return this.#link.send({ type: 'answer', question })
+    const abort = new AbortController()
+    this.#answering.set(question, abort)
+    const signal = AbortSignal.any([abort.signal, borrow.context.signal])
+    try {
+      const answer = await answerQuestion(what, borrow.context, signal)
+      this.#link.send({ type: 'answer', question, answer })
+    } catch (error) {
+      this.#link.send({ type: 'answer', question, error: wireError(error) })
+    } finally {
+      this.#answering.delete(question)
+    }
+  }
+
+  #askList(message: (id: number) => ToKeeper): Promise<readonly WarmConnection[]> {
+    if (this.#isGone) return Promise.resolve([])
+    const id = this.#nextId()
+    const answer = Promise.withResolvers<readonly WarmConnection[]>()
+    this.#lists.set(id, answer)
+    this.#link.keepsProgram(true)
+    this.#link.send(message(id))
+    return answer.promise
+  }
+
+  #release(id: number): void {
+    if (!this.#borrows.has(id)) return
+    this.#link.send({ type: 'release', id })
+    this.#forget(id)
+  }
+
+  #forget(id: number): void {
+    this.#borrows.delete(id)
+    this.#rest()
+  }
+
+  /** A program that borrows nothing does not wait for the keeper. */
+  #rest(): void {
+    if (this.#borrows.size === 0 && this.#lists.size === 0) this.#link.keepsProgram(false)
+  }
+
+  #nextId(): number {
+    this.#lastId += 1
+    return this.#lastId
+  }
+
+  #lose(): void {
+    if (this.#isGone) return
+    this.#isGone = true
+    this.#greeting.reject(new KeeperGone())
+    for (const abort of this.#answering.values()) abort.abort()
+    for (const list of this.#lists.values()) list.resolve([])
+    const borrows = [...this.#borrows.values()]
+    this.#borrows.clear()
+    for (const borrow of borrows) {
+      if (!borrow.isMade) borrow.made.reject(new KeeperGone())
+    }
+    for (const channel of [...this.#channels.values()]) channel.handleLoss(GONE)
+    for (const borrow of borrows) {
+      if (borrow.isMade) borrow.context.onLost(GONE)
+    }
+  }
+}
+
+function notOurs(what: string): MusterError {
+  return new MusterError('configuration', `what listens at the socket for warm connections ${what}`)
+}

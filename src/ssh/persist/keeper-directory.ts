@@ -1,0 +1,115 @@
+/**
+ * Where the keeper's socket is, and the proof that both ends belong to the same user. Node cannot ask a Unix socket who is
+ * at its other end (SO_PEERCRED), so the directory is entered by its owner alone, and each side shows, without sending
+ * it, that it can read a secret file there. What is not as it should be is refused, never mended.
+ */
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { constants, lstatSync, type Stats } from 'node:fs'
+import { link, lstat, mkdir, open, unlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { MusterError } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { PROTOCOL } from './messages.ts'
+
+/** The longest address of a Unix socket on macOS (sys/un.h), less its closing zero; Linux allows 4 more. */
+const LONGEST_ADDRESS = 103
+/** As long as the longest name that is made in the directory. */
+const NAME_BYTES = '/keeper-1-0123456789abcdef'.length
+const TOKEN_BYTES = 32
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** `$XDG_RUNTIME_DIR/muster`, or a directory of the user's own among the temporary files. Looks, makes nothing. */
+export function keeperDirectory(environment: Environment, uid: number = userId(), temporary = tmpdir()): string {
+  const runtime = environment.XDG_RUNTIME_DIR
+  const fits = (directory: string) => Buffer.byteLength(directory) + NAME_BYTES <= LONGEST_ADDRESS
+  // Under sudo the variable may still name the other user's directory.
+  if (runtime?.startsWith('/') && fits(join(runtime, 'muster')) && isOwn(runtime, uid)) return join(runtime, 'muster')
+  const fallback = join(temporary, `muster-${uid}`)
+  return fits(fallback) ? fallback : join('/tmp', `muster-${uid}`)
+}
+
+export const socketAddress = (directory: string): string => join(directory, `keeper-${PROTOCOL}`)
+
+/** Makes the directory if it is missing. Throws MusterError when it is not the user's alone. */
+export async function preparePrivateDirectory(directory: string): Promise<void> {
+  await mkdir(directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw refused(directory, `cannot be made: ${error.code ?? error.message}`)
+  })
+  requirePrivate(directory, await lstat(directory), userId(), 'directory')
+}
+
+/** Throws MusterError. Exported for what it refuses: a test cannot own files as somebody else. */
+export function requirePrivate(
+  path: string,
+  stats: Pick<Stats, 'uid' | 'mode' | 'isDirectory' | 'isFile'>,
+  uid: number,
+  kind: 'directory' | 'file',
+): void {
+  if (!(kind === 'directory' ? stats.isDirectory() : stats.isFile())) throw refused(path, `is no ${kind}`)
+  if (stats.uid !== uid) throw refused(path, `belongs to user ${stats.uid}, not to you (${uid})`)
+  if ((stats.mode & 0o077) !== 0) throw refused(path, `is open to others (mode ${(stats.mode & 0o777).toString(8)})`)
+}
+
+/** The secret of the directory; whoever comes first makes it. */
+export async function readToken(directory: string): Promise<Buffer> {
+  const path = join(directory, 'token')
+  const read = async (): Promise<Buffer> => {
+    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+    try {
+      requirePrivate(path, await file.stat(), userId(), 'file')
+      const token = await file.readFile()
+      if (token.length !== TOKEN_BYTES) throw refused(path, 'is no secret of muster')
+      return token
+    } finally {
+      await file.close()
+    }
+  }
+  try {
+    return await read()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+  // Whole or not at all: others may be looking.
+  const draft = join(directory, `token-${randomBytes(8).toString('hex')}`)
+  await writeFile(draft, randomBytes(TOKEN_BYTES), { mode: 0o600, flag: 'wx' })
+  try {
+    await link(draft, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    await unlink(draft)
+  }
+  return await read()
+}
+
+export const newNonce = (): string => randomBytes(16).toString('hex')
+
+/** What only a holder of the token can say after both nonces. */
+export function proofOf(side: 'program' | 'keeper', token: Buffer, programNonce: string, keeperNonce: string): string {
+  return createHmac('sha256', token).update(`${side}\n${programNonce}\n${keeperNonce}`).digest('hex')
+}
+
+export function isProof(given: unknown, expected: string): boolean {
+  const [one, other] = [Buffer.from(String(given)), Buffer.from(expected)]
+  return one.length === other.length && timingSafeEqual(one, other)
+}
+
+function isOwn(directory: string, uid: number): boolean {
+  try {
+    return lstatSync(directory).uid === uid
+  } catch {
+    return false
+  }
+}
+
+function userId(): number {
+  return process.getuid?.() ?? 0
+}
+
+function refused(path: string, why: string): MusterError {
+  return new MusterError('configuration', `${printable(path)} ${why}`, {
+    hint: 'Connections are kept only where nobody else can come: remove it, or mend its owner and mode (0700).',
+  })
+}

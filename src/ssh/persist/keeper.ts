@@ -1,0 +1,73 @@
+/**
+ * The keeper: the background process that holds warm connections for the programs of one user. It writes no file but its
+ * socket and the secret beside it, takes no decision about keys or passwords, and ends by itself when it holds nothing.
+ */
+import { createServer } from 'node:net'
+import type { Clock } from '../../base/clock.ts'
+import type { Transport } from '../transport.ts'
+import { type Claim, claimAddress } from './claim-address.ts'
+import { preparePrivateDirectory, readToken, socketAddress } from './keeper-directory.ts'
+import { serveProgram } from './serve-program.ts'
+import { WarmConnections } from './warm-connections.ts'
+
+export type KeeperOptions = {
+  readonly directory: string
+  /** A transport for each program that comes. */
+  createTransport(): Transport
+  readonly clock: Clock
+  /** Ends it at once, with everything that it holds. */
+  readonly signal: AbortSignal
+  /** How long it waits for the program that started it, and for one more when it holds nothing. */
+  readonly lingerMs?: number
+}
+
+const LINGER_MS = 3_000
+
+/** Resolves when the keeper has ended; at once where another one serves the directory already. */
+export async function runKeeper({ directory, clock, signal, ...options }: KeeperOptions): Promise<void> {
+  const lingerMs = options.lingerMs ?? LINGER_MS
+  await preparePrivateDirectory(directory)
+  const token = await readToken(directory)
+  const ended = Promise.withResolvers<void>()
+  const programs = new Set<{ close(): void }>()
+  let lingering: Disposable | undefined
+  let claim: Claim | undefined
+
+  const lingerWhenIdle = () => {
+    lingering?.[Symbol.dispose]()
+    lingering = undefined
+    if (programs.size > 0) return
+    // Whom nobody can find any more keeps nothing warm.
+    if (claim?.isOurs() === false) return ended.resolve()
+    if (warm.isEmpty) lingering = clock.after(lingerMs, () => ended.resolve())
+  }
+  const warm = new WarmConnections(clock, lingerWhenIdle)
+
+  const server = createServer((socket) => {
+    lingering?.[Symbol.dispose]()
+    const program = serveProgram(socket, {
+      token,
+      warm,
+      transport: options.createTransport(),
+      onGone: () => {
+        programs.delete(program)
+        lingerWhenIdle()
+      },
+    })
+    programs.add(program)
+  })
+  claim = await claimAddress(server, socketAddress(directory))
+  if (claim === undefined) {
+    server.close()
+    return
+  }
+  signal.addEventListener('abort', () => ended.resolve(), { once: true })
+  if (signal.aborted) ended.resolve()
+  lingerWhenIdle()
+  await ended.promise
+  lingering?.[Symbol.dispose]()
+  claim[Symbol.dispose]()
+  server.close()
+  warm[Symbol.dispose]()
+  for (const program of programs) program.close()
+}

@@ -1,0 +1,189 @@
+/**
+ * The keeper's end of one shell, command or forward: bytes from the host go to the program as its window allows, bytes
+ * from the program go to the host and are granted again once the host took them. When the program is gone, so is this.
+ */
+import type { Duplex } from 'node:stream'
+import { messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { type ChannelEnd, ConnectError, type ConnectFailure, type Connection, type ShellSize } from '../transport.ts'
+import { FRAME_KINDS, type StreamKind } from './frames.ts'
+import type { Link } from './link.ts'
+import type { FromKeeper, OpenRequest, ToKeeper } from './messages.ts'
+import { ReceiveWindow, SendWindow } from './windows.ts'
+
+/** What shells, commands and forwards have in common. */
+type Source = {
+  write(bytes: Uint8Array): boolean
+  pause(): void
+  resume(): void
+  end(): void
+  close(): void
+  resize?(size: ShellSize): void
+  signal?(name: string): void
+}
+
+export class KeptChannel {
+  readonly #id: number
+  readonly #link: Link<ToKeeper, FromKeeper>
+  readonly #onOver: () => void
+  readonly #outgoing = new SendWindow()
+  readonly #incoming: ReceiveWindow
+  #source: Source | undefined
+  #isPaused = false
+  #isOver = false
+  #hasEnded = false
+  #ungranted = 0
+
+  constructor(id: number, link: Link<ToKeeper, FromKeeper>, onOver: () => void) {
+    this.#id = id
+    this.#link = link
+    this.#onOver = onOver
+    this.#incoming = new ReceiveWindow((sizeBytes) => link.sendCredit(id, sizeBytes))
+  }
+
+  async open(connection: Connection, what: OpenRequest): Promise<void> {
+    try {
+      const source = await this.#openSource(connection, what)
+      if (this.#isOver && !this.#hasEnded) return source.close()
+      this.#source = source
+      if (this.#isPaused) source.pause()
+    } catch (error) {
+      if (this.#isOver) return
+      this.#finish()
+      this.#link.send({ type: 'not-opened', channel: this.#id, failure: failureOf(error) })
+    }
+  }
+
+  /** Bytes of the program for the host. */
+  handleBytes(bytes: Uint8Array): void {
+    if (this.#isOver || this.#source === undefined) return
+    this.#ungranted += bytes.length
+    if (this.#source.write(bytes)) this.#grant()
+  }
+
+  handleCredit(sizeBytes: number): void {
+    if (!this.#outgoing.give(sizeBytes)) return
+    this.#isPaused = false
+    this.#source?.resume()
+  }
+
+  handleMessage(message: ToKeeper & { channel: number }): void {
+    if (message.type === 'resize') this.#source?.resize?.(message.size)
+    else if (message.type === 'signal') this.#source?.signal?.(message.name)
+    else if (message.type === 'end-stdin') this.#source?.end()
+    else if (message.type === 'close') this.close()
+  }
+
+  /** What runs there reads the end of its input, and the channel is closed. */
+  close(): void {
+    if (this.#isOver) return
+    this.#finish()
+    this.#source?.end()
+    this.#source?.close()
+  }
+
+  /** The connection was closed under it, without a word to its channels. */
+  lose(reason: string): void {
+    this.#end({ kind: 'lost', reason })
+  }
+
+  async #openSource(connection: Connection, what: OpenRequest): Promise<Source> {
+    const onEnd = (end: ChannelEnd) => this.#end(end)
+    // The answer goes out before the first byte, also where both come in one packet.
+    let isTold = false
+    const tell = () => {
+      if (!isTold && !this.#isOver) this.#link.send({ type: 'opened', channel: this.#id })
+      isTold = true
+    }
+    const emit = (kind: StreamKind, bytes: Uint8Array) => {
+      tell()
+      this.#emit(kind, bytes)
+    }
+    const onStdout = (bytes: Uint8Array) => emit(FRAME_KINDS.stdout, bytes)
+    const onStderr = (bytes: Uint8Array) => emit(FRAME_KINDS.stderr, bytes)
+    const ended = (end: ChannelEnd) => {
+      tell()
+      onEnd(end)
+    }
+    const onDrain = () => this.#grant()
+    let source: Source
+    if (what.kind === 'exec') {
+      const remote = await connection.exec(what.command, { onStdout, onStderr, onDrain, onEnd: ended })
+      source = {
+        write: (bytes) => remote.writeStdin(bytes),
+        pause: () => remote.pause(),
+        resume: () => remote.resume(),
+        end: () => remote.endStdin(),
+        close: () => remote.close(),
+        signal: (name) => remote.signal(name),
+      }
+    } else if (what.kind === 'shell') {
+      const { kind: _kind, ...options } = what
+      const shell = await connection.openShell(options, { onData: onStdout, onDrain, onEnd: ended })
+      source = {
+        write: (bytes) => shell.write(bytes),
+        pause: () => shell.pause(),
+        resume: () => shell.resume(),
+        end: () => {},
+        close: () => shell.close(),
+        resize: (size) => shell.resize(size),
+      }
+    } else source = forwardSource(await connection.forward(what.address, what.port), onStdout, onDrain, ended)
+    tell()
+    return source
+  }
+
+  #emit(kind: StreamKind, bytes: Uint8Array): void {
+    if (this.#isOver) return
+    this.#link.sendBytes(kind, this.#id, bytes)
+    if (this.#outgoing.take(bytes.length) || this.#isPaused) return
+    this.#isPaused = true
+    this.#source?.pause()
+  }
+
+  #end(end: ChannelEnd): void {
+    if (this.#isOver) return
+    this.#hasEnded = true
+    this.#finish()
+    this.#link.send({ type: 'end', channel: this.#id, end })
+  }
+
+  #grant(): void {
+    if (this.#ungranted > 0) this.#incoming.consumed(this.#ungranted)
+    this.#ungranted = 0
+  }
+
+  #finish(): void {
+    this.#isOver = true
+    this.#onOver()
+  }
+}
+
+function forwardSource(
+  stream: Duplex,
+  onBytes: (bytes: Uint8Array) => void,
+  onDrain: () => void,
+  onEnd: (end: ChannelEnd) => void,
+): Source {
+  let trouble: string | undefined
+  stream.on('data', onBytes)
+  stream.on('drain', onDrain)
+  // As Node's own sockets do: who has heard everything says goodbye.
+  stream.on('end', () => stream.end())
+  stream.on('error', (error) => {
+    trouble = printable(messageOf(error))
+  })
+  stream.on('close', () => onEnd(trouble === undefined ? { kind: 'exit', code: 0 } : { kind: 'lost', reason: trouble }))
+  return {
+    write: (bytes) => stream.writable && stream.write(bytes),
+    pause: () => stream.pause(),
+    resume: () => stream.resume(),
+    end: () => stream.end(),
+    close: () => stream.destroy(),
+  }
+}
+
+function failureOf(error: unknown): ConnectFailure {
+  if (error instanceof ConnectError) return error.failure
+  return { kind: 'unreachable', phase: 'shell', reason: printable(messageOf(error)) }
+}

@@ -1,0 +1,76 @@
+/** The control messages between a program and the keeper: data only. Both sides are the same user's, of one version. */
+import type { Endpoint } from '../../inventory/host.ts'
+import type { CredentialPrompt } from '../credentials.ts'
+import type { ChannelEnd, ConnectFailure, ConnectPhase, ShellSize } from '../transport.ts'
+
+/** Goes up with every change of this file; it is part of the socket's name, so versions do not meet. */
+export const PROTOCOL = 1
+
+/** What a connection in the making asks the program that wants it. */
+export type Question =
+  | { readonly kind: 'verify'; readonly endpoint: Endpoint; readonly key: string }
+  | { readonly kind: 'algorithms'; readonly endpoint: Endpoint }
+  | { readonly kind: 'passphrase'; readonly keyFile: string; readonly endpoint: Endpoint; readonly isRetry: boolean }
+  | { readonly kind: 'password'; readonly endpoint: Endpoint; readonly isRetry: boolean }
+  | {
+      readonly kind: 'interactive'
+      readonly endpoint: Endpoint
+      readonly instruction: string
+      readonly prompts: readonly CredentialPrompt[]
+      readonly isRetry: boolean
+    }
+
+export type OpenRequest =
+  | {
+      readonly kind: 'shell'
+      readonly size: ShellSize
+      readonly term: string
+      readonly environment?: Readonly<Record<string, string>>
+    }
+  | { readonly kind: 'exec'; readonly command: string }
+  | { readonly kind: 'forward'; readonly address: string; readonly port: number }
+
+/** A warm connection as `muster hosts --persisted` shows it. Times in ms since the epoch. */
+export type WarmConnection = {
+  readonly host: string
+  readonly user: string
+  readonly address: string
+  readonly port: number
+  readonly sinceMs: number
+  /** Programs that use it now. */
+  readonly users: number
+  /** When it ends if nobody comes; undefined while it is used. */
+  readonly endsAtMs?: number
+}
+
+/** Which warm connections are meant, whatever keys and ways they were made with. */
+export type WarmName = Pick<WarmConnection, 'user' | 'address' | 'port'>
+
+export type ToKeeper =
+  | { readonly type: 'hello'; readonly protocol: number; readonly nonce: string }
+  | { readonly type: 'proof'; readonly proof: string }
+  | { readonly type: 'connect'; readonly id: number; readonly endpoint: Endpoint; readonly persistMs: number }
+  | { readonly type: 'release'; readonly id: number }
+  | { readonly type: 'answer'; readonly question: number; readonly answer?: unknown; readonly error?: WireError }
+  | { readonly type: 'open'; readonly id: number; readonly channel: number; readonly what: OpenRequest }
+  | { readonly type: 'resize'; readonly channel: number; readonly size: ShellSize }
+  | { readonly type: 'signal'; readonly channel: number; readonly name: string }
+  | { readonly type: 'end-stdin'; readonly channel: number }
+  | { readonly type: 'close'; readonly channel: number }
+  | { readonly type: 'list'; readonly id: number }
+  | { readonly type: 'stop'; readonly id: number; readonly names?: readonly WarmName[] }
+
+export type WireError = { readonly message: string; readonly code?: string; readonly hint?: string }
+
+export type FromKeeper =
+  | { readonly type: 'hello'; readonly protocol: number; readonly nonce: string; readonly proof: string }
+  | { readonly type: 'phase'; readonly id: number; readonly phase: ConnectPhase }
+  | { readonly type: 'ask'; readonly id: number; readonly question: number; readonly what: Question }
+  | { readonly type: 'withdraw'; readonly question: number }
+  | { readonly type: 'connected'; readonly id: number }
+  | { readonly type: 'failed'; readonly id: number; readonly failure: ConnectFailure }
+  | { readonly type: 'lost'; readonly id: number; readonly reason: string }
+  | { readonly type: 'opened'; readonly channel: number }
+  | { readonly type: 'not-opened'; readonly channel: number; readonly failure: ConnectFailure }
+  | { readonly type: 'end'; readonly channel: number; readonly end: ChannelEnd }
+  | { readonly type: 'warm'; readonly id: number; readonly connections: readonly WarmConnection[] }

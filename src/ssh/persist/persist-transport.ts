@@ -1,0 +1,109 @@
+/**
+ * The transport that borrows connections from the keeper and makes them itself where that is not possible: a keeper that
+ * cannot be had costs a warning and some time, never a connection.
+ */
+import { type Clock, systemClock } from '../../base/clock.ts'
+import { messageOf } from '../../base/errors.ts'
+import { ConnectError, type Transport } from '../transport.ts'
+import { type KeeperClient, KeeperGone, openKeeper } from './keeper-client.ts'
+import { preparePrivateDirectory, readToken, socketAddress } from './keeper-directory.ts'
+
+export type PersistOptions = {
+  /** Of `keeperDirectory`; made if it is missing, refused if somebody else could come in. */
+  readonly directory: string
+  /** How long a connection stays after its last use. */
+  readonly persistMs: number
+  /** Makes connections when there is no keeper. */
+  readonly direct: Transport
+  /** Starts the background process, which calls `runKeeper`; returns at once. */
+  startKeeper(directory: string): void
+  /** Once, why connections are not kept: printable, one line. */
+  onWarning(message: string): void
+  readonly clock?: Clock
+}
+
+/** For a keeper that was just started to listen: Node's own start, on a machine under load. */
+const START_LIMIT_MS = 10_000
+const LOOK_AGAIN_MS = 10
+
+/** Disposing of it leaves the connections with the keeper. */
+export function createPersistTransport(options: PersistOptions): Transport & Disposable {
+  const clock = options.clock ?? systemClock
+  let client: KeeperClient | undefined
+  let asking: Promise<KeeperClient | undefined> | undefined
+  let hasWarned = false
+  let isDisposed = false
+
+  /** Undefined: connections are made without it. All who ask at once get one answer. */
+  const askForKeeper = async (): Promise<KeeperClient | undefined> => {
+    if (isDisposed || client?.isGone === false) return client
+    asking ??= findOrStart(options, clock)
+      .then(
+        (found) => {
+          client = found
+          if (isDisposed) found[Symbol.dispose]()
+          return found
+        },
+        (error: unknown) => {
+          if (!hasWarned) options.onWarning(`connections are not kept: ${messageOf(error)}`)
+          hasWarned = true
+          return undefined
+        },
+      )
+      .finally(() => {
+        asking = undefined
+      })
+    return await asking
+  }
+
+  return {
+    async connect(endpoint, context) {
+      const keeper = await askForKeeper()
+      if (context.signal.aborted) {
+        throw new ConnectError({ kind: 'declined', phase: 'tcp', reason: 'connecting was stopped' })
+      }
+      if (keeper === undefined) return await options.direct.connect(endpoint, context)
+      try {
+        return await keeper.connect(endpoint, options.persistMs, context)
+      } catch (error) {
+        if (!(error instanceof KeeperGone)) throw error
+        return await options.direct.connect(endpoint, context)
+      }
+    },
+    [Symbol.dispose]() {
+      isDisposed = true
+      client?.[Symbol.dispose]()
+    },
+  }
+}
+
+/** The keeper that runs, without starting one; undefined: none does. Rejects with MusterError: it is not to be trusted. */
+export async function findKeeper(directory: string, clock: Clock = systemClock): Promise<KeeperClient | undefined> {
+  try {
+    await preparePrivateDirectory(directory)
+    return await openKeeper(socketAddress(directory), await readToken(directory), clock)
+  } catch (error) {
+    if (isNobody(error)) return undefined
+    throw error
+  }
+}
+
+async function findOrStart({ directory, startKeeper }: PersistOptions, clock: Clock): Promise<KeeperClient> {
+  const found = await findKeeper(directory, clock)
+  if (found !== undefined) return found
+  startKeeper(directory)
+  const deadlineMs = clock.now() + START_LIMIT_MS
+  for (;;) {
+    await new Promise<void>((resolve) => clock.after(LOOK_AGAIN_MS, resolve))
+    const client = await findKeeper(directory, clock)
+    if (client !== undefined) return client
+    if (clock.now() > deadlineMs) throw new Error('the keeper did not start')
+  }
+}
+
+function isNobody(error: unknown): boolean {
+  // It was about to end.
+  if (error instanceof KeeperGone) return true
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'ENOENT' || code === 'ECONNREFUSED' || code === 'ECONNRESET'
+}

@@ -1,0 +1,196 @@
+/**
+ * One program's socket in the keeper: it proves itself, borrows connections, and opens channels on them. Whatever it had
+ * goes away with it, at once; its connections stay warm.
+ */
+import type { Socket } from 'node:net'
+import { messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { ConnectError, type ConnectFailure, type Transport } from '../transport.ts'
+import { carriedQuestions, fromWireError } from './carried-questions.ts'
+import { isProof, newNonce, proofOf } from './keeper-directory.ts'
+import { KeptChannel } from './kept-channel.ts'
+import { Link } from './link.ts'
+import { type FromKeeper, PROTOCOL, type Question, type ToKeeper } from './messages.ts'
+import type { Hold, WarmConnections } from './warm-connections.ts'
+
+export type ServeOptions = {
+  readonly token: Buffer
+  readonly warm: WarmConnections
+  /** A transport of this program's own, so that keys that it unlocked serve nobody else. */
+  readonly transport: Transport
+  onGone(): void
+}
+
+type Use = { readonly abort: AbortController; hold: Hold | undefined; readonly channels: Set<number> }
+
+export function serveProgram(socket: Socket, options: ServeOptions): { close(): void } {
+  const served = new ServedProgram(socket, options)
+  return { close: () => served.close() }
+}
+
+class ServedProgram {
+  readonly #options: ServeOptions
+  readonly #link: Link<ToKeeper, FromKeeper>
+  readonly #nonce = newNonce()
+  #expectedProof: string | undefined
+  #isTrusted = false
+  #lastQuestion = 0
+  readonly #questions = new Map<number, PromiseWithResolvers<unknown>>()
+  readonly #uses = new Map<number, Use>()
+  readonly #channels = new Map<number, KeptChannel>()
+
+  constructor(socket: Socket, options: ServeOptions) {
+    this.#options = options
+    this.#link = new Link<ToKeeper, FromKeeper>(socket, {
+      onMessage: (message) => {
+        if (this.#isTrusted) this.#handle(message)
+        else this.#greet(message)
+      },
+      onBytes: (_kind, channel, bytes) => this.#channels.get(channel)?.handleBytes(bytes),
+      onCredit: (channel, sizeBytes) => this.#channels.get(channel)?.handleCredit(sizeBytes),
+      onClose: () => this.#leave(),
+    })
+  }
+
+  /** What was said before still goes out. */
+  close(): void {
+    this.#link.finish()
+  }
+
+  #greet(message: ToKeeper): void {
+    const { token } = this.#options
+    if (message.type === 'hello' && this.#expectedProof === undefined) {
+      this.#expectedProof = proofOf('program', token, message.nonce, this.#nonce)
+      const proof = proofOf('keeper', token, message.nonce, this.#nonce)
+      this.#link.send({ type: 'hello', protocol: PROTOCOL, nonce: this.#nonce, proof })
+    } else if (message.type === 'proof' && this.#expectedProof !== undefined) {
+      this.#isTrusted = isProof(message.proof, this.#expectedProof)
+      if (!this.#isTrusted) this.#link.close()
+    } else this.#link.close()
+  }
+
+  #handle(message: ToKeeper): void {
+    switch (message.type) {
+      case 'connect':
+        void this.#connect(message)
+        return
+      case 'release':
+        return this.#release(message.id)
+      case 'answer': {
+        const question = this.#questions.get(message.question)
+        this.#questions.delete(message.question)
+        if (message.error === undefined) question?.resolve(message.answer)
+        else question?.reject(fromWireError(message.error))
+        return
+      }
+      case 'open':
+        return this.#open(message)
+      case 'resize':
+      case 'signal':
+      case 'end-stdin':
+      case 'close':
+        this.#channels.get(message.channel)?.handleMessage(message)
+        return
+      case 'list':
+        return this.#link.send({ type: 'warm', id: message.id, connections: this.#options.warm.list() })
+      case 'stop': {
+        const connections = this.#options.warm.stop(message.names, 'it was stopped by muster hosts --stop')
+        return this.#link.send({ type: 'warm', id: message.id, connections })
+      }
+      case 'hello':
+      case 'proof':
+        return this.#link.close()
+    }
+  }
+
+  async #connect({ id, endpoint, persistMs }: ToKeeper & { type: 'connect' }): Promise<void> {
+    const use: Use = { abort: new AbortController(), hold: undefined, channels: new Set() }
+    this.#uses.set(id, use)
+    const { signal } = use.abort
+    const questions = carriedQuestions((what, until) => this.#ask(id, what, until))
+    let lostEarly: string | undefined
+    const lose = (reason: string, isClosed: boolean) => {
+      lostEarly = reason
+      if (use.hold === undefined) return
+      this.#uses.delete(id)
+      this.#link.send({ type: 'lost', id, reason })
+      if (isClosed) for (const channel of [...use.channels]) this.#channels.get(channel)?.lose(reason)
+    }
+    try {
+      const hold = await this.#options.warm.acquire({
+        endpoint,
+        persistMs,
+        signal,
+        connect: (onLost) =>
+          this.#options.transport.connect(endpoint, {
+            ...questions,
+            signal,
+            onPhase: (phase) => this.#link.send({ type: 'phase', id, phase }),
+            onLost,
+          }),
+        onLost: lose,
+      })
+      // Released, or gone with its program, in the meantime.
+      if (signal.aborted) return hold.release()
+      use.hold = hold
+      this.#link.send({ type: 'connected', id })
+      if (lostEarly !== undefined) lose(lostEarly, true)
+    } catch (error) {
+      this.#uses.delete(id)
+      if (!signal.aborted) this.#link.send({ type: 'failed', id, failure: failureOf(error) })
+    }
+  }
+
+  #open({ id, channel, what }: ToKeeper & { type: 'open' }): void {
+    const use = this.#uses.get(id)
+    if (use?.hold === undefined || this.#channels.has(channel)) {
+      const failure = { kind: 'unreachable', phase: 'shell', reason: 'the connection is gone' } as const
+      return this.#link.send({ type: 'not-opened', channel, failure })
+    }
+    const kept = new KeptChannel(channel, this.#link, () => {
+      this.#channels.delete(channel)
+      use.channels.delete(channel)
+    })
+    this.#channels.set(channel, kept)
+    use.channels.add(channel)
+    void kept.open(use.hold.connection, what)
+  }
+
+  #release(id: number): void {
+    const use = this.#uses.get(id)
+    if (use === undefined) return
+    this.#uses.delete(id)
+    for (const channel of [...use.channels]) this.#channels.get(channel)?.close()
+    use.abort.abort()
+    use.hold?.release()
+  }
+
+  #leave(): void {
+    for (const id of [...this.#uses.keys()]) this.#release(id)
+    for (const channel of [...this.#channels.values()]) channel.close()
+    for (const question of this.#questions.values()) question.resolve(undefined)
+    this.#questions.clear()
+    this.#options.onGone()
+  }
+
+  #ask(id: number, what: Question, signal: AbortSignal | undefined): Promise<unknown> {
+    if (!this.#uses.has(id)) return Promise.resolve(undefined)
+    this.#lastQuestion += 1
+    const question = this.#lastQuestion
+    const answer = Promise.withResolvers<unknown>()
+    this.#questions.set(question, answer)
+    const withdraw = () => {
+      if (!this.#questions.delete(question)) return
+      this.#link.send({ type: 'withdraw', question })
+      answer.resolve(undefined)
+    }
+    signal?.addEventListener('abort', withdraw, { once: true })
+    this.#link.send({ type: 'ask', id, question, what })
+    return answer.promise.finally(() => signal?.removeEventListener('abort', withdraw))
+  }
+}
+
+function failureOf(error: unknown): ConnectFailure {
+  if (error instanceof ConnectError) return error.failure
+  return { kind: 'configuration', phase: 'authentication', reason: printable(messageOf(error)) }
+}

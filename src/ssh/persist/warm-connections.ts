@@ -1,0 +1,165 @@
+/**
+ * The connections that the keeper holds: who uses which, and when an unused one ends. It connects nothing itself and
+ * knows no sockets; a failure of one program's attempt is never another program's result.
+ */
+import type { Clock } from '../../base/clock.ts'
+import type { Endpoint } from '../../inventory/host.ts'
+import type { Connection } from '../transport.ts'
+import { connectionKey } from './connection-key.ts'
+import type { WarmConnection, WarmName } from './messages.ts'
+
+export type WarmRequest = {
+  readonly endpoint: Endpoint
+  /** How long the connection outlives its last use. The latest request decides. */
+  readonly persistMs: number
+  readonly signal: AbortSignal
+  /** Makes the connection; `onLost` is the transport's. */
+  connect(onLost: (reason: string) => void): Promise<Connection>
+  /** The connection went away while it was held. `isClosed`: from here, so that its channels say nothing any more. */
+  onLost(reason: string, isClosed: boolean): void
+}
+
+/** One program's use of a connection. */
+export interface Hold {
+  readonly connection: Connection
+  release(): void
+}
+
+type Warm = {
+  readonly endpoint: Endpoint
+  readonly connection: Connection
+  readonly sinceMs: number
+  readonly users: Set<WarmRequest>
+  persistMs: number
+  endsAtMs: number
+  timer: Disposable | undefined
+}
+
+export class WarmConnections implements Disposable {
+  readonly #clock: Clock
+  readonly #onEmpty: () => void
+  readonly #warm = new Map<string, Warm>()
+  readonly #pending = new Map<string, Promise<unknown>>()
+
+  constructor(clock: Clock, onEmpty: () => void) {
+    this.#clock = clock
+    this.#onEmpty = onEmpty
+  }
+
+  get isEmpty(): boolean {
+    return this.#warm.size === 0 && this.#pending.size === 0
+  }
+
+  async acquire(request: WarmRequest): Promise<Hold> {
+    const key = connectionKey(request.endpoint)
+    for (;;) {
+      const warm = this.#warm.get(key)
+      if (warm !== undefined) return this.#hold(key, warm, request)
+      const pending = this.#pending.get(key)
+      if (pending === undefined) return this.#hold(key, await this.#make(key, request), request)
+      await settledOrAborted(pending, request.signal)
+      request.signal.throwIfAborted()
+    }
+  }
+
+  list(): WarmConnection[] {
+    return [...this.#warm.values()].map(({ endpoint, sinceMs, users, endsAtMs }) => ({
+      host: endpoint.host,
+      user: endpoint.user,
+      address: endpoint.address,
+      port: endpoint.port,
+      sinceMs,
+      users: users.size,
+      ...(users.size === 0 ? { endsAtMs } : {}),
+    }))
+  }
+
+  /** Ends them, used or not; undefined: all. Returns those that it ended. */
+  stop(names: readonly WarmName[] | undefined, reason: string): WarmConnection[] {
+    const isMeant = ({ user, address, port }: WarmName) =>
+      names === undefined || names.some((each) => each.user === user && each.address === address && each.port === port)
+    const stopped = this.list().filter(isMeant)
+    for (const [key, warm] of [...this.#warm]) {
+      if (!isMeant(warm.endpoint)) continue
+      warm.connection.close()
+      this.#forget(key, warm, reason, true)
+    }
+    return stopped
+  }
+
+  [Symbol.dispose](): void {
+    this.stop(undefined, 'the keeper of warm connections was stopped')
+  }
+
+  async #make(key: string, request: WarmRequest): Promise<Warm> {
+    let lostEarly: string | undefined
+    let warm: Warm | undefined
+    const connecting = request.connect((reason) => {
+      if (warm === undefined) lostEarly = reason
+      else this.#forget(key, warm, reason, false)
+    })
+    this.#pending.set(key, connecting)
+    try {
+      const connection = await connecting
+      warm = {
+        endpoint: request.endpoint,
+        connection,
+        sinceMs: this.#clock.now(),
+        users: new Set([request]),
+        persistMs: request.persistMs,
+        endsAtMs: 0,
+        timer: undefined,
+      }
+      if (lostEarly === undefined) this.#warm.set(key, warm)
+      else queueMicrotask(() => request.onLost(lostEarly ?? '', false))
+      return warm
+    } finally {
+      this.#pending.delete(key)
+      if (warm === undefined) this.#tellWhenEmpty()
+    }
+  }
+
+  #hold(key: string, warm: Warm, request: WarmRequest): Hold {
+    warm.timer?.[Symbol.dispose]()
+    warm.timer = undefined
+    warm.users.add(request)
+    warm.persistMs = request.persistMs
+    return {
+      connection: warm.connection,
+      release: () => {
+        if (!warm.users.delete(request) || warm.users.size > 0 || this.#warm.get(key) !== warm) return
+        warm.endsAtMs = this.#clock.now() + warm.persistMs
+        warm.timer = this.#clock.after(warm.persistMs, () => {
+          warm.connection.close()
+          this.#forget(key, warm, 'unused', true)
+        })
+      },
+    }
+  }
+
+  #forget(key: string, warm: Warm, reason: string, isClosed: boolean): void {
+    if (this.#warm.get(key) !== warm) return
+    this.#warm.delete(key)
+    warm.timer?.[Symbol.dispose]()
+    const users = [...warm.users]
+    warm.users.clear()
+    for (const user of users) user.onLost(reason, isClosed)
+    this.#tellWhenEmpty()
+  }
+
+  #tellWhenEmpty(): void {
+    if (this.isEmpty) this.#onEmpty()
+  }
+}
+
+function settledOrAborted(pending: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    signal.addEventListener('abort', done, { once: true })
+    if (signal.aborted) done()
+    pending.then(done, done)
+  })
+}

@@ -1,0 +1,37 @@
+/**
+ * The port through which this room gets pseudo-terminals: for the transports `local` and `openssh` and for the embedded
+ * hosts. It never opens one itself; the composition root passes the terminal room's `spawnLocalPty`, which has this shape.
+ */
+
+export type PtyOptions = {
+  readonly file: string
+  readonly args: readonly string[]
+  readonly columns: number
+  readonly rows: number
+  readonly term: string
+  /** The whole environment of the program. */
+  readonly environment: Readonly<Record<string, string>>
+  readonly directory?: string
+}
+
+export type PtyHandlers = {
+  /** The buffer is not reused. */
+  onData(bytes: Uint8Array): void
+  /** The program takes input again after `write` returned false. */
+  onDrain?(): void
+  /** After the last byte. */
+  onExit(end: { readonly code: number } | { readonly signal: string }): void
+}
+
+export interface Pty {
+  readonly pid: number
+  /** False: the program does not read and input piles up; the bytes of this call are kept. */
+  write(bytes: Uint8Array): boolean
+  resize(columns: number, rows: number): void
+  pause(): void
+  resume(): void
+  /** Hangs up (SIGHUP to the foreground group), then kills what is left. No handler is called any more. */
+  close(): void
+}
+
+export type PtySpawner = (options: PtyOptions, handlers: PtyHandlers) => Pty

@@ -1,0 +1,108 @@
+/**
+ * The session's one transition function: pure and total. An event that has no meaning in a state (a phase reported after
+ * the connection was closed) leaves the very same state object, so callers see by identity whether anything changed.
+ * It must not act: connecting, timers and closing are the fleet's.
+ */
+import { backOffMs } from './back-off.ts'
+import type { SessionState } from './session-state.ts'
+import type { ConnectFailure, ConnectPhase } from './transport.ts'
+
+export type SessionEvent =
+  /** Somebody wants the host, now: a first connect, a reconnect, or the end of a wait that is cut short. */
+  | { readonly type: 'connect'; readonly nowMs: number }
+  | { readonly type: 'phase'; readonly phase: ConnectPhase; readonly nowMs: number }
+  | { readonly type: 'connected'; readonly nowMs: number }
+  /** `random` in [0, 1) spreads the retry; undefined: no retry is wanted. */
+  | {
+      readonly type: 'connect-failed'
+      readonly failure: ConnectFailure
+      readonly nowMs: number
+      readonly random?: number
+    }
+  | { readonly type: 'lost'; readonly reason: string; readonly nowMs: number }
+  /** A lost host shall come back by itself. */
+  | { readonly type: 'retry'; readonly nowMs: number; readonly random: number }
+  /** The waiting time is over. */
+  | { readonly type: 'due'; readonly nowMs: number }
+  | { readonly type: 'close' }
+
+/** Ready for this long, a host has proved itself: its next loss starts the back-off anew. */
+export const STABLE_AFTER_MS = 30_000
+
+export function transition(state: SessionState, event: SessionEvent): SessionState {
+  switch (event.type) {
+    case 'connect':
+      return isUnderWay(state) ? state : connecting(1, event.nowMs)
+    case 'phase':
+      return isAttempting(state) ? inPhase(state, event.phase, event.nowMs) : state
+    case 'connected':
+      return isAttempting(state) ? { kind: 'ready', attempt: state.attempt, sinceMs: event.nowMs } : state
+    case 'connect-failed':
+      return isAttempting(state) ? afterFailure(state.attempt, event) : state
+    case 'lost':
+      if (state.kind !== 'ready') return state
+      return {
+        kind: 'lost',
+        attempt: event.nowMs - state.sinceMs >= STABLE_AFTER_MS ? 1 : state.attempt + 1,
+        reason: event.reason,
+        sinceMs: event.nowMs,
+      }
+    case 'retry':
+      if (state.kind !== 'lost') return state
+      return {
+        kind: 'waiting',
+        attempt: state.attempt,
+        retryAtMs: event.nowMs + backOffMs(state.attempt - 1, event.random),
+        reason: state.reason,
+      }
+    case 'due':
+      return state.kind === 'waiting' ? connecting(state.attempt, event.nowMs) : state
+    case 'close':
+      return state.kind === 'closed' ? state : { kind: 'closed' }
+  }
+}
+
+type Attempting = Extract<SessionState, { kind: 'connecting' | 'verifying' | 'authenticating' }>
+
+/** An attempt to connect is running. */
+export function isAttempting(state: SessionState): state is Attempting {
+  return state.kind === 'connecting' || state.kind === 'verifying' || state.kind === 'authenticating'
+}
+
+function isUnderWay(state: SessionState): boolean {
+  return isAttempting(state) || state.kind === 'ready'
+}
+
+function connecting(attempt: number, nowMs: number): SessionState {
+  return { kind: 'connecting', attempt, phase: 'name', sinceMs: nowMs }
+}
+
+function inPhase(state: Attempting, phase: ConnectPhase, nowMs: number): SessionState {
+  const { attempt } = state
+  switch (phase) {
+    case 'host-key':
+      return state.kind === 'verifying' ? state : { kind: 'verifying', attempt, sinceMs: nowMs }
+    case 'authentication':
+    case 'shell':
+      return state.kind === 'authenticating' ? state : { kind: 'authenticating', attempt, sinceMs: nowMs }
+    case 'name':
+    case 'tcp':
+    case 'proxy':
+    case 'banner':
+      return state.kind === 'connecting' && state.phase === phase
+        ? state
+        : { kind: 'connecting', attempt, phase, sinceMs: nowMs }
+  }
+}
+
+/** Only a host that could not be reached is worth another try: a refused password, key or host key stays refused. */
+function afterFailure(attempt: number, event: Extract<SessionEvent, { type: 'connect-failed' }>): SessionState {
+  const { failure, nowMs, random } = event
+  if (failure.kind !== 'unreachable' || random === undefined) return { kind: 'failed', failure, sinceMs: nowMs }
+  return {
+    kind: 'waiting',
+    attempt: attempt + 1,
+    retryAtMs: nowMs + backOffMs(attempt, random),
+    reason: failure.reason,
+  }
+}

@@ -1,0 +1,271 @@
+/**
+ * One host's authentication: what is offered next after each refusal, what is asked of the user, and in the end why
+ * nothing was accepted. It keeps no secret longer than it takes to hand it to ssh2.
+ */
+import type { AnyAuthMethod, ParsedKey } from 'ssh2'
+import { messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import type { Endpoint } from '../../inventory/host.ts'
+import { type AgentKey, listAgentKeys, type Signer, SingleKeyAgent } from '../agent-keys.ts'
+import { type FileKey, type KeyOffer, nextMethod, orderKeys } from '../authentication.ts'
+import type { CredentialAsker } from '../credentials.ts'
+import { hasCertificate, type Identity, type IdentityFiles } from '../identity-files.ts'
+import type { ConnectFailure } from '../transport.ts'
+import { describeEndpoint, remoteText } from './failures.ts'
+import { keyboardInteractive } from './keyboard-interactive.ts'
+
+/** NumberOfPasswordPrompts of ssh_config(5): over all methods, so that no account is locked. */
+const MAX_SECRET_TRIES = 3
+const INTERACTIVE = ['keyboard-interactive', 'password']
+
+export type AuthContext = {
+  readonly endpoint: Endpoint
+  readonly credentials: CredentialAsker
+  readonly identities: IdentityFiles
+  readonly signal: AbortSignal
+  /** Runs a question while the phase's time limit stands still. */
+  asking<T>(question: () => Promise<T>): Promise<T>
+}
+
+type PreparedOffer = { readonly label: string; readonly publicKey: ParsedKey; readonly sign: Signer }
+
+export class AuthSequence {
+  readonly #context: AuthContext
+  readonly #refused: string[] = []
+  readonly #notes: string[] = []
+  #problem: { readonly reason: string; readonly hint: string } | undefined
+  #offers: AsyncIterator<PreparedOffer> | undefined
+  #areKeysExhausted = false
+  #current: string | undefined
+  #accepted: readonly string[] = []
+  #secretTries = 0
+  #wasAskedInteractively = false
+  #isInteractiveExhausted = false
+  #isDeclined = false
+  #isPasswordExpired = false
+
+  constructor(context: AuthContext) {
+    this.#context = context
+  }
+
+  /** The next thing to try, or false. `accepted`: what the server still takes, null before its first refusal. */
+  async next(accepted: readonly string[] | null, isPartial: boolean): Promise<AnyAuthMethod | false> {
+    const { endpoint } = this.#context
+    if (accepted === null) return { type: 'none', username: endpoint.user }
+    this.#accepted = accepted
+    this.#noteRefusal(isPartial)
+    for (;;) {
+      if (this.#isDeclined) return false
+      const method = nextMethod(endpoint.authentications, accepted, (name) => this.#isExhausted(name))
+      if (method === undefined) return false
+      const attempt = await this.#attempt(method)
+      if (attempt !== undefined) return attempt
+    }
+  }
+
+  /** The server asks for a new password, which only an interactive ssh can give. */
+  notePasswordExpired(): void {
+    this.#isPasswordExpired = true
+  }
+
+  /** Something went wrong with an offered key: for the failure's text. */
+  note(text: string): void {
+    this.#notes.push(remoteText(text))
+  }
+
+  get isDeclined(): boolean {
+    return this.#isDeclined
+  }
+
+  async failure(): Promise<ConnectFailure> {
+    const { endpoint } = this.#context
+    const target = describeEndpoint(endpoint)
+    const phase = 'authentication'
+    if (this.#isPasswordExpired) {
+      const reason = `the password of ${target} has expired`
+      return { kind: 'authentication', phase, reason, hint: `Change it with: ssh ${printable(endpoint.host)}` }
+    }
+    const tried = this.#refused.length === 0 ? 'there was nothing to offer' : `refused: ${this.#refused.join(', ')}`
+    const takes = this.#accepted.length === 0 ? '' : `; the server accepts ${remoteText(this.#accepted.join(', '))}`
+    const notes = this.#notes.length === 0 ? '' : `; ${this.#notes.join('; ')}`
+    if (this.#isDeclined) {
+      return {
+        kind: 'declined',
+        phase,
+        reason: `the question for ${target} was dismissed`,
+        hint: 'Reconnect to be asked again.',
+      }
+    }
+    if (this.#problem !== undefined) {
+      const reason = `cannot log in to ${target}: ${this.#problem.reason}; ${tried}${takes}${notes}`
+      return { kind: 'configuration', phase, reason, hint: this.#problem.hint }
+    }
+    const hint = await this.#hint()
+    return { kind: 'authentication', phase, reason: `cannot log in to ${target}: ${tried}${takes}${notes}`, hint }
+  }
+
+  async #hint(): Promise<string> {
+    const { endpoint } = this.#context
+    for (const path of endpoint.identityFiles) {
+      if (await hasCertificate(path)) {
+        return `Set \`transport: openssh\` for this host: ${printable(path)}-cert.pub is a certificate, which the built-in transport cannot offer.`
+      }
+    }
+    const host = printable(endpoint.host)
+    if (!this.#accepted.some((method) => endpoint.authentications.includes(method))) {
+      return `Set \`transport: openssh\` if ssh ${host} can log in: this transport knows ${endpoint.authentications.join(', ')}.`
+    }
+    return `Check the user name, or install your key with: ssh-copy-id ${host}`
+  }
+
+  #isExhausted(method: string): boolean {
+    if (method === 'publickey') return this.#areKeysExhausted
+    if (method === 'keyboard-interactive' && this.#isInteractiveExhausted) return true
+    return !INTERACTIVE.includes(method) || this.#secretTries >= MAX_SECRET_TRIES
+  }
+
+  #noteRefusal(isPartial: boolean): void {
+    const current = this.#current
+    this.#current = undefined
+    if (current === undefined) return
+    // A server that asks nothing will not ask the next time either.
+    if (current === 'keyboard-interactive' && !this.#wasAskedInteractively) this.#isInteractiveExhausted = true
+    if (isPartial) {
+      this.#secretTries = 0
+      return
+    }
+    if (!this.#refused.includes(current)) this.#refused.push(current)
+  }
+
+  async #attempt(method: string): Promise<AnyAuthMethod | undefined> {
+    const { endpoint, credentials, signal } = this.#context
+    const username = endpoint.user
+    if (method === 'publickey') {
+      this.#offers ??= this.#keyOffers()
+      const offer = await this.#offers.next()
+      if (offer.done === true) {
+        this.#areKeysExhausted = true
+        return undefined
+      }
+      this.#current = `key ${printable(offer.value.label)}`
+      return { type: 'agent', username, agent: new SingleKeyAgent(offer.value.publicKey, offer.value.sign) }
+    }
+    if (method === 'password') {
+      const isRetry = this.#secretTries > 0
+      const secret = await this.#context.asking(() => credentials.password(endpoint, isRetry, signal))
+      if (secret === undefined) {
+        this.#isDeclined = true
+        return undefined
+      }
+      this.#secretTries += 1
+      this.#current = 'password'
+      return { type: 'password', username, password: secret.reveal() }
+    }
+    this.#current = 'keyboard-interactive'
+    this.#wasAskedInteractively = false
+    return keyboardInteractive(this.#context, {
+      tries: () => this.#secretTries,
+      isOver: () => this.#isDeclined || this.#secretTries >= MAX_SECRET_TRIES,
+      onAsked: () => {
+        this.#wasAskedInteractively = true
+      },
+      onAnswered: () => {
+        this.#secretTries += 1
+      },
+      onDeclined: () => {
+        this.#isDeclined = true
+      },
+    })
+  }
+
+  async *#keyOffers(): AsyncGenerator<PreparedOffer, void, undefined> {
+    const { endpoint, identities } = this.#context
+    const [loaded, agentKeys] = await Promise.all([
+      Promise.all(endpoint.identityFiles.map((path) => identities.load(path))),
+      this.#agentKeys(),
+    ])
+    for (const identity of loaded) {
+      if (identity.kind !== 'problem') continue
+      this.#problem ??= { reason: `${printable(identity.path)} ${identity.reason}`, hint: identity.hint }
+    }
+    const files = loaded.flatMap(asFileKey)
+    const names = agentKeys.map((key) => ({ publicKey: nameOf(key.publicKey), comment: key.comment }))
+    for (const offer of orderKeys(files, names, endpoint.identitiesOnly)) {
+      const prepared = await this.#prepare(offer, loaded, agentKeys)
+      if (prepared !== undefined) yield prepared
+    }
+  }
+
+  async #agentKeys(): Promise<readonly AgentKey[]> {
+    const { agentSocket } = this.#context.endpoint
+    if (agentSocket === undefined) return []
+    try {
+      return await listAgentKeys(agentSocket)
+    } catch (error) {
+      this.note(`the agent at ${agentSocket} does not answer: ${messageOf(error)}`)
+      return []
+    }
+  }
+
+  async #prepare(
+    offer: KeyOffer,
+    identities: readonly Identity[],
+    agentKeys: readonly AgentKey[],
+  ): Promise<PreparedOffer | undefined> {
+    const { label } = offer
+    if (offer.from === 'agent') {
+      const key = agentKeys.find(({ publicKey }) => nameOf(publicKey) === offer.publicKey)
+      return key === undefined ? undefined : { label, publicKey: key.publicKey, sign: key.sign }
+    }
+    const identity = identities.find(({ path }) => path === offer.path)
+    if (identity?.kind === 'plain') {
+      const { privateKey } = identity
+      return { label, publicKey: privateKey, sign: async (data, hash) => signWith(privateKey, data, hash) }
+    }
+    if (identity?.kind !== 'encrypted') return undefined
+    // Like ssh: the passphrase is asked for only once the server said that it would take the key.
+    const publicKey = identity.publicKey ?? (await this.#unlock(identity.path).catch(() => undefined))
+    if (publicKey === undefined) return undefined
+    return { label, publicKey, sign: async (data, hash) => signWith(await this.#unlock(identity.path), data, hash) }
+  }
+
+  async #unlock(path: string): Promise<ParsedKey> {
+    const { endpoint, credentials, identities, signal } = this.#context
+    const unlocked = await this.#context.asking(() =>
+      identities.unlock(path, (isRetry) => credentials.passphrase(path, endpoint, isRetry, signal), signal),
+    )
+    if (unlocked.kind === 'key') return unlocked.privateKey
+    const reason = unlocked.kind === 'wrong' ? 'the passphrase was wrong' : 'no passphrase was given'
+    this.note(`${path}: ${reason}`)
+    throw new Error(reason)
+  }
+}
+
+function asFileKey(identity: Identity): FileKey[] {
+  switch (identity.kind) {
+    case 'missing':
+    case 'problem':
+      return []
+    case 'public':
+    case 'plain':
+    case 'encrypted':
+      return [
+        {
+          path: identity.path,
+          isEncrypted: identity.kind === 'encrypted',
+          isPrivate: identity.kind !== 'public',
+          publicKey: identity.publicKey === undefined ? undefined : nameOf(identity.publicKey),
+        },
+      ]
+  }
+}
+
+function nameOf(key: ParsedKey): string {
+  return key.getPublicSSH().toString('base64')
+}
+
+function signWith(key: ParsedKey, data: Buffer, hash: string | undefined): Buffer {
+  const signature: Buffer | Error = key.sign(data, hash)
+  if (signature instanceof Error) throw signature
+  return signature
+}

@@ -1,0 +1,214 @@
+/**
+ * One authenticated ssh2 client as a `Connection`: everything of a host goes through it. It watches the connection and
+ * says once when it is lost; it does not reconnect.
+ */
+import { once } from 'node:events'
+import type { Duplex } from 'node:stream'
+import type { ClientChannel, Client as Ssh2Client } from 'ssh2'
+import type { Clock } from '../../base/clock.ts'
+import { Emitter } from '../../base/emitter.ts'
+import { messageOf } from '../../base/errors.ts'
+import type { Endpoint } from '../../inventory/host.ts'
+import type {
+  ConnectError,
+  Connection,
+  ExecHandlers,
+  RemoteProcess,
+  Shell,
+  ShellHandlers,
+  ShellOptions,
+} from '../transport.ts'
+import { asRemoteProcess, asShell, openFailure } from './channels.ts'
+import { describeEndpoint, describeSocketError, misconfigured, remoteText, seconds, unreachable } from './failures.ts'
+import { withSessionWindow } from './library.ts'
+import { type SessionKind, SessionSlots, TooManySessions } from './session-slots.ts'
+
+/** How long a server may take to open a channel. */
+const OPEN_LIMIT_MS = 15_000
+const DEFAULT_WINDOW_BYTES = 128 * 1024
+/** What each of hundreds of held back commands may keep here. */
+const COMMAND_WINDOW_BYTES = 256 * 1024
+/** IUTF8 (RFC 8160), so that backspace takes a whole character; the rest is the server's choice. */
+const TERMINAL_MODES = Buffer.from([42, 0, 0, 0, 1, 0])
+
+export type ConnectionParts = {
+  readonly endpoint: Endpoint
+  readonly client: Ssh2Client
+  readonly stream: Duplex
+  readonly clock: Clock
+  /** What is known about the way there when it breaks: a lost jump host, the last words of a proxy command. */
+  wayLost(): string | undefined
+  readonly windowBytes?: number
+}
+
+export class Ssh2Connection implements Connection {
+  readonly #parts: ConnectionParts
+  readonly #slots: SessionSlots
+  readonly #lost = new Emitter<string>()
+  #lostReason: string | undefined
+  #lastError: (Error & { level?: string }) | undefined
+  #isClosed = false
+  #isHungUp = false
+
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts
+    const { client, clock } = parts
+    this.#slots = new SessionSlots((ms) => new Promise((resolve) => clock.after(ms, resolve)))
+    client.on('error', (error) => {
+      this.#lastError ??= error
+    })
+    client.on('end', () => this.#lose())
+    client.on('close', () => this.#lose())
+  }
+
+  /** The reason, once, when the connection goes away by itself. */
+  onLost(listener: (reason: string) => void): Disposable {
+    return this.#lost.on(listener)
+  }
+
+  get lostReason(): string | undefined {
+    return this.#lostReason
+  }
+
+  async openShell(options: ShellOptions, handlers: ShellHandlers): Promise<Shell> {
+    const { client, endpoint } = this.#parts
+    const windowBytes = this.#parts.windowBytes ?? DEFAULT_WINDOW_BYTES
+    const { size, term, environment } = options
+    let isWindowSmall = false
+    const asShellOf = (channel: ClientChannel) =>
+      asShell(this.#host(), channel, isWindowSmall ? windowBytes : undefined, handlers)
+    const open = (agentForward: boolean) =>
+      this.#openSession('shell', asShellOf, (callback) => {
+        const pty = { term, cols: size.columns, rows: size.rows, width: 0, height: 0, modes: TERMINAL_MODES as never }
+        const extra = { ...(environment === undefined ? {} : { env: environment }), agentForward }
+        isWindowSmall = withSessionWindow(client, windowBytes, () => {
+          if (endpoint.shell === undefined) client.shell(pty, extra as never, callback)
+          else client.exec(endpoint.shell, { ...extra, pty } as never, callback)
+        })
+      })
+    return await this.#withAgent(open)
+  }
+
+  async exec(command: string, handlers: ExecHandlers): Promise<RemoteProcess> {
+    const { client } = this.#parts
+    let isWindowSmall = false
+    const asProcess = (channel: ClientChannel) =>
+      asRemoteProcess(this.#host(), channel, isWindowSmall ? COMMAND_WINDOW_BYTES : undefined, handlers)
+    return await this.#withAgent((agentForward) =>
+      this.#openSession('command', asProcess, (callback) => {
+        isWindowSmall = withSessionWindow(client, COMMAND_WINDOW_BYTES, () =>
+          client.exec(command, { agentForward } as never, callback),
+        )
+      }),
+    )
+  }
+
+  async forward(address: string, port: number): Promise<Duplex> {
+    const { client, endpoint } = this.#parts
+    const what = `${remoteText(address)}:${port} from ${describeEndpoint(endpoint)}`
+    const asStream = (channel: ClientChannel): Duplex => channel
+    return await this.#open(what, asStream, (callback) => client.forwardOut('127.0.0.1', 0, address, port, callback))
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#isHungUp = true
+    const { client, stream } = this.#parts
+    this.#lostReason ??= 'the connection was closed'
+    this.#slots.abandon()
+    // The kernel has the goodbye by now; a peer that does not answer shall not keep the socket.
+    client.end()
+    stream.destroy()
+  }
+
+  /** A server that forbids agent forwarding still gives the session, as with ssh. */
+  async #withAgent<T>(open: (agentForward: boolean) => Promise<T>): Promise<T> {
+    const { forwardAgent, agentSocket } = this.#parts.endpoint
+    if (!forwardAgent || agentSocket === undefined) return open(false)
+    return await open(true).catch((error: unknown) => {
+      if (/agent forwarding/i.test(messageOf(error))) return open(false)
+      throw error
+    })
+  }
+
+  async #openSession<T>(
+    kind: SessionKind,
+    take: (channel: ClientChannel) => T,
+    ask: (callback: ChannelCallback) => void,
+  ): Promise<T> {
+    const what = `a ${kind} on ${describeEndpoint(this.#parts.endpoint)}`
+    const isLimit = (error: unknown) => /^open failed$/i.test(openFailure((error as ConnectError).cause))
+    try {
+      const { value, release } = await this.#slots.acquire(
+        kind,
+        () => this.#open(what, (channel) => ({ session: take(channel), closed: once(channel, 'close') }), ask),
+        isLimit,
+      )
+      value.closed.then(release, release)
+      return value.session
+    } catch (error) {
+      if (!(error instanceof TooManySessions)) throw error
+      throw misconfigured(
+        'shell',
+        `cannot open ${what}: ${error.message}`,
+        'Raise MaxSessions in its sshd_config, or close another shell of this host.',
+        error,
+      )
+    }
+  }
+
+  /**
+   * Asks for a channel; rejects in time, and closes one that comes too late. `take` is called in the moment in which the
+   * channel stands: its end may already be in the same packet.
+   */
+  #open<T>(what: string, take: (channel: ClientChannel) => T, ask: (callback: ChannelCallback) => void): Promise<T> {
+    const { clock } = this.#parts
+    return new Promise((resolve, reject) => {
+      let isSettled = false
+      const fail = (reason: string, cause?: unknown) => {
+        isSettled = true
+        timer[Symbol.dispose]()
+        reject(unreachable('shell', `cannot open ${what}: ${this.#lostReason ?? reason}`, undefined, cause))
+      }
+      const timer = clock.after(OPEN_LIMIT_MS, () => fail(`no answer within ${seconds(OPEN_LIMIT_MS)}`))
+      try {
+        ask((error, channel) => {
+          if (isSettled) return void channel?.close()
+          if (error) return fail(remoteText(openFailure(error)), error)
+          isSettled = true
+          timer[Symbol.dispose]()
+          resolve(take(channel))
+        })
+      } catch (error) {
+        fail('the connection is gone', error)
+      }
+    })
+  }
+
+  #host() {
+    const { client, stream } = this.#parts
+    return { client, stream, lostReason: () => this.#lostReason, isHungUp: () => this.#isHungUp }
+  }
+
+  #lose(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#lostReason = this.#describeLoss()
+    this.#slots.abandon()
+    this.#parts.stream.destroy()
+    this.#lost.emit(this.#lostReason)
+  }
+
+  #describeLoss(): string {
+    const { keepAliveIntervalMs, keepAliveMaxMissed } = this.#parts.endpoint
+    const error = this.#lastError
+    if (error?.level === 'client-timeout') return `no answer for ${seconds(keepAliveIntervalMs * keepAliveMaxMissed)}`
+    const way = this.#parts.wayLost()
+    if (way !== undefined) return way
+    if (error === undefined) return 'the server closed the connection'
+    return error.level === 'client-socket' ? describeSocketError(error).reason : remoteText(error.message)
+  }
+}
+
+type ChannelCallback = (error: Error | undefined, channel: ClientChannel) => void

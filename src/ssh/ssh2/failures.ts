@@ -1,0 +1,69 @@
+/** Failures as sentences: what was tried, on what, why it failed, and what to do next. Text of the other side is printable and short. */
+import { MusterError, messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import type { Endpoint } from '../../inventory/host.ts'
+import { ConnectError, type ConnectFailure, type ConnectPhase } from '../transport.ts'
+
+const REMOTE_TEXT_LIMIT = 200
+
+/** Text that a server or a program wrote: one printable line of at most 200 characters. */
+export function remoteText(text: string): string {
+  const line = printable(text.replace(/\s+/g, ' ').trim())
+  return line.length > REMOTE_TEXT_LIMIT ? `${line.slice(0, REMOTE_TEXT_LIMIT)}…` : line
+}
+
+/** `root@10.0.0.8:22`, and the way to it: `via bastion, inner`. */
+export function describeEndpoint(endpoint: Endpoint): string {
+  const address = endpoint.address.includes(':') ? `[${endpoint.address}]` : endpoint.address
+  const target = printable(`${endpoint.user}@${address}:${endpoint.port}`)
+  if (endpoint.jump.length === 0) return target
+  return `${target} via ${endpoint.jump.map((hop) => printable(hop.host)).join(', ')}`
+}
+
+export function unreachable(phase: ConnectPhase, reason: string, hint?: string, cause?: unknown): ConnectError {
+  return connectError({ kind: 'unreachable', phase, reason, ...(hint === undefined ? {} : { hint }) }, cause)
+}
+
+export function misconfigured(phase: ConnectPhase, reason: string, hint: string, cause?: unknown): ConnectError {
+  return connectError({ kind: 'configuration', phase, reason, hint }, cause)
+}
+
+export function connectError(failure: ConnectFailure, cause?: unknown): ConnectError {
+  return new ConnectError(failure, cause)
+}
+
+export function abortedError(endpoint: Endpoint, phase: ConnectPhase): ConnectError {
+  return connectError({ kind: 'declined', phase, reason: `connecting to ${describeEndpoint(endpoint)} was stopped` })
+}
+
+/** Anything thrown on the way, as the failure of this phase. */
+export function asConnectError(error: unknown, endpoint: Endpoint, phase: ConnectPhase): ConnectError {
+  if (error instanceof ConnectError) return error
+  const hint = error instanceof MusterError ? error.hint : undefined
+  const kind = error instanceof MusterError && error.code === 'configuration' ? 'configuration' : 'unreachable'
+  const reason = `cannot connect to ${describeEndpoint(endpoint)}: ${remoteText(messageOf(error))}`
+  return connectError({ kind, phase, reason, ...(hint === undefined ? {} : { hint }) }, error)
+}
+
+const SOCKET_ERRORS: Readonly<Record<string, readonly [reason: string, hint: string]>> = {
+  ECONNREFUSED: ['connection refused', 'Check the port, and that sshd runs there.'],
+  EHOSTUNREACH: ['no route to the host', 'Check that the machine is up and the network reaches it.'],
+  ENETUNREACH: ['no route to the network', 'Check the network of this machine, a VPN for instance.'],
+  EHOSTDOWN: ['the host is down', 'Check that the machine is up.'],
+  ETIMEDOUT: ['the network gave up waiting', 'Check that the machine is up and no firewall drops the port.'],
+  ECONNRESET: ['the connection was reset', 'Check the log of sshd there.'],
+  EADDRNOTAVAIL: ['no local address leads there', 'Check the address, and the network of this machine.'],
+  EACCES: ['this machine does not allow the connection', 'Check the local firewall.'],
+}
+
+/** The words for a socket's error code, and what to do. */
+export function describeSocketError(error: unknown): { readonly reason: string; readonly hint?: string } {
+  if (error instanceof ConnectError) return error.failure
+  const code = (error as NodeJS.ErrnoException | undefined)?.code
+  const known = code === undefined ? undefined : SOCKET_ERRORS[code]
+  return known === undefined ? { reason: remoteText(messageOf(error)) } : { reason: known[0], hint: known[1] }
+}
+
+export function seconds(ms: number): string {
+  return `${Number((ms / 1000).toFixed(1))} s`
+}

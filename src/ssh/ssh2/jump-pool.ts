@@ -1,0 +1,102 @@
+/**
+ * Connections to jump hosts, one for all hosts behind the same chain of hops: made for the first that asks, closed when
+ * the last one has gone. It decides nothing about keys or logins: each hop is a connection like any other.
+ */
+import type { Endpoint } from '../../inventory/host.ts'
+import type { ConnectContext } from '../transport.ts'
+import type { Ssh2Connection } from './connection.ts'
+
+/** Connects to a hop, itself maybe through other hops. */
+export type ConnectHop = (hop: Endpoint, context: ConnectContext) => Promise<Ssh2Connection>
+
+export type JumpLease = { readonly connection: Ssh2Connection; release(): void }
+
+type Entry = {
+  readonly connecting: Promise<Ssh2Connection>
+  readonly abort: AbortController
+  users: number
+}
+
+export class JumpPool {
+  readonly #entries = new Map<string, Entry>()
+  readonly #connectHop: ConnectHop
+
+  constructor(connectHop: ConnectHop) {
+    this.#connectHop = connectHop
+  }
+
+  /** `hop` carries the hops before it in its own `jump`. Rejects with the hop's ConnectError, or when aborted. */
+  async acquire(hop: Endpoint, context: ConnectContext): Promise<JumpLease> {
+    const key = keyOf(hop)
+    const entry = this.#entries.get(key) ?? this.#start(key, hop, context)
+    entry.users += 1
+    const release = this.#releaser(key, entry)
+    try {
+      const connection = await untilAborted(entry.connecting, context.signal)
+      return { connection, release }
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  #start(key: string, hop: Endpoint, context: ConnectContext): Entry {
+    const abort = new AbortController()
+    const forget = () => {
+      if (this.#entries.get(key) === entry) this.#entries.delete(key)
+    }
+    const connecting = this.#connectHop(hop, {
+      ...context,
+      signal: abort.signal,
+      onPhase: () => {},
+      onLost: () => {},
+    })
+    const entry: Entry = { connecting, abort, users: 0 }
+    this.#entries.set(key, entry)
+    // A hop that cannot be reached or is lost is tried anew by whoever asks next.
+    connecting.then((connection) => {
+      if (connection.lostReason === undefined) connection.onLost(forget)
+      else forget()
+      if (abort.signal.aborted) connection.close()
+    }, forget)
+    return entry
+  }
+
+  #releaser(key: string, entry: Entry): () => void {
+    let isHeld = true
+    return () => {
+      if (!isHeld) return
+      isHeld = false
+      entry.users -= 1
+      if (entry.users > 0) return
+      if (this.#entries.get(key) === entry) this.#entries.delete(key)
+      entry.abort.abort(new Error('no host behind the jump host is wanted any more'))
+      entry.connecting.then(
+        (connection) => connection.close(),
+        () => {},
+      )
+    }
+  }
+}
+
+/** Everything that makes two hops the same connection: where, as whom, and by which way. */
+function keyOf(hop: Endpoint): string {
+  const way = [...hop.jump, hop].map(({ user, address, port, proxyCommand, hostKeyAlias, identityFiles }) => [
+    user,
+    address,
+    port,
+    proxyCommand,
+    hostKeyAlias,
+    identityFiles,
+  ])
+  return JSON.stringify(way)
+}
+
+function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const onAbort = () => reject(signal.reason)
+    if (signal.aborted) return onAbort()
+    signal.addEventListener('abort', onAbort, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+  })
+}

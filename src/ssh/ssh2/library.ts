@@ -1,0 +1,166 @@
+/**
+ * The ssh2 package, and every place where its inside is touched: the size of a channel's window, what a server still
+ * accepts after a refused agent key, the host keys that it announces, a signal after the end of stdin, what a packet
+ * costs. Each of them is
+ * optional: if a later ssh2 looks different inside, the plain behaviour of the package remains, and a test fails.
+ * Nothing outside this file may reach into ssh2's fields.
+ */
+import { createSecretKey, type KeyObject } from 'node:crypto'
+import ssh2, { type ClientChannel, type Client as Ssh2Client } from 'ssh2'
+
+export const { Client, BaseAgent, OpenSSHAgent, utils } = ssh2
+
+type Protocol = {
+  session?: (localChannel: number, initialWindow: number, maxPacket: number) => unknown
+  channelWindowAdjust?: (remoteChannel: number, amount: number) => unknown
+  signal?: (remoteChannel: number, name: string) => unknown
+  requestFailure?: () => unknown
+  _onHandshakeComplete?: (...details: unknown[]) => unknown
+  _cipher?: Cipher
+  _decipher?: Cipher
+  _handlers?: {
+    USERAUTH_FAILURE?: (protocol: unknown, methods: string[], isPartial: boolean) => unknown
+    GLOBAL_REQUEST?: (protocol: unknown, name: string, wantsReply: boolean, data: unknown) => unknown
+  }
+}
+
+/** Keys that ssh2 hands to `createCipheriv` and `createHmac` anew with every packet. */
+const PACKET_KEYS = [
+  '_encKey',
+  '_decipherKey',
+  '_macKey',
+  '_encKeyMain',
+  '_encKeyPktLen',
+  '_decKeyMain',
+  '_decKeyPktLen',
+] as const
+
+type Cipher = {
+  encrypt?: (packet: Buffer) => unknown
+  _onWrite?: (piece: Buffer) => unknown
+} & { [name in (typeof PACKET_KEYS)[number]]?: Buffer | KeyObject }
+
+type Inside = { readonly _protocol?: Protocol; _remoteVer?: string }
+
+type ChannelInside = {
+  readonly incoming?: { window: number }
+  readonly outgoing?: { readonly id: number; readonly state: string }
+}
+
+const protocolOf = (client: Ssh2Client): Protocol | undefined => (client as unknown as Inside)._protocol
+
+/** What the server calls itself: `OpenSSH_9.2p1`; undefined before its banner. */
+export function serverVersion(client: Ssh2Client): string | undefined {
+  return (client as unknown as Inside)._remoteVer
+}
+
+/**
+ * Runs `open`, which asks for a session channel, so that the server may send `windowBytes` before we take note, instead
+ * of ssh2's 2 MB. Once the channel stands, `consumeWith` must be called on it.
+ */
+export function withSessionWindow(client: Ssh2Client, windowBytes: number, open: () => void): boolean {
+  const protocol = protocolOf(client)
+  const original = protocol?.session
+  if (protocol === undefined || original === undefined || protocol.channelWindowAdjust === undefined) {
+    open()
+    return false
+  }
+  protocol.session = function (this: Protocol, localChannel, _initialWindow, maxPacket) {
+    return original.call(this, localChannel, windowBytes, maxPacket)
+  }
+  try {
+    open()
+  } finally {
+    protocol.session = original
+  }
+  return true
+}
+
+/** ssh2 never opens the window of this channel again; the returned function does, once half of it was consumed. */
+export function consumeWith(client: Ssh2Client, channel: ClientChannel, windowBytes: number): (bytes: number) => void {
+  const { incoming, outgoing } = channel as unknown as ChannelInside
+  const protocol = protocolOf(client)
+  if (incoming === undefined || outgoing === undefined) return () => {}
+  // Far above the threshold below which ssh2 would announce room for its own 2 MB.
+  incoming.window = Number.MAX_SAFE_INTEGER
+  let consumed = 0
+  return (bytes) => {
+    consumed += bytes
+    if (consumed < windowBytes / 2 || (outgoing.state !== 'open' && outgoing.state !== 'eof')) return
+    const amount = consumed
+    consumed = 0
+    protocol?.channelWindowAdjust?.(outgoing.id, amount)
+  }
+}
+
+/** Calls back with what each refusal of the server still allows. ssh2 itself forgets it for keys of an agent. */
+export function watchRefusals(client: Ssh2Client, onRefused: (methods: readonly string[], isPartial: boolean) => void) {
+  const handlers = protocolOf(client)?._handlers
+  const original = handlers?.USERAUTH_FAILURE
+  if (handlers === undefined || original === undefined) return
+  handlers.USERAUTH_FAILURE = (protocol, methods, isPartial) => {
+    onRefused(methods, isPartial)
+    return original(protocol, methods, isPartial)
+  }
+}
+
+/**
+ * After the login OpenSSH announces all its host keys, and ssh2 has each of them proved by a signature: a third of the
+ * server's work for a connection, of which nothing here makes use.
+ */
+export function ignoreAnnouncedHostKeys(client: Ssh2Client): void {
+  const protocol = protocolOf(client)
+  const handlers = protocol?._handlers
+  const original = handlers?.GLOBAL_REQUEST
+  if (handlers === undefined || original === undefined) return
+  handlers.GLOBAL_REQUEST = (self, name, wantsReply, data) => {
+    if (name !== 'hostkeys-00@openssh.com') return original(self, name, wantsReply, data)
+    return wantsReply ? protocol?.requestFailure?.() : undefined
+  }
+}
+
+/** ssh2's own `signal` does nothing once stdin has ended. Throws on a name that SSH does not have. */
+export function signalChannel(client: Ssh2Client, channel: ClientChannel, name: string): void {
+  const { outgoing } = channel as unknown as ChannelInside
+  const protocol = protocolOf(client)
+  if (protocol?.signal === undefined || outgoing === undefined) channel.signal(name)
+  else if (outgoing.state === 'open' || outgoing.state === 'eof') protocol.signal(outgoing.id, name)
+}
+
+/**
+ * Makes packets cheap where ssh2 works without its native part: with raw keys Node takes 10 µs to make a cipher, with a
+ * key object 2 µs; and the pieces of a packet (length, content, tag) go out in one write instead of three, each of which
+ * would be a system call, a TCP segment, and a wake-up of the server. To be called before the handshake; holds for new
+ * keys, too.
+ */
+export function makePacketsCheap(client: Ssh2Client): void {
+  const protocol = protocolOf(client)
+  const original = protocol?._onHandshakeComplete
+  if (protocol === undefined || original === undefined) return
+  protocol._onHandshakeComplete = (...details) => {
+    for (const cipher of [protocol._cipher, protocol._decipher]) if (cipher !== undefined) parseKeysOnce(cipher)
+    if (protocol._cipher !== undefined) writePacketsWhole(protocol._cipher)
+    return original(...details)
+  }
+}
+
+function parseKeysOnce(cipher: Cipher): void {
+  for (const name of PACKET_KEYS) {
+    const key = cipher[name]
+    if (Buffer.isBuffer(key)) cipher[name] = createSecretKey(key)
+  }
+}
+
+function writePacketsWhole(cipher: Cipher): void {
+  const { encrypt, _onWrite: write } = cipher
+  if (encrypt === undefined || write === undefined) return
+  let pieces: Buffer[] = []
+  cipher._onWrite = (piece) => pieces.push(piece)
+  cipher.encrypt = (packet) => {
+    encrypt.call(cipher, packet)
+    const whole = pieces
+    pieces = []
+    const [first] = whole
+    if (first !== undefined) write(whole.length === 1 ? first : Buffer.concat(whole))
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * How many sessions one connection may carry (sshd_config(5), MaxSessions, 10 by default). The limit is learnt from the
+ * first refusal: from then on a command waits for the end of another command. When only shells are open, which may stay
+ * for ever, nobody waits and the refusal is the answer.
+ */
+
+/** sshd tells the end of a session a moment before it counts it: so soon after an end, a refusal is asked about again. */
+const ASK_AGAIN_MS = [20, 40, 80, 160, 320]
+
+export type SessionKind = 'shell' | 'command'
+
+/** A session that was refused because the server allows no more of them on this connection. */
+export class TooManySessions extends Error {
+  override readonly name = 'TooManySessions'
+  readonly limit: number
+
+  constructor(limit: number, cause: unknown) {
+    super(`the server allows no more than ${limit} sessions on one connection`, { cause })
+    this.limit = limit
+  }
+}
+
+export class SessionSlots {
+  readonly #wait: (ms: number) => Promise<void>
+  #limit = Number.POSITIVE_INFINITY
+  #open = 0
+  #commands = 0
+  /** How many have ended so far. */
+  #ended = 0
+  readonly #waiting: (() => void)[] = []
+
+  constructor(wait: (ms: number) => Promise<void>) {
+    this.#wait = wait
+  }
+
+  /** Opens by `open` when there is room, or once there is. The session counts until `release` is called. */
+  async acquire<T>(
+    kind: SessionKind,
+    open: () => Promise<T>,
+    isRefusedForLimit: (error: unknown) => boolean,
+  ): Promise<{ readonly value: T; release(): void }> {
+    for (let refusals = 0; ; ) {
+      while (this.#open >= this.#limit && this.#commands > 0) await new Promise<void>((go) => this.#waiting.push(go))
+      this.#count(kind, 1)
+      const endedBefore = this.#ended
+      try {
+        const value = await open()
+        return { value, release: this.#releaser(kind) }
+      } catch (error) {
+        this.#count(kind, -1)
+        if (!isRefusedForLimit(error)) {
+          this.#wake()
+          throw error
+        }
+        this.#limit = Math.max(1, this.#open)
+        // What ended since the question was asked has made room.
+        if (this.#commands > 0 || this.#ended > endedBefore) continue
+        const waitMs = this.#ended === 0 ? undefined : ASK_AGAIN_MS[refusals]
+        if (waitMs === undefined) throw new TooManySessions(this.#open, error)
+        refusals += 1
+        await this.#wait(waitMs)
+      }
+    }
+  }
+
+  /** The connection is gone: whoever waits shall try, and fail. */
+  abandon(): void {
+    this.#limit = Number.POSITIVE_INFINITY
+    for (const go of this.#waiting.splice(0)) go()
+  }
+
+  #releaser(kind: SessionKind): () => void {
+    let isHeld = true
+    return () => {
+      if (!isHeld) return
+      isHeld = false
+      this.#ended += 1
+      this.#count(kind, -1)
+      this.#wake()
+    }
+  }
+
+  #wake(): void {
+    this.#waiting.shift()?.()
+  }
+
+  #count(kind: SessionKind, by: number): void {
+    this.#open += by
+    if (kind === 'command') this.#commands += by
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * The transport on the ssh2 package: finds the way to a host (TCP, jump hosts, proxy command), shakes hands, and gives a
+ * connection. It owns what all hosts share: jump connections, decrypted keys, name look-ups, the throttle of handshakes.
+ */
+import type { Duplex } from 'node:stream'
+import { type Clock, systemClock } from '../../base/clock.ts'
+import { messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import type { Endpoint } from '../../inventory/host.ts'
+import { IdentityFiles } from '../identity-files.ts'
+import { type ConnectContext, ConnectError, type Transport } from '../transport.ts'
+import { Ssh2Connection } from './connection.ts'
+import { dial } from './dial.ts'
+import { abortedError, asConnectError, connectError, describeEndpoint, misconfigured, unreachable } from './failures.ts'
+import { handshake } from './handshake.ts'
+import { EndedBeforeBanner, NoCommonKeyExchange } from './handshake-failures.ts'
+import { JumpPool } from './jump-pool.ts'
+import { startProxyCommand } from './proxy-command.ts'
+import { createNameResolver, type NameResolver } from './resolve-name.ts'
+import { Throttle } from './throttle.ts'
+
+export type Ssh2TransportOptions = {
+  readonly clock?: Clock
+  /** In [0, 1), for the jitter of retries. */
+  readonly random?: () => number
+  readonly resolve?: NameResolver
+  /** Handshakes at once with one server. */
+  readonly handshakesPerServer?: number
+  /** For the server to answer a login, questions to the user not counted. */
+  readonly authenticationTimeoutMs?: number
+  /** Bytes that a shell may send before they were consumed here: what still comes after Ctrl-C. */
+  readonly shellWindowBytes?: number
+}
+
+const MIN_AUTHENTICATION_MS = 30_000
+/** Times that a connection is tried again which the server closed before its banner, and the mean wait between. */
+const EARLY_RETRIES = 4
+const EARLY_RETRY_MS = 250
+
+/** A stream to the server, and what its loss would mean. */
+type Way = {
+  readonly stream: Duplex
+  complaint(): string | undefined
+  wayLost(): string | undefined
+  release(): void
+}
+
+export function createSsh2Transport(options: Ssh2TransportOptions = {}): Transport {
+  const clock = options.clock ?? systemClock
+  const random = options.random ?? Math.random
+  const resolve = options.resolve ?? createNameResolver()
+  const identities = new IdentityFiles()
+  const throttle = new Throttle(options.handshakesPerServer ?? 8)
+
+  const findWay = async (endpoint: Endpoint, context: ConnectContext): Promise<Way> => {
+    const { signal } = context
+    const last = endpoint.jump.at(-1)
+    if (last !== undefined) return wayThrough({ ...last, jump: endpoint.jump.slice(0, -1) }, endpoint, context)
+    if (endpoint.proxyCommand !== undefined) {
+      context.onPhase('proxy')
+      const { stream, complaint, hasEnded } = await startProxyCommand(endpoint, endpoint.proxyCommand, signal)
+      return { stream, complaint, wayLost: () => (hasEnded() ? complaint() : undefined), release: () => {} }
+    }
+    const stream = await dial(endpoint, { clock, resolve, signal, onPhase: (phase) => context.onPhase(phase) })
+    return { stream, complaint: () => undefined, wayLost: () => undefined, release: () => {} }
+  }
+
+  const wayThrough = async (hop: Endpoint, endpoint: Endpoint, context: ConnectContext): Promise<Way> => {
+    context.onPhase('proxy')
+    const name = printable(hop.host)
+    const lease = await jumps.acquire(hop, context).catch((error: unknown) => {
+      throw behindJump(endpoint, hop, error)
+    })
+    try {
+      const stream = await lease.connection.forward(endpoint.address, endpoint.port)
+      stream.once('close', lease.release)
+      const wayLost = () => {
+        const reason = lease.connection.lostReason
+        return reason === undefined ? undefined : `jump host ${name}: ${reason}`
+      }
+      return { stream, complaint: wayLost, wayLost, release: lease.release }
+    } catch (error) {
+      lease.release()
+      const reason = `cannot reach ${describeEndpoint(endpoint)}: ${messageOf(error)}`
+      throw connectError({ kind: 'unreachable', phase: 'proxy', reason, hint: `Check that ${name} reaches it.` }, error)
+    }
+  }
+
+  const connectOnce = async (endpoint: Endpoint, context: ConnectContext, isLastResort: boolean) => {
+    const leave = await throttle.enter(serverOf(endpoint), context.signal).catch(() => {
+      throw abortedError(endpoint, 'tcp')
+    })
+    try {
+      const way = await findWay(endpoint, context)
+      try {
+        return await handshake({
+          endpoint,
+          stream: way.stream,
+          context,
+          clock,
+          identities,
+          authenticationTimeoutMs:
+            options.authenticationTimeoutMs ?? Math.max(MIN_AUTHENTICATION_MS, endpoint.connectTimeoutMs),
+          isLastResort,
+          complaint: way.complaint,
+          established: (client) =>
+            new Ssh2Connection({
+              endpoint,
+              client,
+              stream: way.stream,
+              clock,
+              wayLost: way.wayLost,
+              ...(options.shellWindowBytes === undefined ? {} : { windowBytes: options.shellWindowBytes }),
+            }),
+        })
+      } catch (error) {
+        way.release()
+        throw error
+      }
+    } finally {
+      leave()
+    }
+  }
+
+  const establish = async (endpoint: Endpoint, context: ConnectContext): Promise<Ssh2Connection> => {
+    if (endpoint.needsOpenSsh !== undefined) {
+      const reason = `${describeEndpoint(endpoint)} needs the system's ssh: ${endpoint.needsOpenSsh}`
+      throw misconfigured('name', reason, 'Set `transport: openssh` for this host.')
+    }
+    let isLastResort = false
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await connectOnce(endpoint, context, isLastResort)
+      } catch (error) {
+        if (context.signal.aborted) throw abortedError(endpoint, 'tcp')
+        if (error instanceof NoCommonKeyExchange && !isLastResort) isLastResort = true
+        else if (error instanceof EndedBeforeBanner && attempt < EARLY_RETRIES) {
+          await wait((0.5 + random()) * EARLY_RETRY_MS * 2 ** attempt, clock, context.signal)
+        } else throw asConnectError(error, endpoint, 'tcp')
+      }
+    }
+  }
+
+  const jumps = new JumpPool(establish)
+
+  return {
+    async connect(endpoint, context) {
+      const connection = await establish({ ...endpoint, jump: flatten(endpoint.jump) }, context)
+      if (context.signal.aborted) {
+        connection.close()
+        throw abortedError(endpoint, 'authentication')
+      }
+      if (connection.lostReason !== undefined) {
+        throw unreachable('authentication', `lost ${describeEndpoint(endpoint)}: ${connection.lostReason}`)
+      }
+      connection.onLost((reason) => context.onLost(reason))
+      return connection
+    },
+  }
+}
+
+/** Hops that are themselves reached through hops. */
+function flatten(hops: readonly Endpoint[], depth = 0): readonly Endpoint[] {
+  if (depth > 8) return hops
+  return hops.flatMap((hop, index) => [...(index === 0 ? flatten(hop.jump, depth + 1) : []), { ...hop, jump: [] }])
+}
+
+function behindJump(endpoint: Endpoint, hop: Endpoint, error: unknown): ConnectError {
+  if (!(error instanceof ConnectError)) return abortedError(endpoint, 'proxy')
+  const { kind, reason, hint } = error.failure
+  return connectError(
+    {
+      kind,
+      phase: 'proxy',
+      reason: `cannot reach ${describeEndpoint(endpoint)}: jump host ${printable(hop.host)}: ${reason}`,
+      ...(hint === undefined ? {} : { hint }),
+    },
+    error,
+  )
+}
+
+function serverOf(endpoint: Endpoint): string {
+  const way = endpoint.jump.map(({ address, port }) => `${address} ${port}`)
+  return [...way, `${endpoint.address} ${endpoint.port}`, endpoint.proxyCommand ?? ''].join('\n')
+}
+
+function wait(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      timer[Symbol.dispose]()
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = clock.after(ms, done)
+    signal.addEventListener('abort', done, { once: true })
+  })
+}

@@ -1,0 +1,113 @@
+/**
+ * The wires as ports. A transport turns an endpoint into a connection; everything of one host (shells, commands,
+ * forwards) shares that connection. Three transports implement this: `ssh2`, `openssh` (the system's ssh in a PTY) and
+ * `local` (no SSH at all). What they promise: no callback after `close`, no byte lost or reordered, no unbounded buffer.
+ */
+import type { Duplex } from 'node:stream'
+import type { Endpoint } from '../inventory/host.ts'
+import type { CredentialAsker } from './credentials.ts'
+import type { HostKeyVerifier } from './host-keys.ts'
+
+export type ShellSize = { readonly columns: number; readonly rows: number }
+
+/** How a channel ended. `lost`: the connection under it went away. */
+export type ChannelEnd =
+  | { readonly kind: 'exit'; readonly code: number }
+  | { readonly kind: 'signal'; readonly signal: string }
+  | { readonly kind: 'lost'; readonly reason: string }
+
+export type ShellOptions = {
+  readonly size: ShellSize
+  /** TERM of the remote side. */
+  readonly term: string
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+export type ShellHandlers = {
+  onData(bytes: Uint8Array): void
+  /** The channel takes bytes again after `write` returned false. */
+  onDrain(): void
+  onEnd(end: ChannelEnd): void
+}
+
+/** An interactive PTY channel. */
+export interface Shell {
+  /** False: the channel is full; the caller waits for `onDrain` (the bytes of this call are kept). */
+  write(bytes: Uint8Array): boolean
+  resize(size: ShellSize): void
+  /** Stops reading: the remote side is held back by its window. */
+  pause(): void
+  resume(): void
+  /** Hangs up. */
+  close(): void
+}
+
+export type ExecHandlers = {
+  onStdout(bytes: Uint8Array): void
+  onStderr(bytes: Uint8Array): void
+  /** Standard input takes bytes again after `writeStdin` returned false. */
+  onDrain?(): void
+  onEnd(end: ChannelEnd): void
+}
+
+/** A command without a PTY. */
+export interface RemoteProcess {
+  /** False: full; the bytes of this call are kept, and `onDrain` tells when there is room. */
+  writeStdin(bytes: Uint8Array): boolean
+  endStdin(): void
+  signal(name: string): void
+  pause(): void
+  resume(): void
+  close(): void
+}
+
+export interface Connection {
+  openShell(options: ShellOptions, handlers: ShellHandlers): Promise<Shell>
+  exec(command: string, handlers: ExecHandlers): Promise<RemoteProcess>
+  /** A byte stream to an address as the remote side sees it. */
+  forward(address: string, port: number): Promise<Duplex>
+  close(): void
+}
+
+/** Where a connection attempt stands; failures name the phase in which they happened. */
+export type ConnectPhase = 'name' | 'tcp' | 'proxy' | 'banner' | 'host-key' | 'authentication' | 'shell'
+
+export type FailureKind =
+  | 'unreachable' // no name, no route, refused port, time-out, reset: trying again may help
+  | 'host-key' // unknown and declined, changed, revoked: trying again does not help
+  | 'authentication' // no method left: trying again does not help (and may lock the account)
+  | 'configuration' // key file, known_hosts, proxy command: the user has to mend it
+  | 'declined' // the user dismissed a question
+
+export type ConnectFailure = {
+  readonly kind: FailureKind
+  readonly phase: ConnectPhase
+  /** What was tried and why it failed, printable, one line. */
+  readonly reason: string
+  /** What to do next, one sentence. */
+  readonly hint?: string
+}
+
+/** What `Transport.connect` rejects with. */
+export class ConnectError extends Error {
+  override readonly name = 'ConnectError'
+  readonly failure: ConnectFailure
+
+  constructor(failure: ConnectFailure, cause?: unknown) {
+    super(failure.reason, cause === undefined ? undefined : { cause })
+    this.failure = failure
+  }
+}
+
+export type ConnectContext = {
+  readonly signal: AbortSignal
+  readonly hostKeys: HostKeyVerifier
+  readonly credentials: CredentialAsker
+  onPhase(phase: ConnectPhase): void
+  /** Once, after `connect` resolved, when the connection is gone for any reason but our own `close`. */
+  onLost(reason: string): void
+}
+
+export interface Transport {
+  connect(endpoint: Endpoint, context: ConnectContext): Promise<Connection>
+}

@@ -1,0 +1,66 @@
+/**
+ * The shared table of clusters: texts of more than one code point that stand in one cell (a base letter with its combining
+ * marks, an emoji sequence). Cells hold an index, so they stay comparable numbers. The table only grows, up to a bound; it
+ * must never hold a control character, since its texts end up on the user's terminal.
+ */
+import { CLUSTER_BIT, CODE_MASK, WIDTH_SHIFT } from './cells.ts'
+import { isPrintableCode } from './code-points.ts'
+
+/** About 10 MB when full; a real text has some hundreds. */
+export const MAX_CLUSTERS = 1 << 17
+/** Code units. The longest emoji sequence in use has 15 (a flag of a region); what is longer is cut at a code point. */
+export const MAX_CLUSTER_LENGTH = 32
+
+/** What may be inside a cluster though it is a format character: the two joiners, and the tags of regional flags. */
+const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]|(?!\u200c|\u200d|[\u{e0020}-\u{e007f}])\p{Cf}/gu
+
+const texts: string[] = []
+const indexes = new Map<string, number>()
+
+/** How many new texts one screen may add, so that a hostile host spoils the looks of its own pane only. */
+export type ClusterBudget = { left: number }
+
+/** The index of a text, the same for the same text; undefined when it may not be kept. */
+export function internCluster(text: string, budget?: ClusterBudget): number | undefined {
+  const known = indexes.get(text)
+  if (known !== undefined) return known
+  const clean = cleanCluster(text)
+  const index = indexes.get(clean)
+  if (index !== undefined) return index
+  const code = clean.codePointAt(0) ?? 0
+  if (!isPrintableCode(code) || clean.length <= (code > 0xffff ? 2 : 1)) return undefined
+  if (texts.length >= MAX_CLUSTERS || budget?.left === 0) return undefined
+  if (budget) budget.left--
+  indexes.set(clean, texts.length)
+  return texts.push(clean) - 1
+}
+
+/** The text of an index: printable, never empty for an index that `internCluster` gave. */
+export function clusterText(index: number): string {
+  return texts[index] ?? ''
+}
+
+/** Word 0 of a cell for what stands in it: '' or a space is blank; a text that cannot be kept whole is its first code point. */
+export function cellWord(text: string, width: 1 | 2, budget?: ClusterBudget): number {
+  const code = text.codePointAt(0) ?? 0
+  if (text.length > (code > 0xffff ? 2 : 1)) {
+    const index = internCluster(text, budget)
+    if (index !== undefined) return (CLUSTER_BIT | (width << WIDTH_SHIFT) | index) >>> 0
+  }
+  return (width << WIDTH_SHIFT) | (isPrintableCode(code) ? code : 0)
+}
+
+/** What of a cell is `cellWord`'s inverse: the text to print, a space for a blank, '' for a tail. */
+export function cellText(word: number): string {
+  if (word === 0) return ''
+  if (word & CLUSTER_BIT) return clusterText(word & CODE_MASK)
+  const code = word & CODE_MASK
+  return code === 0 ? ' ' : String.fromCodePoint(code)
+}
+
+function cleanCluster(text: string): string {
+  const clean = text.replace(HIDDEN, '')
+  if (clean.length <= MAX_CLUSTER_LENGTH) return clean
+  // The cut may leave half of a surrogate pair.
+  return clean.slice(0, MAX_CLUSTER_LENGTH).replace(/[\ud800-\udbff]$/, '')
+}

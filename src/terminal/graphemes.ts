@@ -1,0 +1,86 @@
+/**
+ * Character widths: the grapheme tables of the emulator's addon, shared by all screens, with a bound on how many code
+ * points join into one cell (a host can send combining marks for ever, and the emulator would keep them all).
+ */
+import addon from '@xterm/addon-unicode-graphemes'
+import type { IUnicodeVersionProvider, Terminal } from '@xterm/headless'
+
+/** The longest emoji sequence in use joins nine to the first. */
+const MAX_JOINS = 15
+
+// The emulator's property value: bit 0 joins the one before, bits 1–2 width, bits 3–26 state. The count of joins goes above.
+const JOINS_SHIFT = 27
+const VALUE_MASK = (1 << JOINS_SHIFT) - 1
+const STATE_SHIFT = 3
+const JOIN_BIT = 1
+
+const VERSION = 'bounded-graphemes'
+
+function captureProvider(): IUnicodeVersionProvider {
+  const providers: IUnicodeVersionProvider[] = []
+  const recorder = { register: (provider: IUnicodeVersionProvider) => providers.push(provider), activeVersion: '' }
+  // The addon only ever touches `unicode`.
+  new addon.UnicodeGraphemesAddon().activate({ unicode: recorder } as unknown as Parameters<
+    InstanceType<typeof addon.UnicodeGraphemesAddon>['activate']
+  >[0])
+  const provider = providers.find((candidate) => candidate.version === recorder.activeVersion)
+  if (!provider) throw new Error('the grapheme addon registered no provider')
+  return provider
+}
+
+function boundJoins(provider: IUnicodeVersionProvider): IUnicodeVersionProvider {
+  const narrow = provider.charProperties(0x41, 0)
+  return {
+    version: VERSION,
+    wcwidth: (code) => provider.wcwidth(isYoungEmoji(code) ? KNOWN_EMOJI : code),
+    charProperties(code, preceding) {
+      if (code < 127 && code >= 32 && preceding >> STATE_SHIFT === 0) return narrow
+      const before = preceding & VALUE_MASK
+      const value =
+        isZeroWidth(code) && before !== 0
+          ? before | JOIN_BIT
+          : provider.charProperties(isYoungEmoji(code) ? KNOWN_EMOJI : code, before)
+      if ((value & JOIN_BIT) === 0) return value
+      const joins = preceding >>> JOINS_SHIFT
+      return joins < MAX_JOINS ? value | ((joins + 1) << JOINS_SHIFT) : provider.charProperties(code, 0)
+    },
+  }
+}
+
+/**
+ * Format characters, for which the tables have a column and programs (wcwidth) have none. They go into the cell before
+ * them, where they do not show; behind a control sequence there is none, and they take a blank cell.
+ */
+function isZeroWidth(code: number): boolean {
+  if (code < 0x200b) return false
+  if (code <= 0x206f)
+    return code === 0x200b || code === 0x200e || code === 0x200f || (code >= 0x202a && code <= 0x202e) || code >= 0x2060
+  return code === 0xfeff
+}
+
+/** Emoji from here on have no skin tones and no halves of flags among them, and some are younger than the addon's tables. */
+const YOUNG_EMOJI = 0x1f6d5
+const LAST_EMOJI = 0x1faff
+/** 😀 joins and spreads as every other emoji does. */
+const KNOWN_EMOJI = 0x1f600
+const EMOJI = /^\p{Emoji_Presentation}$/u
+const areEmoji = new Map<number, boolean>()
+
+/** The tables take emoji that they do not know for narrow; wcwidth and terminals take them for wide. */
+function isYoungEmoji(code: number): boolean {
+  if (code < YOUNG_EMOJI || code > LAST_EMOJI) return false
+  let isEmoji = areEmoji.get(code)
+  if (isEmoji === undefined) {
+    isEmoji = EMOJI.test(String.fromCodePoint(code))
+    areEmoji.set(code, isEmoji)
+  }
+  return isEmoji
+}
+
+let shared: IUnicodeVersionProvider | undefined
+
+export function installGraphemes(terminal: Terminal): void {
+  shared ??= boundJoins(captureProvider())
+  terminal.unicode.register(shared)
+  terminal.unicode.activeVersion = VERSION
+}

@@ -1,0 +1,345 @@
+/**
+ * A screen on a headless emulator in this thread. It owns the emulator and everything that a remote program may make it do:
+ * answer (bounded, to its own host), name itself, ring. It must never pass on a remote byte in any other way.
+ */
+import headless, { type Terminal } from '@xterm/headless'
+import { printable } from '../base/printable.ts'
+import { textOfCells, writeRow } from './cell-row.ts'
+import { BLANK, type CellGrid, WIDE_TAIL, WORDS_PER_CELL } from './cells.ts'
+import { type ClusterBudget, cellText } from './clusters.ts'
+import { installGraphemes } from './graphemes.ts'
+import { RateLimit } from './rate-limit.ts'
+import type { CreateScreen, CursorState, Screen, ScreenHandlers, ScreenModes, SearchHit } from './screen.ts'
+import { searchLines } from './screen-search.ts'
+import { CANCEL, StringGuard } from './string-guard.ts'
+import { Utf8Repair } from './utf8-repair.ts'
+import { openPublicAccess, type XtermAccess } from './xterm-access.ts'
+import { openInternals } from './xterm-internals.ts'
+
+/** Cancel, first screen, mouse modes off, soft reset (DECSTR: cursor, regions, colours, the other modes). */
+const RESTART = Buffer.from('\x18\x1b[?1049l\x1b[?9;1000;1002;1003;1006;1015;1016l\x1b[!p')
+
+/** What the string guard looks at in one go. */
+const PARSE_SLICE_BYTES = 16 * 1024
+const MAX_TITLE_LENGTH = 256
+/** A program that probes its terminal asks a dozen things; a flood of answers would be typed into the host. */
+const REPLIES = { burst: 200, perSecond: 100 }
+const BELLS = { burst: 1, perSecond: 4 }
+const NEW_CLUSTERS = 4096
+
+/** Hyperlinks: cells do not have them, and the emulator's list of their lines makes every linked character dear. */
+const OSC_HYPERLINK = 8
+
+export type ScreenDependencies = {
+  /** Milliseconds; for the limits on replies, bells and endless strings. */
+  readonly now: () => number
+  /** `public`: leave the emulator's internals alone (slower, parses a little later). */
+  readonly access: 'internal' | 'public'
+}
+
+export const createScreen: CreateScreen = (options) => makeScreen(options, { now: Date.now, access: 'internal' })
+
+/** `createScreen` with the clock and the way into the emulator chosen. */
+export function createScreenWith(dependencies: Partial<ScreenDependencies>): CreateScreen {
+  return (options) => makeScreen(options, { now: Date.now, access: 'internal', ...dependencies })
+}
+
+function makeScreen(options: Parameters<CreateScreen>[0], dependencies: ScreenDependencies): Screen {
+  return new HeadlessScreen(options, dependencies)
+}
+
+function createTerminal(columns: number, rows: number, historyLines: number): Terminal {
+  const terminal = new headless.Terminal({
+    cols: emulatedColumns(columns),
+    rows: Math.max(1, rows),
+    scrollback: Math.max(0, historyLines),
+    allowProposedApi: true,
+    logLevel: 'off',
+    // Else a narrower screen would lose the end of the line that the cursor is on.
+    reflowCursorLine: true,
+  })
+  installGraphemes(terminal)
+  terminal.parser.registerOscHandler(OSC_HYPERLINK, () => true)
+  return terminal
+}
+
+/** The emulator has at least two columns, since a wide character needs them. */
+function emulatedColumns(columns: number): number {
+  return Math.max(2, columns)
+}
+
+class HeadlessScreen implements Screen {
+  readonly #terminal: Terminal
+  readonly #buffers: Terminal['buffer']
+  readonly #access: XtermAccess
+  readonly #handlers: ScreenHandlers
+  readonly #repair = new Utf8Repair()
+  readonly #guard: StringGuard
+  readonly #replies: RateLimit
+  readonly #bells: RateLimit
+  readonly #clusters: ClusterBudget = { left: NEW_CLUSTERS }
+  #columns: number
+  #rows: number
+  #revision = 0
+  #title = ''
+  #newTitle: string | undefined
+  #hasRung = false
+  #isDisposed = false
+  #line = new Uint32Array(0)
+
+  constructor(options: Parameters<CreateScreen>[0], dependencies: ScreenDependencies) {
+    const { now } = dependencies
+    this.#columns = options.columns
+    this.#rows = options.rows
+    this.#handlers = options.handlers
+    this.#guard = new StringGuard(now)
+    this.#replies = new RateLimit({ ...REPLIES, now })
+    this.#bells = new RateLimit({ ...BELLS, now })
+    this.#terminal = createTerminal(options.columns, options.rows, options.historyLines)
+    this.#buffers = this.#terminal.buffer
+    const internals =
+      dependencies.access === 'internal' ? openInternals(this.#terminal, () => createTerminal(10, 3, 0)) : undefined
+    this.#access = internals ?? openPublicAccess(this.#terminal, () => this.#handleParsed())
+    this.#terminal.onData((reply) => {
+      if (this.#replies.take()) this.#handlers.onReply(Buffer.from(reply))
+    })
+    this.#terminal.onBell(() => {
+      this.#hasRung = true
+    })
+    this.#terminal.onTitleChange((title) => {
+      this.#newTitle = title
+    })
+  }
+
+  get columns(): number {
+    return this.#columns
+  }
+
+  get rows(): number {
+    return this.#rows
+  }
+
+  get revision(): number {
+    return this.#revision
+  }
+
+  get modes(): ScreenModes {
+    const modes = this.#terminal.modes
+    return {
+      isBracketedPaste: modes.bracketedPasteMode,
+      isApplicationCursor: modes.applicationCursorKeysMode,
+      isApplicationKeypad: modes.applicationKeypadMode,
+      isAlternateScreen: this.#buffers.active.type === 'alternate',
+      mouse: modes.mouseTrackingMode,
+      isMouseSgr: this.#access.mouseEncoding === 'sgr',
+      isFocusReporting: modes.sendFocusMode,
+    }
+  }
+
+  get cursor(): CursorState {
+    const buffer = this.#buffers.active
+    const row = buffer.cursorY + buffer.baseY - buffer.viewportY
+    return {
+      // After the last column the emulator's cursor stands beyond it, until the next character wraps.
+      column: Math.min(buffer.cursorX, this.#columns - 1),
+      row: Math.min(row, this.#rows - 1),
+      isVisible: this.#access.isCursorVisible && row < this.#rows,
+      style: this.#access.cursorStyle,
+    }
+  }
+
+  get historyLines(): number {
+    return this.#buffers.active.baseY
+  }
+
+  get viewOffset(): number {
+    const buffer = this.#buffers.active
+    return buffer.baseY - buffer.viewportY
+  }
+
+  set viewOffset(offset: number) {
+    const before = this.viewOffset
+    this.#terminal.scrollLines(before - Math.max(0, Math.min(Math.trunc(offset), this.historyLines)))
+    if (this.viewOffset !== before) this.#revision++
+  }
+
+  parse(bytes: Uint8Array): void {
+    if (this.#isDisposed) return
+    const text = this.#repair.push(bytes)
+    for (let at = 0; at < text.length; at += PARSE_SLICE_BYTES)
+      this.#parseSlice(text.subarray(at, at + PARSE_SLICE_BYTES))
+    if (this.#access.isSynchronous) this.#report()
+  }
+
+  #parseSlice(text: Uint8Array): void {
+    const access = this.#access
+    let wasInString = access.isInString
+    let slice = text
+    if (wasInString) {
+      const { bytes, mustCancel } = this.#guard.filter(text)
+      slice = bytes
+      if (mustCancel) {
+        access.parse(CANCEL)
+        wasInString = false
+      }
+    }
+    access.parse(slice)
+    if (wasInString !== undefined) this.#guard.note(wasInString, access.isInString === true, text.length)
+  }
+
+  #handleParsed(): void {
+    if (this.#isDisposed) return
+    this.#report()
+    this.#handlers.onChanged?.()
+  }
+
+  /** What a slice of output changed, told once. */
+  #report(): void {
+    this.#revision++
+    if (this.#hasRung) {
+      this.#hasRung = false
+      if (this.#bells.take()) this.#handlers.onBell?.()
+    }
+    if (this.#newTitle !== undefined) {
+      const title = printable(this.#newTitle.slice(0, MAX_TITLE_LENGTH)).slice(0, MAX_TITLE_LENGTH)
+      this.#newTitle = undefined
+      if (title !== this.#title) {
+        this.#title = title
+        this.#handlers.onTitle?.(title)
+      }
+    }
+  }
+
+  resize(columns: number, rows: number): void {
+    if (this.#isDisposed || (columns === this.#columns && rows === this.#rows)) return
+    this.#columns = columns
+    this.#rows = rows
+    this.#terminal.resize(emulatedColumns(columns), Math.max(1, rows))
+    this.#revision++
+  }
+
+  copyInto(target: CellGrid, column: number, row: number, width: number, height: number): void {
+    const visibleWidth = Math.min(width, target.columns - column)
+    const visibleHeight = Math.min(height, target.rows - row)
+    if (visibleWidth <= 0) return
+    const top = this.#buffers.active.viewportY
+    // A screen of one column is emulated with two: the second one is not shown.
+    const cells = Math.min(visibleWidth, this.#columns)
+    for (let y = 0; y < visibleHeight; y++) {
+      const source = y < this.#rows && !this.#isDisposed ? this.#access.row(top + y) : undefined
+      const offset = ((row + y) * target.columns + column) * WORDS_PER_CELL
+      writeRow(source, cells, target.words, offset, this.#clusters)
+      if (cells < visibleWidth) {
+        writeRow(undefined, visibleWidth - cells, target.words, offset + cells * WORDS_PER_CELL)
+      }
+    }
+  }
+
+  visibleText(): string[] {
+    const top = this.#buffers.active.viewportY
+    return Array.from({ length: this.#rows }, (_, y) => this.#textOf(top + y))
+  }
+
+  allText(isUnwrapped = false): string[] {
+    const buffer = this.#buffers.active
+    const lines: string[] = []
+    for (let line = 0; line < buffer.length; line++) {
+      const continues = isUnwrapped && this.#isWrapped(line + 1)
+      const text = continues ? this.#wholeText(line) : this.#textOf(line)
+      if (isUnwrapped && this.#isWrapped(line) && lines.length > 0) lines[lines.length - 1] += text
+      else lines.push(text)
+    }
+    while (lines.at(-1) === '') lines.pop()
+    return lines
+  }
+
+  search(needle: string, limit?: number): SearchHit[] {
+    return searchLines(
+      {
+        lines: this.#buffers.active.length,
+        width: this.#columns,
+        isWrapped: (line) => this.#isWrapped(line),
+        text: (line) => (this.#isWrapped(line + 1) ? this.#wholeText(line) : this.#textOf(line)),
+        columns: (line) => this.#columnsOf(line),
+      },
+      needle,
+      limit,
+    )
+  }
+
+  reset(): void {
+    if (this.#isDisposed) return
+    this.#repair.reset()
+    this.#access.parse(CANCEL)
+    this.#terminal.reset()
+    this.#revision++
+  }
+
+  restart(): void {
+    if (this.#isDisposed) return
+    this.#repair.reset()
+    this.#access.parse(RESTART)
+    const lastRow = this.#lastRowWithText()
+    this.#access.parse(Buffer.from(lastRow < 0 ? '\x1b[H' : `\x1b[${lastRow + 1}H\r\n`))
+    this.#revision++
+  }
+
+  /** Of the rows at the bottom; -1: they are blank. */
+  #lastRowWithText(): number {
+    let row = this.#rows - 1
+    while (row >= 0 && this.#textOf(this.#buffers.active.baseY + row) === '') row--
+    return row
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isDisposed) return
+    this.#isDisposed = true
+    this.#terminal.dispose()
+  }
+
+  #isWrapped(line: number): boolean {
+    return this.#buffers.active.getLine(line)?.isWrapped ?? false
+  }
+
+  /** The row as cells in `#line`; valid until the next call. */
+  #cellsOf(line: number): Uint32Array {
+    const words = this.#columns * WORDS_PER_CELL
+    if (this.#line.length !== words) this.#line = new Uint32Array(words)
+    writeRow(this.#access.row(line), this.#columns, this.#line, 0, this.#clusters)
+    return this.#line
+  }
+
+  #textOf(line: number): string {
+    return textOfCells(this.#cellsOf(line), 0, this.#columns)
+  }
+
+  /** The text of a row that the next one continues: with its spaces, without the cell that a wide character left empty. */
+  #wholeText(line: number): string {
+    const cells = this.#cellsOf(line)
+    const isLastBlank = cells[(this.#columns - 1) * WORDS_PER_CELL] === BLANK
+    const text = textOfCells(cells, 0, this.#columns)
+    const next = this.#cellsOf(line + 1)
+    const isWideNext = this.#columns > 1 && next[0] !== BLANK && next[WORDS_PER_CELL] === WIDE_TAIL
+    const missing = this.#columns - this.#widthOf(line)
+    return text + ' '.repeat(isLastBlank && isWideNext ? Math.max(0, missing - 1) : missing)
+  }
+
+  /** The column after the last one that is not blank. */
+  #widthOf(line: number): number {
+    const cells = this.#cellsOf(line)
+    let width = this.#columns
+    while (width > 0 && cells[(width - 1) * WORDS_PER_CELL] === BLANK) width--
+    return width
+  }
+
+  #columnsOf(line: number): number[] {
+    const cells = this.#cellsOf(line)
+    const columns: number[] = []
+    for (let column = 0; column < this.#columns; column++) {
+      const length = cellText(cells[column * WORDS_PER_CELL] as number).length
+      for (let unit = 0; unit < length; unit++) columns.push(column)
+    }
+    columns.push(this.#columns)
+    return columns
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * A program of this machine in a pseudo-terminal: the wire of the transports `local` and `openssh`. The only importer of
+ * node-pty. It owns the program and its terminal; it must never signal a process that it did not start, nor lose a byte
+ * that the program wrote before it ended.
+ */
+import { constants } from 'node:os'
+import type { ReadStream } from 'node:tty'
+import { type IPty, spawn } from 'node-pty'
+import { foregroundGroup, signalGroup } from './process-group.ts'
+import { PtyWriter } from './pty-writer.ts'
+
+export type LocalPtyOptions = {
+  readonly file: string
+  readonly args: readonly string[]
+  readonly columns: number
+  readonly rows: number
+  readonly term: string
+  /** The whole environment of the program. */
+  readonly environment: Readonly<Record<string, string>>
+  readonly directory?: string
+}
+
+export type LocalPtyHandlers = {
+  /** The buffer is not reused. */
+  onData(bytes: Uint8Array): void
+  /** The program takes input again after `write` returned false. */
+  onDrain?(): void
+  /** After the last byte. */
+  onExit(end: { readonly code: number } | { readonly signal: string }): void
+}
+
+export interface LocalPty {
+  readonly pid: number
+  /** False: the program does not read and input piles up; the bytes of this call are kept. */
+  write(bytes: Uint8Array): boolean
+  resize(columns: number, rows: number): void
+  /** Stops reading: the program blocks when the kernel's buffer (some kilobytes) is full. */
+  pause(): void
+  resume(): void
+  /** Hangs up (SIGHUP to the foreground group), then kills what is left. No handler is called any more. */
+  close(): void
+}
+
+/** A program that ended while another one holds the terminal open: how long more output is waited for, at most and in silence. */
+const LAST_OUTPUT_MS = 2000
+const LAST_SILENCE_MS = 100
+/** From the hang-up to the kill. */
+const GRACE_MS = 1000
+
+export function spawnLocalPty(options: LocalPtyOptions, handlers: LocalPtyHandlers): LocalPty {
+  const pty = spawn(options.file, [...options.args], {
+    name: options.term,
+    cols: Math.max(1, options.columns),
+    rows: Math.max(1, options.rows),
+    env: { ...options.environment },
+    encoding: null,
+    ...(options.directory === undefined ? {} : { cwd: options.directory }),
+  })
+  return new NodePty(pty, handlers)
+}
+
+class NodePty implements LocalPty {
+  readonly pid: number
+  readonly #pty: IPty
+  readonly #stream: ReadStream
+  readonly #writer: PtyWriter
+  #isPaused = false
+  #isClosed = false
+  #hasExited = false
+  /** The program ended and its stream is to be destroyed, which waits for the last output. */
+  #endsAt: number | undefined
+  #readAt = 0
+  readonly #destroyStream: () => void
+
+  constructor(pty: IPty, handlers: LocalPtyHandlers) {
+    this.pid = pty.pid
+    this.#pty = pty
+    // Private, and needed: `destroy` below.
+    this.#stream = (pty as unknown as { _socket: ReadStream })._socket
+    const stream = this.#stream
+    const destroy = stream.destroy.bind(stream)
+    this.#destroyStream = () => destroy()
+    // node-pty destroys the stream 200 ms after the program's end, read or not. An error (EIO: all was read) passes.
+    stream.destroy = (error?: Error) => {
+      if (error || this.#isClosed) return destroy(error)
+      this.#endsAt ??= Date.now() + LAST_OUTPUT_MS
+      this.#destroyWhenRead()
+      return stream
+    }
+    // What comes after the end of the program or of the terminal (EIO, EPIPE) is no news.
+    stream.on('error', () => {})
+    this.#writer = new PtyWriter({
+      fileDescriptor: (pty as unknown as { readonly fd: number }).fd,
+      isClosed: () => this.#isClosed || stream.destroyed,
+      onDrain: () => {
+        if (!this.#isClosed) handlers.onDrain?.()
+      },
+    })
+    stream.on('data', (bytes: Uint8Array) => {
+      this.#readAt = Date.now()
+      if (!this.#isClosed) handlers.onData(bytes)
+    })
+    pty.onExit(({ exitCode, signal }) => {
+      this.#hasExited = true
+      if (this.#isClosed) return
+      this.#isClosed = true
+      handlers.onExit(signal ? { signal: signalName(signal) } : { code: exitCode })
+    })
+  }
+
+  write(bytes: Uint8Array): boolean {
+    if (this.#isClosed || bytes.length === 0 || this.#stream.destroyed) return true
+    return this.#writer.write(bytes)
+  }
+
+  resize(columns: number, rows: number): void {
+    if (this.#isClosed) return
+    try {
+      this.#pty.resize(Math.max(1, columns), Math.max(1, rows))
+    } catch {
+      // The program has just ended: its terminal is gone.
+    }
+  }
+
+  pause(): void {
+    if (this.#isPaused || this.#isClosed) return
+    this.#isPaused = true
+    this.#stream.pause()
+  }
+
+  resume(): void {
+    if (!this.#isPaused || this.#isClosed) return
+    this.#isPaused = false
+    this.#readAt = Date.now()
+    this.#stream.resume()
+    if (this.#endsAt !== undefined) {
+      this.#endsAt = Date.now() + LAST_OUTPUT_MS
+      this.#destroyWhenRead()
+    }
+  }
+
+  /** Usually the end of the terminal (EIO) comes first; this is for a terminal that another process keeps open. */
+  #destroyWhenRead(): void {
+    if (this.#isPaused || this.#isClosed || this.#stream.destroyed) return
+    const now = Date.now()
+    if (now - this.#readAt >= LAST_SILENCE_MS || now >= (this.#endsAt ?? 0)) this.#destroyStream()
+    else setTimeout(() => this.#destroyWhenRead(), LAST_SILENCE_MS / 2)
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    const foreground = foregroundGroup(this.pid)
+    // Closing our end hangs the terminal up: SIGHUP to the session's leader and to the foreground group.
+    this.#destroyStream()
+    if (this.#hasExited) return
+    signalGroup(this.pid, this.pid, 'SIGHUP')
+    setTimeout(() => {
+      if (!this.#hasExited) signalGroup(this.pid, this.pid, 'SIGKILL')
+      if (foreground !== undefined) signalGroup(foreground, this.pid, 'SIGKILL')
+    }, GRACE_MS).unref()
+  }
+}
+
+function signalName(signal: number): string {
+  const entry = Object.entries(constants.signals).find(([, value]) => value === signal)
+  return entry ? entry[0] : `SIG${signal}`
+}

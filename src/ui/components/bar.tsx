@@ -1,0 +1,43 @@
+/** A line across the whole screen: parts from the left, parts from the right, the bar's colour between. */
+import { Box } from 'ink'
+import type { Theme, ThemeColour } from '../theme/theme.ts'
+import { Themed } from './themed.tsx'
+
+export type BarPart = {
+  readonly text: string
+  readonly colour?: ThemeColour
+  readonly fill?: ThemeColour
+  readonly isFilled?: boolean
+  readonly isBold?: boolean
+}
+
+export type BarProps = {
+  readonly theme: Theme
+  readonly columns: number
+  readonly left: readonly BarPart[]
+  readonly right: readonly BarPart[]
+  readonly width: (text: string) => number
+}
+
+export function Bar({ theme, columns, left, right, width }: BarProps) {
+  const taken = [...left, ...right].reduce((sum, part) => sum + width(part.text), 0)
+  const gap = ' '.repeat(Math.max(0, columns - taken))
+  const draw = (part: BarPart, index: number) => (
+    <Themed
+      key={index}
+      {...part}
+      colour={part.colour ?? theme.barText}
+      fill={part.fill ?? theme.bar}
+      isFilled={part.isFilled ?? false}
+    >
+      {part.text}
+    </Themed>
+  )
+  return (
+    <Box width={columns} height={1} flexShrink={0} overflow="hidden">
+      {left.map(draw)}
+      <Themed fill={theme.bar}>{gap}</Themed>
+      {right.map(draw)}
+    </Box>
+  )
+}

@@ -1,0 +1,52 @@
+/** Everything on the screen that is made of components: header, footer, the log, dialogs. The panes are the compositor's. */
+import { Box } from 'ink'
+import { useSyncExternalStore } from 'react'
+import { footerBars, headerBars, type PageInfo } from '../console/header.ts'
+import type { Keymap } from '../keys/registry.ts'
+import type { ConsoleState } from '../state/console-state.ts'
+import { clip, textWidth } from '../text-width.ts'
+import { themes } from '../theme/theme.ts'
+import { Bar } from './bar.tsx'
+import { DialogBox } from './dialog-box.tsx'
+import { LogPanel } from './log-panel.tsx'
+import { Themed } from './themed.tsx'
+
+export type ChromeSource = {
+  subscribe(onChange: () => void): () => void
+  /** The state that is to be drawn: the same object until it changed. */
+  state(): ConsoleState
+  pageInfo(state: ConsoleState): PageInfo
+}
+
+export function Chrome({ source, keymap }: { source: ChromeSource; keymap: Keymap }) {
+  const state = useSyncExternalStore(source.subscribe, source.state)
+  const theme = themes[state.themeName]
+  const header = headerBars(state, theme, source.pageInfo(state))
+  const footer = footerBars(state, theme, keymap)
+  const { columns, rows } = state
+  return (
+    <Box flexDirection="column" width={columns} height={rows} overflow="hidden">
+      <Bar theme={theme} columns={columns} left={header.left} right={header.right} width={textWidth} />
+      <Box flexGrow={1} width={columns} overflow="hidden">
+        {state.tab === 'log' ? (
+          <LogPanel
+            theme={theme}
+            entries={state.log}
+            offset={state.logOffset}
+            columns={columns}
+            rows={Math.max(0, rows - 2)}
+          />
+        ) : null}
+        {state.tab === 'shells' && state.hosts.size === 0 ? (
+          <Themed colour={theme.muted}>
+            {clip(`  There is no host: ${state.leaderLabel} + adds one, ${state.leaderLabel} q quits.`, columns)}
+          </Themed>
+        ) : null}
+      </Box>
+      <Bar theme={theme} columns={columns} left={footer.left} right={footer.right} width={textWidth} />
+      {state.mode.kind === 'dialog' ? (
+        <DialogBox theme={theme} view={state.mode.dialog} columns={columns} rows={rows} />
+      ) : null}
+    </Box>
+  )
+}

@@ -1,0 +1,224 @@
+/** Draws a dialog's view inside its rectangle. */
+import { Box } from 'ink'
+import { Fragment } from 'react'
+import { printable } from '../../base/printable.ts'
+import type { Rect } from '../compositor/compositor.ts'
+import type { DialogLine, DialogView, Tone } from '../dialogs/dialog.ts'
+import { clip, padEnd, textWidth, wrapText } from '../text-width.ts'
+import type { Theme, ThemeColour } from '../theme/theme.ts'
+import { Themed } from './themed.tsx'
+
+const toneColour = (theme: Theme, tone: Tone | undefined): ThemeColour => {
+  switch (tone) {
+    case 'muted':
+      return theme.muted
+    case 'accent':
+      return theme.accent
+    case 'warning':
+      return theme.warning
+    case 'error':
+      return theme.danger
+    case 'ok':
+      return theme.ok
+    default:
+      return theme.barText
+  }
+}
+
+const ERROR_ROWS = 3
+
+type Layout = {
+  readonly rect: Rect
+  readonly hasBlanks: boolean
+  readonly hasTitle: boolean
+  readonly errors: string[]
+}
+
+/** A screen too low for all of a dialog loses the blank lines first, then the title, then of the body what is far from the selection. */
+function layoutDialog(view: DialogView, columns: number, rows: number): Layout {
+  const wanted = view.width ?? 72
+  const widest = Math.max(
+    0,
+    ...view.lines.map((line) => textWidth(line.text) + (line.right ? textWidth(line.right) + 3 : 0)),
+  )
+  const width = Math.max(2, Math.min(columns < 40 ? columns : columns - 2, Math.max(wanted, Math.min(widest + 6, 120))))
+  const errors = view.input?.error ? wrapText(view.input.error, width - 6).slice(0, ERROR_ROWS) : []
+  const input = view.input ? 1 : 0
+  const needed = input + errors.length + Math.max(1, view.lines.length) + 1
+  // The frame, the title, and the blank lines: under the title, under the input, over the keys.
+  const full = needed + 3 + 2 + input
+  const room = rows < 12 ? rows : rows - 2
+  const hasBlanks = full <= room || room >= 16
+  const hasTitle = hasBlanks || input + errors.length + 2 + 3 <= room
+  const height = Math.max(2, Math.min(room, hasBlanks ? full : needed + 2 + (hasTitle ? 1 : 0)))
+  const top = rows < 12 ? 0 : 1
+  const rect = {
+    column: Math.floor((columns - width) / 2),
+    row: Math.max(top, Math.floor((rows - height) / 3)),
+    width,
+    height,
+  }
+  return { rect, hasBlanks, hasTitle, errors }
+}
+
+/** Where the dialog goes: in the middle, never larger than the screen. */
+export function dialogRect(view: DialogView, columns: number, rows: number): Rect {
+  return layoutDialog(printableView(view), columns, rows).rect
+}
+
+/** As many lines as there is room for, the selected one among them. */
+function linesInView(lines: readonly DialogLine[], height: number): readonly DialogLine[] {
+  if (lines.length <= height) return lines
+  const selected = Math.max(
+    0,
+    lines.findIndex((line) => line.isSelected),
+  )
+  const start = Math.min(Math.max(0, selected - height + 1), lines.length - height)
+  return lines.slice(start, start + Math.max(0, height))
+}
+
+function BodyLine({ theme, line, width }: { theme: Theme; line: DialogLine; width: number }) {
+  const right = line.right ? clip(line.right, Math.max(0, width - 12)) : ''
+  const room = width - (right ? textWidth(right) + 3 : 0)
+  const text = padEnd(clip(`${line.isSelected ? '▸ ' : '  '}${line.text}`, room), room)
+  const fill = line.isSelected ? theme.accent : theme.dialog
+  const colour = line.isSelected
+    ? theme.name === 'light'
+      ? '#ffffff'
+      : theme.receivingText
+    : toneColour(theme, line.tone)
+  return (
+    <Box height={1} flexShrink={0}>
+      <Themed
+        colour={colour}
+        fill={fill}
+        isFilled={line.isSelected ?? false}
+        isDim={theme.name === 'none' && line.tone === 'muted'}
+      >
+        {text}
+      </Themed>
+      {right ? (
+        <Themed colour={line.isSelected ? colour : theme.muted} fill={fill} isFilled={line.isSelected ?? false}>
+          {` ${right}  `}
+        </Themed>
+      ) : null}
+    </Box>
+  )
+}
+
+function InputLine({ theme, input, width }: { theme: Theme; input: NonNullable<DialogView['input']>; width: number }) {
+  const label = `  ${input.label} `
+  const room = Math.max(4, width - textWidth(label) - 1)
+  // The text scrolls so that the cursor stays in view.
+  const before = input.text.slice(0, input.cursor)
+  const skip = Math.max(0, textWidth(before) - room + 1)
+  const shownBefore = skip > 0 ? `…${before.slice(-(room - 2))}` : before
+  const at = input.text.slice(input.cursor, input.cursor + 1) || ' '
+  const after = clip(input.text.slice(input.cursor + 1), Math.max(0, room - textWidth(shownBefore) - 1))
+  const rest = ' '.repeat(
+    Math.max(0, width - textWidth(label) - textWidth(shownBefore) - textWidth(at) - textWidth(after)),
+  )
+  return (
+    <Box height={1} flexShrink={0}>
+      <Themed colour={theme.muted} fill={theme.dialog}>
+        {label}
+      </Themed>
+      <Themed colour={theme.barText} fill={theme.dialog} isBold>
+        {shownBefore}
+      </Themed>
+      <Themed colour={theme.dialog ?? undefined} fill={theme.barText} isFilled>
+        {at}
+      </Themed>
+      <Themed colour={theme.barText} fill={theme.dialog} isBold>
+        {after + rest}
+      </Themed>
+    </Box>
+  )
+}
+
+/** Servers word titles, prompts and errors: whatever in them could act is shown instead. */
+function printableView(view: DialogView): DialogView {
+  return {
+    ...view,
+    title: printable(view.title),
+    lines: view.lines.map((line) => ({
+      ...line,
+      text: printable(line.text),
+      ...(line.right === undefined ? {} : { right: printable(line.right) }),
+    })),
+    ...(view.input === undefined
+      ? {}
+      : {
+          input: {
+            ...view.input,
+            label: printable(view.input.label),
+            ...(view.input.error === undefined ? {} : { error: printable(view.input.error) }),
+          },
+        }),
+  }
+}
+
+export type DialogBoxProps = {
+  readonly theme: Theme
+  readonly view: DialogView
+  readonly columns: number
+  readonly rows: number
+}
+
+export function DialogBox({ theme, view: given, columns, rows }: DialogBoxProps) {
+  const view = printableView(given)
+  const { rect, hasBlanks, hasTitle, errors } = layoutDialog(view, columns, rows)
+  const width = rect.width - 2
+  const edge = view.tone === 'danger' ? theme.danger : theme.accent
+  const row = (text: string, colour: ThemeColour, isBold = false) => (
+    <Box height={1} flexShrink={0}>
+      <Themed colour={colour} fill={theme.dialog} isBold={isBold}>
+        {padEnd(clip(text, width), width)}
+      </Themed>
+    </Box>
+  )
+  const blank = hasBlanks ? row('', theme.muted) : null
+  const around = (hasBlanks ? 2 + (view.input ? 1 : 0) : 0) + (hasTitle ? 1 : 0) + (view.input ? 1 : 0) + errors.length
+  const body = linesInView(view.lines, rect.height - 3 - around)
+  return (
+    <Box
+      position="absolute"
+      top={rect.row}
+      left={rect.column}
+      width={rect.width}
+      height={rect.height}
+      flexDirection="column"
+      borderStyle="round"
+      overflow="hidden"
+      {...(edge === undefined ? {} : { borderColor: edge })}
+      {...(theme.dialog === undefined ? {} : { borderBackgroundColor: theme.dialog })}
+    >
+      {hasTitle ? row(`  ${view.title}`, edge, true) : null}
+      {blank}
+      {view.input ? <InputLine theme={theme} input={view.input} width={width} /> : null}
+      {errors.map((line) => (
+        <Fragment key={line}>{row(`  ${line}`, theme.danger)}</Fragment>
+      ))}
+      {view.input ? blank : null}
+      {body.map((line, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the place is the identity
+        <BodyLine key={index} theme={theme} line={line} width={width} />
+      ))}
+      {blank}
+      {row(keysText(view, width), theme.muted)}
+    </Box>
+  )
+}
+
+/** Whole hints, and always the last one, which leads back. */
+function keysText(view: DialogView, width: number): string {
+  const hints = view.keys.map(([key, does]) => `${key} ${does}`)
+  const last = hints.pop() ?? ''
+  let text = ''
+  for (const hint of hints) {
+    if (textWidth(`  ${text}${hint}   ${last}`) > width) break
+    text += `${hint}   `
+  }
+  const line = `  ${text}${last}`
+  return textWidth(line) <= width ? line : line.trim()
+}

@@ -1,0 +1,64 @@
+/** The state as the chrome draws it: at once when the user did something, otherwise at most ten times a second. */
+import type { Clock } from '../../base/clock.ts'
+import { Emitter } from '../../base/emitter.ts'
+import type { ChromeSource } from '../components/chrome.tsx'
+import type { ConsoleState } from '../state/console-state.ts'
+import type { Console } from './console.ts'
+
+const EVERY_MS = 100
+
+export class ThrottledChrome implements ChromeSource, Disposable {
+  readonly #console: Console
+  readonly #clock: Clock
+  readonly #changes = new Emitter<void>()
+  readonly #subscription: Disposable
+  #shown: ConsoleState
+  #lastMs = Number.NEGATIVE_INFINITY
+  #timer: Disposable | undefined
+
+  constructor(console: Console, clock: Clock) {
+    this.#console = console
+    this.#clock = clock
+    this.#shown = console.state
+    this.#subscription = console.store.on(() => this.#plan())
+  }
+
+  readonly subscribe = (onChange: () => void): (() => void) => {
+    const listener = this.#changes.on(onChange)
+    return () => listener[Symbol.dispose]()
+  }
+
+  readonly state = (): ConsoleState => this.#shown
+
+  pageInfo() {
+    return this.#console.arrangement
+  }
+
+  get isIdle(): boolean {
+    return this.#shown === this.#console.state
+  }
+
+  /** The user waits for this. */
+  showNow(): void {
+    if (this.isIdle) return
+    this.#timer?.[Symbol.dispose]()
+    this.#timer = undefined
+    this.#lastMs = this.#clock.now()
+    this.#shown = this.#console.state
+    this.#changes.emit()
+  }
+
+  #plan(): void {
+    if (this.#timer) return
+    const waitMs = Math.max(0, this.#lastMs + EVERY_MS - this.#clock.now())
+    this.#timer = this.#clock.after(waitMs, () => {
+      this.#timer = undefined
+      this.showNow()
+    })
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer?.[Symbol.dispose]()
+    this.#subscription[Symbol.dispose]()
+  }
+}

@@ -1,0 +1,82 @@
+/** Keeps 'who shows the same' up to date while folding or differences are on: looks at most a few times a second, only at screens that changed. */
+import type { Clock } from '../../base/clock.ts'
+import type { PaneView } from '../compositor/compositor.ts'
+import type { ConsoleState } from '../state/console-state.ts'
+import { textWidth } from '../text-width.ts'
+import { styleOf, type Theme } from '../theme/theme.ts'
+import { differentRows, groupEqualScreens, type HostText } from './equal-screens.ts'
+import type { HostViews } from './host-views.ts'
+
+const LOOK_EVERY_MS = 250
+
+export type ComparisonOptions = {
+  readonly clock: Clock
+  readonly views: HostViews
+  readonly state: () => ConsoleState
+  onGroups(groups: readonly (readonly string[])[]): void
+}
+
+const sameGroups = (a: readonly (readonly string[])[], b: readonly (readonly string[])[]): boolean =>
+  a.length === b.length &&
+  a.every((group, index) => group.length === b[index]?.length && group.every((host, at) => host === b[index]?.[at]))
+
+export class Comparison implements Disposable {
+  readonly #options: ComparisonOptions
+  readonly #texts = new Map<string, { revision: number; text: HostText }>()
+  #timer: Disposable | undefined
+
+  constructor(options: ComparisonOptions) {
+    this.#options = options
+  }
+
+  /** A screen changed: compares soon, if anything shows the comparison. */
+  noteChange(): void {
+    const { state, clock } = this.#options
+    if (this.#timer || !(state().isFolded || state().showsDifferences)) return
+    this.#timer = clock.after(LOOK_EVERY_MS, () => {
+      this.#timer = undefined
+      this.refresh()
+    })
+  }
+
+  /** Compares now; also what is told when it is needed just once. */
+  refresh(): readonly (readonly string[])[] {
+    const { state, onGroups } = this.#options
+    const current = state()
+    const groups = groupEqualScreens([...current.hosts.keys()].flatMap((host) => this.#text(host) ?? []))
+    if (!sameGroups(groups, current.equalGroups)) onGroups(groups)
+    return groups
+  }
+
+  /** Marks of the rows in which a host differs from the majority. */
+  highlights(host: string, theme: Theme): PaneView['highlights'] {
+    const [majority] = this.#options.state().equalGroups
+    const lead = majority?.[0]
+    if (lead === undefined || majority?.includes(host)) return []
+    const own = this.#text(host)
+    const theirs = this.#text(lead)
+    if (!own || !theirs) return []
+    const style = styleOf(theme.matchText, theme.match)
+    return differentRows(own, theirs).map((row) => ({
+      row,
+      column: 0,
+      length: Math.max(1, textWidth(own.rows[row] ?? '')),
+      style,
+    }))
+  }
+
+  #text(host: string): HostText | undefined {
+    const screen = this.#options.views.screen(host)
+    const known = this.#options.state().hosts.get(host)
+    if (!screen || !known) return undefined
+    const cached = this.#texts.get(host)
+    if (cached?.revision === screen.revision) return cached.text
+    const text: HostText = { host, names: [host, known.address], rows: screen.visibleText() }
+    this.#texts.set(host, { revision: screen.revision, text })
+    return text
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer?.[Symbol.dispose]()
+  }
+}

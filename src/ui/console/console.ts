@@ -1,0 +1,478 @@
+/**
+ * The console behind the screen: it owns the state, turns the fleet's events into it, arranges the panes, and sends what
+ * is typed. It draws nothing itself: scenes go to the compositor, the chrome reads the state.
+ */
+import type { Clock } from '../../base/clock.ts'
+import { DisposableStore } from '../../base/disposable.ts'
+import { printable } from '../../base/printable.ts'
+import type { Endpoint } from '../../inventory/host.ts'
+import type { Fleet, FleetEvent, WriteReport } from '../../ssh/fleet.ts'
+import type { Feeder } from '../../terminal/feeder.ts'
+import type { CreateScreen } from '../../terminal/screen.ts'
+import { encodePaste } from '../keys/encode-for-pane.ts'
+import type { ActionId, Keymap } from '../keys/registry.ts'
+import { specOf } from '../keys/registry.ts'
+import type { Preferences } from '../preferences.ts'
+import {
+  type ConsoleState,
+  type HostState,
+  LOG_LIMIT,
+  type Mode,
+  type NoticeTone,
+  receiverList,
+} from '../state/console-state.ts'
+import { Store } from '../state/store.ts'
+import type { ThemeName } from '../theme/theme.ts'
+import { Comparison } from './comparison.ts'
+import { Dialogs } from './dialogs.ts'
+import { hostStateOf, logLine, reduceHost } from './fleet-reducer.ts'
+import { HostViews } from './host-views.ts'
+import { type Arrangement, arrange, type Direction, focusNeighbour, pageOf } from './panes.ts'
+import { Recording } from './recording.ts'
+import { ScrollMode } from './scroll.ts'
+import { writeNotice } from './write-notice.ts'
+
+/** What the console asks of the world round it; the composition root gives it. */
+export type ConsolePorts = {
+  readonly fleet: Fleet
+  readonly createScreen: CreateScreen
+  readonly createFeeder: (handlers: FeederHandlers) => Feeder
+  readonly clock: Clock
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** Names of the console's hosts that an expression means; throws with a sentence when it means none. */
+  resolveHosts(expression: string, known: readonly string[], groups: ReadonlyMap<string, readonly string[]>): string[]
+  /** Endpoints of hosts to be added; throws with a sentence. */
+  resolveNewHosts(expression: string): Promise<Endpoint[]>
+  /** Keeps a group in hosts.yaml; undefined when there is no file to write to. Gives what was written, for the notice. */
+  readonly saveGroup?: (name: string, hosts: readonly string[]) => Promise<string>
+}
+
+export type FeederHandlers = {
+  onParsed(host: string, bytes: number): void
+  onPause(host: string): void
+  onResume(host: string): void
+}
+
+export type ConsoleOptions = {
+  readonly cluster: string
+  readonly endpoints: readonly Endpoint[]
+  readonly groups: ReadonlyMap<string, readonly string[]>
+  readonly preferences: Preferences
+  readonly keymap: Keymap
+  readonly themeName: ThemeName
+  readonly size: { readonly columns: number; readonly rows: number }
+  /** Panes or their cells changed. `isEcho`: within a moment of a key that went to this host. */
+  onPaneChange(host: string, isEcho: boolean): void
+  /** What the frames of panes say changed though the state did not: how far back a view is. */
+  onFramesChange(): void
+  onRedraw(): void
+  onQuit(): void
+}
+
+/** Output that comes this soon after a key is taken for its echo and drawn at once. */
+const ECHO_MS = 100
+const ECHO_BYTES = 2048
+const NOTICE_MS = 5000
+const BELL_EVERY_MS = 1000
+const TYPING: Mode = { kind: 'typing' }
+/** Ctrl-C, Ctrl-Z, Ctrl-\\: who types them does not want to read on. */
+const INTERRUPTS = new Set([0x03, 0x1a, 0x1c])
+
+export class Console implements Disposable {
+  readonly options: ConsoleOptions
+  readonly ports: ConsolePorts
+  readonly store: Store<ConsoleState>
+  readonly dialogs: Dialogs
+  readonly views: HostViews
+  readonly comparison: Comparison
+  readonly recording: Recording
+  readonly scroll: ScrollMode
+  /** Text that was composed or pasted and not sent yet. */
+  pendingPaste = ''
+  readonly #owned = new DisposableStore()
+  readonly #feeder: Feeder
+  /** Until when, and how much output at most, is taken for the echo of a key. */
+  readonly #echoes = new Map<string, { readonly untilMs: number; bytesLeft: number }>()
+  /** What a dialog gives the keys back to. */
+  #modeBelow: Mode = TYPING
+  #noticeTimer: Disposable | undefined
+  #clockTimer: Disposable | undefined
+  #arranged: { readonly state: ConsoleState; readonly arrangement: Arrangement } | undefined
+
+  constructor(options: ConsoleOptions, ports: ConsolePorts) {
+    this.options = options
+    this.ports = ports
+    const { endpoints, preferences } = options
+    this.store = new Store<ConsoleState>({
+      cluster: options.cluster,
+      columns: options.size.columns,
+      rows: options.size.rows,
+      tab: 'shells',
+      hosts: new Map(endpoints.map((endpoint) => [endpoint.host, hostStateOf(endpoint)])),
+      groups: options.groups,
+      receivers: new Set(endpoints.map(({ host }) => host)),
+      receiversBeforeSolo: undefined,
+      focus: endpoints[0]?.host,
+      page: 0,
+      isZoomed: false,
+      paneSize: preferences.pane,
+      isFolded: false,
+      showsDifferences: false,
+      equalGroups: [],
+      mode: { kind: 'typing' },
+      notice: undefined,
+      log: [],
+      logOffset: 0,
+      themeName: options.themeName,
+      leaderLabel: preferences.leader,
+      clockMs: ports.clock.now(),
+    })
+    this.#feeder = this.#owned.own(
+      ports.createFeeder({
+        onParsed: (host, bytes) => this.#handleParsed(host, bytes),
+        onPause: (host) => ports.fleet.pause(host),
+        onResume: (host) => ports.fleet.resume(host),
+      }),
+    )
+    this.views = this.#owned.own(
+      new HostViews({
+        fleet: ports.fleet,
+        createScreen: ports.createScreen,
+        feeder: this.#feeder,
+        historyLines: preferences.history,
+        onChange: (host) => this.options.onPaneChange(host, false),
+        onBell: (host) => this.#ring(host),
+      }),
+    )
+    this.comparison = this.#owned.own(
+      new Comparison({
+        clock: ports.clock,
+        views: this.views,
+        state: () => this.state,
+        onGroups: (equalGroups) => this.#takeGroups(equalGroups),
+      }),
+    )
+    this.recording = this.#owned.own(new Recording(this))
+    this.scroll = new ScrollMode(this)
+    this.dialogs = this.#owned.own(
+      new Dialogs({
+        clock: ports.clock,
+        isBusy: () => this.state.mode.kind === 'leader',
+        onChange: (dialog) => {
+          const { columns, rows, mode } = this.state
+          if (mode.kind !== 'dialog') this.#modeBelow = mode.kind === 'scroll' ? mode : TYPING
+          this.change(() => ({
+            mode: dialog ? { kind: 'dialog', dialog: dialog.view({ columns, rows }) } : this.#modeBelow,
+          }))
+        },
+      }),
+    )
+    this.#owned.own(ports.fleet.on((event) => this.#handleFleet(event)))
+    for (const { host } of endpoints) this.views.add(host)
+    this.#applySizes()
+  }
+
+  get state(): ConsoleState {
+    return this.store.state
+  }
+
+  get isIdle(): boolean {
+    return this.#feeder.isIdle
+  }
+
+  get arrangement(): Arrangement {
+    const { state } = this
+    if (this.#arranged?.state !== state)
+      this.#arranged = { state, arrangement: arrange(state, this.#arranged?.arrangement) }
+    return this.#arranged.arrangement
+  }
+
+  /** The hosts of the focused pane: one, or all that are folded into it. */
+  focusedHosts(): readonly string[] {
+    const { focus } = this.state
+    if (focus === undefined) return []
+    return this.arrangement.units.find((unit) => unit.includes(focus)) ?? [focus]
+  }
+
+  /** Applies a change and what follows from it: the page of the focus, the sizes of the panes, news that were seen. */
+  change(patch: (state: ConsoleState) => Partial<ConsoleState>): void {
+    const before = this.state
+    this.store.update(patch(before))
+    const state = this.state
+    if (state === before) return
+    if (state.focus !== undefined && !state.hosts.has(state.focus))
+      this.store.update({ focus: state.hosts.keys().next().value })
+    if (
+      state.focus !== before.focus ||
+      state.paneSize !== before.paneSize ||
+      state.columns !== before.columns ||
+      state.rows !== before.rows ||
+      state.isFolded !== before.isFolded
+    ) {
+      this.store.update({
+        page: pageOf(this.arrangement, this.state.focus) ?? Math.min(this.state.page, this.arrangement.pages - 1),
+      })
+    }
+    if ((state.isFolded && !before.isFolded) || (state.showsDifferences && !before.showsDifferences))
+      this.comparison.refresh()
+    if (!state.isFolded && !state.showsDifferences && (before.isFolded || before.showsDifferences)) this.#takeGroups([])
+    this.#applySizes()
+    this.#noteSeen()
+    this.#runClock()
+  }
+
+  /** Sends bytes to all receivers; says who was left out. */
+  sendToReceivers(bytes: Uint8Array): void {
+    this.sendTo(receiverList(this.state), bytes)
+  }
+
+  sendTo(hosts: readonly string[], bytes: Uint8Array): void {
+    if (hosts.length === 0) {
+      const { hosts: all, leaderLabel } = this.state
+      const reason =
+        all.size === 0 ? `there is no host: ${leaderLabel} + adds one` : `nobody receives: ${leaderLabel} a chooses all`
+      return this.notice(reason, 'warning')
+    }
+    this.#expectEcho(hosts)
+    const [first] = bytes
+    if (bytes.length === 1 && first !== undefined && INTERRUPTS.has(first))
+      for (const host of hosts) this.#feeder.dropBacklog(host, first)
+    this.tellWritten([this.ports.fleet.write(hosts, bytes)])
+  }
+
+  /** Different bytes to different hosts (cursor keys in their modes, macros), told as one. */
+  sendEach(batches: readonly { readonly hosts: readonly string[]; readonly bytes: Uint8Array }[]): void {
+    this.tellWritten(
+      batches.map(({ hosts, bytes }) => {
+        this.#expectEcho(hosts)
+        return this.ports.fleet.write(hosts, bytes)
+      }),
+    )
+  }
+
+  /** Text as a paste: bracketed where the remote program asked for it. */
+  paste(text: string, hosts: readonly string[]): void {
+    const groups = Map.groupBy(hosts, (host) => this.views.screen(host)?.modes.isBracketedPaste ?? false)
+    this.sendEach(
+      [...groups].map(([isBracketedPaste, members]) => ({
+        hosts: members,
+        bytes: encodePaste(text, { isBracketedPaste }),
+      })),
+    )
+  }
+
+  tellWritten(reports: readonly WriteReport[]): void {
+    const text = writeNotice({
+      sent: reports.flatMap(({ sent }) => sent),
+      skipped: reports.flatMap(({ skipped }) => skipped),
+    })
+    if (text === undefined) return
+    // One line for a run of keys, not one a key.
+    if (this.state.notice?.text !== text) this.log('', text, 'warning')
+    this.notice(text, 'warning')
+  }
+
+  notice(message: string, tone: NoticeTone = 'info'): void {
+    const text = printable(message)
+    const atMs = this.ports.clock.now()
+    this.#noticeTimer?.[Symbol.dispose]()
+    this.#noticeTimer = this.ports.clock.after(NOTICE_MS, () => this.store.update({ notice: undefined }))
+    if (this.state.notice?.text === text && this.state.notice.tone === tone) return
+    this.store.update({ notice: { text, tone, atMs } })
+  }
+
+  log(host: string, message: string, tone: NoticeTone = 'info'): void {
+    const text = printable(message)
+    const log = [...this.state.log, { atMs: this.ports.clock.now(), host, text, tone }]
+    this.store.update({ log: log.length > LOG_LIMIT ? log.slice(-LOG_LIMIT) : log })
+  }
+
+  /** Why the action cannot be done now is said instead of doing it. */
+  canRun(id: ActionId): boolean {
+    const reason = specOf(id).disabledReason?.(this.state)
+    if (reason !== undefined) this.notice(reason, 'warning')
+    return reason === undefined
+  }
+
+  moveFocus(direction: Direction): void {
+    const to = focusNeighbour(this.arrangement, this.state.focus, direction)
+    if (to !== undefined) this.change(() => ({ focus: to }))
+  }
+
+  stepFocus(by: 1 | -1): void {
+    const leads = this.arrangement.units.map(([lead]) => lead)
+    const at = this.arrangement.units.findIndex(
+      (unit) => this.state.focus !== undefined && unit.includes(this.state.focus),
+    )
+    const next = leads[(at + by + leads.length) % leads.length]
+    if (next !== undefined) this.change(() => ({ focus: next }))
+  }
+
+  turnPage(by: 1 | -1): void {
+    const { pages, perPage, units } = this.arrangement
+    const page = Math.max(0, Math.min(pages - 1, this.state.page + by))
+    const first = units[page * perPage]?.[0]
+    if (first !== undefined) this.change(() => ({ page, focus: first }))
+  }
+
+  resizePanes(columns: number, rows: number): void {
+    this.change((state) => ({
+      paneSize: {
+        columns: Math.max(16, Math.min(state.columns, state.paneSize.columns + columns)),
+        rows: Math.max(4, Math.min(state.rows - 2, state.paneSize.rows + rows)),
+      },
+    }))
+    this.notice(`panes of at least ${this.state.paneSize.columns}×${this.state.paneSize.rows}`)
+  }
+
+  resize(columns: number, rows: number): void {
+    this.change(() => ({ columns, rows }))
+    const dialog = this.dialogs.current
+    if (dialog) this.change(() => ({ mode: { kind: 'dialog', dialog: dialog.view({ columns, rows }) } }))
+  }
+
+  addHosts(endpoints: readonly Endpoint[]): void {
+    const fresh = endpoints.filter(({ host }) => !this.state.hosts.has(host))
+    const allReceive = this.state.receivers.size === this.state.hosts.size
+    for (const endpoint of fresh) this.ports.fleet.add(endpoint)
+    const names = fresh.map(({ host }) => host)
+    if (fresh.length > 0) {
+      this.change((state) => ({
+        hosts: new Map([...state.hosts, ...fresh.map((endpoint) => [endpoint.host, hostStateOf(endpoint)] as const)]),
+        // Nobody joins unseen: only when every host receives does the new one, too.
+        receivers: allReceive ? new Set([...state.receivers, ...names]) : state.receivers,
+        focus: names[0] ?? state.focus,
+      }))
+      this.ports.fleet.connect(names)
+    }
+    const known = endpoints.length - fresh.length
+    const added =
+      fresh.length === 0
+        ? ''
+        : `added ${names.length === 1 ? names[0] : `${names.length} hosts`}${allReceive ? ', receiving' : ', not receiving'}`
+    this.notice([added, known > 0 ? `${known} here already` : ''].filter(Boolean).join('; '))
+  }
+
+  removeHosts(hosts: readonly string[]): void {
+    for (const host of hosts) this.ports.fleet.remove(host)
+    this.change((state) => {
+      const left = new Map([...state.hosts].filter(([host]) => !hosts.includes(host)))
+      const names = [...state.hosts.keys()]
+      const at = names.indexOf(hosts[0] ?? '')
+      return {
+        hosts: left,
+        receivers: new Set([...state.receivers].filter((host) => left.has(host))),
+        receiversBeforeSolo: undefined,
+        focus: names.slice(at).find((host) => left.has(host)) ?? [...left.keys()].at(-1),
+        isZoomed: false,
+      }
+    })
+  }
+
+  setRecording(hosts: readonly string[], isRecording: boolean): void {
+    for (const host of hosts) this.#updateHost(host, (known) => ({ ...known, isRecording }))
+  }
+
+  #handleFleet(event: FleetEvent): void {
+    if (event.type === 'data' || event.type === 'added' || event.type === 'removed') return
+    this.#updateHost(event.host, (host) => reduceHost(host, event))
+    const line = logLine(event, this.ports.clock.now())
+    if (line) this.log(line.host, line.text, line.tone)
+    this.options.onPaneChange(event.host, false)
+    this.#runClock()
+  }
+
+  #handleParsed(host: string, bytes: number): void {
+    const isEcho = this.#isEcho(host, bytes)
+    this.options.onPaneChange(host, isEcho)
+    if ((this.views.screen(host)?.viewOffset ?? 0) > 0) this.options.onFramesChange()
+    const known = this.state.hosts.get(host)
+    if (known && !known.hasNews && !this.arrangement.shown.has(host))
+      this.#updateHost(host, (state) => ({ ...state, hasNews: true }))
+    this.comparison.noteChange()
+  }
+
+  #ring(host: string): void {
+    const nowMs = this.ports.clock.now()
+    const lastMs = this.state.hosts.get(host)?.bellAtMs
+    // A flood of bells is one bell, and no reason to draw the frames of all panes again and again.
+    if (lastMs !== undefined && nowMs - lastMs < BELL_EVERY_MS) return
+    this.#updateHost(host, (known) => ({ ...known, bellAtMs: nowMs }))
+    this.#runClock()
+  }
+
+  #expectEcho(hosts: readonly string[]): void {
+    const untilMs = this.ports.clock.now() + ECHO_MS
+    for (const host of hosts) this.#echoes.set(host, { untilMs, bytesLeft: ECHO_BYTES })
+  }
+
+  /** A host that floods does not become urgent by a key: what is beyond the first bytes waits for the next frame. */
+  #isEcho(host: string, bytes: number): boolean {
+    const echo = this.#echoes.get(host)
+    if (!echo) return false
+    echo.bytesLeft -= bytes
+    if (echo.bytesLeft >= 0 && this.ports.clock.now() <= echo.untilMs) return true
+    this.#echoes.delete(host)
+    return false
+  }
+
+  #updateHost(name: string, update: (host: HostState) => HostState): void {
+    const host = this.state.hosts.get(name)
+    if (!host) return
+    const next = update(host)
+    if (next === host) return
+    this.store.update({ hosts: new Map(this.state.hosts).set(name, next) })
+  }
+
+  #takeGroups(equalGroups: readonly (readonly string[])[]): void {
+    const different = new Set(equalGroups.slice(1).flat())
+    this.change((state) => ({
+      equalGroups,
+      hosts: new Map(
+        [...state.hosts].map(([name, host]) => [
+          name,
+          host.isDifferent === different.has(name) ? host : { ...host, isDifferent: different.has(name) },
+        ]),
+      ),
+    }))
+  }
+
+  /** Every host's terminal gets the size of its pane, also on pages that are not shown. */
+  #applySizes(): void {
+    const { paneContent, zoomContent, zoomed, shown } = this.arrangement
+    for (const host of this.state.hosts.keys()) {
+      const { columns, rows } = zoomed !== undefined && shown.has(host) ? zoomContent : paneContent
+      this.views.resize(host, columns, rows)
+    }
+  }
+
+  #noteSeen(): void {
+    const { shown } = this.arrangement
+    if (this.state.tab !== 'shells') return
+    for (const host of this.state.hosts.values()) {
+      if (host.hasNews && shown.has(host.host)) this.#updateHost(host.host, (known) => ({ ...known, hasNews: false }))
+    }
+  }
+
+  /** Ticks once a second only while something on the screen counts down. */
+  #runClock(): void {
+    if (this.#clockTimer) return
+    const nowMs = this.ports.clock.now()
+    const counts = [...this.state.hosts.values()].some(
+      ({ session, bellAtMs }) => session.kind === 'waiting' || (bellAtMs !== undefined && nowMs - bellAtMs < 3000),
+    )
+    if (!counts) return
+    this.#clockTimer = this.ports.clock.after(1000, () => {
+      this.#clockTimer = undefined
+      this.store.update({ clockMs: this.ports.clock.now() })
+      this.#runClock()
+    })
+    this.store.update({ clockMs: nowMs })
+  }
+
+  [Symbol.dispose](): void {
+    this.#noticeTimer?.[Symbol.dispose]()
+    this.#clockTimer?.[Symbol.dispose]()
+    this.#owned[Symbol.dispose]()
+  }
+}

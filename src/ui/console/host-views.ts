@@ -1,0 +1,115 @@
+/**
+ * What stands behind each pane: the emulated screen of a host, fed from the fleet's bytes, and its recording. It holds
+ * back a host that floods, and lets replies go to the host that asked and to nobody else.
+ */
+import type { Fleet, FleetEvent } from '../../ssh/fleet.ts'
+import type { Feeder } from '../../terminal/feeder.ts'
+import type { CreateScreen, Screen } from '../../terminal/screen.ts'
+
+export interface Recorder extends Disposable {
+  output(bytes: Uint8Array): void
+  resize(columns: number, rows: number): void
+}
+
+export type HostViewsOptions = {
+  readonly fleet: Fleet
+  readonly createScreen: CreateScreen
+  readonly feeder: Feeder
+  readonly historyLines: number
+  /** The screen of the host came to show something else. */
+  onChange(host: string): void
+  onBell(host: string): void
+}
+
+type View = { readonly screen: Screen; size: { columns: number; rows: number } }
+
+/** A screen before its pane has a size. */
+const FIRST_SIZE = { columns: 80, rows: 24 }
+
+export class HostViews implements Disposable {
+  readonly #options: HostViewsOptions
+  readonly #views = new Map<string, View>()
+  readonly #recorders = new Map<string, Recorder>()
+  readonly #subscription: Disposable
+
+  constructor(options: HostViewsOptions) {
+    this.#options = options
+    this.#subscription = options.fleet.on((event) => this.#handleEvent(event))
+  }
+
+  screen(host: string): Screen | undefined {
+    return this.#views.get(host)?.screen
+  }
+
+  add(host: string): void {
+    if (this.#views.has(host)) return
+    const { createScreen, feeder, fleet, historyLines, onBell, onChange } = this.#options
+    const screen = createScreen({
+      ...FIRST_SIZE,
+      historyLines,
+      handlers: {
+        onReply: (bytes) => fleet.write([host], bytes),
+        onBell: () => onBell(host),
+        onChanged: () => onChange(host),
+      },
+    })
+    this.#views.set(host, { screen, size: FIRST_SIZE })
+    feeder.add(host, screen)
+  }
+
+  remove(host: string): void {
+    this.stopRecording(host)
+    const view = this.#views.get(host)
+    if (!view) return
+    this.#views.delete(host)
+    this.#options.feeder.remove(host)
+    view.screen[Symbol.dispose]()
+  }
+
+  /** The size of the host's screen and of its remote terminal. */
+  resize(host: string, columns: number, rows: number): void {
+    const view = this.#views.get(host)
+    if (!view || (view.size.columns === columns && view.size.rows === rows)) return
+    view.size = { columns, rows }
+    view.screen.resize(columns, rows)
+    this.#options.fleet.resize(host, { columns, rows })
+    this.#recorders.get(host)?.resize(columns, rows)
+    this.#options.onChange(host)
+  }
+
+  size(host: string): { columns: number; rows: number } {
+    return this.#views.get(host)?.size ?? FIRST_SIZE
+  }
+
+  record(host: string, recorder: Recorder): void {
+    this.stopRecording(host)
+    this.#recorders.set(host, recorder)
+  }
+
+  stopRecording(host: string): void {
+    this.#recorders.get(host)?.[Symbol.dispose]()
+    this.#recorders.delete(host)
+  }
+
+  #handleEvent(event: FleetEvent): void {
+    switch (event.type) {
+      case 'added':
+        return this.add(event.host)
+      case 'removed':
+        return this.remove(event.host)
+      case 'data':
+        this.#recorders.get(event.host)?.output(event.bytes)
+        return this.#options.feeder.push(event.host, event.bytes)
+      case 'shell':
+        // A new shell finds the modes of a terminal that was just switched on; what the old one printed stays to be read.
+        if (event.state.kind === 'opening') this.#views.get(event.host)?.screen.restart()
+        return this.#options.onChange(event.host)
+      default:
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#subscription[Symbol.dispose]()
+    for (const host of [...this.#views.keys()]) this.remove(host)
+  }
+}

@@ -1,0 +1,231 @@
+/**
+ * Where a key goes: to the open dialog, to scroll mode, to the table of actions, or to the receivers. Nothing on this way
+ * waits for React or for a host.
+ */
+import type { Rect } from '../compositor/compositor.ts'
+import type { InputEvent, KeyEvent, MouseEvent } from '../keys/decode-input.ts'
+import { encodeKey, encodeMouse } from '../keys/encode-for-pane.ts'
+import { keyLabel } from '../keys/key-label.ts'
+import type { ActionId } from '../keys/registry.ts'
+import { receiverList } from '../state/console-state.ts'
+import { toggleReceivers } from '../state/receivers.ts'
+import { actions, CHOOSING } from './actions.ts'
+import type { Console } from './console.ts'
+import { openPaste } from './openers.ts'
+
+const WHEEL_LINES = 3
+
+export class InputRouter {
+  readonly #console: Console
+  /** Pass-through keys of one read of the terminal, sent together. */
+  #typed: Uint8Array[] = []
+  /** The host whose program was told of a pressed button: it gets all that follows, until the button goes up. */
+  #dragged: string | undefined
+
+  constructor(console: Console) {
+    this.#console = console
+  }
+
+  /** All events of one read of the terminal. */
+  handle(events: readonly InputEvent[]): void {
+    for (const event of events) {
+      if (event.type === 'key') this.#handleKey(event)
+      else {
+        this.#flushTyped()
+        if (event.type === 'paste') this.#handlePaste(event.text)
+        else if (event.type === 'mouse') this.#handleMouse(event)
+      }
+    }
+    this.#flushTyped()
+  }
+
+  run(id: ActionId): void {
+    if (!this.#console.canRun(id)) return
+    actions[id](this.#console)
+    if (CHOOSING.has(id) && this.#console.state.mode.kind === 'typing')
+      this.#console.change(() => ({ mode: { kind: 'select' } }))
+  }
+
+  #handleKey(event: KeyEvent): void {
+    const console = this.#console
+    const { mode } = console.state
+    const { dialogs } = console
+    dialogs.noteKey()
+    if (mode.kind !== 'typing') this.#flushTyped()
+    if (dialogs.current) {
+      dialogs.current.key(event)
+      return
+    }
+    const label = keyLabel(event.key)
+    if (mode.kind === 'scroll')
+      return label === console.state.leaderLabel ? this.#enterLeader() : console.scroll.handleKey(mode.host, label)
+    if (mode.kind === 'leader') return this.#handleCommand(event, label)
+    if (label === console.state.leaderLabel) {
+      this.#flushTyped()
+      return this.#enterLeader()
+    }
+    if (mode.kind === 'select' && this.#choose(label)) return
+    if (console.state.tab !== 'shells') return this.#handleLogKey(label)
+    this.#type(event)
+  }
+
+  #enterLeader(): void {
+    this.#console.scroll.leave()
+    this.#console.change(() => ({ mode: { kind: 'leader' } }))
+  }
+
+  #handleCommand(event: KeyEvent, label: string): void {
+    const console = this.#console
+    console.change(() => ({ mode: { kind: 'typing' } }))
+    if (label === console.state.leaderLabel) return this.#type(event)
+    if (label === 'Esc') return
+    const id = console.options.keymap.get(label)
+    if (id === undefined)
+      return console.notice(`${label} is no command: ${console.state.leaderLabel} ? shows them all`, 'warning')
+    this.run(id)
+  }
+
+  /** True: the key chose. Any other key ends the choosing and is typed, except Esc and Enter, which only end it. */
+  #choose(label: string): boolean {
+    const move: Readonly<Record<string, ActionId>> = {
+      Left: 'focus-left',
+      Right: 'focus-right',
+      Up: 'focus-up',
+      Down: 'focus-down',
+      Space: 'receive-toggle',
+    }
+    const id = move[label]
+    if (id !== undefined) {
+      this.run(id)
+      return true
+    }
+    this.#console.change(() => ({ mode: { kind: 'typing' } }))
+    return label === 'Esc' || label === 'Enter'
+  }
+
+  #handleLogKey(label: string): void {
+    const console = this.#console
+    const page = Math.max(1, console.state.rows - 3)
+    const by = label === 'Up' ? 1 : label === 'Down' ? -1 : label === 'PageUp' ? page : label === 'PageDown' ? -page : 0
+    if (by !== 0)
+      console.change((state) => ({ logOffset: Math.max(0, Math.min(state.log.length - 1, state.logOffset + by)) }))
+    else if (label === 'Esc' || label === 'q') console.change(() => ({ tab: 'shells' }))
+    else console.notice(`nothing is typed into hosts here: Esc goes back to the shells`)
+  }
+
+  #type(event: KeyEvent): void {
+    const console = this.#console
+    const hosts = receiverList(console.state)
+    this.#followOutput(hosts)
+    const groups = new Map<string, { hosts: string[]; bytes: Uint8Array }>()
+    for (const host of hosts) {
+      const modes = console.views.screen(host)?.modes
+      const bytes = modes ? encodeKey(event, modes) : event.raw
+      const key = bytes === event.raw ? '' : Buffer.from(bytes).toString('latin1')
+      const group = groups.get(key)
+      if (group) group.hosts.push(host)
+      else groups.set(key, { hosts: [host], bytes })
+    }
+    const [only] = groups.values()
+    // The usual case: the same bytes for everybody, joined with the keys that came in the same read.
+    if (groups.size <= 1) {
+      this.#typed.push(only?.bytes ?? event.raw)
+      if (hosts.length === 0) this.#flushTyped()
+      return
+    }
+    this.#flushTyped()
+    console.sendEach([...groups.values()])
+  }
+
+  #flushTyped(): void {
+    if (this.#typed.length === 0) return
+    const typed = this.#typed
+    this.#typed = []
+    const [first] = typed
+    this.#console.sendToReceivers(typed.length === 1 && first ? first : Buffer.concat(typed))
+  }
+
+  /** Who types wants to see the answer. */
+  #followOutput(hosts: readonly string[]): void {
+    for (const host of hosts) {
+      const screen = this.#console.views.screen(host)
+      if (screen && screen.viewOffset > 0) this.#console.scroll.scrollBy(host, -screen.viewOffset)
+    }
+  }
+
+  #handlePaste(text: string): void {
+    const console = this.#console
+    console.dialogs.noteKey()
+    if (console.dialogs.current) return console.dialogs.current.paste(text)
+    const { mode, tab } = console.state
+    if (mode.kind === 'scroll' || tab !== 'shells')
+      return console.notice('nothing is pasted here: Esc goes back to the shells', 'warning')
+    if (mode.kind !== 'typing') console.change(() => ({ mode: { kind: 'typing' } }))
+    const hosts = receiverList(console.state)
+    if (hosts.length === 0) return console.sendTo([], new Uint8Array())
+    const lines = text.replace(/\r\n?/g, '\n').split('\n').length
+    if (lines > 1 && hosts.length > 1) return openPaste(console, text)
+    console.paste(text, hosts)
+  }
+
+  #handleMouse(event: MouseEvent): void {
+    const console = this.#console
+    if (event.action !== 'press') return this.#handleDrag(event)
+    this.#dragged = undefined
+    if (console.dialogs.current || console.state.tab !== 'shells') return
+    const { placed } = console.arrangement
+    const pane = placed.find(
+      ({ rect }) =>
+        event.column >= rect.column &&
+        event.column < rect.column + rect.width &&
+        event.row >= rect.row &&
+        event.row < rect.row + rect.height,
+    )
+    if (!pane) return
+    const [lead = ''] = pane.hosts
+    const isWheel = event.button.startsWith('wheel')
+    const screen = console.views.screen(lead)
+    const { column, row } = insidePane(event, pane.rect)
+    const isInside = row >= 0 && column >= 0 && row < pane.rect.height - 2 && column < pane.rect.width - 2
+    if (screen && isInside && screen.viewOffset === 0 && screen.modes.mouse !== 'none') {
+      if (!isWheel) this.#dragged = lead
+      this.#sendMouse(lead, { ...event, column, row })
+      if (event.button === 'left') console.change(() => ({ focus: lead }))
+      return
+    }
+    if (event.button === 'wheel-up' || event.button === 'wheel-down')
+      return console.scroll.scrollBy(lead, event.button === 'wheel-up' ? WHEEL_LINES : -WHEEL_LINES)
+    if (event.button !== 'left') return
+    console.change((state) => ({
+      focus: lead,
+      ...(event.row === pane.rect.row ? toggleReceivers(state, pane.hosts) : {}),
+    }))
+  }
+
+  /** Also while a dialog is open: a program that never hears of the release goes on dragging. */
+  #handleDrag(event: MouseEvent): void {
+    const host = this.#dragged
+    if (host === undefined) return
+    if (event.action === 'release') this.#dragged = undefined
+    const pane = this.#console.arrangement.placed.find(({ hosts }) => hosts[0] === host)
+    if (!pane) return
+    const { column, row } = insidePane(event, pane.rect)
+    const clamp = (at: number, size: number): number => Math.max(0, Math.min(size - 3, at))
+    this.#sendMouse(host, {
+      ...event,
+      column: clamp(column, pane.rect.width),
+      row: clamp(row, pane.rect.height),
+    })
+  }
+
+  #sendMouse(host: string, event: MouseEvent): void {
+    const screen = this.#console.views.screen(host)
+    const bytes = screen && encodeMouse(event, screen.modes)
+    if (bytes && bytes.length > 0) this.#console.sendEach([{ hosts: [host], bytes }])
+  }
+}
+
+const insidePane = (event: MouseEvent, rect: Rect) => ({
+  column: event.column - rect.column - 1,
+  row: event.row - rect.row - 1,
+})

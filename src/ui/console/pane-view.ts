@@ -1,0 +1,157 @@
+/** How one pane looks: frame, title, badges and what it says when there is no live shell behind it. Pure. */
+
+import { foldHostSet } from '../../inventory/host-set.ts'
+import { BOLD } from '../../terminal/cells.ts'
+import type { Screen } from '../../terminal/screen.ts'
+import type { FrameLines, PaneView, Rect, Span, Style } from '../compositor/compositor.ts'
+import { type ConsoleState, type HostState, isLive, isTrouble } from '../state/console-state.ts'
+import { clip, wrapText } from '../text-width.ts'
+import { labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+
+export type PaneInput = {
+  readonly state: ConsoleState
+  readonly theme: Theme
+  /** The hosts that this pane stands for, the one whose screen is shown first. */
+  readonly hosts: readonly string[]
+  readonly rect: Rect
+  readonly screen: Screen | undefined
+  readonly highlights: PaneView['highlights']
+}
+
+export function paneView({ state, theme, hosts, rect, screen, highlights }: PaneInput): PaneView {
+  const [lead = ''] = hosts
+  const host = state.hosts.get(lead)
+  const receiving = hosts.filter((name) => state.receivers.has(name)).length
+  const isFocused = state.focus !== undefined && hosts.includes(state.focus)
+  const isReceiving = receiving > 0
+  const hasTrouble = host !== undefined && isTrouble(host)
+  const colour = hasTrouble ? theme.danger : isReceiving ? theme.receiving : isFocused ? theme.accent : theme.frame
+  return {
+    host: lead,
+    rect,
+    screen,
+    lines: frameLines(hasTrouble, isReceiving, isFocused),
+    frameStyle: styleOf(colour, undefined, isFocused ? BOLD : 0),
+    title: titleSpans(state, theme, hosts, { isFocused, receiving, hasTrouble }),
+    badges: host ? badgeSpans(state, theme, host, screen) : [],
+    notice: host && !isLive(host) ? fitNotice(noticeLines(state, theme, host, rect.width - 2), rect.height - 2) : [],
+    isDimmed: !isReceiving,
+    highlights,
+  }
+}
+
+/** A state is told by the lines too, not by colour alone. */
+function frameLines(hasTrouble: boolean, isReceiving: boolean, isFocused: boolean): FrameLines {
+  if (hasTrouble) return 'dashed'
+  if (isReceiving) return isFocused ? 'double' : 'heavy'
+  return 'light'
+}
+
+type TitleFacts = { readonly isFocused: boolean; readonly receiving: number; readonly hasTrouble: boolean }
+
+function titleSpans(state: ConsoleState, theme: Theme, hosts: readonly string[], facts: TitleFacts): Span[] {
+  const mark = facts.receiving === 0 ? '○' : facts.receiving === hosts.length ? '●' : '◐'
+  const name = hosts.length === 1 ? clip(hosts[0] ?? '', 40) : `${foldHostSet(hosts)} (${hosts.length})`
+  const colour = facts.hasTrouble ? theme.danger : facts.receiving > 0 ? theme.receiving : theme.muted
+  const style: Style = facts.isFocused
+    ? labelStyle(
+        theme,
+        facts.hasTrouble ? theme.dangerText : theme.receivingText,
+        facts.receiving > 0 || facts.hasTrouble ? colour : theme.accent,
+      )
+    : styleOf(colour, undefined, BOLD)
+  const host = state.hosts.get(hosts[0] ?? '')
+  const where = hosts.length === 1 && host ? whereOf(host) : ''
+  return [
+    { text: ` ${mark} ${name} `, style },
+    { text: where, style: mutedStyle(theme) },
+  ]
+}
+
+/** Where the host is, if its name does not say it. */
+function whereOf({ host, address, port }: HostState): string {
+  const text = port === 22 || address === '' ? address : `${address}:${port}`
+  return text === '' || text === host ? '' : ` ${clip(text, 30)} `
+}
+
+const size = (bytes: number): string => (bytes < 10_240 ? `${bytes} B` : `${Math.round(bytes / 1024)} KB`)
+
+/** A bell is shown for this long. */
+export const BELL_MS = 2000
+
+function badgeSpans(state: ConsoleState, theme: Theme, host: HostState, screen: Screen | undefined): Span[] {
+  const badges: Span[] = []
+  const warning = styleOf(theme.warning, undefined, BOLD)
+  if (screen && screen.viewOffset > 0)
+    badges.push({ text: ` ↑${screen.viewOffset} `, style: styleOf(theme.accent, undefined, BOLD) })
+  if (host.isDifferent) badges.push({ text: ' ≠ ', style: warning })
+  if (host.queuedBytes > 0) badges.push({ text: ` behind ${size(host.queuedBytes)} `, style: warning })
+  if (host.bellAtMs !== undefined && state.clockMs - host.bellAtMs < BELL_MS)
+    badges.push({ text: ' ♪ ', style: warning })
+  if (host.isRecording) badges.push({ text: ' ⏺ REC ', style: styleOf(theme.danger, undefined, BOLD) })
+  return badges
+}
+
+const seconds = (ms: number): string => `${Math.max(0, Math.ceil(ms / 1000))} s`
+
+/** A notice that is taller than its pane loses the middle: what happened begins it, what to do ends it. */
+function fitNotice(lines: readonly Span[][], rows: number): readonly Span[][] {
+  if (lines.length <= rows) return lines
+  const head = Math.max(1, Math.floor(rows / 2) - 1)
+  const cut = [...lines.slice(0, head), [{ text: ' …', style: lines[0]?.[0]?.style ?? styleOf(undefined) }]]
+  return [...cut, ...lines.slice(lines.length - Math.max(0, rows - cut.length))]
+}
+
+/** Why there is no live shell, and what to press. */
+export function noticeLines(state: ConsoleState, theme: Theme, host: HostState, columns: number): Span[][] {
+  const wrapped = (text: string, style: Style): Span[][] =>
+    wrapText(text, Math.max(8, columns - 2)).map((line) => [{ text: ` ${line}`, style }])
+  const strong = (text: string): Span[][] => wrapped(text, styleOf(theme.danger, undefined, BOLD))
+  const plain = (text: string): Span[][] => wrapped(text, mutedStyle(theme))
+  const again = plain(`${state.leaderLabel} r connects again`)
+  const { session, shell, lossReason } = host
+  const loss = lossReason === undefined ? [] : strong(`lost: ${lossReason}`)
+  switch (session.kind) {
+    case 'idle':
+      return plain('waiting for its turn to connect')
+    case 'connecting':
+      return [
+        ...loss,
+        ...plain(`connecting: ${session.phase}${session.attempt > 1 ? ` (attempt ${session.attempt})` : ''} …`),
+      ]
+    case 'verifying':
+      return [...loss, ...plain('its host key waits for your answer …')]
+    case 'authenticating':
+      return [...loss, ...plain(`authenticating as ${clip(host.user, 30)} …`)]
+    case 'lost':
+      return [...strong(`lost: ${session.reason}`), ...again]
+    case 'waiting':
+      return [
+        ...loss,
+        ...(session.reason === lossReason ? [] : strong(`no connection: ${session.reason}`)),
+        ...plain(
+          `next try in ${seconds(session.retryAtMs - state.clockMs)} (attempt ${session.attempt}) · ${state.leaderLabel} r tries now`,
+        ),
+      ]
+    case 'failed':
+      return [
+        ...strong(session.failure.reason),
+        ...(session.failure.hint === undefined ? [] : plain(session.failure.hint)),
+        ...again,
+      ]
+    case 'closed':
+      return [...plain('closed'), ...again]
+    case 'ready': {
+      if (shell.kind === 'opening' || shell.kind === 'none') return plain('opening a shell …')
+      if (shell.kind !== 'ended') return []
+      const { end } = shell
+      const how =
+        end.kind === 'exit'
+          ? `the shell ended (exit ${end.code})`
+          : end.kind === 'signal'
+            ? `the shell ended (${end.signal})`
+            : `the shell was lost: ${end.reason}`
+      return [...strong(how), ...plain(`${state.leaderLabel} r opens a new one`)]
+    }
+  }
+}

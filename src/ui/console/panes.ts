@@ -1,0 +1,121 @@
+/** Which panes there are, on which page, and where: from the state alone. Pure. */
+import type { Rect } from '../compositor/compositor.ts'
+import { createGrid, type Grid, slotRect } from '../compositor/layout.ts'
+import type { ConsoleState } from '../state/console-state.ts'
+import type { PageInfo } from './header.ts'
+
+export type Direction = 'left' | 'right' | 'up' | 'down'
+
+/** The hosts of one pane: one, or all that show the same. The first one's screen is shown. */
+export type Unit = readonly string[]
+
+export type Size = { readonly columns: number; readonly rows: number }
+
+export type Arrangement = PageInfo & {
+  readonly units: readonly Unit[]
+  readonly perPage: number
+  readonly grid: Grid
+  readonly placed: readonly { readonly hosts: Unit; readonly rect: Rect }[]
+  /** What every host's terminal measures, so that all wrap alike. */
+  readonly paneContent: Size
+  readonly zoomContent: Size
+  readonly zoomed: string | undefined
+}
+
+const FRAME = 2
+const HEADER_ROWS = 1
+const FOOTER_ROWS = 1
+
+export function panesArea(state: ConsoleState): Rect {
+  return {
+    column: 0,
+    row: HEADER_ROWS,
+    width: state.columns,
+    height: Math.max(1, state.rows - HEADER_ROWS - FOOTER_ROWS),
+  }
+}
+
+function unitsOf(state: ConsoleState): Unit[] {
+  const hosts = [...state.hosts.keys()]
+  if (!state.isFolded || state.equalGroups.length === 0) return hosts.map((host) => [host])
+  const grouped = new Set(state.equalGroups.flat())
+  return [
+    ...state.equalGroups.filter((group) => group.length > 0),
+    ...hosts.filter((host) => !grouped.has(host)).map((host) => [host]),
+  ]
+}
+
+/** Folded panes: their number jumps as screens change, the grid only in these steps, so that terminals are not resized at each. */
+const FOLD_STEPS = [1, 2, 4, 6, 9, 12, 16]
+
+export function arrange(state: ConsoleState, previous?: Arrangement): Arrangement {
+  const area = panesArea(state)
+  const units = unitsOf(state)
+  const count = state.isFolded ? (FOLD_STEPS.find((step) => step >= units.length) ?? units.length) : units.length
+  const grid = createGrid(area, count, state.paneSize)
+  const perPage = Math.max(1, grid.columns * grid.rows)
+  const pages = Math.max(1, Math.ceil(units.length / perPage))
+  const page = Math.max(0, Math.min(state.page, pages - 1))
+  const inner = (rect: Size): Size => ({
+    columns: Math.max(1, rect.columns - FRAME),
+    rows: Math.max(1, rect.rows - FRAME),
+  })
+  const zoomed = state.isZoomed
+    ? units.find((unit) => state.focus !== undefined && unit.includes(state.focus))?.[0]
+    : undefined
+  const placed =
+    zoomed === undefined
+      ? units.slice(page * perPage, (page + 1) * perPage).map((hosts, slot) => ({ hosts, rect: slotRect(grid, slot) }))
+      : [{ hosts: units.find((unit) => unit.includes(zoomed)) ?? [zoomed], rect: area }]
+  const shown = new Set(placed.flatMap(({ hosts }) => hosts))
+  return {
+    units,
+    page,
+    pages: zoomed === undefined ? pages : 1,
+    perPage,
+    grid,
+    placed,
+    shown: previous && sameSet(previous.shown, shown) ? previous.shown : shown,
+    paneContent: inner({ columns: grid.paneWidth, rows: grid.paneHeight }),
+    zoomContent: inner({ columns: area.width, rows: area.height }),
+    zoomed,
+  }
+}
+
+const sameSet = (a: ReadonlySet<string>, b: ReadonlySet<string>): boolean =>
+  a.size === b.size && [...a].every((item) => b.has(item))
+
+const indexOf = (arrangement: Arrangement, host: string | undefined): number =>
+  host === undefined ? -1 : arrangement.units.findIndex((unit) => unit.includes(host))
+
+export function pageOf(arrangement: Arrangement, host: string | undefined): number | undefined {
+  const index = indexOf(arrangement, host)
+  return index < 0 ? undefined : Math.floor(index / arrangement.perPage)
+}
+
+/** The host in that direction; over the upper and lower edge lies the page before and after. */
+export function focusNeighbour(
+  arrangement: Arrangement,
+  focus: string | undefined,
+  direction: Direction,
+): string | undefined {
+  const { units, grid } = arrangement
+  const index = indexOf(arrangement, focus)
+  if (index < 0) return units[0]?.[0]
+  const column = index % grid.columns
+  const row = Math.floor(index / grid.columns)
+  const lastRow = Math.floor((units.length - 1) / grid.columns)
+  const at = (nextRow: number, nextColumn: number): string | undefined =>
+    units[nextRow * grid.columns + nextColumn]?.[0]
+  switch (direction) {
+    case 'left':
+      return column > 0 ? at(row, column - 1) : undefined
+    case 'right':
+      return column < grid.columns - 1 ? at(row, column + 1) : undefined
+    case 'up':
+      return row > 0 ? at(row - 1, column) : undefined
+    case 'down':
+      // Below the end of a last row that is not full lies its last host.
+      return row < lastRow ? (at(row + 1, column) ?? units.at(-1)?.[0]) : undefined
+  }
+}

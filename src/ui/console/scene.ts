@@ -1,0 +1,38 @@
+/** The present arrangement as a scene for the compositor. */
+import type { CellGrid } from '../../terminal/cells.ts'
+import { dialogRect } from '../components/dialog-box.tsx'
+import type { Rect, Scene } from '../compositor/compositor.ts'
+import type { ConsoleState } from '../state/console-state.ts'
+import { themes } from '../theme/theme.ts'
+import type { Console } from './console.ts'
+import { paneView } from './pane-view.ts'
+
+/** `drawn`: the state that the chrome shows, which may be a moment older than the console's. */
+export function buildScene(console: Console, chrome: CellGrid, drawn: ConsoleState): Scene {
+  const { state } = console
+  const theme = themes[state.themeName]
+  const overlays: Rect[] =
+    drawn.mode.kind === 'dialog' ? [dialogRect(drawn.mode.dialog, drawn.columns, drawn.rows)] : []
+  const { columns, rows } = state
+  if (state.tab !== 'shells') return { columns, rows, chrome, panes: [], overlays, cursor: undefined }
+  const panes = console.arrangement.placed.map(({ hosts, rect }) => {
+    const [lead = ''] = hosts
+    return paneView({
+      state,
+      theme,
+      hosts,
+      rect,
+      screen: console.views.screen(lead),
+      highlights: [
+        ...(state.showsDifferences ? console.comparison.highlights(lead, theme) : []),
+        ...console.scroll.highlights(lead, theme),
+      ],
+    })
+  })
+  const focused = panes.find(
+    (_, index) => state.focus !== undefined && console.arrangement.placed[index]?.hosts.includes(state.focus),
+  )
+  const cursor =
+    state.mode.kind === 'typing' && focused && state.receivers.size > 0 ? { pane: focused.host } : undefined
+  return { columns, rows, chrome, panes, overlays, cursor }
+}

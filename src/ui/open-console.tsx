@@ -1,0 +1,221 @@
+/** Puts the console together on a terminal: input, hosts, chrome, compositor; and takes all of it away again. */
+import chalk from 'chalk'
+import { render } from 'ink'
+import { type Clock, systemClock } from '../base/clock.ts'
+import { DisposableStore } from '../base/disposable.ts'
+import type { Endpoint } from '../inventory/host.ts'
+import type { Fleet } from '../ssh/fleet.ts'
+import { createFeeder } from '../terminal/feeder.ts'
+import { createScreen } from '../terminal/headless-screen.ts'
+import { Chrome } from './components/chrome.tsx'
+import type { ColourDepth } from './compositor/colours.ts'
+import { createCompositor } from './compositor/create-compositor.ts'
+import { ThrottledChrome } from './console/chrome-source.ts'
+import { Console, type ConsolePorts } from './console/console.ts'
+import { InputRouter } from './console/input-router.ts'
+import { createObserver } from './console/observer.ts'
+import { Questions } from './console/questions.ts'
+import { buildScene } from './console/scene.ts'
+import { InputDecoder } from './keys/decode-input.ts'
+import { createKeymap } from './keys/registry.ts'
+import type { Preferences } from './preferences.ts'
+import { backgroundOf, guessTheme } from './theme/guess-theme.ts'
+import type { ThemeName } from './theme/theme.ts'
+import { enterTerminal } from './tty/terminal-session.ts'
+import { createTtyWriter } from './tty/tty-writer.ts'
+import { createVirtualStdin } from './tty/virtual-stdin.ts'
+import { createVirtualStdout } from './tty/virtual-stdout.ts'
+
+export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNewHosts' | 'saveGroup'> & {
+  readonly cluster: string
+  readonly endpoints: readonly Endpoint[]
+  readonly groups: ReadonlyMap<string, readonly string[]>
+  readonly preferences: Preferences
+  readonly colourDepth: ColourDepth
+  readonly stdin: NodeJS.ReadStream
+  readonly stdout: NodeJS.WriteStream & { readonly fd: number }
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** Closes the console as `quit` does. */
+  readonly signal: AbortSignal
+  /** The fleet whose questions come to this console. */
+  /** What the fleet stands on is given to `own`, and goes after it. */
+  createFleet(questions: Pick<Questions, 'ask' | 'review' | 'warn'>, own: (below: Disposable) => void): Fleet
+}
+
+/** A lone Esc is taken for itself after this long. */
+const ESCAPE_MS = 25
+/** A paste that brings nothing for this long has lost its end. */
+const PASTE_MS = 3000
+const QUERY_BACKGROUND = '\x1b]11;?\x1b\\'
+
+/** Resolves when the user has left and the terminal is as it was. */
+export async function openConsole(options: OpenConsoleOptions): Promise<void> {
+  const { preferences, stdin, stdout, environment } = options
+  const clock: Clock = systemClock
+  using owned = new DisposableStore()
+  const done = Promise.withResolvers<void>()
+  const quit = (): void => done.resolve()
+
+  const size = { columns: stdout.columns || 80, rows: stdout.rows || 24 }
+  const themeName: ThemeName =
+    options.colourDepth === 'none' ? 'none' : preferences.theme === 'auto' ? guessTheme(environment) : preferences.theme
+  const keymap = createKeymap(preferences.keys)
+  const questions = new Questions()
+  const fleet = owned.own(options.createFleet(questions, (below) => void owned.own(below)))
+  for (const endpoint of options.endpoints) fleet.add(endpoint)
+  const writer = owned.own(createTtyWriter(stdout))
+  const compositor = owned.own(
+    createCompositor({ writer, clock, colourDepth: options.colourDepth, isUtf8: isUtf8(environment) }),
+  )
+
+  let isScenePlanned = false
+  const planScene = (): void => {
+    if (isScenePlanned) return
+    isScenePlanned = true
+    setImmediate(() => {
+      isScenePlanned = false
+      compositor.setScene(buildScene(console, chrome.grid, source.state()))
+    })
+  }
+
+  const console: Console = owned.own(
+    new Console(
+      {
+        cluster: options.cluster,
+        endpoints: options.endpoints,
+        groups: options.groups,
+        preferences,
+        keymap,
+        themeName,
+        size,
+        onPaneChange: (host, isEcho) => (isEcho ? compositor.invalidateNow([host]) : compositor.invalidate(host)),
+        onFramesChange: planScene,
+        onRedraw: () => compositor.redraw(),
+        onQuit: quit,
+      },
+      {
+        fleet,
+        createScreen,
+        createFeeder,
+        clock,
+        environment,
+        resolveHosts: options.resolveHosts,
+        resolveNewHosts: options.resolveNewHosts,
+        ...(options.saveGroup ? { saveGroup: options.saveGroup } : {}),
+      },
+    ),
+  )
+  const source = owned.own(new ThrottledChrome(console, clock))
+  const chrome = owned.own(createVirtualStdout({ ...size, createScreen, onDraw: planScene }))
+  owned.own(console.store.on(planScene))
+
+  const decoder = new InputDecoder()
+  const router = new InputRouter(console)
+  let inputBytes = 0
+  let escapeTimer: Disposable | undefined
+  const handleInput = (bytes: Uint8Array): void => {
+    escapeTimer?.[Symbol.dispose]()
+    const events = decoder.push(bytes)
+    for (const event of events) if (event.type === 'report') takeReport(event.raw)
+    router.handle(events)
+    inputBytes += bytes.length
+    if (decoder.isWaiting || decoder.isPasting) {
+      escapeTimer = clock.after(decoder.isPasting ? PASTE_MS : ESCAPE_MS, () => {
+        router.handle(decoder.isPasting ? decoder.endPaste() : decoder.flush())
+        source.showNow()
+      })
+    }
+    source.showNow()
+  }
+  const takeReport = (raw: Uint8Array): void => {
+    const background = preferences.theme === 'auto' && themeName !== 'none' ? backgroundOf(raw) : undefined
+    if (background) console.change(() => ({ themeName: background }))
+  }
+
+  // Ink's own stream is virtual, so what it may draw does not depend on the real one.
+  chalk.level = 3
+  owned.own(
+    enterTerminal({
+      stdin,
+      stdout,
+      writer,
+      mouse: preferences.mouse,
+      onInput: handleInput,
+      onResize: (columns, rows) => {
+        chrome.resize(columns, rows)
+        console.resize(columns, rows)
+        source.showNow()
+      },
+      onResume: () => compositor.redraw(),
+      onFatal: quit,
+    }),
+  )
+  if (preferences.theme === 'auto' && themeName !== 'none') writer.write(Buffer.from(QUERY_BACKGROUND))
+  const ink = render(<Chrome source={source} keymap={keymap} />, {
+    stdout: chrome.stream,
+    stdin: createVirtualStdin(),
+    interactive: true,
+    patchConsole: false,
+    exitOnCtrlC: false,
+    maxFps: 60,
+  })
+  // A component that throws must not leave an empty chrome without a word.
+  ink.waitUntilExit().catch(done.reject)
+  owned.defer(() => ink.unmount())
+  questions.bind(console.dialogs, (message) => {
+    console.notice(message, 'warning')
+    console.log('', message, 'warning')
+  })
+  fleet.connect(options.endpoints.map(({ host }) => host))
+
+  if (environment.MUSTER_OBSERVER) {
+    owned.own(
+      createObserver(environment.MUSTER_OBSERVER, {
+        isIdle: () => console.isIdle && source.isIdle && compositor.isIdle && !isScenePlanned && !decoder.isWaiting,
+        observe: () => observe(console, inputBytes, writer.bytesWritten, compositor.framesWritten),
+      }),
+    )
+  }
+  if (options.signal.aborted) quit()
+  options.signal.addEventListener('abort', quit, { once: true })
+  await done.promise
+  options.signal.removeEventListener('abort', quit)
+}
+
+function observe(console: Console, inputBytes: number, outputBytes: number, frames: number) {
+  const { state, arrangement } = console
+  return {
+    inputBytes,
+    outputBytes,
+    frames,
+    mode:
+      state.mode.kind === 'dialog'
+        ? `dialog:${state.mode.dialog.id}`
+        : state.mode.kind === 'typing'
+          ? state.tab
+          : state.mode.kind,
+    page: arrangement.page,
+    pages: arrangement.pages,
+    focus: state.focus,
+    receivers: [...state.hosts.keys()].filter((host) => state.receivers.has(host)),
+    panes: arrangement.placed.map(({ hosts, rect }) => ({
+      host: hosts[0] ?? '',
+      hosts,
+      column: rect.column + 1,
+      row: rect.row + 1,
+      width: rect.width - 2,
+      height: rect.height - 2,
+    })),
+    hosts: [...state.hosts.values()].map(({ host, session, shell }) => ({
+      host,
+      session: session.kind,
+      shell: shell.kind,
+    })),
+  }
+}
+
+function isUtf8(environment: Readonly<Record<string, string | undefined>>): boolean {
+  const locale = environment.LC_ALL || environment.LC_CTYPE || environment.LANG || ''
+  // No locale at all is a bare container, whose terminal almost always takes UTF-8; `C` and `POSIX` are said on purpose.
+  return locale === '' || /utf-?8/i.test(locale)
+}

@@ -1,0 +1,132 @@
+/**
+ * The user's own settings: `$XDG_CONFIG_HOME/muster/preferences.yaml`. Every mistake is told at once with its line and
+ * column; a file that is wrong stops the start, so that a key does not silently do something else.
+ */
+import { readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { isMap, isScalar, LineCounter, parseDocument } from 'yaml'
+import { z } from 'zod'
+import { MusterError, messageOf } from '../base/errors.ts'
+import { printable } from '../base/printable.ts'
+import { didYouMean } from '../inventory/nearest-word.ts'
+import { isKeyLabel } from './keys/key-label.ts'
+import { type ActionId, actionSpecs } from './keys/registry.ts'
+
+const keyLabelSchema = z
+  .string()
+  .refine(isKeyLabel, { error: 'is not a key: write a, Space, Ctrl-], Alt-n, Shift-Tab, PageUp, F5 …' })
+const actionIds = actionSpecs.map((spec) => spec.id) as [ActionId, ...ActionId[]]
+
+const preferencesSchema = z.strictObject({
+  leader: keyLabelSchema
+    .refine((label) => /^(?:Ctrl|Alt)-|^F\d/.test(label), {
+      error: 'has to be a key with Ctrl or Alt, or a function key',
+    })
+    .default('Ctrl-]'),
+  theme: z.enum(['auto', 'dark', 'light', 'none']).default('auto'),
+  pane: z
+    .strictObject({ columns: z.int().min(10).max(500).default(40), rows: z.int().min(4).max(200).default(8) })
+    .prefault({}),
+  history: z.int().min(0).max(100_000).default(1000),
+  mouse: z.boolean().default(true),
+  keys: z
+    .partialRecord(
+      z.enum(actionIds),
+      z.preprocess(
+        (keys) => (typeof keys === 'string' ? [keys] : keys),
+        z.array(keyLabelSchema, { error: 'has to be a key or a list of keys' }),
+      ),
+    )
+    .default({}),
+  macros: z
+    .array(
+      z.union(
+        [
+          z.strictObject({ name: z.string().min(1), text: z.string().min(1) }),
+          z.strictObject({ name: z.string().min(1), command: z.array(z.string()).min(1) }),
+        ],
+        { error: 'has to be { name: …, text: … } or { name: …, command: [program, argument …] }' },
+      ),
+    )
+    .default([]),
+})
+
+export type Preferences = z.infer<typeof preferencesSchema>
+
+export const defaultPreferences: Preferences = preferencesSchema.parse({})
+
+export function preferencesFile(environment: Readonly<Record<string, string | undefined>>): string {
+  return join(
+    environment.XDG_CONFIG_HOME || join(environment.HOME || homedir(), '.config'),
+    'muster',
+    'preferences.yaml',
+  )
+}
+
+/** `fileName` is what messages call the file. Throws a configuration error that names every problem. */
+export function parsePreferences(text: string, fileName: string): Preferences {
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
+  const at = (offset: number): string => {
+    const { line, col } = lines.linePos(offset)
+    return `${fileName}:${line}:${col}`
+  }
+  const problems = document.errors.map((error) => `${at(error.pos[0])}: ${error.message}`)
+  if (problems.length === 0) {
+    const parsed = preferencesSchema.safeParse(contentsOf(document))
+    if (parsed.success) return parsed.data
+    for (const issue of parsed.error.issues) {
+      const path = issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part))
+      if (issue.code === 'unrecognized_keys') {
+        const known = path.length === 0 ? Object.keys(preferencesSchema.shape) : (KNOWN_KEYS[path.join('.')] ?? [])
+        for (const key of issue.keys)
+          problems.push(`${at(offsetOf(document, [...path, key]))}: unknown key ${key}${didYouMean(key, known)}`)
+      } else problems.push(`${at(offsetOf(document, path))}: ${path.join('.') || 'the file'}: ${issue.message}`)
+    }
+  }
+  throw new MusterError('configuration', problems.map(printable).join('\n'), {
+    hint: 'Mend the file, or move it away to go on with the defaults.',
+  })
+}
+
+/** What unknown keys are compared with, by the key of their mapping. */
+const KNOWN_KEYS: Readonly<Record<string, readonly string[]>> = {
+  keys: actionIds,
+  pane: ['columns', 'rows'],
+}
+
+/** Aliases that multiply are a mistake like any other; the schema says so of what is no mapping. */
+function contentsOf(document: ReturnType<typeof parseDocument>): unknown {
+  try {
+    return document.toJS({ maxAliasCount: 10 }) ?? {}
+  } catch (error) {
+    return messageOf(error)
+  }
+}
+
+function offsetOf(document: ReturnType<typeof parseDocument>, path: readonly (string | number)[]): number {
+  for (let length = path.length; length > 0; length--) {
+    const parent = length === 1 ? document.contents : document.getIn(path.slice(0, length - 1), true)
+    if (!isMap(parent)) continue
+    const pair = parent.items.find((item) => isScalar(item.key) && item.key.value === path[length - 1])
+    if (pair && isScalar(pair.key) && pair.key.range) return pair.key.range[0]
+  }
+  return 0
+}
+
+/** The defaults when there is no file. */
+export function loadPreferences(environment: Readonly<Record<string, string | undefined>>): Preferences {
+  const file = preferencesFile(environment)
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return defaultPreferences
+    throw new MusterError('configuration', `${file} cannot be read: ${messageOf(error)}`, {
+      hint: 'Make it readable, or move it away.',
+      cause: error,
+    })
+  }
+  return parsePreferences(text, file)
+}

@@ -1,0 +1,101 @@
+/** What the console knows and shows: remote truth (hosts), view state (focus, receivers, mode) and what is only told (notice, log). */
+
+import type { ShellState } from '../../ssh/fleet.ts'
+import type { SessionState } from '../../ssh/session-state.ts'
+import type { DialogView } from '../dialogs/dialog.ts'
+import type { ThemeName } from '../theme/theme.ts'
+
+export type HostState = {
+  readonly host: string
+  /** Its place in the inventory, from 1: `%n`. */
+  readonly number: number
+  /** Empty for this machine itself. */
+  readonly address: string
+  readonly port: number
+  readonly user: string
+  readonly session: SessionState
+  readonly shell: ShellState
+  /** Why a connection that stood is gone; kept until it stands again. */
+  readonly lossReason: string | undefined
+  /** Typed bytes that wait because the host does not take them. */
+  readonly queuedBytes: number
+  /** Output since its page was last on the screen. */
+  readonly hasNews: boolean
+  readonly bellAtMs: number | undefined
+  /** Another screen than the majority's; only kept while differences or folding are shown. */
+  readonly isDifferent: boolean
+  readonly isRecording: boolean
+}
+
+export type Tab = 'shells' | 'log'
+
+export type Mode =
+  /** Keys go to the receivers. */
+  | { readonly kind: 'typing' }
+  /** The next key is a command. */
+  | { readonly kind: 'leader' }
+  /** Arrows and space choose panes; any other key types again. */
+  | { readonly kind: 'select' }
+  | {
+      readonly kind: 'scroll'
+      readonly host: string
+      readonly needle: string
+      readonly hit: number
+      readonly hits: number
+    }
+  | { readonly kind: 'dialog'; readonly dialog: DialogView }
+
+export type NoticeTone = 'info' | 'warning' | 'error'
+export type Notice = { readonly text: string; readonly tone: NoticeTone; readonly atMs: number }
+export type LogEntry = {
+  readonly atMs: number
+  readonly host: string
+  readonly text: string
+  readonly tone: NoticeTone
+}
+
+export type ConsoleState = {
+  readonly cluster: string
+  readonly columns: number
+  readonly rows: number
+  readonly tab: Tab
+  /** In the order of the inventory. */
+  readonly hosts: ReadonlyMap<string, HostState>
+  readonly groups: ReadonlyMap<string, readonly string[]>
+  readonly receivers: ReadonlySet<string>
+  /** Receivers before one host was singled out. */
+  readonly receiversBeforeSolo: ReadonlySet<string> | undefined
+  readonly focus: string | undefined
+  readonly page: number
+  readonly isZoomed: boolean
+  /** The smallest pane, frame included. */
+  readonly paneSize: { readonly columns: number; readonly rows: number }
+  readonly isFolded: boolean
+  readonly showsDifferences: boolean
+  /** Hosts with equal screens, largest group first; empty while neither folding nor differences are on. */
+  readonly equalGroups: readonly (readonly string[])[]
+  readonly mode: Mode
+  readonly notice: Notice | undefined
+  readonly log: readonly LogEntry[]
+  readonly logOffset: number
+  readonly themeName: ThemeName
+  readonly leaderLabel: string
+  /** Ticks once a second while something on the screen counts. */
+  readonly clockMs: number
+}
+
+export const LOG_LIMIT = 2000
+
+/** Hosts that can receive now. */
+export function isLive(host: HostState): boolean {
+  return host.session.kind === 'ready' && host.shell.kind === 'open'
+}
+
+export function isTrouble(host: HostState): boolean {
+  const { kind } = host.session
+  return kind === 'lost' || kind === 'waiting' || kind === 'failed' || host.shell.kind === 'ended'
+}
+
+export function receiverList(state: ConsoleState): string[] {
+  return [...state.hosts.keys()].filter((host) => state.receivers.has(host))
+}

@@ -1,0 +1,55 @@
+/** Columns that a text takes on a terminal, by the same rules as Ink's layout. */
+import stringWidth from 'string-width'
+
+const ASCII = /^[ -~]*$/
+
+export const textWidth = (text: string): number => (ASCII.test(text) ? text.length : stringWidth(text))
+
+const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
+
+/** At most `columns` wide; a cut is marked with `…`. */
+export function clip(text: string, columns: number): string {
+  if (textWidth(text) <= columns) return text
+  if (columns <= 0) return ''
+  let result = ''
+  let width = 0
+  for (const { segment } of segmenter.segment(text)) {
+    const next = textWidth(segment)
+    if (width + next > columns - 1) break
+    result += segment
+    width += next
+  }
+  return `${result}…`
+}
+
+export const padEnd = (text: string, columns: number): string =>
+  text + ' '.repeat(Math.max(0, columns - textWidth(text)))
+
+/** The words of a text in lines of at most `columns`, later ones behind `indent`; a word that is longer than a line is cut into pieces. */
+export function wrapText(text: string, columns: number, indent = ''): string[] {
+  const lines: string[] = []
+  let current = ''
+  const push = (): void => {
+    lines.push(current)
+    current = indent
+  }
+  // Runs of spaces are columns of a table: they stay with the word before them.
+  for (const word of text.split(/(?<=\S) (?=\S)/)) {
+    const joined = current === '' || current === indent ? current + word : `${current} ${word}`
+    if (textWidth(joined) <= columns) {
+      current = joined
+      continue
+    }
+    if (current !== '' && current !== indent) push()
+    let rest = current + word
+    while (textWidth(rest) > columns && columns > textWidth(indent) + 1) {
+      const piece = clip(rest, columns + 1).slice(0, -1) || rest.slice(0, 1)
+      current = piece
+      rest = indent + rest.slice(piece.length)
+      push()
+    }
+    current = rest
+  }
+  if (current !== '' && (current !== indent || lines.length === 0)) lines.push(current)
+  return lines
+}

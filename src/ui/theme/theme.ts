@@ -1,0 +1,102 @@
+/** Semantic colours. Components and panes name what a thing is; only here stands how it looks. */
+import { BOLD, DIM, INVERSE, rgbColour } from '../../terminal/cells.ts'
+import type { Style } from '../compositor/compositor.ts'
+
+export type ThemeName = 'dark' | 'light' | 'none'
+
+/** `#rrggbb`, or undefined for the terminal's own colour. */
+export type ThemeColour = string | undefined
+
+export type Theme = {
+  readonly name: ThemeName
+  readonly text: ThemeColour
+  readonly muted: ThemeColour
+  readonly accent: ThemeColour
+  /** Receivers: the colour that cannot be overlooked. */
+  readonly receiving: ThemeColour
+  readonly receivingText: ThemeColour
+  /** Receivers beyond what is on the screen. */
+  readonly danger: ThemeColour
+  readonly dangerText: ThemeColour
+  readonly ok: ThemeColour
+  readonly warning: ThemeColour
+  readonly bar: ThemeColour
+  readonly barText: ThemeColour
+  readonly dialog: ThemeColour
+  readonly frame: ThemeColour
+  readonly match: ThemeColour
+  readonly matchText: ThemeColour
+}
+
+const dark: Theme = {
+  name: 'dark',
+  text: undefined,
+  muted: '#8a929e',
+  accent: '#7fb4ff',
+  receiving: '#ffb454',
+  receivingText: '#1b1200',
+  danger: '#ff5f6d',
+  dangerText: '#1c0003',
+  ok: '#8fd16f',
+  warning: '#ffd866',
+  bar: '#20242c',
+  barText: '#d5dae3',
+  dialog: '#262b35',
+  frame: '#4a515e',
+  match: '#ffd866',
+  matchText: '#1b1200',
+}
+
+const light: Theme = {
+  name: 'light',
+  text: undefined,
+  muted: '#6b7280',
+  accent: '#0b5cad',
+  receiving: '#a85500',
+  receivingText: '#ffffff',
+  danger: '#b3001b',
+  dangerText: '#ffffff',
+  ok: '#2d7a12',
+  warning: '#8a6100',
+  bar: '#e4e8ee',
+  barText: '#20242c',
+  dialog: '#eef1f5',
+  frame: '#a3abb8',
+  match: '#ffe08a',
+  matchText: '#20242c',
+}
+
+const none: Theme = {
+  name: 'none',
+  text: undefined,
+  muted: undefined,
+  accent: undefined,
+  receiving: undefined,
+  receivingText: undefined,
+  danger: undefined,
+  dangerText: undefined,
+  ok: undefined,
+  warning: undefined,
+  bar: undefined,
+  barText: undefined,
+  dialog: undefined,
+  frame: undefined,
+  match: undefined,
+  matchText: undefined,
+}
+
+export const themes: Readonly<Record<ThemeName, Theme>> = { dark, light, none }
+
+const wordOf = (colour: ThemeColour): number =>
+  colour === undefined ? 0 : rgbColour(Number.parseInt(colour.slice(1), 16))
+
+export function styleOf(foreground: ThemeColour, background?: ThemeColour, attributes = 0): Style {
+  return { foreground: wordOf(foreground), background: wordOf(background), attributes }
+}
+
+/** A filled label: its colours, or inverse video where there are none. */
+export function labelStyle(theme: Theme, foreground: ThemeColour, background: ThemeColour): Style {
+  return theme.name === 'none' ? styleOf(undefined, undefined, INVERSE | BOLD) : styleOf(foreground, background, BOLD)
+}
+
+export const mutedStyle = (theme: Theme): Style => styleOf(theme.muted, undefined, theme.name === 'none' ? DIM : 0)

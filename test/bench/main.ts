@@ -1,0 +1,80 @@
+/** `npm run bench -- NAME [options]`: measures, side by side with the peers, and prints tables for docs/benchmarks.md. */
+import { execFileSync } from 'node:child_process'
+import { cpus, loadavg, release, totalmem } from 'node:os'
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { REPOSITORY } from './support/build.ts'
+
+const USAGE = `npm run bench -- NAME [options]
+
+  compositor                 compose, compare and encode a whole 240×67 frame
+  shells                     the console against tmux with one ssh a pane, on SSH servers of its own
+    --hosts 4,16,64          how many hosts (default)
+    --keys 100               keys a measurement
+    --floods 10,50           MB/s of output, over all panes but the first
+    --connections 200        shells against as many ssh processes; 0: left out
+    --quick                  fewer repeats, shorter waits
+    --root DIRECTORY         another checkout, whose console is measured
+    --node ARGUMENT          for the node that runs the console, for example --node=--cpu-prof
+`
+
+const numbers = (text: string): number[] => text.split(',').filter(Boolean).map(Number)
+
+function version(program: string, ...args: string[]): string {
+  try {
+    return execFileSync('/bin/sh', ['-c', `${[program, ...args].join(' ')} 2>&1`], { encoding: 'utf8' }).trim()
+  } catch {
+    return `${program}: not found`
+  }
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    hosts: { type: 'string', default: '4,16,64' },
+    keys: { type: 'string', default: '100' },
+    floods: { type: 'string', default: '10,50' },
+    connections: { type: 'string', default: '200' },
+    quick: { type: 'boolean', default: false },
+    root: { type: 'string', default: REPOSITORY },
+    node: { type: 'string', multiple: true, default: [] },
+  },
+})
+const log = (line: string) => void process.stderr.write(`${line}\n`)
+const started = loadavg()
+const load = () => [...started.slice(0, 1), ...loadavg().slice(0, 1)].map((value) => value.toFixed(1)).join(' → ')
+
+// Everything that was started is stopped by its owner, not by the end of the process.
+const interrupted = Promise.withResolvers<never>()
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.once(signal, () => interrupted.reject(new Error(`ended by ${signal}`)))
+
+let table: string
+switch (positionals[0]) {
+  case 'compositor':
+    table = (await import('./compositor.ts')).benchCompositor()
+    break
+  case 'shells':
+    table = await (await import('./shells/shells.ts')).benchShells({
+      hosts: numbers(values.hosts),
+      keys: values.quick ? Math.min(50, Number(values.keys)) : Number(values.keys),
+      connections: Number(values.connections),
+      repeats: values.quick ? 1 : 3,
+      idleMs: values.quick ? 3000 : 10_000,
+      floods: numbers(values.floods),
+      nodeArguments: values.node,
+      root: resolve(values.root),
+      interrupted: interrupted.promise,
+      log,
+    })
+    break
+  default:
+    process.stderr.write(USAGE)
+    process.exit(2)
+}
+const [cpu] = cpus()
+process.stdout.write(`
+${new Date().toISOString().slice(0, 10)}, ${cpus().length} × ${cpu?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()}, Node ${process.version}, ${version('tmux', '-V')}, ${version('ssh', '-V')}; load ${load()}
+
+${table}
+`)

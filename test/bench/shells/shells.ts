@@ -1,0 +1,228 @@
+/** `npm run bench -- shells`: Muster beside tmux with synchronized panes and one `ssh -tt` a pane, on the same hosts. */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { buildProduct } from '../support/build.ts'
+import { cpuPercent, memoryMib } from '../support/processes.ts'
+import { formatNumber, formatPair, formatTable, median, percentile, type Row } from '../support/statistics.ts'
+import { connectFleet, connectProcesses } from './connect.ts'
+import { Flood } from './flood.ts'
+import { type FloodResult, measureFlood, timeKeys } from './measures.ts'
+import { type Program, type ProgramOptions, startMuster, startTmux } from './programs.ts'
+import { startServers } from './servers.ts'
+
+export type ShellsOptions = {
+  readonly hosts: readonly number[]
+  /** Keys a measurement. */
+  readonly keys: number
+  /** Shells that are opened against as many ssh processes; 0: none. */
+  readonly connections: number
+  readonly repeats: number
+  readonly idleMs: number
+  readonly floods: readonly number[]
+  readonly nodeArguments: readonly string[]
+  /** Whose console is measured. */
+  readonly root: string
+  /** Rejects when the user wants to stop. */
+  readonly interrupted: Promise<never>
+  log(line: string): void
+}
+
+/** Goals of the key-to-paint times under 10 MB/s, p50 and p99 in milliseconds. */
+const FLOOD_GOALS: Readonly<Record<number, readonly [number, number]>> = { 16: [0.5, 5], 32: [0.5, 5], 64: [0.5, 8] }
+const KEYS_A_BLOCK = 25
+
+type Side = { readonly start: (options: ProgramOptions) => Promise<Program>; readonly label: string }
+const SIDES: readonly [Side, Side] = [
+  { start: startMuster, label: 'muster' },
+  { start: startTmux, label: 'tmux' },
+]
+
+/** Measures everything and gives the table in Markdown. */
+export async function benchShells(options: ShellsOptions): Promise<string> {
+  const { log } = options
+  const rows: Row[] = []
+  await using owned = new AsyncDisposableStack()
+  const directory = mkdtempSync(join(tmpdir(), 'muster-bench-'))
+  owned.defer(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }))
+  log('compiling')
+  const build = buildProduct(directory, options.root)
+  const most = Math.max(...options.hosts, options.connections)
+  log(`starting ${most} SSH servers`)
+  const servers = owned.use(await startServers(directory, most))
+  await delay(1000)
+
+  const shared = { servers, build, nodeArguments: options.nodeArguments }
+  const measureAll = async () => {
+    for (const hosts of options.hosts) await benchHosts({ ...shared, directory, hosts }, owned, options, rows)
+    if (options.connections > 0) await benchConnections(servers, build, options, rows)
+  }
+  await Promise.race([measureAll(), options.interrupted])
+  return formatTable(rows)
+}
+
+/** `owner` ends what was started if the measurement is given up. */
+async function benchHosts(
+  base: ProgramOptions,
+  owner: AsyncDisposableStack,
+  options: ShellsOptions,
+  rows: Row[],
+): Promise<void> {
+  const { hosts } = base
+  const { log } = options
+  const say = (row: Row) => {
+    rows.push(row)
+    log(`${row.what}: ${row.ours} | ${row.peer}${row.goal === undefined ? '' : ` | goal ${row.goal}`}`)
+  }
+  await using owned = owner.use(new AsyncDisposableStack())
+  const startSide = async (side: Side, run: number) => {
+    const directory = join(base.directory, `${side.label}-${hosts}-${run}`)
+    mkdirSync(directory)
+    return owner.use(await side.start({ ...base, directory }))
+  }
+  const ready: [number[], number[]] = [[], []]
+  for (let run = 1; run < options.repeats; run++) {
+    for (const [at, side] of SIDES.entries()) {
+      await using program = await startSide(side, run)
+      ready[at as 0 | 1].push(program.readyMs)
+    }
+  }
+  const muster = owned.use(await startSide(SIDES[0], 0))
+  const tmux = owned.use(await startSide(SIDES[1], 0))
+  ready[0].push(muster.readyMs)
+  ready[1].push(tmux.readyMs)
+  const flood = owned.use(new Flood())
+  const programs = [muster, tmux] as const
+  say({
+    what: `${hosts} hosts: start of the program to all prompts painted, s`,
+    ours: formatNumber(median(ready[0]) / 1000),
+    peer: formatNumber(median(ready[1]) / 1000),
+  })
+
+  // Compiled as it is after a minute of use.
+  for (const program of programs) await timeKeys(program, KEYS_A_BLOCK, hosts)
+  const quiet: [number[], number[]] = [[], []]
+  for (let done = 0; done < options.keys; done += KEYS_A_BLOCK) {
+    for (const at of [0, 1] as const) quiet[at].push(...(await timeKeys(programs[at], KEYS_A_BLOCK, hosts)))
+  }
+  say({
+    what: `${hosts} hosts, quiet: key to last pane painted, ms p50 / p99`,
+    ours: formatPair(quiet[0]),
+    peer: formatPair(quiet[1]),
+    goal: 'p99 ≤ tmux',
+    isReached: percentile(quiet[0], 0.99) <= percentile(quiet[1], 0.99),
+  })
+  const idle = [0, 0]
+  for (const at of [0, 1] as const) {
+    await programs[at].terminal.quiet(300)
+    idle[at] = await cpuPercent(programs[at].pids(), options.idleMs)
+  }
+  const [idleOurs = 0, idlePeer = 0] = idle
+  say({
+    what: `${hosts} hosts, idle: CPU of the client, %`,
+    ours: formatNumber(idleOurs),
+    peer: formatNumber(idlePeer),
+    goal: '≤ 2',
+    isReached: idleOurs <= 2,
+  })
+
+  for (const megabytes of options.floods) {
+    for (const whom of megabytes <= 10 ? (['first', 'all'] as const) : (['first'] as const)) {
+      for (const program of programs) await program.receive(whom)
+      const results: [FloodResult[], FloodResult[]] = [[], []]
+      const blocks = Math.max(1, Math.ceil(options.keys / KEYS_A_BLOCK / 2))
+      for (let block = 0; block < blocks; block++) {
+        for (const at of [0, 1] as const) {
+          const load = { bytesPerSecond: megabytes * 1e6, keys: KEYS_A_BLOCK * 2, atLeastMs: 2000 }
+          results[at].push(await measureFlood(programs[at], flood, load))
+        }
+      }
+      sayFlood(`${hosts} hosts, ${megabytes} MB/s, ${whom === 'all' ? 'all receive' : 'one receives'}`, results, {
+        say,
+        goal: megabytes === 10 && whom === 'first' ? FLOOD_GOALS[hosts] : undefined,
+      })
+    }
+  }
+  if (hosts !== Math.max(...options.hosts)) return
+
+  const rates: [number[], number[]] = [[], []]
+  for (let run = 0; run < options.repeats; run++) {
+    for (const at of [0, 1] as const) {
+      const load = { bytesPerSecond: 'most' as const, keys: 0, atLeastMs: 4000 }
+      rates[at].push((await measureFlood(programs[at], flood, load)).megabytesPerSecond)
+    }
+  }
+  say({
+    what: `${hosts} hosts: output that it keeps up with, MB/s`,
+    ours: formatNumber(median(rates[0])),
+    peer: formatNumber(median(rates[1])),
+    goal: '≥ 50',
+    isReached: median(rates[0]) >= 50,
+  })
+  const ours = memoryMib(muster.pids())
+  const peer = memoryMib(tmux.pids())
+  say({
+    what: `${hosts} hosts, 1,000 lines of history each: memory of the client, MiB RSS (PSS)`,
+    ours: `${ours.rss.toFixed(0)} (${ours.pss.toFixed(0)})`,
+    peer: `${peer.rss.toFixed(0)} (${peer.pss.toFixed(0)})`,
+    goal: '≤ 300',
+    isReached: ours.rss <= 300,
+  })
+}
+
+function sayFlood(
+  what: string,
+  [ours, peer]: readonly [FloodResult[], FloodResult[]],
+  { say, goal }: { say(row: Row): void; goal: readonly [number, number] | undefined },
+): void {
+  const times = (results: FloodResult[]) => results.flatMap((result) => result.times)
+  const mean = (results: FloodResult[], of: (result: FloodResult) => number) =>
+    formatNumber(results.reduce((sum, result) => sum + of(result), 0) / results.length)
+  say({
+    what: `${what}: key to paint, ms p50 / p99`,
+    ours: formatPair(times(ours)),
+    peer: formatPair(times(peer)),
+    ...(goal === undefined
+      ? {}
+      : {
+          goal: `≤ ${goal[0]} / ${goal[1]}`,
+          isReached: median(times(ours)) <= goal[0] && percentile(times(ours), 0.99) <= goal[1],
+        }),
+  })
+  const side = (results: FloodResult[]) =>
+    `${mean(results, (result) => result.megabytesPerSecond)} MB/s, ${mean(results, (result) => result.cpuPercent)} %, ${mean(results, (result) => result.outerKilobytesPerSecond)} KB/s`
+  say({ what: `${what}: taken in, CPU of the client, written to the terminal`, ours: side(ours), peer: side(peer) })
+}
+
+async function benchConnections(
+  servers: Parameters<typeof connectFleet>[0],
+  build: string,
+  { connections, repeats, log }: ShellsOptions,
+  rows: Row[],
+): Promise<void> {
+  const fleet = []
+  const processes = []
+  const quick = []
+  for (let run = 0; run < repeats; run++) {
+    fleet.push(await connectFleet(servers, connections, build))
+    processes.push(await connectProcesses(servers, connections, []))
+    quick.push(await connectProcesses(servers, connections, ['-o', 'KexAlgorithms=curve25519-sha256']))
+  }
+  const seconds = (results: readonly { seconds: number }[]) => median(results.map((result) => result.seconds))
+  const cpu = (results: readonly { cpuMs: number }[]) => formatNumber(median(results.map((result) => result.cpuMs)))
+  for (const [peer, name, goal] of [
+    [processes, 'ssh processes', 0.35],
+    [quick, 'ssh processes, curve25519 forced', 0.9],
+  ] as const) {
+    const share = seconds(fleet) / seconds(peer)
+    rows.push({
+      what: `${connections} shells ready, beside ${name}: s (ms of client CPU a connection)`,
+      ours: `${formatNumber(seconds(fleet))} (${cpu(fleet)}), ${formatNumber(share)} of the peer`,
+      peer: `${formatNumber(seconds(peer))} (${cpu(peer)})`,
+      goal: `≤ ${goal} of the peer`,
+      isReached: share <= goal,
+    })
+    log(JSON.stringify(rows.at(-1)))
+  }
+}

@@ -1,0 +1,432 @@
+/** Files to and from hosts, on the embedded hosts (real SSH) and on the transport `local`: any names, any bytes, nothing half. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import {
+  chmodSync,
+  lstatSync,
+  lutimesSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { systemClock } from '../../../src/base/clock.ts'
+import type { Endpoint } from '../../../src/inventory/host.ts'
+import { bytePathOf } from '../../../src/ssh/copy/byte-path.ts'
+import { copyToHosts } from '../../../src/ssh/copy/copy-to-hosts.ts'
+import type { CopyEvent, HostResult } from '../../../src/ssh/copy/events.ts'
+import { fetchFromHosts } from '../../../src/ssh/copy/fetch-from-hosts.ts'
+import type { CopyWires } from '../../../src/ssh/copy/on-each-host.ts'
+import { scanSources } from '../../../src/ssh/copy/source.ts'
+import type { EmbeddedHosts } from '../../../src/ssh/embedded/embedded-hosts.ts'
+import { embeddedEndpoints, startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
+import { createHostKeyVerifier } from '../../../src/ssh/known-hosts/verifier.ts'
+import { createLocalTransport } from '../../../src/ssh/local/local-transport.ts'
+import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
+import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
+import { endpointOf } from '../../support/endpoint.ts'
+import { nobody } from '../../support/ssh-context.ts'
+
+type CopyOptions = {
+  readonly isDryRun?: boolean
+  readonly signal?: AbortSignal
+  readonly onEvent?: (event: CopyEvent) => void
+}
+
+describe('copying to hosts', () => {
+  let embedded: EmbeddedHosts
+  let directory: string
+  let source: string
+  const transports = { ssh2: createSsh2Transport(), local: createLocalTransport({ spawnPty: spawnLocalPty }) }
+  beforeAll(async () => {
+    embedded = await startEmbeddedHosts({ count: 3, spawnPty: spawnLocalPty })
+  })
+  afterAll(async () => {
+    await embedded.close()
+  })
+  beforeEach(() => {
+    directory = realpathSync(mkdtempSync(join(tmpdir(), 'muster-copy-')))
+    source = join(directory, 'source')
+    mkdirSync(source)
+  })
+  afterEach(() => {
+    rmSync(directory, { recursive: true, force: true })
+  })
+
+  const wires = (events: CopyEvent[], results: Map<string, HostResult>, options: CopyOptions): CopyWires => ({
+    transports,
+    hostKeys: createHostKeyVerifier(),
+    credentials: nobody,
+    clock: systemClock,
+    fanOut: 8,
+    signal: options.signal ?? new AbortController().signal,
+    onEvent: (event) => {
+      events.push(event)
+      if (event.type === 'result') results.set(event.host, event.result)
+      options.onEvent?.(event)
+    },
+  })
+
+  const copy = async (
+    endpoints: readonly Endpoint[],
+    sources: readonly string[],
+    destination: (host: string) => string,
+    options: CopyOptions = {},
+  ) => {
+    const events: CopyEvent[] = []
+    const results = new Map<string, HostResult>()
+    const readBytes = await copyToHosts(
+      endpoints,
+      {
+        tree: await scanSources(sources.map(bytePathOf)),
+        destinationOf: ({ host }) => destination(host),
+        isDryRun: options.isDryRun ?? false,
+      },
+      wires(events, results, options),
+    )
+    return { events, readBytes, result: (host: string) => results.get(host)! }
+  }
+  const local: Endpoint = { ...endpointOf('here'), transport: 'local' }
+
+  it('brings a tree to every host: names of any bytes, modes, times, links, empty directories', async () => {
+    const names = ['plain', '-rf', 'a b', "it's", 'new\nline', '\n', '\\n', '$HOME', '*', ' ', 'é', '日本']
+    for (const name of names) writeFileSync(join(source, name), `contents of ${name}`)
+    writeFileSync(Buffer.concat([Buffer.from(`${source}/bad`), Buffer.from([0xff, 0xfe, 0x80])]), 'not UTF-8')
+    writeFileSync(join(source, 'empty'), '')
+    mkdirSync(join(source, 'void'))
+    mkdirSync(join(source, 'locked'))
+    writeFileSync(join(source, 'locked', 'inside'), 'inside')
+    writeFileSync(join(source, 'program'), '#!/bin/sh\n', { mode: 0o750 })
+    symlinkSync('to\nnowhere\n', join(source, 'dangling'))
+    symlinkSync('locked', join(source, 'link'))
+    utimesSync(join(source, 'plain'), 1_000_000_000.5, 1_000_000_000.5)
+    chmodSync(join(source, 'locked'), 0o555)
+    const { result } = await copy(embeddedEndpoints(embedded), [source], (host) => join(directory, host))
+    for (const { name } of embedded.hosts) {
+      expect(result(name)).toMatchObject({ outcome: 'ok', failed: 0 })
+      expect(listing(join(directory, name))).toEqual(listing(source))
+    }
+    chmodSync(join(source, 'locked'), 0o755)
+    for (const { name } of embedded.hosts) chmodSync(join(directory, name, 'locked'), 0o755)
+  })
+
+  it('reads the source once for all hosts, and bytes of many segments arrive unchanged', async () => {
+    const bytes = randomBytes(9_000_001)
+    writeFileSync(join(source, 'big'), bytes)
+    const { readBytes } = await copy(embeddedEndpoints(embedded), [join(source, 'big')], (host) =>
+      join(directory, host),
+    )
+    for (const { name } of embedded.hosts) expect(readFileSync(join(directory, name)).equals(bytes)).toBe(true)
+    expect(readBytes).toBeLessThan(2 * bytes.length)
+  })
+
+  it('brings any bytes, in files of any size', async () => {
+    const anyFile = fc.oneof(
+      fc.uint8Array({ maxLength: 3000 }),
+      fc.uint8Array({ min: 1, maxLength: 300 }),
+      fc.string({ maxLength: 300 }).map((text) => Buffer.from(text)),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(anyFile, { minLength: 1, maxLength: 10 }), async (contents) => {
+        const from = mkdtempSync(join(directory, 'from-'))
+        for (const [index, bytes] of contents.entries()) writeFileSync(join(from, String(index)), bytes)
+        const { result } = await copy([embeddedEndpoints(embedded)[0]!], [from], () => `${from}-to`)
+        expect(result('m1')).toMatchObject({ outcome: 'ok', copied: contents.length })
+        expect(listing(`${from}-to`)).toEqual(listing(from))
+      }),
+      { numRuns: 10 },
+    )
+  })
+
+  it('goes into a directory that is there, and to a name that is not, as cp does', async () => {
+    writeFileSync(join(source, 'a'), 'a')
+    writeFileSync(join(source, 'b'), 'b')
+    mkdirSync(join(directory, 'there'))
+    await copy([local], [join(source, 'a')], () => join(directory, 'there'))
+    expect(readdirSync(join(directory, 'there'))).toEqual(['a'])
+    await copy([local], [join(source, 'a')], () => join(directory, 'name'))
+    expect(readFileSync(join(directory, 'name'), 'utf8')).toBe('a')
+    await copy([local], [join(source, 'a'), join(source, 'b')], () => join(directory, 'made', 'below'))
+    expect(readdirSync(join(directory, 'made', 'below')).sort()).toEqual(['a', 'b'])
+    await copy([local], [join(source, 'a')], () => `${join(directory, 'slash')}/`)
+    expect(readdirSync(join(directory, 'slash'))).toEqual(['a'])
+    await copy([local], [`${source}/.`], () => join(directory, 'contents'))
+    expect(readdirSync(join(directory, 'contents')).sort()).toEqual(['a', 'b'])
+    const { result } = await copy([local], [join(source, 'a')], () => join(directory, 'no', 'such'))
+    expect(result('here')).toMatchObject({ outcome: 'failed', reason: `${directory}/no: No such directory` })
+    const other = await copy([local], [join(source, 'a'), join(source, 'b')], () => join(directory, 'name'))
+    expect(other.result('here')).toMatchObject({ outcome: 'failed', reason: `${directory}/name: Not a directory` })
+  })
+
+  it('leaves identical files alone, replaces others, and follows the mode of both', async () => {
+    writeFileSync(join(source, 'same'), 'same')
+    writeFileSync(join(source, 'other'), 'new')
+    const target = join(directory, 'target')
+    mkdirSync(target)
+    writeFileSync(join(target, 'same'), 'same', { mode: 0o600 })
+    writeFileSync(join(target, 'other'), 'old')
+    const inode = statSync(join(target, 'same')).ino
+    const { events, result } = await copy([local], [`${source}/.`], () => target)
+    expect(result('here')).toMatchObject({ copied: 1, identical: 1 })
+    expect(statSync(join(target, 'same'))).toMatchObject({ ino: inode, mode: 0o100644 })
+    expect(readFileSync(join(target, 'other'), 'utf8')).toBe('new')
+    expect(
+      events
+        .filter((event) => event.type === 'file')
+        .map(({ action }) => action)
+        .sort(),
+    ).toEqual(['copied', 'identical'])
+  })
+
+  it('tells each file that cannot be copied, and copies the rest', async () => {
+    for (const name of ['a', 'b', 'c']) writeFileSync(join(source, name), name)
+    const target = join(directory, 'target')
+    mkdirSync(join(target, 'b'), { recursive: true })
+    const { events, result } = await copy([local], [`${source}/.`], () => target)
+    expect(result('here')).toMatchObject({ outcome: 'failed', copied: 2, failed: 1 })
+    expect(events).toContainEqual(
+      expect.objectContaining({ type: 'file', action: 'failed', path: `${target}/b`, reason: 'Is a directory' }),
+    )
+    expect(readdirSync(target).sort()).toEqual(['a', 'b', 'c'])
+  })
+
+  it('replaces no pipe and no device, and a link instead of what it leads to', async () => {
+    for (const name of ['pipe', 'link', 'linked']) writeFileSync(join(source, name), 'new')
+    const target = join(directory, 'target')
+    mkdirSync(join(target, 'kept'), { recursive: true })
+    execFileSync('mkfifo', [join(target, 'pipe')])
+    symlinkSync('kept', join(target, 'link'))
+    symlinkSync('elsewhere', join(target, 'linked'))
+    const { events } = await copy([local], [`${source}/.`], () => target)
+    expect(events).toContainEqual(
+      expect.objectContaining({ path: `${target}/pipe`, reason: 'Is a device, pipe or socket' }),
+    )
+    expect(lstatSync(join(target, 'pipe')).isFIFO()).toBe(true)
+    expect(readFileSync(join(target, 'link'), 'utf8')).toBe('new')
+    expect(readdirSync(join(target, 'kept'))).toEqual([])
+    expect(readdirSync(target).sort()).toEqual(['kept', 'link', 'linked', 'pipe'])
+  })
+
+  it('says one thing of a directory that cannot be made, not one for each file in it', async () => {
+    mkdirSync(join(source, 'deep', 'er'), { recursive: true })
+    writeFileSync(join(source, 'deep', 'er', 'file'), 'x')
+    const target = join(directory, 'target')
+    mkdirSync(target)
+    writeFileSync(join(target, 'deep'), 'a file is in the way')
+    const { events } = await copy([local], [`${source}/.`], () => target)
+    const failed = events.filter((event) => event.type === 'file')
+    expect(failed).toEqual([expect.objectContaining({ path: `${target}/deep`, reason: 'File exists' })])
+  })
+
+  it('keeps holes', async () => {
+    writeFileSync(join(source, 'holes'), 'begin')
+    truncateSync(join(source, 'holes'), 64 * 1024 * 1024)
+    const { result } = await copy([embeddedEndpoints(embedded)[0]!], [join(source, 'holes')], () =>
+      join(directory, 'out'),
+    )
+    const { size, blocks } = statSync(join(directory, 'out'))
+    expect(size).toBe(64 * 1024 * 1024)
+    expect(blocks * 512).toBeLessThan(2 * 1024 * 1024)
+    expect(result('m1').sentBytes).toBeLessThan(2 * 1024 * 1024)
+  })
+
+  it('carries on where it was cut, and shows nothing under the final name before', async () => {
+    const bytes = randomBytes(24_000_000)
+    writeFileSync(join(source, 'big'), bytes)
+    const target = join(directory, 'target')
+    mkdirSync(target)
+    const cut = new AbortController()
+    let arrived = 0
+    const endpoint = embeddedEndpoints(embedded)[0]!
+    const first = await copy([endpoint], [join(source, 'big')], () => target, {
+      signal: cut.signal,
+      onEvent: (event) => {
+        if (event.type === 'progress') arrived += event.bytes
+        if (arrived > 6_000_000) cut.abort()
+      },
+    })
+    expect(first.result('m1')).toMatchObject({ outcome: 'cancelled' })
+    expect(readdirSync(target)).toEqual([expect.stringMatching(/^\.muster-/)])
+    const second = await copy([endpoint], [join(source, 'big')], () => target)
+    expect(second.events).toContainEqual(
+      expect.objectContaining({ action: 'copied', resumedBytes: expect.any(Number) }),
+    )
+    expect(second.result('m1').sentBytes).toBeLessThan(bytes.length - 4_000_000)
+    expect(readdirSync(target)).toEqual(['big'])
+    expect(readFileSync(join(target, 'big')).equals(bytes)).toBe(true)
+  })
+
+  it('does not carry on from what is not the beginning of the file', async () => {
+    const bytes = randomBytes(2_000_000)
+    writeFileSync(join(source, 'big'), bytes)
+    const target = join(directory, 'target')
+    mkdirSync(target)
+    const cut = new AbortController()
+    await copy([local], [join(source, 'big')], () => target, {
+      signal: cut.signal,
+      onEvent: (event) => event.type === 'progress' && cut.abort(),
+    })
+    const [leftOver = ''] = readdirSync(target)
+    writeFileSync(join(target, leftOver), randomBytes(1_500_000))
+    const second = await copy([local], [join(source, 'big')], () => target)
+    expect(second.result('here')).toMatchObject({ outcome: 'ok', sentBytes: bytes.length })
+    expect(readFileSync(join(target, 'big')).equals(bytes)).toBe(true)
+  })
+
+  it('changes nothing in a dry run, and says what it would do', async () => {
+    writeFileSync(join(source, 'a'), 'a')
+    const target = join(directory, 'target')
+    const { events } = await copy([local], [source], () => target, { isDryRun: true })
+    expect(events).toContainEqual(expect.objectContaining({ action: 'would-copy', path: `${target}/a` }))
+    expect(readdirSync(directory)).toEqual(['source'])
+  })
+
+  const fetch = async (
+    endpoints: readonly Endpoint[],
+    sources: readonly string[],
+    into: string,
+    options: CopyOptions = {},
+  ) => {
+    const events: CopyEvent[] = []
+    const results = new Map<string, HostResult>()
+    await fetchFromHosts(
+      endpoints,
+      { sourcesOf: () => sources, directory: into, isDryRun: options.isDryRun ?? false },
+      wires(events, results, options),
+    )
+    return { events, result: (host: string) => results.get(host)! }
+  }
+
+  it('fetches a tree from every host into a directory of its name, and the second time nothing', async () => {
+    for (const name of ['plain', '-n', 'new\nline', '\n', "it's", ' ']) writeFileSync(join(source, name), `of ${name}`)
+    writeFileSync(Buffer.concat([Buffer.from(`${source}/bad`), Buffer.from([0xff, 0xfe])]), 'not UTF-8')
+    mkdirSync(join(source, 'void'))
+    mkdirSync(join(source, 'inner'), { mode: 0o710 })
+    writeFileSync(join(source, 'inner', 'big'), randomBytes(9_000_001), { mode: 0o640 })
+    writeFileSync(join(source, 'holes'), 'begin')
+    truncateSync(join(source, 'holes'), 8 * 1024 * 1024)
+    symlinkSync('to\nnowhere\n', join(source, 'dangling'))
+    // Node sets microseconds; a file system may have nanoseconds.
+    for (const [name] of listing(source)) {
+      lutimesSync(Buffer.from(`${source}${name}`, 'latin1'), 1_000_000_000.5, 1_000_000_000.5)
+    }
+    const out = join(directory, 'out')
+    const first = await fetch(embeddedEndpoints(embedded), [source], out)
+    for (const { name } of embedded.hosts) {
+      expect(first.result(name)).toMatchObject({ outcome: 'ok', failed: 0 })
+      expect(listing(join(out, name, 'source'))).toEqual(listing(source))
+      expect(statSync(join(out, name, 'source', 'holes')).blocks * 512).toBeLessThan(1024 * 1024)
+    }
+    const second = await fetch(embeddedEndpoints(embedded), [source], out)
+    for (const { name } of embedded.hosts) expect(second.result(name)).toMatchObject({ copied: 0, sentBytes: 0 })
+  })
+
+  it('fetches what there is, and tells what there is not', async () => {
+    writeFileSync(join(source, 'a'), 'a')
+    const out = join(directory, 'out')
+    const { events, result } = await fetch([local], [join(source, 'none'), join(source, 'a')], out)
+    expect(result('here')).toMatchObject({ outcome: 'failed', copied: 1, failed: 1 })
+    expect(events).toContainEqual(
+      expect.objectContaining({ path: join(source, 'none'), reason: 'No such file or directory' }),
+    )
+    expect(readFileSync(join(out, 'here', 'a'), 'utf8')).toBe('a')
+  })
+
+  it('writes through no link, whatever a host had us fetch before', async () => {
+    const out = join(directory, 'out')
+    mkdirSync(join(directory, 'mine'))
+    mkdirSync(join(out, 'here', 'source'), { recursive: true })
+    symlinkSync(join(directory, 'mine'), join(out, 'here', 'source', 'sub'))
+    mkdirSync(join(source, 'sub'))
+    writeFileSync(join(source, 'sub', 'evil'), 'evil')
+    const { result } = await fetch([local], [source], out)
+    expect(result('here')).toMatchObject({ outcome: 'failed', copied: 0, failed: 1 })
+    expect(readdirSync(join(directory, 'mine'))).toEqual([])
+  })
+
+  it('carries a fetch on where it was cut', async () => {
+    const bytes = randomBytes(24_000_000)
+    writeFileSync(join(source, 'big'), bytes)
+    const out = join(directory, 'out')
+    const endpoint = embeddedEndpoints(embedded)[0]!
+    const cut = new AbortController()
+    let arrived = 0
+    await fetch([endpoint], [join(source, 'big')], out, {
+      signal: cut.signal,
+      onEvent: (event) => {
+        if (event.type === 'progress') arrived += event.bytes
+        if (arrived > 8_000_000) cut.abort()
+      },
+    })
+    const [leftOver = ''] = readdirSync(join(out, 'm1'))
+    expect(leftOver).toMatch(/^\.muster-/)
+    // As if the process that left it had ended.
+    const ended = spawnSync('true').pid
+    renameSync(join(out, 'm1', leftOver), join(out, 'm1', leftOver.replace(/\d+$/, String(ended))))
+    const second = await fetch([endpoint], [join(source, 'big')], out)
+    expect(second.result('m1').sentBytes).toBeLessThan(bytes.length - 4_000_000)
+    expect(readdirSync(join(out, 'm1'))).toEqual(['big'])
+    expect(readFileSync(join(out, 'm1', 'big')).equals(bytes)).toBe(true)
+  })
+
+  it('never shows half a file under its final name, whenever it is cut', async () => {
+    const endpoint = embeddedEndpoints(embedded)[0]!
+    const contents = new Map(Array.from({ length: 6 }, (_, index) => [`f${index}`, randomBytes(700_000 * index)]))
+    for (const [name, bytes] of contents) writeFileSync(join(source, name), bytes)
+    const total = [...contents.values()].reduce((sum, bytes) => sum + bytes.length, 0)
+    const rounds = Number(process.env.MUSTER_ROUNDS ?? 6)
+    for (let round = 0; round < rounds; round += 1) {
+      const target = join(directory, `round${round}`)
+      for (let part = 0.1; ; part += 0.3) {
+        const cut = new AbortController()
+        const limit = total * (part + Math.random() * 0.3)
+        let arrived = 0
+        const { result } = await copy([endpoint], [`${source}/.`], () => target, {
+          signal: cut.signal,
+          onEvent: (event) => {
+            if (event.type === 'progress') arrived += event.bytes
+            if (arrived > limit) cut.abort()
+          },
+        })
+        const isDone = result('m1').outcome === 'ok'
+        for (const name of readdirSync(target)) {
+          const bytes = contents.get(name)
+          if (bytes === undefined)
+            expect({ name, isDone }).toMatchObject({ name: expect.stringMatching(/^\.muster-/), isDone: false })
+          else expect(readFileSync(join(target, name)).equals(bytes)).toBe(true)
+        }
+        if (isDone) break
+      }
+      expect(readdirSync(target).sort()).toEqual([...contents.keys()])
+    }
+  })
+})
+
+/** Names, kinds, modes, times and contents of everything below. */
+function listing(root: string): [name: string, ...unknown[]][] {
+  const entries: [string, ...unknown[]][] = []
+  const visit = (directory: Buffer) => {
+    for (const name of readdirSync(directory, { encoding: 'buffer' })) {
+      const path = Buffer.concat([directory, Buffer.from('/'), name])
+      const facts = lstatSync(path)
+      const contents = facts.isFile() ? readFileSync(path, 'latin1') : facts.isSymbolicLink() ? readlinkSync(path) : ''
+      entries.push([path.toString('latin1').slice(root.length), facts.mode, facts.mtimeMs, contents])
+      if (facts.isDirectory()) visit(path)
+    }
+  }
+  visit(Buffer.from(root))
+  return entries.sort(([a], [b]) => (a < b ? -1 : 1))
+}

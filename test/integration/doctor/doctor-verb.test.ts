@@ -1,0 +1,92 @@
+/** The verb on this machine without SSH and on an address where nobody answers: events, lines, exit codes. */
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { runProgram } from '../../../src/cli/program.ts'
+import { freePort } from '../../support/openssh-server.ts'
+
+let directory = ''
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-doctor-'))
+  const nobody = `{ address: 127.0.0.1, port: ${await freePort()} }`
+  writeFileSync(join(directory, 'hosts.yaml'), `hosts: { here: { transport: local }, nobody: ${nobody} }\n`)
+})
+afterEach(() => rmSync(directory, { recursive: true }))
+
+async function doctor(args: readonly string[], signal = new AbortController().signal, programs = '/bin') {
+  const stdout = new PassThrough()
+  const stderr = new PassThrough()
+  const code = await runProgram(['doctor', ...args], {
+    stdin: Readable.from([]),
+    stdout,
+    stderr,
+    environment: { PATH: `${programs}:${process.env.PATH}`, HOME: directory },
+    workingDirectory: directory,
+    signal,
+    now: () => Date.UTC(2026, 0, 2, 3, 4, 5),
+  })
+  return { code, output: String(stdout.read() ?? ''), errors: String(stderr.read() ?? '') }
+}
+
+describe('muster doctor', () => {
+  it('tells who was not reached, in which phase, and exits with 4', async () => {
+    const { code, output } = await doctor([])
+    expect(output).toMatch(/^blocker {2}nobody: unreachable \(tcp\): .*connection refused\n {11}Check the port/)
+    expect(output).toMatch(/^2 hosts: .*1 not reached$/m)
+    expect(code).toBe(4)
+  })
+
+  it('--json gives findings, an object a host with what is unknown as null, and a summary', async () => {
+    const { output } = await doctor(['--json'])
+    const events = output
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+    const time = '2026-01-02T03:04:05.000Z'
+    expect(events.find(({ type, host }) => type === 'finding' && host === 'nobody')).toMatchObject({
+      time,
+      gravity: 'blocker',
+      id: 'unreachable',
+      hint: expect.any(String),
+    })
+    expect(events.filter(({ type }) => type === 'host')).toMatchObject([
+      { host: 'here', time, outcome: 'ok', facts: { route: null, system: { home: directory } } },
+      { host: 'nobody', time, outcome: 'unreachable', standing: 'unreachable', phase: 'tcp', blockers: 1 },
+    ])
+    expect(events.at(-1)).toMatchObject({ type: 'summary', hosts: 2, unreachable: 1 })
+  })
+
+  it('--json lets nothing of a host act on the terminal', async () => {
+    mkdirSync(join(directory, 'bin'))
+    writeFileSync(join(directory, 'bin/uname'), '#!/bin/sh\nprintf "\\302\\2331A\\342\\200\\256\\n"\n', { mode: 0o755 })
+    const { output } = await doctor(['here', '--json'], undefined, join(directory, 'bin'))
+    expect(output).toContain('\\\\x9b1A\\\\u202e')
+    expect(output).not.toMatch(/[\u0080-\u009f\u202e]/)
+  })
+
+  it('does not compare the name of this machine with the inventory', async () => {
+    const { output } = await doctor(['here', '--json'])
+    expect(output).not.toContain('host-name')
+  })
+
+  it('stops when it is interrupted, and says of how many hosts it knows', async () => {
+    const interrupted = new AbortController()
+    const silent = createServer(() => interrupted.abort()).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const { port } = silent.address() as AddressInfo
+    writeFileSync(join(directory, 'hosts.yaml'), `hosts: { silent: { address: 127.0.0.1, port: ${port} } }\n`)
+    const { code, output, errors } = await doctor([], interrupted.signal)
+    silent.close()
+    expect(errors).toContain('stopped; 0 of 1 hosts were examined')
+    expect(output).toBe('')
+    expect(code).toBe(130)
+  })
+
+  it('stops before it has begun', async () => {
+    expect(await doctor([], AbortSignal.abort())).toEqual({ code: 130, output: '', errors: 'muster: stopped\n' })
+  })
+})

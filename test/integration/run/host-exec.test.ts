@@ -1,0 +1,266 @@
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { systemClock } from '../../../src/base/clock.ts'
+import { Secret } from '../../../src/base/secret.ts'
+import type { Endpoint } from '../../../src/inventory/host.ts'
+import type { EmbeddedHosts } from '../../../src/ssh/embedded/embedded-hosts.ts'
+import { embeddedEndpoints, startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
+import {
+  createHostExec,
+  type ExecEnd,
+  type ExecFile,
+  type ExecRequest,
+  type RunningExec,
+} from '../../../src/ssh/exec/host-exec.ts'
+import { createHostKeyVerifier } from '../../../src/ssh/known-hosts/verifier.ts'
+import { createLocalTransport } from '../../../src/ssh/local/local-transport.ts'
+import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
+import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
+import { endpointOf } from '../../support/endpoint.ts'
+import { nobody } from '../../support/ssh-context.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+type Execution = {
+  readonly running: RunningExec
+  readonly stdout: () => Buffer
+  readonly stderr: () => string
+  readonly stderrBytes: () => Buffer
+}
+
+function startExec(
+  endpoint: Endpoint,
+  request: ExecRequest,
+  options: { environment?: Record<string, string>; beatMs?: number } = {},
+): Execution & { readonly begun: Promise<void>; readonly ended: Promise<ExecEnd> } {
+  const stdout: Uint8Array[] = []
+  const stderr: Uint8Array[] = []
+  const begun = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<ExecEnd>()
+  const exec = createHostExec({
+    transports: {
+      ssh2: createSsh2Transport(),
+      local: createLocalTransport({ spawnPty: spawnLocalPty, environment: { ...process.env, ...options.environment } }),
+    },
+    hostKeys: createHostKeyVerifier(),
+    credentials: nobody,
+    clock: systemClock,
+    token: 'c0ffee',
+    ...(options.beatMs === undefined ? {} : { beatMs: options.beatMs }),
+  })
+  const running = exec.start(endpoint, request, {
+    onBegin: begun.resolve,
+    onStdout: (bytes) => stdout.push(bytes),
+    onStderr: (bytes) => stderr.push(bytes),
+    onEnd: ended.resolve,
+  })
+  return {
+    running,
+    begun: begun.promise,
+    ended: ended.promise,
+    stdout: () => Buffer.concat(stdout),
+    stderr: () => Buffer.concat(stderr).toString(),
+    stderrBytes: () => Buffer.concat(stderr),
+  }
+}
+
+const fileOf = (content: string | Uint8Array): ExecFile => ({
+  sizeBytes: Buffer.byteLength(content),
+  async *open() {
+    yield Buffer.from(content)
+  },
+})
+
+/** Through a file, so that stderr may be a socket. */
+const KEEP_AND_PRINT = 'f=$(mktemp); cat >$f; cat $f; cat $f >&2; rm $f'
+
+/** A number that only one test's processes carry in their command lines. */
+let seed = 100_000 + Math.floor(Math.random() * 800_000)
+
+function commandLines(): string[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => {
+      try {
+        return readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ')
+      } catch {
+        return ''
+      }
+    })
+}
+
+describe.skipIf(process.platform !== 'linux')('a command on a host', () => {
+  let embedded: EmbeddedHosts
+  let directory: string
+  let number: number
+  const local = endpointOf('m1', { transport: 'local', user: 'ann' })
+  const places = ['local', 'ssh2'] as const
+  const at = (place: (typeof places)[number]): Endpoint => {
+    const [endpoint] = embeddedEndpoints(embedded)
+    if (endpoint === undefined) throw new Error('no host')
+    return place === 'local' ? local : endpoint
+  }
+  const isLeft = () => commandLines().some((line) => line.includes(String(number)))
+
+  beforeAll(async () => {
+    embedded = await startEmbeddedHosts({ count: 1, spawnPty: spawnLocalPty })
+    directory = mkdtempSync(join(tmpdir(), 'run-test-'))
+  })
+
+  afterAll(async () => {
+    await embedded.close()
+    rmSync(directory, { recursive: true })
+  })
+
+  beforeEach(() => {
+    seed += 1
+    number = seed
+  })
+
+  afterEach(async () => {
+    await waitUntil(() => !isLeft(), 'the end of every process')
+  })
+
+  it.each(places)('tells its exit code, its signal and its output apart (%s)', async (place) => {
+    const exit = startExec(at(place), { command: 'echo out; echo err >&2; exit 7' })
+    expect(await exit.ended).toEqual({ kind: 'exit', code: 7 })
+    expect([exit.stdout().toString(), exit.stderr()]).toEqual(['out\n', 'err\n'])
+    const signal = startExec(at(place), { command: 'kill -KILL $$' })
+    expect(await signal.ended).toEqual({ kind: 'signal', signal: 'SIGKILL' })
+  })
+
+  it('gives any bytes of stdout and stderr unchanged', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: 3000 }), async (bytes) => {
+        const echo = startExec(at('ssh2'), { command: KEEP_AND_PRINT, stdin: fileOf(bytes) })
+        await echo.ended
+        expect(echo.stdout()).toEqual(Buffer.from(bytes))
+        expect(echo.stderrBytes()).toEqual(Buffer.from(bytes))
+      }),
+      { numRuns: 5 },
+    )
+  })
+
+  it('reads nothing where no stdin is given', async () => {
+    const cat = startExec(at('ssh2'), { command: 'cat; echo end' })
+    expect(await cat.ended).toEqual({ kind: 'exit', code: 0 })
+    expect(cat.stdout().toString()).toBe('end\n')
+  })
+
+  it.each(places)('gets a long stdin whole, also when it does not read it (%s)', async (place) => {
+    const content = Buffer.alloc(3_000_000, 'muster\n')
+    const count = startExec(at(place), { command: 'wc -c', stdin: fileOf(content) })
+    expect(await count.ended).toEqual({ kind: 'exit', code: 0 })
+    expect(count.stdout().toString().trim()).toBe('3000000')
+    const ignoring = startExec(at(place), { command: 'exit 3', stdin: fileOf(content) })
+    expect(await ignoring.ended).toEqual({ kind: 'exit', code: 3 })
+  })
+
+  it.each(places)('is a local script with its interpreter, arguments and stdin (%s)', async (place) => {
+    const script = fileOf('print "<@ARGV>", <STDIN>')
+    const request = {
+      command: '',
+      script: { file: script, interpreter: ['/usr/bin/perl'], args: ["it's", '', '$HOME !'] },
+      stdin: fileOf(`line ${number}\n`),
+    }
+    const run = startExec(at(place), request, { environment: { TMPDIR: directory } })
+    expect(await run.ended).toEqual({ kind: 'exit', code: 0 })
+    expect(run.stdout().toString()).toBe(`<it's  $HOME !>line ${number}\n`)
+    await waitUntil(
+      () => readdirSync(directory).every((name) => !name.startsWith('muster.')),
+      'the removal of the script',
+    )
+  })
+
+  it.each(places)('is ended with all its children, the stubborn ones after a grace (%s)', async (place) => {
+    const run = startExec(at(place), {
+      command: `sleep ${number} & (trap '' TERM; sleep ${number}) & trap '' TERM; sleep ${number}; sleep ${number}`,
+    })
+    await run.begun
+    await waitUntil(() => commandLines().some((line) => line.startsWith(`sleep ${number}`)), 'the command')
+    run.running.stop()
+    expect(await run.ended).toMatchObject({ kind: 'signal' })
+  })
+
+  it.each(places)('is ended when nobody listens any more (%s)', async (place) => {
+    const run = startExec(at(place), { command: `trap '' HUP TERM; sleep ${number}; sleep ${number}` })
+    await run.begun
+    run.running.abandon()
+    await waitUntil(() => !isLeft(), 'the end of the command')
+  })
+
+  it('is ended when the connection breaks', async () => {
+    const run = startExec(at('ssh2'), { command: `sleep ${number}` })
+    await run.begun
+    embedded.hosts[0]?.dropConnections()
+    expect(await run.ended).toMatchObject({ kind: 'unreachable', reason: expect.stringMatching(/^lost: /) })
+  })
+
+  it('is ended when the link is silent, though no connection has broken', async () => {
+    const run = startExec(at('ssh2'), { command: `sleep ${number}` }, { beatMs: 300 })
+    await waitUntil(() => commandLines().some((line) => line.startsWith('timeout 1 dd')), 'the first beat')
+    embedded.hosts[0]?.stall()
+    try {
+      await waitUntil(() => !isLeft(), 'the end of the command')
+    } finally {
+      embedded.hosts[0]?.unstall()
+      run.running.abandon()
+    }
+  })
+
+  it('lives on while beats come', async () => {
+    const run = startExec(at('ssh2'), { command: 'sleep 2; echo well' }, { beatMs: 200 })
+    expect(await run.ended).toEqual({ kind: 'exit', code: 0 })
+    expect(run.stdout().toString()).toBe('well\n')
+  })
+
+  describe('through sudo', () => {
+    /** As sudo -S does it: a prompt on stderr, a line from stdin, three tries. */
+    const SUDO = `#!/bin/sh
+[ "$1 $2" = "-S -p" ] || exit 9
+for try in 1 2 3; do
+  printf %s "$3" >&2
+  read -r word
+  [ "$word" = sesame ] && { shift 4; exec "$@"; }
+  echo "Sorry, try again." >&2
+done
+exit 1
+`
+    const run = (password: string | undefined, request: Partial<ExecRequest> = {}) => {
+      const file = join(directory, 'sudo')
+      writeFileSync(file, SUDO)
+      chmodSync(file, 0o755)
+      return startExec(
+        local,
+        {
+          command: 'echo done',
+          sudoPassword: async () => (password === undefined ? undefined : new Secret(password)),
+          ...request,
+        },
+        { environment: { PATH: `${directory}${delimiter}${process.env.PATH}` } },
+      )
+    }
+
+    it('gets the password at its prompt, which nobody sees', async () => {
+      const well = run('sesame')
+      expect(await well.ended).toEqual({ kind: 'exit', code: 0 })
+      expect([well.stdout().toString(), well.stderr()]).toEqual(['done\n', ''])
+    })
+
+    it('gets files after the password', async () => {
+      const well = run('sesame', { command: 'cat', stdin: fileOf('input\n') })
+      expect(await well.ended).toEqual({ kind: 'exit', code: 0 })
+      expect(well.stdout().toString()).toBe('input\n')
+    })
+
+    it('is asked once only: a wrong password is a refusal', async () => {
+      expect(await run('wrong').ended).toEqual({ kind: 'refused', reason: 'sudo did not accept the password' })
+    })
+
+    it('is refused when there is nobody to ask', async () => {
+      expect(await run(undefined).ended).toMatchObject({ kind: 'refused', reason: expect.stringContaining('password') })
+    })
+  })
+})

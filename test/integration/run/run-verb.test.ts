@@ -1,0 +1,201 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { runProgram } from '../../../src/cli/program.ts'
+import { ROOT } from '../../support/console-options.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+const HOSTS = `
+hosts:
+  "m[8-10]": { transport: local }
+  dead: { address: 127.0.0.1, port: 1 }
+`
+
+describe('muster run', () => {
+  let directory: string
+  const path = (name: string): string => join(directory, name)
+  const lastRun = (): string => path('state/muster/last-run.json')
+
+  /** The program with streams of its own: nothing is a terminal. */
+  const start = (
+    args: readonly string[],
+    { stdin = '', signal = new AbortController().signal, isTerminal = false } = {},
+  ) => {
+    const size = isTerminal ? { isTTY: true, columns: 80, rows: 24 } : {}
+    const stdout = Object.assign(new PassThrough(), size)
+    const stderr = Object.assign(new PassThrough(), size)
+    let out = ''
+    let err = ''
+    stdout.setEncoding('utf8').on('data', (text) => (out += text))
+    stderr.setEncoding('utf8').on('data', (text) => (err += text))
+    const code = runProgram(args, {
+      stdin: Readable.from([Buffer.from(stdin)]),
+      stdout,
+      stderr,
+      environment: { ...process.env, HOME: directory, XDG_STATE_HOME: path('state'), XDG_CONFIG_HOME: path('config') },
+      workingDirectory: directory,
+      signal,
+      now: Date.now,
+    })
+    return { code, stdout: () => out, stderr: () => err }
+  }
+  const run = async (args: readonly string[], options: { stdin?: string } = {}) => {
+    const running = start(args, options)
+    return { code: await running.code, stdout: running.stdout(), stderr: running.stderr() }
+  }
+  const lines = (text: string): string[] => text.trimEnd().split('\n').sort()
+
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'run-verb-'))
+    writeFileSync(path('hosts.yaml'), HOSTS)
+  })
+
+  afterEach(() => rmSync(directory, { recursive: true }))
+
+  it('gives each line the name of its host, and stdout to stdout, stderr to stderr', async () => {
+    const { code, stdout, stderr } = await run(['run', 'm[8-9]', '--', 'echo %h is %n; printf oops >&2'])
+    expect(lines(stdout)).toEqual(['m8: m8 is 1', 'm9: m9 is 2'])
+    expect(lines(stderr)).toEqual(['m8: oops', 'm9: oops', 'muster: 2 hosts: 2 ok'])
+    expect(code).toBe(0)
+  })
+
+  it.each([
+    [0, ['m8', '--', 'true']],
+    [1, ['m[8-9]', '--', 'exit %n']],
+    [1, ['m8', '--timeout', '0.1', '--', 'sleep 30']],
+    [2, ['m8']],
+    [2, ['m8', '--env', 'nonsense', '--', 'true']],
+    [2, ['m8', '--timeout', '0', '--', 'true']],
+    [2, ['m8', '--script', '/nonexistent']],
+    [2, ['--retry-failed']],
+    [3, ['nobody', '--hosts', '/nonexistent', '--', 'true']],
+    [4, ['m8,dead', '--', 'exit 1']],
+  ])('exits with %i: %j', async (expected, args) => {
+    const { code, stderr } = await run(['run', ...args])
+    expect([code, stderr]).toEqual([expected, stderr])
+  })
+
+  it('prints JSON that its schema describes, every byte of it', async () => {
+    const schema = z.fromJSONSchema(JSON.parse(readFileSync(join(ROOT, 'docs/schema/run.schema.json'), 'utf8')))
+    const command = `[ %n = 1 ] && exec printf 'a\\377'; [ %n = 2 ] && exec sh -c 'kill -9 $$'; echo "é $V"`
+    const { code, stdout } = await run(['run', 'm[8-10],dead', '--json', '--env', 'V=x=y', '--', command])
+    const objects = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    for (const object of objects) expect(schema.safeParse(object).error).toBeUndefined()
+    expect(schema.safeParse({ ...objects[0], host: 5 }).success).toBe(false)
+    const of = (host: string) => objects.find((object) => object.host === host)
+    expect(of('m8')).toMatchObject({ outcome: 'exit', code: 0, stdoutBase64: 'Yf8=', stderr: '' })
+    expect(of('m9')).toMatchObject({ outcome: 'signal', signal: 'SIGKILL' })
+    expect(of('m10')).toMatchObject({ outcome: 'exit', code: 0, stdout: 'é x=y\n' })
+    expect(of('dead')).toMatchObject({ outcome: 'unreachable', reason: expect.stringContaining('connection refused') })
+    expect(objects.at(-1)).toEqual({
+      type: 'summary',
+      hosts: 4,
+      exit0: 2,
+      failed: 1,
+      timeout: 0,
+      cancelled: 0,
+      unreachable: 1,
+    })
+    expect(code).toBe(4)
+  })
+
+  it('folds hosts with equal output under one header', async () => {
+    const { stdout } = await run(['run', 'm[8-10]', '--fold', '--', 'echo same; [ %n != 2 ] || { echo more; exit 3; }'])
+    const rule = '---------------'
+    const groups = [rule, 'm[8,10] (2)', rule, 'same', rule, 'm9: exit 3', rule, 'same', 'more', '']
+    expect(stdout).toBe(groups.join('\n'))
+  })
+
+  it('shows what differs from the majority', async () => {
+    const { stdout } = await run(['run', 'm[8-10]', '--diff', '--', 'seq 5; [ %n != 2 ] || echo six'])
+    expect(stdout).toContain('--- m[8,10]\n+++ m9\n@@ -3,3 +3,4 @@\n 3\n 4\n 5\n+six\n')
+  })
+
+  it('follows the groups on a terminal, and leaves only the result there', async () => {
+    const gate = path('gate')
+    const command = `echo first; while [ ! -e ${gate} ]; do sleep 0.05; done; echo last; [ %n != 2 ] || exit 3`
+    const running = start(['run', 'm[8-10]', '--', command], { isTerminal: true })
+    await waitUntil(() => running.stderr().includes('m[8-10] (3) …  first\n0/3 done, running: m[8-10]\n'), 'the group')
+    writeFileSync(gate, '')
+    expect(await running.code).toBe(1)
+    expect(running.stderr()).toMatch(/\x1b\[\d+A\r\x1b\[Jmuster: 3 hosts: 2 ok, 1 failed\n$/)
+    expect(running.stdout()).toContain('m[8,10] (2)')
+  })
+
+  it('lets nothing that a host prints act on a terminal', async () => {
+    const command = "printf '\\033]0;owned\\007\\033[2Jx\\n'; printf '\\033[2Jy\\n' >&2"
+    for (const option of ['--fold', '--no-fold', '--diff']) {
+      const running = start(['run', 'm8', option, '--color', 'never', '--', command], { isTerminal: true })
+      expect(await running.code).toBe(0)
+      const text = running.stdout() + running.stderr()
+      expect(text).toContain('\\x1b]0;owned\\x07\\x1b[2Jx')
+      expect(text).not.toContain('\x1b[2J')
+      expect(text).not.toContain('\x07')
+    }
+  })
+
+  it('writes files a host, byte by byte, and overwrites none unasked', async () => {
+    const args = ['run', 'm[8-9]', '--out', 'results', '--', "printf 'a\\377'; echo bad >&2"]
+    const { code, stdout } = await run(args)
+    expect([code, stdout]).toEqual([0, ''])
+    expect(readdirSync(path('results')).sort()).toEqual(['m8.err', 'm8.out', 'm9.err', 'm9.out'])
+    expect(readFileSync(path('results/m8.out'))).toEqual(Buffer.from([0x61, 0xff]))
+    expect(readFileSync(path('results/m9.err'), 'utf8')).toBe('bad\n')
+    const again = await run(args)
+    expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') })
+    expect((await run([...args.slice(0, 4), '--yes', ...args.slice(4)])).code).toBe(0)
+  })
+
+  it('runs a local script with its own interpreter, arguments and stdin', async () => {
+    writeFileSync(path('fix.pl'), '#!/usr/bin/perl -w\nprint "@ARGV: ", <STDIN>;\n')
+    const { stdout } = await run(['run', 'm8', '--script', 'fix.pl', '--stdin', '-', '--', '--force', 'a b %h'], {
+      stdin: 'typed\n',
+    })
+    expect(stdout).toBe('m8: --force a b m8: typed\n')
+  })
+
+  it('retries where it did not succeed, and only there', async () => {
+    const command = `echo ran; [ %n = 1 ] || test -e ${path('mended')}`
+    expect((await run(['run', 'm[8-10]', '--', command])).code).toBe(1)
+    expect(statSync(lastRun()).mode & 0o777).toBe(0o600)
+    writeFileSync(path('mended'), '')
+    const retried = await run(['run', '--retry-failed'])
+    expect(lines(retried.stdout)).toEqual(['m10: ran', 'm9: ran'])
+    expect(retried.code).toBe(0)
+    expect(await run(['run', '--retry-failed'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('succeeded'),
+    })
+  })
+
+  it('keeps no value of a variable, and asks for it again', async () => {
+    await run(['run', 'm8', '--env', 'TOKEN=sesame', '--', 'exit 1'])
+    expect(readFileSync(lastRun(), 'utf8')).not.toContain('sesame')
+    const { code, stderr } = await run(['run', '--retry-failed'])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--env TOKEN=')])
+  })
+
+  it('says what would run where, and runs nothing', async () => {
+    const { stdout } = await run(['run', 'm[8-9]', '--dry-run', '--', `touch ${path('touched')} # %h`])
+    expect(stdout).toBe(`m8: touch ${path('touched')} # m8\nm9: touch ${path('touched')} # m9\n`)
+    expect(existsSync(path('touched'))).toBe(false)
+    expect(existsSync(lastRun())).toBe(false)
+  })
+
+  it('is ended by an interrupt, tells of every host, and exits with 130', async () => {
+    const interrupt = new AbortController()
+    const running = start(['run', 'm[8-10]', '--fan-out', '2', '--', 'echo begun; sleep 30'], {
+      signal: interrupt.signal,
+    })
+    await waitUntil(() => running.stdout().split('begun').length === 3, 'two hosts')
+    interrupt.abort()
+    expect(await running.code).toBe(130)
+    expect(running.stderr()).toContain('muster: 3 hosts: 3 cancelled')
+  })
+})

@@ -1,0 +1,266 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, statSync } from 'node:fs'
+import { createConnection } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Secret } from '../../../src/base/secret.ts'
+import type { EmbeddedHosts } from '../../../src/ssh/embedded/embedded-hosts.ts'
+import { embeddedEndpoints, startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
+import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
+import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
+import { requirement } from '../../support/requirements.ts'
+import { failureOf, nobody, openWatchedShell, run, watchedContext } from '../../support/ssh-context.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+describe('embedded hosts', () => {
+  let embedded: EmbeddedHosts
+  const transport = createSsh2Transport()
+  const endpoint = (name: string, changes = {}) => {
+    const found = embeddedEndpoints(embedded).find(({ host }) => host === name)
+    if (found === undefined) throw new Error(name)
+    return { ...found, ...changes }
+  }
+  const connect = (name: string, changes = {}) => transport.connect(endpoint(name, changes), watchedContext())
+
+  beforeAll(async () => {
+    embedded = await startEmbeddedHosts({ count: 3, spawnPty: spawnLocalPty, password: 'sesame' })
+  })
+  afterAll(() => embedded.close())
+
+  it('are that many different machines to whoever types into them', async () => {
+    const names = ['m1', 'm2', 'm3']
+    const shells = await Promise.all(names.map(async (name) => openWatchedShell(await connect(name))))
+    for (const each of shells) each.type('echo "<$(hostname),$(uname -n),$HOSTNAME,$(pwd)>"\n')
+    const texts = await Promise.all(shells.map((each) => each.shows(/<m\d/)))
+    names.forEach((name, index) => {
+      expect(texts[index]).toContain(`<${name},${name},${name},${embedded.directory}/${name}>`)
+      expect(texts[index]).toContain(`${embedded.user}@${name}`)
+    })
+    for (const each of shells) each.type('exit 5\n')
+    expect(await Promise.all(shells.map(({ ended }) => ended))).toEqual(names.map(() => ({ kind: 'exit', code: 5 })))
+  })
+
+  it('carry several shells and commands over one connection', async () => {
+    const before = embedded.host('m1').acceptedCount
+    const connection = await connect('m1')
+    const [one, two] = [await openWatchedShell(connection, 90, 20), await openWatchedShell(connection)]
+    one.type('stty size\n')
+    await one.shows(/20 90/)
+    one.shell.resize({ columns: 60, rows: 15 })
+    one.type('stty size\n')
+    await one.shows(/15 60/)
+    two.type('kill -TERM $$; kill -KILL $$\n')
+    expect(await two.ended).toEqual({ kind: 'signal', signal: 'SIGKILL' })
+    const output = await run(connection, 'cat release; echo err >&2; exit 3')
+    expect(output).toEqual({ stdout: 'app 1.4.2\n', stderr: 'err\n', end: { kind: 'exit', code: 3 } })
+    expect(embedded.host('m1').acceptedCount).toBe(before + 1)
+    connection.close()
+  })
+
+  it('lose no byte of a long output', async () => {
+    const connection = await connect('m1')
+    const { stdout } = await run(connection, 'head -c 6000000 /dev/zero | tr "\\0" x; echo end')
+    expect(stdout).toHaveLength(6_000_004)
+    expect(stdout.endsWith('xend\n')).toBe(true)
+    connection.close()
+  })
+
+  it('work as jump hosts, and reach nothing beyond this machine', async () => {
+    const behind = await connect('m2', { jump: [endpoint('m1')] })
+    expect((await run(behind, 'hostname')).stdout).toBe('m2\n')
+    await expect(behind.forward('192.0.2.1', 22)).rejects.toThrow()
+    behind.close()
+  })
+
+  it('know their own key only, and a password only where it is offered', async () => {
+    expect(await failureOf(connect('m1', { identityFiles: [] }))).toMatchObject({ kind: 'authentication' })
+    await using others = await startEmbeddedHosts({
+      count: 1,
+      spawnPty: spawnLocalPty,
+      names: ['pw'],
+      authentications: ['password', 'keyboard-interactive'],
+      password: 'sesame',
+    })
+    const [other] = embeddedEndpoints(others)
+    const credentials = {
+      ...nobody,
+      password: async () => new Secret('sesame'),
+      keyboardInteractive: async () => [new Secret('sesame')],
+    }
+    for (const authentication of ['password', 'keyboard-interactive']) {
+      const only = { ...other!, authentications: [authentication] }
+      const connection = await transport.connect(only, watchedContext({ credentials }))
+      expect((await run(connection, 'hostname')).stdout).toBe('pw\n')
+      connection.close()
+    }
+  })
+
+  it('drop, refuse, hang and come back on demand', async () => {
+    const host = embedded.host('m3')
+    const context = watchedContext()
+    await transport.connect(endpoint('m3'), context)
+    host.dropConnections()
+    expect(await context.lost).toMatch(/\S/)
+
+    host.setFaults({ refusesAuthentication: true })
+    expect(await failureOf(connect('m3'))).toMatchObject({ kind: 'authentication' })
+
+    for (const connects of ['silent', 'banner-only'] as const) {
+      host.setFaults({ connects })
+      expect(await failureOf(connect('m3', { connectTimeoutMs: 300 }))).toMatchObject({ kind: 'unreachable' })
+    }
+
+    host.setFaults({ refusesShells: true })
+    const connection = await connect('m3')
+    await expect(openWatchedShell(connection)).rejects.toThrow()
+    connection.close()
+
+    host.setFaults({})
+    await host.stop()
+    expect(await failureOf(connect('m3'))).toMatchObject({ kind: 'unreachable', phase: 'tcp' })
+    await host.start()
+    const again = await connect('m3')
+    expect((await run(again, 'hostname')).stdout).toBe('m3\n')
+    again.close()
+  })
+
+  it('cut a connection after so many bytes', async () => {
+    const host = embedded.host('m3')
+    host.setFaults({ closesAfterBytes: 200_000 })
+    const context = watchedContext()
+    const connection = await transport.connect(endpoint('m3'), context)
+    const { stdout, end } = await run(connection, 'head -c 1000000 /dev/zero')
+    expect(stdout.length).toBeLessThan(200_000)
+    expect(end.kind).toBe('lost')
+    host.setFaults({})
+  })
+
+  it('freeze, which only keep-alive finds out, and go on where they stood', async () => {
+    const host = embedded.host('m3')
+    const connection = await connect('m3')
+    const watched = await openWatchedShell(connection)
+    watched.type('echo $((1+1))a\n')
+    await watched.shows(/2a/)
+    host.stall()
+    watched.type('echo $((2+2))b\n')
+    const context = watchedContext()
+    const impatient = transport.connect(endpoint('m3', { connectTimeoutMs: 300 }), context)
+    expect(await failureOf(impatient)).toMatchObject({ kind: 'unreachable', phase: 'banner' })
+    expect(watched.text()).not.toContain('4b')
+    host.unstall()
+    await watched.shows(/4b/)
+    connection.close()
+
+    const closely = watchedContext()
+    await transport.connect(endpoint('m3', { keepAliveIntervalMs: 50, keepAliveMaxMissed: 2 }), closely)
+    host.stall()
+    expect(await closely.lost).toMatch(/\S/)
+    host.unstall()
+  })
+
+  it('show a changed host key, which is refused', async () => {
+    const host = embedded.host('m2')
+    const before = host.publicKeyLine
+    host.changeHostKey()
+    expect(host.publicKeyLine).not.toBe(before)
+    expect(await failureOf(connect('m2'))).toMatchObject({ kind: 'host-key' })
+  })
+
+  it('swallow a paste that is longer than every buffer on the way', async () => {
+    const connection = await connect('m1')
+    const watched = await openWatchedShell(connection)
+    watched.type(`cat >/dev/null <<'end'\n${`${'x'.repeat(60)}\n`.repeat(3000)}end\necho do""ne\n`)
+    await watched.shows(/done/)
+    connection.close()
+  })
+
+  it('stop reading, so that the shell says when it is full, and when it is not any more', async () => {
+    const host = embedded.host('m1')
+    const connection = await connect('m1')
+    const drained = Promise.withResolvers<void>()
+    let text = ''
+    const shell = await connection.openShell(
+      { size: { columns: 80, rows: 24 }, term: 'dumb' },
+      {
+        onData: (bytes) => {
+          text += Buffer.from(bytes).toString()
+        },
+        onDrain: () => drained.resolve(),
+        onEnd: () => {},
+      },
+    )
+    shell.write(Buffer.from('stty raw -echo; echo re""ady; cat >/dev/null\n'))
+    await waitUntil(() => text.includes('ready'), 'the reader')
+    host.setFaults({ stopsReading: true })
+    const bytes = Buffer.alloc(50_000, 'x')
+    let sent = 0
+    while (shell.write(bytes)) {
+      sent += bytes.length
+      if (sent > 50_000_000) throw new Error('the channel never fills')
+    }
+    host.setFaults({})
+    await drained.promise
+    connection.close()
+  })
+
+  it("understand the system's ssh", async () => {
+    if (!requirement('ssh')) return
+    const { port } = embedded.host('m1')
+    const args = ['-F', 'none', '-i', embedded.identityFile, '-o', `UserKnownHostsFile=${embedded.knownHostsFile}`]
+    const child = spawn('ssh', [...args, '-p', String(port), '-tt', '127.0.0.1', 'tty; hostname; exit 4'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    let text = ''
+    child.stdout.on('data', (bytes) => {
+      text += String(bytes)
+    })
+    const code = await new Promise((resolve) => child.on('close', resolve))
+    expect(text).toMatch(/^\/dev\/\S+\r\nm1\r\n/)
+    expect(code).toBe(4)
+  })
+
+  it('keep the key and everything else to this account', () => {
+    expect(statSync(embedded.identityFile).mode & 0o777).toBe(0o600)
+    expect(statSync(embedded.directory).mode & 0o777).toBe(0o700)
+  })
+
+  it('leave nothing behind when their owner is killed', async () => {
+    const owner = spawn(process.execPath, ['--import', 'tsx', join(import.meta.dirname, 'embedded-owner-fixture.ts')], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const [line] = (await once(owner.stdout, 'data')) as [Buffer]
+    const { directory, pid } = JSON.parse(String(line)) as { directory: string; pid: number }
+    expect(existsSync(directory) && isRunning(pid)).toBe(true)
+    owner.kill('SIGKILL')
+    await waitUntil(() => !existsSync(directory) && !isRunning(pid), 'the end of the directory and of the shell')
+  })
+
+  it('leave nothing behind: no listener, no directory, no program, however stubborn', async () => {
+    const others = await startEmbeddedHosts({ count: 1, spawnPty: spawnLocalPty })
+    const [other] = embeddedEndpoints(others)
+    const connection = await transport.connect(other!, watchedContext())
+    const watched = await openWatchedShell(connection)
+    watched.type('sleep 1000 & echo "pid=$!="\n')
+    const pids = [Number(/pid=(\d+)=/.exec(await watched.shows(/pid=\d+=/))?.[1])]
+    await connection.exec("trap '' HUP TERM; echo $$; while :; do sleep 1; done", {
+      onStdout: (bytes) => pids.push(Number(Buffer.from(bytes).toString())),
+      onStderr: () => {},
+      onEnd: () => {},
+    })
+    await waitUntil(() => pids.length === 2, 'the process id')
+    await others.close()
+    await waitUntil(() => !pids.some(isRunning), 'the end of the programs')
+    expect(existsSync(others.directory)).toBe(false)
+    const socket = createConnection({ host: '127.0.0.1', port: other!.port })
+    const code = await new Promise((resolve) =>
+      socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code)),
+    )
+    expect(code).toBe('ECONNREFUSED')
+  })
+})
+
+function isRunning(pid: number): boolean {
+  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })
+  return stdout.trim() !== '' && !stdout.startsWith('Z')
+}

@@ -1,0 +1,287 @@
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Secret } from '../../../src/base/secret.ts'
+import type { Endpoint } from '../../../src/inventory/host.ts'
+import type { CredentialAsker } from '../../../src/ssh/credentials.ts'
+import type { EmbeddedHosts } from '../../../src/ssh/embedded/embedded-hosts.ts'
+import { embeddedEndpoints, startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
+import type { HostKeyReviewer, NewHostKey } from '../../../src/ssh/host-keys.ts'
+import { createOpensshTransport } from '../../../src/ssh/openssh/openssh-transport.ts'
+import type { Connection } from '../../../src/ssh/transport.ts'
+import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
+import { freePort, makeKey, type OpenSshServer, publicLine, startOpenSshServer } from '../../support/openssh-server.ts'
+import { requirement } from '../../support/requirements.ts'
+import { failureOf, nobody, openWatchedShell, run, watchedContext } from '../../support/ssh-context.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+describe.skipIf(!requirement('ssh', 'sshd', 'ssh-keygen'))("the system's ssh as a transport", () => {
+  let server: OpenSshServer
+  let connection: Connection
+  const reviewed: NewHostKey[] = []
+  let accepts = true
+  const reviewer: HostKeyReviewer = {
+    async review(keys) {
+      reviewed.push(...keys)
+      return new Set(accepts ? keys.map(({ host }) => host) : [])
+    },
+  }
+  const transport = createOpensshTransport({ spawnPty: spawnLocalPty, reviewer })
+  const endpoint = (changes = {}) => server.endpoint({ transport: 'openssh', ...changes })
+
+  beforeAll(async () => {
+    server = await startOpenSshServer()
+    connection = await transport.connect(endpoint(), watchedContext())
+  })
+  afterAll(async () => {
+    connection.close()
+    transport[Symbol.dispose]()
+    await server.stop()
+  })
+
+  it('names the phases of a login', async () => {
+    const context = watchedContext()
+    const other = await transport.connect(endpoint(), context)
+    expect(context.phases).toEqual(['tcp', 'banner', 'host-key', 'authentication'])
+    other.close()
+  })
+
+  it('carries shells, commands and forwards over one login', async () => {
+    const logins = () => server.log().match(/Accepted publickey/g)?.length
+    const before = logins()
+    const watched = await openWatchedShell(connection, 101, 33)
+    watched.type('stty size; echo $TERM\n')
+    await watched.shows(/33 101\r\nxterm-256color/)
+    expect(await run(connection, 'echo out; echo err >&2; exit 3')).toEqual({
+      stdout: 'out\n',
+      stderr: 'err\n',
+      end: { kind: 'exit', code: 3 },
+    })
+    watched.shell.resize({ columns: 77, rows: 22 })
+    // The new size travels by a signal to the shared ssh, and may come after what is typed.
+    watched.type('while [ "$(stty size)" != "22 77" ]; do sleep 0.01; done; echo re""sized\n')
+    await watched.shows(/resized/)
+    watched.type('exit 7\n')
+    expect(await watched.ended).toEqual({ kind: 'exit', code: 7 })
+    expect(logins()).toBe(before)
+  })
+
+  it('passes every byte of a shell, also what ssh would take for an escape', async () => {
+    const watched = await openWatchedShell(connection)
+    watched.type('\n~.\necho al"ive"\n')
+    await watched.shows(/alive/)
+    watched.shell.close()
+  })
+
+  it('forwards to a port of the other side', async () => {
+    const target = createServer((socket) => socket.end('hello')).listen(0, '127.0.0.1')
+    await waitUntil(() => target.listening, 'the server')
+    const stream = await connection.forward('127.0.0.1', (target.address() as { port: number }).port)
+    let text = ''
+    for await (const bytes of stream) text += String(bytes)
+    expect(text).toBe('hello')
+    target.close()
+  })
+
+  it('says when a forward is refused', async () => {
+    const stream = await connection.forward('127.0.0.1', await freePort())
+    const refused = (async () => {
+      for await (const _ of stream) expect.unreachable('nobody is there to send')
+    })()
+    await expect(refused).rejects.toThrow(/open failed|refused/)
+  })
+
+  it('shows a new host key for review and takes no for an answer', async () => {
+    reviewed.length = 0
+    accepts = false
+    const fresh = { knownHostsFiles: [join(server.directory, 'none')], strictHostKeyChecking: 'ask' }
+    expect(await failureOf(transport.connect(endpoint(fresh), watchedContext()))).toMatchObject({
+      kind: 'host-key',
+      phase: 'host-key',
+    })
+    expect(reviewed).toEqual([
+      {
+        host: 'm1',
+        lookupName: `[127.0.0.1]:${server.port}`,
+        algorithm: 'ED25519',
+        fingerprint: expect.stringMatching(/^SHA256:/),
+      },
+    ])
+  })
+
+  it('keeps a host key that was accepted', async () => {
+    accepts = true
+    const file = join(server.directory, 'learned')
+    const other = await transport.connect(
+      endpoint({ knownHostsFiles: [file], strictHostKeyChecking: 'ask' }),
+      watchedContext(),
+    )
+    other.close()
+    expect(readFileSync(file, 'utf8')).toContain(`[127.0.0.1]:${server.port} ssh-ed25519`)
+  })
+
+  it('refuses a changed host key', async () => {
+    const file = join(server.directory, 'changed')
+    makeKey(join(server.directory, 'other_host'))
+    writeFileSync(file, `[127.0.0.1]:${server.port} ${publicLine(join(server.directory, 'other_host'))}`)
+    const failure = await failureOf(transport.connect(endpoint({ knownHostsFiles: [file] }), watchedContext()))
+    expect(failure).toMatchObject({ kind: 'host-key', reason: 'the host key is not the one in known_hosts' })
+    expect(failure.hint).toContain('ssh-keygen -R')
+  })
+
+  it('asks for the passphrase of a key, again when it was wrong, and never in a terminal', async () => {
+    const keyFile = join(server.directory, 'locked key')
+    copyFileSync(server.keyFile, keyFile)
+    lock(keyFile, 'sesame')
+    const asked: [string, boolean][] = []
+    const answers = ['wrong', 'sesame']
+    const credentials: CredentialAsker = {
+      ...nobody,
+      passphrase: async (file, _endpoint, isRetry) => {
+        asked.push([file, isRetry])
+        return new Secret(answers.shift() ?? '')
+      },
+    }
+    const other = await transport.connect(endpoint({ identityFiles: [keyFile] }), watchedContext({ credentials }))
+    expect(asked).toEqual([
+      [keyFile, false],
+      [keyFile, true],
+    ])
+    other.close()
+  })
+
+  it('gives up at once when a question is dismissed', async () => {
+    const keyFile = join(server.directory, 'locked key 2')
+    copyFileSync(server.keyFile, keyFile)
+    lock(keyFile, 'sesame')
+    const failure = await failureOf(transport.connect(endpoint({ identityFiles: [keyFile] }), watchedContext()))
+    expect(failure.kind).toBe('declined')
+  })
+
+  it('tells a refused login from a host that cannot be reached', async () => {
+    makeKey(join(server.directory, 'stranger'))
+    const stranger = endpoint({ identityFiles: [join(server.directory, 'stranger')] })
+    expect(await failureOf(transport.connect(stranger, watchedContext()))).toMatchObject({
+      kind: 'authentication',
+      reason: expect.stringContaining('Permission denied'),
+    })
+    const nobodyListens = endpoint({ port: await freePort() })
+    expect(await failureOf(transport.connect(nobodyListens, watchedContext()))).toMatchObject({
+      kind: 'unreachable',
+      phase: 'tcp',
+      reason: expect.stringContaining('Connection refused'),
+    })
+  })
+
+  it('says that ssh is missing where it is', async () => {
+    const without = createOpensshTransport({ spawnPty: spawnLocalPty, sshFile: '/no/such/ssh' })
+    const failure = await failureOf(without.connect(endpoint(), watchedContext()))
+    expect(failure.kind).toBe('configuration')
+    without[Symbol.dispose]()
+  })
+
+  it('tells the loss of the connection to the fleet and to the shell, as a loss', async () => {
+    const context = watchedContext()
+    const other = await transport.connect(endpoint(), context)
+    const watched = await openWatchedShell(other)
+    watched.type('echo $PPID-$((40+2))\n')
+    await watched.shows(/-42/)
+    for (const pid of server.children()) process.kill(pid, 'SIGKILL')
+    expect(await context.lost).toMatch(/\S/)
+    expect((await watched.ended).kind).toBe('lost')
+    connection = await transport.connect(endpoint(), watchedContext())
+  })
+
+  it('opens no connection of its own, and asks nothing, when the shared one is gone', async () => {
+    const other = await transport.connect(endpoint(), watchedContext())
+    const accepted = server.log().length
+    other.close()
+    const output = await run(other, 'echo reached')
+    expect(output.stdout).toBe('')
+    expect(server.log().slice(accepted)).not.toContain('Accepted')
+  })
+})
+
+describe.skipIf(!requirement('ssh'))("the system's ssh on hosts that ask for a password", () => {
+  const transport = createOpensshTransport({ spawnPty: spawnLocalPty })
+  let embedded: EmbeddedHosts
+  let endpoints: readonly Endpoint[]
+
+  beforeAll(async () => {
+    embedded = await startEmbeddedHosts({
+      count: 2,
+      spawnPty: spawnLocalPty,
+      authentications: ['password', 'keyboard-interactive'],
+      password: 'sesame',
+    })
+    endpoints = embeddedEndpoints(embedded).map((endpoint) => ({ ...endpoint, transport: 'openssh' }))
+  })
+  afterAll(async () => {
+    transport[Symbol.dispose]()
+    await embedded.close()
+  })
+
+  it('asks for it again when it was wrong', async () => {
+    const asked: [string, boolean][] = []
+    const credentials: CredentialAsker = {
+      ...nobody,
+      password: async ({ host }, isRetry) => {
+        asked.push([host, isRetry])
+        return new Secret(isRetry ? 'sesame' : 'wrong')
+      },
+    }
+    const endpoint = { ...endpoints[0]!, authentications: ['password'] }
+    const connection = await transport.connect(endpoint, watchedContext({ credentials }))
+    expect((await run(connection, 'hostname')).stdout).toBe('m1\n')
+    expect(asked).toEqual([
+      ['m1', false],
+      ['m1', true],
+    ])
+    connection.close()
+  })
+
+  it("passes on the server's own questions", async () => {
+    const asked: string[] = []
+    const credentials: CredentialAsker = {
+      ...nobody,
+      keyboardInteractive: async (_endpoint, _instruction, prompts) => {
+        asked.push(...prompts.map(({ text }) => text))
+        return [new Secret('sesame')]
+      },
+    }
+    const endpoint = { ...endpoints[0]!, authentications: ['keyboard-interactive'] }
+    const connection = await transport.connect(endpoint, watchedContext({ credentials }))
+    expect(asked).toEqual([expect.stringContaining('Password:')])
+    connection.close()
+  })
+
+  it('goes through a jump host, and tells whose password is asked for', async () => {
+    const asked: string[] = []
+    const credentials: CredentialAsker = {
+      ...nobody,
+      password: async ({ host }) => {
+        asked.push(host)
+        return new Secret('sesame')
+      },
+    }
+    const [m1, m2] = endpoints.map((endpoint) => ({ ...endpoint, authentications: ['password'] }))
+    // Both live at 127.0.0.1: only the alias tells them apart.
+    const jump = { ...m1!, hostKeyAlias: `[127.0.0.1]:${m1!.port}` }
+    const connection = await transport.connect(
+      { ...m2!, hostKeyAlias: `[127.0.0.1]:${m2!.port}`, jump: [jump] },
+      watchedContext({ credentials }),
+    )
+    expect((await run(connection, 'hostname')).stdout).toBe('m2\n')
+    expect(asked).toEqual(['m1', 'm2'])
+    connection.close()
+  })
+})
+
+function lock(keyFile: string, passphrase: string): void {
+  const { status, stderr } = spawnSync('ssh-keygen', ['-q', '-p', '-P', '', '-N', passphrase, '-f', keyFile], {
+    encoding: 'utf8',
+  })
+  if (status !== 0) throw new Error(stderr)
+}

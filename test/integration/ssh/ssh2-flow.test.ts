@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
+import type { ChannelEnd, Connection } from '../../../src/ssh/transport.ts'
+import { type OpenSshServer, startOpenSshServer } from '../../support/openssh-server.ts'
+import { requirement } from '../../support/requirements.ts'
+import { openWatchedShell, run, watchedContext } from '../../support/ssh-context.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+const WINDOW = 128 * 1024
+
+describe.skipIf(!requirement('sshd', 'ssh-keygen'))('the flow of bytes', () => {
+  let server: OpenSshServer
+  let connection: Connection
+  beforeAll(async () => {
+    server = await startOpenSshServer()
+    connection = await createSsh2Transport().connect(server.endpoint(), watchedContext())
+  })
+  afterAll(async () => {
+    connection.close()
+    await server.stop()
+  })
+
+  const counted = async (command: string) => {
+    let received = 0
+    const { promise: ended, resolve } = Promise.withResolvers<ChannelEnd>()
+    const shell = await connection.openShell(
+      { size: { columns: 80, rows: 24 }, term: 'dumb' },
+      {
+        onData: (bytes) => {
+          received += bytes.length
+        },
+        onDrain: () => {},
+        onEnd: resolve,
+      },
+    )
+    shell.write(Buffer.from(command))
+    return { shell, ended, received: () => received }
+  }
+
+  it('holds a flooding shell that is paused to one window', async () => {
+    const { shell, received } = await counted('yes\n')
+    await waitUntil(() => received() > 10 * WINDOW, 'the flood')
+    shell.pause()
+    const atPause = received()
+    // The other channel's answer comes after everything that was on its way.
+    await run(connection, 'sleep 0.3')
+    expect(received()).toBe(atPause)
+    shell.resume()
+    await waitUntil(() => received() > atPause + 10 * WINDOW, 'the flood to go on')
+    shell.close()
+  })
+
+  it('brings no more than a window of stale output after an interrupt', async () => {
+    const { shell, received } = await counted('yes\n')
+    await waitUntil(() => received() > 10 * WINDOW, 'the flood')
+    shell.pause()
+    await run(connection, 'sleep 0.2')
+    const atInterrupt = received()
+    shell.write(Buffer.from([3]))
+    await run(connection, 'sleep 0.2')
+    shell.resume()
+    await run(connection, 'sleep 0.2')
+    // What was in the window, and what the terminal of the other side held.
+    expect(received() - atInterrupt).toBeLessThan(2 * WINDOW)
+    shell.close()
+  })
+
+  it('loses and reorders nothing of a large output, paused and resumed on the way', async () => {
+    let text = ''
+    const { promise: ended, resolve } = Promise.withResolvers<ChannelEnd>()
+    const remote = await connection.exec('seq 1 400000', {
+      onStdout: (bytes) => {
+        text += Buffer.from(bytes).toString()
+        if (text.length % 7 === 0) {
+          remote.pause()
+          setImmediate(() => remote.resume())
+        }
+      },
+      onStderr: () => {},
+      onEnd: resolve,
+    })
+    expect(await ended).toEqual({ kind: 'exit', code: 0 })
+    const lines = text.trimEnd().split('\n')
+    expect(lines).toHaveLength(400_000)
+    expect(lines.every((line, index) => line === String(index + 1))).toBe(true)
+  })
+
+  it('says that a channel is full, keeps the bytes, and says when it takes more', async () => {
+    let drains = 0
+    let received = 0
+    const shell = await connection.openShell(
+      { size: { columns: 80, rows: 24 }, term: 'dumb' },
+      {
+        onData: (bytes) => {
+          received += bytes.length
+        },
+        onDrain: () => {
+          drains += 1
+        },
+        onEnd: () => {},
+      },
+    )
+    shell.write(Buffer.from('stty raw -echo; echo ready; head -c 6000000 | wc -c\n'))
+    await waitUntil(() => received > 0, 'the shell')
+    let isFull = false
+    for (let sent = 0; sent < 6_000_000; sent += 100_000) isFull = !shell.write(Buffer.alloc(100_000, 'x')) || isFull
+    expect(isFull).toBe(true)
+    await waitUntil(() => drains > 0, 'the channel to drain', 30_000)
+    shell.close()
+  })
+
+  it('ends the standard input of a command', async () => {
+    expect((await run(connection, 'cat; echo end')).stdout).toBe('end\n')
+  })
+
+  it('sends no environment but what is asked for', async () => {
+    const other = await startOpenSshServer({ config: ['AcceptEnv *'] })
+    const plain = await createSsh2Transport().connect(other.endpoint({ shell: 'env' }), watchedContext())
+    const watched = await openWatchedShell(plain)
+    await watched.ended
+    expect(watched.text()).not.toMatch(/^(LANG|LC_|npm_)/m)
+    plain.close()
+    await other.stop()
+  })
+
+  it('carries a stream to an address behind the host', async () => {
+    const stream = await connection.forward('127.0.0.1', server.port)
+    const banner = await new Promise<string>((resolve) => stream.once('data', (bytes) => resolve(String(bytes))))
+    expect(banner).toMatch(/^SSH-2\.0-OpenSSH/)
+    stream.destroy()
+  })
+
+  it('passes an output of many windows whole', async () => {
+    const { shell, received, ended } = await counted('head -c 30000000 /dev/zero; exit\n')
+    await ended
+    expect(received()).toBeGreaterThan(30_000_000)
+    shell.close()
+  })
+})

@@ -1,0 +1,223 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
+import { endpointOf } from '../../support/endpoint.ts'
+import { freePort, type OpenSshServer, startOpenSshServer } from '../../support/openssh-server.ts'
+import { requirement } from '../../support/requirements.ts'
+import { failureOf, openWatchedShell, run, watchedContext } from '../../support/ssh-context.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+const transport = createSsh2Transport()
+
+/** A plain TCP server on loopback; `peers` are the sockets that came. */
+async function listen(onConnection: (socket: Socket) => void) {
+  const peers: Socket[] = []
+  const server: Server = createServer((socket) => {
+    peers.push(socket)
+    socket.on('error', () => {}).resume()
+    onConnection(socket)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    for (const peer of peers) peer.destroy()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const endpoint = endpointOf('m1', { address: '127.0.0.1', port, connectTimeoutMs: 300, strictHostKeyChecking: 'no' })
+  return { endpoint, peers }
+}
+
+describe('servers that do not behave', () => {
+  it('are refused when nothing listens on the port', async () => {
+    const endpoint = endpointOf('m1', { address: '127.0.0.1', port: await freePort() })
+    const failure = await failureOf(transport.connect(endpoint, watchedContext()))
+    expect(failure).toMatchObject({ kind: 'unreachable', phase: 'tcp' })
+    expect(failure.reason).toContain(`root@127.0.0.1:${endpoint.port}: connection refused`)
+    expect(failure.hint).toContain('sshd')
+  })
+
+  it('fail in time when they do not take the connection, and the text says what to look at', async () => {
+    const script =
+      'const s = require("net").createServer().listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () => console.log(s.address().port))'
+    const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const [line] = (await once(child.stdout, 'data')) as [Buffer]
+    const port = Number(String(line))
+    // Stopped, it takes nobody: a few callers fill the queue of the kernel, and the next ones are not answered.
+    child.kill('SIGSTOP')
+    const callers = Array.from({ length: 8 }, () => connect(port, '127.0.0.1').on('error', () => {}))
+    onTestFinished(() => {
+      for (const caller of callers) caller.destroy()
+      child.kill('SIGKILL')
+    })
+    await waitUntil(() => callers.some(({ connecting }) => !connecting), 'the first caller')
+    const endpoint = endpointOf('m1', { address: '127.0.0.1', port, connectTimeoutMs: 300 })
+    const failure = await failureOf(transport.connect(endpoint, watchedContext()))
+    expect(failure).toMatchObject({ kind: 'unreachable', phase: 'tcp' })
+    expect(failure.reason).toContain('no answer within 0.3 s')
+    expect(failure.hint).toContain('firewall')
+  })
+
+  it('fail in time when they say nothing, and leave nothing open', async () => {
+    const { endpoint, peers } = await listen(() => {})
+    const failure = await failureOf(transport.connect(endpoint, watchedContext()))
+    expect(failure).toMatchObject({ kind: 'unreachable', phase: 'banner' })
+    expect(failure.reason).toContain('sent no SSH banner within 0.3 s')
+    await waitUntil(() => peers[0]!.closed || peers[0]!.readableEnded, 'the socket to close')
+  })
+
+  it('fail in time when they hang after the banner, and the text says so', async () => {
+    const { endpoint } = await listen((socket) => socket.write('SSH-2.0-Hanging_1.0\r\n'))
+    const failure = await failureOf(transport.connect(endpoint, watchedContext()))
+    expect(failure.phase).toBe('banner')
+    expect(failure.reason).toContain('(Hanging_1.0) but did not finish the key exchange')
+  })
+
+  it('are told apart from SSH servers, with what they said made printable', async () => {
+    const { endpoint } = await listen((socket) => socket.end('HTTP/1.1 400 Bad\u001b[31m Request\r\n\r\n'))
+    const failure = await failureOf(createSsh2Transport({ random: () => 0 }).connect(endpoint, watchedContext()))
+    expect(failure).toMatchObject({ kind: 'unreachable', phase: 'banner' })
+    expect(failure.reason).toContain('it said "HTTP/1.1 400 Bad\\x1b[31m Request"')
+  }, 20_000)
+
+  it('are tried again when they drop the connection before their banner', async () => {
+    let calls = 0
+    const { endpoint } = await listen((socket) => {
+      calls += 1
+      socket.end('Exceeded MaxStartups\r\n')
+    })
+    const failure = await failureOf(createSsh2Transport({ random: () => 0 }).connect(endpoint, watchedContext()))
+    expect(calls).toBe(5)
+    expect(failure.reason).toContain('Exceeded MaxStartups')
+  }, 20_000)
+
+  it('cannot make the connection fail in any other way than by a failure with rubbish after the banner', async () => {
+    const { endpoint } = await listen((socket) =>
+      socket.end(`SSH-2.0-Rubbish\r\n${'\u0000\u0000\u0001\u0000'.repeat(400)}`),
+    )
+    expect((await failureOf(transport.connect(endpoint, watchedContext()))).kind).toBe('unreachable')
+  })
+
+  it.each([
+    'before it begins',
+    'while it waits for the banner',
+  ])('are left at once when the attempt is stopped %s', async (when) => {
+    const abort = new AbortController()
+    const { endpoint, peers } = await listen(() => {})
+    if (when === 'before it begins') abort.abort()
+    const failing = failureOf(
+      transport.connect({ ...endpoint, connectTimeoutMs: 60_000 }, watchedContext({ signal: abort.signal })),
+    )
+    if (!abort.signal.aborted) {
+      await waitUntil(() => peers.length === 1, 'the connection')
+      abort.abort()
+    }
+    expect((await failing).kind).toBe('declined')
+    await waitUntil(() => peers.every((peer) => peer.closed || peer.readableEnded), 'the sockets to close')
+  })
+})
+
+describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ps'))('connections to a real sshd that break', () => {
+  let server: OpenSshServer
+  beforeEach(async () => {
+    server = await startOpenSshServer()
+  })
+  afterEach(() => server.stop())
+
+  it('are reported lost once, and so is their shell, when sshd is killed', async () => {
+    const context = watchedContext()
+    const connection = await transport.connect(server.endpoint(), context)
+    const watched = await openWatchedShell(connection)
+    await server.killChildren()
+    expect(await context.lost).toBe('the server closed the connection')
+    expect(await watched.ended).toEqual({ kind: 'lost', reason: 'the server closed the connection' })
+    await expect(run(connection, 'true')).rejects.toMatchObject({ failure: { kind: 'unreachable', phase: 'shell' } })
+  })
+
+  it('are found out by keep-alives when the server is silent', async () => {
+    const context = watchedContext()
+    const endpoint = server.endpoint({ keepAliveIntervalMs: 100, keepAliveMaxMissed: 3 })
+    const connection = await transport.connect(endpoint, context)
+    const watched = await openWatchedShell(connection)
+    for (const pid of server.children()) process.kill(pid, 'SIGSTOP')
+    expect(await context.lost).toBe('no answer for 0.3 s')
+    expect((await watched.ended).kind).toBe('lost')
+  })
+
+  it('stay when they are quiet but the server answers keep-alives', async () => {
+    const context = watchedContext()
+    const connection = await transport.connect(
+      server.endpoint({ keepAliveIntervalMs: 50, keepAliveMaxMissed: 10 }),
+      context,
+    )
+    expect((await run(connection, 'sleep 1.2; echo still here')).stdout).toBe('still here\n')
+    connection.close()
+  })
+
+  it.each([
+    'name',
+    'tcp',
+    'banner',
+    'host-key',
+    'authentication',
+  ])('leave nothing open when stopped in phase %s', async (phase) => {
+    const abort = new AbortController()
+    const context = watchedContext({ signal: abort.signal })
+    const connecting = transport.connect(server.endpoint(), {
+      ...context,
+      onPhase: (entered) => {
+        if (entered === phase) abort.abort()
+      },
+    })
+    expect((await failureOf(connecting)).kind).toBe('declined')
+    await waitUntil(() => server.children().length === 0, 'sshd to be left')
+  })
+
+  it('do not make the server prove host keys that nobody asked for', async () => {
+    const verbose = await startOpenSshServer({ config: ['LogLevel DEBUG1'], hostKeyTypes: ['ed25519', 'ecdsa'] })
+    onTestFinished(() => verbose.stop())
+    const connection = await transport.connect(verbose.endpoint(), watchedContext())
+    await run(connection, 'true')
+    connection.close()
+    expect(verbose.log()).toContain('server_input_channel_req')
+    expect(verbose.log()).not.toContain('hostkeys-prove')
+  })
+
+  it('say nothing after our own close', async () => {
+    const context = watchedContext()
+    const connection = await transport.connect(server.endpoint(), context)
+    const watched = await openWatchedShell(connection)
+    connection.close()
+    connection.close()
+    await waitUntil(() => server.children().length === 0, 'sshd to see it')
+    const winner = await Promise.race([context.lost, Promise.resolve('nothing')])
+    expect(winner).toBe('nothing')
+    expect(watched.shell.write(Buffer.from('x'))).toBe(false)
+  })
+
+  it('say what became of a program that never starts', async () => {
+    const connection = await transport.connect(server.endpoint({ shell: '/no/such/program' }), watchedContext())
+    const watched = await openWatchedShell(connection)
+    expect(await watched.ended).toEqual({ kind: 'exit', code: 127 })
+    connection.close()
+  })
+
+  it('fail cleanly when sshd goes away in the middle of connecting', async () => {
+    const failing = failureOf(
+      transport.connect(
+        server.endpoint(),
+        watchedContext({
+          hostKeys: {
+            preferredAlgorithms: async () => [],
+            verify: async () => {
+              await server.killChildren()
+              return { ok: true }
+            },
+          },
+        }),
+      ),
+    )
+    expect(await failing).toMatchObject({ kind: 'unreachable' })
+  })
+})

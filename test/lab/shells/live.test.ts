@@ -1,0 +1,93 @@
+/** The set of hosts changes while everything runs. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
+import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { type Lab, startLab } from '../cluster/lab.ts'
+
+const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter')
+
+describe.skipIf(!canRun)('a set of real hosts that changes', () => {
+  let lab: Lab
+  let console: ConsoleDriver
+
+  beforeAll(async () => {
+    lab = await startLab({ count: 4 })
+  })
+
+  afterAll(async () => {
+    await lab?.stop()
+  })
+
+  beforeEach(async () => {
+    console = await openConsole({ in: lab, args: ['--hosts', lab.hostsFile, 'm[1-3]'] })
+    await console.expectAllOpen()
+  })
+
+  afterEach(async () => {
+    await console?.close()
+  })
+
+  it('takes a host in, which receives as all the others do', async () => {
+    await console.leader('+')
+    await console.type('m4')
+    await console.key('Enter')
+    await console.until(({ hosts }) => hosts.length === 4, 'four hosts')
+    await console.expectAllOpen()
+    await console.expectReceivers('m1', 'm2', 'm3', 'm4')
+    await console.type('echo here-$(hostname)\r')
+    await console.expectOnAll(lab.names, (host) => new RegExp(`^here-${host}$`, 'm'))
+  })
+
+  it('takes a host in without typing into it when only some receive', async () => {
+    await console.receivers('m1')
+    await console.leader('+')
+    await console.type('m4')
+    await console.key('Enter')
+    await console.until(({ hosts }) => hosts.length === 4, 'four hosts')
+    await console.expectAllOpen()
+    await console.expectReceivers('m1')
+  })
+
+  it('says that a host is not known, and goes on', async () => {
+    await console.leader('+')
+    await console.type('m77')
+    await console.key('Enter')
+    await console.expectScreen(/there is no host m77/)
+    await console.type('echo on-$(hostname)\r')
+    await console.expectOnAll(['m1', 'm3'], (host) => new RegExp(`^on-${host}$`, 'm'))
+  })
+
+  it('lets a host go: its shell ends there', async () => {
+    const shells = () =>
+      lab
+        .host('m1')
+        .processes()
+        .filter(({ name }) => name === 'bash').length
+    const before = shells()
+    await console.leader('x')
+    await console.key('y')
+    await console.until(({ hosts }) => hosts.length === 2, 'two hosts')
+    await waitUntil(() => shells() === before - 1, 'the shell on m1 to end')
+    await console.expectReceivers('m2', 'm3')
+  })
+
+  it('is kept as a group of hosts.yaml, whose comments stay', async () => {
+    const before = readFileSync(lab.hostsFile, 'utf8')
+    writeFileSync(lab.hostsFile, `# the lab\n${before}`)
+    try {
+      await console.receivers('m[1,3]')
+      await console.leader('w')
+      await console.type('odd')
+      await console.key('Enter')
+      await waitUntil(() => /odd:/.test(readFileSync(lab.hostsFile, 'utf8')), 'the group in hosts.yaml')
+      expect(readFileSync(lab.hostsFile, 'utf8')).toMatch(/^# the lab\n/)
+      await console.receivers('all')
+      await console.receivers('@odd')
+      await console.expectReceivers('m1', 'm3')
+    } finally {
+      writeFileSync(lab.hostsFile, before)
+    }
+  })
+})

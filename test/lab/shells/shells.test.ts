@@ -1,0 +1,126 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
+import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { type Lab, startLab } from '../cluster/lab.ts'
+
+const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'tc', 'nsenter')
+
+/** So that a dead link is found within seconds; the default of 5 s × 3 is the same mechanism. */
+const KEEP_ALIVE = ['Host *', '  ServerAliveInterval 1', '  ServerAliveCountMax 2']
+
+describe.skipIf(!canRun)('six shells on real hosts', () => {
+  let lab: Lab
+  let console: ConsoleDriver
+  const others = (name: string): string[] => lab.names.filter((other) => other !== name)
+
+  beforeAll(async () => {
+    lab = await startLab({ count: 6, sshConfig: KEEP_ALIVE })
+  })
+
+  afterAll(async () => {
+    await lab?.stop()
+  })
+
+  beforeEach(async () => {
+    console = await openConsole({ in: lab, args: ['--hosts', lab.hostsFile] })
+    await console.expectAllOpen()
+  })
+
+  afterEach(async () => {
+    await console?.close()
+  })
+
+  /** Every one of these hosts answers a command of its own at once. */
+  const expectAnswers = async (hosts: readonly string[], word: string) => {
+    await console.type(`echo ${word}-$(hostname)\r`)
+    await console.expectOnAll(hosts, (host) => new RegExp(`^${word}-${host}$`, 'm'), { timeoutMs: 5_000 })
+  }
+
+  it('show the name of each host', async () => {
+    await console.type('hostname\r')
+    await console.expectOnAll(lab.names, (host) => new RegExp(`^${host}$`, 'm'))
+  })
+
+  it('are hung up when the console ends: no shell is left on any host', async () => {
+    expect(await console.quit()).toEqual({ code: 0 })
+    const shells = () => lab.hosts.flatMap((host) => host.processes()).filter(({ name }) => name === 'bash')
+    await waitUntil(() => shells().length === 0, 'the shells to end')
+  })
+
+  it('go on when the sshd of one is killed; that one counts down and comes back by itself with a new shell', async () => {
+    await console.type('mark=before\r')
+    await lab.host('m3').killSshd()
+    await console.expectOn('m3', /(?:lost|no connection): [\s\S]*next try in \d+\s+s/)
+    await console.expectHeader(/5\/6 up .*5 of 6/)
+    await expectAnswers(others('m3'), 'during')
+
+    await lab.host('m3').startSshd()
+    await console.expectAllOpen({ timeoutMs: 40_000 })
+    await expectAnswers(lab.names, 'after')
+    await console.type('echo "mark is <$mark>"\r')
+    await console.expectOnAll(others('m3'), () => /^mark is <before>$/m)
+    await console.expectOn('m3', /^mark is <>$/m)
+  })
+
+  it('find out by keep-alive that a link is cut, and come back when it is joined', async () => {
+    await lab.host('m2').linkDown()
+    try {
+      await console.expectOn('m2', /lost: no\s+answer/, { timeoutMs: 20_000 })
+      await expectAnswers(others('m2'), 'during')
+    } finally {
+      await lab.host('m2').linkUp()
+    }
+    await console.expectAllOpen({ timeoutMs: 60_000 })
+    await expectAnswers(lab.names, 'after')
+  })
+
+  it('come back after a crash and a boot of the host', async () => {
+    await lab.host('m5').crash()
+    await console.expectOn('m5', /(?:lost|no connection): /)
+    await expectAnswers(others('m5'), 'during')
+    await lab.host('m5').boot()
+    await console.expectAllOpen({ timeoutMs: 60_000 })
+    await expectAnswers(lab.names, 'after')
+  })
+
+  it('reconnect at once when asked, without waiting for the countdown', async () => {
+    await lab.host('m1').killSshd()
+    await console.expectOn('m1', /next\s+try\s+in/)
+    await lab.host('m1').startSshd()
+    await console.leader('R')
+    await console.expectAllOpen()
+    await expectAnswers(lab.names, 'after')
+  })
+
+  it('open a new shell in place when one was left with exit', async () => {
+    await console.receivers('m4')
+    await console.type('exit 3\r')
+    await console.expectOn('m4', /the shell ended \(exit 3\)/)
+    await console.leader('a')
+    await console.key('Ctrl-]', 'R')
+    await console.expectAllOpen()
+    await expectAnswers(lab.names, 'again')
+  })
+
+  it('answer while one of them floods', async () => {
+    await console.receivers('m6')
+    console.send('yes flood\r')
+    await console.expectOn('m6', /^flood\nflood\nflood$/m)
+    await console.receivers('all!m6')
+    for (const word of ['one', 'two', 'three']) await expectAnswers(others('m6'), word)
+    await console.receivers('m6')
+    await console.key('Ctrl-c')
+    await console.type('echo still-$(hostname)\r')
+    await console.expectOn('m6', /^still-m6$/m)
+  })
+
+  it('answer while one of them has stopped reading', async () => {
+    await lab.host('m2').freeze()
+    try {
+      for (const word of ['one', 'two', 'three']) await expectAnswers(others('m2'), word)
+    } finally {
+      await lab.host('m2').thaw()
+    }
+  })
+})

@@ -1,0 +1,53 @@
+/**
+ * What a test needs of the machine (root, a program, namespaces) and may not find. With MUSTER_LAB=required a missing part
+ * fails the test file; otherwise its tests are skipped and the reason is printed.
+ *
+ *   describe.skipIf(!requirement('sshd'))('…', …)
+ */
+import { spawnSync } from 'node:child_process'
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+
+const SYSTEM_PATH = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
+
+const NAMESPACES = ['--net', '--mount', '--uts', '--pid', '--fork']
+
+/** Programs by name, and these two: `root`, and `namespaces` (root that may make network, mount, UTS and PID namespaces). */
+export function requirement(...names: readonly string[]): boolean {
+  const reasons = names.flatMap((name) => missing(name) ?? [])
+  if (reasons.length === 0) return true
+  const reason = reasons.join('; ')
+  if (process.env.MUSTER_LAB === 'required') throw new Error(`MUSTER_LAB=required, but ${reason}`)
+  process.stderr.write(`skipped: ${reason}\n`)
+  return false
+}
+
+/** The absolute path of a program, also of those that live in sbin; undefined when it is not installed. */
+export function findProgram(name: string): string | undefined {
+  const directories = [...(process.env.PATH ?? '').split(delimiter).filter((entry) => entry !== ''), ...SYSTEM_PATH]
+  return directories.map((directory) => join(directory, name)).find(isExecutable)
+}
+
+function missing(name: string): string | undefined {
+  if (name === 'root') return process.getuid?.() === 0 ? undefined : 'this needs root'
+  if (name === 'namespaces') return missingNamespaces()
+  // Run by anybody else, it cannot hand over the terminals that it opens.
+  if (name === 'sshd' && process.getuid?.() !== 0) return 'sshd needs root to open terminals'
+  return findProgram(name) === undefined ? `the program ${name} is not installed` : undefined
+}
+
+function missingNamespaces(): string | undefined {
+  const unshare = findProgram('unshare')
+  if (unshare === undefined) return 'the program unshare is not installed'
+  const { status, stderr } = spawnSync(unshare, [...NAMESPACES, 'true'], { encoding: 'utf8' })
+  return status === 0 ? undefined : `namespaces cannot be made here (${stderr?.trim() || 'unshare failed'})`
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}

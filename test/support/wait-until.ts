@@ -1,0 +1,17 @@
+/** Waiting on a fact that has no event: the predicate is asked again until it holds or the deadline passes. */
+import { setTimeout as delay } from 'node:timers/promises'
+
+const POLL_MS = 5
+
+/** `what` completes the sentence 'waited N ms for …'. */
+export async function waitUntil(
+  isTrue: () => boolean | Promise<boolean>,
+  what: string,
+  timeoutMs = 10_000,
+): Promise<void> {
+  const deadline = Date.now() + timeoutMs
+  while (!(await isTrue())) {
+    if (Date.now() > deadline) throw new Error(`waited ${timeoutMs} ms for ${what}`)
+    await delay(POLL_MS)
+  }
+}

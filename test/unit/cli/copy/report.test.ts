@@ -1,0 +1,91 @@
+import { PassThrough } from 'node:stream'
+import { describe, expect, it } from 'vitest'
+import type { CliContext } from '../../../../src/cli/context.ts'
+import { CopyReport, type CopyReportOptions, formatBytes } from '../../../../src/cli/copy/report.ts'
+import type { HostResult } from '../../../../src/ssh/copy/events.ts'
+
+const DONE: HostResult = { outcome: 'ok', copied: 2, identical: 1, failed: 0, sentBytes: 2048, durationMs: 1500 }
+
+function reportOf(hosts: readonly string[], options: CopyReportOptions = {}, isTTY = false) {
+  const stdout = new PassThrough()
+  const stderr = Object.assign(new PassThrough(), { isTTY })
+  const context: CliContext = {
+    stdin: new PassThrough(),
+    stdout,
+    stderr,
+    environment: {},
+    workingDirectory: '/',
+    signal: new AbortController().signal,
+    now: () => 0,
+  }
+  const report = new CopyReport(hosts, options, context)
+  return { report, out: () => String(stdout.read() ?? ''), err: () => String(stderr.read() ?? '') }
+}
+
+describe('the report of a copy', () => {
+  it('is a line a host, and how many are well', () => {
+    const { report, out, err } = reportOf(['m1', 'm2'])
+    report.handle({ type: 'result', host: 'm1', result: DONE })
+    report.handle({
+      type: 'result',
+      host: 'm2',
+      result: { ...DONE, outcome: 'unreachable', copied: 0, reason: 'away' },
+    })
+    expect(report.finish([])).toBe(4)
+    expect(out()).toBe('m1: 2 copied, 1 identical, 2.0 KiB in 1.5 s\nm2: unreachable: away\n')
+    expect(err()).toBe('muster: 1 of 2 hosts well, 1 not reached; 4.0 KiB in all\n')
+  })
+
+  it('tells the first failures of a host, and how many more there are', () => {
+    const { report, out, err } = reportOf(['m1'])
+    for (let index = 0; index < 7; index += 1) {
+      report.handle({ type: 'file', host: 'm1', path: `f${index}`, action: 'failed', sizeBytes: 1, reason: 'no' })
+    }
+    report.handle({ type: 'result', host: 'm1', result: { ...DONE, outcome: 'failed', failed: 7 } })
+    expect(report.finish([])).toBe(1)
+    expect(err().match(/^m1: f\d: no$/gm)).toHaveLength(5)
+    expect(out()).toContain('7 failed, 2.0 KiB in 1.5 s (2 more failures not shown')
+  })
+
+  it('is nothing but JSON lines on stdout with --json', () => {
+    const { report, out } = reportOf(['m1'], { json: true })
+    report.handle({ type: 'file', host: 'm1', path: 'f', action: 'copied', sizeBytes: 1 })
+    report.handle({ type: 'result', host: 'm1', result: DONE })
+    report.finish([])
+    const lines = out().trim().split('\n')
+    const time = '1970-01-01T00:00:00.000Z'
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { type: 'file', host: 'm1', action: 'copied', time },
+      { type: 'result', host: 'm1', outcome: 'ok', time },
+      { type: 'summary', hosts: 1, ok: 1, time },
+    ])
+  })
+
+  it('shows who is how far on a terminal only, and takes it away at the end', () => {
+    for (const isTTY of [true, false]) {
+      const { report, err } = reportOf(['m1'], {}, isTTY)
+      report.handle({ type: 'begin', host: 'm1', files: 1, totalBytes: 1000 })
+      report.handle({ type: 'progress', host: 'm1', bytes: 250 })
+      report.finish([])
+      const said = err()
+      if (isTTY) expect(said.endsWith('\u001b[2A\r\u001b[J')).toBe(true)
+      else expect(said).toBe('')
+    }
+  })
+
+  it('exits with 1 when something here could not be read', () => {
+    const { report } = reportOf(['m1'])
+    report.handle({ type: 'result', host: 'm1', result: DONE })
+    expect(report.finish([{ path: 'f', reason: 'Permission denied' }])).toBe(1)
+  })
+
+  it('counts in binary units', () => {
+    expect([0, 1023, 1024, 150 * 1024, 3 * 1024 ** 4].map(formatBytes)).toEqual([
+      '0 B',
+      '1023 B',
+      '1.0 KiB',
+      '150 KiB',
+      '3.0 TiB',
+    ])
+  })
+})

@@ -1,0 +1,127 @@
+import {
+  chmodSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { addGroup, addHost, withGroup, withHost } from '../../../src/inventory/edit-hosts-yaml.ts'
+import { parseHostsYaml } from '../../../src/inventory/hosts-yaml.ts'
+import { writeFileAtomically } from '../../../src/inventory/write-file.ts'
+
+const lab = readFileSync(new URL('../../../docs/examples/lab.yaml', import.meta.url), 'utf8')
+
+/** The lines of `after` that are not in `before`, and the other way round. */
+function difference(before: string, after: string): { added: string[]; removed: string[] } {
+  const old = before.split('\n')
+  const fresh = after.split('\n')
+  return { added: fresh.filter((line) => !old.includes(line)), removed: old.filter((line) => !fresh.includes(line)) }
+}
+
+describe('one entry more', () => {
+  test('a host is a line more, and every other byte stays', () => {
+    expect(difference(lab, withHost(lab, 'm11', { address: '192.168.1.11', port: 2222, user: 'ann' }))).toEqual({
+      added: ['  m11: { address: 192.168.1.11, port: 2222, user: ann }'],
+      removed: [],
+    })
+  })
+
+  test('a group goes into the braces that are there', () => {
+    expect(difference(lab, withGroup(lab, 'mine', 'm8,gpu[01-02]')).added).toEqual([
+      'groups: { workers: "m[8-9]", gpus: "gpu[01-04]", mine: "m8,gpu[01-02]" }',
+    ])
+  })
+
+  test.each([
+    ['an empty file', ''],
+    ['comments only', '# mine\n'],
+    ['no such section', 'hosts:\n  a:\n'],
+    ['a block with comments after it', 'hosts:\n  a:\n    user: x # why\n  # tail\n\n# next\ncluster: c\n'],
+    ['deep indentation', 'hosts:\n    a:\n        port: 1\ncluster: c'],
+    ['braces over several lines', 'hosts: {\n  a: { port: 1 }, # one\n  b: , # two\n}\n'],
+    ['empty braces', 'hosts: {a: }\ngroups: {}\n'],
+    ['all in braces', '{ hosts: { a: } }'],
+    ['a null at the end', 'hosts:\n  a:\n  b: ~'],
+    ['Windows line ends', 'hosts:\r\n  a: { port: 1 }\r\n  b:\r\n'],
+  ])('%s', (_, text) => {
+    const withOne = withHost(text, 'new', { address: 'fe80::1%eth0', jump: 'a@b:1' })
+    const both = withGroup(withOne, 'saved', 'new')
+    const inventory = parseHostsYaml(both, 'hosts.yaml')
+    const before = text.includes('hosts') ? parseHostsYaml(text, 'hosts.yaml').hosts : []
+    expect(inventory.hosts.slice(0, -1)).toEqual(before)
+    expect(inventory.hosts.at(-1)).toMatchObject({ name: 'new', address: 'fe80::1%eth0', jump: ['a@b:1'] })
+    expect(inventory.groups.get('saved')).toEqual(['new'])
+    for (const comment of text.match(/#.*$/gm) ?? []) expect(both).toContain(comment)
+  })
+
+  test('a group of the same name gets the new set', () => {
+    const twice = withGroup(withGroup(lab, 'mine', 'm8'), 'mine', 'all!m8')
+    expect(twice).toContain('mine: "all!m8"')
+    expect(twice).not.toContain('mine: m8')
+  })
+
+  test('what would make the file wrong is refused', () => {
+    expect(() => withGroup(lab, 'mine', 'm99')).toThrow('there is no host m99')
+    expect(() => withGroup(lab, 'all', 'm8')).toThrow('all is not a group name')
+    expect(() => withHost(lab, '-x', {})).toThrow('-x is not a host name')
+    expect(() => withHost('hosts: {a: ', 'b', {})).toThrow(/hosts\.yaml:1:/)
+  })
+})
+
+describe('on disk', () => {
+  let directory = ''
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'muster-edit-'))
+  })
+  afterEach(() => rmSync(directory, { recursive: true }))
+
+  test('the mode is kept, a link stays a link, nothing else is left', async () => {
+    const real = join(directory, 'real.yaml')
+    const link = join(directory, 'hosts.yaml')
+    writeFileSync(real, lab)
+    chmodSync(real, 0o640)
+    symlinkSync(real, link)
+    await addGroup(link, 'mine', 'm8')
+    expect(readFileSync(real, 'utf8')).toContain('mine: m8')
+    expect(statSync(real).mode & 0o777).toBe(0o640)
+    expect(lstatSync(link).isSymbolicLink()).toBe(true)
+    expect(readdirSync(directory).toSorted()).toEqual(['hosts.yaml', 'real.yaml'])
+  })
+
+  test('a file that is not there is made', async () => {
+    const path = join(directory, 'hosts.yaml')
+    await addHost(path, 'm8', { port: 22 })
+    expect(readFileSync(path, 'utf8')).toBe('hosts:\n  m8: { port: 22 }\n')
+  })
+
+  test('a refused change leaves the file as it was', async () => {
+    const path = join(directory, 'hosts.yaml')
+    writeFileSync(path, lab)
+    await expect(addGroup(path, 'mine', 'm99')).rejects.toMatchObject({ code: 'configuration' })
+    expect(readFileSync(path, 'utf8')).toBe(lab)
+  })
+
+  test('an existing file is not overwritten unless that is meant', async () => {
+    const path = join(directory, 'out.yaml')
+    expect(await writeFileAtomically(path, 'one', { isOverwriting: false })).toBe(true)
+    expect(await writeFileAtomically(path, 'two', { isOverwriting: false })).toBe(false)
+    expect(readFileSync(path, 'utf8')).toBe('one')
+    expect(await writeFileAtomically(path, 'two', { isOverwriting: true })).toBe(true)
+    expect(readFileSync(path, 'utf8')).toBe('two')
+    expect(readdirSync(directory)).toEqual(['out.yaml'])
+  })
+
+  test('a directory that is not there is told', async () => {
+    const path = join(directory, 'no/out.yaml')
+    await expect(writeFileAtomically(path, '', { isOverwriting: true })).rejects.toMatchObject({
+      code: 'configuration',
+    })
+  })
+})

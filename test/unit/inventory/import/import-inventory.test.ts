@@ -1,0 +1,255 @@
+import { existsSync } from 'node:fs'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parseHostsYaml } from '../../../../src/inventory/hosts-yaml.ts'
+import { expandAnsiblePattern } from '../../../../src/inventory/import/ansible-files.ts'
+import { expandBraces } from '../../../../src/inventory/import/clusterssh.ts'
+import {
+  formatNote,
+  IMPORT_KINDS,
+  type ImportKind,
+  importInventory,
+} from '../../../../src/inventory/import/import-inventory.ts'
+import type { Inventory } from '../../../../src/inventory/inventory.ts'
+
+const FIXTURES = new URL('../../../fixtures/inventory/import/', import.meta.url).pathname
+
+type Imported = { readonly inventory: Inventory; readonly notes: readonly string[]; readonly text: string }
+
+function imported(kind: ImportKind, options: { file?: string; text?: string; env?: Record<string, string> }): Imported {
+  const result = importInventory({ kind, cwd: FIXTURES, home: '/nonexistent', env: {}, ...options })
+  const notes = result.notes.map((note) => formatNote(note).replaceAll(FIXTURES, ''))
+  return { inventory: parseHostsYaml(result.text, 'hosts.yaml'), notes, text: result.text }
+}
+
+const hostOf = ({ inventory }: Imported, name: string) => {
+  const { number: _, ...host } = inventory.hosts.find((candidate) => candidate.name === name) ?? { number: 0 }
+  return host
+}
+
+describe('clusterssh', () => {
+  test('clusters: logins, braces, continued lines, clusters in clusters; what is left behind is said', () => {
+    const result = imported('clusterssh', { file: 'clusters' })
+    expect(hostOf(result, 'web2.example.org')).toEqual({ name: 'web2.example.org', user: 'root', port: 2222 })
+    expect(hostOf(result, 'web4')).toEqual({ name: 'web4' })
+    expect(hostOf(result, 'bob-web4')).toEqual({ name: 'bob-web4', address: 'web4', user: 'bob' })
+    expect(Object.fromEntries(result.inventory.groups)).toEqual({
+      web: ['web1.example.org', 'web2.example.org', 'web3.example.org', 'web4', 'web5'],
+      db: ['bob-web4', 'db01', 'db02'],
+      live: ['web1.example.org', 'web2.example.org', 'web3.example.org', 'web4', 'web5', 'bob-web4', 'db01', 'db02'],
+    })
+    expect(result.text).toContain('live: "@web,@db"')
+    expect(result.notes).toEqual([
+      'clusters:4: web4 is called bob-web4 here',
+      'clusters:6: cluster empty has no hosts',
+      'clusters:7: clusters is a setting of ClusterSSH',
+      'clusters:8: -oX=1 is left out: it is not [user@]host[:port]',
+      'clusters:8: a;b is left out: it is not [user@]host[:port]',
+    ])
+  })
+
+  test('tags are clusters the other way round', () => {
+    const result = imported('clusterssh', { file: 'tags' })
+    expect(Object.fromEntries(result.inventory.groups)).toEqual({ odd: ['h1'], first: ['h1'], even: ['h2'] })
+    expect(hostOf(result, 'h2')).toEqual({ name: 'h2', user: 'bob', port: 2022 })
+  })
+
+  test('the last definition of a cluster counts', () => {
+    const { inventory, notes } = imported('clusterssh', { file: 'c', text: 'web a\nweb b\n' })
+    expect(Object.fromEntries(inventory.groups)).toEqual({ web: ['b'] })
+    expect(notes).toEqual(['c:1: cluster web is defined again later'])
+  })
+
+  test('a login whose user cannot begin a name still gets a name', () => {
+    const { inventory } = imported('clusterssh', { file: 'c', text: 'web h %x@h %y@h h:1\n' })
+    expect(inventory.hosts.map(({ name }) => name).toSorted()).toEqual(['h', 'h-1', 'host-x-h', 'host-y-h'])
+  })
+
+  test('the usual files, and those that its configuration adds', () => {
+    const { text } = importInventory({ kind: 'clusterssh', cwd: '/', home: `${FIXTURES}home`, env: {} })
+    expect(parseHostsYaml(text, 'hosts.yaml').groups.get('extra')).toEqual(['e1', 'e2'])
+  })
+
+  test.each([
+    ['a', ['a']],
+    ['h{1..3}', ['h1', 'h2', 'h3']],
+    ['h{08..10}', ['h08', 'h09', 'h10']],
+    ['{a,b}{1,2}', ['a1', 'a2', 'b1', 'b2']],
+    ['h{1,{3..4}}', ['h1', 'h3', 'h4']],
+    ['h{x}', ['h{x}']],
+  ])('braces of %s', (word, names) => {
+    expect(expandBraces(word).toSorted()).toEqual(names)
+  })
+
+  test('braces that stand for too much are left out', () => {
+    expect(() => expandBraces('h{1..99999999}')).toThrow('more than 100000')
+    expect(() => expandBraces('{1..999}{1..999}')).toThrow('more than 100000')
+  })
+})
+
+describe('clush', () => {
+  test('groups.conf leads to the local file and the YAML files; commands are not run', () => {
+    const { inventory, notes } = imported('clush', { file: 'clush/groups.conf' })
+    const groups = Object.fromEntries([...inventory.groups].map(([name, members]) => [name, members.length]))
+    expect(groups).toMatchObject({ compute: 9, storage: 1, io: 2, 'roles:both': 6, 'racks:r1': 4 })
+    expect(notes).toEqual([
+      'clush/groups.conf:12: source slurm is a command and is not run: sinfo -h -o "%N" -p $GROUP',
+      'clush/groups.d/local.cfg:2: group all is called group-all here',
+    ])
+  })
+
+  test('a local groups file: nested groups stay nested, algebra is worked out, logins become hosts', () => {
+    const result = imported('clush', { file: 'clush/groups.d/local.cfg' })
+    expect(result.text).toContain('io: "@storage,head"')
+    expect(result.inventory.groups.get('storage')).toEqual(['node1'])
+    expect(hostOf(result, 'm1')).toEqual({ name: 'm1', user: 'bob', port: 22 })
+  })
+
+  test('a YAML file of one source has plain group names', () => {
+    const { inventory } = imported('clush', {
+      file: 'g.yaml',
+      text: 'roles: { adm: head, all_nodes: ["@adm", "n[1-2]"] }',
+    })
+    expect(Object.fromEntries(inventory.groups)).toEqual({ adm: ['head'], all_nodes: ['head', 'n1', 'n2'] })
+  })
+
+  test('groups in a circle are said to be, and the rest is read', () => {
+    const { inventory, notes } = imported('clush', { file: 'local.cfg', text: 'a: @b\nb: @a\nc: n1\n' })
+    expect([...inventory.groups.keys()]).toEqual(['c'])
+    expect(notes).toContain('local.cfg:1: group a: its groups go in a circle')
+  })
+})
+
+describe('ansible', () => {
+  test('INI: ranges, children, variables of hosts over those of groups, inner groups over outer ones', () => {
+    const result = imported('ansible', { file: 'ansible.ini' })
+    expect(hostOf(result, 'www02.example.com')).toEqual({
+      name: 'www02.example.com',
+      user: 'deploy',
+      identityFiles: ['~/.ssh/prod key'],
+    })
+    expect(hostOf(result, 'foo')).toMatchObject({ address: '10.0.0.5', port: 2222, user: 'deploy' })
+    expect(hostOf(result, 'db-c')).toMatchObject({ user: 'dba', jump: ['ann@gate:22'] })
+    expect(hostOf(result, 'me')).toEqual({ name: 'me', transport: 'local' })
+    expect(result.inventory.groups.get('prod')).toHaveLength(7)
+    expect(result.text).toContain('prod: "@web,@db"')
+    expect(result.notes).toEqual([
+      'ansible.ini:3: variable http_port has no counterpart',
+      'ansible.ini:4: ansible_password is not copied: secrets have no place in hosts.yaml',
+      'ansible.ini:16: w1 is left out: its connection winrm is not SSH',
+      'ansible.ini:17: ansible_python_interpreter is a template: {{ x }}',
+    ])
+  })
+
+  test('no secret reaches the file or the notes', () => {
+    const { text, notes } = imported('ansible', {
+      file: 'i',
+      text: '[a]\nh ansible_ssh_pass=hunter2 ansible_become_password="hunter2"\n',
+    })
+    expect(text + notes.join('\n')).not.toContain('hunter2')
+  })
+
+  test('YAML, told by its first line', () => {
+    const result = imported('ansible', { file: 'ansible.yaml' })
+    expect(hostOf(result, 'mail')).toEqual({ name: 'mail', user: 'ann' })
+    expect(hostOf(result, 'www2')).toEqual({ name: 'www2', user: 'web', port: 2222 })
+    expect(result.inventory.groups.get('group-rack-1')).toEqual(['www1', 'www2'])
+    expect(imported('ansible', { file: '-', text: 'all:\n  hosts:\n    h1:\n' }).inventory.hosts[0]?.name).toBe('h1')
+  })
+
+  test.each([
+    ['web[01:03]', ['web01', 'web02', 'web03']],
+    ['n[1:9:4]', ['n1', 'n5', 'n9']],
+    ['db-[a:c].x', ['db-a.x', 'db-b.x', 'db-c.x']],
+    ['r[1:2]n[1:2]', ['r1n1', 'r2n1', 'r1n2', 'r2n2']],
+  ])('range %s', (pattern, names) => {
+    expect(expandAnsiblePattern(pattern)).toEqual(names)
+  })
+})
+
+describe('ssh', () => {
+  test('aliases, without patterns; what is included; other names of one machine once', () => {
+    const { inventory, notes } = imported('ssh', { file: 'home/.ssh/config' })
+    expect(inventory.hosts.map(({ name }) => name).toSorted()).toEqual(['db', 'equals', 'quoted', 'web1', 'web2'])
+    expect(notes).toEqual([
+      'home/.ssh/config:4: db.example.org: other names of db',
+      'home/.ssh/config:9: Match host db exec true names no host of its own',
+    ])
+  })
+
+  test('~/.ssh/config when no file is given, with Include relative to it', () => {
+    const { hosts, text } = importInventory({ kind: 'ssh', cwd: '/', home: `${FIXTURES}home`, env: {} })
+    expect(hosts).toBe(6)
+    expect(text).toContain('included:')
+  })
+})
+
+describe('whatever is read', () => {
+  test('nothing to read says where was looked', () => {
+    for (const kind of IMPORT_KINDS) {
+      if (kind === 'ansible' && existsSync('/etc/ansible/hosts')) continue
+      expect(() => importInventory({ kind, cwd: '/', home: '/nonexistent', env: {} })).toThrow(
+        /nothing to import|no host was found/,
+      )
+    }
+  })
+
+  test('a file without hosts is an error', () => {
+    expect(() => imported('clusterssh', { file: 'clusters', text: '# nothing\n' })).toThrow('no host was found')
+  })
+
+  const fragment = fc.constantFrom(
+    ...[
+      'web',
+      'a1',
+      '@a',
+      ':',
+      ' ',
+      '\n',
+      '[a]',
+      '[a:children]',
+      '[a:vars]',
+      '{1..3}',
+      '{a,b}',
+      '[1:3]',
+      '[1-3]',
+      '=',
+      'ansible_host',
+      'Host',
+      'HostName',
+      '"',
+      "'",
+      '\\',
+      '#',
+      '- ',
+      '  ',
+      '*',
+      '!',
+      'user@h:22',
+      '::1',
+      'null',
+      'true',
+      '1e3',
+      '\u001b[2J',
+      '%h',
+      '-x',
+      'all',
+    ],
+  )
+  test.each(
+    IMPORT_KINDS.filter((kind) => kind !== 'ssh'),
+  )('%s: any text is a hosts.yaml that loads, or an error of ours', (kind) => {
+    fc.assert(
+      fc.property(fc.array(fragment, { maxLength: 25 }), fc.constantFrom('x', 'x.yaml', 'tags'), (fragments, file) => {
+        try {
+          const { text } = imported(kind, { file, text: fragments.join('') })
+          expect(text).not.toContain('\u001b')
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'configuration' })
+          expect(String(error)).toMatch(/no host was found|go in a circle/)
+        }
+      }),
+      { numRuns: 600 },
+    )
+  })
+})

@@ -1,0 +1,172 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { MusterError } from '../../../src/base/errors.ts'
+import { parseHostsYaml } from '../../../src/inventory/hosts-yaml.ts'
+import { groupsByHost, inventoryFromTarget, resolveTarget } from '../../../src/inventory/inventory.ts'
+import { findHostsFile, loadInventory, selectHosts } from '../../../src/inventory/load-inventory.ts'
+
+const inventory = parseHostsYaml(
+  `defaults: { user: root }
+hosts: { "m[8-10]": { address: "10.0.0.%n" }, gpu01: }
+groups: { workers: "m[8-9]", odd: m9 }`,
+  'hosts.yaml',
+)
+
+const thrownBy = async (action: () => unknown): Promise<MusterError> => {
+  try {
+    await action()
+  } catch (error) {
+    if (error instanceof MusterError) return error
+    throw error
+  }
+  throw new Error('nothing was thrown')
+}
+
+const namesOf = (target: string | undefined, options = {}): string[] =>
+  resolveTarget(inventory, target, options).map(({ name }) => name)
+
+describe('a target of an inventory', () => {
+  test('is everyone when none is given', () => {
+    expect(namesOf(undefined)).toEqual(['m8', 'm9', 'm10', 'gpu01'])
+  })
+
+  test('leaves out what is excluded', () => {
+    expect(namesOf('@workers,gpu01', { exclude: '@odd' })).toEqual(['m8', 'gpu01'])
+  })
+
+  test('takes names from stdin', () => {
+    expect(namesOf('-', { stdinNames: ['m10', 'm[8-9]'] })).toEqual(['m10', 'm8', 'm9'])
+  })
+
+  test('keeps the numbers of the inventory', () => {
+    expect(resolveTarget(inventory, 'm10,m8').map(({ number }) => number)).toEqual([3, 1])
+  })
+
+  test('gives a known host another user or port', () => {
+    expect(resolveTarget(inventory, 'ann@m8:2222')).toEqual([
+      { name: 'm8', number: 1, address: '10.0.0.8', user: 'ann', port: 2222 },
+    ])
+  })
+
+  test('adds machines that are described in full, numbered after the others', () => {
+    expect(resolveTarget(inventory, 'm8,bob@h1,h2:2222')).toEqual([
+      { name: 'm8', number: 1, address: '10.0.0.8', user: 'root' },
+      { name: 'h1', number: 5, user: 'bob' },
+      { name: 'h2', number: 6, port: 2222 },
+    ])
+  })
+
+  test('with an unknown name says the nearest and how to mean a machine outside', async () => {
+    const error = await thrownBy(() => resolveTarget(inventory, 'm11'))
+    expect(error.code).toBe('usage')
+    expect(error.message).toContain('there is no host m11; did you mean m10?')
+    expect(error.hint).toContain('user@host')
+  })
+
+  test('that leaves nobody is an error', async () => {
+    expect((await thrownBy(() => resolveTarget(inventory, 'm8!m8'))).message).toBe('m8!m8 leaves no host')
+    expect((await thrownBy(() => resolveTarget(inventory, 'm8', { exclude: 'm*' }))).message).toBe(
+      'm8 without m* leaves no host',
+    )
+  })
+
+  test('groupsByHost lists the groups of each host', () => {
+    expect(Object.fromEntries(groupsByHost(inventory))).toEqual({ m8: ['workers'], m9: ['workers', 'odd'] })
+  })
+})
+
+describe('a target without any file', () => {
+  test('describes its hosts', () => {
+    expect(inventoryFromTarget('root@h[1-2],[::1]:2222,m8').hosts).toEqual([
+      { name: 'h1', number: 1, user: 'root' },
+      { name: 'h2', number: 2, user: 'root' },
+      { name: '::1', number: 3, port: 2222 },
+      { name: 'm8', number: 4 },
+    ])
+  })
+
+  test('names hosts in full where the short name would stand for two', () => {
+    expect(inventoryFromTarget('127.0.0.1:2201,127.0.0.1:2202,a@h,b@h').hosts.map(({ name }) => name)).toEqual([
+      '127.0.0.1:2201',
+      '127.0.0.1:2202',
+      'a@h',
+      'b@h',
+    ])
+  })
+
+  test.each([
+    'all',
+    '@workers',
+    'm*',
+    'h:99999',
+    '"-oProxyCommand=x"',
+    '"a;b"',
+    'u@"x"',
+    '-l@h',
+  ])('%s is refused', async (target) => {
+    expect((await thrownBy(() => inventoryFromTarget(target))).code).toBe('usage')
+  })
+})
+
+describe('where the inventory comes from', () => {
+  let root = ''
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'muster-inventory-'))
+    mkdirSync(join(root, 'work'))
+    mkdirSync(join(root, 'config/muster'), { recursive: true })
+  })
+  afterEach(() => rmSync(root, { recursive: true }))
+  const source = (file?: string) => ({
+    cwd: join(root, 'work'),
+    env: { XDG_CONFIG_HOME: join(root, 'config') },
+    ...(file === undefined ? {} : { file }),
+  })
+  const write = (path: string, host: string): void => writeFileSync(join(root, path), `hosts: { ${host}: }`)
+
+  test('--hosts, else the working directory, else the configuration directory', async () => {
+    write('config/muster/hosts.yaml', 'fromconfig')
+    expect((await loadInventory(source())).hosts[0]?.name).toBe('fromconfig')
+    write('work/hosts.yaml', 'fromcwd')
+    expect((await loadInventory(source())).hosts[0]?.name).toBe('fromcwd')
+    write('work/other.yaml', 'fromoption')
+    expect((await loadInventory(source('other.yaml'))).hosts[0]?.name).toBe('fromoption')
+  })
+
+  test('nowhere: says every place that was tried', async () => {
+    const error = await thrownBy(() => loadInventory(source()))
+    expect(error.code).toBe('configuration')
+    expect(error.message).toBe(`there is no ./hosts.yaml and no ${root}/config/muster/hosts.yaml`)
+    expect(error.hint).toContain('--hosts')
+  })
+
+  test('a file that is missing, or a directory, says so', async () => {
+    expect((await thrownBy(() => loadInventory(source('no.yaml')))).message).toBe(
+      'no.yaml cannot be read: no such file',
+    )
+    expect((await thrownBy(() => loadInventory(source('.')))).message).toContain('it is a directory')
+  })
+
+  test('problems carry the name of the file as the user knows it', async () => {
+    writeFileSync(join(root, 'work/hosts.yaml'), 'hosts: { a: { prot: 1 } }')
+    expect((await thrownBy(() => loadInventory(source()))).message).toBe(
+      'hosts.yaml:1:15: unknown key prot in a; did you mean port?',
+    )
+  })
+
+  test('a target needs no file, and --hosts none looks at none', async () => {
+    expect((await selectHosts(source(), 'm[8-9]')).hosts.map(({ name }) => name)).toEqual(['m8', 'm9'])
+    write('work/hosts.yaml', 'x')
+    expect((await selectHosts(source('none'), 'm8')).hosts.map(({ name }) => name)).toEqual(['m8'])
+    expect(findHostsFile(source('none'))).toBeUndefined()
+  })
+
+  test('a target that has nothing to do with the hosts.yaml that lies there needs none of it', async () => {
+    writeFileSync(join(root, 'work/hosts.yaml'), 'hosts: { local1: {}, local2: {} }')
+    expect((await selectHosts(source(), 'm[8-9]')).hosts.map(({ name }) => name)).toEqual(['m8', 'm9'])
+    expect((await thrownBy(() => selectHosts(source(), 'loca1'))).message).toContain('did you mean local1')
+    expect((await thrownBy(() => selectHosts(source(), 'local1,m8'))).message).toContain('there is no host m8')
+    expect((await thrownBy(() => selectHosts(source('hosts.yaml'), 'm8'))).message).toContain('there is no host m8')
+  })
+})

@@ -1,0 +1,47 @@
+import { spawnSync } from 'node:child_process'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { expandCommand, expandWord, parseInterpreter, quoteWord } from '../../../../src/ops/run/command-template.ts'
+
+const m8 = { host: 'm8', number: 3, user: 'ann' }
+
+describe('the template of a command', () => {
+  it('stands for name, number and user', () => {
+    expect(expandCommand('echo %h %n %u', m8)).toBe('echo m8 3 ann')
+  })
+
+  it('leaves a percent sign alone that means something else', () => {
+    expect(expandCommand("date +%s; printf '100%%'; echo %%h", m8)).toBe("date +%s; printf '100%%'; echo %h")
+  })
+
+  it('quotes a value that the shell would read otherwise, but not for an argument of a script', () => {
+    const odd = { ...m8, user: 'a; rm x' }
+    expect(expandCommand('id %u', odd)).toBe("id 'a; rm x'")
+    expect(expandWord('%u', odd)).toBe('a; rm x')
+  })
+
+  it('quotes any text as one word of the shell', () => {
+    const text = fc
+      .string({ unit: 'binary', maxLength: 40 })
+      .filter((each) => !each.includes('\0') && each.isWellFormed())
+    fc.assert(
+      fc.property(text, (word) => {
+        const { stdout } = spawnSync('sh', ['-c', `printf %s ${quoteWord(word)}`], { encoding: 'utf8' })
+        expect(stdout).toBe(word)
+      }),
+      { numRuns: 50 },
+    )
+  })
+})
+
+describe('the interpreter of a script', () => {
+  it.each([
+    ['#!/bin/sh\necho', ['/bin/sh']],
+    ['#! /usr/bin/env python3\r\n', ['/usr/bin/env', 'python3']],
+    ['#!/usr/bin/awk -f -v x\n', ['/usr/bin/awk', '-f -v x']],
+    ['echo hi\n', []],
+    ['', []],
+  ])('of %j is %j', (head, expected) => {
+    expect(parseInterpreter(head)).toEqual(expected)
+  })
+})

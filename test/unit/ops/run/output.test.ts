@@ -1,0 +1,162 @@
+import { tmpdir } from 'node:os'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { foldHosts } from '../../../../src/ops/run/fold.ts'
+import { formatResult } from '../../../../src/ops/run/json-result.ts'
+import { LinePrefixer } from '../../../../src/ops/run/line-prefixer.ts'
+import { formatSummary, summarize } from '../../../../src/ops/run/outcome.ts'
+import { OutputStore } from '../../../../src/ops/run/output-store.ts'
+import { diffLines, unifiedDiff } from '../../../../src/ops/run/unified-diff.ts'
+
+const chunks = fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 8 })
+
+describe('the store of outputs', () => {
+  it('gives back every byte, in memory and beyond it', () => {
+    using store = new OutputStore(tmpdir())
+    const { stdout } = store.of('m1')
+    const other = store.of('m2').stdout
+    const sent: Buffer[] = []
+    for (let index = 0; index < 50; index += 1) {
+      const chunk = Buffer.alloc(7_001, index)
+      sent.push(chunk)
+      stdout.push(chunk)
+      other.push(Buffer.alloc(5_003, 255 - index))
+    }
+    expect(Buffer.concat([...stdout.read()])).toEqual(Buffer.concat(sent))
+    expect(stdout.head(10)).toEqual(Buffer.alloc(10, 0))
+  })
+
+  it('knows equal outputs by their digest, however they came', () => {
+    fc.assert(
+      fc.property(chunks, (pieces) => {
+        using store = new OutputStore(tmpdir())
+        const { stdout, stderr } = store.of('m1')
+        for (const piece of pieces) stdout.push(piece)
+        stderr.push(Buffer.concat(pieces))
+        expect(stdout.digest()).toBe(stderr.digest())
+      }),
+    )
+  })
+})
+
+describe('a result as JSON', () => {
+  it('gives back any bytes of stdout and stderr', () => {
+    fc.assert(
+      fc.property(chunks, fc.string({ unit: 'grapheme' }), (pieces, text) => {
+        using store = new OutputStore(tmpdir())
+        const output = store.of('m1')
+        for (const piece of pieces) output.stdout.push(piece)
+        for (const byte of Buffer.from(text)) output.stderr.push(Uint8Array.of(byte))
+        const line = [...formatResult('m1', { kind: 'exit', code: 0 }, output, 12)].join('')
+        const result = JSON.parse(line)
+        const stdout =
+          result.stdoutBase64 === undefined ? Buffer.from(result.stdout) : Buffer.from(result.stdoutBase64, 'base64')
+        expect(stdout).toEqual(Buffer.concat(pieces))
+        expect(result.stderr).toBe(text)
+      }),
+    )
+  })
+
+  it('has the fields of the contract in their order', () => {
+    using store = new OutputStore(tmpdir())
+    const line = [...formatResult('m8', { kind: 'exit', code: 0 }, store.of('m8'), 12.4)].join('')
+    expect(line).toBe(
+      '{"type":"result","host":"m8","outcome":"exit","code":0,"stdout":"","stderr":"","durationMs":12}\n',
+    )
+  })
+})
+
+describe('lines of a host', () => {
+  const lines = (isSanitized: boolean, ...pieces: readonly (string | Uint8Array)[]) => {
+    const prefixer = new LinePrefixer({ prefix: 'm8: ', isSanitized })
+    const parts = pieces.map((piece) => prefixer.push(Buffer.from(piece as string)))
+    return Buffer.concat([...parts, prefixer.flush()].filter((part) => part !== undefined)).toString()
+  }
+
+  it('carry its name, and come whole', () => {
+    expect(lines(false, 'a\nb', 'c\n', '\nd')).toBe('m8: a\nm8: bc\nm8: \nm8: d\n')
+  })
+
+  it('are raw where no terminal is, and cannot act on one', () => {
+    expect(lines(false, '\x1b[2J\n')).toBe('m8: \x1b[2J\n')
+    expect(lines(true, '\x1b]0;x\x07a\tb\r\n')).toBe('m8: \\x1b]0;x\\x07a\tb\n')
+  })
+
+  it.each([1, 3])('are cut on a terminal when they are too long, and say so (in %i pieces)', (count) => {
+    const text = 'x'.repeat(70_000)
+    const size = Math.ceil(text.length / count)
+    const pieces = Array.from({ length: count }, (_, index) => text.slice(index * size, (index + 1) * size))
+    const shown = lines(true, ...pieces, '\nnext\n')
+    expect(shown).toBe(`m8: ${'x'.repeat(65_536)} [… 4464 bytes more]\nm8: next\n`)
+  })
+})
+
+describe('folding', () => {
+  const ok = { kind: 'exit', code: 0 } as const
+
+  it('puts hosts with equal output and equal end together, the most first', () => {
+    const groups = foldHosts([
+      { host: 'a', outcome: ok, digest: 'x' },
+      { host: 'b', outcome: ok, digest: 'y' },
+      { host: 'c', outcome: ok, digest: 'y' },
+      { host: 'd', outcome: { kind: 'exit', code: 1 }, digest: 'y' },
+    ])
+    expect(groups.map(({ hosts }) => hosts)).toEqual([['b', 'c'], ['a'], ['d']])
+  })
+})
+
+describe('the summary', () => {
+  it('counts every host once', () => {
+    const summary = summarize([
+      { kind: 'exit', code: 0 },
+      { kind: 'exit', code: 2 },
+      { kind: 'signal', signal: 'SIGKILL' },
+      { kind: 'timeout' },
+      { kind: 'refused', reason: 'x' },
+    ])
+    expect(summary).toEqual({ hosts: 5, exit0: 1, failed: 2, timeout: 1, cancelled: 0, unreachable: 1 })
+    expect(formatSummary(summary)).toBe('5 hosts: 1 ok, 2 failed, 1 timed out, 1 unreachable')
+  })
+})
+
+describe('the difference of two outputs', () => {
+  const text = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 30 })
+
+  it('leads from one to the other, with as few changes as there can be', () => {
+    fc.assert(
+      fc.property(text, text, (before, after) => {
+        const lines = diffLines(before, after)
+        expect(lines.filter(({ kind }) => kind !== '+').map((line) => line.text)).toEqual(before)
+        expect(lines.filter(({ kind }) => kind !== '-').map((line) => line.text)).toEqual(after)
+        const changes = lines.filter(({ kind }) => kind !== ' ').length
+        expect(changes).toBe(before.length + after.length - 2 * commonLength(before, after))
+      }),
+    )
+  })
+
+  it('is shown as diff -u shows it', () => {
+    const before = ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12', '13', '14']
+    const after = ['1', '2', '3', 'four', '5', '6', '7', '8', '9', '10', '11', '12', '13', '14', '15']
+    expect(unifiedDiff(before, after)).toEqual([
+      '@@ -1,7 +1,7 @@',
+      ...[' 1', ' 2', ' 3', '-4', '+four', ' 5', ' 6', ' 7'],
+      '@@ -12,3 +12,4 @@',
+      ...[' 12', ' 13', ' 14', '+15'],
+    ])
+    expect(unifiedDiff([], ['x'])).toEqual(['@@ -0,0 +1 @@', '+x'])
+    expect(unifiedDiff(before, before)).toEqual([])
+  })
+})
+
+/** Of the longest common subsequence, by the textbook's table. */
+function commonLength(a: readonly string[], b: readonly string[]): number {
+  let row = new Array<number>(b.length + 1).fill(0)
+  for (const left of a) {
+    const next = [0]
+    b.forEach((right, index) => {
+      next.push(left === right ? (row[index] ?? 0) + 1 : Math.max(row[index + 1] ?? 0, next[index] ?? 0))
+    })
+    row = next
+  }
+  return row.at(-1) ?? 0
+}

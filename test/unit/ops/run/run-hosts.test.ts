@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest'
+import {
+  type CommandEnd,
+  type CommandHandlers,
+  type RunEvent,
+  type RunningCommand,
+  runOnHosts,
+} from '../../../../src/ops/run/run-hosts.ts'
+import { ManualClock } from '../../terminal/manual-clock.ts'
+
+class FakeHosts {
+  readonly handlers = new Map<string, CommandHandlers>()
+  readonly calls: string[] = []
+
+  start(host: string, handlers: CommandHandlers): RunningCommand {
+    this.handlers.set(host, handlers)
+    const note = (what: string) => () => void this.calls.push(`${what} ${host}`)
+    return { stop: note('stop'), abandon: note('abandon'), pause: note('pause'), resume: note('resume') }
+  }
+
+  end(host: string, end: CommandEnd = { kind: 'exit', code: 0 }): void {
+    this.handlers.get(host)?.onEnd(end)
+  }
+}
+
+function start(hosts: readonly string[], options: { fanOut?: number; timeoutMs?: number } = {}) {
+  const exec = new FakeHosts()
+  const clock = new ManualClock()
+  const events: RunEvent[] = []
+  const run = runOnHosts(hosts, exec, { fanOut: 64, clock, onEvent: (event) => events.push(event), ...options })
+  const outcomes = () =>
+    Object.fromEntries(events.flatMap((event) => (event.type === 'end' ? [[event.host, event.outcome.kind]] : [])))
+  return { exec, clock, events, run, outcomes }
+}
+
+describe('a run', () => {
+  it('has no more hosts at once than the fan-out, in their order', () => {
+    const { exec, run } = start(['a', 'b', 'c'], { fanOut: 2 })
+    expect(run.running).toEqual(['a', 'b'])
+    exec.end('b')
+    expect(run.running).toEqual(['a', 'c'])
+    expect(run.waitingCount).toBe(0)
+  })
+
+  it('is done when the last host has its end', async () => {
+    const { exec, run, outcomes } = start(['a', 'b'])
+    exec.end('b', { kind: 'exit', code: 3 })
+    exec.end('a', { kind: 'unreachable', reason: 'no route' })
+    await run.done
+    expect(outcomes()).toEqual({ a: 'unreachable', b: 'exit' })
+  })
+
+  it('counts the time limit from the moment in which the command began', () => {
+    const { exec, clock, outcomes } = start(['a'], { timeoutMs: 1000 })
+    clock.advance(5000)
+    exec.handlers.get('a')?.onBegin()
+    clock.advance(999)
+    expect(exec.calls).toEqual([])
+    clock.advance(1)
+    expect(exec.calls).toEqual(['stop a'])
+    exec.end('a', { kind: 'signal', signal: 'SIGTERM' })
+    expect(outcomes()).toEqual({ a: 'timeout' })
+  })
+
+  it('begins nothing more once it is stopped, and tells every host', async () => {
+    const { exec, run, outcomes } = start(['a', 'b', 'c'], { fanOut: 1 })
+    run.stop()
+    expect(outcomes()).toEqual({ b: 'cancelled', c: 'cancelled' })
+    exec.end('a', { kind: 'signal', signal: 'SIGTERM' })
+    await run.done
+    expect(outcomes().a).toBe('cancelled')
+    expect(exec.handlers.has('b')).toBe(false)
+  })
+
+  it('tells of a lost host as lost even when it was being stopped', () => {
+    const { exec, run, outcomes } = start(['a'])
+    run.stop()
+    exec.end('a', { kind: 'unreachable', reason: 'lost' })
+    expect(outcomes()).toEqual({ a: 'unreachable' })
+  })
+
+  it('hangs up on everybody when it is abandoned', async () => {
+    const { exec, run } = start(['a', 'b'], { fanOut: 1 })
+    run.abandon()
+    await run.done
+    expect(exec.calls).toEqual(['abandon a'])
+  })
+
+  it('holds back hosts that begin while it is paused', () => {
+    const { exec, run } = start(['a', 'b'], { fanOut: 1 })
+    run.pause()
+    exec.end('a')
+    expect(exec.calls).toEqual(['pause a', 'pause b'])
+  })
+})

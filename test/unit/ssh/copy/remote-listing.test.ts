@@ -1,0 +1,51 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { parseListing } from '../../../../src/ssh/copy/remote-listing.ts'
+
+const line = (name: string, mode = '81a4', size = 5, time = '1700000000.000000007') =>
+  `${mode}:${size}:${time}:8:${name}\n`
+const batch = (names: readonly string[], facts: string) => `${names.map((name) => `${name}\0`).join('')}\0${facts}\0`
+
+describe('the listing of a host', () => {
+  it('is names and facts in the same order, in batches', () => {
+    const first = batch(['/d', '/d/f'], line('/d', '41ed') + line('/d/f'))
+    const { entries, unknown } = parseListing(first + batch(['/d/l'], line('/d/l', 'a1ff', 2, '-3')))
+    expect(unknown).toEqual([])
+    expect(entries).toMatchObject([
+      { below: '', kind: 'directory', mode: 0o755 },
+      { below: 'f', kind: 'file', mode: 0o644, sizeBytes: 5, mtimeNs: 1_700_000_000_000_000_007n, isSparse: false },
+      { below: 'l', kind: 'link', mtimeNs: -3_000_000_000n },
+    ])
+  })
+
+  it('knows names of any bytes', () => {
+    const names = fc.uniqueArray(
+      fc.string({ unit: fc.integer({ min: 1, max: 255 }).map((byte) => String.fromCharCode(byte)), minLength: 1 }),
+    )
+    fc.assert(
+      fc.property(names, (all) => {
+        const wanted = all.filter((name) => !name.split('/').some((part) => ['', '.', '..'].includes(part)))
+        const paths = ['r', ...wanted.map((name) => `r/${name}`)]
+        const { entries } = parseListing(batch(paths, paths.map((path) => line(path)).join('')))
+        expect(entries.map(({ path }) => path)).toEqual(paths)
+      }),
+    )
+  })
+
+  it('tells names that have no facts', () => {
+    const { entries, unknown } = parseListing(batch(['/d', '/d/gone', '/d/f'], line('/d') + line('/d/f')))
+    expect(unknown).toEqual(['/d/gone'])
+    expect(entries).toHaveLength(2)
+  })
+
+  it.each(['/e', '/d/../e', '/d//e', '/d/./e', '/de'])('may not name %s outside of what was asked for', (name) => {
+    expect(() => parseListing(batch(['/d', name], line('/d') + line(name)))).toThrow('outside')
+  })
+
+  it('may not be cut', () => {
+    const whole = batch(['/d'], line('/d'))
+    for (let length = 1; length < whole.length; length += 1) {
+      expect(() => parseListing(whole.slice(0, length))).toThrow('cut')
+    }
+  })
+})

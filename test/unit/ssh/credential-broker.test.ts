@@ -1,0 +1,237 @@
+import { describe, expect, it } from 'vitest'
+import { Secret } from '../../../src/base/secret.ts'
+import { createCredentialBroker } from '../../../src/ssh/credential-broker.ts'
+import type { CredentialDialog, CredentialRequest } from '../../../src/ssh/credentials.ts'
+import { endpointOf } from '../../support/endpoint.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { ManualClock } from './manual-clock.ts'
+
+/** A user who is asked, and answers when the test says so. */
+class Person implements CredentialDialog {
+  readonly requests: CredentialRequest[] = []
+  readonly signals: AbortSignal[] = []
+  readonly #answers: ((secrets: readonly Secret[] | undefined) => void)[] = []
+
+  ask(request: CredentialRequest, signal: AbortSignal): Promise<readonly Secret[] | undefined> {
+    this.requests.push(request)
+    this.signals.push(signal)
+    return new Promise((resolve) => {
+      this.#answers.push(resolve)
+      signal.addEventListener('abort', () => resolve(undefined))
+    })
+  }
+
+  answers(...texts: string[]): void {
+    this.#answers.shift()?.(texts.map((text) => new Secret(text)))
+  }
+
+  dismisses(): void {
+    this.#answers.shift()?.(undefined)
+  }
+}
+
+function setUp() {
+  const person = new Person()
+  const clock = new ManualClock()
+  const broker = createCredentialBroker({ dialog: person, clock, formatHosts: (hosts) => hosts.join('+') })
+  const live = new AbortController().signal
+  const dialog = async (count: number) => {
+    clock.advance(200)
+    await waitUntil(() => person.requests.length === count, `dialog ${count}`)
+    return person.requests[count - 1]!
+  }
+  const password = (host: string, isRetry = false, signal = live) =>
+    broker.password(endpointOf(host), isRetry, signal).then((secret) => secret?.reveal())
+  return { person, clock, broker, live, dialog, password }
+}
+
+describe('the credential broker', () => {
+  it('asks one password for all hosts that ask within a moment', async () => {
+    const { person, dialog, password } = setUp()
+    const answers = [password('m8'), password('m9')]
+    const request = await dialog(1)
+    expect(request).toMatchObject({
+      kind: 'password',
+      hosts: ['m8', 'm9'],
+      title: 'Password of root on m8+m9',
+      isRetry: false,
+    })
+    person.answers('pw')
+    expect(await Promise.all(answers)).toEqual(['pw', 'pw'])
+  })
+
+  it('lets a host that asks while the dialog is open join it', async () => {
+    const { person, dialog, password } = setUp()
+    const first = password('m8')
+    await dialog(1)
+    const second = password('m9')
+    person.answers('pw')
+    expect(await Promise.all([first, second])).toEqual(['pw', 'pw'])
+    expect(person.requests).toHaveLength(1)
+  })
+
+  it('does not ask a straggler for a password that the others were just asked for', async () => {
+    const { person, clock, dialog, password } = setUp()
+    const first = password('m8')
+    await dialog(1)
+    person.answers('pw')
+    await first
+    clock.advance(5000)
+    expect(await password('m9')).toBe('pw')
+    expect(person.requests).toHaveLength(1)
+  })
+
+  it('forgets the password once nobody has needed it for a while', async () => {
+    const { person, clock, dialog, password } = setUp()
+    const first = password('m8')
+    await dialog(1)
+    person.answers('pw')
+    await first
+    clock.advance(21_000)
+    const later = password('m9')
+    await dialog(2)
+    person.answers('other')
+    expect(await later).toBe('other')
+  })
+
+  it('asks again, together, for the hosts whose answer was wrong', async () => {
+    const { person, dialog, password } = setUp()
+    const first = [password('m8'), password('m9')]
+    await dialog(1)
+    person.answers('wrong')
+    await Promise.all(first)
+    const again = [password('m8', true), password('m9', true)]
+    expect(await dialog(2)).toMatchObject({ hosts: ['m8', 'm9'], isRetry: true })
+    person.answers('right')
+    expect(await Promise.all(again)).toEqual(['right', 'right'])
+  })
+
+  it('gives an answer that was wrong somewhere to nobody else', async () => {
+    const { person, dialog, password } = setUp()
+    const first = password('m8')
+    await dialog(1)
+    person.answers('wrong')
+    await first
+    const again = [password('m8', true), password('m9')]
+    expect((await dialog(2)).hosts).toEqual(['m8', 'm9'])
+    person.answers('right')
+    expect(await Promise.all(again)).toEqual(['right', 'right'])
+  })
+
+  it('gives a host that was slow to find its answer wrong the newer one without a question', async () => {
+    const { person, dialog, password } = setUp()
+    const first = [password('m8'), password('m9')]
+    await dialog(1)
+    person.answers('wrong')
+    await Promise.all(first)
+    const again = password('m8', true)
+    await dialog(2)
+    person.answers('right')
+    await again
+    expect(await password('m9', true)).toBe('right')
+    expect(person.requests).toHaveLength(2)
+  })
+
+  it('asks users of different names apart, one dialog at a time', async () => {
+    const { person, broker, clock, dialog, live } = setUp()
+    const root = broker.password(endpointOf('m8'), false, live)
+    const other = broker.password(endpointOf('m9', { user: 'ada' }), false, live)
+    await dialog(1)
+    expect(person.requests).toHaveLength(1)
+    person.answers('one')
+    await root
+    clock.advance(200)
+    expect((await dialog(2)).title).toBe('Password of ada on m9')
+    person.answers('two')
+    expect((await other)?.reveal()).toBe('two')
+  })
+
+  it('takes prompts that differ by the name of the host alone for one question', async () => {
+    const { person, broker, dialog, live } = setUp()
+    const ask = (host: string) =>
+      broker.keyboardInteractive(
+        endpointOf(host),
+        '',
+        [{ text: `root@${host}'s password: `, isEchoed: false }],
+        false,
+        live,
+      )
+    const answers = [ask('m8'), ask('m9')]
+    expect((await dialog(1)).hosts).toEqual(['m8', 'm9'])
+    person.answers('pw')
+    expect((await Promise.all(answers)).map((secrets) => secrets?.[0]?.reveal())).toEqual(['pw', 'pw'])
+  })
+
+  it('asks for a one-time code again when a host needs one later', async () => {
+    const { person, broker, dialog, live } = setUp()
+    const ask = (host: string) =>
+      broker.keyboardInteractive(endpointOf(host), '', [{ text: 'Verification code: ', isEchoed: false }], false, live)
+    const first = ask('m8')
+    await dialog(1)
+    person.answers('111111')
+    await first
+    const second = ask('m9')
+    await dialog(2)
+    person.answers('222222')
+    expect((await second)?.[0]?.reveal()).toBe('222222')
+  })
+
+  it('shows what a server wrote with its control characters made visible', async () => {
+    const { broker, dialog, live, person } = setUp()
+    const asked = broker.keyboardInteractive(
+      endpointOf('m8'),
+      'hello\u001b]0;x\u0007',
+      [{ text: 'Password\u202e: ', isEchoed: false }],
+      false,
+      live,
+    )
+    const request = await dialog(1)
+    expect(request.instruction).toBe('hello\\x1b]0;x\\x07')
+    expect(request.prompts[0]?.text).toBe('Password\\u202e: ')
+    person.dismisses()
+    await asked
+  })
+
+  it('declines for all hosts when the dialog is dismissed', async () => {
+    const { person, dialog, password } = setUp()
+    const answers = [password('m8'), password('m9')]
+    await dialog(1)
+    person.dismisses()
+    expect(await Promise.all(answers)).toEqual([undefined, undefined])
+  })
+
+  it('closes the dialog when the last host that waits for it goes away, and not before', async () => {
+    const { person, dialog, password } = setUp()
+    const aborts = [new AbortController(), new AbortController()]
+    const answers = [password('m8', false, aborts[0]!.signal), password('m9', false, aborts[1]!.signal)]
+    await dialog(1)
+    aborts[0]?.abort()
+    expect(person.signals[0]?.aborted).toBe(false)
+    aborts[1]?.abort()
+    expect(person.signals[0]?.aborted).toBe(true)
+    expect(await Promise.all(answers)).toEqual([undefined, undefined])
+  })
+
+  it('asks for the passphrase of a key file once, and at once', async () => {
+    const { person, broker, live } = setUp()
+    const ask = (host: string) => broker.passphrase('/home/u/.ssh/id', endpointOf(host), false, live)
+    const answers = [ask('m8'), ask('m9')]
+    await waitUntil(() => person.requests.length === 1, 'the dialog')
+    expect(person.requests[0]?.title).toBe('Passphrase of /home/u/.ssh/id')
+    person.answers('secret')
+    expect((await Promise.all(answers)).map((secret) => secret?.reveal())).toEqual(['secret', 'secret'])
+  })
+
+  it('declines everything when nobody is there to ask', async () => {
+    const broker = createCredentialBroker()
+    expect(await broker.password(endpointOf('m8'), false, new AbortController().signal)).toBeUndefined()
+  })
+
+  it('declines what still waits when it is disposed of', async () => {
+    const { broker, dialog, password } = setUp()
+    const answer = password('m8')
+    await dialog(1)
+    broker[Symbol.dispose]()
+    expect(await answer).toBeUndefined()
+  })
+})

@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { buildRemoteCommand } from '../../../../src/ssh/exec/remote-command.ts'
+import { findProgram } from '../../../support/requirements.ts'
+
+const plain = { command: 'true', environment: {}, mark: 'begin1', beatLimitS: 45 }
+const SHELLS = ['sh', 'dash', 'bash', 'zsh', 'fish', 'csh', 'tcsh'].filter((name) => findProgram(name) !== undefined)
+
+/** As sshd does it: a session of its own, one line for the login shell, stdin open until the command has ended. */
+async function login(shell: string, line: string) {
+  const child = spawn(shell, ['-c', line], {
+    env: { PATH: process.env.PATH, SHELL: '/bin/sh' },
+    detached: true,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const output: Buffer[] = []
+  child.stdout.on('data', (bytes: Buffer) => output.push(bytes))
+  await once(child, 'close')
+  child.stdin.destroy()
+  const text = Buffer.concat(output).toString()
+  return { begin: text.slice(0, text.indexOf('\n')), output: text.slice(text.indexOf('\n') + 1) }
+}
+
+const anyText = fc
+  .string({ unit: 'binary', maxLength: 60 })
+  .filter((text) => !text.includes('\0') && text.isWellFormed())
+
+describe('the remote command line', () => {
+  it('has nothing within apostrophes that some login shell reads differently', () => {
+    fc.assert(
+      fc.property(anyText, anyText, (command, value) => {
+        const line = buildRemoteCommand({ ...plain, command, environment: { V: value } })
+        expect(line).toMatch(/^[ -~]*$/)
+        expect(line).not.toMatch(/!/)
+        const inside = line.split("'").filter((_, index) => index % 2 === 1)
+        for (const text of inside) expect(text.replaceAll(/\\0[0-7]{3}/g, '')).not.toContain('\\')
+      }),
+    )
+  })
+
+  it.each(SHELLS)('brings any words unchanged through %s', async (shell) => {
+    await fc.assert(
+      fc.asyncProperty(anyText, anyText, async (word, value) => {
+        const command = `printf '%s\\n%s' '${word.replaceAll("'", "'\\''")}' "$V"`
+        const { begin, output } = await login(
+          shell,
+          buildRemoteCommand({ ...plain, command, environment: { V: value } }),
+        )
+        expect(begin).toBe('begin1')
+        expect(output).toBe(`${word}\n${value}`)
+      }),
+      { numRuns: 15 },
+    )
+  })
+
+  it('holds neither a password nor a place for one', () => {
+    const line = buildRemoteCommand({ ...plain, sudoPrompt: 'sudo1' })
+    expect(line).toMatch(/^exec sudo -S -p sudo1 -- \/bin\/sh -c /)
+  })
+})

@@ -1,0 +1,134 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { parseAskpassQuestion } from '../../../src/ssh/openssh/askpass-question.ts'
+import { failureFromOutput, phaseOf } from '../../../src/ssh/openssh/login-output.ts'
+import { clientArguments, masterArguments } from '../../../src/ssh/openssh/ssh-arguments.ts'
+import { endpointOf } from './fake-transport.ts'
+
+describe('a question of ssh', () => {
+  const newKey = [
+    "The authenticity of host '[127.0.0.1]:2222 ([127.0.0.1]:2222)' can't be established.",
+    'ED25519 key fingerprint is SHA256:Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE.',
+    'This key is not known by any other names.',
+    'Are you sure you want to continue connecting (yes/no/[fingerprint])? ',
+  ].join('\n')
+
+  it('about a new host key names the key as the review shows it', () => {
+    expect(parseAskpassQuestion('m1', newKey, undefined)).toEqual({
+      kind: 'host-key',
+      key: {
+        host: 'm1',
+        lookupName: '[127.0.0.1]:2222',
+        algorithm: 'ED25519',
+        fingerprint: 'SHA256:Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE',
+      },
+    })
+  })
+
+  it('about a host key that cannot be understood is answered by nobody', () => {
+    expect(parseAskpassQuestion('m1', 'Are you sure (yes/no)? ', undefined)).toEqual({ kind: 'refuse' })
+    expect(parseAskpassQuestion('m1', "Please type 'yes', 'no' or the fingerprint: ", undefined)).toEqual({
+      kind: 'refuse',
+    })
+  })
+
+  it.each([
+    ["Enter passphrase for key '/home/u/.ssh/id a': ", { kind: 'passphrase', keyFile: '/home/u/.ssh/id a' }],
+    ["root@10.0.0.1's password: ", { kind: 'password', user: 'root@10.0.0.1' }],
+    ['(root@10.0.0.1) Password: ', { kind: 'prompt', text: '(root@10.0.0.1) Password: ', isEchoed: false }],
+    [
+      'Enter PIN for ED25519-SK key /k: ',
+      { kind: 'prompt', text: 'Enter PIN for ED25519-SK key /k: ', isEchoed: false },
+    ],
+  ])('is told by its words: %s', (text, question) => {
+    expect(parseAskpassQuestion('m1', text, undefined)).toEqual(question)
+  })
+
+  it('that only asks to touch a key needs no answer', () => {
+    expect(parseAskpassQuestion('m1', 'Confirm user presence for key', 'none').kind).toBe('notice')
+  })
+
+  it('never becomes a yes by accident, whatever a server writes', () => {
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        const question = parseAskpassQuestion('m1', text, undefined)
+        if (question.kind === 'host-key') expect(question.key.fingerprint).not.toBe('')
+      }),
+    )
+  })
+})
+
+describe('what ssh says while it logs in', () => {
+  it('shows the phase', () => {
+    expect(phaseOf('debug1: Connecting to 127.0.0.1 [127.0.0.1] port 22.')).toBe('tcp')
+    expect(phaseOf('debug1: Next authentication method: publickey')).toBe('authentication')
+    expect(phaseOf('Connecting to nobody')).toBeUndefined()
+  })
+
+  it.each([
+    ['ssh: Could not resolve hostname nowhere: Name or service not known', 'unreachable', 'name'],
+    ['ssh: connect to host 127.0.0.1 port 1: Connection refused', 'unreachable', 'tcp'],
+    ['kex_exchange_identification: Connection closed by remote host', 'unreachable', 'banner'],
+    ['root@127.0.0.1: Permission denied (publickey).', 'authentication', 'authentication'],
+    ['Host key verification failed.', 'host-key', 'host-key'],
+    ['/home/u/.ssh/config: line 3: Bad configuration option: nonsense', 'configuration', 'name'],
+  ])('gives the reason of a failure: %s', (line, kind, phase) => {
+    const failure = failureFromOutput(['debug1: Reading configuration data', line], phase === 'tcp' ? 'tcp' : 'name')
+    expect(failure).toMatchObject({ kind, phase })
+    expect(failure.reason.length).toBeGreaterThan(10)
+  })
+
+  it('names a changed key before the refusal that follows from it', () => {
+    const lines = [
+      '@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @',
+      'IT IS POSSIBLE THAT SOMEONE IS DOING SOMETHING NASTY!',
+      'Host key verification failed.',
+    ]
+    expect(failureFromOutput(lines, 'host-key').reason).toBe('the host key is not the one in known_hosts')
+  })
+
+  it('is printable whatever a server sends as its banner', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: 'binary' })), (lines) => {
+        expect(failureFromOutput(lines, 'tcp').reason).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/)
+      }),
+    )
+  })
+})
+
+describe('the arguments of ssh', () => {
+  it('put the host after a double dash, where nothing is an option', () => {
+    for (const args of [
+      masterArguments(endpointOf('m1'), '/c', 't'),
+      clientArguments(endpointOf('m1'), '/c', [], 'ls -l'),
+    ]) {
+      expect(args.slice(args.indexOf('--') + 1)[0]).toBe('m1')
+    }
+    expect(clientArguments(endpointOf('m1'), '/c', [], 'ls -l').at(-1)).toBe('ls -l')
+  })
+
+  it('quote file names and take their tokens literally', () => {
+    const args = masterArguments({ ...endpointOf('m1'), identityFiles: ['/keys/50% of mine'] }, '/c', 't')
+    expect(args).toContain('IdentityFile="/keys/50%% of mine"')
+  })
+
+  it('name the way through jump hosts, and a proxy command with its tokens expanded', () => {
+    const jump = [endpointOf('a'), { ...endpointOf('b'), address: '::1', port: 2222 }]
+    const way = masterArguments({ ...endpointOf('m1'), jump }, '/c', 't').find((each) =>
+      each.startsWith('ProxyCommand='),
+    )
+    expect(way).toMatch(/^ProxyCommand='ssh' '-W' 'm1.invalid:22' .* '--' 'b'$/)
+    expect(way).toContain('[::1]:2222')
+    expect(way).toMatch(/HostName=a\.invalid/)
+    expect(masterArguments({ ...endpointOf('m1'), proxyCommand: 'nc 10%' }, '/c', 't')).toContain(
+      'ProxyCommand=nc 10%%',
+    )
+  })
+
+  it('leave no way for a client to connect or ask by itself', () => {
+    const args = clientArguments(endpointOf('m1'), '/c', [])
+    expect(args).toContain('ProxyCommand=false')
+    expect(args).toContain('BatchMode=yes')
+    expect(args).toContain('EscapeChar=none')
+  })
+})

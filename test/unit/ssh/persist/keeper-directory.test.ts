@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest'
+import { MusterError } from '../../../../src/base/errors.ts'
+import {
+  isProof,
+  keeperDirectory,
+  newNonce,
+  proofOf,
+  requirePrivate,
+} from '../../../../src/ssh/persist/keeper-directory.ts'
+
+const stats = (changes: object) => ({
+  uid: 1000,
+  mode: 0o40700,
+  isDirectory: () => true,
+  isFile: () => false,
+  ...changes,
+})
+
+describe('the directory of the keeper', () => {
+  it('is refused when somebody else owns it', () => {
+    expect(() => requirePrivate('/run/m', stats({ uid: 0 }), 1000, 'directory')).toThrow(/belongs to user 0/)
+  })
+
+  it('is refused when others may look into it or change it', () => {
+    for (const mode of [0o40701, 0o40710, 0o40777])
+      expect(() => requirePrivate('/run/m', stats({ mode }), 1000, 'directory')).toThrow(MusterError)
+  })
+
+  it('is refused when it is a link or a file', () => {
+    expect(() => requirePrivate('/run/m', stats({ isDirectory: () => false }), 1000, 'directory')).toThrow(
+      /no directory/,
+    )
+  })
+
+  it('is accepted when it is the user’s alone', () => {
+    expect(() => requirePrivate('/run/m', stats({}), 1000, 'directory')).not.toThrow()
+  })
+
+  it('is in XDG_RUNTIME_DIR only where that is the user’s own', () => {
+    const uid = process.getuid?.() ?? 0
+    const own = import.meta.dirname
+    expect(keeperDirectory({ XDG_RUNTIME_DIR: '/nowhere/to/be/found' }, uid, '/var/tmp')).toBe(`/var/tmp/muster-${uid}`)
+    expect(keeperDirectory({ XDG_RUNTIME_DIR: own }, uid + 1, '/var/tmp')).toBe(`/var/tmp/muster-${uid + 1}`)
+    expect(keeperDirectory({}, uid, '/var/tmp')).toBe(`/var/tmp/muster-${uid}`)
+  })
+
+  it('has an address that a Unix socket can have, whatever TMPDIR is', () => {
+    expect(keeperDirectory({}, 1000, `/tmp/${'long/'.repeat(30)}`)).toBe('/tmp/muster-1000')
+  })
+})
+
+describe('the proof', () => {
+  const token = Buffer.alloc(32, 7)
+
+  it('of the token holds for its side and nonces only', () => {
+    const [one, other] = [newNonce(), newNonce()]
+    const proof = proofOf('keeper', token, one, other)
+    expect(isProof(proof, proofOf('keeper', token, one, other))).toBe(true)
+    expect(isProof(proof, proofOf('program', token, one, other))).toBe(false)
+    expect(isProof(proof, proofOf('keeper', token, other, one))).toBe(false)
+    expect(isProof(proof, proofOf('keeper', Buffer.alloc(32), one, other))).toBe(false)
+    expect(isProof(undefined, proof)).toBe(false)
+  })
+})

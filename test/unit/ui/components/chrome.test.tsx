@@ -1,0 +1,181 @@
+/** The chrome as the screen shows it: small terminals, and text from outside that tries to act. */
+import chalk from 'chalk'
+import { render } from 'ink'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { CredentialRequest } from '../../../../src/ssh/credentials.ts'
+import { textOfCells } from '../../../../src/terminal/cell-row.ts'
+import { WORDS_PER_CELL } from '../../../../src/terminal/cells.ts'
+import { createScreen } from '../../../../src/terminal/headless-screen.ts'
+import { Chrome } from '../../../../src/ui/components/chrome.tsx'
+import { createCredentialDialog } from '../../../../src/ui/dialogs/credential-dialog.ts'
+import { createVirtualStdin } from '../../../../src/ui/tty/virtual-stdin.ts'
+import { createVirtualStdout } from '../../../../src/ui/tty/virtual-stdout.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
+import { createStand, type Stand } from '../console/stand.ts'
+
+const LEADER = '\x1d'
+const opened: Disposable[] = []
+
+beforeAll(() => {
+  chalk.level = 3
+})
+
+afterEach(() => {
+  for (const one of opened.splice(0).reverse()) one[Symbol.dispose]()
+})
+
+/** The rows of the chrome layer. */
+async function drawChrome({ console }: Stand): Promise<string[]> {
+  const { columns, rows } = console.state
+  let draws = 0
+  const stdout = createVirtualStdout({ columns, rows, createScreen, onDraw: () => draws++ })
+  opened.push(stdout)
+  const source = { subscribe: () => () => undefined, state: () => console.state, pageInfo: () => console.arrangement }
+  const ink = render(<Chrome source={source} keymap={console.options.keymap} />, {
+    stdout: stdout.stream,
+    stdin: createVirtualStdin(),
+    interactive: true,
+    patchConsole: false,
+    exitOnCtrlC: false,
+  })
+  opened.push({ [Symbol.dispose]: () => ink.unmount() })
+  await waitUntil(() => draws > 0, 'a frame')
+  const { grid } = stdout
+  return Array.from({ length: rows }, (_, row) => textOfCells(grid.words, row * columns * WORDS_PER_CELL, columns))
+}
+
+const ask = (stand: Stand, request: Partial<CredentialRequest>): void => {
+  stand.console.dialogs.openWhenQuiet((report) =>
+    createCredentialDialog({
+      request: {
+        title: 'Password for root',
+        instruction: '',
+        prompts: [{ text: 'Password:', isEchoed: false }],
+        hosts: ['m1'],
+        isRetry: false,
+        ...request,
+      } as CredentialRequest,
+      hostsText: 'm1',
+      onAnswer: () => undefined,
+      onDecline: () => undefined,
+      ...report,
+    }),
+  )
+}
+
+describe('text from outside', () => {
+  it('acts nowhere in a question that a server words', async () => {
+    const stand = createStand({ size: { columns: 80, rows: 24 } })
+    ask(stand, {
+      title: 'Pass\x1b[2J\x1b[Hword',
+      instruction: 'first\r\nsecond\x1b[1;1HTYPING INTO NOBODY\u202edrow',
+      prompts: [{ text: '\x1b[41mcode\x07', isEchoed: true }],
+    })
+    const rows = await drawChrome(stand)
+    expect(rows[0]).toMatch(/^ muster lab .*TYPING INTO ALL 4: m\[1-4\]/)
+    expect(rows.join('\n')).toMatch(/Pass\\x1b\[2J\\x1b\[Hword/)
+    expect(rows.join('\n')).toMatch(/first\\x0d\\x0asecond\\x1b\[1;1HTYPING INTO NOBODY\\u202edrow/)
+    expect(rows.filter((row) => row.includes('│'))).not.toContainEqual(expect.stringMatching(/^ *│ *drow/))
+    expect(rows.join('\n')).toMatch(/\\x1b\[41mcode\\x07/)
+  })
+
+  it('acts nowhere in a notice, and stays on its line', async () => {
+    const stand = createStand({ size: { columns: 80, rows: 24 } })
+    stand.console.notice('lost:\n\x1b[1;1Hgone\x9b2J', 'error')
+    const rows = await drawChrome(stand)
+    expect(rows.at(-1)).toContain('lost:\\x0a\\x1b[1;1Hgone\\x9b2J')
+    expect(rows[0]).toMatch(/^ muster lab/)
+  })
+})
+
+describe('a small terminal', () => {
+  it.each([
+    [40, 12],
+    [20, 5],
+    [10, 3],
+    [2, 1],
+    [1, 1],
+  ])('of %i×%i takes every dialog', async (columns, rows) => {
+    for (const keys of [':', '?', '/', 'g', 'm', 'p', '+', 'x', 'w', '[/', '6']) {
+      const stand = createStand({ size: { columns, rows } })
+      for (const key of keys) stand.type(key === keys[0] ? LEADER + key : key)
+      const drawn = await drawChrome(stand)
+      expect(drawn).toHaveLength(rows)
+    }
+  })
+
+  it('of 20×5 shows the line that is typed and what leads back', async () => {
+    const stand = createStand({ size: { columns: 20, rows: 5 } })
+    stand.type(`${LEADER}/m[1-2]`)
+    const text = (await drawChrome(stand)).join('\n')
+    expect(text).toContain('m[1-2]')
+    expect(text).toContain('Esc')
+  })
+
+  it('of 20×5 shows which action would be done', async () => {
+    const stand = createStand({ size: { columns: 20, rows: 5 } })
+    stand.type(`${LEADER}:zoom`)
+    const text = (await drawChrome(stand)).join('\n')
+    expect(text).toMatch(/▸ ?zoom/)
+  })
+})
+
+describe('a prompt that is a sentence', () => {
+  const PROMPT = 'Enter the code of six digits that your authenticator shows now, or one of the backup codes: '
+
+  it('is told whole, and what is typed is seen', async () => {
+    const stand = createStand({ size: { columns: 80, rows: 24 } })
+    ask(stand, { prompts: [{ text: PROMPT, isEchoed: true }] })
+    stand.type('123456')
+    const text = (await drawChrome(stand))
+      .map((row) => row.replace(/^.*?│|│.*$/g, '').trim())
+      .join(' ')
+      .replace(/ +/g, ' ')
+    expect(text).toContain(PROMPT.trim())
+    expect(text).toContain('123456')
+  })
+})
+
+describe('long names', () => {
+  const LONG = 'a'.repeat(60)
+
+  it('leave the keys that answer a question', async () => {
+    const stand = createStand({ size: { columns: 80, rows: 24 }, hosts: [LONG, 'b'] })
+    stand.type(`${LEADER}x`)
+    expect((await drawChrome(stand)).join('\n')).toMatch(/y close a+….*Esc back/)
+  })
+
+  it('leave the hints of the footer, in every mode', async () => {
+    const stand = createStand({ size: { columns: 80, rows: 24 }, hosts: [LONG, 'b'] })
+    expect((await drawChrome(stand)).at(-1)).toContain('help')
+    stand.type(`${LEADER}[`)
+    expect((await drawChrome(stand)).at(-1)).toMatch(/SCROLL a+….*Esc back/)
+  })
+})
+
+describe('a console without hosts', () => {
+  it('says how to get some, and how to leave', async () => {
+    const stand = createStand({ size: { columns: 80, rows: 24 }, hosts: ['m1'] })
+    stand.type(`${LEADER}x`)
+    stand.type('y')
+    expect((await drawChrome(stand)).slice(1, -1).join('\n')).toMatch(/no host.*Ctrl-\] \+.*Ctrl-\] q/)
+    stand.type('ls')
+    expect((await drawChrome(stand)).at(-1)).toContain('there is no host: Ctrl-] + adds one')
+  })
+})
+
+describe('a dialog', () => {
+  it('tells the whole of an error', async () => {
+    const stand = createStand({ size: { columns: 80, rows: 24 } })
+    stand.type(`${LEADER}/m[1-`)
+    const text = (await drawChrome(stand)).map((row) => row.replace(/^.*?│|│.*$/g, '').trim()).join(' ')
+    expect(text).toMatch(/\[ without \] after it; write a range as m\[1-3\]|write a range/)
+    expect(text).not.toContain('…')
+  })
+
+  it('has the footer to itself: no keys that it does not take', async () => {
+    const stand = createStand({ size: { columns: 80, rows: 24 } })
+    stand.type(`${LEADER}/`)
+    expect((await drawChrome(stand)).at(-1)).not.toContain('Ctrl-]')
+  })
+})

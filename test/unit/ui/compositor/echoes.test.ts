@@ -1,0 +1,111 @@
+import { expect, test } from 'vitest'
+import { putSpans } from '../../../../src/ui/compositor/canvas.ts'
+import { stageOf, style } from './stage.ts'
+
+test('the echoes of 64 panes that come together are one write', () => {
+  const { compositor, terminal, type, runSoon, shown } = stageOf(64, 240, 67)
+  const { writes } = terminal
+  for (let host = 0; host < 64; host++) {
+    type(host, '§')
+    compositor.invalidateNow([`m${host}`])
+  }
+  runSoon()
+  expect(shown().split('§')).toHaveLength(65)
+  expect(terminal.writes).toBe(writes + 1)
+})
+
+test('an echo that comes while the last one rests is drawn as soon as that is over', () => {
+  const { compositor, terminal, type, turn, runSoon, shown } = stageOf(2)
+  type(0, 'a')
+  compositor.invalidateNow(['m0'])
+  runSoon()
+  const { writes } = terminal
+  type(1, 'b')
+  compositor.invalidateNow(['m1'])
+  turn()
+  expect(terminal.writes).toBe(writes)
+  type(0, 'c')
+  compositor.invalidateNow(['m0'])
+  runSoon()
+  expect(shown()).toMatch(/ac.*b/)
+  expect(terminal.writes).toBe(writes + 1)
+})
+
+test('a frame that comes before the echo takes the echo along', () => {
+  const { compositor, type, frame, shown } = stageOf(2)
+  type(0, 'echo')
+  compositor.invalidateNow(['m0'])
+  type(1, 'log')
+  compositor.invalidate('m1')
+  frame()
+  expect(shown()).toMatch(/echo.*log/)
+  expect(compositor.isIdle).toBe(true)
+})
+
+test('an echo passes a new scene that waits for its frame', () => {
+  const { compositor, scene, type, runSoon, shown } = stageOf(2)
+  putSpans(scene.chrome, 0, 0, 80, [{ text: 'changed', style }])
+  compositor.setScene({ ...scene })
+  type(0, 'echo')
+  compositor.invalidateNow(['m0'])
+  runSoon()
+  expect(shown()).toContain('echo')
+  expect(shown()).not.toContain('changed')
+  expect(compositor.isIdle).toBe(false)
+})
+
+test('a host that the new scene no longer has is not drawn any more', () => {
+  const { compositor, scene, type, runSoon, shown } = stageOf(2)
+  compositor.setScene({ ...scene, panes: scene.panes.slice(1) })
+  type(0, 'gone')
+  compositor.invalidateNow(['m0'])
+  runSoon()
+  expect(shown()).not.toContain('gone')
+})
+
+test('echoes do not delay the frames of the clock', () => {
+  const { compositor, clock, type, runSoon, shown } = stageOf(2)
+  type(1, 'log')
+  compositor.invalidate('m1')
+  for (let count = 0; count < 6; count++) {
+    clock.advance(6)
+    type(0, 'x')
+    compositor.invalidateNow(['m0'])
+    runSoon()
+  }
+  expect(shown()).toMatch(/xxxxxx.*log/)
+})
+
+test('while the terminal is busy an echo waits, and is drawn when it has drained', () => {
+  const { compositor, clock, terminal, type, runSoon, shown } = stageOf(1)
+  terminal.isDraining = true
+  type(0, 'held')
+  compositor.invalidateNow(['m0'])
+  runSoon()
+  expect(shown()).not.toContain('held')
+  expect(compositor.isIdle).toBe(false)
+  terminal.drain()
+  clock.advance(40)
+  expect(shown()).toContain('held')
+})
+
+test('a terminal that is late gets half as many frames, until it has kept up for some time', () => {
+  const { compositor, clock, terminal, type } = stageOf(1)
+  const framesIn = (ms: number): number => {
+    const { writes } = terminal
+    for (let passed = 0; passed < ms; passed += 5) {
+      type(0, 'x')
+      compositor.invalidate('m0')
+      clock.advance(5)
+    }
+    return terminal.writes - writes
+  }
+  const usual = framesIn(600)
+  expect(usual).toBeGreaterThanOrEqual(16)
+  terminal.isDraining = true
+  clock.advance(100)
+  terminal.drain()
+  expect(framesIn(600)).toBeLessThanOrEqual(Math.ceil(usual / 2) + 1)
+  framesIn(3000)
+  expect(framesIn(600)).toBeGreaterThanOrEqual(usual - 1)
+})

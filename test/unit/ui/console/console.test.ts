@@ -1,0 +1,369 @@
+import { describe, expect, test } from 'vitest'
+import { footerBars, headerBars } from '../../../../src/ui/console/header.ts'
+import { themes } from '../../../../src/ui/theme/theme.ts'
+import { createStand, type Stand } from './stand.ts'
+
+const LEADER = '\x1d'
+const barText = (bars: { left: readonly { text: string }[]; right: readonly { text: string }[] }): string =>
+  [...bars.left, ...bars.right].map(({ text }) => text).join('')
+const header = ({ console }: Stand): string => barText(headerBars(console.state, themes.dark, console.arrangement))
+const footer = ({ console }: Stand): string => barText(footerBars(console.state, themes.dark, console.options.keymap))
+
+describe('typing', () => {
+  test('goes to every receiver as it was typed', () => {
+    const stand = createStand()
+    stand.type('uptime\r')
+    expect([stand.got('m1'), stand.got('m4')]).toEqual(['uptime\r', 'uptime\r'])
+  })
+
+  test('the leader twice sends the leader', () => {
+    const stand = createStand()
+    stand.type(LEADER + LEADER)
+    expect(stand.got('m2')).toBe(LEADER)
+  })
+
+  test('a key after the leader is a command and reaches nobody', () => {
+    const stand = createStand()
+    stand.type(`${LEADER}n`)
+    stand.type('x')
+    expect(stand.got('m1')).toBe('')
+    expect(footer(stand)).toContain('nobody receives')
+  })
+
+  test('a key that is no command is said so and reaches nobody', () => {
+    const stand = createStand()
+    stand.type(`${LEADER}Y`)
+    expect(stand.got('m1')).toBe('')
+    expect(footer(stand)).toContain('Y is no command')
+  })
+
+  test('says who was left out and why', () => {
+    const stand = createStand()
+    stand.fleet.away.set('m3', 'reconnecting')
+    stand.type('x')
+    expect(footer(stand)).toContain('sent to 3 of 4, skipped m3 reconnecting')
+  })
+
+  test('an arrow is sent as each host asked for it', async () => {
+    const stand = createStand()
+    await stand.print('m2', '\x1b[?1h')
+    stand.type('\x1b[A')
+    expect([stand.got('m1'), stand.got('m2')]).toEqual(['\x1b[A', '\x1bOA'])
+  })
+
+  test('an answer of the terminal is never typed into a host', () => {
+    const stand = createStand()
+    stand.type('\x1b]11;rgb:0000/0000/0000\x1b\\\x1b[?62c')
+    expect(stand.got('m1')).toBe('')
+  })
+
+  test('a query of one host is answered to that host alone', async () => {
+    const stand = createStand()
+    await stand.print('m2', '\x1b[6n')
+    expect(stand.got('m2')).toBe('\x1b[1;1R')
+    expect(stand.got('m1')).toBe('')
+  })
+})
+
+describe('receivers', () => {
+  test('all at the start, and the header says so', () => {
+    expect(header(createStand())).toContain('TYPING INTO ALL 4: m[1-4]')
+  })
+
+  test('toggle takes the focused host out, and typing goes on without it', () => {
+    const stand = createStand()
+    stand.type(`${LEADER} `)
+    stand.type('ls')
+    expect(stand.got('m1')).toBe('')
+    expect(stand.got('m2')).toBe('ls')
+  })
+
+  test('arrows and Space go on choosing; another key types again', () => {
+    const stand = createStand()
+    stand.type(`${LEADER} `)
+    stand.type('\x1b[C \x1b[B ')
+    expect(stand.receivers()).toBe('m3')
+    stand.type('q')
+    expect(stand.got('m3')).toBe('q')
+  })
+
+  test('alone, and back to the receivers of before', () => {
+    const stand = createStand()
+    stand.type(`${LEADER} `)
+    stand.type(`\r${LEADER}s`)
+    expect(stand.receivers()).toBe('m1')
+    stand.type(`${LEADER}s`)
+    expect(stand.receivers()).toBe('m2,m3,m4')
+  })
+
+  test('invert', () => {
+    const stand = createStand()
+    stand.type(`${LEADER} \r${LEADER}i`)
+    expect(stand.receivers()).toBe('m1')
+  })
+
+  test('a host set, previewed while one types it; a wrong one is explained and changes nothing', () => {
+    const stand = createStand()
+    stand.type(`${LEADER}/m[2-3`)
+    const { mode } = stand.console.state
+    expect(mode.kind === 'dialog' && mode.dialog.input?.error).toBeTruthy()
+    stand.type('\r')
+    expect(stand.receivers()).toBe('m1,m2,m3,m4')
+    stand.type(']\r')
+    expect(stand.receivers()).toBe('m2,m3')
+    stand.type('x')
+    expect([stand.got('m1'), stand.got('m2')]).toEqual(['', 'x'])
+  })
+
+  test('a group from hosts.yaml', () => {
+    const stand = createStand({ groups: new Map([['workers', ['m3', 'm4']]]) })
+    stand.type(`${LEADER}gworkers\r`)
+    expect(stand.receivers()).toBe('m3,m4')
+  })
+
+  test('only hosts that differ from the majority', async () => {
+    const stand = createStand()
+    for (const host of ['m1', 'm2', 'm3', 'm4']) await stand.print(host, host === 'm3' ? 'kernel 6.2' : 'kernel 6.1')
+    stand.type(`${LEADER}f`)
+    expect(stand.receivers()).toBe('m3')
+  })
+
+  test('beyond the page they are counted, in the colour of danger', () => {
+    const stand = createStand({
+      hosts: Array.from({ length: 30 }, (_, index) => `m${index + 1}`),
+      size: { columns: 80, rows: 24 },
+    })
+    const bars = headerBars(stand.console.state, themes.dark, stand.console.arrangement)
+    const part = bars.left.find(({ text }) => text.includes('TYPING'))
+    expect(part?.text).toContain('not in view')
+    expect(part?.fill).toBe(themes.dark.danger)
+  })
+})
+
+describe('panes', () => {
+  test('all terminals have the same size, and zoom gives one the whole', () => {
+    const stand = createStand()
+    const sizes = new Set([...stand.fleet.sizes.values()].map(({ columns, rows }) => `${columns}x${rows}`))
+    expect([...sizes]).toEqual(['58x17'])
+    stand.type(`${LEADER}z`)
+    expect(stand.fleet.sizes.get('m1')).toEqual({ columns: 118, rows: 36 })
+    expect(stand.fleet.sizes.get('m2')).toEqual({ columns: 58, rows: 17 })
+  })
+
+  test('moving over the lower edge turns the page', () => {
+    const stand = createStand({
+      hosts: Array.from({ length: 30 }, (_, index) => `m${index + 1}`),
+      size: { columns: 80, rows: 24 },
+    })
+    expect(stand.console.arrangement.placed).toHaveLength(4)
+    stand.type(`${LEADER}j`)
+    stand.type('\x1b[B')
+    expect(stand.console.state.focus).toBe('m5')
+    expect(stand.console.arrangement.page).toBe(1)
+  })
+
+  test('six hosts fit on 80×24', () => {
+    const stand = createStand({ hosts: ['m1', 'm2', 'm3', 'm4', 'm5', 'm6'], size: { columns: 80, rows: 24 } })
+    expect(stand.console.arrangement.placed).toHaveLength(6)
+  })
+
+  test('output of a host on another page is news until its page was shown', async () => {
+    const stand = createStand({
+      hosts: Array.from({ length: 8 }, (_, index) => `m${index + 1}`),
+      size: { columns: 80, rows: 24 },
+    })
+    await stand.print('m8', 'done')
+    expect(header(stand)).toContain('1/2 · 1 new')
+    stand.type(`${LEADER}\x1b[6~`)
+    expect(header(stand)).not.toContain(' new')
+  })
+
+  test('fold puts equal screens into one pane, and splits them when they come to differ', async () => {
+    const stand = createStand()
+    for (const host of ['m1', 'm2', 'm3', 'm4']) await stand.print(host, `root@${host}:~# `)
+    stand.type(`${LEADER}=`)
+    expect(stand.console.arrangement.units).toEqual([['m1', 'm2', 'm3', 'm4']])
+    await stand.print('m3', 'x')
+    stand.clock.advance(300)
+    expect(stand.console.arrangement.units).toEqual([['m1', 'm2', 'm4'], ['m3']])
+    stand.type(`${LEADER}=`)
+    expect(stand.console.arrangement.units).toHaveLength(4)
+  })
+
+  test('a click focuses, a click on the title toggles', () => {
+    const stand = createStand()
+    stand.type('\x1b[<0;70;10M')
+    expect(stand.console.state.focus).toBe('m2')
+    stand.type('\x1b[<0;70;2M')
+    expect(stand.receivers()).toBe('m1,m3,m4')
+  })
+
+  test('a program that asked for the mouse gets the events inside its pane', async () => {
+    const stand = createStand()
+    await stand.print('m2', '\x1b[?1000h\x1b[?1006h')
+    stand.type('\x1b[<0;70;10M')
+    expect(stand.got('m2')).toBe('\x1b[<0;9;8M')
+    expect(stand.got('m1')).toBe('')
+  })
+})
+
+describe('pastes', () => {
+  const paste = (text: string): string => `\x1b[200~${text}\x1b[201~`
+
+  test('one line goes out at once, bracketed where the host asked for it', async () => {
+    const stand = createStand()
+    await stand.print('m2', '\x1b[?2004h')
+    stand.type(paste('ls -l'))
+    expect([stand.got('m1'), stand.got('m2')]).toEqual(['ls -l', '\x1b[200~ls -l\x1b[201~'])
+  })
+
+  test('several lines to several hosts are held for review', () => {
+    const stand = createStand()
+    stand.type(paste('one\ntwo'))
+    expect(stand.got('m1')).toBe('')
+    stand.type('\r\r')
+    expect(stand.got('m1')).toBe('')
+    stand.type('\x13')
+    expect(stand.got('m1')).toBe('one\rtwo\r\r')
+  })
+
+  test('what was not sent is kept', () => {
+    const stand = createStand()
+    stand.type(paste('one\ntwo'))
+    stand.type('\x1b')
+    stand.type(`${LEADER}p\x13`)
+    expect(stand.got('m1')).toBe('one\rtwo')
+  })
+
+  test('several lines to one host are not held', () => {
+    const stand = createStand()
+    stand.type(`${LEADER}s`)
+    stand.type(paste('one\ntwo'))
+    expect(stand.got('m1')).toBe('one\rtwo')
+  })
+
+  test('pasted control characters do not act', () => {
+    const stand = createStand()
+    stand.type(paste('rm\x03\x1b[A'))
+    expect(stand.got('m1')).toBe('rm[A')
+  })
+})
+
+describe('dialogs', () => {
+  test('keys of a dialog reach no host', () => {
+    const stand = createStand()
+    stand.type(`${LEADER}?`)
+    stand.type('jjG')
+    expect(stand.got('m1')).toBe('')
+    stand.type('\x1b')
+    expect(stand.console.state.mode.kind).toBe('typing')
+  })
+
+  test('the palette finds an action by a word and does it', () => {
+    const stand = createStand()
+    stand.type(`${LEADER}:nobody\r`)
+    expect(stand.receivers()).toBe('')
+  })
+
+  test('the palette says why an action cannot be done', () => {
+    const stand = createStand()
+    stand.type(`${LEADER}:reconnect all\r`)
+    const { mode } = stand.console.state
+    expect(mode.kind === 'dialog' && mode.dialog.input?.error).toBe('no host is lost')
+  })
+
+  test('a macro is expanded for each host', () => {
+    const stand = createStand()
+    stand.type(`${LEADER}mtext\r`)
+    stand.type('rank=%n of %h %%\r')
+    expect([stand.got('m1'), stand.got('m3')]).toEqual(['rank=1 of m1 %', 'rank=3 of m3 %'])
+  })
+
+  test('closing a host asks, and only y closes', () => {
+    const stand = createStand()
+    stand.type(`${LEADER}x`)
+    stand.type('\r')
+    expect(stand.fleet.hosts).toContain('m1')
+    stand.type('y')
+    expect(stand.fleet.hosts).not.toContain('m1')
+    expect(stand.receivers()).toBe('m2,m3,m4')
+    expect(stand.console.state.focus).toBe('m2')
+  })
+
+  test('a host that is added does not receive unless all do', async () => {
+    const stand = createStand()
+    stand.type(`${LEADER} \r${LEADER}+m9\r`)
+    await Promise.resolve()
+    await Promise.resolve()
+    expect([...stand.console.state.hosts.keys()]).toContain('m9')
+    expect(stand.receivers()).toBe('m2,m3,m4')
+  })
+
+  test('a question from outside waits until nobody types', () => {
+    const stand = createStand()
+    stand.type('x')
+    let isShown = false
+    stand.console.dialogs.openWhenQuiet(({ onClose }) => {
+      isShown = true
+      return {
+        view: () => ({ id: 'credentials', title: '', lines: [], keys: [] }),
+        key: onClose,
+        paste: () => undefined,
+        cancel: onClose,
+      }
+    })
+    stand.type('\r')
+    expect(isShown).toBe(false)
+    stand.clock.advance(1000)
+    expect(isShown).toBe(true)
+  })
+})
+
+describe('looking back', () => {
+  test('keys scroll and search, and reach no host', async () => {
+    const stand = createStand()
+    await stand.print('m1', Array.from({ length: 100 }, (_, index) => `line ${index}\r\n`).join(''))
+    stand.type(`${LEADER}[`)
+    stand.type('g')
+    const screen = stand.console.views.screen('m1')
+    expect(screen?.viewOffset).toBe(screen?.historyLines)
+    stand.type('/line 50\r')
+    expect(stand.console.state.mode).toMatchObject({ kind: 'scroll', needle: 'line 50', hits: 1 })
+    expect(screen?.visibleText().join('\n')).toContain('line 50')
+    stand.type('\x1b')
+    expect(screen?.viewOffset).toBe(0)
+    expect(stand.got('m1')).toBe('')
+  })
+
+  test('typing brings the view back to the output', async () => {
+    const stand = createStand()
+    await stand.print('m1', 'x\r\n'.repeat(100))
+    stand.type('\x1b[<64;5;5M')
+    expect(stand.console.views.screen('m1')?.viewOffset).toBe(3)
+    stand.type('l')
+    expect(stand.console.views.screen('m1')?.viewOffset).toBe(0)
+  })
+})
+
+test('what a lost host says: why, and when it is tried again', () => {
+  const stand = createStand()
+  stand.fleet.events.emit({
+    type: 'session',
+    host: 'm2',
+    state: { kind: 'waiting', attempt: 2, retryAtMs: stand.clock.now() + 3000, reason: 'no answer for 15 s' },
+  })
+  expect(header(stand)).toContain('3/4 up')
+  expect(stand.console.state.log.at(-1)).toMatchObject({ host: 'm2', text: 'attempt 2 in 3 s: no answer for 15 s' })
+})
+
+test('quit', () => {
+  const stand = createStand()
+  stand.type(`${LEADER}q`)
+  expect(stand.quits()).toBe(1)
+})
+
+test('the user gives an action another key', () => {
+  const stand = createStand({ preferences: { keys: { zoom: ['F11'] } } })
+  stand.type(`${LEADER}\x1b[23~`)
+  expect(stand.console.state.isZoomed).toBe(true)
+})

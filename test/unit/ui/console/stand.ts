@@ -1,0 +1,148 @@
+/** A console on fakes: a fleet that keeps what was written, real screens and feeder, time that the test moves. */
+
+import { Emitter } from '../../../../src/base/emitter.ts'
+import type { Endpoint } from '../../../../src/inventory/host.ts'
+import { expandHostSet } from '../../../../src/inventory/host-set.ts'
+import type { Fleet, FleetEvent, ShellState, WriteReport } from '../../../../src/ssh/fleet.ts'
+import type { SessionState } from '../../../../src/ssh/session-state.ts'
+import { createFeeder } from '../../../../src/terminal/feeder.ts'
+import { createScreen } from '../../../../src/terminal/headless-screen.ts'
+import { Console } from '../../../../src/ui/console/console.ts'
+import { InputRouter } from '../../../../src/ui/console/input-router.ts'
+import { InputDecoder } from '../../../../src/ui/keys/decode-input.ts'
+import { createKeymap } from '../../../../src/ui/keys/registry.ts'
+import { defaultPreferences, type Preferences } from '../../../../src/ui/preferences.ts'
+import { endpointOf as anyEndpoint } from '../../../support/endpoint.ts'
+import { ManualClock } from '../../ssh/manual-clock.ts'
+
+export const endpointOf = (host: string, number: number): Endpoint =>
+  anyEndpoint(host, { number, address: `10.9.0.${number}` })
+
+class FakeFleet implements Fleet {
+  readonly events = new Emitter<FleetEvent>()
+  readonly received = new Map<string, string>()
+  readonly sizes = new Map<string, { columns: number; rows: number }>()
+  readonly away = new Map<string, string>()
+  readonly reconnected: string[] = []
+  hosts: string[] = []
+  endpoint = () => undefined
+  session = (): SessionState => ({ kind: 'idle' })
+  shell = (): ShellState => ({ kind: 'none' })
+  on = (listener: (event: FleetEvent) => void) => this.events.on(listener)
+  add({ host }: Endpoint): void {
+    this.hosts.push(host)
+    this.events.emit({ type: 'added', host })
+  }
+  remove(host: string): void {
+    this.hosts = this.hosts.filter((other) => other !== host)
+    this.events.emit({ type: 'removed', host })
+  }
+  connect(hosts: readonly string[]): void {
+    for (const host of hosts) this.up(host)
+  }
+  reconnect(hosts: readonly string[]): void {
+    this.reconnected.push(...hosts)
+  }
+  close = () => undefined
+  write(hosts: readonly string[], bytes: Uint8Array): WriteReport {
+    const sent = hosts.filter((host) => !this.away.has(host))
+    for (const host of sent) this.received.set(host, (this.received.get(host) ?? '') + Buffer.from(bytes).toString())
+    return {
+      sent,
+      skipped: hosts.flatMap((host) => (this.away.has(host) ? [{ host, reason: this.away.get(host) ?? '' }] : [])),
+    }
+  }
+  resize(host: string, size: { columns: number; rows: number }): void {
+    this.sizes.set(host, size)
+  }
+  pause = () => undefined
+  resume = () => undefined
+  connection(): undefined {
+    return undefined
+  }
+
+  [Symbol.dispose](): void {}
+
+  up(host: string): void {
+    this.events.emit({ type: 'session', host, state: { kind: 'ready', sinceMs: 0, attempt: 1 } })
+    this.events.emit({ type: 'shell', host, state: { kind: 'open' } })
+  }
+}
+
+export type Stand = {
+  readonly console: Console
+  readonly fleet: FakeFleet
+  readonly clock: ManualClock
+  readonly quits: () => number
+  /** Bytes as the user's terminal sends them. */
+  type(text: string): void
+  /** Output of a host, parsed when this returns. */
+  print(host: string, text: string): Promise<void>
+  receivers(): string
+  got(host: string): string
+}
+
+export function createStand(
+  options: {
+    hosts?: readonly string[]
+    size?: { columns: number; rows: number }
+    preferences?: Partial<Preferences>
+    groups?: ReadonlyMap<string, readonly string[]>
+  } = {},
+): Stand {
+  const hosts = options.hosts ?? ['m1', 'm2', 'm3', 'm4']
+  const fleet = new FakeFleet()
+  const clock = new ManualClock()
+  const preferences = { ...defaultPreferences, ...options.preferences }
+  let quits = 0
+  const parsed = new Emitter<string>()
+  const endpoints = hosts.map((host, index) => endpointOf(host, index + 1))
+  for (const endpoint of endpoints) fleet.add(endpoint)
+  const console = new Console(
+    {
+      cluster: 'lab',
+      endpoints,
+      groups: options.groups ?? new Map(),
+      preferences,
+      keymap: createKeymap(preferences.keys),
+      themeName: 'dark',
+      size: options.size ?? { columns: 120, rows: 40 },
+      onPaneChange: (host) => parsed.emit(host),
+      onFramesChange: () => undefined,
+      onRedraw: () => undefined,
+      onQuit: () => quits++,
+    },
+    {
+      fleet,
+      createScreen,
+      createFeeder,
+      clock,
+      environment: {},
+      resolveHosts: (expression, known, groups) =>
+        expandHostSet(expression, {
+          names: known,
+          groupNames: [...groups.keys()],
+          group: (name) => groups.get(name),
+          isHost: (name) => known.includes(name),
+        }),
+      resolveNewHosts: async (expression) =>
+        expandHostSet(expression).map((host, index) => endpointOf(host, 100 + index)),
+    },
+  )
+  fleet.connect(hosts)
+  const router = new InputRouter(console)
+  const decoder = new InputDecoder()
+  return {
+    console,
+    fleet,
+    clock,
+    quits: () => quits,
+    type: (text) => router.handle([...decoder.push(Buffer.from(text)), ...decoder.flush()]),
+    async print(host, text) {
+      fleet.events.emit({ type: 'data', host, bytes: Buffer.from(text) })
+      while (!console.isIdle) await new Promise((resolve) => setImmediate(resolve))
+    },
+    receivers: () => [...console.state.receivers].join(','),
+    got: (host) => fleet.received.get(host) ?? '',
+  }
+}

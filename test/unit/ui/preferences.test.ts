@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest'
+import { MusterError } from '../../../src/base/errors.ts'
+import { defaultPreferences, parsePreferences } from '../../../src/ui/preferences.ts'
+
+const problemsOf = (text: string): string => {
+  try {
+    parsePreferences(text, 'preferences.yaml')
+  } catch (error) {
+    expect(error).toBeInstanceOf(MusterError)
+    return (error as MusterError).message
+  }
+  throw new Error('no problem was found')
+}
+
+test('an empty file is the defaults', () => {
+  expect(parsePreferences('', 'p')).toEqual(defaultPreferences)
+})
+
+test('the leader, keys and macros of the user are taken', () => {
+  const preferences = parsePreferences(
+    'leader: Ctrl-a\nkeys: { zoom: Z, fold: [e, "="] }\nmacros:\n  - { name: rank, text: "export RANK=%n" }\n',
+    'p',
+  )
+  expect(preferences.leader).toBe('Ctrl-a')
+  expect(preferences.keys).toEqual({ zoom: ['Z'], fold: ['e', '='] })
+  expect(preferences.macros).toEqual([{ name: 'rank', text: 'export RANK=%n' }])
+})
+
+test('every mistake is told with its line and column', () => {
+  const problems = problemsOf('theme: pink\npane:\n  columns: wide\nkeys:\n  zoom: Strg-z\n')
+  expect(problems).toContain('preferences.yaml:1:1: theme')
+  expect(problems).toContain('preferences.yaml:3:3: pane.columns')
+  expect(problems).toContain('preferences.yaml:5:3: keys.zoom')
+})
+
+test('an unknown word is a mistake, not ignored', () => {
+  expect(problemsOf('leadr: Ctrl-a\n')).toContain('leadr')
+})
+
+test('a leader that is a printed character is refused', () => {
+  expect(problemsOf('leader: a\n')).toContain('Ctrl or Alt')
+})
+
+test('broken YAML is told with its place', () => {
+  expect(problemsOf('theme: [dark\n')).toMatch(/preferences\.yaml:\d+:\d+/)
+})
+
+test('an unknown word is told with its own place and the nearest one that is valid', () => {
+  const problems = problemsOf('theme: dark\nleeder: Ctrl-a\nkeys:\n  fold: z\n  zooom: z\npane: { colums: 3 }\n')
+  expect(problems).toContain('preferences.yaml:2:1: unknown key leeder; did you mean leader?')
+  expect(problems).toContain('preferences.yaml:5:3: unknown key zooom; did you mean zoom?')
+  expect(problems).toContain('preferences.yaml:6:9: unknown key colums; did you mean columns?')
+})
+
+test('what is no key and no macro says what it has to be', () => {
+  const problems = problemsOf('keys: { zoom: 3 }\nmacros: [{ name: z, command: ls }]\n')
+  expect(problems).toContain('keys.zoom: has to be a key or a list of keys')
+  expect(problems).toContain('macros.0: has to be { name: …, text: … } or { name: …, command: [program, argument …] }')
+})
+
+test('nothing of the file acts on the terminal that shows its mistakes', () => {
+  expect(problemsOf('"\\e]0;x\\a": 1\n')).toContain('unknown key \\x1b]0;x\\x07')
+})
+
+test('aliases that multiply are a mistake, not a defect', () => {
+  const bomb = [
+    'a: &a [x, x, x]',
+    ...'bcdefgh'.split('').map((name, index) => `${name}: &${name} [${`*${'abcdefg'[index]}, `.repeat(9)}]`),
+  ]
+  expect(problemsOf(`${bomb.join('\n')}\n`)).toContain('preferences.yaml:1:1')
+})

@@ -1,0 +1,286 @@
+import { EventEmitter } from 'node:events'
+import { PassThrough, Writable } from 'node:stream'
+import { describe, expect, it } from 'vitest'
+import { enterSequence, leaveSequence } from '../../../../src/ui/tty/terminal-modes.ts'
+import { enterTerminal, FATAL_LIMIT_MS, type TerminalOptions } from '../../../../src/ui/tty/terminal-session.ts'
+import { createTtyWriter } from '../../../../src/ui/tty/tty-writer.ts'
+import { ManualClock } from '../../terminal/manual-clock.ts'
+
+const ENTER = enterSequence({ mouse: true }).toString()
+const LEAVE = leaveSequence({ mouse: true }).toString()
+
+class FakeTerminal extends Writable {
+  columns = 80
+  rows = 24
+  readonly log: string[]
+
+  constructor(log: string[]) {
+    super()
+    this.log = log
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    const text = chunk.toString()
+    this.log.push(text === ENTER ? 'enter' : text === LEAVE ? 'leave' : text)
+    done()
+  }
+}
+
+class FakeKeyboard extends PassThrough {
+  isRaw = false
+  readonly log: string[]
+
+  constructor(log: string[]) {
+    super()
+    this.log = log
+  }
+
+  setRawMode(isRaw: boolean): void {
+    this.isRaw = isRaw
+    this.log.push(isRaw ? 'raw' : 'cooked')
+  }
+}
+
+class FakeProcess extends EventEmitter {
+  readonly pid = 4711
+  readonly log: string[]
+  readonly stderr = { write: (text: string) => this.log.push(`stderr: ${text}`) }
+
+  constructor(log: string[]) {
+    super()
+    this.log = log
+  }
+
+  kill(pid: number, signal: string): void {
+    this.log.push(`kill ${pid} ${signal}`)
+  }
+
+  exit(code: number): void {
+    this.log.push(`exit ${code}`)
+    this.emit('exit', code)
+  }
+}
+
+/** What happened to the terminal and the process, in order. */
+function open(given: Partial<TerminalOptions> = {}) {
+  const log: string[] = []
+  const clock = new ManualClock()
+  const stdin = new FakeKeyboard(log)
+  const stdout = new FakeTerminal(log)
+  const host = new FakeProcess(log)
+  const writer = createTtyWriter(stdout)
+  const session = enterTerminal({
+    stdin,
+    stdout,
+    writer,
+    mouse: true,
+    onInput: (bytes) => log.push(`input ${Buffer.from(bytes)}`),
+    onResize: (columns, rows) => log.push(`resize ${columns}x${rows}`),
+    onSuspend: () => log.push('suspended'),
+    onResume: () => log.push('resumed'),
+    process: host,
+    clock,
+    ...given,
+  })
+  return { log, clock, stdin, stdout, host, writer, session }
+}
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+const ENTERED = ['raw', 'enter']
+const LEFT = ['leave', 'cooked']
+
+describe('the terminal of a console', () => {
+  it('is entered and given back, once', () => {
+    const { log, session } = open()
+    expect(session.isEntered).toBe(true)
+    session[Symbol.dispose]()
+    session[Symbol.dispose]()
+    expect(session.isEntered).toBe(false)
+    expect(log).toEqual([...ENTERED, ...LEFT])
+  })
+
+  it('switches off in its leave sequence every mode of its enter sequence', () => {
+    for (const mouse of [true, false]) {
+      const modesOf = (bytes: Buffer, final: string) =>
+        [...bytes.toString().matchAll(/\x1b\[\?(\d+)([hl])/g)]
+          .filter((match) => match[2] === final)
+          .map(([, mode]) => mode)
+      const isOff = new Set(modesOf(leaveSequence({ mouse }), 'l'))
+      const isOn = modesOf(enterSequence({ mouse }), 'h')
+      expect(isOn).toContain('1049')
+      expect(isOn.includes('1002')).toBe(mouse)
+      expect(isOn.filter((mode) => !isOff.has(mode as string))).toEqual([])
+      expect(modesOf(leaveSequence({ mouse }), 'h')).toEqual(['25'])
+    }
+  })
+
+  it('stays raw when it was raw before', () => {
+    const log: string[] = []
+    const stdin = new FakeKeyboard(log)
+    stdin.isRaw = true
+    const { session } = open({ stdin })
+    session[Symbol.dispose]()
+    expect(stdin.isRaw).toBe(true)
+  })
+
+  it('passes on bytes and sizes until it is given back', async () => {
+    const { log, stdin, stdout, session } = open()
+    stdin.write('a\u001b[A')
+    await nextTurn()
+    Object.assign(stdout, { columns: 120, rows: 40 }).emit('resize')
+    session[Symbol.dispose]()
+    stdin.write('b')
+    stdout.emit('resize')
+    await nextTurn()
+    expect(log).toEqual([...ENTERED, 'input a\u001b[A', 'resize 120x40', ...LEFT])
+  })
+
+  it('leaves no listener behind', () => {
+    const { stdin, stdout, host, writer, session } = open()
+    session[Symbol.dispose]()
+    writer[Symbol.dispose]()
+    expect(host.eventNames()).toEqual([])
+    expect(stdout.listenerCount('resize')).toBe(0)
+    expect(stdin.listenerCount('data')).toBe(0)
+  })
+
+  it('drops frames that are drawn after it was given back', () => {
+    const { log, writer, host } = open({ onFatal: () => {} })
+    host.emit('SIGTERM')
+    writer.write(Buffer.from('a late frame'))
+    expect(log).toEqual([...ENTERED, ...LEFT])
+  })
+})
+
+describe('a program that is ended from outside', () => {
+  it.each([
+    ['SIGHUP', 129],
+    ['SIGINT', 130],
+    ['SIGQUIT', 131],
+    ['SIGTERM', 143],
+  ])('gives the terminal back on %s and ends with %i', (signal, code) => {
+    const { log, host } = open()
+    host.emit(signal)
+    expect(log).toEqual([...ENTERED, ...LEFT, `exit ${code}`])
+  })
+
+  it('puts things away first, with the terminal already given back', async () => {
+    const closing = Promise.withResolvers<void>()
+    const { log, host, clock } = open({
+      onFatal(reason) {
+        log.push(`closing ${JSON.stringify(reason)}`)
+        return closing.promise
+      },
+    })
+    host.emit('SIGTERM')
+    const soFar = [...ENTERED, ...LEFT, 'closing {"kind":"signal","signal":"SIGTERM"}']
+    expect(log).toEqual(soFar)
+    closing.resolve()
+    await nextTurn()
+    expect(log).toEqual([...soFar, 'exit 143'])
+    expect(clock.pending).toBe(0)
+  })
+
+  it('ends after the limit when that does not end', () => {
+    const { log, host, clock } = open({ onFatal: () => new Promise(() => {}) })
+    host.emit('SIGTERM')
+    clock.advance(FATAL_LIMIT_MS - 1)
+    expect(log).toEqual([...ENTERED, ...LEFT])
+    clock.advance(1)
+    expect(log.at(-1)).toBe('exit 143')
+  })
+
+  it('ends at once at the second signal, with the code of the first', () => {
+    const { log, host } = open({ onFatal: () => new Promise(() => {}) })
+    host.emit('SIGTERM')
+    host.emit('SIGINT')
+    expect(log).toEqual([...ENTERED, ...LEFT, 'exit 143'])
+  })
+
+  it('ends, without a promise, in the turn after its session was disposed of', async () => {
+    const { log, host, session } = open({ onFatal: () => {} })
+    host.emit('SIGHUP')
+    session[Symbol.dispose]()
+    expect(log).toEqual([...ENTERED, ...LEFT])
+    await nextTurn()
+    expect(log.at(-1)).toBe('exit 129')
+  })
+
+  it('ends also when putting away fails, and says why', async () => {
+    const { log, host } = open({ onFatal: () => Promise.reject(new Error('no room')) })
+    host.emit('SIGTERM')
+    await nextTurn()
+    expect(log.at(-2)).toContain('Error: no room')
+    expect(log.at(-1)).toBe('exit 143')
+  })
+
+  it.each(['uncaughtException', 'unhandledRejection'])('says on stderr why it crashed (%s), after leaving', (event) => {
+    const { log, host } = open()
+    host.emit(event, new Error('a\u001b]52;c;aGk=\u0007b'))
+    expect(log.slice(0, 4)).toEqual([...ENTERED, ...LEFT])
+    expect(log[4]).toContain('a\\x1b]52;c;aGk=\\x07b')
+    expect(log[4]).not.toContain('\u001b')
+    expect(log[5]).toBe('exit 1')
+  })
+
+  it('ends as after a hang-up when the keyboard has vanished', async () => {
+    const { log, stdin } = open()
+    stdin.end()
+    await nextTurn()
+    expect(log).toEqual([...ENTERED, ...LEFT, 'exit 129'])
+  })
+
+  it('ends as after a hang-up when the screen has vanished', async () => {
+    const { log, stdout } = open()
+    stdout.destroy(Object.assign(new Error('write EIO'), { code: 'EIO' }))
+    await nextTurn()
+    expect(log.at(-1)).toBe('exit 129')
+  })
+
+  it('gives the terminal back when something else ends the process', () => {
+    const { log, host } = open()
+    host.exit(3)
+    expect(log).toEqual([...ENTERED, 'exit 3', ...LEFT])
+  })
+})
+
+describe('a program that is suspended', () => {
+  it('gives the terminal back, stops, and takes it again when it goes on', () => {
+    const { log, host, session } = open()
+    host.emit('SIGTSTP')
+    expect(session.isEntered).toBe(false)
+    host.emit('SIGCONT')
+    expect(session.isEntered).toBe(true)
+    expect(log).toEqual([...ENTERED, ...LEFT, 'suspended', 'kill 4711 SIGSTOP', ...ENTERED, 'resumed'])
+  })
+
+  it('takes the terminal anew when it was stopped without being told', () => {
+    const { log, host } = open()
+    host.emit('SIGCONT')
+    expect(log).toEqual([...ENTERED, ...LEFT, ...ENTERED, 'resumed'])
+  })
+
+  it('asks for the size when it goes on, since nobody told it in the background', () => {
+    const { log, stdout, host } = open()
+    Object.assign(stdout, { _refreshSize: () => stdout.emit('resize') })
+    host.emit('SIGTSTP')
+    Object.assign(stdout, { columns: 100, rows: 30 })
+    host.emit('SIGCONT')
+    expect(log.slice(-2)).toEqual(['resize 100x30', 'resumed'])
+  })
+
+  it('does not give back again what it has already given back', () => {
+    const { log, host } = open()
+    host.emit('SIGTSTP')
+    host.emit('SIGTSTP')
+    host.emit('SIGTERM')
+    expect(log).toEqual([...ENTERED, ...LEFT, 'suspended', 'kill 4711 SIGSTOP', 'exit 143'])
+  })
+
+  it('does not come back after its end', () => {
+    const { log, host } = open({ onFatal: () => {} })
+    host.emit('SIGTERM')
+    host.emit('SIGCONT')
+    expect(log).toEqual([...ENTERED, ...LEFT])
+  })
+})
