@@ -1,0 +1,255 @@
+/**
+ * The one place that knows what is free on which device of which host. Typed arrays for the amounts, integers throughout; a
+ * host's number is its place in the list that the cluster was made from, and the lower number wins where a policy sees no
+ * difference. It decides nothing: policies choose spots, `take` refuses what does not fit.
+ */
+import { MusterError } from '../../base/errors.ts'
+import { CustomInstances } from './custom-instances.ts'
+import { checkHost, checkRequest, type HostSpec, holds, type ResourceRequest, WHOLE_MILLI } from './resources.ts'
+import { type Shape, shapeKey, tolerates } from './shape.ts'
+
+/** Where a request goes: a host, and its devices (numbers within the host) that carry it. */
+export type Spot = { readonly host: number; readonly devices: readonly number[] }
+
+/** A spot that has been taken: the receipt that `release` wants back. */
+export type Placement = Spot & {
+  readonly shape: Shape
+  /** Which instances of custom unit resources, in the order of `shape.custom`. */
+  readonly instances: readonly (readonly number[])[]
+}
+
+type Change = { readonly isTake: boolean; readonly placement: Placement }
+
+const NO_INSTANCES: readonly (readonly number[])[] = []
+
+export class Cluster {
+  readonly hosts: readonly HostSpec[]
+  /** GPU models by number. */
+  readonly models: readonly string[]
+  readonly cpuLeftMilli: Int32Array
+  /** Bytes; integers below 2^53. */
+  readonly memoryLeftBytes: Float64Array
+  /** Host h has the devices `deviceStart[h]` up to but not including `deviceStart[h + 1]`. */
+  readonly deviceStart: Int32Array
+  readonly deviceLeftMilli: Int32Array
+  readonly deviceModel: Uint16Array
+  /** By host: 1 while nothing new may come. */
+  readonly isClosed: Uint8Array
+  /** Custom resources by name. */
+  readonly custom = new Map<string, CustomInstances>()
+
+  readonly #shapes = new Map<string, Shape>()
+  readonly #changedHosts: Int32Array
+  readonly #live = new Set<Placement>()
+  #changeCount = 0
+  #journal: Change[] | undefined
+  #usedGpuMilli = 0
+  readonly totalGpuMilli: number
+
+  /** @throws MusterError 'usage' when an amount is negative or broken, or two hosts have one name. */
+  constructor(hosts: readonly HostSpec[]) {
+    hosts.forEach(checkHost)
+    if (new Set(hosts.map((host) => host.name)).size < hosts.length)
+      throw new MusterError('usage', 'two hosts of the cluster have the same name')
+    this.hosts = hosts
+    this.models = [...new Set(hosts.flatMap((host) => host.gpus ?? []))]
+    this.cpuLeftMilli = Int32Array.from(hosts, (host) => host.cpuMilli)
+    this.memoryLeftBytes = Float64Array.from(hosts, (host) => host.memoryBytes)
+    this.isClosed = Uint8Array.from(hosts, (host) => (host.isDrained ? 1 : 0))
+    this.deviceStart = new Int32Array(hosts.length + 1)
+    const numbers = new Map(this.models.map((model, number) => [model, number]))
+    const devices: number[] = []
+    hosts.forEach((host, index) => {
+      for (const model of host.gpus ?? []) devices.push(numbers.get(model) ?? 0)
+      this.deviceStart[index + 1] = devices.length
+      for (const [name, capacity] of Object.entries(host.custom ?? {})) {
+        const instances = this.custom.get(name) ?? new CustomInstances(name)
+        this.custom.set(name, instances)
+        instances.add(index, capacity)
+      }
+    })
+    this.deviceModel = Uint16Array.from(devices)
+    this.deviceLeftMilli = new Int32Array(devices.length).fill(WHOLE_MILLI)
+    this.totalGpuMilli = devices.length * WHOLE_MILLI
+    this.#changedHosts = new Int32Array(Math.max(1, 2 ** Math.ceil(Math.log2(hosts.length + 1))))
+  }
+
+  get hostCount(): number {
+    return this.hosts.length
+  }
+
+  get usedGpuMilli(): number {
+    return this.#usedGpuMilli
+  }
+
+  get placementCount(): number {
+    return this.#live.size
+  }
+
+  /** All that is placed, oldest first. */
+  placements(): IterableIterator<Placement> {
+    return this.#live.values()
+  }
+
+  /** @throws MusterError 'usage' when the request contradicts itself. */
+  shapeOf(request: ResourceRequest): Shape {
+    const key = shapeKey(request)
+    const known = this.#shapes.get(key)
+    if (known) return known
+    checkRequest(request)
+    const shape = this.#makeShape(request)
+    this.#shapes.set(key, shape)
+    return shape
+  }
+
+  /**
+   * Amounts and devices alone are looked at, so that what runs already can be entered on a host that is drained by now.
+   * @throws MusterError 'internal' when the spot does not hold it: nothing is ever over-committed.
+   */
+  take(shape: Shape, spot: Spot): Placement {
+    const { host, devices } = spot
+    const first = this.deviceStart[host] as number
+    if (!this.#holdsAmounts(shape, host) || !this.#holdsDevices(shape, spot))
+      throw overCommitted(shape, this.hosts[host])
+    const instances =
+      shape.custom.length === 0
+        ? NO_INSTANCES
+        : shape.custom.map(({ name, amount }) => this.custom.get(name)?.choose(host, amount) ?? [])
+    const placement: Placement = { host, devices, shape, instances }
+    this.#apply(placement, first, -1)
+    this.#live.add(placement)
+    this.#journal?.push({ isTake: true, placement })
+    return placement
+  }
+
+  /** @throws MusterError 'internal' when it was released before. */
+  release(placement: Placement): void {
+    if (!this.#live.delete(placement)) throw new MusterError('internal', 'a placement was released twice')
+    this.#apply(placement, this.deviceStart[placement.host] as number, 1)
+    this.#journal?.push({ isTake: false, placement })
+  }
+
+  /** Drains or opens a host. */
+  close(host: number, isClosed: boolean): void {
+    this.isClosed[host] = isClosed ? 1 : 0
+    this.#noteChange(host)
+  }
+
+  /**
+   * Runs `work`; whatever it took and released is undone unless it returns a value. What it undoes are amounts: a placement
+   * that it released is live again afterwards. Does not nest.
+   */
+  attempt<T>(work: () => T | undefined): T | undefined {
+    if (this.#journal) throw new MusterError('internal', 'an attempt within an attempt')
+    const journal: Change[] = []
+    this.#journal = journal
+    let result: T | undefined
+    try {
+      result = work()
+      return result
+    } finally {
+      this.#journal = undefined
+      if (result === undefined) this.#undo(journal)
+    }
+  }
+
+  /** How often anything changed: the cursor of `changedSince`. */
+  get changeCount(): number {
+    return this.#changeCount
+  }
+
+  /**
+   * Calls back for each host that changed after the cursor, perhaps several times for one.
+   * False when that is too long ago to know: then all may have changed.
+   */
+  changedSince(cursor: number, visit: (host: number) => void): boolean {
+    const size = this.#changedHosts.length
+    if (this.#changeCount - cursor > size) return false
+    for (let change = cursor; change < this.#changeCount; change++)
+      visit(this.#changedHosts[change & (size - 1)] as number)
+    return true
+  }
+
+  #makeShape(request: ResourceRequest): Shape {
+    const { gpuCount, gpuModels = [], selectors = [], preferences = [] } = request
+    const isAny = gpuCount === 0 || gpuModels.length === 0
+    const takesModel = Uint8Array.from(this.models, (model) => (isAny || gpuModels.includes(model) ? 1 : 0))
+    const allows = (host: HostSpec) =>
+      tolerates(request, host) &&
+      selectors.every((selector) => holds(selector, host)) &&
+      (isAny || host.gpus?.some((model) => gpuModels.includes(model)) === true)
+    return {
+      id: this.#shapes.size,
+      request,
+      cpuMilli: request.cpuMilli,
+      memoryBytes: request.memoryBytes,
+      gpuCount,
+      gpuMilli: gpuCount === 0 ? 0 : request.gpuMilli,
+      takesModel,
+      allowedOn: Uint8Array.from(this.hosts, (host) => (allows(host) ? 1 : 0)),
+      custom: Object.entries(request.custom ?? {}).flatMap(([name, amount]) =>
+        amount === 0 ? [] : [{ name, amount }],
+      ),
+      preferredOn:
+        preferences.length === 0
+          ? undefined
+          : Uint8Array.from(this.hosts, (host) => preferences.filter((selector) => holds(selector, host)).length),
+    }
+  }
+
+  /** Everything but devices. */
+  #holdsAmounts(shape: Shape, host: number): boolean {
+    if (!((this.cpuLeftMilli[host] as number) >= shape.cpuMilli)) return false
+    if ((this.memoryLeftBytes[host] as number) < shape.memoryBytes) return false
+    for (const { name, amount } of shape.custom) if (!this.custom.get(name)?.fits(host, amount)) return false
+    return true
+  }
+
+  #holdsDevices(shape: Shape, { host, devices }: Spot): boolean {
+    if (devices.length !== shape.gpuCount) return false
+    const first = this.deviceStart[host] as number
+    const end = this.deviceStart[host + 1] as number
+    for (let index = 0; index < devices.length; index++) {
+      const device = first + (devices[index] as number)
+      if (!(device >= first && device < end)) return false
+      if ((this.deviceLeftMilli[device] as number) < shape.gpuMilli) return false
+      if (shape.takesModel[this.deviceModel[device] as number] !== 1) return false
+      if (devices.indexOf(devices[index] as number) !== index) return false
+    }
+    return true
+  }
+
+  #apply(placement: Placement, first: number, sign: 1 | -1): void {
+    const { host, devices, shape, instances } = placement
+    this.cpuLeftMilli[host] = (this.cpuLeftMilli[host] as number) + sign * shape.cpuMilli
+    this.memoryLeftBytes[host] = (this.memoryLeftBytes[host] as number) + sign * shape.memoryBytes
+    for (const device of devices)
+      this.deviceLeftMilli[first + device] = (this.deviceLeftMilli[first + device] as number) + sign * shape.gpuMilli
+    for (let index = 0; index < instances.length; index++) {
+      const custom = shape.custom[index]
+      if (custom) this.custom.get(custom.name)?.apply(host, instances[index] ?? [], sign * custom.amount)
+    }
+    this.#usedGpuMilli -= sign * shape.gpuCount * shape.gpuMilli
+    this.#noteChange(host)
+  }
+
+  #undo(journal: readonly Change[]): void {
+    for (const { isTake, placement } of journal.toReversed()) {
+      if (isTake) this.#live.delete(placement)
+      else this.#live.add(placement)
+      this.#apply(placement, this.deviceStart[placement.host] as number, isTake ? 1 : -1)
+    }
+  }
+
+  #noteChange(host: number): void {
+    this.#changedHosts[this.#changeCount & (this.#changedHosts.length - 1)] = host
+    this.#changeCount++
+  }
+}
+
+function overCommitted(shape: Shape, host: HostSpec | undefined): MusterError {
+  return new MusterError(
+    'internal',
+    `a request was sent to ${host?.name ?? 'no host'}, which does not hold it: ${shapeKey(shape.request)}`,
+  )
+}

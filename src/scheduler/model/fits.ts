@@ -1,0 +1,63 @@
+/** Whether a host holds a shape now, and on which devices: on devices, never on sums ([500, 500] does not hold 800). */
+import type { Cluster, Spot } from './cluster.ts'
+import { WHOLE_MILLI } from './resources.ts'
+import type { Shape } from './shape.ts'
+
+export function fits(cluster: Cluster, shape: Shape, host: number): boolean {
+  return fitsBesidesDevices(cluster, shape, host) && countDevices(cluster, shape, host) >= shape.gpuCount
+}
+
+export function fitsBesidesDevices(cluster: Cluster, shape: Shape, host: number): boolean {
+  if (shape.allowedOn[host] !== 1 || cluster.isClosed[host] === 1) return false
+  if ((cluster.cpuLeftMilli[host] as number) < shape.cpuMilli) return false
+  if ((cluster.memoryLeftBytes[host] as number) < shape.memoryBytes) return false
+  for (const { name, amount } of shape.custom) if (!cluster.custom.get(name)?.fits(host, amount)) return false
+  return true
+}
+
+/** Devices of the host that could each carry one device's part of the shape. */
+export function countDevices(cluster: Cluster, shape: Shape, host: number): number {
+  if (shape.gpuCount === 0) return 0
+  const end = cluster.deviceStart[host + 1] as number
+  let count = 0
+  for (let device = cluster.deviceStart[host] as number; device < end; device++)
+    if (holdsPart(cluster, shape, device)) count++
+  return count
+}
+
+/** Whether this device (its number in the whole cluster) could carry one device's part of the shape. */
+export function holdsPart(cluster: Cluster, shape: Shape, device: number): boolean {
+  return (
+    (cluster.deviceLeftMilli[device] as number) >= shape.gpuMilli &&
+    shape.takesModel[cluster.deviceModel[device] as number] === 1
+  )
+}
+
+/** The spot on this host: a share on the device that it fills most, whole GPUs on the first idle ones; undefined when it does not fit. */
+export function spotOn(cluster: Cluster, shape: Shape, host: number): Spot | undefined {
+  if (!fitsBesidesDevices(cluster, shape, host)) return undefined
+  const devices = tightestDevices(cluster, shape, host)
+  return devices && { host, devices }
+}
+
+const NO_DEVICES: readonly number[] = []
+
+/** Devices within the host, amounts besides them not looked at. */
+export function tightestDevices(cluster: Cluster, shape: Shape, host: number): readonly number[] | undefined {
+  if (shape.gpuCount === 0) return NO_DEVICES
+  const start = cluster.deviceStart[host] as number
+  const end = cluster.deviceStart[host + 1] as number
+  if (shape.gpuMilli === WHOLE_MILLI) {
+    const devices: number[] = []
+    for (let device = start; device < end && devices.length < shape.gpuCount; device++)
+      if (holdsPart(cluster, shape, device)) devices.push(device - start)
+    return devices.length === shape.gpuCount ? devices : undefined
+  }
+  let best = -1
+  for (let device = start; device < end; device++) {
+    if (!holdsPart(cluster, shape, device)) continue
+    if (best < 0 || (cluster.deviceLeftMilli[device] as number) < (cluster.deviceLeftMilli[best] as number))
+      best = device
+  }
+  return best < 0 ? undefined : [best - start]
+}

@@ -1,0 +1,95 @@
+/**
+ * What hosts have and what is asked of them, in integers: milli-CPU, bytes, milli-GPU of one device. Plain data; nothing here
+ * knows what is taken already (cluster.ts does).
+ */
+import { MusterError } from '../../base/errors.ts'
+
+/** A whole device (a GPU, or one instance of a `unit` resource), in milli. */
+export const WHOLE_MILLI = 1000
+
+/** `pool`: one amount that is divided freely. `unit`: instances, of which a share lives on one. */
+export type CustomCapacity =
+  | { readonly kind: 'pool'; readonly amount: number }
+  | { readonly kind: 'unit'; readonly count: number }
+
+export type HostSpec = {
+  readonly name: string
+  readonly cpuMilli: number
+  readonly memoryBytes: number
+  /** The model of each GPU, in device order; `''` where it is not known. */
+  readonly gpus?: readonly string[]
+  readonly custom?: Readonly<Record<string, CustomCapacity>>
+  readonly labels?: Readonly<Record<string, string>>
+  /** Only requests that tolerate all of them may come here. */
+  readonly taints?: readonly string[]
+  /** What runs stays, nothing new comes. */
+  readonly isDrained?: boolean
+}
+
+/** A condition on a label. The label `host` is every host's own name. */
+export type Selector =
+  | { readonly label: string; readonly is: 'in' | 'not-in'; readonly values: readonly string[] }
+  | { readonly label: string; readonly is: 'present' | 'absent' }
+
+/** What one bundle needs, all of it on one host. */
+export type ResourceRequest = {
+  readonly cpuMilli: number
+  readonly memoryBytes: number
+  /** GPUs; 0 for none. */
+  readonly gpuCount: number
+  /** Of each GPU: 1–1000; below 1000 only with `gpuCount` 1. Without meaning when `gpuCount` is 0. */
+  readonly gpuMilli: number
+  /** GPU models that will do; none or empty: any. */
+  readonly gpuModels?: readonly string[]
+  /** `pool`: the amount. `unit`: milli of one instance (1–1000), or whole instances (a multiple of 1000). */
+  readonly custom?: Readonly<Record<string, number>>
+  /** All of them have to hold. */
+  readonly selectors?: readonly Selector[]
+  /** The more of them hold, the better. */
+  readonly preferences?: readonly Selector[]
+  readonly tolerates?: readonly string[]
+}
+
+/** @throws MusterError 'usage' with what is wrong: a negative or broken amount, a share of several GPUs. */
+export function checkRequest(request: ResourceRequest): void {
+  const { cpuMilli, memoryBytes, gpuCount, gpuMilli, custom = {} } = request
+  for (const [name, amount] of Object.entries({ cpuMilli, memoryBytes, gpuCount, ...custom }))
+    if (!Number.isSafeInteger(amount) || amount < 0)
+      throw wrong(`${name} is ${amount}: a whole number from 0 on is needed`)
+  if (gpuCount === 0) return
+  if (!Number.isInteger(gpuMilli) || gpuMilli < 1 || gpuMilli > WHOLE_MILLI)
+    throw wrong(`a GPU share of ${gpuMilli} milli: from 1 to ${WHOLE_MILLI} is needed`)
+  if (gpuCount > 1 && gpuMilli !== WHOLE_MILLI)
+    throw wrong(`${gpuCount} GPUs of ${gpuMilli} milli each: a share is of one GPU, several GPUs are whole ones`)
+}
+
+/** @throws MusterError 'usage' when an amount is negative or broken. */
+export function checkHost(host: HostSpec): void {
+  const amounts = Object.entries(host.custom ?? {}).map(([name, capacity]): [string, number] => [
+    name,
+    capacity.kind === 'pool' ? capacity.amount : capacity.count,
+  ])
+  for (const [name, amount] of [...amounts, ['cpuMilli', host.cpuMilli], ['memoryBytes', host.memoryBytes]] as const)
+    if (!Number.isSafeInteger(amount) || amount < 0)
+      throw wrong(`${host.name}: ${name} is ${amount}: a whole number from 0 on is needed`)
+}
+
+export function holds(selector: Selector, host: HostSpec): boolean {
+  const { label } = selector
+  const value =
+    label === 'host' ? host.name : Object.hasOwn(host.labels ?? {}, label) ? host.labels?.[label] : undefined
+  switch (selector.is) {
+    case 'present':
+      return value !== undefined
+    case 'absent':
+      return value === undefined
+    case 'in':
+      return value !== undefined && selector.values.includes(value)
+    case 'not-in':
+      return value === undefined || !selector.values.includes(value)
+  }
+}
+
+function wrong(sentence: string): MusterError {
+  return new MusterError('usage', sentence)
+}

@@ -1,0 +1,39 @@
+/**
+ * A request made ready for a cluster: amounts as plain numbers and the hosts that could ever take it. Equal requests share one
+ * shape, so that policies keep what they know by `shape.id`.
+ */
+import type { HostSpec, ResourceRequest } from './resources.ts'
+
+export type Shape = {
+  /** Dense, from 0 on, in order of first sight. */
+  readonly id: number
+  readonly request: ResourceRequest
+  readonly cpuMilli: number
+  readonly memoryBytes: number
+  readonly gpuCount: number
+  /** 0 when no GPU is asked for. */
+  readonly gpuMilli: number
+  /** By model number: 1 where it will do. */
+  readonly takesModel: Uint8Array
+  /** By host: 1 where labels and taints allow it and some device's model will do. Says nothing of amounts. */
+  readonly allowedOn: Uint8Array
+  readonly custom: readonly { readonly name: string; readonly amount: number }[]
+  /** By host, how many preferences hold; undefined when none is stated. */
+  readonly preferredOn: Uint8Array | undefined
+}
+
+/** The same text for requests that mean the same. */
+export function shapeKey(request: ResourceRequest): string {
+  const { cpuMilli, memoryBytes, gpuCount, gpuMilli } = request
+  const amounts = `${cpuMilli} ${memoryBytes} ${gpuCount} ${gpuCount === 0 ? 0 : gpuMilli}`
+  const { gpuModels = [], custom, selectors = [], preferences = [], tolerates = [] } = request
+  if (gpuModels.length + selectors.length + preferences.length + tolerates.length === 0 && custom === undefined)
+    return amounts
+  const sortedCustom = Object.entries(custom ?? {}).sort(([left], [right]) => (left < right ? -1 : 1))
+  return `${amounts} ${JSON.stringify([gpuCount === 0 ? [] : [...gpuModels].sort(), sortedCustom, selectors, preferences, [...tolerates].sort()])}`
+}
+
+/** Whether taints let it come. */
+export function tolerates(request: ResourceRequest, host: HostSpec): boolean {
+  return (host.taints ?? []).every((taint) => request.tolerates?.includes(taint) === true)
+}
