@@ -23,12 +23,16 @@ export type ImportSource = {
   readonly text?: string
   readonly cwd: string
   readonly home: string
+  /** Where the files of the whole machine are; `/etc` unless told. */
+  readonly etc?: string
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
 export type ImportResult = { readonly text: string; readonly hosts: number; readonly notes: readonly ImportNote[] }
 
 const MAX_INCLUDED_FILES = 1000
+
+const inEtc = ({ etc = '/etc' }: ImportSource, name: string): string => join(etc, name)
 
 function readSource(path: string): SourceFile {
   try {
@@ -61,8 +65,13 @@ function importClusterSsh(source: ImportSource, inventory: ImportedInventory): v
   const extra = existsSync(configuration)
     ? readExtraFiles(readSource(configuration), source.home)
     : { clusters: [], tags: [] }
-  const tagFiles = ['/etc/tags', join(directory, 'tags'), ...extra.tags]
-  const files = sourcesOf(source, ['/etc/clusters', join(directory, 'clusters'), ...extra.clusters, ...tagFiles])
+  const tagFiles = [inEtc(source, 'tags'), join(directory, 'tags'), ...extra.tags]
+  const files = sourcesOf(source, [
+    inEtc(source, 'clusters'),
+    join(directory, 'clusters'),
+    ...extra.clusters,
+    ...tagFiles,
+  ])
   const isTags = ({ path }: SourceFile): boolean => tagFiles.includes(path) || basename(path) === 'tags'
   importClusters(
     files.filter((file) => !isTags(file)),
@@ -77,7 +86,7 @@ function importClush(source: ImportSource, inventory: ImportedInventory): void {
     env.CLUSTERSHELL_CFGDIR,
     join(env.XDG_CONFIG_HOME || join(home, '.config'), 'clustershell'),
     join(home, '.local/etc/clustershell'),
-    '/etc/clustershell',
+    inEtc(source, 'clustershell'),
   ].filter((directory) => directory !== undefined)
   // As in ClusterShell, the first groups.conf that exists is the one.
   const [main, ...rest] =
@@ -114,7 +123,7 @@ function isYaml({ path, text }: SourceFile): boolean {
 }
 
 function importAnsibleFiles(source: ImportSource, inventory: ImportedInventory): void {
-  for (const file of sourcesOf(source, ['/etc/ansible/hosts'])) {
+  for (const file of sourcesOf(source, [inEtc(source, 'ansible/hosts')])) {
     const read = isYaml(file) ? readAnsibleYaml : readAnsibleIni
     importAnsible(read(file, inventory), file.path, inventory)
     for (const name of ['group_vars', 'host_vars']) {

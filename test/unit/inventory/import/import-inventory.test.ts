@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseHostsYaml } from '../../../../src/inventory/hosts-yaml.ts'
@@ -17,7 +16,14 @@ const FIXTURES = new URL('../../../fixtures/inventory/import/', import.meta.url)
 type Imported = { readonly inventory: Inventory; readonly notes: readonly string[]; readonly text: string }
 
 function imported(kind: ImportKind, options: { file?: string; text?: string; env?: Record<string, string> }): Imported {
-  const result = importInventory({ kind, cwd: FIXTURES, home: '/nonexistent', env: {}, ...options })
+  const result = importInventory({
+    kind,
+    cwd: FIXTURES,
+    home: '/nonexistent',
+    etc: '/nonexistent',
+    env: {},
+    ...options,
+  })
   const notes = result.notes.map((note) => formatNote(note).replaceAll(FIXTURES, ''))
   return { inventory: parseHostsYaml(result.text, 'hosts.yaml'), notes, text: result.text }
 }
@@ -66,7 +72,13 @@ describe('clusterssh', () => {
   })
 
   test('the usual files, and those that its configuration adds', () => {
-    const { text } = importInventory({ kind: 'clusterssh', cwd: '/', home: `${FIXTURES}home`, env: {} })
+    const { text } = importInventory({
+      kind: 'clusterssh',
+      cwd: '/',
+      home: `${FIXTURES}home`,
+      etc: '/nonexistent',
+      env: {},
+    })
     expect(parseHostsYaml(text, 'hosts.yaml').groups.get('extra')).toEqual(['e1', 'e2'])
   })
 
@@ -178,7 +190,13 @@ describe('ssh', () => {
   })
 
   test('~/.ssh/config when no file is given, with Include relative to it', () => {
-    const { hosts, text } = importInventory({ kind: 'ssh', cwd: '/', home: `${FIXTURES}home`, env: {} })
+    const { hosts, text } = importInventory({
+      kind: 'ssh',
+      cwd: '/',
+      home: `${FIXTURES}home`,
+      etc: '/nonexistent',
+      env: {},
+    })
     expect(hosts).toBe(6)
     expect(text).toContain('included:')
   })
@@ -187,8 +205,7 @@ describe('ssh', () => {
 describe('whatever is read', () => {
   test('nothing to read says where was looked', () => {
     for (const kind of IMPORT_KINDS) {
-      if (kind === 'ansible' && existsSync('/etc/ansible/hosts')) continue
-      expect(() => importInventory({ kind, cwd: '/', home: '/nonexistent', env: {} })).toThrow(
+      expect(() => importInventory({ kind, cwd: '/', home: '/nonexistent', etc: '/nonexistent', env: {} })).toThrow(
         /nothing to import|no host was found/,
       )
     }
