@@ -37,6 +37,9 @@ const VERBS: Readonly<Record<string, LoadVerb>> = {
     registerHosts(...parts, checkHosts)
   },
   doctor: async (...parts) => (await import('./doctor.ts')).registerDoctor(...parts),
+  up: async (...parts) => (await import('./up.ts')).registerUp(...parts),
+  down: async (...parts) => (await import('./down.ts')).registerDown(...parts),
+  status: async (...parts) => (await import('./status.ts')).registerStatus(...parts),
   'keep-connections': async (...parts) => (await import('./persist.ts')).registerKeeper(...parts),
   import: async (...parts) => (await import('./import.ts')).registerImport(...parts),
 }

@@ -41,6 +41,14 @@ export class TtyDialog implements CredentialDialog, HostKeyReviewer {
     }, new Set<string>())
   }
 
+  /** Undefined: nobody is there. */
+  confirm(question: string, signal: AbortSignal): Promise<boolean | undefined> {
+    return this.#inTurn<boolean | undefined>(async (terminal) => {
+      const answer = await terminal.readLine(`${printable(question)} (yes/no) `, true, signal)
+      return /^y(es)?$/i.test(answer?.trim() ?? '')
+    }, undefined)
+  }
+
   #inTurn<T>(talk: (terminal: Terminal) => Promise<T>, whenNobody: T): Promise<T> {
     const turn = this.#last.then(async () => {
       let terminal: Terminal

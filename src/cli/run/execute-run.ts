@@ -5,7 +5,6 @@ import { resolve } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import type { Secret } from '../../base/secret.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { formatSummary, isSuccess, type RunOutcome, type RunSummary, summarize } from '../../ops/run/outcome.ts'
 import { OutputStore } from '../../ops/run/output-store.ts'
@@ -13,6 +12,7 @@ import { type HostRun, type RunEvent, runOnHosts } from '../../ops/run/run-hosts
 import type { CredentialDialog } from '../../ssh/credentials.ts'
 import { createHostExec } from '../../ssh/exec/host-exec.ts'
 import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
+import { askSudoOnce } from '../ask-sudo-once.ts'
 import { type CliContext, EXIT } from '../context.ts'
 import type { RunCommandOptions } from '../run-command.ts'
 import { createWires } from '../transports.ts'
@@ -94,7 +94,7 @@ export async function executeRun(plan: RunPlan, options: RunCommandOptions, cont
   }
 
   const exec = createHostExec({ ...wires, clock: systemClock, token: randomBytes(8).toString('hex') })
-  const sudoPassword = plan.isSudo ? askOnce(dialog, names) : undefined
+  const sudoPassword = plan.isSudo ? askSudoOnce(dialog, names) : undefined
   const handleEvent = (event: RunEvent): void => {
     if (event.type === 'begin') return screen.refresh()
     const { host } = event
@@ -188,23 +188,6 @@ function chooseReport(options: RunCommandOptions, order: readonly string[], part
   const stream = streamReport(parts)
   // With --out the files hold the output; what went wrong is still said.
   return options.out === undefined ? stream : { onEnd: stream.onEnd, finish: stream.finish }
-}
-
-/** The password of sudo: asked when the first host wants it, for all of them. */
-function askOnce(dialog: CredentialDialog, names: readonly string[]) {
-  let answer: Promise<Secret | undefined> | undefined
-  return (): Promise<Secret | undefined> => {
-    const request = {
-      kind: 'password' as const,
-      hosts: names,
-      title: `sudo on ${foldHostSet(names)}`,
-      instruction: '',
-      prompts: [{ text: 'Password:', isEchoed: false }],
-      isRetry: false,
-    }
-    answer ??= dialog.ask(request, new AbortController().signal).then((answers) => answers?.[0])
-    return answer
-  }
 }
 
 /** Enter on the terminal tells who is still running. */

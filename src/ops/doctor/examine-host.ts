@@ -3,8 +3,10 @@
  * do large answers arrive. Steps come one after the other, as a server may allow one channel at a time; each has its own
  * limit, and a shell that runs no command ends the examination. It changes nothing on the host.
  */
+
+import { endMark } from '../kernel/probe-script.ts'
 import { CLOCK_QUESTIONS, type ClockOffset, clockOffset, clockScript } from './clock-offset.ts'
-import { endMark, type Facts, factScript, parseFacts } from './fact-script.ts'
+import { type Facts, factScript, parseFacts } from './fact-script.ts'
 import type { CommandEnd, CommandResult, DoctorHost } from './host-port.ts'
 
 /** What the start-up files of the login shell do to a command that prints nothing. */

@@ -4,6 +4,7 @@
  * no file, and ends what hangs when its stdin is closed.
  */
 
+import { endMark, LIMITED, STATUSES_OF_LIMIT, sectionsOf } from '../kernel/probe-script.ts'
 import {
   type Route,
   routeProbe,
@@ -59,16 +60,6 @@ const PROBES: readonly Probe<unknown>[] = [
   timeServiceProbe,
 ]
 
-/** A single program that hangs is killed after this long, where `timeout` or perl can do that. */
-const PROGRAM_LIMIT_S = 3
-/** What `timeout` (coreutils 124 and 137, busybox 143) and perl's alarm (142) leave as exit status. */
-const STATUSES_OF_LIMIT = [124, 137, 142, 143]
-
-/** The last words of the script's answer. */
-export function endMark(mark: string): string {
-  return `\n${mark} end 0\n`
-}
-
 /**
  * The script. `mark`, letters and digits, sets its lines apart from whatever else is printed.
  * The whole is one compound command, so the shell has read all of it before stdin serves as the signal to leave.
@@ -82,12 +73,7 @@ said_locale=\${LC_ALL:-\${LC_CTYPE:-$LANG}}
 said_charmap=$(locale charmap)
 LC_ALL=C; export LC_ALL
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
-if timeout -s KILL 1 true; then limited() { timeout -s KILL ${PROGRAM_LIMIT_S} "$@"; }
-elif timeout -t 1 true; then limited() { timeout -t ${PROGRAM_LIMIT_S} "$@"; }
-elif perl -e 1; then limited() { perl -e 'alarm ${PROGRAM_LIMIT_S}; exec @ARGV' "$@"; }
-else limited() { "$@"; }
-fi
-overdue() { case $1 in ${STATUSES_OF_LIMIT.join(' | ')}) ;; *) return 1 ;; esac; }
+${LIMITED}
 probe() {
   ( said=$("$2"); status=$?; printf '\\n${mark} %s %s\\n%s\\n' "$1" $status "$said" ) 3<&- &
   probes="$probes $!"
@@ -99,7 +85,7 @@ ${starts.join('\n')}
 watcher=$!
 wait $probes
 kill $watcher
-printf '\\n${mark} end 0\\n'
+printf '${endMark(mark).replaceAll('\n', '\\n')}'
 exit 0
 }
 `
@@ -111,14 +97,10 @@ function functionOf(name: string): string {
 
 /** Reads the answer, whole or cut off: a probe that is missing in it hangs. */
 export function parseFacts(answer: string, mark: string): Facts {
-  const sections = new Map<string, { status: number; text: string }>()
-  for (const section of answer.split(`\n${mark} `).slice(1)) {
-    const match = /^([a-z-]+) (\d+)\n([\s\S]*)$/.exec(section)
-    if (match !== null) sections.set(match[1] ?? '', { status: Number(match[2]), text: (match[3] ?? '').trimEnd() })
-  }
+  const sections = sectionsOf(answer, mark)
   const read = <T>({ name, parse }: Probe<T>): T | undefined => {
     const section = sections.get(name)
-    return section === undefined ? undefined : parse(section.text)
+    return section === undefined ? undefined : parse(section.text.trimEnd())
   }
   const isHanging = ({ name }: Probe<unknown>): boolean => {
     const section = sections.get(name)

@@ -1,7 +1,7 @@
 /** The doctor's report as lines for a terminal: the gravest first, one line a finding with all hosts that have it, its mend below. */
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import { type Finding, GRAVITIES, type Gravity } from './finding.ts'
+import { type Finding, GRAVITIES, type Gravity } from '../kernel/finding.ts'
 import { sortByGravity } from './host-report.ts'
 import type { Counts } from './report-events.ts'
 

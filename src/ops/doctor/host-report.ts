@@ -1,6 +1,7 @@
 /** Everything that the doctor knows of one host, and what it thinks of it. Pure. */
+
+import { type Complaint, type Finding, GRAVITIES, type Gravity } from '../kernel/finding.ts'
 import type { Examination } from './examine-host.ts'
-import { type Complaint, type Finding, GRAVITIES, type Gravity } from './finding.ts'
 import { clockComplaints, ownClockFindings } from './findings/clock.ts'
 import { connectionComplaints } from './findings/connection.ts'
 import { differenceFindings } from './findings/differences.ts'

@@ -1,5 +1,5 @@
 /** The doctor's report as data for scripts: one event a finding, one a host, one for all. Text is as the host wrote it. */
-import { type Finding, GRAVITIES, type Gravity } from './finding.ts'
+import { type Finding, GRAVITIES, type Gravity } from '../kernel/finding.ts'
 import type { HostReport } from './host-report.ts'
 
 /** How a host stands: by its gravest finding, notes not counted. */

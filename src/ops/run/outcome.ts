@@ -22,6 +22,15 @@ export type RunSummary = {
   readonly unreachable: number
 }
 
+/** A command that exits by itself while it is being stopped has still been stopped; a host that is lost is lost. */
+export function outcomeOf(
+  end: Exclude<RunOutcome, { kind: 'timeout' }>,
+  cause: 'timeout' | 'cancelled' | undefined,
+): RunOutcome {
+  if (end.kind === 'unreachable' || end.kind === 'refused') return end
+  return cause === undefined ? end : { kind: cause }
+}
+
 export function isSuccess(outcome: RunOutcome): boolean {
   return outcome.kind === 'exit' && outcome.code === 0
 }

@@ -3,7 +3,7 @@
  * through the port `RunExec` alone, keeps no output, prints nothing, and lets no host hold back another.
  */
 import type { Clock } from '../../base/clock.ts'
-import type { RunOutcome } from './outcome.ts'
+import { outcomeOf, type RunOutcome } from './outcome.ts'
 
 /** How the command ended on a host, as the port tells it. */
 export type CommandEnd =
@@ -167,10 +167,4 @@ class Run implements HostRun {
   #tell(host: string, outcome: RunOutcome, durationMs: number): void {
     this.#options.onEvent({ type: 'end', host, outcome, durationMs })
   }
-}
-
-/** A command that exits by itself while it is being stopped has still been stopped; a host that is lost is lost. */
-function outcomeOf(end: CommandEnd, cause: 'timeout' | 'cancelled' | undefined): RunOutcome {
-  if (end.kind === 'unreachable' || end.kind === 'refused') return end
-  return cause === undefined ? end : { kind: cause }
 }

@@ -5,7 +5,8 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { endMark, factScript, parseFacts } from '../../../src/ops/doctor/fact-script.ts'
+import { factScript, parseFacts } from '../../../src/ops/doctor/fact-script.ts'
+import { endMark } from '../../../src/ops/kernel/probe-script.ts'
 import { findProgram } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 

@@ -1,7 +1,8 @@
 /** Clocks: how far each is off, and whose it is. */
+
+import { asRoot, type Complaint, type Finding, formatDuration, onHost } from '../../kernel/finding.ts'
 import type { ClockOffset } from '../clock-offset.ts'
 import type { TimeService } from '../facts/access.ts'
-import { asRoot, type Complaint, type Finding, formatDuration, onHost } from '../finding.ts'
 
 const NOTE_MS = 100
 /** Make, rsync and file servers compare times of files. */

@@ -1,6 +1,7 @@
 /** The login: start-up files, sshd's limits, large packets, facts that did not come. */
+
+import { asRoot, type Complaint, formatBytes, formatDuration, onHost } from '../../kernel/finding.ts'
 import type { Examination, LargeAnswer, Startup } from '../examine-host.ts'
-import { asRoot, type Complaint, formatBytes, formatDuration, onHost } from '../finding.ts'
 import type { CommandEnd } from '../host-port.ts'
 
 const SLOW_START_MS = 1_500

@@ -1,7 +1,7 @@
 /** What differs between hosts that are meant to be alike. Unknown is not different. */
 import { foldHostSet } from '../../../inventory/host-set.ts'
+import type { Finding, Gravity } from '../../kernel/finding.ts'
 import type { Facts } from '../fact-script.ts'
-import type { Finding, Gravity } from '../finding.ts'
 
 type Trait = {
   readonly id: string

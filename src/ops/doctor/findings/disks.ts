@@ -1,7 +1,8 @@
 /** Disks: full, out of inodes, read-only, noexec, or not answering. */
+
+import { asRoot, type Complaint, formatBytes, onHost, quote } from '../../kernel/finding.ts'
 import type { Facts } from '../fact-script.ts'
 import type { Disk, Mount } from '../facts/disk.ts'
-import { asRoot, type Complaint, formatBytes, onHost, quote } from '../finding.ts'
 
 const MIB = 2 ** 20
 const GIB = 2 ** 30

@@ -1,6 +1,7 @@
 /** Memory, load, limits, rights, names and languages of one machine. */
+
+import { asRoot, type Complaint, formatBytes, onHost, quote } from '../../kernel/finding.ts'
 import type { Facts } from '../fact-script.ts'
-import { asRoot, type Complaint, formatBytes, onHost, quote } from '../finding.ts'
 
 const MIB = 2 ** 20
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Finding } from '../../../../src/ops/doctor/finding.ts'
 import { formatFindings, formatSummary } from '../../../../src/ops/doctor/format-report.ts'
+import type { Finding } from '../../../../src/ops/kernel/finding.ts'
 
 const ORDER = ['m1', 'm2', 'm3', 'm4', 'm5', 'm6']
 const note = (host: string, changes: Partial<Finding> = {}): Finding => ({

@@ -1,4 +1,5 @@
 /** What is wrong with a host, how bad it is, and what mends it. Data and words; it looks at nothing. */
+import { printable } from '../../base/printable.ts'
 
 /** `blocker`: the next step fails. `risk`: it may fail, or fails for some work. `note`: good to know. */
 export type Gravity = 'blocker' | 'risk' | 'note'
@@ -54,4 +55,17 @@ export function formatDuration(ms: number): string {
   if (minutes < 120) return `${minutes} min`
   const hours = Math.floor(minutes / 60)
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.round(hours / 24)} days`
+}
+
+/** One line: the cause, the detail, what mends it. Printable. */
+export function formatFinding({ cause, detail, mend, hint }: Finding): string {
+  const where = mend?.where === 'here' ? 'here' : 'there'
+  return printable(
+    [
+      cause,
+      ...(detail === undefined ? [] : [` [${detail}]`]),
+      ...(hint === undefined ? [] : [`. ${hint}`]),
+      ...(mend === undefined ? [] : [` (${where}: ${mend.command})`]),
+    ].join(''),
+  )
 }

@@ -1,0 +1,5 @@
+/** The areas of bring-up in the order in which they are brought up; `down` goes the other way. */
+import type { AreaMaker } from '../../ops/kernel/area.ts'
+import { trustArea } from '../../ops/trust/trust.ts'
+
+export const AREAS: readonly AreaMaker[] = [trustArea]

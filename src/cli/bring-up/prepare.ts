@@ -1,0 +1,111 @@
+/** What up, down and status share before the first connection: the areas that hosts.yaml declares, and the way to their hosts. */
+import { randomBytes } from 'node:crypto'
+import { hostname, userInfo } from 'node:os'
+import { MusterError } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import type { Endpoint } from '../../inventory/host.ts'
+import { resolveTarget } from '../../inventory/inventory.ts'
+import { loadInventory } from '../../inventory/load-inventory.ts'
+import { nearestWord } from '../../inventory/nearest-word.ts'
+import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
+import type { Area, AreaMaker } from '../../ops/kernel/area.ts'
+import type { OpsHosts } from '../../ops/kernel/host-port.ts'
+import { askSudoOnce } from '../ask-sudo-once.ts'
+import type { CliContext, GlobalOptions } from '../context.ts'
+import { createOpsHosts } from '../ops-hosts.ts'
+import { readStdinNames } from '../stdin-names.ts'
+import { createWires } from '../transports.ts'
+import { TtyDialog } from '../tty-dialog.ts'
+import { AREAS } from './areas.ts'
+
+export type BringUpOptions = GlobalOptions & { readonly on?: string; readonly dryRun?: boolean }
+
+export type Prepared = Disposable & {
+  readonly areas: readonly Area[]
+  readonly hosts: OpsHosts
+  readonly dialog: TtyDialog
+  /** Letters and digits that nobody guesses. */
+  readonly mark: string
+  readonly fanOut: number
+  /** For whoever finds a host locked. */
+  readonly owner: string
+  isSelected(host: string): boolean
+}
+
+/** @throws MusterError `usage` or `configuration` */
+export async function prepareBringUp(
+  names: readonly string[],
+  options: BringUpOptions,
+  context: CliContext,
+): Promise<Prepared> {
+  const { environment: env, workingDirectory: cwd, signal, stderr } = context
+  const makers = chooseAreas(names)
+  const stdinNames = await readStdinNames(context.stdin, options.on, options.exclude)
+  const inventory = await loadInventory({ cwd, env, ...(options.hosts === undefined ? {} : { file: options.hosts }) })
+  const selected = resolveTarget(inventory, options.on, {
+    ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
+    ...(stdinNames === undefined ? {} : { stdinNames }),
+  })
+  const selection = new Set(selected.map(({ name }) => name))
+  const endpoints = await resolveEndpoints(inventory, inventory.hosts, {
+    env,
+    signal,
+    ...(options.connectTimeout === undefined ? {} : { connectTimeoutMs: options.connectTimeout * 1000 }),
+  })
+  const byName = new Map(endpoints.map((endpoint) => [endpoint.host, endpoint]))
+  const areas = makers.flatMap((maker) => maker.prepare({ inventory, endpoints: byName }) ?? [])
+  const missing = names.find((name) => !areas.some((area) => area.name === name))
+  if (missing !== undefined || areas.length === 0) {
+    const words = missing ?? `any of ${AREAS.map(({ name }) => name).join(', ')}`
+    throw new MusterError('configuration', `${inventory.file ?? 'the inventory'} does not declare ${words}`, {
+      hint: 'docs/hosts-yaml.md shows how.',
+    })
+  }
+
+  const dialog = new TtyDialog()
+  const wires = createWires({
+    dialog,
+    reviewer: dialog,
+    environment: env,
+    persist: options.persist,
+    onWarning: (message) => stderr.write(`muster: ${message}\n`),
+  })
+  const fanOut = options.fanOut ?? 64
+  const hosts = createOpsHosts(endpoints, {
+    ...wires,
+    fanOut,
+    token: randomBytes(8).toString('hex'),
+    signal,
+    sudoPassword: askSudoOnce(dialog, namesOf(areas, endpoints)),
+  })
+  return {
+    areas,
+    hosts,
+    dialog,
+    mark: `m${randomBytes(8).toString('hex')}`,
+    fanOut,
+    owner: `${userInfo().username}@${hostname()}, process ${process.pid}, since ${new Date(context.now()).toISOString()}`,
+    isSelected: (host) => selection.has(host),
+    [Symbol.dispose]() {
+      hosts[Symbol.dispose]()
+      wires[Symbol.dispose]()
+    },
+  }
+}
+
+function chooseAreas(names: readonly string[]): readonly AreaMaker[] {
+  const known = AREAS.map(({ name }) => name)
+  for (const name of names) {
+    if (known.includes(name)) continue
+    const near = nearestWord(name, known)
+    throw new MusterError('usage', `${printable(name)} is no area`, {
+      hint: near === undefined ? `Areas: ${known.join(', ')}.` : `Did you mean ${near}?`,
+    })
+  }
+  return names.length === 0 ? AREAS : AREAS.filter(({ name }) => names.includes(name))
+}
+
+function namesOf(areas: readonly Area[], endpoints: readonly Endpoint[]): string[] {
+  const inAreas = new Set(areas.flatMap((area) => area.hosts))
+  return endpoints.flatMap(({ host }) => (inAreas.has(host) ? [host] : []))
+}

@@ -1,0 +1,126 @@
+/** What up, down and status say: lines for people, or one JSON object a line. */
+import { styleText } from 'node:util'
+import { printable } from '../../base/printable.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import type { ApplyEvent } from '../../ops/kernel/apply.ts'
+import type { AreaFinding } from '../../ops/kernel/bring-up.ts'
+import { formatDuration, formatFinding } from '../../ops/kernel/finding.ts'
+import { formatPlan, type PaintChange, planEvent } from '../../ops/kernel/format-plan.ts'
+import type { Plan } from '../../ops/kernel/plan.ts'
+import type { HostStanding } from '../../ops/kernel/standing.ts'
+import type { CliContext, GlobalOptions } from '../context.ts'
+
+const COLOURS = { '+': 'green', '-': 'red', '~': 'yellow', '!': 'red', head: 'bold' } as const
+
+export class BringUpReport {
+  readonly #context: CliContext
+  readonly #isJson: boolean
+  readonly #isVerbose: boolean
+  readonly #paint: PaintChange
+
+  constructor(options: GlobalOptions, context: CliContext) {
+    const { color = 'auto', json = false, verbose = false } = options
+    const { stdout, environment } = context
+    const isPainted = color === 'always' || (color === 'auto' && stdout.isTTY === true && !environment.NO_COLOR)
+    this.#context = context
+    this.#isJson = json
+    this.#isVerbose = verbose
+    this.#paint = (kind, text) => (isPainted ? styleText(COLOURS[kind], text, { validateStream: false }) : text)
+  }
+
+  plan(plan: Plan): void {
+    if (this.#isJson) for (const operation of plan.operations) this.#event(planEvent(operation))
+    else this.#context.stdout.write(formatPlan(plan, foldHostSet, this.#paint))
+  }
+
+  apply(event: ApplyEvent): void {
+    const { operation, step } = event
+    const base = { host: operation.host, area: operation.area, step: step.id }
+    if (event.type === 'output') {
+      const { stream, text } = event
+      if (this.#isJson) this.#event({ type: 'output', ...base, stream, text })
+      else if (this.#isVerbose) this.#lines(text.replace(/\n$/, '').split('\n'), `${operation.host}: `)
+      return
+    }
+    if (this.#isJson) {
+      const end = event.type === 'begin' ? { state: 'begin' } : { state: event.end.kind, ...event.end, kind: undefined }
+      const durationMs = event.type === 'begin' ? undefined : Math.round(event.durationMs)
+      this.#event({ type: 'step', ...base, title: step.title, ...end, durationMs })
+      return
+    }
+    if (event.type === 'begin') {
+      if (this.#isVerbose) this.#lines([`${step.title} …`], `${operation.host}: `)
+      return
+    }
+    const { end, durationMs } = event
+    const head = `${operation.host}: ${step.title}`
+    switch (end.kind) {
+      case 'done':
+        return this.#lines([`${head}: done (${formatDuration(durationMs)})`])
+      case 'unneeded':
+        return this.#lines([`${head}: it is so already`])
+      case 'cancelled':
+        return this.#lines([`${head}: cancelled`])
+      case 'failed':
+        return this.#lines([`${head}: FAILED: ${end.reason}`])
+      case 'skipped':
+        return this.#lines([`${head}: not begun: ${end.reason}`])
+    }
+  }
+
+  findings(findings: readonly AreaFinding[]): void {
+    if (this.#isJson) {
+      for (const finding of findings) this.#event({ type: 'finding', ...finding })
+      return
+    }
+    const groups = Map.groupBy(findings, (finding) =>
+      JSON.stringify([finding.area, finding.gravity, formatFinding(finding)]),
+    )
+    for (const [first, ...others] of groups.values()) {
+      if (first === undefined) continue
+      const hosts = foldHostSet([first, ...others].map(({ host }) => host))
+      this.#lines([`${first.gravity}  ${first.area} · ${hosts}: ${formatFinding(first)}`])
+    }
+  }
+
+  standings(standings: readonly HostStanding[]): void {
+    if (this.#isJson) {
+      for (const { area, host, standing, because, atMs } of standings) {
+        const at = atMs === undefined ? null : new Date(atMs).toISOString()
+        this.#event({ type: 'standing', area, host, standing, because, at })
+      }
+      return
+    }
+    // Equal hosts stand together.
+    const groups = Map.groupBy(standings, ({ area, standing, because }) =>
+      JSON.stringify([area, standing, standing === 'good' ? [] : because]),
+    )
+    for (const group of groups.values()) {
+      const [first] = group
+      if (first === undefined) continue
+      const words = first.standing === 'good' ? '' : `: ${first.because.join(' · ')}`
+      this.#lines([`${first.standing.padEnd(8)} ${first.area} · ${foldHostSet(group.map(({ host }) => host))}${words}`])
+    }
+  }
+
+  summary(counts: object, words: string): void {
+    if (this.#isJson) this.#event({ type: 'summary', ...counts })
+    else this.#lines([words])
+  }
+
+  /** Beside the results. */
+  say(text: string): void {
+    this.#context.stderr.write(`muster: ${printable(text)}\n`)
+  }
+
+  #lines(lines: readonly string[], prefix = ''): void {
+    this.#context.stdout.write(lines.map((line) => `${printable(`${prefix}${line}`)}\n`).join(''))
+  }
+
+  /** A terminal may be at the other end of stdout: no text of a host acts on it. */
+  #event(event: object): void {
+    const whole = { ...event, time: new Date(this.#context.now()).toISOString() }
+    const text = JSON.stringify(whole, (_, value) => (typeof value === 'string' ? printable(value) : value))
+    this.#context.stdout.write(`${text}\n`)
+  }
+}

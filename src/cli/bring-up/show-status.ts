@@ -1,0 +1,43 @@
+/** `status`: looks, compares, verifies without writing anything, and tells. */
+import { lookAtHosts, verifyAreas } from '../../ops/kernel/bring-up.ts'
+import { makePlan } from '../../ops/kernel/plan.ts'
+import { type HostStanding, standingsOf } from '../../ops/kernel/standing.ts'
+import { type CliContext, EXIT } from '../context.ts'
+import { type BringUpOptions, prepareBringUp } from './prepare.ts'
+import { BringUpReport } from './report.ts'
+
+export async function showStatus(
+  names: readonly string[],
+  options: BringUpOptions,
+  context: CliContext,
+): Promise<number> {
+  using prepared = await prepareBringUp(names, options, context)
+  const { areas, hosts, mark, isSelected } = prepared
+  const { signal, now } = context
+  const report = new BringUpReport(options, context)
+  const worlds = await lookAtHosts(areas, { hosts, signal, mark, now })
+  if (signal.aborted) return EXIT.interrupted
+  const plan = makePlan('up', areas, worlds)
+  const findings = await verifyAreas(areas, worlds, plan, { hosts, signal }, 'look')
+  if (signal.aborted) return EXIT.interrupted
+  const standings = standingsOf(areas, worlds, plan, findings).filter(({ host }) => isSelected(host))
+  report.standings(standings)
+  report.findings(standings.flatMap((standing) => standing.findings))
+  const counts = countStandings(standings)
+  const words = Object.entries(counts).flatMap(([word, count]) => (count > 0 ? [`${count} ${word}`] : []))
+  report.summary({ standings: standings.length, ...counts }, words.join(', '))
+  if (counts.away > 0) return EXIT.unreachable
+  return counts.good === standings.length ? EXIT.ok : EXIT.failed
+}
+
+function countStandings(standings: readonly HostStanding[]) {
+  const count = (wanted: HostStanding['standing']) => standings.filter(({ standing }) => standing === wanted).length
+  return {
+    good: count('good'),
+    missing: count('missing'),
+    differs: count('differs'),
+    failed: count('failed'),
+    blocked: count('blocked'),
+    away: count('away'),
+  }
+}

@@ -1,0 +1,238 @@
+/**
+ * Carries out a plan: hosts side by side, the operations of a host one after the other, each behind those that it comes after.
+ * A host stops at its first failure; what waits for it elsewhere is told why it does not run. It may be cut at any moment:
+ * nothing is remembered here, and the next plan is made from the facts of that time.
+ */
+import { printable } from '../../base/printable.ts'
+import { formatOutcome, type RunOutcome } from '../run/outcome.ts'
+import { type ExecResult, type OpsHosts, reasonOfResult } from './host-port.ts'
+import type { Action, Operation, StdinPart, Step } from './operation.ts'
+import type { Plan } from './plan.ts'
+
+export type StepEnd =
+  | { readonly kind: 'done' }
+  /** Its check held before it ran. */
+  | { readonly kind: 'unneeded' }
+  /** `outcome`: of the script, or of the check that did not hold after it; the reason is printable. */
+  | { readonly kind: 'failed'; readonly outcome: RunOutcome; readonly reason: string; readonly isUndone?: boolean }
+  | { readonly kind: 'cancelled' }
+  /** It did not begin, as something before it failed. */
+  | { readonly kind: 'skipped'; readonly reason: string }
+
+export type ApplyEvent =
+  | { readonly type: 'begin'; readonly operation: Operation; readonly step: Step }
+  | {
+      readonly type: 'output'
+      readonly operation: Operation
+      readonly step: Step
+      readonly stream: 'stdout' | 'stderr'
+      /** Not printable yet. */
+      readonly text: string
+    }
+  | {
+      readonly type: 'end'
+      readonly operation: Operation
+      readonly step: Step
+      readonly end: StepEnd
+      readonly durationMs: number
+    }
+
+export type ApplyOptions = {
+  readonly hosts: OpsHosts
+  readonly signal: AbortSignal
+  /** Hosts at work at once. */
+  readonly fanOut: number
+  now(): number
+  onEvent(event: ApplyEvent): void
+}
+
+export type ApplyResult = {
+  readonly ends: ReadonlyMap<string, StepEnd>
+  /** Every step is done or was not needed. */
+  readonly isComplete: boolean
+}
+
+const TIMEOUT_MS = 60_000
+const CHECK_TIMEOUT_MS = 20_000
+/** What another step may hand over. */
+const OUTPUT_CHARACTERS = 16_384
+
+export async function applyPlan(plan: Plan, options: ApplyOptions): Promise<ApplyResult> {
+  const run = new Application(options)
+  await run.all(plan.operations.filter(({ verdict }) => verdict.kind !== 'nothing'))
+  const ends = run.ends
+  return { ends, isComplete: [...ends.values()].every(({ kind }) => kind === 'done' || kind === 'unneeded') }
+}
+
+/** Undefined: all steps are done; else why those behind it cannot run. */
+type OperationEnd = string | undefined
+
+class Application {
+  readonly ends = new Map<string, StepEnd>()
+  readonly #options: ApplyOptions
+  readonly #outputs = new Map<string, string>()
+  /** Steps whose output another step reads. */
+  readonly #used = new Set<string>()
+  readonly #slots: Slots
+
+  constructor(options: ApplyOptions) {
+    this.#options = options
+    this.#slots = new Slots(options.fanOut)
+  }
+
+  async all(operations: readonly Operation[]): Promise<void> {
+    for (const { verdict } of operations) {
+      for (const { run } of verdict.kind === 'steps' ? verdict.steps : []) {
+        for (const part of run.stdin ?? [])
+          if (typeof part === 'object' && 'output' in part) this.#used.add(part.output)
+      }
+    }
+    const byId = new Map<string, Promise<OperationEnd>>()
+    const lastOf = new Map<string, Promise<OperationEnd>>()
+    for (const operation of operations) {
+      const { id, host, after } = operation
+      // Those before it stand before it in the plan, so their promises are there.
+      const elsewhere = after.flatMap((other) => byId.get(other) ?? [])
+      const ended = this.#operation(operation, lastOf.get(host), elsewhere)
+      byId.set(id, ended)
+      lastOf.set(host, ended)
+    }
+    await Promise.all(byId.values())
+  }
+
+  async #operation(
+    operation: Operation,
+    before: Promise<OperationEnd> | undefined,
+    after: readonly Promise<OperationEnd>[],
+  ): Promise<OperationEnd> {
+    const reasons = await Promise.all([before, ...after])
+    const { verdict, host, title } = operation
+    if (verdict.kind === 'nothing') return undefined
+    let reason = reasons.find((each) => each !== undefined)
+    if (verdict.kind === 'blocked') {
+      return reason ?? `${title} on ${host} is blocked: ${printable(verdict.findings[0]?.cause ?? '')}`
+    }
+    for (const step of verdict.steps) {
+      if (reason !== undefined) {
+        this.#end(operation, step, { kind: 'skipped', reason }, 0)
+        continue
+      }
+      const end = await this.#slots.use(() => this.#step(operation, step))
+      if (end.kind === 'failed') reason = `${step.title} failed on ${host}`
+      if (end.kind === 'cancelled') reason = 'cancelled'
+    }
+    return reason
+  }
+
+  async #step(operation: Operation, step: Step): Promise<StepEnd> {
+    const { now, onEvent, signal } = this.#options
+    const sinceMs = now()
+    const end = (ended: StepEnd): StepEnd => this.#end(operation, step, ended, now() - sinceMs)
+    if (signal.aborted) return end({ kind: 'cancelled' })
+    onEvent({ type: 'begin', operation, step })
+    // A step whose output is used elsewhere has to run all the same.
+    if (
+      step.check !== undefined &&
+      !this.#used.has(step.id) &&
+      (await this.#holds(operation, step.check)) === undefined
+    ) {
+      return end({ kind: 'unneeded' })
+    }
+    const stdin = this.#stdinOf(step.run.stdin ?? [])
+    if (typeof stdin === 'string') return end({ kind: 'failed', outcome: { kind: 'exit', code: 1 }, reason: stdin })
+    const result = await this.#run(operation, step.run, stdin, (stream, text) =>
+      onEvent({ type: 'output', operation, step, stream, text }),
+    )
+    if (result.outcome.kind === 'cancelled') return end({ kind: 'cancelled' })
+    let failure = failureOf(result)
+    if (failure === undefined && step.check !== undefined) {
+      const why = await this.#holds(operation, step.check)
+      if (why !== undefined)
+        failure = { outcome: result.outcome, reason: `it ran, and the check does not hold: ${why}` }
+    }
+    if (failure === undefined) {
+      this.#outputs.set(step.id, Buffer.from(result.stdout).toString().slice(0, OUTPUT_CHARACTERS))
+      return end({ kind: 'done' })
+    }
+    if (step.undo === undefined || signal.aborted) return end({ kind: 'failed', ...failure })
+    const undone = failureOf(await this.#run(operation, step.undo, this.#stdinOf(step.undo.stdin ?? [])))
+    const more = undone === undefined ? `undone: ${step.undo.title}` : `and undoing it failed: ${undone.reason}`
+    const reason = `${failure.reason}; ${more}`
+    return end({ kind: 'failed', outcome: failure.outcome, reason, isUndone: undone === undefined })
+  }
+
+  /** Undefined: it holds; else what it said. */
+  async #holds({ host }: Operation, check: NonNullable<Step['check']>): Promise<string | undefined> {
+    const { hosts, signal } = this.#options
+    const { script, asRoot = false, timeoutMs = CHECK_TIMEOUT_MS } = check
+    return failureOf(await hosts.exec(host, script, { asRoot, timeoutMs, signal }))?.reason
+  }
+
+  #run(
+    { host }: Operation,
+    { script, asRoot = false, timeoutMs = TIMEOUT_MS }: Action,
+    stdin: Uint8Array | string,
+    onOutput?: (stream: 'stdout' | 'stderr', text: string) => void,
+  ): Promise<ExecResult> {
+    const { hosts, signal } = this.#options
+    const bytes = Buffer.from(stdin)
+    return hosts.exec(host, script, {
+      asRoot,
+      timeoutMs,
+      signal,
+      ...(bytes.length === 0 ? {} : { stdin: bytes }),
+      ...(onOutput === undefined ? {} : { onOutput }),
+    })
+  }
+
+  /** The bytes, or why there are none. */
+  #stdinOf(parts: readonly StdinPart[]): Uint8Array | string {
+    const pieces: Uint8Array[] = []
+    for (const part of parts) {
+      if (typeof part === 'string') pieces.push(Buffer.from(part))
+      else if (part instanceof Uint8Array) pieces.push(part)
+      else {
+        const line = this.#outputs.get(part.output)?.trim()
+        if (line === undefined) return `there is no result of ${part.output}`
+        if (!new RegExp(`^(?:${part.pattern})$`).test(line))
+          return `${part.output} printed something else than expected`
+        pieces.push(Buffer.from(line))
+      }
+    }
+    return Buffer.concat(pieces)
+  }
+
+  #end(operation: Operation, step: Step, end: StepEnd, durationMs: number): StepEnd {
+    this.ends.set(step.id, end)
+    this.#options.onEvent({ type: 'end', operation, step, end, durationMs })
+    return end
+  }
+}
+
+function failureOf(result: ExecResult): { outcome: RunOutcome; reason: string } | undefined {
+  const { outcome } = result
+  if (outcome.kind === 'exit' && outcome.code === 0) return undefined
+  return { outcome, reason: printable(reasonOfResult(result, formatOutcome)) }
+}
+
+/** So many at once; the others in the order in which they came. */
+class Slots {
+  #free: number
+  readonly #waiting: (() => void)[] = []
+
+  constructor(count: number) {
+    this.#free = count
+  }
+
+  async use<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free -= 1
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    try {
+      return await work()
+    } finally {
+      const next = this.#waiting.shift()
+      if (next === undefined) this.#free += 1
+      else next()
+    }
+  }
+}

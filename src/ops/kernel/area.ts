@@ -1,0 +1,77 @@
+/**
+ * An area of bring-up (trust, env, nfs, ray): what its part of hosts.yaml wants, which facts it needs, and pure functions from
+ * these to operations. docs/decisions/0007-operations.md shows how one is written.
+ */
+import type { Endpoint } from '../../inventory/host.ts'
+import type { Inventory } from '../../inventory/inventory.ts'
+import type { AnyFacts, FactSet, HostFacts } from './fact.ts'
+import type { Finding } from './finding.ts'
+import type { ExecOptions, ExecResult } from './host-port.ts'
+import type { Operation } from './operation.ts'
+
+export type Direction = 'up' | 'down'
+
+/** The endpoints of all hosts of the inventory, by name. */
+export type Declared = { readonly inventory: Inventory; readonly endpoints: ReadonlyMap<string, Endpoint> }
+
+/** Facts of the hosts that answered; the others are in `away` with the reason. */
+export type World<F> = {
+  readonly facts: ReadonlyMap<string, HostFacts<F>>
+  readonly away: ReadonlyMap<string, string>
+}
+
+/** To look at the real thing. Every command has a limit; none throws. */
+export interface Looker {
+  exec(host: string, script: string, options: Omit<ExecOptions, 'signal'>): Promise<ExecResult>
+}
+
+export type AreaSpec<W, F> = {
+  readonly name: string
+  /** Undefined: hosts.yaml says nothing about it. Pure. */
+  wantedOf(declared: Declared): W | undefined
+  /** The hosts that it is about. */
+  hostsOf(wanted: W): readonly string[]
+  /** Whether the facts have to be read as root. */
+  readonly areFactsRoot?: boolean
+  factsOf(wanted: W, host: string): FactSet<F>
+  /** Operations of the hosts that answered, for what is wanted (`up`) or for nothing of it (`down`). Pure. */
+  plan(direction: Direction, wanted: W, world: World<F>): readonly Operation[]
+  /**
+   * Looks whether what is declared really works: logs in, mounts, asks. `hosts` answered and have nothing to be done; it
+   * finds nothing when all is well. `proof`: it may write what it removes again; else it only looks, for `status`.
+   */
+  verify?(wanted: W, world: World<F>, looker: Looker, depth: 'look' | 'proof'): Promise<readonly Finding[]>
+}
+
+/** An area for one inventory. */
+export type Area = {
+  readonly name: string
+  readonly hosts: readonly string[]
+  readonly areFactsRoot: boolean
+  factsOf(host: string): FactSet<AnyFacts>
+  plan(direction: Direction, world: World<AnyFacts>): readonly Operation[]
+  verify(world: World<AnyFacts>, looker: Looker, depth: 'look' | 'proof'): Promise<readonly Finding[]>
+}
+
+/** Undefined: it is not declared. */
+export type AreaMaker = { readonly name: string; prepare(declared: Declared): Area | undefined }
+
+export function defineArea<W, F>(spec: AreaSpec<W, F>): AreaMaker {
+  return {
+    name: spec.name,
+    prepare(declared) {
+      const wanted = spec.wantedOf(declared)
+      if (wanted === undefined) return undefined
+      // Facts travel through the kernel without their type: it hands an area the answers to its own questions only.
+      const own = (world: World<AnyFacts>) => world as unknown as World<F>
+      return {
+        name: spec.name,
+        hosts: spec.hostsOf(wanted),
+        areFactsRoot: spec.areFactsRoot ?? false,
+        factsOf: (host) => spec.factsOf(wanted, host) as FactSet<AnyFacts>,
+        plan: (direction, world) => spec.plan(direction, wanted, own(world)),
+        verify: async (world, looker, depth) => (await spec.verify?.(wanted, own(world), looker, depth)) ?? [],
+      }
+    },
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * Lines of ours in a file that others write, too: a block between two comment lines. Every other byte of the file stays as it
+ * is, and removing the block gives what was there before. Pure; a character stands for a byte.
+ */
+
+const OPEN = '# >>> muster '
+const CLOSE = '# <<< muster '
+/** Said in the first line of the block, so that removing it can give back what was there. */
+const NEW_FILE = ' (in a file of its own)'
+const CUT_LINE = ' (after a line without an end)'
+
+/** The lines of the block, or undefined where there is none. */
+export function blockOf(text: string, name: string): readonly string[] | undefined {
+  return findBlock(text, name)?.lines
+}
+
+/** The text with the block, where it is already, else at its top or bottom. Undefined: there is no file yet. */
+export function withBlock(
+  text: string | undefined,
+  name: string,
+  lines: readonly string[],
+  place: 'top' | 'bottom',
+): string {
+  const { before, after, words } = findBlock(text ?? '', name) ?? placeOf(text, place)
+  const block = [`${OPEN}${name}${words}: changes here are lost >>>`, ...lines, `${CLOSE}${name} <<<`, '']
+  return `${before}${block.join('\n')}${after}`
+}
+
+/** The text without the block; undefined: the file was made for it, and nothing else is in it. */
+export function withoutBlock(text: string, name: string): string | undefined {
+  const found = findBlock(text, name)
+  if (found === undefined) return text
+  const rest = `${found.words === CUT_LINE ? found.before.replace(/\n$/, '') : found.before}${found.after}`
+  return found.words === NEW_FILE && rest === '' ? undefined : rest
+}
+
+function placeOf(text: string | undefined, place: 'top' | 'bottom') {
+  if (text === undefined) return { before: '', after: '', words: NEW_FILE }
+  if (place === 'top') return { before: '', after: text, words: '' }
+  const isCut = text !== '' && !text.endsWith('\n')
+  return { before: isCut ? `${text}\n` : text, after: '', words: isCut ? CUT_LINE : '' }
+}
+
+type Block = {
+  readonly before: string
+  readonly after: string
+  readonly words: string
+  readonly lines: readonly string[]
+}
+
+function findBlock(text: string, name: string): Block | undefined {
+  const lines = text.split('\n')
+  const first = lines.findIndex((line) => line.startsWith(`${OPEN}${name}:`) || line.startsWith(`${OPEN}${name} (`))
+  if (first < 0) return undefined
+  const last = lines.indexOf(`${CLOSE}${name} <<<`, first)
+  // Where somebody removed the last line, only the first is known to be ours.
+  const end = last < 0 ? first : last
+  return {
+    before: lines
+      .slice(0, first)
+      .map((line) => `${line}\n`)
+      .join(''),
+    after: lines.slice(end + 1).join('\n'),
+    words: [NEW_FILE, CUT_LINE].find((words) => lines[first]?.includes(words)) ?? '',
+    lines: lines.slice(first + 1, end),
+  }
+}

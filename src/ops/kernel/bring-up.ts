@@ -1,0 +1,98 @@
+/** The loop of bring-up over all areas: ask every host once, plan, verify. What applies a plan is in apply.ts. */
+import type { Area, Looker, World } from './area.ts'
+import { type AnyFacts, type FactSet, type Gathered, gatherFacts, type HostFacts } from './fact.ts'
+import type { Finding } from './finding.ts'
+import type { ExecOptions, OpsHosts } from './host-port.ts'
+import type { Plan } from './plan.ts'
+
+/** What each area knows, by its name. */
+export type Worlds = ReadonlyMap<string, World<AnyFacts>>
+
+export type LookOptions = {
+  readonly hosts: OpsHosts
+  readonly signal: AbortSignal
+  /** Letters and digits that nothing else on a host prints. */
+  readonly mark: string
+  now(): number
+  /** As soon as a host has answered. */
+  onHost?(gathered: Gathered): void
+}
+
+/** Asks all hosts of these areas side by side, each once (twice, where facts need root and others do not). */
+export async function lookAtHosts(areas: readonly Area[], options: LookOptions): Promise<Worlds> {
+  const names = new Set(areas.flatMap(({ hosts }) => hosts))
+  const worlds = new Map(
+    areas.map(({ name }) => [name, { facts: new Map<string, HostFacts<AnyFacts>>(), away: new Map<string, string>() }]),
+  )
+  await Promise.all(
+    [...names].flatMap((host) =>
+      [false, true].map(async (asRoot) => {
+        const asking = areas.filter((area) => area.hosts.includes(host) && area.areFactsRoot === asRoot)
+        if (asking.length === 0) return
+        const sets = asking.map((area) => [area.name, area.factsOf(host)] as const)
+        const gathered = await gatherFacts(options.hosts, host, joined(sets), { ...options, asRoot })
+        options.onHost?.(gathered)
+        for (const [name, set] of sets) {
+          const world = worlds.get(name)
+          if (gathered.kind === 'away') world?.away.set(host, gathered.reason)
+          else world?.facts.set(host, partOf(gathered.facts, name, set))
+        }
+      }),
+    ),
+  )
+  // Hosts in the order in which they are declared, whoever answered first.
+  return new Map(
+    areas.map(({ name, hosts }) => [name, sorted(worlds.get(name) ?? { facts: new Map(), away: new Map() }, hosts)]),
+  )
+}
+
+function joined(sets: readonly (readonly [string, FactSet<AnyFacts>])[]): FactSet<AnyFacts> {
+  return Object.fromEntries(
+    sets.flatMap(([area, set]) => Object.entries(set).map(([name, fact]) => [`${area}.${name}`, fact])),
+  )
+}
+
+function partOf({ atMs, facts }: HostFacts<AnyFacts>, area: string, set: FactSet<AnyFacts>): HostFacts<AnyFacts> {
+  const own = Object.keys(set).flatMap((name) => {
+    const fact = facts[`${area}.${name}`]
+    return fact === undefined ? [] : [[name, fact] as const]
+  })
+  return { atMs, facts: Object.fromEntries(own) }
+}
+
+function sorted({ facts, away }: World<AnyFacts>, hosts: readonly string[]): World<AnyFacts> {
+  const inOrder = <T>(map: ReadonlyMap<string, T>) =>
+    new Map(hosts.flatMap((host) => (map.has(host) ? [[host, map.get(host) as T] as const] : [])))
+  return { facts: inOrder(facts), away: inOrder(away) }
+}
+
+/** What looks found, with the area that it is about. */
+export type AreaFinding = Finding & { readonly area: string }
+
+/** Looks at the real thing on the hosts where, by this plan, nothing is to be done; areas side by side. */
+export async function verifyAreas(
+  areas: readonly Area[],
+  worlds: Worlds,
+  plan: Plan,
+  { hosts, signal }: Pick<LookOptions, 'hosts' | 'signal'>,
+  depth: 'look' | 'proof',
+): Promise<readonly AreaFinding[]> {
+  const looker: Looker = {
+    exec: (host: string, script: string, options: Omit<ExecOptions, 'signal'>) =>
+      hosts.exec(host, script, { ...options, signal }),
+  }
+  const found = await Promise.all(
+    areas.map(async (area) => {
+      const world = worlds.get(area.name)
+      const open = new Set(
+        plan.operations.flatMap(({ area: name, host, verdict }) =>
+          name === area.name && verdict.kind !== 'nothing' ? [host] : [],
+        ),
+      )
+      const facts = new Map([...(world?.facts ?? [])].filter(([host]) => !open.has(host)))
+      if (world === undefined || facts.size === 0) return []
+      return (await area.verify({ ...world, facts }, looker, depth)).map((finding) => ({ ...finding, area: area.name }))
+    }),
+  )
+  return found.flat()
+}

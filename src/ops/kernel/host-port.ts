@@ -1,0 +1,52 @@
+/** What operations need of the hosts: scripts that run to an end. Whoever wires the program provides it. */
+import type { RunOutcome } from '../run/outcome.ts'
+
+export type ExecOptions = {
+  /** What the script reads; empty unless given. Delivered whole before the script begins, or the script does not run. */
+  readonly stdin?: Uint8Array
+  /** As root: directly where the login is root, else through sudo, whose password is asked once for all hosts. */
+  readonly asRoot?: boolean
+  /** From the script's beginning. */
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+  /** Output as it comes, beside the result; UTF-8 cut between characters, not printable yet. */
+  onOutput?(stream: 'stdout' | 'stderr', text: string): void
+}
+
+export type ExecResult = {
+  readonly outcome: RunOutcome
+  /** Cut after 1 MB; stderr after 64 KB. */
+  readonly stdout: Uint8Array
+  readonly stderr: Uint8Array
+  readonly durationMs: number
+}
+
+export interface OpsHosts {
+  /**
+   * Runs a script of POSIX sh on a host; other users of the host can see it (secrets go to stdin). When the caller is gone
+   * the script's processes are ended. Never rejects: what goes wrong is the outcome.
+   */
+  exec(host: string, script: string, options: ExecOptions): Promise<ExecResult>
+}
+
+/** The reason of an end that is no success, for people: what was said on stderr, or how it ended. */
+export function reasonOfResult(
+  { outcome, stderr, stdout }: ExecResult,
+  format: (outcome: RunOutcome) => string,
+): string {
+  if (outcome.kind !== 'exit') return format(outcome)
+  const said = lastLines(stderr) || lastLines(stdout)
+  return said === '' ? format(outcome) : `${said} (${format(outcome)})`
+}
+
+const SHOWN_LINES = 3
+const SHOWN_CHARACTERS = 300
+
+function lastLines(bytes: Uint8Array): string {
+  const lines = Buffer.from(bytes)
+    .toString()
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+  return lines.slice(-SHOWN_LINES).join(' · ').slice(-SHOWN_CHARACTERS)
+}

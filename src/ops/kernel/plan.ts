@@ -1,0 +1,94 @@
+/** The operations of all hosts in an order that keeps what comes before what. Pure: nothing here asks or changes a host. */
+import { MusterError } from '../../base/errors.ts'
+import type { Area, Direction, World } from './area.ts'
+import type { AnyFacts } from './fact.ts'
+import type { Finding } from './finding.ts'
+import type { Operation } from './operation.ts'
+
+export type Plan = {
+  readonly direction: Direction
+  /** What comes before another stands before it; the operations of one host run in this order. */
+  readonly operations: readonly Operation[]
+}
+
+export type PlanOptions = {
+  /** Operations of other hosts are left out. */
+  readonly isSelected?: (host: string) => boolean
+}
+
+/** @throws MusterError `internal` when operations wait for each other. */
+export function makePlan(
+  direction: Direction,
+  areas: readonly Area[],
+  worlds: ReadonlyMap<string, World<AnyFacts>>,
+  { isSelected = () => true }: PlanOptions = {},
+): Plan {
+  const ordered = direction === 'up' ? areas : areas.toReversed()
+  const all = ordered.flatMap((area) => {
+    const world = worlds.get(area.name) ?? { facts: new Map(), away: new Map() }
+    const absent = [...world.away].map(([host, reason]) => absentOperation(area.name, host, reason))
+    return [...absent, ...area.plan(direction, world)]
+  })
+  const leftOut = new Map(all.filter(({ host }) => !isSelected(host)).map((each) => [each.id, each]))
+  const away = new Map([...worlds.values()].flatMap((world) => [...world.away]))
+  const kept = all.filter(({ host }) => isSelected(host)).map((operation) => blockedByOthers(operation, leftOut, away))
+  return { direction, operations: inOrder(kept) }
+}
+
+/** Whether anything would be done. */
+export function hasSteps({ operations }: Plan): boolean {
+  return operations.some(({ verdict }) => verdict.kind === 'steps')
+}
+
+function absentOperation(area: string, host: string, reason: string): Operation {
+  const finding: Finding = { host, gravity: 'blocker', id: 'away', cause: `not reached: ${reason}` }
+  const verdict = { kind: 'blocked' as const, findings: [finding] }
+  return { id: `${area}/host@${host}`, area, host, title: 'the host', after: [], verdict }
+}
+
+/** It waits for something that will not be done: on a host that is away, or that was not selected. */
+function blockedByOthers(
+  operation: Operation,
+  leftOut: ReadonlyMap<string, Operation>,
+  away: ReadonlyMap<string, string>,
+): Operation {
+  if (operation.verdict.kind !== 'steps') return operation
+  for (const id of operation.after) {
+    const other = id.slice(id.lastIndexOf('@') + 1)
+    const isWaiting = leftOut.get(id)?.verdict.kind === 'steps' || leftOut.get(id)?.verdict.kind === 'blocked'
+    if (!away.has(other) && !isWaiting) continue
+    const cause = away.has(other)
+      ? `it needs ${id}, and ${other} is not reached: ${away.get(other)}`
+      : `it needs ${id}, which has not been done and is not selected`
+    const finding: Finding = { host: operation.host, gravity: 'blocker', id: 'needs-other', cause }
+    return { ...operation, verdict: { kind: 'blocked', findings: [finding] } }
+  }
+  return operation
+}
+
+/** A stable order: each as early as it was given, but behind what it comes after. */
+function inOrder(operations: readonly Operation[]): Operation[] {
+  const byId = new Map<string, Operation>()
+  for (const operation of operations) {
+    if (byId.has(operation.id)) throw new MusterError('internal', `two operations are called ${operation.id}`)
+    byId.set(operation.id, operation)
+  }
+  const ordered: Operation[] = []
+  const states = new Map<string, 'open' | 'placed'>()
+  const place = (operation: Operation, trail: readonly string[]): void => {
+    const state = states.get(operation.id)
+    if (state === 'placed') return
+    if (state === 'open') {
+      throw new MusterError('internal', `operations wait for each other: ${[...trail, operation.id].join(' → ')}`)
+    }
+    states.set(operation.id, 'open')
+    for (const id of operation.after) {
+      const before = byId.get(id)
+      if (before !== undefined) place(before, [...trail, operation.id])
+    }
+    states.set(operation.id, 'placed')
+    ordered.push(operation)
+  }
+  for (const operation of operations) place(operation, [])
+  return ordered
+}

@@ -1,0 +1,34 @@
+/**
+ * The parts of a POSIX script that asks many things at once: each by itself in the background, so that one that hangs costs
+ * the others nothing, and each answer behind a line that nothing else on the host prints. It writes no file.
+ */
+
+/** A single program that hangs is killed after this long, where `timeout` or perl can do that. */
+export const PROGRAM_LIMIT_S = 3
+/** What `timeout` (coreutils 124 and 137, busybox 143) and perl's alarm (142) leave as exit status. */
+export const STATUSES_OF_LIMIT: readonly number[] = [124, 137, 142, 143]
+
+/** `limited COMMAND` runs a program under the time limit; `overdue STATUS` tells that it was ended by it. */
+export const LIMITED = `if timeout -s KILL 1 true; then limited() { timeout -s KILL ${PROGRAM_LIMIT_S} "$@"; }
+elif timeout -t 1 true; then limited() { timeout -t ${PROGRAM_LIMIT_S} "$@"; }
+elif perl -e 1; then limited() { perl -e 'alarm ${PROGRAM_LIMIT_S}; exec @ARGV' "$@"; }
+else limited() { "$@"; }
+fi
+overdue() { case $1 in ${STATUSES_OF_LIMIT.join(' | ')}) ;; *) return 1 ;; esac; }`
+
+export type Section = { readonly status: number; readonly text: string }
+
+/** The last words of an answer. */
+export function endMark(mark: string): string {
+  return `\n${mark} end 0\n`
+}
+
+/** The sections of an answer, whole or cut off. */
+export function sectionsOf(answer: string, mark: string): ReadonlyMap<string, Section> {
+  const sections = new Map<string, Section>()
+  for (const section of answer.split(`\n${mark} `).slice(1)) {
+    const match = /^([a-z0-9-]+) (\d+)\n([\s\S]*)$/.exec(section)
+    if (match !== null) sections.set(match[1] ?? '', { status: Number(match[2]), text: match[3] ?? '' })
+  }
+  return sections
+}

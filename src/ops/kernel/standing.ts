@@ -1,0 +1,88 @@
+/** How each host stands in each area, for status and the console: out of a plan for `up` and what was verified. Pure. */
+import type { Area } from './area.ts'
+import type { AreaFinding, Worlds } from './bring-up.ts'
+import type { Plan } from './plan.ts'
+
+export type Standing =
+  /** It is as declared, and what was looked at works. */
+  | 'good'
+  /** Nothing of it is there. */
+  | 'missing'
+  /** It is there, and otherwise than declared. */
+  | 'differs'
+  /** It is as declared and does not work. */
+  | 'failed'
+  /** It cannot be brought up as things are. */
+  | 'blocked'
+  /** The host did not answer. */
+  | 'away'
+
+export type HostStanding = {
+  readonly area: string
+  readonly host: string
+  readonly standing: Standing
+  /** What is good, or what is wrong: the words of operations and findings, not printable yet. */
+  readonly because: readonly string[]
+  readonly findings: readonly AreaFinding[]
+  /** When the host was asked; undefined: it did not answer. */
+  readonly atMs?: number
+}
+
+/** Of every area, in the order of its hosts. `plan` is one for `up`. */
+export function standingsOf(
+  areas: readonly Area[],
+  worlds: Worlds,
+  plan: Plan,
+  findings: readonly AreaFinding[],
+): HostStanding[] {
+  return areas.flatMap((area) => area.hosts.map((host) => standingOf(area.name, host, worlds, plan, findings)))
+}
+
+function standingOf(
+  area: string,
+  host: string,
+  worlds: Worlds,
+  plan: Plan,
+  findings: readonly AreaFinding[],
+): HostStanding {
+  const world = worlds.get(area)
+  const away = world?.away.get(host)
+  if (away !== undefined) return { area, host, standing: 'away', because: [away], findings: [] }
+  const atMs = world?.facts.get(host)?.atMs
+  const own = plan.operations.filter((operation) => operation.area === area && operation.host === host)
+  const blocking = own.flatMap(({ verdict }) =>
+    verdict.kind === 'blocked' ? verdict.findings.map((finding) => ({ ...finding, area })) : [],
+  )
+  const seen = findings.filter((finding) => finding.area === area && finding.host === host)
+  const of = (standing: Standing, because: readonly string[]): HostStanding => ({
+    area,
+    host,
+    standing,
+    because,
+    findings: [...blocking, ...seen],
+    ...(atMs === undefined ? {} : { atMs }),
+  })
+  if (blocking.length > 0)
+    return of(
+      'blocked',
+      blocking.map(({ cause }) => cause),
+    )
+  const open = own.flatMap(({ verdict, title }) => (verdict.kind === 'steps' ? [{ title, state: verdict.state }] : []))
+  if (open.length > 0) {
+    const isMissing = open.every(({ state }) => state === 'missing')
+    return of(
+      isMissing ? 'missing' : 'differs',
+      open.map(({ title, state }) => `${title}: ${state}`),
+    )
+  }
+  const broken = seen.filter(({ gravity }) => gravity === 'blocker')
+  if (broken.length > 0)
+    return of(
+      'failed',
+      broken.map(({ cause }) => cause),
+    )
+  return of(
+    'good',
+    own.flatMap(({ verdict }) => (verdict.kind === 'nothing' ? [verdict.because] : [])),
+  )
+}

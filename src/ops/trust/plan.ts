@@ -1,0 +1,222 @@
+/** What trust would do on each host of the mesh. Pure: out of what is wanted and the facts. */
+import { printable } from '../../base/printable.ts'
+import type { Direction, World } from '../kernel/area.ts'
+import { blockOf, withBlock, withoutBlock } from '../kernel/block.ts'
+import { type Known, knownValue } from '../kernel/fact.ts'
+import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
+import {
+  type Action,
+  blockedBy,
+  type Operation,
+  operationId,
+  type StdinPart,
+  type Verdict,
+} from '../kernel/operation.ts'
+import { type OwnKey, PUBLIC_KEY, type TrustFacts } from './facts.ts'
+import { commentOf, configLines, hasHashedNames, knownHostsLines, type Member } from './lines.ts'
+
+export type TrustWanted = {
+  readonly members: readonly Member[]
+  /** Hosts of the mesh that nobody can log in to, with the reason. */
+  readonly unusable: ReadonlyMap<string, string>
+}
+
+type Facts = { readonly [K in keyof TrustFacts]: Known<TrustFacts[K]> }
+/** A line of a block: as it will be, or what a key that is still to be made will be. */
+type Line = string | { readonly step: string; readonly comment: string }
+
+const AREA = 'trust'
+const BLOCK = 'trust'
+
+export function planTrust(direction: Direction, wanted: TrustWanted, { facts }: World<TrustFacts>): Operation[] {
+  const known = new Map([...facts].map(([host, { facts: own }]) => [host, own]))
+  return [...known].flatMap(([host, own]) => {
+    const reason = wanted.unusable.get(host)
+    if (reason !== undefined && direction === 'up') return [unusableHost(host, reason)]
+    return direction === 'up' ? planUp(host, own, wanted, known) : planDown(host, own)
+  })
+}
+
+function unusableHost(host: string, cause: string): Operation {
+  const verdict = blockedBy({ host, gravity: 'blocker', id: 'no-address', cause })
+  return { id: operationId(AREA, 'host', host), area: AREA, host, title: 'the host', after: [], verdict }
+}
+
+function planUp(host: string, own: Facts, { members }: TrustWanted, all: ReadonlyMap<string, Facts>): Operation[] {
+  const makers = members.filter(({ name }) => knownValue(all.get(name)?.key ?? UNKNOWN)?.kind === 'none')
+  return [
+    operation(host, 'key', 'SSH key', own.key, (key) => makeKey(host, key)),
+    {
+      ...operation(host, 'authorized-keys', 'who may log in', own.authorizedKeys, (state) => {
+        const kept = keptLines(state)
+        const lines = members.flatMap(({ name }) => authorizedLines(name, all.get(name), kept))
+        return changeBlock(host, '~/.ssh/authorized_keys', state, lines, 'bottom')
+      }),
+      after: makers.map(({ name }) => operationId(AREA, 'key', name)),
+    },
+    operation(host, 'known-hosts', 'known host keys', own.knownHosts, (state) => {
+      const kept = keptLines(state)
+      const isHashed = hasHashedNames(state.kind === 'file' ? (withoutBlock(state.text, BLOCK) ?? '') : '')
+      const lines = members.flatMap((member) => {
+        const keys = knownValue(all.get(member.name)?.hostKeys ?? UNKNOWN)
+        return keys === undefined ? kept(member.name) : knownHostsLines(member, keys, isHashed)
+      })
+      return changeBlock(host, '~/.ssh/known_hosts', state, lines, 'bottom')
+    }),
+    operation(host, 'config', 'how the others are reached', own.config, (state) =>
+      changeBlock(host, '~/.ssh/config', state, configLines(members), 'top'),
+    ),
+  ]
+}
+
+const UNKNOWN = { kind: 'unknown', because: '' } as const
+
+function operation<T>(
+  host: string,
+  name: string,
+  title: string,
+  fact: Known<T>,
+  decide: (value: T) => Verdict,
+): Operation {
+  const verdict =
+    fact.kind === 'known'
+      ? decide(fact.value)
+      : blockedBy({ host, gravity: 'blocker', id: 'unknown', cause: `cannot tell about the ${title}: ${fact.because}` })
+  return { id: operationId(AREA, name, host), area: AREA, host, title, after: [], verdict }
+}
+
+function makeKey(host: string, key: OwnKey): Verdict {
+  if (key.kind === 'key') return { kind: 'nothing', because: 'the key ~/.ssh/id_muster is there' }
+  if (key.kind === 'unusable') {
+    const cause = `~/.ssh/id_muster is not usable: ${key.because}`
+    return blockedBy({ host, gravity: 'blocker', id: 'key-unusable', cause, hint: 'Move it out of the way.' })
+  }
+  // Made under another name, so that an end at any moment leaves no half of a key behind.
+  const script = `umask 077
+f=$HOME/.ssh/id_muster
+mkdir -p -m 700 "$HOME/.ssh" || exit 1
+rm -f "$f.new" "$f.new.pub"
+ssh-keygen -q -t ed25519 -N '' -C ${commentOf(host)} -f "$f.new" < /dev/null || exit 1
+mv -f "$f.new.pub" "$f.pub" && mv -f "$f.new" "$f" || exit 1
+cut -d ' ' -f 1,2 "$f.pub"`
+  return {
+    kind: 'steps',
+    state: 'missing',
+    steps: [
+      {
+        id: `${operationId(AREA, 'key', host)}/make`,
+        title: 'make a key; its private half never leaves the host',
+        changes: ['+ ~/.ssh/id_muster', '+ ~/.ssh/id_muster.pub'],
+        run: { script },
+        check: { script: `ssh-keygen -y -P '' -f "$HOME/.ssh/id_muster" > /dev/null` },
+        undo: { title: 'remove what there is of it', script: 'rm -f "$HOME"/.ssh/id_muster*' },
+      },
+    ],
+  }
+}
+
+function authorizedLines(name: string, facts: Facts | undefined, kept: (name: string) => readonly string[]): Line[] {
+  const key = knownValue(facts?.key ?? UNKNOWN)
+  if (key?.kind === 'key') return [`${key.publicKey} ${commentOf(name)}`]
+  if (key?.kind === 'none') return [{ step: `${operationId(AREA, 'key', name)}/make`, comment: commentOf(name) }]
+  return [...kept(name)]
+}
+
+/** Lines that the block has for a host that could not be asked: they stay. */
+function keptLines(state: FileState): (name: string) => string[] {
+  const lines = state.kind === 'file' ? (blockOf(state.text, BLOCK) ?? []) : []
+  return (name) => lines.filter((line) => line.endsWith(` ${commentOf(name)}`))
+}
+
+/** Stands for a key that is still to be made, until its bytes are written. */
+const PLACEHOLDER = '\u0000'
+
+function changeBlock(
+  host: string,
+  path: string,
+  state: FileState,
+  lines: readonly Line[],
+  place: 'top' | 'bottom',
+): Verdict {
+  if (state.kind === 'other') return notAFile(host, path, state.because)
+  const text = state.kind === 'file' ? state.text : undefined
+  const old = text === undefined ? [] : (blockOf(text, BLOCK) ?? [])
+  const future = lines.map((line) => (typeof line === 'string' ? line : `${PLACEHOLDER}${line.step} ${line.comment}`))
+  const whole = withBlock(text, BLOCK, future, place)
+  if (whole === text) return { kind: 'nothing', because: `${path} has the lines of the mesh` }
+  const run = writeFile({ path, was: state }, { content: partsOf(whole), mode: '600' })
+  const title = `${text === undefined ? 'write' : 'change'} ${path}`
+  return oneStep(host, path, title, differences(old, lines), old.length === 0 ? 'missing' : 'differs', run)
+}
+
+/** The text with what other steps will print in the place of the placeholders. */
+function partsOf(text: string): StdinPart[] {
+  return text.split(PLACEHOLDER).flatMap((part, index): StdinPart[] => {
+    if (index === 0) return [bytesOf(part)]
+    const at = part.indexOf(' ')
+    return [{ output: part.slice(0, at), pattern: PUBLIC_KEY }, bytesOf(part.slice(at))]
+  })
+}
+
+function differences(old: readonly string[], lines: readonly Line[]): string[] {
+  const kept = new Set(old)
+  const added = lines.flatMap((line) => {
+    if (typeof line !== 'string') return [`+ the key that ${line.comment.slice(commentOf('').length)} makes`]
+    return kept.has(line) ? [] : [`+ ${shortened(line)}`]
+  })
+  const wanted = new Set(lines.filter((line) => typeof line === 'string'))
+  const removed = old.flatMap((line) => (wanted.has(line) ? [] : [`- ${shortened(line)}`]))
+  return [...removed, ...added]
+}
+
+/** Keys by their beginning and end: nobody reads all of one. */
+function shortened(line: string): string {
+  return printable(line).replace(/ ([A-Za-z0-9+/]{12})[A-Za-z0-9+/]{24,}([A-Za-z0-9+/=]{8})(?= |$)/g, ' $1…$2')
+}
+
+function notAFile(host: string, path: string, because: string): Verdict {
+  return blockedBy({ host, gravity: 'blocker', id: 'not-a-file', cause: `${path} cannot be changed: ${because}` })
+}
+
+function oneStep(
+  host: string,
+  path: string,
+  title: string,
+  changes: readonly string[],
+  state: 'missing' | 'differs',
+  run: Action,
+): Verdict {
+  const id = `${AREA}${path.slice(1)}@${host}`
+  return { kind: 'steps', state, steps: [{ id, title, changes, run }] }
+}
+
+function planDown(host: string, own: Facts): Operation[] {
+  const file = (name: string, title: string, path: string, fact: Known<FileState>) =>
+    operation(host, name, title, fact, (state) => removeBlock(host, path, state))
+  return [
+    file('authorized-keys', 'who may log in', '~/.ssh/authorized_keys', own.authorizedKeys),
+    file('known-hosts', 'known host keys', '~/.ssh/known_hosts', own.knownHosts),
+    file('config', 'how the others are reached', '~/.ssh/config', own.config),
+    operation(host, 'key', 'SSH key', own.key, (key) => removeKey(host, key)),
+  ]
+}
+
+function removeBlock(host: string, path: string, state: FileState): Verdict {
+  if (state.kind === 'other') return notAFile(host, path, state.because)
+  const old = state.kind === 'file' ? blockOf(state.text, BLOCK) : undefined
+  if (state.kind === 'none' || old === undefined) return { kind: 'nothing', because: `${path} has no line of Muster` }
+  const rest = withoutBlock(state.text, BLOCK)
+  const change = { path, was: state }
+  const run =
+    rest === undefined ? removeFile(change) : writeFile(change, { content: [bytesOf(rest)], mode: '600', copy: 'drop' })
+  const title = rest === undefined ? `remove ${path}, which Muster made` : `remove the lines of Muster from ${path}`
+  return oneStep(host, path, title, differences(old, []), 'differs', run)
+}
+
+function removeKey(host: string, key: OwnKey): Verdict {
+  if (key.kind === 'none') return { kind: 'nothing', because: 'there is no key ~/.ssh/id_muster' }
+  const id = `${operationId(AREA, 'key', host)}/remove`
+  const changes = ['- ~/.ssh/id_muster', '- ~/.ssh/id_muster.pub']
+  const run = { script: 'rm -f "$HOME/.ssh/id_muster" "$HOME/.ssh/id_muster.pub"' }
+  return { kind: 'steps', state: 'differs', steps: [{ id, title: 'remove the key', changes, run }] }
+}

@@ -1,0 +1,68 @@
+/** A real login along every pair of the mesh: each host tries all others side by side, some at a time, so that none is flooded. */
+import { printable } from '../../base/printable.ts'
+import type { Looker, World } from '../kernel/area.ts'
+import { type Finding, quote } from '../kernel/finding.ts'
+import { reasonOfResult } from '../kernel/host-port.ts'
+import { formatOutcome } from '../run/outcome.ts'
+import type { TrustFacts } from './facts.ts'
+import type { Member } from './lines.ts'
+
+/** Below sshd's MaxStartups (10), with room for others. */
+const LOGINS_AT_ONCE = 4
+const TIMEOUT_MS = 120_000
+const LOGIN = [
+  'ssh -n -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=10',
+  '-o ServerAliveInterval=5 -o ServerAliveCountMax=2 -o ControlPath=none -o LogLevel=ERROR',
+].join(' ')
+
+export async function verifyTrust(
+  members: readonly Member[],
+  world: World<TrustFacts>,
+  looker: Looker,
+): Promise<readonly Finding[]> {
+  const reached = members.filter(({ name }) => world.facts.has(name))
+  const found = await Promise.all(
+    reached.map(async ({ name: host }, index) => {
+      // Each begins with its neighbour, so that nobody is the first of all.
+      const peers = [...reached.slice(index + 1), ...reached.slice(0, index)].map(({ name }) => name)
+      if (peers.length === 0) return []
+      const result = await looker.exec(host, loginScript(peers), { timeoutMs: TIMEOUT_MS })
+      const answers = answersOf(Buffer.from(result.stdout).toString())
+      return peers.flatMap((peer): Finding[] => {
+        const answer = answers.get(peer) ?? reasonOfResult(result, formatOutcome)
+        if (answer === 'ok') return []
+        const cause = `cannot log in to ${peer}`
+        const hint = /Permission denied/.test(answer)
+          ? `Look at the rights of the home directory and ~/.ssh on ${peer}, and at AuthorizedKeysFile of its sshd.`
+          : undefined
+        const detail = printable(answer)
+        return [{ host, gravity: 'blocker', id: 'login', cause, detail, ...(hint === undefined ? {} : { hint }) }]
+      })
+    }),
+  )
+  return found.flat()
+}
+
+/** Prints `PEER ok`, or `PEER` and what ssh said last. */
+function loginScript(peers: readonly string[]): string {
+  return `try() {
+  if said=$(${LOGIN} "$1" true 2>&1); then echo "$1 ok"
+  else printf '%s %.300s\\n' "$1" "$(printf '%s' "\${said:-it ended without a word}" | tail -n 1)"; fi
+}
+count=0
+for peer in ${peers.map(quote).join(' ')}; do
+  try "$peer" &
+  count=$((count + 1))
+  [ $((count % ${LOGINS_AT_ONCE})) -ne 0 ] || wait
+done
+wait`
+}
+
+function answersOf(text: string): ReadonlyMap<string, string> {
+  return new Map(
+    text.split('\n').flatMap((line) => {
+      const at = line.indexOf(' ')
+      return at > 0 ? [[line.slice(0, at), line.slice(at + 1).trim()] as const] : []
+    }),
+  )
+}

@@ -1,0 +1,54 @@
+/** A block of ours in a file of others: every other byte stays, and removing it gives back what was there. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { blockOf, withBlock, withoutBlock } from '../../../../src/ops/kernel/block.ts'
+
+const line = fc.stringMatching(/^[ -~]{0,20}$/).filter((text) => !text.startsWith('# >>>') && !text.startsWith('# <<<'))
+const foreign = fc
+  .array(fc.oneof(line, fc.constant(''), fc.constant('\r'), fc.constant('\u00ff')))
+  .map((all) => all.join('\n'))
+
+describe('a block', () => {
+  it.each(['top', 'bottom'] as const)('leaves no trace at the %s', (place) => {
+    fc.assert(
+      fc.property(foreign, fc.array(line), (text, lines) => {
+        const changed = withBlock(text, 'trust', lines, place)
+        expect(blockOf(changed, 'trust')).toEqual(lines)
+        expect(withoutBlock(changed, 'trust')).toBe(text)
+      }),
+    )
+  })
+
+  it('changes in place, whatever others have written around it', () => {
+    fc.assert(
+      fc.property(foreign, foreign, fc.array(line), fc.array(line), (above, below, old, lines) => {
+        const text = `${above}\n${withBlock('', 'trust', old, 'bottom')}${below}`
+        expect(withBlock(text, 'trust', lines, 'bottom')).toBe(
+          `${above}\n${withBlock('', 'trust', lines, 'bottom')}${below}`,
+        )
+      }),
+    )
+  })
+
+  it('is the same when it is written twice', () => {
+    const once = withBlock('a\nb', 'trust', ['x'], 'bottom')
+    expect(withBlock(once, 'trust', ['x'], 'bottom')).toBe(once)
+  })
+
+  it('takes the file along that was made for it, unless somebody wrote into it', () => {
+    const own = withBlock(undefined, 'trust', ['x'], 'bottom')
+    expect(withoutBlock(own, 'trust')).toBeUndefined()
+    expect(withoutBlock(`${own}mine\n`, 'trust')).toBe('mine\n')
+    expect(withoutBlock(withBlock('', 'trust', ['x'], 'bottom'), 'trust')).toBe('')
+  })
+
+  it('does not take the block of another area for its own', () => {
+    const text = withBlock('', 'trusted', ['x'], 'bottom')
+    expect(blockOf(text, 'trust')).toBeUndefined()
+  })
+
+  it('loses only the line that is known to be ours when its end was removed', () => {
+    const text = withBlock('a\n', 'trust', ['x'], 'bottom').replace(/# <<<.*\n/, '')
+    expect(withoutBlock(text, 'trust')).toBe('a\nx\n')
+  })
+})
