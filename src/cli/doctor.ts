@@ -27,9 +27,12 @@ Examples:
   muster doctor @workers --json     one object a finding, one a host
   muster doctor root@h1,h2:2222     no file needed
 
-It reads and changes nothing. blocker: the next step fails; risk: it may fail; note: good to know.
+It reads and changes nothing. For hosts that are slow to answer, give a longer --connect-timeout. blocker: the next step fails; risk: it may fail; note: good to know.
 Exit code: 0 no blocker, 1 a host has a blocker, 4 a host was not reached.
 `
+
+/** What the limits of an examination are made for. */
+const USUAL_CONNECT_TIMEOUT_MS = 10_000
 
 export function registerDoctor(program: Command, context: CliContext, outcome: Outcome): void {
   const command = program
@@ -89,9 +92,12 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
     clock: systemClock,
     fanOut: options.fanOut ?? 64,
     signal,
-    onConnected: async ({ host }, connection) => {
+    onConnected: async ({ host, connectTimeoutMs }, connection) => {
       const mark = `m${randomBytes(8).toString('hex')}`
-      examinations.set(host, await examineHost(createDoctorHost(connection, systemClock), { signal, mark }))
+      // Who may take long to connect may take long to answer.
+      const limitFactor = Math.max(1, connectTimeoutMs / USUAL_CONNECT_TIMEOUT_MS)
+      const doctorHost = createDoctorHost(connection, systemClock)
+      examinations.set(host, await examineHost(doctorHost, { signal, mark, limitFactor }))
     },
   })) {
     if (signal.aborted) break

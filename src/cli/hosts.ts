@@ -92,12 +92,17 @@ async function listHosts(
   if (checkHosts) {
     const byName = new Map(endpoints.map((endpoint) => [endpoint.host, endpoint]))
     for await (const check of checkHosts(endpoints, options, context)) {
+      if (context.signal.aborted) break
       checks.set(check.host, check)
       const endpoint = byName.get(check.host)
       if (options.json && endpoint) writeJson(endpoint)
     }
   } else if (options.json) endpoints.forEach(writeJson)
   if (!options.json) context.stdout.write(formatHosts(endpoints, groups, checkHosts ? checks : undefined))
+  if (checkHosts && context.signal.aborted) {
+    context.stderr.write(`muster: stopped; ${checks.size} of ${endpoints.length} hosts were checked\n`)
+    return EXIT.interrupted
+  }
   return [...checks.values()].some((check) => check.outcome !== 'ok') ? EXIT.unreachable : EXIT.ok
 }
 

@@ -95,6 +95,7 @@ class HostFetch {
         failed(name, reasonOf(new RemoteRefusal(complaint)))
       }
       for (const name of unknown) failed(name, 'cannot be looked at')
+      if (entries.length + unknown.length === 0) failed(source, 'the host lists nothing')
       const base = baseName(path)
       return entries.map((entry) => ({ ...entry, target: joinPath(joinPath(directory, base), entry.below) }))
     } catch (error) {

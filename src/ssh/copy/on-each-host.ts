@@ -84,7 +84,7 @@ async function workOnHost(endpoint: Endpoint, wires: CopyWires, work: HostWork):
     })
     signal.addEventListener('abort', stop, { once: true })
     signal.throwIfAborted()
-    remote = await RemoteFiles.start(connection, { clock, startLimitMs: endpoint.connectTimeoutMs })
+    remote = await RemoteFiles.start(connection, { clock, startLimitMs: endpoint.connectTimeoutMs, signal })
     await work(remote, endpoint, {
       onBegin: (files, totalBytes) => onEvent({ type: 'begin', host, files, totalBytes }),
       onFile: (path, action, sizeBytes, more = {}) => {

@@ -28,7 +28,12 @@ type Waiting = {
 
 const NOISE_LIMIT = 64 * 1024
 
-export type RemoteFilesOptions = { readonly clock: Clock; readonly startLimitMs: number }
+export type RemoteFilesOptions = {
+  readonly clock: Clock
+  readonly startLimitMs: number
+  /** Gives up a shell that has not begun; afterwards `close` does that. */
+  readonly signal: AbortSignal
+}
 
 export class RemoteFiles {
   #process: RemoteProcess | undefined
@@ -46,18 +51,26 @@ export class RemoteFiles {
   #writing: Promise<unknown> = Promise.resolve()
 
   /** @throws RemoteLost, RemoteRefusal (no program for checksums), ConnectError */
-  static async start(connection: Connection, { clock, startLimitMs }: RemoteFilesOptions): Promise<RemoteFiles> {
+  static async start(connection: Connection, options: RemoteFilesOptions): Promise<RemoteFiles> {
+    const { clock, startLimitMs, signal } = options
     const files = new RemoteFiles()
     const token = `muster-${randomBytes(8).toString('hex')}`
     const ready = Promise.withResolvers<void>()
     files.#room.promise.catch(() => {})
     const seconds = startLimitMs / 1000
-    using _limit = clock.after(startLimitMs, () => {
-      files.#lose(
-        `the login shell did not begin within ${seconds} s. Look for start-up files that wait or print without end.`,
-      )
+    const giveUp = (reason: string) => {
+      // What its start-up files run is signalled through the server, where it does that.
+      files.#process?.signal('KILL')
+      files.#lose(reason)
       ready.resolve()
-    })
+    }
+    using _limit = clock.after(startLimitMs, () =>
+      giveUp(
+        `the login shell did not begin within ${seconds} s. Look for start-up files that wait or print without end.`,
+      ),
+    )
+    const handleAbort = () => giveUp('cancelled')
+    signal.addEventListener('abort', handleAbort, { once: true })
     const begin = (end: ChannelEnd) => {
       files.#lose(describeEnd(end, files.#stderr))
       ready.resolve()
@@ -81,7 +94,9 @@ export class RemoteFiles {
       onDrain: () => files.#makeRoom(),
       onEnd: begin,
     })
+    if (signal.aborted) handleAbort()
     await ready.promise
+    signal.removeEventListener('abort', handleAbort)
     if (files.#lost !== undefined) throw files.#lost
     const lines = SETUP.map((line) => `${line}\n`).join('')
     await files.#order(lines, undefined)

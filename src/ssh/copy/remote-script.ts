@@ -63,8 +63,10 @@ const FUNCTIONS = [
   `if stat -c %.9Y / 2>/dev/null | grep -q '^[0-9]*[.][0-9]*$'; then STAT='-c %f:%s:%.9Y:%b:%n'; elif stat -c %Y / >/dev/null 2>&1; then STAT='-c %f:%s:%Y:%b:%n'; else STAT='-f %Xp:%z:%Fm:%b:%N'; fi; export STAT`,
   // sweep: a listing that was cut leaves nothing behind.
   `l=; sweep() { [ -z "$l" ] || rm -f "$l" "$l.e"; l=; }; trap sweep EXIT; trap 'exit 1' HUP INT TERM PIPE`,
-  // N PATH: it (the first one; where it leads to if it is a link) and everything below, as batches: names, each ended by NUL, an empty one, and the facts of stat in the same order.
-  `N() { if [ -e "$1" ] || [ -L "$1" ]; then s=$1; if [ -L "$1" ]; then s=$(readlink -f "$1"); fi; l=$(mktemp "\${TMPDIR:-/tmp}/muster.XXXXXX") || { r err 'no temporary file can be made'; return; }; find "$s" -exec sh -c 'printf "%s\\0" "$@" ""; case $STAT in -c*) stat -c "\${STAT#-c }" "$@";; *) stat -f "\${STAT#-f }" "$@";; esac 2>/dev/null; printf "\\0"' sh {} + >"$l" 2>"$l.e"; e=$(cat "$l.e"); n=$(size "$l"); exec 3<"$l"; sweep; printf 'ok %s\\n' "$n"; cat <&3; exec 3<&-; r ok "$e"; else r err "$1: No such file or directory"; fi; }`,
+  // list DIRECTORY PATH: a listing into a file there, $l, as batches: names, each ended by NUL, an empty one, and the facts of stat in the same order; what find says into $l.e. Each has a mark at its end, which is missing when the disk was full.
+  `list() { l=$(mktemp "$1/muster.XXXXXX" 2>/dev/null) || return; { find "$2" -exec sh -c 'printf "%s\\0" "$@" ""; case $STAT in -c*) stat -c "\${STAT#-c }" "$@";; *) stat -f "\${STAT#-f }" "$@";; esac 2>/dev/null; printf "\\0"' sh {} +; printf %s "$MARK"; printf %s "$MARK" >&2; } >"$l" 2>"$l.e"; for x in "$l" "$l.e"; do [ "$(tail -c 6 "$x" 2>/dev/null | tr '\\0' 0)" = "$MARK" ] || { sweep; return 1; }; done; }`,
+  // N PATH: a listing of it (the first one; where it leads to if it is a link) and everything below.
+  `MARK='@done@'; N() { if [ -e "$1" ] || [ -L "$1" ]; then s=$1; if [ -L "$1" ]; then s=$(readlink -f "$1"); fi; list "\${TMPDIR:-/tmp}" "$s" || list /dev/shm "$s" || list /var/tmp "$s" || list . "$s" || { r err "$1: no room for the list of its files"; return; }; e=$(cat "$l.e"); n=$(($(size "$l") - 6)); exec 3<"$l"; sweep; printf 'ok %s\\n' "$n"; head -c "$n" <&3; exec 3<&-; r ok "\${e%"$MARK"}"; else r err "$1: No such file or directory"; fi; }`,
 ] as const
 
 /** The first line: defines everything, and answers when it is done. */
