@@ -14,8 +14,12 @@ const USAGE = `npm run bench -- NAME [options]
     --floods 10,50           MB/s of output, over all panes but the first
     --connections 200        shells against as many ssh processes; 0: left out
     --quick                  fewer repeats, shorter waits
-    --root DIRECTORY         another checkout, whose console is measured
-    --node ARGUMENT          for the node that runs the console, for example --node=--cpu-prof
+  run                        muster run against pdsh, clush, pssh, Ansible and ssh, on SSH servers of its own (root)
+    --rounds 7               of each program, in turns
+    --parts cold,warm        some of: cold, warm, lines, fold, many, memory
+for both:
+    --root DIRECTORY         another checkout, which is measured
+    --node ARGUMENT          for the node that runs Muster, for example --node=--cpu-prof
 `
 
 const numbers = (text: string): number[] => text.split(',').filter(Boolean).map(Number)
@@ -35,6 +39,8 @@ const { values, positionals } = parseArgs({
     keys: { type: 'string', default: '100' },
     floods: { type: 'string', default: '10,50' },
     connections: { type: 'string', default: '200' },
+    rounds: { type: 'string', default: '7' },
+    parts: { type: 'string' },
     quick: { type: 'boolean', default: false },
     root: { type: 'string', default: REPOSITORY },
     node: { type: 'string', multiple: true, default: [] },
@@ -68,6 +74,20 @@ switch (positionals[0]) {
       log,
     })
     break
+  case 'run': {
+    const { enterNamespace } = await import('./run/hosts.ts')
+    const exitCode = await enterNamespace()
+    if (exitCode !== undefined) process.exit(exitCode)
+    table = await (await import('./run/run.ts')).benchRun({
+      rounds: Number(values.rounds),
+      parts: values.parts?.split(','),
+      nodeArguments: values.node,
+      root: resolve(values.root),
+      interrupted: interrupted.promise,
+      log,
+    })
+    break
+  }
   default:
     process.stderr.write(USAGE)
     process.exit(2)
