@@ -11,6 +11,8 @@ export const checkHosts: CheckHosts = async function* (endpoints, options, conte
     dialog,
     reviewer: dialog,
     environment: context.environment,
+    // Whether somebody can log in is asked here.
+    persist: 0,
     onWarning: (message) => context.stderr.write(`muster: ${message}\n`),
   })
   for await (const check of checkAll(endpoints, {

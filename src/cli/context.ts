@@ -20,7 +20,7 @@ export type GlobalOptions = {
   readonly fanOut?: number
   /** Seconds. */
   readonly connectTimeout?: number
-  /** Seconds that connections stay warm after their last use. */
+  /** Seconds that connections stay warm after their last use, 0: not at all; undefined: as hosts.yaml says. */
   readonly persist?: number
   readonly color?: 'auto' | 'always' | 'never'
   readonly yes?: boolean

@@ -82,6 +82,8 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
     dialog,
     reviewer: dialog,
     environment: env,
+    // Whether somebody can log in is a part of what is examined.
+    persist: 0,
     onWarning: (message) => stderr.write(`muster: ${message}\n`),
   })
   const examinations = new Map<string, Examination>()

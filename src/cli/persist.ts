@@ -12,10 +12,10 @@ import type { CliContext, Outcome } from './context.ts'
 const VERB = 'keep-connections'
 
 export type KeptOptions = {
-  /** Makes connections where no keeper can be had. */
+  /** Makes connections that are not kept, and where no keeper can be had. */
   readonly direct: Transport
-  /** Seconds after the last use. */
-  readonly persist: number
+  /** Seconds after the last use; undefined: what hosts.yaml says of each host. */
+  readonly persist?: number | undefined
   readonly environment: Readonly<Record<string, string | undefined>>
   onWarning(message: string): void
 }
@@ -23,7 +23,7 @@ export type KeptOptions = {
 export function createKeptTransport({ direct, persist, environment, onWarning }: KeptOptions): Transport & Disposable {
   return createPersistTransport({
     directory: keeperDirectory(environment),
-    persistMs: persist * 1000,
+    ...(persist === undefined ? {} : { persistMs: persist * 1000 }),
     direct,
     startKeeper: (directory) => startKeeper(directory, environment),
     onWarning,

@@ -17,6 +17,11 @@ function seconds(text: string): number {
   return value
 }
 
+/** 0 is one, too: whatever hosts.yaml says. */
+function secondsOrNone(text: string): number {
+  return Number(text) === 0 && text.trim() !== '' ? 0 : seconds(text)
+}
+
 function version(): string {
   const { version: text } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
     version: string
@@ -75,7 +80,7 @@ export async function runProgram(args: readonly string[], context: CliContext): 
     .option('--exclude <target>', 'hosts to leave out')
     .option('--fan-out <n>', 'hosts at once', wholeNumber, 64)
     .option('--connect-timeout <s>', 'seconds for each step of connecting', seconds)
-    .option('--persist <s>', 'seconds that connections stay warm for the next command', seconds)
+    .option('--persist <s>', 'seconds that connections stay warm for the next command (0: not at all)', secondsOrNone)
     .addOption(new Option('--color <when>', 'colours').choices(['auto', 'always', 'never']).default('auto'))
     .option('-y, --yes', 'do not ask before something is overwritten')
     .option('-v, --verbose', 'say more on stderr')

@@ -30,7 +30,7 @@ export type WiresOptions = {
   /** Undefined: new host keys are refused, as there is nobody to ask. */
   readonly reviewer?: HostKeyReviewer
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** Seconds that connections of ssh2 stay warm after their last use (`--persist`); undefined: they end with us. */
+  /** Seconds that connections of ssh2 stay warm after their last use (`--persist`), 0: not at all; undefined: as hosts.yaml says. */
   readonly persist?: number | undefined
   onWarning(message: string): void
 }
@@ -38,11 +38,10 @@ export type WiresOptions = {
 export function createWires({ dialog, reviewer, environment, persist, onWarning }: WiresOptions): Wires {
   const openssh = createOpensshTransport({ spawnPty: spawnLocalPty, environment, ...(reviewer ? { reviewer } : {}) })
   const credentials = createCredentialBroker({ dialog, formatHosts: foldHostSet })
-  const direct = createSsh2Transport()
-  const kept = persist === undefined ? undefined : createKeptTransport({ direct, persist, environment, onWarning })
+  const kept = createKeptTransport({ direct: createSsh2Transport(), persist, environment, onWarning })
   return {
     transports: {
-      ssh2: kept ?? direct,
+      ssh2: kept,
       openssh,
       local: createLocalTransport({ spawnPty: spawnLocalPty, environment }),
     },
@@ -51,7 +50,7 @@ export function createWires({ dialog, reviewer, environment, persist, onWarning 
     [Symbol.dispose]() {
       credentials[Symbol.dispose]()
       openssh[Symbol.dispose]()
-      kept?.[Symbol.dispose]()
+      kept[Symbol.dispose]()
     },
   }
 }

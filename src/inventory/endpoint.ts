@@ -118,6 +118,7 @@ export function createEndpoint(
     keepAliveIntervalMs: milliseconds(values, 'serveraliveinterval') || KEEP_ALIVE_INTERVAL_MS,
     keepAliveMaxMissed:
       Number(settingOf(values, 'serveralivecountmax') ?? KEEP_ALIVE_MAX_MISSED) || KEEP_ALIVE_MAX_MISSED,
+    ...(host.persistMs ? { persistMs: host.persistMs } : {}),
     authentications: authenticationsOf(values),
     ...(shell === undefined ? {} : { shell }),
     ...(environment === undefined ? {} : { environment }),

@@ -24,6 +24,8 @@ export type Host = {
   readonly jump?: readonly string[]
   readonly identityFiles?: readonly string[]
   readonly forwardAgent?: boolean
+  /** How long its connection stays warm after its last use; 0: not at all. */
+  readonly persistMs?: number
   /** What the shell runs instead of the login shell. */
   readonly shell?: string
   readonly resources?: Resources
@@ -61,6 +63,8 @@ export type Endpoint = {
   /** 0: no keep-alive. */
   readonly keepAliveIntervalMs: number
   readonly keepAliveMaxMissed: number
+  /** How long its connection stays warm after its last use; undefined: it ends with the program. */
+  readonly persistMs?: number
   /** Which of `publickey`, `keyboard-interactive`, `password` may be tried, in order. */
   readonly authentications: readonly string[]
   readonly shell?: string

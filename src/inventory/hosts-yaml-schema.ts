@@ -27,6 +27,7 @@ const absolutePath = text('absolute path', (path) => (path.startsWith('/') ? und
 const path = text('path', (value) => (value.includes('"') ? 'may not have a quote in it' : undefined))
 const port = number('a port from 1 to 65535', isPort)
 const count = number('a whole number, 0 or more', (value) => Number.isSafeInteger(value) && value >= 0)
+const seconds = number('a number of seconds, 0 or more', (value) => Number.isFinite(value) && value >= 0)
 const amount = number('a number, 0 or more', (value) => Number.isFinite(value) && value >= 0)
 const userName = text('user name', (name) => (isUserName(name) ? undefined : 'is not a user name'))
 
@@ -106,6 +107,13 @@ const connectionFields = {
     about: 'Whether the host may use your SSH agent. Turn it on for hosts that you trust only.',
     example: 'true',
     fallback: 'ForwardAgent of ssh_config, else false',
+  },
+  persist: {
+    schema: seconds,
+    about:
+      'How long the connection stays warm for the next command after its last use, in a background process that only you can reach; 0: not at all. `--persist S` on the command line wins. Shells, `run`, `copy` and `fetch` share it; `hosts --check` and `doctor` always log in anew. For `transport: ssh2` only: the `ssh` of `transport: openssh` ends with the program.',
+    example: '300',
+    fallback: 'it ends with the program',
   },
   shell: {
     schema: text('command'),

@@ -137,6 +137,7 @@ class HostsFileBuilder {
         jump,
         identityFiles: keys.identity_file,
         forwardAgent: keys.forward_agent,
+        persistMs: keys.persist === undefined ? undefined : Math.round(keys.persist * 1000),
         shell: keys.shell,
         resources: keys.resources && this.#resources(keys.resources),
         labels,

@@ -2,7 +2,7 @@
 import type { Endpoint } from '../../inventory/host.ts'
 
 /** Names and waiting times of the asker, and what goes with a shell instead of the connection. */
-const IRRELEVANT: ReadonlySet<string> = new Set(['host', 'number', 'connectTimeoutMs', 'environment'])
+const IRRELEVANT: ReadonlySet<string> = new Set(['host', 'number', 'connectTimeoutMs', 'persistMs', 'environment'])
 
 /**
  * Equal for endpoints that lead to the same account of the same server in the same way: user, keys, agent, known_hosts and

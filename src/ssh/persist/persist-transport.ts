@@ -11,9 +11,9 @@ import { preparePrivateDirectory, readToken, socketAddress } from './keeper-dire
 export type PersistOptions = {
   /** Of `keeperDirectory`; made if it is missing, refused if somebody else could come in. */
   readonly directory: string
-  /** How long a connection stays after its last use. */
-  readonly persistMs: number
-  /** Makes connections when there is no keeper. */
+  /** How long every connection stays after its last use, 0: not at all; undefined: what each endpoint says. */
+  readonly persistMs?: number | undefined
+  /** Makes connections that are not kept, and all of them when there is no keeper. */
   readonly direct: Transport
   /** Starts the background process, which calls `runKeeper`; returns at once. */
   startKeeper(directory: string): void
@@ -25,6 +25,8 @@ export type PersistOptions = {
 /** For a keeper that was just started to listen: Node's own start, on a machine under load. */
 const START_LIMIT_MS = 10_000
 const LOOK_AGAIN_MS = 10
+/** What a timer can wait for: 24 days. */
+const LONGEST_MS = 2 ** 31 - 1
 
 /** Disposing of it leaves the connections with the keeper. */
 export function createPersistTransport(options: PersistOptions): Transport & Disposable {
@@ -58,13 +60,15 @@ export function createPersistTransport(options: PersistOptions): Transport & Dis
 
   return {
     async connect(endpoint, context) {
+      const persistMs = Math.min(options.persistMs ?? endpoint.persistMs ?? 0, LONGEST_MS)
+      if (persistMs === 0) return await options.direct.connect(endpoint, context)
       const keeper = await askForKeeper()
       if (context.signal.aborted) {
         throw new ConnectError({ kind: 'declined', phase: 'tcp', reason: 'connecting was stopped' })
       }
       if (keeper === undefined) return await options.direct.connect(endpoint, context)
       try {
-        return await keeper.connect(endpoint, options.persistMs, context)
+        return await keeper.connect(endpoint, persistMs, context)
       } catch (error) {
         if (!(error instanceof KeeperGone)) throw error
         return await options.direct.connect(endpoint, context)

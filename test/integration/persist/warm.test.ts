@@ -179,6 +179,21 @@ describe('warm connections', () => {
     expect(await readdir(setup.directory)).toEqual(['token'])
   })
 
+  it('keeps what its endpoint asks for, and nothing where the program says no', async () => {
+    await using setup = await keeperSetup()
+    const direct = createSsh2Transport()
+    const asked = setup.program({ direct, persistMs: undefined })
+    const [plain, warm, denied] = await Promise.all([
+      asked.connect(m1, watchedContext()),
+      asked.connect({ ...m1, persistMs: 60_000 }, watchedContext()),
+      setup.program({ direct, persistMs: 0 }).connect({ ...m1, persistMs: 60_000 }, watchedContext()),
+    ])
+    for (const connection of [plain, warm, denied]) connection.close()
+    using keeper = await findKeeper(setup.directory)
+    await waitUntil(async () => (await keeper?.list())?.[0]?.users === 0, 'the end of its use')
+    expect(await keeper?.list()).toMatchObject([{ host: 'm1', users: 0 }])
+  })
+
   it('says who is warm and ends them on request', async () => {
     await using setup = await keeperSetup()
     const context = watchedContext()

@@ -112,6 +112,11 @@ hosts:
     expect(hosts[0]?.forwardAgent).toBe(true)
   })
 
+  test('connections stay warm for all hosts, for one, or not at all', () => {
+    const { hosts } = parse('defaults: { persist: 300 }\nhosts: { a: , b: { persist: 0 }, c: { persist: 0.5 } }')
+    expect(hosts.map(({ persistMs }) => persistMs)).toEqual([300_000, 0, 500])
+  })
+
   test('a default jump host is reached directly itself', () => {
     const { hosts } = parse('defaults: { jump: gate }\nhosts: { gate: , m1: }')
     expect(hosts.map(({ jump }) => jump)).toEqual([[], ['gate']])
@@ -169,7 +174,7 @@ describe('what is refused, each with its place', () => {
       'a key that is like none',
       'hosts: { m1: { xyzzy: 1 } }',
       [
-        '1:16: unknown key xyzzy in m1; known here: address, user, port, transport, jump, identity_file, forward_agent, shell, resources, labels',
+        '1:16: unknown key xyzzy in m1; known here: address, user, port, transport, jump, identity_file, forward_agent, persist, shell, resources, labels',
       ],
     ],
     ['a wrong type', 'hosts: { m1: { port: "22" } }', ['1:22: port must be a port from 1 to 65535, not the text 22']],

@@ -6,7 +6,7 @@ const base = endpointOf('m1')
 
 describe('the key of a connection', () => {
   it('is the same under another name, number, waiting time and environment', () => {
-    const other = { ...base, host: 'x', number: 9, connectTimeoutMs: 1, environment: { A: 'b' } }
+    const other = { ...base, host: 'x', number: 9, connectTimeoutMs: 1, persistMs: 1, environment: { A: 'b' } }
     expect(connectionKey(other)).toBe(connectionKey(base))
   })
 
