@@ -1,5 +1,5 @@
 /**
- * `npm run lab -- up [--count N]` keeps a cluster standing until `npm run lab -- down`; `npm run lab -- AREA` runs the
+ * `npm run lab -- up [--count N] [--kernel N]` keeps a cluster standing until `npm run lab -- down`; `npm run lab -- AREA` runs the
  * journeys of one area on real hosts and ends with `N passed, N failed`.
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -7,10 +7,12 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { vitest } from '../support/vitest-run.ts'
 import { killOwners, labsDirectory, livingOwners, sweepLabs } from './cluster/directories.ts'
+import { kernelImage } from './cluster/kernel-image.ts'
 import { startLab } from './cluster/lab.ts'
 
-const USAGE = `usage: npm run lab -- up [--count N]
+const USAGE = `usage: npm run lab -- up [--count N] [--kernel N [--systemd]]
        npm run lab -- down
+       npm run lab -- image       builds the disk of kernel hosts, unless it is there
        npm run lab -- AREA        one of: ${areas().join(', ')}
 `
 
@@ -20,6 +22,10 @@ process.exitCode = await main(verb, rest)
 async function main(verb: string, rest: readonly string[]): Promise<number> {
   if (verb === 'up') return await up(rest)
   if (verb === 'down') return down()
+  if (verb === 'image') {
+    process.stdout.write(`${await kernelImage()}\n`)
+    return 0
+  }
   if (!areas().includes(verb)) {
     process.stderr.write(USAGE)
     return 2
@@ -28,22 +34,32 @@ async function main(verb: string, rest: readonly string[]): Promise<number> {
 }
 
 async function up(args: readonly string[]): Promise<number> {
-  const { values } = parseArgs({ args: [...args], options: { count: { type: 'string', default: '3' } } })
-  const count = Number(values.count)
-  if (!Number.isInteger(count) || count < 1 || count > 1000) {
-    process.stderr.write('--count is a number from 1 to 1000\n')
+  const { values } = parseArgs({
+    args: [...args],
+    options: { count: { type: 'string' }, kernel: { type: 'string', default: '0' }, systemd: { type: 'boolean' } },
+  })
+  const kernelCount = Number(values.kernel)
+  const count = Number(values.count ?? (kernelCount > 0 ? 0 : 3))
+  if (!isCount(count, 1000) || !isCount(kernelCount, 20) || count + kernelCount === 0) {
+    process.stderr.write('--count is a number up to 1000, --kernel one up to 20, and one of them is not 0\n')
     return 2
   }
+  const guests = Array.from({ length: kernelCount }, (_, index) => `k${index + 1}`)
+  const init = values.systemd ? 'systemd' : 'service'
   const standing = standingLab()
   if (standing !== undefined) {
     process.stderr.write(`a lab stands already in ${standing}; end it first: npm run lab -- down\n`)
     return 1
   }
-  const lab = await startLab({ count, isStanding: true })
+  const lab = await startLab({
+    count,
+    kernelHosts: Object.fromEntries(guests.map((name) => [name, init])),
+    isStanding: true,
+  })
   writeFileSync(standingFile(), lab.directory)
   const inside = lab.command(['env', '-u', 'XDG_CONFIG_HOME', '-u', 'XDG_STATE_HOME', `HOME=${lab.environment.HOME}`])
   process.stdout.write(`${readFileSync(lab.hostsFile, 'utf8')}
-# ${count} hosts stand until: npm run lab -- down
+# ${count + kernelCount} hosts stand until: npm run lab -- down
 # The console on them:
 ${inside.join(' ')} ${process.execPath} --import tsx src/main.ts --hosts ${lab.hostsFile}
 # A shell where they can be reached (then: ssh m1):
@@ -51,6 +67,10 @@ ${inside.join(' ')} bash
 `)
   lab.detach()
   return 0
+}
+
+function isCount(value: number, most: number): boolean {
+  return Number.isInteger(value) && value >= 0 && value <= most
 }
 
 function down(): number {

@@ -5,14 +5,14 @@
  *   describe.skipIf(!requirement('sshd'))('…', …)
  */
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
 const SYSTEM_PATH = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
 
 const NAMESPACES = ['--net', '--mount', '--uts', '--pid', '--fork']
 
-/** Programs by name, and these two: `root`, and `namespaces` (root that may make network, mount, UTS and PID namespaces). */
+/** Programs by name, and these: `root`, `namespaces` (root that may make network, mount, UTS and PID namespaces), `kernel hosts`. */
 export function requirement(...names: readonly string[]): boolean {
   const reasons = names.flatMap((name) => missing(name) ?? [])
   if (reasons.length === 0) return true
@@ -31,9 +31,18 @@ export function findProgram(name: string): string | undefined {
 function missing(name: string): string | undefined {
   if (name === 'root') return process.getuid?.() === 0 ? undefined : 'this needs root'
   if (name === 'namespaces') return missingNamespaces()
+  if (name === 'kernel hosts') return missingKernelHosts()
   // Run by anybody else, it cannot hand over the terminals that it opens.
   if (name === 'sshd' && process.getuid?.() !== 0) return 'sshd needs root to open terminals'
   return findProgram(name) === undefined ? `the program ${name} is not installed` : undefined
+}
+
+/** What it takes to build the disk of User-Mode Linux guests and to plug them into a bridge. */
+function missingKernelHosts(): string | undefined {
+  if (!existsSync('/dev/net/tun')) return 'there is no /dev/net/tun'
+  const programs = ['linux.uml', 'mmdebstrap', 'mkfs.ext4', 'flock']
+  const absent = programs.filter((name) => findProgram(name) === undefined)
+  return absent.length === 0 ? undefined : `not installed: ${absent.join(', ')}`
 }
 
 function missingNamespaces(): string | undefined {

@@ -50,9 +50,13 @@ Subsystem sftp internal-sftp
 /** Writes everything below `directory`; returns the path of hosts.yaml. */
 export function writeLabFiles(directory: string, hosts: readonly HostPlan[], client: ClientPlan): string {
   const home = join(directory, 'home')
-  writeShared(directory, home, hosts)
+  const names = hosts.map(({ address, name }) => `${address} ${name}\n`)
+  const etcHosts = ['127.0.0.1 localhost\n', ...names].join('')
+  writeShared(directory, home, etcHosts)
   const clientKey = generateEd25519KeyPair('lab')
-  const hostKeys = hosts.map((host) => writeHost(join(directory, 'hosts', host.name), host, clientKey.publicKeyLine))
+  const hostKeys = hosts.map((host) =>
+    writeHost(join(directory, 'hosts', host.name), host, clientKey.publicKeyLine, etcHosts),
+  )
 
   const ssh = makeDirectory(join(home, '.ssh'), 0o700)
   writeFileSync(join(ssh, 'id_ed25519'), clientKey.privateKeyText, { mode: 0o600 })
@@ -67,17 +71,16 @@ export function writeLabFiles(directory: string, hosts: readonly HostPlan[], cli
   return hostsFile
 }
 
-function writeShared(directory: string, home: string, hosts: readonly HostPlan[]): void {
+function writeShared(directory: string, home: string, etcHosts: string): void {
   const etc = makeDirectory(join(directory, 'etc'), 0o755)
-  const names = hosts.map(({ address, name }) => `${address} ${name}\n`)
   writeFileSync(join(etc, 'passwd'), PASSWD.replace('%HOME%', home))
-  writeFileSync(join(etc, 'hosts'), ['127.0.0.1 localhost\n', ...names].join(''))
+  writeFileSync(join(etc, 'hosts'), etcHosts)
   writeFileSync(join(etc, 'resolv.conf'), '')
   writeFileSync(join(etc, 'profile'), PROFILE)
 }
 
 /** Returns the host's public key. */
-function writeHost(directory: string, host: HostPlan, clientPublicKey: string): string {
+function writeHost(directory: string, host: HostPlan, clientPublicKey: string, etcHosts: string): string {
   const home = makeDirectory(join(directory, 'home'), 0o700)
   const ssh = makeDirectory(join(home, '.ssh'), 0o700)
   const key = generateEd25519KeyPair(host.name)
@@ -87,6 +90,7 @@ function writeHost(directory: string, host: HostPlan, clientPublicKey: string): 
   writeFileSync(join(directory, 'ssh_host_ed25519_key.pub'), `${key.publicKeyLine}\n`)
   writeFileSync(join(directory, 'sshd_config'), options.join('') + SSHD_CONFIG)
   writeFileSync(join(directory, 'passwd'), PASSWD.replace('%HOME%', '/root'))
+  writeFileSync(join(directory, 'hosts'), etcHosts)
   writeFileSync(join(ssh, 'authorized_keys'), `${clientPublicKey}\n`, { mode: 0o600 })
   writeFileSync(join(home, '.bashrc'), BASHRC + host.bashrc)
   writeFileSync(join(home, '.bash_profile'), '. ~/.bashrc\n')

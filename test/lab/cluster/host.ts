@@ -148,7 +148,7 @@ export class LabHost {
 }
 
 /** Locally administered, out of the IPv4 address. */
-function hardwareAddress(address: string): string {
+export function hardwareAddress(address: string): string {
   const bytes = address.split('.').map((part) => Number(part).toString(16).padStart(2, '0'))
   return ['02', '00', ...bytes].join(':')
 }

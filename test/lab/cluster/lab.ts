@@ -10,6 +10,8 @@ import { join } from 'node:path'
 import { createLabDirectory, sweepLabs, writeOwners } from './directories.ts'
 import { type ClientPlan, type HostPlan, writeLabFiles } from './files.ts'
 import { LabHost } from './host.ts'
+import { type GuestInit, KernelHost } from './kernel-host.ts'
+import { kernelImage } from './kernel-image.ts'
 import { signalProcess } from './processes.ts'
 import { PLAIN_ENVIRONMENT, type RunOptions, type RunResult, readReadyLine, run } from './run.ts'
 
@@ -25,6 +27,8 @@ export type LabOptions = Partial<ClientPlan> & {
   readonly names?: readonly string[]
   /** sshd_config(5) keywords over Debian's defaults. */
   readonly sshdOptions?: Readonly<Record<string, string>>
+  /** Hosts with a kernel of their own besides (User-Mode Linux), and how they manage services. */
+  readonly kernelHosts?: Readonly<Record<string, GuestInit>>
   readonly perHost?: (name: string) => { sshdOptions?: Readonly<Record<string, string>>; bashrc?: string }
   /** The lab outlives this process, until somebody kills its first process. */
   readonly isStanding?: boolean
@@ -36,13 +40,22 @@ export class Lab implements AsyncDisposable {
   /** The machine's id of the lab's first process. */
   readonly pid: number
   readonly hosts: readonly LabHost[]
+  readonly kernelHosts: readonly KernelHost[]
   readonly #process: ChildProcess
 
-  constructor(directory: string, hostsFile: string, pid: number, hosts: readonly LabHost[], process: ChildProcess) {
+  constructor(
+    directory: string,
+    hostsFile: string,
+    pid: number,
+    hosts: readonly LabHost[],
+    kernelHosts: readonly KernelHost[],
+    process: ChildProcess,
+  ) {
     this.directory = directory
     this.hostsFile = hostsFile
     this.pid = pid
     this.hosts = hosts
+    this.kernelHosts = kernelHosts
     this.#process = process
   }
 
@@ -56,10 +69,15 @@ export class Lab implements AsyncDisposable {
     return host
   }
 
+  kernelHost(name: string): KernelHost {
+    const host = this.kernelHosts.find((candidate) => candidate.name === name)
+    if (host === undefined) throw new Error(`the lab has no kernel host ${name}`)
+    return host
+  }
+
   /** What a program needs to run as the lab's user: a home with the key, ssh's config and known_hosts, and nothing else. */
   get environment(): NodeJS.ProcessEnv {
-    const home = join(this.directory, 'home')
-    return { ...PLAIN_ENVIRONMENT, HOME: home, XDG_RUNTIME_DIR: home, USER: 'root', SHELL: '/bin/bash' }
+    return clientEnvironment(this.directory)
   }
 
   /** The command line that runs `argv` where the hosts can be reached. */
@@ -97,19 +115,26 @@ export class Lab implements AsyncDisposable {
 
 export async function startLab(options: LabOptions = {}): Promise<Lab> {
   sweepLabs()
+  const { knownHosts = 'all', sshConfig = [], isStanding = false, kernelHosts = {} } = options
+  const image = Object.keys(kernelHosts).length > 0 ? await kernelImage() : ''
   const directory = createLabDirectory()
   writeOwners(directory, [process.pid])
   const plans = planHosts(options)
-  const { knownHosts = 'all', sshConfig = [], isStanding = false } = options
   const hostsFile = writeLabFiles(directory, plans, { knownHosts, sshConfig })
 
   const first = spawnFirst(directory, isStanding)
   const pid = await readReadyLine(first, 'the lab')
   writeOwners(directory, isStanding ? [pid] : [process.pid, pid])
-  const hosts = plans.map((plan) => new LabHost(plan, directory, pid))
-  const lab = new Lab(directory, hostsFile, pid, hosts, first)
+  const hosts: LabHost[] = []
+  const guests: KernelHost[] = []
+  for (const plan of plans) {
+    const init = kernelHosts[plan.name]
+    if (init === undefined) hosts.push(new LabHost(plan, directory, pid))
+    else guests.push(new KernelHost(plan, directory, pid, image, init, clientEnvironment(directory)))
+  }
+  const lab = new Lab(directory, hostsFile, pid, hosts, guests, first)
   try {
-    await bootAll(hosts)
+    await bootAll([...hosts, ...guests])
   } catch (error) {
     await lab.stop()
     throw error
@@ -117,9 +142,9 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
   return lab
 }
 
-function planHosts({ count = 3, names, sshdOptions = {}, perHost }: LabOptions): HostPlan[] {
-  const all = names ?? Array.from({ length: count }, (_, index) => `m${index + 1}`)
-  return all.map((name, index) => {
+function planHosts({ count = 3, names, sshdOptions = {}, kernelHosts = {}, perHost }: LabOptions): HostPlan[] {
+  const shared = names ?? Array.from({ length: count }, (_, index) => `m${index + 1}`)
+  return [...shared, ...Object.keys(kernelHosts)].map((name, index) => {
     const own = perHost?.(name) ?? {}
     return {
       name,
@@ -141,7 +166,12 @@ function spawnFirst(directory: string, isStanding: boolean): ChildProcess {
   })
 }
 
-async function bootAll(hosts: readonly LabHost[]): Promise<void> {
+function clientEnvironment(directory: string): NodeJS.ProcessEnv {
+  const home = join(directory, 'home')
+  return { ...PLAIN_ENVIRONMENT, HOME: home, XDG_RUNTIME_DIR: home, USER: 'root', SHELL: '/bin/bash' }
+}
+
+async function bootAll(hosts: readonly (LabHost | KernelHost)[]): Promise<void> {
   const waiting = [...hosts]
   const workers = Array.from({ length: BOOTS_AT_ONCE }, async () => {
     for (let host = waiting.shift(); host; host = waiting.shift()) await host.boot()

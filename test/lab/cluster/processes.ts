@@ -32,12 +32,22 @@ export function processesIn(namespace: string): LabProcess[] {
     .sort((left, right) => left.innerPid - right.innerPid)
 }
 
+/** The session (setsid(2)) that a process belongs to; undefined when it is gone. */
+export function sessionOf(pid: number): string | undefined {
+  return statFields(pid)?.[3]
+}
+
 /** Clock ticks since the machine's start: with the id it names one process for ever (proc(5), stat, field 22). */
 export function startTimeOf(pid: number): string | undefined {
+  const fields = statFields(pid)
+  return fields?.[0] === 'Z' ? undefined : fields?.[19]
+}
+
+/** From the third on, which is the state. */
+function statFields(pid: number): string[] | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return fields[0] === 'Z' ? undefined : fields[19]
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   } catch {
     return undefined
   }
