@@ -1,0 +1,157 @@
+/**
+ * Packages through apt, dnf, zypper, pacman and apk: what is installed, installing, and removing what was installed for an area
+ * and nothing else (`/var/lib/muster/packages-AREA` names it, written before the first of it is installed). A package manager
+ * that somebody else uses is waited for within a bound, and that is said.
+ */
+import type { Fact } from './fact.ts'
+import { quote } from './finding.ts'
+import type { Action } from './operation.ts'
+
+export type PackageManager = 'apt' | 'dnf' | 'zypper' | 'pacman' | 'apk'
+
+/** What the same thing is called by each; none: it is part of the system there, or does not exist. */
+export type PackageNames = Readonly<Record<PackageManager, readonly string[]>>
+
+export type Packages = {
+  readonly manager: PackageManager
+  /** Those of the wanted ones that are installed, with their versions. */
+  readonly installed: ReadonlyMap<string, string>
+  /** What Muster installed for the area. */
+  readonly own: readonly string[]
+}
+
+const MANAGERS: readonly PackageManager[] = ['apt', 'dnf', 'zypper', 'pacman', 'apk']
+const PROGRAMS: Readonly<Record<PackageManager, string>> = {
+  apt: 'apt-get',
+  dnf: 'dnf',
+  zypper: 'zypper',
+  pacman: 'pacman',
+  apk: 'apk',
+}
+/** Seconds to wait for somebody else's run. */
+const LOCK_WAIT_S = 120
+const INSTALL_TIMEOUT_MS = 15 * 60_000
+
+const recordOf = (area: string): string => `/var/lib/muster/packages-${area}`
+
+/** Prints `NAME VERSION` for those of the arguments that are installed. */
+const QUERIES: Readonly<Record<PackageManager, string>> = {
+  apt: `dpkg-query -W -f '\${db:Status-Status} \${Package} \${Version}\\n' "$@" | sed -n 's/^installed //p'`,
+  dnf: `rpm -q --qf 'installed %{NAME} %{VERSION}-%{RELEASE}\\n' "$@" | sed -n 's/^installed //p'`,
+  zypper: `rpm -q --qf 'installed %{NAME} %{VERSION}-%{RELEASE}\\n' "$@" | sed -n 's/^installed //p'`,
+  pacman: 'pacman -Q "$@"',
+  apk: `for name; do sed -n "/^P:$name\\$/,/^\\$/s/^V:/$name /p" /lib/apk/db/installed; done`,
+}
+
+export function packagesFact(names: PackageNames, area: string): Fact<Packages> {
+  const cases = MANAGERS.map((manager) => {
+    const words = names[manager].map(quote).join(' ')
+    const query = words === '' ? '' : `set -- ${words}; ${QUERIES[manager]}`
+    return `elif command -v ${PROGRAMS[manager]} > /dev/null; then echo ${manager}; ${query}`
+  })
+  return {
+    script: `if false; then :\n${cases.join('\n')}\nelse return 1\nfi\nsed 's/^/own /' ${recordOf(area)}`,
+    parse(text) {
+      const [first, ...lines] = text.split('\n')
+      const manager = MANAGERS.find((each) => each === first)
+      if (manager === undefined) return undefined
+      const words = lines.map((line) => line.trim().split(/\s+/))
+      const own = words.flatMap(([key, name]) => (key === 'own' && name !== undefined ? [name] : []))
+      const wanted = new Set(names[manager])
+      const installed = words.flatMap(([name = '', version = '']) =>
+        wanted.has(name) ? [[name, version] as const] : [],
+      )
+      return { manager, installed: new Map(installed), own: [...new Set(own)] }
+    },
+  }
+}
+
+export function missingPackages(names: PackageNames, { manager, installed }: Packages): readonly string[] {
+  return names[manager].filter((name) => !installed.has(name))
+}
+
+/** What each says while another run holds its lock. */
+const LOCKED = [
+  'Could not get lock',
+  'Unable to acquire the dpkg frontend lock',
+  'Unable to lock the administration directory',
+  'is locked by another process',
+  'Failed to obtain the transaction lock',
+  'System management is locked',
+  'unable to lock database',
+  'Unable to lock database',
+].join('|')
+
+/** Runs `go`, again while the package manager is in use; what it prints is shown, and exit code 1 means that it never ended. */
+const PATIENTLY = `patiently() {
+  waited=0
+  while :; do
+    said=$("$@" 2>&1 < /dev/null); status=$?
+    [ $status -ne 0 ] || { printf '%s\\n' "$said" | tail -n 20; return 0; }
+    printf '%s\\n' "$said" | grep -q -E '${LOCKED}' || { printf '%s\\n' "$said" | tail -n 20 >&2; return $status; }
+    if [ $waited -ge ${LOCK_WAIT_S} ]; then
+      echo "the package manager is still in use by somebody else after ${LOCK_WAIT_S} s" >&2
+      printf '%s\\n' "$said" | grep -E '${LOCKED}' | head -n 1 >&2
+      return 1
+    fi
+    [ $waited -ne 0 ] || echo "waiting: the package manager is in use by somebody else"
+    sleep 2; waited=$((waited + 2))
+  done
+}
+export LC_ALL=C DEBIAN_FRONTEND=noninteractive
+`
+
+const APT = 'apt-get -q -y -o DPkg::Lock::Timeout=0'
+const INSTALLS: Readonly<Record<PackageManager, string>> = {
+  // What an earlier run left half configured comes first; the lists may be old, or not there at all.
+  apt: `[ -z "$(dpkg --audit)" ] || patiently dpkg --configure -a || exit 1
+patiently ${APT} --no-install-recommends install "$@" || {
+  echo 'trying again with fresh lists'
+  patiently ${APT} update && patiently ${APT} --no-install-recommends install "$@"
+}`,
+  dnf: 'patiently dnf -y --setopt=exit_on_lock=True install "$@"',
+  zypper: 'patiently zypper --non-interactive install --no-recommends "$@"',
+  pacman: 'patiently pacman --noconfirm --needed -S "$@" || patiently pacman --noconfirm --needed -Sy "$@"',
+  apk: 'patiently apk add "$@" || patiently apk add --update-cache "$@"',
+}
+const REMOVALS: Readonly<Record<PackageManager, string>> = {
+  apt: `patiently ${APT} purge "$@"`,
+  dnf: 'patiently dnf -y --setopt=exit_on_lock=True remove "$@"',
+  zypper: 'patiently zypper --non-interactive remove --clean-deps "$@"',
+  pacman: 'patiently pacman --noconfirm -Rns "$@"',
+  apk: 'patiently apk del "$@"',
+}
+
+/** Installs packages that are missing, and notes them as the area's. */
+export function installPackages(manager: PackageManager, names: readonly string[], area: string): Action {
+  // apt says beforehand what comes along; the others take what is not needed any more away by themselves.
+  const all =
+    manager === 'apt'
+      ? `{ printf '%s\\n' "$@"; ${APT} -s --no-install-recommends install "$@" | sed -n 's/^Inst \\([^ ]*\\).*/\\1/p'; }`
+      : `printf '%s\\n' "$@"`
+  return {
+    script: `${PATIENTLY}set -- ${names.map(quote).join(' ')}
+r=${recordOf(area)}
+mkdir -p "\${r%/*}" || exit 1
+{ cat "$r" 2> /dev/null; ${all}; } | sort -u > "$r.new" && mv -f "$r.new" "$r" || exit 1
+${INSTALLS[manager]}`,
+    asRoot: true,
+    timeoutMs: INSTALL_TIMEOUT_MS,
+  }
+}
+
+/** Removes what Muster installed for the area, as far as it is there. */
+export function removePackages(manager: PackageManager, own: readonly string[], area: string): Action {
+  const there = manager === 'apt' || manager === 'pacman' || manager === 'apk' ? QUERIES[manager] : QUERIES.dnf
+  return {
+    script: `${PATIENTLY}set -- ${own.map(quote).join(' ')}
+r=${recordOf(area)}
+set -- $( { ${there}; } 2> /dev/null | cut -d ' ' -f 1)
+if [ $# -gt 0 ]; then
+${REMOVALS[manager]} || exit 1
+fi
+rm -f "$r"; rmdir "\${r%/*}" 2> /dev/null || :`,
+    asRoot: true,
+    timeoutMs: INSTALL_TIMEOUT_MS,
+  }
+}

@@ -1,0 +1,87 @@
+/** Services where systemd, OpenRC or the scripts of /etc/init.d manage them, and by hand where nobody does (a container). */
+import type { Fact } from './fact.ts'
+import { quote } from './finding.ts'
+
+export type ServiceManager = 'systemd' | 'openrc' | 'sysv' | 'by-hand'
+
+/** A service's name with each manager, and the scripts that stand in where there is none (exit code 0: it is so, it is done). */
+export type Service = {
+  readonly systemd: string
+  readonly openrc: string
+  readonly sysv: string
+  readonly byHand?: { readonly isRunning: string; readonly start: string; readonly stop: string }
+}
+
+export type ServiceState = {
+  readonly manager: ServiceManager
+  readonly isRunning: boolean
+  /** It starts with the machine; undefined: nobody says. */
+  readonly isEnabled: boolean | undefined
+}
+
+/** Sets $manager for a service. */
+function detect({ sysv }: Service): string {
+  return `if [ -d /run/systemd/system ] && command -v systemctl > /dev/null; then manager=systemd
+elif command -v rc-service > /dev/null && [ -d /run/openrc ]; then manager=openrc
+elif [ -x /etc/init.d/${quote(sysv)} ]; then manager=sysv
+else manager=by-hand
+fi
+`
+}
+
+export function serviceFact(service: Service): Fact<ServiceState> {
+  const { systemd, openrc, sysv, byHand } = service
+  return {
+    script: `${detect(service)}
+state() {
+  case $manager in
+    systemd) limited systemctl is-active --quiet ${quote(systemd)};;
+    openrc) limited rc-service ${quote(openrc)} status;;
+    sysv) limited /etc/init.d/${quote(sysv)} status;;
+    *) ${byHand?.isRunning ?? 'false'};;
+  esac > /dev/null 2>&1
+}
+enabled() {
+  case $manager in
+    systemd) limited systemctl is-enabled --quiet ${quote(systemd)};;
+    openrc) rc-update show default | grep -q -w ${quote(openrc)};;
+    sysv) ls /etc/rc[2-5].d/S[0-9][0-9]${quote(sysv)};;
+    *) return 2;;
+  esac > /dev/null 2>&1
+}
+state; running=$?
+enabled; echo "$manager $running $?"`,
+    parse(text) {
+      const match = /^(systemd|openrc|sysv|by-hand) (\d+) (\d+)$/.exec(text)
+      if (match === null) return undefined
+      const manager = match[1] as ServiceManager
+      return { manager, isRunning: match[2] === '0', isEnabled: manager === 'by-hand' ? undefined : match[3] === '0' }
+    },
+  }
+}
+
+export type ServiceAction = 'start' | 'stop' | 'restart' | 'reload' | 'enable' | 'disable'
+
+/** The script for an action, as root; undefined: with this manager there is no such thing. */
+export function serviceScript(service: Service, manager: ServiceManager, action: ServiceAction): string | undefined {
+  const { systemd, openrc, sysv, byHand } = service
+  switch (manager) {
+    case 'systemd':
+      return `systemctl ${action} ${quote(systemd)}`
+    case 'openrc':
+      if (action === 'enable') return `rc-update add ${quote(openrc)} default`
+      if (action === 'disable') return `rc-update del ${quote(openrc)} default`
+      return `rc-service ${quote(openrc)} ${action}`
+    case 'sysv':
+      if (action === 'enable' || action === 'disable') return `update-rc.d ${quote(sysv)} ${sysvWord(action)}`
+      // What the script starts must not hold the connection's streams, nor end with it.
+      return `service ${quote(sysv)} ${action} < /dev/null`
+    case 'by-hand':
+      if (byHand === undefined) return undefined
+      if (action === 'start') return byHand.start
+      if (action === 'stop') return byHand.stop
+      return action === 'restart' ? `{ ${byHand.stop}\n}; ${byHand.start}` : undefined
+  }
+}
+
+const sysvWord = (action: 'enable' | 'disable'): string => (action === 'enable' ? 'defaults' : 'disable')

@@ -1,0 +1,237 @@
+/** The kernel's scripts in a real shell: facts, files, packages and services, on this machine with a home of its own. */
+import { spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Fact, gatherFacts, knownValue } from '../../../src/ops/kernel/fact.ts'
+import { bytesOf, type FileState, fileFact, removeFile, writeFile } from '../../../src/ops/kernel/files.ts'
+import type { ExecOptions, ExecResult, OpsHosts } from '../../../src/ops/kernel/host-port.ts'
+import type { Action } from '../../../src/ops/kernel/operation.ts'
+import { installPackages, packagesFact, removePackages } from '../../../src/ops/kernel/packages.ts'
+import { serviceFact } from '../../../src/ops/kernel/services.ts'
+
+let home: string
+let bin: string
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'muster-kernel-'))
+  bin = join(home, 'bin')
+  mkdirSync(bin)
+})
+afterEach(() => rmSync(home, { recursive: true, force: true }))
+
+const environment = () => ({ PATH: `${bin}:/usr/local/bin:/usr/bin:/bin`, HOME: home })
+
+function runScript(script: string, stdin: Uint8Array = Buffer.alloc(0)) {
+  return spawnSync('sh', ['-c', script], { env: environment(), input: stdin })
+}
+
+const here: OpsHosts = {
+  async exec(_host: string, script: string, { stdin }: ExecOptions): Promise<ExecResult> {
+    const { status, stdout, stderr } = runScript(script, stdin)
+    return { outcome: { kind: 'exit', code: status ?? -1 }, stdout, stderr, durationMs: 0 }
+  },
+}
+
+async function ask<T>(fact: Fact<T>): Promise<T | undefined> {
+  const gathered = await gatherFacts(
+    here,
+    'm1',
+    { it: fact as Fact<unknown> },
+    { signal: new AbortController().signal, mark: 'mark', now: () => 1 },
+  )
+  if (gathered.kind !== 'facts') throw new Error(gathered.reason)
+  const answer = gathered.facts.facts.it
+  return answer === undefined ? undefined : (knownValue(answer) as T | undefined)
+}
+
+const apply = ({ script, stdin = [] }: Action) =>
+  runScript(script, Buffer.concat(stdin.map((part) => Buffer.from(part as Uint8Array))))
+const stub = (name: string, text: string) => {
+  writeFileSync(join(bin, name), `#!/bin/sh\n${text}\n`)
+  chmodSync(join(bin, name), 0o755)
+}
+
+describe('facts', () => {
+  it('are each by themselves: one that fails or ends its shell costs the others nothing', async () => {
+    const text = (script: string): Fact<string> => ({ script, parse: (said) => said || undefined })
+    const facts = {
+      plain: text('echo one'),
+      fails: text('echo x; return 3'),
+      exits: text('exit 1'),
+      hangs: { ...text('echo two'), mayHang: true },
+    }
+    const signal = new AbortController().signal
+    const gathered = await gatherFacts(here, 'm1', facts as Record<string, Fact<unknown>>, {
+      signal,
+      mark: 'mark',
+      now: () => 7,
+    })
+    expect(gathered).toMatchObject({
+      kind: 'facts',
+      facts: {
+        atMs: 7,
+        facts: { plain: { value: 'one' }, fails: { value: 'x' }, exits: { kind: 'unknown' }, hangs: { value: 'two' } },
+      },
+    })
+  })
+
+  it('keep every byte of a file', async () => {
+    const bytes = Buffer.from(Array.from({ length: 1024 }, (_, index) => (index % 255) + 1))
+    writeFileSync(join(home, 'file'), bytes)
+    const state = await ask(fileFact('~/file'))
+    expect(state).toMatchObject({ kind: 'file' })
+    expect(Buffer.from(bytesOf((state as { text: string }).text))).toEqual(bytes)
+  })
+
+  it('tell a directory, a file that is not there, and an empty one apart', async () => {
+    writeFileSync(join(home, 'empty'), '')
+    expect(await ask(fileFact('~/none'))).toEqual({ kind: 'none' })
+    expect(await ask(fileFact('~/bin'))).toEqual({ kind: 'other', because: 'it is no file' })
+    expect(await ask(fileFact('~/empty'))).toMatchObject({ kind: 'file', text: '' })
+  })
+})
+
+describe('a file', () => {
+  const stateOf = async (name: string) => (await ask(fileFact(`~/${name}`))) as FileState
+  const write = async (name: string, text: string, was?: FileState) =>
+    apply(
+      writeFile({ path: `~/${name}`, was: was ?? (await stateOf(name)) }, { content: [bytesOf(text)], mode: '640' }),
+    )
+
+  it('is made with its directory and its mode', async () => {
+    expect((await write('new/file', 'text\n')).status).toBe(0)
+    expect(readFileSync(join(home, 'new/file'), 'utf8')).toBe('text\n')
+    expect([statSync(join(home, 'new/file')).mode & 0o777, statSync(join(home, 'new')).mode & 0o777]).toEqual([
+      0o640, 0o700,
+    ])
+  })
+
+  it('keeps its mode, and a copy of what was there', async () => {
+    writeFileSync(join(home, 'file'), 'old\n', { mode: 0o604 })
+    expect((await write('file', 'new\n')).status).toBe(0)
+    expect(readFileSync(join(home, 'file'), 'utf8')).toBe('new\n')
+    expect(statSync(join(home, 'file')).mode & 0o777).toBe(0o604)
+    const copies = join(home, '.local/state/muster/before')
+    expect(readdirSync(copies).map((name) => readFileSync(join(copies, name), 'utf8'))).toEqual(['old\n'])
+  })
+
+  it('is left alone when somebody changed it since', async () => {
+    writeFileSync(join(home, 'file'), 'old\n')
+    const was = await stateOf('file')
+    writeFileSync(join(home, 'file'), 'theirs\n')
+    const { status, stderr } = await write('file', 'new\n', was)
+    expect([status, readFileSync(join(home, 'file'), 'utf8')]).toEqual([1, 'theirs\n'])
+    expect(stderr.toString()).toMatch(/was changed by somebody else meanwhile/)
+  })
+
+  it('stays a link to the file that is changed', async () => {
+    writeFileSync(join(home, 'real'), 'old\n')
+    symlinkSync('real', join(home, 'link'))
+    expect((await write('link', 'new\n')).status).toBe(0)
+    expect(readFileSync(join(home, 'real'), 'utf8')).toBe('new\n')
+  })
+
+  it('keeps what it had when the disk is full', async () => {
+    writeFileSync(join(home, 'file'), 'old\n')
+    stub('dd', 'echo "dd: error writing: No space left on device" >&2; exit 1')
+    const { status, stderr } = await write('file', 'new\n')
+    expect([status, readFileSync(join(home, 'file'), 'utf8')]).toEqual([1, 'old\n'])
+    expect(stderr.toString()).toMatch(/cannot be written/)
+    expect(readdirSync(home).filter((name) => name.startsWith('.muster-new'))).toEqual([])
+  })
+
+  it('is removed together with the copy of it', async () => {
+    writeFileSync(join(home, 'file'), 'old\n')
+    await write('file', 'new\n')
+    expect(apply(removeFile({ path: '~/file', was: await stateOf('file') })).status).toBe(0)
+    expect(readdirSync(home).includes('file')).toBe(false)
+    expect(() => readdirSync(join(home, '.local/state/muster'))).toThrow()
+  })
+})
+
+describe('packages', () => {
+  const names = {
+    apt: ['nfs-common', 'not-there'],
+    dnf: ['nfs-utils'],
+    zypper: ['nfs-client'],
+    pacman: ['nfs-utils'],
+    apk: [],
+  }
+
+  it('are asked of the manager that is there', async () => {
+    stub('apt-get', 'exit 1')
+    stub(
+      'dpkg-query',
+      'echo "installed nfs-common 1:2.6"; echo "config-files not-there 1"; echo "no packages found" >&2; exit 1',
+    )
+    expect(await ask(packagesFact(names, 'nfs'))).toEqual({
+      manager: 'apt',
+      installed: new Map([['nfs-common', '1:2.6']]),
+      own: [],
+    })
+  })
+
+  it('wait for somebody else who uses the manager, and say so', () => {
+    stub('sleep', 'exit 0')
+    stub(
+      'dnf',
+      `if [ -e ${home}/free ]; then echo done "$@"; else touch ${home}/free; echo "Failed to obtain the transaction lock (logged in as: root)"; exit 1; fi`,
+    )
+    const script = installPackages('dnf', ['nfs-utils'], 'nfs').script.replaceAll('/var/lib/muster', `${home}/lib`)
+    const { status, stdout } = runScript(script)
+    expect([status, stdout.toString()]).toEqual([
+      0,
+      'waiting: the package manager is in use by somebody else\ndone -y --setopt=exit_on_lock=True install nfs-utils\n',
+    ])
+    expect(readFileSync(join(home, 'lib/packages-nfs'), 'utf8')).toBe('nfs-utils\n')
+  })
+
+  it('give up a manager that stays in use, with its words', () => {
+    stub('sleep', 'exit 0')
+    stub('zypper', 'echo "System management is locked by the application with pid 12 (zypper)."; exit 7')
+    const script = installPackages('zypper', ['nfs-client'], 'nfs').script.replaceAll('/var/lib/muster', `${home}/lib`)
+    const { status, stderr } = runScript(script)
+    expect(status).toBe(1)
+    expect(stderr.toString()).toMatch(
+      /still in use by somebody else after 120 s\nSystem management is locked by .* pid 12/,
+    )
+  })
+
+  it('that were installed for an area are removed, those that are still there', () => {
+    stub('rpm', 'echo "package gone is not installed"; echo "installed nfs-utils 2.6-1"; exit 1')
+    stub('dnf', 'echo "$@"')
+    mkdirSync(join(home, 'lib'))
+    writeFileSync(join(home, 'lib/packages-nfs'), 'gone\nnfs-utils\n')
+    const script = removePackages('dnf', ['gone', 'nfs-utils'], 'nfs').script.replaceAll(
+      '/var/lib/muster',
+      `${home}/lib`,
+    )
+    const { status, stdout } = runScript(script)
+    expect([status, stdout.toString()]).toEqual([0, '-y --setopt=exit_on_lock=True remove nfs-utils\n'])
+    expect(readdirSync(home).includes('lib')).toBe(false)
+  })
+})
+
+describe('a service', () => {
+  it('is by hand where nobody manages it', async () => {
+    const byHand = { isRunning: 'true', start: 'true', stop: 'true' }
+    const state = await ask(serviceFact({ systemd: 'no-such', openrc: 'no-such', sysv: 'no-such', byHand }))
+    // A machine that runs systemd has its own answer.
+    expect([
+      { manager: 'by-hand', isRunning: true, isEnabled: undefined },
+      { manager: 'systemd', isRunning: false, isEnabled: false },
+    ]).toContainEqual(state)
+  })
+})
