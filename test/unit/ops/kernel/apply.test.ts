@@ -1,0 +1,175 @@
+/** Applying a plan on hosts that answer as the test says: order, failures, checks, undo, what goes from step to step. */
+import { describe, expect, it } from 'vitest'
+import { type ApplyEvent, applyPlan } from '../../../../src/ops/kernel/apply.ts'
+import type { Operation } from '../../../../src/ops/kernel/operation.ts'
+import { failure, operationOf, StandInHosts } from './stand-in-hosts.ts'
+
+async function apply(
+  hosts: StandInHosts,
+  operations: readonly Operation[],
+  signal = new AbortController().signal,
+  fanOut = 8,
+) {
+  const events: ApplyEvent[] = []
+  const plan = { direction: 'up', operations } as const
+  const result = await applyPlan(plan, { hosts, signal, fanOut, now: () => 0, onEvent: (event) => events.push(event) })
+  const ends = Object.fromEntries(
+    [...result.ends].map(([id, end]) => [
+      id.slice('area/'.length),
+      'reason' in end ? `${end.kind}: ${end.reason}` : end.kind,
+    ]),
+  )
+  return { ...result, ends, events }
+}
+
+describe('a plan', () => {
+  it('runs the steps of a host one after the other, and the hosts side by side', async () => {
+    const first = Promise.withResolvers<void>()
+    const hosts = new StandInHosts(async (host) => {
+      if (host === 'm1') await first.promise
+      else first.resolve()
+      return {}
+    })
+    const { ends, isComplete } = await apply(hosts, [
+      operationOf('a', 'm1', ['one', 'two']),
+      operationOf('b', 'm2', ['three']),
+    ])
+    expect(isComplete).toBe(true)
+    expect(hosts.scripts.filter((each) => each.startsWith('m1'))).toEqual(['m1 one', 'm1 two'])
+    expect(Object.values(ends)).toEqual(['done', 'done', 'done'])
+  })
+
+  it('waits for what comes first on another host', async () => {
+    const hosts = new StandInHosts()
+    await apply(hosts, [
+      operationOf('export', 'm10', ['export']),
+      operationOf('mount', 'm8', ['mount'], ['area/export@m10']),
+    ])
+    expect(hosts.scripts).toEqual(['m10 export', 'm8 mount'])
+  })
+
+  it('stops a host at its first failure, and tells those that wait for it why they do not begin', async () => {
+    const hosts = new StandInHosts((_, script) => (script === 'export' ? failure : {}))
+    const { ends, isComplete } = await apply(hosts, [
+      operationOf('export', 'm10', ['export', 'check']),
+      operationOf('other', 'm10', ['other']),
+      operationOf('mount', 'm8', ['mount'], ['area/export@m10']),
+      operationOf('free', 'm9', ['free']),
+    ])
+    expect(isComplete).toBe(false)
+    expect(ends).toEqual({
+      'export@m10/export': 'failed: no (exit 1)',
+      'export@m10/check': 'skipped: export failed on m10',
+      'other@m10/other': 'skipped: export failed on m10',
+      'mount@m8/mount': 'skipped: export failed on m10',
+      'free@m9/free': 'done',
+    })
+  })
+
+  it('does not begin what waits for something that is blocked', async () => {
+    const finding = { host: 'm10', gravity: 'blocker', id: 'x', cause: 'no disk' } as const
+    const blocked: Operation = {
+      ...operationOf('export', 'm10', []),
+      verdict: { kind: 'blocked', findings: [finding] },
+    }
+    const { ends } = await apply(new StandInHosts(), [
+      blocked,
+      operationOf('mount', 'm8', ['mount'], ['area/export@m10']),
+    ])
+    expect(ends).toEqual({ 'mount@m8/mount': 'skipped: export on m10 is blocked: no disk' })
+  })
+
+  it('has no more hosts at work than it may', async () => {
+    let atWork = 0
+    let most = 0
+    const hosts = new StandInHosts(async () => {
+      atWork += 1
+      most = Math.max(most, atWork)
+      await new Promise((resolve) => setImmediate(resolve))
+      atWork -= 1
+      return {}
+    })
+    const operations = Array.from({ length: 9 }, (_, index) => operationOf('a', `m${index}`, ['x', 'y']))
+    const { isComplete } = await apply(hosts, operations, undefined, 2)
+    expect([isComplete, most, hosts.ran.length]).toEqual([true, 2, 18])
+  })
+
+  it('that is cancelled ends what runs and begins nothing more', async () => {
+    const stop = new AbortController()
+    const hosts = new StandInHosts((_, script) => {
+      if (script !== 'one') return {}
+      stop.abort()
+      return { outcome: { kind: 'cancelled' } }
+    })
+    const { ends, isComplete } = await apply(hosts, [operationOf('a', 'm1', ['one', 'two'])], stop.signal)
+    expect(isComplete).toBe(false)
+    expect(ends).toEqual({ 'a@m1/one': 'cancelled', 'a@m1/two': 'skipped: cancelled' })
+  })
+})
+
+describe('a step', () => {
+  it('whose check holds is not needed', async () => {
+    const hosts = new StandInHosts()
+    const { ends } = await apply(hosts, [operationOf('a', 'm1', [{ id: 'make', check: { script: 'is made' } }])])
+    expect(hosts.scripts).toEqual(['m1 is made'])
+    expect(ends).toEqual({ 'a@m1/make': 'unneeded' })
+  })
+
+  it('whose check does not hold after it has failed, and is undone', async () => {
+    const hosts = new StandInHosts((_, script) => (script === 'is made' ? failure : {}))
+    const step = { id: 'make', check: { script: 'is made' }, undo: { title: 'take it back', script: 'unmake' } }
+    const { ends } = await apply(hosts, [operationOf('a', 'm1', [step])])
+    expect(hosts.scripts).toEqual(['m1 is made', 'm1 make', 'm1 is made', 'm1 unmake'])
+    expect(ends).toEqual({
+      'a@m1/make': 'failed: it ran, and the check does not hold: no (exit 1); undone: take it back',
+    })
+  })
+
+  it('says when undoing it failed, too', async () => {
+    const hosts = new StandInHosts(() => failure)
+    const { ends } = await apply(hosts, [
+      operationOf('a', 'm1', [{ id: 'make', undo: { title: 'take it back', script: 'unmake' } }]),
+    ])
+    expect(ends['a@m1/make']).toBe('failed: no (exit 1); and undoing it failed: no (exit 1)')
+  })
+
+  const maker = (check?: { script: string }) =>
+    operationOf('key', 'm1', [check === undefined ? 'make' : { id: 'make', check }])
+  const reader = operationOf(
+    'list',
+    'm2',
+    [
+      {
+        id: 'write',
+        run: { script: 'write', stdin: ['<', { output: 'area/key@m1/make', pattern: 'key [a-z]+' }, '>'] },
+      },
+    ],
+    ['area/key@m1'],
+  )
+
+  it('reads what another has printed, which runs for it even though its check holds', async () => {
+    const hosts = new StandInHosts((_, script) => (script === 'make' ? { stdout: 'key abc\n' } : {}))
+    const { isComplete } = await apply(hosts, [maker({ script: 'is made' }), reader])
+    expect(isComplete).toBe(true)
+    expect(hosts.ran.at(-1)).toEqual({ host: 'm2', script: 'write', stdin: '<key abc>' })
+  })
+
+  it.each([
+    'key abc\nkey def\n',
+    'key abc; rm -rf /\n',
+    '',
+    'key ABC',
+  ])('does not begin with what it did not expect: %j', async (stdout) => {
+    const hosts = new StandInHosts((_, script) => (script === 'make' ? { stdout } : {}))
+    const { ends } = await apply(hosts, [maker(), reader])
+    expect(ends['list@m2/write']).toBe('failed: area/key@m1/make printed something else than expected')
+    expect(hosts.scripts).toEqual(['m1 make'])
+  })
+
+  it('tells its output as it comes and its end with a reason that is printable', async () => {
+    const hosts = new StandInHosts(() => ({ outcome: { kind: 'exit', code: 3 }, stderr: 'bad \u001b[31mthing\n' }))
+    const { events } = await apply(hosts, [operationOf('a', 'm1', ['make'])])
+    expect(events.map(({ type }) => type)).toEqual(['begin', 'end'])
+    expect(events.at(-1)).toMatchObject({ end: { kind: 'failed', reason: 'bad \\x1b[31mthing (exit 3)' } })
+  })
+})

@@ -1,0 +1,39 @@
+/** What is missing, and what each manager of services is told. */
+import { describe, expect, it } from 'vitest'
+import { missingPackages } from '../../../../src/ops/kernel/packages.ts'
+import { serviceScript } from '../../../../src/ops/kernel/services.ts'
+
+const names = { apt: ['a', 'b'], dnf: ['c'], zypper: [], pacman: [], apk: [] }
+
+describe('packages', () => {
+  it('that are missing are those of the manager that is there', () => {
+    expect(missingPackages(names, { manager: 'apt', installed: new Map([['b', '1']]), own: [] })).toEqual(['a'])
+    expect(missingPackages(names, { manager: 'apk', installed: new Map(), own: [] })).toEqual([])
+  })
+})
+
+describe('a service', () => {
+  const service = { systemd: 'nfs-server', openrc: 'nfs', sysv: 'nfs-kernel-server' }
+  const byHand = { isRunning: 'pgrep nfsd', start: 'rpc.nfsd 8', stop: 'rpc.nfsd 0' }
+
+  it.each([
+    ['systemd', 'enable', 'systemctl enable nfs-server'],
+    ['systemd', 'reload', 'systemctl reload nfs-server'],
+    ['openrc', 'start', 'rc-service nfs start'],
+    ['openrc', 'enable', 'rc-update add nfs default'],
+    ['openrc', 'disable', 'rc-update del nfs default'],
+    ['sysv', 'restart', 'service nfs-kernel-server restart < /dev/null'],
+    ['sysv', 'enable', 'update-rc.d nfs-kernel-server defaults'],
+    ['by-hand', 'start', undefined],
+  ] as const)('of %s: %s', (manager, action, script) => {
+    expect(serviceScript(service, manager, action)).toBe(script)
+  })
+
+  it('is started and stopped by its own scripts where nobody manages it', () => {
+    const own = { ...service, byHand }
+    const scripts = (['start', 'stop', 'restart', 'enable'] as const).map((action) =>
+      serviceScript(own, 'by-hand', action),
+    )
+    expect(scripts).toEqual(['rpc.nfsd 8', 'rpc.nfsd 0', '{ rpc.nfsd 0\n}; rpc.nfsd 8', undefined])
+  })
+})

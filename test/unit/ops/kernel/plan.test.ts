@@ -1,0 +1,181 @@
+/** Plans out of operations: order, what cannot be done because of others, selections, standings and words. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Area } from '../../../../src/ops/kernel/area.ts'
+import { countPlan, formatPlan, planEvent } from '../../../../src/ops/kernel/format-plan.ts'
+import type { Operation } from '../../../../src/ops/kernel/operation.ts'
+import { hasSteps, makePlan } from '../../../../src/ops/kernel/plan.ts'
+import { standingsOf } from '../../../../src/ops/kernel/standing.ts'
+import { operationOf } from './stand-in-hosts.ts'
+
+const HOSTS = ['m8', 'm9', 'm10']
+
+function areaOf(operations: readonly Operation[], name = 'area'): Area {
+  return {
+    name,
+    hosts: HOSTS,
+    areFactsRoot: false,
+    factsOf: () => ({}),
+    plan: () => operations,
+    verify: async () => [],
+  }
+}
+
+function worldsOf(away: Readonly<Record<string, string>> = {}, names = ['area']) {
+  const there = HOSTS.filter((host) => !(host in away))
+  const world = {
+    facts: new Map(there.map((host) => [host, { atMs: 5, facts: {} }])),
+    away: new Map(Object.entries(away)),
+  }
+  return new Map(names.map((name) => [name, world]))
+}
+
+const idsOf = (operations: readonly Operation[]) => operations.map(({ id }) => id)
+
+describe('the order', () => {
+  it('puts what comes first before, and leaves the rest as it was', () => {
+    const operations = [
+      operationOf('mount', 'm8', ['x'], ['area/export@m10']),
+      operationOf('a', 'm9', ['x']),
+      operationOf('export', 'm10', ['x']),
+    ]
+    const plan = makePlan('up', [areaOf(operations)], worldsOf())
+    expect(idsOf(plan.operations)).toEqual(['area/export@m10', 'area/mount@m8', 'area/a@m9'])
+  })
+
+  it('refuses a circle and two of one name', () => {
+    const circle = [operationOf('a', 'm8', ['x'], ['area/b@m9']), operationOf('b', 'm9', ['x'], ['area/a@m8'])]
+    expect(() => makePlan('up', [areaOf(circle)], worldsOf())).toThrow(
+      'operations wait for each other: area/a@m8 → area/b@m9 → area/a@m8',
+    )
+    const twice = [operationOf('a', 'm8', ['x']), operationOf('a', 'm8', ['y'])]
+    expect(() => makePlan('up', [areaOf(twice)], worldsOf())).toThrow('two operations are called area/a@m8')
+  })
+
+  it('holds for any operations whose ways lead downwards', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(fc.nat({ max: 30 })), { maxLength: 30 }),
+        fc.infiniteStream(fc.nat()),
+        (edges, shuffle) => {
+          const all = edges.map((to, index) =>
+            operationOf(
+              `o${index}`,
+              HOSTS[index % 3] ?? '',
+              ['x'],
+              to.filter((other) => other < index).map((other) => `area/o${other}@${HOSTS[other % 3]}`),
+            ),
+          )
+          const keys = new Map(all.map((operation) => [operation, shuffle.next().value]))
+          const plan = makePlan(
+            'up',
+            [areaOf(all.toSorted((one, other) => (keys.get(one) ?? 0) - (keys.get(other) ?? 0)))],
+            worldsOf(),
+          )
+          const ids = idsOf(plan.operations)
+          expect(ids).toHaveLength(all.length)
+          for (const { id, after } of plan.operations)
+            for (const before of after) expect(ids.indexOf(before)).toBeLessThan(ids.indexOf(id))
+        },
+      ),
+    )
+  })
+
+  it('of areas is turned round for down', () => {
+    const areas = ['first', 'second'].map((name) =>
+      areaOf([{ ...operationOf('a', 'm8', ['x']), id: `${name}/a@m8`, area: name }], name),
+    )
+    const order = (direction: 'up' | 'down') =>
+      idsOf(makePlan(direction, areas, worldsOf({}, ['first', 'second'])).operations)
+    expect([order('up'), order('down')]).toEqual([
+      ['first/a@m8', 'second/a@m8'],
+      ['second/a@m8', 'first/a@m8'],
+    ])
+  })
+})
+
+describe('an operation', () => {
+  const operations = [operationOf('export', 'm10', ['x']), operationOf('mount', 'm8', ['x'], ['area/export@m10'])]
+  const verdictOf = (plan: { operations: readonly Operation[] }, id: string) =>
+    plan.operations.find((each) => each.id === id)?.verdict
+
+  it('cannot be done when it needs a host that is away', () => {
+    const plan = makePlan('up', [areaOf(operations.slice(1))], worldsOf({ m10: 'no route' }))
+    expect(verdictOf(plan, 'area/mount@m8')).toMatchObject({
+      kind: 'blocked',
+      findings: [{ cause: 'it needs area/export@m10, and m10 is not reached: no route' }],
+    })
+    expect(verdictOf(plan, 'area/host@m10')).toMatchObject({
+      kind: 'blocked',
+      findings: [{ cause: 'not reached: no route' }],
+    })
+  })
+
+  it('cannot be done when what it needs is open and not selected', () => {
+    const only = { isSelected: (host: string) => host === 'm8' }
+    const plan = makePlan('up', [areaOf(operations)], worldsOf(), only)
+    expect(verdictOf(plan, 'area/mount@m8')).toMatchObject({ kind: 'blocked' })
+    const done = makePlan('up', [areaOf([operationOf('export', 'm10', []), ...operations.slice(1)])], worldsOf(), only)
+    expect(verdictOf(done, 'area/mount@m8')).toMatchObject({ kind: 'steps' })
+    expect(idsOf(done.operations)).toEqual(['area/mount@m8'])
+  })
+})
+
+describe('the words of a plan', () => {
+  const step = {
+    id: 'make',
+    title: 'make it',
+    changes: ['+ new', '- old \u001b[31m'],
+    undo: { title: 'take it back', script: 'x' },
+  }
+  const plan = makePlan(
+    'up',
+    [areaOf([operationOf('it', 'm8', [step]), operationOf('it', 'm9', [step]), operationOf('it', 'm10', [])])],
+    worldsOf(),
+  )
+
+  it('fold equal hosts, show the difference and explain a no-op', () => {
+    expect(formatPlan(plan, (hosts) => hosts.join('+'))).toBe(`area · it · m8+m9
+  make it
+    + new
+    - old \\x1b[31m
+    if it fails: take it back
+area · it · m10
+  nothing to do: it is so
+`)
+  })
+
+  it('count, and have an event without the scripts', () => {
+    expect(countPlan(plan)).toEqual({ hosts: 3, toDo: 2, nothing: 1, blocked: 0, steps: 2 })
+    expect(hasSteps(plan)).toBe(true)
+    expect(plan.operations.map(planEvent).at(-1)).toEqual({
+      type: 'operation',
+      id: 'area/it@m10',
+      area: 'area',
+      host: 'm10',
+      title: 'it',
+      after: [],
+      verdict: 'nothing',
+      because: 'it is so',
+    })
+    expect(JSON.stringify(plan.operations.map(planEvent))).not.toContain('script')
+  })
+})
+
+describe('a standing', () => {
+  it('is the worst of what is known', () => {
+    const differs = operationOf('b', 'm9', ['x'])
+    const operations = [
+      operationOf('a', 'm8', []),
+      { ...differs, verdict: { ...differs.verdict, state: 'differs' } } as Operation,
+    ]
+    const area = areaOf(operations)
+    const worlds = worldsOf({ m10: 'no route' })
+    const plan = makePlan('up', [area], worlds)
+    const broken = { area: 'area', host: 'm8', gravity: 'blocker', id: 'login', cause: 'cannot log in' } as const
+    const of = (findings: readonly (typeof broken)[]) =>
+      standingsOf([area], worlds, plan, findings).map(({ host, standing }) => `${host} ${standing}`)
+    expect(of([])).toEqual(['m8 good', 'm9 differs', 'm10 away'])
+    expect(of([broken])).toEqual(['m8 failed', 'm9 differs', 'm10 away'])
+  })
+})
