@@ -187,6 +187,7 @@ function observe(console: Console, inputBytes: number, outputBytes: number, fram
   return {
     inputBytes,
     outputBytes,
+    hostBytes: console.views.receivedBytes,
     frames,
     mode:
       state.mode.kind === 'dialog'

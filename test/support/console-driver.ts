@@ -18,7 +18,10 @@ import { keyBytes, type MouseAction, mouseBytes, pasteBytes } from './key-names.
 import { type ObservedPane, type ObservedState, ObserverSocket } from './observer-socket.ts'
 import { type Rect, type ShownCell, type TerminalModes, UserTerminal } from './user-terminal.ts'
 
-const DEADLINE_MS = 15_000
+/** Nothing may take so long: a wait that is over is a failure, and not a test without an end. */
+const DEADLINE_MS = 60_000
+/** The end of a line on which a shell waits for a command. */
+const PROMPT = /[#$>]$/
 const LEADER = 'Ctrl-]'
 
 /** As `LocalPtyHandlers.onExit` tells it. */
@@ -196,6 +199,20 @@ export class ConsoleDriver implements AsyncDisposable {
     return this
   }
 
+  /**
+   * These hosts (those of this page unless named) wait for a command. To be asked when what the command prints was seen: the
+   * screens have then come to their final state, and the next key finds a shell that reads it.
+   */
+  async expectPrompts(...hosts: readonly string[]): Promise<this> {
+    const named = () => (hosts.length > 0 ? hosts : (this.state?.panes.map(({ host }) => host) ?? []))
+    const busy = () => named().filter((host) => !PROMPT.test(this.#textOn(host).trimEnd()))
+    await this.until(
+      () => named().length > 0 && busy().length === 0,
+      () => `a prompt on ${busy().join(', ')}`,
+    )
+    return this
+  }
+
   /** The first row. */
   async expectHeader(pattern: RegExp, expectation?: Expectation): Promise<this> {
     await this.until(() => pattern.test(this.screen()[0] ?? ''), `${pattern} in the header`, expectation)
@@ -247,6 +264,12 @@ export class ConsoleDriver implements AsyncDisposable {
       expectation,
     )
     return this
+  }
+
+  /** Every host has a shell, and those of this page show its prompt. */
+  async expectReady(): Promise<this> {
+    await this.expectAllOpen()
+    return await this.expectPrompts()
   }
 
   /** Every byte typed was handled, the program is idle, and what it wrote is on the screen. */

@@ -17,7 +17,7 @@ export function endpointOf(host: string, changes: Partial<Endpoint> = {}): Endpo
     globalKnownHostsFiles: [],
     strictHostKeyChecking: 'ask',
     hashKnownHosts: false,
-    connectTimeoutMs: 10_000,
+    connectTimeoutMs: 60_000,
     keepAliveIntervalMs: 0,
     keepAliveMaxMissed: 3,
     authentications: ['publickey', 'keyboard-interactive', 'password'],

@@ -16,6 +16,8 @@ export type ObservedState = {
   readonly inputBytes: number
   /** Bytes that the program has given to its terminal. */
   readonly outputBytes: number
+  /** Bytes that all hosts together have printed. */
+  readonly hostBytes: number
   readonly frames: number
   readonly mode: string
   readonly page: number

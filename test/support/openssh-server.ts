@@ -1,7 +1,7 @@
 /** A real sshd of the test's own on 127.0.0.1: its own keys, configuration and directory, gone after `stop`. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
@@ -59,14 +59,13 @@ export async function startOpenSshServer(options: OpenSshServerOptions = {}): Pr
   ]
   writeFileSync(file('sshd_config'), `${config.join('\n')}\n`)
   if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 })
-  const sshd = spawn(findProgram('sshd') ?? 'sshd', ['-D', '-e', '-f', file('sshd_config')], {
-    stdio: ['ignore', 'ignore', 'pipe'],
+  // Into a file: what sshd wrote before it answered is there when the answer comes.
+  const log = () => (existsSync(file('log')) ? readFileSync(file('log'), 'utf8') : '')
+  const sshd = spawn(findProgram('sshd') ?? 'sshd', ['-D', '-E', file('log'), '-f', file('sshd_config')], {
+    stdio: 'ignore',
   })
-  let log = ''
-  sshd.stderr.setEncoding('utf8').on('data', (text: string) => {
-    log += text
-  })
-  await listening(sshd, () => log)
+  await waitUntil(() => hasEnded(sshd) || log().includes('Server listening'), 'sshd to listen')
+  if (hasEnded(sshd)) throw new Error(`sshd ended with ${sshd.exitCode}: ${log()}`)
   const hostLine = (type: string) => `[127.0.0.1]:${port} ${publicLine(file(`host_${type}`))}`
   writeFileSync(file('known_hosts'), types.map(hostLine).join(''))
 
@@ -75,7 +74,7 @@ export async function startOpenSshServer(options: OpenSshServerOptions = {}): Pr
     port,
     keyFile: file('user_key'),
     knownHosts: file('known_hosts'),
-    log: () => log,
+    log,
     endpoint: (changes = {}) => ({
       host: 'm1',
       number: 1,
@@ -91,7 +90,7 @@ export async function startOpenSshServer(options: OpenSshServerOptions = {}): Pr
       globalKnownHostsFiles: [],
       strictHostKeyChecking: 'yes',
       hashKnownHosts: false,
-      connectTimeoutMs: 10_000,
+      connectTimeoutMs: 60_000,
       keepAliveIntervalMs: 0,
       keepAliveMaxMissed: 3,
       authentications: ['publickey', 'keyboard-interactive', 'password'],
@@ -155,16 +154,12 @@ export async function freePort(): Promise<number> {
   return address.port
 }
 
-async function listening(sshd: ChildProcess, log: () => string): Promise<void> {
-  const isOver = new Promise<never>((_, reject) => {
-    sshd.once('exit', (code) => reject(new Error(`sshd ended with ${code}: ${log()}`)))
-  })
-  while (!log().includes('Server listening')) await Promise.race([once(sshd.stderr!, 'data'), isOver])
-  isOver.catch(() => {})
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null
 }
 
 async function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
+  if (hasEnded(child)) return
   const exit = once(child, 'exit')
   child.kill('SIGKILL')
   await exit

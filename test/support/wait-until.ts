@@ -7,7 +7,7 @@ const POLL_MS = 5
 export async function waitUntil(
   isTrue: () => boolean | Promise<boolean>,
   what: string,
-  timeoutMs = 10_000,
+  timeoutMs = 60_000,
 ): Promise<void> {
   const deadline = Date.now() + timeoutMs
   while (!(await isTrue())) {

@@ -29,6 +29,11 @@ export class Comparison implements Disposable {
     this.#options = options
   }
 
+  /** No changed screen waits to be compared. */
+  get isIdle(): boolean {
+    return this.#timer === undefined
+  }
+
   /** A screen changed: compares soon, if anything shows the comparison. */
   noteChange(): void {
     const { state, clock } = this.#options

@@ -177,7 +177,7 @@ export class Console implements Disposable {
   }
 
   get isIdle(): boolean {
-    return this.#feeder.isIdle
+    return this.#feeder.isIdle && this.comparison.isIdle
   }
 
   get arrangement(): Arrangement {

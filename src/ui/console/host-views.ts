@@ -31,10 +31,16 @@ export class HostViews implements Disposable {
   readonly #views = new Map<string, View>()
   readonly #recorders = new Map<string, Recorder>()
   readonly #subscription: Disposable
+  #receivedBytes = 0
 
   constructor(options: HostViewsOptions) {
     this.#options = options
     this.#subscription = options.fleet.on((event) => this.#handleEvent(event))
+  }
+
+  /** What all hosts have printed so far. */
+  get receivedBytes(): number {
+    return this.#receivedBytes
   }
 
   screen(host: string): Screen | undefined {
@@ -98,6 +104,7 @@ export class HostViews implements Disposable {
       case 'removed':
         return this.remove(event.host)
       case 'data':
+        this.#receivedBytes += event.bytes.length
         this.#recorders.get(event.host)?.output(event.bytes)
         return this.#options.feeder.push(event.host, event.bytes)
       case 'shell':

@@ -8,6 +8,8 @@ export type ObservedState = {
   readonly inputBytes: number
   /** Given to the terminal so far: a driver waits for all of it, since this socket may be ahead of the terminal. */
   readonly outputBytes: number
+  /** Printed by all hosts together so far. */
+  readonly hostBytes: number
   readonly frames: number
   readonly mode: string
   readonly page: number

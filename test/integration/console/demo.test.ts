@@ -9,7 +9,7 @@ describe('the demo', () => {
 
   beforeEach(async () => {
     console = await openConsole({ args: ['demo'] })
-    await console.expectAllOpen()
+    await console.expectReady()
   })
 
   afterEach(async () => {
@@ -59,7 +59,9 @@ describe('the demo', () => {
   })
 
   it('sends the leader itself when it is typed twice', async () => {
-    await console.type('cat -v\r')
+    await console.type('echo rea""dy; cat -v\r')
+    // The shells have put their terminals back: a program reads what comes now.
+    await console.expectOnAll(HOSTS, () => /^ready$/m)
     await console.key('Ctrl-]', 'Ctrl-]', 'Enter')
     await console.expectOnAll(HOSTS, () => /^\^\]$/m)
   })

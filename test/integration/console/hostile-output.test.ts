@@ -121,13 +121,14 @@ describe('output of a hostile host', () => {
     directory = mkdtempSync(join(tmpdir(), 'muster-hostile-'))
     for (const [index, [, bytes]] of HOSTILE.entries()) writeFileSync(join(directory, String(index)), bytes)
     console = await openConsole({ args: ['demo', '--count', '2'], size: [120, 30] })
-    await console.expectAllOpen()
+    await console.expectReady()
     // Whatever another host's reply were typed into would show it.
     await console.receivers('m2')
-    await console.type('cat -v\r')
+    await console.type('echo rea""dy; cat -v\r')
+    await console.expectOn('m2', /^ready$/m)
     await console.receivers('m1')
     await console.type("PS1='> '; clear\r")
-    await console.expectOn('m1', /^>/)
+    await console.expectOn('m1', /^>$/m)
   })
 
   afterAll(async () => {
@@ -143,12 +144,13 @@ describe('output of a hostile host', () => {
 
   it.each(HOSTILE.map(([name], index) => [name, index] as const))('%s: nothing but cells', async (_, index) => {
     const other = console.cells(console.pane('m2'))
-    // The replies are eaten by the shell that asked: they are not what this is about.
+    // The replies are eaten by the shell that asked, up to the one to a question of its own.
     const file = join(directory, String(index))
     await console.type(
-      `stty -echo; cat ${file}; printf '\\030\\033\\\\\\033c'; stty echo; while read -t 0.1 -n 1; do :; done; echo; echo mar''ker-${index}\r`,
+      `stty -echo -icanon; cat ${file}; printf '\\030\\033\\\\\\033c\\033[7;13H\\033[6n'; until [[ $REPLY == *'[7;13' ]]; do read -r -d R; done; REPLY=; clear; stty echo icanon; echo mar''ker-${index}\r`,
     )
-    await console.expectOn('m1', new RegExp(`marker-${index}$`, 'm'))
+    await console.expectOn('m1', new RegExp(`^marker-${index}$`, 'm'))
+    await console.expectPrompts('m1')
     expectClean()
     expect(console.cells(console.pane('m2'))).toEqual(other)
     expect(console.screen().at(-1)).not.toContain('OWNED')

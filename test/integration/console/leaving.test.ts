@@ -35,7 +35,7 @@ describe('the terminal after the console', () => {
       program: ['sh', '-c', WRAPPER, directory, ...PROGRAM],
       args: ['demo', '--count', '2'],
     })
-    await console.expectAllOpen()
+    await console.expectReady()
     expect(console.modes).not.toEqual(UNTOUCHED)
   })
 

@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
+import type { ObservedState } from '../../support/observer-socket.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 /** A linear congruential generator: the same actions at each run. */
@@ -15,8 +16,8 @@ function createChoice(seed: number): <T>(items: readonly T[]) => T {
   }
 }
 
-/** Longer than equal screens take to be compared, and than a shell takes to answer to a new size. */
-const QUIET_MS = 400
+/** Most shells have answered to a new size by then; a moment in which one prints is looked at again. */
+const QUIET_MS = 200
 const ROUNDS = 25
 
 type Step = (console: ConsoleDriver) => Promise<unknown>
@@ -88,38 +89,52 @@ describe('the screen after any actions', () => {
 
   beforeAll(async () => {
     console = await openConsole({ args: ['demo', '--count', '5'], size: [100, 30] })
-    await console.expectAllOpen()
+    await console.expectReady()
   })
 
   afterAll(async () => {
     await console?.close()
   })
 
-  /** Shells answer to a new size, some later than others: what is compared is a moment of rest. */
-  const shownAtRest = async () => {
-    let length = -1
+  const quiet = async () => {
+    let printed = -1
     let sinceMs = 0
     await waitUntil(() => {
-      if (console.output().length !== length) sinceMs = performance.now()
-      length = console.output().length
+      if (console.state?.hostBytes !== printed) sinceMs = performance.now()
+      printed = console.state?.hostBytes ?? 0
       return performance.now() - sinceMs > QUIET_MS
     }, 'the shells to be quiet')
-    await console.settled()
+  }
+
+  const shown = () => {
     // A blank may be written or erased: both look the same. The last row's notices go by themselves.
     const panes = console.cells().slice(0, -1)
     return panes.map((row) => row.map((cell) => (cell.text === '' ? { ...cell, text: ' ' } : cell)))
   }
 
-  it('is what drawing it anew gives', { timeout: 120_000 }, async () => {
+  /** What is shown, and what drawing it anew shows, with nothing printed by any host in between. */
+  const twice = async () => {
+    for (;;) {
+      await quiet()
+      await console.settled()
+      const { hostBytes, frames } = console.state as ObservedState
+      const before = shown()
+      console.signal('SIGCONT')
+      await console.until((state) => state.frames > frames, 'everything to be drawn anew')
+      const after = shown()
+      if (console.state?.hostBytes === hostBytes) return { before, after }
+    }
+  }
+
+  it('is what drawing it anew gives', async () => {
     const choose = createChoice(7)
     const done: number[] = []
     for (let round = 0; round < ROUNDS; round++) {
       const step = choose(STEPS)
       done.push(STEPS.indexOf(step))
       await step(console)
-      const before = await shownAtRest()
-      console.signal('SIGCONT')
-      expect(await shownAtRest(), `after ${done.join(' ')}`).toEqual(before)
+      const { before, after } = await twice()
+      expect(after, `after ${done.join(' ')}`).toEqual(before)
     }
   })
 })

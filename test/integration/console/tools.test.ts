@@ -21,7 +21,7 @@ describe('the tools of the console', () => {
       args: ['demo'],
       environment: { XDG_STATE_HOME: join(directory, 'state'), XDG_CONFIG_HOME: join(directory, 'config') },
     })
-    await console.expectAllOpen()
+    await console.expectReady()
   })
 
   afterEach(async () => {
@@ -35,6 +35,7 @@ describe('the tools of the console', () => {
     await console.expectOnAll(HOSTS, () => /^ready$/m)
     await console.type('hunter2\r')
     await console.expectOnAll(HOSTS, () => /^got-42$/m)
+    await console.expectPrompts()
     await console.leader('v')
     const [start = ''] = readdirSync(join(directory, 'state', 'muster', 'recordings'))
     const recordings = join(directory, 'state', 'muster', 'recordings', start)
@@ -55,6 +56,7 @@ describe('the tools of the console', () => {
     await console.receivers('m1')
     await console.type('seq -f "number %g" 200\r')
     await console.expectOn('m1', /^number 200$/m)
+    await console.expectPrompts('m1')
     await console.leader('[')
     await console.expectMode('scroll')
     await console.key('/')
@@ -93,6 +95,7 @@ describe('the tools of the console', () => {
     await console.receivers('m5')
     await console.type('seq 100\r')
     await console.expectOn('m5', /^100$/m)
+    await console.expectPrompts('m5')
     await console.mouse('wheel-up', column + 3, row + 3)
     await console.expectScreen(/↑3/)
   })
@@ -116,6 +119,7 @@ describe('the tools of the console', () => {
   it('mark who differs', async () => {
     await console.type('cat release\r')
     await console.expectOnAll(HOSTS, () => /^app/m)
+    await console.expectPrompts()
     await console.leader('d')
     await console.expectScreen(/m3 .* ≠ /)
     await console.leader('f')

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
-import type { ChannelEnd, Connection } from '../../../src/ssh/transport.ts'
+import type { ChannelEnd, Connection, RemoteProcess } from '../../../src/ssh/transport.ts'
 import { type OpenSshServer, startOpenSshServer } from '../../support/openssh-server.ts'
 import { requirement } from '../../support/requirements.ts'
 import { openWatchedShell, run, watchedContext } from '../../support/ssh-context.ts'
@@ -68,12 +68,14 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen'))('the flow of bytes', () => {
   it('loses and reorders nothing of a large output, paused and resumed on the way', async () => {
     let text = ''
     const { promise: ended, resolve } = Promise.withResolvers<ChannelEnd>()
-    const remote = await connection.exec('seq 1 400000', {
+    // The first bytes may come before the promise is kept.
+    let remote: RemoteProcess | undefined
+    remote = await connection.exec('seq 1 400000', {
       onStdout: (bytes) => {
         text += Buffer.from(bytes).toString()
         if (text.length % 7 === 0) {
-          remote.pause()
-          setImmediate(() => remote.resume())
+          remote?.pause()
+          setImmediate(() => remote?.resume())
         }
       },
       onStderr: () => {},

@@ -30,6 +30,7 @@ function draw(): void {
     idle: true,
     inputBytes,
     outputBytes,
+    hostBytes: 0,
     frames,
     mode: 'shells',
     page: 0,
