@@ -171,7 +171,13 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   if (environment.MUSTER_OBSERVER) {
     owned.own(
       createObserver(environment.MUSTER_OBSERVER, {
-        isIdle: () => console.isIdle && source.isIdle && compositor.isIdle && !isScenePlanned && !decoder.isWaiting,
+        isIdle: () =>
+          console.isIdle &&
+          console.comparison.isIdle &&
+          source.isIdle &&
+          compositor.isIdle &&
+          !isScenePlanned &&
+          !decoder.isWaiting,
         observe: () => observe(console, inputBytes, writer.bytesWritten, compositor.framesWritten),
       }),
     )

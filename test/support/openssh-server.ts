@@ -34,12 +34,13 @@ export type OpenSshServerOptions = {
 
 export async function startOpenSshServer(options: OpenSshServerOptions = {}): Promise<OpenSshServer> {
   const directory = mkdtempSync(join(tmpdir(), 'muster-sshd-'))
-  const port = await freePort()
   const types = options.hostKeyTypes ?? ['ed25519']
   const file = (name: string) => join(directory, name)
   for (const type of types) makeKey(file(`host_${type}`), type)
   makeKey(file('user_key'), 'ed25519')
   writeFileSync(file('authorized_keys'), publicLine(file('user_key')), { mode: 0o600 })
+  // As late as can be: until sshd has bound it, another program may take it.
+  const port = await freePort()
   const config = [
     // The first value counts, so what the test wants comes first.
     ...(options.config ?? []),

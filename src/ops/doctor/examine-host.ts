@@ -38,7 +38,7 @@ export type ExamineOptions = {
   readonly signal: AbortSignal
   /** Letters and digits that nothing else on the host prints. */
   readonly mark: string
-  /** 1: the limits below; tests shorten them. */
+  /** How many times the limits below; 1 unless given. */
   readonly limitFactor?: number
 }
 
@@ -71,7 +71,8 @@ export async function examineHost(host: DoctorHost, options: ExamineOptions): Pr
   })
   const clock = clockOffset(exchanges)
 
-  const told = await host.exec(SHELL, { ...limited(FACTS_LIMIT_MS), stdin: factScript(mark), until: endMark(mark) })
+  const stdin = factScript(mark, limitFactor)
+  const told = await host.exec(SHELL, { ...limited(FACTS_LIMIT_MS), stdin, until: endMark(mark) })
   const answer = Buffer.from(told.stdout).toString()
   const isTold = answer.includes(`\n${mark} `)
 

@@ -4,7 +4,7 @@
  * no file, and ends what hangs when its stdin is closed.
  */
 
-import { endMark, LIMITED, STATUSES_OF_LIMIT, sectionsOf } from '../kernel/probe-script.ts'
+import { endMark, limitedFunctions, STATUSES_OF_LIMIT, sectionsOf } from '../kernel/probe-script.ts'
 import {
   type Route,
   routeProbe,
@@ -64,7 +64,7 @@ const PROBES: readonly Probe<unknown>[] = [
  * The script. `mark`, letters and digits, sets its lines apart from whatever else is printed.
  * The whole is one compound command, so the shell has read all of it before stdin serves as the signal to leave.
  */
-export function factScript(mark: string): string {
+export function factScript(mark: string, limitFactor = 1): string {
   const functions = PROBES.map(({ name, shell }) => `${functionOf(name)}() {${shell}}`)
   const starts = PROBES.map(({ name }) => `probe ${name} ${functionOf(name)}`)
   return `{
@@ -73,7 +73,7 @@ said_locale=\${LC_ALL:-\${LC_CTYPE:-$LANG}}
 said_charmap=$(locale charmap)
 LC_ALL=C; export LC_ALL
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
-${LIMITED}
+${limitedFunctions(limitFactor)}
 probe() {
   ( said=$("$2"); status=$?; printf '\\n${mark} %s %s\\n%s\\n' "$1" $status "$said" ) 3<&- &
   probes="$probes $!"

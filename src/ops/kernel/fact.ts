@@ -5,7 +5,7 @@
 import { printable } from '../../base/printable.ts'
 import { formatOutcome } from '../run/outcome.ts'
 import { type ExecResult, type OpsHosts, reasonOfResult } from './host-port.ts'
-import { LIMITED, PROGRAM_LIMIT_S, STATUSES_OF_LIMIT, sectionsOf } from './probe-script.ts'
+import { limitedFunctions, PROGRAM_LIMIT_S, STATUSES_OF_LIMIT, sectionsOf } from './probe-script.ts'
 
 export type Fact<T> = {
   /**
@@ -126,7 +126,7 @@ export function gatherScript(facts: readonly Fact<unknown>[], mark: string): str
   return `exec 3>&1 > /dev/null 2>&1 < /dev/null
 LC_ALL=C; export LC_ALL
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; export PATH
-${LIMITED}
+${limitedFunctions()}
 answer() {
   said=$("fact_$1" 3>&-; echo "x$?")
   status=\${said##*x}; said=\${said%x*}

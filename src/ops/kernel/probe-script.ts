@@ -8,13 +8,16 @@ export const PROGRAM_LIMIT_S = 3
 /** What `timeout` (coreutils 124 and 137, busybox 143) and perl's alarm (142) leave as exit status. */
 export const STATUSES_OF_LIMIT: readonly number[] = [124, 137, 142, 143]
 
-/** `limited COMMAND` runs a program under the time limit; `overdue STATUS` tells that it was ended by it. */
-export const LIMITED = `if timeout -s KILL 1 true; then limited() { timeout -s KILL ${PROGRAM_LIMIT_S} "$@"; }
-elif timeout -t 1 true; then limited() { timeout -t ${PROGRAM_LIMIT_S} "$@"; }
-elif perl -e 1; then limited() { perl -e 'alarm ${PROGRAM_LIMIT_S}; exec @ARGV' "$@"; }
+/** `limited COMMAND` runs a program under the time limit, times the factor; `overdue STATUS` tells that it was ended by it. */
+export function limitedFunctions(limitFactor = 1): string {
+  const limitS = Math.ceil(PROGRAM_LIMIT_S * limitFactor)
+  return `if timeout -s KILL 1 true; then limited() { timeout -s KILL ${limitS} "$@"; }
+elif timeout -t 1 true; then limited() { timeout -t ${limitS} "$@"; }
+elif perl -e 1; then limited() { perl -e 'alarm ${limitS}; exec @ARGV' "$@"; }
 else limited() { "$@"; }
 fi
 overdue() { case $1 in ${STATUSES_OF_LIMIT.join(' | ')}) ;; *) return 1 ;; esac; }`
+}
 
 export type Section = { readonly status: number; readonly text: string }
 

@@ -177,7 +177,7 @@ export class Console implements Disposable {
   }
 
   get isIdle(): boolean {
-    return this.#feeder.isIdle && this.comparison.isIdle
+    return this.#feeder.isIdle
   }
 
   get arrangement(): Arrangement {

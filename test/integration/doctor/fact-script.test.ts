@@ -31,7 +31,7 @@ function fakeProgram(name: string, script: string): void {
   chmodSync(join(directory, name), 0o755)
 }
 
-function spawnScript([name = '', ...args]: readonly string[], path: string, script = factScript('mark')) {
+function spawnScript([name = '', ...args]: readonly string[], path: string, script = factScript('mark', 20)) {
   const environment = { PATH: path, HOME: directory, LANG: 'C.UTF-8' }
   const child = spawn(findProgram(name) ?? name, args, { env: environment, stdio: ['pipe', 'pipe', 'ignore'] })
   child.stdout.setEncoding('utf8')
@@ -83,7 +83,7 @@ describe('the fact script', () => {
   it('names what hangs, tells the rest, and leaves nothing behind', async () => {
     const hang = `echo $$ >> ${directory}/pids; exec sleep 1000`
     for (const name of ['df', 'python3', 'ip']) fakeProgram(name, hang)
-    const facts = await readFacts(['sh', '-s'])
+    const facts = await readFacts(['sh', '-s'], undefined, factScript('mark'))
     expect(facts.hanging).toEqual(['python', 'disk-root', 'disk-tmp', 'disk-home', 'disk-var', 'disk-shm'])
     expect(facts.disks).toEqual([])
     expect(facts.python).toBeUndefined()

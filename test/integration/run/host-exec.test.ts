@@ -211,7 +211,8 @@ describe.skipIf(process.platform !== 'linux')('a command on a host', () => {
   })
 
   it('lives on while beats come', async () => {
-    const run = startExec(at('ssh2'), { command: 'sleep 2; echo well' }, { beatMs: 200 })
+    // Longer than the host waits for a beat.
+    const run = startExec(at('ssh2'), { command: 'sleep 7; echo well' }, { beatMs: 2_000 })
     expect(await run.ended).toEqual({ kind: 'exit', code: 0 })
     expect(run.stdout().toString()).toBe('well\n')
   })

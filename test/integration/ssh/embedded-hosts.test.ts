@@ -145,7 +145,7 @@ describe('embedded hosts', () => {
     host.stall()
     watched.type('echo $((2+2))b\n')
     const context = watchedContext()
-    const impatient = transport.connect(endpoint('m3', { connectTimeoutMs: 300 }), context)
+    const impatient = transport.connect(endpoint('m3', { connectTimeoutMs: 2_000 }), context)
     expect(await failureOf(impatient)).toMatchObject({ kind: 'unreachable', phase: 'banner' })
     expect(watched.text()).not.toContain('4b')
     host.unstall()

@@ -25,7 +25,7 @@ async function listen(onConnection: (socket: Socket) => void) {
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  const endpoint = endpointOf('m1', { address: '127.0.0.1', port, connectTimeoutMs: 300, strictHostKeyChecking: 'no' })
+  const endpoint = endpointOf('m1', { address: '127.0.0.1', port, strictHostKeyChecking: 'no' })
   return { endpoint, peers }
 }
 
@@ -61,15 +61,15 @@ describe('servers that do not behave', () => {
 
   it('fail in time when they say nothing, and leave nothing open', async () => {
     const { endpoint, peers } = await listen(() => {})
-    const failure = await failureOf(transport.connect(endpoint, watchedContext()))
+    const failure = await failureOf(transport.connect({ ...endpoint, connectTimeoutMs: 2_000 }, watchedContext()))
     expect(failure).toMatchObject({ kind: 'unreachable', phase: 'banner' })
-    expect(failure.reason).toContain('sent no SSH banner within 0.3 s')
+    expect(failure.reason).toContain('sent no SSH banner within 2 s')
     await waitUntil(() => peers[0]!.closed || peers[0]!.readableEnded, 'the socket to close')
   })
 
   it('fail in time when they hang after the banner, and the text says so', async () => {
     const { endpoint } = await listen((socket) => socket.write('SSH-2.0-Hanging_1.0\r\n'))
-    const failure = await failureOf(transport.connect(endpoint, watchedContext()))
+    const failure = await failureOf(transport.connect({ ...endpoint, connectTimeoutMs: 2_000 }, watchedContext()))
     expect(failure.phase).toBe('banner')
     expect(failure.reason).toContain('(Hanging_1.0) but did not finish the key exchange')
   })
@@ -79,7 +79,7 @@ describe('servers that do not behave', () => {
     const failure = await failureOf(createSsh2Transport({ random: () => 0 }).connect(endpoint, watchedContext()))
     expect(failure).toMatchObject({ kind: 'unreachable', phase: 'banner' })
     expect(failure.reason).toContain('it said "HTTP/1.1 400 Bad\\x1b[31m Request"')
-  }, 20_000)
+  })
 
   it('are tried again when they drop the connection before their banner', async () => {
     let calls = 0
@@ -90,7 +90,7 @@ describe('servers that do not behave', () => {
     const failure = await failureOf(createSsh2Transport({ random: () => 0 }).connect(endpoint, watchedContext()))
     expect(calls).toBe(5)
     expect(failure.reason).toContain('Exceeded MaxStartups')
-  }, 20_000)
+  })
 
   it('cannot make the connection fail in any other way than by a failure with rubbish after the banner', async () => {
     const { endpoint } = await listen((socket) =>
@@ -106,9 +106,7 @@ describe('servers that do not behave', () => {
     const abort = new AbortController()
     const { endpoint, peers } = await listen(() => {})
     if (when === 'before it begins') abort.abort()
-    const failing = failureOf(
-      transport.connect({ ...endpoint, connectTimeoutMs: 60_000 }, watchedContext({ signal: abort.signal })),
-    )
+    const failing = failureOf(transport.connect(endpoint, watchedContext({ signal: abort.signal })))
     if (!abort.signal.aborted) {
       await waitUntil(() => peers.length === 1, 'the connection')
       abort.abort()
@@ -148,10 +146,10 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ps'))('connections to a real
   it('stay when they are quiet but the server answers keep-alives', async () => {
     const context = watchedContext()
     const connection = await transport.connect(
-      server.endpoint({ keepAliveIntervalMs: 50, keepAliveMaxMissed: 10 }),
+      server.endpoint({ keepAliveIntervalMs: 100, keepAliveMaxMissed: 30 }),
       context,
     )
-    expect((await run(connection, 'sleep 1.2; echo still here')).stdout).toBe('still here\n')
+    expect((await run(connection, 'sleep 4; echo still here')).stdout).toBe('still here\n')
     connection.close()
   })
 
@@ -191,6 +189,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ps'))('connections to a real
     connection.close()
     connection.close()
     await waitUntil(() => server.children().length === 0, 'sshd to see it')
+    await new Promise(setImmediate)
     const winner = await Promise.race([context.lost, Promise.resolve('nothing')])
     expect(winner).toBe('nothing')
     expect(watched.shell.write(Buffer.from('x'))).toBe(false)

@@ -181,11 +181,11 @@ describe('logging in with words', () => {
     const server = await startInProcessServer(withPassword('pw'))
     const credentials = createCredentialBroker({
       dialog: {
-        ask: () => new Promise((resolve) => setTimeout(() => resolve([new Secret('pw')]), 600)),
+        ask: () => new Promise((resolve) => setTimeout(() => resolve([new Secret('pw')]), 2_500)),
       },
     })
-    const endpoint = server.endpoint({ connectTimeoutMs: 200 })
-    const patient = createSsh2Transport({ authenticationTimeoutMs: 300 })
+    const endpoint = server.endpoint({ connectTimeoutMs: 2_000 })
+    const patient = createSsh2Transport({ authenticationTimeoutMs: 2_000 })
     ;(await patient.connect(endpoint, watchedContext({ credentials }))).close()
     const silent = await startInProcessServer(() => {})
     const failure = await failureOf(patient.connect(silent.endpoint(), watchedContext()))

@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
@@ -150,11 +152,23 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ps'))('the way to a host', (
     })
 
     it('survives a server that drops callers, by calling again', async () => {
-      const narrow = await started(['MaxStartups 2:50:6'])
-      const eager = createSsh2Transport({ handshakesPerServer: 5 })
-      const hosts = Array.from({ length: 10 }, (_, index) => narrow.endpoint({ host: `m${index}` }))
-      const connections = await Promise.all(hosts.map((host) => eager.connect(host, watchedContext())))
+      let calls = 0
+      const front = createServer((caller) => {
+        calls += 1
+        if (calls <= 10) return caller.end()
+        caller.on('error', () => {})
+        const sshd = connect(server.port, '127.0.0.1').on('error', () => {})
+        caller.pipe(sshd).pipe(caller)
+      }).listen(0, '127.0.0.1')
+      await once(front, 'listening')
+      onTestFinished(() => void front.close())
+      const { port } = front.address() as AddressInfo
+      const hosts = Array.from({ length: 10 }, (_, index) =>
+        server.endpoint({ host: `m${index}`, port, hostKeyAlias: `[127.0.0.1]:${server.port}` }),
+      )
+      const connections = await Promise.all(hosts.map((host) => transport.connect(host, watchedContext())))
       for (const connection of connections) connection.close()
+      expect(calls).toBe(20)
     })
 
     it('queues commands where MaxSessions allows one at a time', async () => {
@@ -177,7 +191,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ps'))('the way to a host', (
 
     it('falls back to group exchange for a server that has nothing else', async () => {
       const old = await started(['KexAlgorithms diffie-hellman-group-exchange-sha256'])
-      const connection = await transport.connect(old.endpoint({ connectTimeoutMs: 30_000 }), watchedContext())
+      const connection = await transport.connect(old.endpoint(), watchedContext())
       connection.close()
     })
 
