@@ -24,7 +24,7 @@ import { type Glyph, normalGlyph, type Size, Tmux } from './tmux.ts'
 
 const SMALL: Size = { columns: 80, rows: 24 }
 const LARGE: Size = { columns: 132, rows: 43 }
-const DEADLINE_MS = 5_000
+const DEADLINE_MS = 60_000
 
 let directory: string
 let environment: Record<string, string>

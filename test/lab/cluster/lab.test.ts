@@ -12,8 +12,8 @@ import { pidNamespaceOf, processesIn, startTimeOf } from './processes.ts'
 const canRun = requirement('root', 'namespaces', 'sshd', 'ssh', 'ip', 'tc', 'nsenter')
 
 const mounts = (): string => readFileSync('/proc/self/mountinfo', 'utf8')
-const ssh = (lab: Lab, host: string, command: string) =>
-  lab.run(['ssh', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=1', host, command])
+const ssh = (lab: Lab, host: string, command: string, connectTimeoutS = 60) =>
+  lab.run(['ssh', '-o', 'BatchMode=yes', '-o', `ConnectTimeout=${connectTimeoutS}`, host, command])
 
 describe.skipIf(!canRun)('the lab', () => {
   let lab: Lab
@@ -21,7 +21,7 @@ describe.skipIf(!canRun)('the lab', () => {
 
   beforeAll(async () => {
     before = { mounts: mounts(), interfaces: Object.keys(networkInterfaces()) }
-    lab = await startLab({ count: 4, sshdOptions: { LoginGraceTime: '20' } })
+    lab = await startLab({ count: 4, sshdOptions: { LoginGraceTime: '77' } })
   })
 
   afterAll(async () => {
@@ -52,7 +52,7 @@ describe.skipIf(!canRun)('the lab', () => {
     const { stdout } = await lab.host('m1').exec('/usr/sbin/sshd -T -f /run/lab/sshd_config')
     expect(stdout).toMatch(/^maxstartups 10:30:100$/m)
     expect(stdout).toMatch(/^maxsessions 10$/m)
-    expect(stdout).toMatch(/^logingracetime 20$/m)
+    expect(stdout).toMatch(/^logingracetime 77$/m)
   })
 
   it('kills sshd with its sessions, and starts it again', async () => {
@@ -66,7 +66,7 @@ describe.skipIf(!canRun)('the lab', () => {
   it('cuts a link, and joins it again', async () => {
     const host = lab.host('m2')
     await host.linkDown()
-    expect((await ssh(lab, 'm2', 'true')).code).toBe(255)
+    expect((await ssh(lab, 'm2', 'true', 1)).code).toBe(255)
     await host.linkUp()
     expect((await ssh(lab, 'm2', 'hostname')).stdout).toBe('m2\n')
   })
@@ -74,7 +74,7 @@ describe.skipIf(!canRun)('the lab', () => {
   it('freezes a host: its kernel takes the connection, nobody answers', async () => {
     const host = lab.host('m3')
     await host.freeze()
-    expect((await ssh(lab, 'm3', 'true')).stderr).toMatch(/timed out/)
+    expect((await ssh(lab, 'm3', 'true', 1)).stderr).toMatch(/timed out/)
     await host.thaw()
     expect((await ssh(lab, 'm3', 'hostname')).stdout).toBe('m3\n')
   })
@@ -84,7 +84,7 @@ describe.skipIf(!canRun)('the lab', () => {
     const key = await ssh(lab, 'm4', 'cat /run/lab/ssh_host_ed25519_key.pub')
     await host.crash()
     expect(host.processes()).toEqual([])
-    expect((await ssh(lab, 'm4', 'true')).code).toBe(255)
+    expect((await ssh(lab, 'm4', 'true', 1)).code).toBe(255)
     await host.boot()
     expect((await ssh(lab, 'm4', 'cat /run/lab/ssh_host_ed25519_key.pub')).stdout).toBe(key.stdout)
   })

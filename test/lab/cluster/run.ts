@@ -8,7 +8,7 @@ export type RunOptions = {
   readonly environment?: NodeJS.ProcessEnv
   readonly directory?: string
   readonly stdin?: string
-  /** 60,000 unless given; then the program is killed and the promise rejects. */
+  /** 240,000 unless given; then the program is killed and the promise rejects. */
   readonly timeoutMs?: number
 }
 
@@ -22,7 +22,7 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
   const child = spawn(file, args, {
     env: options.environment ?? PLAIN_ENVIRONMENT,
     cwd: options.directory,
-    timeout: options.timeoutMs ?? 60_000,
+    timeout: options.timeoutMs ?? 240_000,
     killSignal: 'SIGKILL',
   })
   let stdout = ''

@@ -45,7 +45,7 @@ describe.skipIf(!canRun)('muster run --sudo', () => {
       code: () => code,
       type: (line: string) => pty.write(Buffer.from(line)),
       shows: (pattern: RegExp) => waitUntil(() => pattern.test(text), `${pattern} in ${text}`),
-      ended: () => waitUntil(() => code !== undefined, `the end of ${text}`, 20_000),
+      ended: () => waitUntil(() => code !== undefined, `the end of ${text}`),
     }
   }
 
