@@ -5,6 +5,7 @@ import { expandHostSet } from '../inventory/host-set.ts'
 import type { ColourDepth } from '../ui/compositor/colours.ts'
 import { openConsole } from '../ui/open-console.tsx'
 import { loadPreferences } from '../ui/preferences.ts'
+import { createConsoleWork } from './console-work.ts'
 import { type CliContext, EXIT, type GlobalOptions } from './context.ts'
 import { createShellFleet, createWires } from './transports.ts'
 
@@ -60,7 +61,9 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
         onWarning: (message) => questions.warn(message),
       })
       own(wires)
-      return createShellFleet(wires, request.options.fanOut ?? 64)
+      const fanOut = request.options.fanOut ?? 64
+      const fleet = createShellFleet(wires, fanOut)
+      return { fleet, work: createConsoleWork({ fleet, wires, fanOut, context }) }
     },
     resolveHosts: (expression, known, groups) => {
       const hosts = new Set(known)

@@ -25,6 +25,7 @@ import { enterTerminal } from './tty/terminal-session.ts'
 import { createTtyWriter } from './tty/tty-writer.ts'
 import { createVirtualStdin } from './tty/virtual-stdin.ts'
 import { createVirtualStdout } from './tty/virtual-stdout.ts'
+import type { WorkPort } from './work/work-port.ts'
 
 export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNewHosts' | 'saveGroup'> & {
   readonly cluster: string
@@ -37,9 +38,11 @@ export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNew
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Closes the console as `quit` does. */
   readonly signal: AbortSignal
-  /** The fleet whose questions come to this console. */
-  /** What the fleet stands on is given to `own`, and goes after it. */
-  createFleet(questions: Pick<Questions, 'ask' | 'review' | 'warn'>, own: (below: Disposable) => void): Fleet
+  /** The fleet whose questions come to this console, and what works over it. What they stand on is given to `own`, and goes after them. */
+  createFleet(
+    questions: Pick<Questions, 'ask' | 'review' | 'warn'>,
+    own: (below: Disposable) => void,
+  ): { readonly fleet: Fleet; readonly work: WorkPort }
 }
 
 /** A lone Esc is taken for itself after this long. */
@@ -61,7 +64,8 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     options.colourDepth === 'none' ? 'none' : preferences.theme === 'auto' ? guessTheme(environment) : preferences.theme
   const keymap = createKeymap(preferences.keys)
   const questions = new Questions()
-  const fleet = owned.own(options.createFleet(questions, (below) => void owned.own(below)))
+  const { fleet, work } = options.createFleet(questions, (below) => void owned.own(below))
+  owned.own(fleet)
   for (const endpoint of options.endpoints) fleet.add(endpoint)
   const writer = owned.own(createTtyWriter(stdout))
   const compositor = owned.own(
@@ -95,6 +99,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
       },
       {
         fleet,
+        work,
         createScreen,
         createFeeder,
         clock,
@@ -199,7 +204,9 @@ function observe(console: Console, inputBytes: number, outputBytes: number, fram
       state.mode.kind === 'dialog'
         ? `dialog:${state.mode.dialog.id}`
         : state.mode.kind === 'typing'
-          ? state.tab
+          ? state.tab === 'shells' && state.panel?.hasKeys
+            ? state.panel.view.kind
+            : state.tab
           : state.mode.kind,
     page: arrangement.page,
     pages: arrangement.pages,

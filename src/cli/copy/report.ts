@@ -1,4 +1,5 @@
 /** How a copy is told: a block of progress on a terminal, a line a host, the files that failed; or JSON lines. */
+import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
 import type { CopyEvent, HostResult } from '../../ssh/copy/events.ts'
 import { textWidth } from '../../ui/text-width.ts'
@@ -157,13 +158,4 @@ function describeResult(host: string, { result, failures }: HostState, isDryRun:
 function formatShare({ doneBytes, totalBytes }: { doneBytes: number; totalBytes: number }): string {
   const share = totalBytes === 0 ? 100 : Math.min(100, Math.floor((100 * doneBytes) / totalBytes))
   return `${String(share).padStart(3)} %  ${formatBytes(doneBytes)} of ${formatBytes(totalBytes)}`
-}
-
-/** `1.5 MiB` */
-export function formatBytes(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']
-  let value = bytes
-  let unit = 0
-  for (; value >= 1024 && unit < units.length - 1; unit += 1) value /= 1024
-  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`
 }

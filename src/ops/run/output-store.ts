@@ -121,6 +121,23 @@ export class StreamStore {
     if (this.#memoryBytes > 0) yield this.#memory.subarray(0, this.#memoryBytes)
   }
 
+  /** The bytes from `start` on, at most so many. */
+  slice(start: number, lengthBytes: number): Buffer {
+    const pieces: Uint8Array[] = []
+    let at = 0
+    const take = (sizeBytes: number, read: (from: number, length: number) => Uint8Array) => {
+      const from = Math.max(0, start - at)
+      const length = Math.min(sizeBytes, start + lengthBytes - at) - from
+      if (length > 0) pieces.push(read(from, length))
+      at += sizeBytes
+    }
+    for (const extent of this.#extents) {
+      take(extent.lengthBytes, (from, length) => this.#spill.read(extent.start + from, length))
+    }
+    take(this.#memoryBytes, (from, length) => this.#memory.subarray(from, from + length))
+    return Buffer.concat(pieces)
+  }
+
   /** The first bytes, at most so many. */
   head(limitBytes: number): Buffer {
     const pieces: Uint8Array[] = []

@@ -1,6 +1,7 @@
 /** What each action of the registry does. The console gives the effects; the table says which belongs to which id. */
 import type { ActionId } from '../keys/registry.ts'
 import * as receivers from '../state/receivers.ts'
+import { askToLeave, openWork } from '../work/work-questions.ts'
 import type { Console } from './console.ts'
 import * as openers from './openers.ts'
 
@@ -51,10 +52,13 @@ export const actions: Readonly<Record<ActionId, (console: Console) => void>> = {
   'add-host': (console) => openers.openAddHost(console),
   'close-host': (console) => openers.openCloseHost(console),
   'save-set': (console) => openers.openSaveSet(console),
+  run: (console) => openWork(console, 'run'),
+  copy: (console) => openWork(console, 'copy'),
+  panel: (console) => console.work.toggleKeys(),
   'tab-shells': (console) => console.change(() => ({ tab: 'shells' })),
   'tab-log': (console) => console.change(() => ({ tab: 'log', logOffset: 0 })),
   palette: (console) => openers.openPalette(console, (id) => actions[id](console)),
   help: (console) => openers.openHelp(console),
   redraw: (console) => console.options.onRedraw(),
-  quit: (console) => console.options.onQuit(),
+  quit: askToLeave,
 }

@@ -23,6 +23,8 @@ import {
 } from '../state/console-state.ts'
 import { Store } from '../state/store.ts'
 import type { ThemeName } from '../theme/theme.ts'
+import { WorkPanel } from '../work/work-panel.ts'
+import type { WorkPort } from '../work/work-port.ts'
 import { Comparison } from './comparison.ts'
 import { Dialogs } from './dialogs.ts'
 import { hostStateOf, logLine, reduceHost } from './fleet-reducer.ts'
@@ -39,6 +41,8 @@ export type ConsolePorts = {
   readonly createFeeder: (handlers: FeederHandlers) => Feeder
   readonly clock: Clock
   readonly environment: Readonly<Record<string, string | undefined>>
+  /** Runs and copies over the connections that there are. */
+  readonly work: WorkPort
   /** Names of the console's hosts that an expression means; throws with a sentence when it means none. */
   resolveHosts(expression: string, known: readonly string[], groups: ReadonlyMap<string, readonly string[]>): string[]
   /** Endpoints of hosts to be added; throws with a sentence. */
@@ -87,6 +91,7 @@ export class Console implements Disposable {
   readonly comparison: Comparison
   readonly recording: Recording
   readonly scroll: ScrollMode
+  readonly work: WorkPanel
   /** Text that was composed or pasted and not sent yet. */
   pendingPaste = ''
   readonly #owned = new DisposableStore()
@@ -120,6 +125,7 @@ export class Console implements Disposable {
       showsDifferences: false,
       equalGroups: [],
       mode: { kind: 'typing' },
+      panel: undefined,
       notice: undefined,
       log: [],
       logOffset: 0,
@@ -154,6 +160,7 @@ export class Console implements Disposable {
     )
     this.recording = this.#owned.own(new Recording(this))
     this.scroll = new ScrollMode(this)
+    this.work = this.#owned.own(new WorkPanel(this))
     this.dialogs = this.#owned.own(
       new Dialogs({
         clock: ports.clock,
@@ -177,7 +184,7 @@ export class Console implements Disposable {
   }
 
   get isIdle(): boolean {
-    return this.#feeder.isIdle
+    return this.#feeder.isIdle && this.work.isIdle
   }
 
   get arrangement(): Arrangement {

@@ -5,6 +5,8 @@ import { actionSpecs, type Keymap, keysOf, specOf } from '../keys/registry.ts'
 import { type ConsoleState, isLive, receiverList } from '../state/console-state.ts'
 import { clip, textWidth } from '../text-width.ts'
 import type { Theme } from '../theme/theme.ts'
+import { type Panel, panelName } from '../work/panel.ts'
+import { panelHints } from '../work/panel-keys.ts'
 
 export type Bars = { readonly left: readonly BarPart[]; readonly right: readonly BarPart[] }
 
@@ -109,8 +111,17 @@ function receiverRoom(state: ConsoleState, page: PageInfo): number {
   return textWidth(start) + Math.min(NAMES_WIDTH, textWidth(names)) + textWidth(end)
 }
 
+/** The panel has the keys: that no host receives them, and who would. */
+function panelPart(state: ConsoleState, theme: Theme, panel: Panel, room: number): BarPart {
+  const receivers = receiverList(state)
+  const whom = receivers.length === 0 ? 'NOBODY' : foldHostSet(receivers)
+  const text = clip(` KEYS GO TO THE ${panelName(panel).toUpperCase()}, not to ${clip(whom, NAMES_WIDTH)} `, room)
+  return { text, isBold: true, isFilled: true, colour: theme.bar, fill: theme.accent }
+}
+
 /** Who receives: the one thing on this screen that must not be overlooked. */
 function receiverPart(state: ConsoleState, theme: Theme, page: PageInfo, room: number): BarPart {
+  if (state.panel?.hasKeys && state.tab === 'shells') return panelPart(state, theme, state.panel, room)
   const { start, names, end } = receiverText(state, page)
   const isShort = textWidth(start) + textWidth(end) + Math.min(NAMES_WIDTH, textWidth(names)) > room
   const text = isShort
@@ -142,6 +153,7 @@ const SHORT: Readonly<Record<string, string>> = {
   scroll: 'scroll',
   reconnect: 'reconnect',
   palette: 'palette',
+  run: 'run',
 }
 
 /** As many hints as fit, whole ones only. */
@@ -237,6 +249,11 @@ export function footerBars(state: ConsoleState, theme: Theme, keymap: Keymap): B
       }
       // All keys are the dialog's.
       if (mode.kind === 'dialog') return { left: [], right: [] }
+      const { panel } = state
+      if (panel?.hasKeys && state.tab === 'shells') {
+        const name = panelName(panel).toUpperCase()
+        return { left: [label(name), ...fitting(panelHints(panel), theme, room - textWidth(name) - 2)], right: [] }
+      }
       const focus = state.focus === undefined ? '' : `${clip(state.focus, NAME_WIDTH)} `
       return {
         left: fitting(
@@ -244,6 +261,7 @@ export function footerBars(state: ConsoleState, theme: Theme, keymap: Keymap): B
             [state.leaderLabel, 'command'],
             [`${state.leaderLabel} ?`, 'help'],
             [`${state.leaderLabel} q`, 'quit'],
+            ...(state.panel ? [[`${state.leaderLabel} o`, panelName(state.panel)] as const] : []),
           ],
           theme,
           room - textWidth(focus),

@@ -2,8 +2,9 @@
 import type { DialogLine } from '../dialogs/dialog.ts'
 import { type ActionSection, actionSpecs, type Keymap, keysOf } from '../keys/registry.ts'
 import { padEnd, wrapText } from '../text-width.ts'
+import { panelKeys } from '../work/panel-keys.ts'
 
-const SECTIONS: readonly ActionSection[] = ['Receivers', 'Panes', 'Looking', 'Hosts', 'Program']
+const SECTIONS: readonly ActionSection[] = ['Receivers', 'Panes', 'Looking', 'Commands', 'Hosts', 'Program']
 
 export function helpLines(keymap: Keymap, leader: string): DialogLine[] {
   const lines: DialogLine[] = [
@@ -19,6 +20,8 @@ export function helpLines(keymap: Keymap, leader: string): DialogLine[] {
       lines.push({ text: `${padEnd(keysOf(keymap, spec.id).join(' '), 14)} ${spec.help}` })
     }
   }
+  lines.push({ text: '' }, { text: 'Inside the view of a run or a copy, without the leader', tone: 'accent' })
+  for (const { keys, help } of panelKeys) lines.push({ text: `${padEnd(keys.join(' '), 14)} ${help}` })
   return lines
 }
 
@@ -65,6 +68,14 @@ export function renderKeysDocs(keymap: Keymap, leader: string): string {
     '| `/` | search (a needle without capitals ignores case) |',
     '| `n` `N` | the hit before, the hit after |',
     '| `Esc` `q` | back to typing |',
+    '',
+    '## The view of a run or a copy',
+    '',
+    'While it has the keys the header says so, and no host receives any.',
+    '',
+    '| key | does |',
+    '| --- | --- |',
+    ...panelKeys.map(({ keys, help }) => `| ${keys.map((key) => `\`${key}\``).join(' ')} | ${help} |`),
     '',
     '## Mouse',
     '',

@@ -9,6 +9,7 @@ import { keyLabel } from '../keys/key-label.ts'
 import type { ActionId } from '../keys/registry.ts'
 import { receiverList } from '../state/console-state.ts'
 import { toggleReceivers } from '../state/receivers.ts'
+import { layoutPanel } from '../work/panel.ts'
 import { actions, CHOOSING } from './actions.ts'
 import type { Console } from './console.ts'
 import { openPaste } from './openers.ts'
@@ -66,6 +67,10 @@ export class InputRouter {
     }
     if (mode.kind === 'select' && this.#choose(label)) return
     if (console.state.tab !== 'shells') return this.#handleLogKey(label)
+    if (console.state.panel?.hasKeys) {
+      this.#flushTyped()
+      return console.work.handleKey(label)
+    }
     this.#type(event)
   }
 
@@ -157,9 +162,10 @@ export class InputRouter {
     const console = this.#console
     console.dialogs.noteKey()
     if (console.dialogs.current) return console.dialogs.current.paste(text)
-    const { mode, tab } = console.state
+    const { mode, tab, panel } = console.state
     if (mode.kind === 'scroll' || tab !== 'shells')
       return console.notice('nothing is pasted here: Esc goes back to the shells', 'warning')
+    if (panel?.hasKeys) return console.notice('nothing is pasted here: Tab goes back to the shells', 'warning')
     if (mode.kind !== 'typing') console.change(() => ({ mode: { kind: 'typing' } }))
     const hosts = receiverList(console.state)
     if (hosts.length === 0) return console.sendTo([], new Uint8Array())
@@ -173,21 +179,17 @@ export class InputRouter {
     if (event.action !== 'press') return this.#handleDrag(event)
     this.#dragged = undefined
     if (console.dialogs.current || console.state.tab !== 'shells') return
-    const { placed } = console.arrangement
-    const pane = placed.find(
-      ({ rect }) =>
-        event.column >= rect.column &&
-        event.column < rect.column + rect.width &&
-        event.row >= rect.row &&
-        event.row < rect.row + rect.height,
-    )
+    const { panel } = layoutPanel(console.state)
+    if (panel && isInside(event, panel)) return this.#handlePanelMouse(event)
+    const pane = console.arrangement.placed.find(({ rect }) => isInside(event, rect))
     if (!pane) return
+    if (event.button === 'left') console.work.takeKeys(false)
     const [lead = ''] = pane.hosts
     const isWheel = event.button.startsWith('wheel')
     const screen = console.views.screen(lead)
     const { column, row } = insidePane(event, pane.rect)
-    const isInside = row >= 0 && column >= 0 && row < pane.rect.height - 2 && column < pane.rect.width - 2
-    if (screen && isInside && screen.viewOffset === 0 && screen.modes.mouse !== 'none') {
+    const isOnScreen = row >= 0 && column >= 0 && row < pane.rect.height - 2 && column < pane.rect.width - 2
+    if (screen && isOnScreen && screen.viewOffset === 0 && screen.modes.mouse !== 'none') {
       if (!isWheel) this.#dragged = lead
       this.#sendMouse(lead, { ...event, column, row })
       if (event.button === 'left') console.change(() => ({ focus: lead }))
@@ -200,6 +202,13 @@ export class InputRouter {
       focus: lead,
       ...(event.row === pane.rect.row ? toggleReceivers(state, pane.hosts) : {}),
     }))
+  }
+
+  #handlePanelMouse({ button }: MouseEvent): void {
+    const { work } = this.#console
+    if (button === 'left') work.takeKeys(true)
+    else if (button === 'wheel-up' || button === 'wheel-down')
+      work.scrollBy(button === 'wheel-up' ? -WHEEL_LINES : WHEEL_LINES)
   }
 
   /** Also while a dialog is open: a program that never hears of the release goes on dragging. */
@@ -224,6 +233,9 @@ export class InputRouter {
     if (bytes && bytes.length > 0) this.#console.sendEach([{ hosts: [host], bytes }])
   }
 }
+
+const isInside = ({ column, row }: MouseEvent, rect: Rect): boolean =>
+  column >= rect.column && column < rect.column + rect.width && row >= rect.row && row < rect.row + rect.height
 
 const insidePane = (event: MouseEvent, rect: Rect) => ({
   column: event.column - rect.column - 1,

@@ -12,6 +12,7 @@ import { type ActionId, actionSpecs, keysOf, specOf } from '../keys/registry.ts'
 import { receiverList } from '../state/console-state.ts'
 import { setReceivers } from '../state/receivers.ts'
 import { clip } from '../text-width.ts'
+import { readWorkLine } from '../work/work-questions.ts'
 import type { Console } from './console.ts'
 import { helpLines, wrapHelp } from './help.ts'
 import { expandMacro, macroEnvironment } from './macros.ts'
@@ -258,6 +259,7 @@ export function openPalette(console: Console, run: (id: ActionId) => void): void
       title: 'Commands',
       label: 'Find:',
       submitTitle: 'do it',
+      readLine: (text) => readWorkLine(console, text),
       emptyText: '',
       items: actionSpecs.map((spec) => ({
         id: spec.id,

@@ -2,6 +2,7 @@
 import type { Rect } from '../compositor/compositor.ts'
 import { createGrid, type Grid, slotRect } from '../compositor/layout.ts'
 import type { ConsoleState } from '../state/console-state.ts'
+import { layoutPanel } from '../work/panel.ts'
 import type { PageInfo } from './header.ts'
 
 export type Direction = 'left' | 'right' | 'up' | 'down'
@@ -23,17 +24,6 @@ export type Arrangement = PageInfo & {
 }
 
 const FRAME = 2
-const HEADER_ROWS = 1
-const FOOTER_ROWS = 1
-
-export function panesArea(state: ConsoleState): Rect {
-  return {
-    column: 0,
-    row: HEADER_ROWS,
-    width: state.columns,
-    height: Math.max(1, state.rows - HEADER_ROWS - FOOTER_ROWS),
-  }
-}
 
 function unitsOf(state: ConsoleState): Unit[] {
   const hosts = [...state.hosts.keys()]
@@ -49,7 +39,7 @@ function unitsOf(state: ConsoleState): Unit[] {
 const FOLD_STEPS = [1, 2, 4, 6, 9, 12, 16]
 
 export function arrange(state: ConsoleState, previous?: Arrangement): Arrangement {
-  const area = panesArea(state)
+  const { shells: area, areShellsShown } = layoutPanel(state)
   const units = unitsOf(state)
   const count = state.isFolded ? (FOLD_STEPS.find((step) => step >= units.length) ?? units.length) : units.length
   const grid = createGrid(area, count, state.paneSize)
@@ -63,8 +53,9 @@ export function arrange(state: ConsoleState, previous?: Arrangement): Arrangemen
   const zoomed = state.isZoomed
     ? units.find((unit) => state.focus !== undefined && unit.includes(state.focus))?.[0]
     : undefined
-  const placed =
-    zoomed === undefined
+  const placed = !areShellsShown
+    ? []
+    : zoomed === undefined
       ? units.slice(page * perPage, (page + 1) * perPage).map((hosts, slot) => ({ hosts, rect: slotRect(grid, slot) }))
       : [{ hosts: units.find((unit) => unit.includes(zoomed)) ?? [zoomed], rect: area }]
   const shown = new Set(placed.flatMap(({ hosts }) => hosts))

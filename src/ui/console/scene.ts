@@ -4,6 +4,7 @@ import { dialogRect } from '../components/dialog-box.tsx'
 import type { Rect, Scene } from '../compositor/compositor.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import { themes } from '../theme/theme.ts'
+import { layoutPanel } from '../work/panel.ts'
 import type { Console } from './console.ts'
 import { paneView } from './pane-view.ts'
 
@@ -32,7 +33,9 @@ export function buildScene(console: Console, chrome: CellGrid, drawn: ConsoleSta
   const focused = panes.find(
     (_, index) => state.focus !== undefined && console.arrangement.placed[index]?.hosts.includes(state.focus),
   )
-  const cursor =
-    state.mode.kind === 'typing' && focused && state.receivers.size > 0 ? { pane: focused.host } : undefined
-  return { columns, rows, chrome, panes, overlays, cursor }
+  const isTyping = state.mode.kind === 'typing' && state.panel?.hasKeys !== true
+  const cursor = isTyping && focused && state.receivers.size > 0 ? { pane: focused.host } : undefined
+  const { panel: panelRect } = layoutPanel(state)
+  const panel = panelRect && console.work.pane(panelRect, theme)
+  return { columns, rows, chrome, panes: panel ? [...panes, panel] : panes, overlays, cursor }
 }

@@ -5,6 +5,7 @@ import { keyLabel } from '../keys/key-label.ts'
 import { closeOnce } from './close-once.ts'
 import type { Dialog, DialogLine, DialogView } from './dialog.ts'
 import { editLine, emptyLine, insertText, type Line } from './line-editor.ts'
+import type { PromptCheck } from './prompt-dialog.ts'
 
 export type ListItem = {
   readonly id: string
@@ -24,6 +25,8 @@ export type ListOptions = {
   readonly submitTitle: string
   readonly items: readonly ListItem[]
   readonly emptyText: string
+  /** What was typed is a line of its own kind, which Enter submits; undefined: it filters. */
+  readLine?(text: string): (PromptCheck & { submit(): void }) | undefined
   onSubmit(item: ListItem): void
   onClose(): void
   onChange(): void
@@ -64,6 +67,8 @@ export function createListDialog(options: ListOptions): Dialog {
   }
   return {
     view({ rows }): DialogView {
+      const read = options.readLine?.(line.text)
+      if (read) return lineView(options, line, read)
       const items = found()
       const height = Math.max(3, rows - 9)
       const start = Math.min(Math.max(0, selected - Math.floor(height / 2)), Math.max(0, items.length - height))
@@ -100,6 +105,12 @@ export function createListDialog(options: ListOptions): Dialog {
       if (label === 'Up' || label === 'Ctrl-p' || label === 'Shift-Tab') return move(-1)
       if (label === 'PageDown') return move(Math.min(10, Math.max(1, found().length - 1 - selected)))
       if (label === 'PageUp') return move(-Math.min(10, Math.max(1, selected)))
+      const read = label === 'Enter' ? options.readLine?.(line.text) : undefined
+      if (read) {
+        if (read.error !== undefined) return
+        close()
+        return read.submit()
+      }
       if (label === 'Enter') {
         const item = found()[selected]
         if (!item) return
@@ -117,3 +128,18 @@ export function createListDialog(options: ListOptions): Dialog {
     cancel: close,
   }
 }
+
+const lineView = (
+  { id, title, label }: ListOptions,
+  { text, cursor }: Line,
+  { error, preview }: PromptCheck,
+): DialogView => ({
+  id,
+  title,
+  input: { label, text, cursor, ...(error === undefined ? {} : { error }) },
+  lines: preview ?? [],
+  keys: [
+    ['Enter', 'do it'],
+    ['Esc', 'back'],
+  ],
+})

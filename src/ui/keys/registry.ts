@@ -5,7 +5,7 @@
 import type { ConsoleState } from '../state/console-state.ts'
 import { isLive, isTrouble } from '../state/console-state.ts'
 
-export type ActionSection = 'Receivers' | 'Panes' | 'Looking' | 'Hosts' | 'Program'
+export type ActionSection = 'Receivers' | 'Panes' | 'Looking' | 'Commands' | 'Hosts' | 'Program'
 
 export type ActionSpec = {
   readonly id: string
@@ -193,7 +193,7 @@ export const actionSpecs = define([
     title: 'zoom',
     help: 'The focused host fills the screen; the same key brings the others back.',
     section: 'Panes',
-    footer: 8,
+    footer: 9,
     disabledReason: needsHost,
   },
   {
@@ -202,7 +202,7 @@ export const actionSpecs = define([
     title: 'fold equal panes',
     help: 'Hosts with the same screen share one pane, live; a host that comes to differ gets its own.',
     section: 'Looking',
-    footer: 10,
+    footer: 11,
     disabledReason: needsHosts,
   },
   {
@@ -211,7 +211,7 @@ export const actionSpecs = define([
     title: 'who differs',
     help: 'Marks the hosts whose screen differs from the majority, and the lines that do.',
     section: 'Looking',
-    footer: 9,
+    footer: 10,
     disabledReason: needsHosts,
   },
   {
@@ -220,7 +220,7 @@ export const actionSpecs = define([
     title: 'scroll and search',
     help: 'Scrolls back in the focused host. Inside: arrows, PageUp, PageDown, g, G move, / searches, n and N go through the hits, Esc returns.',
     section: 'Looking',
-    footer: 11,
+    footer: 12,
     disabledReason: needsHost,
   },
   {
@@ -248,12 +248,36 @@ export const actionSpecs = define([
     disabledReason: needsReceiver,
   },
   {
+    id: 'run',
+    keys: ['!'],
+    title: 'run a command',
+    help: 'Runs a command on the receivers, or on @gpus: …, beside their shells; equal output is folded. In the palette: run …',
+    section: 'Commands',
+    footer: 8,
+    disabledReason: needsHosts,
+  },
+  {
+    id: 'copy',
+    keys: ['c'],
+    title: 'copy files',
+    help: 'Copies files of this machine to the receivers, or to on @gpus: …, over the same connections. In the palette: copy …',
+    section: 'Commands',
+    disabledReason: needsHosts,
+  },
+  {
+    id: 'panel',
+    keys: ['o'],
+    title: 'run or copy view',
+    help: 'Gives the keys to the view of the last run or copy and back to the shells; brings it back when it was closed.',
+    section: 'Commands',
+  },
+  {
     id: 'reconnect',
     keys: ['r'],
     title: 'reconnect this host',
     help: 'Connects the focused host again, or opens a new shell if its shell ended.',
     section: 'Hosts',
-    footer: 12,
+    footer: 13,
     disabledReason: (state) => {
       const host = state.focus === undefined ? undefined : state.hosts.get(state.focus)
       if (!host) return needsHost(state)
@@ -309,11 +333,11 @@ export const actionSpecs = define([
     title: 'command palette',
     help: 'Finds any action by name.',
     section: 'Program',
-    footer: 13,
+    footer: 14,
   },
   { id: 'help', keys: ['?'], title: 'help', help: 'Shows this table.', section: 'Program', footer: 1 },
   { id: 'redraw', keys: ['Ctrl-l'], title: 'redraw', help: 'Draws the whole screen again.', section: 'Program' },
-  { id: 'quit', keys: ['q'], title: 'quit', help: 'Hangs up all hosts and leaves.', section: 'Program', footer: 14 },
+  { id: 'quit', keys: ['q'], title: 'quit', help: 'Hangs up all hosts and leaves.', section: 'Program', footer: 15 },
 ])
 
 export type ActionId = (typeof actionSpecs)[number]['id']

@@ -4,6 +4,7 @@ import type { ShellState } from '../../ssh/fleet.ts'
 import type { SessionState } from '../../ssh/session-state.ts'
 import type { DialogView } from '../dialogs/dialog.ts'
 import type { ThemeName } from '../theme/theme.ts'
+import type { Panel } from '../work/panel.ts'
 
 export type HostState = {
   readonly host: string
@@ -75,6 +76,8 @@ export type ConsoleState = {
   /** Hosts with equal screens, largest group first; empty while neither folding nor differences are on. */
   readonly equalGroups: readonly (readonly string[])[]
   readonly mode: Mode
+  /** A run or a copy beside the shells. */
+  readonly panel: Panel | undefined
   readonly notice: Notice | undefined
   readonly log: readonly LogEntry[]
   readonly logOffset: number

@@ -1,7 +1,8 @@
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
+import { formatBytes } from '../../../../src/base/format-bytes.ts'
 import type { CliContext } from '../../../../src/cli/context.ts'
-import { CopyReport, type CopyReportOptions, formatBytes } from '../../../../src/cli/copy/report.ts'
+import { CopyReport, type CopyReportOptions } from '../../../../src/cli/copy/report.ts'
 import type { HostResult } from '../../../../src/ssh/copy/events.ts'
 
 const DONE: HostResult = { outcome: 'ok', copied: 2, identical: 1, failed: 0, sentBytes: 2048, durationMs: 1500 }

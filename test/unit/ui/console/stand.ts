@@ -1,5 +1,6 @@
 /** A console on fakes: a fleet that keeps what was written, real screens and feeder, time that the test moves. */
 
+import { tmpdir } from 'node:os'
 import { Emitter } from '../../../../src/base/emitter.ts'
 import type { Endpoint } from '../../../../src/inventory/host.ts'
 import { expandHostSet } from '../../../../src/inventory/host-set.ts'
@@ -12,6 +13,7 @@ import { InputRouter } from '../../../../src/ui/console/input-router.ts'
 import { InputDecoder } from '../../../../src/ui/keys/decode-input.ts'
 import { createKeymap } from '../../../../src/ui/keys/registry.ts'
 import { defaultPreferences, type Preferences } from '../../../../src/ui/preferences.ts'
+import type { WorkPort } from '../../../../src/ui/work/work-port.ts'
 import { endpointOf as anyEndpoint } from '../../../support/endpoint.ts'
 import { ManualClock } from '../../ssh/manual-clock.ts'
 
@@ -69,6 +71,14 @@ class FakeFleet implements Fleet {
   }
 }
 
+const idleWork: WorkPort = {
+  fanOut: 64,
+  spillDirectory: tmpdir(),
+  startCommand: () => ({ stop() {}, abandon() {}, pause() {}, resume() {} }),
+  copy: async () => undefined,
+  saveOutput: async (directory) => directory,
+}
+
 export type Stand = {
   readonly console: Console
   readonly fleet: FakeFleet
@@ -88,6 +98,7 @@ export function createStand(
     size?: { columns: number; rows: number }
     preferences?: Partial<Preferences>
     groups?: ReadonlyMap<string, readonly string[]>
+    work?: WorkPort
   } = {},
 ): Stand {
   const hosts = options.hosts ?? ['m1', 'm2', 'm3', 'm4']
@@ -114,6 +125,7 @@ export function createStand(
     },
     {
       fleet,
+      work: options.work ?? idleWork,
       createScreen,
       createFeeder,
       clock,

@@ -1,0 +1,159 @@
+/**
+ * What a run printed, kept for who looks at it line by line: bounded for each stream, the rest is counted and said. Lines
+ * come ready for a screen, whatever the bytes are.
+ */
+import { LineIndex } from './line-index.ts'
+import { showLine } from './line-prefixer.ts'
+import { type HostOutput, OutputStore, type StreamStore } from './output-store.ts'
+
+/** Of each stream of each host. */
+export const KEPT_BYTES = 16 * 2 ** 20
+/** Of a line, what is read. */
+const LINE_BYTES = 4096
+const TAB_COLUMNS = 8
+
+type StreamName = 'stdout' | 'stderr'
+
+export type OutputLine = {
+  /** `note`: not printed by the host, but about what it printed. */
+  readonly kind: StreamName | 'note'
+  /** Without control characters. */
+  readonly text: string
+}
+
+/** The lines of a host: those of stdout, then those of stderr. */
+export interface OutputText {
+  readonly lineCount: number
+  line(index: number): OutputLine
+}
+
+export class KeptOutput implements Disposable {
+  readonly #store: OutputStore
+  readonly #texts = new Map<string, HostText>()
+
+  /** `directory`: for the temporary file that holds what is too much for memory. */
+  constructor(directory: string) {
+    this.#store = new OutputStore(directory)
+  }
+
+  /** Errors of the disk are thrown. */
+  push(host: string, stream: StreamName, bytes: Uint8Array): void {
+    this.#text(host).push(stream, bytes)
+  }
+
+  text(host: string): OutputText {
+    return this.#text(host)
+  }
+
+  /** The same for hosts that printed the same. */
+  digest(host: string): string {
+    return this.#text(host).digest()
+  }
+
+  /** As bytes, to be saved. */
+  of(host: string): HostOutput {
+    return this.#store.of(host)
+  }
+
+  /** Begins anew with a host. */
+  forget(host: string): void {
+    this.#store.forget(host)
+    this.#texts.delete(host)
+  }
+
+  [Symbol.dispose](): void {
+    this.#store[Symbol.dispose]()
+  }
+
+  #text(host: string): HostText {
+    let text = this.#texts.get(host)
+    if (text === undefined) {
+      text = new HostText(this.#store.of(host))
+      this.#texts.set(host, text)
+    }
+    return text
+  }
+}
+
+class HostText implements OutputText {
+  readonly #streams: Readonly<Record<StreamName, StreamText>>
+
+  constructor({ stdout, stderr }: HostOutput) {
+    this.#streams = { stdout: new StreamText(stdout), stderr: new StreamText(stderr) }
+  }
+
+  push(stream: StreamName, bytes: Uint8Array): void {
+    this.#streams[stream].push(bytes)
+  }
+
+  digest(): string {
+    return `${this.#streams.stdout.digest()} ${this.#streams.stderr.digest()}`
+  }
+
+  get lineCount(): number {
+    return this.#streams.stdout.lineCount + this.#streams.stderr.lineCount
+  }
+
+  line(index: number): OutputLine {
+    const { stdout, stderr } = this.#streams
+    const below = index - stdout.lineCount
+    return below < 0 ? stdout.line(index, 'stdout') : stderr.line(below, 'stderr')
+  }
+}
+
+class StreamText {
+  readonly #store: StreamStore
+  readonly #index = new LineIndex()
+  #droppedBytes = 0
+  /** The block that was read last, and how much there was of it. */
+  #read: { readonly start: number; readonly end: number; readonly lines: readonly string[] } | undefined
+
+  constructor(store: StreamStore) {
+    this.#store = store
+  }
+
+  push(bytes: Uint8Array): void {
+    const kept = bytes.subarray(0, Math.max(0, KEPT_BYTES - this.#store.sizeBytes))
+    this.#droppedBytes += bytes.length - kept.length
+    if (kept.length === 0) return
+    this.#store.push(kept)
+    this.#index.push(kept)
+  }
+
+  digest(): string {
+    return `${this.#store.digest()}+${this.#droppedBytes}`
+  }
+
+  get lineCount(): number {
+    return this.#index.lineCount + (this.#droppedBytes > 0 ? 1 : 0)
+  }
+
+  line(index: number, kind: StreamName): OutputLine {
+    if (index >= this.#index.lineCount)
+      return { kind: 'note', text: `[… ${this.#droppedBytes} bytes more of ${kind} were not kept]` }
+    const { firstLine, start, end } = this.#index.blockOf(index)
+    if (this.#read?.start !== start || this.#read.end !== end)
+      this.#read = { start, end, lines: linesOf(this.#store.slice(start, end - start)) }
+    return { kind, text: this.#read.lines[index - firstLine] ?? '' }
+  }
+}
+
+function linesOf(bytes: Buffer): readonly string[] {
+  const lines: string[] = []
+  for (let start = 0; start < bytes.length; ) {
+    const found = bytes.indexOf(10, start)
+    const end = found < 0 ? bytes.length : found
+    const shown = showLine(bytes.subarray(start, Math.min(end, start + LINE_BYTES)))
+    const more = end - start - LINE_BYTES
+    lines.push(expandTabs(more > 0 ? `${shown} [… ${more} bytes more]` : shown))
+    start = end + 1
+  }
+  return lines
+}
+
+function expandTabs(text: string): string {
+  if (!text.includes('\t')) return text
+  return text
+    .split('\t')
+    .reduce((line, part) => `${line}${' '.repeat(TAB_COLUMNS - (line.length % TAB_COLUMNS))}${part}`)
+}

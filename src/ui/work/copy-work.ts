@@ -1,0 +1,100 @@
+/** A copy to many hosts, from its beginning to its last word. */
+import { messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { type CopyView, failedCopies, isCopying, reduceCopy, restartCopy, startCopy } from './copy-view.ts'
+import type { WorkPort } from './work-port.ts'
+
+export type CopyWorkOptions = {
+  readonly sources: readonly string[]
+  readonly destination: string
+  readonly hosts: readonly string[]
+  readonly port: WorkPort
+  /** There is something new to be shown. */
+  onDirty(): void
+}
+
+const PROBLEMS_SHOWN = 20
+
+export class CopyWork implements Disposable {
+  readonly #options: CopyWorkOptions
+  #abort = new AbortController()
+  /** The copy has not resolved yet: its last events may still come. */
+  #isGoing = false
+  view: CopyView
+
+  constructor(options: CopyWorkOptions) {
+    this.#options = options
+    this.view = startCopy(options.sources, options.destination, options.hosts)
+    void this.#start(options.hosts)
+  }
+
+  get isBusy(): boolean {
+    return this.#isGoing || isCopying(this.view)
+  }
+
+  readonly isIdle = true
+
+  get retryable(): string[] {
+    return failedCopies(this.view)
+  }
+
+  refresh(): void {
+    // Nothing is folded here.
+  }
+
+  stop(): void {
+    if (!this.isBusy) return
+    this.view = { ...this.view, isStopping: true }
+    this.#abort.abort()
+  }
+
+  restart(hosts: readonly string[]): void {
+    this.view = restartCopy(this.view, hosts)
+    void this.#start(hosts)
+  }
+
+  [Symbol.dispose](): void {
+    this.#abort.abort()
+  }
+
+  /** Never rejects: what stops all of it is the result of each host. */
+  async #start(hosts: readonly string[]): Promise<void> {
+    const { port, sources, destination, onDirty } = this.#options
+    this.#abort = new AbortController()
+    const { signal } = this.#abort
+    this.#isGoing = true
+    onDirty()
+    try {
+      await port.copy({
+        hosts,
+        sources,
+        destination,
+        signal,
+        onEvent: (event) => {
+          this.view = reduceCopy(this.view, event)
+          onDirty()
+        },
+        onProblems: (problems) => {
+          const more = problems.length - PROBLEMS_SHOWN
+          this.view = {
+            ...this.view,
+            problems: [...problems.slice(0, PROBLEMS_SHOWN), ...(more > 0 ? [`and ${more} more`] : [])],
+          }
+          onDirty()
+        },
+      })
+    } catch (error) {
+      this.#failAll(hosts, printable(messageOf(error)))
+    }
+    this.#isGoing = false
+    onDirty()
+  }
+
+  #failAll(hosts: readonly string[], reason: string): void {
+    const none = { copied: 0, identical: 0, failed: 0, sentBytes: 0, durationMs: 0 }
+    for (const host of hosts) {
+      if (this.view.hosts.get(host)?.result !== undefined) continue
+      this.view = reduceCopy(this.view, { type: 'result', host, result: { outcome: 'failed', reason, ...none } })
+    }
+  }
+}

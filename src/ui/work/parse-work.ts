@@ -1,0 +1,66 @@
+/** What is typed for a run or a copy: `uptime`, `on @gpus: nvidia-smi`, `a.conf 'b c' /etc/app/`. Pure. */
+
+/** `target`: a host set; undefined: the receivers. */
+export type WorkRequest =
+  | { readonly verb: 'run'; readonly target: string | undefined; readonly command: string }
+  | {
+      readonly verb: 'copy'
+      readonly target: string | undefined
+      readonly sources: readonly string[]
+      readonly destination: string
+    }
+
+export type ParsedWork = WorkRequest | { readonly error: string }
+
+/** A line of the palette: `run uptime`; undefined: it begins with neither verb. */
+export function parseWorkLine(line: string): ParsedWork | undefined {
+  const match = /^\s*:?(?<verb>run|copy)\s(?<rest>.*)$/s.exec(line)
+  const { verb, rest } = match?.groups ?? {}
+  if (rest === undefined) return undefined
+  return parseWork(verb === 'run' ? 'run' : 'copy', rest)
+}
+
+export function parseWork(verb: WorkRequest['verb'], text: string): ParsedWork {
+  const { target, rest } = splitTarget(text)
+  if (target === '') return { error: 'after “on HOSTS” comes a colon: on @gpus: uptime' }
+  if (verb === 'run') {
+    const command = rest.trim()
+    return command === '' ? { error: 'a command is missing' } : { verb, target, command }
+  }
+  const words = splitWords(rest)
+  if (words === undefined) return { error: 'a quotation mark is open' }
+  const destination = words.at(-1)
+  if (destination === undefined || words.length < 2)
+    return { error: 'one or more files here, then where they go there: app.conf /etc/app/' }
+  return { verb, target, sources: words.slice(0, -1), destination }
+}
+
+/** An empty target: `on` was said, and no colon followed. */
+function splitTarget(text: string): { readonly target: string | undefined; readonly rest: string } {
+  if (!/^\s*on\s/.test(text)) return { target: undefined, rest: text }
+  const match = /^\s*on\s+(?<target>[^:]*[^:\s])\s*:(?<rest>.*)$/s.exec(text)
+  return { target: match?.groups?.target ?? '', rest: match?.groups?.rest ?? '' }
+}
+
+/** Words as a shell takes them, with quotes and backslashes and nothing else; undefined: a quote is open. */
+export function splitWords(text: string): readonly string[] | undefined {
+  const words: string[] = []
+  let word: string | undefined
+  let quote = ''
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at] ?? ''
+    if (quote !== '' && character === quote) quote = ''
+    else if (quote === '' && (character === "'" || character === '"')) {
+      quote = character
+      word ??= ''
+    } else if (character === '\\' && quote !== "'" && at + 1 < text.length) {
+      at += 1
+      word = (word ?? '') + (text[at] ?? '')
+    } else if (quote === '' && /\s/.test(character)) {
+      if (word !== undefined) words.push(word)
+      word = undefined
+    } else word = (word ?? '') + character
+  }
+  if (quote !== '') return undefined
+  return word === undefined ? words : [...words, word]
+}

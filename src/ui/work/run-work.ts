@@ -1,0 +1,234 @@
+/**
+ * A command on many hosts, from its beginning to its last word: it drives the run, keeps the output, folds it when it is
+ * looked at, compares and searches a little at a time so that no key waits for it.
+ */
+import type { Clock } from '../../base/clock.ts'
+import { KeptOutput, type OutputText } from '../../ops/run/kept-output.ts'
+import type { HostOutput } from '../../ops/run/output-store.ts'
+import { type HostRun, type RunEvent, runOnHosts } from '../../ops/run/run-hosts.ts'
+import { unifiedDiff } from '../../ops/run/unified-diff.ts'
+import { findIn } from './run-document.ts'
+import {
+  failedHosts,
+  foldRun,
+  groupOf,
+  isRunning,
+  majority,
+  type RunGroup,
+  type RunView,
+  reduceRun,
+  restartRun,
+  startRun,
+} from './run-view.ts'
+import type { WorkPort } from './work-port.ts'
+
+export type RunWorkOptions = {
+  readonly command: string
+  readonly hosts: readonly string[]
+  readonly clock: Clock
+  readonly port: WorkPort
+  /** There is something new for `refresh`. */
+  onDirty(): void
+  /** The output cannot be kept any more; the run is being ended. */
+  onTrouble(error: unknown): void
+}
+
+/** Of each output, what is compared. */
+const COMPARED_LINES = 5000
+const DIFFERENCE_LINES = 2000
+/** Between two looks at the keyboard. */
+const SEARCH_LINES = 5000
+
+export class RunWork implements Disposable {
+  readonly #options: RunWorkOptions
+  readonly #output: KeptOutput
+  readonly #digests = new Map<string, string>()
+  readonly #differences = new Map<string, readonly string[]>()
+  #comparing: NodeJS.Immediate | undefined
+  #search: object | undefined
+  #run: HostRun | undefined
+  #hasFailed = false
+  #isDisposed = false
+  view: RunView
+
+  constructor(options: RunWorkOptions) {
+    this.#options = options
+    this.#output = new KeptOutput(options.port.spillDirectory)
+    this.view = startRun(options.command, options.hosts)
+    this.#start(options.hosts)
+  }
+
+  get isBusy(): boolean {
+    return isRunning(this.view)
+  }
+
+  /** Nothing is being compared or searched. */
+  get isIdle(): boolean {
+    return this.#comparing === undefined && this.#search === undefined
+  }
+
+  get retryable(): string[] {
+    return failedHosts(this.view)
+  }
+
+  text(host: string): OutputText {
+    return this.#output.text(host)
+  }
+
+  outputs(): ReadonlyMap<string, HostOutput> {
+    return new Map([...this.view.hosts.keys()].map((host) => [host, this.#output.of(host)]))
+  }
+
+  /** What has come since, folded into groups. */
+  refresh(): void {
+    this.view = foldRun(this.view, (host) => this.#digest(host))
+    if (this.view.isDiff) this.#compareSoon()
+  }
+
+  /** What differs from the majority; undefined: not compared yet. */
+  difference(group: RunGroup): readonly string[] | undefined {
+    return this.#differences.get(this.#pair(group))
+  }
+
+  stop(): void {
+    if (!this.isBusy) return
+    this.view = { ...this.view, isStopping: true }
+    this.#run?.stop()
+  }
+
+  restart(hosts: readonly string[]): void {
+    for (const host of hosts) {
+      this.#output.forget(host)
+      this.#digests.delete(host)
+    }
+    this.view = restartRun(this.view, hosts)
+    this.#start(hosts)
+  }
+
+  /**
+   * The next line with the needle, from the last hit or the selected group on, round to where it began; undefined: there
+   * is none, or another search has begun.
+   */
+  async find(needle: string, by: 1 | -1): Promise<RunView['hit']> {
+    const token = {}
+    this.#search = token
+    let count = 0
+    for (const place of this.#places(by)) {
+      if (findIn(this.#output.text(place.host).line(place.line).text, needle) >= 0) {
+        this.#search = undefined
+        return place
+      }
+      count += 1
+      if (count % SEARCH_LINES > 0) continue
+      await new Promise((resolve) => setImmediate(resolve))
+      if (this.#search !== token) return undefined
+    }
+    this.#search = undefined
+    return undefined
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDisposed = true
+    this.#search = undefined
+    if (this.#comparing) clearImmediate(this.#comparing)
+    this.#run?.abandon()
+    this.#output[Symbol.dispose]()
+  }
+
+  #start(hosts: readonly string[]): void {
+    const { clock, port, onDirty } = this.#options
+    const { command } = this.view
+    this.#run = runOnHosts(
+      hosts,
+      { start: (host, handlers) => port.startCommand(host, command, handlers) },
+      { fanOut: port.fanOut, clock, onEvent: (event) => this.#handle(event) },
+    )
+    onDirty()
+  }
+
+  #handle(event: RunEvent): void {
+    if (this.#isDisposed) return
+    const { clock, onDirty } = this.#options
+    if (event.type === 'stdout' || event.type === 'stderr') this.#keep(event.host, event.type, event.bytes)
+    else this.view = reduceRun(this.view, event, clock.now())
+    onDirty()
+  }
+
+  #keep(host: string, stream: 'stdout' | 'stderr', bytes: Uint8Array): void {
+    if (this.#hasFailed) return
+    try {
+      this.#output.push(host, stream, bytes)
+      this.#digests.delete(host)
+    } catch (error) {
+      this.#hasFailed = true
+      this.#options.onTrouble(error)
+      this.stop()
+    }
+  }
+
+  #digest(host: string): string {
+    const known = this.#digests.get(host)
+    if (known !== undefined) return known
+    const digest = this.#output.digest(host)
+    this.#digests.set(host, digest)
+    return digest
+  }
+
+  #pair(group: RunGroup): string {
+    return `${majority(this.view)?.digest ?? ''}\n${group.digest}`
+  }
+
+  /** One pair of outputs a turn. */
+  #compareSoon(): void {
+    const against = majority(this.view)
+    const next = this.view.groups.find(
+      (group) => group !== against && group.state.kind === 'ended' && this.difference(group) === undefined,
+    )
+    if (this.#comparing || against === undefined || next === undefined) return
+    this.#comparing = setImmediate(() => {
+      this.#comparing = undefined
+      const key = this.#pair(next)
+      this.#differences.set(key, this.#compare(against, next))
+      this.#compareSoon()
+      this.#options.onDirty()
+    })
+  }
+
+  #compare(against: RunGroup, group: RunGroup): readonly string[] {
+    const before = this.#compared(against)
+    const after = this.#compared(group)
+    const lines = unifiedDiff(before.lines, after.lines)
+    if (lines.length === 0 && !before.isCut && !after.isCut) return ['(the same output)']
+    const shown = lines.slice(0, DIFFERENCE_LINES)
+    const notes = [
+      ...(lines.length > shown.length ? [`[… ${lines.length - shown.length} lines more]`] : []),
+      ...(before.isCut || after.isCut ? [`[… only the first ${COMPARED_LINES} lines were compared]`] : []),
+    ]
+    return [...shown, ...notes]
+  }
+
+  #compared({ hosts }: RunGroup): { readonly lines: readonly string[]; readonly isCut: boolean } {
+    const text = this.#output.text(hosts[0] ?? '')
+    const count = Math.min(text.lineCount, COMPARED_LINES)
+    const lines = Array.from({ length: count }, (_, index) => {
+      const line = text.line(index)
+      return line.kind === 'stderr' ? `! ${line.text}` : line.text
+    })
+    return { lines, isCut: text.lineCount > count }
+  }
+
+  /** Every line of every group, in the order in which it is searched. */
+  *#places(by: 1 | -1): Generator<{ readonly host: string; readonly line: number }> {
+    const hosts = this.view.groups.map((group) => group.hosts[0] ?? '')
+    const from = this.view.hit
+    const start = Math.max(0, hosts.indexOf(groupOf(this.view, from?.host ?? this.view.selected)?.hosts[0] ?? ''))
+    for (let step = 0; step <= hosts.length; step += 1) {
+      const host = hosts[(((start + by * step) % hosts.length) + hosts.length) % hosts.length]
+      if (host === undefined) return
+      const { lineCount } = this.#output.text(host)
+      let line = by > 0 ? 0 : lineCount - 1
+      if (step === 0 && from !== undefined) line = from.line + by
+      for (; line >= 0 && line < lineCount; line += by) yield { host, line }
+    }
+  }
+}

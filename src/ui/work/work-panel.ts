@@ -1,0 +1,365 @@
+/**
+ * Runs and copies of the console, and the panel that shows the last one: what its keys do, and what of it is drawn. What
+ * is new is shown at most ten times a second, what a key did at once.
+ */
+import { messageOf } from '../../base/errors.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import type { PaneView, Rect } from '../compositor/compositor.ts'
+import type { Console } from '../console/console.ts'
+import { setReceivers } from '../state/receivers.ts'
+import { type Theme, themes } from '../theme/theme.ts'
+import { copyDocument } from './copy-document.ts'
+import { CopyWork } from './copy-work.ts'
+import { layoutPanel, openPanel, type Panel, panelName } from './panel.ts'
+import { documentRows, firstRow, type PanelDocument } from './panel-document.ts'
+import { type PanelCommand, panelCommandOf } from './panel-keys.ts'
+import { panelPane } from './panel-pane.ts'
+import type { WorkRequest } from './parse-work.ts'
+import { type RunDocument, runDocument } from './run-document.ts'
+import { groupOf, type RunView, selectedGroup, selectGroup } from './run-view.ts'
+import { RunWork } from './run-work.ts'
+import * as questions from './work-questions.ts'
+
+const SHOW_EVERY_MS = 100
+const TICK_MS = 1000
+const STEP_COLUMNS = 8
+
+/** What is shown now, and how far. */
+type Look = {
+  readonly panel: Panel
+  readonly document: PanelDocument
+  /** Of the document, in view; the first of them. */
+  readonly rows: number
+  readonly first: number
+}
+
+export class WorkPanel implements Disposable {
+  readonly #console: Console
+  #work: RunWork | CopyWork | undefined
+  /** Something new waits to be shown. */
+  #showing: Disposable | undefined
+  #ticking: Disposable | undefined
+  #lastShownMs = Number.NEGATIVE_INFINITY
+  #wasBusy = false
+
+  constructor(console: Console) {
+    this.#console = console
+  }
+
+  get isBusy(): boolean {
+    return this.#work?.isBusy ?? false
+  }
+
+  /** Nothing is about to change what is shown, but for the hosts. */
+  get isIdle(): boolean {
+    return this.#showing === undefined && (this.#work?.isIdle ?? true)
+  }
+
+  /** Why nothing new can begin, or undefined. */
+  get busyReason(): string | undefined {
+    const { leaderLabel } = this.#console.state
+    return this.isBusy ? `${this.title()} is still going on: ${leaderLabel} o shows it, c ends it` : undefined
+  }
+
+  /** What goes on or was the last, in a few words. */
+  title(): string {
+    const view = this.#work?.view
+    if (view === undefined) return 'nothing'
+    return view.kind === 'run' ? `“${view.command}”` : `the copy to ${view.destination}`
+  }
+
+  /** Where something is still going on. */
+  busyHosts(): string[] {
+    const view = this.#work?.view
+    if (view?.kind === 'run') return [...view.hosts].flatMap(([host, { kind }]) => (kind === 'ended' ? [] : [host]))
+    return [...(view?.hosts ?? [])].flatMap(([host, { result }]) => (result === undefined ? [host] : []))
+  }
+
+  begin(request: WorkRequest, hosts: readonly string[]): void {
+    const { ports } = this.#console
+    const { work: port } = ports
+    this.#work?.[Symbol.dispose]()
+    const onDirty = (): void => this.#showSoon()
+    this.#work =
+      request.verb === 'run'
+        ? new RunWork({
+            command: request.command,
+            hosts,
+            clock: ports.clock,
+            port,
+            onDirty,
+            onTrouble: (error) => this.#console.notice(`the output cannot be kept: ${messageOf(error)}`, 'error'),
+          })
+        : new CopyWork({ sources: request.sources, destination: request.destination, hosts, port, onDirty })
+    const words =
+      request.verb === 'run' ? `run: ${request.command}` : `copy ${request.sources.join(' ')} to ${request.destination}`
+    this.#console.log(foldHostSet(hosts), words)
+    const { view } = this.#work
+    this.#console.change(() => ({ tab: 'shells', panel: openPanel(view) }))
+    this.#showNow()
+  }
+
+  /** Keys to the panel, or back to the shells; a panel that was closed comes back. */
+  toggleKeys(): void {
+    const work = this.#work
+    if (work === undefined) return this.#console.notice('nothing was run or copied yet', 'warning')
+    this.#console.change(({ panel, tab }) =>
+      panel === undefined
+        ? { tab: 'shells', panel: openPanel(work.view) }
+        : { tab: 'shells', panel: { ...panel, hasKeys: tab !== 'shells' || !panel.hasKeys } },
+    )
+  }
+
+  takeKeys(hasKeys: boolean): void {
+    this.#change((panel) => ({ ...panel, hasKeys }))
+  }
+
+  handleKey(label: string): void {
+    const command = panelCommandOf(label)
+    if (command !== undefined) return this.#do(command)
+    this.#console.notice(`${label} does nothing in the ${this.#name()}: Tab types into hosts`)
+  }
+
+  scrollBy(rows: number): void {
+    const look = this.#look()
+    if (look === undefined) return
+    this.#scrollTo(look, look.first + rows)
+  }
+
+  /** The panel as a pane. */
+  pane(rect: Rect, theme: Theme): PaneView | undefined {
+    const { panel } = this.#console.state
+    const document = panel && this.#document(panel, rect.height, theme)
+    return panel && document && panelPane({ panel, document, rect, theme })
+  }
+
+  /** Searches from where it was found last, and says it when the needle is nowhere. */
+  async find(needle: string, by: 1 | -1): Promise<void> {
+    const work = this.#work
+    if (!(work instanceof RunWork) || needle === '') return
+    work.view = { ...work.view, needle }
+    const hit = await work.find(needle, by)
+    if (work !== this.#work) return
+    if (hit === undefined) {
+      if (work.isIdle) this.#console.notice(`“${needle}” was not found`, 'warning')
+      return this.#showNow()
+    }
+    work.view = { ...work.view, hit, opened: hit.host, selected: hit.host, isDiff: false }
+    this.#showNow()
+    const look = this.#look()
+    if (look) this.#scrollTo(look, hit.line + 1 - Math.floor(look.rows / 2))
+  }
+
+  save(directory: string): void {
+    const { work: port } = this.#console.ports
+    const work = this.#work
+    if (!(work instanceof RunWork)) return
+    port.saveOutput(directory, work.outputs()).then(
+      (path) => this.#console.notice(`the output of ${foldHostSet([...work.view.hosts.keys()])} is in ${path}`),
+      (error: unknown) => this.#console.notice(`not saved: ${messageOf(error)}`, 'error'),
+    )
+  }
+
+  stop(): void {
+    this.#work?.stop()
+    this.#showNow()
+  }
+
+  close(): void {
+    this.#console.change(() => ({ panel: undefined }))
+  }
+
+  [Symbol.dispose](): void {
+    this.#showing?.[Symbol.dispose]()
+    this.#ticking?.[Symbol.dispose]()
+    this.#work?.[Symbol.dispose]()
+  }
+
+  #do(command: PanelCommand): void {
+    const work = this.#work
+    const look = this.#look()
+    if (work === undefined || look === undefined) return
+    const { panel, rows, first } = look
+    const isList = panel.view.kind === 'run' && panel.view.opened === undefined
+    switch (command) {
+      case 'to-shells':
+        return this.takeKeys(false)
+      case 'close':
+        return this.#close(panel)
+      case 'cancel':
+        return this.stop()
+      case 'retry':
+      case 'repeat':
+        return this.#restart(work, command === 'retry' ? work.retryable : [...work.view.hosts.keys()])
+      case 'up':
+      case 'down': {
+        const by = command === 'up' ? -1 : 1
+        return isList ? this.#changeRun((view) => selectGroup(view, by), true) : this.#scrollTo(look, first + by)
+      }
+      case 'page-up':
+      case 'page-down':
+        return this.#scrollTo(look, first + (command === 'page-up' ? 1 - rows : rows - 1))
+      case 'top':
+        if (isList) this.#changeRun((view) => selectGroup(view, -view.groups.length))
+        return this.#scrollTo(look, 0)
+      case 'end':
+        if (isList) this.#changeRun((view) => selectGroup(view, view.groups.length))
+        return this.#scrollTo(look, look.document.length)
+      case 'left':
+      case 'right': {
+        const by = command === 'left' ? -STEP_COLUMNS : STEP_COLUMNS
+        return this.#change((now) => ({ ...now, column: Math.max(0, now.column + by) }))
+      }
+      case 'wide':
+        return this.#change((now) => ({ ...now, isWide: !now.isWide }))
+      case 'open':
+        return this.#open()
+      case 'difference':
+        this.#changeRun((view) => ({ ...view, isDiff: !view.isDiff, opened: undefined, hit: undefined }), true)
+        return this.#showSoon()
+      case 'receive':
+        return this.#receive(work)
+      case 'search':
+        return work instanceof RunWork ? questions.openSearch(this.#console, work.view.needle) : undefined
+      case 'next-hit':
+      case 'previous-hit':
+        if (work instanceof RunWork) void this.find(work.view.needle, command === 'next-hit' ? 1 : -1)
+        return
+      case 'save':
+        return work instanceof RunWork ? questions.openSave(this.#console) : undefined
+    }
+  }
+
+  /** From a group to all of them, from there away. */
+  #close(panel: Panel): void {
+    if (panel.view.kind === 'run' && panel.view.opened !== undefined)
+      return this.#changeRun((view) => ({ ...view, opened: undefined, hit: undefined }), true)
+    if (this.isBusy) return questions.openEnd(this.#console)
+    this.close()
+  }
+
+  #open(): void {
+    this.#changeRun((view) => ({ ...view, opened: selectedGroup(view)?.hosts[0], isDiff: false }))
+    this.#change((panel) => ({ ...panel, offset: 0, column: 0, isFollowing: this.isBusy }))
+  }
+
+  #restart(work: RunWork | CopyWork, hosts: readonly string[]): void {
+    if (this.isBusy) return this.#console.notice('it is still going on: c ends it', 'warning')
+    if (hosts.length === 0) return this.#console.notice('it succeeded everywhere: R does it again on all', 'warning')
+    work.restart(hosts)
+    this.#console.log(foldHostSet(hosts), `again: ${this.title()}`)
+    this.#change((panel) => ({ ...panel, offset: 0 }))
+    this.#showNow()
+  }
+
+  #receive(work: RunWork | CopyWork): void {
+    if (work.view.kind !== 'run') return
+    const group = selectedGroup(work.view)
+    if (group === undefined) return
+    this.#console.change((state) => setReceivers(state, group.hosts))
+    this.takeKeys(false)
+  }
+
+  #look(): Look | undefined {
+    const { state } = this.#console
+    const { panel, themeName } = state
+    const rect = layoutPanel(state).panel
+    if (panel === undefined || rect === undefined) return undefined
+    const document = this.#document(panel, rect.height, themes[themeName])
+    if (document === undefined) return undefined
+    const rows = documentRows(rect.height, document)
+    return { panel, document, rows, first: firstRow(panel, document, rows) }
+  }
+
+  #document(panel: Panel, height: number, theme: Theme): PanelDocument | undefined {
+    const { column, view } = panel
+    if (view.kind === 'copy') return copyDocument(view, theme, column)
+    const work = this.#work
+    if (!(work instanceof RunWork)) return undefined
+    const source = {
+      text: (host: string) => work.text(host),
+      difference: (group: RunView['groups'][number]) => work.difference(group),
+      nowMs: this.#console.ports.clock.now(),
+    }
+    return runDocument(view, source, { theme, height, column })
+  }
+
+  #scrollTo({ document, rows, panel }: Look, row: number): void {
+    const last = Math.max(0, document.length - rows)
+    const offset = Math.max(0, Math.min(last, row))
+    const isOpened = panel.view.kind === 'run' && panel.view.opened !== undefined
+    this.#change((now) => ({ ...now, offset, isFollowing: isOpened && this.isBusy && offset === last }))
+    if (isOpened || panel.view.kind !== 'run') return
+    // The selection stays in view.
+    const { rowOf, groupAt } = document as RunDocument
+    const selected = selectedGroup(panel.view)?.hosts[0]
+    const at = selected === undefined ? undefined : rowOf(selected)
+    if (at !== undefined && at >= offset && at < offset + rows) return
+    const inView = groupAt(at !== undefined && at < offset ? offset : offset + rows - 1)
+    this.#changeRun((view) => ({ ...view, selected: inView?.hosts[0] }))
+  }
+
+  #changeRun(change: (view: RunView) => RunView, isRevealed = false): void {
+    const work = this.#work
+    if (!(work instanceof RunWork)) return
+    work.view = change(work.view)
+    this.#showNow()
+    const look = isRevealed ? this.#look() : undefined
+    if (look === undefined) return
+    // The header of the selected group, and some lines under it.
+    const host = groupOf(work.view, work.view.selected)?.hosts[0] ?? selectedGroup(work.view)?.hosts[0]
+    const at = host === undefined ? undefined : (look.document as RunDocument).rowOf(host)
+    if (at === undefined) return
+    const margin = Math.min(6, look.rows)
+    if (at < look.first) this.#change((panel) => ({ ...panel, offset: at, isFollowing: false }))
+    else if (at + margin > look.first + look.rows)
+      this.#change((panel) => ({ ...panel, offset: at + margin - look.rows, isFollowing: false }))
+  }
+
+  #change(change: (panel: Panel) => Panel): void {
+    this.#console.change(({ panel }) => (panel === undefined ? {} : { panel: change(panel) }))
+  }
+
+  #name(): string {
+    const { panel } = this.#console.state
+    return panel === undefined ? 'panel' : panelName(panel)
+  }
+
+  #showSoon(): void {
+    const { clock } = this.#console.ports
+    this.#showing ??= clock.after(Math.max(0, this.#lastShownMs + SHOW_EVERY_MS - clock.now()), () => this.#showNow())
+  }
+
+  #showNow(): void {
+    const work = this.#work
+    if (work === undefined) return
+    const { clock } = this.#console.ports
+    this.#showing?.[Symbol.dispose]()
+    this.#showing = undefined
+    this.#lastShownMs = clock.now()
+    work.refresh()
+    const { view } = work
+    this.#change((panel) => ({ ...panel, view }))
+    if (this.#wasBusy && !work.isBusy) this.#tellEnd()
+    this.#wasBusy = work.isBusy
+    if (work.isBusy) this.#tick()
+  }
+
+  /** Times that count. */
+  #tick(): void {
+    this.#ticking ??= this.#console.ports.clock.after(TICK_MS, () => {
+      this.#ticking = undefined
+      this.#console.change(() => ({ clockMs: this.#console.ports.clock.now() }))
+      if (this.isBusy) this.#tick()
+    })
+  }
+
+  #tellEnd(): void {
+    const failed = this.#work?.retryable ?? []
+    const text = `done, ${failed.length === 0 ? 'all well' : `not well on ${foldHostSet(failed)}`}: ${this.title()}`
+    const tone = failed.length === 0 ? 'info' : 'warning'
+    this.#console.log('', text, tone)
+    const { state } = this.#console
+    if (state.panel?.hasKeys !== true) this.#console.notice(text, tone)
+  }
+}

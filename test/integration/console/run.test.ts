@@ -1,0 +1,177 @@
+/** Commands beside the shells: over the same connections, folded while they run, and nothing left behind. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+/** The shell has nothing else to do. */
+const PROMPT = /[$#]\s*$/
+const HOSTS = ['m1', 'm2', 'm3', 'm4', 'm5', 'm6']
+
+describe('a command beside the shells', () => {
+  let console: ConsoleDriver
+  let directory: string
+
+  beforeAll(async () => {
+    console = await openConsole({ args: ['demo'] })
+    await console.expectAllOpen()
+    await console.expectOnAll(HOSTS, () => PROMPT)
+  })
+
+  beforeEach(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'muster-console-run-'))
+    return () => rmSync(directory, { recursive: true, force: true })
+  })
+
+  afterAll(async () => {
+    await console?.close()
+  })
+
+  /** By the palette, as `:run` is typed elsewhere. */
+  const run = async (line: string): Promise<void> => {
+    await console.leader(':')
+    await console.type(`run ${line}`)
+    await console.key('Enter')
+    await console.expectMode('run')
+  }
+
+  it('folds equal output, shows failures first and the time of each', async () => {
+    await run("cat release; test %n -ne 2 || { echo 'no such thing' >&2; exit 3; }")
+    await console.expectScreen(/6 hosts: 5 ok, 1 failed/)
+    await console.expectScreen(/✗ m2 +exit 3 +\d+\.\d s[\s\S]*! no such thing[\s\S]*✓ m\[1,4-6\] \(4\) +ok +\d+\.\d s/)
+    await console.expectHeader(/KEYS GO TO THE RUN VIEW, not to m\[1-6\]/)
+  })
+
+  it('leaves the shells alone, and gives them the keys back', async () => {
+    await run('echo from the run')
+    await console.expectScreen(/6 hosts: 6 ok/)
+    await console.type('kk')
+    await console.key('Tab')
+    await console.expectMode('shells')
+    await console.expectHeader(/TYPING INTO ALL 6/)
+    await console.type('echo typed-$((40+2))\r')
+    await console.expectOnAll(['m1', 'm2'], () => /^typed-42$/m)
+    await console.expectScreen(/✓ m\[1-6\] \(6\)/)
+    await console.leader('o')
+    await console.expectMode('run')
+  })
+
+  it('runs on a host set of its own, and the receivers stay', async () => {
+    await run('on @odd: echo %h')
+    await console.expectScreen(/3 hosts: 3 ok/)
+    await console.expectReceivers(...HOSTS)
+  })
+
+  it('shows what differs from the majority, and one group whole', async () => {
+    await run('seq 40; cat release')
+    await console.expectScreen(/6 hosts: 6 ok/)
+    await console.key('d')
+    await console.expectScreen(/-app 1\.4\.2\s*║/)
+    await console.expectScreen(/\+app 1\.4\.1\s*║/)
+    await console.key('d', 'G', 'Enter', 'G')
+    await console.expectScreen(/║ {3}40\s+║[\s\S]*║ {3}app 1\.4\.1/)
+    await console.key('Escape')
+    await console.expectScreen(/✓ m\[1-2,4-6\] \(5\)/)
+  })
+
+  it('searches in all that was printed', async () => {
+    await run('seq -f "line %g of $(hostname)" 300')
+    await console.expectScreen(/6 hosts: 6 ok/)
+    await console.key('/')
+    await console.type('LINE 250 of M4'.toLowerCase())
+    await console.key('Enter')
+    await console.expectScreen(/▸ line 250 of m4/)
+    await console.key('/')
+    await console.key('Ctrl-u')
+    await console.type('nowhere to be found')
+    await console.key('Enter')
+    await console.expectScreen(/was not found/)
+  })
+
+  it('runs again where it failed, and only there', async () => {
+    await run(`echo once >> ${directory}/%h; test -e ${directory}/go -o %n -ne 4`)
+    await console.expectScreen(/6 hosts: 5 ok, 1 failed/)
+    writeFileSync(join(directory, 'go'), '')
+    await console.key('r')
+    await console.expectScreen(/6 hosts: 6 ok/)
+    const counts = HOSTS.map((host) => readFileSync(join(directory, host), 'utf8').trim().split('\n').length)
+    expect(counts).toEqual([1, 1, 1, 2, 1, 1])
+  })
+
+  it('saves what each host printed, and never over a file', async () => {
+    await run('hostname; echo trouble >&2')
+    await console.expectScreen(/6 hosts: 6 ok/)
+    const save = async (): Promise<void> => {
+      await console.key('s')
+      await console.type(join(directory, 'kept', 'here'))
+      await console.key('Enter')
+    }
+    await save()
+    await console.expectScreen(/the output of m\[1-6\] is in/)
+    expect(readFileSync(join(directory, 'kept', 'here', 'm3.out'), 'utf8')).toBe('m3\n')
+    expect(readFileSync(join(directory, 'kept', 'here', 'm3.err'), 'utf8')).toBe('trouble\n')
+    await save()
+    await console.expectScreen(/not saved: .*would be overwritten/)
+  })
+
+  it('ends the command on every host when it is cancelled, and says so', async () => {
+    await run(`sh -c 'echo $$ > ${directory}/%h; exec sleep 1000'`)
+    await waitUntil(() => HOSTS.every((host) => existsSync(join(directory, host))), 'the commands')
+    await console.expectScreen(/running \d+\.\d s/)
+    await console.key('Ctrl-c')
+    await console.expectScreen(/6 hosts: 6 cancelled/)
+    for (const host of HOSTS) {
+      const pid = Number(readFileSync(join(directory, host), 'utf8'))
+      await waitUntil(() => !isAlive(pid), `the command on ${host} to end`)
+    }
+  })
+
+  it('goes on when the terminal changes its size, and a small one shows the shells or the run', async () => {
+    await run(`echo begun; until test -e ${directory}/go; do sleep 0.05; done; echo done`)
+    await console.expectScreen(/begun/)
+    await console.resize(80, 24)
+    await console.expectScreen(/^║ {3}begun/m)
+    await console.key('Tab')
+    await console.expectHeader(/TYPING INTO ALL 6/)
+    await console.type(`touch ${directory}/go\r`)
+    await console.expectScreen(/done, all well: “echo begun/)
+    await console.leader('o')
+    await console.expectScreen(/✓ m\[1-6\] \(6\)[\s\S]*done/)
+    await console.resize(240, 67)
+    await console.expectScreen(/TO THE RUN VIEW[\s\S]*║ {3}done[\s\S]* ● m6 /)
+    await console.resize(120, 40)
+  })
+
+  it('shows hostile output without letting it act', async () => {
+    await run(`printf '\\033]0;owned\\007\\033[2Jtext\\303\\n'`)
+    await console.expectScreen(/\\x1b\]0;owned\\x07\\x1b\[2Jtext/)
+    await console.expectHeader(/RUN VIEW/)
+  })
+
+  it('asks before it is left while something goes on, and then leaves nothing behind', async () => {
+    await run(`on m1: sh -c 'echo $$ > ${directory}/pid; exec sleep 1000'`)
+    await waitUntil(() => existsSync(join(directory, 'pid')), 'the command')
+    const pid = Number(readFileSync(join(directory, 'pid'), 'utf8'))
+    await console.leader('q')
+    await console.expectMode('dialog:end-work')
+    await console.key('Escape')
+    await console.expectMode('run')
+    expect(isAlive(pid)).toBe(true)
+    await console.leader('q')
+    await console.expectMode('dialog:end-work')
+    console.send('y')
+    expect(await console.ended()).toEqual({ code: 0 })
+    await waitUntil(() => !isAlive(pid), 'the command to end')
+  })
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest'
+import { parseWork, parseWorkLine, splitWords } from '../../../../src/ui/work/parse-work.ts'
+
+describe('a line of the palette', () => {
+  it('runs a command on the receivers', () => {
+    expect(parseWorkLine('run uptime -p')).toEqual({ verb: 'run', target: undefined, command: 'uptime -p' })
+  })
+
+  it('may begin with the colon of the key that opened the palette', () => {
+    expect(parseWorkLine(':run uptime')).toEqual({ verb: 'run', target: undefined, command: 'uptime' })
+  })
+
+  it('names hosts between on and a colon', () => {
+    expect(parseWorkLine('run on @gpus!m[1-2] : echo a: b')).toEqual({
+      verb: 'run',
+      target: '@gpus!m[1-2]',
+      command: 'echo a: b',
+    })
+  })
+
+  it.each(['run', 'runner x', 'zoom', '', 'a run of it'])('%j is neither a run nor a copy', (line) => {
+    expect(parseWorkLine(line)).toBeUndefined()
+  })
+
+  it.each(['run ', 'run on m1:', 'copy a', 'copy on m1: a'])('%j lacks something, and says so', (line) => {
+    expect(parseWorkLine(line)).toEqual({ error: expect.stringMatching(/missing|then where/) })
+  })
+
+  it('does not take hosts without a colon for a command', () => {
+    expect(parseWork('run', 'on @gpus uptime')).toEqual({ error: expect.stringContaining('comes a colon') })
+  })
+
+  it('copies several files, whose names may be quoted', () => {
+    expect(parseWorkLine(`copy on m3: a.conf 'b c' "d'e" f\\ g /etc/app/`)).toEqual({
+      verb: 'copy',
+      target: 'm3',
+      sources: ['a.conf', 'b c', "d'e", 'f g'],
+      destination: '/etc/app/',
+    })
+  })
+})
+
+describe('words', () => {
+  it('may be empty in quotes', () => {
+    expect(splitWords(`'' ""`)).toEqual(['', ''])
+  })
+
+  it('of an open quotation mark are none', () => {
+    expect(splitWords("a 'b")).toBeUndefined()
+  })
+})
