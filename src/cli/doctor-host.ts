@@ -124,8 +124,10 @@ function runUntil(
       .then(
         (started) => {
           remote = started
-          if (isOver) started.close()
-          else if (stdin !== undefined) started.writeStdin(Buffer.from(stdin))
+          if (isOver) {
+            started.signal('KILL')
+            started.close()
+          } else if (stdin !== undefined) started.writeStdin(Buffer.from(stdin))
         },
         (error: unknown) => stop({ kind: 'refused', reason: messageOf(error) }),
       )

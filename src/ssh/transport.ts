@@ -61,6 +61,7 @@ export interface RemoteProcess {
   close(): void
 }
 
+/** Handlers of a shell or command are called only after the promise for it was kept. */
 export interface Connection {
   openShell(options: ShellOptions, handlers: ShellHandlers): Promise<Shell>
   exec(command: string, handlers: ExecHandlers): Promise<RemoteProcess>

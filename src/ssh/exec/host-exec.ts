@@ -112,19 +112,8 @@ class Execution implements RunningExec {
   }
 
   async run(): Promise<void> {
-    const { transports, hostKeys, credentials } = this.#options
-    const endpoint = this.#endpoint
     try {
-      const transport = transports[endpoint.transport]
-      if (transport === undefined) throw new Error(`the transport ${endpoint.transport} is not available here`)
-      const connection = await transport.connect(endpoint, {
-        signal: this.#abort.signal,
-        hostKeys,
-        credentials,
-        onPhase: () => {},
-        // The channel says so, too, and after the last output; before there is a channel, opening it fails.
-        onLost: () => {},
-      })
+      const connection = await this.#connect()
       if (this.#isOver()) return connection.close()
       this.#connection = connection
       await this.#start(connection)
@@ -164,6 +153,21 @@ class Execution implements RunningExec {
   resume(): void {
     this.#isPaused = false
     this.#process?.resume()
+  }
+
+  async #connect(): Promise<Connection> {
+    const { transports, hostKeys, credentials } = this.#options
+    const endpoint = this.#endpoint
+    const transport = transports[endpoint.transport]
+    if (transport === undefined) throw new Error(`the transport ${endpoint.transport} is not available here`)
+    return await transport.connect(endpoint, {
+      signal: this.#abort.signal,
+      hostKeys,
+      credentials,
+      onPhase: () => {},
+      // The channel says so, too, and after the last output; before there is a channel, opening it fails.
+      onLost: () => {},
+    })
   }
 
   async #start(connection: Connection): Promise<void> {

@@ -29,6 +29,8 @@ export class BorrowedChannel {
   readonly #unsent: Uint8Array[] = []
   #pendingEnd: ChannelEnd | undefined
   #isPaused = false
+  /** `answered`: open, but what came in one piece with that answer waits until the opener has the channel. */
+  #opening: 'asked' | 'answered' | 'done' = 'asked'
   #isDelivering = false
   #isFull = false
   #endsInput = false
@@ -82,7 +84,13 @@ export class BorrowedChannel {
   }
 
   handleOpened(): void {
+    this.#opening = 'answered'
     this.opened.resolve()
+    // After all promises that this one keeps.
+    setImmediate(() => {
+      this.#opening = 'done'
+      this.#deliver()
+    })
   }
 
   handleNotOpened(failure: ConnectFailure): void {
@@ -114,7 +122,10 @@ export class BorrowedChannel {
   /** The connection or the keeper went away. */
   handleLoss(reason: string): void {
     if (this.#isOver) return
-    this.opened.reject(new ConnectError({ kind: 'unreachable', phase: 'shell', reason }))
+    if (this.#opening === 'asked') {
+      this.opened.reject(new ConnectError({ kind: 'unreachable', phase: 'shell', reason }))
+      return this.#finish()
+    }
     this.#pendingEnd ??= { kind: 'lost', reason }
     this.#deliver()
   }
@@ -142,16 +153,20 @@ export class BorrowedChannel {
   #deliver(): void {
     if (this.#isDelivering) return
     this.#isDelivering = true
-    while (!this.#isPaused && !this.#isOver) {
+    while (!this.#isHeld && !this.#isOver) {
       const next = this.#arrived.shift()
       if (next === undefined) break
       this.#incoming.consumed(next.bytes.length)
       this.#handlers.onBytes(next.kind, next.bytes)
     }
     this.#isDelivering = false
-    if (this.#isPaused || this.#isOver || this.#pendingEnd === undefined) return
+    if (this.#isHeld || this.#isOver || this.#pendingEnd === undefined) return
     this.#finish()
     this.#handlers.onEnd(this.#pendingEnd)
+  }
+
+  get #isHeld(): boolean {
+    return this.#isPaused || this.#opening !== 'done'
   }
 
   #finish(): void {

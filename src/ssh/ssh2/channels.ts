@@ -2,7 +2,7 @@
  * Shells, commands and forwards as channels of one ssh2 client. Bytes pass unchanged and unbuffered but for the window
  * of the channel; after `close` no handler is called. It does not know who uses them.
  */
-import type { Duplex } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import type { ClientChannel, Client as Ssh2Client } from 'ssh2'
 import { messageOf } from '../../base/errors.ts'
 import type { ChannelEnd, ExecHandlers, RemoteProcess, Shell, ShellHandlers } from '../transport.ts'
@@ -29,6 +29,7 @@ export function asShell(
 ): Shell {
   const consumed = windowBytes === undefined ? () => {} : consumeWith(host.client, channel, windowBytes)
   const life = new ChannelLife(host, channel, handlers.onEnd)
+  const flow = new Flow([channel])
   channel.on('data', (bytes: Buffer) => {
     consumed(bytes.length)
     if (!life.isClosed) handlers.onData(bytes)
@@ -40,8 +41,8 @@ export function asShell(
   return {
     write: (bytes) => !life.isClosed && writer.write(bytes),
     resize: ({ columns, rows }) => life.attempt(() => channel.setWindow(rows, columns, 0, 0)),
-    pause: () => channel.pause(),
-    resume: () => channel.resume(),
+    pause: () => flow.pause(),
+    resume: () => flow.resume(),
     close: () => life.close(),
   }
 }
@@ -54,6 +55,7 @@ export function asRemoteProcess(
 ): RemoteProcess {
   const consumed = windowBytes === undefined ? () => {} : consumeWith(host.client, channel, windowBytes)
   const life = new ChannelLife(host, channel, handlers.onEnd)
+  const flow = new Flow([channel, channel.stderr])
   channel.on('data', (bytes: Buffer) => {
     consumed(bytes.length)
     if (!life.isClosed) handlers.onStdout(bytes)
@@ -69,15 +71,40 @@ export function asRemoteProcess(
     writeStdin: (bytes) => !life.isClosed && writer.write(bytes),
     endStdin: () => life.attempt(() => channel.end()),
     signal: (name) => life.attempt(() => signalChannel(host.client, channel, name)),
-    pause: () => {
-      channel.pause()
-      channel.stderr.pause()
-    },
-    resume: () => {
-      channel.resume()
-      channel.stderr.resume()
-    },
+    pause: () => flow.pause(),
+    resume: () => flow.resume(),
     close: () => life.close(),
+  }
+}
+
+/**
+ * Streams that stand still until whoever opened the channel has it: output may come in one packet with the answer that the
+ * channel is open, and then its handler would be called before there is anything to answer it with.
+ */
+class Flow {
+  readonly #streams: readonly Readable[]
+  #isHeld = true
+  #isPaused = false
+
+  constructor(streams: readonly Readable[]) {
+    this.#streams = streams
+    for (const stream of streams) stream.pause()
+    // After all promises that this one keeps.
+    setImmediate(() => {
+      this.#isHeld = false
+      if (!this.#isPaused) this.resume()
+    })
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    for (const stream of this.#streams) stream.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    if (this.#isHeld) return
+    for (const stream of this.#streams) stream.resume()
   }
 }
 

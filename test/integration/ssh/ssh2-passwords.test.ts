@@ -246,6 +246,40 @@ describe('commands and shells on a server of our own', () => {
     connection.close()
   })
 
+  it('call no handler before their opener has them, though the output comes with the answer', async () => {
+    const serve = (client: Connection) =>
+      client.on('session', (accept) => {
+        const session = accept()
+        session.on('exec', (acceptExec) => {
+          const channel = acceptExec()
+          channel.write('now')
+          channel.stderr.write('now')
+          channel.exit(0)
+          channel.end()
+        })
+      })
+    const server = await startInProcessServer(open, serve)
+    const connection = await transport.connect(server.endpoint(), watchedContext())
+    const calls: string[] = []
+    const { promise: ended, resolve } = Promise.withResolvers<void>()
+    const opening = connection.exec('now', {
+      onStdout: () => calls.push('stdout'),
+      onStderr: () => calls.push('stderr'),
+      onEnd: () => {
+        calls.push('end')
+        resolve()
+      },
+    })
+    await opening.then(async () => {
+      // As deep as the callers of callers are.
+      for (let depth = 0; depth < 20; depth += 1) await null
+      calls.push('opened')
+    })
+    await ended
+    expect(calls).toEqual(['opened', 'stdout', 'stderr', 'end'])
+    connection.close()
+  })
+
   it('end as lost when the server closes them without a status', async () => {
     const serve = (client: Connection) =>
       client.on('session', (accept) => {

@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest'
+import { BorrowedChannel } from '../../../../src/ssh/persist/borrowed-channel.ts'
+import { FRAME_KINDS } from '../../../../src/ssh/persist/frames.ts'
+import type { Link } from '../../../../src/ssh/persist/link.ts'
+import type { FromKeeper, ToKeeper } from '../../../../src/ssh/persist/messages.ts'
+
+function openChannel() {
+  const calls: string[] = []
+  const link = { send: () => {}, sendBytes: () => {}, sendCredit: () => {} } as unknown as Link<FromKeeper, ToKeeper>
+  const channel = new BorrowedChannel(
+    1,
+    link,
+    {
+      onBytes: (_kind, bytes) => calls.push(Buffer.from(bytes).toString()),
+      onDrain: () => calls.push('drain'),
+      onEnd: ({ kind }) => calls.push(kind),
+    },
+    () => calls.push('over'),
+  )
+  return { channel, calls }
+}
+
+describe('a borrowed channel', () => {
+  it('calls no handler before its opener has it, though everything comes in one piece', async () => {
+    const { channel, calls } = openChannel()
+    const opened = channel.opened.promise.then(() => calls.push('opened'))
+    channel.handleOpened()
+    channel.handleBytes(FRAME_KINDS.stdout, Buffer.from('bytes'))
+    channel.handleEnd({ kind: 'exit', code: 0 })
+    await opened
+    await new Promise(setImmediate)
+    expect(calls).toEqual(['opened', 'bytes', 'over', 'exit'])
+  })
+
+  it('that the opener pauses at once delivers nothing', async () => {
+    const { channel, calls } = openChannel()
+    channel.handleOpened()
+    channel.handleBytes(FRAME_KINDS.stdout, Buffer.from('bytes'))
+    channel.pause()
+    await new Promise(setImmediate)
+    expect(calls).toEqual([])
+    channel.resume()
+    expect(calls).toEqual(['bytes'])
+  })
+
+  it('that is lost before it was open rejects, and has no end to tell', async () => {
+    const { channel, calls } = openChannel()
+    channel.handleLoss('gone')
+    await expect(channel.opened.promise).rejects.toThrow('gone')
+    expect(calls).toEqual(['over'])
+  })
+})
