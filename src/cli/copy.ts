@@ -1,10 +1,13 @@
 /** `muster copy TARGET SRC… DEST`: files and directories of this machine to every host. */
 import { resolve } from 'node:path'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { MusterError } from '../base/errors.ts'
 import { expandWord } from '../ops/run/command-template.ts'
+import type { CopyVia } from '../ssh/copy/chain.ts'
 import type { CliContext, Outcome } from './context.ts'
 import type { CopyReportOptions } from './copy/report.ts'
+
+type CopyOptions = CopyReportOptions & { readonly via: CopyVia }
 
 const EXAMPLES = `
 Examples:
@@ -16,6 +19,7 @@ Examples:
 DEST is taken as by cp; without a leading slash it is in the home directory. Identical files (by SHA-256) are left alone,
 others are replaced whole, without a question: each is written beside its target and renamed when its checksum agrees.
 After a cut, the same command carries on where it was. Owners are not copied.
+Large files to three or more hosts that can reach each other go from host to host where that is measured to be faster.
 Exit codes: 0 all well, 1 something failed somewhere, 4 some host could not be reached, 130 interrupted.
 `
 
@@ -26,9 +30,14 @@ export function registerCopy(program: Command, context: CliContext, outcome: Out
     .argument('<target>', 'hosts: m[8-10], @workers, all, root@h1,h2:2222')
     .argument('<paths...>', 'one or more sources here, then the destination on the hosts')
     .option('--dry-run', 'looks at the hosts and says what would be copied')
+    .addOption(
+      new Option('--via <way>', 'large files from here to every host, or along a chain of hosts')
+        .choices(['auto', 'chain', 'direct'])
+        .default('auto'),
+    )
     .addHelpText('after', EXAMPLES)
     .action(async (target: string, paths: readonly string[], _options: unknown, command: Command) => {
-      const options = command.optsWithGlobals<CopyReportOptions>()
+      const options = command.optsWithGlobals<CopyOptions>()
       outcome.exitCode = await copy(target, paths, options, context)
     })
 }
@@ -36,7 +45,7 @@ export function registerCopy(program: Command, context: CliContext, outcome: Out
 async function copy(
   target: string,
   paths: readonly string[],
-  options: CopyReportOptions,
+  options: CopyOptions,
   context: CliContext,
 ): Promise<number> {
   const destination = paths.at(-1)
@@ -73,6 +82,8 @@ async function copy(
     {
       tree,
       isDryRun: options.dryRun === true,
+      via: options.via,
+      onPath: (event) => report.path(event),
       destinationOf: (endpoint) => expandWord(destination, endpoint),
     },
     { ...wires, onEvent: (event) => report.handle(event) },

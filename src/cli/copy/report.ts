@@ -1,6 +1,7 @@
 /** How a copy is told: a block of progress on a terminal, a line a host, the files that failed; or JSON lines. */
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
+import type { PathEvent } from '../../ssh/copy/chain.ts'
 import type { CopyEvent, HostResult } from '../../ssh/copy/events.ts'
 import { textWidth } from '../../ui/text-width.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../context.ts'
@@ -15,6 +16,7 @@ type HostState = {
 const REDRAW_MS = 100
 const HOSTS_SHOWN = 12
 const FAILURES_SHOWN = 5
+const PATH_HOSTS = 12
 
 export type CopyReportOptions = GlobalOptions & { readonly dryRun?: boolean }
 
@@ -80,6 +82,12 @@ export class CopyReport {
     if (this.#options.json === true) this.#json({ type: 'problem', path, reason })
   }
 
+  /** Which way large files go. */
+  path(event: PathEvent): void {
+    if (this.#options.json === true) this.#json({ type: 'path', ...event })
+    else this.#message(`muster: ${describePath(event)}\n`)
+  }
+
   #handleFile(event: Extract<CopyEvent, { type: 'file' }>, state: HostState): void {
     const { host, path, action, sizeBytes, reason = '' } = event
     if (this.#options.json === true) return this.#json(event)
@@ -140,7 +148,7 @@ export class CopyReport {
 
 function describeResult(host: string, { result, failures }: HostState, isDryRun: boolean): string {
   if (result === undefined) return host
-  const { outcome, reason, copied, identical, failed, sentBytes, durationMs } = result
+  const { outcome, reason, copied, identical, failed, sentBytes, passedOnBytes = 0, durationMs } = result
   if (outcome !== 'ok' && reason !== undefined) {
     return `${host}: ${outcome}${outcome === reason ? '' : `: ${reason}`}${copied > 0 ? ` (${copied} copied before)` : ''}`
   }
@@ -151,8 +159,24 @@ function describeResult(host: string, { result, failures }: HostState, isDryRun:
   ]
   const unsaid = failures.length - FAILURES_SHOWN
   const more = unsaid > 0 ? ` (${unsaid} more failures not shown; --json shows all)` : ''
-  const amount = isDryRun ? '' : `, ${formatBytes(sentBytes)} in ${(durationMs / 1000).toFixed(1)} s`
+  const amount = isDryRun ? '' : `, ${formatBytes(sentBytes + passedOnBytes)} in ${(durationMs / 1000).toFixed(1)} s`
   return `${host}: ${parts.join(', ')}${amount}${more}`
+}
+
+export function describePath(event: PathEvent): string {
+  if (event.via === 'direct') return `path: this machine to every host: ${event.reason}`
+  if (event.via === 'detour')
+    return `${event.host} takes the rest from ${event.from ?? 'this machine'}: ${event.reason}`
+  const { hosts, betweenBitsPerSecond, hereBitsPerSecond } = event
+  const names = hosts.length > PATH_HOSTS ? [...hosts.slice(0, PATH_HOSTS - 1), '…', ...hosts.slice(-1)] : hosts
+  const path = ['this machine', ...names].join(' → ')
+  return `path: ${path} (measured ${formatRate(betweenBitsPerSecond)} between hosts, ${formatRate(hereBitsPerSecond)} from here)`
+}
+
+/** `94 Mbit/s` */
+function formatRate(bitsPerSecond: number): string {
+  const [value, unit] = bitsPerSecond >= 1e9 ? [bitsPerSecond / 1e9, 'Gbit/s'] : [bitsPerSecond / 1e6, 'Mbit/s']
+  return `${value >= 10 ? Math.round(value) : value.toFixed(1)} ${unit}`
 }
 
 function formatShare({ doneBytes, totalBytes }: { doneBytes: number; totalBytes: number }): string {

@@ -4,11 +4,15 @@
  * computed the same checksum. It keeps no file in memory and does nothing that it has not been told to overwrite.
  */
 import { createHash } from 'node:crypto'
+import { printable } from '../../base/printable.ts'
 import { type BytePath, baseName, bytesOf, joinPath, parentOf, showPath, withoutDash } from './byte-path.ts'
+import { CHAIN_BYTES, type Seat } from './chain.ts'
 import type { CopyAction } from './events.ts'
 import { touchTimes } from './file-times.ts'
 import { type RemoteFiles, RemoteRefusal, reasonOf } from './remote-files.ts'
+import { HelperLost, type RemoteHelper } from './remote-helper.ts'
 import { UNIT_BYTES } from './remote-script.ts'
+import type { SmallBatch, SmallFile, SmallFiles } from './small-files.ts'
 import {
   BLOCK_BYTES,
   SourceChanged,
@@ -25,6 +29,11 @@ export type CopyTask = {
   /** Relative: to the home directory. A slash at its end, or several sources: a directory, which is made. */
   readonly destination: BytePath
   readonly isDryRun: boolean
+  /** Undefined where there is none. */
+  readonly helper?: Promise<RemoteHelper | undefined>
+  readonly smallFiles?: SmallFiles
+  /** Undefined: the host takes this file from here. */
+  enterChain?(file: SourceFile, path: BytePath, have: number): Seat | undefined
   onFile(path: BytePath, action: CopyAction, sizeBytes: number, more?: { resumedBytes?: number; reason?: string }): void
   onProgress(bytes: number, isSent: boolean): void
 }
@@ -35,6 +44,10 @@ const WORD_BYTES = 2048
 const SEGMENT_BLOCKS = 4
 /** Segments on the way that the host has not answered. */
 const SEGMENTS_AHEAD = 4
+/** As long as the file may yet come from another host. */
+const UNDECIDED = { blocks: 1, ahead: 2 }
+/** Batches of small files on the way. */
+const BATCHES_AHEAD = 3
 /** Files that are looked at side by side, so that small ones do not wait for the way there and back. */
 const FILES_AT_ONCE = 16
 
@@ -42,6 +55,15 @@ const FILES_AT_ONCE = 16
 export async function copyToHost(remote: RemoteFiles, task: CopyTask): Promise<void> {
   await new HostCopy(remote, task).run()
 }
+
+type Sent = {
+  /** They were there from an earlier copy. */
+  readonly resumedBytes: number
+  /** Some of it came from another host. */
+  readonly isCarried: boolean
+}
+
+const NOTHING_SENT: Sent = { resumedBytes: 0, isCarried: false }
 
 class HostCopy {
   readonly #remote: RemoteFiles
@@ -51,6 +73,8 @@ class HostCopy {
   /** Directories that could not be made: what is below them is not tried. */
   readonly #unusable = new Set<BytePath>()
   #sending: Promise<void> = Promise.resolve()
+  /** How the temporary names of this copy end. */
+  #suffix: Promise<string> | undefined
 
   constructor(remote: RemoteFiles, task: CopyTask) {
     this.#remote = remote
@@ -62,7 +86,7 @@ class HostCopy {
     this.#roots = await this.#findRoots()
     const directories = tree.entries.filter((entry) => entry.kind === 'directory')
     if (!isDryRun) await Promise.all(directories.map((entry) => this.#makeDirectory(entry)))
-    const files = tree.entries.filter((entry) => entry.kind === 'file')
+    const files = await this.#copySmallFiles(tree.entries.filter((entry) => entry.kind === 'file'))
     let next = 0
     const work = async () => {
       for (let file = files[next++]; file !== undefined; file = files[next++]) await this.#copyFile(file)
@@ -137,6 +161,87 @@ class HostCopy {
     })
   }
 
+  /** Those that the helper can take; returns the others. */
+  async #copySmallFiles(files: readonly SourceFile[]): Promise<readonly SourceFile[]> {
+    const { smallFiles } = this.#task
+    const helper = smallFiles === undefined ? undefined : await this.#task.helper
+    if (helper === undefined || smallFiles === undefined) return files
+    const taken = new Set<SourceFile>()
+    let next = 0
+    const work = async () => {
+      for (let batch = smallFiles.batches[next++]; batch !== undefined; batch = smallFiles.batches[next++]) {
+        await this.#copyBatch(helper, batch, taken)
+      }
+    }
+    await Promise.all(
+      Array.from({ length: BATCHES_AHEAD }, () =>
+        work().catch((error: unknown) => {
+          if (!(error instanceof HelperLost)) throw error
+        }),
+      ),
+    )
+    return files.filter((file) => !taken.has(file))
+  }
+
+  async #copyBatch(helper: RemoteHelper, batch: SmallBatch, taken: Set<SourceFile>): Promise<void> {
+    const { smallFiles, isDryRun, onFile, onProgress } = this.#task
+    if (helper.isLost) throw new HelperLost()
+    const loaded = (await smallFiles?.load(batch)) ?? []
+    const end = (file: SourceFile, action: CopyAction, reason?: string) => {
+      taken.add(file)
+      onFile(this.#pathOf(file), action, file.sizeBytes, reason === undefined ? {} : { reason })
+    }
+    const files: SmallFile[] = []
+    for (const each of loaded) {
+      if (this.#isLeftOut(this.#pathOf(each.file))) {
+        taken.add(each.file)
+        onProgress(each.file.sizeBytes, false)
+      } else if ('reason' in each) end(each.file, 'failed', `${showPath(each.file.path)}: ${each.reason}`)
+      else files.push(each)
+    }
+    const order = files.map((each) => this.#describeSmall(each))
+    const offered = order.map(({ path, size, mode, mtime, sha256 }) => [path, size, mode, mtime, sha256])
+    const { answers = [] } = await helper.ask({ op: 'offer', files: offered, dress: !isDryRun })
+    const needed: number[] = []
+    for (const [index, { file }] of files.entries()) {
+      const answer = answers[index]
+      if (answer === 'same') {
+        onProgress(file.sizeBytes, false)
+        end(file, 'identical')
+      } else if (answer !== 'need') end(file, 'failed', printable(answer?.replace(/^!/, '') ?? 'failed'))
+      else if (isDryRun) end(file, 'would-copy')
+      else needed.push(index)
+    }
+    if (needed.length === 0) return
+    const packed = needed.flatMap((index) => order[index] ?? [])
+    const { failures = [] } = await helper.ask(
+      { op: 'pack', files: packed.map((one) => [one.path, one.temporary, one.size, one.mode, one.mtime, one.sha256]) },
+      needed.flatMap((index) => files[index]?.bytes ?? []),
+    )
+    const reasons = new Map(failures)
+    for (const [position, index] of needed.entries()) {
+      const file = files[index]?.file
+      if (file === undefined) continue
+      const reason = reasons.get(position)
+      onProgress(file.sizeBytes, true)
+      if (reason === undefined) end(file, 'copied')
+      else end(file, 'failed', printable(String(reason)))
+    }
+  }
+
+  #describeSmall({ file, sha256 }: SmallFile) {
+    const path = this.#pathOf(file)
+    return {
+      path,
+      temporary: temporaryOf(path),
+      size: file.sizeBytes,
+      mode: file.mode,
+      // More than a number can hold.
+      mtime: String(file.mtimeNs),
+      sha256,
+    }
+  }
+
   async #copyFile(file: SourceFile): Promise<void> {
     const path = this.#pathOf(file)
     if (this.#isLeftOut(path)) return this.#task.onProgress(file.sizeBytes, false)
@@ -156,9 +261,16 @@ class HostCopy {
       }
       if (isDryRun) return onFile(path, 'would-copy', file.sizeBytes)
       const isSent = await this.#sendSmallFile(file, temporary)
-      const resumedBytes = isSent ? 0 : await this.#inTurn(() => this.#sendFile(file, temporary, leftOver))
+      const send = (isAlone: boolean) => this.#inTurn(() => this.#sendFile(file, temporary, leftOver, isAlone))
+      const { resumedBytes, isCarried } = isSent ? NOTHING_SENT : await send(false)
       const sha256 = await reader.digest(file)
-      await this.#remote.call('F', temporary, path, sha256, octal(file.mode), ...times)
+      const finish = () => this.#remote.call('F', temporary, path, sha256, octal(file.mode), ...times)
+      await finish().catch(async (error: unknown) => {
+        // Another host has passed on something else: what comes from here can be trusted.
+        if (!isCarried || !(error instanceof RemoteRefusal) || !/checksum/.test(error.message)) throw error
+        await send(true)
+        await finish()
+      })
       onFile(path, 'copied', file.sizeBytes, resumedBytes > 0 ? { resumedBytes } : {})
     })
   }
@@ -200,35 +312,74 @@ class HostCopy {
   }
 
   /** Returns how many bytes were there from an earlier copy. */
-  async #sendFile(file: SourceFile, temporary: BytePath, leftOver: number): Promise<number> {
-    const { reader, onProgress } = this.#task
+  async #sendFile(file: SourceFile, temporary: BytePath, leftOver: number, isAlone: boolean): Promise<Sent> {
+    const { onProgress } = this.#task
     const resumedBytes = await this.#usablePrefix(file, temporary, leftOver)
     if (leftOver > 0 || resumedBytes > 0) await this.#remote.call('C', temporary, resumedBytes / UNIT_BYTES)
     if (resumedBytes > 0) onProgress(resumedBytes, false)
+    const seat = isAlone ? undefined : await this.#enterChain(file, temporary, resumedBytes)
+    let have = resumedBytes
+    let isCarried = false
+    try {
+      do {
+        have = await this.#sendFrom(file, temporary, have, seat)
+        if (have >= file.sizeBytes || seat === undefined) break
+        const carriedTo = await this.#remote.orLost(seat.carried(have))
+        isCarried ||= carriedTo > have
+        // Blocks are sent whole.
+        have = carriedTo === file.sizeBytes ? carriedTo : carriedTo - (carriedTo % BLOCK_BYTES)
+      } while (have < file.sizeBytes)
+    } catch (error) {
+      if (error instanceof RemoteRefusal || error instanceof SourceChanged) await this.#remote.call('Z', temporary)
+      throw error
+    } finally {
+      seat?.leave()
+    }
+    return { resumedBytes, isCarried }
+  }
+
+  async #enterChain(file: SourceFile, temporary: BytePath, have: number): Promise<Seat | undefined> {
+    const { helper, enterChain } = this.#task
+    if (enterChain === undefined || file.sizeBytes < CHAIN_BYTES || (await helper) === undefined) return undefined
+    this.#suffix ??= this.#remote.call('E')
+    return enterChain(file, `${temporary}.${await this.#suffix}`, have)
+  }
+
+  /** From here, until the end or until others bring it. Returns how much the host has then: nothing is under way. */
+  async #sendFrom(file: SourceFile, temporary: BytePath, from: number, seat: Seat | undefined): Promise<number> {
+    const { reader, onProgress } = this.#task
     const answers: Promise<void>[] = []
     const blockCount = Math.max(1, Math.ceil(file.sizeBytes / BLOCK_BYTES))
     let failure: unknown
+    let have = from
     let chunks: Buffer[] = []
     let startIndex = 0
     const flush = async () => {
       if (chunks.length === 0) return
       const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
+      const end = startIndex * BLOCK_BYTES + bytes
       const units = (startIndex * BLOCK_BYTES) / UNIT_BYTES
       const { written, done } = this.#remote.send(chunks, 'W', temporary, units, bytes)
       chunks = []
       answers.push(
         done.then(
-          () => onProgress(bytes, true),
+          () => {
+            onProgress(bytes, true)
+            if (failure !== undefined) return
+            have = end
+            seat?.advance(end)
+          },
           (error: unknown) => {
             failure ??= error
           },
         ),
       )
       await written
-      if (answers.length > SEGMENTS_AHEAD) await answers.shift()
+      while (answers.length > (seat?.isUndecided ? UNDECIDED.ahead : SEGMENTS_AHEAD)) await answers.shift()
     }
     try {
-      for (let index = resumedBytes / BLOCK_BYTES; index < blockCount && failure === undefined; index += 1) {
+      for (let index = from / BLOCK_BYTES; index < blockCount && failure === undefined; index += 1) {
+        if (seat?.isCarried) break
         const block = file.sizeBytes === 0 ? Buffer.alloc(0) : await reader.read(file, index)
         // The last block is always written: it gives the file its size.
         if (file.isSparse && index < blockCount - 1 && isZero(block)) {
@@ -238,16 +389,15 @@ class HostCopy {
         }
         if (chunks.length === 0) startIndex = index
         chunks.push(block)
-        if (chunks.length === SEGMENT_BLOCKS) await flush()
+        if (chunks.length >= (seat?.isUndecided ? UNDECIDED.blocks : SEGMENT_BLOCKS)) await flush()
       }
       await flush()
     } catch (error) {
       failure ??= error
     }
     await Promise.all(answers)
-    if (failure === undefined) return resumedBytes
-    if (failure instanceof RemoteRefusal || failure instanceof SourceChanged) await this.#remote.call('Z', temporary)
-    throw failure
+    if (failure !== undefined) throw failure
+    return have
   }
 
   /** How much of what is left from an earlier copy is the beginning of this file. */

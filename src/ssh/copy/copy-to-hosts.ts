@@ -1,8 +1,11 @@
-/** `muster copy` without a command line: files of this machine to many hosts, each over its own connection. */
+/** `muster copy` without a command line: files of this machine to many hosts, from here or from host to host. */
 import type { Endpoint } from '../../inventory/host.ts'
 import { bytePathOf } from './byte-path.ts'
+import { CHAIN_BYTES, Chain, type CopyVia, type PathEvent } from './chain.ts'
 import { copyToHost } from './copy-to-host.ts'
 import { type CopyWires, onEachHost } from './on-each-host.ts'
+import { RemoteHelper } from './remote-helper.ts'
+import { SmallFiles } from './small-files.ts'
 import { SourceReader, type SourceTree } from './source.ts'
 
 export type CopyRequest = {
@@ -10,6 +13,11 @@ export type CopyRequest = {
   /** Of a host: relative to its home directory. */
   destinationOf(endpoint: Endpoint): string
   readonly isDryRun: boolean
+  /** Whether hosts pass large files on to each other; `auto` unless given: where that was measured to pay. */
+  readonly via?: CopyVia
+  /** False: everything goes through the shell, as on hosts without Python. */
+  readonly hasHelpers?: boolean
+  onPath?(event: PathEvent): void
 }
 
 /** Never throws: how it went on each host is its `result` event. Returns how many bytes were read here. */
@@ -18,14 +26,55 @@ export async function copyToHosts(
   request: CopyRequest,
   wires: CopyWires,
 ): Promise<number> {
-  const { tree, isDryRun } = request
+  const { tree, isDryRun, via = 'auto', hasHelpers = true } = request
+  const { clock } = wires
   const reader = new SourceReader()
   const files = tree.entries.filter((entry) => entry.kind === 'file')
   const totalBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0)
-  await onEachHost(endpoints, wires, async (remote, endpoint, report) => {
+  const smallFiles = new SmallFiles(files, reader)
+  const isChain =
+    via !== 'direct' &&
+    !isDryRun &&
+    endpoints.length > (via === 'chain' ? 1 : 2) &&
+    files.some(({ sizeBytes }) => sizeBytes >= CHAIN_BYTES)
+  const needsHelper = hasHelpers && (isChain || smallFiles.batches.length > 0)
+  using chain = isChain
+    ? new Chain({ via, clock, hosts: endpoints.map(({ host }) => host), onPath: (event) => request.onPath?.(event) })
+    : undefined
+  await onEachHost(endpoints, wires, async ({ remote, connection, endpoint }, report) => {
+    const { host, address } = endpoint
     report.onBegin(files.length, totalBytes)
     const destination = bytePathOf(request.destinationOf(endpoint))
-    await copyToHost(remote, { tree, reader, destination, isDryRun, ...report })
+    const startLimitMs = endpoint.connectTimeoutMs
+    const helper = needsHelper ? RemoteHelper.start(connection, { clock, startLimitMs }) : undefined
+    const joining = helper?.then((started) => {
+      if (started !== undefined) chain?.add(host, address, started)
+      return started
+    })
+    let isKept = false
+    const close = async () => (await helper)?.close()
+    const stop = () => void close()
+    wires.signal.addEventListener('abort', stop, { once: true })
+    const end = () => {
+      wires.signal.removeEventListener('abort', stop)
+      return close()
+    }
+    try {
+      await copyToHost(remote, {
+        tree,
+        reader,
+        destination,
+        isDryRun,
+        smallFiles,
+        ...(joining === undefined ? {} : { helper: joining }),
+        ...(chain && { enterChain: (file, path, have) => chain.enter(host, file, path, have, report.onPassedOn) }),
+        ...report,
+      })
+      isKept = chain !== undefined
+    } finally {
+      if (!isKept) await end()
+    }
+    return chain && (() => chain.released(host).then(end))
   })
   return reader.readBytes
 }

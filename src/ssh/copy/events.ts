@@ -27,7 +27,9 @@ export type HostResult = {
   readonly copied: number
   readonly identical: number
   readonly failed: number
-  /** That went over the wire. */
+  /** That went over the wire from here. */
   readonly sentBytes: number
+  /** That came from another host; undefined: none. */
+  readonly passedOnBytes?: number
   readonly durationMs: number
 }

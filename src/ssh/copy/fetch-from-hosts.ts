@@ -18,14 +18,15 @@ export async function fetchFromHosts(
   { sourcesOf, directory, isDryRun }: FetchRequest,
   wires: CopyWires,
 ): Promise<void> {
-  await onEachHost(endpoints, wires, (remote, endpoint, report) =>
-    fetchFromHost(remote, {
+  await onEachHost(endpoints, wires, async ({ remote, endpoint }, report) => {
+    await fetchFromHost(remote, {
       sources: sourcesOf(endpoint).map(bytePathOf),
       directory: joinPath(bytePathOf(directory), directoryNameOf(endpoint.host)),
       isDryRun,
       ...report,
-    }),
-  )
+    })
+    return undefined
+  })
 }
 
 /** A host's name that is a single directory and no other one. */

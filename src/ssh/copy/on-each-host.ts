@@ -30,9 +30,19 @@ export type HostReport = {
   onBegin(files: number, totalBytes: number): void
   onFile(path: string, action: CopyAction, sizeBytes: number, more?: { resumedBytes?: number; reason?: string }): void
   onProgress(bytes: number, isSent: boolean): void
+  /** Bytes that came from another host. */
+  onPassedOn(bytes: number): void
 }
 
-type HostWork = (remote: RemoteFiles, endpoint: Endpoint, report: HostReport) => Promise<void>
+export type HostConnection = {
+  readonly remote: RemoteFiles
+  /** For further channels. */
+  readonly connection: Connection
+  readonly endpoint: Endpoint
+}
+
+/** What it returns, if anything, is awaited before the connection ends, when how it went is told already. */
+type HostWork = (host: HostConnection, report: HostReport) => Promise<undefined | (() => Promise<void>)>
 
 /** Never throws: what goes wrong with a host is its result. */
 export async function onEachHost(endpoints: readonly Endpoint[], wires: CopyWires, work: HostWork): Promise<void> {
@@ -52,14 +62,15 @@ async function workOnHost(endpoint: Endpoint, wires: CopyWires, work: HostWork):
   const { clock, signal, onEvent } = wires
   const { host } = endpoint
   const startedAtMs = clock.now()
-  let [copied, identical, failed, sentBytes] = [0, 0, 0, 0]
+  let [copied, identical, failed, sentBytes, passedOnBytes] = [0, 0, 0, 0, 0]
   const end = (outcome: HostResult['outcome'], reason?: string) => {
     const durationMs = clock.now() - startedAtMs
     const words = reason === undefined ? {} : { reason }
+    const passedOn = passedOnBytes === 0 ? {} : { passedOnBytes }
     onEvent({
       type: 'result',
       host,
-      result: { outcome, ...words, copied, identical, failed, sentBytes, durationMs },
+      result: { outcome, ...words, copied, identical, failed, sentBytes, ...passedOn, durationMs },
     })
   }
   let connection: Connection | undefined
@@ -85,20 +96,28 @@ async function workOnHost(endpoint: Endpoint, wires: CopyWires, work: HostWork):
     signal.addEventListener('abort', stop, { once: true })
     signal.throwIfAborted()
     remote = await RemoteFiles.start(connection, { clock, startLimitMs: endpoint.connectTimeoutMs, signal })
-    await work(remote, endpoint, {
-      onBegin: (files, totalBytes) => onEvent({ type: 'begin', host, files, totalBytes }),
-      onFile: (path, action, sizeBytes, more = {}) => {
-        if (action === 'failed') failed += 1
-        else if (action === 'identical') identical += 1
-        else copied += 1
-        onEvent({ type: 'file', host, path: showPath(path), action, sizeBytes, ...more })
+    const linger = await work(
+      { remote, connection, endpoint },
+      {
+        onBegin: (files, totalBytes) => onEvent({ type: 'begin', host, files, totalBytes }),
+        onFile: (path, action, sizeBytes, more = {}) => {
+          if (action === 'failed') failed += 1
+          else if (action === 'identical') identical += 1
+          else copied += 1
+          onEvent({ type: 'file', host, path: showPath(path), action, sizeBytes, ...more })
+        },
+        onProgress: (bytes, isSent) => {
+          if (isSent) sentBytes += bytes
+          onEvent({ type: 'progress', host, bytes })
+        },
+        onPassedOn: (bytes) => {
+          passedOnBytes += bytes
+          onEvent({ type: 'progress', host, bytes })
+        },
       },
-      onProgress: (bytes, isSent) => {
-        if (isSent) sentBytes += bytes
-        onEvent({ type: 'progress', host, bytes })
-      },
-    })
+    )
     end(failed > 0 ? 'failed' : 'ok')
+    await linger?.()
   } catch (error) {
     if (signal.aborted) end('cancelled', 'cancelled')
     else if (error instanceof ConnectError) {

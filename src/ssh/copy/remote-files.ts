@@ -44,6 +44,7 @@ export class RemoteFiles {
   #isOk = false
   #parts: Buffer[] = []
   #lost: RemoteLost | undefined
+  readonly #losing = Promise.withResolvers<never>()
   #room = Promise.withResolvers<void>()
   #isFull = false
   #stderr = ''
@@ -57,6 +58,7 @@ export class RemoteFiles {
     const token = `muster-${randomBytes(8).toString('hex')}`
     const ready = Promise.withResolvers<void>()
     files.#room.promise.catch(() => {})
+    files.#losing.promise.catch(() => {})
     const seconds = startLimitMs / 1000
     const giveUp = (reason: string) => {
       // What its start-up files run is signalled through the server, where it does that.
@@ -132,6 +134,11 @@ export class RemoteFiles {
     const done = this.#order(lineOf(name, words), { chunks, written: resolve })
     done.catch(() => resolve())
     return { written, done }
+  }
+
+  /** What is awaited elsewhere; rejects with RemoteLost when the channel is gone before. */
+  orLost<T>(promise: Promise<T>): Promise<T> {
+    return Promise.race([promise, this.#losing.promise])
   }
 
   pause(): void {
@@ -223,6 +230,7 @@ export class RemoteFiles {
 
   #lose(reason: string): void {
     this.#lost ??= new RemoteLost(reason)
+    this.#losing.reject(this.#lost)
     this.#makeRoom()
     for (const each of this.#waiting.splice(0)) each.reject(this.#lost)
   }

@@ -44,6 +44,8 @@ const FUNCTIONS = [
   // C TEMPORARY UNITS: cuts a file off there.
   `C() { if e=$(dd if=/dev/null of="$1.$NODE.$$" bs=${UNIT_BYTES} seek="$2" 2>&1); then r ok; else r err "$e"; fi; }`,
   `Z() { rm -f "$1.$NODE.$$"; r ok; }`,
+  // E: how temporary names end.
+  `E() { r ok "$NODE.$$"; }`,
   // U PATH TIME STAMP: the time of modification, with fractions of a second where touch knows them.
   `U() { TZ=UTC0 touch -d "$2" "$1" 2>/dev/null || TZ=UTC0 touch -t "$3" "$1"; }`,
   // clear PATH: something may be renamed to it. A link to a directory goes first: mv would move into the directory.

@@ -3,7 +3,7 @@
  * that keep pace. It writes nothing.
  */
 import { createHash } from 'node:crypto'
-import { constants } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { lstat, open, readdir, readlink, stat } from 'node:fs/promises'
 import { messageOf } from '../../base/errors.ts'
 import { type BytePath, baseName, bytesOf, joinPath, showPath } from './byte-path.ts'
@@ -92,6 +92,20 @@ export class SourceReader {
       }
     }
     return reading
+  }
+
+  /** All bytes of a small file, in one go: it keeps the program busy for as long as the disk needs. */
+  readWhole(file: SourceFile): Buffer {
+    const handle = openSync(bytesOf(file.path), constants.O_RDONLY | constants.O_NONBLOCK)
+    try {
+      if (identityOf(fstatSync(handle, { bigint: true })) !== file.identity) throw new SourceChanged()
+      const bytes = Buffer.allocUnsafe(file.sizeBytes)
+      if (readSync(handle, bytes) !== file.sizeBytes) throw new SourceChanged()
+      this.#readBytes += bytes.length
+      return bytes
+    } finally {
+      closeSync(handle)
+    }
   }
 
   /** SHA-256 of the whole file, in hexadecimal. */

@@ -19,13 +19,14 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { hostname, tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import type { Endpoint } from '../../../src/inventory/host.ts'
 import { bytePathOf } from '../../../src/ssh/copy/byte-path.ts'
+import { temporaryOf } from '../../../src/ssh/copy/copy-to-host.ts'
 import { copyToHosts } from '../../../src/ssh/copy/copy-to-hosts.ts'
 import type { CopyEvent, HostResult } from '../../../src/ssh/copy/events.ts'
 import { fetchFromHosts } from '../../../src/ssh/copy/fetch-from-hosts.ts'
@@ -42,6 +43,8 @@ import { nobody } from '../../support/ssh-context.ts'
 
 type CopyOptions = {
   readonly isDryRun?: boolean
+  /** False: as on hosts without Python. */
+  readonly hasHelpers?: boolean
   readonly signal?: AbortSignal
   readonly onEvent?: (event: CopyEvent) => void
 }
@@ -94,6 +97,7 @@ describe('copying to hosts', () => {
         tree: await scanSources(sources.map(bytePathOf)),
         destinationOf: ({ host }) => destination(host),
         isDryRun: options.isDryRun ?? false,
+        hasHelpers: options.hasHelpers ?? true,
       },
       wires(events, results, options),
     )
@@ -101,7 +105,10 @@ describe('copying to hosts', () => {
   }
   const local: Endpoint = { ...endpointOf('here'), transport: 'local' }
 
-  it('brings a tree to every host: names of any bytes, modes, times, links, empty directories', async () => {
+  it.each([
+    true,
+    false,
+  ])('brings a tree to every host: any names, modes, times, links (with a helper: %s)', async (hasHelpers) => {
     const names = ['plain', '-rf', 'a b', "it's", 'new\nline', '\n', '\\n', '$HOME', '*', ' ', 'é', '日本']
     for (const name of names) writeFileSync(join(source, name), `contents of ${name}`)
     writeFileSync(Buffer.concat([Buffer.from(`${source}/bad`), Buffer.from([0xff, 0xfe, 0x80])]), 'not UTF-8')
@@ -114,7 +121,9 @@ describe('copying to hosts', () => {
     symlinkSync('locked', join(source, 'link'))
     utimesSync(join(source, 'plain'), 1_000_000_000.5, 1_000_000_000.5)
     chmodSync(join(source, 'locked'), 0o555)
-    const { result } = await copy(embeddedEndpoints(embedded), [source], (host) => join(directory, host))
+    const { result } = await copy(embeddedEndpoints(embedded), [source], (host) => join(directory, host), {
+      hasHelpers,
+    })
     for (const { name } of embedded.hosts) {
       expect(result(name)).toMatchObject({ outcome: 'ok', failed: 0 })
       expect(listing(join(directory, name))).toEqual(listing(source))
@@ -133,17 +142,19 @@ describe('copying to hosts', () => {
     expect(readBytes).toBeLessThan(2 * bytes.length)
   })
 
-  it('brings any bytes, in files of any size', async () => {
+  it.each([true, false])('brings any bytes, in files of any size (with a helper: %s)', async (hasHelpers) => {
     const anyFile = fc.oneof(
       fc.uint8Array({ maxLength: 3000 }),
       fc.uint8Array({ min: 1, maxLength: 300 }),
       fc.string({ maxLength: 300 }).map((text) => Buffer.from(text)),
     )
     await fc.assert(
-      fc.asyncProperty(fc.array(anyFile, { minLength: 1, maxLength: 10 }), async (contents) => {
+      fc.asyncProperty(fc.array(anyFile, { minLength: hasHelpers ? 8 : 1, maxLength: 10 }), async (contents) => {
         const from = mkdtempSync(join(directory, 'from-'))
         for (const [index, bytes] of contents.entries()) writeFileSync(join(from, String(index)), bytes)
-        const { result } = await copy([embeddedEndpoints(embedded)[0]!], [from], () => `${from}-to`)
+        const { result } = await copy([embeddedEndpoints(embedded)[0]!], [from], () => `${from}-to`, {
+          hasHelpers,
+        })
         expect(result('m1')).toMatchObject({ outcome: 'ok', copied: contents.length })
         expect(listing(`${from}-to`)).toEqual(listing(from))
       }),
@@ -218,6 +229,50 @@ describe('copying to hosts', () => {
     expect(readFileSync(join(target, 'link'), 'utf8')).toBe('new')
     expect(readdirSync(join(target, 'kept'))).toEqual([])
     expect(readdirSync(target).sort()).toEqual(['kept', 'link', 'linked', 'pipe'])
+  })
+
+  it.each([
+    true,
+    false,
+  ])('looks at many small files, and says of each how it went (with a helper: %s)', async (hasHelpers) => {
+    const names = Array.from({ length: 20 }, (_, index) => `f${String(index).padStart(2, '0')}`)
+    for (const name of names) writeFileSync(join(source, name), `new ${name}`, { mode: 0o640 })
+    const target = join(directory, 'target')
+    mkdirSync(join(target, 'f00'), { recursive: true })
+    mkdirSync(join(target, 'kept'))
+    execFileSync('mkfifo', [join(target, 'f01')])
+    symlinkSync('kept', join(target, 'f02'))
+    symlinkSync('elsewhere', join(target, 'f03'))
+    writeFileSync(join(target, 'f04'), 'new f04', { mode: 0o600 })
+    writeFileSync(join(target, 'f05'), 'old f05')
+    const sameInode = statSync(join(target, 'f04')).ino
+    const dry = await copy([local], [`${source}/.`], () => target, { hasHelpers, isDryRun: true })
+    expect(readFileSync(join(target, 'f05'), 'utf8')).toBe('old f05')
+    expect(dry.result('here')).toMatchObject({ copied: 17, identical: 1, failed: 2 })
+    const { events, result } = await copy([local], [`${source}/.`], () => target, { hasHelpers })
+    expect(result('here')).toMatchObject({ outcome: 'failed', copied: 17, identical: 1, failed: 2 })
+    const reasons = events.flatMap((event) => (event.type === 'file' && event.reason ? [event.reason] : []))
+    expect(reasons.sort()).toEqual(['Is a device, pipe or socket', 'Is a directory'])
+    for (const name of names.slice(2)) {
+      expect(readFileSync(join(target, name), 'utf8')).toBe(`new ${name}`)
+      expect(lstatSync(join(target, name)).mode & 0o7777).toBe(0o640)
+    }
+    expect(statSync(join(target, 'f04')).ino).toBe(sameInode)
+    expect(readdirSync(join(target, 'kept'))).toEqual([])
+    expect(readdirSync(target).sort()).toEqual([...names, 'kept'])
+  })
+
+  it('removes what a killed copy of small files has left, and nothing of a living one', async () => {
+    for (let index = 0; index < 10; index += 1) writeFileSync(join(source, `f${index}`), `contents ${index}`)
+    const target = join(directory, 'target')
+    mkdirSync(target)
+    const ended = spawnSync('true').pid
+    const leftOver = (name: string, pid: number) => join(target, `${temporaryOf(name)}.${hostname()}.${pid}`)
+    writeFileSync(leftOver('f1', ended), 'half')
+    writeFileSync(leftOver('f2', process.pid), 'of somebody who works')
+    expect((await copy([local], [`${source}/.`], () => target)).result('here')).toMatchObject({ copied: 10 })
+    const names = readdirSync(target).filter((name) => name.startsWith('.muster'))
+    expect(names).toEqual([basename(leftOver('f2', process.pid))])
   })
 
   it('says one thing of a directory that cannot be made, not one for each file in it', async () => {

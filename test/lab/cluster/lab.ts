@@ -9,11 +9,11 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createLabDirectory, sweepLabs, writeOwners } from './directories.ts'
 import { type ClientPlan, type HostPlan, writeLabFiles } from './files.ts'
-import { LabHost } from './host.ts'
+import { LabHost, type Shape } from './host.ts'
 import { type GuestInit, KernelHost } from './kernel-host.ts'
 import { kernelImage } from './kernel-image.ts'
 import { signalProcess } from './processes.ts'
-import { PLAIN_ENVIRONMENT, type RunOptions, type RunResult, readReadyLine, run } from './run.ts'
+import { PLAIN_ENVIRONMENT, type RunOptions, type RunResult, readReadyLine, run, runOrThrow } from './run.ts'
 
 /** Exists inside the lab's namespaces only. */
 const BRIDGE = '10.81.255.254/16'
@@ -83,6 +83,12 @@ export class Lab implements AsyncDisposable {
   /** The command line that runs `argv` where the hosts can be reached. */
   command(argv: readonly string[]): string[] {
     return ['nsenter', '--target', String(this.pid), '--net', '--mount', `--wd=${process.cwd()}`, ...argv]
+  }
+
+  /** The speed at which this machine sends to all hosts together. */
+  async shapeUplink({ bitsPerSecond, burstBytes = 65_536, latencyMs = 50 }: Shape): Promise<void> {
+    const bucket = ['tbf', 'rate', `${bitsPerSecond}bit`, 'burst', `${burstBytes}b`, 'latency', `${latencyMs}ms`]
+    await runOrThrow(this.command(['tc', 'qdisc', 'replace', 'dev', 'muster0', 'root', ...bucket]))
   }
 
   async run(argv: readonly string[], options: RunOptions = {}): Promise<RunResult> {

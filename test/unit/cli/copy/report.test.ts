@@ -1,9 +1,13 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { formatBytes } from '../../../../src/base/format-bytes.ts'
 import type { CliContext } from '../../../../src/cli/context.ts'
 import { CopyReport, type CopyReportOptions } from '../../../../src/cli/copy/report.ts'
 import type { HostResult } from '../../../../src/ssh/copy/events.ts'
+import { ROOT } from '../../../support/console-options.ts'
 
 const DONE: HostResult = { outcome: 'ok', copied: 2, identical: 1, failed: 0, sentBytes: 2048, durationMs: 1500 }
 
@@ -46,6 +50,30 @@ describe('the report of a copy', () => {
     expect(report.finish([])).toBe(1)
     expect(err().match(/^m1: f\d: no$/gm)).toHaveLength(5)
     expect(out()).toContain('7 failed, 2.0 KiB in 1.5 s (2 more failures not shown')
+  })
+
+  it('tells the path of large files, in words and as its schema says', () => {
+    const rates = { betweenBitsPerSecond: 190_400_000, hereBitsPerSecond: 9_440_000 }
+    const { report, err } = reportOf(['m1'])
+    report.path({ via: 'chain', hosts: ['m1', 'm2'], ...rates })
+    report.path({ via: 'direct', reason: 'no way' })
+    report.path({ via: 'detour', host: 'm2', reason: 'm1 has gone' })
+    report.path({ via: 'detour', host: 'm3', from: 'm1', reason: 'm2 is slow' })
+    expect(err().split('\n')).toEqual([
+      'muster: path: this machine → m1 → m2 (measured 190 Mbit/s between hosts, 9.4 Mbit/s from here)',
+      'muster: path: this machine to every host: no way',
+      'muster: m2 takes the rest from this machine: m1 has gone',
+      'muster: m3 takes the rest from m1: m2 is slow',
+      '',
+    ])
+    const json = reportOf(['m1'], { json: true })
+    json.report.path({ via: 'chain', hosts: ['m1', 'm2'], ...rates })
+    json.report.path({ via: 'direct', reason: 'no way' })
+    json.report.path({ via: 'detour', host: 'm2', reason: 'm1 has gone' })
+    json.report.handle({ type: 'result', host: 'm1', result: { ...DONE, passedOnBytes: 5 } })
+    const schema = z.fromJSONSchema(JSON.parse(readFileSync(join(ROOT, 'docs/schema/copy.schema.json'), 'utf8')))
+    const lines = json.out().trim().split('\n')
+    expect(lines.map((line) => schema.safeParse(JSON.parse(line)).success)).toEqual([true, true, true, true])
   })
 
   it('is nothing but JSON lines on stdout with --json', () => {

@@ -1,0 +1,395 @@
+/**
+ * The second half of a copy on hosts that have Python 3.6 or newer: it takes many small files in one piece, and passes large
+ * ones on from host to host. Sent over a channel of its own and never stored. It reads one JSON object a line (and the bytes
+ * of a pack behind its line), answers with JSON lines, and ends with its input, or when it has heard nothing for a minute.
+ *
+ * Between hosts: the receiver listens on the address that it was reached at by SSH, for ten seconds and for one peer; both
+ * ends prove themselves with a key made for this one link, over TLS. Frames are FILE OFFSET LENGTH and bytes. Only files
+ * that were announced here are written, only at their end, and nothing is renamed: that is the shell's part, when the
+ * checksum of the whole file agrees.
+ */
+
+/** What the login shell gets, whichever it is: no line feed, no single quote inside, no `!`, no backslash. */
+export function helperCommand(scriptBytes: number): string {
+  const find = 'for p in /usr/bin/python3 python3 /usr/libexec/platform-python /usr/local/bin/python3'
+  const start = `exec $p -I -S -c "import sys;exec(sys.stdin.buffer.read(${scriptBytes}))"`
+  return `exec env LC_ALL=C PYTHONIOENCODING=utf-8 /bin/sh -c 'umask 077; ${find}; do command -v $p >/dev/null 2>&1 && ${start}; done; exit 127'`
+}
+
+/** `TOKEN` on a line of its own tells that it runs. */
+export function helperScript(token: string): Buffer {
+  return Buffer.from(`TOKEN = ${JSON.stringify(token)}\n${SCRIPT}`)
+}
+
+const SCRIPT = String.raw`
+import hashlib, json, os, queue, socket, stat, struct, sys, threading, time
+
+IN = sys.stdin.buffer
+NODE = os.uname().nodename
+SUFFIX = ('.%s.%d' % (NODE, os.getpid())).encode()
+HEAD = struct.Struct('>IQI')
+CHUNK = 256 * 1024
+PROBE = 0xffffffff
+files, links, heard, saying = {}, {}, [time.monotonic()], threading.Lock()
+
+def say(**message):
+    with saying:
+        rest = json.dumps(message).encode() + b'\n'
+        try:
+            while rest:
+                rest = rest[os.write(1, rest):]
+        except OSError:
+            os._exit(1)
+
+def why(error):
+    return getattr(error, 'strerror', None) or str(error) or type(error).__name__
+
+def path_of(text):
+    return text.encode('latin-1')
+
+def background(work, *arguments):
+    threading.Thread(target=work, args=arguments, daemon=True).start()
+
+def watch():
+    while time.monotonic() - heard[0] < 60:
+        time.sleep(5)
+    os._exit(1)
+
+# Small files.
+
+def digest_of(path):
+    with open(path, 'rb', buffering=0) as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+def dress(path, mode, mtime, found=None):
+    if found is None or found.st_mtime_ns != mtime:
+        os.utime(path, ns=(mtime, mtime))
+    if found is None or stat.S_IMODE(found.st_mode) != mode or found.st_mtime_ns != mtime:
+        os.chmod(path, mode)
+
+def kind_of(path):
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(found.st_mode):
+        raise OSError(21, 'Is a directory')
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
+        raise OSError(1, 'Is a device, pipe or socket')
+    return found
+
+def offer(message):
+    answers = []
+    for name, size, mode, mtime, digest in message['files']:
+        path = path_of(name)
+        try:
+            found = kind_of(path)
+            same = found is not None and stat.S_ISREG(found.st_mode) and found.st_size == size
+            try:
+                same = same and digest_of(path) == digest
+            except PermissionError:
+                same = False
+            if same and message['dress']:
+                dress(path, mode, int(mtime), found)
+            answers.append('same' if same else 'need')
+        except OSError as error:
+            answers.append('!' + why(error))
+    say(id=message['id'], answers=answers)
+
+# What killed copies left, by directory.
+leftovers = {}
+
+def sweep(directory, name):
+    if directory not in leftovers:
+        known = leftovers[directory] = {}
+        try:
+            for other in os.listdir(directory):
+                parts = other.split(b'.')
+                if other.startswith(b'.muster-') and len(parts) > 3 and parts[-1].isdigit():
+                    if b'.'.join(parts[2:-1]) == os.fsencode(NODE):
+                        known.setdefault(b'.' + parts[1], []).append((other, int(parts[-1])))
+        except OSError:
+            pass
+    for other, pid in leftovers[directory].pop(name, []):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            try:
+                os.unlink(os.path.join(directory, other))
+            except OSError:
+                pass
+        except OSError:
+            pass
+
+def place(name, temporary, mode, mtime, digest, data):
+    path, directory = path_of(name), os.path.dirname(path_of(name)) or b'.'
+    sweep(directory, os.path.basename(path_of(temporary)))
+    kind_of(path)
+    temporary = path_of(temporary) + SUFFIX
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        try:
+            rest = memoryview(data)
+            while len(rest) > 0:
+                rest = rest[os.write(handle, rest):]
+        finally:
+            os.close(handle)
+        if digest_of(temporary) != digest:
+            raise OSError(5, 'the checksum does not agree')
+        dress(temporary, mode, int(mtime))
+        os.replace(temporary, path)
+    except BaseException:
+        try:
+            os.unlink(temporary)
+        except OSError:
+            pass
+        raise
+
+def pack(message):
+    failures = []
+    for index, (name, temporary, size, mode, mtime, digest) in enumerate(message['files']):
+        data = take(size)
+        try:
+            place(name, temporary, mode, mtime, digest, data)
+        except OSError as error:
+            failures.append([index, why(error)])
+    say(id=message['id'], failures=failures)
+
+def take(size):
+    data = IN.read(size)
+    heard[0] = time.monotonic()
+    if len(data) < size:
+        os._exit(0)
+    return data
+
+# Large files, from host to host.
+
+class File:
+    def __init__(self, number, path, have, size, sparse):
+        self.number, self.size, self.have, self.sparse = number, size, have, sparse
+        self.told, self.told_at, self.broken = have, 0.0, False
+        self.changed = threading.Condition()
+        self.handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+
+    def grow(self, have):
+        with self.changed:
+            self.have = max(self.have, have)
+            self.changed.notify_all()
+
+    def write(self, offset, data, hole):
+        with self.changed:
+            if offset > self.have or offset + max(len(data), hole) <= self.have or self.broken:
+                return
+            skip = self.have - offset
+            end = offset + max(len(data), hole)
+            try:
+                if hole:
+                    os.ftruncate(self.handle, max(end, os.fstat(self.handle).st_size))
+                else:
+                    at, rest = self.have, memoryview(data)[skip:]
+                    while len(rest) > 0:
+                        done = os.pwrite(self.handle, rest, at)
+                        at, rest = at + done, rest[done:]
+            except OSError as error:
+                self.broken = True
+                say(file=self.number, error=why(error))
+                return
+            self.have = end
+            self.changed.notify_all()
+        now = time.monotonic()
+        if self.have == self.size or self.have - self.told >= 1048576 or now - self.told_at > 0.2:
+            self.told, self.told_at = self.have, now
+            say(file=self.number, have=self.have)
+
+def context_of(message, server):
+    import ssl
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server else ssl.PROTOCOL_TLS_CLIENT)
+    if hasattr(ssl, 'TLSVersion'):
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+    else:
+        context.options |= ssl.OP_NO_TLSv1 | ssl.OP_NO_TLSv1_1
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(cadata=message['certificate'])
+    # Through pipes, so that the key is in no file.
+    ends = []
+    for text in (message['certificate'], message['key']):
+        out, into = os.pipe()
+        os.write(into, text.encode())
+        os.close(into)
+        ends.append(out)
+    try:
+        context.load_cert_chain('/dev/fd/%d' % ends[0], '/dev/fd/%d' % ends[1])
+    finally:
+        for end in ends:
+            os.close(end)
+    return context
+
+class Link:
+    def __init__(self, number):
+        self.number, self.work, self.stream, self.closed = number, queue.Queue(), None, False
+
+    def close(self):
+        self.closed = True
+        self.work.put(None)
+        stream = self.stream
+        if stream is not None:
+            try:
+                stream.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def listen(self, message):
+        try:
+            address = (os.environ.get('SSH_CONNECTION', '').split() + ['', '', ''])[2] or message['address']
+            listener = socket.socket(socket.AF_INET6 if ':' in address else socket.AF_INET)
+            with listener:
+                self.stream = listener
+                listener.bind((address, 0))
+                listener.listen(4)
+                context = context_of(message, True)
+                say(link=self.number, at=[address, listener.getsockname()[1]])
+                until = time.monotonic() + 10
+                while True:
+                    left = until - time.monotonic()
+                    if left <= 0 or self.closed:
+                        raise OSError(110, 'nobody came')
+                    listener.settimeout(left)
+                    peer = listener.accept()[0]
+                    peer.settimeout(5)
+                    try:
+                        stream = context.wrap_socket(peer, server_side=True)
+                        break
+                    except OSError:
+                        # A stranger.
+                        peer.close()
+                self.stream = stream
+            self.take_in(stream)
+        except Exception as error:
+            say(link=self.number, error=why(error))
+
+    def take_in(self, stream):
+        stream.settimeout(None)
+        stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        say(link=self.number, up=True)
+        block = bytearray(CHUNK)
+        began = 0.0
+        with stream:
+            while True:
+                number, offset, length = HEAD.unpack(self.read(stream, bytearray(HEAD.size), HEAD.size))
+                hole = length >> 31
+                length &= 0x7fffffff
+                if length > CHUNK:
+                    raise OSError(71, 'a frame is too long')
+                data = b'' if hole else self.read(stream, block, length)
+                if number == PROBE:
+                    began = began or time.monotonic()
+                    if length == 0:
+                        say(link=self.number, probe=[offset, max(time.monotonic() - began, 1e-4)])
+                elif number in files:
+                    files[number].write(offset, data, length if hole else 0)
+
+    def read(self, stream, block, length):
+        view = memoryview(block)[:length]
+        at = 0
+        while at < length:
+            got = stream.recv_into(view[at:])
+            if got == 0:
+                raise OSError(104, 'the link was closed')
+            at += got
+        return view
+
+    def connect(self, message):
+        try:
+            raw = socket.create_connection(tuple(message['to']), timeout=3)
+            self.stream = raw
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            stream = self.stream = context_of(message, False).wrap_socket(raw)
+            stream.settimeout(None)
+            with stream:
+                self.bring_out(stream)
+        except Exception as error:
+            say(link=self.number, error=why(error))
+
+    def bring_out(self, stream):
+        for task in iter(self.work.get, None):
+            if task[0] == 'probe':
+                _, most, limit = task
+                sent, until = 0, time.monotonic() + limit
+                block = bytes(65536)
+                while sent < most and time.monotonic() < until:
+                    stream.sendall(HEAD.pack(PROBE, sent, len(block)) + block)
+                    sent += len(block)
+                stream.sendall(HEAD.pack(PROBE, sent, 0))
+                continue
+            _, file, handle, at = task
+            try:
+                while at < file.size and not self.closed:
+                    with file.changed:
+                        while file.have <= at and not self.closed:
+                            file.changed.wait(0.5)
+                        ready = file.have
+                    if self.closed:
+                        break
+                    data = os.pread(handle, min(CHUNK, ready - at), at)
+                    if len(data) == 0:
+                        raise OSError(5, 'the file has shrunk')
+                    if file.sparse and data.count(0) == len(data):
+                        stream.sendall(HEAD.pack(file.number, at, len(data) | 0x80000000))
+                    else:
+                        stream.sendall(HEAD.pack(file.number, at, len(data)))
+                        stream.sendall(data)
+                    at += len(data)
+            finally:
+                os.close(handle)
+
+def obey(message):
+    what = message['op']
+    if what == 'offer':
+        offer(message)
+    elif what == 'pack':
+        pack(message)
+    elif what == 'file':
+        try:
+            files[message['file']] = File(message['file'], path_of(message['path']), message['have'], message['size'], message['sparse'])
+        except OSError as error:
+            say(file=message['file'], error=why(error))
+    elif what == 'have':
+        if message['file'] in files:
+            files[message['file']].grow(message['have'])
+    elif what == 'forget':
+        file = files.pop(message['file'], None)
+        if file is not None:
+            with file.changed:
+                file.broken = True
+                os.close(file.handle)
+    elif what in ('listen', 'connect'):
+        link = links[message['link']] = Link(message['link'])
+        background(getattr(link, what), message)
+    elif what == 'probe':
+        links[message['link']].work.put(('probe', message['bytes'], message['seconds']))
+    elif what == 'serve':
+        file = files[message['file']]
+        links[message['link']].work.put(('serve', file, os.dup(file.handle), message['from']))
+    elif what == 'drop':
+        if message['link'] in links:
+            links.pop(message['link']).close()
+
+def main():
+    os.write(1, (TOKEN + '\n').encode())
+    background(watch)
+    while True:
+        line = IN.readline()
+        heard[0] = time.monotonic()
+        if not line.endswith(b'\n'):
+            os._exit(0)
+        obey(json.loads(line.decode()))
+
+try:
+    main()
+except BaseException as error:
+    sys.stderr.write('%s: %s\n' % (type(error).__name__, error))
+finally:
+    sys.stderr.flush()
+    os._exit(1)
+`

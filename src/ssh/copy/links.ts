@@ -1,0 +1,124 @@
+/**
+ * Links between hosts, for files that they pass on: made once for each pair and measured, by telling the helpers of both
+ * ends. Secrets are made here for each link, and reach both ends over their own connections only.
+ */
+import type { Clock } from '../../base/clock.ts'
+import { createLinkCertificate } from './link-certificate.ts'
+import type { HelperMessage, RemoteHelper } from './remote-helper.ts'
+
+/** A host that can take from others and pass on. */
+export type Member = {
+  readonly host: string
+  /** Where others find it if its SSH server does not say. */
+  readonly address: string
+  readonly helper: RemoteHelper
+}
+
+export type Link = {
+  readonly number: number
+  readonly from: Member
+  readonly to: Member
+  readonly bitsPerSecond: number
+}
+
+const SETUP_LIMIT_MS = 6_000
+const PROBE = { bytes: 1024 * 1024, seconds: 0.4 }
+const PROBE_LIMIT_MS = 5_000
+
+type Waiting = {
+  readonly link: number
+  isAnswer(message: HelperMessage): boolean
+  settle(message: HelperMessage): void
+  readonly timer: Disposable
+}
+
+export class Links implements Disposable {
+  readonly #clock: Clock
+  readonly #onLost: (link: Link, reason: string) => void
+  readonly #made = new Map<string, Promise<Link>>()
+  readonly #standing = new Map<number, Link>()
+  readonly #waiting = new Set<Waiting>()
+  #lastNumber = 0
+
+  constructor(clock: Clock, onLost: (link: Link, reason: string) => void) {
+    this.#clock = clock
+    this.#onLost = onLost
+  }
+
+  /** Rejects with an Error that says why they cannot reach each other. */
+  between(from: Member, to: Member): Promise<Link> {
+    const key = `${from.host}\n${to.host}`
+    const made = this.#made.get(key) ?? this.#make(from, to)
+    this.#made.set(key, made)
+    made.catch(() => this.#made.delete(key))
+    return made
+  }
+
+  drop(link: Link): void {
+    if (!this.#standing.delete(link.number)) return
+    this.#made.delete(`${link.from.host}\n${link.to.host}`)
+    for (const { helper } of [link.from, link.to]) helper.tell({ op: 'drop', link: link.number })
+  }
+
+  /** What a member's helper says about links. */
+  handle(message: HelperMessage): void {
+    for (const each of this.#waiting) {
+      if (each.link !== message.link || (message.error === undefined && !each.isAnswer(message))) continue
+      this.#waiting.delete(each)
+      each.settle(message)
+    }
+    const link = this.#standing.get(message.link ?? 0)
+    if (message.error === undefined || link === undefined) return
+    this.drop(link)
+    this.#onLost(link, message.error)
+  }
+
+  [Symbol.dispose](): void {
+    for (const { timer } of this.#waiting) timer[Symbol.dispose]()
+    this.#waiting.clear()
+  }
+
+  async #make(from: Member, to: Member): Promise<Link> {
+    this.#lastNumber += 1
+    const link = this.#lastNumber
+    const secret = createLinkCertificate()
+    try {
+      const listening = this.#answer(link, SETUP_LIMIT_MS, ({ at }) => at !== undefined)
+      to.helper.tell({ op: 'listen', link, address: to.address, ...secret })
+      const { at } = await listening
+      const up = this.#answer(link, SETUP_LIMIT_MS, (message) => message.up === true)
+      from.helper.tell({ op: 'connect', link, to: at, ...secret })
+      await up
+      const probed = this.#answer(link, PROBE_LIMIT_MS, ({ probe }) => probe !== undefined)
+      from.helper.tell({ op: 'probe', link, ...PROBE })
+      const [bytes, seconds] = (await probed).probe ?? [0, 1]
+      const made = { number: link, from, to, bitsPerSecond: (8 * bytes) / seconds }
+      this.#standing.set(link, made)
+      return made
+    } catch (error) {
+      for (const { helper } of [from, to]) helper.tell({ op: 'drop', link })
+      throw error
+    }
+  }
+
+  #answer(link: number, limitMs: number, isAnswer: (message: HelperMessage) => boolean): Promise<HelperMessage> {
+    const { promise, resolve, reject } = Promise.withResolvers<HelperMessage>()
+    const timer = this.#clock.after(limitMs, () => {
+      this.#waiting.delete(waiting)
+      reject(new Error('no answer'))
+    })
+    const waiting: Waiting = {
+      link,
+      timer,
+      isAnswer,
+      settle: (message) => {
+        timer[Symbol.dispose]()
+        if (message.error === undefined) resolve(message)
+        else reject(new Error(message.error))
+      },
+    }
+    this.#waiting.add(waiting)
+    promise.catch(() => {})
+    return promise
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * The helper (helper-script.ts) on one host, over a channel of its own. A host without Python, or with room for one session
+ * only, has none: then everything goes through the shell. It decides nothing about a copy.
+ */
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '../../base/clock.ts'
+import { printable } from '../../base/printable.ts'
+import type { Connection, RemoteProcess } from '../transport.ts'
+import { helperCommand, helperScript } from './helper-script.ts'
+
+/** What it says; each kind has some of these. */
+export type HelperMessage = {
+  readonly id?: number
+  /** Of an offer: `same`, `need`, or `!` and the reason of a refusal. */
+  readonly answers?: readonly string[]
+  /** Of a pack. */
+  readonly failures?: readonly (readonly [index: number, reason: string])[]
+  readonly link?: number
+  readonly at?: readonly [address: string, port: number]
+  readonly up?: true
+  /** Bytes and seconds. */
+  readonly probe?: readonly [number, number]
+  readonly file?: number
+  readonly have?: number
+  readonly error?: string
+}
+
+export type HelperOptions = { readonly clock: Clock; readonly startLimitMs: number }
+
+const START_NOISE_BYTES = 64 * 1024
+const LINE_BYTES = 4 * 1024 * 1024
+const PING_MS = 15_000
+
+export class RemoteHelper {
+  readonly #clock: Clock
+  readonly #waiting = new Map<number, PromiseWithResolvers<HelperMessage>>()
+  readonly #listeners = new Set<(message: HelperMessage | undefined) => void>()
+  #process: RemoteProcess | undefined
+  #pending = Buffer.alloc(0)
+  #isReady = false
+  #isLost = false
+  #isFull = false
+  #room = Promise.withResolvers<void>()
+  #lastId = 0
+  #ping: Disposable | undefined
+
+  private constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Undefined: the host has none. Never rejects. */
+  static async start(
+    connection: Connection,
+    { clock, startLimitMs }: HelperOptions,
+  ): Promise<RemoteHelper | undefined> {
+    const helper = new RemoteHelper(clock)
+    const token = `muster-${randomBytes(8).toString('hex')}`
+    const script = helperScript(token)
+    const ready = Promise.withResolvers<void>()
+    using _limit = clock.after(startLimitMs, () => {
+      helper.close()
+      ready.resolve()
+    })
+    try {
+      helper.#process = await connection.exec(helperCommand(script.length), {
+        onStdout: (bytes) => helper.#take(bytes, token, ready.resolve),
+        onStderr: () => {},
+        onDrain: () => helper.#makeRoom(),
+        onEnd: () => {
+          helper.#lose()
+          ready.resolve()
+        },
+      })
+    } catch {
+      return undefined
+    }
+    if (helper.#isLost) helper.#process.close()
+    else helper.#process.writeStdin(script)
+    await ready.promise
+    if (helper.#isLost) return undefined
+    helper.#keepAlive()
+    return helper
+  }
+
+  get isLost(): boolean {
+    return this.#isLost
+  }
+
+  /** Everything that answers no `ask`; undefined: it is gone. */
+  onMessage(listener: (message: HelperMessage | undefined) => void): void {
+    this.#listeners.add(listener)
+  }
+
+  /** An order without an answer. */
+  tell(order: object): void {
+    this.#write(Buffer.from(`${JSON.stringify(order)}\n`))
+  }
+
+  /** An order and the bytes that belong to it. Rejects when the helper is gone. */
+  async ask(order: object, payload: readonly Buffer[] = []): Promise<HelperMessage> {
+    this.#lastId += 1
+    const id = this.#lastId
+    const answer = Promise.withResolvers<HelperMessage>()
+    this.#waiting.set(id, answer)
+    answer.promise.catch(() => {})
+    while (this.#isFull && !this.#isLost) await this.#room.promise
+    // In one go: no other order may come between.
+    this.#write(Buffer.concat([Buffer.from(`${JSON.stringify({ ...order, id })}\n`), ...payload]))
+    return await answer.promise
+  }
+
+  close(): void {
+    this.#lose()
+    this.#process?.close()
+  }
+
+  #write(bytes: Buffer): void {
+    if (this.#isLost || this.#process === undefined || this.#process.writeStdin(bytes) || this.#isFull) return
+    this.#isFull = true
+    this.#room = Promise.withResolvers<void>()
+  }
+
+  #makeRoom(): void {
+    this.#isFull = false
+    this.#room.resolve()
+  }
+
+  #keepAlive(): void {
+    this.#ping = this.#clock.after(PING_MS, () => {
+      this.tell({ op: 'ping' })
+      this.#keepAlive()
+    })
+  }
+
+  #take(bytes: Uint8Array, token: string, onReady: () => void): void {
+    if (this.#isLost) return
+    this.#pending = Buffer.concat([this.#pending, bytes])
+    if (!this.#isReady) {
+      const at = this.#pending.indexOf(`${token}\n`)
+      if (at < 0) {
+        this.#pending = this.#pending.subarray(-START_NOISE_BYTES)
+        return
+      }
+      this.#isReady = true
+      this.#pending = this.#pending.subarray(at + token.length + 1)
+      onReady()
+    }
+    for (let end = this.#pending.indexOf(10); end >= 0; end = this.#pending.indexOf(10)) {
+      const line = this.#pending.subarray(0, end).toString('utf8')
+      this.#pending = this.#pending.subarray(end + 1)
+      const message = parse(line)
+      if (message === undefined) return this.close()
+      this.#handle(message)
+    }
+    if (this.#pending.length > LINE_BYTES) this.close()
+  }
+
+  #handle(message: HelperMessage): void {
+    const waiting = message.id === undefined ? undefined : this.#waiting.get(message.id)
+    if (waiting === undefined) {
+      for (const listener of this.#listeners) listener(message)
+      return
+    }
+    this.#waiting.delete(message.id ?? 0)
+    waiting.resolve(message)
+  }
+
+  #lose(): void {
+    if (this.#isLost) return
+    this.#isLost = true
+    this.#ping?.[Symbol.dispose]()
+    this.#makeRoom()
+    for (const { reject } of this.#waiting.values()) reject(new HelperLost())
+    this.#waiting.clear()
+    for (const listener of this.#listeners) listener(undefined)
+  }
+}
+
+/** The helper went away; the shell may still be there. */
+export class HelperLost extends Error {
+  override readonly name = 'HelperLost'
+  constructor() {
+    super('the helper on the host has ended')
+  }
+}
+
+/** Its words come from a host: whatever is no such object is no message. */
+function parse(line: string): HelperMessage | undefined {
+  try {
+    const value: unknown = JSON.parse(line)
+    if (typeof value !== 'object' || value === null) return undefined
+    const message = value as HelperMessage
+    return typeof message.error === 'string' ? { ...message, error: printable(message.error) } : message
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,166 @@
+/** Large files that real hosts with slow links pass on to each other: what comes through, what goes wrong, what stays. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { PROGRAM, ROOT } from '../../support/console-options.ts'
+import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { type Lab, startLab } from '../cluster/lab.ts'
+
+const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'tc', 'python3')
+
+const SIZE_BYTES = 16 * 1024 * 1024
+const BITS_PER_SECOND = 40_000_000
+const PATIENCE_MS = 100_000
+
+type Event = {
+  readonly type: string
+  readonly host: string
+  readonly outcome?: string
+  readonly via?: string
+  readonly hosts?: readonly string[]
+  readonly sentBytes?: number
+  readonly passedOnBytes?: number
+  readonly reason?: string
+}
+
+describe.skipIf(!canRun)('files that hosts pass on', () => {
+  let lab: Lab
+  let big: string
+  let running: ChildProcess | undefined
+  beforeEach(async () => {
+    lab = await startLab({ count: 5 })
+    for (const host of lab.hosts) await host.shape({ bitsPerSecond: BITS_PER_SECOND })
+    await lab.shapeUplink({ bitsPerSecond: BITS_PER_SECOND })
+    big = join(lab.directory, 'home', 'big')
+    writeFileSync(big, randomBytes(SIZE_BYTES))
+  })
+  afterEach(async () => {
+    running?.kill('SIGKILL')
+    running = undefined
+    await lab?.stop()
+  })
+
+  /** Copies, and tells what it says while it goes on. */
+  const copy = (...options: readonly string[]) => {
+    const [file = '', ...args] = lab.command([
+      ...PROGRAM,
+      ...['--hosts', lab.hostsFile, '--json', 'copy', 'all', ...options, big, 'big'],
+    ])
+    const child = spawn(file, args, { env: lab.environment, stdio: ['ignore', 'pipe', 'ignore'] })
+    running = child
+    let text = ''
+    child.stdout.setEncoding('utf8').on('data', (chunk) => (text += chunk))
+    const events = () =>
+      text
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line) as Event)
+    const path = () => events().find(({ type }) => type === 'path')
+    return {
+      child,
+      events,
+      ended: once(child, 'close').then(([code]) => code as number | null),
+      results: () => events().filter(({ type }) => type === 'result'),
+      chain: async (): Promise<readonly string[]> => {
+        await waitUntil(() => path() !== undefined, 'the path', PATIENCE_MS)
+        expect(path()).toMatchObject({ via: 'chain' })
+        return path()?.hosts ?? []
+      },
+    }
+  }
+  const expectCopies = async (names: readonly string[]) => {
+    const expected = createHash('sha256').update(readFileSync(big)).digest('hex')
+    for (const name of names) {
+      const { stdout } = await lab.host(name).exec('sha256sum big; ls -A | grep muster')
+      expect([name, stdout]).toEqual([name, `${expected}  big\n`])
+    }
+  }
+  const helpersOn = (name: string) =>
+    lab
+      .host(name)
+      .processes()
+      .filter((each) => each.name.startsWith('python'))
+
+  it('arrive everywhere, and leave this machine hardly more than once', async () => {
+    const schema = z.fromJSONSchema(JSON.parse(readFileSync(join(ROOT, 'docs/schema/copy.schema.json'), 'utf8')))
+    const copying = copy()
+    const hosts = await copying.chain()
+    expect([...hosts].sort()).toEqual(lab.names)
+    expect(await copying.ended).toBe(0)
+    for (const event of copying.events()) expect([event, schema.safeParse(event).error]).toEqual([event, undefined])
+    await expectCopies(lab.names)
+    const sent = copying.results().reduce((sum, { sentBytes = 0 }) => sum + sentBytes, 0)
+    expect(sent).toBeLessThan(lab.names.length * SIZE_BYTES)
+    expect(copying.results().filter(({ passedOnBytes = 0 }) => passedOnBytes > 0).length).toBeGreaterThanOrEqual(3)
+    for (const name of lab.names) expect(helpersOn(name)).toEqual([])
+  })
+
+  it('go round a host that dies', async () => {
+    const copying = copy('--via', 'chain')
+    const [, second = ''] = await copying.chain()
+    await lab.host(second).crash()
+    expect(await copying.ended).toBe(4)
+    const others = lab.names.filter((name) => name !== second)
+    expect(copying.results().find(({ host }) => host === second)?.outcome).toBe('unreachable')
+    await expectCopies(others)
+  })
+
+  it('go round a host whose link dies without a word', async () => {
+    const copying = copy('--via', 'chain')
+    const [, second = ''] = await copying.chain()
+    await lab.host(second).linkDown()
+    const others = lab.names.filter((name) => name !== second)
+    await waitUntil(() => copying.results().length >= others.length, 'the others', PATIENCE_MS)
+    await expectCopies(others)
+    expect(await copying.ended).toBe(4)
+  })
+
+  it('do not wait for a slow host', async () => {
+    await lab.host('m2').shape({ bitsPerSecond: BITS_PER_SECOND / 20 })
+    const copying = copy('--via', 'chain')
+    await waitUntil(() => copying.results().length === 4, 'the others', PATIENCE_MS)
+    expect(copying.results().map(({ host }) => host)).not.toContain('m2')
+    await lab.host('m2').shape({ bitsPerSecond: BITS_PER_SECOND })
+    expect(await copying.ended).toBe(0)
+    await expectCopies(lab.names)
+  })
+
+  it('come from here where a firewall drops what hosts send each other', async () => {
+    for (const host of lab.hosts) {
+      const others = lab.hosts.filter((other) => other !== host)
+      // Frames for a hardware address that nobody has.
+      const drop = others.map(
+        ({ address }) => `ip neigh replace ${address} lladdr 02:00:00:00:00:99 dev eth0 nud permanent`,
+      )
+      expect((await host.exec(drop.join(' && '))).code).toBe(0)
+    }
+    const copying = copy()
+    expect(await copying.ended).toBe(0)
+    expect(copying.events().find(({ type }) => type === 'path')).toMatchObject({
+      via: 'direct',
+      reason: expect.stringContaining('the hosts cannot reach each other'),
+    })
+    await expectCopies(lab.names)
+  })
+
+  it('leave no process, listener or key behind when the program is killed', async () => {
+    const copying = copy('--via', 'chain')
+    await copying.chain()
+    copying.child.kill('SIGKILL')
+    await copying.ended
+    for (const name of lab.names) {
+      const host = lab.host(name)
+      await waitUntil(() => host.processes().filter((each) => each.name === 'sshd').length === 1, 'its sessions to end')
+      expect(helpersOn(name)).toEqual([])
+      const listeners = (await host.exec('cat /proc/net/tcp')).stdout.split('\n').filter((line) => / 0A /.test(line))
+      expect(listeners).toHaveLength(1)
+      const left = (await host.exec('find /root /tmp -type f -newer /root/.hushlogin')).stdout
+      expect(left.split('\n').filter((path) => path !== '' && !/^\/root\/\.muster-[0-9a-f]+\./.test(path))).toEqual([])
+    }
+  })
+})

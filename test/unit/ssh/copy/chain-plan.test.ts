@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest'
+import { isBelow, orderChain, type Place, pickSource } from '../../../../src/ssh/copy/chain-plan.ts'
+
+type TestPlace = { -readonly [K in keyof Place]: Place[K] } & { readonly name: string; source: TestPlace | undefined }
+
+const place = (name: string, have: number, source?: TestPlace): TestPlace => ({
+  name,
+  have,
+  source,
+  isUsable: true,
+  refused: new Set(),
+})
+
+describe('the order of a chain', () => {
+  it.each([
+    ['as given where all are about as fast', [100, 90, 110, 80], [0, 1, 2, 3]],
+    ['slow hosts last, the slowest at the end', [10, 100, 40, 100, 100], [1, 3, 4, 2, 0]],
+    ['one host', [5], [0]],
+    ['nothing measured', [0, 0, 0], [0, 1, 2]],
+  ])('%s', (_what, rates, expected) => {
+    expect(orderChain([...rates.keys()], (index) => rates[index] ?? 0)).toEqual(expected)
+  })
+})
+
+describe('from whom a host takes the file next', () => {
+  const first = place('first', 100)
+  const second = place('second', 80, first)
+  const third = place('third', 60, second)
+  const fourth = place('fourth', 40, third)
+  const all = [first, second, third, fourth]
+
+  it('is the one before the one that failed', () => {
+    expect(pickSource({ ...third, refused: new Set([second]) }, all)?.name).toBe('first')
+  })
+
+  it('is never one that takes it from this host itself', () => {
+    expect(isBelow(fourth, second)).toBe(true)
+    expect(pickSource(Object.assign(second, { refused: new Set([first]) }), all)).toBeUndefined()
+    second.refused = new Set()
+  })
+
+  it('is whoever passes it on to fewest, and of those who has most', () => {
+    const late = place('late', 0)
+    expect(pickSource(late, [...all, late])?.name).toBe('fourth')
+    expect(pickSource(late, [place('less', 10), place('more', 20), late])?.name).toBe('more')
+  })
+
+  it('is nobody who is gone or was refused, and so this machine', () => {
+    const late = place('late', 0)
+    expect(pickSource({ ...late, refused: new Set([first]) }, [first, { ...second, isUsable: false }])).toBeUndefined()
+  })
+})
