@@ -49,6 +49,10 @@ export class BorrowedChannel {
     this.opened.promise.catch(() => {})
   }
 
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
   /** False: it waits for `onDrain`; these bytes are kept. */
   write(bytes: Uint8Array): boolean {
     if (this.#isOver || this.#endsInput) return false

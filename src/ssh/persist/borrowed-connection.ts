@@ -58,10 +58,16 @@ export class BorrowedConnection implements Connection {
   async forward(address: string, port: number): Promise<Duplex> {
     let written: (() => void) | undefined
     let channel: BorrowedChannel | undefined
+    const goOn = () => {
+      const done = written
+      written = undefined
+      done?.()
+    }
     const stream = new Duplex({
       read: () => channel?.resume(),
       write: (bytes: Buffer, _encoding, done) => {
-        if (channel?.write(bytes) === true) done()
+        // The other side has closed: as with ssh, nobody is left to take it.
+        if (channel === undefined || channel.isOver || channel.write(bytes)) done()
         else written = done
       },
       final: (done) => {
@@ -79,14 +85,11 @@ export class BorrowedConnection implements Connection {
         onBytes: (_kind, bytes) => {
           if (!stream.push(bytes)) channel?.pause()
         },
-        onDrain: () => {
-          const done = written
-          written = undefined
-          done?.()
-        },
+        onDrain: goOn,
         onEnd: (end) => {
-          if (end.kind === 'lost') stream.destroy(new Error(end.reason))
-          else stream.push(null)
+          if (end.kind === 'lost') return stream.destroy(new Error(end.reason))
+          stream.push(null)
+          goOn()
         },
       },
     )

@@ -23,7 +23,7 @@ export type PersistOptions = {
 }
 
 /** For a keeper that was just started to listen: Node's own start, on a machine under load. */
-const START_LIMIT_MS = 10_000
+const START_LIMIT_MS = 30_000
 const LOOK_AGAIN_MS = 10
 /** What a timer can wait for: 24 days. */
 const LONGEST_MS = 2 ** 31 - 1

@@ -88,6 +88,20 @@ describe('warm connections', () => {
     echo.close()
   })
 
+  it('lets go of a forward whose other side has closed, though much was written to it', async () => {
+    await using setup = await keeperSetup()
+    const connection = await setup.program().connect(m1, watchedContext())
+    const deaf = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
+    await once(deaf, 'listening')
+    const stream = await connection.forward('127.0.0.1', (deaf.address() as { port: number }).port)
+    stream.on('error', () => {}).resume()
+    const closed = once(stream, 'close')
+    stream.write(Buffer.alloc(3_000_000))
+    stream.end()
+    await closed
+    deaf.close()
+  })
+
   it('holds back a flood for a program that pauses, and nobody else', async () => {
     await using setup = await keeperSetup()
     const connection = await setup.program().connect(m1, watchedContext())
