@@ -1,6 +1,7 @@
 /** The command line: the table of verbs, the options that all of them share, and the exit code. */
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import { type CliContext, EXIT, type Outcome } from './context.ts'
 import { describeError, exitCodeOf } from './errors.ts'
@@ -70,6 +71,22 @@ const TAKES_A_VALUE: ReadonlySet<string> = new Set([
 
 /** Runs one verb. Never throws; what went wrong stands on stderr. */
 export async function runProgram(args: readonly string[], context: CliContext): Promise<number> {
+  const { stdout, stderr } = context
+  let trouble: NodeJS.ErrnoException | undefined
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    trouble ??= error
+  })
+  stderr.on('error', () => {})
+  const code = await runVerb(args, context)
+  // Streams tell of what was just written a moment later.
+  await new Promise(setImmediate)
+  // A reader that has seen enough, as `head` does, is no trouble.
+  if (trouble === undefined || trouble.code === 'EPIPE') return code
+  stderr.write(`muster: stdout cannot be written: ${printable(messageOf(trouble))}\n`)
+  return code === EXIT.ok ? EXIT.failed : code
+}
+
+async function runVerb(args: readonly string[], context: CliContext): Promise<number> {
   const outcome: Outcome = { exitCode: EXIT.ok }
   const program = new Command('muster')
   program

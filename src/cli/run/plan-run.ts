@@ -7,7 +7,7 @@ import { selectHosts } from '../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { expandCommand, expandWord } from '../../ops/run/command-template.ts'
 import type { ExecFile } from '../../ssh/exec/host-exec.ts'
-import { MAX_COMMAND_BYTES } from '../../ssh/exec/remote-command.ts'
+import { MAX_COMMAND_BYTES, wordsBytes } from '../../ssh/exec/remote-command.ts'
 import type { CliContext } from '../context.ts'
 import type { RunCommandOptions } from '../run-command.ts'
 import { readStdinNames } from '../stdin-names.ts'
@@ -92,7 +92,10 @@ export async function planRun(
     const command = record.command.join(' ')
     return { endpoint, command: record.isRaw ? command : expandCommand(command, endpoint), args: [] }
   })
-  const longest = Math.max(...planned.map(({ command }) => Buffer.byteLength(command)))
+  const interpreter = scriptFile === undefined ? undefined : interpreterOf(scriptFile)
+  const longest = Math.max(
+    ...planned.map(({ command, args }) => wordsBytes(environment, interpreter ? [...interpreter, ...args] : [command])),
+  )
   if (longest > MAX_COMMAND_BYTES) {
     throw new MusterError('usage', `a command of ${longest} bytes is too long for a command line`, {
       hint: 'Put it into a file: muster run TARGET --script FILE',
@@ -101,7 +104,7 @@ export async function planRun(
   return {
     hosts: planned,
     environment,
-    ...(scriptFile === undefined ? {} : { script: { file: scriptFile, interpreter: interpreterOf(scriptFile) } }),
+    ...(scriptFile === undefined || interpreter === undefined ? {} : { script: { file: scriptFile, interpreter } }),
     ...(stdinFile === undefined ? {} : { stdin: stdinFile }),
     isSudo: record.isSudo,
     record,

@@ -15,7 +15,7 @@ export type RunScreenOptions = {
   /** stdout does not take more for now, and does again. */
   onFull(): void
   onRoom(): void
-  /** Nobody reads stdout any more. */
+  /** Nothing can be written to stdout any more: nobody reads it, or the disk is full. */
   onGone(): void
 }
 
@@ -30,10 +30,7 @@ export class RunScreen implements Disposable {
     this.#isFull = false
     this.#options.onRoom()
   }
-  readonly #handleError = (error: Error) => {
-    if ((error as NodeJS.ErrnoException).code === 'EPIPE') this.#options.onGone()
-    else throw error
-  }
+  readonly #handleError = () => this.#options.onGone()
 
   constructor(options: RunScreenOptions) {
     this.#options = options

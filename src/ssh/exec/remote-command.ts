@@ -45,7 +45,7 @@ export function readyWord(mark: string): string {
 const GRACE_FIFTHS = 10
 export const GRACE_MS = GRACE_FIFTHS * 200
 
-/** Linux: MAX_ARG_STRLEN is 128 KB for the whole command line, the wrapper included. */
+/** Linux: MAX_ARG_STRLEN is 128 KB for the whole command line, the wrapper included. What `wordsBytes` may count. */
 export const MAX_COMMAND_BYTES = 96 * 1024
 
 /** Sole restriction on the text of these programs: no apostrophe, no exclamation mark, no backslash, no line break. */
@@ -128,6 +128,12 @@ export function buildRemoteCommand(spec: RemoteCommandSpec): string {
   const args = [...variables, ...words].map((text) => `'${encode(text)}'`)
   const shell = `/bin/sh -c '${LEADER}' '${wrapper(spec)}' ${args.join(' ')}`
   return spec.sudoPrompt === undefined ? `exec ${shell}` : `exec sudo -S -p ${spec.sudoPrompt} -- ${shell}`
+}
+
+/** What variables and the words of a command or script take on the command line, where some bytes become five. */
+export function wordsBytes(environment: Readonly<Record<string, string>>, words: readonly string[]): number {
+  const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`)
+  return [...variables, ...words].reduce((sum, text) => sum + encode(text).length + "'' ".length, 0)
 }
 
 /** Octal escapes for printf's %b, in place of every byte that some shell reads differently within apostrophes. */

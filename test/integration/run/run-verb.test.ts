@@ -40,7 +40,7 @@ describe('muster run', () => {
       signal,
       now: Date.now,
     })
-    return { code, stdout: () => out, stderr: () => err }
+    return { code, stdout: () => out, stderr: () => err, breakStdout: (error: Error) => stdout.destroy(error) }
   }
   const run = async (args: readonly string[], options: { stdin?: string } = {}) => {
     const running = start(args, options)
@@ -70,6 +70,9 @@ describe('muster run', () => {
     [2, ['m8', '--env', 'nonsense', '--', 'true']],
     [2, ['m8', '--timeout', '0', '--', 'true']],
     [2, ['m8', '--script', '/nonexistent']],
+    // Bytes that shells read differently become longer on their way.
+    [2, ['m8', '--', `echo ${'é'.repeat(20_000)}`]],
+    [2, ['m8', '--env', `V=${'x'.repeat(100_000)}`, '--', 'true']],
     [2, ['--retry-failed']],
     [3, ['nobody', '--hosts', '/nonexistent', '--', 'true']],
     [4, ['m8,dead', '--', 'exit 1']],
@@ -186,6 +189,15 @@ describe('muster run', () => {
     expect(stdout).toBe(`m8: touch ${path('touched')} # m8\nm9: touch ${path('touched')} # m9\n`)
     expect(existsSync(path('touched'))).toBe(false)
     expect(existsSync(lastRun())).toBe(false)
+  })
+
+  it('ends and says why when stdout cannot be written', async () => {
+    const running = start(['run', 'm[8-9]', '--', 'echo begun; sleep 30'])
+    await waitUntil(() => running.stdout().includes('begun'), 'the command')
+    running.breakStdout(Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }))
+    expect(await running.code).toBe(1)
+    expect(running.stderr()).toContain('muster: stdout cannot be written: no space left on device\n')
+    expect(running.stderr()).toContain('2 cancelled')
   })
 
   it('is ended by an interrupt, tells of every host, and exits with 130', async () => {
