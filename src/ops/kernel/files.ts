@@ -1,7 +1,7 @@
 /**
- * Files of a host changed whole: written beside the old one, synced, renamed, after a copy of what was there is kept in
- * ~/.local/state/muster/before. A file that somebody else changed since it was read is left alone; a full disk, or an end
- * at any moment, leaves the old one.
+ * Files of a host changed whole: written beside the old one, synced, renamed, after a copy of what was there is kept as
+ * FILE.muster-before. A file that somebody else changed since it was read is left alone; a full disk, or an end at any
+ * moment, leaves the old one.
  */
 import type { Fact } from './fact.ts'
 import { quote } from './finding.ts'
@@ -72,16 +72,14 @@ function head({ path, was }: FileChange): string {
 now=none
 [ ! -e "$f" ] || { set -- $(cksum < "$f"); now=$1-$2; }
 [ "$now" = ${was.kind === 'file' ? was.sum : 'none'} ] || { echo "$f was changed by somebody else meanwhile" >&2; exit 1; }
-k=\${XDG_STATE_HOME:-$HOME/.local/state}/muster
-b=$k/before/$(printf %s "$f" | tr / %)
-drop() { rm -f "$b"; rmdir "$k/before" "$k" 2> /dev/null || :; }
+b=$f.muster-before
 `
 }
 
 /** Its directory is made where it is missing: mode 0700 below `~`, else 0755. */
 export function writeFile(change: FileChange, { content, mode, copy = 'keep' }: NewContent): Action {
   const directoryMode = change.path.startsWith('~/') ? '700' : '755'
-  const keep = `[ ! -e "$f" ] || { mkdir -p "$k/before" && cp -p "$f" "$b"; } || exit 1\n`
+  const keep = `[ ! -e "$f" ] || cp -p "$f" "$b" || exit 1\n`
   return {
     // What is written has the old file's mode and owner from the beginning, as it begins as a copy.
     script: `${head(change)}umask 077
@@ -95,7 +93,7 @@ ${copy === 'keep' ? keep : ''}if [ -e "$f" ]; then cp -p "$f" "$t"; else : > "$t
 dd of="$t" bs=65536 conv=fsync 2> /dev/null || { echo "$t cannot be written: $(df -P "$d" | tail -n 1)" >&2; exit 1; }
 mv -f "$t" "$f" || exit 1
 sync "$d" 2> /dev/null || :
-${copy === 'drop' ? 'drop\n' : ''}`,
+${copy === 'drop' ? 'rm -f "$b"\n' : ''}`,
     stdin: content,
     ...(change.asRoot === undefined ? {} : { asRoot: change.asRoot }),
   }
@@ -104,7 +102,7 @@ ${copy === 'drop' ? 'drop\n' : ''}`,
 /** Removes the file, and the copy of it. */
 export function removeFile(change: FileChange): Action {
   return {
-    script: `${head(change)}rm -f "$f" || exit 1\ndrop\n`,
+    script: `${head(change)}rm -f "$f" "$b"\n`,
     ...(change.asRoot === undefined ? {} : { asRoot: change.asRoot }),
   }
 }

@@ -27,6 +27,13 @@ type Line = string | { readonly step: string; readonly comment: string }
 
 const AREA = 'trust'
 const BLOCK = 'trust'
+/** The files by the names of their operations. */
+const FILES = {
+  'authorized-keys': '~/.ssh/authorized_keys',
+  'known-hosts': '~/.ssh/known_hosts',
+  config: '~/.ssh/config',
+} as const
+type FileName = keyof typeof FILES
 
 export function planTrust(direction: Direction, wanted: TrustWanted, { facts }: World<TrustFacts>): Operation[] {
   const known = new Map([...facts].map(([host, { facts: own }]) => [host, own]))
@@ -45,12 +52,16 @@ function unusableHost(host: string, cause: string): Operation {
 function planUp(host: string, own: Facts, { members }: TrustWanted, all: ReadonlyMap<string, Facts>): Operation[] {
   const makers = members.filter(({ name }) => knownValue(all.get(name)?.key ?? UNKNOWN)?.kind === 'none')
   return [
+    operation(host, 'host-keys', 'keys of its SSH server', own.hostKeys, (keys) => ({
+      kind: 'nothing',
+      because: `its server has ${keys.length === 1 ? 'one key' : `${keys.length} keys`}`,
+    })),
     operation(host, 'key', 'SSH key', own.key, (key) => makeKey(host, key)),
     {
       ...operation(host, 'authorized-keys', 'who may log in', own.authorizedKeys, (state) => {
         const kept = keptLines(state)
         const lines = members.flatMap(({ name }) => authorizedLines(name, all.get(name), kept))
-        return changeBlock(host, '~/.ssh/authorized_keys', state, lines, 'bottom')
+        return changeBlock(host, 'authorized-keys', state, lines, 'bottom')
       }),
       after: makers.map(({ name }) => operationId(AREA, 'key', name)),
     },
@@ -61,10 +72,10 @@ function planUp(host: string, own: Facts, { members }: TrustWanted, all: Readonl
         const keys = knownValue(all.get(member.name)?.hostKeys ?? UNKNOWN)
         return keys === undefined ? kept(member.name) : knownHostsLines(member, keys, isHashed)
       })
-      return changeBlock(host, '~/.ssh/known_hosts', state, lines, 'bottom')
+      return changeBlock(host, 'known-hosts', state, lines, 'bottom')
     }),
     operation(host, 'config', 'how the others are reached', own.config, (state) =>
-      changeBlock(host, '~/.ssh/config', state, configLines(members), 'top'),
+      changeBlock(host, 'config', state, configLines(members), 'top'),
     ),
   ]
 }
@@ -81,7 +92,7 @@ function operation<T>(
   const verdict =
     fact.kind === 'known'
       ? decide(fact.value)
-      : blockedBy({ host, gravity: 'blocker', id: 'unknown', cause: `cannot tell about the ${title}: ${fact.because}` })
+      : blockedBy({ host, gravity: 'blocker', id: 'unknown', cause: `not known: ${title}: ${fact.because}` })
   return { id: operationId(AREA, name, host), area: AREA, host, title, after: [], verdict }
 }
 
@@ -133,11 +144,12 @@ const PLACEHOLDER = '\u0000'
 
 function changeBlock(
   host: string,
-  path: string,
+  name: FileName,
   state: FileState,
   lines: readonly Line[],
   place: 'top' | 'bottom',
 ): Verdict {
+  const path = FILES[name]
   if (state.kind === 'other') return notAFile(host, path, state.because)
   const text = state.kind === 'file' ? state.text : undefined
   const old = text === undefined ? [] : (blockOf(text, BLOCK) ?? [])
@@ -146,7 +158,13 @@ function changeBlock(
   if (whole === text) return { kind: 'nothing', because: `${path} has the lines of the mesh` }
   const run = writeFile({ path, was: state }, { content: partsOf(whole), mode: '600' })
   const title = `${text === undefined ? 'write' : 'change'} ${path}`
-  return oneStep(host, path, title, differences(old, lines), old.length === 0 ? 'missing' : 'differs', run)
+  return oneStep(
+    `${operationId(AREA, name, host)}/write`,
+    title,
+    differences(old, lines),
+    old.length === 0 ? 'missing' : 'differs',
+    run,
+  )
 }
 
 /** The text with what other steps will print in the place of the placeholders. */
@@ -179,29 +197,28 @@ function notAFile(host: string, path: string, because: string): Verdict {
 }
 
 function oneStep(
-  host: string,
-  path: string,
+  id: string,
   title: string,
   changes: readonly string[],
   state: 'missing' | 'differs',
   run: Action,
 ): Verdict {
-  const id = `${AREA}${path.slice(1)}@${host}`
   return { kind: 'steps', state, steps: [{ id, title, changes, run }] }
 }
 
 function planDown(host: string, own: Facts): Operation[] {
-  const file = (name: string, title: string, path: string, fact: Known<FileState>) =>
-    operation(host, name, title, fact, (state) => removeBlock(host, path, state))
+  const file = (name: FileName, title: string, fact: Known<FileState>) =>
+    operation(host, name, title, fact, (state) => removeBlock(host, name, state))
   return [
-    file('authorized-keys', 'who may log in', '~/.ssh/authorized_keys', own.authorizedKeys),
-    file('known-hosts', 'known host keys', '~/.ssh/known_hosts', own.knownHosts),
-    file('config', 'how the others are reached', '~/.ssh/config', own.config),
+    file('authorized-keys', 'who may log in', own.authorizedKeys),
+    file('known-hosts', 'known host keys', own.knownHosts),
+    file('config', 'how the others are reached', own.config),
     operation(host, 'key', 'SSH key', own.key, (key) => removeKey(host, key)),
   ]
 }
 
-function removeBlock(host: string, path: string, state: FileState): Verdict {
+function removeBlock(host: string, name: FileName, state: FileState): Verdict {
+  const path = FILES[name]
   if (state.kind === 'other') return notAFile(host, path, state.because)
   const old = state.kind === 'file' ? blockOf(state.text, BLOCK) : undefined
   if (state.kind === 'none' || old === undefined) return { kind: 'nothing', because: `${path} has no line of Muster` }
@@ -210,7 +227,7 @@ function removeBlock(host: string, path: string, state: FileState): Verdict {
   const run =
     rest === undefined ? removeFile(change) : writeFile(change, { content: [bytesOf(rest)], mode: '600', copy: 'drop' })
   const title = rest === undefined ? `remove ${path}, which Muster made` : `remove the lines of Muster from ${path}`
-  return oneStep(host, path, title, differences(old, []), 'differs', run)
+  return oneStep(`${operationId(AREA, name, host)}/write`, title, differences(old, []), 'differs', run)
 }
 
 function removeKey(host: string, key: OwnKey): Verdict {

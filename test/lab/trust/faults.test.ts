@@ -1,0 +1,104 @@
+/** What goes wrong on the way: Muster killed in the middle of a step, two of them at once, a full disk. */
+import { once } from 'node:events'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { requirement } from '../../support/requirements.ts'
+import { kill, type Mesh, startMesh } from './mesh.ts'
+
+const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'ssh', 'ssh-keygen', 'flock')
+
+/** A file is half written before the program waits. */
+const HALF = 'for word; do case $word in of=*) echo half > "$(echo "$word" | cut -c 4-)";; esac; done'
+
+describe.skipIf(!canRun)('bring-up on three hosts', () => {
+  let mesh: Mesh
+
+  beforeEach(async () => {
+    mesh = await startMesh({ count: 3 })
+  })
+  afterEach(async () => await mesh?.lab.stop())
+
+  const expectGood = async () => {
+    const status = await mesh.muster('status')
+    expect(status.stdout).toBe('good     trust · m[1-3]\n3 good\n')
+  }
+
+  it.each([
+    ['making a key', 'ssh-keygen', '*-t*', ':'],
+    ['writing a file', 'dd', '*of=*', HALF],
+    ['putting it into its place', 'mv', '*.muster-new*', ':'],
+  ])('that is killed while it is %s is carried on', async (_, program, pattern, begin) => {
+    const before = await mesh.filesOf('m1')
+    const held = await mesh.replace('m1', program, pattern, begin)
+    await held.hold()
+    const first = mesh.start('up', '--yes')
+    await held.reached()
+    await kill(first)
+    await held.gone()
+    await held.release()
+    const second = await mesh.muster('up', '--yes')
+    expect([second.code, second.stderr]).toEqual([0, ''])
+    await expectGood()
+    expect(await mesh.exec('m1', 'ls -A .ssh')).toBe(
+      'authorized_keys\nauthorized_keys.muster-before\nconfig\nid_muster\nid_muster.pub\nknown_hosts\n',
+    )
+    const down = await mesh.muster('down', '--yes')
+    expect([down.code, await mesh.filesOf('m1')]).toEqual([0, before])
+  })
+
+  it.each([
+    ['writing a file', 'dd', '*of=*', HALF],
+    ['removing the key', 'rm', '*id_muster*', ':'],
+  ])('that is taken back, and killed while it is %s, is taken back by the next', async (_, program, pattern, begin) => {
+    const before = await mesh.filesOf('m1')
+    expect((await mesh.muster('up', '--yes')).code).toBe(0)
+    const held = await mesh.replace('m1', program, pattern, begin)
+    await held.hold()
+    const first = mesh.start('down', '--yes')
+    await held.reached()
+    await kill(first)
+    await held.gone()
+    await held.release()
+    const second = await mesh.muster('down', '--yes')
+    expect([second.code, second.stderr, await mesh.filesOf('m1')]).toEqual([0, '', before])
+  })
+
+  it('keeps a second Muster out, and says who is there', async () => {
+    const held = await mesh.replace('m1', 'dd', '*of=*')
+    await held.hold()
+    const first = mesh.start('up', '--yes')
+    const ended = once(first, 'exit')
+    await held.reached()
+    const second = await mesh.muster('up', '--yes')
+    expect(second.code).toBe(5)
+    expect(second.stderr).toContain(`m1 is being changed by another Muster (root@`)
+    expect(second.stderr).toContain(`process ${first.pid},`)
+    expect(second.stdout).not.toMatch(/done/)
+    await held.release()
+    expect((await ended)[0]).toBe(0)
+    await expectGood()
+  })
+
+  it('leaves a file as it was where the disk is full, and goes on when there is room', async () => {
+    await mesh.exec(
+      'm2',
+      'mkdir small && mount -t tmpfs -o size=64k,mode=700 none small && cp -p .ssh/* small && mount --move small .ssh && rmdir small',
+    )
+    await mesh.exec('m2', 'dd if=/dev/zero of=.ssh/other bs=4k 2> /dev/null; ls .ssh/other')
+    const before = await mesh.exec('m2', 'cat .ssh/authorized_keys')
+    const first = await mesh.muster('up', '--yes')
+    expect(first.code).toBe(5)
+    expect(first.stdout).toMatch(/^m2: make a key.*: FAILED: .*; undone: remove what there is of it$/m)
+    expect(first.stdout).toMatch(/^m1: change ~\/\.ssh\/authorized_keys: not begun: make a key.* failed on m2$/m)
+    expect(await mesh.exec('m2', 'cat .ssh/authorized_keys; ls .ssh')).toBe(`${before}authorized_keys\nother\n`)
+    // Room for the keys, and not for what comes after them.
+    await mesh.exec('m2', 'truncate -s -8k .ssh/other')
+    const second = await mesh.muster('up', '--yes')
+    expect(second.code).toBe(5)
+    expect(second.stdout).toMatch(/^m2: change ~\/\.ssh\/authorized_keys: FAILED: .*No space left/m)
+    expect(await mesh.exec('m2', 'cat .ssh/authorized_keys')).toBe(before)
+    await mesh.exec('m2', 'rm .ssh/other')
+    const third = await mesh.muster('up', '--yes')
+    expect([third.code, third.stderr]).toEqual([0, ''])
+    await expectGood()
+  })
+})
