@@ -47,6 +47,7 @@ const VERBS: Readonly<Record<string, LoadVerb>> = {
   down: async (...parts) => (await import('./down.ts')).registerDown(...parts),
   status: async (...parts) => (await import('./status.ts')).registerStatus(...parts),
   'keep-connections': async (...parts) => (await import('./persist.ts')).registerKeeper(...parts),
+  simulate: async (...parts) => (await import('./simulate.ts')).registerSimulate(...parts),
   import: async (...parts) => (await import('./import.ts')).registerImport(...parts),
 }
 

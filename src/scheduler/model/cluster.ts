@@ -18,6 +18,9 @@ export type Placement = Spot & {
   readonly instances: readonly (readonly number[])[]
 }
 
+/** Told of each placement that is taken and of each that is released (or undone). */
+type Watcher = (placement: Placement, isTake: boolean) => void
+
 type Change = { readonly isTake: boolean; readonly placement: Placement }
 
 const NO_INSTANCES: readonly (readonly number[])[] = []
@@ -33,6 +36,11 @@ export class Cluster {
   readonly deviceStart: Int32Array
   readonly deviceLeftMilli: Int32Array
   readonly deviceModel: Uint16Array
+  /** By host: milli-GPU free on all of its devices, and devices of which nothing is taken. */
+  readonly gpuLeftMilli: Int32Array
+  readonly idleDevices: Int32Array
+  /** By host: the number of its last change (`changeCount` before it); -1 while there was none. */
+  readonly lastChange: Int32Array
   /** By host: 1 while nothing new may come. */
   readonly isClosed: Uint8Array
   /** Custom resources by name. */
@@ -41,6 +49,7 @@ export class Cluster {
   readonly #shapes = new Map<string, Shape>()
   readonly #changedHosts: Int32Array
   readonly #live = new Set<Placement>()
+  readonly #watchers: Watcher[] = []
   #changeCount = 0
   #journal: Change[] | undefined
   #usedGpuMilli = 0
@@ -70,6 +79,9 @@ export class Cluster {
     })
     this.deviceModel = Uint16Array.from(devices)
     this.deviceLeftMilli = new Int32Array(devices.length).fill(WHOLE_MILLI)
+    this.idleDevices = Int32Array.from(hosts, (host) => host.gpus?.length ?? 0)
+    this.gpuLeftMilli = this.idleDevices.map((count) => count * WHOLE_MILLI)
+    this.lastChange = new Int32Array(hosts.length).fill(-1)
     this.totalGpuMilli = devices.length * WHOLE_MILLI
     this.#changedHosts = new Int32Array(Math.max(1, 2 ** Math.ceil(Math.log2(hosts.length + 1))))
   }
@@ -153,20 +165,27 @@ export class Cluster {
     }
   }
 
+  /** For as long as the cluster lives. */
+  watch(watcher: Watcher): void {
+    this.#watchers.push(watcher)
+  }
+
   /** How often anything changed: the cursor of `changedSince`. */
   get changeCount(): number {
     return this.#changeCount
   }
 
   /**
-   * Calls back for each host that changed after the cursor, perhaps several times for one.
+   * Calls back for each host that changed after the cursor, once.
    * False when that is too long ago to know: then all may have changed.
    */
   changedSince(cursor: number, visit: (host: number) => void): boolean {
     const size = this.#changedHosts.length
     if (this.#changeCount - cursor > size) return false
-    for (let change = cursor; change < this.#changeCount; change++)
-      visit(this.#changedHosts[change & (size - 1)] as number)
+    for (let change = cursor; change < this.#changeCount; change++) {
+      const host = this.#changedHosts[change & (size - 1)] as number
+      if (this.lastChange[host] === change) visit(host)
+    }
     return true
   }
 
@@ -186,6 +205,7 @@ export class Cluster {
       gpuCount,
       gpuMilli: gpuCount === 0 ? 0 : request.gpuMilli,
       takesModel,
+      takesAnyModel: isAny,
       allowedOn: Uint8Array.from(this.hosts, (host) => (allows(host) ? 1 : 0)),
       custom: Object.entries(request.custom ?? {}).flatMap(([name, amount]) =>
         amount === 0 ? [] : [{ name, amount }],
@@ -223,14 +243,22 @@ export class Cluster {
     const { host, devices, shape, instances } = placement
     this.cpuLeftMilli[host] = (this.cpuLeftMilli[host] as number) + sign * shape.cpuMilli
     this.memoryLeftBytes[host] = (this.memoryLeftBytes[host] as number) + sign * shape.memoryBytes
-    for (const device of devices)
-      this.deviceLeftMilli[first + device] = (this.deviceLeftMilli[first + device] as number) + sign * shape.gpuMilli
+    for (let index = 0; index < devices.length; index++) {
+      const device = first + (devices[index] as number)
+      const before = this.deviceLeftMilli[device] as number
+      const after = before + sign * shape.gpuMilli
+      this.deviceLeftMilli[device] = after
+      if (before === WHOLE_MILLI || after === WHOLE_MILLI)
+        this.idleDevices[host] = (this.idleDevices[host] as number) + sign
+    }
+    this.gpuLeftMilli[host] = (this.gpuLeftMilli[host] as number) + sign * shape.gpuCount * shape.gpuMilli
     for (let index = 0; index < instances.length; index++) {
       const custom = shape.custom[index]
       if (custom) this.custom.get(custom.name)?.apply(host, instances[index] ?? [], sign * custom.amount)
     }
     this.#usedGpuMilli -= sign * shape.gpuCount * shape.gpuMilli
     this.#noteChange(host)
+    for (const watcher of this.#watchers) watcher(placement, sign < 0)
   }
 
   #undo(journal: readonly Change[]): void {
@@ -243,6 +271,7 @@ export class Cluster {
 
   #noteChange(host: number): void {
     this.#changedHosts[this.#changeCount & (this.#changedHosts.length - 1)] = host
+    this.lastChange[host] = this.#changeCount
     this.#changeCount++
   }
 }

@@ -11,13 +11,15 @@ export function fitsBesidesDevices(cluster: Cluster, shape: Shape, host: number)
   if (shape.allowedOn[host] !== 1 || cluster.isClosed[host] === 1) return false
   if ((cluster.cpuLeftMilli[host] as number) < shape.cpuMilli) return false
   if ((cluster.memoryLeftBytes[host] as number) < shape.memoryBytes) return false
-  for (const { name, amount } of shape.custom) if (!cluster.custom.get(name)?.fits(host, amount)) return false
-  return true
+  return (
+    shape.custom.length === 0 || shape.custom.every(({ name, amount }) => cluster.custom.get(name)?.fits(host, amount))
+  )
 }
 
 /** Devices of the host that could each carry one device's part of the shape. */
 export function countDevices(cluster: Cluster, shape: Shape, host: number): number {
   if (shape.gpuCount === 0) return 0
+  if (shape.gpuMilli === WHOLE_MILLI && shape.takesAnyModel) return cluster.idleDevices[host] as number
   const end = cluster.deviceStart[host + 1] as number
   let count = 0
   for (let device = cluster.deviceStart[host] as number; device < end; device++)
@@ -53,11 +55,21 @@ export function tightestDevices(cluster: Cluster, shape: Shape, host: number): r
       if (holdsPart(cluster, shape, device)) devices.push(device - start)
     return devices.length === shape.gpuCount ? devices : undefined
   }
+  const device = tightestDevice(cluster, shape, host)
+  return device < 0 ? undefined : [device]
+}
+
+/** The device (within the host) that a share fills most, the first of equals. For whole GPUs and none: 0 when they are there. Else -1. */
+export function tightestDevice(cluster: Cluster, shape: Shape, host: number): number {
+  if (shape.gpuCount === 0) return 0
+  if (shape.gpuMilli === WHOLE_MILLI) return countDevices(cluster, shape, host) >= shape.gpuCount ? 0 : -1
+  const start = cluster.deviceStart[host] as number
+  const end = cluster.deviceStart[host + 1] as number
   let best = -1
   for (let device = start; device < end; device++) {
     if (!holdsPart(cluster, shape, device)) continue
     if (best < 0 || (cluster.deviceLeftMilli[device] as number) < (cluster.deviceLeftMilli[best] as number))
       best = device
   }
-  return best < 0 ? undefined : [best - start]
+  return best < 0 ? -1 : best - start
 }

@@ -15,6 +15,7 @@ export type Shape = {
   readonly gpuMilli: number
   /** By model number: 1 where it will do. */
   readonly takesModel: Uint8Array
+  readonly takesAnyModel: boolean
   /** By host: 1 where labels and taints allow it and some device's model will do. Says nothing of amounts. */
   readonly allowedOn: Uint8Array
   readonly custom: readonly { readonly name: string; readonly amount: number }[]

@@ -1,17 +1,8 @@
-/** The lowest host number that holds it. */
+/** The lowest host number that holds it; a share goes on the device that it fills most. */
 import type { Cluster } from '../model/cluster.ts'
-import { spotOn } from '../model/fits.ts'
-import type { PlacementPolicy } from './policy.ts'
+import type { ScoredPolicy } from './scored-policy.ts'
+import { createTightestPolicy } from './tightest-policy.ts'
 
-export function createFirstFit(cluster: Cluster): PlacementPolicy {
-  return {
-    name: 'first-fit',
-    choose(shape, allowed) {
-      for (let host = 0; host < cluster.hostCount; host++) {
-        const spot = (allowed === undefined || allowed(host)) && spotOn(cluster, shape, host)
-        if (spot) return spot
-      }
-      return undefined
-    },
-  }
+export function createFirstFit(cluster: Cluster): ScoredPolicy {
+  return createTightestPolicy('first-fit', cluster, () => 0)
 }

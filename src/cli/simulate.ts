@@ -1,0 +1,12 @@
+/** `muster simulate …`: a scheduling policy against a trace; each simulation loads its own code. */
+import type { Command } from 'commander'
+import type { CliContext, Outcome } from './context.ts'
+import { registerSimulateFleet } from './simulate/fleet.ts'
+import { registerSimulateOpenb } from './simulate/openb.ts'
+
+export function registerSimulate(program: Command, context: CliContext, outcome: Outcome): void {
+  const simulate = program
+    .command('simulate')
+    .description('a scheduling policy against a trace: what it gives away, who waits, how fast it decides')
+  for (const register of [registerSimulateOpenb, registerSimulateFleet]) register(simulate, context, outcome)
+}

@@ -1,0 +1,216 @@
+/** `muster simulate openb`: the published experiment on the openb trace, with any policy, or all of them beside each other. */
+import type { Command } from 'commander'
+import { MusterError } from '../../base/errors.ts'
+import { WorkloadMix } from '../../scheduler/model/mix.ts'
+import { createPolicy, DEFAULT_POLICY, type PolicyName } from '../../scheduler/policies/policies.ts'
+import { type ChurnResult, replayChurn } from '../../scheduler/simulate/churn.ts'
+import {
+  inRankOrder,
+  parseNodes,
+  parsePods,
+  parseSequence,
+  type TracePod,
+} from '../../scheduler/simulate/openb-trace.ts'
+import { percentile, type ReplayResult, replayArrivals } from '../../scheduler/simulate/replay.ts'
+import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../context.ts'
+import { formatTable } from '../table.ts'
+import { formatBar, formatCurve } from './picture.ts'
+import { POLICY_NAMES, parsePolicies, parseWhole } from './policy-option.ts'
+import { readTrace } from './read-trace.ts'
+
+type Options = GlobalOptions & {
+  readonly nodes: string
+  readonly pods: string
+  readonly sequence?: string
+  readonly variant: string
+  readonly seed: number
+  readonly policy: readonly PolicyName[]
+  readonly learn?: boolean
+  readonly churn?: number
+  readonly thin: number
+}
+
+type Case = {
+  readonly hosts: ReturnType<typeof inRankOrder>
+  readonly pods: readonly TracePod[]
+  readonly arrivals: readonly TracePod[]
+}
+
+export function registerSimulateOpenb(simulate: Command, context: CliContext, outcome: Outcome): void {
+  const command = simulate
+    .command('openb')
+    .description('how much of a GPU fleet a policy gives away before it is in its own way')
+    .requiredOption('--nodes <file>', 'node list (sn,cpu_milli,memory_mib,gpu,model)')
+    .requiredOption('--pods <file>', 'pod list (name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec,…])')
+    .option('--sequence <file>', 'order of arrival and ranks of nodes, plain or gzip (not needed with --churn)')
+    .option('--variant <name>', 'which lines of the sequence', 'default')
+    .option('--seed <n>', 'which lines of the sequence, and the choices of random', parseWhole, 42)
+    .option('--policy <names>', `one or several of ${POLICY_NAMES.join(', ')}`, parsePolicies, [DEFAULT_POLICY])
+    .option('--learn', 'the mix of requests is learnt as they come, not known before')
+    .option(
+      '--churn <percent>',
+      'pods come and go: the trace laid over itself until so much of all GPUs is asked for',
+      parseWhole,
+    )
+    .option('--thin <n>', 'only every nth node of the list', parseWhole, 1)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  muster simulate openb --nodes nodes.csv --pods pods.csv --sequence arrivals.txt.gz --policy fgd --json
+  muster simulate openb --nodes nodes.csv --pods pods.csv --sequence arrivals.txt.gz --policy default,fgd,first-fit
+  muster simulate openb --nodes nodes.csv --pods pods.csv --thin 8 --churn 100 --policy default,fgd
+`,
+    )
+    .action(async () => {
+      await simulateOpenb(command.optsWithGlobals<Options>(), context)
+      outcome.exitCode = EXIT.ok
+    })
+}
+
+async function simulateOpenb(options: Options, context: CliContext): Promise<void> {
+  const input = await readCase(options, context.workingDirectory)
+  if (options.churn === undefined) replayAll(input, options, context)
+  else churnAll(input, options.churn / 100, options, context)
+}
+
+async function readCase(options: Options, cwd: string): Promise<Case> {
+  const [nodesText, podsText] = await Promise.all([readTrace(options.nodes, cwd), readTrace(options.pods, cwd)])
+  const every = Math.max(1, options.thin)
+  const nodes = parseNodes(nodesText).filter((_, index) => index % every === 0)
+  const pods = parsePods(podsText)
+  if (options.sequence === undefined) {
+    if (options.churn !== undefined) return { hosts: nodes, pods, arrivals: pods }
+    throw new MusterError('usage', 'an order of arrival is needed', {
+      hint: 'Name a file with --sequence, or use --churn.',
+    })
+  }
+  const counts = { nodeCount: nodes.length, podCount: pods.length }
+  const { pods: rows, ranks } = parseSequence(await readTrace(options.sequence, cwd), options, counts)
+  return { hosts: inRankOrder(nodes, ranks), pods, arrivals: rows.map((row) => pods[row] as TracePod) }
+}
+
+function replayAll({ hosts, pods, arrivals }: Case, options: Options, context: CliContext): void {
+  const results = options.policy.map((name) => {
+    const requests = arrivals.map(({ request }) => request)
+    const result = replayArrivals({
+      hosts,
+      arrivals: requests,
+      mix: options.learn ? new WorkloadMix() : WorkloadMix.of(pods.map(({ request }) => request)),
+      isLearning: options.learn ?? false,
+      createPolicy: (cluster, mix) => createPolicy(name, cluster, mix, options.seed),
+      now: () => performance.now(),
+    })
+    if (options.json) context.stdout.write(`${JSON.stringify(replayJson(name, options, result))}\n`)
+    return { name, result }
+  })
+  if (!options.json) context.stdout.write(formatReplays(results))
+}
+
+function replayJson(policy: string, { variant, seed }: Options, result: ReplayResult): object {
+  const at = (percent: number) => rounded(result.curve.get(percent), 4)
+  const percents = [...result.curve.keys()].sort((left, right) => left - right)
+  return {
+    type: 'simulation',
+    policy,
+    variant,
+    seed,
+    allocationPercent: Object.fromEntries(percents.map((percent) => [percent, at(percent)])),
+    placements: result.placements,
+    dropped: result.dropped,
+    placementsPerSecond: Math.round(placementsPerSecond(result)),
+    p50Us: rounded(percentile(result.durationsUs, 0.5), 2),
+    p99Us: rounded(percentile(result.durationsUs, 0.99), 2),
+  }
+}
+
+function placementsPerSecond({ placements, durationsUs }: ReplayResult): number {
+  return placements / (durationsUs.reduce((sum, us) => sum + us, 0) / 1e6)
+}
+
+function rounded(value: number | undefined, digits: number): number | undefined {
+  return value === undefined ? undefined : Number(value.toFixed(digits))
+}
+
+const FIRST_SHOWN = 80
+const LAST_SHOWN = 130
+
+function formatReplays(results: readonly { readonly name: string; readonly result: ReplayResult }[]): string {
+  const percent = (value: number | undefined) => (value === undefined ? '' : value.toFixed(2))
+  const table = formatTable(
+    ['POLICY', 'GIVEN AT 100 %', 'AT 130 %', 'PLACED', 'DROPPED', 'A SECOND', 'P50 µs', 'P99 µs'],
+    results.map(({ name, result }) => [
+      name,
+      percent(result.curve.get(100)),
+      percent(result.curve.get(130)),
+      String(result.placements),
+      String(result.dropped),
+      String(Math.round(placementsPerSecond(result))),
+      percentile(result.durationsUs, 0.5).toFixed(1),
+      percentile(result.durationsUs, 0.99).toFixed(1),
+    ]),
+  )
+  const shown = Array.from({ length: LAST_SHOWN - FIRST_SHOWN + 1 }, (_, index) => FIRST_SHOWN + index)
+  const width = Math.max(...results.map(({ name }) => name.length))
+  const curves = results
+    .map(
+      ({ name, result }) =>
+        `${name.padEnd(width)}  ${formatCurve(
+          shown.map((at) => result.curve.get(at)),
+          78,
+          98,
+        )}\n`,
+    )
+    .join('')
+  const axis = `${' '.repeat(width)}  ${String(FIRST_SHOWN).padEnd(20)}100${' '.repeat(25)}${LAST_SHOWN} % asked for\n`
+  const [first] = results
+  return `${table}\nGPUs given away (78 to 98 %) while more and more are asked for:\n${curves}${axis}${first ? `\n${formatFleet(first.result, first.name)}` : ''}`
+}
+
+/** The GPUs of each model in the end: given away whole, begun, idle. */
+function formatFleet({ cluster }: ReplayResult, name: string): string {
+  const rows = cluster.models.map((model, number) => {
+    const lefts = [...cluster.deviceLeftMilli].filter((_, device) => cluster.deviceModel[device] === number)
+    const full = lefts.filter((left) => left === 0).length
+    const idle = lefts.filter((left) => left === 1000).length
+    const parts = [full, lefts.length - full - idle, idle].map((count) => count / lefts.length)
+    const bar = formatBar(
+      [
+        [parts[0] ?? 0, '█'],
+        [parts[1] ?? 0, '▒'],
+        [parts[2] ?? 0, '·'],
+      ],
+      40,
+    )
+    return [model, String(lefts.length), bar, `${full} full, ${lefts.length - full - idle} begun, ${idle} idle`]
+  })
+  return `In the end, with ${name} (█ full ▒ begun · idle):\n${formatTable(['MODEL', 'GPUS', '', ''], rows)}`
+}
+
+function churnAll({ hosts, pods }: Case, load: number, options: Options, context: CliContext): void {
+  const results = options.policy.map((name) => {
+    const result = replayChurn({
+      hosts,
+      pods,
+      load,
+      seed: options.seed,
+      mix: options.learn ? new WorkloadMix() : WorkloadMix.of(pods.map(({ request }) => request)),
+      isLearning: options.learn ?? false,
+      createPolicy: (cluster, mix) => createPolicy(name, cluster, mix, options.seed),
+    })
+    if (options.json) context.stdout.write(`${JSON.stringify({ type: 'simulation', policy: name, load, ...result })}\n`)
+    return { name, result }
+  })
+  if (options.json) return
+  const hours = (seconds: number) => (seconds / 3600).toFixed(2)
+  const cells = ({ name, result }: { name: string; result: ChurnResult }) => [
+    name,
+    result.allocationPercent.toFixed(2),
+    hours(result.averageWaitS),
+    hours(result.maximumWaitS),
+    `${result.waitedPercent.toFixed(1)} %`,
+    formatBar([[result.allocationPercent / 100, '█']], 30),
+  ]
+  const header = ['POLICY', 'GIVEN, MEAN %', 'WAIT, MEAN h', 'LONGEST h', 'WAITED', '']
+  context.stdout.write(formatTable(header, results.map(cells)))
+}

@@ -1,0 +1,36 @@
+/**
+ * What is asked for, and how often: all that a policy may know of the future. From a list of past requests, or counted as
+ * they come.
+ */
+import type { ResourceRequest } from './resources.ts'
+import { shapeKey } from './shape.ts'
+
+export type MixEntry = { readonly request: ResourceRequest; readonly count: number }
+
+export class WorkloadMix {
+  readonly #counts = new Map<string, { readonly request: ResourceRequest; count: number }>()
+  #total = 0
+
+  static of(requests: Iterable<ResourceRequest>): WorkloadMix {
+    const mix = new WorkloadMix()
+    for (const request of requests) mix.add(request)
+    return mix
+  }
+
+  add(request: ResourceRequest): void {
+    const key = shapeKey(request)
+    const entry = this.#counts.get(key)
+    if (entry) entry.count++
+    else this.#counts.set(key, { request, count: 1 })
+    this.#total++
+  }
+
+  get total(): number {
+    return this.#total
+  }
+
+  /** In order of first sight. */
+  entries(): readonly MixEntry[] {
+    return [...this.#counts.values()]
+  }
+}

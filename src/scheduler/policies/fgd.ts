@@ -1,0 +1,121 @@
+/**
+ * FGD (Weng et al., "Beware of Fragmentation", USENIX ATC '23, with the scores of its published simulator): where the GPU
+ * amount that typical requests cannot use grows least. Scores are cut to whole numbers from 0 to 100, and that is part of it.
+ */
+import type { Cluster } from '../model/cluster.ts'
+import { countDevices, tightestDevices } from '../model/fits.ts'
+import type { WorkloadMix } from '../model/mix.ts'
+import { WHOLE_MILLI } from '../model/resources.ts'
+import type { Shape } from '../model/shape.ts'
+import { NO_FIT } from './score-index.ts'
+import { type HostScorer, ScoredPolicy } from './scored-policy.ts'
+import { typicalRequests } from './typical.ts'
+
+export function createFgd(cluster: Cluster, mix: WorkloadMix): ScoredPolicy {
+  return new ScoredPolicy('fgd', cluster, new FgdScorer(cluster, mix))
+}
+
+class FgdScorer implements HostScorer {
+  device = 0
+  readonly #cluster: Cluster
+  readonly #cpuMilli: Int32Array
+  readonly #gpuMilli: Int32Array
+  readonly #gpuCount: Int32Array
+  readonly #part: Float64Array
+  /** By typical request and model: 1 where the model will do. */
+  readonly #takesModel: readonly Uint8Array[]
+  /** What is left on each device of the host that is looked at. */
+  readonly #left: Int32Array
+  #deviceCount = 0
+
+  constructor(cluster: Cluster, mix: WorkloadMix) {
+    const typical = typicalRequests(mix)
+    this.#cluster = cluster
+    this.#cpuMilli = Int32Array.from(typical, (request) => request.cpuMilli)
+    this.#gpuMilli = Int32Array.from(typical, (request) => request.gpuMilli)
+    this.#gpuCount = Int32Array.from(typical, (request) => request.gpuCount)
+    this.#part = Float64Array.from(typical, (request) => request.part)
+    this.#takesModel = typical.map(({ gpuModels }) =>
+      Uint8Array.from(cluster.models, (model) => (gpuModels.length === 0 || gpuModels.includes(model) ? 1 : 0)),
+    )
+    this.#left = new Int32Array(Math.max(1, ...cluster.hosts.map((host) => host.gpus?.length ?? 0)))
+  }
+
+  score(shape: Shape, host: number): number {
+    if (countDevices(this.#cluster, shape, host) < shape.gpuCount) return NO_FIT
+    const start = this.#cluster.deviceStart[host] as number
+    this.#deviceCount = (this.#cluster.deviceStart[host + 1] as number) - start
+    for (let device = 0; device < this.#deviceCount; device++)
+      this.#left[device] = this.#cluster.deviceLeftMilli[start + device] as number
+    const cpuLeft = this.#cluster.cpuLeftMilli[host] as number
+    const model = this.#deviceCount === 0 ? 0 : (this.#cluster.deviceModel[start] as number)
+    const before = this.#fragment(cpuLeft, model)
+    const cpuAfter = cpuLeft - shape.cpuMilli
+    if (shape.gpuCount !== 1 || shape.gpuMilli === WHOLE_MILLI) {
+      this.device = 0
+      for (const device of tightestDevices(this.#cluster, shape, host) ?? []) this.#left[device] = 0
+      return gain(before, this.#fragment(cpuAfter, model))
+    }
+    let best = -1
+    for (let device = 0; device < this.#deviceCount; device++) {
+      const left = this.#left[device] as number
+      if (left < shape.gpuMilli || shape.takesModel[this.#cluster.deviceModel[start + device] as number] !== 1) continue
+      this.#left[device] = left - shape.gpuMilli
+      const score = gain(before, this.#fragment(cpuAfter, model))
+      this.#left[device] = left
+      if (score > best) {
+        best = score
+        this.device = device
+      }
+    }
+    return best
+  }
+
+  /**
+   * The milli-GPU of the host that a typical request cannot use, on average. The sums are kept apart by reason and added in
+   * the published order, so that rounding is the published one.
+   */
+  #fragment(cpuLeft: number, model: number): number {
+    const lefts = this.#left
+    const devices = this.#deviceCount
+    let total = 0
+    for (let device = 0; device < devices; device++) total += lefts[device] as number
+    let lackBoth = 0
+    let lackGpu = 0
+    let lackCpu = 0
+    let cpuOnlyFits = 0
+    let cpuOnlyLacks = 0
+    let noAccess = 0
+    for (let index = 0; index < this.#part.length; index++) {
+      const part = this.#part[index] as number
+      const hasCpu = cpuLeft >= (this.#cpuMilli[index] as number)
+      const milli = this.#gpuMilli[index] as number
+      if (milli === 0) {
+        if (hasCpu) cpuOnlyFits += part * total
+        else cpuOnlyLacks += part * total
+        continue
+      }
+      if ((this.#takesModel[index] as Uint8Array)[model] !== 1) {
+        noAccess += part * total
+        continue
+      }
+      let count = 0
+      let tooSmall = 0
+      for (let device = 0; device < devices; device++) {
+        const left = lefts[device] as number
+        if (left >= milli) count++
+        else tooSmall += left
+      }
+      const hasGpu = count >= (this.#gpuCount[index] as number)
+      if (hasGpu && hasCpu) lackGpu += part * tooSmall
+      else if (hasGpu) lackCpu += part * total
+      else if (hasCpu) lackGpu += part * total
+      else lackBoth += part * total
+    }
+    return lackBoth + lackGpu + lackCpu + cpuOnlyFits + cpuOnlyLacks + noAccess
+  }
+}
+
+function gain(before: number, after: number): number {
+  return Math.trunc((1 / (1 + Math.exp(-(before - after) / WHOLE_MILLI))) * 100)
+}

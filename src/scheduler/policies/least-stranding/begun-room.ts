@@ -1,0 +1,51 @@
+/**
+ * Room on GPUs that shares have begun and that further shares could use, over the whole cluster. A few percent of it are what
+ * lets each share find a good partner. Much more of it means that shares are spread thinly, as happens when requests leave
+ * again: then idle GPUs are opened less and less readily.
+ */
+import type { Cluster } from '../../model/cluster.ts'
+import { WHOLE_MILLI } from '../../model/resources.ts'
+import type { ShareWaste } from './share-waste.ts'
+
+/** Of all GPUs: room that is welcome, and how much more of it makes a level. */
+const WELCOME = 0.04
+const LEVEL = 0.02
+const MAX_LEVEL = 10
+/** A level is left again only when the room has shrunk by so much of a level more. */
+const HYSTERESIS = 0.5
+
+export class BegunRoom {
+  readonly #cluster: Cluster
+  #waste: ShareWaste
+  #roomMilli = 0
+  #level = 0
+
+  constructor(cluster: Cluster, waste: ShareWaste) {
+    this.#cluster = cluster
+    this.#waste = waste
+    this.learn(waste)
+    cluster.watch(({ shape, host, devices }, isTake) => {
+      if (shape.gpuCount !== 1 || shape.gpuMilli === WHOLE_MILLI) return
+      const after = cluster.deviceLeftMilli[(cluster.deviceStart[host] as number) + (devices[0] as number)] as number
+      const before = isTake ? after + shape.gpuMilli : after - shape.gpuMilli
+      this.#roomMilli += this.#usable(after) - this.#usable(before)
+    })
+  }
+
+  learn(waste: ShareWaste): void {
+    this.#waste = waste
+    this.#roomMilli = this.#cluster.deviceLeftMilli.reduce((sum, left) => sum + this.#usable(left), 0)
+  }
+
+  /** From 0 (no more than is welcome) to 10. */
+  level(): number {
+    const exact = (this.#roomMilli / Math.max(1, this.#cluster.totalGpuMilli) - WELCOME) / LEVEL
+    if (exact >= this.#level + 1 || exact < this.#level - HYSTERESIS)
+      this.#level = Math.min(MAX_LEVEL, Math.max(0, Math.floor(exact)))
+    return this.#level
+  }
+
+  #usable(leftMilli: number): number {
+    return leftMilli === 0 || leftMilli === WHOLE_MILLI ? 0 : leftMilli - this.#waste.of(leftMilli)
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * The default policy: where the GPU amount that will probably never be used grows least. A host has a potential, the sum of
+ * what is stranded on it (on begun GPUs, for want of CPU or memory, for want of idle GPUs side by side), and a request goes
+ * where the potential grows least or falls most. Scores are coarse on purpose: among near-equals the lowest host number wins,
+ * which keeps whole hosts empty. Scarce GPU models are left to those who can use nothing else. It knows the mix of requests and
+ * what is free now, nothing of what comes.
+ */
+import type { Cluster } from '../../model/cluster.ts'
+import { countDevices } from '../../model/fits.ts'
+import type { WorkloadMix } from '../../model/mix.ts'
+import { WHOLE_MILLI } from '../../model/resources.ts'
+import type { Shape } from '../../model/shape.ts'
+import { HostGroups } from '../host-groups.ts'
+import type { HostFilter } from '../policy.ts'
+import { NO_FIT } from '../score-index.ts'
+import { type HostScorer, ScoredPolicy } from '../scored-policy.ts'
+import { BegunRoom } from './begun-room.ts'
+import { HostStranding } from './host-stranding.ts'
+import { ModelTension } from './model-tension.ts'
+import { ShareWaste } from './share-waste.ts'
+
+/** Weights of the potential's parts, chosen on replays (docs/scheduler.md says on which). */
+const WEIGHTS = {
+  waste: 2,
+  shortage: 0.57,
+  scatter: 0.57,
+  /** What an idle GPU counts for already: opening one is a little cheaper than its waste says. */
+  openMilli: 20,
+  /** For each level of room on begun GPUs beyond what is welcome: opening one is dearer by so much. */
+  crowdMilli: 40,
+  /** For each GPU of a host whose GPUs are all idle. */
+  idleHostMilli: 6.25,
+  /** Of a scarce model, by the square of its tension, for each milli asked. */
+  scarcity: 2,
+}
+const MAX_TENSION = 2
+/** So much potential makes a difference of one in the score. */
+const GRAIN_MILLI = 20
+/** A mix that is counted as it comes is taken into account anew whenever it has grown by a quarter. */
+const GROWTH = 1.25
+const NEVER = -2
+
+export function createLeastStranding(cluster: Cluster, mix: WorkloadMix): ScoredPolicy {
+  const groups = new HostGroups(cluster)
+  const scorer = new StrandingScorer(cluster, mix, groups)
+  return new (class extends ScoredPolicy {
+    override choose(shape: Shape, allowed?: HostFilter) {
+      scorer.refresh()
+      return super.choose(shape, allowed)
+    }
+  })('least-stranding', cluster, scorer, groups)
+}
+
+class StrandingScorer implements HostScorer {
+  device = 0
+  stamp = 0
+  readonly #cluster: Cluster
+  readonly #mix: WorkloadMix
+  readonly #groups: HostGroups
+  readonly #maxGpus: number
+  readonly #tension: ModelTension
+  readonly #hasCustom: Uint8Array
+  readonly #potentials: Float64Array
+  /** By host: the change that its potential was worked out after. */
+  readonly #potentialAt: Int32Array
+  readonly #room: BegunRoom
+  #openMilli = WEIGHTS.openMilli
+  #waste: ShareWaste
+  #stranding: HostStranding
+  #learnAt: number
+
+  constructor(cluster: Cluster, mix: WorkloadMix, groups: HostGroups) {
+    this.#cluster = cluster
+    this.#mix = mix
+    this.#groups = groups
+    this.#maxGpus = cluster.hosts.reduce((most, host) => Math.max(most, host.gpus?.length ?? 0), 0)
+    this.#hasCustom = Uint8Array.from(cluster.hosts, (host) => (host.custom === undefined ? 0 : 1))
+    this.#potentials = new Float64Array(cluster.hostCount)
+    this.#potentialAt = new Int32Array(cluster.hostCount).fill(NEVER)
+    this.#waste = new ShareWaste(mix)
+    this.#stranding = new HostStranding(mix, this.#maxGpus)
+    this.#tension = new ModelTension(cluster, mix)
+    this.#room = new BegunRoom(cluster, this.#waste)
+    this.#learnAt = mix.total * GROWTH + 1
+  }
+
+  /** Before each choice: takes into account what the cluster and the mix have become. */
+  refresh(): void {
+    this.#learn()
+    const openMilli = WEIGHTS.openMilli - this.#room.level() * WEIGHTS.crowdMilli
+    if (openMilli === this.#openMilli) return
+    this.#openMilli = openMilli
+    this.stamp++
+  }
+
+  #learn(): void {
+    if (this.#mix.total < this.#learnAt) return
+    this.#learnAt = this.#mix.total * GROWTH + 1
+    this.#waste = new ShareWaste(this.#mix)
+    this.#stranding = new HostStranding(this.#mix, this.#maxGpus)
+    this.#tension.learn(this.#cluster, this.#mix)
+    this.#room.learn(this.#waste)
+    this.#potentialAt.fill(NEVER)
+    this.stamp++
+  }
+
+  score(shape: Shape, host: number): number {
+    const cluster = this.#cluster
+    const { gpuCount, gpuMilli } = shape
+    const start = cluster.deviceStart[host] as number
+    const gpus = (cluster.deviceStart[host + 1] as number) - start
+    const custom = this.#hasCustom[host] === 1 && shape.custom.length === 0 ? -1 : 0
+    this.device = 0
+    // On a host without GPUs nothing can be stranded.
+    if (gpus === 0) return gpuCount > 0 ? NO_FIT : custom
+    const isShare = gpuCount === 1 && gpuMilli < WHOLE_MILLI
+    if (!isShare && countDevices(cluster, shape, host) < gpuCount) return NO_FIT
+    const cpuLeft = cluster.cpuLeftMilli[host] as number
+    const memoryLeft = cluster.memoryLeftBytes[host] as number
+    const gpuLeft = cluster.gpuLeftMilli[host] as number
+    const idle = cluster.idleDevices[host] as number
+    const gpuAfter = gpuLeft - gpuCount * gpuMilli
+    const before = this.#potential(host, gpus)
+    const shortage =
+      WEIGHTS.shortage * this.#stranding.ofShortage(gpuAfter, cpuLeft - shape.cpuMilli, memoryLeft - shape.memoryBytes)
+    if (!isShare) {
+      const after = shortage + this.#scatter(gpus, idle - gpuCount, gpuAfter)
+      return grains(before - after) + custom
+    }
+    const onBegun = shortage + this.#scatter(gpus, idle, gpuAfter) - before
+    const onIdle = shortage + this.#scatter(gpus, idle - 1, gpuAfter) - before
+    let best = NO_FIT
+    for (let device = 0; device < gpus; device++) {
+      const left = cluster.deviceLeftMilli[start + device] as number
+      if (left < gpuMilli || shape.takesModel[cluster.deviceModel[start + device] as number] !== 1) continue
+      const isIdle = left === WHOLE_MILLI
+      const waste = this.#waste.of(left - gpuMilli) - (isIdle ? this.#openMilli : this.#waste.of(left))
+      const score = grains(-WEIGHTS.waste * waste - (isIdle ? onIdle : onBegun))
+      if (score > best) {
+        best = score
+        this.device = device
+      }
+    }
+    return best === NO_FIT ? NO_FIT : best + custom
+  }
+
+  groupBonus(shape: Shape, group: number): number {
+    if (shape.gpuCount === 0) return 0
+    let least = MAX_TENSION
+    for (let model = 0; model < shape.takesModel.length; model++)
+      if (shape.takesModel[model] === 1 && this.#tension.hasFree(model))
+        least = Math.min(least, this.#tension.of(model))
+    let own = MAX_TENSION
+    for (const model of this.#groups.models[group] ?? [])
+      if (shape.takesModel[model] === 1) own = Math.min(own, this.#tension.of(model))
+    return -grains(WEIGHTS.scarcity * (own * own - least * least) * shape.gpuCount * shape.gpuMilli)
+  }
+
+  /** Of the host as it is, but for its begun GPUs; kept until it changes. */
+  #potential(host: number, gpus: number): number {
+    const cluster = this.#cluster
+    const change = cluster.lastChange[host] as number
+    if (this.#potentialAt[host] === change) return this.#potentials[host] as number
+    const gpuLeft = cluster.gpuLeftMilli[host] as number
+    const shortage = this.#stranding.ofShortage(
+      gpuLeft,
+      cluster.cpuLeftMilli[host] as number,
+      cluster.memoryLeftBytes[host] as number,
+    )
+    const potential = WEIGHTS.shortage * shortage + this.#scatter(gpus, cluster.idleDevices[host] as number, gpuLeft)
+    this.#potentialAt[host] = change
+    this.#potentials[host] = potential
+    return potential
+  }
+
+  #scatter(gpus: number, idle: number, gpuLeft: number): number {
+    const kept = idle === gpus && gpus > 1 ? WEIGHTS.idleHostMilli * gpus : 0
+    return WEIGHTS.scatter * this.#stranding.ofScatter(gpus, idle, gpuLeft) - kept
+  }
+}
+
+function grains(milli: number): number {
+  return Math.floor(milli / GRAIN_MILLI + 0.5)
+}

@@ -1,0 +1,110 @@
+/**
+ * How scarce each GPU model is for those who can use only some models: their part of the workload, as milli of what is still
+ * free in the whole cluster, spread over the models that they take so that all are as evenly loaded as can be, over what is
+ * free of the model. Whoever can use any model is not counted: he is the one who can give way.
+ */
+import type { Cluster } from '../../model/cluster.ts'
+import type { WorkloadMix } from '../../model/mix.ts'
+
+/** Placements and releases after which it is worked out again. */
+const CHANGES_BETWEEN = 64
+const FIRST_SWEEPS = 40
+const LATER_SWEEPS = 3
+
+type Demand = { readonly models: readonly number[]; readonly part: number; readonly load: Float64Array }
+
+export class ModelTension {
+  /** By model: demand over what is free. */
+  readonly #tension: Float64Array
+  readonly #freeMilli: Float64Array
+  readonly #load: Float64Array
+  #demands: readonly Demand[] = []
+  #changes = 0
+
+  constructor(cluster: Cluster, mix: WorkloadMix) {
+    const count = cluster.models.length
+    this.#tension = new Float64Array(count)
+    this.#freeMilli = new Float64Array(count)
+    this.#load = new Float64Array(count)
+    cluster.deviceModel.forEach((model, device) => {
+      this.#freeMilli[model] = (this.#freeMilli[model] as number) + (cluster.deviceLeftMilli[device] as number)
+    })
+    cluster.watch(({ shape, host, devices }, isTake) => {
+      if (shape.gpuCount === 0) return
+      const start = cluster.deviceStart[host] as number
+      for (const device of devices) {
+        const model = cluster.deviceModel[start + device] as number
+        this.#freeMilli[model] = (this.#freeMilli[model] as number) + (isTake ? -shape.gpuMilli : shape.gpuMilli)
+      }
+      if (++this.#changes % CHANGES_BETWEEN === 0) this.#spread(LATER_SWEEPS)
+    })
+    this.learn(cluster, mix)
+  }
+
+  learn(cluster: Cluster, mix: WorkloadMix): void {
+    const byModels = new Map<string, { models: readonly number[]; milli: number }>()
+    let total = 0
+    for (const { request, count } of mix.entries()) {
+      const milli = count * request.gpuCount * request.gpuMilli
+      total += milli
+      const wanted = request.gpuModels ?? []
+      const models = cluster.models.flatMap((model, number) => (wanted.includes(model) ? [number] : []))
+      if (milli === 0 || models.length === 0 || models.length === cluster.models.length) continue
+      const demand = byModels.get(models.join()) ?? { models, milli: 0 }
+      demand.milli += milli
+      byModels.set(models.join(), demand)
+    }
+    this.#demands = [...byModels.values()].map(({ models, milli }) => ({
+      models,
+      part: milli / total,
+      load: new Float64Array(models.length),
+    }))
+    this.#load.fill(0)
+    this.#spread(FIRST_SWEEPS)
+  }
+
+  of(model: number): number {
+    return this.#tension[model] as number
+  }
+
+  hasFree(model: number): boolean {
+    return (this.#freeMilli[model] as number) > 0
+  }
+
+  /** Each demand in turn is taken out and poured in again: that converges to the most even load there is. */
+  #spread(sweeps: number): void {
+    if (this.#demands.length === 0) return
+    const free = this.#freeMilli.reduce((sum, milli) => sum + milli, 0)
+    for (let sweep = 0; sweep < sweeps; sweep++)
+      for (const demand of this.#demands) this.#pour(demand, demand.part * free)
+    for (let model = 0; model < this.#tension.length; model++)
+      this.#tension[model] = (this.#load[model] as number) / this.#room(model)
+  }
+
+  #pour({ models, load }: Demand, amount: number): void {
+    models.forEach((model, index) => {
+      this.#load[model] = Math.max(0, (this.#load[model] as number) - (load[index] as number))
+    })
+    const levelOf = (model: number) => (this.#load[model] as number) / this.#room(model)
+    const rising = [...models].sort((one, other) => levelOf(one) - levelOf(other))
+    // The water level over the lowest `taken` models that carries the whole amount and does not reach the next one.
+    let loads = amount
+    let room = 0
+    let level = 0
+    for (const model of rising) {
+      if (room > 0 && level <= levelOf(model)) break
+      loads += this.#load[model] as number
+      room += this.#room(model)
+      level = loads / room
+    }
+    models.forEach((model, index) => {
+      const poured = Math.max(0, level * this.#room(model) - (this.#load[model] as number))
+      load[index] = poured
+      this.#load[model] = (this.#load[model] as number) + poured
+    })
+  }
+
+  #room(model: number): number {
+    return (this.#freeMilli[model] as number) + 1
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * The scores of one shape on all hosts, and the best of them at once. Hosts of one GPU model form a group with a tournament
+ * tree of its own; the root of a tree is its best host, of equals the one with the lowest number. A change of one host costs
+ * the height of a tree.
+ */
+import type { HostGroups } from './host-groups.ts'
+
+/** The host does not hold the shape. Scores are whole numbers above it. */
+export const NO_FIT = -0x8000_0000
+
+export class ScoreIndex {
+  readonly scores: Int32Array
+  /** For shares: the device within the host that the score speaks of. */
+  readonly devices: Int16Array
+  /** The `changeCount` of the cluster up to which it is right. */
+  cursor = -1
+  readonly #groups: HostGroups
+  /** By group: node 1 is the root, node n has the children 2n and 2n + 1; each names a host, -1 for none. */
+  readonly #trees: readonly Int32Array[]
+
+  constructor(hostCount: number, groups: HostGroups) {
+    this.scores = new Int32Array(hostCount).fill(NO_FIT)
+    this.devices = new Int16Array(hostCount)
+    this.#groups = groups
+    this.#trees = groups.members.map((members) => new Int32Array(2 * members.length).fill(-1))
+  }
+
+  /** Builds the trees anew, after all scores were written. */
+  rebuild(): void {
+    this.#trees.forEach((tree, group) => {
+      const members = this.#groups.members[group] as Int32Array
+      const leaves = members.length
+      for (let slot = 0; slot < leaves; slot++) tree[leaves + slot] = members[slot] as number
+      for (let node = leaves - 1; node > 0; node--)
+        tree[node] = this.#better(tree[2 * node] as number, tree[2 * node + 1] as number)
+    })
+  }
+
+  /** After the score of one host was written. */
+  update(host: number): void {
+    const tree = this.#trees[this.#groups.groupOf[host] as number] as Int32Array
+    let node = (tree.length / 2 + (this.#groups.slotOf[host] as number)) >> 1
+    for (; node > 0; node >>= 1) tree[node] = this.#better(tree[2 * node] as number, tree[2 * node + 1] as number)
+  }
+
+  /** The best host of a group; -1 when none holds the shape. */
+  bestOf(group: number): number {
+    const tree = this.#trees[group] as Int32Array
+    const host = tree[1] as number
+    return host >= 0 && this.scores[host] !== NO_FIT ? host : -1
+  }
+
+  #better(left: number, right: number): number {
+    const difference = (this.scores[left] as number) - (this.scores[right] as number)
+    if (difference !== 0) return difference > 0 ? left : right
+    return left < right ? left : right
+  }
+}

@@ -1,0 +1,140 @@
+/**
+ * A policy that gives each host a whole number and takes the highest; of equals, the lowest host number. Scores are kept by
+ * shape and made anew only for hosts that changed since, so that a scorer has to be a pure function of shape and host state.
+ */
+import type { Cluster, Spot } from '../model/cluster.ts'
+import { fitsBesidesDevices, tightestDevices } from '../model/fits.ts'
+import { WHOLE_MILLI } from '../model/resources.ts'
+import type { Shape } from '../model/shape.ts'
+import { HostGroups } from './host-groups.ts'
+import type { HostFilter, PlacementPolicy } from './policy.ts'
+import { NO_FIT, ScoreIndex } from './score-index.ts'
+
+export interface HostScorer {
+  /**
+   * How good the host is for the shape, or NO_FIT; labels, CPU, memory and custom resources are known to suffice.
+   * Within ±2^20. For a share it leaves the device (within the host) in `device`.
+   */
+  score(shape: Shape, host: number): number
+  device: number
+  /** What to add for all hosts of a group, asked each time; may change at any time. */
+  groupBonus?(shape: Shape, group: number): number
+  /** Scores with another stamp are forgotten. */
+  readonly stamp?: number
+}
+
+/** One more soft condition that holds outweighs any score. */
+const PREFERENCE = 2 ** 22
+
+/** Shapes whose scores are kept; the one that was not asked for the longest goes first. */
+const KEPT_SHAPES = 1024
+
+export class ScoredPolicy implements PlacementPolicy {
+  readonly name: string
+  readonly groups: HostGroups
+  readonly #cluster: Cluster
+  readonly #scorer: HostScorer
+  readonly #indexes = new Map<number, ScoreIndex>()
+  #stamp: number | undefined
+
+  constructor(name: string, cluster: Cluster, scorer: HostScorer, groups = new HostGroups(cluster)) {
+    this.name = name
+    this.groups = groups
+    this.#cluster = cluster
+    this.#scorer = scorer
+    this.#stamp = scorer.stamp
+  }
+
+  choose(shape: Shape, allowed?: HostFilter): Spot | undefined {
+    const index = this.#indexOf(shape)
+    const host = allowed ? this.#bestAllowed(shape, index, allowed) : this.#best(shape, index)
+    if (host < 0) return undefined
+    if (shape.gpuCount === 1 && shape.gpuMilli < WHOLE_MILLI) return { host, devices: [index.devices[host] as number] }
+    const devices = tightestDevices(this.#cluster, shape, host)
+    return devices && { host, devices }
+  }
+
+  #best(shape: Shape, index: ScoreIndex): number {
+    let best = -1
+    let bestScore = Number.NEGATIVE_INFINITY
+    for (let group = 0; group < this.groups.members.length; group++) {
+      const host = index.bestOf(group)
+      if (host < 0) continue
+      const score = (index.scores[host] as number) + (this.#scorer.groupBonus?.(shape, group) ?? 0)
+      if (score > bestScore || (score === bestScore && host < best)) {
+        best = host
+        bestScore = score
+      }
+    }
+    return best
+  }
+
+  #bestAllowed(shape: Shape, index: ScoreIndex, allowed: HostFilter): number {
+    const first = this.#best(shape, index)
+    if (first < 0 || allowed(first)) return first
+    const bonuses = this.groups.members.map((_, group) => this.#scorer.groupBonus?.(shape, group) ?? 0)
+    let best = -1
+    let bestScore = Number.NEGATIVE_INFINITY
+    for (let host = 0; host < this.#cluster.hostCount; host++) {
+      const own = index.scores[host] as number
+      if (own === NO_FIT) continue
+      const score = own + (bonuses[this.groups.groupOf[host] as number] as number)
+      if (score > bestScore && allowed(host)) {
+        best = host
+        bestScore = score
+      }
+    }
+    return best
+  }
+
+  #indexOf(shape: Shape): ScoreIndex {
+    if (this.#stamp !== this.#scorer.stamp) {
+      this.#indexes.clear()
+      this.#stamp = this.#scorer.stamp
+    }
+    let index = this.#indexes.get(shape.id)
+    if (index === undefined) {
+      index = new ScoreIndex(this.#cluster.hostCount, this.groups)
+      if (this.#indexes.size >= KEPT_SHAPES) this.#forgetOne()
+    } else if (this.#indexes.size >= KEPT_SHAPES / 2) this.#indexes.delete(shape.id) // Comes back as the youngest.
+    this.#indexes.set(shape.id, index)
+    this.#refresh(shape, index)
+    return index
+  }
+
+  #forgetOne(): void {
+    for (const oldest of this.#indexes.keys()) {
+      this.#indexes.delete(oldest)
+      return
+    }
+  }
+
+  #refresh(shape: Shape, index: ScoreIndex): void {
+    const cluster = this.#cluster
+    const { cursor } = index
+    if (cursor === cluster.changeCount) return
+    const isKnown =
+      cursor >= 0 &&
+      cluster.changedSince(cursor, (host) => {
+        const before = index.scores[host]
+        this.#rescore(shape, index, host)
+        if (before !== index.scores[host]) index.update(host)
+      })
+    if (!isKnown) {
+      for (let host = 0; host < cluster.hostCount; host++) this.#rescore(shape, index, host)
+      index.rebuild()
+    }
+    index.cursor = cluster.changeCount
+  }
+
+  #rescore(shape: Shape, index: ScoreIndex, host: number): void {
+    let score = NO_FIT
+    if (fitsBesidesDevices(this.#cluster, shape, host)) {
+      score = this.#scorer.score(shape, host)
+      index.devices[host] = this.#scorer.device
+      if (shape.preferredOn !== undefined && score !== NO_FIT)
+        score += PREFERENCE * Math.min(255, shape.preferredOn[host] as number)
+    }
+    index.scores[host] = score
+  }
+}

@@ -1,0 +1,68 @@
+/**
+ * The published experiment: requests come one at a time, each is placed or dropped, nothing leaves. What counts is the part
+ * of all GPUs that is given away by the time that so much of them has been asked for.
+ */
+import { Cluster } from '../model/cluster.ts'
+import type { WorkloadMix } from '../model/mix.ts'
+import type { HostSpec, ResourceRequest } from '../model/resources.ts'
+import type { PlacementPolicy } from '../policies/policy.ts'
+
+export type ReplayResult = {
+  /** By percent of the cluster's GPUs that has been asked for: percent given away, the mean over the requests of that percent. */
+  readonly curve: ReadonlyMap<number, number>
+  readonly placements: number
+  readonly dropped: number
+  /** Of each decision, placing included, in microseconds; in order of arrival. */
+  readonly durationsUs: Float64Array
+  /** As it is in the end. */
+  readonly cluster: Cluster
+}
+
+export type ReplayInput = {
+  readonly hosts: readonly HostSpec[]
+  readonly arrivals: readonly ResourceRequest[]
+  readonly mix: WorkloadMix
+  /** Requests are added to the mix as they come. */
+  readonly isLearning?: boolean
+  readonly createPolicy: (cluster: Cluster, mix: WorkloadMix) => PlacementPolicy
+  /** Milliseconds from any start on. */
+  readonly now: () => number
+}
+
+export function replayArrivals({
+  hosts,
+  arrivals,
+  mix,
+  isLearning = false,
+  createPolicy,
+  now,
+}: ReplayInput): ReplayResult {
+  const cluster = new Cluster(hosts)
+  const policy = createPolicy(cluster, mix)
+  const buckets = new Map<number, { sum: number; count: number }>()
+  const durationsUs = new Float64Array(arrivals.length)
+  let askedMilli = 0
+  let dropped = 0
+  arrivals.forEach((request, index) => {
+    if (isLearning) mix.add(request)
+    const start = now()
+    const shape = cluster.shapeOf(request)
+    const spot = policy.choose(shape)
+    if (spot) cluster.take(shape, spot)
+    durationsUs[index] = (now() - start) * 1000
+    if (!spot) dropped++
+    askedMilli += shape.gpuCount * shape.gpuMilli
+    const percent = Math.round((askedMilli / cluster.totalGpuMilli) * 100)
+    const bucket = buckets.get(percent) ?? { sum: 0, count: 0 }
+    bucket.sum += Math.round((cluster.usedGpuMilli / cluster.totalGpuMilli) * 10_000) / 100
+    bucket.count++
+    buckets.set(percent, bucket)
+  })
+  const curve = new Map([...buckets].map(([percent, { sum, count }]) => [percent, sum / count]))
+  return { curve, placements: cluster.placementCount, dropped, durationsUs, cluster }
+}
+
+/** The value below which the given part of them lies; 0 of none. */
+export function percentile(values: Float64Array, part: number): number {
+  return values.toSorted()[Math.min(values.length - 1, Math.floor(values.length * part))] ?? 0
+}

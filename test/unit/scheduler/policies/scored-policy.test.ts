@@ -1,0 +1,102 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Cluster, type Placement } from '../../../../src/scheduler/model/cluster.ts'
+import { fits } from '../../../../src/scheduler/model/fits.ts'
+import { WorkloadMix } from '../../../../src/scheduler/model/mix.ts'
+import type { HostSpec, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
+import { createPolicy, isPolicyName, POLICIES } from '../../../../src/scheduler/policies/policies.ts'
+
+const GIB = 2 ** 30
+const NAMES = Object.keys(POLICIES).filter(isPolicyName)
+
+const hosts: readonly HostSpec[] = [
+  { name: 'm1', cpuMilli: 16_000, memoryBytes: 64 * GIB, gpus: ['T4', 'T4'] },
+  { name: 'm2', cpuMilli: 16_000, memoryBytes: 64 * GIB, gpus: ['T4', 'A10'] },
+  { name: 'm3', cpuMilli: 64_000, memoryBytes: 256 * GIB, gpus: ['A10', 'A10', 'A10', 'A10'] },
+  { name: 'm4', cpuMilli: 64_000, memoryBytes: 256 * GIB },
+  { name: 'm5', cpuMilli: 32_000, memoryBytes: 64 * GIB, gpus: ['A10', 'A10'], labels: { disk: 'fast' } },
+]
+
+const request = fc
+  .record({
+    cpuMilli: fc.constantFrom(0, 1000, 4000, 12_000),
+    memoryBytes: fc.constantFrom(0, 4 * GIB, 40 * GIB),
+    gpu: fc.constantFrom([0, 0], [1, 160], [1, 470], [1, 810], [1, 1000], [2, 1000], [4, 1000]),
+    gpuModels: fc.constantFrom([], [], ['T4'], ['A10'], ['T4', 'A10'], ['H100']),
+    isPicky: fc.constantFrom(false, false, true),
+  })
+  .map(({ gpu, isPicky, ...rest }): ResourceRequest => {
+    const preferences = isPicky ? [{ label: 'disk', is: 'in', values: ['fast'] } as const] : []
+    return { ...rest, gpuCount: gpu[0]!, gpuMilli: gpu[1]!, preferences }
+  })
+
+const steps = fc.array(fc.tuple(request, fc.nat({ max: 99 })), { minLength: 1, maxLength: 60 })
+
+describe.each(NAMES)('the policy %s', (name) => {
+  it('places whatever some host holds, where it fits, and refuses nothing else', () => {
+    fc.assert(
+      fc.property(steps, (list) => {
+        const cluster = new Cluster(hosts)
+        const policy = createPolicy(name, cluster, WorkloadMix.of(list.map(([one]) => one)), 1)
+        const live: Placement[] = []
+        for (const [one, choice] of list) {
+          if (choice < 30 && live.length > 0)
+            for (const gone of live.splice(choice % live.length, 1)) cluster.release(gone)
+          const shape = cluster.shapeOf(one)
+          const allowed = choice % 2 === 0 ? (host: number) => host !== choice % 5 : undefined
+          const holding = hosts.flatMap((_, host) =>
+            fits(cluster, shape, host) && allowed?.(host) !== false ? [host] : [],
+          )
+          const spot = policy.choose(shape, allowed)
+          if (spot === undefined) expect(holding).toEqual([])
+          else {
+            expect(holding).toContain(spot.host)
+            live.push(cluster.take(shape, spot))
+          }
+        }
+      }),
+    )
+  })
+})
+
+/** Whose choice hangs on the present state alone; the default policy works out scarcity only now and then. */
+const STATELESS = ['fgd', 'first-fit', 'best-fit', 'dot-product', 'gpu-packing', 'gpu-clustering'] as const
+
+describe.each(STATELESS)('the policy %s', (name) => {
+  it('chooses the same with what it kept as from scratch', () => {
+    fc.assert(
+      fc.property(steps, (list) => {
+        const cluster = new Cluster(hosts)
+        const mix = WorkloadMix.of(list.map(([one]) => one))
+        const policy = createPolicy(name, cluster, mix)
+        const live: Placement[] = []
+        for (const [one, choice] of list) {
+          if (choice < 30 && live.length > 0)
+            for (const gone of live.splice(choice % live.length, 1)) cluster.release(gone)
+          const shape = cluster.shapeOf(one)
+          const spot = policy.choose(shape)
+          const again = new Cluster(hosts)
+          const fresh = createPolicy(name, again, mix)
+          for (const { shape: old, host, devices } of cluster.placements())
+            again.take(again.shapeOf(old.request), { host, devices })
+          expect(fresh.choose(again.shapeOf(one))).toEqual(spot)
+          if (spot) live.push(cluster.take(shape, spot))
+        }
+      }),
+      { numRuns: 40 },
+    )
+  })
+})
+
+describe('preferences', () => {
+  it('are followed where they can be', () => {
+    const cluster = new Cluster(hosts)
+    const preferences = [{ label: 'disk', is: 'in', values: ['fast'] } as const]
+    const shape = cluster.shapeOf({ cpuMilli: 20_000, memoryBytes: GIB, gpuCount: 0, gpuMilli: 0, preferences })
+    const policy = createPolicy('least-stranding', cluster, new WorkloadMix())
+    const first = policy.choose(shape)!
+    expect(first.host).toBe(4)
+    cluster.take(shape, first)
+    expect(policy.choose(shape)?.host).toBeGreaterThan(1)
+  })
+})

@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { WorkloadMix } from '../../../../src/scheduler/model/mix.ts'
+import { createPolicy, type PolicyName } from '../../../../src/scheduler/policies/policies.ts'
+import { inRankOrder, parseNodes, parsePods, parseSequence } from '../../../../src/scheduler/simulate/openb-trace.ts'
+import { type ReplayResult, replayArrivals } from '../../../../src/scheduler/simulate/replay.ts'
+
+const FIXTURES = join(import.meta.dirname, '../../../fixtures/openb')
+const unzip = (file: string) => gunzipSync(readFileSync(join(FIXTURES, file))).toString('utf8')
+
+const nodes = parseNodes(unzip('nodes.csv.gz'))
+const pods = parsePods(unzip('pods-multigpu50.csv.gz'))
+const counts = { nodeCount: nodes.length, podCount: pods.length }
+const sequence = parseSequence(unzip('arrivals-multigpu50-42.txt.gz'), { variant: 'multigpu50', seed: 42 }, counts)
+const hosts = inRankOrder(nodes, sequence.ranks)
+const published = readFileSync(join(FIXTURES, 'published-multigpu50-42.csv'), 'utf8').split('\n')
+
+/** A replay takes a second on a quiet machine. */
+const TIMEOUT_MS = 120_000
+
+const results = new Map<PolicyName, ReplayResult>()
+
+function replayOnce(name: PolicyName): ReplayResult {
+  const result = results.get(name) ?? replay(name)
+  results.set(name, result)
+  return result
+}
+
+function replay(name: PolicyName, { isLearning = false, limit = sequence.pods.length } = {}): ReplayResult {
+  return replayArrivals({
+    hosts,
+    arrivals: sequence.pods.slice(0, limit).map((row) => pods[row]!.request),
+    mix: isLearning ? new WorkloadMix() : WorkloadMix.of(pods.map(({ request }) => request)),
+    isLearning,
+    createPolicy: (cluster, mix) => createPolicy(name, cluster, mix, 42),
+    now: () => 0,
+  })
+}
+
+describe('the published experiment', { timeout: TIMEOUT_MS }, () => {
+  it.each([
+    ['fgd', '06-FGD'],
+    ['best-fit', '05-BestFit'],
+    ['dot-product', '02-DotProd'],
+    ['gpu-packing', '04-GpuPacking'],
+    ['gpu-clustering', '03-GpuClustering'],
+  ] as const)('is replayed with %s to 0.01 point at every percent', (name, column) => {
+    const row = published
+      .find((line) => line.split(',')[1] === column)!
+      .split(',')
+      .slice(5)
+    const { curve } = replayOnce(name)
+    const differences = row.map((text, percent) => Math.abs(Number(text) - Math.round(curve.get(percent)! * 100) / 100))
+    expect(row).toHaveLength(131)
+    expect(Math.max(...differences)).toBeLessThan(0.0101)
+  })
+
+  it('gives away more with the default policy than with any other', () => {
+    const others = (['fgd', 'first-fit', 'best-fit'] as const).map((name) => replayOnce(name).curve.get(100)!)
+    expect(replayOnce('least-stranding').curve.get(100)).toBeGreaterThan(Math.max(...others))
+  })
+
+  it('gives away more than FGD also when the mix is learnt as it comes', () => {
+    const { curve } = replay('least-stranding', { isLearning: true })
+    expect(curve.get(100)).toBeGreaterThan(replayOnce('fgd').curve.get(100)!)
+  })
+
+  it('comes out the same each time, random choices too', () => {
+    for (const name of ['least-stranding', 'random'] as const) {
+      const [one, other] = [replay(name, { limit: 1500 }), replay(name, { limit: 1500 })]
+      expect([...one.cluster.placements()].map(({ host }) => host)).toEqual(
+        [...other.cluster.placements()].map(({ host }) => host),
+      )
+    }
+  })
+})
+
+describe('a broken trace', () => {
+  it('is told by line and column', () => {
+    expect(() => parseNodes('sn,cpu_milli,memory_mib\n')).toThrow('no column gpu, model')
+    expect(() => parsePods('name,cpu_milli,memory_mib,num_gpu,gpu_milli\np1,4000,8,x,0\n')).toThrow(
+      "line 2: num_gpu is 'x'",
+    )
+    const counted = { nodeCount: 2, podCount: 2 }
+    const wanted = { variant: 'v', seed: 1 }
+    expect(() => parseSequence('v 2 P 0\n', wanted, counted)).toThrow("no line that begins with 'v 1 P'")
+    expect(() => parseSequence('v 1 P 0 7\nv 1 N 0 1\n', wanted, counted)).toThrow('beyond the 2')
+    expect(() => parseSequence('v 1 P 0\nv 1 N 0 0\n', wanted, counted)).toThrow('each of the 2 nodes once')
+    expect(parseSequence('v 1 P 0 1 0\nv 1 N 1 0\n', wanted, counted)).toEqual({ pods: [0, 1, 0], ranks: [1, 0] })
+  })
+})
