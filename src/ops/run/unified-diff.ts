@@ -71,11 +71,11 @@ function diffMiddle(before: readonly string[], after: readonly string[]): readon
   let x = before.length
   let y = after.length
   for (let d = trace.length - 1; d >= 0; d -= 1) {
-    const reached = trace[d] ?? new Map<number, number>()
+    const reached = (k: number): number => trace[d]?.[k + d + 1] ?? -1
     const k = x - y
-    const isDown = k === -d || (k !== d && (reached.get(k - 1) ?? -1) < (reached.get(k + 1) ?? -1))
+    const isDown = k === -d || (k !== d && reached(k - 1) < reached(k + 1))
     const previousK = isDown ? k + 1 : k - 1
-    const previousX = d === 0 ? 0 : (reached.get(previousK) ?? 0)
+    const previousX = d === 0 ? 0 : reached(previousK)
     const previousY = d === 0 ? 0 : previousX - previousK
     while (x > previousX && y > previousY) {
       x -= 1
@@ -90,26 +90,27 @@ function diffMiddle(before: readonly string[], after: readonly string[]): readon
   return lines.reverse()
 }
 
-/** For each number of differences, how far each diagonal was reached before it; undefined: too many differences. */
-function searchPath(before: readonly string[], after: readonly string[]): Map<number, number>[] | undefined {
-  const trace: Map<number, number>[] = []
-  let reached = new Map<number, number>([[1, 0]])
+/** Of each number of differences, how far the diagonals -d-1 … d+1 were reached before it; undefined: too many differences. */
+function searchPath(before: readonly string[], after: readonly string[]): readonly Int32Array[] | undefined {
   const limit = Math.min(before.length + after.length, MAX_DIFFERENCES)
+  const middle = limit + 1
+  const reached = new Int32Array(2 * middle + 1).fill(-1)
+  reached[middle + 1] = 0
+  const trace: Int32Array[] = []
   for (let d = 0; d <= limit; d += 1) {
-    trace.push(new Map(reached))
-    const next = new Map(reached)
+    trace.push(reached.slice(middle - d - 1, middle + d + 2))
     for (let k = -d; k <= d; k += 2) {
-      const isDown = k === -d || (k !== d && (next.get(k - 1) ?? -1) < (next.get(k + 1) ?? -1))
-      let x = isDown ? (next.get(k + 1) ?? 0) : (next.get(k - 1) ?? 0) + 1
+      const below = reached[middle + k - 1] ?? -1
+      const above = reached[middle + k + 1] ?? -1
+      let x = k === -d || (k !== d && below < above) ? above : below + 1
       let y = x - k
       while (x < before.length && y < after.length && before[x] === after[y]) {
         x += 1
         y += 1
       }
-      next.set(k, x)
+      reached[middle + k] = x
       if (x >= before.length && y >= after.length) return trace
     }
-    reached = next
   }
   return undefined
 }

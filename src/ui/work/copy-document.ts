@@ -2,22 +2,22 @@
 import { formatBytes } from '../../base/format-bytes.ts'
 import type { HostResult } from '../../ssh/copy/events.ts'
 import { BOLD } from '../../terminal/cells.ts'
-import { padEnd } from '../text-width.ts'
+import { padEnd, wrapText } from '../text-width.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import { type CopyHost, type CopyView, isCopying, totalOf } from './copy-view.ts'
-import { type PanelDocument, type PanelRow, skipColumns } from './panel-document.ts'
+import { type PanelDocument, type PanelLook, type PanelRow, wrapRows } from './panel-document.ts'
 
 const NAME_COLUMNS = 24
 const BAR_COLUMNS = 16
 
-export function copyDocument(view: CopyView, theme: Theme, column: number): PanelDocument {
+export function copyDocument(view: CopyView, look: PanelLook): PanelDocument {
+  const { theme } = look
+  const nameColumns = Math.min(NAME_COLUMNS, longestName(view))
   const rows = [
-    ...view.problems.map(
-      (text): PanelRow => [{ text: ` ! ${skipColumns(text, column)}`, style: styleOf(theme.danger) }],
-    ),
+    ...view.problems.flatMap((text) => wrapRows(text, look, ' ! ', styleOf(theme.danger))),
     ...[...view.hosts]
       .sort(([, a], [, b]) => rank(a) - rank(b))
-      .flatMap(([host, state]) => hostRows(host, state, Math.min(NAME_COLUMNS, longestName(view)), theme, column)),
+      .flatMap(([host, state]) => hostRows(host, state, nameColumns, look)),
   ]
   return { head: headRows(view, theme), length: rows.length, row: (index) => rows[index] ?? [] }
 }
@@ -79,8 +79,9 @@ function bar(done: number): string {
 const formatShare = (amount: Amount): string =>
   `${String(Math.floor(100 * share(amount))).padStart(3)} %  ${formatBytes(amount.doneBytes)} of ${formatBytes(amount.totalBytes)}`
 
-function hostRows(host: string, state: CopyHost, nameColumns: number, theme: Theme, column: number): PanelRow[] {
+function hostRows(host: string, state: CopyHost, nameColumns: number, look: PanelLook): PanelRow[] {
   const { result, hasBegun, failures } = state
+  const { theme } = look
   const name = padEnd(host, nameColumns)
   if (result === undefined) {
     const text = hasBegun ? `${bar(share(state))} ${formatShare(state)}` : 'about to begin'
@@ -88,13 +89,13 @@ function hostRows(host: string, state: CopyHost, nameColumns: number, theme: The
   }
   const isWell = result.outcome === 'ok'
   const style = styleOf(isWell ? theme.ok : theme.danger)
+  const [first = '', ...more] = wrapText(describe(result), Math.max(8, look.columns - nameColumns - 5))
   const unsaid = result.failed - failures.length
-  const more = unsaid > 0 ? [`     … and ${unsaid} more`] : []
   return [
-    [{ text: ` ${isWell ? '✓' : '✗'} ${name}  ${skipColumns(describe(result), column)}`, style }],
-    ...[...failures.map(({ path, reason }) => `     ${path}: ${reason}`), ...more].map(
-      (text): PanelRow => [{ text: skipColumns(text, column), style: styleOf(theme.danger) }],
-    ),
+    [{ text: ` ${isWell ? '✓' : '✗'} ${name}  ${first}`, style }],
+    ...more.map((text): PanelRow => [{ text: `${' '.repeat(nameColumns + 5)}${text}`, style }]),
+    ...failures.flatMap(({ path, reason }) => wrapRows(`${path}: ${reason}`, look, '     ', style)),
+    ...(unsaid > 0 ? wrapRows(`… and ${unsaid} more`, look, '     ', style) : []),
   ]
 }
 

@@ -1,6 +1,7 @@
 /** What a panel shows, row by row, made only for the rows that are in view. */
-import type { Span } from '../compositor/compositor.ts'
-import { textWidth } from '../text-width.ts'
+import type { Span, Style } from '../compositor/compositor.ts'
+import { clip, textWidth, wrapText } from '../text-width.ts'
+import type { Theme } from '../theme/theme.ts'
 import type { Panel } from './panel.ts'
 
 export type PanelRow = readonly Span[]
@@ -10,6 +11,37 @@ export type PanelDocument = {
   readonly head: readonly PanelRow[]
   readonly length: number
   row(index: number): PanelRow
+}
+
+export type PanelLook = {
+  readonly theme: Theme
+  /** Inside the frame. */
+  readonly columns: number
+  readonly rows: number
+  /** Columns of output that are scrolled out at the left. */
+  readonly column: number
+}
+
+/** A sentence in lines that fit, behind an indent. */
+export function wrapRows(text: string, { columns }: PanelLook, indent: string, style: Style): PanelRow[] {
+  const room = Math.max(8, columns - indent.length)
+  return wrapText(text, room).map((line) => [{ text: indent + line, style }])
+}
+
+/** At most `columns` wide; a cut is marked with `…`. */
+export function clipRow(row: PanelRow, columns: number): PanelRow {
+  if (row.reduce((sum, { text }) => sum + textWidth(text), 0) <= columns) return row
+  const spans: Span[] = []
+  let room = columns
+  for (const span of row) {
+    const width = textWidth(span.text)
+    // What fits wholly still needs a column after it for the mark.
+    const text = width < room ? span.text : clip(`${span.text} `, room)
+    spans.push({ ...span, text })
+    room -= textWidth(text)
+    if (width >= room + textWidth(text)) break
+  }
+  return spans
 }
 
 /** Rows of the document in view: less the frame and the head. */

@@ -28,7 +28,7 @@ export const panelKeys = define([
   {
     id: 'to-shells',
     keys: ['Tab'],
-    title: 'type into hosts',
+    title: 'shells',
     help: 'Gives the keys back to the shells; the panel stays where there is room beside them.',
   },
   {
@@ -49,14 +49,14 @@ export const panelKeys = define([
   {
     id: 'retry',
     keys: ['r'],
-    title: 'again where it failed',
+    title: 'retry',
     help: 'The same again on the hosts where it did not succeed.',
     isMeant: (panel) => isDone(panel) && hasFailed(panel),
   },
   {
     id: 'difference',
     keys: ['d'],
-    title: 'differences',
+    title: 'differ',
     help: 'Shows what differs from the largest group of hosts; the same key goes back.',
     isMeant: isRun,
   },
@@ -71,12 +71,12 @@ export const panelKeys = define([
   {
     id: 'receive',
     keys: ['t'],
-    title: 'type into these',
+    title: 'receivers',
     help: 'The hosts of the selected group become the receivers, and the keys go to their shells.',
     isMeant: isRun,
   },
   { id: 'wide', keys: ['z'], title: 'zoom', help: 'The panel fills the screen; the same key brings the shells back.' },
-  { id: 'repeat', keys: ['R'], title: 'again on all', help: 'The same again on all its hosts.', isMeant: isDone },
+  { id: 'repeat', keys: ['R'], title: 'repeat', help: 'The same again on all its hosts.', isMeant: isDone },
   { id: 'up', keys: ['Up', 'k'], help: 'The group before; in a single group, or a copy, a line up.' },
   { id: 'down', keys: ['Down', 'j'], help: 'The next group; in a single group, or a copy, a line down.' },
   { id: 'page-up', keys: ['PageUp', 'b'], help: 'A page up.' },

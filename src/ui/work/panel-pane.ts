@@ -3,7 +3,7 @@ import { BOLD } from '../../terminal/cells.ts'
 import type { PaneView, Rect, Span } from '../compositor/compositor.ts'
 import { labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import { isBusy, type Panel, panelName } from './panel.ts'
-import { documentRows, firstRow, type PanelDocument, type PanelRow } from './panel-document.ts'
+import { clipRow, documentRows, firstRow, type PanelDocument, type PanelRow } from './panel-document.ts'
 
 /** No host is named so. */
 const PANEL_HOST = ''
@@ -30,7 +30,7 @@ export function panelPane({ panel, document, rect, theme }: PanelPaneInput): Pan
     frameStyle: styleOf(hasKeys ? theme.accent : theme.frame, undefined, hasKeys ? BOLD : 0),
     title: [{ text: ` ${panelName(panel)} `, style: titleStyle(theme, hasKeys) }],
     badges: badges(panel, theme, first, count, document.length),
-    notice: [...shown, ...blank].slice(0, Math.max(0, rect.height - 2)),
+    notice: [...shown, ...blank].slice(0, Math.max(0, rect.height - 2)).map((row) => clipRow(row, rect.width - 2)),
     isDimmed: false,
     highlights: [],
   }

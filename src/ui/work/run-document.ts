@@ -1,11 +1,11 @@
 /** A run as rows: a head that says how it stands, then each group under its header. Pure but for reading the output. */
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { OutputLine, OutputText } from '../../ops/run/kept-output.ts'
-import { formatOutcome, formatSummary, isSuccess, summarize } from '../../ops/run/outcome.ts'
+import { formatOutcome, formatSummary, isSuccess, type RunOutcome, summarize } from '../../ops/run/outcome.ts'
 import { BOLD } from '../../terminal/cells.ts'
 import type { Span, Style } from '../compositor/compositor.ts'
 import { labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
-import { type PanelDocument, type PanelRow, skipColumns } from './panel-document.ts'
+import { type PanelDocument, type PanelLook, type PanelRow, skipColumns, wrapRows } from './panel-document.ts'
 import {
   groupOf,
   isRunning,
@@ -28,6 +28,8 @@ export type RunSource = {
 type Part = {
   readonly group: RunGroup
   readonly start: number
+  /** Why there is no connection. */
+  readonly reason: readonly PanelRow[]
   /** Lines of output that are shown, from `firstLine` on. */
   readonly lines: number
   readonly firstLine: number
@@ -36,6 +38,7 @@ type Part = {
 }
 
 const LEAST_LINES = 4
+const HEAD_ROWS = 3
 
 export type RunDocument = PanelDocument & {
   /** Where the header of a host's group is. */
@@ -44,14 +47,9 @@ export type RunDocument = PanelDocument & {
   groupAt(row: number): RunGroup | undefined
 }
 
-/** `height`: of the panel, frame included. */
-export function runDocument(
-  view: RunView,
-  source: RunSource,
-  look: { readonly theme: Theme; readonly height: number; readonly column: number },
-): RunDocument {
+export function runDocument(view: RunView, source: RunSource, look: PanelLook): RunDocument {
   const { theme, column } = look
-  const parts = partsOf(view, source, look.height)
+  const parts = partsOf(view, source, look)
   const last = parts.at(-1)
   const selected = selectedGroup(view)
   const against = majority(view)
@@ -64,11 +62,13 @@ export function runDocument(
     row(index) {
       const part = partAt(index)
       if (part === undefined) return []
-      const at = index - part.start - 1
-      if (at < 0) {
+      const below = index - part.start - 1
+      if (below < 0) {
         const isSelected = part.group === selected && view.opened === undefined
         return headerRow(part.group, source, theme, { isSelected, isMajority: view.isDiff && part.group === against })
       }
+      const at = below - part.reason.length
+      if (at < 0) return part.reason[below] ?? []
       if (part.difference !== 'none') return differenceRow(part, at, theme, column)
       // What is hidden of a host that is still at it stands before what is shown.
       const isHiddenFirst = part.hidden > 0 && part.firstLine > 0
@@ -80,16 +80,18 @@ export function runDocument(
   }
 }
 
-/** Header, body, the row that tells what is hidden, and a blank one. */
+/** Header, reason, body, the row that tells what is hidden, and a blank one. */
 function rowsOf(part: Part): number {
   const body = part.difference === 'none' ? part.lines : (part.difference?.length ?? 1)
-  return 1 + body + (part.hidden > 0 ? 1 : 0) + 1
+  return 1 + part.reason.length + body + (part.hidden > 0 ? 1 : 0) + 1
 }
 
-function partsOf(view: RunView, source: RunSource, height: number): readonly Part[] {
+function partsOf(view: RunView, source: RunSource, look: PanelLook): readonly Part[] {
   const opened = groupOf(view, view.opened)
   const groups = opened ? [opened] : view.groups
-  const limit = opened ? Number.POSITIVE_INFINITY : Math.max(LEAST_LINES, Math.floor((height - 6) / groups.length) - 3)
+  const limit = opened
+    ? Number.POSITIVE_INFINITY
+    : Math.max(LEAST_LINES, Math.floor((look.rows - HEAD_ROWS) / groups.length) - 3)
   const against = view.isDiff ? majority(view) : undefined
   const parts: Part[] = []
   let start = 0
@@ -100,6 +102,7 @@ function partsOf(view: RunView, source: RunSource, height: number): readonly Par
     const part: Part = {
       group,
       start,
+      reason: reasonRows(group, look),
       lines,
       // The end is what matters of who is still at it or has failed.
       firstLine: isWell(group.state) ? 0 : count - lines,
@@ -126,12 +129,14 @@ function headRows(view: RunView, { nowMs }: RunSource, theme: Theme): PanelRow[]
   const spans: Span[] = []
   if (isRunning(view)) {
     const busy = [...view.hosts].flatMap(([host, state]) => (state.kind === 'ended' ? [] : [host]))
-    const sinceMs = Math.min(nowMs, ...states.flatMap((state) => (state.kind === 'running' ? [state.sinceMs] : [])))
+    const sinceMs = Math.min(...states.flatMap((state) => (state.kind === 'running' ? [state.sinceMs] : [])))
+    const how = view.isStopping ? 'being ended' : 'running'
+    const doing = Number.isFinite(sinceMs) ? `${how} ${formatSeconds(nowMs - sinceMs)}` : 'about to begin'
     spans.push(
       { text: ` ${outcomes.length} of ${states.length} done`, style: styleOf(theme.text, undefined, BOLD) },
       ...(failed > 0 ? [{ text: `, ${failed} not well`, style: styleOf(theme.danger, undefined, BOLD) }] : []),
       {
-        text: `, ${view.isStopping ? 'being ended' : 'running'} ${formatSeconds(nowMs - sinceMs)}: ${foldHostSet(busy)}`,
+        text: `, ${doing}: ${foldHostSet(busy)}`,
         style: styleOf(theme.warning),
       },
     )
@@ -156,8 +161,19 @@ function describe(state: RunHost, nowMs: number): string {
     case 'running':
       return `running ${formatSeconds(nowMs - state.sinceMs)}`
     case 'ended':
-      return `${isSuccess(state.outcome) ? 'ok' : formatOutcome(state.outcome)}  ${formatSeconds(state.durationMs)}`
+      return `${endOf(state.outcome)}  ${formatSeconds(state.durationMs)}`
   }
+}
+
+/** In a word or two; the reason stands below. */
+function endOf(outcome: RunOutcome): string {
+  if (isSuccess(outcome)) return 'ok'
+  return 'reason' in outcome ? outcome.kind : formatOutcome(outcome)
+}
+
+function reasonRows({ state }: RunGroup, look: PanelLook): PanelRow[] {
+  if (state.kind !== 'ended' || !('reason' in state.outcome)) return []
+  return wrapRows(state.outcome.reason, look, '   ', styleOf(look.theme.danger))
 }
 
 /** `m[8-10] (3)` */

@@ -39,11 +39,14 @@ const DIFFERENCE_LINES = 2000
 /** Between two looks at the keyboard. */
 const SEARCH_LINES = 5000
 
+type ComparedText = { readonly lines: readonly string[]; readonly isCut: boolean }
+
 export class RunWork implements Disposable {
   readonly #options: RunWorkOptions
   readonly #output: KeptOutput
   readonly #digests = new Map<string, string>()
   readonly #differences = new Map<string, readonly string[]>()
+  #majority: (ComparedText & { readonly digest: string }) | undefined
   #comparing: NodeJS.Immediate | undefined
   #search: object | undefined
   #run: HostRun | undefined
@@ -101,6 +104,7 @@ export class RunWork implements Disposable {
       this.#output.forget(host)
       this.#digests.delete(host)
     }
+    this.#differences.clear()
     this.view = restartRun(this.view, hosts)
     this.#start(hosts)
   }
@@ -195,7 +199,7 @@ export class RunWork implements Disposable {
   }
 
   #compare(against: RunGroup, group: RunGroup): readonly string[] {
-    const before = this.#compared(against)
+    const before = this.#comparedMajority(against)
     const after = this.#compared(group)
     const lines = unifiedDiff(before.lines, after.lines)
     if (lines.length === 0 && !before.isCut && !after.isCut) return ['(the same output)']
@@ -207,7 +211,13 @@ export class RunWork implements Disposable {
     return [...shown, ...notes]
   }
 
-  #compared({ hosts }: RunGroup): { readonly lines: readonly string[]; readonly isCut: boolean } {
+  /** The majority's lines are kept: all others are compared with them. */
+  #comparedMajority(group: RunGroup): ComparedText {
+    if (this.#majority?.digest !== group.digest) this.#majority = { digest: group.digest, ...this.#compared(group) }
+    return this.#majority
+  }
+
+  #compared({ hosts }: RunGroup): ComparedText {
     const text = this.#output.text(hosts[0] ?? '')
     const count = Math.min(text.lineCount, COMPARED_LINES)
     const lines = Array.from({ length: count }, (_, index) => {

@@ -129,7 +129,7 @@ export class WorkPanel implements Disposable {
   /** The panel as a pane. */
   pane(rect: Rect, theme: Theme): PaneView | undefined {
     const { panel } = this.#console.state
-    const document = panel && this.#document(panel, rect.height, theme)
+    const document = panel && this.#document(panel, rect, theme)
     return panel && document && panelPane({ panel, document, rect, theme })
   }
 
@@ -265,15 +265,16 @@ export class WorkPanel implements Disposable {
     const { panel, themeName } = state
     const rect = layoutPanel(state).panel
     if (panel === undefined || rect === undefined) return undefined
-    const document = this.#document(panel, rect.height, themes[themeName])
+    const document = this.#document(panel, rect, themes[themeName])
     if (document === undefined) return undefined
     const rows = documentRows(rect.height, document)
     return { panel, document, rows, first: firstRow(panel, document, rows) }
   }
 
-  #document(panel: Panel, height: number, theme: Theme): PanelDocument | undefined {
+  #document(panel: Panel, { width, height }: Rect, theme: Theme): PanelDocument | undefined {
     const { column, view } = panel
-    if (view.kind === 'copy') return copyDocument(view, theme, column)
+    const look = { theme, columns: Math.max(1, width - 2), rows: Math.max(1, height - 2), column }
+    if (view.kind === 'copy') return copyDocument(view, look)
     const work = this.#work
     if (!(work instanceof RunWork)) return undefined
     const source = {
@@ -281,7 +282,7 @@ export class WorkPanel implements Disposable {
       difference: (group: RunView['groups'][number]) => work.difference(group),
       nowMs: this.#console.ports.clock.now(),
     }
-    return runDocument(view, source, { theme, height, column })
+    return runDocument(view, source, look)
   }
 
   #scrollTo({ document, rows, panel }: Look, row: number): void {

@@ -1,0 +1,283 @@
+/** The panel in a console on fakes: where keys go, what is asked, what is begun and ended. */
+import { tmpdir } from 'node:os'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { CommandHandlers } from '../../../../src/ops/run/run-hosts.ts'
+import { footerBars, headerBars } from '../../../../src/ui/console/header.ts'
+import { themes } from '../../../../src/ui/theme/theme.ts'
+import type { CopyOrder, WorkPort } from '../../../../src/ui/work/work-port.ts'
+import { createStand, type Stand } from '../console/stand.ts'
+
+const LEADER = '\x1d'
+
+type FakeWork = WorkPort & {
+  readonly commands: Map<string, { command: string; handlers: CommandHandlers; ends: string[] }>
+  readonly orders: CopyOrder[]
+  readonly saved: { directory: string; hosts: string[] }[]
+}
+
+function fakeWork(): FakeWork {
+  const commands: FakeWork['commands'] = new Map()
+  const orders: CopyOrder[] = []
+  const saved: FakeWork['saved'] = []
+  return {
+    commands,
+    orders,
+    saved,
+    fanOut: 64,
+    spillDirectory: tmpdir(),
+    startCommand(host, command, handlers) {
+      const ends: string[] = []
+      commands.set(host, { command, handlers, ends })
+      return {
+        stop: () => {
+          ends.push('stop')
+          handlers.onEnd({ kind: 'signal', signal: 'SIGTERM' })
+        },
+        abandon: () => ends.push('abandon'),
+        pause() {},
+        resume() {},
+      }
+    },
+    copy: async (order) => {
+      orders.push(order)
+      await new Promise<void>((resolve) => order.signal.addEventListener('abort', () => resolve()))
+    },
+    saveOutput: async (directory, outputs) => {
+      saved.push({ directory, hosts: [...outputs.keys()] })
+      return directory
+    },
+  }
+}
+
+const stands: Stand[] = []
+const open = (columns = 120, rows = 40): { stand: Stand; work: FakeWork } => {
+  const work = fakeWork()
+  const stand = createStand({ work, size: { columns, rows } })
+  stands.push(stand)
+  return { stand, work }
+}
+
+afterEach(() => {
+  for (const { console } of stands.splice(0)) console[Symbol.dispose]()
+})
+
+const header = ({ console }: Stand): string => {
+  const { left, right } = headerBars(console.state, themes.dark, console.arrangement)
+  return [...left, ...right].map(({ text }) => text).join('')
+}
+const footer = ({ console }: Stand): string =>
+  footerBars(console.state, themes.dark, console.options.keymap)
+    .left.map(({ text }) => text)
+    .join('')
+
+/** The rows of the panel. */
+function panelRows({ console }: Stand): string[] {
+  const rect = { column: 0, row: 0, width: 90, height: 40 }
+  const pane = console.work.pane(rect, themes.dark)
+  return (pane?.notice ?? []).map((row) =>
+    row
+      .map(({ text }) => text)
+      .join('')
+      .trimEnd(),
+  )
+}
+
+const end = (work: FakeWork, host: string, output: string, code = 0): void => {
+  const handlers = work.commands.get(host)?.handlers
+  handlers?.onBegin()
+  if (output !== '') handlers?.onStdout(Buffer.from(output))
+  handlers?.onEnd({ kind: 'exit', code })
+}
+
+describe('the panel of a run', () => {
+  it('begins on the receivers, takes the keys and says so; no host receives any', () => {
+    const { stand, work } = open()
+    stand.type(`${LEADER} `)
+    stand.type('\r')
+    stand.type(`${LEADER}!uptime\r`)
+    expect([...work.commands.keys()]).toEqual(['m2', 'm3', 'm4'])
+    expect(header(stand)).toContain(' KEYS GO TO THE RUN VIEW, not to m[2-4] ')
+    expect(footer(stand)).toMatch(/^ RUN VIEW {2}Tab shells {2}c end it/)
+    stand.type('kgbnGhl ')
+    stand.type('\x1b[200~rm -rf /\x1b[201~')
+    for (const host of ['m1', 'm2', 'm3', 'm4']) expect(stand.got(host)).toBe('')
+    stand.type('\thello')
+    expect(header(stand)).toContain(' TYPING INTO 3: m[2-4] ')
+    expect(stand.got('m2')).toBe('hello')
+  })
+
+  it('keeps the keys over a leader command and a dialog, and after the log', () => {
+    const { stand } = open()
+    stand.type(`${LEADER}!uptime\r`)
+    stand.type(`${LEADER}n`)
+    expect(header(stand)).toContain('RUN VIEW, not to NOBODY')
+    stand.type(`${LEADER}a${LEADER}?`)
+    stand.type('\x1b')
+    stand.type(`${LEADER}6`)
+    expect(header(stand)).not.toContain('RUN VIEW')
+    stand.type('\x1b')
+    expect(header(stand)).toContain('RUN VIEW')
+    stand.type('hello')
+    expect(stand.got('m1')).toBe('')
+  })
+
+  it('folds what comes, failures first', () => {
+    const { stand, work } = open()
+    stand.type(`${LEADER}!id\r`)
+    end(work, 'm1', 'same\n')
+    end(work, 'm2', 'same\n')
+    end(work, 'm3', 'bad\n', 7)
+    work.commands.get('m4')?.handlers.onBegin()
+    stand.clock.advance(1000)
+    expect(panelRows(stand)).toEqual(
+      expect.arrayContaining([
+        ' $ id',
+        expect.stringMatching(/^ 3 of 4 done, 1 not well, running 1\.0 s: m4$/),
+        expect.stringMatching(/^▸ ✗ m3 {2}exit 7/),
+        expect.stringMatching(/^ {2}… m4 {2}running 1\.0 s/),
+        expect.stringMatching(/^ {2}✓ m\[1-2\] \(2\) {2}ok/),
+      ]),
+    )
+    expect(panelRows(stand).filter((row) => row === '   same')).toHaveLength(1)
+  })
+
+  it('begins again where it failed only, and says when there is nowhere', () => {
+    const { stand, work } = open()
+    stand.type(`${LEADER}!id\r`)
+    for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, `${host}\n`, host === 'm3' ? 1 : 0)
+    work.commands.clear()
+    stand.type('r')
+    expect([...work.commands.keys()]).toEqual(['m3'])
+    end(work, 'm3', 'now\n')
+    stand.clock.advance(1000)
+    expect(panelRows(stand)).toContain('   now')
+    expect(panelRows(stand)).not.toContain('   m3')
+    stand.type('r')
+    expect(footer(stand)).toContain('it succeeded everywhere')
+  })
+
+  it('ends on the hosts by Ctrl-C, and does not begin anew while it goes on', () => {
+    const { stand, work } = open()
+    stand.type(`${LEADER}!sleep 9\r`)
+    stand.type(`${LEADER}!other\r`)
+    expect(stand.console.state.mode.kind).toBe('dialog')
+    stand.type('\x1b')
+    expect([...work.commands.values()].every(({ command }) => command === 'sleep 9')).toBe(true)
+    stand.type('\x03')
+    expect([...work.commands.values()].map(({ ends }) => ends)).toEqual(Array(4).fill(['stop']))
+    expect(panelRows(stand)).toContain(' 4 hosts: 4 cancelled')
+  })
+
+  it('asks before the console is left, and hangs up what goes on when it is', () => {
+    const { stand, work } = open()
+    stand.type(`${LEADER}!sleep 9\r`)
+    stand.type(`${LEADER}q`)
+    expect(stand.quits()).toBe(0)
+    stand.type('\x1b')
+    expect(header(stand)).toContain('RUN VIEW')
+    stand.type(`${LEADER}qy`)
+    expect(stand.quits()).toBe(1)
+    stand.console[Symbol.dispose]()
+    expect(work.commands.get('m1')?.ends).toEqual(['abandon'])
+  })
+
+  it('is left without a question when nothing goes on', () => {
+    const { stand, work } = open()
+    stand.type(`${LEADER}!id\r`)
+    for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, '')
+    stand.type(`${LEADER}q`)
+    expect(stand.quits()).toBe(1)
+  })
+
+  it('closes and comes back; Esc in a group goes back to all', () => {
+    const { stand, work } = open()
+    stand.type(`${LEADER}!id\r`)
+    for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, `${host}\n`)
+    stand.clock.advance(200)
+    stand.type('j\r')
+    expect(panelRows(stand)).not.toContain('   m1')
+    stand.type('\x1b')
+    expect(panelRows(stand)).toContain('   m1')
+    stand.type('\x1b')
+    expect(stand.console.state.panel).toBeUndefined()
+    stand.type(`hi${LEADER}o`)
+    expect(stand.got('m1')).toBe('hi')
+    expect(panelRows(stand)).toContain('   m1')
+  })
+
+  it('makes the hosts of a group the receivers', () => {
+    const { stand, work } = open()
+    stand.type(`${LEADER}!id\r`)
+    for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, host === 'm2' || host === 'm4' ? 'odd\n' : 'even\n')
+    stand.clock.advance(200)
+    stand.type('Gt')
+    expect(stand.receivers()).toBe('m2,m4')
+    stand.type('x')
+    expect(stand.got('m4')).toBe('x')
+  })
+
+  it('saves into the directory that was typed', () => {
+    const { stand, work } = open()
+    stand.type(`${LEADER}!id\r`)
+    stand.type('skept\r')
+    expect(work.saved).toEqual([{ directory: 'kept', hosts: ['m1', 'm2', 'm3', 'm4'] }])
+  })
+
+  it.each([
+    [80, 24],
+    [20, 5],
+    [2, 1],
+    [1, 1],
+  ])('is drawn and takes its keys on a terminal of %i×%i', (columns, rows) => {
+    const { stand, work } = open(columns, rows)
+    stand.type(`${LEADER}!id\r`)
+    end(work, 'm1', 'x'.repeat(300))
+    stand.clock.advance(200)
+    for (const key of ['j', 'k', ' ', 'b', 'g', 'G', 'h', 'l', 'z', 'd', '\r', '\x1b', 'n', 'N']) {
+      stand.type(key)
+      const rect = { column: 0, row: 0, width: columns, height: rows }
+      expect(stand.console.work.pane(rect, themes.dark)?.notice.length).toBe(Math.max(0, rows - 2))
+    }
+  })
+})
+
+describe('the panel of a copy', () => {
+  it('shows how far each host is and all of them, and what went wrong', () => {
+    const { stand, work } = open()
+    stand.type(`${LEADER}con m[1-2]: a 'b c' /srv/\r`)
+    const [order] = work.orders
+    expect(order).toMatchObject({ hosts: ['m1', 'm2'], sources: ['a', 'b c'], destination: '/srv/' })
+    for (const host of ['m1', 'm2']) order?.onEvent({ type: 'begin', host, files: 2, totalBytes: 1000 })
+    order?.onEvent({ type: 'progress', host: 'm1', bytes: 500 })
+    stand.clock.advance(200)
+    expect(panelRows(stand)).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^ 0 of 2 hosts done {2}\[####-+\] {2}25 % {2}500 B of 2\.0 KiB$/),
+        expect.stringMatching(/^ … m1 {2}\[########-+\] {2}50 %/),
+      ]),
+    )
+    const none = { copied: 1, identical: 0, failed: 1, sentBytes: 500, durationMs: 10 }
+    order?.onEvent({
+      type: 'file',
+      host: 'm2',
+      path: '/srv/a',
+      action: 'failed',
+      sizeBytes: 1,
+      reason: 'No space left',
+    })
+    order?.onEvent({ type: 'result', host: 'm2', result: { outcome: 'failed', ...none } })
+    stand.clock.advance(200)
+    const rows = panelRows(stand)
+    expect(rows.findIndex((row) => row.startsWith(' ✗ m2'))).toBeLessThan(
+      rows.findIndex((row) => row.startsWith(' … m1')),
+    )
+    expect(rows).toContain('     /srv/a: No space left')
+  })
+
+  it('is cancelled by its signal', () => {
+    const { stand, work } = open()
+    stand.type(`${LEADER}ca /srv/\r`)
+    stand.type('c')
+    expect(work.orders[0]?.signal.aborted).toBe(true)
+  })
+})
