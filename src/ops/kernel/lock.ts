@@ -18,7 +18,7 @@ const BUSY_CODE = 75
 const NO_FLOCK_CODE = 76
 /** For an owner that is just leaving. */
 const WAIT_S = 3
-const TIMEOUT_MS = 15_000
+const TIMEOUT_MS = 30_000
 
 /** The owner's words stand in the argument list of the holder, where whoever finds the lock taken reads them. */
 function lockScript(owner: string): string {

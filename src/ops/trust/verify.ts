@@ -11,7 +11,7 @@ import type { Member } from './lines.ts'
 const LOGINS_AT_ONCE = 4
 const TIMEOUT_MS = 120_000
 const LOGIN = [
-  'ssh -n -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=10',
+  'ssh -n -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=15',
   '-o ServerAliveInterval=5 -o ServerAliveCountMax=2 -o ControlPath=none -o LogLevel=ERROR',
 ].join(' ')
 

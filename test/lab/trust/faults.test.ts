@@ -9,7 +9,7 @@ const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'ssh',
 /** A file is half written before the program waits. */
 const HALF = 'for word; do case $word in of=*) echo half > "$(echo "$word" | cut -c 4-)";; esac; done'
 
-describe.skipIf(!canRun)('bring-up on three hosts', () => {
+describe.skipIf(!canRun)('bring-up on three hosts', { timeout: 400_000 }, () => {
   let mesh: Mesh
 
   beforeEach(async () => {

@@ -7,7 +7,7 @@ import { waitUntil } from '../../support/wait-until.ts'
 import { type Lab, type LabOptions, startLab } from '../cluster/lab.ts'
 import type { RunResult } from '../cluster/run.ts'
 
-const TIMEOUT_MS = 170_000
+const TIMEOUT_MS = 200_000
 const PATIENCE_MS = 60_000
 
 export async function startMesh(options: LabOptions): Promise<Mesh> {

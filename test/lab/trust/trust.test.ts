@@ -17,7 +17,7 @@ const eventsOf = ({ stdout }: RunResult, type: string): Event[] =>
     .map((line) => JSON.parse(line) as Event)
     .filter((event) => event.type === type)
 
-describe.skipIf(!canRun)('trust on nine hosts', () => {
+describe.skipIf(!canRun)('trust on nine hosts', { timeout: 400_000 }, () => {
   let mesh: Mesh
   let lab: Lab
   let before: ReadonlyMap<string, string>

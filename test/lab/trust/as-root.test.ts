@@ -1,0 +1,67 @@
+/** Steps as root for logins of every kind: root itself, sudo without and with a password, and sudo that refuses. */
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { requirement } from '../../support/requirements.ts'
+import { type Lab, startLab } from '../cluster/lab.ts'
+
+const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'sudo', 'openssl')
+const PASSWORD = 'correct horse'
+const USERS = ['ann', 'pat', 'bob']
+
+describe.skipIf(!canRun)('a script as root', () => {
+  let lab: Lab
+
+  const run = async (password: string) => {
+    const target = ['root', ...USERS].map((user) => `${user}@m1`).join(',')
+    const program = [process.execPath, '--import', 'tsx', join(import.meta.dirname, 'as-root-program.ts'), target]
+    const { stdout, stderr } = await lab.run(program, { stdin: `${password}\n` })
+    expect(stderr).toBe('')
+    const answers = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+    return Object.fromEntries(answers.map(({ user, ...answer }) => [String(user), answer]))
+  }
+
+  beforeAll(async () => {
+    lab = await startLab({ count: 1 })
+    const hash = spawnSync('openssl', ['passwd', '-6', PASSWORD], { encoding: 'utf8' }).stdout.trim()
+    const lines = USERS.map((user, index) => `${user}:x:${1555 + index}:${1555 + index}::/home/${user}:/bin/bash`)
+    const shadow = USERS.map((user) => `${user}:${hash}:19000:0:99999:7:::`)
+    const homes = USERS.map(
+      (user, index) =>
+        `mkdir -p /home/${user}/.ssh && cp .ssh/authorized_keys /home/${user}/.ssh/ && chown -R ${1555 + index}:${1555 + index} /home/${user} && chmod 700 /home/${user}/.ssh`,
+    )
+    const { code, stderr } = await lab.host('m1').exec(`set -e
+      mkdir -p files && mount -t tmpfs none /home
+      { cat /etc/passwd; printf '%s\\n' '${lines.join("' '")}'; } >files/passwd
+      { cat /etc/shadow; printf '%s\\n' '${shadow.join("' '")}'; } >files/shadow
+      printf 'root ALL=(ALL:ALL) ALL\\nann ALL=(ALL:ALL) ALL\\npat ALL=(ALL:ALL) NOPASSWD: ALL\\n' >files/sudoers
+      chmod 644 files/passwd; chmod 640 files/shadow; chmod 440 files/sudoers
+      for name in passwd shadow sudoers; do mount --bind files/$name /etc/$name; done
+      ${homes.join('\n')}`)
+    if (code !== 0) throw new Error(stderr)
+  })
+  afterAll(async () => await lab?.stop())
+
+  const well = { kind: 'exit', code: 0, stdout: '0\nwhat it reads\n', stderr: '' }
+
+  it('runs where the login is root, and where sudo lets it', async () => {
+    const answers = await run(PASSWORD)
+    expect(answers).toMatchObject({ root: well, pat: well, ann: well })
+    expect(answers.bob).toMatchObject({
+      kind: 'exit',
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/bob is not (?:in the sudoers|allowed)/),
+    })
+  })
+
+  it('is refused with a wrong password, and with none', async () => {
+    const wrong = { kind: 'refused', reason: 'sudo did not accept the password' }
+    expect(await run('wrong')).toMatchObject({ root: well, pat: well, ann: wrong, bob: wrong })
+    const none = { kind: 'refused', reason: 'sudo asks for a password, and there is none' }
+    expect(await run('')).toMatchObject({ root: well, pat: well, ann: none, bob: none })
+  })
+})
