@@ -1,9 +1,9 @@
 /** `--persist`: the transport that borrows connections from the background process, and that process's hidden verb. */
 import { spawn } from 'node:child_process'
-import { dirname, extname } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
 import { systemClock } from '../base/clock.ts'
+import { packageRoot } from '../base/package-root.ts'
 import { keeperDirectory } from '../ssh/persist/keeper-directory.ts'
 import { createPersistTransport } from '../ssh/persist/persist-transport.ts'
 import type { Transport } from '../ssh/transport.ts'
@@ -32,7 +32,7 @@ export function createKeptTransport({ direct, persist, environment, onWarning }:
 
 /** In a session of its own and without a terminal, so that nothing that happens to this one reaches it. */
 function startKeeper(directory: string, environment: KeptOptions['environment']): void {
-  const main = fileURLToPath(new URL(`../main${extname(import.meta.filename)}`, import.meta.url))
+  const main = join(packageRoot(), import.meta.filename.endsWith('.ts') ? 'src/main.ts' : 'dist/main.js')
   const nodeOptions = process.execArgv.filter((option) => !option.startsWith('--inspect'))
   const child = spawn(process.execPath, [...nodeOptions, main, VERB, directory], {
     cwd: dirname(main),

@@ -1,7 +1,9 @@
 /** The command line: the table of verbs, the options that all of them share, and the exit code. */
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { messageOf } from '../base/errors.ts'
+import { packageRoot } from '../base/package-root.ts'
 import { printable } from '../base/printable.ts'
 import { type CliContext, EXIT, type Outcome } from './context.ts'
 import { describeError, exitCodeOf } from './errors.ts'
@@ -24,9 +26,7 @@ function secondsOrNone(text: string): number {
 }
 
 function version(): string {
-  const { version: text } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    version: string
-  }
+  const { version: text } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as { version: string }
   return text
 }
 
@@ -55,6 +55,7 @@ const loadConsole: LoadVerb = async (...parts) => (await import('./console.ts'))
 
 /** The first word that is no option, if it is a verb; whatever else there is (a target, --help) is about all of them. */
 function verbsFor(args: readonly string[]): readonly LoadVerb[] {
+  if (args[0] === '--version' || args[0] === '-V') return []
   const first = args.find((arg, index) => !arg.startsWith('-') && !TAKES_A_VALUE.has(args[index - 1] ?? ''))
   const verb = first === undefined || !Object.hasOwn(VERBS, first) ? undefined : VERBS[first]
   return verb === undefined ? [loadConsole, ...Object.values(VERBS)] : [verb]

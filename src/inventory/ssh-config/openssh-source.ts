@@ -1,5 +1,5 @@
 /**
- * Asks `ssh -G`, the truth about a host's configuration. One ssh process a host, as its Match blocks can ask anything,
+ * Asks `ssh -G`, the truth about a host's configuration. One ssh process a host where its Match blocks can ask anything,
  * but started by a few shells: starting 200 processes from here costs a third of a second of this process's time.
  */
 import { execFile } from 'node:child_process'
@@ -7,7 +7,8 @@ import { accessSync, constants } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { printable } from '../../base/printable.ts'
-import { optionsOf, type SshConfigAnswer, type SshConfigQuestion, type SshConfigSource } from './source.ts'
+import { askAboutEqualHosts, type SshReply } from './equal-hosts.ts'
+import { optionsOf, type SshConfigQuestion, type SshConfigSource } from './source.ts'
 import { parseSshConfigValues } from './values.ts'
 
 export type OpenSshOptions = {
@@ -43,7 +44,7 @@ export function findSsh(env: OpenSshOptions['env']): string | undefined {
 /** A shell program whose text depends on the number of options alone; everything of the user comes as arguments. */
 function scriptFor(arity: number): string {
   const places = Array.from({ length: arity }, (_, index) => `"\${${index + 1}}"`).join(' ')
-  const ask = `"$MUSTER_SSH" -G ${places} -- "\${${arity + 1}}"`
+  const ask = `"$MUSTER_SSH" -v -G ${places} -- "\${${arity + 1}}"`
   return `while [ $# -gt 0 ]; do ${ask} 2>&1 </dev/null; printf '\\0%d\\0' $?; shift ${arity + 1}; done`
 }
 
@@ -56,21 +57,29 @@ function reasonIn(output: string): string {
   return printable(lines.join('; ')) || 'ssh -G said nothing'
 }
 
-function answersIn(output: string, count: number): SshConfigAnswer[] {
+/** What -v adds. */
+const isRemark = (line: string): boolean => /^(?:debug\d: |OpenSSH_)/.test(line)
+
+function repliesIn(output: string, count: number): SshReply[] {
   const fields = output.split('\0')
-  return Array.from({ length: count }, (_, index): SshConfigAnswer => {
-    const text = fields[index * 2]
+  return Array.from({ length: count }, (_, index): SshReply => {
+    const all = fields[index * 2]
     const status = fields[index * 2 + 1]
-    if (text === undefined || status === undefined) return { ok: false, reason: 'ssh -G was stopped' }
-    return status === '0' ? { ok: true, values: parseSshConfigValues(text) } : { ok: false, reason: reasonIn(text) }
+    if (all === undefined || status === undefined) return failed('ssh -G was stopped')
+    const lines = all.split(/\r?\n/)
+    const text = lines.filter((line) => !isRemark(line)).join('\n')
+    if (status !== '0') return failed(reasonIn(text))
+    return { answer: { ok: true, values: parseSshConfigValues(text) }, remarks: lines.filter(isRemark) }
   })
 }
+
+const failed = (reason: string): SshReply => ({ answer: { ok: false, reason }, remarks: [] })
 
 function runShell(
   questions: readonly SshConfigQuestion[],
   { ssh, configFile, env }: OpenSshOptions,
   signal: AbortSignal | undefined,
-): Promise<SshConfigAnswer[]> {
+): Promise<SshReply[]> {
   const options = questions.map((question) => [
     ...(configFile === undefined ? [] : [`-F${configFile}`]),
     ...optionsOf(question),
@@ -92,9 +101,8 @@ function runShell(
       },
       (error, stdout) => {
         if (signal?.aborted) reject(signal.reason)
-        else if (error !== null && stdout === '')
-          resolve(questions.map(() => ({ ok: false, reason: printable(error.message) })))
-        else resolve(answersIn(stdout, questions.length))
+        else if (error !== null && stdout === '') resolve(questions.map(() => failed(printable(error.message))))
+        else resolve(repliesIn(stdout, questions.length))
       },
     )
   })
@@ -102,20 +110,26 @@ function runShell(
 
 export function createOpenSshSource(options: OpenSshOptions): SshConfigSource {
   return {
-    async ask(questions, signal) {
-      const shells = Math.min(MAX_SHELLS, availableParallelism())
-      const size = Math.min(MAX_QUESTIONS_A_SHELL, Math.max(1, Math.ceil(questions.length / shells)))
-      const chunks: SshConfigQuestion[][] = []
-      for (let from = 0; from < questions.length; from += size) chunks.push(questions.slice(from, from + size))
-      const answers: SshConfigAnswer[][] = []
-      let next = 0
-      const work = async (): Promise<void> => {
-        for (let index = next++; index < chunks.length; index = next++) {
-          answers[index] = await runShell(chunks[index] ?? [], options, signal)
-        }
-      }
-      await Promise.all(Array.from({ length: shells }, work))
-      return answers.flat()
-    },
+    ask: (questions, signal) => askAboutEqualHosts(questions, (some) => askEach(some, options, signal)),
   }
+}
+
+async function askEach(
+  questions: readonly SshConfigQuestion[],
+  options: OpenSshOptions,
+  signal: AbortSignal | undefined,
+): Promise<SshReply[]> {
+  const shells = Math.min(MAX_SHELLS, availableParallelism())
+  const size = Math.min(MAX_QUESTIONS_A_SHELL, Math.max(1, Math.ceil(questions.length / shells)))
+  const chunks: SshConfigQuestion[][] = []
+  for (let from = 0; from < questions.length; from += size) chunks.push(questions.slice(from, from + size))
+  const replies: SshReply[][] = []
+  let next = 0
+  const work = async (): Promise<void> => {
+    for (let index = next++; index < chunks.length; index = next++) {
+      replies[index] = await runShell(chunks[index] ?? [], options, signal)
+    }
+  }
+  await Promise.all(Array.from({ length: shells }, work))
+  return replies.flat()
 }

@@ -1,5 +1,5 @@
 /** `npm run bench -- run`: `muster run` beside pdsh, clush, pssh, Ansible and plain ssh, in turns, on hosts of its own. */
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findProgram, requirement } from '../../support/requirements.ts'
@@ -51,8 +51,7 @@ export async function benchRun(options: RunBenchOptions): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), 'muster-bench-'))
   try {
     await using owned = new AsyncDisposableStack()
-    const build = buildProduct(directory, options.root)
-    cpSync(join(options.root, 'bin'), join(build, 'bin'), { recursive: true })
+    const build = await buildProduct(directory, options.root)
     const contenders = createContenders(directory, build, options.nodeArguments)
     const servers = owned.use(new ControlGroup(`muster-bench-${process.pid}-servers`))
     const { names } = owned.use(await startHosts(directory, 200, servers))

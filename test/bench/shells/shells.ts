@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { buildProduct } from '../support/build.ts'
 import { cpuPercent, memoryMib } from '../support/processes.ts'
 import { formatNumber, formatPair, formatTable, median, percentile, type Row } from '../support/statistics.ts'
-import { connectFleet, connectProcesses } from './connect.ts'
+import { CONNECT_ENTRIES, connectFleet, connectProcesses } from './connect.ts'
 import { Flood } from './flood.ts'
 import { type FloodResult, measureFlood, timeKeys } from './measures.ts'
 import { type Program, type ProgramOptions, startMuster, startTmux } from './programs.ts'
@@ -47,7 +47,7 @@ export async function benchShells(options: ShellsOptions): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), 'muster-bench-'))
   owned.defer(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }))
   log('compiling')
-  const build = buildProduct(directory, options.root)
+  const build = await buildProduct(directory, options.root, CONNECT_ENTRIES)
   const most = Math.max(...options.hosts, options.connections)
   log(`starting ${most} SSH servers`)
   const servers = owned.use(await startServers(directory, most))

@@ -1,0 +1,164 @@
+/**
+ * Spares `ssh -G` for hosts that no block of ssh_config tells apart: two of them are asked, and where the two answers
+ * differ in nothing but the name, the others get the same answer with their own. ssh itself says which files it has read;
+ * they are only searched for Host and Match here. Whatever might tell hosts apart in another way, or looks unfamiliar,
+ * means that every host is asked.
+ */
+import { readFileSync } from 'node:fs'
+import type { SshConfigAnswer, SshConfigQuestion } from './source.ts'
+import { type SshConfigValues, settingOf } from './values.ts'
+
+/** What ssh said: its answer, and with `-v` its remarks on the way. */
+export type SshReply = { readonly answer: SshConfigAnswer; readonly remarks: readonly string[] }
+
+export type AskSsh = (questions: readonly SshConfigQuestion[]) => Promise<readonly SshReply[]>
+
+/** Fewer are asked one by one. */
+const WORTHWHILE = 4
+/** Names that ssh takes as they are: no user, no port, no URI, no capitals. */
+const PLAIN_NAME = /^[a-z0-9][a-z0-9._-]*$/
+const PLAIN_ADDRESS = /^[a-z0-9][a-z0-9.:_-]*$/
+/** The line of ssh's remarks; longer paths would be cut there. */
+const FILE_REMARK = /^debug1: Reading configuration data (.*)$/
+const LONGEST_PATH = 190
+
+export async function askAboutEqualHosts(
+  questions: readonly SshConfigQuestion[],
+  ask: AskSsh,
+  read: (path: string) => string = (path) => readFileSync(path, 'utf8'),
+): Promise<readonly SshConfigAnswer[]> {
+  const answers = new Map<SshConfigQuestion, SshConfigAnswer>()
+  const askNow = async (some: readonly SshConfigQuestion[]): Promise<readonly SshReply[]> => {
+    const replies = await ask(some)
+    for (const [index, question] of some.entries()) {
+      answers.set(question, replies[index]?.answer ?? { ok: false, reason: 'ssh -G did not answer' })
+    }
+    return replies
+  }
+  const shapes = groupBy(questions, shapeOf)
+  shapes.delete(undefined)
+  const [largest = []] = [...shapes.values()].sort((a, b) => b.length - a.length)
+  if (largest.length >= WORTHWHILE) {
+    const [scout] = await askNow(ends(largest))
+    const patterns = scout === undefined ? undefined : patternsIn(scout.remarks, read)
+    if (patterns !== undefined) {
+      const matchesOf = matcherOf(patterns)
+      const groups = [...shapes.values()].flatMap((shape) => [
+        ...groupBy(shape, ({ alias }) => matchesOf(alias)).values(),
+      ])
+      const worthwhile = groups.filter((group) => group.length >= WORTHWHILE)
+      const unasked = worthwhile.flatMap(ends).filter((question) => !answers.has(question))
+      if (unasked.length > 0) await askNow(unasked)
+      for (const group of worthwhile) derive(group, answers, matchesOf)
+    }
+  }
+  const rest = questions.filter((question) => !answers.has(question))
+  if (rest.length > 0) await askNow(rest)
+  return questions.map((question) => answers.get(question) ?? { ok: false, reason: 'ssh -G did not answer' })
+}
+
+/** Equal for questions that differ in their names at most; undefined: this one is asked by itself. */
+function shapeOf({ alias, address, ...rest }: SshConfigQuestion): string | undefined {
+  if (!PLAIN_NAME.test(alias)) return undefined
+  if (address !== undefined && !PLAIN_ADDRESS.test(address)) return undefined
+  return JSON.stringify([address !== undefined, rest])
+}
+
+/** Every pattern of every Host block; undefined: hosts may be told apart by something else. */
+function patternsIn(remarks: readonly string[], read: (path: string) => string): readonly string[] | undefined {
+  // Without a word from ssh, nothing is known about what it has read.
+  if (!remarks.some((line) => line.startsWith('OpenSSH_'))) return undefined
+  const files = remarks.flatMap((line) => FILE_REMARK.exec(line)?.[1] ?? [])
+  const patterns = new Set<string>()
+  for (const file of files) {
+    if (file.length > LONGEST_PATH || !file.startsWith('/')) return undefined
+    let text: string
+    try {
+      text = read(file)
+    } catch {
+      return undefined
+    }
+    for (const line of text.split('\n')) {
+      const { keyword = '', rest = '' } = /^[^\w#]*(?<keyword>[a-z]+)(?<rest>.*)/is.exec(line)?.groups ?? {}
+      switch (keyword.toLowerCase()) {
+        case 'host':
+          if (/[\\']/.test(rest)) return undefined
+          for (const word of rest.split(/[\s="]+/)) patterns.add(word.replace(/^!/, ''))
+          break
+        case 'match':
+          // The same for all hosts.
+          if (!/^[\s="]*(?:(?:final|canonical)[\s="]+)*all["\s]*$/i.test(rest)) return undefined
+          break
+        case 'include':
+          if (/[%$]/.test(rest)) return undefined
+          break
+      }
+    }
+  }
+  return [...patterns]
+}
+
+/** Says of a name which patterns match it, with and without regard to case: ssh need not be understood better than that. */
+function matcherOf(patterns: readonly string[]): (name: string) => string {
+  const expressions = patterns.flatMap((pattern) => {
+    const escaped = pattern.replace(/[.+^${}()|[\]\\/-]/g, '\\$&')
+    const source = `^${escaped.replaceAll('*', '.*').replaceAll('?', '.')}$`
+    return [new RegExp(source, 's'), new RegExp(source, 'is')]
+  })
+  return (name) => expressions.map((expression) => (expression.test(name) ? '1' : '0')).join('')
+}
+
+/** Fills in the answers of a group whose two ends were asked, where they bear each other out. */
+function derive(
+  group: readonly SshConfigQuestion[],
+  answers: Map<SshConfigQuestion, SshConfigAnswer>,
+  matchesOf: (name: string) => string,
+): void {
+  const [first, second] = ends(group)
+  if (first?.alias === second?.alias) return
+  const [one, other] = [first, second].map((question) => {
+    const answer = question === undefined ? undefined : answers.get(question)
+    return question === undefined || !answer?.ok ? undefined : templateOf(question, answer.values)
+  })
+  if (one === undefined || other === undefined || one.text !== other.text) return
+  for (const question of group) {
+    if (answers.has(question)) continue
+    const hostName = one.hostNameOf(question)
+    // In a second pass (Match final) ssh compares this name with the patterns.
+    if (matchesOf(hostName) !== matchesOf(one.hostName)) continue
+    const values = new Map(one.values)
+    values.set('host', [question.alias])
+    values.set('hostname', [hostName])
+    answers.set(question, { ok: true, values })
+  }
+}
+
+/** An answer without its names, and how it comes by the name to connect to; undefined: nothing to conclude from. */
+function templateOf(question: SshConfigQuestion, values: SshConfigValues) {
+  const { alias, address } = question
+  const hostName = settingOf(values, 'hostname')
+  const isCanonicalized = !['no', 'false', undefined].includes(settingOf(values, 'canonicalizehostname'))
+  if (isCanonicalized || hostName === undefined || !values.has('host')) return undefined
+  const parts = address === undefined ? hostName.split(alias) : []
+  if (address === undefined ? parts.length !== 2 : hostName !== address) return undefined
+  const others = [...values].filter(([keyword]) => keyword !== 'host' && keyword !== 'hostname')
+  return {
+    values,
+    hostName,
+    text: JSON.stringify([parts, others]),
+    hostNameOf: (another: SshConfigQuestion) => another.address ?? parts.join(another.alias),
+  }
+}
+
+const ends = <T>(items: readonly T[]): readonly T[] => [...new Set([...items.slice(0, 1), ...items.slice(-1)])]
+
+function groupBy<T>(items: readonly T[], keyOf: (item: T) => string | undefined): Map<string | undefined, T[]> {
+  const groups = new Map<string | undefined, T[]>()
+  for (const item of items) {
+    const key = keyOf(item)
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [item])
+    else group.push(item)
+  }
+  return groups
+}

@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { bundle } from '../../scripts/build.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const LIMIT_MS = 300_000
+
+describe('the program as it is installed', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-bundle-'))
+  const muster = async (...args: string[]) =>
+    await promisify(execFile)(process.execPath, [join(directory, 'bin/muster.js'), ...args], {
+      cwd: directory,
+      env: { PATH: process.env.PATH, HOME: directory, XDG_RUNTIME_DIR: directory },
+    })
+
+  beforeAll(async () => {
+    await bundle(ROOT, join(directory, 'dist'))
+    symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'))
+    cpSync(join(ROOT, 'package.json'), join(directory, 'package.json'))
+    cpSync(join(ROOT, 'bin'), join(directory, 'bin'), { recursive: true })
+    writeFileSync(join(directory, 'hosts.yaml'), 'hosts:\n  here: { transport: local }\n  too: { transport: local }\n')
+  }, LIMIT_MS)
+  afterAll(() => rmSync(directory, { recursive: true }))
+
+  it('loads every verb', { timeout: LIMIT_MS }, async () => {
+    expect((await muster('--help')).stdout).toContain('muster')
+    expect((await muster('--version')).stdout).toMatch(/^\d+\.\d+\.\d+/)
+  })
+
+  it('runs a command', { timeout: LIMIT_MS }, async () => {
+    const { stdout } = await muster('run', 'all', '--fold', '--', 'echo hello')
+    expect(stdout).toContain('hello')
+    expect(stdout).toContain('(2)')
+  })
+
+  it('keeps compiled code where only the user writes, and nowhere else', { timeout: LIMIT_MS }, async () => {
+    await muster('run', 'all', '--dry-run', '--', 'true')
+    expect(readdirSync(join(directory, '.cache/muster/compiled'))).not.toEqual([])
+    rmSync(join(directory, '.cache'), { recursive: true })
+    mkdirSync(join(directory, '.cache/muster'), { recursive: true })
+    chmodSync(join(directory, '.cache/muster'), 0o777)
+    await muster('run', 'all', '--dry-run', '--', 'true')
+    expect(existsSync(join(directory, '.cache/muster/compiled'))).toBe(false)
+  })
+
+  it('has the licences of what became part of it', () => {
+    expect(readdirSync(join(directory, 'dist'))).toContain('LICENSES.txt')
+  })
+})
