@@ -1,0 +1,244 @@
+/**
+ * Why a request does not go in now: for each host what stands in its way, and the smallest single change after which some host
+ * would hold it. Says nothing of when; the queue knows who is expected to leave.
+ */
+import type { Cluster } from './cluster.ts'
+import { countDevices, fits } from './fits.ts'
+import { holds, WHOLE_MILLI } from './resources.ts'
+import { type Shape, tolerates } from './shape.ts'
+
+export type Reason =
+  | { readonly kind: 'drained' }
+  | { readonly kind: 'taint'; readonly taints: readonly string[] }
+  | { readonly kind: 'label'; readonly labels: readonly string[] }
+  /** None of its GPUs is of a model that will do; `models` are those that it has. */
+  | { readonly kind: 'gpu-model'; readonly models: readonly string[] }
+  /** Amounts in milli-CPU, bytes, or the units of a custom resource. `total`: even the empty host has less than is needed. */
+  | { readonly kind: 'cpu' | 'memory'; readonly needed: number; readonly free: number; readonly total: number }
+  | {
+      readonly kind: 'custom'
+      readonly name: string
+      readonly needed: number
+      readonly free: number
+      /** The empty host has too little as well. */
+      readonly isForEver: boolean
+    }
+  /**
+   * GPUs of a fitting model that could each carry what is asked of one: fewer than needed. `total`: GPUs of a fitting model.
+   * `freeMilli` is the sum over them, which may well be more than is asked for.
+   */
+  | {
+      readonly kind: 'gpu'
+      readonly needed: number
+      readonly neededMilli: number
+      readonly able: number
+      readonly total: number
+      readonly freeMilli: number
+    }
+
+export type HostReasons = { readonly host: number; readonly reasons: readonly Reason[] }
+
+/** One change of the request or of a host. Amounts are what the request would have to be, or what has to become free. */
+export type Change =
+  | { readonly kind: 'free'; readonly host: number; readonly reasons: readonly Reason[] }
+  | { readonly kind: 'ask-less-cpu'; readonly host: number; readonly cpuMilli: number }
+  | { readonly kind: 'ask-less-memory'; readonly host: number; readonly memoryBytes: number }
+  | { readonly kind: 'ask-less-gpu'; readonly host: number; readonly gpuCount: number; readonly gpuMilli: number }
+  | { readonly kind: 'allow-model'; readonly host: number; readonly models: readonly string[] }
+  | { readonly kind: 'tolerate'; readonly host: number; readonly taints: readonly string[] }
+  | { readonly kind: 'drop-selectors'; readonly host: number; readonly labels: readonly string[] }
+  | { readonly kind: 'open-host'; readonly host: number }
+
+export type WhyNot = {
+  /** No host could take it even if everything else left. */
+  readonly isImpossible: boolean
+  /** By host number; empty where the host holds it. */
+  readonly hosts: readonly HostReasons[]
+  /** Each would do by itself, the smallest first; when none is there, several things stand in the way on every host. */
+  readonly changes: readonly Change[]
+}
+
+export function whyNot(cluster: Cluster, shape: Shape): WhyNot {
+  const hosts = cluster.hosts.map((_, host) => ({ host, reasons: reasonsOf(cluster, shape, host) }))
+  const changes = hosts
+    .flatMap(({ host, reasons }) => changesFor(cluster, shape, host, reasons))
+    .sort((one, other) => one.size - other.size || one.change.host - other.change.host)
+  return {
+    isImpossible: hosts.every(({ reasons }) => reasons.some(isForEver)),
+    hosts,
+    changes: changes.map(({ change }) => change),
+  }
+}
+
+/** What stands in the way on one host; nothing when it holds the shape. */
+export function reasonsOf(cluster: Cluster, shape: Shape, host: number): readonly Reason[] {
+  const spec = cluster.hosts[host]
+  if (spec === undefined || fits(cluster, shape, host)) return []
+  const { request } = shape
+  const reasons: Reason[] = []
+  if (cluster.isClosed[host] === 1) reasons.push({ kind: 'drained' })
+  if (!tolerates(request, spec))
+    reasons.push({ kind: 'taint', taints: (spec.taints ?? []).filter((taint) => !request.tolerates?.includes(taint)) })
+  const missed = (request.selectors ?? []).filter((selector) => !holds(selector, spec))
+  if (missed.length > 0) reasons.push({ kind: 'label', labels: [...new Set(missed.map(({ label }) => label))] })
+  const amounts = [
+    ['cpu', shape.cpuMilli, cluster.cpuLeftMilli[host] as number, spec.cpuMilli],
+    ['memory', shape.memoryBytes, cluster.memoryLeftBytes[host] as number, spec.memoryBytes],
+  ] as const
+  for (const [kind, needed, free, total] of amounts) if (free < needed) reasons.push({ kind, needed, free, total })
+  for (const { name, amount } of shape.custom) {
+    const custom = cluster.custom.get(name)
+    if (!custom?.fits(host, amount))
+      reasons.push({
+        kind: 'custom',
+        name,
+        needed: amount,
+        free: custom?.leftOn(host) ?? 0,
+        isForEver: custom?.wouldFit(host, amount) !== true,
+      })
+  }
+  const gpu = gpuReason(cluster, shape, host)
+  return gpu ? [...reasons, gpu] : reasons
+}
+
+function gpuReason(cluster: Cluster, shape: Shape, host: number): Reason | undefined {
+  const able = countDevices(cluster, shape, host)
+  if (able >= shape.gpuCount) return undefined
+  let total = 0
+  let freeMilli = 0
+  for (let device = cluster.deviceStart[host] as number; device < (cluster.deviceStart[host + 1] as number); device++) {
+    if (shape.takesModel[cluster.deviceModel[device] as number] !== 1) continue
+    total++
+    freeMilli += cluster.deviceLeftMilli[device] as number
+  }
+  const own = [...new Set(cluster.hosts[host]?.gpus ?? [])]
+  if (total === 0 && own.length > 0) return { kind: 'gpu-model', models: own }
+  return { kind: 'gpu', needed: shape.gpuCount, neededMilli: shape.gpuMilli, able, total, freeMilli }
+}
+
+/** Whether it would stand in the way on the empty host too. */
+function isForEver(reason: Reason): boolean {
+  switch (reason.kind) {
+    case 'cpu':
+    case 'memory':
+      return reason.needed > reason.total
+    case 'gpu':
+      return reason.needed > reason.total
+    case 'taint':
+    case 'label':
+    case 'gpu-model':
+      return true
+    case 'custom':
+      return reason.isForEver
+    case 'drained':
+      return false
+  }
+}
+
+/** The larger, the more it asks of somebody: waiting first, then asking for less, then other rules. */
+const RULE_CHANGE = 10
+
+function changesFor(cluster: Cluster, shape: Shape, host: number, reasons: readonly Reason[]) {
+  const changes: { readonly size: number; readonly change: Change }[] = []
+  if (reasons.length === 0) return changes
+  if (!reasons.some((reason) => isForEver(reason) || reason.kind === 'drained')) {
+    const size = reasons.reduce((sum, reason) => sum + lackOf(shape, reason), 0)
+    changes.push({ size, change: { kind: 'free', host, reasons } })
+  }
+  const [reason, ...others] = reasons
+  if (reason === undefined || others.length > 0) return changes
+  switch (reason.kind) {
+    case 'cpu':
+      changes.push({ size: 1 + lackOf(shape, reason), change: { kind: 'ask-less-cpu', host, cpuMilli: reason.free } })
+      break
+    case 'memory':
+      changes.push({
+        size: 1 + lackOf(shape, reason),
+        change: { kind: 'ask-less-memory', host, memoryBytes: reason.free },
+      })
+      break
+    case 'gpu': {
+      const less = lessGpu(cluster, shape, host, reason.able)
+      if (less) changes.push({ size: 1 + lackOf(shape, reason), change: { kind: 'ask-less-gpu', host, ...less } })
+      break
+    }
+    case 'gpu-model':
+      // Allowing the model does it only when its GPUs are free.
+      if (fits(cluster, withAnyModel(cluster, shape), host))
+        changes.push({ size: RULE_CHANGE, change: { kind: 'allow-model', host, models: reason.models } })
+      break
+    case 'taint':
+      changes.push({ size: RULE_CHANGE, change: { kind: 'tolerate', host, taints: reason.taints } })
+      break
+    case 'label':
+      changes.push({ size: RULE_CHANGE, change: { kind: 'drop-selectors', host, labels: reason.labels } })
+      break
+    case 'drained':
+      changes.push({ size: RULE_CHANGE, change: { kind: 'open-host', host } })
+      break
+    case 'custom':
+      break
+  }
+  return changes
+}
+
+/** The most that the host could give of what is asked: fewer whole GPUs, or a smaller share of one. */
+function lessGpu(cluster: Cluster, shape: Shape, host: number, able: number) {
+  if (able > 0) return { gpuCount: able, gpuMilli: shape.gpuMilli }
+  let most = 0
+  for (let device = cluster.deviceStart[host] as number; device < (cluster.deviceStart[host + 1] as number); device++)
+    if (shape.takesModel[cluster.deviceModel[device] as number] === 1)
+      most = Math.max(most, cluster.deviceLeftMilli[device] as number)
+  return most > 0 ? { gpuCount: 1, gpuMilli: most } : undefined
+}
+
+/** How much is lacking, as a part of what is asked for. */
+function lackOf(shape: Shape, reason: Reason): number {
+  switch (reason.kind) {
+    case 'cpu':
+    case 'memory':
+    case 'custom':
+      return (reason.needed - reason.free) / Math.max(1, reason.needed)
+    case 'gpu':
+      return (reason.needed - reason.able) / Math.max(1, shape.gpuCount)
+    default:
+      return 0
+  }
+}
+
+function withAnyModel(cluster: Cluster, shape: Shape): Shape {
+  return cluster.shapeOf({ ...shape.request, gpuModels: [] })
+}
+
+/** One line a reason, for a person. */
+export function formatReason(reason: Reason): string {
+  switch (reason.kind) {
+    case 'drained':
+      return 'is drained'
+    case 'taint':
+      return `is kept for those who tolerate ${reason.taints.join(', ')}`
+    case 'label':
+      return `does not match the selector on ${reason.labels.join(', ')}`
+    case 'gpu-model':
+      return `has other GPUs: ${reason.models.join(', ')}`
+    case 'cpu':
+      return `${cores(reason.needed)} cores are needed, ${cores(reason.free)} of ${cores(reason.total)} are free`
+    case 'memory':
+      return `${gib(reason.needed)} GiB of memory are needed, ${gib(reason.free)} of ${gib(reason.total)} are free`
+    case 'custom':
+      return `${reason.needed} of ${reason.name} are needed, ${reason.free} are free`
+    case 'gpu':
+      if (reason.total === 0) return 'has no GPU'
+      if (reason.neededMilli < WHOLE_MILLI)
+        return `no GPU has ${reason.neededMilli} milli free, though all ${reason.total} together have ${reason.freeMilli}`
+      return `${reason.needed} idle GPUs are needed, ${reason.able} of ${reason.total} are idle`
+  }
+}
+
+function cores(milli: number): string {
+  return String(milli / 1000)
+}
+
+function gib(bytes: number): string {
+  return (bytes / 2 ** 30).toFixed(1)
+}
