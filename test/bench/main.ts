@@ -17,7 +17,10 @@ const USAGE = `npm run bench -- NAME [options]
   run                        muster run against pdsh, clush, pssh, Ansible and ssh, on SSH servers of its own (root)
     --rounds 7               of each program, in turns
     --parts cold,warm        some of: cold, warm, lines, fold, many, memory
-for both:
+  placement                  every policy on the openb traces in MUSTER_TRACES, and the default on fleets of growing size
+    --seeds 42,43            which seeds (default 42)
+    --policies fgd,first-fit instead of all
+for shells and run:
     --root DIRECTORY         another checkout, which is measured
     --node ARGUMENT          for the node that runs Muster, for example --node=--cpu-prof
 `
@@ -41,6 +44,8 @@ const { values, positionals } = parseArgs({
     connections: { type: 'string', default: '200' },
     rounds: { type: 'string', default: '7' },
     parts: { type: 'string' },
+    seeds: { type: 'string', default: '42' },
+    policies: { type: 'string', default: '' },
     quick: { type: 'boolean', default: false },
     root: { type: 'string', default: REPOSITORY },
     node: { type: 'string', multiple: true, default: [] },
@@ -57,6 +62,14 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
 
 let table: string
 switch (positionals[0]) {
+  case 'placement':
+    table = (await import('./placement.ts')).benchPlacement({
+      traces: process.env.MUSTER_TRACES ?? '',
+      seeds: numbers(values.seeds),
+      policies: values.policies.split(',').filter(Boolean),
+      log,
+    })
+    break
   case 'compositor':
     table = (await import('./compositor.ts')).benchCompositor()
     break

@@ -1,0 +1,131 @@
+/**
+ * `npm run bench -- placement`: every policy on every variant and seed of the openb trace that lies in MUSTER_TRACES/openb,
+ * against the published curves, and how fast the default decides on fleets of growing size.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { WorkloadMix } from '../../src/scheduler/model/mix.ts'
+import { createPolicy, DEFAULT_POLICY, type PolicyName } from '../../src/scheduler/policies/policies.ts'
+import { runFleet } from '../../src/scheduler/simulate/fleet-run.ts'
+import { inRankOrder, parseNodes, parsePods, parseSequence } from '../../src/scheduler/simulate/openb-trace.ts'
+import { percentile, type ReplayResult, replayArrivals } from '../../src/scheduler/simulate/replay.ts'
+
+type Options = {
+  readonly traces: string
+  readonly seeds: readonly number[]
+  readonly policies: readonly string[]
+  readonly log: (line: string) => void
+}
+
+const PUBLISHED: Readonly<Record<string, PolicyName>> = {
+  '06-FGD': 'fgd',
+  '05-BestFit': 'best-fit',
+  '02-DotProd': 'dot-product',
+  '03-GpuClustering': 'gpu-clustering',
+  '04-GpuPacking': 'gpu-packing',
+}
+const FLEETS = [1000, 2000, 4000, 10_000]
+
+export function benchPlacement({ traces, seeds, policies, log }: Options): string {
+  const directory = join(traces, 'openb')
+  if (!existsSync(directory))
+    return `${benchFleets(log)}\n\n(no openb trace: MUSTER_TRACES names the directory that has it)`
+  const names = (
+    policies.length > 0 ? policies : [DEFAULT_POLICY, 'first-fit', ...Object.values(PUBLISHED)]
+  ) as PolicyName[]
+  const read = (file: string) => readFileSync(join(directory, file))
+  const nodes = parseNodes(read('openb_node_list_gpu_node.csv').toString())
+  const sequences = gunzipSync(read('arrival_sequences.txt.gz')).toString()
+  const published = read('published_allocation.csv')
+    .toString()
+    .split('\n')
+    .map((line) => line.split(','))
+  const variants = readdirSync(directory).flatMap((file) => /^openb_pod_list_(\w+)\.csv$/.exec(file)?.[1] ?? [])
+  const rows: string[] = []
+  const means = names.map(() => 0)
+  const speeds: string[] = []
+  for (const variant of variants) {
+    const pods = parsePods(read(`openb_pod_list_${variant}.csv`).toString())
+    const cells = names.map((name, index) => {
+      let at100 = 0
+      let off = 0
+      for (const seed of seeds) {
+        const counts = { nodeCount: nodes.length, podCount: pods.length }
+        const sequence = parseSequence(sequences, { variant, seed }, counts)
+        const cpu = process.cpuUsage()
+        const result = replayArrivals({
+          hosts: inRankOrder(nodes, sequence.ranks),
+          arrivals: sequence.pods.map((row) => pods[row]!.request),
+          mix: WorkloadMix.of(pods.map(({ request }) => request)),
+          createPolicy: (cluster, mix) => createPolicy(name, cluster, mix, seed),
+          now: () => performance.now(),
+        })
+        const cpuS = process.cpuUsage(cpu).user / 1e6
+        at100 += result.curve.get(100)! / seeds.length
+        const curve = published.find(
+          ([list, policy, , own]) =>
+            list === `openb_pod_list_${variant}` && PUBLISHED[policy ?? ''] === name && own === String(seed),
+        )
+        if (curve) off = Math.max(off, distance(curve.slice(5), result))
+        log(`${variant} ${seed} ${name}: ${result.curve.get(100)!.toFixed(2)}, ${cpuS.toFixed(2)} s of CPU`)
+        if (name === DEFAULT_POLICY && seed === seeds.at(-1)) speeds.push(speedRow(variant, result, cpuS))
+      }
+      means[index] = means[index]! + at100 / variants.length
+      return `${at100.toFixed(2)}${Object.values(PUBLISHED).includes(name) ? ` (${off.toFixed(3)})` : ''}`
+    })
+    rows.push(`| ${variant} | ${cells.join(' | ')} |`)
+  }
+  return [
+    `Percent of all GPUs given away when 100 % have been asked for, mean of seeds ${seeds.join(', ')}; in brackets how far the replay is from the published curve at most, over all percents and seeds.`,
+    '',
+    `| variant | ${names.join(' | ')} |`,
+    `| --- |${' --- |'.repeat(names.length)}`,
+    ...rows,
+    `| **mean** | ${means.map((mean) => `**${mean.toFixed(2)}**`).join(' | ')} |`,
+    '',
+    '| variant | placements a second | of CPU | p50 / p99 µs |',
+    '| --- | --- | --- | --- |',
+    ...speeds,
+    '',
+    benchFleets(log),
+  ].join('\n')
+}
+
+function distance(published: readonly string[], { curve }: ReplayResult): number {
+  return Math.max(
+    ...published.map((text, percent) => {
+      const own = curve.get(percent)
+      return text === '' || own === undefined ? 0 : Math.abs(Number(text) - Math.round(own * 100) / 100)
+    }),
+  )
+}
+
+function speedRow(variant: string, { placements, durationsUs }: ReplayResult, cpuS: number): string {
+  const seconds = durationsUs.reduce((sum, us) => sum + us, 0) / 1e6
+  const [p50, p99] = [0.5, 0.99].map((part) => percentile(durationsUs, part).toFixed(1))
+  return `| ${variant} | ${Math.round(placements / seconds)} | ${Math.round(placements / cpuS)} | ${p50} / ${p99} |`
+}
+
+function benchFleets(log: (line: string) => void): string {
+  const rows = FLEETS.map((hostCount) => {
+    const cpu = process.cpuUsage()
+    const result = runFleet({
+      hostCount,
+      gangCount: hostCount * 10,
+      seed: 1,
+      createPolicy: (cluster, mix) => createPolicy(DEFAULT_POLICY, cluster, mix),
+      now: () => performance.now(),
+    })
+    const cpuS = process.cpuUsage(cpu).user / 1e6
+    log(`fleet of ${hostCount}: ${Math.round(result.placementsPerSecond)} a second, ${cpuS.toFixed(1)} s of CPU in all`)
+    const memory = Math.round(process.memoryUsage.rss() / 2 ** 20)
+    const microseconds = (1e6 / result.placementsPerSecond).toFixed(1)
+    return `| ${hostCount} | ${result.gangs} | ${Math.round(result.placementsPerSecond)} | ${microseconds} | ${result.p50Us.toFixed(1)} / ${result.p99Us.toFixed(1)} | ${memory} |`
+  })
+  return [
+    '| hosts | gangs that run | bundles placed a second | µs for one | p50 / p99 µs | MiB |',
+    '| --- | --- | --- | --- | --- | --- |',
+    ...rows,
+  ].join('\n')
+}
