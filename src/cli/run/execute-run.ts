@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { keepHeapSmall } from '../../base/small-heap.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { formatSummary, isSuccess, type RunOutcome, type RunSummary, summarize } from '../../ops/run/outcome.ts'
 import { OutputStore } from '../../ops/run/output-store.ts'
@@ -25,6 +26,8 @@ import { foldReport, jsonReport, type ReportOptions, type RunReport, streamRepor
 import { cutToWidth, RunScreen } from './screen.ts'
 
 const MAX_LIVE_LINES = 12
+/** From so many hosts on, memory is worth more than a fifth of the CPU. */
+const MANY_HOSTS = 100
 
 export async function executeRun(plan: RunPlan, options: RunCommandOptions, context: CliContext): Promise<number> {
   const names = plan.hosts.map(({ endpoint }) => endpoint.host)
@@ -93,6 +96,7 @@ export async function executeRun(plan: RunPlan, options: RunCommandOptions, cont
     run?.stop()
   }
 
+  const heap = names.length >= MANY_HOSTS ? keepHeapSmall() : undefined
   const exec = createHostExec({ ...wires, clock: systemClock, token: randomBytes(8).toString('hex') })
   const sudoPassword = plan.isSudo ? askSudoOnce(dialog, names) : undefined
   const handleEvent = (event: RunEvent): void => {
@@ -115,6 +119,7 @@ export async function executeRun(plan: RunPlan, options: RunCommandOptions, cont
       giveUp(error)
     }
     report.onOutput?.(host, event.type, event.bytes)
+    heap?.passed(event.bytes.length)
     screen.refresh()
   }
   const running = runOnHosts(

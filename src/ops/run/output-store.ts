@@ -9,7 +9,7 @@ import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Kept in memory for each stream. */
-const MEMORY_BYTES = 64 * 1024
+const MEMORY_BYTES = 16 * 1024
 const READ_BYTES = 256 * 1024
 /** Of the end of a stream, kept apart for who follows it. */
 const TAIL_BYTES = 256

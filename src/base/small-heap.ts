@@ -1,0 +1,30 @@
+/**
+ * Less memory for a little more time, for a program that holds hundreds of connections: V8 lets its young generation grow
+ * to 48 MB, and does not see that a dead view of a hundred bytes keeps 64 KB of what came from a socket.
+ */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+
+/** Bytes from hosts between two collections of the young generation (about a millisecond each). */
+const COLLECT_EVERY_BYTES = 8 * 2 ** 20
+
+export type SmallHeap = {
+  /** So many bytes came and were dealt with. */
+  passed(sizeBytes: number): void
+}
+
+/** Cannot be undone. */
+export function keepHeapSmall(): SmallHeap {
+  setFlagsFromString('--semi-space-growth-factor=1')
+  setFlagsFromString('--expose-gc')
+  const collect: unknown = runInNewContext('globalThis.gc')
+  let sizeBytes = 0
+  return {
+    passed(more) {
+      sizeBytes += more
+      if (sizeBytes < COLLECT_EVERY_BYTES || typeof collect !== 'function') return
+      sizeBytes = 0
+      collect({ type: 'minor' })
+    },
+  }
+}
