@@ -330,10 +330,13 @@ export class ConsoleDriver implements AsyncDisposable {
     await this.settled(`${JSON.stringify(text)} to be handled`)
   }
 
-  /** Idle, with all of our input handled and all of its output drawn: the observer's socket may be ahead of the terminal. */
+  /**
+   * Idle, with all of our input handled, and on the screen all of its output and nothing of a frame after that: either of
+   * the observer's socket and the terminal may be ahead of the other.
+   */
   #isAtRest({ idle, inputBytes, outputBytes }: ObservedState): boolean {
     const isHandled = idle && inputBytes >= this.#sentBytes
-    return isHandled && this.#receivedBytes >= outputBytes && this.#terminal.isDrawn
+    return isHandled && this.#receivedBytes === outputBytes && this.#terminal.isDrawn
   }
 
   #textOn(host: string): string {

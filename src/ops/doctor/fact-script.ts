@@ -4,7 +4,7 @@
  * no file, and ends what hangs when its stdin is closed.
  */
 
-import { endMark, limitedFunctions, STATUSES_OF_LIMIT, sectionsOf } from '../kernel/probe-script.ts'
+import { endMark, FLATTEN, limitedFunctions, STATUSES_OF_LIMIT, sectionsOf } from '../kernel/probe-script.ts'
 import {
   type Route,
   routeProbe,
@@ -74,8 +74,9 @@ said_charmap=$(locale charmap)
 LC_ALL=C; export LC_ALL
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 ${limitedFunctions(limitFactor)}
+${FLATTEN}
 probe() {
-  ( said=$("$2"); status=$?; printf '\\n${mark} %s %s\\n%s\\n' "$1" $status "$said" ) 3<&- &
+  ( said=$("$2"); status=$?; name=$1; flatten; printf '\\n%s\\n' "${mark} $name $status$us$said" ) 3<&- &
   probes="$probes $!"
 }
 ${functions.join('\n')}

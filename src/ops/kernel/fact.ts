@@ -5,7 +5,7 @@
 import { printable } from '../../base/printable.ts'
 import { formatOutcome } from '../run/outcome.ts'
 import { type ExecResult, type OpsHosts, reasonOfResult } from './host-port.ts'
-import { limitedFunctions, PROGRAM_LIMIT_S, STATUSES_OF_LIMIT, sectionsOf } from './probe-script.ts'
+import { FLATTEN, limitedFunctions, PROGRAM_LIMIT_S, STATUSES_OF_LIMIT, sectionsOf } from './probe-script.ts'
 
 export type Fact<T> = {
   /**
@@ -127,11 +127,15 @@ export function gatherScript(facts: readonly Fact<unknown>[], mark: string): str
 LC_ALL=C; export LC_ALL
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; export PATH
 ${limitedFunctions()}
+${FLATTEN}
 answer() {
   said=$("fact_$1" 3>&-; echo "x$?")
   status=\${said##*x}; said=\${said%x*}
-  [ "$2" = whole ] || said=$(printf %.${HANGING_CHARACTERS}s "$said")
-  printf '\\n${mark} f%s %s\\n%s\\n' "$1" "$status" "$said" >&3
+  if [ "$2" = whole ]; then printf '\\n${mark} f%s %s\\n%s\\n' "$1" "$status" "$said" >&3
+  else
+    fact=f$1; said=$(printf %.${HANGING_CHARACTERS}s "$said"); flatten
+    printf '\\n%s\\n' "${mark} $fact $status$us$said" >&3
+  fi
 }
 within() {
   limit=$1; shift

@@ -19,6 +19,16 @@ fi
 overdue() { case $1 in ${STATUSES_OF_LIMIT.join(' | ')}) ;; *) return 1 ;; esac; }`
 }
 
+/**
+ * `flatten` makes one line of `$said`, for answers that are written side by side: bash writes what it prints line by line, so
+ * that only single lines stay whole. Line breaks become 0x1f and empty lines vanish; to be called in a subshell.
+ */
+export const FLATTEN = `us=$(printf '\\037'); nl='
+'
+flatten() { set -f; IFS=$nl; set -- $said; IFS=$us; said=$*; }`
+
+const UNIT_SEPARATOR = '\x1f'
+
 export type Section = { readonly status: number; readonly text: string }
 
 /** The last words of an answer. */
@@ -26,12 +36,14 @@ export function endMark(mark: string): string {
   return `\n${mark} end 0\n`
 }
 
-/** The sections of an answer, whole or cut off. */
+/** The sections of an answer, whole or cut off: `NAME STATUS` and the text on the lines below, or in the same line flattened. */
 export function sectionsOf(answer: string, mark: string): ReadonlyMap<string, Section> {
   const sections = new Map<string, Section>()
   for (const section of answer.split(`\n${mark} `).slice(1)) {
-    const match = /^([a-z0-9-]+) (\d+)\n([\s\S]*)$/.exec(section)
-    if (match !== null) sections.set(match[1] ?? '', { status: Number(match[2]), text: match[3] ?? '' })
+    const match = /^([a-z0-9-]+) (\d+)(?:\x1f([^\n]*)|\n([\s\S]*)$)/.exec(section)
+    if (match === null) continue
+    const [, name = '', status, flat, text = ''] = match
+    sections.set(name, { status: Number(status), text: flat?.replaceAll(UNIT_SEPARATOR, '\n') ?? text })
   }
   return sections
 }

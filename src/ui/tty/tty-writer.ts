@@ -69,13 +69,19 @@ export function createTtyWriter(stream: tty.WriteStream | Writable, onGone?: () 
     if (!from) return
     output = undefined
     const isCut = isBusy && from.writableLength > 0
+    const bytes = isCut ? Buffer.concat([CANCEL, last]) : last
     isBusy = false
     if (from instanceof tty.WriteStream && stream instanceof tty.WriteStream) {
-      writeAllSync(descriptorOf(stream), isCut ? Buffer.concat([CANCEL, last]) : last)
+      // What is still queued is never written.
+      bytesWritten += bytes.length - from.writableLength
+      writeAllSync(descriptorOf(stream), bytes)
       handleOf(from)?.setBlocking?.(true)
       // Closing cancels what is still queued; `end` would first wait for it.
       from.destroy()
-    } else if (last.length > 0) from.write(last)
+    } else if (last.length > 0) {
+      bytesWritten += last.length
+      from.write(last)
+    }
   }
 
   if (onGone) gone.on(onGone)

@@ -3,11 +3,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { startTimeOf } from '../../lab/cluster/processes.ts'
 import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
-/** The shell has nothing else to do. */
-const PROMPT = /[$#]\s*$/
 const HOSTS = ['m1', 'm2', 'm3', 'm4', 'm5', 'm6']
 
 describe('a command beside the shells', () => {
@@ -16,8 +15,7 @@ describe('a command beside the shells', () => {
 
   beforeAll(async () => {
     console = await openConsole({ args: ['demo'] })
-    await console.expectAllOpen()
-    await console.expectOnAll(HOSTS, () => PROMPT)
+    await console.expectReady()
   })
 
   beforeEach(async () => {
@@ -29,6 +27,11 @@ describe('a command beside the shells', () => {
     await console?.close()
   })
 
+  /** The process id in a file; undefined until it was written whole. */
+  const pidIn = (file: string): number | undefined => {
+    const text = existsSync(join(directory, file)) ? readFileSync(join(directory, file), 'utf8') : ''
+    return text.endsWith('\n') ? Number(text) : undefined
+  }
   /** By the palette, as `:run` is typed elsewhere. */
   const run = async (line: string): Promise<void> => {
     await console.leader(':')
@@ -118,13 +121,13 @@ describe('a command beside the shells', () => {
 
   it('ends the command on every host when it is cancelled, and says so', async () => {
     await run(`sh -c 'echo $$ > ${directory}/%h; exec sleep 1000'`)
-    await waitUntil(() => HOSTS.every((host) => existsSync(join(directory, host))), 'the commands')
+    await waitUntil(() => HOSTS.every((host) => pidIn(host) !== undefined), 'the commands')
     await console.expectScreen(/running \d+\.\d s/)
     await console.key('Ctrl-c')
     await console.expectScreen(/6 hosts: 6 cancelled/)
     for (const host of HOSTS) {
-      const pid = Number(readFileSync(join(directory, host), 'utf8'))
-      await waitUntil(() => !isAlive(pid), `the command on ${host} to end`)
+      const pid = pidIn(host) ?? 0
+      await waitUntil(() => startTimeOf(pid) === undefined, `the command on ${host} to end`)
     }
   })
 
@@ -136,7 +139,7 @@ describe('a command beside the shells', () => {
     await console.key('Tab')
     await console.expectHeader(/TYPING INTO ALL 6/)
     await console.type(`touch ${directory}/go\r`)
-    await console.expectScreen(/done, all well: “echo begun/)
+    await console.expectScreen(/done, all well: “echo begun/, { whileBusy: true })
     await console.leader('o')
     await console.expectScreen(/✓ m\[1-6\] \(6\)[\s\S]*done/)
     await console.resize(240, 67)
@@ -152,26 +155,17 @@ describe('a command beside the shells', () => {
 
   it('asks before it is left while something goes on, and then leaves nothing behind', async () => {
     await run(`on m1: sh -c 'echo $$ > ${directory}/pid; exec sleep 1000'`)
-    await waitUntil(() => existsSync(join(directory, 'pid')), 'the command')
-    const pid = Number(readFileSync(join(directory, 'pid'), 'utf8'))
+    await waitUntil(() => pidIn('pid') !== undefined, 'the command')
+    const pid = pidIn('pid') ?? 0
     await console.leader('q')
     await console.expectMode('dialog:end-work')
     await console.key('Escape')
     await console.expectMode('run')
-    expect(isAlive(pid)).toBe(true)
+    expect(startTimeOf(pid)).toBeDefined()
     await console.leader('q')
     await console.expectMode('dialog:end-work')
     console.send('y')
     expect(await console.ended()).toEqual({ code: 0 })
-    await waitUntil(() => !isAlive(pid), 'the command to end')
+    await waitUntil(() => startTimeOf(pid) === undefined, 'the command to end')
   })
 })
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}

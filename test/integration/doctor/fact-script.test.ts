@@ -68,6 +68,14 @@ describe('the fact script', () => {
     }
   })
 
+  it('keeps answers apart that are written at the same time, in a shell that writes line by line', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const facts = await readFacts(['bash', '-s'])
+      expect(facts.hanging).toEqual([])
+      expect(facts.disks).toHaveLength(5)
+    }
+  })
+
   it.each([
     { answer: 'exit 0', sudo: 'passwordless', hanging: [] },
     { answer: 'echo "sudo: a password is required" >&2; exit 1', sudo: 'password', hanging: [] },

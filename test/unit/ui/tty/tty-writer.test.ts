@@ -108,7 +108,7 @@ describe('the writer to the terminal', () => {
     expect(log).toEqual(['drain'])
     expect(writer.write(frame('drawn'))).toBe(true)
     expect(terminal.taken).toEqual(['last', 'drawn'])
-    expect(writer.bytesWritten).toBe('drawn'.length)
+    expect(writer.bytesWritten).toBe('lastdrawn'.length)
   })
 
   it('suspends once', () => {
