@@ -129,7 +129,7 @@ describe.skipIf(!canRun)('trust on nine hosts', { timeout: 400_000 }, () => {
 
   it('keeps a host that is away in the lists of the others', async () => {
     await lab.host('m7').linkDown()
-    const up = await muster('--connect-timeout', '3', 'up', 'trust', '--yes')
+    const up = await muster('--connect-timeout', '20', 'up', 'trust', '--yes')
     await lab.host('m7').linkUp()
     expect(up.code).toBe(4)
     expect(up.stdout).toMatch(/^trust · the host · m7\n {2}! not reached: /m)
