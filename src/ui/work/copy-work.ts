@@ -20,6 +20,7 @@ export class CopyWork implements Disposable {
   #abort = new AbortController()
   /** The copy has not resolved yet: its last events may still come. */
   #isGoing = false
+  #isDisposed = false
   view: CopyView
 
   constructor(options: CopyWorkOptions) {
@@ -54,12 +55,16 @@ export class CopyWork implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#isDisposed = true
     this.#abort.abort()
   }
 
   /** Never rejects: what stops all of it is the result of each host. */
   async #start(hosts: readonly string[]): Promise<void> {
-    const { port, sources, destination, onDirty } = this.#options
+    const { port, sources, destination } = this.#options
+    const onDirty = (): void => {
+      if (!this.#isDisposed) this.#options.onDirty()
+    }
     this.#abort = new AbortController()
     const { signal } = this.#abort
     this.#isGoing = true

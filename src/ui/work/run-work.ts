@@ -191,8 +191,8 @@ export class RunWork implements Disposable {
     if (this.#comparing || against === undefined || next === undefined) return
     this.#comparing = setImmediate(() => {
       this.#comparing = undefined
-      const key = this.#pair(next)
-      this.#differences.set(key, this.#compare(against, next))
+      const difference = this.#compare(against, next)
+      this.#differences.set(this.#pair(next), difference)
       this.#compareSoon()
       this.#options.onDirty()
     })
@@ -213,7 +213,10 @@ export class RunWork implements Disposable {
 
   /** The majority's lines are kept: all others are compared with them. */
   #comparedMajority(group: RunGroup): ComparedText {
-    if (this.#majority?.digest !== group.digest) this.#majority = { digest: group.digest, ...this.#compared(group) }
+    if (this.#majority?.digest !== group.digest) {
+      this.#majority = { digest: group.digest, ...this.#compared(group) }
+      this.#differences.clear()
+    }
     return this.#majority
   }
 

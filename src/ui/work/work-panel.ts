@@ -239,8 +239,11 @@ export class WorkPanel implements Disposable {
   }
 
   #open(): void {
-    this.#changeRun((view) => ({ ...view, opened: selectedGroup(view)?.hosts[0], isDiff: false }))
-    this.#change((panel) => ({ ...panel, offset: 0, column: 0, isFollowing: this.isBusy }))
+    const { view: shown } = this.#work ?? {}
+    if (shown?.kind !== 'run') return
+    const group = selectedGroup(shown)
+    this.#changeRun((view) => ({ ...view, opened: group?.hosts[0], isDiff: false }))
+    this.#change((panel) => ({ ...panel, offset: 0, column: 0, isFollowing: group?.state.kind === 'running' }))
   }
 
   #restart(work: RunWork | CopyWork, hosts: readonly string[]): void {

@@ -130,7 +130,7 @@ function openQuestion(console: Console, title: string, yesTitle: string, onYes: 
       id: 'end-work',
       title,
       lines: [
-        { text: `It is going on on ${foldHostSet(hosts)}.` },
+        { text: `Still at it: ${foldHostSet(hosts)}.` },
         { text: 'Processes there are ended; what was copied so far is kept for the next time.', tone: 'muted' },
       ],
       yesTitle,
