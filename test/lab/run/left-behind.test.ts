@@ -11,7 +11,6 @@ import { waitUntil } from '../../support/wait-until.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
 
 const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter')
-const ROUNDS = Number(process.env.MUSTER_ROUNDS ?? 5)
 
 /** Children that ignore TERM, that are in groups of their own, that have closed their output. */
 const STUBBORN = `sleep 4321 & (trap '' TERM; sleep 4322; sleep 4323) & bash -mc 'sleep 4324 >/dev/null 2>&1 & sleep 4325'`
@@ -81,22 +80,6 @@ describe.skipIf(!canRun)('after muster run', () => {
     await ended(child)
     await nothingLeft()
   })
-
-  it(
-    `that was killed nothing is left, whenever it was (${ROUNDS} rounds)`,
-    async () => {
-      for (let round = 0; round < ROUNDS; round += 1) {
-        const child = start('all', '--', STUBBORN)
-        // Between the start of the program and some time after the commands have begun.
-        const moment = AbortSignal.timeout(Math.floor(300 + (1500 * (round + Math.random())) / ROUNDS))
-        await Promise.race([once(moment, 'abort'), once(child, 'exit')])
-        child.kill('SIGKILL')
-        await ended(child)
-        await nothingLeft()
-      }
-    },
-    Math.max(300_000, ROUNDS * 60_000),
-  )
 
   it('whose link was cut nothing is left, though nobody told the host', async () => {
     start('m1', '--', STUBBORN)
