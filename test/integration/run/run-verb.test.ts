@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
+import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { runProgram } from '../../../src/cli/program.ts'
@@ -60,6 +61,31 @@ describe('muster run', () => {
     expect(lines(stdout)).toEqual(['m8: m8 is 1', 'm9: m9 is 2'])
     expect(lines(stderr)).toEqual(['m8: oops', 'm9: oops', 'muster: 2 hosts: 2 ok'])
     expect(code).toBe(0)
+  })
+
+  it('gives any bytes unchanged in --json and in --out', async () => {
+    // Large ones leave memory on their way.
+    const bytes = fc.oneof(fc.uint8Array({ maxLength: 300 }), fc.uint8Array({ minLength: 70_000, maxLength: 90_000 }))
+    await fc.assert(
+      fc.asyncProperty(bytes, bytes, async (out, err) => {
+        writeFileSync(path('1'), out)
+        writeFileSync(path('2'), err)
+        const command = `cat '${path('1')}'; cat '${path('2')}' >&2`
+        const { code, stdout } = await run(['run', 'm8', '--json', '--yes', '--out', 'files', '--', command])
+        expect(code).toBe(0)
+        const result = JSON.parse(stdout.split('\n')[0] ?? '')
+        const told = (name: string) =>
+          Buffer.from(result[name] ?? result[`${name}Base64`], name in result ? 'utf8' : 'base64')
+        for (const [name, file, sent] of [
+          ['stdout', 'files/m8.out', out],
+          ['stderr', 'files/m8.err', err],
+        ] as const) {
+          expect(Buffer.compare(told(name), sent)).toBe(0)
+          expect(Buffer.compare(readFileSync(path(file)), sent)).toBe(0)
+        }
+      }),
+      { numRuns: 12 },
+    )
   })
 
   it.each([

@@ -15,7 +15,7 @@ import { waitUntil } from '../../support/wait-until.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
 
 const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter')
-const ROUNDS = Number(process.env.MUSTER_ROUNDS ?? 3)
+const ROUNDS = Number(process.env.MUSTER_ROUNDS ?? 2)
 
 const HOSTS = ['m1', 'm2']
 const SIZE_BYTES = 8_000_000
