@@ -163,24 +163,28 @@ describe.skipIf(!canRun)('fifty hosts, with trouble among them', () => {
     })
   })
 
-  it.each(Object.entries(verbs))('%s is done with all others while the bad ones hang', async (verb, { type }) => {
-    const [file = '', ...argv] = lab.command(programOf(verb, 'all', '--connect-timeout', '600'))
-    const child = spawn(file, argv, { env: lab.environment, stdio: ['ignore', 'pipe', 'ignore'] })
-    onTestFinished(() => void child.kill('SIGKILL'))
-    const ended = once(child, 'close')
-    const events: Event[] = []
-    const hosts = new Set<string | undefined>()
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      const event = JSON.parse(line) as Event
-      events.push(event)
-      hosts.add(event.host)
-    })
-    await waitUntil(() => ALL.every((host) => HANGING.includes(host) || hosts.has(host)), 'all others', 150_000)
-    // The kernel notices by itself that a cable is cut, and a login to a host whose shell hangs goes well.
-    for (const host of ['frozen', 'greets']) expect(hosts).not.toContain(host)
-    child.kill('SIGINT')
-    expect(await ended).toEqual([130, null])
-    const of = finder(events)
-    for (const host of [...WELL, ...ABLE]) expect(of(host, type)).toMatchObject({ host, ...DONE[verb] })
-  })
+  it.each(Object.entries(verbs))(
+    '%s is done with all others while the bad ones hang',
+    { timeout: 600_000 },
+    async (verb, { type }) => {
+      const [file = '', ...argv] = lab.command(programOf(verb, 'all', '--connect-timeout', '600'))
+      const child = spawn(file, argv, { env: lab.environment, stdio: ['ignore', 'pipe', 'ignore'] })
+      onTestFinished(() => void child.kill('SIGKILL'))
+      const ended = once(child, 'close')
+      const events: Event[] = []
+      const hosts = new Set<string | undefined>()
+      createInterface({ input: child.stdout }).on('line', (line) => {
+        const event = JSON.parse(line) as Event
+        events.push(event)
+        hosts.add(event.host)
+      })
+      await waitUntil(() => ALL.every((host) => HANGING.includes(host) || hosts.has(host)), 'all others', 150_000)
+      // The kernel notices by itself that a cable is cut, and a login to a host whose shell hangs goes well.
+      for (const host of ['frozen', 'greets']) expect(hosts).not.toContain(host)
+      child.kill('SIGINT')
+      expect(await ended).toEqual([130, null])
+      const of = finder(events)
+      for (const host of [...WELL, ...ABLE]) expect(of(host, type)).toMatchObject({ host, ...DONE[verb] })
+    },
+  )
 })

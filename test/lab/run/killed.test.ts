@@ -8,7 +8,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -99,8 +99,10 @@ describe.skipIf(!canRun)('killed at any moment', () => {
     atRest = new Set(lab.hosts.flatMap((host) => host.processes().map(({ pid }) => pid)))
   })
 
-  afterAll(async () => {
+  afterEach(() => {
     muster?.kill('SIGKILL')
+  })
+  afterAll(async () => {
     await lab?.run([...PROGRAM, 'hosts', '--stop'])
     await lab?.stop()
     if (files !== undefined) rmSync(files, { recursive: true })
@@ -135,6 +137,6 @@ describe.skipIf(!canRun)('killed at any moment', () => {
         expect(halves?.() ?? []).toEqual([])
       }
     },
-    Math.max(180_000, ROUNDS * 20_000),
+    Math.max(600_000, ROUNDS * 60_000),
   )
 })
