@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { MusterError } from '../base/errors.ts'
 import { expandWord } from '../ops/run/command-template.ts'
-import type { CopyVia } from '../ssh/copy/chain.ts'
+import type { CopyVia } from '../ssh/copy/passing.ts'
 import type { CliContext, Outcome } from './context.ts'
 import type { CopyReportOptions } from './copy/report.ts'
 

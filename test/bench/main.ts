@@ -20,7 +20,13 @@ const USAGE = `npm run bench -- NAME [options]
   placement                  every policy on the openb traces in MUSTER_TRACES, and the default on fleets of growing size
     --seeds 42,43            which seeds (default 42)
     --policies fgd,first-fit instead of all
-for shells and run:
+  copy                       muster copy against scp, rsync, clush, pdcp and tar, on hosts with slow links (root)
+    --rounds 3               of each program, in turns
+    --parts small,large,peers   without peers, the large file is sent by Muster alone
+    --receivers 8            hosts that the large file goes to
+    --mebibytes 256          how large it is
+    --megabits 100           of each host's link and this machine's, a second
+for shells, run and copy (which takes no --node):
     --root DIRECTORY         another checkout, which is measured
     --node ARGUMENT          for the node that runs Muster, for example --node=--cpu-prof
 `
@@ -42,7 +48,10 @@ const { values, positionals } = parseArgs({
     keys: { type: 'string', default: '100' },
     floods: { type: 'string', default: '10,50' },
     connections: { type: 'string', default: '200' },
-    rounds: { type: 'string', default: '7' },
+    rounds: { type: 'string' },
+    receivers: { type: 'string', default: '8' },
+    mebibytes: { type: 'string', default: '256' },
+    megabits: { type: 'string', default: '100' },
     parts: { type: 'string' },
     seeds: { type: 'string', default: '42' },
     policies: { type: 'string', default: '' },
@@ -92,7 +101,7 @@ switch (positionals[0]) {
     const exitCode = await enterNamespace()
     if (exitCode !== undefined) process.exit(exitCode)
     table = await (await import('./run/run.ts')).benchRun({
-      rounds: Number(values.rounds),
+      rounds: Number(values.rounds ?? 7),
       parts: values.parts?.split(','),
       nodeArguments: values.node,
       root: resolve(values.root),
@@ -101,6 +110,18 @@ switch (positionals[0]) {
     })
     break
   }
+  case 'copy':
+    table = await (await import('./copy/copy.ts')).benchCopy({
+      hosts: Number(values.receivers),
+      mebibytes: Number(values.mebibytes),
+      megabitsPerSecond: Number(values.megabits),
+      rounds: Number(values.rounds ?? 3),
+      parts: (values.parts ?? 'small,large,peers').split(','),
+      root: resolve(values.root),
+      interrupted: interrupted.promise,
+      log,
+    })
+    break
   default:
     process.stderr.write(USAGE)
     process.exit(2)

@@ -1,9 +1,10 @@
 /** `muster copy` without a command line: files of this machine to many hosts, from here or from host to host. */
 import type { Endpoint } from '../../inventory/host.ts'
 import { bytePathOf } from './byte-path.ts'
-import { CHAIN_BYTES, Chain, type CopyVia, type PathEvent } from './chain.ts'
+import { CHAIN_BYTES, Chain } from './chain.ts'
 import { copyToHost } from './copy-to-host.ts'
 import { type CopyWires, onEachHost } from './on-each-host.ts'
+import type { CopyVia, PathEvent } from './passing.ts'
 import { RemoteHelper } from './remote-helper.ts'
 import { SmallFiles } from './small-files.ts'
 import { SourceReader, type SourceTree } from './source.ts'

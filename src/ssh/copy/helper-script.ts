@@ -3,7 +3,7 @@
  * ones on from host to host. Sent over a channel of its own and never stored. It reads one JSON object a line (and the bytes
  * of a pack behind its line), answers with JSON lines, and ends with its input, or when it has heard nothing for a minute.
  *
- * Between hosts: the receiver listens on the address that it was reached at by SSH, for ten seconds and for one peer; both
+ * Between hosts: the receiver listens on the address that it was reached at by SSH, for twenty seconds and for one peer; both
  * ends prove themselves with a key made for this one link, over TLS. Frames are FILE OFFSET LENGTH and bytes. Only files
  * that were announced here are written, only at their end, and nothing is renamed: that is the shell's part, when the
  * checksum of the whole file agrees.
@@ -96,6 +96,33 @@ def offer(message):
             answers.append('!' + why(error))
     say(id=message['id'], answers=answers)
 
+def make(message):
+    answers = []
+    for name in message['paths']:
+        path = path_of(name)
+        try:
+            try:
+                os.mkdir(path)
+            except FileExistsError:
+                if not os.path.isdir(path):
+                    raise
+                if not os.access(path, os.W_OK):
+                    os.chmod(path, stat.S_IMODE(os.stat(path).st_mode) | 0o700)
+            answers.append('')
+        except OSError as error:
+            answers.append(why(error))
+    say(id=message['id'], answers=answers)
+
+def dress_all(message):
+    answers = []
+    for name, mode, mtime in message['paths']:
+        try:
+            dress(path_of(name), mode, int(mtime))
+            answers.append('')
+        except OSError as error:
+            answers.append(why(error))
+    say(id=message['id'], answers=answers)
+
 # What killed copies left, by directory.
 leftovers = {}
 
@@ -127,16 +154,16 @@ def place(name, temporary, mode, mtime, digest, data):
     kind_of(path)
     temporary = path_of(temporary) + SUFFIX
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         try:
             rest = memoryview(data)
             while len(rest) > 0:
                 rest = rest[os.write(handle, rest):]
+            if hashlib.sha256(os.pread(handle, len(data) + 1, 0)).hexdigest() != digest:
+                raise OSError(5, 'the checksum does not agree')
+            dress(handle, mode, int(mtime))
         finally:
             os.close(handle)
-        if digest_of(temporary) != digest:
-            raise OSError(5, 'the checksum does not agree')
-        dress(temporary, mode, int(mtime))
         os.replace(temporary, path)
     except BaseException:
         try:
@@ -249,14 +276,14 @@ class Link:
                 listener.listen(4)
                 context = context_of(message, True)
                 say(link=self.number, at=[address, listener.getsockname()[1]])
-                until = time.monotonic() + 10
+                until = time.monotonic() + 20
                 while True:
                     left = until - time.monotonic()
                     if left <= 0 or self.closed:
                         raise OSError(110, 'nobody came')
                     listener.settimeout(left)
                     peer = listener.accept()[0]
-                    peer.settimeout(5)
+                    peer.settimeout(10)
                     try:
                         stream = context.wrap_socket(peer, server_side=True)
                         break
@@ -303,6 +330,7 @@ class Link:
         try:
             raw = socket.create_connection(tuple(message['to']), timeout=3)
             self.stream = raw
+            raw.settimeout(10)
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             stream = self.stream = context_of(message, False).wrap_socket(raw)
             stream.settimeout(None)
@@ -349,6 +377,10 @@ def obey(message):
         offer(message)
     elif what == 'pack':
         pack(message)
+    elif what == 'make':
+        make(message)
+    elif what == 'dress':
+        dress_all(message)
     elif what == 'file':
         try:
             files[message['file']] = File(message['file'], path_of(message['path']), message['have'], message['size'], message['sparse'])

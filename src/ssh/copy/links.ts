@@ -21,9 +21,10 @@ export type Link = {
   readonly bitsPerSecond: number
 }
 
-const SETUP_LIMIT_MS = 6_000
+/** For the helpers, which give up earlier where nothing comes back. */
+const SETUP_LIMIT_MS = 20_000
 const PROBE = { bytes: 1024 * 1024, seconds: 0.4 }
-const PROBE_LIMIT_MS = 5_000
+const PROBE_LIMIT_MS = 10_000
 
 type Waiting = {
   readonly link: number

@@ -7,9 +7,9 @@ import { constants } from 'node:fs'
 import { type FileHandle, lstat, lutimes, open, readdir, rename, rm, symlink } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { type BytePath, baseName, bytesOf, joinPath, parentOf } from './byte-path.ts'
-import { temporaryOf } from './copy-to-host.ts'
 import { UNIT_BYTES } from './remote-script.ts'
 import type { Facts } from './source.ts'
+import { temporaryOf } from './temporary-name.ts'
 
 const READ_BYTES = 1024 * 1024
 const ZEROS = Buffer.alloc(UNIT_BYTES)

@@ -11,7 +11,7 @@ import { helperCommand, helperScript } from './helper-script.ts'
 /** What it says; each kind has some of these. */
 export type HelperMessage = {
   readonly id?: number
-  /** Of an offer: `same`, `need`, or `!` and the reason of a refusal. */
+  /** Of an offer: `same`, `need`, or `!` and the reason of a refusal; of directories: nothing, or that reason. */
   readonly answers?: readonly string[]
   /** Of a pack. */
   readonly failures?: readonly (readonly [index: number, reason: string])[]
@@ -182,6 +182,14 @@ export class HelperLost extends Error {
   constructor() {
     super('the helper on the host has ended')
   }
+}
+
+/** Undefined: the helper went away, or there is none. */
+export async function unlessLost<T>(work: Promise<T> | undefined): Promise<T | undefined> {
+  return await work?.catch((error: unknown) => {
+    if (error instanceof HelperLost) return undefined
+    throw error
+  })
 }
 
 /** Its words come from a host: whatever is no such object is no message. */

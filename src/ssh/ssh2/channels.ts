@@ -200,7 +200,10 @@ class ChannelWriter {
   }
 
   #check(): void {
-    if (!this.#isFull || this.#queued() > WRITE_LIMIT / 2) return
+    // The callbacks of what waits in the channel come back here; for what waits under it there is only `drain`, which comes
+    // when that stream has said that it needs it, and not otherwise.
+    if (!this.#isFull || this.#channel.writableLength > WRITE_LIMIT / 2) return
+    if (this.#host.stream.writableNeedDrain) return this.#awaitDrain()
     this.#isFull = false
     this.#onDrain()
   }
