@@ -117,7 +117,7 @@ function readAnswers(facts: FactSet<AnyFacts>, names: readonly string[], result:
 
 /**
  * The script. Only answers that are written in one piece may come side by side, so the facts that may hang come first and
- * are short, and the others follow in one process that its clock ends.
+ * are short, and the others follow in one process. What is given up is ended with all that it started.
  */
 export function gatherScript(facts: readonly Fact<unknown>[], mark: string): string {
   const functions = facts.map(({ script }, index) => `fact_${index}() {\n${script}\n}`)
@@ -137,9 +137,20 @@ answer() {
     printf '\\n%s\\n' "${mark} $fact $status$us$said" >&3
   fi
 }
+fell() {
+  for parent; do
+    kill -STOP "$parent"
+    for stat in /proc/[0-9]*/stat; do
+      read -r words < "$stat" || continue
+      child=\${words%% *}; words=\${words##*) }; words=\${words#* }
+      [ "\${words%% *}" != "$parent" ] || ( fell "$child" )
+    done
+    kill -9 "$parent"
+  done
+}
 within() {
   limit=$1; shift
-  ( trap 'kill $clock; exit' TERM; sleep $limit 3>&- & clock=$!; wait $clock; kill -9 "$@" ) 3>&- &
+  ( trap 'kill $clock; exit' TERM; sleep $limit 3>&- & clock=$!; wait $clock; fell "$@" ) 3>&- &
   limit=$!
   wait "$@"
   kill $limit

@@ -87,6 +87,32 @@ describe('facts', () => {
     })
   })
 
+  it('that hang are given up with all that they started, and the others are told', async () => {
+    const text = (script: string): Fact<unknown> => ({ script, parse: (said) => said || undefined, mayHang: true })
+    const facts = {
+      hangs: text('echo x; (sleep 98765; :); echo y'),
+      quick: text('echo quick'),
+      file: fileFact('~/none'),
+    }
+    const signal = new AbortController().signal
+    const gathered = await gatherFacts(here, 'm1', facts as Record<string, Fact<unknown>>, {
+      signal,
+      mark: 'mark',
+      now: () => 7,
+    })
+    expect(gathered).toMatchObject({
+      facts: { facts: { hangs: { kind: 'unknown' }, quick: { value: 'quick' }, file: { value: { kind: 'none' } } } },
+    })
+    const commands = readdirSync('/proc').flatMap((pid) => {
+      try {
+        return /^\d+$/.test(pid) ? [readFileSync(`/proc/${pid}/cmdline`, 'utf8')] : []
+      } catch {
+        return []
+      }
+    })
+    expect(commands.filter((command) => command === 'sleep\u000098765\u0000')).toEqual([])
+  })
+
   it('keep every byte of a file', async () => {
     const bytes = Buffer.from(Array.from({ length: 1024 }, (_, index) => (index % 255) + 1))
     writeFileSync(join(home, 'file'), bytes)
