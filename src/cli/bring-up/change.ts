@@ -55,20 +55,20 @@ class Change {
     if (this.#options.dryRun === true) return this.#finish(plan, worlds, undefined, [])
     if (!hasSteps(plan)) return this.#finish(plan, worlds, undefined, await this.#verify(plan, worlds))
 
-    if (this.#options.yes !== true) {
-      const isWanted = await this.#confirm(plan)
-      if (!isWanted) return EXIT.interrupted
-      // A person takes time to read: what is applied is what is so now.
-      const shown = plan
-      ;({ worlds, plan } = await this.#look())
-      if (JSON.stringify(plan) !== JSON.stringify(shown)) {
-        this.#report.say('the hosts have changed meanwhile; this is the plan now:')
-        this.#report.plan(plan)
-        if (hasSteps(plan) && !(await this.#confirm(plan))) return EXIT.interrupted
-      }
-    }
+    if (!(await this.#confirm(plan))) return EXIT.interrupted
     using locks = new AbortOnDispose(signal)
-    if (!(await this.#lock(plan, locks.signal))) return EXIT.incomplete
+    if (!(await this.#lock(hostsWithSteps(plan), locks.signal))) return EXIT.incomplete
+    // A person takes time to read, and another Muster may have been here: what is applied is what is so now.
+    const shown = plan
+    ;({ worlds, plan } = await this.#look())
+    if (signal.aborted) return EXIT.interrupted
+    if (JSON.stringify(plan) !== JSON.stringify(shown)) {
+      this.#report.say('the hosts have changed meanwhile; this is the plan now:')
+      this.#report.plan(plan)
+      if (hasSteps(plan) && !(await this.#confirm(plan))) return EXIT.interrupted
+      const others = hostsWithSteps(plan).filter((host) => !hostsWithSteps(shown).includes(host))
+      if (!(await this.#lock(others, locks.signal))) return EXIT.incomplete
+    }
     const journal = openJournal({ environment: this.#context.environment, now: this.#context.now })
     const result = await applyPlan(plan, {
       hosts: this.#prepared.hosts,
@@ -93,6 +93,7 @@ class Change {
   }
 
   async #confirm(plan: Plan): Promise<boolean> {
+    if (this.#options.yes === true) return true
     const { steps } = countPlan(plan)
     const on = foldHostSet(hostsWithSteps(plan))
     const answer = await this.#prepared.dialog.confirm(
@@ -107,10 +108,10 @@ class Change {
     return answer
   }
 
-  async #lock(plan: Plan, signal: AbortSignal): Promise<boolean> {
+  async #lock(names: readonly string[], signal: AbortSignal): Promise<boolean> {
     const { hosts, owner } = this.#prepared
     const taken = await Promise.all(
-      hostsWithSteps(plan).map(async (host) => ({ host, lock: await lockHost(hosts, host, owner, signal) })),
+      names.map(async (host) => ({ host, lock: await lockHost(hosts, host, owner, signal) })),
     )
     for (const { host, lock } of taken) {
       if (lock.kind === 'busy') this.#report.say(`${host} is being changed by another Muster (${lock.owner})`)

@@ -105,11 +105,13 @@ function makeKey(host: string, key: OwnKey): Verdict {
   // Made under another name, so that an end at any moment leaves no half of a key behind.
   const script = `umask 077
 f=$HOME/.ssh/id_muster
-mkdir -p -m 700 "$HOME/.ssh" || exit 1
-rm -f "$f.new" "$f.new.pub"
-ssh-keygen -q -t ed25519 -N '' -C ${commentOf(host)} -f "$f.new" < /dev/null || exit 1
-mv -f "$f.new.pub" "$f.pub" && mv -f "$f.new" "$f" || exit 1
-cut -d ' ' -f 1,2 "$f.pub"`
+if [ ! -e "$f" ]; then
+  mkdir -p -m 700 "$HOME/.ssh" || exit 1
+  rm -f "$f.new" "$f.new.pub"
+  ssh-keygen -q -t ed25519 -N '' -C ${commentOf(host)} -f "$f.new" < /dev/null || exit 1
+  mv -f "$f.new.pub" "$f.pub" && mv -f "$f.new" "$f" || exit 1
+fi
+ssh-keygen -y -P '' -f "$f" | cut -d ' ' -f 1,2`
   return {
     kind: 'steps',
     state: 'missing',
@@ -120,7 +122,7 @@ cut -d ' ' -f 1,2 "$f.pub"`
         changes: ['+ ~/.ssh/id_muster', '+ ~/.ssh/id_muster.pub'],
         run: { script },
         check: { script: `ssh-keygen -y -P '' -f "$HOME/.ssh/id_muster" > /dev/null` },
-        undo: { title: 'remove what there is of it', script: 'rm -f "$HOME"/.ssh/id_muster*' },
+        undo: { title: 'remove what there is of it', script: 'rm -f "$HOME"/.ssh/id_muster.new*' },
       },
     ],
   }
