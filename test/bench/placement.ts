@@ -68,7 +68,8 @@ export function benchPlacement({ traces, seeds, policies, log }: Options): strin
             list === `openb_pod_list_${variant}` && PUBLISHED[policy ?? ''] === name && own === String(seed),
         )
         if (curve) off = Math.max(off, distance(curve.slice(5), result))
-        log(`${variant} ${seed} ${name}: ${result.curve.get(100)!.toFixed(2)}, ${cpuS.toFixed(2)} s of CPU`)
+        const beside = curve ? `, ${distance(curve.slice(5), result).toFixed(3)} from the published curve at most` : ''
+        log(`${variant} ${seed} ${name}: ${result.curve.get(100)!.toFixed(2)}, ${cpuS.toFixed(2)} s of CPU${beside}`)
         if (name === DEFAULT_POLICY && seed === seeds.at(-1)) speeds.push(speedRow(variant, result, cpuS))
       }
       means[index] = means[index]! + at100 / variants.length
