@@ -23,7 +23,21 @@ const TRANSPORTS: readonly TransportName[] = ['ssh2', 'openssh', 'local']
 
 const hostSet = located(text('host set'))
 const hostName = located(text('host'))
-const absolutePath = text('absolute path', (path) => (path.startsWith('/') ? undefined : 'must begin with /'))
+const absolutePath = text('absolute path', (value) => {
+  if (!value.startsWith('/')) return 'must begin with /'
+  return /[\x00-\x1f"]/.test(value) ? 'may not have a quote or a control character in it' : undefined
+})
+const nfsOptions = text('options', (value) =>
+  /^[\w.,:=@%/+-]+$/.test(value) ? undefined : 'is a list such as rw,sync, without spaces',
+)
+const nfsClients = oneOrMore(
+  text('clients', (value) =>
+    /^[\w.:*?@/[\]-]+$/.test(value) ? undefined : 'is a name, an address, a network such as 10.0.0.0/24, or *',
+  ),
+)
+const octalMode = text('mode in quotes', (value) =>
+  /^[0-7]{3,4}$/.test(value) ? undefined : 'is an octal mode such as "1777"',
+)
 const path = text('path', (value) => (value.includes('"') ? 'may not have a quote in it' : undefined))
 const port = number('a port from 1 to 65535', isPort)
 const count = number('a whole number, 0 or more', (value) => Number.isSafeInteger(value) && value >= 0)
@@ -227,12 +241,24 @@ export const hostsYamlSchema = object({
         server: { schema: hostName, about: 'The host that exports.', example: 'm10', isRequired: true },
         path: { schema: absolutePath, about: 'The exported directory.', example: '/nfsroot', isRequired: true },
         options: {
-          schema: text(),
+          schema: nfsOptions,
           about: 'Options of the export, as in exports(5).',
           example: '"rw,sync,no_root_squash,no_subtree_check"',
           fallback: '`rw,sync,no_subtree_check`',
         },
+        mode: {
+          schema: octalMode,
+          about: 'Mode of the exported directory, in octal.',
+          example: '"1777"',
+          fallback: 'as it is, 0755 where it is made',
+        },
         clients: { schema: hostSet, about: 'The hosts that mount.', example: '"@workers"', isRequired: true },
+        export_to: {
+          schema: nfsClients,
+          about: 'To whom it is exported, as exports(5) writes clients.',
+          example: '"10.0.0.0/24"',
+          fallback: 'the addresses of `clients`',
+        },
         mount: {
           schema: absolutePath,
           about: 'Where they mount it.',
@@ -240,7 +266,7 @@ export const hostsYamlSchema = object({
           fallback: 'the exported path',
         },
         mount_options: {
-          schema: text(),
+          schema: nfsOptions,
           about: 'Options of the mount, as in nfs(5).',
           example: 'nolock',
           fallback: '`defaults`',

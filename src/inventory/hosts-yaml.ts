@@ -264,6 +264,7 @@ class HostsFileBuilder {
         clients: this.#expand(clients),
         mount: entry.mount ?? path,
         mountOptions: entry.mount_options ?? 'defaults',
+        ...defined({ mode: entry.mode, exportTo: entry.export_to }),
       }
     })
   }

@@ -28,7 +28,11 @@ export type NfsSpec = {
   readonly server: string
   readonly path: string
   readonly options: string
+  /** Octal; undefined: it is left as it is. */
+  readonly mode?: string
   readonly clients: readonly string[]
+  /** Clients as exports(5) writes them; undefined: the addresses of `clients`. */
+  readonly exportTo?: readonly string[]
   readonly mount: string
   readonly mountOptions: string
 }

@@ -86,9 +86,9 @@ class Change {
   }
 
   async #look(): Promise<{ worlds: Worlds; plan: Plan }> {
-    const { areas, hosts, mark, isSelected } = this.#prepared
+    const { areas, hosts, mark, isSelected, limitFactor } = this.#prepared
     const { signal, now } = this.#context
-    const worlds = await lookAtHosts(areas, { hosts, signal, mark, now })
+    const worlds = await lookAtHosts(areas, { hosts, signal, mark, now, limitFactor })
     return { worlds, plan: makePlan(this.#direction, areas, worlds, { isSelected }) }
   }
 

@@ -18,6 +18,8 @@ import { createWires } from '../transports.ts'
 import { TtyDialog } from '../tty-dialog.ts'
 import { AREAS } from './areas.ts'
 
+const USUAL_CONNECT_TIMEOUT_S = 10
+
 export type BringUpOptions = GlobalOptions & { readonly on?: string; readonly dryRun?: boolean }
 
 export type Prepared = Disposable & {
@@ -27,6 +29,8 @@ export type Prepared = Disposable & {
   /** Letters and digits that nobody guesses. */
   readonly mark: string
   readonly fanOut: number
+  /** Whoever gives hosts more time to connect gives them more time to answer. */
+  readonly limitFactor: number
   /** For whoever finds a host locked. */
   readonly owner: string
   isSelected(host: string): boolean
@@ -84,6 +88,7 @@ export async function prepareBringUp(
     dialog,
     mark: `m${randomBytes(8).toString('hex')}`,
     fanOut,
+    limitFactor: Math.max(1, (options.connectTimeout ?? 0) / USUAL_CONNECT_TIMEOUT_S),
     owner: `${userInfo().username}@${hostname()}, process ${process.pid}, since ${new Date(context.now()).toISOString()}`,
     isSelected: (host) => selection.has(host),
     [Symbol.dispose]() {

@@ -10,15 +10,16 @@ export async function showStatus(
   names: readonly string[],
   options: BringUpOptions,
   context: CliContext,
+  depth: 'look' | 'proof' = 'look',
 ): Promise<number> {
   using prepared = await prepareBringUp(names, options, context)
-  const { areas, hosts, mark, isSelected } = prepared
+  const { areas, hosts, mark, isSelected, limitFactor } = prepared
   const { signal, now } = context
   const report = new BringUpReport(options, context)
-  const worlds = await lookAtHosts(areas, { hosts, signal, mark, now })
+  const worlds = await lookAtHosts(areas, { hosts, signal, mark, now, limitFactor })
   if (signal.aborted) return EXIT.interrupted
   const plan = makePlan('up', areas, worlds)
-  const findings = await verifyAreas(areas, worlds, plan, { hosts, signal }, 'look')
+  const findings = await verifyAreas(areas, worlds, plan, { hosts, signal }, depth)
   if (signal.aborted) return EXIT.interrupted
   const standings = standingsOf(areas, worlds, plan, findings).filter(({ host }) => isSelected(host))
   report.standings(standings)

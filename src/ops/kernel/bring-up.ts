@@ -14,6 +14,8 @@ export type LookOptions = {
   /** Letters and digits that nothing else on a host prints. */
   readonly mark: string
   now(): number
+  /** Multiplies every limit of time, for hosts that are slow; 1 unless given. */
+  readonly limitFactor?: number
   /** As soon as a host has answered. */
   onHost?(gathered: Gathered): void
 }

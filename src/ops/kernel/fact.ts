@@ -52,6 +52,8 @@ export type GatherOptions = {
   now(): number
   /** Where a fact needs it: asks as root. */
   readonly asRoot?: boolean
+  /** Multiplies every limit of time, for hosts that are slow; 1 unless given. */
+  readonly limitFactor?: number
 }
 
 /** After this a fact that may hang is unknown, and after the second all that have not answered. */
@@ -75,12 +77,12 @@ export async function gatherFacts(
   hosts: OpsHosts,
   host: string,
   facts: FactSet<AnyFacts>,
-  { signal, mark, now, asRoot = false }: GatherOptions,
+  { signal, mark, now, asRoot = false, limitFactor = 1 }: GatherOptions,
 ): Promise<Gathered> {
   const atMs = now()
   const names = Object.keys(facts)
-  const result = await hosts.exec(host, gatherScript(Object.values(facts), mark), {
-    timeoutMs: ANSWER_LIMIT_MS,
+  const result = await hosts.exec(host, gatherScript(Object.values(facts), mark, limitFactor), {
+    timeoutMs: ANSWER_LIMIT_MS * limitFactor,
     signal,
     asRoot,
   })
@@ -119,14 +121,15 @@ function readAnswers(facts: FactSet<AnyFacts>, names: readonly string[], result:
  * The script. Only answers that are written in one piece may come side by side, so the facts that may hang come first and
  * are short, and the others follow in one process. What is given up is ended with all that it started.
  */
-export function gatherScript(facts: readonly Fact<unknown>[], mark: string): string {
+export function gatherScript(facts: readonly Fact<unknown>[], mark: string, limitFactor = 1): string {
+  const limitS = (seconds: number) => Math.ceil(seconds * limitFactor)
   const functions = facts.map(({ script }, index) => `fact_${index}() {\n${script}\n}`)
   const names = (isHanging: boolean) =>
     facts.flatMap(({ mayHang = false }, index) => (mayHang === isHanging ? [String(index)] : []))
   return `exec 3>&1 > /dev/null 2>&1 < /dev/null
 LC_ALL=C; export LC_ALL
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; export PATH
-${limitedFunctions()}
+${limitedFunctions(limitFactor)}
 ${FLATTEN}
 answer() {
   said=$("fact_$1" 3>&-; echo "x$?")
@@ -158,9 +161,9 @@ within() {
 ${functions.join('\n')}
 asked=
 for fact in ${names(true).join(' ')}; do answer $fact short & asked="$asked $!"; done
-[ -z "$asked" ] || within ${HANG_LIMIT_S} $asked
+[ -z "$asked" ] || within ${limitS(HANG_LIMIT_S)} $asked
 ( for fact in ${names(false).join(' ')}; do answer $fact whole; done ) &
-within ${SEQUENCE_LIMIT_S} $!
+within ${limitS(SEQUENCE_LIMIT_S)} $!
 printf '\\n${mark} end 0\\n' >&3
 `
 }

@@ -73,7 +73,9 @@ export function serviceScript(service: Service, manager: ServiceManager, action:
       if (action === 'disable') return `rc-update del ${quote(openrc)} default`
       return `rc-service ${quote(openrc)} ${action}`
     case 'sysv':
-      if (action === 'enable' || action === 'disable') return `update-rc.d ${quote(sysv)} ${sysvWord(action)}`
+      if (action === 'disable') return `update-rc.d ${quote(sysv)} disable`
+      // Links that were made and switched off stay so with `defaults`.
+      if (action === 'enable') return `update-rc.d ${quote(sysv)} defaults && update-rc.d ${quote(sysv)} enable`
       // What the script starts must not hold the connection's streams, nor end with it.
       return `service ${quote(sysv)} ${action} < /dev/null`
     case 'by-hand':
@@ -83,5 +85,3 @@ export function serviceScript(service: Service, manager: ServiceManager, action:
       return action === 'restart' ? `{ ${byHand.stop}\n}; ${byHand.start}` : undefined
   }
 }
-
-const sysvWord = (action: 'enable' | 'disable'): string => (action === 'enable' ? 'defaults' : 'disable')

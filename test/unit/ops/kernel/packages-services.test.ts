@@ -23,7 +23,7 @@ describe('a service', () => {
     ['openrc', 'enable', 'rc-update add nfs default'],
     ['openrc', 'disable', 'rc-update del nfs default'],
     ['sysv', 'restart', 'service nfs-kernel-server restart < /dev/null'],
-    ['sysv', 'enable', 'update-rc.d nfs-kernel-server defaults'],
+    ['sysv', 'enable', 'update-rc.d nfs-kernel-server defaults && update-rc.d nfs-kernel-server enable'],
     ['by-hand', 'start', undefined],
   ] as const)('of %s: %s', (manager, action, script) => {
     expect(serviceScript(service, manager, action)).toBe(script)

@@ -1,0 +1,43 @@
+/** `muster nfs`: the NFS area of hosts.yaml by itself. */
+import type { Command } from 'commander'
+import type { BringUpOptions } from './bring-up/prepare.ts'
+import type { CliContext, Outcome } from './context.ts'
+
+const EXAMPLES = `
+Examples:
+  muster nfs status                 what is exported and mounted, and what is wrong; looks only
+  muster nfs check                  the same, and writes a file on each host and reads it on all others
+  muster nfs up --dry-run           what would be done
+  muster nfs up --on m8             mounts on one client
+  muster nfs down                   unmounts, and ends the exports that Muster made
+
+Exit codes: 0 all is as declared, 1 it is not, 4 some host could not be reached, 5 it could not be completed.
+`
+
+const VERBS = [
+  ['status', 'compares with hosts.yaml; changes nothing'],
+  ['check', 'status, and a file written on each host and read on all others, with speed and latency'],
+  ['up', 'exports and mounts what hosts.yaml declares'],
+  ['down', 'unmounts it, and ends the exports that Muster made'],
+] as const
+
+export function registerNfs(program: Command, context: CliContext, outcome: Outcome): void {
+  const nfs = program
+    .command('nfs')
+    .description('exports and mounts, as hosts.yaml declares them')
+    .addHelpText('after', EXAMPLES)
+  for (const [name, description] of VERBS) {
+    const command = nfs.command(name).description(description).option('--on <target>', 'only these hosts')
+    if (name === 'up' || name === 'down') command.option('--dry-run', 'shows the plan and does nothing')
+    command.action(async () => {
+      const options = command.optsWithGlobals<BringUpOptions>()
+      if (name === 'up' || name === 'down') {
+        const { change } = await import('./bring-up/change.ts')
+        outcome.exitCode = await change(name, ['nfs'], options, context)
+      } else {
+        const { showStatus } = await import('./bring-up/show-status.ts')
+        outcome.exitCode = await showStatus(['nfs'], options, context, name === 'check' ? 'proof' : 'look')
+      }
+    })
+  }
+}

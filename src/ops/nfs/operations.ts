@@ -1,0 +1,33 @@
+/** What the plans of server and clients share: names of operations, and facts that may be unknown. */
+import { type Known, knownValue } from '../kernel/fact.ts'
+import { blockedBy, operationId, type Verdict } from '../kernel/operation.ts'
+import type { NfsFacts } from './facts.ts'
+
+export type HostFactsOfNfs = { readonly [K in keyof NfsFacts]: Known<NfsFacts[K]> }
+
+export const AREA = 'nfs'
+
+export const exportsId = (server: string): string => operationId(AREA, 'exports', server)
+export const serviceId = (server: string): string => operationId(AREA, 'server', server)
+export const mountId = (host: string, point: string): string => operationId(AREA, `mount ${point}`, host)
+
+export function ifKnown<T>(host: string, fact: Known<T>, what: string, decide: (value: T) => Verdict): Verdict {
+  if (fact.kind === 'known') return decide(fact.value)
+  return blockedBy({ host, gravity: 'blocker', id: 'unknown', cause: `cannot tell about ${what}: ${fact.because}` })
+}
+
+/** The values of these facts, or the verdict that one is unknown. */
+export function allKnown<K extends keyof NfsFacts>(
+  host: string,
+  own: HostFactsOfNfs,
+  names: readonly K[],
+): { readonly [N in K]: NfsFacts[N] } | Extract<Verdict, { kind: 'blocked' }> {
+  for (const name of names) {
+    const fact = own[name]
+    if (fact.kind === 'unknown') {
+      const cause = `cannot tell about ${String(name)}: ${fact.because}`
+      return { kind: 'blocked', findings: [{ host, gravity: 'blocker', id: 'unknown', cause }] }
+    }
+  }
+  return Object.fromEntries(names.map((name) => [name, knownValue(own[name])])) as { readonly [N in K]: NfsFacts[N] }
+}

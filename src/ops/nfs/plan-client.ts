@@ -1,0 +1,287 @@
+/**
+ * The client's side: a mount unit where systemd runs, a block in /etc/fstab elsewhere, and the mount itself. What is mounted and
+ * not Muster's stays; nothing is hidden under a mount, and nothing that is in use is taken away.
+ */
+import { blockOf, withBlock, withoutBlock } from '../kernel/block.ts'
+import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
+import { type Finding, quote } from '../kernel/finding.ts'
+import { type Action, blockedBy, type Step, type Verdict } from '../kernel/operation.ts'
+import { type Point, pointAt, unitPath } from './facts.ts'
+import { fstabLine, isMountOf, isNfs, missingOptions, mountAt, unitName } from './mounts.ts'
+import { allKnown, type HostFactsOfNfs, mountId } from './operations.ts'
+import { type Share, sourceOf } from './wanted.ts'
+
+const HEAD = '# Made by Muster from hosts.yaml: changes here are lost.'
+const MADE = '# Muster made the directory.'
+/** Seconds; a mount that hangs is given up. */
+const MOUNT_LIMIT_S = 40
+const UNMOUNT_LIMIT_S = 20
+
+/** Where the mount is declared on the host. */
+type Place = {
+  readonly path: string
+  readonly was: FileState
+  readonly lines: readonly string[]
+  render(lines: readonly string[]): string | undefined
+}
+
+export function planMount(host: string, own: HostFactsOfNfs, share: Share): Verdict {
+  const facts = allKnown(host, own, ['mounts', 'fstab', 'hasSystemd', `unit ${share.point}`])
+  if ('kind' in facts) return facts as Verdict
+  const { mounts, hasSystemd } = facts
+  const point = pointAt(own, share.point)
+  const mounted = mountAt(mounts, share.point)
+  const there = mounted !== undefined && mounted.type !== 'autofs' ? mounted : undefined
+  const isRight = there !== undefined && isMountOf(there, share.serverAddress, share.path)
+  const obstacle = isRight ? undefined : obstacleOf(host, share, there, point)
+  if (obstacle !== undefined) return blockedBy(obstacle)
+
+  const place = placeOf(share, facts)
+  if (place.was.kind === 'other') {
+    return blockedBy({ host, gravity: 'blocker', id: 'not-a-file', cause: `${place.path}: ${place.was.because}` })
+  }
+  const isOthers = hasSystemd && place.was.kind === 'file' && !place.was.text.startsWith(HEAD)
+  const foreign = foreignLines(facts.fstab, share)
+  if (isOthers || (foreign.length > 0 && !isRight)) {
+    const cause = `${isOthers ? place.path : '/etc/fstab'} declares ${share.point} already, and it is not Muster's`
+    const hint = 'Remove that, or leave this mount out of hosts.yaml.'
+    return blockedBy({ host, gravity: 'blocker', id: 'mount-declared', cause, hint })
+  }
+
+  const old = place.lines
+  const isMade = old.includes(MADE) || (old.length === 0 && point?.kind === 'absent')
+  const lines = declarationOf(share, hasSystemd, isMade)
+  const differing = isRight ? missingOptions(there, share.mountOptions) : []
+  const isStale = isRight && point?.kind === 'stale'
+  const id = mountId(host, share.point)
+  const steps: Step[] = []
+  if (foreign.length === 0 && lines.join('\n') !== old.join('\n')) {
+    const write = writeFile(place, { content: [bytesOf(place.render(lines) ?? '')], mode: '644' })
+    const reload = hasSystemd
+      ? `\nsystemctl daemon-reload && systemctl enable --quiet ${quote(unitName(share.point))}`
+      : ''
+    const shown = lines.filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('['))
+    steps.push({
+      id: `${id}/declare`,
+      title: hasSystemd ? `write ${place.path} and switch it on` : `add ${share.point} to /etc/fstab`,
+      changes: [
+        ...old.filter((line) => !lines.includes(line)).map((line) => `- ${line}`),
+        ...shown.flatMap((line) => (old.includes(line) ? [] : [`+ ${line}`])),
+      ],
+      run: { ...write, script: `${write.script}${reload}`, asRoot: true },
+    })
+  }
+  if (isStale || differing.length > 0) {
+    const why = isStale ? 'its handle is stale' : `${differing.join(', ')} is not in effect`
+    steps.push({
+      id: `${id}/unmount`,
+      title: `unmount ${share.point}: ${why}`,
+      changes: [`- ${there?.source} on ${share.point}`],
+      run: unmount(share.point, isStale),
+    })
+  }
+  if (!isRight || isStale || differing.length > 0) steps.push(mountStep(id, share, hasSystemd))
+  if (steps.length > 0) return { kind: 'steps', state: isRight ? 'differs' : 'missing', steps }
+  return { kind: 'nothing', because: `${sourceOf(share)} is mounted at ${share.point}` }
+}
+
+function obstacleOf(
+  host: string,
+  { point: path }: Share,
+  there: { readonly source: string; readonly type: string } | undefined,
+  point: Point | undefined,
+): Finding | undefined {
+  const of = (id: string, cause: string, hint: string): Finding => ({ host, gravity: 'blocker', id, cause, hint })
+  if (there !== undefined) {
+    const hint = 'Unmount it, or mount at another directory.'
+    return of('mount-point-taken', `${there.source} (${there.type}) is mounted at ${path}`, hint)
+  }
+  if (point === undefined || point.kind === 'silent' || point.kind === 'stale') {
+    return of(
+      'mount-point-silent',
+      `${path} does not answer`,
+      'Something above it is mounted from a server that is gone.',
+    )
+  }
+  if (point.kind === 'other') return of('not-a-directory', `${path} is no directory`, 'Move it out of the way.')
+  if (point.kind === 'directory' && !point.isEmpty) {
+    return of(
+      'files-below',
+      `there are files in ${path}, which a mount would hide`,
+      `Move them away; ls -A ${quote(path)} shows them.`,
+    )
+  }
+  return undefined
+}
+
+function placeOf(
+  share: Share,
+  facts: { readonly hasSystemd: boolean; readonly fstab: FileState; readonly [unit: `unit ${string}`]: FileState },
+): Place {
+  if (facts.hasSystemd) {
+    const was = facts[`unit ${share.point}`] ?? { kind: 'none' }
+    const text = was.kind === 'file' ? was.text : ''
+    const lines = text === '' ? [] : text.replace(/\n$/, '').split('\n')
+    return {
+      path: unitPath(share.point),
+      was,
+      lines,
+      render: (next) => (next.length === 0 ? undefined : `${next.join('\n')}\n`),
+    }
+  }
+  const was = facts.fstab
+  const text = was.kind === 'file' ? was.text : undefined
+  const name = blockName(share)
+  return {
+    path: '/etc/fstab',
+    was,
+    lines: text === undefined ? [] : (blockOf(text, name) ?? []),
+    render: (next) => (next.length === 0 ? withoutBlock(text ?? '', name) : withBlock(text, name, next, 'bottom')),
+  }
+}
+
+/** A block a mount, so that one can go without the others. */
+function blockName({ point }: Share): string {
+  return `nfs ${unitName(point).replace(/\.mount$/, '')}`
+}
+
+function declarationOf(share: Share, hasSystemd: boolean, isMade: boolean): string[] {
+  const notes = isMade ? [MADE] : []
+  const options = share.mountOptions.join(',')
+  if (!hasSystemd) return [...notes, fstabLine(sourceOf(share), share.point, options)]
+  const value = (text: string) => text.replaceAll('%', '%%')
+  return [
+    HEAD,
+    ...notes,
+    '[Unit]',
+    'After=network-online.target',
+    'Wants=network-online.target',
+    '[Mount]',
+    `What=${value(sourceOf(share))}`,
+    `Where=${value(share.point)}`,
+    'Type=nfs',
+    `Options=${value(options)}`,
+    'TimeoutSec=30',
+    '[Install]',
+    'WantedBy=remote-fs.target',
+  ]
+}
+
+/** Lines of fstab for the same directory that are not in the block. */
+function foreignLines(was: FileState, share: Share): string[] {
+  if (was.kind !== 'file') return []
+  const rest = withoutBlock(was.text, blockName(share)) ?? ''
+  return rest.split('\n').filter((line) => !line.startsWith('#') && line.trim().split(/\s+/)[1] === share.point)
+}
+
+function mountedCheck(share: Share): string {
+  return `while read -r source point type rest; do
+  case $type in nfs | nfs4) [ "$(printf %b "$point")" != ${quote(share.point)} ] || exit 0;; esac
+done < /proc/mounts
+echo ${quote(`${share.point} is not mounted`)} >&2
+exit 1`
+}
+
+const HINTS = `case $said in
+  *statd*) echo 'hint: NFSv3 locks need rpc.statd here; write mount_options: "vers=4.2", or nolock where no two hosts lock the same file' >&2;;
+  *'access denied'*) echo 'hint: the server exports it to other addresses than the one this host comes from; see export_to' >&2;;
+  *refused* | *'timed out'* | *'No route'*) echo 'hint: port 2049 of the server does not answer: is its NFS server running, and its firewall open?' >&2;;
+  *'No such file'*) echo 'hint: with NFSv4 the path begins below an export with fsid=0, if the server has one' >&2;;
+esac`
+
+function mountStep(id: string, share: Share, hasSystemd: boolean): Step {
+  const unit = quote(unitName(share.point))
+  const point = quote(share.point)
+  const command = hasSystemd
+    ? `systemctl reset-failed ${unit} 2> /dev/null; said=$(systemctl start ${unit} 2>&1); status=$?
+[ $status -eq 0 ] || said=$(journalctl -q -o cat -n 4 -u ${unit} 2> /dev/null | grep mount || printf '%s\\n' "$said")`
+    : `said=$(timeout -k 5 ${MOUNT_LIMIT_S} mount ${point} 2>&1 < /dev/null); status=$?`
+  return {
+    id: `${id}/mount`,
+    title: `mount ${sourceOf(share)} at ${share.point}`,
+    changes: [`+ ${sourceOf(share)} on ${share.point} (${share.mountOptions.join(',')})`],
+    run: {
+      script: `[ -d ${point} ] || mkdir -p ${point} || exit 1
+${command}
+[ $status -eq 0 ] && exit 0
+printf '%s\\n' "$said" >&2
+${HINTS}
+exit $status`,
+      asRoot: true,
+      timeoutMs: (MOUNT_LIMIT_S + 20) * 1000,
+    },
+    check: { script: mountedCheck(share), asRoot: true },
+  }
+}
+
+/**
+ * Where it is in use, who holds it is named and it stays: links of /proc are listed and never followed, so that this does not
+ * wait for a server. Where the server is gone and nobody holds it, it is taken away by force, and at last lazily.
+ */
+function unmount(point: string, isForced: boolean): Action {
+  const last = `umount -f "$p" 2> /dev/null || { umount -l "$p" && echo "$p was taken away lazily: its server does not answer"; }`
+  return {
+    script: `p=${quote(point)}
+is_there() {
+  while read -r _ at _; do [ "$(printf %b "$at")" != "$p" ] || return 0; done < /proc/mounts
+  return 1
+}
+is_there || exit 0
+said=$(timeout -s KILL ${UNMOUNT_LIMIT_S} umount "$p" 2>&1 < /dev/null) && exit 0
+held=$(ls -ld /proc/[0-9]*/cwd /proc/[0-9]*/root /proc/[0-9]*/exe /proc/[0-9]*/fd/* 2> /dev/null |
+  sed -n 's|.* /proc/\\([0-9]*\\)/[^ ]* -> |\\1 |p' | while read -r process to; do
+    case $to in "$p" | "$p"/*) echo "$process";; esac
+  done | sort -un | head -n 20)
+for process in $held; do
+  echo "$p is held by process $process ($(tr '\\000' ' ' < /proc/$process/cmdline 2> /dev/null | head -c 100))" >&2
+done
+[ -z "$held" ] || exit 1
+${isForced ? `${last}\nexit` : `printf '%s\\n' "\${said:-umount was given up after ${UNMOUNT_LIMIT_S} s}" >&2\nexit 1`}`,
+    asRoot: true,
+    timeoutMs: (UNMOUNT_LIMIT_S + 60) * 1000,
+  }
+}
+
+export function planUnmount(host: string, own: HostFactsOfNfs, share: Share): Verdict {
+  const facts = allKnown(host, own, ['mounts', 'fstab', 'hasSystemd', `unit ${share.point}`])
+  if ('kind' in facts) return facts as Verdict
+  const { mounts, hasSystemd } = facts
+  const place = placeOf(share, facts)
+  const isOwn = hasSystemd ? place.lines[0] === HEAD : place.lines.length > 0
+  if (place.was.kind !== 'file' || !isOwn) {
+    return { kind: 'nothing', because: `Muster declares no mount at ${share.point}` }
+  }
+  const point = pointAt(own, share.point)
+  const there = mountAt(mounts, share.point)
+  const id = mountId(host, share.point)
+  const unit = quote(unitName(share.point))
+  const steps: Step[] = []
+  if (there !== undefined && isNfs(there)) {
+    const isGone = point === undefined || point.kind === 'silent' || point.kind === 'stale'
+    steps.push({
+      id: `${id}/unmount`,
+      title: `unmount ${share.point}`,
+      changes: [`- ${there.source} on ${share.point}`],
+      run: unmount(share.point, isGone),
+    })
+  }
+  const rest = place.render([])
+  const change = { path: place.path, was: place.was }
+  const write =
+    rest === undefined ? removeFile(change) : writeFile(change, { content: [bytesOf(rest)], mode: '644', copy: 'drop' })
+  const disable = hasSystemd ? `systemctl disable --quiet ${unit} 2> /dev/null || :\n` : ''
+  const reload = hasSystemd ? '\nsystemctl daemon-reload' : ''
+  const isMade = place.lines.includes(MADE)
+  steps.push({
+    id: `${id}/forget`,
+    title: hasSystemd ? `remove ${place.path}` : `remove ${share.point} from /etc/fstab`,
+    changes: place.lines.filter((line) => !line.startsWith('#') && !line.startsWith('[')).map((line) => `- ${line}`),
+    // The directory goes first: the note that it is Muster's is in what goes then.
+    run: {
+      ...write,
+      script: `${isMade ? `rmdir ${quote(share.point)} 2> /dev/null\n` : ''}${disable}${write.script}${reload}`,
+      asRoot: true,
+    },
+  })
+  return { kind: 'steps', state: 'differs', steps }
+}

@@ -1,0 +1,283 @@
+/**
+ * The server's side: one file of Muster's own in /etc/exports.d, and the service. Other files are read and never changed.
+ * `exportfs -ra` reads them all, so nothing is done while one of them has an error: it would end exports that are in use.
+ */
+import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
+import { type Finding, quote } from '../kernel/finding.ts'
+import { type Action, blockedBy, type Step, type Verdict } from '../kernel/operation.ts'
+import { type ServiceState, serviceScript } from '../kernel/services.ts'
+import { agrees, type Exports, formatExport, isSameExport, problemOfOptions } from './exports.ts'
+import { EXPORTS_FILE, type Point, pointAt, SERVICE } from './facts.ts'
+import { allKnown, exportsId, type HostFactsOfNfs, ifKnown, serviceId } from './operations.ts'
+import type { Share } from './wanted.ts'
+
+const HEAD = '# Made by Muster from hosts.yaml: changes here are lost.'
+/** What `down` takes back, noted where it is found again. */
+const STARTED = '# Muster started the server.'
+const ENABLED = '# Muster switched the server on at boot.'
+/** File systems without a device or a UUID: exports of them carry an fsid. */
+const NEEDS_FSID = ['tmpfs', 'ramfs', 'overlayfs', 'overlay', 'fuseblk', 'fuse']
+
+export function planExports(host: string, own: HostFactsOfNfs, shares: readonly Share[]): Verdict {
+  const facts = allKnown(host, own, ['ownExports', 'foreignExports', 'active', 'localPoints', 'service'])
+  if ('kind' in facts) return facts as Verdict
+  const { ownExports, foreignExports, active, service } = facts
+  const findings = [
+    ...problemsOf(host, foreignExports),
+    ...shares.flatMap((share) => obstaclesOf(host, share, pointAt(own, share.path), foreignExports)),
+    ...duplicatesOf(host, shares),
+  ]
+  if (ownExports.kind === 'other') findings.push(blocker(host, 'not-a-file', `${EXPORTS_FILE}: ${ownExports.because}`))
+  if (findings.length > 0) return { kind: 'blocked', findings }
+
+  const lines = shares.flatMap((share) => {
+    const clients = share.exportTo.filter((client) => !isForeign(share, client, foreignExports))
+    return clients.length === 0 ? [] : [formatExport(share.path, clients, share.options.join(','))]
+  })
+  const text = ownExports.kind === 'file' ? ownExports.text : ''
+  const content = lines.length === 0 ? '' : `${[HEAD, ...notesOf(text, service), ...lines].join('\n')}\n`
+  const id = exportsId(host)
+  const directories = shares.flatMap((share): Step[] => {
+    const point = pointAt(own, share.path)
+    const isMissing = point?.kind === 'absent'
+    const mode = share.mode ?? '755'
+    if (!isMissing && (share.mode === undefined || (point?.kind === 'directory' && isMode(point.mode, share.mode))))
+      return []
+    const word = quote(share.path)
+    return [
+      {
+        id: `${id}/directory ${share.path}`,
+        title: isMissing ? `make ${share.path}` : `give ${share.path} the mode ${mode}`,
+        changes: [`${isMissing ? '+' : '~'} ${share.path} (mode ${mode})`],
+        run: { script: `mkdir -p ${word} && chmod ${mode} ${word}`, asRoot: true },
+      },
+    ]
+  })
+  const isActive = shares.every((share) =>
+    share.exportTo.every((client) =>
+      active.some(
+        (each) => each.path === share.path && isClient(each.client, client) && agrees(each.options, share.options),
+      ),
+    ),
+  )
+  const isWritten = text === content
+  if (directories.length === 0 && isWritten && isActive) {
+    return { kind: 'nothing', because: `${shares.map(({ path }) => path).join(' and ')} exported` }
+  }
+  const apply = isWritten && isActive ? [] : [exportStep(id, ownExports, text, content, shares)]
+  const state = text === '' && !isActive ? 'missing' : 'differs'
+  return { kind: 'steps', state, steps: [...directories, ...apply] }
+}
+
+/** Writes the file, has it read, looks at the exit code, at what is said and at what is exported; else puts back what was there. */
+function exportStep(id: string, was: FileState, text: string, content: string, shares: readonly Share[]): Step {
+  const write: Action =
+    content === '' && was.kind === 'file'
+      ? removeFile({ path: EXPORTS_FILE, was })
+      : writeFile({ path: EXPORTS_FILE, was }, { content: [bytesOf(content)], mode: '644' })
+  const isChanged = text !== content
+  const stdin = isChanged ? write.stdin : undefined
+  const expected = shares.flatMap(({ path, exportTo }) => exportTo.map((client) => `${path} ${client}`))
+  return {
+    id: `${id}/apply`,
+    title: isChanged ? `write ${EXPORTS_FILE} and have it read` : 'have the exports read again',
+    changes: isChanged ? differencesOf(text, content) : expected.map((each) => `+ ${each}, written and not exported`),
+    run: {
+      script: `command -v exportfs > /dev/null || { echo 'there is no exportfs' >&2; exit 1; }
+before=$(exportfs -ra 2>&1) || { printf '%s\\n' "$before" >&2; exit 1; }
+${isChanged ? `${write.script}\n` : ''}said=$(exportfs -ra 2>&1); status=$?
+new=$said
+[ -z "$before" ] || new=$(printf '%s\\n' "$said" | grep -v -x -F "$before")
+[ $status -eq 0 ] && [ -z "$new" ] || {
+  printf '%s\\n' "\${new:-exportfs says nothing new}" >&2
+  echo "exportfs -ra: exit $status" >&2
+  exit 1
+}`,
+      ...(stdin === undefined ? {} : { stdin }),
+      asRoot: true,
+    },
+    check: { script: exportedCheck(expected, isChanged ? content : undefined), asRoot: true },
+    ...(isChanged ? { undo: restore(was) } : {}),
+  }
+}
+
+/** Exit code 0: each `PATH CLIENT` is in \`exportfs -s\`, and the file is as it will be. */
+function exportedCheck(expected: readonly string[], content: string | undefined): string {
+  const isThere =
+    content === '' ? `[ ! -e ${EXPORTS_FILE} ]` : `printf %s ${quote(content ?? '')} | cmp -s - ${EXPORTS_FILE}`
+  const file =
+    content === undefined ? '' : `${isThere} || { echo '${EXPORTS_FILE} is not as it should be' >&2; exit 1; }\n`
+  const looks = expected.map((each) => {
+    // exportfs may have made the name of a client longer: `m8.example.org`.
+    const shown = `*${quote(`\n${each}(`)}* | *${quote(`\n${each}.`)}*`
+    return `case $shown in ${shown}) ;; *) echo ${quote(`exportfs -s does not show ${each}`)} >&2; exit 1;; esac`
+  })
+  return `${file}shown=$(exportfs -s 2> /dev/null | tr -s ' \\t' ' ')
+shown="
+$shown"
+${looks.join('\n')}`
+}
+
+function restore(was: FileState): Action & { readonly title: string } {
+  const title = `put back ${EXPORTS_FILE} as it was`
+  if (was.kind !== 'file') return { title, script: `rm -f ${EXPORTS_FILE}; exportfs -ra`, asRoot: true }
+  return {
+    title,
+    script: `cat > ${EXPORTS_FILE}.back && chmod ${was.mode} ${EXPORTS_FILE}.back && mv -f ${EXPORTS_FILE}.back ${EXPORTS_FILE} && exportfs -ra`,
+    stdin: [bytesOf(was.text)],
+    asRoot: true,
+  }
+}
+
+export function planService(host: string, own: HostFactsOfNfs): Verdict {
+  return ifKnown(host, own.service, 'the NFS server', (service) => {
+    if (service.isRunning && service.isEnabled !== false) {
+      return { kind: 'nothing', because: `the NFS server runs (${service.manager})` }
+    }
+    const id = serviceId(host)
+    const steps = [
+      ...(service.isEnabled === false ? [serviceStep(id, service, 'enable', 'switch the NFS server on at boot')] : []),
+      ...(service.isRunning ? [] : [serviceStep(id, service, 'start', 'start the NFS server')]),
+    ].filter((step) => step !== undefined)
+    if (steps.length === 0) {
+      return blockedBy(blocker(host, 'no-service', 'nothing on it manages services: the NFS server cannot be started'))
+    }
+    return { kind: 'steps', state: service.isRunning ? 'differs' : 'missing', steps }
+  })
+}
+
+function serviceStep(
+  id: string,
+  { manager }: ServiceState,
+  action: 'enable' | 'start' | 'stop' | 'disable',
+  title: string,
+): Step | undefined {
+  const script = serviceScript(SERVICE, manager, action)
+  if (script === undefined) return undefined
+  const running = 'read -r threads < /proc/fs/nfsd/threads && [ "$threads" -gt 0 ]'
+  // A script of init.d may say that it starts nothing and end well.
+  const check = action === 'start' ? { check: { script: running, asRoot: true } } : {}
+  const sign = action === 'enable' || action === 'start' ? '+' : '-'
+  const state = action === 'enable' || action === 'disable' ? 'at boot' : 'running'
+  return {
+    id: `${id}/${action}`,
+    title,
+    changes: [`${sign} NFS server ${state} (${manager})`],
+    run: { script, asRoot: true },
+    ...check,
+  }
+}
+
+export function planUnexport(host: string, own: HostFactsOfNfs): Verdict {
+  const facts = allKnown(host, own, ['ownExports', 'foreignExports', 'service'])
+  if ('kind' in facts) return facts as Verdict
+  const { ownExports, foreignExports, service } = facts
+  if (ownExports.kind !== 'file') return { kind: 'nothing', because: `there is no ${EXPORTS_FILE}` }
+  const text = ownExports.text
+  const id = exportsId(host)
+  const isLast = foreignExports.entries.length === 0 && foreignExports.problems.length === 0
+  const { script } = removeFile({ path: EXPORTS_FILE, was: ownExports })
+  const steps = [
+    isLast && text.includes(STARTED) && service.isRunning
+      ? serviceStep(id, service, 'stop', 'stop the NFS server, which Muster started')
+      : undefined,
+    isLast && text.includes(ENABLED) && service.isEnabled === true
+      ? serviceStep(id, service, 'disable', 'switch it off at boot, as it was')
+      : undefined,
+    {
+      id: `${id}/remove`,
+      title: `remove ${EXPORTS_FILE} and end its exports`,
+      changes: differencesOf(text, ''),
+      run: { script: `${script}exportfs -ra`, asRoot: true },
+    },
+  ]
+  return { kind: 'steps', state: 'differs', steps: steps.filter((step) => step !== undefined) }
+}
+
+/** Notes of the file stay; a new one says what will be done now. */
+function notesOf(text: string, { isRunning, isEnabled }: ServiceState): string[] {
+  const has = (note: string) => text.split('\n').includes(note)
+  return [
+    ...(has(STARTED) || (text === '' && !isRunning) ? [STARTED] : []),
+    ...(has(ENABLED) || (text === '' && isEnabled === false) ? [ENABLED] : []),
+  ]
+}
+
+function obstaclesOf(host: string, share: Share, point: Point | undefined, foreignExports: Exports): Finding[] {
+  const { path, options, exportTo } = share
+  if (point === undefined || point.kind === 'silent' || point.kind === 'stale') {
+    return [blocker(host, 'path-silent', `${path} does not answer: it is on a file system whose server is gone`)]
+  }
+  if (point.kind === 'other') return [blocker(host, 'not-a-directory', `${path} is no directory that can be read`)]
+  const problem = problemOfOptions(options)
+  if (problem !== undefined)
+    return [blocker(host, 'export-options', `the options of ${path} in hosts.yaml: ${problem}`)]
+  const found: Finding[] = []
+  if (
+    point.kind === 'directory' &&
+    NEEDS_FSID.includes(point.filesystem) &&
+    !options.some((each) => each.startsWith('fsid='))
+  ) {
+    found.push({
+      ...blocker(host, 'fsid', `${path} is on ${point.filesystem}, which has no identity of its own`),
+      hint: `Write options: "${options.join(',')},fsid=1" in hosts.yaml (another number for each such export).`,
+    })
+  }
+  for (const client of exportTo) {
+    const other = foreignExports.entries.find((entry) => entry.path === path && entry.client === client)
+    if (other === undefined || isSameExport(other.options, options)) continue
+    found.push({
+      ...blocker(
+        host,
+        'export-conflict',
+        `${other.file}:${other.line} exports ${path} to ${client} with other options (${other.options.join(',')})`,
+      ),
+      hint: `Remove that line, or write its options in hosts.yaml: the first of two lines would win.`,
+    })
+  }
+  return found
+}
+
+function isForeign({ path, options }: Share, client: string, { entries }: Exports): boolean {
+  return entries.some((entry) => entry.path === path && entry.client === client && isSameExport(entry.options, options))
+}
+
+function duplicatesOf(host: string, shares: readonly Share[]): Finding[] {
+  const seen = new Set<string>()
+  return shares.flatMap(({ path, exportTo }) =>
+    exportTo.flatMap((client) => {
+      const key = `${path} ${client}`
+      if (seen.has(key)) return [blocker(host, 'export-twice', `hosts.yaml exports ${path} to ${client} twice`)]
+      seen.add(key)
+      return []
+    }),
+  )
+}
+
+function problemsOf(host: string, { problems }: Exports): Finding[] {
+  return problems.map(({ file, line, column, message }) => ({
+    ...blocker(host, 'exports-syntax', `${file}:${line}:${column}: ${message}`),
+    hint: 'Mend that line first: exportfs -ra would end the exports that it stands for.',
+  }))
+}
+
+function blocker(host: string, id: string, cause: string): Finding {
+  return { host, gravity: 'blocker', id, cause }
+}
+
+function differencesOf(text: string, content: string): string[] {
+  const lines = (all: string) => all.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  const [old, now] = [lines(text), lines(content)]
+  return [
+    ...old.filter((line) => !now.includes(line)).map((line) => `- ${line}`),
+    ...now.filter((line) => !old.includes(line)).map((line) => `+ ${line}`),
+  ]
+}
+
+function isClient(shown: string, wanted: string): boolean {
+  return shown === wanted || shown.startsWith(`${wanted}.`)
+}
+
+function isMode(left: string, right: string): boolean {
+  return Number.parseInt(left, 8) === Number.parseInt(right, 8)
+}

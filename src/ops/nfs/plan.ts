@@ -1,0 +1,103 @@
+/** What NFS would do on each host. Pure: out of what is wanted and the facts. */
+import type { Direction, World } from '../kernel/area.ts'
+import { blockedBy, type Operation, operationId, type Verdict } from '../kernel/operation.ts'
+import { installPackages, missingPackages, removePackages } from '../kernel/packages.ts'
+import { type NfsFacts, packagesOf } from './facts.ts'
+import { AREA, exportsId, type HostFactsOfNfs, ifKnown, mountId, serviceId } from './operations.ts'
+import { planMount, planUnmount } from './plan-client.ts'
+import { planExports, planService, planUnexport } from './plan-server.ts'
+import { hostsOfNfs, type NfsWanted, type Share } from './wanted.ts'
+
+export function planNfs(direction: Direction, wanted: NfsWanted, { facts }: World<NfsFacts>): Operation[] {
+  return hostsOfNfs(wanted).flatMap((host) => {
+    const own = facts.get(host)?.facts
+    if (own === undefined) return []
+    const because = wanted.unusable.get(host)
+    if (because !== undefined && direction === 'up') {
+      const verdict = blockedBy({ host, gravity: 'blocker', id: 'no-address', cause: because })
+      return [operation(host, operationId(AREA, 'host', host), 'the host', verdict)]
+    }
+    const served = wanted.shares.filter(({ server }) => server === host)
+    const mounted = wanted.shares.filter(({ clients }) => clients.includes(host))
+    return direction === 'up' ? planUp(host, own, wanted, served, mounted) : planDown(host, own, served, mounted)
+  })
+}
+
+function planUp(
+  host: string,
+  own: HostFactsOfNfs,
+  wanted: NfsWanted,
+  served: readonly Share[],
+  mounted: readonly Share[],
+): Operation[] {
+  const install = operation(
+    host,
+    operationId(AREA, 'packages', host),
+    'NFS packages',
+    ifKnown(host, own.packages, 'the packages', (packages) => {
+      const names = packagesOf(wanted, host)
+      const missing = missingPackages(names, packages)
+      if (missing.length === 0)
+        return { kind: 'nothing', because: `${names[packages.manager].join(' and ')} installed` }
+      return {
+        kind: 'steps',
+        state: 'missing',
+        steps: [
+          {
+            id: `${operationId(AREA, 'packages', host)}/install`,
+            title: `install ${missing.join(' and ')} with ${packages.manager}`,
+            changes: missing.map((name) => `+ package ${name}`),
+            run: installPackages(packages.manager, missing, AREA),
+          },
+        ],
+      }
+    }),
+  )
+  const serving =
+    served.length === 0
+      ? []
+      : [
+          operation(host, exportsId(host), 'exports', planExports(host, own, served)),
+          operation(host, serviceId(host), 'NFS server', planService(host, own)),
+        ]
+  const mounting = mounted.map((share) => ({
+    ...operation(host, mountId(host, share.point), `mount at ${share.point}`, planMount(host, own, share)),
+    after: [exportsId(share.server), serviceId(share.server)],
+  }))
+  return [install, ...serving, ...mounting]
+}
+
+/** Clients first, then their servers, then what was installed. */
+function planDown(host: string, own: HostFactsOfNfs, served: readonly Share[], mounted: readonly Share[]): Operation[] {
+  const unmounting = mounted.map((share) =>
+    operation(host, mountId(host, share.point), `mount at ${share.point}`, planUnmount(host, own, share)),
+  )
+  const after = served.flatMap(({ clients, point }) => clients.map((client) => mountId(client, point)))
+  const serving =
+    served.length === 0 ? [] : [{ ...operation(host, exportsId(host), 'exports', planUnexport(host, own)), after }]
+  const removal = operation(
+    host,
+    operationId(AREA, 'packages', host),
+    'NFS packages',
+    ifKnown(host, own.packages, 'the packages', ({ manager, own: installed }) => {
+      if (installed.length === 0) return { kind: 'nothing', because: 'Muster installed no package for NFS' }
+      return {
+        kind: 'steps',
+        state: 'differs',
+        steps: [
+          {
+            id: `${operationId(AREA, 'packages', host)}/remove`,
+            title: 'remove the packages that Muster installed',
+            changes: installed.map((name) => `- package ${name}`),
+            run: removePackages(manager, installed, AREA),
+          },
+        ],
+      }
+    }),
+  )
+  return [...unmounting, ...serving, removal]
+}
+
+function operation(host: string, id: string, title: string, verdict: Verdict): Operation {
+  return { id, area: AREA, host, title, after: [], verdict }
+}

@@ -1,0 +1,160 @@
+/**
+ * Looks at the real thing: whether mounts answer; and as a proof, files written on the server and on each client and read on all
+ * the others. Every command on a mount runs under a limit, so that a dead server costs its time and no more.
+ */
+import { printable } from '../../base/printable.ts'
+import type { Looker, World } from '../kernel/area.ts'
+import { knownValue } from '../kernel/fact.ts'
+import { type Finding, formatBytes, formatDuration, quote } from '../kernel/finding.ts'
+import { reasonOfResult } from '../kernel/host-port.ts'
+import { limitedFunctions, PROGRAM_LIMIT_S } from '../kernel/probe-script.ts'
+import { formatOutcome } from '../run/outcome.ts'
+import { dangersOfForeign, dangersOfShare, findingsOfLocks } from './dangers.ts'
+import { type NfsFacts, pointAt } from './facts.ts'
+import { isMountOf, mountAt } from './mounts.ts'
+import type { NfsWanted, Share } from './wanted.ts'
+
+const PROOF_BYTES = 4 * 1024 * 1024
+const PROOF_LIMIT_S = 60
+const PATIENT = limitedFunctions(PROOF_LIMIT_S / PROGRAM_LIMIT_S)
+const NAME = /^\.muster-proof-[A-Za-z0-9]{6,}$/
+
+export async function verifyNfs(
+  { shares }: NfsWanted,
+  world: World<NfsFacts>,
+  looker: Looker,
+  depth: 'look' | 'proof',
+): Promise<readonly Finding[]> {
+  const looks = [...world.facts.keys()].flatMap((host) => lookAt(host, shares, world))
+  if (depth === 'look') return looks
+  const silent = new Set(looks.filter(({ gravity }) => gravity === 'blocker').map(({ host }) => host))
+  const proofs = await Promise.all(
+    shares.map(async (share) => {
+      const places = [
+        { host: share.server, directory: share.path },
+        ...share.clients.map((host) => ({ host, directory: share.point })),
+      ]
+      return await prove(
+        share,
+        places.filter(({ host }) => world.facts.has(host) && !silent.has(host)),
+        looker,
+      )
+    }),
+  )
+  return [...looks, ...proofs.flat()]
+}
+
+/** Out of the facts alone. */
+function lookAt(host: string, shares: readonly Share[], world: World<NfsFacts>): Finding[] {
+  const facts = world.facts.get(host)?.facts
+  if (facts === undefined) return []
+  const mounts = knownValue(facts.mounts) ?? []
+  const served = shares.filter(({ server }) => server === host)
+  const mounted = shares.filter(({ clients }) => clients.includes(host))
+  const foreign = served.length === 0 ? undefined : knownValue(facts.foreignExports)
+  return [
+    ...served.flatMap((share) => dangersOfShare(host, share, pointAt(facts, share.path))),
+    ...(foreign === undefined ? [] : dangersOfForeign(host, foreign)),
+    ...mounted.flatMap((share): Finding[] => {
+      const mount = mountAt(mounts, share.point)
+      if (mount === undefined || !isMountOf(mount, share.serverAddress, share.path)) return []
+      const point = pointAt(facts, share.point)
+      if (point === undefined || point.kind === 'silent') {
+        const reason = world.away.get(share.server)
+        const cause = `${share.point} hangs: its server ${share.server} does not answer${reason === undefined ? '' : ` (${reason})`}`
+        const hint = `What touches it waits until ${share.server} is back.`
+        return [{ host, gravity: 'blocker', id: 'server-silent', cause, hint }]
+      }
+      return findingsOfLocks(host, share, mount)
+    }),
+  ]
+}
+
+type Place = { readonly host: string; readonly directory: string }
+type Written = Place & { readonly name: string; readonly bytesPerSecond: number; readonly latencyMs: number }
+
+async function prove(share: Share, places: readonly Place[], looker: Looker): Promise<Finding[]> {
+  if (places.length < 2) return []
+  const exec = async (host: string, script: string) =>
+    await looker.exec(host, script, { asRoot: true, timeoutMs: (PROOF_LIMIT_S + 30) * 1000 })
+  const findings: Finding[] = []
+  const written: Written[] = []
+  await Promise.all(
+    places.map(async (place) => {
+      const result = await exec(place.host, writeScript(place.directory, place.host))
+      const match = /^(\S+) (\d+) bytes .*?([\d.e-]+) s(?:ec|econds)?,.*\n\S+ .*?([\d.e-]+) s(?:ec|econds)?,/.exec(
+        Buffer.from(result.stdout).toString(),
+      )
+      if (match !== null && NAME.test(match[1] ?? '')) {
+        const [, name = '', , whole, one] = match
+        const bytesPerSecond = PROOF_BYTES / Math.max(Number(whole), 1e-6)
+        written.push({ ...place, name, bytesPerSecond, latencyMs: Number(one) * 1000 })
+        return
+      }
+      findings.push(unwritten(share, place, printable(reasonOfResult(result, formatOutcome))))
+    }),
+  )
+  await Promise.all(
+    places.map(async (place) => {
+      const others = written.filter(({ host }) => host !== place.host)
+      if (others.length === 0) return
+      const result = await exec(place.host, readScript(place.directory, others))
+      const answers = Buffer.from(result.stdout).toString().split('\n')
+      for (const { host: writer, name } of others) {
+        if (answers.includes(`${name} ${writer}`)) continue
+        const said = answers.find((line) => line.startsWith(`${name} `))?.slice(name.length + 1)
+        const detail = printable(said ?? reasonOfResult(result, formatOutcome))
+        const cause = `cannot read in ${place.directory} what ${writer} wrote`
+        findings.push({ host: place.host, gravity: 'blocker', id: 'unread', cause, detail })
+      }
+    }),
+  )
+  await Promise.all(written.map(async ({ host, directory, name }) => await exec(host, removeScript(directory, name))))
+  const speeds = written.map(({ host, directory, bytesPerSecond, latencyMs }): Finding => {
+    const detail = `${formatBytes(bytesPerSecond)}/s, ${formatDuration(latencyMs)} for a small file`
+    return { host, gravity: 'note', id: 'speed', cause: `writes to ${directory}, and the others read it`, detail }
+  })
+  return [...findings, ...speeds]
+}
+
+/** A place that may be read and not written is as declared, where the server makes root a nobody. */
+function unwritten(share: Share, { host, directory }: Place, reason: string): Finding {
+  const isSquashed = !share.options.includes('no_root_squash') && /Permission denied/i.test(reason)
+  const isReadOnly = /Read-only file system/i.test(reason)
+  if (isReadOnly) {
+    return { host, gravity: 'note', id: 'read-only', cause: `${directory} can be read and not written` }
+  }
+  if (isSquashed) {
+    const cause = `root cannot write to ${directory}: root_squash makes it a nobody there`
+    const hint = 'Others write as the directory lets them; in hosts.yaml mode: "1777" lets all.'
+    return { host, gravity: 'note', id: 'squashed', cause, hint }
+  }
+  return { host, gravity: 'blocker', id: 'unwritten', cause: `cannot write to ${directory}`, detail: reason }
+}
+
+/** In a directory of its own that nobody can prepare. Prints its name and what dd said of a large and of a small file. */
+function writeScript(directory: string, host: string): string {
+  return `LC_ALL=C; export LC_ALL
+${PATIENT}
+# What a run that was cut left behind.
+limited find ${quote(directory)} -maxdepth 1 -name '.muster-proof-*' -mmin +60 -exec rm -rf {} + 2> /dev/null
+cd / && d=$(limited mktemp -d ${quote(`${directory}/.muster-proof-XXXXXXXX`)}) || exit 1
+small=$(echo ${quote(host)} | limited dd of="$d/host" conv=fsync 2>&1) || { printf '%s\\n' "$small" >&2; limited rm -rf "$d"; exit 1; }
+large=$(limited dd if=/dev/zero of="$d/zeros" bs=65536 count=${PROOF_BYTES / 65_536} conv=fsync 2>&1) || { printf '%s\\n' "$large" >&2; limited rm -rf "$d"; exit 1; }
+limited chmod 755 "$d" && limited chmod 644 "$d/host"
+printf '%s %s\\n' "\${d##*/}" "$(printf '%s\\n' "$large" | tail -n 1)"
+printf 'small %s\\n' "$(printf '%s\\n' "$small" | tail -n 1)"`
+}
+
+/** Prints `NAME CONTENT` for each. */
+function readScript(directory: string, written: readonly Written[]): string {
+  const reads = written.map(({ name }) => {
+    const file = quote(`${directory}/${name}/host`)
+    return `echo ${name} "$(limited head -c 300 ${file} 2>&1 | head -n 1)" &`
+  })
+  return `LC_ALL=C; export LC_ALL\n${PATIENT}\n${reads.join('\n')}\nwait`
+}
+
+function removeScript(directory: string, name: string): string {
+  return `${PATIENT}\nlimited rm -rf ${quote(`${directory}/${name}`)}`
+}

@@ -1,0 +1,73 @@
+/** What hosts.yaml declares of NFS, by host: who exports what to whom, and who mounts it where. Pure. */
+import type { Declared } from '../kernel/area.ts'
+
+export type Share = {
+  readonly server: string
+  /** Where the clients reach it. */
+  readonly serverAddress: string
+  readonly path: string
+  /** The hosts that mount it. */
+  readonly clients: readonly string[]
+  /** As they stand in the exports file: the addresses of the clients, or what was declared. */
+  readonly exportTo: readonly string[]
+  readonly options: readonly string[]
+  /** Octal, of the exported directory; undefined: as it is. */
+  readonly mode?: string
+  readonly point: string
+  readonly mountOptions: readonly string[]
+}
+
+export type NfsWanted = {
+  readonly shares: readonly Share[]
+  /** Why a host cannot take part. */
+  readonly unusable: ReadonlyMap<string, string>
+}
+
+export function wantedNfs({ inventory, endpoints }: Declared): NfsWanted | undefined {
+  if (inventory.nfs.length === 0) return undefined
+  const unusable = new Map<string, string>()
+  const addressOf = (host: string): string => {
+    const endpoint = endpoints.get(host)
+    if (endpoint === undefined || endpoint.transport === 'local' || /^(localhost|127\.|::1$)/.test(endpoint.address)) {
+      unusable.set(host, 'hosts.yaml gives no address at which the other hosts reach it')
+    }
+    return endpoint?.address ?? host
+  }
+  const shares = inventory.nfs.map((spec): Share => {
+    // The server has the directory itself where both are the same.
+    const clients = spec.clients.filter((host) => host !== spec.server || spec.mount !== spec.path)
+    const addresses = clients.map(addressOf)
+    return {
+      server: spec.server,
+      serverAddress: bracketed(addressOf(spec.server)),
+      path: trimmed(spec.path),
+      clients,
+      exportTo: spec.exportTo ?? [...new Set(addresses)],
+      options: wordsOf(spec.options),
+      ...(spec.mode === undefined ? {} : { mode: spec.mode }),
+      point: trimmed(spec.mount),
+      mountOptions: wordsOf(spec.mountOptions),
+    }
+  })
+  return { shares, unusable }
+}
+
+export function hostsOfNfs({ shares }: NfsWanted): string[] {
+  return [...new Set(shares.flatMap(({ server, clients }) => [server, ...clients]))]
+}
+
+export function sourceOf({ serverAddress, path }: Share): string {
+  return `${serverAddress}:${path}`
+}
+
+function trimmed(path: string): string {
+  return path.length > 1 ? path.replace(/\/+$/, '') : path
+}
+
+function wordsOf(options: string): string[] {
+  return options.split(',').flatMap((word) => (word.trim() === '' ? [] : [word.trim()]))
+}
+
+function bracketed(address: string): string {
+  return address.includes(':') ? `[${address}]` : address
+}
