@@ -52,9 +52,8 @@ class Change {
     let { worlds, plan } = await this.#look()
     if (signal.aborted) return EXIT.interrupted
     this.#report.plan(plan)
-    if (this.#options.dryRun === true) return this.#finish(plan, worlds, undefined, [])
-    if (!hasSteps(plan)) return this.#finish(plan, worlds, undefined, await this.#verify(plan, worlds))
-
+    // Where nothing is to be done nothing is tried either: that takes long (a login along every pair), and status does it.
+    if (this.#options.dryRun === true || !hasSteps(plan)) return this.#finish(plan, worlds, undefined, [])
     if (!(await this.#confirm(plan))) return EXIT.interrupted
     using locks = new AbortOnDispose(signal)
     if (!(await this.#lock(hostsWithSteps(plan), locks.signal))) return EXIT.incomplete
