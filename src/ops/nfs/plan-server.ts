@@ -156,14 +156,18 @@ function serviceStep(
   if (script === undefined) return undefined
   const running = 'read -r threads < /proc/fs/nfsd/threads && [ "$threads" -gt 0 ]'
   // A script of init.d may say that it starts nothing and end well.
-  const check = action === 'start' ? { check: { script: running, asRoot: true } } : {}
+  const checks = { start: running, stop: `! { ${running}; } 2> /dev/null`, enable: undefined, disable: undefined }
+  const looked = checks[action]
+  const check = looked === undefined ? {} : { check: { script: looked, asRoot: true } }
+  // Threads of newer kernels take no signal, which is how scripts of init.d end them.
+  const more = action === 'stop' ? '\nrpc.nfsd 0 2> /dev/null || :' : ''
   const sign = action === 'enable' || action === 'start' ? '+' : '-'
   const state = action === 'enable' || action === 'disable' ? 'at boot' : 'running'
   return {
     id: `${id}/${action}`,
     title,
     changes: [`${sign} NFS server ${state} (${manager})`],
-    run: { script, asRoot: true },
+    run: { script: `${script}${more}`, asRoot: true },
     ...check,
   }
 }
@@ -188,7 +192,7 @@ export function planUnexport(host: string, own: HostFactsOfNfs): Verdict {
       id: `${id}/remove`,
       title: `remove ${EXPORTS_FILE} and end its exports`,
       changes: differencesOf(text, ''),
-      run: { script: `${script}exportfs -ra`, asRoot: true },
+      run: { script: `${script}rmdir /etc/exports.d 2> /dev/null\nexportfs -ra`, asRoot: true },
     },
   ]
   return { kind: 'steps', state: 'differs', steps: steps.filter((step) => step !== undefined) }

@@ -1,0 +1,131 @@
+/** `muster nfs` on a real server and real mounts: two hosts with scripts in /etc/init.d, one with systemd. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { PROGRAM } from '../../support/console-options.ts'
+import { requirement } from '../../support/requirements.ts'
+import { kernelImage } from '../cluster/kernel-image.ts'
+import { type Lab, startLab } from '../cluster/lab.ts'
+import type { RunResult } from '../cluster/run.ts'
+
+const canRun = requirement('root', 'namespaces', 'ssh', 'ip', 'nsenter', 'kernel hosts')
+
+const OPTIONS = 'rw,sync,no_root_squash,no_subtree_check'
+const FSTAB = '# a line of somebody else\nnone /mnt tmpfs noauto 0 0\n'
+const EXPORTS = '# /srv m8(rw) is somebody else’s\n'
+/** Everything under /etc, what is mounted, and whether the server runs. */
+const STATE = `find /etc ! -name '.*.lock' -printf '%p %y %m %l\\n' | sort; find /etc -type f -exec md5sum {} + | sort
+cut -d ' ' -f 1-3 /proc/mounts | grep ' nfs4\\?$'; ls -d /nfsroot; cat /proc/fs/nfsd/threads || echo 0`
+
+describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
+  let lab: Lab
+  let before: string[]
+
+  const command = (...args: readonly string[]) => {
+    const hosts = ['--hosts', join(lab.directory, 'nfs.yaml'), '--connect-timeout', '60']
+    return [...PROGRAM, ...hosts, 'nfs', ...args]
+  }
+  const nfs = async (...args: readonly string[]): Promise<RunResult> =>
+    await lab.run(command(...args), { timeoutMs: 600_000 })
+  const states = async () => await Promise.all(lab.kernelHosts.map(async (host) => await host.mustExec(STATE)))
+
+  beforeAll(async () => {
+    await kernelImage()
+  }, 1_200_000)
+  beforeAll(async () => {
+    lab = await startLab({ count: 0, kernelHosts: { m10: 'service', m8: 'service', m9: 'systemd' } })
+    const hosts = lab.kernelHosts.map(({ name, address }) => `  ${name}: { address: ${address} }\n`)
+    const share = `{ server: m10, path: /nfsroot, options: "${OPTIONS}", export_to: "*", clients: "m[8-9]", mount_options: nolock }`
+    const yaml = `cluster: lab\ndefaults: { user: root }\nhosts:\n${hosts.join('')}nfs:\n  - ${share}\n`
+    writeFileSync(join(lab.directory, 'nfs.yaml'), yaml)
+    await lab.kernelHost('m8').mustExec(`printf '${FSTAB}' > /etc/fstab`)
+    await lab.kernelHost('m10').mustExec(`printf '${EXPORTS}' > /etc/exports`)
+    before = await states()
+  }, 600_000)
+  afterAll(async () => await lab?.stop())
+
+  it('shows the plan and changes nothing', async () => {
+    const { code, stdout } = await nfs('up', '--dry-run')
+    expect(stdout).toContain(`+ /nfsroot *(${OPTIONS})`)
+    expect(stdout).toContain('3 hosts: 8 steps would be done')
+    expect(code).toBe(0)
+    expect(await states()).toEqual(before)
+  })
+
+  it('carries on where it was killed, and then each host reads what the others write', async () => {
+    const [file = '', ...args] = lab.command(command('up', '--yes'))
+    const child = spawn(file, args, { env: lab.environment, stdio: ['ignore', 'pipe', 'ignore'] })
+    let output = ''
+    const ended = once(child, 'close')
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+      if (output.includes('have it read: done')) child.kill('SIGKILL')
+    })
+    await ended
+    expect(output).toContain('have it read: done')
+    expect(output).not.toContain('8 done')
+
+    const again = await nfs('up', '--yes')
+    expect(again.stdout).not.toMatch(/^blocker/m)
+    expect(again.stdout).toMatch(/m8: writes to \/nfsroot, and the others read it \[.*\/s, .* for a small file\]/)
+    expect(again.stdout).toMatch(/nolock does nothing at \/nfsroot: NFS 4\.2/)
+    expect(again.stdout).toContain('declared so: no_root_squash: root of any machine is root in /nfsroot')
+    expect(again.code).toBe(0)
+  })
+
+  it('is what the notes do by hand', async () => {
+    const [m8, m9, m10] = [lab.kernelHost('m8'), lab.kernelHost('m9'), lab.kernelHost('m10')]
+    expect(await m8.mustExec('showmount -e m10')).toBe('Export list for m10:\n/nfsroot *\n')
+    expect(await m8.mustExec('df -h /nfsroot | tail -n 1')).toMatch(/^10\.81\.0\.1:\/nfsroot .* \/nfsroot\n$/)
+    await m8.mustExec('echo from m8 > /nfsroot/file')
+    expect(await m9.mustExec('cat /nfsroot/file; systemctl is-enabled nfsroot.mount')).toBe('from m8\nenabled\n')
+    expect(await m10.mustExec('ls -A /nfsroot; cat /etc/exports')).toBe(`file\n${EXPORTS}`)
+    expect(await m8.mustExec('head -n 2 /etc/fstab')).toBe(FSTAB)
+  })
+
+  it('finds nothing to do the second time', async () => {
+    const { code, stdout } = await nfs('up', '--yes')
+    expect(stdout).toContain('no change: it is as wanted')
+    expect(code).toBe(0)
+  })
+
+  it('does nothing while the exports of the machine have an error, and says where', async () => {
+    const m10 = lab.kernelHost('m10')
+    await m10.mustExec(`printf '/srv m8(rw,bogus)\\n' >> /etc/exports`)
+    const { code, stdout } = await nfs('up', '--yes')
+    expect(stdout).toContain('/etc/exports:2:6: unknown keyword "bogus"')
+    expect(code).toBe(5)
+    expect(await m10.mustExec(`exportfs -s | grep -c nfsroot; printf '${EXPORTS}' > /etc/exports`)).toBe('1\n')
+  })
+
+  it('tells that a server is gone while it is mounted, and that it is back', async () => {
+    // A crash loses what was not written to the disk.
+    await lab.kernelHost('m10').mustExec('sync')
+    await lab.kernelHost('m10').crash()
+    const { code, stdout } = await nfs('status')
+    expect(stdout).toMatch(/^away {5}nfs · m10/m)
+    expect(stdout).toMatch(/^failed {3}nfs · m\[8-9\]: \/nfsroot hangs: its server m10 does not answer/m)
+    expect(code).toBe(4)
+    await lab.kernelHost('m10').boot()
+    const back = await nfs('check')
+    expect(back.stdout).toContain('3 good')
+    expect(back.code).toBe(0)
+  })
+
+  it('names who holds a mount and takes nothing away', async () => {
+    const m8 = lab.kernelHost('m8')
+    const pid = (await m8.mustExec('cd /nfsroot; sleep infinity > /dev/null 2>&1 < /dev/null & echo $!')).trim()
+    const { code, stdout } = await nfs('down', '--yes')
+    expect(stdout).toContain(`/nfsroot is held by process ${pid} (sleep infinity )`)
+    expect(code).toBe(5)
+    expect(await m8.mustExec(`cat /nfsroot/file; kill ${pid}`)).toBe('from m8\n')
+  })
+
+  it('leaves the hosts as they were, but for the files that were shared', async () => {
+    expect((await nfs('down', '--yes')).code).toBe(0)
+    await lab.kernelHost('m10').mustExec('cat /nfsroot/file; rm -r /nfsroot')
+    expect(await states()).toEqual(before)
+  })
+})
