@@ -3,10 +3,12 @@ import type { Command } from 'commander'
 import type { CliContext, Outcome } from './context.ts'
 import { registerSimulateFleet } from './simulate/fleet.ts'
 import { registerSimulateOpenb } from './simulate/openb.ts'
+import { registerSimulateSwf } from './simulate/swf.ts'
 
 export function registerSimulate(program: Command, context: CliContext, outcome: Outcome): void {
   const simulate = program
     .command('simulate')
     .description('a scheduling policy against a trace: what it gives away, who waits, how fast it decides')
-  for (const register of [registerSimulateOpenb, registerSimulateFleet]) register(simulate, context, outcome)
+  for (const register of [registerSimulateOpenb, registerSimulateFleet, registerSimulateSwf])
+    register(simulate, context, outcome)
 }

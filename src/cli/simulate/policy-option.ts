@@ -3,13 +3,13 @@ import { InvalidArgumentError } from 'commander'
 import { DEFAULT_POLICY, isPolicyName, POLICIES, type PolicyName } from '../../scheduler/policies/policies.ts'
 
 /** Other words for the default. */
-const ALIASES: ReadonlySet<string> = new Set(['default', 'muster', 'ours'])
+export const DEFAULT_ALIASES: ReadonlySet<string> = new Set(['default', 'muster', 'ours'])
 
 export const POLICY_NAMES = Object.keys(POLICIES)
 
 export function parsePolicies(text: string): readonly PolicyName[] {
   return text.split(',').map((word) => {
-    const name = ALIASES.has(word) ? DEFAULT_POLICY : word
+    const name = DEFAULT_ALIASES.has(word) ? DEFAULT_POLICY : word
     if (!isPolicyName(name))
       throw new InvalidArgumentError(`There is no policy '${word}'. There are ${POLICY_NAMES.join(', ')}.`)
     return name

@@ -1,0 +1,53 @@
+/**
+ * Conservative back-fill: everyone has a place in the plan from submission on, and begins earlier only if nobody's place
+ * moves. When something ends early all places are given out anew, in the order of submission.
+ */
+import { FreeProfile } from './free-profile.ts'
+import type { QueuedJob, QueuePolicy, QueueState } from './job.ts'
+
+export class ConservativeBackfill implements QueuePolicy {
+  readonly #startsS = new Map<number, number>()
+  #profile: FreeProfile | undefined
+
+  choose(state: QueueState): readonly QueuedJob[] {
+    const { nowS, waiting } = state
+    const isOverdue = waiting.some(({ order }) => (this.#startsS.get(order) ?? nowS) < nowS)
+    if (this.#profile === undefined || state.hasEndedEarly || isOverdue) {
+      this.#startsS.clear()
+      this.#profile = new FreeProfile(nowS, state.free, state.running)
+    } else this.#profile.advance(nowS)
+    for (const job of waiting) if (!this.#startsS.has(job.order)) this.#plan(job, this.#profile)
+    let left = state.free
+    const chosen = waiting.filter(({ order, width }) => {
+      if (this.#startsS.get(order) !== nowS || width > left) return false
+      left -= width
+      return true
+    })
+    for (const { order } of chosen) this.#startsS.delete(order)
+    return chosen
+  }
+
+  #plan({ order, width, estimateS }: QueuedJob, profile: FreeProfile): void {
+    const startS = profile.earliest(width, estimateS)
+    if (startS === undefined) return
+    profile.take(startS, estimateS, width)
+    this.#startsS.set(order, startS)
+  }
+}
+
+/** When each of those who wait is expected to begin, by its order, if all goes as estimated; undefined: never. */
+export function expectedStartsS({
+  nowS,
+  free,
+  running,
+  waiting,
+}: Omit<QueueState, 'hasEndedEarly'>): ReadonlyMap<number, number | undefined> {
+  const profile = new FreeProfile(nowS, free, running)
+  return new Map(
+    waiting.map(({ order, width, estimateS }) => {
+      const startS = profile.earliest(width, estimateS)
+      if (startS !== undefined) profile.take(startS, estimateS, width)
+      return [order, startS]
+    }),
+  )
+}

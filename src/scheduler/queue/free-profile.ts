@@ -1,0 +1,88 @@
+/** How much will be free from when on, as far as estimates tell: a step function over time that plans are made on. */
+import type { RunningJob } from './job.ts'
+
+export class FreeProfile {
+  /** Step i holds from `#startsS[i]` to the next step; the last one for ever. Ascending. */
+  readonly #startsS: number[]
+  readonly #free: number[]
+
+  constructor(nowS: number, free: number, running: readonly RunningJob[]) {
+    this.#startsS = [nowS]
+    this.#free = [free]
+    // Who has outrun the estimate is taken to end in the next second: a plan that waits for ever helps nobody.
+    const ends = running.map(({ estimatedEndS, width }) => ({ endS: Math.max(estimatedEndS, nowS + 1), width }))
+    for (const { endS, width } of ends.sort((one, other) => one.endS - other.endS)) {
+      const last = this.#startsS.length - 1
+      const freeAfter = this.#freeAt(last) + width
+      if (this.#startAt(last) === endS) this.#free[last] = freeAfter
+      else {
+        this.#startsS.push(endS)
+        this.#free.push(freeAfter)
+      }
+    }
+  }
+
+  /** The first time from which `width` is free for so long; undefined when it never is. */
+  earliest(width: number, durationS: number): number | undefined {
+    const count = this.#startsS.length
+    for (let step = 0; step < count; ) {
+      if (this.#freeAt(step) < width) {
+        step++
+        continue
+      }
+      const startS = this.#startAt(step)
+      const obstacle = this.#firstBelow(width, step + 1, startS + durationS)
+      if (obstacle === undefined) return startS
+      step = obstacle
+    }
+    return undefined
+  }
+
+  /** Whether `width` is free from the first step on for so long. */
+  holdsNow(width: number, durationS: number): boolean {
+    return this.#firstBelow(width, 0, this.#startAt(0) + durationS) === undefined
+  }
+
+  /** Takes `width` away for a while that `earliest` or `holdsNow` found. */
+  take(startS: number, durationS: number, width: number): void {
+    const from = this.#split(startS)
+    const to = this.#split(startS + durationS)
+    for (let step = from; step < to; step++) this.#free[step] = this.#freeAt(step) - width
+  }
+
+  /** Forgets what was before. */
+  advance(nowS: number): void {
+    const current = this.#split(nowS)
+    this.#startsS.splice(0, current)
+    this.#free.splice(0, current)
+  }
+
+  #firstBelow(width: number, first: number, untilS: number): number | undefined {
+    for (let step = first; step < this.#startsS.length && this.#startAt(step) < untilS; step++)
+      if (this.#freeAt(step) < width) return step
+    return undefined
+  }
+
+  /** The step that begins at that time, made if there is none. */
+  #split(timeS: number): number {
+    let low = 0
+    let high = this.#startsS.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (this.#startAt(middle) < timeS) low = middle + 1
+      else high = middle
+    }
+    if (this.#startsS[low] === timeS) return low
+    this.#startsS.splice(low, 0, timeS)
+    this.#free.splice(low, 0, this.#freeAt(low - 1))
+    return low
+  }
+
+  #startAt(step: number): number {
+    return this.#startsS[step] as number
+  }
+
+  #freeAt(step: number): number {
+    return this.#free[step] as number
+  }
+}

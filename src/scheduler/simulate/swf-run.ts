@@ -1,0 +1,107 @@
+/** A log of jobs under a queue policy: who waits how long, and how much of the machine is used. */
+import { MusterError } from '../../base/errors.ts'
+import type { QueuedJob, QueuePolicy, RunningJob } from '../queue/job.ts'
+import type { TimedJob } from './swf-trace.ts'
+import { TimeQueue } from './time-queue.ts'
+
+export type SwfResult = {
+  readonly jobs: number
+  /** Wider than the machine: left out. */
+  readonly tooWide: number
+  readonly averageWaitS: number
+  /** (wait + run) / max(10 s, run), at least 1, averaged. */
+  readonly averageBoundedSlowdown: number
+  readonly maximumWaitS: number
+  /** Of processors × time from the first submission to the last end. */
+  readonly utilisationPercent: number
+  /** Jobs that wait at 120 moments spread evenly over that time. */
+  readonly queueLengths: readonly number[]
+}
+
+const SLOWDOWN_BOUND_S = 10
+const MOMENTS = 120
+
+type Ended = { readonly job: TimedJob; readonly running: RunningJob }
+
+export function runLog(log: readonly TimedJob[], processors: number, policy: QueuePolicy): SwfResult {
+  const jobs = log.filter(({ width }) => width <= processors)
+  const startsS = new Map<number, number>()
+  const ends = new TimeQueue<Ended>()
+  const running = new Set<RunningJob>()
+  let waiting: TimedJob[] = []
+  let free = processors
+  let next = 0
+  for (;;) {
+    const nowS = Math.min(
+      jobs[next]?.submitS ?? Number.POSITIVE_INFINITY,
+      ends.first()?.timeS ?? Number.POSITIVE_INFINITY,
+    )
+    if (nowS === Number.POSITIVE_INFINITY) break
+    let hasEndedEarly = false
+    for (let end = ends.first(); end?.timeS === nowS; end = ends.first()) {
+      const { job, running: ended } = end.value
+      ends.removeFirst()
+      running.delete(ended)
+      free += job.width
+      hasEndedEarly ||= ended.estimatedEndS > nowS
+    }
+    for (let job = jobs[next]; job?.submitS === nowS; job = jobs[++next]) waiting.push(job)
+    const chosen = new Set<QueuedJob>(policy.choose({ nowS, free, running: [...running], waiting, hasEndedEarly }))
+    if (chosen.size === 0) continue
+    for (const job of waiting.filter((one) => chosen.has(one))) {
+      const entry = { width: job.width, estimatedEndS: nowS + job.estimateS }
+      running.add(entry)
+      free -= job.width
+      startsS.set(job.order, nowS)
+      ends.add(nowS + job.runS, { job, running: entry })
+    }
+    if (free < 0) throw new MusterError('internal', 'a queue policy began more than the machine holds')
+    waiting = waiting.filter((job) => !chosen.has(job))
+  }
+  if (waiting.length > 0) throw new MusterError('internal', 'a queue policy left jobs waiting on an empty machine')
+  return { ...summarise(jobs, startsS, processors), tooWide: log.length - jobs.length }
+}
+
+function summarise(
+  jobs: readonly TimedJob[],
+  startsS: ReadonlyMap<number, number>,
+  processors: number,
+): Omit<SwfResult, 'tooWide'> {
+  const firstS = jobs[0]?.submitS ?? 0
+  let waitedS = 0
+  let slowdowns = 0
+  let maximumWaitS = 0
+  let used = 0
+  let lastS = firstS + 1
+  for (const { order, submitS, runS, width } of jobs) {
+    const startS = startsS.get(order) ?? submitS
+    const waitS = startS - submitS
+    waitedS += waitS
+    slowdowns += Math.max(1, (waitS + runS) / Math.max(SLOWDOWN_BOUND_S, runS))
+    maximumWaitS = Math.max(maximumWaitS, waitS)
+    used += width * runS
+    lastS = Math.max(lastS, startS + runS)
+  }
+  const spanS = lastS - firstS
+  const changes = new Int32Array(MOMENTS + 1)
+  const momentOf = (timeS: number) => Math.ceil(((timeS - firstS) / spanS) * MOMENTS)
+  for (const { order, submitS } of jobs) {
+    const from = momentOf(submitS)
+    const to = momentOf(startsS.get(order) ?? submitS)
+    changes[from] = (changes[from] as number) + 1
+    changes[to] = (changes[to] as number) - 1
+  }
+  let length = 0
+  const count = Math.max(1, jobs.length)
+  return {
+    jobs: jobs.length,
+    averageWaitS: waitedS / count,
+    averageBoundedSlowdown: slowdowns / count,
+    maximumWaitS,
+    utilisationPercent: (100 * used) / (processors * spanS),
+    queueLengths: [...changes.subarray(0, MOMENTS)].map((change) => {
+      length += change
+      return length
+    }),
+  }
+}

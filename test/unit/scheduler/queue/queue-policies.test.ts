@@ -1,0 +1,195 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { expectedStartsS } from '../../../../src/scheduler/queue/conservative.ts'
+import type { QueuedJob, QueueState } from '../../../../src/scheduler/queue/job.ts'
+import { QUEUE_POLICIES, type QueuePolicyName } from '../../../../src/scheduler/queue/queue-policies.ts'
+import { runLog } from '../../../../src/scheduler/simulate/swf-run.ts'
+import type { TimedJob } from '../../../../src/scheduler/simulate/swf-trace.ts'
+
+const NAMES = Object.keys(QUEUE_POLICIES) as QueuePolicyName[]
+const PROCESSORS = 8
+
+/** [submitted, runs, width, estimate beyond the run] */
+type Row = readonly [number, number, number, number?]
+
+function jobsOf(rows: readonly Row[]): readonly TimedJob[] {
+  return rows
+    .toSorted(([one], [other]) => one - other)
+    .map(([submitS, runS, width, slackS = 0], order) => ({ order, submitS, runS, width, estimateS: runS + slackS }))
+}
+
+/** Starts by order, seen from outside the policy. */
+function startsOf(name: QueuePolicyName, jobs: readonly TimedJob[]): ReadonlyMap<number, number> {
+  const policy = QUEUE_POLICIES[name]()
+  const starts = new Map<number, number>()
+  runLog(jobs, PROCESSORS, {
+    choose: (state) => {
+      const chosen = policy.choose(state)
+      for (const { order } of chosen) starts.set(order, state.nowS)
+      return chosen
+    },
+  })
+  return starts
+}
+
+const anyRows = fc.array(
+  fc.tuple(
+    fc.integer({ min: 0, max: 60 }),
+    fc.integer({ min: 1, max: 30 }),
+    fc.integer({ min: 1, max: PROCESSORS }),
+    fc.integer({ min: 0, max: 20 }),
+  ),
+  { minLength: 1, maxLength: 40 },
+)
+
+const byOrder = ([one]: readonly [number, unknown], [other]: readonly [number, unknown]) => one - other
+
+describe('who begins', () => {
+  // Six of eight busy until 10; the head wants all; a short narrow one and a long narrow one wait behind it.
+  const jobs = jobsOf([
+    [0, 10, 6],
+    [1, 5, 8],
+    [2, 8, 2],
+    [3, 50, 2],
+  ])
+
+  test('first come, first served: nobody passes the head', () => {
+    expect([...startsOf('fcfs', jobs)]).toEqual([
+      [0, 0],
+      [1, 10],
+      [2, 15],
+      [3, 15],
+    ])
+  })
+
+  test.each([
+    'easy',
+    'easy-sjf',
+    'conservative',
+    'oldest-reserved',
+  ] as const)('%s: who ends before the head can begin passes it, who would be in its way does not', (name) => {
+    expect(Object.fromEntries(startsOf(name, jobs))).toEqual({ 0: 0, 1: 10, 2: 2, 3: 15 })
+  })
+
+  test('EASY lets the second in the queue be passed, conservative back-fill does not', () => {
+    const full = jobsOf([
+      [0, 10, 4],
+      [0, 20, 3],
+      [1, 10, 4],
+      [2, 10, 8],
+      [3, 30, 1],
+    ])
+    expect(startsOf('easy', full).get(3)).toBe(33)
+    expect(startsOf('conservative', full).get(3)).toBe(20)
+  })
+
+  test('what ended early lets those who wait begin early', () => {
+    const early = jobsOf([
+      [0, 2, 8, 100],
+      [1, 5, 8],
+      [1, 5, 8],
+    ])
+    for (const name of NAMES) expect(Object.fromEntries(startsOf(name, early))).toEqual({ 0: 0, 1: 2, 2: 7 })
+  })
+
+  test('the default prefers whom waiting hurts most', () => {
+    const rows: Row[] = [
+      [0, 1000, 4],
+      [2, 100, 4],
+      [3, 800, 4],
+      [4, 20, 4],
+    ]
+    const starts = startsOf('oldest-reserved', jobsOf(rows))
+    expect([starts.get(2), starts.get(3)]).toEqual([122, 102])
+    const inOrder = startsOf('easy', jobsOf(rows))
+    expect([inOrder.get(2), inOrder.get(3)]).toEqual([102, 902])
+  })
+})
+
+describe('whatever comes', () => {
+  test.each(NAMES)('%s: everyone runs, never more than the machine holds, the same again', (name) => {
+    fc.assert(
+      fc.property(anyRows, (rows) => {
+        const jobs = jobsOf(rows)
+        const starts = startsOf(name, jobs)
+        expect(starts.size).toBe(jobs.length)
+        for (const { order, submitS } of jobs) {
+          const startS = starts.get(order) ?? -1
+          expect(startS).toBeGreaterThanOrEqual(submitS)
+          const beside = jobs.filter((job) => {
+            const since = starts.get(job.order) ?? -1
+            return since <= startS && startS < since + job.runS
+          })
+          expect(beside.reduce((sum, { width }) => sum + width, 0)).toBeLessThanOrEqual(PROCESSORS)
+        }
+        expect([...startsOf(name, jobs)]).toEqual([...starts])
+      }),
+    )
+  })
+
+  test('conservative, right estimates: everyone begins at the time that could be told at submission', () => {
+    fc.assert(
+      fc.property(anyRows, (rows) => {
+        const jobs = jobsOf(rows.map(([submitS, runS, width]) => [submitS, runS, width]))
+        const policy = QUEUE_POLICIES.conservative()
+        const promised = new Map<number, number | undefined>()
+        const starts = new Map<number, number>()
+        runLog(jobs, PROCESSORS, {
+          choose: (state) => {
+            for (const [order, startS] of expectedStartsS(state)) if (!promised.has(order)) promised.set(order, startS)
+            const chosen = policy.choose(state)
+            for (const { order } of chosen) starts.set(order, state.nowS)
+            return chosen
+          },
+        })
+        expect(new Map([...starts].sort(byOrder))).toEqual(new Map([...promised].sort(byOrder)))
+      }),
+    )
+  })
+
+  // Times in units of ten minutes: the default keeps to the order of submission only among those older than an hour.
+  test.each([
+    ['easy', 0],
+    ['easy-sjf', 0],
+    ['conservative', 0],
+    ['oldest-reserved', 3600],
+  ] as const)('%s: the head, having waited for more than %d s, is never put off by those behind it', (name, oldS) => {
+    fc.assert(
+      fc.property(anyRows, (rows) => {
+        const jobs = jobsOf(rows.map(([submitted, runs, width]) => [submitted * 600, runs * 600, width]))
+        const policy = QUEUE_POLICIES[name]()
+        const promised = new Map<number, number>()
+        runLog(jobs, PROCESSORS, {
+          choose: (state) => {
+            const head = state.waiting[0]
+            const startS = head && expectedStartsS(state).get(head.order)
+            if (head && startS !== undefined && state.nowS - head.submitS > oldS) {
+              expect(startS).toBeLessThanOrEqual(promised.get(head.order) ?? startS)
+              promised.set(head.order, startS)
+            }
+            return policy.choose(state)
+          },
+        })
+      }),
+    )
+  })
+})
+
+test('when it is expected to run; never, where it is wider than the machine', () => {
+  const job = (order: number, width: number): QueuedJob => ({ order, submitS: 0, width, estimateS: 10 })
+  const state: Omit<QueueState, 'hasEndedEarly'> = {
+    nowS: 100,
+    free: 2,
+    running: [
+      { width: 2, estimatedEndS: 130 },
+      { width: 4, estimatedEndS: 90 },
+    ],
+    waiting: [job(1, 6), job(2, 9), job(3, 2), job(4, 8)],
+  }
+  expect([...expectedStartsS(state)]).toEqual([
+    [1, 101],
+    [2, undefined],
+    [3, 111],
+    [4, 130],
+  ])
+})

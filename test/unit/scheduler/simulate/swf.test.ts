@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest'
+import { createEasy, fcfs } from '../../../../src/scheduler/queue/easy.ts'
+import { runLog } from '../../../../src/scheduler/simulate/swf-run.ts'
+import { parseWorkloadLog, scaleSubmitTimes } from '../../../../src/scheduler/simulate/swf-trace.ts'
+
+const REST = '-1 -1 -1 -1 -1 -1 -1 -1 -1'
+const LOG = `; Version: 2.2
+; MaxNodes: 4
+; MaxProcs: 8
+    1   0 -1 100  6 -1 -1 -1  -1 ${REST}
+    2  10 -1   0  6 -1 -1 -1  -1 ${REST}
+    3  20 -1  50  4 -1 -1  8  60 ${REST}
+    4  30 -1  20  2 -1 -1 -1  10 ${REST}
+    5  31 -1  20 99 -1 -1 -1  -1 ${REST}
+`
+
+describe('a workload log', () => {
+  test('what was asked for goes before what was used, and an estimate is never below the run', () => {
+    expect(parseWorkloadLog(LOG)).toEqual({
+      processors: 8,
+      leftOut: 1,
+      jobs: [
+        { order: 0, submitS: 0, runS: 100, width: 6, estimateS: 100 },
+        { order: 1, submitS: 20, runS: 50, width: 8, estimateS: 60 },
+        { order: 2, submitS: 30, runS: 20, width: 2, estimateS: 20 },
+        { order: 3, submitS: 31, runS: 20, width: 99, estimateS: 20 },
+      ],
+    })
+  })
+
+  test('a line that is no job is named', () => {
+    expect(() => parseWorkloadLog(`${LOG}\n1 2 x\n`)).toThrow('line 10 is no job')
+  })
+
+  test('submit times are scaled to whole seconds', () => {
+    const { jobs } = parseWorkloadLog(LOG)
+    expect(scaleSubmitTimes(jobs, 0.5).map(({ submitS }) => submitS)).toEqual([0, 10, 15, 15])
+  })
+})
+
+test('waits, slowdowns and use are those of the definitions', () => {
+  const { jobs } = parseWorkloadLog(LOG)
+  const { queueLengths, ...result } = runLog(jobs, 8, fcfs)
+  // Starts 0, 100, 150; the last ends at 170.
+  expect(result).toEqual({
+    jobs: 3,
+    tooWide: 1,
+    averageWaitS: (0 + 80 + 120) / 3,
+    averageBoundedSlowdown: (1 + 130 / 50 + 140 / 20) / 3,
+    maximumWaitS: 120,
+    utilisationPercent: (100 * (600 + 400 + 40)) / (8 * 170),
+  })
+  expect(Math.max(...queueLengths)).toBe(2)
+  expect(runLog(jobs, 8, createEasy(false))).toMatchObject({ averageWaitS: 80 / 3, maximumWaitS: 80 })
+})
