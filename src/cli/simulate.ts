@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { CliContext, Outcome } from './context.ts'
 import { registerSimulateFleet } from './simulate/fleet.ts'
+import { registerSimulateGangs } from './simulate/gangs.ts'
 import { registerSimulateOpenb } from './simulate/openb.ts'
 import { registerSimulateSwf } from './simulate/swf.ts'
 
@@ -9,6 +10,6 @@ export function registerSimulate(program: Command, context: CliContext, outcome:
   const simulate = program
     .command('simulate')
     .description('a scheduling policy against a trace: what it gives away, who waits, how fast it decides')
-  for (const register of [registerSimulateOpenb, registerSimulateFleet, registerSimulateSwf])
+  for (const register of [registerSimulateOpenb, registerSimulateFleet, registerSimulateGangs, registerSimulateSwf])
     register(simulate, context, outcome)
 }

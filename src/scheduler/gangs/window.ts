@@ -1,0 +1,85 @@
+/**
+ * Which gangs of a window of the queue go in together, so that the most GPUs are given away: orders are tried one after the
+ * other (large and strict ones first, then small changes to the best), each filled greedily. Deterministic.
+ * It may pass whoever is in the way: what keeps gangs from waiting for ever is the queue's, not this one's.
+ */
+import type { Cluster, Placement } from '../model/cluster.ts'
+import type { Gang } from '../model/gang.ts'
+import { createRandomNumbers } from '../policies/random.ts'
+import { placeAsRay } from '../ray/ray-placement.ts'
+import { gpuOf, placeGang } from './place-gang.ts'
+
+/** Orders that are tried at most. */
+const TRIALS = 1500
+
+type Filling = {
+  readonly order: readonly Gang[]
+  readonly usedGpuMilli: number
+  readonly refused: readonly Gang[]
+}
+
+/**
+ * Takes places for some of the gangs, each whole; gangs without GPUs get what is left, in their order. A gang alone goes
+ * where the emptiest hosts are, as with Ray: so large ones that come later and want several hosts find some room on each.
+ */
+export function placeWindow(cluster: Cluster, window: readonly Gang[]): ReadonlyMap<Gang, readonly Placement[]> {
+  const [only] = window
+  if (only !== undefined && window.length === 1) {
+    const placements = placeAsRay(cluster, only) ?? placeGang(cluster, only)
+    return new Map(placements ? [[only, placements]] : [])
+  }
+  const withGpus = window.filter((gang) => gpuMilliOf(gang) > 0)
+  const order = withGpus.length < 2 ? withGpus : searchOrder(cluster, withGpus)
+  const rest = window.filter((gang) => gpuMilliOf(gang) === 0)
+  return fill(cluster, [...order, ...rest])
+}
+
+function searchOrder(cluster: Cluster, gangs: readonly Gang[]): readonly Gang[] {
+  const asked = gangs.reduce((sum, gang) => sum + gpuMilliOf(gang), 0)
+  const goal = Math.min(cluster.totalGpuMilli, cluster.usedGpuMilli + asked)
+  const random = createRandomNumbers(1)
+  const mostUrgentFirst = gangs.toSorted((one, other) => urgency(other) - urgency(one))
+  let best = tryOrder(cluster, mostUrgentFirst)
+  let current = best
+  for (let trial = 0; trial < TRIALS && best.usedGpuMilli < goal; trial++) {
+    const next = tryOrder(cluster, change(current, random))
+    // Now and then half a GPU is given up, to get away from where no small change helps.
+    const slack = random() < 0.05 ? 500 : 0
+    if (next.usedGpuMilli >= current.usedGpuMilli - slack) current = next
+    if (next.usedGpuMilli > best.usedGpuMilli) best = next
+  }
+  return best.order
+}
+
+/** One gang, mostly one that found no place, goes somewhere else in the order. */
+function change({ order, refused }: Filling, random: () => number): readonly Gang[] {
+  const pool = refused.length > 0 && random() < 0.7 ? refused : order
+  const moved = pool[Math.floor(random() * pool.length)] as Gang
+  const others = order.filter((gang) => gang !== moved)
+  return others.toSpliced(Math.floor(random() * order.length), 0, moved)
+}
+
+function tryOrder(cluster: Cluster, order: readonly Gang[]): Filling {
+  const placed = fill(cluster, order)
+  const { usedGpuMilli } = cluster
+  for (const placement of [...placed.values()].flat()) cluster.release(placement)
+  return { order, usedGpuMilli, refused: order.filter((gang) => !placed.has(gang)) }
+}
+
+function fill(cluster: Cluster, order: readonly Gang[]): ReadonlyMap<Gang, readonly Placement[]> {
+  const placed = new Map<Gang, readonly Placement[]>()
+  for (const gang of order) {
+    const placements = placeGang(cluster, gang)
+    if (placements) placed.set(gang, placements)
+  }
+  return placed
+}
+
+function urgency(gang: Gang): number {
+  const isStrict = gang.strategy === 'STRICT_PACK' && gang.bundles.length > 1
+  return gpuMilliOf(gang) * (isStrict ? 3 : 1)
+}
+
+function gpuMilliOf({ bundles }: Gang): number {
+  return bundles.reduce((sum, bundle) => sum + gpuOf(bundle), 0)
+}

@@ -1,0 +1,74 @@
+/**
+ * Which hosts Ray will choose for a placement group, so that it can be told beforehand. After Ray's
+ * src/ray/raylet/scheduling/policy/{bundle_scheduling_policy,scorer}.cc: hosts are seen as sums, devices only when the
+ * bundles are prepared, so that [0.5, 0.5] looks as if it held 0.8. Where Ray leaves equals to the order of a hash map, the
+ * lowest host number is taken here. Ray knows no limit of bundles per host and custom resources play no part in the choice yet.
+ */
+import { gpuOf } from '../gangs/place-gang.ts'
+import type { Cluster, Placement } from '../model/cluster.ts'
+import { spotOn } from '../model/fits.ts'
+import type { Gang } from '../model/gang.ts'
+import type { Shape } from '../model/shape.ts'
+import { HostSums } from './host-sums.ts'
+
+/** Takes places for all bundles as Ray would, the largest first, or none: undefined when Ray finds none or devices do not hold them. */
+export function placeAsRay(cluster: Cluster, gang: Gang): readonly Placement[] | undefined {
+  const shapes = gang.bundles
+    .map((bundle) => cluster.shapeOf(bundle))
+    .sort(
+      (one, other) => gpuOf(other) - gpuOf(one) || other.memoryBytes - one.memoryBytes || other.cpuMilli - one.cpuMilli,
+    )
+  const hosts = chooseHosts(new HostSums(cluster), gang, shapes)
+  if (hosts === undefined) return undefined
+  return cluster.attempt(() => {
+    const taken: Placement[] = []
+    for (const [index, shape] of shapes.entries()) {
+      const spot = spotOn(cluster, shape, hosts[index] as number)
+      if (spot === undefined) return undefined
+      taken.push(cluster.take(shape, spot))
+    }
+    return taken
+  })
+}
+
+function chooseHosts(sums: HostSums, { strategy }: Gang, shapes: readonly Shape[]): readonly number[] | undefined {
+  switch (strategy) {
+    case 'STRICT_PACK': {
+      const host = sums.bestForAll(shapes)
+      return host === undefined ? undefined : shapes.map(() => host)
+    }
+    case 'PACK':
+      return pack(sums, shapes)
+    case 'SPREAD':
+    case 'STRICT_SPREAD':
+      return spread(sums, shapes, strategy === 'SPREAD')
+  }
+}
+
+function pack(sums: HostSums, shapes: readonly Shape[]): readonly number[] | undefined {
+  const chosen: number[] = []
+  const swept = new Set<number>()
+  for (const [index, shape] of shapes.entries()) {
+    if (chosen[index] !== undefined) continue
+    const host = sums.best(shape, (one) => !swept.has(one))
+    if (host === undefined) return undefined
+    swept.add(host)
+    for (const [later, other] of shapes.entries())
+      if (chosen[later] === undefined && sums.take(other, host)) chosen[later] = host
+  }
+  return chosen
+}
+
+function spread(sums: HostSums, shapes: readonly Shape[], mayShare: boolean): readonly number[] | undefined {
+  const used = new Set<number>()
+  const chosen: number[] = []
+  for (const shape of shapes) {
+    const host =
+      sums.best(shape, (one) => !used.has(one)) ?? (mayShare ? sums.best(shape, (one) => used.has(one)) : undefined)
+    if (host === undefined) return undefined
+    used.add(host)
+    sums.take(shape, host)
+    chosen.push(host)
+  }
+  return chosen
+}
