@@ -2,8 +2,17 @@ import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
+    // Groups run one after the other: vitest refuses projects with different numbers of workers in one group.
     projects: [
-      { test: { name: 'unit', include: ['test/unit/**/*.test.{ts,tsx}'], testTimeout: 60_000 } },
+      {
+        test: {
+          name: 'unit',
+          include: ['test/unit/**/*.test.{ts,tsx}'],
+          testTimeout: 60_000,
+          // One module graph for all: loading it anew for each file costs more than the tests.
+          isolate: false,
+        },
+      },
       {
         test: {
           name: 'integration',
@@ -11,6 +20,7 @@ export default defineConfig({
           testTimeout: 300_000,
           hookTimeout: 300_000,
           maxWorkers: 2,
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -20,6 +30,7 @@ export default defineConfig({
           testTimeout: 300_000,
           hookTimeout: 300_000,
           fileParallelism: false,
+          sequence: { groupOrder: 2 },
         },
       },
     ],
