@@ -1,4 +1,4 @@
-/** All tests, or what the arguments for vitest choose; files that failed get a second try. The last line is `N passed, N failed`. */
+/** All tests, or what the arguments for vitest choose; in CI, files that failed get a second try. The last line is `N passed, N failed`. */
 import { vitest } from '../test/support/vitest-run.ts'
 
-process.exitCode = await vitest(process.argv.slice(2), {}, { repeatsFailed: true })
+process.exitCode = await vitest(process.argv.slice(2), {}, { repeatsFailed: process.env.CI === 'true' })

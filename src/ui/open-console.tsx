@@ -25,7 +25,7 @@ import { enterTerminal } from './tty/terminal-session.ts'
 import { createTtyWriter } from './tty/tty-writer.ts'
 import { createVirtualStdin } from './tty/virtual-stdin.ts'
 import { createVirtualStdout } from './tty/virtual-stdout.ts'
-import type { WorkPort } from './work/work-port.ts'
+import type { WorkPort } from './work-views/work-port.ts'
 
 export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNewHosts' | 'saveGroup'> & {
   readonly cluster: string

@@ -1,7 +1,7 @@
 /** What each action of the registry does. The console gives the effects; the table says which belongs to which id. */
 import type { ActionId } from '../keys/registry.ts'
 import * as receivers from '../state/receivers.ts'
-import { askToLeave, openWork } from '../work/work-questions.ts'
+import { askToLeave, openWork } from '../work-views/work-questions.ts'
 import type { Console } from './console.ts'
 import * as openers from './openers.ts'
 

@@ -5,8 +5,8 @@ import { actionSpecs, type Keymap, keysOf, specOf } from '../keys/registry.ts'
 import { type ConsoleState, isLive, receiverList } from '../state/console-state.ts'
 import { clip, textWidth } from '../text-width.ts'
 import type { Theme } from '../theme/theme.ts'
-import { type Panel, panelName } from '../work/panel.ts'
-import { panelHints } from '../work/panel-keys.ts'
+import { type Panel, panelName } from '../work-views/panel.ts'
+import { panelHints } from '../work-views/panel-keys.ts'
 
 export type Bars = { readonly left: readonly BarPart[]; readonly right: readonly BarPart[] }
 

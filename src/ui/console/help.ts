@@ -2,7 +2,7 @@
 import type { DialogLine } from '../dialogs/dialog.ts'
 import { type ActionSection, actionSpecs, type Keymap, keysOf } from '../keys/registry.ts'
 import { padEnd, wrapText } from '../text-width.ts'
-import { panelKeys } from '../work/panel-keys.ts'
+import { panelKeys } from '../work-views/panel-keys.ts'
 
 const SECTIONS: readonly ActionSection[] = ['Receivers', 'Panes', 'Looking', 'Commands', 'Hosts', 'Program']
 

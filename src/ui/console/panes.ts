@@ -2,7 +2,7 @@
 import type { Rect } from '../compositor/compositor.ts'
 import { createGrid, type Grid, slotRect } from '../compositor/layout.ts'
 import type { ConsoleState } from '../state/console-state.ts'
-import { layoutPanel } from '../work/panel.ts'
+import { layoutPanel } from '../work-views/panel.ts'
 import type { PageInfo } from './header.ts'
 
 export type Direction = 'left' | 'right' | 'up' | 'down'

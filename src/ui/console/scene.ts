@@ -4,7 +4,7 @@ import { dialogRect } from '../components/dialog-box.tsx'
 import type { Rect, Scene } from '../compositor/compositor.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import { themes } from '../theme/theme.ts'
-import { layoutPanel } from '../work/panel.ts'
+import { layoutPanel } from '../work-views/panel.ts'
 import type { Console } from './console.ts'
 import { paneView } from './pane-view.ts'
 

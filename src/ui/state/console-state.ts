@@ -4,7 +4,7 @@ import type { ShellState } from '../../ssh/fleet.ts'
 import type { SessionState } from '../../ssh/session-state.ts'
 import type { DialogView } from '../dialogs/dialog.ts'
 import type { ThemeName } from '../theme/theme.ts'
-import type { Panel } from '../work/panel.ts'
+import type { Panel } from '../work-views/panel.ts'
 
 export type HostState = {
   readonly host: string

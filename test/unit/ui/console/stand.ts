@@ -13,7 +13,7 @@ import { InputRouter } from '../../../../src/ui/console/input-router.ts'
 import { InputDecoder } from '../../../../src/ui/keys/decode-input.ts'
 import { createKeymap } from '../../../../src/ui/keys/registry.ts'
 import { defaultPreferences, type Preferences } from '../../../../src/ui/preferences.ts'
-import type { WorkPort } from '../../../../src/ui/work/work-port.ts'
+import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
 import { endpointOf as anyEndpoint } from '../../../support/endpoint.ts'
 import { ManualClock } from '../../ssh/manual-clock.ts'
 

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { CommandHandlers } from '../../../../src/ops/run/run-hosts.ts'
 import { footerBars, headerBars } from '../../../../src/ui/console/header.ts'
 import { themes } from '../../../../src/ui/theme/theme.ts'
-import type { CopyOrder, WorkPort } from '../../../../src/ui/work/work-port.ts'
+import type { CopyOrder, WorkPort } from '../../../../src/ui/work-views/work-port.ts'
 import { createStand, type Stand } from '../console/stand.ts'
 
 const LEADER = '\x1d'

@@ -11,7 +11,7 @@ import {
   selectedGroup,
   selectGroup,
   startRun,
-} from '../../../../src/ui/work/run-view.ts'
+} from '../../../../src/ui/work-views/run-view.ts'
 
 const HOSTS = ['m1', 'm2', 'm3', 'm4', 'm5']
 const OK: RunOutcome = { kind: 'exit', code: 0 }

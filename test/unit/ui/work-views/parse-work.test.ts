@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseWork, parseWorkLine, splitWords } from '../../../../src/ui/work/parse-work.ts'
+import { parseWork, parseWorkLine, splitWords } from '../../../../src/ui/work-views/parse-work.ts'
 
 describe('a line of the palette', () => {
   it('runs a command on the receivers', () => {
