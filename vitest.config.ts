@@ -9,8 +9,6 @@ export default defineConfig({
           name: 'unit',
           include: ['test/unit/**/*.test.{ts,tsx}'],
           testTimeout: 60_000,
-          // One module graph for all: loading it anew for each file costs more than the tests.
-          isolate: false,
         },
       },
       {
