@@ -23,6 +23,8 @@ export type Contender = {
   readonly keepsProcesses?: boolean
   /** Prints equal output once. */
   readonly isFolded?: boolean
+  /** A round without all hosts is an error of the benchmark, and not the program's own. */
+  readonly isOurs?: boolean
 }
 
 const setOf = (hosts: readonly string[]) =>
@@ -49,6 +51,7 @@ export function createContenders(directory: string, build: string, nodeArguments
     ],
     keepsProcesses: options.includes('--persist'),
     isFolded: options.includes('--fold'),
+    isOurs: true,
   })
   const pdsh = (name: string, more: Partial<Contender> = {}, ssh = ''): Contender => ({
     name,

@@ -14,6 +14,8 @@ const PAGE_BYTES = 4096
 export class Track implements AsyncDisposable {
   readonly contender: Contender
   readonly rounds: Round[] = []
+  /** Rounds in which hosts were missing: they count for nothing else. */
+  incomplete = 0
   readonly #group: ControlGroup
   readonly #directory: string
   readonly #log: (line: string) => void
@@ -30,6 +32,7 @@ export class Track implements AsyncDisposable {
     if (words !== undefined) await this.#run(words, false)
     await this.round(task)
     this.rounds.length = 0
+    this.incomplete = 0
   }
 
   /** `samplesMemory`: looking costs time of its own, so that the other figures are left out then. */
@@ -41,8 +44,13 @@ export class Track implements AsyncDisposable {
     if (this.contender.keepsProcesses !== true) await this.#group.end()
     const found = countIn(readFileSync(output), Buffer.from(task.mark))
     const expected = this.contender.isFolded ? 1 : task.hosts.length
-    if (found !== expected)
-      throw new Error(`${this.contender.name} printed ${task.mark} ${found} times, not ${expected} (${output})`)
+    if (found !== expected) {
+      const what = `${this.contender.name} printed ${task.mark} ${found} times, not ${expected}`
+      if (this.contender.isOurs) throw new Error(`${what} (${output})`)
+      this.#log(what)
+      this.incomplete += 1
+      return
+    }
     const round = samplesMemory
       ? { seconds: Number.NaN, cpuSeconds: Number.NaN, peakMib }
       : { seconds, cpuSeconds, peakMib }

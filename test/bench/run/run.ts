@@ -164,10 +164,11 @@ async function measurePart(part: Part, directory: string, options: RunBenchOptio
       await track.round(part.task, part.isMemory === true)
     }
   }
-  const results = tracks.map(({ contender, rounds: all }): Result => {
+  const results = tracks.map(({ contender, rounds: all, incomplete }): Result => {
     const seconds = all.map((each) => each.seconds)
     return {
-      name: contender.name,
+      name:
+        incomplete === 0 ? contender.name : `${contender.name} (${incomplete} of ${rounds} rounds without all hosts)`,
       seconds: median(seconds),
       least: Math.min(...seconds),
       most: Math.max(...seconds),
