@@ -33,7 +33,7 @@ export function registerCopy(program: Command, context: CliContext, outcome: Out
     .addOption(
       new Option('--via <way>', 'large files from here to every host, or along a chain of hosts')
         .choices(['auto', 'chain', 'direct'])
-        .default('direct'),
+        .default('auto'),
     )
     .addHelpText('after', EXAMPLES)
     .action(async (target: string, paths: readonly string[], _options: unknown, command: Command) => {

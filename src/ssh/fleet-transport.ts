@@ -14,7 +14,7 @@ export function createFleetTransport(fleet: Pick<Fleet, 'connection' | 'session'
       if (connection === undefined) throw new ConnectError(failureOf(fleet.session(host)))
       return {
         openShell: (options, handlers) => connection.openShell(options, handlers),
-        exec: (command, handlers) => connection.exec(command, handlers),
+        exec: (command, handlers, options) => connection.exec(command, handlers, options),
         forward: (address, port) => connection.forward(address, port),
         close: () => undefined,
       }

@@ -61,10 +61,15 @@ export interface RemoteProcess {
   close(): void
 }
 
+export type ExecOptions = {
+  /** False: refused where the server allows no more sessions now, instead of waiting until another command has ended. */
+  readonly waitsForRoom?: boolean
+}
+
 /** Handlers of a shell or command are called only after the promise for it was kept. */
 export interface Connection {
   openShell(options: ShellOptions, handlers: ShellHandlers): Promise<Shell>
-  exec(command: string, handlers: ExecHandlers): Promise<RemoteProcess>
+  exec(command: string, handlers: ExecHandlers, options?: ExecOptions): Promise<RemoteProcess>
   /** A byte stream to an address as the remote side sees it. */
   forward(address: string, port: number): Promise<Duplex>
   close(): void

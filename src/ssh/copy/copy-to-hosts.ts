@@ -14,7 +14,7 @@ export type CopyRequest = {
   /** Of a host: relative to its home directory. */
   destinationOf(endpoint: Endpoint): string
   readonly isDryRun: boolean
-  /** Whether hosts pass large files on to each other; `direct` unless given. `auto`: where that was measured to pay. */
+  /** Whether hosts pass large files on to each other; `auto` unless given: where that was measured to pay. */
   readonly via?: CopyVia
   /** False: everything goes through the shell, as on hosts without Python. */
   readonly hasHelpers?: boolean
@@ -27,7 +27,7 @@ export async function copyToHosts(
   request: CopyRequest,
   wires: CopyWires,
 ): Promise<number> {
-  const { tree, isDryRun, via = 'direct', hasHelpers = true } = request
+  const { tree, isDryRun, via = 'auto', hasHelpers = true } = request
   const { clock } = wires
   const reader = new SourceReader()
   const files = tree.entries.filter((entry) => entry.kind === 'file')

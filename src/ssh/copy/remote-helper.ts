@@ -61,21 +61,21 @@ export class RemoteHelper {
       helper.close()
       ready.resolve()
     })
-    try {
-      helper.#process = await connection.exec(helperCommand(script.length), {
-        onStdout: (bytes) => helper.#take(bytes, token, ready.resolve),
-        onStderr: () => {},
-        onDrain: () => helper.#makeRoom(),
-        onEnd: () => {
-          helper.#lose()
-          ready.resolve()
-        },
-      })
-    } catch {
-      return undefined
+    const handlers = {
+      onStdout: (bytes: Uint8Array) => helper.#take(bytes, token, ready.resolve),
+      onStderr: () => {},
+      onDrain: () => helper.#makeRoom(),
+      onEnd: () => {
+        helper.#lose()
+        ready.resolve()
+      },
     }
-    if (helper.#isLost) helper.#process.close()
-    else helper.#process.writeStdin(script)
+    // The shell of this copy holds a session and waits for the answer: this one waits for none.
+    connection.exec(helperCommand(script.length), handlers, { waitsForRoom: false }).then((process) => {
+      helper.#process = process
+      if (helper.#isLost) process.close()
+      else process.writeStdin(script)
+    }, handlers.onEnd)
     await ready.promise
     if (helper.#isLost) return undefined
     helper.#keepAlive()

@@ -1,6 +1,14 @@
 /** A connection that the keeper holds, as the program sees it. Closing it gives it back; it stays warm there. */
 import { Duplex } from 'node:stream'
-import type { Connection, ExecHandlers, RemoteProcess, Shell, ShellHandlers, ShellOptions } from '../transport.ts'
+import type {
+  Connection,
+  ExecHandlers,
+  ExecOptions,
+  RemoteProcess,
+  Shell,
+  ShellHandlers,
+  ShellOptions,
+} from '../transport.ts'
 import type { BorrowedChannel, ChannelHandlers } from './borrowed-channel.ts'
 import { FRAME_KINDS } from './frames.ts'
 import type { OpenRequest } from './messages.ts'
@@ -36,9 +44,9 @@ export class BorrowedConnection implements Connection {
     }
   }
 
-  async exec(command: string, handlers: ExecHandlers): Promise<RemoteProcess> {
+  async exec(command: string, handlers: ExecHandlers, options?: ExecOptions): Promise<RemoteProcess> {
     const channel = await this.#opener.open(
-      { kind: 'exec', command },
+      { kind: 'exec', command, ...options },
       {
         onBytes: (kind, bytes) => (kind === FRAME_KINDS.stderr ? handlers.onStderr(bytes) : handlers.onStdout(bytes)),
         onDrain: () => handlers.onDrain?.(),

@@ -108,7 +108,8 @@ export class KeptChannel {
     const onDrain = () => this.#grant()
     let source: Source
     if (what.kind === 'exec') {
-      const remote = await connection.exec(what.command, { onStdout, onStderr, onDrain, onEnd: ended })
+      const { command, kind: _kind, ...options } = what
+      const remote = await connection.exec(command, { onStdout, onStderr, onDrain, onEnd: ended }, options)
       source = {
         write: (bytes) => remote.writeStdin(bytes),
         pause: () => remote.pause(),

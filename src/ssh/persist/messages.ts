@@ -4,7 +4,7 @@ import type { CredentialPrompt } from '../credentials.ts'
 import type { ChannelEnd, ConnectFailure, ConnectPhase, ShellSize } from '../transport.ts'
 
 /** Goes up with every change of this file; it is part of the socket's name, so versions do not meet. */
-export const PROTOCOL = 1
+export const PROTOCOL = 2
 
 /** What a connection in the making asks the program that wants it. */
 export type Question =
@@ -27,7 +27,7 @@ export type OpenRequest =
       readonly term: string
       readonly environment?: Readonly<Record<string, string>>
     }
-  | { readonly kind: 'exec'; readonly command: string }
+  | { readonly kind: 'exec'; readonly command: string; readonly waitsForRoom?: boolean }
   | { readonly kind: 'forward'; readonly address: string; readonly port: number }
 
 /** A warm connection as `muster hosts --persisted` shows it. Times in ms since the epoch. */

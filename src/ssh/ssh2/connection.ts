@@ -13,6 +13,7 @@ import type {
   ConnectError,
   Connection,
   ExecHandlers,
+  ExecOptions,
   RemoteProcess,
   Shell,
   ShellHandlers,
@@ -89,13 +90,17 @@ export class Ssh2Connection implements Connection {
     return await this.#withAgent(open)
   }
 
-  async exec(command: string, handlers: ExecHandlers): Promise<RemoteProcess> {
+  async exec(
+    command: string,
+    handlers: ExecHandlers,
+    { waitsForRoom = true }: ExecOptions = {},
+  ): Promise<RemoteProcess> {
     const { client } = this.#parts
     let isWindowSmall = false
     const asProcess = (channel: ClientChannel) =>
       asRemoteProcess(this.#host(), channel, isWindowSmall ? COMMAND_WINDOW_BYTES : undefined, handlers)
     return await this.#withAgent((agentForward) =>
-      this.#openSession('command', asProcess, (callback) => {
+      this.#openSession(waitsForRoom ? 'command' : 'extra', asProcess, (callback) => {
         isWindowSmall = withSessionWindow(client, COMMAND_WINDOW_BYTES, () =>
           client.exec(command, { agentForward } as never, callback),
         )
@@ -137,7 +142,7 @@ export class Ssh2Connection implements Connection {
     take: (channel: ClientChannel) => T,
     ask: (callback: ChannelCallback) => void,
   ): Promise<T> {
-    const what = `a ${kind} on ${describeEndpoint(this.#parts.endpoint)}`
+    const what = `a ${kind === 'shell' ? kind : 'command'} on ${describeEndpoint(this.#parts.endpoint)}`
     const isLimit = (error: unknown) => /^open failed$/i.test(openFailure((error as ConnectError).cause))
     try {
       const { value, release } = await this.#slots.acquire(

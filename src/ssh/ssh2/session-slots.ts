@@ -7,7 +7,8 @@
 /** sshd tells the end of a session a moment before it counts it: so soon after an end, a refusal is asked about again. */
 const ASK_AGAIN_MS = [20, 40, 80, 160, 320]
 
-export type SessionKind = 'shell' | 'command'
+/** `extra`: a command that waits for no other, because what runs may wait for it. */
+export type SessionKind = 'shell' | 'command' | 'extra'
 
 /** A session that was refused because the server allows no more of them on this connection. */
 export class TooManySessions extends Error {
@@ -40,7 +41,10 @@ export class SessionSlots {
     isRefusedForLimit: (error: unknown) => boolean,
   ): Promise<{ readonly value: T; release(): void }> {
     for (let refusals = 0; ; ) {
-      while (this.#open >= this.#limit && this.#commands > 0) await new Promise<void>((go) => this.#waiting.push(go))
+      while (this.#open >= this.#limit && this.#commands > 0) {
+        if (kind === 'extra') throw new TooManySessions(this.#open, undefined)
+        await new Promise<void>((go) => this.#waiting.push(go))
+      }
       this.#count(kind, 1)
       const endedBefore = this.#ended
       try {
@@ -54,7 +58,7 @@ export class SessionSlots {
         }
         this.#limit = Math.max(1, this.#open)
         // What ended since the question was asked has made room.
-        if (this.#commands > 0 || this.#ended > endedBefore) continue
+        if ((this.#commands > 0 && kind !== 'extra') || this.#ended > endedBefore) continue
         const waitMs = this.#ended === 0 ? undefined : ASK_AGAIN_MS[refusals]
         if (waitMs === undefined) throw new TooManySessions(this.#open, error)
         refusals += 1
@@ -86,6 +90,6 @@ export class SessionSlots {
 
   #count(kind: SessionKind, by: number): void {
     this.#open += by
-    if (kind === 'command') this.#commands += by
+    if (kind !== 'shell') this.#commands += by
   }
 }

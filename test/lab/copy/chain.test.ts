@@ -139,7 +139,7 @@ describe.skipIf(!canRun)('files that hosts pass on', () => {
       )
       expect((await host.exec(drop.join(' && '))).code).toBe(0)
     }
-    const copying = copy('--via', 'auto')
+    const copying = copy()
     expect(await copying.ended).toBe(0)
     expect(copying.events().find(({ type }) => type === 'path')).toMatchObject({
       via: 'direct',

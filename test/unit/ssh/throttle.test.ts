@@ -88,6 +88,18 @@ describe('session slots', () => {
     await expect(slots.acquire('command', open, isLimit)).rejects.toBeInstanceOf(TooManySessions)
   })
 
+  it('refuse at once a command that waits for no other, whether the limit is known or not', async () => {
+    const slots = new SessionSlots(noWait)
+    const { open } = server(1)
+    const command = await slots.acquire('command', open, isLimit)
+    for (const _ of ['learnt now', 'known']) {
+      await expect(slots.acquire('extra', open, isLimit)).rejects.toBeInstanceOf(TooManySessions)
+    }
+    command.value()
+    command.release()
+    await expect(slots.acquire('extra', open, isLimit)).resolves.toBeDefined()
+  })
+
   it('give a shell the place of a command that has ended', async () => {
     const slots = new SessionSlots(noWait)
     const { open } = server(1)
