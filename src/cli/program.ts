@@ -46,6 +46,7 @@ const VERBS: Readonly<Record<string, LoadVerb>> = {
   up: async (...parts) => (await import('./up.ts')).registerUp(...parts),
   down: async (...parts) => (await import('./down.ts')).registerDown(...parts),
   status: async (...parts) => (await import('./status.ts')).registerStatus(...parts),
+  env: async (...parts) => (await import('./env.ts')).registerEnv(...parts),
   nfs: async (...parts) => (await import('./nfs.ts')).registerNfs(...parts),
   'keep-connections': async (...parts) => (await import('./persist.ts')).registerKeeper(...parts),
   simulate: async (...parts) => (await import('./simulate.ts')).registerSimulate(...parts),

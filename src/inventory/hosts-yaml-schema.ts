@@ -21,11 +21,18 @@ import {
 
 const TRANSPORTS: readonly TransportName[] = ['ssh2', 'openssh', 'local']
 
+const RESTARTS = ['no', 'on-failure', 'unless-stopped', 'always'] as const
+
 const hostSet = located(text('host set'))
 const hostName = located(text('host'))
 const absolutePath = text('absolute path', (value) => {
   if (!value.startsWith('/')) return 'must begin with /'
   return /[\x00-\x1f"]/.test(value) ? 'may not have a quote or a control character in it' : undefined
+})
+const hostPath = text('directory', (value) => {
+  if (/[\x00-\x1f"]/.test(value)) return 'may not have a quote or a control character in it'
+  if (value.split('/').includes('..')) return 'may not have .. in it'
+  return /^(\/|~\/)[^/]/.test(value) ? undefined : 'must begin with / or ~/'
 })
 const nfsOptions = text('options', (value) =>
   /^[\w.,:=@%/+-]+$/.test(value) ? undefined : 'is a list such as rw,sync, without spaces',
@@ -192,8 +199,32 @@ export const hostsYamlSchema = object({
       object({
         conda: {
           schema: object({
-            name: { schema: text(), about: 'The environment.', example: 'myenv', isRequired: true },
-            file: { schema: path, about: 'What it holds; relative to hosts.yaml.', example: 'environment.yml' },
+            name: {
+              schema: text('name', (value) =>
+                /^[\w][\w.+-]*$/.test(value) ? undefined : 'is a name of letters, digits, _ . + and -',
+              ),
+              about: 'The environment.',
+              example: 'myenv',
+              isRequired: true,
+            },
+            prefix: {
+              schema: hostPath,
+              about: 'Its directory on the hosts.',
+              example: '/opt/conda/envs/myenv',
+              fallback: '`envs/NAME` of the conda that is there',
+            },
+            file: {
+              schema: path,
+              about:
+                'What it holds: an environment.yml, or an explicit list of packages; relative to hosts.yaml. Without it the environment of `from` is what the others get.',
+              example: 'environment.yml',
+            },
+            from: {
+              schema: hostName,
+              about: 'The host that the others follow: what is fetched, solved or built is made there once.',
+              example: 'm10',
+              fallback: 'the head of `ray` where it is one of `hosts`, else the first of them',
+            },
             hosts: { schema: hostSet, about: 'Where.', example: '"@all"', ...everywhere },
           }),
           about: 'A conda environment.',
@@ -206,19 +237,63 @@ export const hostsYamlSchema = object({
               about: 'A Dockerfile to build it from; relative to hosts.yaml.',
               example: 'Dockerfile',
             },
-            name: { schema: text(), about: 'The container.', example: 'work', fallback: '`muster`' },
-            options: { schema: text(), about: 'Options of `docker run`.', example: '--network host' },
+            name: {
+              schema: text('name', (value) =>
+                /^[a-zA-Z0-9][\w.-]*$/.test(value) ? undefined : 'is a name of letters, digits, _ . and -',
+              ),
+              about: 'The container.',
+              example: 'trainer',
+              fallback: '`muster`',
+            },
+            options: {
+              schema: text(),
+              about: 'Options of `docker run`, split at blanks; quotes and variables mean nothing.',
+              example: '--network host --shm-size 8g',
+              fallback: '`--network host`',
+            },
+            restart: {
+              schema: choice(RESTARTS),
+              about: 'When Docker starts it again by itself.',
+              example: 'always',
+              fallback: '`unless-stopped`',
+            },
+            command: {
+              schema: list(text('word')),
+              about: 'What runs in it.',
+              example: '[sleep, infinity]',
+              fallback: 'what the image says',
+            },
+            from: {
+              schema: hostName,
+              about: 'The host that the others follow: what is fetched, solved or built is made there once.',
+              example: 'm10',
+              fallback: 'the head of `ray` where it is one of `hosts`, else the first of them',
+            },
             hosts: { schema: hostSet, about: 'Where.', example: '"@all"', ...everywhere },
           }),
           about: 'A container.',
         },
         venv: {
           schema: object({
-            path: { schema: path, about: 'Its directory on the hosts.', example: '/opt/work', isRequired: true },
+            path: { schema: hostPath, about: 'Its directory on the hosts.', example: '/opt/lab', isRequired: true },
             requirements: {
               schema: path,
-              about: 'What it holds; relative to hosts.yaml.',
+              about:
+                'What it holds: requirements of pip, loose or pinned, with or without hashes; relative to hosts.yaml. Without it the packages of `from` are what the others get.',
               example: 'requirements.txt',
+            },
+            wheels: {
+              schema: hostPath,
+              about:
+                'A directory on the hosts that holds wheels already, or is to hold them; one that the hosts share over NFS is filled once. Nothing is fetched when all that is needed lies there.',
+              example: '/nfsroot/wheels',
+              fallback: 'a directory under `~/.cache/muster` of each host',
+            },
+            from: {
+              schema: hostName,
+              about: 'The host that the others follow: what is fetched, solved or built is made there once.',
+              example: 'm10',
+              fallback: 'the head of `ray` where it is one of `hosts`, else the first of them',
             },
             python: {
               schema: text('command'),

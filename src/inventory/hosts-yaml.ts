@@ -236,21 +236,35 @@ class HostsFileBuilder {
     if ([conda, docker, venv].filter(Boolean).length !== 1) {
       this.#reader.fail(located.offset, 'environment must have exactly one of conda, docker and venv')
     }
+    const chosen = conda ?? docker ?? venv
+    if (!chosen) return undefined
+    const hosts = this.#everywhere(chosen.hosts)
+    const from = this.#sourceOf(chosen.from, hosts)
     if (conda) {
-      return {
-        kind: 'conda',
-        name: conda.name ?? '',
-        hosts: this.#everywhere(conda.hosts),
-        ...defined({ file: conda.file }),
-      }
+      const { name = '', prefix, file } = conda
+      return { kind: 'conda', name, hosts, from, ...defined({ prefix, file }) }
     }
     if (docker) {
-      const { image = '', file, name = 'muster', options } = docker
-      return { kind: 'docker', image, name, hosts: this.#everywhere(docker.hosts), ...defined({ file, options }) }
+      const { image = '', file, name = 'muster', options = '--network host', restart = 'unless-stopped' } = docker
+      const { command } = docker
+      return { kind: 'docker', image, name, options, restart, hosts, from, ...defined({ file, command }) }
     }
     if (!venv) return undefined
-    const { path = '', requirements, python = 'python3' } = venv
-    return { kind: 'venv', path, python, hosts: this.#everywhere(venv.hosts), ...defined({ requirements }) }
+    const { path = '', requirements, wheels, python = 'python3' } = venv
+    return { kind: 'venv', path, python, hosts, from, ...defined({ requirements, wheels }) }
+  }
+
+  /** The host that the others of an environment follow. */
+  #sourceOf(from: Located<string> | undefined, hosts: readonly string[]): string {
+    if (from === undefined) {
+      const head = this.#content.ray?.head?.value
+      return (hosts.includes(head ?? '') ? head : hosts[0]) ?? ''
+    }
+    const name = this.#knownHost(from)
+    if (this.#names.includes(name) && !hosts.includes(name)) {
+      this.#reader.fail(from.offset, `${printable(name)} is not one of the hosts of the environment`)
+    }
+    return name
   }
 
   #nfs(): NfsSpec[] {

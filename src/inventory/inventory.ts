@@ -6,23 +6,31 @@ import { isExplicitSpec, parseHostSpec } from './host-name.ts'
 import { expandHostSet, type HostSetContext, HostSetError } from './host-set.ts'
 import { nearestWord } from './nearest-word.ts'
 
-export type EnvironmentSpec =
-  | { readonly kind: 'conda'; readonly name: string; readonly file?: string; readonly hosts: readonly string[] }
+/** The environment of a host set. Files are relative to hosts.yaml, paths are those of the hosts. */
+export type EnvironmentSpec = {
+  readonly hosts: readonly string[]
+  /** The host that the others follow, one of them. */
+  readonly from: string
+} & (
+  | { readonly kind: 'conda'; readonly name: string; readonly prefix?: string; readonly file?: string }
   | {
       readonly kind: 'docker'
       readonly image: string
       readonly file?: string
       readonly name: string
-      readonly options?: string
-      readonly hosts: readonly string[]
+      readonly options: string
+      readonly restart: 'no' | 'on-failure' | 'unless-stopped' | 'always'
+      /** Undefined: what the image says. */
+      readonly command?: readonly string[]
     }
   | {
       readonly kind: 'venv'
       readonly path: string
       readonly requirements?: string
+      readonly wheels?: string
       readonly python: string
-      readonly hosts: readonly string[]
     }
+)
 
 export type NfsSpec = {
   readonly server: string

@@ -4,7 +4,7 @@ import { hostname, userInfo } from 'node:os'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import { resolveTarget } from '../../inventory/inventory.ts'
+import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
 import { loadInventory } from '../../inventory/load-inventory.ts'
 import { nearestWord } from '../../inventory/nearest-word.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
@@ -23,6 +23,7 @@ const USUAL_CONNECT_TIMEOUT_S = 10
 export type BringUpOptions = GlobalOptions & { readonly on?: string; readonly dryRun?: boolean }
 
 export type Prepared = Disposable & {
+  readonly inventory: Inventory
   readonly areas: readonly Area[]
   readonly hosts: OpsHosts
   readonly dialog: TtyDialog
@@ -41,9 +42,10 @@ export async function prepareBringUp(
   names: readonly string[],
   options: BringUpOptions,
   context: CliContext,
+  known: readonly AreaMaker[] = AREAS,
 ): Promise<Prepared> {
   const { environment: env, workingDirectory: cwd, signal, stderr } = context
-  const makers = chooseAreas(names)
+  const makers = chooseAreas(names, known)
   const stdinNames = await readStdinNames(context.stdin, options.on, options.exclude)
   const inventory = await loadInventory({ cwd, env, ...(options.hosts === undefined ? {} : { file: options.hosts }) })
   const selected = resolveTarget(inventory, options.on, {
@@ -60,7 +62,7 @@ export async function prepareBringUp(
   const areas = makers.flatMap((maker) => maker.prepare({ inventory, endpoints: byName }) ?? [])
   const missing = names.find((name) => !areas.some((area) => area.name === name))
   if (missing !== undefined || areas.length === 0) {
-    const words = missing ?? `any of ${AREAS.map(({ name }) => name).join(', ')}`
+    const words = missing ?? `any of ${known.map(({ name }) => name).join(', ')}`
     throw new MusterError('configuration', `${inventory.file ?? 'the inventory'} does not declare ${words}`, {
       hint: 'docs/hosts-yaml.md shows how.',
     })
@@ -83,6 +85,7 @@ export async function prepareBringUp(
     sudoPassword: askSudoOnce(dialog, namesOf(areas, endpoints)),
   })
   return {
+    inventory,
     areas,
     hosts,
     dialog,
@@ -98,8 +101,8 @@ export async function prepareBringUp(
   }
 }
 
-function chooseAreas(names: readonly string[]): readonly AreaMaker[] {
-  const known = AREAS.map(({ name }) => name)
+function chooseAreas(names: readonly string[], all: readonly AreaMaker[]): readonly AreaMaker[] {
+  const known = all.map(({ name }) => name)
   for (const name of names) {
     if (known.includes(name)) continue
     const near = nearestWord(name, known)
@@ -107,7 +110,7 @@ function chooseAreas(names: readonly string[]): readonly AreaMaker[] {
       hint: near === undefined ? `Areas: ${known.join(', ')}.` : `Did you mean ${near}?`,
     })
   }
-  return names.length === 0 ? AREAS : AREAS.filter(({ name }) => names.includes(name))
+  return names.length === 0 ? all : all.filter(({ name }) => names.includes(name))
 }
 
 function namesOf(areas: readonly Area[], endpoints: readonly Endpoint[]): string[] {

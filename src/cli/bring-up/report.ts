@@ -39,7 +39,7 @@ export class BringUpReport {
     if (event.type === 'output') {
       const { stream, text } = event
       if (this.#isJson) this.#event({ type: 'output', ...base, stream, text })
-      else if (this.#isVerbose) this.#lines(text.replace(/\n$/, '').split('\n'), `${operation.host}: `)
+      else if (this.#isVerbose) this.lines(text.replace(/\n$/, '').split('\n'), `${operation.host}: `)
       return
     }
     if (this.#isJson) {
@@ -49,22 +49,22 @@ export class BringUpReport {
       return
     }
     if (event.type === 'begin') {
-      if (this.#isVerbose) this.#lines([`${step.title} …`], `${operation.host}: `)
+      if (this.#isVerbose) this.lines([`${step.title} …`], `${operation.host}: `)
       return
     }
     const { end, durationMs } = event
     const head = `${operation.host}: ${step.title}`
     switch (end.kind) {
       case 'done':
-        return this.#lines([`${head}: done (${formatDuration(durationMs)})`])
+        return this.lines([`${head}: done (${formatDuration(durationMs)})`])
       case 'unneeded':
-        return this.#lines([`${head}: it is so already`])
+        return this.lines([`${head}: it is so already`])
       case 'cancelled':
-        return this.#lines([`${head}: cancelled`])
+        return this.lines([`${head}: cancelled`])
       case 'failed':
-        return this.#lines([`${head}: FAILED: ${end.reason}`])
+        return this.lines([`${head}: FAILED: ${end.reason}`])
       case 'skipped':
-        return this.#lines([`${head}: not begun: ${end.reason}`])
+        return this.lines([`${head}: not begun: ${end.reason}`])
     }
   }
 
@@ -79,7 +79,7 @@ export class BringUpReport {
     for (const [first, ...others] of groups.values()) {
       if (first === undefined) continue
       const hosts = foldHostSet([first, ...others].map(({ host }) => host))
-      this.#lines([`${first.gravity}  ${first.area} · ${hosts}: ${formatFinding(first)}`])
+      this.lines([`${first.gravity}  ${first.area} · ${hosts}: ${formatFinding(first)}`])
     }
   }
 
@@ -99,13 +99,18 @@ export class BringUpReport {
       const [first] = group
       if (first === undefined) continue
       const words = first.standing === 'good' ? '' : `: ${first.because.join(' · ')}`
-      this.#lines([`${first.standing.padEnd(8)} ${first.area} · ${foldHostSet(group.map(({ host }) => host))}${words}`])
+      this.lines([`${first.standing.padEnd(8)} ${first.area} · ${foldHostSet(group.map(({ host }) => host))}${words}`])
     }
   }
 
   summary(counts: object, words: string): void {
     if (this.#isJson) this.#event({ type: 'summary', ...counts })
-    else this.#lines([words])
+    else this.lines([words])
+  }
+
+  /** Where JSON is wanted. */
+  event(event: object): void {
+    if (this.#isJson) this.#event(event)
   }
 
   /** Beside the results. */
@@ -113,7 +118,7 @@ export class BringUpReport {
     this.#context.stderr.write(`muster: ${printable(text)}\n`)
   }
 
-  #lines(lines: readonly string[], prefix = ''): void {
+  lines(lines: readonly string[], prefix = ''): void {
     this.#context.stdout.write(lines.map((line) => `${printable(`${prefix}${line}`)}\n`).join(''))
   }
 

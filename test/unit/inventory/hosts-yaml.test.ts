@@ -56,7 +56,8 @@ describe('the example of the contract', () => {
       gpus: ['gpu01', 'gpu02', 'gpu03', 'gpu04'],
     })
     expect(lab.trustMesh).toEqual(everyone)
-    expect(lab.environment).toEqual({ kind: 'conda', name: 'myenv', file: 'environment.yml', hosts: everyone })
+    const environment = { kind: 'conda', name: 'myenv', file: 'environment.yml', hosts: everyone, from: 'm10' }
+    expect(lab.environment).toEqual(environment)
     expect(lab.nfs).toEqual([
       {
         server: 'm10',
@@ -276,6 +277,16 @@ describe('what is refused, each with its place', () => {
       'two environments',
       'hosts: { a: }\nenvironment: { conda: { name: x }, venv: { path: /v } }',
       ['2:14: environment must have exactly one of conda, docker and venv'],
+    ],
+    [
+      'an environment that follows a host outside of it',
+      'hosts: { a: , b: }\nenvironment: { venv: { path: /v, hosts: a, from: b } }',
+      ['2:50: b is not one of the hosts of the environment'],
+    ],
+    [
+      'the directory of an environment that is relative, or leaves its parent',
+      'hosts: { a: }\nenvironment: { venv: { path: v, wheels: /w/../x } }',
+      ['2:30: path v must begin with / or ~/', '2:41: wheels /w/../x may not have .. in it'],
     ],
     [
       'a missing key',

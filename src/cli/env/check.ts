@@ -1,0 +1,71 @@
+/** `muster env check`: one look at every host, and a table of what differs. */
+import { foldHostSet } from '../../inventory/host-set.ts'
+import { type EnvFacts, envArea, envDriftOf } from '../../ops/env/env.ts'
+import type { World } from '../../ops/kernel/area.ts'
+import { lookAtHosts } from '../../ops/kernel/bring-up.ts'
+import { type BringUpOptions, prepareBringUp } from '../bring-up/prepare.ts'
+import { BringUpReport } from '../bring-up/report.ts'
+import { type CliContext, EXIT } from '../context.ts'
+import { formatDrift } from './format-drift.ts'
+
+const USUAL_COLUMNS = 100
+
+/** @throws MusterError */
+export async function checkEnvironment(options: BringUpOptions, context: CliContext): Promise<number> {
+  using prepared = await prepareBringUp(['env'], options, context, [envArea])
+  const { areas, hosts, mark, limitFactor, isSelected, inventory } = prepared
+  const { signal, now, stdout } = context
+  const worlds = await lookAtHosts(areas, { hosts, signal, mark, now, limitFactor })
+  if (signal.aborted) return EXIT.interrupted
+  // The facts of this area, which the kernel hands on without their type.
+  const world = worlds.get('env') as unknown as World<EnvFacts>
+  const selected = <T>(map: ReadonlyMap<string, T>) => new Map([...map].filter(([host]) => isSelected(host)))
+  const { from } = inventory.environment ?? { from: '' }
+  const facts = new Map([...world.facts].filter(([host]) => isSelected(host) || host === from))
+  const drift = envDriftOf(inventory, { facts, away: new Map() })
+  const away = selected(world.away)
+  const report = new BringUpReport(options, context)
+  const unknown = [...facts].flatMap(([host, { facts: own }]) =>
+    Object.entries(own).flatMap(([name, fact]) =>
+      fact.kind === 'unknown' ? [{ host, name: NAMES[name] ?? name, because: fact.because }] : [],
+    ),
+  )
+  for (const row of drift.rows) {
+    const { values, reference = null, ...rest } = row
+    const told = Object.fromEntries([...values].map(([host, value]) => [host, value ?? null]))
+    report.event({ type: 'drift', ...rest, reference, hosts: told })
+  }
+  for (const each of unknown) report.event({ type: 'unknown', ...each })
+  for (const [host, reason] of away) report.event({ type: 'away', host, reason })
+  if (options.json !== true) {
+    stdout.write(formatDrift(drift, stdout.columns ?? USUAL_COLUMNS))
+    const lines = [
+      ...groups(unknown.map(({ host, name, because }) => [host, `not known: ${name}: ${because}`])),
+      ...groups([...away].map(([host, reason]) => [host, `not reached: ${reason}`])),
+    ]
+    report.lines(lines)
+  }
+  const count = (gravity: string) => drift.rows.filter((row) => row.gravity === gravity).length
+  const counts = { blocker: count('blocker'), risk: count('risk'), note: count('note') }
+  const words = Object.entries(counts).flatMap(([word, number]) =>
+    number === 0 ? [] : [`${number} ${word}${number === 1 ? '' : 's'}`],
+  )
+  const compared = drift.followed === undefined ? 'with what most of them have' : `with ${drift.followed}`
+  const head = `${facts.size} ${facts.size === 1 ? 'host' : 'hosts'} compared ${compared}`
+  const unreached = away.size === 0 ? [] : [`${away.size} not reached`]
+  report.summary(
+    { hosts: facts.size, followed: drift.followed ?? null, ...counts, unknown: unknown.length, unreachable: away.size },
+    `${head}: ${[...(words.length === 0 ? ['no drift'] : words), ...unreached].join(', ')}`,
+  )
+  if (away.size > 0) return EXIT.unreachable
+  return counts.blocker + counts.risk + unknown.length > 0 ? EXIT.failed : EXIT.ok
+}
+
+const NAMES: Readonly<Record<string, string>> = { system: 'the system', content: 'the environment' }
+
+/** Hosts with the same words stand together. */
+function groups(pairs: readonly (readonly [string, string])[]): string[] {
+  return [...Map.groupBy(pairs, ([, words]) => words)].map(
+    ([words, group]) => `${foldHostSet(group.map(([host]) => host))}: ${words}`,
+  )
+}

@@ -1,0 +1,145 @@
+/** What env asks of a host: what its software runs on, and what an environment holds, read from its files without activating it. */
+import type { Fact } from '../kernel/fact.ts'
+import { pathWord } from '../kernel/files.ts'
+import { isName, isVersion, normalName, type Package, packageOfCondaFile, packageOfDist } from './packages.ts'
+
+/** What an environment cannot bring along. Undefined: there is none, or nobody says. */
+export type SystemFacts = {
+  readonly architecture: string
+  /** `glibc 2.36`, `musl 1.2.3`. */
+  readonly libc?: string
+  readonly nvidiaDriver?: string
+  /** Of /usr/local/cuda. */
+  readonly cuda?: string
+}
+
+export type PrefixFacts =
+  | { readonly kind: 'none' }
+  /** Something else is in its place. */
+  | { readonly kind: 'other'; readonly because: string }
+  | {
+      readonly kind: 'venv' | 'conda'
+      /** Absolute. */
+      readonly path: string
+      /** `3.11.7`; undefined: its interpreter is not there, or does not run. */
+      readonly python?: string
+      /** By normalised name. */
+      readonly packages: ReadonlyMap<string, Package>
+      /** Names of packages whose list of files is missing. */
+      readonly broken: readonly string[]
+      /** What Muster noted when it made it; undefined: somebody else did. */
+      readonly made?: string
+    }
+
+/** In the prefix; the line in it tells what it was made from. */
+export const MARK_FILE = '.muster-made'
+
+export const systemFact: Fact<SystemFacts> = {
+  script: `echo "arch $(uname -m)"
+echo "libc $(getconf GNU_LIBC_VERSION || ldd --version 2>&1 | sed -n 's/^musl.*/musl/p; s/^Version //p' | tr '\\n' ' ')"
+[ ! -r /proc/driver/nvidia/version ] || echo "driver $(sed -n 1p /proc/driver/nvidia/version)"
+for f in /usr/local/cuda/version.json /usr/local/cuda/version.txt; do
+  [ ! -r $f ] || { echo "cuda $(head -c 2000 $f | tr '\\n' ' ')"; break; }
+done`,
+  parse(text) {
+    const said = new Map(text.split('\n').map((line) => splitOnce(line)))
+    const architecture = said.get('arch')
+    if (architecture === undefined || !/^\w+$/.test(architecture)) return undefined
+    const libc = /^(glibc|musl) (\d+(?:\.\d+)+)/.exec(said.get('libc')?.trim() ?? '')
+    const driver = / (\d{2,}\.\d+(?:\.\d+)?) /.exec(`${said.get('driver') ?? ''} `)?.[1]
+    const cuda = cudaOf(said.get('cuda') ?? '')
+    return {
+      architecture,
+      ...(libc === null ? {} : { libc: `${libc[1]} ${libc[2]}` }),
+      ...(driver === undefined ? {} : { nvidiaDriver: driver }),
+      ...(cuda === undefined ? {} : { cuda }),
+    }
+  },
+}
+
+/** version.json of CUDA 11 on, version.txt before that. */
+function cudaOf(text: string): string | undefined {
+  const json = /"cuda"\s*:\s*\{[^}]*"version"\s*:\s*"(\d+(?:\.\d+)+)"/.exec(text)
+  return (json ?? /CUDA Version (\d+(?:\.\d+)+)/.exec(text))?.[1]
+}
+
+/** A directory by its path, or the conda environment of this name where conda keeps them. */
+export type PrefixPlace = { readonly path: string } | { readonly condaName: string }
+
+/** Where installers put conda, and what it writes down about environments elsewhere. */
+function placeScript(place: PrefixPlace): string {
+  if ('path' in place) return `p=${pathWord(place.path)}`
+  const { condaName } = place
+  return `p=
+for root in "$MAMBA_ROOT_PREFIX" "$CONDA_ROOT" ~/micromamba ~/.local/share/mamba ~/miniforge3 ~/mambaforge ~/miniconda3 ~/anaconda3 ~/.conda \\
+  /opt/conda /opt/miniforge3 /opt/mambaforge /opt/miniconda3 /opt/anaconda3 /opt/micromamba; do
+  [ -z "$root" ] || [ ! -d "$root/envs/${condaName}/conda-meta" ] || { p=$root/envs/${condaName}; break; }
+done
+[ -n "$p" ] || p=$(grep '/${condaName.replaceAll('.', '\\.').replaceAll('+', '[+]')}$' ~/.conda/environments.txt | head -n 1)
+[ -n "$p" ] || { echo none; return; }`
+}
+
+/** Names and versions only: they come from the names of files. */
+export function prefixFact(place: PrefixPlace): Fact<PrefixFacts> {
+  return {
+    script: `${placeScript(place)}
+limited ls -d "$p" > /dev/null || [ -L "$p" ] || { overdue $? && return 124; echo none; return; }
+[ -d "$p" ] || { echo 'other it is no directory'; return; }
+if [ -d "$p/conda-meta" ]; then echo "conda $p"
+elif [ -f "$p/pyvenv.cfg" ]; then echo "venv $p"
+elif [ -z "$(ls -A "$p")" ]; then echo none; return
+elif [ -f "$p/${MARK_FILE}" ]; then echo "venv $p"
+else echo 'other it holds something else'; return
+fi
+[ ! -f "$p/${MARK_FILE}" ] || echo "made $(head -c 300 "$p/${MARK_FILE}" | head -n 1)"
+python=$(limited "$p/bin/python" -I -S -c 'import sys; print("python %d.%d.%d" % sys.version_info[:3])') && echo "$python"
+{
+  [ ! -d "$p/conda-meta" ] || ls "$p/conda-meta" | sed -n 's/^\\(.*\\)\\.json$/conda-meta \\1/p'
+  for s in "$p"/lib/python[0-9]*/site-packages; do
+    cd "$s" || continue
+    ls -d ./*.dist-info ./*.egg-info | sed 's/^\\.\\//dist /'
+    for d in ./*.dist-info; do [ -e "$d/RECORD" ] || echo "broken \${d#./}"; done
+    grep -l -x conda ./*.dist-info/INSTALLER | sed 's/^\\.\\/\\(.*\\)\\/INSTALLER$/by-conda \\1/'
+  done
+} | head -n 20000 | head -c 300000`,
+    parse: parsePrefix,
+  }
+}
+
+function parsePrefix(text: string): PrefixFacts | undefined {
+  if (text === 'none') return { kind: 'none' }
+  const lines = text.split('\n').map(splitOnce)
+  const [kind, path = ''] = lines[0] ?? []
+  if (kind === 'other') return { kind, because: path }
+  if ((kind !== 'venv' && kind !== 'conda') || !path.startsWith('/')) return undefined
+  const packages = new Map<string, Package>()
+  const valuesOf = (wanted: string) => lines.flatMap(([key, value]) => (key === wanted ? [value] : []))
+  const byConda = new Set(valuesOf('by-conda'))
+  for (const file of valuesOf('conda-meta')) {
+    const found = packageOfCondaFile(file)
+    if (found !== undefined) packages.set(normalName(found.name), found)
+  }
+  for (const dist of valuesOf('dist')) {
+    const found = byConda.has(dist) ? undefined : packageOfDist(dist)
+    if (found === undefined) continue
+    const name = normalName(found.name)
+    // What pip put over a package of conda's is what is imported.
+    if (packages.get(name)?.version !== found.version) packages.set(name, found)
+  }
+  const python = valuesOf('python').find(isVersion)
+  const made = valuesOf('made')[0]
+  const broken = valuesOf('broken').flatMap((dist) => packageOfDist(dist)?.name ?? [])
+  return {
+    kind,
+    path,
+    packages,
+    broken: broken.map(normalName).filter(isName),
+    ...(python === undefined ? {} : { python }),
+    ...(made === undefined ? {} : { made }),
+  }
+}
+
+function splitOnce(line: string): [string, string] {
+  const at = line.indexOf(' ')
+  return at < 0 ? [line, ''] : [line.slice(0, at), line.slice(at + 1)]
+}

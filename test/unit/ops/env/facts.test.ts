@@ -1,0 +1,136 @@
+/** The facts of env, read by a real shell out of directories as pip and conda leave them. */
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { dockerFact } from '../../../../src/ops/env/docker-facts.ts'
+import { type PrefixFacts, prefixFact, systemFact } from '../../../../src/ops/env/facts.ts'
+import type { Fact } from '../../../../src/ops/kernel/fact.ts'
+
+let root: string
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'muster-env-'))
+})
+afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+function write(path: string, text = ''): void {
+  const whole = join(root, path)
+  mkdirSync(dirname(whole), { recursive: true })
+  writeFileSync(whole, text)
+}
+
+function program(path: string, script: string): void {
+  write(path, `#!/bin/sh\n${script}\n`)
+  chmodSync(join(root, path), 0o755)
+}
+
+function read<T>(fact: Fact<T>): T | undefined {
+  const script = `limited() { "$@"; }; overdue() { false; }; fact() {\n${fact.script}\n}; fact 2> /dev/null`
+  const env = { HOME: root, PATH: `${root}/bin:/usr/bin:/bin` }
+  const bytes = execFileSync('sh', ['-c', `${script}; :`], { env })
+  return fact.parse(bytes.toString().trimEnd(), bytes)
+}
+
+const packagesOf = (facts: PrefixFacts | undefined) =>
+  facts !== undefined && 'packages' in facts
+    ? [...facts.packages].map(([name, { version }]) => `${name} ${version}`)
+    : []
+
+describe('an environment as it lies on the disk', () => {
+  it('is a venv: what pip installed, Python as it runs, and whose list of files is missing', () => {
+    const site = 'v/lib/python3.11/site-packages'
+    write('v/pyvenv.cfg', 'version = 3.11.2\n')
+    program('v/bin/python', 'echo python 3.11.7')
+    write(`${site}/Flask_Cors-4.0.0.dist-info/RECORD`)
+    write(`${site}/typing.extensions-4.9.0.dist-info/METADATA`)
+    write(`${site}/old_thing-1.0-py3.11.egg-info`)
+    write(`${site}/~umpy-1.26.4.dist-info/RECORD`)
+    write(`${site}/numpy/__init__.py`)
+    const facts = read(prefixFact({ path: join(root, 'v') }))
+    expect(facts).toMatchObject({ kind: 'venv', path: `${root}/v`, python: '3.11.7', broken: ['typing-extensions'] })
+    expect(packagesOf(facts)).toEqual(['flask-cors 4.0.0', 'old-thing 1.0', 'typing-extensions 4.9.0'])
+    expect(facts).not.toHaveProperty('made')
+  })
+
+  it('is found by the name of a conda environment: packages of conda, those of pip beside and over them', () => {
+    const prefix = 'miniforge3/envs/lab'
+    const site = `${prefix}/lib/python3.11/site-packages`
+    for (const stem of ['python-3.11.7-h955ad1f_0', 'numpy-1.26.4-py311h64a7726_0', '_libgcc_mutex-0.1-conda_forge']) {
+      write(`${prefix}/conda-meta/${stem}.json`, '{}')
+    }
+    write(`${prefix}/conda-meta/history`)
+    write(`${site}/numpy-1.26.4.dist-info/INSTALLER`, 'conda\n')
+    write(`${site}/requests-2.31.0.dist-info/INSTALLER`, 'pip\n')
+    write(`${site}/requests-2.31.0.dist-info/RECORD`)
+    program(`${prefix}/bin/python`, 'exit 127')
+    const facts = read(prefixFact({ condaName: 'lab' }))
+    expect(packagesOf(facts)).toEqual(['libgcc-mutex 0.1', 'numpy 1.26.4', 'python 3.11.7', 'requests 2.31.0'])
+    expect(facts).toMatchObject({ kind: 'conda' })
+    expect(facts).not.toHaveProperty('python')
+  })
+
+  it('is found where conda noted that it is', () => {
+    write('elsewhere/lab.x/conda-meta/history')
+    write('.conda/environments.txt', `${root}/elsewhere/labyx\n${root}/elsewhere/lab.x\n`)
+    expect(read(prefixFact({ condaName: 'lab.x' }))).toMatchObject({ kind: 'conda', path: `${root}/elsewhere/lab.x` })
+  })
+
+  it.each([
+    ['is not there', () => {}, { kind: 'none' }],
+    ['is an empty directory', () => mkdirSync(join(root, 'v')), { kind: 'none' }],
+    ['is a file', () => write('v'), { kind: 'other', because: 'it is no directory' }],
+    ['is a directory of something else', () => write('v/notes'), { kind: 'other', because: 'it holds something else' }],
+  ])('%s', (_, make, expected) => {
+    make()
+    expect(read(prefixFact({ path: join(root, 'v') }))).toEqual(expected)
+  })
+})
+
+describe('the system', () => {
+  it('is read on this machine', () => {
+    expect(read(systemFact)?.architecture).toMatch(/^\w+$/)
+  })
+
+  it.each([
+    ['NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19 18:56:32 UTC 2023', '535.129.03'],
+    ['NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  545.23.08  Release Build  (dvs-builder)', '545.23.08'],
+  ])('knows the driver by %s', (line, nvidiaDriver) => {
+    const text = `arch x86_64\nlibc glibc 2.36\ndriver ${line}\ncuda { "cuda" : { "name" : "CUDA SDK", "version" : "12.2.1" } }`
+    const facts = { architecture: 'x86_64', libc: 'glibc 2.36', nvidiaDriver, cuda: '12.2.1' }
+    expect(systemFact.parse(text, Buffer.from(text))).toEqual(facts)
+  })
+
+  it('says nothing about what it does not understand', () => {
+    expect(systemFact.parse('hello', Buffer.from('hello'))).toBeUndefined()
+    expect(systemFact.parse('arch x86_64\nlibc ', Buffer.alloc(0))).toEqual({ architecture: 'x86_64' })
+  })
+})
+
+describe('a daemon of Docker', () => {
+  const image = (id: string, config: object) =>
+    JSON.stringify({ id, layers: ['sha256:a', 'sha256:b'], architecture: 'amd64', config })
+  const docker = (id: string, config: object) =>
+    program('bin/docker', `case $1 in version) echo 20.10;; image) echo '${image(id, config)}';; *) exit 1;; esac`)
+  const fact = dockerFact('lab/tool:1', 'muster')
+
+  it('has the same image under another id, and another one with another command', () => {
+    docker('sha256:1', { Cmd: ['a'], Labels: { x: 'y' } })
+    const one = read(fact)?.image
+    docker('sha256:2', { Cmd: ['a'], Env: null })
+    expect(read(fact)?.image?.digest).toBe(one?.digest)
+    docker('sha256:2', { Cmd: ['b'] })
+    expect(read(fact)?.image?.digest).not.toBe(one?.digest)
+    expect(one).toMatchObject({ id: 'sha256:1', layers: ['sha256:a', 'sha256:b'], labels: { x: 'y' } })
+  })
+
+  it('is there and has neither image nor container', () => {
+    program('bin/docker', 'test $1 = version && echo 20.10')
+    expect(read(fact)).toEqual({ image: undefined })
+  })
+
+  it('does not answer', () => {
+    program('bin/docker', 'echo Cannot connect to the Docker daemon >&2; exit 1')
+    expect(read(fact)).toEqual({ trouble: 'Cannot connect to the Docker daemon', image: undefined })
+  })
+})
