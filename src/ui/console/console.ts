@@ -22,6 +22,9 @@ import {
   receiverList,
 } from '../state/console-state.ts'
 import { Store } from '../state/store.ts'
+import { createPages, type Pages } from '../tabs/create-pages.ts'
+import type { Page } from '../tabs/page.ts'
+import type { Tab } from '../tabs/tabs.ts'
 import type { ThemeName } from '../theme/theme.ts'
 import { WorkPanel } from '../work-views/work-panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
@@ -92,6 +95,7 @@ export class Console implements Disposable {
   readonly recording: Recording
   readonly scroll: ScrollMode
   readonly work: WorkPanel
+  readonly pages: Pages
   /** Text that was composed or pasted and not sent yet. */
   pendingPaste = ''
   readonly #owned = new DisposableStore()
@@ -161,6 +165,8 @@ export class Console implements Disposable {
     this.recording = this.#owned.own(new Recording(this))
     this.scroll = new ScrollMode(this)
     this.work = this.#owned.own(new WorkPanel(this))
+    this.pages = createPages(this)
+    for (const page of Object.values(this.pages)) this.#owned.own(page)
     this.dialogs = this.#owned.own(
       new Dialogs({
         clock: ports.clock,
@@ -184,7 +190,7 @@ export class Console implements Disposable {
   }
 
   get isIdle(): boolean {
-    return this.#feeder.isIdle && this.work.isIdle
+    return this.#feeder.isIdle && this.work.isIdle && Object.values(this.pages).every(({ isIdle }) => isIdle)
   }
 
   get arrangement(): Arrangement {
@@ -226,6 +232,17 @@ export class Console implements Disposable {
     this.#applySizes()
     this.#noteSeen()
     this.#runClock()
+  }
+
+  /** Undefined: the shells are shown. */
+  get page(): Page | undefined {
+    const { tab } = this.state
+    return tab === 'shells' ? undefined : this.pages[tab]
+  }
+
+  showTab(tab: Tab): void {
+    this.change(() => ({ tab }))
+    this.page?.open()
   }
 
   /** Sends bytes to all receivers; says who was left out. */

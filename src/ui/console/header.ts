@@ -3,9 +3,11 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { BarPart } from '../components/bar.tsx'
 import { actionSpecs, type Keymap, keysOf, specOf } from '../keys/registry.ts'
 import { type ConsoleState, isLive, receiverList } from '../state/console-state.ts'
+import { pageHints } from '../tabs/page-keys.ts'
+import { TABS, titleOf } from '../tabs/tabs.ts'
 import { clip, textWidth } from '../text-width.ts'
 import type { Theme } from '../theme/theme.ts'
-import { type Panel, panelName } from '../work-views/panel.ts'
+import { panelName } from '../work-views/panel.ts'
 import { panelHints } from '../work-views/panel-keys.ts'
 
 export type Bars = { readonly left: readonly BarPart[]; readonly right: readonly BarPart[] }
@@ -34,6 +36,7 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
   const rights = [
     rightParts(state, theme, page, 'full'),
     rightParts(state, theme, page, 'short'),
+    rightParts(state, theme, page, 'numbers'),
     rightParts(state, theme, page, 'page'),
   ]
   const right = rights.find((parts) => partsWidth(parts) + receiverRoom(state, page) <= room) ?? []
@@ -43,7 +46,10 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
 
 const partsWidth = (parts: readonly BarPart[]): number => parts.reduce((sum, part) => sum + textWidth(part.text), 0)
 
-function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: 'full' | 'short' | 'page'): BarPart[] {
+/** Ever less: `numbers` names the present tab only, `page` has no tabs. */
+type RightLength = 'full' | 'short' | 'numbers' | 'page'
+
+function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: RightLength): BarPart[] {
   const parts: BarPart[] = []
   const away = [...state.hosts.values()].filter((host) => host.hasNews && !page.shown.has(host.host)).length
   if (page.pages > 1) {
@@ -59,13 +65,10 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: '
       colour: kinds > 1 ? theme.warning : theme.ok,
     })
   }
-  for (const [tab, key, title] of [
-    ['shells', '1', 'Shells'],
-    ['log', '6', 'Log'],
-  ] as const) {
-    const isCurrent = state.tab === tab
+  for (const { id, key, title } of TABS) {
+    const isCurrent = state.tab === id
     parts.push({
-      text: ` ${key} ${title} `,
+      text: length === 'numbers' && !isCurrent ? ` ${key} ` : ` ${key} ${title} `,
       isBold: isCurrent,
       colour: isCurrent ? theme.barText : theme.muted,
       isFilled: isCurrent && theme.name === 'none',
@@ -111,17 +114,24 @@ function receiverRoom(state: ConsoleState, page: PageInfo): number {
   return textWidth(start) + Math.min(NAMES_WIDTH, textWidth(names)) + textWidth(end)
 }
 
-/** The panel has the keys: that no host receives them, and who would. */
-function panelPart(state: ConsoleState, theme: Theme, panel: Panel, room: number): BarPart {
+/** Where keys go instead of the shells, if they do. */
+function keysElsewhere({ panel, tab }: ConsoleState): string | undefined {
+  if (tab !== 'shells') return titleOf(tab)
+  return panel?.hasKeys ? panelName(panel) : undefined
+}
+
+/** That no host receives keys now, and who would. */
+function elsewherePart(state: ConsoleState, theme: Theme, where: string, room: number): BarPart {
   const receivers = receiverList(state)
   const whom = receivers.length === 0 ? 'NOBODY' : foldHostSet(receivers)
-  const text = clip(` KEYS GO TO THE ${panelName(panel).toUpperCase()}, not to ${clip(whom, NAMES_WIDTH)} `, room)
+  const text = clip(` KEYS GO TO THE ${where.toUpperCase()}, not to ${clip(whom, NAMES_WIDTH)} `, room)
   return { text, isBold: true, isFilled: true, colour: theme.bar, fill: theme.accent }
 }
 
 /** Who receives: the one thing on this screen that must not be overlooked. */
 function receiverPart(state: ConsoleState, theme: Theme, page: PageInfo, room: number): BarPart {
-  if (state.panel?.hasKeys && state.tab === 'shells') return panelPart(state, theme, state.panel, room)
+  const elsewhere = keysElsewhere(state)
+  if (elsewhere !== undefined) return elsewherePart(state, theme, elsewhere, room)
   const { start, names, end } = receiverText(state, page)
   const isShort = textWidth(start) + textWidth(end) + Math.min(NAMES_WIDTH, textWidth(names)) > room
   const text = isShort
@@ -250,9 +260,11 @@ export function footerBars(state: ConsoleState, theme: Theme, keymap: Keymap): B
       // All keys are the dialog's.
       if (mode.kind === 'dialog') return { left: [], right: [] }
       const { panel } = state
-      if (panel?.hasKeys && state.tab === 'shells') {
-        const name = panelName(panel).toUpperCase()
-        return { left: [label(name), ...fitting(panelHints(panel), theme, room - textWidth(name) - 2)], right: [] }
+      const elsewhere = keysElsewhere(state)
+      if (elsewhere !== undefined) {
+        const name = elsewhere.toUpperCase()
+        const hints = state.tab === 'shells' && panel ? panelHints(panel) : pageHints(state)
+        return { left: [label(name), ...fitting(hints, theme, room - textWidth(name) - 2)], right: [] }
       }
       const focus = state.focus === undefined ? '' : `${clip(state.focus, NAME_WIDTH)} `
       return {

@@ -1,6 +1,8 @@
 /** The help and docs/keys.md, both from the table of actions. Pure. */
 import type { DialogLine } from '../dialogs/dialog.ts'
 import { type ActionSection, actionSpecs, type Keymap, keysOf } from '../keys/registry.ts'
+import { pageKeys } from '../tabs/page-keys.ts'
+import { PAGE_TABS } from '../tabs/tabs.ts'
 import { padEnd, wrapText } from '../text-width.ts'
 import { panelKeys } from '../work-views/panel-keys.ts'
 
@@ -22,6 +24,10 @@ export function helpLines(keymap: Keymap, leader: string): DialogLine[] {
   }
   lines.push({ text: '' }, { text: 'Inside the view of a run or a copy, without the leader', tone: 'accent' })
   for (const { keys, help } of panelKeys) lines.push({ text: `${padEnd(keys.join(' '), 14)} ${help}` })
+  for (const { id, title } of PAGE_TABS) {
+    lines.push({ text: '' }, { text: `On the tab ${title}, without the leader`, tone: 'accent' })
+    for (const { keys, help } of pageKeys[id]) lines.push({ text: `${padEnd(keys.join(' '), 14)} ${help}` })
+  }
   return lines
 }
 
@@ -33,6 +39,9 @@ export function wrapHelp(lines: readonly DialogLine[], columns: number): DialogL
       : wrapText(line.text, columns, / {2,}/.test(line.text) ? ' '.repeat(15) : '').map((text) => ({ ...line, text })),
   )
 }
+
+const keyRow = ({ keys, help }: { readonly keys: readonly string[]; readonly help: string }): string =>
+  `| ${keys.map((key) => `\`${key}\``).join(' ')} | ${help} |`
 
 export function renderKeysDocs(keymap: Keymap, leader: string): string {
   const out = [
@@ -75,7 +84,17 @@ export function renderKeysDocs(keymap: Keymap, leader: string): string {
     '',
     '| key | does |',
     '| --- | --- |',
-    ...panelKeys.map(({ keys, help }) => `| ${keys.map((key) => `\`${key}\``).join(' ')} | ${help} |`),
+    ...panelKeys.map(keyRow),
+    ...PAGE_TABS.flatMap(({ id, title }) => [
+      '',
+      `## The tab ${title}`,
+      '',
+      'No key reaches a host here. A number alone chooses another tab.',
+      '',
+      '| key | does |',
+      '| --- | --- |',
+      ...pageKeys[id].map(keyRow),
+    ]),
     '',
     '## Mouse',
     '',

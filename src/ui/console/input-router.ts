@@ -9,6 +9,8 @@ import { keyLabel } from '../keys/key-label.ts'
 import type { ActionId } from '../keys/registry.ts'
 import { receiverList } from '../state/console-state.ts'
 import { toggleReceivers } from '../state/receivers.ts'
+import type { Page } from '../tabs/page.ts'
+import { tabOfKey } from '../tabs/tabs.ts'
 import { layoutPanel } from '../work-views/panel.ts'
 import { actions, CHOOSING } from './actions.ts'
 import type { Console } from './console.ts'
@@ -66,7 +68,7 @@ export class InputRouter {
       return this.#enterLeader()
     }
     if (mode.kind === 'select' && this.#choose(label)) return
-    if (console.state.tab !== 'shells') return this.#handleLogKey(label)
+    if (console.page) return this.#handlePageKey(console.page, label)
     if (console.state.panel?.hasKeys) {
       this.#flushTyped()
       return console.work.handleKey(label)
@@ -108,14 +110,13 @@ export class InputRouter {
     return label === 'Esc' || label === 'Enter'
   }
 
-  #handleLogKey(label: string): void {
+  /** A number alone chooses a tab here, as no key is typed into hosts. */
+  #handlePageKey(page: Page, label: string): void {
     const console = this.#console
-    const page = Math.max(1, console.state.rows - 3)
-    const by = label === 'Up' ? 1 : label === 'Down' ? -1 : label === 'PageUp' ? page : label === 'PageDown' ? -page : 0
-    if (by !== 0)
-      console.change((state) => ({ logOffset: Math.max(0, Math.min(state.log.length - 1, state.logOffset + by)) }))
-    else if (label === 'Esc' || label === 'q') console.change(() => ({ tab: 'shells' }))
-    else console.notice(`nothing is typed into hosts here: Esc goes back to the shells`)
+    if (page.handleKey(label)) return
+    const tab = tabOfKey(label)
+    if (tab !== undefined) return console.showTab(tab)
+    console.notice('nothing is typed into hosts here: 1 goes back to the shells')
   }
 
   #type(event: KeyEvent): void {
@@ -164,7 +165,7 @@ export class InputRouter {
     if (console.dialogs.current) return console.dialogs.current.paste(text)
     const { mode, tab, panel } = console.state
     if (mode.kind === 'scroll' || tab !== 'shells')
-      return console.notice('nothing is pasted here: Esc goes back to the shells', 'warning')
+      return console.notice('nothing is pasted here: the shells take it', 'warning')
     if (panel?.hasKeys) return console.notice('nothing is pasted here: Tab goes back to the shells', 'warning')
     if (mode.kind !== 'typing') console.change(() => ({ mode: { kind: 'typing' } }))
     const hosts = receiverList(console.state)
@@ -178,7 +179,8 @@ export class InputRouter {
     const console = this.#console
     if (event.action !== 'press') return this.#handleDrag(event)
     this.#dragged = undefined
-    if (console.dialogs.current || console.state.tab !== 'shells') return
+    if (console.dialogs.current) return
+    if (console.page) return scrollByWheel(console.page, event)
     const { panel } = layoutPanel(console.state)
     if (panel && isInside(event, panel)) return this.#handlePanelMouse(event)
     const pane = console.arrangement.placed.find(({ rect }) => isInside(event, rect))
@@ -204,11 +206,10 @@ export class InputRouter {
     }))
   }
 
-  #handlePanelMouse({ button }: MouseEvent): void {
+  #handlePanelMouse(event: MouseEvent): void {
     const { work } = this.#console
-    if (button === 'left') work.takeKeys(true)
-    else if (button === 'wheel-up' || button === 'wheel-down')
-      work.scrollBy(button === 'wheel-up' ? -WHEEL_LINES : WHEEL_LINES)
+    if (event.button === 'left') work.takeKeys(true)
+    else scrollByWheel(work, event)
   }
 
   /** Also while a dialog is open: a program that never hears of the release goes on dragging. */
@@ -232,6 +233,11 @@ export class InputRouter {
     const bytes = screen && encodeMouse(event, screen.modes)
     if (bytes && bytes.length > 0) this.#console.sendEach([{ hosts: [host], bytes }])
   }
+}
+
+function scrollByWheel(rows: Pick<Page, 'scrollBy'>, { button }: MouseEvent): void {
+  if (button === 'wheel-up' || button === 'wheel-down')
+    rows.scrollBy(button === 'wheel-up' ? -WHEEL_LINES : WHEEL_LINES)
 }
 
 const isInside = ({ column, row }: MouseEvent, rect: Rect): boolean =>

@@ -4,7 +4,7 @@ import { dialogRect } from '../components/dialog-box.tsx'
 import type { Rect, Scene } from '../compositor/compositor.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import { themes } from '../theme/theme.ts'
-import { layoutPanel } from '../work-views/panel.ts'
+import { areaOf, layoutPanel } from '../work-views/panel.ts'
 import type { Console } from './console.ts'
 import { paneView } from './pane-view.ts'
 
@@ -15,7 +15,10 @@ export function buildScene(console: Console, chrome: CellGrid, drawn: ConsoleSta
   const overlays: Rect[] =
     drawn.mode.kind === 'dialog' ? [dialogRect(drawn.mode.dialog, drawn.columns, drawn.rows)] : []
   const { columns, rows } = state
-  if (state.tab !== 'shells') return { columns, rows, chrome, panes: [], overlays, cursor: undefined }
+  if (console.page) {
+    const panes = console.page.panes(areaOf(state), theme)
+    return { columns, rows, chrome, panes, overlays, cursor: undefined }
+  }
   const panes = console.arrangement.placed.map(({ hosts, rect }) => {
     const [lead = ''] = hosts
     return paneView({

@@ -319,7 +319,13 @@ export const actionSpecs = define([
     section: 'Hosts',
     disabledReason: needsReceiver,
   },
-  { id: 'tab-shells', keys: ['1'], title: 'Shells', help: 'Shows the shells.', section: 'Program' },
+  {
+    id: 'tab-shells',
+    keys: ['1'],
+    title: 'Shells',
+    help: 'Shows the shells. On the other tabs, where no key is typed into hosts, the number alone does.',
+    section: 'Program',
+  },
   {
     id: 'tab-log',
     keys: ['6'],

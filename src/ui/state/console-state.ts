@@ -3,6 +3,7 @@
 import type { ShellState } from '../../ssh/fleet.ts'
 import type { SessionState } from '../../ssh/session-state.ts'
 import type { DialogView } from '../dialogs/dialog.ts'
+import type { Tab } from '../tabs/tabs.ts'
 import type { ThemeName } from '../theme/theme.ts'
 import type { Panel } from '../work-views/panel.ts'
 
@@ -27,8 +28,6 @@ export type HostState = {
   readonly isDifferent: boolean
   readonly isRecording: boolean
 }
-
-export type Tab = 'shells' | 'log'
 
 export type Mode =
   /** Keys go to the receivers. */

@@ -2,15 +2,15 @@
 import { formatBytes } from '../../base/format-bytes.ts'
 import type { HostResult } from '../../ssh/copy/events.ts'
 import { BOLD } from '../../terminal/cells.ts'
+import { type Row, type RowDocument, type RowLook, wrapRows } from '../rows/row-document.ts'
 import { padEnd, wrapText } from '../text-width.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import { type CopyHost, type CopyView, isCopying, totalOf } from './copy-view.ts'
-import { type PanelDocument, type PanelLook, type PanelRow, wrapRows } from './panel-document.ts'
 
 const NAME_COLUMNS = 24
 const BAR_COLUMNS = 16
 
-export function copyDocument(view: CopyView, look: PanelLook): PanelDocument {
+export function copyDocument(view: CopyView, look: RowLook): RowDocument {
   const { theme } = look
   const nameColumns = Math.min(NAME_COLUMNS, longestName(view))
   const rows = [
@@ -30,13 +30,13 @@ function rank({ result, hasBegun }: CopyHost): number {
   return result.outcome === 'ok' ? 3 : 0
 }
 
-function headRows(view: CopyView, theme: Theme): PanelRow[] {
+function headRows(view: CopyView, theme: Theme): Row[] {
   const total = totalOf(view)
   const count = view.hosts.size
   const title = ` ${view.sources.join(' ')} → ${view.destination}`
   const results = [...view.hosts.values()].flatMap(({ result }) => result ?? [])
   const failed = results.filter(({ outcome }) => outcome !== 'ok').length
-  const spans: PanelRow = isCopying(view)
+  const spans: Row = isCopying(view)
     ? [
         { text: ` ${total.ended} of ${count} hosts done`, style: styleOf(theme.text, undefined, BOLD) },
         ...(failed > 0 ? [{ text: `, ${failed} not well`, style: styleOf(theme.danger, undefined, BOLD) }] : []),
@@ -79,7 +79,7 @@ function bar(done: number): string {
 const formatShare = (amount: Amount): string =>
   `${String(Math.floor(100 * share(amount))).padStart(3)} %  ${formatBytes(amount.doneBytes)} of ${formatBytes(amount.totalBytes)}`
 
-function hostRows(host: string, state: CopyHost, nameColumns: number, look: PanelLook): PanelRow[] {
+function hostRows(host: string, state: CopyHost, nameColumns: number, look: RowLook): Row[] {
   const { result, hasBegun, failures } = state
   const { theme } = look
   const name = padEnd(host, nameColumns)
@@ -93,7 +93,7 @@ function hostRows(host: string, state: CopyHost, nameColumns: number, look: Pane
   const unsaid = result.failed - failures.length
   return [
     [{ text: ` ${isWell ? '✓' : '✗'} ${name}  ${first}`, style }],
-    ...more.map((text): PanelRow => [{ text: `${' '.repeat(nameColumns + 5)}${text}`, style }]),
+    ...more.map((text): Row => [{ text: `${' '.repeat(nameColumns + 5)}${text}`, style }]),
     ...failures.flatMap(({ path, reason }) => wrapRows(`${path}: ${reason}`, look, '     ', style)),
     ...(unsaid > 0 ? wrapRows(`… and ${unsaid} more`, look, '     ', style) : []),
   ]

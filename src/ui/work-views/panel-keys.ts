@@ -1,27 +1,17 @@
 /** The keys of the panel: its footer, the help, docs/keys.md and the panel itself derive from this one table. */
-
+import { commandOf, hintsOf, type KeyEntry } from '../keys/key-table.ts'
 import { failedCopies } from './copy-view.ts'
 import { isBusy, type Panel } from './panel.ts'
 import { failedHosts } from './run-view.ts'
 
 export type PanelCommand = (typeof panelKeys)[number]['id']
 
-type PanelKey = {
-  readonly id: string
-  readonly keys: readonly string[]
-  /** A few words for the footer; undefined: not there. */
-  readonly title?: string
-  readonly help: string
-  /** Why it is not in the footer now. */
-  readonly isMeant?: (panel: Panel) => boolean
-}
-
 const isRun = ({ view }: Panel): boolean => view.kind === 'run'
 const isDone = (panel: Panel): boolean => !isBusy(panel)
 const hasFailed = ({ view }: Panel): boolean =>
   (view.kind === 'run' ? failedHosts(view) : failedCopies(view)).length > 0
 
-const define = <const T extends readonly PanelKey[]>(keys: T): T => keys
+const define = <const T extends readonly KeyEntry<Panel>[]>(keys: T): T => keys
 
 /** In the order of the footer. */
 export const panelKeys = define([
@@ -89,15 +79,6 @@ export const panelKeys = define([
   { id: 'previous-hit', keys: ['N'], help: 'The place before.' },
 ])
 
-const byKey: ReadonlyMap<string, PanelCommand> = new Map(
-  panelKeys.flatMap(({ id, keys }) => keys.map((key) => [key, id])),
-)
+export const panelCommandOf = (label: string): PanelCommand | undefined => commandOf(panelKeys, label)
 
-export const panelCommandOf = (label: string): PanelCommand | undefined => byKey.get(label)
-
-/** Key and words, for the footer of now. */
-export function panelHints(panel: Panel): (readonly [string, string])[] {
-  return (panelKeys as readonly PanelKey[]).flatMap(({ keys, title, isMeant }) =>
-    title === undefined || isMeant?.(panel) === false ? [] : [[keys[0] ?? '', title] as const],
-  )
-}
+export const panelHints = (panel: Panel) => hintsOf<Panel>(panelKeys, panel)

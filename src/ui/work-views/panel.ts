@@ -46,8 +46,13 @@ const BAR_ROWS = 1
 const BESIDE_COLUMNS = 100
 const BELOW_ROWS = 34
 
+/** Between header and footer. */
+export function areaOf({ columns, rows }: Pick<Room, 'columns' | 'rows'>): Rect {
+  return { column: 0, row: BAR_ROWS, width: columns, height: Math.max(1, rows - 2 * BAR_ROWS) }
+}
+
 export function layoutPanel({ columns, rows, panel, tab }: Room): PanelLayout {
-  const area: Rect = { column: 0, row: BAR_ROWS, width: columns, height: Math.max(1, rows - 2 * BAR_ROWS) }
+  const area = areaOf({ columns, rows })
   if (panel === undefined) return { shells: area, areShellsShown: true, panel: undefined }
   const beside = splitArea(area, columns, rows)
   const isShown = tab === 'shells'

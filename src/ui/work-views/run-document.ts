@@ -4,8 +4,8 @@ import type { OutputLine, OutputText } from '../../ops/run/kept-output.ts'
 import { formatOutcome, formatSummary, isSuccess, type RunOutcome, summarize } from '../../ops/run/outcome.ts'
 import { BOLD } from '../../terminal/cells.ts'
 import type { Span, Style } from '../compositor/compositor.ts'
+import { type Row, type RowDocument, type RowLook, skipColumns, wrapRows } from '../rows/row-document.ts'
 import { labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
-import { type PanelDocument, type PanelLook, type PanelRow, skipColumns, wrapRows } from './panel-document.ts'
 import {
   groupOf,
   isRunning,
@@ -29,7 +29,7 @@ type Part = {
   readonly group: RunGroup
   readonly start: number
   /** Why there is no connection. */
-  readonly reason: readonly PanelRow[]
+  readonly reason: readonly Row[]
   /** Lines of output that are shown, from `firstLine` on. */
   readonly lines: number
   readonly firstLine: number
@@ -40,14 +40,14 @@ type Part = {
 const LEAST_LINES = 4
 const HEAD_ROWS = 3
 
-export type RunDocument = PanelDocument & {
+export type RunDocument = RowDocument & {
   /** Where the header of a host's group is. */
   rowOf(host: string): number | undefined
   /** The group whose header is at this row or over it. */
   groupAt(row: number): RunGroup | undefined
 }
 
-export function runDocument(view: RunView, source: RunSource, look: PanelLook): RunDocument {
+export function runDocument(view: RunView, source: RunSource, look: RowLook): RunDocument {
   const { theme, column } = look
   const parts = partsOf(view, source, look)
   const last = parts.at(-1)
@@ -86,7 +86,7 @@ function rowsOf(part: Part): number {
   return 1 + part.reason.length + body + (part.hidden > 0 ? 1 : 0) + 1
 }
 
-function partsOf(view: RunView, source: RunSource, look: PanelLook): readonly Part[] {
+function partsOf(view: RunView, source: RunSource, look: RowLook): readonly Part[] {
   const opened = groupOf(view, view.opened)
   const groups = opened ? [opened] : view.groups
   const limit = opened
@@ -122,7 +122,7 @@ export const formatSeconds = (ms: number): string => {
   return `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`
 }
 
-function headRows(view: RunView, { nowMs }: RunSource, theme: Theme): PanelRow[] {
+function headRows(view: RunView, { nowMs }: RunSource, theme: Theme): Row[] {
   const states = [...view.hosts.values()]
   const outcomes = states.flatMap((state) => (state.kind === 'ended' ? [state.outcome] : []))
   const failed = outcomes.filter((outcome) => !isSuccess(outcome)).length
@@ -171,7 +171,7 @@ function endOf(outcome: RunOutcome): string {
   return 'reason' in outcome ? outcome.kind : formatOutcome(outcome)
 }
 
-function reasonRows({ state }: RunGroup, look: PanelLook): PanelRow[] {
+function reasonRows({ state }: RunGroup, look: RowLook): Row[] {
   if (state.kind !== 'ended' || !('reason' in state.outcome)) return []
   return wrapRows(state.outcome.reason, look, '   ', styleOf(look.theme.danger))
 }
@@ -182,7 +182,7 @@ export const groupNames = ({ hosts }: Pick<RunGroup, 'hosts'>): string =>
 
 type HeaderFacts = { readonly isSelected: boolean; readonly isMajority: boolean }
 
-function headerRow(group: RunGroup, { nowMs }: RunSource, theme: Theme, facts: HeaderFacts): PanelRow {
+function headerRow(group: RunGroup, { nowMs }: RunSource, theme: Theme, facts: HeaderFacts): Row {
   const { isSelected, isMajority } = facts
   const kind = kindOf(group.state)
   const colour = kind === 'bad' ? theme.danger : kind === 'good' ? theme.ok : theme.warning
@@ -203,7 +203,7 @@ function outputRow(
   at: number,
   theme: Theme,
   column: number,
-): PanelRow {
+): Row {
   const index = firstLine + at
   const line = text.line(index)
   const style = styleOfLine(line, theme)
@@ -232,7 +232,7 @@ function styleOfLine({ kind }: OutputLine, theme: Theme): Style {
   return styleOf(kind === 'stderr' ? theme.warning : theme.text)
 }
 
-function differenceRow({ difference }: Part, at: number, theme: Theme, column: number): PanelRow {
+function differenceRow({ difference }: Part, at: number, theme: Theme, column: number): Row {
   if (difference === undefined) return at === 0 ? [{ text: '   comparing …', style: mutedStyle(theme) }] : []
   if (difference === 'none') return []
   const line = difference[at]
@@ -242,7 +242,7 @@ function differenceRow({ difference }: Part, at: number, theme: Theme, column: n
   return [{ text: `   ${skipColumns(line, column)}`, style }]
 }
 
-function hiddenRow({ hidden, firstLine }: Part, theme: Theme): PanelRow {
+function hiddenRow({ hidden, firstLine }: Part, theme: Theme): Row {
   const where = firstLine > 0 ? 'before' : 'more'
   const text = `   … ${hidden} ${hidden === 1 ? 'line' : 'lines'} ${where} (Enter shows all)`
   return [{ text, style: mutedStyle(theme) }]

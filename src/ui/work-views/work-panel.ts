@@ -6,14 +6,14 @@ import { messageOf } from '../../base/errors.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { PaneView, Rect } from '../compositor/compositor.ts'
 import type { Console } from '../console/console.ts'
+import { documentRows, firstRow, type RowDocument } from '../rows/row-document.ts'
+import { rowsPane } from '../rows/rows-pane.ts'
 import { setReceivers } from '../state/receivers.ts'
 import { type Theme, themes } from '../theme/theme.ts'
 import { copyDocument } from './copy-document.ts'
 import { CopyWork } from './copy-work.ts'
-import { layoutPanel, openPanel, type Panel, panelName } from './panel.ts'
-import { documentRows, firstRow, type PanelDocument } from './panel-document.ts'
+import { isBusy, layoutPanel, openPanel, type Panel, panelName } from './panel.ts'
 import { type PanelCommand, panelCommandOf } from './panel-keys.ts'
-import { panelPane } from './panel-pane.ts'
 import type { WorkRequest } from './parse-work.ts'
 import { type RunDocument, runDocument } from './run-document.ts'
 import { groupOf, type RunView, selectedGroup, selectGroup } from './run-view.ts'
@@ -27,7 +27,7 @@ const STEP_COLUMNS = 8
 /** What is shown now, and how far. */
 type Look = {
   readonly panel: Panel
-  readonly document: PanelDocument
+  readonly document: RowDocument
   /** Of the document, in view; the first of them. */
   readonly rows: number
   readonly first: number
@@ -130,7 +130,10 @@ export class WorkPanel implements Disposable {
   pane(rect: Rect, theme: Theme): PaneView | undefined {
     const { panel } = this.#console.state
     const document = panel && this.#document(panel, rect, theme)
-    return panel && document && panelPane({ panel, document, rect, theme })
+    if (panel === undefined || document === undefined) return undefined
+    const { hasKeys } = panel
+    const title = panelName(panel)
+    return rowsPane({ id: '', title, hasKeys, isBusy: isBusy(panel), document, place: panel, rect, theme })
   }
 
   /** Searches from where it was found last, and says it when the needle is nowhere. */
@@ -274,7 +277,7 @@ export class WorkPanel implements Disposable {
     return { panel, document, rows, first: firstRow(panel, document, rows) }
   }
 
-  #document(panel: Panel, { width, height }: Rect, theme: Theme): PanelDocument | undefined {
+  #document(panel: Panel, { width, height }: Rect, theme: Theme): RowDocument | undefined {
     const { column, view } = panel
     const look = { theme, columns: Math.max(1, width - 2), rows: Math.max(1, height - 2), column }
     if (view.kind === 'copy') return copyDocument(view, look)

@@ -113,18 +113,25 @@ export function openSave(console: Console): void {
 /** Closing the panel of something that goes on. */
 export function openEnd(console: Console): void {
   const { work } = console
-  openQuestion(console, `End ${work.title()}?`, 'end it', () => work.stop())
+  openQuestion(console, work.busyHosts(), `End ${work.title()}?`, 'end it', () => work.stop())
 }
 
 /** Leaving while something goes on; at once when nothing does. */
 export function askToLeave(console: Console): void {
-  const { work } = console
-  if (!work.isBusy) return console.options.onQuit()
-  openQuestion(console, `Leave, and end ${work.title()}?`, 'end it and leave', () => console.options.onQuit())
+  const { work, pages } = console
+  const busy = [
+    ...(work.isBusy ? [{ title: work.title(), hosts: work.busyHosts() }] : []),
+    ...Object.values(pages).flatMap((page) => page.busy ?? []),
+  ]
+  if (busy.length === 0) return console.options.onQuit()
+  const hosts = [...new Set(busy.flatMap((each) => each.hosts))]
+  const title = `Leave, and end ${busy.map((each) => each.title).join(' and ')}?`
+  openQuestion(console, hosts, title, 'end it and leave', () => console.options.onQuit())
 }
 
-function openQuestion(console: Console, title: string, yesTitle: string, onYes: () => void): void {
-  const hosts = console.work.busyHosts()
+type Hosts = readonly string[]
+
+function openQuestion(console: Console, hosts: Hosts, title: string, yesTitle: string, onYes: () => void): void {
   console.dialogs.open(({ onClose }) =>
     createConfirmDialog({
       id: 'end-work',

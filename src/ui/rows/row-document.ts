@@ -1,19 +1,18 @@
-/** What a panel shows, row by row, made only for the rows that are in view. */
+/** What is shown row by row, made only for the rows that are in view: panels and the pages of tabs. */
 import type { Span, Style } from '../compositor/compositor.ts'
 import { clip, textWidth, wrapText } from '../text-width.ts'
 import type { Theme } from '../theme/theme.ts'
-import type { Panel } from './panel.ts'
 
-export type PanelRow = readonly Span[]
+export type Row = readonly Span[]
 
-export type PanelDocument = {
+export type RowDocument = {
   /** Over the document; it does not scroll. */
-  readonly head: readonly PanelRow[]
+  readonly head: readonly Row[]
   readonly length: number
-  row(index: number): PanelRow
+  row(index: number): Row
 }
 
-export type PanelLook = {
+export type RowLook = {
   readonly theme: Theme
   /** Inside the frame. */
   readonly columns: number
@@ -23,13 +22,13 @@ export type PanelLook = {
 }
 
 /** A sentence in lines that fit, behind an indent. */
-export function wrapRows(text: string, { columns }: PanelLook, indent: string, style: Style): PanelRow[] {
+export function wrapRows(text: string, { columns }: RowLook, indent: string, style: Style): Row[] {
   const room = Math.max(8, columns - indent.length)
   return wrapText(text, room).map((line) => [{ text: indent + line, style }])
 }
 
 /** At most `columns` wide; a cut is marked with `…`. */
-export function clipRow(row: PanelRow, columns: number): PanelRow {
+export function clipRow(row: Row, columns: number): Row {
   if (row.reduce((sum, { text }) => sum + textWidth(text), 0) <= columns) return row
   const spans: Span[] = []
   let room = columns
@@ -45,11 +44,14 @@ export function clipRow(row: PanelRow, columns: number): PanelRow {
 }
 
 /** Rows of the document in view: less the frame and the head. */
-export const documentRows = (panelRows: number, document: PanelDocument): number =>
-  Math.max(1, panelRows - 2 - document.head.length)
+export const documentRows = (paneRows: number, document: RowDocument): number =>
+  Math.max(1, paneRows - 2 - document.head.length)
 
-/** The first row in view: never beyond the end, at the end while it is followed. */
-export function firstRow({ offset, isFollowing }: Panel, document: PanelDocument, rows: number): number {
+/** The row that is wanted first; `isFollowing`: the end of the document stays in view instead. */
+export type ScrollPlace = { readonly offset: number; readonly isFollowing: boolean }
+
+/** The first row in view: never beyond the end. */
+export function firstRow({ offset, isFollowing }: ScrollPlace, document: RowDocument, rows: number): number {
   const last = Math.max(0, document.length - rows)
   return isFollowing ? last : Math.max(0, Math.min(offset, last))
 }

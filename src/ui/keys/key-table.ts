@@ -1,0 +1,24 @@
+/** A table of keys that a view has while keys go to it: its footer, the help and docs/keys.md derive from it. */
+
+/** `S`: what the view is about, where it decides which keys mean anything now. */
+export type KeyEntry<S> = {
+  readonly id: string
+  readonly keys: readonly string[]
+  /** A few words for the footer; undefined: not there. */
+  readonly title?: string
+  readonly help: string
+  /** Whether it is in the footer now; always unless given. */
+  readonly isMeant?: (state: S) => boolean
+}
+
+export const commandOf = <I extends string>(
+  table: readonly { readonly id: I; readonly keys: readonly string[] }[],
+  label: string,
+): I | undefined => table.find(({ keys }) => keys.includes(label))?.id
+
+/** Key and words, for the footer of now. */
+export function hintsOf<S>(table: readonly KeyEntry<S>[], state: S): (readonly [string, string])[] {
+  return table.flatMap(({ keys, title, isMeant }) =>
+    title === undefined || isMeant?.(state) === false ? [] : [[keys[0] ?? '', title] as const],
+  )
+}

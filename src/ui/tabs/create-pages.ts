@@ -1,0 +1,11 @@
+/** Which page belongs to which tab. */
+import type { Console } from '../console/console.ts'
+import { LogPage } from './log-page.ts'
+import type { Page } from './page.ts'
+import type { PageTab } from './tabs.ts'
+
+export type Pages = Readonly<Record<PageTab, Page>>
+
+export function createPages(console: Console): Pages {
+  return { log: new LogPage(console) }
+}

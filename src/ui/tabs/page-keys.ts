@@ -1,0 +1,14 @@
+/** The keys of the pages: their footer, the help, docs/keys.md and the pages themselves derive from these tables. */
+import { hintsOf, type KeyEntry } from '../keys/key-table.ts'
+import type { ConsoleState } from '../state/console-state.ts'
+import { logKeys } from './log-keys.ts'
+import type { PageTab } from './tabs.ts'
+
+export const pageKeys: Readonly<Record<PageTab, readonly KeyEntry<ConsoleState>[]>> = {
+  log: logKeys,
+}
+
+/** Key and words, for the footer of now; none on the shells. */
+export function pageHints(state: ConsoleState): (readonly [string, string])[] {
+  return state.tab === 'shells' ? [] : hintsOf(pageKeys[state.tab], state)
+}

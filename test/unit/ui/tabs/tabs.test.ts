@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest'
+import { headerBars } from '../../../../src/ui/console/header.ts'
+import { actionSpecs } from '../../../../src/ui/keys/registry.ts'
+import { TABS } from '../../../../src/ui/tabs/tabs.ts'
+import { themes } from '../../../../src/ui/theme/theme.ts'
+import { createStand, type Stand } from '../console/stand.ts'
+
+const LEADER = '\x1d'
+const header = ({ console }: Stand): string => {
+  const { left, right } = headerBars(console.state, themes.none, console.arrangement)
+  return [...left, ...right].map(({ text }) => text).join('')
+}
+
+describe('tabs', () => {
+  it('have the keys that the table of actions gives them', () => {
+    const keys = TABS.map(({ id }) => actionSpecs.find((spec) => spec.id === `tab-${id}`)?.keys[0])
+    expect(keys).toEqual(TABS.map(({ key }) => key))
+  })
+
+  it('are chosen by a number alone where no key is typed into hosts, and by the leader everywhere', () => {
+    const stand = createStand({ hosts: ['m1', 'm2'] })
+    stand.type('6')
+    expect([stand.console.state.tab, stand.fleet.received.get('m1')]).toEqual(['shells', '6'])
+    stand.type(`${LEADER}6`)
+    expect(stand.console.state.tab).toBe('log')
+    expect(header(stand)).toContain('KEYS GO TO THE LOG, not to m[1-2]')
+    stand.type('x1')
+    expect(stand.console.state.tab).toBe('shells')
+    expect(header(stand)).toContain('TYPING INTO ALL 2: m[1-2]')
+    expect(stand.fleet.received.get('m1')).toBe('6')
+  })
+
+  it('have one page each, whose keys reach no host', () => {
+    const stand = createStand({ hosts: ['m1'] })
+    for (const at of [1, 2, 3]) stand.console.log('m1', `line ${at}`)
+    stand.type(`${LEADER}6kk`)
+    expect(stand.console.state.logOffset).toBe(2)
+    stand.type('j\x1b[B')
+    expect(stand.console.state.logOffset).toBe(0)
+    expect(stand.fleet.received.get('m1')).toBeUndefined()
+  })
+})
