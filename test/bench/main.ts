@@ -20,6 +20,7 @@ const USAGE = `npm run bench -- NAME [options]
   placement                  every policy on the openb traces in MUSTER_TRACES, and the default on fleets of growing size
     --seeds 42,43            which seeds (default 42)
     --policies fgd,first-fit instead of all
+  gangs                      gangs from windows of the queue and as Ray does it, on the instances in MUSTER_TRACES
   copy                       muster copy against scp, rsync, clush, pdcp and tar, on hosts with slow links (root)
     --rounds 3               of each program, in turns
     --parts small,large,peers   without peers, the large file is sent by Muster alone
@@ -71,6 +72,9 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
 
 let table: string
 switch (positionals[0]) {
+  case 'gangs':
+    table = (await import('./gangs.ts')).benchGangs(process.env.MUSTER_TRACES ?? '')
+    break
   case 'placement':
     table = (await import('./placement.ts')).benchPlacement({
       traces: process.env.MUSTER_TRACES ?? '',

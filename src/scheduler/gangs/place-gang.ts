@@ -1,6 +1,6 @@
 /** Where the bundles of one gang go: on devices, whole or not at all, on the fullest hosts that its strategy allows. */
 import type { Cluster, Placement } from '../model/cluster.ts'
-import { spotOn } from '../model/fits.ts'
+import { fits, spotOn } from '../model/fits.ts'
 import type { Gang } from '../model/gang.ts'
 import type { Shape } from '../model/shape.ts'
 
@@ -18,6 +18,7 @@ class GangPlanner {
   readonly #shapes: readonly Shape[]
   /** The largest bundles first. */
   readonly #order: readonly number[]
+  readonly #sum: { readonly cpuMilli: number; readonly memoryBytes: number; readonly gpuMilli: number }
   readonly #perHost = new Map<number, number>()
   #taken: Placement[] = []
 
@@ -29,6 +30,14 @@ class GangPlanner {
     this.#order = shapes
       .sort(([, one], [, other]) => gpuOf(other) - gpuOf(one) || other.cpuMilli - one.cpuMilli)
       .map(([index]) => index)
+    this.#sum = this.#shapes.reduce(
+      (sum, shape) => ({
+        cpuMilli: sum.cpuMilli + shape.cpuMilli,
+        memoryBytes: sum.memoryBytes + shape.memoryBytes,
+        gpuMilli: sum.gpuMilli + gpuOf(shape),
+      }),
+      { cpuMilli: 0, memoryBytes: 0, gpuMilli: 0 },
+    )
   }
 
   get placements(): readonly Placement[] {
@@ -59,18 +68,21 @@ class GangPlanner {
   #packOnOne(): boolean {
     const [first] = this.#order
     if (first === undefined) return true
-    for (const host of this.#hostsFor(first)) {
+    const tried = new Set<number>()
+    for (;;) {
+      const host = this.#bestHost(first, (one) => !tried.has(one) && this.#holdsSum(one))
+      if (host === undefined) return false
       if (this.#order.every((index) => this.#take(index, host))) return true
       this.undo()
+      tried.add(host)
     }
-    return false
   }
 
   #pack(): boolean {
     const swept = new Set<number>()
     let remaining = this.#order
     for (let first = remaining[0]; first !== undefined; first = remaining[0]) {
-      const host = this.#hostsFor(first).find((one) => !swept.has(one))
+      const host = this.#bestHost(first, (one) => !swept.has(one))
       if (host === undefined) return false
       swept.add(host)
       remaining = remaining.filter((index) => !this.#take(index, host))
@@ -80,9 +92,8 @@ class GangPlanner {
 
   #spread(): boolean {
     return this.#order.every((index) => {
-      const hosts = this.#hostsFor(index)
-      const unused = hosts.find((host) => !this.#perHost.has(host))
-      const host = this.#gang.strategy === 'SPREAD' ? (unused ?? hosts[0]) : unused
+      const unused = this.#bestHost(index, (one) => !this.#perHost.has(one))
+      const host = this.#gang.strategy === 'SPREAD' ? (unused ?? this.#bestHost(index, () => true)) : unused
       return host !== undefined && this.#take(index, host)
     })
   }
@@ -101,22 +112,35 @@ class GangPlanner {
     return (this.#perHost.get(host) ?? 0) < (this.#gang.maxBundlesPerHost ?? Number.POSITIVE_INFINITY)
   }
 
-  /** Hosts that hold it: those it prefers, then the fullest, first. */
-  #hostsFor(index: number): readonly number[] {
-    const { hostCount, gpuLeftMilli, cpuLeftMilli } = this.#cluster
-    const shape = this.#shapes[index] as Shape
-    const hosts: number[] = []
-    for (let host = 0; host < hostCount; host++)
-      if (this.#mayTakeMore(host) && spotOn(this.#cluster, shape, host) !== undefined) hosts.push(host)
-    const preferred = (host: number) => shape.preferredOn?.[host] ?? 0
-    const left = (amounts: Int32Array, host: number) => amounts[host] as number
-    return hosts.sort(
-      (one, other) =>
-        preferred(other) - preferred(one) ||
-        left(gpuLeftMilli, one) - left(gpuLeftMilli, other) ||
-        left(cpuLeftMilli, one) - left(cpuLeftMilli, other) ||
-        one - other,
+  /** Whether all bundles together could be on it as far as sums tell. */
+  #holdsSum(host: number): boolean {
+    const { cpuLeftMilli, memoryLeftBytes, gpuLeftMilli } = this.#cluster
+    return (
+      (cpuLeftMilli[host] as number) >= this.#sum.cpuMilli &&
+      (memoryLeftBytes[host] as number) >= this.#sum.memoryBytes &&
+      (gpuLeftMilli[host] as number) >= this.#sum.gpuMilli
     )
+  }
+
+  /** Of the allowed hosts that hold it: one that it prefers, then the fullest, then the lowest number. */
+  #bestHost(index: number, isAllowed: (host: number) => boolean): number | undefined {
+    const cluster = this.#cluster
+    const shape = this.#shapes[index] as Shape
+    let best: number | undefined
+    for (let host = 0; host < cluster.hostCount; host++) {
+      if (best !== undefined && this.#compare(shape, best, host) <= 0) continue
+      if (!this.#mayTakeMore(host) || !isAllowed(host) || !fits(cluster, shape, host)) continue
+      best = host
+    }
+    return best
+  }
+
+  #compare({ preferredOn }: Shape, one: number, other: number): number {
+    const { gpuLeftMilli, cpuLeftMilli } = this.#cluster
+    const liking = (preferredOn?.[other] ?? 0) - (preferredOn?.[one] ?? 0)
+    if (liking !== 0) return liking
+    const gpu = (gpuLeftMilli[one] as number) - (gpuLeftMilli[other] as number)
+    return gpu !== 0 ? gpu : (cpuLeftMilli[one] as number) - (cpuLeftMilli[other] as number)
   }
 }
 

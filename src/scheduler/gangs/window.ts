@@ -20,18 +20,34 @@ type Filling = {
 
 /**
  * Takes places for some of the gangs, each whole; gangs without GPUs get what is left, in their order. A gang alone goes
- * where the emptiest hosts are, as with Ray: so large ones that come later and want several hosts find some room on each.
+ * where the emptiest hosts are, as with Ray: so large ones that come later and want several hosts find some room on each; one
+ * without GPUs has to leave cores for those that are idle.
  */
 export function placeWindow(cluster: Cluster, window: readonly Gang[]): ReadonlyMap<Gang, readonly Placement[]> {
   const [only] = window
   if (only !== undefined && window.length === 1) {
-    const placements = placeAsRay(cluster, only) ?? placeGang(cluster, only)
+    const placements = placeAlone(cluster, only)
     return new Map(placements ? [[only, placements]] : [])
   }
   const withGpus = window.filter((gang) => gpuMilliOf(gang) > 0)
   const order = withGpus.length < 2 ? withGpus : searchOrder(cluster, withGpus)
   const rest = window.filter((gang) => gpuMilliOf(gang) === 0)
   return fill(cluster, [...order, ...rest])
+}
+
+function placeAlone(cluster: Cluster, gang: Gang): readonly Placement[] | undefined {
+  if (gpuMilliOf(gang) > 0) return placeAsRay(cluster, gang) ?? placeGang(cluster, gang)
+  const others = cluster.copy()
+  for (let host = 0; host < cluster.hostCount; host++) others.withholdCpu(host, coresKept(cluster, host))
+  const planned = placeAsRay(others, gang) ?? placeGang(others, gang)
+  return planned?.map(({ shape, host, devices }) => cluster.take(shape, { host, devices }))
+}
+
+/** Of a host's cores, half of those that fall to each GPU stay for its idle GPUs when one without GPUs comes alone. */
+function coresKept(cluster: Cluster, host: number): number {
+  const { cpuMilli = 0, gpus = [] } = cluster.hosts[host] ?? {}
+  if (gpus.length === 0) return 0
+  return Math.floor((cpuMilli * (cluster.idleDevices[host] as number)) / (2 * gpus.length))
 }
 
 function searchOrder(cluster: Cluster, gangs: readonly Gang[]): readonly Gang[] {

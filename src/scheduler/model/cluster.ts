@@ -46,13 +46,14 @@ export class Cluster {
   /** Custom resources by name. */
   readonly custom = new Map<string, CustomInstances>()
 
-  readonly #shapes = new Map<string, Shape>()
+  #shapes = new Map<string, Shape>()
   readonly #changedHosts: Int32Array
   readonly #live = new Set<Placement>()
   readonly #watchers: Watcher[] = []
   #changeCount = 0
   #journal: Change[] | undefined
   #usedGpuMilli = 0
+  #isScratch = false
   readonly totalGpuMilli: number
 
   /** @throws MusterError 'usage' when an amount is negative or broken, or two hosts have one name. */
@@ -129,16 +130,68 @@ export class Cluster {
         : shape.custom.map(({ name, amount }) => this.custom.get(name)?.choose(host, amount) ?? [])
     const placement: Placement = { host, devices, shape, instances }
     this.#apply(placement, first, -1)
-    this.#live.add(placement)
+    if (!this.#isScratch) this.#live.add(placement)
     this.#journal?.push({ isTake: true, placement })
     return placement
   }
 
   /** @throws MusterError 'internal' when it was released before. */
   release(placement: Placement): void {
-    if (!this.#live.delete(placement)) throw new MusterError('internal', 'a placement was released twice')
+    if (!this.#isScratch && !this.#live.delete(placement))
+      throw new MusterError('internal', 'a placement was released twice')
     this.#apply(placement, this.deviceStart[placement.host] as number, 1)
     this.#journal?.push({ isTake: false, placement })
+  }
+
+  /**
+   * For trying things out: what is free here, in a cluster that keeps no account of placements, so that those of this one can
+   * be released there. Shapes are shared.
+   */
+  copy(): Cluster {
+    const twin = new Cluster(this.hosts)
+    twin.#isScratch = true
+    twin.#shapes = this.#shapes
+    twin.cpuLeftMilli.set(this.cpuLeftMilli)
+    twin.memoryLeftBytes.set(this.memoryLeftBytes)
+    twin.deviceLeftMilli.set(this.deviceLeftMilli)
+    twin.gpuLeftMilli.set(this.gpuLeftMilli)
+    twin.idleDevices.set(this.idleDevices)
+    twin.isClosed.set(this.isClosed)
+    for (const [name, instances] of this.custom) twin.custom.get(name)?.copyFrom(instances)
+    twin.#usedGpuMilli = this.#usedGpuMilli
+    return twin
+  }
+
+  /** Makes a copy as scarce as the other one is too: of each amount the smaller one remains. */
+  keepLeast(other: Cluster): void {
+    if (!this.#isScratch) throw new MusterError('internal', 'only a copy of a cluster may be narrowed')
+    for (let host = 0; host < this.hostCount; host++) {
+      this.cpuLeftMilli[host] = Math.min(this.cpuLeftMilli[host] as number, other.cpuLeftMilli[host] as number)
+      this.memoryLeftBytes[host] = Math.min(this.memoryLeftBytes[host] as number, other.memoryLeftBytes[host] as number)
+      let left = 0
+      let idle = 0
+      for (let device = this.deviceStart[host] as number; device < (this.deviceStart[host + 1] as number); device++) {
+        const least = Math.min(this.deviceLeftMilli[device] as number, other.deviceLeftMilli[device] as number)
+        this.deviceLeftMilli[device] = least
+        left += least
+        if (least === WHOLE_MILLI) idle++
+      }
+      this.#usedGpuMilli += (this.gpuLeftMilli[host] as number) - left
+      this.gpuLeftMilli[host] = left
+      this.idleDevices[host] = idle
+      this.#noteChange(host)
+    }
+    for (const [name, instances] of this.custom) {
+      const others = other.custom.get(name)
+      if (others) instances.keepLeast(others)
+    }
+  }
+
+  /** Makes a copy's host scarcer: what is not there is not withheld. */
+  withholdCpu(host: number, cpuMilli: number): void {
+    if (!this.#isScratch) throw new MusterError('internal', 'only a copy of a cluster may be narrowed')
+    this.cpuLeftMilli[host] = Math.max(0, (this.cpuLeftMilli[host] as number) - cpuMilli)
+    this.#noteChange(host)
   }
 
   /** Drains or opens a host. */

@@ -55,4 +55,17 @@ export class CustomInstances {
     const left = this.#byHost.get(host)?.left ?? []
     for (const index of instances) left[index] = (left[index] ?? 0) + amount / instances.length
   }
+
+  copyFrom(other: CustomInstances): void {
+    for (const [host, { left }] of other.#byHost) this.#byHost.get(host)?.left.splice(0, left.length, ...left)
+  }
+
+  keepLeast(other: CustomInstances): void {
+    for (const [host, { left }] of this.#byHost) {
+      const others = other.#byHost.get(host)?.left ?? []
+      left.forEach((free, index) => {
+        left[index] = Math.min(free, others[index] ?? 0)
+      })
+    }
+  }
 }

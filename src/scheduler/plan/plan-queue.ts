@@ -1,0 +1,148 @@
+/**
+ * Who begins now and where, who is expected to begin when, and who has to give way: back-fill over placements. Those who are
+ * looked at first get places in the plan, whoever comes later fills what is left without putting these off. Pure: nothing is
+ * taken from the cluster, and the same state gives the same plan.
+ */
+import type { Cluster, Placement } from '../model/cluster.ts'
+import type { ActiveJob, Reservation, WaitingJob } from './job.ts'
+import { ENDLESS_S, expectedEndS, predictS, type RunTimes } from './predict.ts'
+import { chooseVictims } from './preempt.ts'
+import { TimeLine } from './time-line.ts'
+import { inTurn, type Usage } from './turn.ts'
+
+/** So many of those who wait have places in the plan. More: nearer to conservative back-fill, and slower. */
+const RESERVED = 8
+/** Behind somebody who has waited for so long, those of unknown length may only take what he will not need. */
+const PATIENCE_S = 6 * 3600
+
+export type QueueSnapshot<Job extends WaitingJob = WaitingJob> = {
+  /** What is placed there is what `running` holds. */
+  readonly cluster: Cluster
+  readonly nowS: number
+  readonly running: readonly ActiveJob[]
+  readonly waiting: readonly Job[]
+  readonly reservations?: readonly Reservation[]
+  readonly usage?: Usage
+  readonly runTimes?: RunTimes
+  /** Running jobs may be ended for those of higher priority. */
+  readonly isPreempting?: boolean
+}
+
+export type QueuePlan<Job extends WaitingJob = WaitingJob> = {
+  readonly starts: readonly { readonly job: Job; readonly placements: readonly Placement[] }[]
+  /** By order, of those who have a place in the plan: when it begins; undefined: never, as things are. */
+  readonly expectedS: ReadonlyMap<number, number | undefined>
+  /** To be ended, each for the waiting job of that order. */
+  readonly victims: readonly { readonly job: ActiveJob; readonly forOrder: number }[]
+}
+
+export function planQueue<Job extends WaitingJob>(snapshot: QueueSnapshot<Job>): QueuePlan<Job> {
+  return new QueuePlanner(snapshot).plan()
+}
+
+type Taken = { readonly startS: number; readonly durationS: number; readonly placements: readonly Placement[] }
+
+class QueuePlanner<Job extends WaitingJob> {
+  readonly #snapshot: QueueSnapshot<Job>
+  readonly #runTimes: RunTimes
+  readonly #victims: { readonly job: ActiveJob; readonly forOrder: number }[] = []
+  readonly #starts: { readonly job: Job; readonly placements: readonly Placement[] }[] = []
+  readonly #expectedS = new Map<number, number | undefined>()
+  readonly #taken: Taken[] = []
+  /** Shapes of gangs that found no place now, with the shortest time that was tried: nothing becomes free within one plan. */
+  readonly #refused = new Map<string, number>()
+  #timeLine: TimeLine
+  #isPatienceOver = false
+
+  constructor(snapshot: QueueSnapshot<Job>) {
+    this.#snapshot = snapshot
+    this.#runTimes = snapshot.runTimes ?? new Map()
+    this.#timeLine = this.#drawTimeLine()
+  }
+
+  plan(): QueuePlan<Job> {
+    const { waiting, nowS, usage = new Map() } = this.#snapshot
+    let reserved = 0
+    for (const job of inTurn(waiting, nowS, usage, (one) => predictS(one, this.#runTimes))) {
+      if (this.#startNow(job) || reserved === RESERVED) continue
+      if (this.#reserve(job)) {
+        reserved++
+        if (nowS - job.submitS > PATIENCE_S) this.#isPatienceOver = true
+      }
+    }
+    return { starts: this.#starts, expectedS: this.#expectedS, victims: this.#victims }
+  }
+
+  #startNow(job: Job): boolean {
+    const durationS = this.#durationS(job)
+    const key = gangKey(this.#snapshot.cluster, job)
+    if ((this.#refused.get(key) ?? Number.POSITIVE_INFINITY) <= durationS) return false
+    const placements = this.#timeLine.placeNow(job.gang, job.user, durationS)
+    if (placements === undefined) {
+      this.#refused.set(key, durationS)
+      return false
+    }
+    const { nowS } = this.#snapshot
+    this.#take({ startS: nowS, durationS, placements })
+    this.#starts.push({ job, placements })
+    this.#expectedS.set(job.order, nowS)
+    return true
+  }
+
+  #reserve(job: Job): boolean {
+    if (this.#snapshot.isPreempting) this.#makeRoomFor(job)
+    const durationS = this.#durationS(job)
+    const place = this.#timeLine.earliest(job.gang, job.user, durationS)
+    this.#expectedS.set(job.order, place?.startS)
+    if (place === undefined) return false
+    this.#take({ ...place, durationS })
+    return true
+  }
+
+  #makeRoomFor(job: Job): void {
+    const { cluster, running, nowS } = this.#snapshot
+    const gone = new Set(this.#victims.map((victim) => victim.job))
+    const now = cluster.copy()
+    for (const { placements } of this.#starts)
+      for (const { shape, host, devices } of placements) now.take(shape, { host, devices })
+    const durationS = this.#durationS(job)
+    this.#timeLine.closeReserved(now, job.user, nowS, nowS + 1 + durationS)
+    const left = running.filter((one) => !gone.has(one))
+    const victims = chooseVictims(now, job, left, nowS)
+    if (victims === undefined || victims.length === 0) return
+    const before = this.#timeLine
+    const count = this.#victims.length
+    this.#victims.push(...victims.map((victim) => ({ job: victim, forOrder: job.order })))
+    this.#timeLine = this.#drawTimeLine()
+    for (const taken of this.#taken) this.#timeLine.take(taken, taken.durationS)
+    if (this.#timeLine.earliest(job.gang, job.user, durationS)?.startS === nowS + 1) return
+    // Somebody else needs the room before long: nobody is ended for nothing.
+    this.#victims.length = count
+    this.#timeLine = before
+  }
+
+  #take(taken: Taken): void {
+    this.#taken.push(taken)
+    this.#timeLine.take(taken, taken.durationS)
+  }
+
+  #drawTimeLine(): TimeLine {
+    const { cluster, nowS, running, reservations = [] } = this.#snapshot
+    const gone = new Set(this.#victims.map(({ job }) => job))
+    const endings = running.map((job) => ({
+      endS: gone.has(job) ? nowS + 1 : expectedEndS(job, nowS, this.#runTimes),
+      placements: job.placements,
+    }))
+    return new TimeLine(cluster, nowS, endings, reservations)
+  }
+
+  #durationS(job: Job): number {
+    return this.#isPatienceOver && job.estimateS === undefined ? ENDLESS_S : predictS(job, this.#runTimes)
+  }
+}
+
+/** The same text for gangs that are placed alike. */
+function gangKey(cluster: Cluster, { gang, user }: WaitingJob): string {
+  const shapes = gang.bundles.map((bundle) => cluster.shapeOf(bundle).id)
+  return `${gang.strategy} ${gang.maxBundlesPerHost ?? ''} ${user} ${shapes.join()}`
+}

@@ -1,0 +1,35 @@
+/**
+ * How long a job will run when nobody said: as long as the last two of its user ran on average (Tsafrir, Etsion, Feitelson,
+ * "Backfilling using system-generated predictions", 2007), an hour while there are none.
+ */
+const UNKNOWN_S = 3600
+
+/** By user: how long the last ones ran, the latest last. */
+export type RunTimes = ReadonlyMap<string, readonly number[]>
+
+/** Stands for one that may run for ever. */
+export const ENDLESS_S = 2 ** 31
+
+export function predictS(
+  { user, estimateS }: { user: string; estimateS: number | undefined },
+  times: RunTimes,
+): number {
+  if (estimateS !== undefined) return estimateS
+  const last = times.get(user)?.slice(-2) ?? []
+  if (last.length === 0) return UNKNOWN_S
+  return Math.max(1, Math.ceil(last.reduce((sum, one) => sum + one, 0) / last.length))
+}
+
+/**
+ * When a running one is taken to end. Who has outrun an estimate is taken to end in the next second, so that the plan is made
+ * for those who wait; who has outrun a prediction, to run as long again as it has.
+ */
+export function expectedEndS(
+  job: { user: string; estimateS: number | undefined; startS: number },
+  nowS: number,
+  times: RunTimes,
+): number {
+  const endS = job.startS + predictS(job, times)
+  if (endS > nowS) return endS
+  return job.estimateS === undefined ? nowS + Math.max(1, nowS - job.startS) : nowS + 1
+}

@@ -1,0 +1,154 @@
+/** Jobs that come, wait for places on devices of hosts, run and end, under the planner that the queue of jobs uses. */
+import { MusterError } from '../../base/errors.ts'
+import { findGang } from '../gangs/search-gang.ts'
+import { Cluster } from '../model/cluster.ts'
+import type { HostSpec } from '../model/resources.ts'
+import type { ActiveJob, Reservation, WaitingJob } from '../plan/job.ts'
+import { planQueue, type QueuePlan, type QueueSnapshot } from '../plan/plan-queue.ts'
+import { FairShare } from '../plan/turn.ts'
+import { TimeQueue } from './time-queue.ts'
+
+export type QueueRunJob = WaitingJob & { readonly runS: number; readonly isPreemptible: boolean }
+
+export type QueueRunInput = {
+  readonly hosts: readonly HostSpec[]
+  readonly jobs: readonly QueueRunJob[]
+  readonly reservations?: readonly Reservation[]
+  readonly isPreempting: boolean
+  readonly isFairShare: boolean
+  /** Sees each plan as it is made. */
+  readonly onPlan?: (snapshot: QueueSnapshot<QueueRunJob>, plan: QueuePlan<QueueRunJob>) => void
+}
+
+export type QueueRunResult = {
+  readonly jobs: number
+  /** Could never run on these hosts. */
+  readonly impossible: number
+  readonly averageWaitS: number
+  readonly averageBoundedSlowdown: number
+  readonly maximumWaitS: number
+  readonly preempted: number
+  /** Of what there is × time from the first submission to the last end; what was preempted is lost. */
+  readonly cpuPercent: number
+  readonly gpuPercent: number
+  readonly averageWaitByUserS: ReadonlyMap<string, number>
+}
+
+const SLOWDOWN_BOUND_S = 10
+
+type Event = { readonly kind: 'end'; readonly job: QueueRunJob; readonly startS: number } | { readonly kind: 'look' }
+
+export function runQueue(input: QueueRunInput): QueueRunResult {
+  const { hosts, reservations = [], isPreempting, isFairShare, onPlan } = input
+  const cluster = new Cluster(hosts)
+  const jobs = input.jobs
+    .filter(({ gang }) => findGang(cluster.copy(), gang) !== undefined)
+    .toSorted((one, other) => one.submitS - other.submitS || one.order - other.order)
+  const running = new Map<QueueRunJob, ActiveJob>()
+  const events = new TimeQueue<Event>()
+  for (const { untilS } of reservations) events.add(untilS, { kind: 'look' })
+  const share = new FairShare()
+  const runTimes = new Map<string, number[]>()
+  const startsS = new Map<QueueRunJob, number>()
+  let waiting: QueueRunJob[] = []
+  let preempted = 0
+  let next = 0
+  const leave = (job: QueueRunJob, nowS: number) => {
+    const active = running.get(job) as ActiveJob
+    running.delete(job)
+    for (const placement of active.placements) cluster.release(placement)
+    share.charge(job.user, sizeOf(job) * (nowS - active.startS), nowS)
+  }
+  for (;;) {
+    const nowS = Math.min(
+      jobs[next]?.submitS ?? Number.POSITIVE_INFINITY,
+      events.first()?.timeS ?? Number.POSITIVE_INFINITY,
+    )
+    if (nowS === Number.POSITIVE_INFINITY) break
+    for (let event = events.first(); event?.timeS === nowS; event = events.first()) {
+      events.removeFirst()
+      const { value } = event
+      if (value.kind === 'look' || running.get(value.job)?.startS !== value.startS) continue
+      leave(value.job, nowS)
+      runTimes.set(value.job.user, [...(runTimes.get(value.job.user) ?? []).slice(-1), nowS - value.startS])
+    }
+    for (let job = jobs[next]; job?.submitS === nowS; job = jobs[++next]) waiting.push(job)
+    const snapshot = {
+      cluster,
+      nowS,
+      running: [...running.values()],
+      waiting,
+      reservations,
+      runTimes,
+      isPreempting,
+      ...(isFairShare ? { usage: share.usage(nowS) } : {}),
+    }
+    const plan = planQueue<QueueRunJob>(snapshot)
+    onPlan?.(snapshot, plan)
+    for (const { job, placements } of plan.starts) {
+      const taken = placements.map(({ shape, host, devices }) => cluster.take(shape, { host, devices }))
+      running.set(job, { ...job, startS: nowS, placements: taken })
+      startsS.set(job, nowS)
+      events.add(nowS + job.runS, { kind: 'end', job, startS: nowS })
+    }
+    const begun = new Set(plan.starts.map(({ job }) => job))
+    waiting = waiting.filter((job) => !begun.has(job))
+    for (const { job: victim } of plan.victims) {
+      const job = [...running].find(([, active]) => active === victim)?.[0]
+      if (job === undefined) continue
+      leave(job, nowS)
+      preempted++
+      waiting.push(job)
+    }
+    if (plan.victims.length > 0) events.add(nowS + 1, { kind: 'look' })
+  }
+  if (waiting.length > 0) throw new MusterError('internal', 'the planner left jobs waiting on empty hosts')
+  return { ...summarise(hosts, jobs, startsS), impossible: input.jobs.length - jobs.length, preempted }
+}
+
+/** GPUs, or cores where there are none, in milli. */
+function sizeOf({ gang }: WaitingJob): number {
+  return gang.bundles.reduce((sum, { cpuMilli, gpuCount, gpuMilli }) => sum + (gpuCount * gpuMilli || cpuMilli), 0)
+}
+
+function summarise(
+  hosts: readonly HostSpec[],
+  jobs: readonly QueueRunJob[],
+  startsS: ReadonlyMap<QueueRunJob, number>,
+): Omit<QueueRunResult, 'impossible' | 'preempted'> {
+  const waits = new Map<string, number[]>()
+  let waitedS = 0
+  let slowdowns = 0
+  let maximumWaitS = 0
+  let cpu = 0
+  let gpu = 0
+  let lastS = (jobs[0]?.submitS ?? 0) + 1
+  for (const job of jobs) {
+    const startS = startsS.get(job) ?? job.submitS
+    const waitS = startS - job.submitS
+    waits.set(job.user, [...(waits.get(job.user) ?? []), waitS])
+    waitedS += waitS
+    slowdowns += Math.max(1, (waitS + job.runS) / Math.max(SLOWDOWN_BOUND_S, job.runS))
+    maximumWaitS = Math.max(maximumWaitS, waitS)
+    lastS = Math.max(lastS, startS + job.runS)
+    for (const { cpuMilli, gpuCount, gpuMilli } of job.gang.bundles) {
+      cpu += cpuMilli * job.runS
+      gpu += gpuCount * gpuMilli * job.runS
+    }
+  }
+  const spanS = lastS - (jobs[0]?.submitS ?? 0)
+  const count = Math.max(1, jobs.length)
+  const cpus = hosts.reduce((sum, host) => sum + host.cpuMilli, 0)
+  const gpus = hosts.reduce((sum, host) => sum + (host.gpus?.length ?? 0) * 1000, 0)
+  return {
+    jobs: jobs.length,
+    averageWaitS: waitedS / count,
+    averageBoundedSlowdown: slowdowns / count,
+    maximumWaitS,
+    cpuPercent: (100 * cpu) / Math.max(1, cpus * spanS),
+    gpuPercent: (100 * gpu) / Math.max(1, gpus * spanS),
+    averageWaitByUserS: new Map(
+      [...waits].map(([user, all]) => [user, all.reduce((sum, wait) => sum + wait, 0) / all.length]),
+    ),
+  }
+}

@@ -1,0 +1,109 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { findGang } from '../../../../src/scheduler/gangs/search-gang.ts'
+import { formatGangWhyNot, whyNotGang } from '../../../../src/scheduler/gangs/why-not-gang.ts'
+import { Cluster } from '../../../../src/scheduler/model/cluster.ts'
+import type { Gang, Strategy } from '../../../../src/scheduler/model/gang.ts'
+
+const createCluster = (hosts: number, gpus: number) =>
+  new Cluster(
+    Array.from({ length: hosts }, (_, index) => ({
+      name: `h${index}`,
+      cpuMilli: 4000,
+      memoryBytes: 2 ** 30,
+      gpus: Array.from({ length: gpus }, () => ''),
+    })),
+  )
+
+const gang = (strategy: Strategy, shares: readonly number[], rest: Partial<Gang> = {}): Gang => ({
+  name: '',
+  strategy,
+  bundles: shares.map((share) => ({ cpuMilli: 500, memoryBytes: 1, gpuCount: 1, gpuMilli: share })),
+  ...rest,
+})
+
+describe('why a gang does not go in', () => {
+  test('nothing when it does', () => {
+    expect(whyNotGang(createCluster(2, 1), gang('STRICT_SPREAD', [1000, 1000]))).toBeUndefined()
+  })
+
+  test('too little room for all of them: how many would go in, and with which strategy all would', () => {
+    const cluster = createCluster(2, 2)
+    const spread = gang('STRICT_SPREAD', [500, 500, 500])
+    const why = whyNotGang(cluster, spread)
+    expect(why).toEqual({
+      isImpossible: true,
+      bundles: [],
+      roomFor: 2,
+      changes: [
+        { kind: 'strategy', strategy: 'SPREAD' },
+        { kind: 'fewer-bundles', bundles: 2 },
+      ],
+    })
+    expect(why && formatGangWhyNot(cluster, spread, why)).toEqual([
+      'These hosts could not hold it even if nothing else ran on them.',
+      'There is room for 2 of its 3 bundles (STRICT_SPREAD).',
+      'It would go in with SPREAD.',
+      'It would go in with 2 bundles.',
+    ])
+  })
+
+  test('a bundle that no host holds: each host says why', () => {
+    const cluster = createCluster(2, 2)
+    for (const share of [600, 600, 600]) findGang(cluster, gang('PACK', [share]))
+    const large = gang('PACK', [500, 1000, 1000])
+    const why = whyNotGang(cluster, large)
+    expect(why?.isImpossible).toBe(false)
+    expect(why?.bundles).toEqual([])
+    expect(why?.roomFor).toBe(1)
+    findGang(cluster, gang('PACK', [600]))
+    const none = whyNotGang(cluster, large)
+    expect(none?.bundles.map(({ index }) => index)).toEqual([0, 1])
+    expect(none && formatGangWhyNot(cluster, large, none)).toContain(
+      'h0,h1: no GPU has 500 milli free, though all 2 together have 800',
+    )
+  })
+
+  test('a limit of bundles per host that is in the way', () => {
+    const limited = gang('PACK', [500, 500, 500], { maxBundlesPerHost: 1 })
+    expect(whyNotGang(createCluster(2, 2), limited)?.changes).toContainEqual({ kind: 'no-limit-per-host' })
+  })
+})
+
+test('found whenever there is any way: greedy packing gives up, trying all ways does not', () => {
+  const anyShares = fc.array(fc.constantFrom(200, 300, 400, 500, 600, 700), { minLength: 2, maxLength: 6 })
+  const anyStrategy = fc.constantFrom<Strategy>('PACK', 'SPREAD', 'STRICT_PACK', 'STRICT_SPREAD')
+  fc.assert(
+    fc.property(anyShares, anyStrategy, fc.integer({ min: 1, max: 2 }), (shares, strategy, gpus) => {
+      const cluster = createCluster(2, gpus)
+      const isFound = findGang(cluster.copy(), gang(strategy, shares), 100_000) !== undefined
+      expect(isFound).toBe(existsFor(strategy, shares, 2, gpus))
+    }),
+    { numRuns: 60 },
+  )
+})
+
+/** By trying each device for each share. */
+function existsFor(strategy: Strategy, shares: readonly number[], hosts: number, gpus: number): boolean {
+  const left = Array.from({ length: hosts * gpus }, () => 1000)
+  const used: number[] = []
+  const hostsOk = () => {
+    const on = used.map((device) => Math.floor(device / gpus))
+    if (strategy === 'STRICT_PACK') return new Set(on).size <= 1
+    return strategy !== 'STRICT_SPREAD' || new Set(on).size === on.length
+  }
+  const place = (index: number): boolean => {
+    const share = shares[index]
+    if (share === undefined) return true
+    for (let device = 0; device < left.length; device++) {
+      if ((left[device] as number) < share) continue
+      left[device] = (left[device] as number) - share
+      used.push(device)
+      if (hostsOk() && place(index + 1)) return true
+      used.pop()
+      left[device] = (left[device] as number) + share
+    }
+    return false
+  }
+  return place(0)
+}

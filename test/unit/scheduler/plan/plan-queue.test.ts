@@ -1,0 +1,232 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { findGang } from '../../../../src/scheduler/gangs/search-gang.ts'
+import { Cluster } from '../../../../src/scheduler/model/cluster.ts'
+import type { Gang, Strategy } from '../../../../src/scheduler/model/gang.ts'
+import type { ActiveJob, WaitingJob } from '../../../../src/scheduler/plan/job.ts'
+import { planQueue, type QueueSnapshot } from '../../../../src/scheduler/plan/plan-queue.ts'
+import { FairShare } from '../../../../src/scheduler/plan/turn.ts'
+import { type QueueRunJob, type QueueRunResult, runQueue } from '../../../../src/scheduler/simulate/queue-run.ts'
+
+const DAY_S = 86_400
+
+const hosts = (count: number, gpus = 2) =>
+  Array.from({ length: count }, (_, index) => ({
+    name: `h${index}`,
+    cpuMilli: 8000,
+    memoryBytes: 1000,
+    gpus: Array.from({ length: gpus }, () => ''),
+  }))
+
+const gang = (gpuMilli: number, bundles = 1, strategy: Strategy = 'PACK'): Gang => ({
+  name: '',
+  strategy,
+  bundles: Array.from({ length: bundles }, () => ({
+    cpuMilli: 1000,
+    memoryBytes: 1,
+    gpuCount: gpuMilli === 0 ? 0 : Math.max(1, gpuMilli / 1000),
+    gpuMilli: Math.min(1000, gpuMilli),
+  })),
+})
+
+let orders = 0
+const job = (own: Gang, rest: Partial<QueueRunJob> = {}): QueueRunJob => ({
+  order: orders++,
+  gang: own,
+  user: 'ann',
+  submitS: 0,
+  priority: 0,
+  estimateS: 100,
+  runS: 100,
+  isPreemptible: false,
+  ...rest,
+})
+
+/** Puts them on the cluster, as if they ran since `startS`. */
+const started = (cluster: Cluster, job: QueueRunJob, startS: number): ActiveJob => ({
+  ...job,
+  startS,
+  placements: findGang(cluster, job.gang) ?? [],
+})
+
+const snapshotOf = (
+  cluster: Cluster,
+  running: readonly ActiveJob[],
+  waiting: readonly WaitingJob[],
+  nowS = 0,
+): QueueSnapshot => ({ cluster, nowS, running, waiting })
+
+const startedOrders = (snapshot: QueueSnapshot) => planQueue(snapshot).starts.map(({ job: { order } }) => order)
+
+describe('who begins', () => {
+  test('who ends before the head can begin passes it, who would be in its way does not, who is on other hosts does', () => {
+    const cluster = new Cluster(hosts(2))
+    const running = [started(cluster, job(gang(1000)), 0), started(cluster, job(gang(1000)), 0)]
+    expect(running.map(({ placements }) => placements[0]?.host)).toEqual([0, 0])
+    const head = job(gang(2000, 2, 'STRICT_SPREAD'))
+    const short = job(gang(1000), { submitS: 1, estimateS: 50 })
+    const long = job(gang(1000), { submitS: 1, estimateS: 500 })
+    const plan = planQueue(snapshotOf(cluster, running, [head, long, short], 4000))
+    expect(plan.starts.map((start) => start.job.order)).toEqual([])
+    const early = planQueue(snapshotOf(cluster, running, [head, long, short], 10))
+    expect(early.starts.map((start) => [start.job.order, start.placements[0]?.host])).toEqual([[short.order, 1]])
+    expect(early.expectedS.get(head.order)).toBe(100)
+    expect(early.expectedS.get(long.order)).toBe(200)
+    const elsewhere = new Cluster(hosts(3))
+    const two = [started(elsewhere, job(gang(2000)), 0), started(elsewhere, job(gang(2000)), 0)]
+    const besides = job(gang(1000), { estimateS: 5000 })
+    const pair = job(gang(2000, 2, 'STRICT_SPREAD'), { priority: 1 })
+    const planned = planQueue(snapshotOf(elsewhere, two, [pair, besides], 0))
+    expect(planned.expectedS.get(pair.order)).toBe(100)
+    expect(planned.starts.map((start) => [start.job.order, start.placements[0]?.host])).toEqual([[besides.order, 2]])
+  })
+
+  test('devices decide, not sums: 800 does not wait in front of two halves that will be free', () => {
+    const cluster = new Cluster(hosts(1))
+    const running = [500, 500, 500, 500].map((share, index) =>
+      started(cluster, job(gang(share), { estimateS: 100 * (index + 1) }), 0),
+    )
+    const devices = running.map(({ placements }) => placements[0]?.devices[0])
+    expect(devices).toEqual([0, 0, 1, 1])
+    const large = job(gang(800))
+    expect(planQueue(snapshotOf(cluster, running, [large])).expectedS.get(large.order)).toBe(200)
+  })
+
+  test('priority first, and a day of waiting counts as one more', () => {
+    const cluster = new Cluster(hosts(1, 1))
+    const low = job(gang(1000))
+    const high = job(gang(1000), { priority: 1, submitS: DAY_S + 50 })
+    expect(startedOrders(snapshotOf(cluster, [], [low, high], 100))).toEqual([high.order])
+    expect(startedOrders(snapshotOf(cluster, [], [low, high], DAY_S + 100))).toEqual([low.order])
+  })
+
+  test('with fair share, who has had less lately goes first; long ago does not count', () => {
+    const share = new FairShare(DAY_S)
+    share.charge('ann', 1_000_000, 0)
+    const cluster = new Cluster(hosts(1, 1))
+    const ann = job(gang(1000))
+    const bob = job(gang(1000), { user: 'bob', submitS: 10 })
+    const at = (nowS: number) =>
+      startedOrders({ ...snapshotOf(cluster, [], [ann, bob], nowS), usage: share.usage(nowS) })
+    expect(at(20)).toEqual([bob.order])
+    expect(startedOrders(snapshotOf(cluster, [], [ann, bob], 20))).toEqual([ann.order])
+    expect(share.usage(40 * DAY_S).get('ann')).toBeLessThan(1)
+  })
+
+  test('reserved hosts: others have to be gone before, those it is for may come', () => {
+    const cluster = new Cluster(hosts(1, 1))
+    const reservations = [{ hosts: [0], fromS: 50, untilS: 400, users: ['bob'] }]
+    const fits = job(gang(1000), { estimateS: 50 })
+    const tooLong = job(gang(1000), { estimateS: 51 })
+    const bobs = job(gang(1000), { user: 'bob' })
+    const plan = (one: WaitingJob) => planQueue({ ...snapshotOf(cluster, [], [one]), reservations })
+    expect(plan(fits).starts).toHaveLength(1)
+    expect(plan(tooLong).starts).toHaveLength(0)
+    expect(plan(tooLong).expectedS.get(tooLong.order)).toBe(400)
+    expect(plan(bobs).starts).toHaveLength(1)
+  })
+
+  test('preemption ends the least important and youngest, no more than it takes, and only when asked to', () => {
+    const cluster = new Cluster(hosts(2, 2))
+    const running = [
+      started(cluster, job(gang(1000), { isPreemptible: true }), 0),
+      started(cluster, job(gang(1000), { isPreemptible: true, priority: 1 }), 0),
+      started(cluster, job(gang(1000), { isPreemptible: true }), 0),
+      started(cluster, job(gang(1000)), 0),
+    ]
+    const urgent = job(gang(1000), { priority: 5 })
+    const snapshot = snapshotOf(cluster, running, [urgent], 10)
+    expect(planQueue(snapshot).victims).toEqual([])
+    const plan = planQueue({ ...snapshot, isPreempting: true })
+    expect(plan.victims).toEqual([{ job: running[2], forOrder: urgent.order }])
+    expect(plan.expectedS.get(urgent.order)).toBe(11)
+    const pair = job(gang(2000), { priority: 5 })
+    const both = planQueue({ ...snapshotOf(cluster, running, [pair], 10), isPreempting: true })
+    expect(new Set(both.victims.map((victim) => victim.job))).toEqual(new Set([running[0], running[1]]))
+    const equal = job(gang(1000))
+    expect(planQueue({ ...snapshotOf(cluster, running, [equal], 10), isPreempting: true }).victims).toEqual([])
+    expect(cluster.placementCount).toBe(4)
+  })
+
+  test('without an estimate, the last two of the user tell; who outruns that is taken to run as long again', () => {
+    const cluster = new Cluster(hosts(1, 1))
+    const runTimes = new Map([['ann', [5, 100, 200]]])
+    const running = [started(cluster, job(gang(1000), { estimateS: undefined }), 0)]
+    const next = job(gang(1000))
+    const at = (nowS: number) =>
+      planQueue({ ...snapshotOf(cluster, running, [next], nowS), runTimes }).expectedS.get(next.order)
+    expect([at(10), at(400)]).toEqual([150, 800])
+  })
+
+  test('behind somebody who has waited for six hours, nobody of unknown length takes what he needs', () => {
+    const cluster = new Cluster(hosts(1, 2))
+    const running = [started(cluster, job(gang(1000), { estimateS: 50_000 }), 0)]
+    const head = job(gang(2000))
+    const unknown = job(gang(1000), { estimateS: undefined, submitS: 10 })
+    expect(startedOrders(snapshotOf(cluster, running, [head, unknown], 4000))).toEqual([unknown.order])
+    expect(startedOrders(snapshotOf(cluster, running, [head, unknown], 22_000))).toEqual([])
+  })
+})
+
+describe('whatever comes', () => {
+  const anyJob = fc.record({
+    gpuMilli: fc.constantFrom(0, 300, 500, 800, 1000, 2000),
+    bundles: fc.integer({ min: 1, max: 3 }),
+    strategy: fc.constantFrom<Strategy>('PACK', 'SPREAD', 'STRICT_PACK', 'STRICT_SPREAD'),
+    submitS: fc.integer({ min: 0, max: 200 }),
+    runS: fc.integer({ min: 1, max: 60 }),
+    slackS: fc.option(fc.integer({ min: 0, max: 40 }), { nil: undefined }),
+    priority: fc.integer({ min: 0, max: 2 }),
+    user: fc.constantFrom('ann', 'bob', 'cem'),
+    isPreemptible: fc.boolean(),
+  })
+  const anyJobs = fc.array(anyJob, { minLength: 1, maxLength: 25 })
+  const jobsOf = (rows: readonly (typeof anyJob extends fc.Arbitrary<infer Row> ? Row : never)[]) =>
+    rows.map(({ gpuMilli, bundles, strategy, slackS, ...rest }, order) => ({
+      ...rest,
+      order,
+      estimateS: slackS === undefined ? undefined : rest.runS + slackS,
+      gang: gang(gpuMilli, bundles, strategy),
+    }))
+
+  test('everyone who could ever run does, the same each time, nothing is over-committed', () => {
+    fc.assert(
+      fc.property(anyJobs, fc.boolean(), fc.boolean(), (rows, isPreempting, isFairShare) => {
+        const jobs = jobsOf(rows)
+        const run = (): QueueRunResult => runQueue({ hosts: hosts(2), jobs, isPreempting, isFairShare })
+        const result = run()
+        expect(result.jobs + result.impossible).toBe(jobs.length)
+        expect(run()).toEqual(result)
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  test('with right estimates the first in turn is never put off by those behind', () => {
+    fc.assert(
+      fc.property(anyJobs, (rows) => {
+        const jobs = jobsOf(rows).map((one) => ({ ...one, estimateS: one.runS, priority: 0, user: 'ann' }))
+        const promised = new Map<number, number>()
+        runQueue({
+          hosts: hosts(2),
+          jobs: jobs.map((one) => ({
+            ...one,
+            submitS: one.submitS * 60,
+            runS: one.runS * 60,
+            estimateS: one.runS * 60,
+          })),
+          isPreempting: false,
+          isFairShare: false,
+          onPlan: ({ nowS, waiting }, { expectedS }) => {
+            const old = waiting.toSorted((one, other) => one.submitS - other.submitS || one.order - other.order)[0]
+            const startS = old && expectedS.get(old.order)
+            if (old === undefined || startS === undefined || nowS - old.submitS <= 3600) return
+            expect(startS).toBeLessThanOrEqual(promised.get(old.order) ?? startS)
+            promised.set(old.order, startS)
+          },
+        })
+      }),
+      { numRuns: 40 },
+    )
+  })
+})

@@ -1,0 +1,55 @@
+/** What queue policies and gangs reach on slices of the data that docs/benchmarks.md tells of: it may get better, not worse. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { QUEUE_POLICIES, type QueuePolicyName } from '../../../../src/scheduler/queue/queue-policies.ts'
+import { parseGangInstances } from '../../../../src/scheduler/simulate/gang-instances.ts'
+import { type GangPolicyName, runGangs } from '../../../../src/scheduler/simulate/gang-run.ts'
+import { runLog } from '../../../../src/scheduler/simulate/swf-run.ts'
+import { parseWorkloadLog, scaleSubmitTimes } from '../../../../src/scheduler/simulate/swf-trace.ts'
+
+const FIXTURES = join(import.meta.dirname, '../../../fixtures/queue')
+
+describe('the beginning of the NASA iPSC log, submitted 2.5 times as fast', () => {
+  const { jobs } = parseWorkloadLog(gunzipSync(readFileSync(join(FIXTURES, 'nasa-3000.swf.gz'))).toString())
+  const run = (name: QueuePolicyName) => runLog(scaleSubmitTimes(jobs, 0.4), 128, QUEUE_POLICIES[name]())
+
+  test('published policies come out as ever', () => {
+    const rows = (['fcfs', 'easy', 'conservative'] as const).map((name) => {
+      const { averageWaitS, maximumWaitS, utilisationPercent } = run(name)
+      return [averageWaitS.toFixed(1), maximumWaitS, utilisationPercent.toFixed(2)]
+    })
+    expect(rows).toEqual([
+      ['83805.7', 160_371, '71.94'],
+      ['11616.9', 64_267, '85.97'],
+      ['12541.5', 58_895, '86.30'],
+    ])
+  })
+
+  test('with the default nobody waits longer than under conservative back-fill by more than a tenth, as much is in use', () => {
+    const ours = run('oldest-reserved')
+    const conservative = run('conservative')
+    expect(ours.maximumWaitS).toBeLessThanOrEqual(1.1 * conservative.maximumWaitS)
+    expect(ours.utilisationPercent).toBeGreaterThanOrEqual(conservative.utilisationPercent)
+    expect(ours.averageBoundedSlowdown).toBeLessThan(217)
+  })
+})
+
+describe('gangs', () => {
+  const instances = parseGangInstances(readFileSync(join(FIXTURES, 'gangs.json'), 'utf8'))
+  const ratios = (policy: GangPolicyName, window: number) =>
+    instances.map((instance) => runGangs(instance, policy, window).ratioToBest ?? 0)
+
+  test('a window of the queue comes near to the best that is known', () => {
+    expect(Math.min(...ratios('window', 64))).toBeGreaterThan(0.99)
+  })
+
+  test('one by one, in the order of arrival, more GPUs are given away than by Ray, at the least too', () => {
+    const ours = ratios('window', 1)
+    ratios('ray', 1).forEach((ray, index) => {
+      expect(ours[index]).toBeGreaterThanOrEqual(ray)
+    })
+    expect(Math.min(...ours)).toBeGreaterThan(0.7)
+  })
+})
