@@ -47,6 +47,7 @@ const VERBS: Readonly<Record<string, LoadVerb>> = {
   down: async (...parts) => (await import('./down.ts')).registerDown(...parts),
   status: async (...parts) => (await import('./status.ts')).registerStatus(...parts),
   env: async (...parts) => (await import('./env.ts')).registerEnv(...parts),
+  net: async (...parts) => (await import('./net.ts')).registerNet(...parts),
   nfs: async (...parts) => (await import('./nfs.ts')).registerNfs(...parts),
   'keep-connections': async (...parts) => (await import('./persist.ts')).registerKeeper(...parts),
   simulate: async (...parts) => (await import('./simulate.ts')).registerSimulate(...parts),

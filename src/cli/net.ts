@@ -1,0 +1,75 @@
+/** `muster net`: what the network really does. */
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { parseNetwork } from '../ops/net/mesh/choose-address.ts'
+import type { CliContext, Outcome } from './context.ts'
+import type { MeshCommandOptions } from './net/mesh.ts'
+
+const MESH_EXAMPLES = `
+Examples:
+  muster net mesh                              every pair of hosts.yaml, both ways, 5 s each
+  muster net mesh m[8-10] --time 10 --serial   one link at a time: what the switch does to the rest shows in the difference
+  muster net mesh @gpus --interface eth1       at the addresses of another card (or --network 10.0.0.0/24)
+  muster net mesh all --udp 100M               jitter and loss at a rate
+  muster net mesh all --svg net.svg --csv net.csv
+
+It uses iperf3, or iperf (2), whichever both ends have, else ssh from host to host. Servers are started for one measurement, at the measured address, and end by themselves.
+Results are kept in $XDG_STATE_HOME/muster/net and compared with the last. Ctrl-C keeps what was measured.
+Exit codes: 0 all measured, 1 some link could not be measured, 4 some host could not be reached, 130 interrupted.
+`
+
+export function registerNet(program: Command, context: CliContext, outcome: Outcome): void {
+  const net = program.command('net').description('what the network really does: bandwidth, round trips, losses')
+  const mesh = net
+    .command('mesh')
+    .description('bandwidth, round-trip time and losses of every link between hosts, and who is to blame')
+    .argument('[target]', 'hosts (default: all)')
+    .option('--time <s>', 'seconds for each measurement', wholeNumber, 5)
+    .option('--serial', 'one measurement at a time')
+    .option('--bidirectional', 'both directions of a pair at the same time')
+    .option('--parallel-streams <n>', 'connections for each measurement', wholeNumber, 1)
+    .option('--udp <rate>', 'UDP at this rate, as 100M: jitter and loss', bitRate)
+    .option('--interface <name>', 'measure at the addresses of this card')
+    .option('--network <cidr>', 'measure at the addresses in this network', network)
+    .option('--ports <first-last>', 'where servers may listen', ports, { first: 5301, last: 5399 })
+    .addOption(new Option('--tool <name>', 'measure with this only').choices(['iperf3', 'iperf2', 'ssh']))
+    .option('--csv <file>', 'writes one line a link there')
+    .option('--svg <file>', 'writes a picture there')
+    .option('--dry-run', 'says what would be measured, and how long it takes')
+    .addHelpText('after', MESH_EXAMPLES)
+  mesh.action(async (target: string | undefined) => {
+    const { netMesh } = await import('./net/mesh.ts')
+    outcome.exitCode = await netMesh(target, mesh.optsWithGlobals<MeshCommandOptions>(), context)
+  })
+}
+
+function wholeNumber(text: string): number {
+  const value = Number(text)
+  // iperf3 takes anything below 1 for no end at all.
+  if (!Number.isInteger(value) || value < 1 || value > 86_400) {
+    throw new InvalidArgumentError('It has to be a whole number from 1 on.')
+  }
+  return value
+}
+
+const FACTORS: Readonly<Record<string, number>> = { '': 1, k: 1e3, m: 1e6, g: 1e9 }
+
+function bitRate(text: string): number {
+  const [, digits, unit = ''] = /^(\d+(?:\.\d+)?)([kmg]?)$/i.exec(text) ?? []
+  const value = Number(digits) * (FACTORS[unit.toLowerCase()] ?? 1)
+  if (!(value >= 1000)) throw new InvalidArgumentError('It has to be bits a second, as 500k, 100M or 1.5G.')
+  return value
+}
+
+function ports(text: string): { first: number; last: number } {
+  const [, first, last] = (/^(\d+)-(\d+)$/.exec(text) ?? []).map(Number)
+  if (first === undefined || last === undefined || first < 1 || last > 65_535 || last <= first) {
+    throw new InvalidArgumentError('It has to be two ports or more, as 5301-5399.')
+  }
+  return { first, last }
+}
+
+function network(text: string): string {
+  const value = parseNetwork(text)
+  if (value === undefined) throw new InvalidArgumentError('It has to be a network, as 10.0.0.0/24.')
+  return value
+}

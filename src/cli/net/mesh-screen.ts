@@ -1,0 +1,164 @@
+/** What `muster net mesh` says: events as JSON, or a line of progress and the picture at the end. */
+import { styleText } from 'node:util'
+import { printable } from '../../base/printable.ts'
+import { formatDuration } from '../../ops/kernel/finding.ts'
+import { formatMesh, type Heat, type MeshPaint, PLAIN_PAINT } from '../../ops/net/mesh/format-mesh.ts'
+import { measuredOf, median, type NetFinding } from '../../ops/net/mesh/judge.ts'
+import { formatBitRate } from '../../ops/net/mesh/link.ts'
+import type { MeshEvent, MeshReport } from '../../ops/net/mesh/measure-mesh.ts'
+import type { CliContext, GlobalOptions } from '../context.ts'
+import { cutToWidth, RunScreen } from '../run/screen.ts'
+import { findingEvent, hostEvent, linkEvent, pingEvent, portEvent, summaryEvent } from './mesh-events.ts'
+
+/** Where stdout is no terminal. */
+const WIDE = 240
+
+const HEATS = { best: 'green', good: 'reset', poor: 'yellow', worst: 'red', failed: 'dim' } as const satisfies Record<
+  Heat,
+  string
+>
+const GRAVITIES = { blocker: 'red', risk: 'yellow', note: 'dim' } as const
+
+export class MeshScreen implements Disposable {
+  readonly #options: GlobalOptions
+  readonly #context: CliContext
+  readonly #screen: RunScreen
+  #hosts = 0
+  #pings = 0
+  #links = 0
+  #last = ''
+  #slot: Extract<MeshEvent, { type: 'slot' }> | undefined
+  #slotAtMs = 0
+  /** Moves the time that is left. */
+  readonly #ticking: NodeJS.Timeout
+
+  constructor(options: GlobalOptions, context: CliContext) {
+    this.#options = options
+    this.#context = context
+    this.#screen = new RunScreen({
+      stdout: context.stdout,
+      stderr: context.stderr,
+      live: (columns) => [cutToWidth(this.#progress(), columns - 1)],
+      onFull() {},
+      onRoom() {},
+      onGone() {},
+    })
+    this.#ticking = setInterval(() => this.#screen.refresh(), 1000)
+    this.#screen.refresh()
+  }
+
+  event(event: MeshEvent): void {
+    if (this.#options.json === true) this.#json(event)
+    switch (event.type) {
+      case 'host':
+        this.#hosts += 1
+        break
+      case 'ping':
+        this.#pings += 1
+        break
+      case 'slot':
+        this.#slot = event
+        this.#slotAtMs = this.#context.now()
+        break
+      case 'link': {
+        this.#links += 1
+        const { from, to, outcome } = event.link
+        this.#last = `${from} → ${to} ${outcome.kind === 'measured' ? formatBitRate(outcome.bitsPerSecond) : 'failed'}`
+        break
+      }
+      case 'port-taken':
+        if (this.#options.verbose === true)
+          this.#screen.err(`muster: ${event.host}: port ${event.port} is taken, trying the next\n`)
+    }
+    this.#screen.refresh()
+  }
+
+  async quietDuring<T>(talk: () => Promise<T>): Promise<T> {
+    this.#screen.isQuiet = true
+    try {
+      return await talk()
+    } finally {
+      this.#screen.isQuiet = false
+    }
+  }
+
+  report(report: MeshReport, findings: readonly NetFinding[]): void {
+    const { stdout, stderr, signal } = this.#context
+    const counts = countLinks(report)
+    if (this.#options.json === true) {
+      for (const finding of findings) this.#write(findingEvent(finding))
+      this.#write(summaryEvent(report, counts))
+      return
+    }
+    stdout.write(formatMesh(report, findings, stdout.columns ?? WIDE, this.#paint()))
+    if (signal.aborted)
+      stderr.write(`muster: stopped; ${counts.measured} of ${report.links.length} links were measured\n`)
+    else
+      stderr.write(
+        `muster: ${report.links.length} links: ${counts.measured} measured${counts.failed > 0 ? `, ${counts.failed} not` : ''}\n`,
+      )
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#ticking)
+    this.#screen[Symbol.dispose]()
+  }
+
+  #progress(): string {
+    if (this.#slot === undefined) {
+      return this.#pings > 0 ? `round-trip times: ${this.#pings}` : `${this.#hosts} hosts looked at`
+    }
+    const { index, count, remainingMs } = this.#slot
+    const left = Math.max(0, remainingMs - (this.#context.now() - this.#slotAtMs))
+    return printable(
+      `step ${index + 1} of ${count}, about ${formatDuration(Math.round(left / 1000) * 1000)} left, ${this.#links} links measured${this.#last === '' ? '' : `, ${this.#last}`}`,
+    )
+  }
+
+  #paint(): MeshPaint {
+    const { color = 'auto' } = this.#options
+    const { stdout, environment } = this.#context
+    const isPainted = color === 'always' || (color === 'auto' && stdout.isTTY === true && !environment.NO_COLOR)
+    if (!isPainted) return PLAIN_PAINT
+    const paint = (format: Parameters<typeof styleText>[0], text: string) =>
+      styleText(format, text, { validateStream: false })
+    return {
+      heat: (heat, text) => paint(HEATS[heat], text),
+      gravity: (gravity, text) => paint(GRAVITIES[gravity], text),
+      muted: (text) => paint('dim', text),
+    }
+  }
+
+  #json(event: MeshEvent): void {
+    switch (event.type) {
+      case 'host':
+        return this.#write(hostEvent(event.host))
+      case 'ping':
+        return this.#write(pingEvent(event.ping))
+      case 'link':
+        return this.#write(linkEvent(event.link))
+      case 'port-taken':
+        return this.#write(portEvent(event.host, event.port))
+      case 'slot':
+    }
+  }
+
+  #write(event: object): void {
+    const whole = { ...event, time: new Date(this.#context.now()).toISOString() }
+    // A terminal may be at the other end of stdout: no text of a host acts on it.
+    this.#context.stdout.write(
+      `${JSON.stringify(whole, (_, value) => (typeof value === 'string' ? printable(value) : value))}\n`,
+    )
+  }
+}
+
+function countLinks({ links }: MeshReport) {
+  const measured = measuredOf(links)
+  const cancelled = links.filter(({ outcome }) => outcome.kind === 'failed' && outcome.cause === 'cancelled').length
+  return {
+    measured: measured.length,
+    cancelled,
+    failed: links.length - measured.length - cancelled,
+    medianBitsPerSecond: median(measured.map(({ outcome }) => outcome.bitsPerSecond)),
+  }
+}

@@ -1,0 +1,150 @@
+/** `muster net mesh`: measure, show, keep, compare. */
+import { writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { systemClock } from '../../base/clock.ts'
+import { MusterError, messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import type { Endpoint } from '../../inventory/host.ts'
+import { formatDuration } from '../../ops/kernel/finding.ts'
+import { meshCsv, meshSvg } from '../../ops/net/mesh/export-mesh.ts'
+import { judgeMesh } from '../../ops/net/mesh/judge.ts'
+import { compareMesh, type KeptMesh, keepMesh, lastMesh } from '../../ops/net/mesh/kept-mesh.ts'
+import type { NetTool } from '../../ops/net/mesh/link.ts'
+import { type MeshOptions, type MeshReport, measureMesh } from '../../ops/net/mesh/measure-mesh.ts'
+import { slotsOf } from '../../ops/net/mesh/rounds.ts'
+import type { CredentialDialog } from '../../ssh/credentials.ts'
+import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../context.ts'
+import { TtyDialog } from '../tty-dialog.ts'
+import { MeshScreen } from './mesh-screen.ts'
+import { openOpsHosts, selectEndpoints } from './prepare.ts'
+
+export type MeshCommandOptions = GlobalOptions & {
+  readonly time: number
+  readonly serial?: boolean
+  readonly bidirectional?: boolean
+  readonly parallelStreams: number
+  readonly udp?: number
+  readonly interface?: string
+  readonly network?: string
+  readonly ports: { readonly first: number; readonly last: number }
+  readonly tool?: NetTool
+  readonly csv?: string
+  readonly svg?: string
+  readonly dryRun?: boolean
+}
+
+/** What a slot takes over its time, for an estimate. */
+const OVERHEAD_S = 0.5
+
+/** @throws MusterError */
+export async function netMesh(
+  target: string | undefined,
+  options: MeshCommandOptions,
+  context: CliContext,
+): Promise<number> {
+  const endpoints = await selectEndpoints(target, options, context)
+  const names = endpoints.map(({ host }) => host)
+  if (names.length < 2) throw new MusterError('usage', 'there have to be two hosts or more to measure between')
+  const meshOptions = optionsOf(options, endpoints)
+  if (options.dryRun === true) return sayPlan(names, meshOptions, context)
+  const screen = new MeshScreen(options, context)
+  const tty = new TtyDialog()
+  const dialog: CredentialDialog & HostKeyReviewer = {
+    ask: (request, signal) => screen.quietDuring(() => tty.ask(request, signal)),
+    review: (keys, signal) => screen.quietDuring(() => tty.review(keys, signal)),
+  }
+  let report: MeshReport
+  try {
+    using opened = openOpsHosts(endpoints, options, context, dialog)
+    report = await measureMesh(names, meshOptions, {
+      hosts: opened.hosts,
+      signal: context.signal,
+      clock: systemClock,
+      onEvent: (event) => screen.event(event),
+    })
+  } finally {
+    screen[Symbol.dispose]()
+  }
+  const way = wayOf(meshOptions)
+  const last = lastMesh(context.environment, way, names)
+  const findings = [...judgeMesh(report), ...(last === undefined ? [] : compareMesh(report.links, last))]
+  keep(report, way, context)
+  if (options.csv !== undefined) write(context, '--csv', options.csv, meshCsv(report))
+  if (options.svg !== undefined) {
+    const time = new Date(context.now()).toISOString()
+    write(
+      context,
+      '--svg',
+      options.svg,
+      meshSvg(report, findings, `${names.length} hosts, ${time.slice(0, 10)} ${time.slice(11, 16)} UTC`),
+    )
+  }
+  screen.report(report, findings)
+  return exitCodeOf(report, context)
+}
+
+function optionsOf(options: MeshCommandOptions, endpoints: readonly Endpoint[]): MeshOptions {
+  const byName = new Map(endpoints.map((endpoint) => [endpoint.host, endpoint]))
+  return {
+    seconds: options.time,
+    streams: options.parallelStreams,
+    isSerial: options.serial === true,
+    isBidirectional: options.bidirectional === true,
+    isThisMachineOnly: endpoints.every(({ transport }) => transport === 'local'),
+    ports: options.ports,
+    ...(options.udp === undefined ? {} : { udpBitsPerSecond: options.udp }),
+    ...(options.interface === undefined ? {} : { interface: options.interface }),
+    ...(options.network === undefined ? {} : { network: options.network }),
+    ...(options.tool === undefined ? {} : { tool: options.tool }),
+    sshTarget: (host) => ({ user: byName.get(host)?.user ?? '', port: byName.get(host)?.port ?? 22 }),
+  }
+}
+
+/** Only what was measured the same way is compared. */
+function wayOf(options: MeshOptions): KeptMesh['way'] {
+  const { udpBitsPerSecond, streams, isSerial, isBidirectional, tool } = options
+  return [
+    udpBitsPerSecond === undefined ? 'tcp' : `udp ${udpBitsPerSecond}`,
+    `${streams} streams`,
+    ...(isSerial ? ['serial'] : []),
+    ...(isBidirectional ? ['both ways'] : []),
+    ...[options.interface, options.network, tool].flatMap((word) => word ?? []),
+  ].join(', ')
+}
+
+function keep(report: MeshReport, way: string, { environment, stderr, now }: CliContext): void {
+  if (!report.links.some(({ outcome }) => outcome.kind === 'measured')) return
+  try {
+    keepMesh(environment, report, way, now())
+  } catch (error) {
+    stderr.write(`muster: the result is not kept: ${printable(messageOf(error))}\n`)
+  }
+}
+
+function write({ workingDirectory, stderr }: CliContext, option: string, path: string, text: string): void {
+  try {
+    writeFileSync(resolve(workingDirectory, path), text)
+  } catch (error) {
+    // What was measured for minutes is still shown.
+    stderr.write(`muster: ${option} ${printable(path)} cannot be written: ${printable(messageOf(error))}\n`)
+  }
+}
+
+function sayPlan(names: readonly string[], options: MeshOptions, { stdout }: CliContext): number {
+  const slots = slotsOf(names, options)
+  const links = slots.flat().length
+  for (const [index, slot] of slots.entries()) {
+    stdout.write(`${index + 1}: ${slot.map(({ from, to }) => `${from} → ${to}`).join(', ')}\n`)
+  }
+  const took = formatDuration(slots.length * (options.seconds + OVERHEAD_S) * 1000)
+  stdout.write(`${links} links in ${slots.length} steps of ${options.seconds} s, about ${took}\n`)
+  return EXIT.ok
+}
+
+function exitCodeOf({ hosts, links }: MeshReport, { signal }: CliContext): number {
+  if (signal.aborted) return EXIT.interrupted
+  const failed = links.flatMap(({ outcome }) => (outcome.kind === 'failed' ? [outcome.cause] : []))
+  if (failed.includes('away') || hosts.some((host) => 'cause' in host && host.cause === 'away')) return EXIT.unreachable
+  return failed.length > 0 ? EXIT.failed : EXIT.ok
+}

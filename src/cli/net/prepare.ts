@@ -1,0 +1,64 @@
+/** What the verbs of `muster net` share before the first measurement: the hosts that are meant, and the way to them. */
+import { randomBytes } from 'node:crypto'
+import type { Endpoint } from '../../inventory/host.ts'
+import { selectHosts } from '../../inventory/load-inventory.ts'
+import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
+import type { CredentialDialog } from '../../ssh/credentials.ts'
+import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
+import type { CliContext, GlobalOptions } from '../context.ts'
+import { createOpsHosts } from '../ops-hosts.ts'
+import { readStdinNames } from '../stdin-names.ts'
+import { createWires } from '../transports.ts'
+
+/** @throws MusterError `usage` or `configuration` */
+export async function selectEndpoints(
+  target: string | undefined,
+  options: GlobalOptions,
+  context: CliContext,
+): Promise<readonly Endpoint[]> {
+  const { environment: env, workingDirectory: cwd, signal } = context
+  const stdinNames = await readStdinNames(context.stdin, target, options.exclude)
+  const { inventory, hosts } = await selectHosts(
+    { cwd, env, ...(options.hosts === undefined ? {} : { file: options.hosts }) },
+    target,
+    {
+      ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
+      ...(stdinNames === undefined ? {} : { stdinNames }),
+    },
+  )
+  return await resolveEndpoints(inventory, hosts, {
+    env,
+    signal,
+    ...(options.connectTimeout === undefined ? {} : { connectTimeoutMs: options.connectTimeout * 1000 }),
+  })
+}
+
+/** Scripts on these hosts, over one login each; disposing closes them. */
+export function openOpsHosts(
+  endpoints: readonly Endpoint[],
+  options: GlobalOptions,
+  context: CliContext,
+  dialog: CredentialDialog & HostKeyReviewer,
+) {
+  const wires = createWires({
+    dialog,
+    reviewer: dialog,
+    environment: context.environment,
+    persist: options.persist,
+    onWarning: (message) => context.stderr.write(`muster: ${message}\n`),
+  })
+  const hosts = createOpsHosts(endpoints, {
+    ...wires,
+    fanOut: options.fanOut ?? 64,
+    token: randomBytes(8).toString('hex'),
+    signal: context.signal,
+    sudoPassword: async () => undefined,
+  })
+  return {
+    hosts,
+    [Symbol.dispose]() {
+      hosts[Symbol.dispose]()
+      wires[Symbol.dispose]()
+    },
+  }
+}

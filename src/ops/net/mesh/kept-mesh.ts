@@ -1,0 +1,126 @@
+/** Results of earlier days, and how today's differ: `$XDG_STATE_HOME/muster/net/mesh-TIME.json`, mode 0600. */
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { measuredOf, median, type NetFinding } from './judge.ts'
+import { formatBitRate, type LinkResult } from './link.ts'
+import type { MeshReport } from './measure-mesh.ts'
+import type { PingResult } from './ping.ts'
+
+const VERSION = 1
+const KEPT = 200
+const CHANGE = 0.2
+const SHOWN = 6
+
+export type KeptMesh = {
+  readonly version: typeof VERSION
+  /** ISO 8601 */
+  readonly time: string
+  /** What makes two measurements comparable, as one word. */
+  readonly way: string
+  readonly links: readonly LinkResult[]
+  readonly pings: readonly PingResult[]
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+export function meshDirectory(environment: Environment): string {
+  const state = environment.XDG_STATE_HOME || join(environment.HOME || homedir(), '.local', 'state')
+  return join(state, 'muster', 'net')
+}
+
+/** @throws when the directory cannot be written. */
+export function keepMesh(environment: Environment, { links, pings }: MeshReport, way: string, timeMs: number): string {
+  const directory = meshDirectory(environment)
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const time = new Date(timeMs).toISOString()
+  const path = join(directory, `mesh-${time.replaceAll(':', '-')}.json`)
+  const kept: KeptMesh = { version: VERSION, time, way, links, pings }
+  writeFileSync(`${path}.${process.pid}`, JSON.stringify(kept), { mode: 0o600 })
+  renameSync(`${path}.${process.pid}`, path)
+  for (const name of filesIn(directory).slice(0, -KEPT)) rmSync(join(directory, name), { force: true })
+  return path
+}
+
+/** The newest that was measured the same way and has a pair in common. Files that are none of ours are passed over. */
+export function lastMesh(environment: Environment, way: string, names: readonly string[]): KeptMesh | undefined {
+  const directory = meshDirectory(environment)
+  const wanted = new Set(names)
+  for (const name of filesIn(directory).toReversed()) {
+    const kept = readKept(join(directory, name))
+    const isSame =
+      kept?.way === way && measuredOf(kept.links).some(({ from, to }) => wanted.has(from) && wanted.has(to))
+    if (isSame) return kept
+  }
+  return undefined
+}
+
+function filesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory)
+      .filter((name) => /^mesh-[\dTZ.-]+\.json$/.test(name))
+      .toSorted()
+  } catch {
+    return []
+  }
+}
+
+function readKept(path: string): KeptMesh | undefined {
+  try {
+    const value = JSON.parse(readFileSync(path, 'utf8')) as Partial<KeptMesh>
+    const isOurs = value.version === VERSION && typeof value.time === 'string' && typeof value.way === 'string'
+    return isOurs && Array.isArray(value.links) && value.links.every(isLink) ? { ...(value as KeptMesh) } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isLink(value: unknown): value is LinkResult {
+  const link = value as Partial<LinkResult> | null
+  const { outcome } = link ?? {}
+  if (typeof link?.from !== 'string' || typeof link.to !== 'string' || outcome === undefined) return false
+  return outcome.kind === 'failed' || typeof outcome.bitsPerSecond === 'number'
+}
+
+/** What is different since then; pure. */
+export function compareMesh(links: readonly LinkResult[], { time, links: earlier }: KeptMesh): readonly NetFinding[] {
+  const old = new Map(earlier.map((link) => [JSON.stringify([link.from, link.to]), link.outcome]))
+  const ratios: number[] = []
+  const changes = measuredOf(links).flatMap(({ from, to, outcome }) => {
+    const before = old.get(JSON.stringify([from, to]))
+    if (before?.kind !== 'measured' || before.bitsPerSecond <= 0) return []
+    const ratio = outcome.bitsPerSecond / before.bitsPerSecond
+    ratios.push(ratio)
+    return [{ from, to, was: before.bitsPerSecond, now: outcome.bitsPerSecond, ratio }]
+  })
+  const since = `${time.slice(0, 10)} ${time.slice(11, 16)} UTC`
+  const middle = median(ratios)
+  if (middle === undefined) return []
+  const tell = (all: typeof changes, isSlower: boolean): NetFinding[] => {
+    if (all.length === 0) return []
+    const sorted = all.toSorted((one, other) => (isSlower ? one.ratio - other.ratio : other.ratio - one.ratio))
+    const words = sorted
+      .slice(0, SHOWN)
+      .map(({ from, to, was, now }) => `${from} → ${to} ${formatBitRate(was)} → ${formatBitRate(now)}`)
+    const more = all.length > SHOWN ? ` and ${all.length - SHOWN} more` : ''
+    return [
+      {
+        gravity: isSlower ? 'risk' : 'note',
+        id: isSlower ? 'slower-than-before' : 'faster-than-before',
+        hosts: [...new Set(all.flatMap(({ from, to }) => [from, to]))],
+        text: `${isSlower ? 'slower' : 'faster'} than at ${since}: ${words.join(', ')}${more}`,
+      },
+    ]
+  }
+  const slower = changes.filter(({ ratio }) => ratio < 1 - CHANGE)
+  const faster = changes.filter(({ ratio }) => ratio > 1 / (1 - CHANGE))
+  if (slower.length > 0 || faster.length > 0) return [...tell(slower, true), ...tell(faster, false)]
+  return [
+    {
+      gravity: 'note',
+      id: 'as-before',
+      hosts: [],
+      text: `as fast as at ${since}, within ${CHANGE * 100} % on every link`,
+    },
+  ]
+}

@@ -1,0 +1,66 @@
+/** One measurement of one direction between two hosts, as it was asked for and as it came out. Data and words. */
+
+/** `ssh`: bytes through ssh(1) from host to host, where there is no iperf. */
+export type NetTool = 'iperf3' | 'iperf2' | 'ssh'
+
+export type MeasureOptions = {
+  readonly seconds: number
+  readonly streams: number
+  /** UDP at this rate, in bits a second; undefined: TCP as fast as it goes. */
+  readonly udpBitsPerSecond?: number
+}
+
+/** What is not known is left out. */
+export type Measured = {
+  /** What arrived, without the headers of TCP and below. */
+  readonly bitsPerSecond: number
+  readonly sentBytes?: number
+  readonly retransmits?: number
+  readonly jitterMs?: number
+  /** 0 to 1 */
+  readonly lostFraction?: number
+  /** Round-trip time of TCP while it was at work. */
+  readonly loadedRttMs?: number
+  /** Of the busier end, 0 to 1 of a core: near 1 the processor is the limit, not the network. */
+  readonly cpuFraction?: number
+}
+
+export type LinkFailure =
+  | 'away' // one of the hosts cannot be reached, or was lost
+  | 'no-address' // a host has no address in the wanted network
+  | 'no-tool' // nothing that both can measure with
+  | 'no-server' // nothing listens there, although it was to
+  | 'refused' // a firewall answers that this is not wanted, or nobody listens any more
+  | 'no-answer' // packets vanish
+  | 'broken' // it began, and gave no result
+  | 'cancelled'
+
+export type LinkOutcome =
+  | ({ readonly kind: 'measured'; readonly tool: NetTool } & Measured)
+  | { readonly kind: 'failed'; readonly cause: LinkFailure; readonly reason: string }
+
+export type LinkResult = { readonly from: string; readonly to: string; readonly outcome: LinkOutcome }
+
+/** `941 Mbit/s`, `9.4 Gbit/s`: three digits that count, powers of 1000. */
+export function formatBitRate(bitsPerSecond: number): string {
+  const [value, unit] = scaled(bitsPerSecond, ['bit/s', 'kbit/s', 'Mbit/s', 'Gbit/s', 'Tbit/s'])
+  return `${value} ${unit}`
+}
+
+/** `941M`: at most five columns. */
+export function shortBitRate(bitsPerSecond: number): string {
+  return scaled(bitsPerSecond, ['', 'k', 'M', 'G', 'T']).join('')
+}
+
+function scaled(value: number, units: readonly string[]): [string, string] {
+  let power = 0
+  let rest = value
+  for (; rest >= 999.5 && power < units.length - 1; power += 1) rest /= 1000
+  const digits = rest >= 99.95 || power === 0 ? 0 : rest >= 9.995 ? 1 : 2
+  return [String(Number(rest.toFixed(digits))), units[power] ?? '']
+}
+
+/** `0.42 ms`, `12 ms` */
+export function formatMs(ms: number): string {
+  return `${ms < 1 ? ms.toFixed(2) : ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`
+}

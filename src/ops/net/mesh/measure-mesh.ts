@@ -1,0 +1,320 @@
+/**
+ * Every ordered pair of a host set, measured in rounds in which no host is in two pairs. The servers of the next slot are
+ * started while this one is at work. What goes wrong with a pair is its outcome; the rest goes on.
+ */
+import type { Clock } from '../../../base/clock.ts'
+import { type ExecResult, type OpsHosts, reasonOfResult } from '../../kernel/host-port.ts'
+import { formatOutcome } from '../../run/outcome.ts'
+import { type AddressWish, chooseAddress, type Place } from './choose-address.ts'
+import { MESH_FACTS, type MeshFacts, parseMeshFacts } from './host-facts.ts'
+import type { LinkFailure, LinkOutcome, LinkResult, MeasureOptions, NetTool } from './link.ts'
+import { parseIperf2 } from './parse-iperf2.ts'
+import { parseIperf3 } from './parse-iperf3.ts'
+import { type PingResult, parsePings } from './ping.ts'
+import { type OrderedPair, type Slot, type SlotOptions, slotsOf } from './rounds.ts'
+import { clientScript, limitSeconds, pingScript, type SshTarget, serverScript, sshScript } from './scripts.ts'
+import { type ServerStart, startServer } from './server.ts'
+
+const FACTS_TIMEOUT_MS = 20_000
+const PING_TIMEOUT_MS = 30_000
+/** What a slot takes beside the measurement, until it is known better. */
+const GUESSED_OVERHEAD_MS = 400
+/** For a server to print its report and end, once its client has. */
+const SERVER_END_MS = 4_000
+
+export type MeshOptions = MeasureOptions &
+  SlotOptions &
+  AddressWish & {
+    /** Undefined: the best that both ends have. */
+    readonly tool?: NetTool
+    /** Where servers may listen, both included. */
+    readonly ports: { readonly first: number; readonly last: number }
+    /** How hosts log in to each other where there is no iperf. */
+    sshTarget(host: string): Omit<SshTarget, 'address'>
+  }
+
+export type ReadyHost = { readonly name: string; readonly facts: MeshFacts; readonly place: Place }
+
+export type MeshHost =
+  | ReadyHost
+  | {
+      readonly name: string
+      readonly cause: 'away' | 'no-address'
+      readonly reason: string
+      readonly isRefused?: boolean
+    }
+
+export type MeshEvent =
+  | { readonly type: 'host'; readonly host: MeshHost }
+  | { readonly type: 'ping'; readonly ping: PingResult }
+  | { readonly type: 'slot'; readonly index: number; readonly count: number; readonly remainingMs: number }
+  | { readonly type: 'link'; readonly link: LinkResult }
+  /** A port is in use by somebody else, and another was taken. */
+  | { readonly type: 'port-taken'; readonly host: string; readonly port: number }
+
+export type MeshReport = {
+  readonly hosts: readonly MeshHost[]
+  readonly pings: readonly PingResult[]
+  readonly links: readonly LinkResult[]
+}
+
+export type MeshContext = {
+  readonly hosts: OpsHosts
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  onEvent(event: MeshEvent): void
+}
+
+export async function measureMesh(
+  names: readonly string[],
+  options: MeshOptions,
+  context: MeshContext,
+): Promise<MeshReport> {
+  return await new Mesh(options, context).run(names)
+}
+
+type Ready = {
+  readonly pair: OrderedPair
+  readonly from: ReadyHost
+  readonly to: ReadyHost
+  readonly tool: NetTool
+}
+type Prepared = { readonly pair: OrderedPair } & (
+  | { readonly kind: 'failed'; readonly outcome: LinkOutcome }
+  | ({ readonly kind: 'ready'; readonly server?: Extract<ServerStart, { kind: 'listening' }> } & Ready)
+)
+
+class Mesh {
+  readonly #options: MeshOptions
+  readonly #context: MeshContext
+  #hosts = new Map<string, MeshHost>()
+  /** The port that is tried next, host by host. */
+  readonly #ports = new Map<string, number>()
+
+  constructor(options: MeshOptions, context: MeshContext) {
+    this.#options = options
+    this.#context = context
+  }
+
+  async run(names: readonly string[]): Promise<MeshReport> {
+    const { onEvent, signal } = this.#context
+    const looked = await Promise.all(
+      names.map(async (name) => {
+        const host = await this.#look(name)
+        onEvent({ type: 'host', host })
+        return host
+      }),
+    )
+    this.#hosts = new Map(looked.map((host) => [host.name, host]))
+    const pings = signal.aborted ? [] : (await Promise.all(looked.map((host) => this.#ping(host)))).flat()
+    const links = await this.#measure(slotsOf(names, this.#options))
+    return { hosts: looked, pings, links }
+  }
+
+  async #look(name: string): Promise<MeshHost> {
+    const { hosts, signal } = this.#context
+    const result = await hosts.exec(name, MESH_FACTS, { timeoutMs: FACTS_TIMEOUT_MS, signal })
+    const { outcome, stdout } = result
+    if (outcome.kind !== 'exit') {
+      const reason =
+        outcome.kind === 'unreachable' || outcome.kind === 'refused' ? outcome.reason : formatOutcome(outcome)
+      return { name, cause: 'away', reason, isRefused: outcome.kind === 'refused' }
+    }
+    const facts = parseMeshFacts(Buffer.from(stdout).toString())
+    const place = chooseAddress(facts, this.#options)
+    return 'reason' in place ? { name, cause: 'no-address', reason: place.reason } : { name, facts, place }
+  }
+
+  async #ping(host: MeshHost): Promise<readonly PingResult[]> {
+    if (!('facts' in host) || !host.facts.hasPing) return []
+    const { hosts, signal, onEvent } = this.#context
+    const others = [...this.#hosts.values()].flatMap((other) => ('facts' in other && other !== host ? [other] : []))
+    if (others.length === 0) return []
+    const targets = others.map(({ place }) => {
+      const sizes = [host.place, place].flatMap(({ card }) => (card?.name === 'lo' ? [] : (card?.mtuBytes ?? [])))
+      return { address: place.address, ...(sizes.length < 2 ? {} : { mtuBytes: Math.min(...sizes) }) }
+    })
+    const { stdout } = await hosts.exec(host.name, pingScript(targets), { timeoutMs: PING_TIMEOUT_MS, signal })
+    const pings = parsePings(
+      Buffer.from(stdout).toString(),
+      host.name,
+      others.map(({ name }) => name),
+    )
+    for (const ping of pings) onEvent({ type: 'ping', ping })
+    return pings
+  }
+
+  async #measure(slots: readonly Slot[]): Promise<readonly LinkResult[]> {
+    const { signal, clock, onEvent } = this.#context
+    const links: LinkResult[] = []
+    const beganMs = clock.now()
+    const slotMs = this.#options.seconds * 1000 + GUESSED_OVERHEAD_MS
+    let prepared = this.#prepare(slots[0] ?? [])
+    for (const index of slots.keys()) {
+      const eachMs = index === 0 ? slotMs : (clock.now() - beganMs) / index
+      onEvent({ type: 'slot', index, count: slots.length, remainingMs: eachMs * (slots.length - index) })
+      const now = await prepared
+      prepared = signal.aborted ? Promise.resolve([]) : this.#prepare(slots[index + 1] ?? [])
+      await Promise.all(
+        now.map(async (each) => {
+          const outcome = each.kind === 'failed' ? each.outcome : await this.#run(each)
+          const link = { ...each.pair, outcome }
+          links.push(link)
+          onEvent({ type: 'link', link })
+        }),
+      )
+      if (signal.aborted) {
+        for (const pair of slots.slice(index + 1).flat()) links.push({ ...pair, outcome: CANCELLED })
+        break
+      }
+    }
+    for (const each of await prepared) if (each.kind === 'ready') each.server?.stop()
+    return links
+  }
+
+  async #prepare(slot: Slot): Promise<readonly Prepared[]> {
+    return await Promise.all(slot.map((pair) => this.#preparePair(pair)))
+  }
+
+  async #preparePair(pair: OrderedPair): Promise<Prepared> {
+    const fail = (cause: LinkFailure, reason: string): Prepared => ({
+      pair,
+      kind: 'failed',
+      outcome: { kind: 'failed', cause, reason },
+    })
+    const from = this.#hosts.get(pair.from)
+    const to = this.#hosts.get(pair.to)
+    for (const end of [from, to]) {
+      if (end === undefined || !('facts' in end)) {
+        return fail(end?.cause ?? 'away', `${end?.name}: ${end?.reason}`)
+      }
+    }
+    if (from === undefined || to === undefined || !('facts' in from) || !('facts' in to)) return fail('away', '')
+    const tool = chooseTool(from.facts, to.facts, this.#options)
+    if (typeof tool !== 'string') return fail('no-tool', tool.reason(pair))
+    const ready: Ready = { pair, from, to, tool }
+    if (tool === 'ssh') return { kind: 'ready', ...ready }
+    const { hosts, signal, clock, onEvent } = this.#context
+    const server = await startServer(hosts, {
+      host: pair.to,
+      script: (port) => serverScript(tool, { address: to.place.address, port, facts: to.facts }, this.#options),
+      ports: this.#portsOf(pair.to),
+      limitMs: (2 * limitSeconds(this.#options) + 5) * 1000,
+      signal,
+      clock,
+      onTaken: (port) => onEvent({ type: 'port-taken', host: pair.to, port }),
+    })
+    if (server.kind === 'failed') {
+      if (signal.aborted) return { pair, kind: 'failed', outcome: CANCELLED }
+      if (server.isAway) this.#lose(pair.to, server.reason)
+      return fail(server.isAway ? 'away' : 'no-server', `${pair.to}: ${server.reason}`)
+    }
+    this.#ports.set(pair.to, server.port + 1)
+    return { kind: 'ready', ...ready, server }
+  }
+
+  /** All of them, beginning behind the one that was used last. */
+  #portsOf(host: string): readonly number[] {
+    const { first, last } = this.#options.ports
+    const count = last - first + 1
+    const start = (this.#ports.get(host) ?? first) - first
+    return Array.from({ length: count }, (_, index) => first + ((start + index) % count))
+  }
+
+  /** Nothing more is tried with it. */
+  #lose(name: string, reason: string): void {
+    const host = this.#hosts.get(name)
+    if (host !== undefined && 'facts' in host) this.#hosts.set(name, { name, cause: 'away', reason })
+  }
+
+  async #run(ready: Extract<Prepared, { kind: 'ready' }>): Promise<LinkOutcome> {
+    const { pair, from, to, tool, server } = ready
+    const { hosts, signal, clock } = this.#context
+    const place = {
+      address: to.place.address,
+      facts: from.facts,
+      port: server?.port ?? 0,
+      ownAddress: from.place.address,
+    }
+    const script =
+      tool === 'ssh'
+        ? sshScript({ ...this.#options.sshTarget(pair.to), address: to.place.address }, this.#options)
+        : clientScript(tool, place, this.#options)
+    const timeoutMs = limitSeconds(this.#options) * 1000
+    const result = await hosts.exec(pair.from, script, { timeoutMs, signal })
+    using _overdue = clock.after(SERVER_END_MS, () => server?.stop())
+    const { outcome } = result
+    const isUdp = this.#options.udpBitsPerSecond !== undefined
+    // With these the server's own report is not needed, or it waits for a client that will not come.
+    const hasFailed = outcome.kind !== 'exit' || (tool === 'iperf3' && parseIperf3(text(result)).kind === 'failed')
+    if (hasFailed || (tool === 'iperf2' && isUdp)) server?.stop()
+    const served = await server?.ended
+    if (signal.aborted || outcome.kind === 'cancelled') return CANCELLED
+    if (outcome.kind === 'unreachable') {
+      this.#lose(pair.from, outcome.reason)
+      return { kind: 'failed', cause: 'away', reason: `${pair.from}: ${outcome.reason}` }
+    }
+    if (served?.result.outcome.kind === 'unreachable') {
+      this.#lose(pair.to, served.result.outcome.reason)
+      return { kind: 'failed', cause: 'away', reason: `${pair.to}: ${served.result.outcome.reason}` }
+    }
+    if (outcome.kind === 'timeout') {
+      return { kind: 'failed', cause: 'broken', reason: `no result within ${timeoutMs / 1000} s` }
+    }
+    return this.#read(ready, result, served?.text ?? '')
+  }
+
+  #read({ pair, tool, server }: Extract<Prepared, { kind: 'ready' }>, result: ExecResult, served: string): LinkOutcome {
+    const stdout = Buffer.from(result.stdout).toString()
+    const stderr = Buffer.from(result.stderr).toString()
+    if (tool === 'ssh') {
+      const arrived = Number(/^arrived\s+(\d+)/m.exec(stdout)?.[1] ?? 0)
+      if (arrived > 0) return { kind: 'measured', tool, bitsPerSecond: (arrived * 8) / this.#options.seconds }
+      const reason = `${pair.from} cannot log in to ${pair.to}: ${reasonOfResult(result, formatOutcome)}`
+      return { kind: 'failed', cause: 'no-tool', reason }
+    }
+    const parsed =
+      tool === 'iperf3'
+        ? parseIperf3(text(result))
+        : parseIperf2(`${stdout}\n${stderr}`, served, this.#options.udpBitsPerSecond !== undefined)
+    if (parsed.kind === 'measured') return { kind: 'measured', tool, ...parsed.measured }
+    return explainFailure(parsed.reason, pair, server?.port ?? 0)
+  }
+}
+
+/** What it said, wherever. */
+function text({ stdout, stderr }: ExecResult): string {
+  return Buffer.from(stdout.some((byte) => byte > 32) ? stdout : stderr).toString()
+}
+
+const CANCELLED: LinkOutcome = { kind: 'failed', cause: 'cancelled', reason: 'stopped before it was measured' }
+
+function chooseTool(
+  from: MeshFacts,
+  to: MeshFacts,
+  { tool, udpBitsPerSecond, streams }: MeshOptions,
+): NetTool | { reason(pair: OrderedPair): string } {
+  if ((tool ?? 'iperf3') === 'iperf3' && from.iperf3 !== undefined && to.iperf3 !== undefined) return 'iperf3'
+  if ((tool ?? 'iperf2') === 'iperf2' && from.iperf2 !== undefined && to.iperf2 !== undefined) return 'iperf2'
+  const isPlain = udpBitsPerSecond === undefined && streams === 1
+  if ((tool ?? 'ssh') === 'ssh' && isPlain) return 'ssh'
+  return {
+    reason: (pair) =>
+      `${pair.from} and ${pair.to} have no ${tool === undefined ? 'iperf3 and no iperf' : tool} in common${isPlain ? '' : ', and ssh measures neither UDP nor several streams'}`,
+  }
+}
+
+/** The words of iperf, and of the kernel, as what they mean here. */
+export function explainFailure(said: string, { from, to }: OrderedPair, port: number): LinkOutcome {
+  const fail = (cause: LinkFailure, reason: string): LinkOutcome => ({ kind: 'failed', cause, reason })
+  if (/timed out|in progress|no route|unreachable/i.test(said)) {
+    return fail(
+      'no-answer',
+      `${to} listens on port ${port}, but nothing from ${from} gets there: a firewall drops it, or there is no way (${said})`,
+    )
+  }
+  if (/refused|prohibited|reset/i.test(said)) {
+    return fail('refused', `${to} refuses ${from} on port ${port}, where a server listens: a firewall (${said})`)
+  }
+  return fail('broken', said)
+}

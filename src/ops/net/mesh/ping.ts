@@ -1,0 +1,33 @@
+/** Round-trip times while nothing else goes on, out of what `pingScript` prints. Pure. */
+
+export type PingResult = {
+  readonly from: string
+  readonly to: string
+  /** Undefined: nothing came back, which may be a rule against pings only. */
+  readonly minMs?: number
+  readonly meanMs?: number
+  /** 0 to 1 */
+  readonly lostFraction: number
+  /** False: a packet as large as both cards allow does not pass undivided. */
+  readonly isWhole?: boolean
+}
+
+export function parsePings(text: string, from: string, targets: readonly string[]): readonly PingResult[] {
+  const lines = text.split('\n').map((line) => line.trim().split(/\s+/))
+  return targets.flatMap((to, index) => {
+    const find = (key: string) => lines.find(([word, number]) => word === key && number === String(index))
+    const loss = find('loss')
+    if (loss === undefined) return []
+    const times = find('ping')
+    const whole = find('whole')
+    return [
+      {
+        from,
+        to,
+        lostFraction: Math.min(1, Number(loss[2]) / 100),
+        ...(times === undefined ? {} : { minMs: Number(times[2]), meanMs: Number(times[3]) }),
+        ...(whole === undefined ? {} : { isWhole: whole[2] === 'yes' }),
+      },
+    ]
+  })
+}

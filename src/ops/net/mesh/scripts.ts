@@ -1,0 +1,83 @@
+/** The command lines of a measurement. A server serves one client at the wanted address only, and ends by itself when none comes. */
+import { isIPv6 } from 'node:net'
+import { quote } from '../../kernel/finding.ts'
+import type { MeshFacts } from './host-facts.ts'
+import type { MeasureOptions, NetTool } from './link.ts'
+
+/** What connecting may take. */
+export const CONNECT_S = 3
+/** For a server to get its client, and for both to end, over the time of the measurement. */
+const SLACK_S = 20
+
+const PATHS = 'export LC_ALL=C PATH="$PATH:/usr/local/bin:/usr/sbin:/sbin"'
+
+export function limitSeconds({ seconds }: MeasureOptions): number {
+  return seconds + SLACK_S
+}
+
+export type ServerPlace = { readonly address: string; readonly port: number; readonly facts: MeshFacts }
+
+/** Says `Server listening` when it does. */
+export function serverScript(tool: Exclude<NetTool, 'ssh'>, place: ServerPlace, options: MeasureOptions): string {
+  const { address, port, facts } = place
+  const at = `-p ${port} -B ${quote(address)}`
+  // What waits longer than its turn for a client would be in the way of the next.
+  const limit = limited(facts, 2 * limitSeconds(options))
+  if (tool === 'iperf3') {
+    const idle = hasIdleTimeout(facts.iperf3) ? ` --idle-timeout ${limitSeconds(options)}` : ''
+    return `${PATHS}\nexec ${limit}iperf3 -s -1 ${at}${idle} --forceflush`
+  }
+  const kind = options.udpBitsPerSecond === undefined ? ` -P ${options.streams}` : ' -u'
+  return `${PATHS}\nexec ${limit}iperf -s ${at}${kind}${isIPv6(address) ? ' -V' : ''} -f b`
+}
+
+export type ClientPlace = ServerPlace & { readonly ownAddress: string }
+
+export function clientScript(tool: Exclude<NetTool, 'ssh'>, place: ClientPlace, options: MeasureOptions): string {
+  const { address, port, ownAddress, facts } = place
+  const { seconds, streams, udpBitsPerSecond } = options
+  const to = `-c ${quote(address)} -p ${port} -B ${quote(ownAddress)} -t ${seconds} -P ${streams}`
+  const limit = limited(facts, limitSeconds(options))
+  const udp = udpBitsPerSecond === undefined ? '' : ` -u -b ${Math.round(udpBitsPerSecond / streams)}`
+  if (tool === 'iperf3')
+    return `${PATHS}\nexec ${limit}iperf3 ${to}${udp} -i 0 -J --connect-timeout ${CONNECT_S * 1000}`
+  return `${PATHS}\nexec ${limit}iperf ${to}${udp}${isIPv6(address) ? ' -V' : ''} -e -f b`
+}
+
+export type SshTarget = { readonly user: string; readonly address: string; readonly port: number }
+
+/** Prints how many bytes arrived within the time. Nobody is asked for anything: what is not trusted fails. */
+export function sshScript({ user, address, port }: SshTarget, { seconds }: MeasureOptions): string {
+  const options = `-o BatchMode=yes -o ConnectTimeout=${CONNECT_S} -o Compression=no -o LogLevel=ERROR -o ControlPath=none`
+  const login = `${options} -p ${port} -l ${quote(user)} -- ${quote(address)}`
+  return `${PATHS}
+n=$(dd if=/dev/zero bs=65536 2>/dev/null | ssh ${login} 'timeout ${seconds} cat | wc -c')
+case $n in *[0-9]*) echo "arrived $n";; esac`
+}
+
+/** For each target `ping INDEX MIN MEAN MAX`, `loss INDEX PERCENT` and `whole INDEX yes|no` (a packet of the full size passes undivided). */
+export function pingScript(targets: readonly { readonly address: string; readonly mtuBytes?: number }[]): string {
+  const lines = targets.map(({ address, mtuBytes }, index) => {
+    const headers = isIPv6(address) ? 48 : 28
+    return `look ${index} ${quote(address)} ${mtuBytes === undefined ? 0 : mtuBytes - headers} &`
+  })
+  return `${PATHS}
+look() {
+  said=$(ping -n -q -c 5 -i 0.2 -w 3 "$2" 2>/dev/null || ping -q -c 3 -w 3 "$2" 2>/dev/null)
+  printf '%s\\n' "$said" | sed -n "s|.*[^0-9.]\\([0-9.]*\\)% packet loss.*|loss $1 \\1|p; s|.*= *\\([0-9.]*\\)/\\([0-9.]*\\)/\\([0-9.]*\\).*|ping $1 \\1 \\2 \\3|p"
+  case $said in *" 100% packet loss"*) return;; esac
+  [ "$3" -gt 0 ] && ping -M do -c 1 -w 1 -s 8 "$2" >/dev/null 2>&1 || return
+  if ping -M do -c 2 -i 0.2 -w 2 -s "$3" "$2" >/dev/null 2>&1; then echo "whole $1 yes"; else echo "whole $1 no"; fi
+}
+${lines.join('\n')}
+wait`
+}
+
+function limited({ hasTimeout }: MeshFacts, seconds: number): string {
+  return hasTimeout ? `timeout ${seconds} ` : ''
+}
+
+/** Since 3.10. */
+function hasIdleTimeout(version = ''): boolean {
+  return Number(/^3\.(\d+)/.exec(version)?.[1] ?? 0) >= 10
+}

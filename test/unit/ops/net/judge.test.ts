@@ -1,0 +1,199 @@
+/** Meshes with one thing wrong each, and the words for it. */
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { meshCsv, meshSvg } from '../../../../src/ops/net/mesh/export-mesh.ts'
+import { formatMesh, PLAIN_PAINT } from '../../../../src/ops/net/mesh/format-mesh.ts'
+import { judgeMesh } from '../../../../src/ops/net/mesh/judge.ts'
+import { compareMesh, keepMesh, lastMesh, meshDirectory } from '../../../../src/ops/net/mesh/kept-mesh.ts'
+import type { LinkResult, Measured } from '../../../../src/ops/net/mesh/link.ts'
+import type { MeshReport, ReadyHost } from '../../../../src/ops/net/mesh/measure-mesh.ts'
+
+const NAMES = ['m1', 'm2', 'm3', 'm4', 'm5']
+
+type Rate = (
+  from: string,
+  to: string,
+) => number | Partial<Measured> | Exclude<LinkResult['outcome'], { kind: 'measured' }>
+
+const host = (name: string, card: ReadyHost['place']['card'] = { name: 'eth0', mtuBytes: 1500 }): ReadyHost => ({
+  name,
+  facts: { addresses: [], cards: [], hasPing: true, hasTimeout: true },
+  place: { address: '10.0.0.1', card },
+})
+
+function mesh(rate: Rate, hosts: MeshReport['hosts'] = NAMES.map((name) => host(name))): MeshReport {
+  const names = hosts.map(({ name }) => name)
+  const links = names.flatMap((from) =>
+    names.flatMap((to): LinkResult[] => {
+      if (from === to) return []
+      const value = rate(from, to)
+      if (typeof value === 'object' && 'kind' in value) return [{ from, to, outcome: value }]
+      const measured = typeof value === 'number' ? { bitsPerSecond: value * 1e6 } : { bitsPerSecond: 941e6, ...value }
+      return [{ from, to, outcome: { kind: 'measured', tool: 'iperf3', ...measured } }]
+    }),
+  )
+  return { hosts, links, pings: [] }
+}
+
+const words = (report: MeshReport) => judgeMesh(report).map(({ id, text }) => `${id}: ${text}`)
+
+describe('what a mesh means', () => {
+  it('is nothing when all links are alike', () => {
+    expect(words(mesh(() => 941))).toEqual([])
+  })
+
+  it('is a slow host, not its many slow links', () => {
+    expect(words(mesh((from, to) => (from === 'm3' || to === 'm3' ? 94 : 941)))).toEqual([
+      'slow-host: m3 is slow with everyone: it sends at most 94 Mbit/s and receives at most 94 Mbit/s, the others usually 941 Mbit/s: its card, its cable or its port at the switch',
+    ])
+  })
+
+  it('is a host that is slow in one direction', () => {
+    expect(words(mesh((from) => (from === 'm3' ? 200 : 941)))).toEqual([
+      'slow-sender: m3 sends slowly to everyone: at most 200 Mbit/s, the others usually 941 Mbit/s; it receives 941 Mbit/s',
+    ])
+    expect(words(mesh((_, to) => (to === 'm3' ? 200 : 941)))[0]).toContain('slow-receiver: m3 receives slowly')
+  })
+
+  it('is a single slow pair, in both directions or in one', () => {
+    const isPair = (from: string, to: string) => [from, to].toSorted().join() === 'm2,m4'
+    expect(words(mesh((from, to) => (isPair(from, to) ? 100 : 941)))).toEqual([
+      'slow-link: m2 ↔ m4 is slow: 100 Mbit/s, though with others both reach 941 Mbit/s: the way between these two',
+    ])
+    expect(words(mesh((from, to) => (from === 'm4' && to === 'm2' ? 100 : 941)))).toEqual([
+      'slow-link: m4 → m2 is slow: 100 Mbit/s, though with others both reach 941 Mbit/s: the way between these two; m2 → m4 is not: 941 Mbit/s',
+    ])
+  })
+
+  it('is an asymmetry over a fifth, also between two hosts only', () => {
+    expect(words(mesh((from, to) => (from === 'm4' && to === 'm2' ? 700 : 941)))).toEqual([
+      'asymmetric-link: m4 → m2 has 26 % less than back: 700 Mbit/s and 941 Mbit/s',
+    ])
+    expect(words(mesh((from) => (from === 'm1' ? 800 : 941), [host('m1'), host('m2')]))).toEqual([])
+  })
+
+  it('tells slow hosts of different speeds from each other', () => {
+    const rates: Readonly<Record<string, number>> = { m1: 1000, m2: 900, m3: 800, m4: 700, m5: 100 }
+    const found = words(mesh((from, to) => Math.min(rates[from] ?? 0, rates[to] ?? 0)))
+    expect(found).toHaveLength(1)
+    expect(found[0]).toContain('slow-host: m5')
+  })
+
+  it('says what a card has negotiated', () => {
+    const cards = NAMES.map((name) =>
+      host(name, { name: 'eno1', mtuBytes: 1500, linkBitsPerSecond: name === 'm2' ? 1e8 : 1e9 }),
+    )
+    const found = words(mesh((from, to) => (from === 'm2' || to === 'm2' ? 94 : 941), cards))
+    expect(found).toContain(
+      'slow-card: m2: eno1 has auto-negotiated 100 Mbit/s only, the others 1 Gbit/s: its cable, or its port at the switch',
+    )
+    const half = [host('m1', { name: 'eth0', isHalfDuplex: true, linkBitsPerSecond: 1e9 }), host('m2')]
+    expect(words(mesh(() => 300, half))).toEqual([
+      'half-duplex: m1: eth0 has negotiated half duplex: it cannot send and receive at once',
+      'below-card: m1 reaches 300 Mbit/s at best, 30 % of the 1 Gbit/s that eth0 has negotiated',
+    ])
+  })
+
+  it('is an MTU that differs, or one on the way that is smaller', () => {
+    const hosts = NAMES.map((name) => host(name, { name: 'eth0', mtuBytes: name === 'm5' ? 1500 : 9000 }))
+    expect(words(mesh(() => 941, hosts))[0]).toBe(
+      'mtu-differs: the MTU is not the same everywhere: m[1-4] 9000, m5 1500: large packets may vanish between them',
+    )
+    const pings = [
+      { from: 'm1', to: 'm2', lostFraction: 0, meanMs: 0.2, isWhole: false },
+      { from: 'm2', to: 'm1', lostFraction: 0, meanMs: 0.2, isWhole: false },
+    ]
+    expect(words({ ...mesh(() => 941), pings })).toHaveLength(1)
+  })
+
+  it('is loss, and what is sent again', () => {
+    const found = words(
+      mesh((from) => (from === 'm1' ? { sentBytes: 1e9, retransmits: 5000, lostFraction: 0.05 } : 941)),
+    )
+    expect(found).toEqual([
+      'loss: datagrams are lost: m1 → m2 5 %, m1 → m3 5 %, m1 → m4 5 % and 1 more',
+      'retransmits: packets are sent again: m1 → m2 5000 a GB, m1 → m3 5000 a GB, m1 → m4 5000 a GB and 1 more',
+    ])
+  })
+
+  it('is what could not be measured, once a host and once a reason', () => {
+    const hosts = [
+      ...NAMES.slice(0, 4).map((name) => host(name)),
+      { name: 'm5', cause: 'away' as const, reason: 'timed out' },
+    ]
+    const report = mesh((from, to) => {
+      if ([from, to].includes('m5')) return { kind: 'failed', cause: 'away', reason: 'm5: timed out' }
+      return to === 'm2' ? { kind: 'failed', cause: 'no-answer', reason: 'a firewall' } : 941
+    }, hosts)
+    expect(words(report)).toEqual(['away: m5 was not measured: timed out', 'no-answer: m[1,3-4] → m2: a firewall'])
+  })
+})
+
+describe('a mesh on a screen', () => {
+  const report = mesh((from, to) => (from === 'm3' || to === 'm3' ? 94 : 941))
+
+  it('is a matrix with names where it fits, and one of bars where not', () => {
+    const wide = formatMesh(report, judgeMesh(report), 80, PLAIN_PAINT)
+    expect(wide.split('\n').slice(0, 3)).toEqual([
+      'from ↓ to    m1    m2    m3    m4    m5',
+      'm1            ·  941M   94M  941M  941M',
+      'm2         941M     ·   94M  941M  941M',
+    ])
+    expect(wide).toContain('risk     m3 is slow with everyone')
+    const narrow = formatMesh(report, [], 30, PLAIN_PAINT)
+    expect(narrow).toContain('m1  1     · █ ▁ █ █\n')
+    for (const line of narrow.split('\n').slice(0, 7)) expect(line.length).toBeLessThanOrEqual(30)
+  })
+
+  it('lets no text of a host act on the terminal, nor a spreadsheet or a browser', () => {
+    const reason = '=cmd()\u001b[2J<script>","x'
+    const hostile = mesh(() => ({ kind: 'failed', cause: 'broken', reason }))
+    const findings = judgeMesh(hostile)
+    for (const text of [
+      formatMesh(hostile, findings, 80, PLAIN_PAINT),
+      meshCsv(hostile),
+      meshSvg(hostile, findings, 't'),
+    ]) {
+      expect(text).not.toContain('\u001b')
+    }
+    expect(meshCsv(hostile)).toContain(`"'=cmd()\\x1b[2J<script>"",""x"`)
+    expect(meshSvg(hostile, findings, 't')).not.toContain('<script')
+  })
+})
+
+describe('results of earlier days', () => {
+  it('are kept for the user only, found by the way they were measured, and compared', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'muster-net-'))
+    try {
+      const environment = { XDG_STATE_HOME: directory }
+      const path = keepMesh(
+        environment,
+        mesh(() => 941),
+        'tcp',
+        Date.UTC(2026, 10, 14, 20, 15),
+      )
+      keepMesh(
+        environment,
+        mesh(() => 5),
+        'udp',
+        Date.UTC(2026, 10, 15),
+      )
+      expect(statSync(path).mode & 0o777).toBe(0o600)
+      writeFileSync(join(meshDirectory(environment), 'mesh-2026-12-31T00-00-00.000Z.json'), '{"version":1')
+      const last = lastMesh(environment, 'tcp', ['m1', 'm2'])
+      expect(last?.time).toBe('2026-11-14T20:15:00.000Z')
+      expect(lastMesh(environment, 'tcp', ['x1', 'x2'])).toBeUndefined()
+      if (last === undefined) throw new Error('nothing was kept')
+      const now = mesh((from, to) => (from === 'm1' && to === 'm2' ? 94 : 941))
+      expect(compareMesh(now.links, last).map(({ text }) => text)).toEqual([
+        'slower than at 2026-11-14 20:15 UTC: m1 → m2 941 Mbit/s → 94 Mbit/s',
+      ])
+      expect(compareMesh(mesh(() => 930).links, last).map(({ id }) => id)).toEqual(['as-before'])
+      expect(readdirSync(meshDirectory(environment))).toHaveLength(3)
+    } finally {
+      rmSync(directory, { recursive: true })
+    }
+  })
+})

@@ -1,0 +1,158 @@
+/** Answers of iperf3 3.12 and iperf 2.1.8 as they were captured. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { chooseAddress, parseNetwork } from '../../../../src/ops/net/mesh/choose-address.ts'
+import { parseMeshFacts } from '../../../../src/ops/net/mesh/host-facts.ts'
+import { formatBitRate, shortBitRate } from '../../../../src/ops/net/mesh/link.ts'
+import { explainFailure } from '../../../../src/ops/net/mesh/measure-mesh.ts'
+import { parseIperf2 } from '../../../../src/ops/net/mesh/parse-iperf2.ts'
+import { parseIperf3 } from '../../../../src/ops/net/mesh/parse-iperf3.ts'
+import { parsePings } from '../../../../src/ops/net/mesh/ping.ts'
+
+const fixture = (name: string) => readFileSync(join(import.meta.dirname, '../../../fixtures/net', name), 'utf8')
+
+describe('what iperf3 says', () => {
+  it('is what arrived, over all streams', () => {
+    const { kind, ...rest } = parseIperf3(fixture('iperf3-tcp.json'))
+    expect(kind).toBe('measured')
+    expect(rest).toMatchObject({
+      measured: {
+        bitsPerSecond: 13226920561.794159,
+        sentBytes: 1665925120,
+        retransmits: 1,
+        cpuFraction: expect.closeTo(0.7529, 3),
+      },
+    })
+  })
+
+  it('has jitter and loss with UDP', () => {
+    expect(parseIperf3(fixture('iperf3-udp.json'))).toMatchObject({
+      measured: { jitterMs: expect.closeTo(0.0096, 3), lostFraction: 0, bitsPerSecond: expect.closeTo(20178166.9, 0) },
+    })
+  })
+
+  it.each([
+    ['iperf3-refused.json', 'unable to connect to server: Connection refused'],
+    ['iperf3-busy.json', 'the server is busy running a test. try again later'],
+  ])('is a failure although its exit code was 0: %s', (name, reason) => {
+    expect(parseIperf3(fixture(name))).toEqual({ kind: 'failed', reason })
+  })
+
+  it.each([
+    '',
+    '{"end":',
+    'iperf3: unrecognized option',
+    '{"end":{"sum_received":{"bits_per_second":"1"}}}',
+    '[]',
+    'null',
+  ])('is a failure when it is no result: %j', (text) => {
+    expect(parseIperf3(text).kind).toBe('failed')
+  })
+})
+
+describe('what iperf 2 says', () => {
+  it('is what its server says that arrived, not what the client has handed over', () => {
+    expect(parseIperf2(fixture('iperf2-tcp.txt'), fixture('iperf2-tcp-server.txt'), false)).toMatchObject({
+      measured: { bitsPerSecond: 4890528323, retransmits: expect.any(Number), loadedRttMs: expect.any(Number) },
+    })
+  })
+
+  it('has jitter and loss in the report that the server sends with UDP', () => {
+    expect(parseIperf2(fixture('iperf2-udp.txt'), '', true)).toEqual({
+      kind: 'measured',
+      measured: { bitsPerSecond: 20988584, jitterMs: 0.001, lostFraction: 0 },
+    })
+  })
+
+  it('is a failure although its exit code was 0', () => {
+    const parsed = parseIperf2(fixture('iperf2-refused.txt'), '', false)
+    expect(parsed).toEqual({ kind: 'failed', reason: 'tcp connect failed: Connection refused' })
+  })
+})
+
+describe('why a link was not measured', () => {
+  const pair = { from: 'm1', to: 'm2' }
+  it.each([
+    ['unable to connect to server: Connection timed out', 'no-answer'],
+    ['unable to connect to server: Operation now in progress', 'no-answer'],
+    ['tcp connect failed: Connection refused', 'refused'],
+    ['the server is busy', 'broken'],
+  ])('%s: %s', (said, cause) => {
+    expect(explainFailure(said, pair, 5301)).toMatchObject({
+      kind: 'failed',
+      cause,
+      reason: expect.stringContaining(said),
+    })
+  })
+})
+
+const FACTS = `login 10.0.0.8
+iperf3 iperf 3.12 (cJSON 1.7.15)
+iperf2 sh: iperf: not found
+has ping
+card lo 65536 - -
+card eth0 1500 1000 full
+card eth1 9000 10000 half
+card tap0 1500 -1 unknown
+if lo
+addr 127.0.0.1/8 host
+if eth0
+addr 10.0.0.8/24 global
+addr fe80::1/64 link
+if eth1
+addr fd00::8/64 global
+addr 192.168.7.8/24 global
+`
+
+describe('facts of a host', () => {
+  const facts = parseMeshFacts(FACTS)
+
+  it('are its programs, cards and addresses', () => {
+    expect(facts).toMatchObject({ loginAddress: '10.0.0.8', iperf3: '3.12', hasPing: true, hasTimeout: false })
+    expect(facts.iperf2).toBeUndefined()
+    expect(facts.cards).toContainEqual({ name: 'eth1', mtuBytes: 9000, linkBitsPerSecond: 1e10, isHalfDuplex: true })
+    expect(facts.cards).toContainEqual({ name: 'tap0', mtuBytes: 1500 })
+    expect(facts.addresses.map(({ address }) => address)).toEqual(['127.0.0.1', '10.0.0.8', 'fd00::8', '192.168.7.8'])
+  })
+
+  it.each([
+    [{}, { address: '10.0.0.8', card: 'eth0' }],
+    [{ interface: 'eth1' }, { address: '192.168.7.8', card: 'eth1' }],
+    [{ network: '192.168.0.0/16' }, { address: '192.168.7.8', card: 'eth1' }],
+    [{ network: 'fd00::/64' }, { address: 'fd00::8', card: 'eth1' }],
+    [{ isThisMachineOnly: true }, { address: '127.0.0.1', card: 'lo' }],
+  ])('say at which address it is measured: %j', (wish, { address, card }) => {
+    expect(chooseAddress(facts, { isThisMachineOnly: false, ...wish })).toMatchObject({ address, card: { name: card } })
+  })
+
+  it('say why it has none', () => {
+    const reason = 'it has no address on eth7'
+    expect(chooseAddress(facts, { interface: 'eth7', isThisMachineOnly: false })).toEqual({ reason })
+  })
+
+  it('pass nothing on that is no address', () => {
+    expect(parseMeshFacts('login $(reboot)\naddr ;reboot/8 global\naddr -x global\n').addresses).toEqual([])
+    expect(parseNetwork('10.0.0.0/33')).toBeUndefined()
+    expect(parseNetwork('10.0.0.0')).toBeUndefined()
+  })
+})
+
+it('reads pings of each target', () => {
+  const text = 'loss 1 100\nloss 0 20\nping 0 0.1 0.25 0.9\nwhole 0 no\nping 7 1 1 1\n'
+  expect(parsePings(text, 'm1', ['m2', 'm3', 'm4'])).toEqual([
+    { from: 'm1', to: 'm2', lostFraction: 0.2, minMs: 0.1, meanMs: 0.25, isWhole: false },
+    { from: 'm1', to: 'm3', lostFraction: 1 },
+  ])
+})
+
+it.each([
+  [941_000_000, '941 Mbit/s', '941M'],
+  [9_412_000_000, '9.41 Gbit/s', '9.41G'],
+  [999_900_000, '1 Gbit/s', '1G'],
+  [12_340, '12.3 kbit/s', '12.3k'],
+  [7, '7 bit/s', '7'],
+])('writes %d bits a second as %s', (rate, long, short) => {
+  expect(formatBitRate(rate)).toBe(long)
+  expect(shortBitRate(rate)).toBe(short)
+})
