@@ -49,6 +49,7 @@ const VERBS: Readonly<Record<string, LoadVerb>> = {
   env: async (...parts) => (await import('./env.ts')).registerEnv(...parts),
   net: async (...parts) => (await import('./net.ts')).registerNet(...parts),
   nfs: async (...parts) => (await import('./nfs.ts')).registerNfs(...parts),
+  ray: async (...parts) => (await import('./ray.ts')).registerRay(...parts),
   'keep-connections': async (...parts) => (await import('./persist.ts')).registerKeeper(...parts),
   simulate: async (...parts) => (await import('./simulate.ts')).registerSimulate(...parts),
   import: async (...parts) => (await import('./import.ts')).registerImport(...parts),

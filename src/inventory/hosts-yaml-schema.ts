@@ -1,4 +1,5 @@
 /** The keys of hosts.yaml: one table for the parser and for docs/hosts-yaml.md. */
+import { isIPv4 } from 'node:net'
 import { isScalar } from 'yaml'
 import type { TransportName } from './host.ts'
 import { isPort, isUserName, parseHostSpec } from './host-name.ts'
@@ -34,6 +35,13 @@ const hostPath = text('directory', (value) => {
   if (value.split('/').includes('..')) return 'may not have .. in it'
   return /^(\/|~\/)[^/]/.test(value) ? undefined : 'must begin with / or ~/'
 })
+/** Ray makes sockets below it, and a socket's path has 107 bytes. */
+const shortPath = text('absolute path', (value) => {
+  if (!value.startsWith('/')) return 'must begin with /'
+  if (value.length > 40) return 'has more than 40 characters: the sockets below it would have too long a path'
+  return /^[\w./-]+$/.test(value) ? undefined : 'may have letters, digits, _ . - and / only'
+})
+const ipAddress = text('IPv4 address', (value) => (isIPv4(value) ? undefined : 'is not an IPv4 address'))
 const nfsOptions = text('options', (value) =>
   /^[\w.,:=@%/+-]+$/.test(value) ? undefined : 'is a list such as rw,sync, without spaces',
 )
@@ -363,6 +371,29 @@ export const hostsYamlSchema = object({
         fallback: '127.0.0.1',
       },
       dashboard_port: { schema: port, about: "The dashboard's port.", example: '8265', fallback: '8265' },
+      node_ips: {
+        schema: mapOf(ipAddress, 'host'),
+        about: 'The addresses that nodes announce to each other, where SSH reaches a host at another one (NAT, WSL2).',
+        example: '{ m8: 10.0.0.8 }',
+        fallback: 'the address at which SSH reaches the host',
+      },
+      object_store: {
+        schema: memory,
+        about: "Memory of each node's object store.",
+        example: '10GiB',
+        fallback: "Ray's choice: 30 % of the memory",
+      },
+      temp_dir: {
+        schema: shortPath,
+        about: 'Where nodes keep sessions, sockets and logs.',
+        example: '/scratch/ray',
+        fallback: '`/tmp/ray`',
+      },
+      env: {
+        schema: mapOf(label, 'name'),
+        about: 'Environment variables of the nodes; what runs on them inherits these.',
+        example: '{ NCCL_SOCKET_IFNAME: eth0 }',
+      },
     }),
     about: 'A Ray cluster.',
   },

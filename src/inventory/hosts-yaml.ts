@@ -6,7 +6,7 @@ import { expandHostSet, foldHostSet, type HostSetContext, HostSetError } from '.
 import { hostsYamlSchema } from './hosts-yaml-schema.ts'
 import { type EnvironmentSpec, type Inventory, type NfsSpec, type RaySpec, unknownHost } from './inventory.ts'
 import { InventoryError } from './inventory-error.ts'
-import { type Located, offsetOf, type Schema, textOffsetOf, YamlReader } from './yaml-reader.ts'
+import { type Entry, type Located, offsetOf, type Schema, textOffsetOf, YamlReader } from './yaml-reader.ts'
 
 type FileOf<S> = S extends Schema<infer T> ? T : never
 type HostsFile = FileOf<typeof hostsYamlSchema>
@@ -283,10 +283,26 @@ class HostsFileBuilder {
     })
   }
 
+  #variableName({ key, keyNode }: Entry): string {
+    if (!/^[A-Za-z_]\w*$/.test(key)) {
+      this.#reader.fail(textOffsetOf(keyNode), `${printable(key)} is not a name of an environment variable`)
+    }
+    return key
+  }
+
   #ray(): RaySpec | undefined {
     const { head, workers, port = 6379, dashboard_host = '127.0.0.1', dashboard_port = 8265 } = this.#content.ray ?? {}
+    const { node_ips = [], object_store, temp_dir, env = [] } = this.#content.ray ?? {}
     if (!head) return undefined
     return {
+      nodeIps: Object.fromEntries(
+        node_ips.map(({ key, value, keyNode }) => [
+          this.#knownHost({ value: key, offset: textOffsetOf(keyNode) }),
+          value,
+        ]),
+      ),
+      variables: Object.fromEntries(env.map((entry) => [this.#variableName(entry), entry.value])),
+      ...defined({ objectStoreBytes: object_store, tempDirectory: temp_dir }),
       head: this.#knownHost(head),
       workers: workers === undefined ? [] : this.#expand(workers),
       port,

@@ -51,6 +51,13 @@ export type RaySpec = {
   readonly port: number
   readonly dashboardHost: string
   readonly dashboardPort: number
+  /** Addresses that nodes announce, by host; of the others it is the one at which SSH reaches them. */
+  readonly nodeIps: Readonly<Record<string, string>>
+  /** Of each node; undefined: what Ray takes. */
+  readonly objectStoreBytes?: number
+  readonly tempDirectory?: string
+  /** For the nodes, and so for all that runs on them. */
+  readonly variables: Readonly<Record<string, string>>
 }
 
 export type Inventory = {

@@ -9,10 +9,11 @@ import { vitest } from '../support/vitest-run.ts'
 import { killOwners, labsDirectory, livingOwners, sweepLabs } from './cluster/directories.ts'
 import { kernelImage } from './cluster/kernel-image.ts'
 import { startLab } from './cluster/lab.ts'
+import { rayEnvironment } from './cluster/ray-environment.ts'
 
 const USAGE = `usage: npm run lab -- up [--count N] [--kernel N [--systemd]]
        npm run lab -- down
-       npm run lab -- image       builds the disk of kernel hosts, unless it is there
+       npm run lab -- image       builds the disk of kernel hosts and the environment with Ray, unless they are there
        npm run lab -- AREA        one of: ${areas().join(', ')}
 `
 
@@ -23,7 +24,7 @@ async function main(verb: string, rest: readonly string[]): Promise<number> {
   if (verb === 'up') return await up(rest)
   if (verb === 'down') return down()
   if (verb === 'image') {
-    process.stdout.write(`${await kernelImage()}\n`)
+    process.stdout.write(`${await kernelImage()}\n${await rayEnvironment()}\n`)
     return 0
   }
   if (!areas().includes(verb)) {

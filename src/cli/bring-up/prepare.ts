@@ -8,7 +8,7 @@ import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
 import { loadInventory } from '../../inventory/load-inventory.ts'
 import { nearestWord } from '../../inventory/nearest-word.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
-import type { Area, AreaMaker } from '../../ops/kernel/area.ts'
+import type { Area, AreaMaker, Declared } from '../../ops/kernel/area.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { askSudoOnce } from '../ask-sudo-once.ts'
 import type { CliContext, GlobalOptions } from '../context.ts'
@@ -25,6 +25,7 @@ export type BringUpOptions = GlobalOptions & { readonly on?: string; readonly dr
 export type Prepared = Disposable & {
   readonly inventory: Inventory
   readonly areas: readonly Area[]
+  readonly declared: Declared
   readonly hosts: OpsHosts
   readonly dialog: TtyDialog
   /** Letters and digits that nobody guesses. */
@@ -59,7 +60,8 @@ export async function prepareBringUp(
     ...(options.connectTimeout === undefined ? {} : { connectTimeoutMs: options.connectTimeout * 1000 }),
   })
   const byName = new Map(endpoints.map((endpoint) => [endpoint.host, endpoint]))
-  const areas = makers.flatMap((maker) => maker.prepare({ inventory, endpoints: byName }) ?? [])
+  const declared = { inventory, endpoints: byName }
+  const areas = makers.flatMap((maker) => maker.prepare(declared) ?? [])
   const missing = names.find((name) => !areas.some((area) => area.name === name))
   if (missing !== undefined || areas.length === 0) {
     const words = missing ?? `any of ${known.map(({ name }) => name).join(', ')}`
@@ -87,6 +89,7 @@ export async function prepareBringUp(
   return {
     inventory,
     areas,
+    declared,
     hosts,
     dialog,
     mark: `m${randomBytes(8).toString('hex')}`,

@@ -66,8 +66,8 @@ function cudaOf(text: string): string | undefined {
 /** A directory by its path, or the conda environment of this name where conda keeps them. */
 export type PrefixPlace = { readonly path: string } | { readonly condaName: string }
 
-/** Where installers put conda, and what it writes down about environments elsewhere. */
-function placeScript(place: PrefixPlace): string {
+/** Sets $p, empty where there is none: where installers put conda, and what it writes down about environments elsewhere. */
+export function findPrefix(place: PrefixPlace): string {
   if ('path' in place) return `p=${pathWord(place.path)}`
   const { condaName } = place
   return `p=
@@ -75,14 +75,14 @@ for root in "$MAMBA_ROOT_PREFIX" "$CONDA_ROOT" ~/micromamba ~/.local/share/mamba
   /opt/conda /opt/miniforge3 /opt/mambaforge /opt/miniconda3 /opt/anaconda3 /opt/micromamba; do
   [ -z "$root" ] || [ ! -d "$root/envs/${condaName}/conda-meta" ] || { p=$root/envs/${condaName}; break; }
 done
-[ -n "$p" ] || p=$(grep '/${condaName.replaceAll('.', '\\.').replaceAll('+', '[+]')}$' ~/.conda/environments.txt | head -n 1)
-[ -n "$p" ] || { echo none; return; }`
+[ -n "$p" ] || p=$(grep '/${condaName.replaceAll('.', '\\.').replaceAll('+', '[+]')}$' ~/.conda/environments.txt | head -n 1)`
 }
 
 /** Names and versions only: they come from the names of files. */
 export function prefixFact(place: PrefixPlace): Fact<PrefixFacts> {
   return {
-    script: `${placeScript(place)}
+    script: `${findPrefix(place)}
+[ -n "$p" ] || { echo none; return; }
 limited ls -d "$p" > /dev/null || [ -L "$p" ] || { overdue $? && return 124; echo none; return; }
 [ -d "$p" ] || { echo 'other it is no directory'; return; }
 if [ -d "$p/conda-meta" ]; then echo "conda $p"

@@ -39,7 +39,13 @@ export type Verdict =
   /** It is so already; `because` is a sentence without a full stop. */
   | { readonly kind: 'nothing'; readonly because: string }
   /** `missing`: nothing of it is there; `differs`: something else is. Steps run in this order. */
-  | { readonly kind: 'steps'; readonly state: 'missing' | 'differs'; readonly steps: readonly Step[] }
+  | {
+      readonly kind: 'steps'
+      readonly state: 'missing' | 'differs'
+      /** In what it differs, where the state alone does not say it. */
+      readonly because?: string
+      readonly steps: readonly Step[]
+    }
   /** It cannot be done as things are. */
   | { readonly kind: 'blocked'; readonly findings: readonly Finding[] }
 

@@ -67,12 +67,12 @@ function standingOf(
       'blocked',
       blocking.map(({ cause }) => cause),
     )
-  const open = own.flatMap(({ verdict, title }) => (verdict.kind === 'steps' ? [{ title, state: verdict.state }] : []))
+  const open = own.flatMap(({ verdict, title }) => (verdict.kind === 'steps' ? [{ title, ...verdict }] : []))
   if (open.length > 0) {
     const isMissing = open.every(({ state }) => state === 'missing')
     return of(
       isMissing ? 'missing' : 'differs',
-      open.map(({ title, state }) => `${title}: ${state}`),
+      open.map(({ title, state, because }) => `${title}: ${because ?? state}`),
     )
   }
   const broken = seen.filter(({ gravity }) => gravity === 'blocker')

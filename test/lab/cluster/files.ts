@@ -10,6 +10,8 @@ export type HostPlan = {
   readonly sshdOptions: Readonly<Record<string, string>>
   /** Appended to the ~/.bashrc of the host. */
   readonly bashrc: string
+  /** Directories of this machine that the host sees read-only: where they are there, and where they come from. */
+  readonly mounts: Readonly<Record<string, string>>
 }
 
 export type ClientPlan = {
@@ -89,6 +91,8 @@ function writeHost(directory: string, host: HostPlan, clientPublicKey: string, e
   writeFileSync(join(directory, 'ssh_host_ed25519_key'), key.privateKeyText, { mode: 0o600 })
   writeFileSync(join(directory, 'ssh_host_ed25519_key.pub'), `${key.publicKeyLine}\n`)
   writeFileSync(join(directory, 'sshd_config'), options.join('') + SSHD_CONFIG)
+  const mounts = Object.entries(host.mounts).map(([place, source]) => `${place} ${source}\n`)
+  writeFileSync(join(directory, 'mounts'), mounts.join(''))
   writeFileSync(join(directory, 'passwd'), PASSWD.replace('%HOME%', '/root'))
   writeFileSync(join(directory, 'hosts'), etcHosts)
   writeFileSync(join(ssh, 'authorized_keys'), `${clientPublicKey}\n`, { mode: 0o600 })

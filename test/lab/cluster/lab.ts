@@ -29,6 +29,8 @@ export type LabOptions = Partial<ClientPlan> & {
   readonly sshdOptions?: Readonly<Record<string, string>>
   /** Hosts with a kernel of their own besides (User-Mode Linux), and how they manage services. */
   readonly kernelHosts?: Readonly<Record<string, GuestInit>>
+  /** Directories of this machine that every namespace host sees read-only, by where they are there. */
+  readonly mounts?: Readonly<Record<string, string>>
   readonly perHost?: (name: string) => { sshdOptions?: Readonly<Record<string, string>>; bashrc?: string }
   /** The lab outlives this process, until somebody kills its first process. */
   readonly isStanding?: boolean
@@ -148,7 +150,14 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
   return lab
 }
 
-function planHosts({ count = 3, names, sshdOptions = {}, kernelHosts = {}, perHost }: LabOptions): HostPlan[] {
+function planHosts({
+  count = 3,
+  names,
+  sshdOptions = {},
+  kernelHosts = {},
+  mounts = {},
+  perHost,
+}: LabOptions): HostPlan[] {
   const shared = names ?? Array.from({ length: count }, (_, index) => `m${index + 1}`)
   return [...shared, ...Object.keys(kernelHosts)].map((name, index) => {
     const own = perHost?.(name) ?? {}
@@ -157,6 +166,7 @@ function planHosts({ count = 3, names, sshdOptions = {}, kernelHosts = {}, perHo
       address: `10.81.${Math.floor(index / HOSTS_A_NET)}.${(index % HOSTS_A_NET) + 1}`,
       sshdOptions: { ...sshdOptions, ...own.sshdOptions },
       bashrc: own.bashrc ?? '',
+      mounts,
     }
   })
 }

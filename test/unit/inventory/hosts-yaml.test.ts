@@ -74,6 +74,8 @@ describe('the example of the contract', () => {
       port: 6333,
       dashboardHost: '127.0.0.1',
       dashboardPort: 8265,
+      nodeIps: {},
+      variables: {},
     })
   })
 })

@@ -4,6 +4,11 @@ set -eu
 directory=$1
 
 read -r outer _ < /proc/self/stat
+# Before the places where their sources are vanish behind the host's own.
+while read -r place source; do
+  mount --bind "$source" "$place"
+  mount -o remount,bind,ro "$place"
+done < "$directory/mounts"
 mount -t tmpfs -o size=64m,mode=755 tmpfs /run
 mkdir /run/sshd /run/lab /run/lock
 mount --bind "$directory" /run/lab

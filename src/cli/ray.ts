@@ -1,0 +1,46 @@
+/** `muster ray`: the Ray area of hosts.yaml by itself. */
+import type { Command } from 'commander'
+import type { BringUpOptions } from './bring-up/prepare.ts'
+import type { CliContext, Outcome } from './context.ts'
+import { registerJobs } from './ray/register-jobs.ts'
+
+const EXAMPLES = `
+Examples:
+  muster ray status                 which nodes the head counts as alive, and what would keep the others out; looks only
+  muster ray up --dry-run           what would be started, with the exact command lines
+  muster ray up --on m8             one worker joins; the others are left alone
+  muster ray down                   ends the processes of this cluster, and no others
+  muster ray submit --working-dir . --cpus 2 -- python train.py
+  muster ray jobs                   the cluster's jobs; logs -f ID follows one, stop ID ends it
+
+Exit codes: 0 all is as declared, 1 it is not, 4 some host could not be reached, 5 it could not be completed; of submit and of
+logs -f that of the job.
+`
+
+const VERBS = [
+  ['status', 'compares with hosts.yaml; changes nothing'],
+  ['up', 'starts the head, then all workers side by side'],
+  ['down', 'ends the nodes of this cluster, the head last'],
+] as const
+
+export function registerRay(program: Command, context: CliContext, outcome: Outcome): void {
+  const ray = program
+    .command('ray')
+    .description('a Ray head and its workers, as hosts.yaml declares them')
+    .addHelpText('after', EXAMPLES)
+  for (const [name, description] of VERBS) {
+    const command = ray.command(name).description(description).option('--on <target>', 'only these hosts')
+    if (name !== 'status') command.option('--dry-run', 'shows the plan and does nothing')
+    command.action(async () => {
+      const options = command.optsWithGlobals<BringUpOptions>()
+      if (name === 'status') {
+        const { showStatus } = await import('./bring-up/show-status.ts')
+        outcome.exitCode = await showStatus(['ray'], options, context)
+      } else {
+        const { change } = await import('./bring-up/change.ts')
+        outcome.exitCode = await change(name, ['ray'], options, context)
+      }
+    })
+  }
+  registerJobs(ray, context, outcome)
+}

@@ -1,0 +1,86 @@
+/** A Ray cluster as its head's dashboard tells it (`/api/version`, `/api/v0/nodes`), from Ray 2.9 on. Pure. */
+
+export type ClusterNode = {
+  readonly id: string
+  readonly ip: string
+  readonly isHead: boolean
+  readonly isAlive: boolean
+  /** Why it is dead. */
+  readonly message: string
+  /** By Ray's names: CPU, GPU, memory and object_store_memory in bytes, and what hosts.yaml names. */
+  readonly resources: Readonly<Record<string, number>>
+}
+
+export type ClusterView =
+  | {
+      readonly kind: 'answers'
+      readonly ray: string
+      /** Undefined: a version of Ray that does not tell. */
+      readonly python?: string
+      readonly session: string
+      readonly nodes: readonly ClusterNode[]
+    }
+  /** Nothing listens where its dashboard should, or it does not answer. */
+  | { readonly kind: 'silent'; readonly because: string }
+  /** Something answers that is no dashboard of Ray. */
+  | { readonly kind: 'foreign'; readonly because: string }
+
+/** What the script of facts.ts printed: one JSON object with the bodies of the three answers, or `error`. */
+export function parseClusterView(text: string): ClusterView | undefined {
+  const answer = record(parseJson(text))
+  if (answer === undefined) return undefined
+  const error = answer.error
+  if (typeof error === 'string') return { kind: answer.answered === true ? 'foreign' : 'silent', because: error }
+  const version = record(answer.version)
+  const ray = version?.ray_version
+  if (typeof ray !== 'string') return { kind: 'foreign', because: 'its answer is not one of Ray' }
+  const python = record(record(answer.metadata)?.data)?.pythonVersion
+  return {
+    kind: 'answers',
+    ray,
+    session: textOf(version?.session_name),
+    nodes: parseNodes(answer.nodes),
+    ...(typeof python === 'string' ? { python } : {}),
+  }
+}
+
+/** The body of `/api/v0/nodes?detail=1`. */
+export function parseNodes(body: unknown): readonly ClusterNode[] {
+  const list = record(record(record(body)?.data)?.result)?.result
+  if (!Array.isArray(list)) return []
+  return list.flatMap((entry: unknown): ClusterNode[] => {
+    const node = record(entry)
+    if (node === undefined || typeof node.node_id !== 'string') return []
+    const amounts = Object.entries(record(node.resources_total) ?? {}).filter(
+      (pair): pair is [string, number] => typeof pair[1] === 'number',
+    )
+    return [
+      {
+        id: node.node_id,
+        ip: textOf(node.node_ip),
+        isHead: node.is_head_node === true,
+        isAlive: node.state === 'ALIVE',
+        message: textOf(node.state_message),
+        resources: Object.fromEntries(amounts),
+      },
+    ]
+  })
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function record(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Readonly<Record<string, unknown>>)
+    : undefined
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

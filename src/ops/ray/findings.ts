@@ -1,0 +1,233 @@
+/**
+ * What would go wrong before any process starts, each with its cause and what mends it. Many of these end with exit code 0 or
+ * after minutes when Ray itself runs into them. Pure.
+ */
+import { type HostFacts, type Known, knownValue } from '../kernel/fact.ts'
+import { type Finding, formatBytes, type Gravity, onHost, quote } from '../kernel/finding.ts'
+import type { Installed, RayFacts } from './facts.ts'
+import { takenBy } from './listeners.ts'
+import { placeName } from './place.ts'
+import { processesOf } from './processes.ts'
+import { nodesOf, type RayNode, type RayWanted } from './wanted.ts'
+
+export type FactsOfHosts = ReadonlyMap<string, HostFacts<RayFacts>>
+type Own = { readonly [K in keyof RayFacts]: Known<RayFacts[K]> }
+
+/** What the node announces to the others; undefined: nobody says. */
+export function ipOf({ ip, host }: RayNode, facts: FactsOfHosts): string | undefined {
+  const addresses = facts.get(host)?.facts.addresses
+  return ip ?? (addresses === undefined ? undefined : knownValue(addresses)?.ssh)
+}
+
+/** Of a host whose node is to be started. */
+export function findingsBeforeStart(wanted: RayWanted, node: RayNode, facts: FactsOfHosts): readonly Finding[] {
+  const own = facts.get(node.host)?.facts
+  if (own === undefined) return []
+  return [
+    ...unknownFacts(node, own),
+    ...findingsOfAddress(wanted, node, facts, own),
+    ...findingsOfInstallation(wanted, node, facts, own),
+    ...(node.isHead ? findingsOfPorts(wanted, node, facts, own) : []),
+    ...findingsOfWays(wanted, node, facts, own),
+    ...findingsOfSpace(wanted, node, own),
+  ]
+}
+
+/** What is risky about what is declared, whether it runs or not. */
+export function findingsOfDeclaration({ head, dashboardHost }: RayWanted): readonly Finding[] {
+  if (/^(127\.|localhost$|::1$)/.test(dashboardHost)) return []
+  return [
+    finding(
+      head,
+      'risk',
+      'open-dashboard',
+      `whoever reaches the dashboard at ${dashboardHost} runs programs on all nodes`,
+      {
+        hint: 'It has no password. Muster needs it at 127.0.0.1 only: leave dashboard_host out.',
+      },
+    ),
+  ]
+}
+
+function unknownFacts({ host }: RayNode, own: Own): Finding[] {
+  const needed = ['installed', 'processes', 'addresses'] as const
+  return needed.flatMap((name): Finding[] => {
+    const fact = own[name]
+    if (fact.kind === 'known') return []
+    return [{ host, gravity: 'blocker', id: 'unknown', cause: `cannot tell about ${name}: ${fact.because}` }]
+  })
+}
+
+function findingsOfAddress(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, own: Own): Finding[] {
+  const ip = ipOf(node, facts)
+  const declare = `In hosts.yaml ray.node_ips says what it announces: node_ips: { ${node.host}: IP }.`
+  if (ip === undefined) {
+    return [
+      finding(node, 'blocker', 'no-ip', 'hosts.yaml gives no address that the node can announce', { hint: declare }),
+    ]
+  }
+  if (ip.startsWith('127.') && nodesOf(wanted).length > 1) {
+    const cause = `it would announce ${ip}, where the other nodes find themselves`
+    return [finding(node, 'blocker', 'loopback-ip', cause, { hint: declare })]
+  }
+  const addresses = knownValue(own.addresses)?.own ?? []
+  if (addresses.length === 0 || addresses.includes(ip)) return []
+  const others = addresses.filter((address) => !address.startsWith('127.'))
+  return [
+    finding(node, 'blocker', 'foreign-ip', `${ip} is no address of the host, so that its node cannot listen there`, {
+      detail: `it has ${others.join(', ')}`,
+      hint: `It is behind a router or a bridge that translates addresses. ${declare} The others have to reach it there.`,
+    }),
+  ]
+}
+
+function findingsOfInstallation(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, own: Own): Finding[] {
+  const installed = knownValue(own.installed)
+  if (installed === undefined) return []
+  if (node.environment?.kind === 'docker') {
+    return [finding(node, 'blocker', 'in-container', 'nodes inside containers cannot be started yet')]
+  }
+  const place = placeName(node.environment)
+  if (installed.kind === 'absent') {
+    // An environment that is declared comes first, and the step looks again.
+    if (node.environment !== undefined) return []
+    const hint = 'Or declare the environment that has it (environment in hosts.yaml).'
+    return [finding(node, 'blocker', 'no-ray', `there is no ray in ${place}`, { mend: pip('ray[default]'), hint })]
+  }
+  const complete = `ray[default]==${installed.ray}`
+  const missing =
+    node.isHead && installed.missing.length > 0
+      ? [
+          finding(node, 'blocker', 'no-dashboard', `Ray is installed without [default]: no dashboard, no jobs`, {
+            detail: `${installed.missing.join(', ')} missing`,
+            mend: pipIn(node, complete),
+          }),
+        ]
+      : []
+  return [...missing, ...(node.isHead ? [] : findingsOfVersions(wanted, node, facts, installed))]
+}
+
+type Versions = { readonly ray: string; readonly python?: string }
+
+/** Of the cluster that runs, else of what the head would start. */
+function versionsOfHead({ head }: RayWanted, facts: FactsOfHosts): Versions | undefined {
+  const own = facts.get(head.host)?.facts
+  if (own === undefined) return undefined
+  const cluster = knownValue(own.cluster)
+  const installed = knownValue(own.installed)
+  const files = installed?.kind === 'ray' ? installed : undefined
+  if (cluster?.kind !== 'answers') return files
+  const python = cluster.python ?? files?.python
+  return { ray: cluster.ray, ...(python === undefined ? {} : { python }) }
+}
+
+function findingsOfVersions(
+  wanted: RayWanted,
+  node: RayNode,
+  facts: FactsOfHosts,
+  { ray, python }: Extract<Installed, { kind: 'ray' }>,
+): Finding[] {
+  const head = versionsOfHead(wanted, facts)
+  if (head === undefined) return []
+  const name = wanted.head.host
+  if (ray !== head.ray) {
+    const cause = `Ray is another version than on ${name}, and the head would refuse the node`
+    const detail = `${ray}, ${name} has ${head.ray}`
+    return [finding(node, 'blocker', 'ray-version', cause, { detail, mend: pipIn(node, `ray[default]==${head.ray}`) })]
+  }
+  if (head.python === undefined || python === head.python) return []
+  const isPatch = python.split('.').slice(0, 2).join('.') === head.python.split('.').slice(0, 2).join('.')
+  if (isPatch && wanted.variables.RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL === 'minor') return []
+  const cause = `Python is another version than on ${name}, and the head would refuse the node`
+  const hint = isPatch
+    ? 'Make the environment from the same Python; or, from Ray 2.51 on, declare ray.env: { RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL: minor }.'
+    : 'Make the environment from the same Python.'
+  return [finding(node, 'blocker', 'python-version', cause, { detail: `${python}, ${name} has ${head.python}`, hint })]
+}
+
+function findingsOfPorts(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, own: Own): Finding[] {
+  const { port, dashboardPort, dashboardHost } = wanted
+  const listeners = knownValue(own.listeners) ?? []
+  const processes = knownValue(own.processes) ?? []
+  // They are ended before the head starts.
+  const ours = new Set(processesOf(processes, ipOf(node, facts) ?? '', port).map(({ pid }) => pid))
+  const needed = [
+    { port, address: '0.0.0.0', key: 'port', what: 'the head' },
+    { port: dashboardPort, address: dashboardHost, key: 'dashboard_port', what: 'the dashboard' },
+  ]
+  return needed.flatMap((need): Finding[] => {
+    const taken = takenBy(listeners, need.port, need.address)
+    if (taken === undefined || ours.has(taken.pid ?? 0)) return []
+    const cluster = processes.find(({ pid }) => pid === taken.pid)?.cluster
+    const holder = taken.pid === undefined ? 'a process of another user' : `${taken.name} (process ${taken.pid})`
+    const cause = `port ${need.port} for ${need.what} is taken by ${holder}${cluster === undefined ? '' : `, of the Ray cluster at ${cluster}`}`
+    const hint = `End it, or declare another one (ray.${need.key} in hosts.yaml).`
+    return [finding(node, 'blocker', 'port-taken', cause, { hint })]
+  })
+}
+
+function findingsOfWays(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, own: Own): Finding[] {
+  const unreached = knownValue(own.unreached)
+  if (unreached === undefined) return []
+  return nodesOf(wanted).flatMap((other): Finding[] => {
+    const how = unreached.get(other.host)
+    // Where a host is away nothing comes back, and that is said of the host itself.
+    if (how === undefined || !facts.has(other.host)) return []
+    if (how === 'unknown') {
+      const hint = `An IP address in hosts.yaml, or in ray.node_ips, needs no name.`
+      return [finding(node, 'blocker', 'no-name', `does not know the name ${other.address} of ${other.host}`, { hint })]
+    }
+    const port = other.isHead ? String(wanted.port) : '10002 (workers)'
+    const cause = `no connection to ${other.host} comes about: ${other.address}, port ${port}`
+    const hint = `A firewall, another network, or an address that is translated on the way. Let ${node.host} reach all ports of ${other.host}, or declare the address at which it can (ray.node_ips); a tunnel or a VPN gives hosts that are apart one.`
+    return [finding(node, other.isHead ? 'blocker' : 'risk', 'no-way', cause, { hint })]
+  })
+}
+
+/** Ray makes no objects any more from here on. */
+const FULL_PERCENT = 95
+
+function findingsOfSpace({ objectStoreBytes, tempDirectory }: RayWanted, node: RayNode, own: Own): Finding[] {
+  const space = knownValue(own.space)
+  if (space === undefined) return []
+  const findings: Finding[] = []
+  if (!space.isTempWritable) {
+    const hint = 'Another user made it: ray.temp_dir in hosts.yaml names another one.'
+    findings.push(finding(node, 'blocker', 'temp-dir', `cannot write to ${tempDirectory}`, { hint }))
+  }
+  if (space.tempUsedPercent >= FULL_PERCENT) {
+    const cause = `the disk of ${tempDirectory} is full: Ray makes no objects from ${FULL_PERCENT} % on`
+    findings.push(finding(node, 'risk', 'disk-full', cause, { detail: `${space.tempUsedPercent} %` }))
+  }
+  if (objectStoreBytes !== undefined && space.sharedBytes < objectStoreBytes) {
+    const cause = `/dev/shm is smaller than the object store, which goes to the disk instead`
+    const detail = `${formatBytes(space.sharedBytes)}, object_store is ${formatBytes(objectStoreBytes)}`
+    findings.push(
+      finding(node, 'risk', 'small-shm', cause, {
+        detail,
+        mend: onHost(`mount -o remount,size=${objectStoreBytes} /dev/shm`),
+      }),
+    )
+  }
+  return findings
+}
+
+function finding(
+  { host }: RayNode,
+  gravity: Gravity,
+  id: string,
+  cause: string,
+  more: Pick<Finding, 'detail' | 'mend' | 'hint'> = {},
+): Finding {
+  return { host, gravity, id, cause, ...more }
+}
+
+function pip(what: string) {
+  return onHost(`python3 -m pip install ${quote(what)}`)
+}
+
+function pipIn({ environment }: RayNode, what: string) {
+  if (environment?.kind === 'venv') return onHost(`${environment.path}/bin/python -m pip install ${quote(what)}`)
+  if (environment?.kind === 'conda') return onHost(`conda run -n ${quote(environment.name)} pip install ${quote(what)}`)
+  return pip(what)
+}

@@ -1,0 +1,173 @@
+/**
+ * Jobs of a Ray cluster, through Ray's own client on its head: submitted, listed, followed, stopped. A job belongs to the
+ * cluster: it goes on when Muster ends.
+ */
+import { printable } from '../../base/printable.ts'
+import { quote } from '../kernel/finding.ts'
+import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
+import { formatOutcome } from '../run/outcome.ts'
+import { JOB_PROGRAM } from './job-program.ts'
+import { placeName, placeScript } from './place.ts'
+import { dashboardAddress, type RayWanted } from './wanted.ts'
+
+export type RayJob = {
+  readonly id: string
+  /** PENDING, RUNNING, STOPPED, SUCCEEDED or FAILED. */
+  readonly status: string
+  /** The command line. */
+  readonly entrypoint: string
+  readonly message: string
+  /** Milliseconds since the epoch by the head's clock. */
+  readonly startMs?: number
+  readonly endMs?: number
+  /** Of the command, once it has ended by itself. */
+  readonly exitCode?: number
+}
+
+export type JobSpec = {
+  /** For a shell. */
+  readonly entrypoint: string
+  readonly id?: string
+  readonly environment: Readonly<Record<string, string>>
+  /** What the command itself takes of the cluster; its tasks take their own. */
+  readonly cpus?: number
+  readonly gpus?: number
+  readonly memoryBytes?: number
+  readonly resources?: Readonly<Record<string, number>>
+  /** A tar archive of the working directory. */
+  readonly archive?: Uint8Array
+}
+
+export type JobOrder =
+  | { readonly do: 'submit'; readonly job: JobSpec; readonly follow: boolean }
+  | { readonly do: 'logs'; readonly id: string; readonly follow: boolean }
+  | { readonly do: 'stop'; readonly id: string }
+  | { readonly do: 'list' }
+
+/** Texts are not printable yet. */
+export type JobEvent =
+  | { readonly type: 'submitted'; readonly id: string }
+  | { readonly type: 'log'; readonly text: string }
+  | { readonly type: 'job'; readonly job: RayJob }
+  | { readonly type: 'stopped'; readonly isStopped: boolean }
+
+export type JobOptions = {
+  readonly hosts: OpsHosts
+  readonly signal: AbortSignal
+  readonly timeoutMs: number
+  onEvent(event: JobEvent): void
+}
+
+/** What became of asking the head: done, what Ray says against it, or that the head could not be asked. */
+export type JobEnd =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'away' | 'cancelled'; readonly reason: string }
+
+export async function askForJobs(
+  wanted: RayWanted,
+  order: JobOrder,
+  { hosts, signal, timeoutMs, onEvent }: JobOptions,
+): Promise<JobEnd> {
+  const { head } = wanted
+  const archive = order.do === 'submit' ? order.job.archive : undefined
+  const script = `${placeScript(head.environment)}
+[ -n "$py" ] || { echo ${quote(`there is no ray in ${placeName(head.environment)}`)} >&2; exit 1; }
+exec "$py" -c ${quote(JOB_PROGRAM)} ${quote(JSON.stringify(requestOf(order, dashboardAddress(wanted))))}`
+  let reason: string | undefined
+  const lines = new Lines((line) => {
+    const event = parseJobEvent(line)
+    if (event?.type === 'error') reason = event.reason
+    else if (event !== undefined) onEvent(event)
+  })
+  const result = await hosts.exec(head.host, script, {
+    timeoutMs,
+    signal,
+    ...(archive === undefined ? {} : { stdin: archive }),
+    onOutput: (stream, text) => {
+      if (stream === 'stdout') lines.push(text)
+    },
+  })
+  const { outcome } = result
+  if (outcome.kind === 'cancelled') return { kind: 'cancelled', reason: 'cancelled' }
+  if (outcome.kind === 'unreachable' || outcome.kind === 'refused') return { kind: 'away', reason: outcome.reason }
+  if (reason !== undefined) return { kind: 'refused', reason: printable(reason) }
+  if (outcome.kind === 'exit' && outcome.code === 0) return { kind: 'done' }
+  return { kind: 'refused', reason: printable(reasonOfResult(result, formatOutcome)) }
+}
+
+function requestOf(order: JobOrder, dashboard: string): object {
+  if (order.do !== 'submit') return { ...order, dashboard }
+  const { entrypoint, id, environment, cpus, gpus, memoryBytes, resources, archive } = order.job
+  const job = {
+    entrypoint,
+    submission_id: id,
+    entrypoint_num_cpus: cpus,
+    entrypoint_num_gpus: gpus,
+    entrypoint_memory: memoryBytes,
+    entrypoint_resources: resources,
+  }
+  return { do: 'submit', dashboard, follow: order.follow, job, env: environment, archive: archive !== undefined }
+}
+
+/** A line of the program; undefined: something else that was printed. */
+export function parseJobEvent(
+  line: string,
+): JobEvent | { readonly type: 'error'; readonly reason: string } | undefined {
+  let event: Readonly<Record<string, unknown>>
+  try {
+    event = JSON.parse(line) as Readonly<Record<string, unknown>>
+  } catch {
+    return undefined
+  }
+  switch (event?.type) {
+    case 'submitted':
+      return { type: 'submitted', id: String(event.id) }
+    case 'log':
+      return { type: 'log', text: String(event.text) }
+    case 'stopped':
+      return { type: 'stopped', isStopped: event.isStopped === true }
+    case 'error':
+      return { type: 'error', reason: lastLine(String(event.reason)) }
+    case 'job':
+      return { type: 'job', job: jobOf(event) }
+    default:
+      return undefined
+  }
+}
+
+function jobOf(event: Readonly<Record<string, unknown>>): RayJob {
+  const number = (value: unknown) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined)
+  const text = (value: unknown) => (typeof value === 'string' ? value : '')
+  const [startMs, endMs, exitCode] = [number(event.start_time), number(event.end_time), number(event.driver_exit_code)]
+  return {
+    // What was started by ray.init and not submitted has a number only.
+    id: text(event.submission_id) || text(event.job_id),
+    status: text(event.status),
+    entrypoint: text(event.entrypoint),
+    message: text(event.message),
+    ...(startMs ? { startMs } : {}),
+    ...(endMs ? { endMs } : {}),
+    ...(exitCode === undefined ? {} : { exitCode }),
+  }
+}
+
+/** Ray answers with a whole Python traceback. */
+function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1) ?? ''
+}
+
+class Lines {
+  #rest = ''
+  readonly #onLine: (line: string) => void
+
+  constructor(onLine: (line: string) => void) {
+    this.#onLine = onLine
+  }
+
+  push(text: string): void {
+    const lines = (this.#rest + text).split('\n')
+    this.#rest = lines.pop() ?? ''
+    for (const line of lines) this.#onLine(line)
+  }
+}

@@ -1,0 +1,209 @@
+/** What Ray would do on each host: the head first, then its workers side by side. Pure: out of what is wanted and the facts. */
+import type { Direction, World } from '../kernel/area.ts'
+import { knownValue } from '../kernel/fact.ts'
+import { type Finding, quote } from '../kernel/finding.ts'
+import { type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
+import type { ClusterNode } from './cluster-view.ts'
+import type { RayFacts } from './facts.ts'
+import { type FactsOfHosts, findingsBeforeStart, ipOf } from './findings.ts'
+import { processesOf, type RayProcess } from './processes.ts'
+import { START_TIMEOUT_MS, startArguments, startCheck, startScript } from './start-script.ts'
+import { STOP_TIMEOUT_MS, stopScript } from './stop-script.ts'
+import { dashboardAddress, nodesOf, type RayNode, type RayWanted } from './wanted.ts'
+
+const AREA = 'ray'
+const nodeId = ({ host, isHead }: RayNode): string => operationId(AREA, isHead ? 'head' : 'worker', host)
+
+export function planRay(direction: Direction, wanted: RayWanted, { facts }: World<RayFacts>): Operation[] {
+  const headIp = ipOf(wanted.head, facts)
+  const operations = direction === 'up' ? planUp(wanted, facts, headIp) : planDown(wanted, facts, headIp)
+  return operations.filter(({ host }) => facts.has(host))
+}
+
+function operation(node: RayNode, after: readonly string[], verdict: Verdict): Operation {
+  return {
+    id: nodeId(node),
+    area: AREA,
+    host: node.host,
+    title: node.isHead ? 'head node' : 'worker node',
+    after,
+    verdict,
+  }
+}
+
+function planUp(wanted: RayWanted, facts: FactsOfHosts, headIp: string | undefined): Operation[] {
+  const head = operation(wanted.head, [], startOf(wanted, wanted.head, facts, headIp, false))
+  const isHeadStarted = head.verdict.kind === 'steps'
+  const workers = wanted.workers.map((worker) =>
+    operation(worker, [head.id], startOf(wanted, worker, facts, headIp, isHeadStarted)),
+  )
+  return [head, ...workers]
+}
+
+/** `isAnew`: the head becomes another one, which knows no node of the old. */
+function startOf(
+  wanted: RayWanted,
+  node: RayNode,
+  facts: FactsOfHosts,
+  headIp: string | undefined,
+  isAnew: boolean,
+): Verdict {
+  const ip = ipOf(node, facts)
+  const running = runningOn(wanted, node, facts, headIp)
+  const untold = isAnew ? undefined : whyUntold(wanted, node, facts, running)
+  if (untold !== undefined) return { kind: 'blocked', findings: [untold] }
+  const wrong = isAnew ? ['the head starts anew'] : differences(wanted, node, facts, ip, running)
+  if (wrong.length === 0) return { kind: 'nothing', because: `its node runs at ${ip} and is alive` }
+  const findings = findingsBeforeStart(wanted, node, facts)
+  const blockers = findings.filter(({ gravity }) => gravity === 'blocker')
+  if (blockers.length > 0 || ip === undefined || headIp === undefined) {
+    const { host } = node
+    const cause = `the address of ${wanted.head.host} is not known`
+    return {
+      kind: 'blocked',
+      findings: blockers.length > 0 ? findings : [{ host, gravity: 'blocker', id: 'no-head', cause }],
+    }
+  }
+  const risks = findings.map(({ cause }) => `~ risk: ${cause}`)
+  const start = startStep(wanted, node, ip, headIp, risks)
+  if (running.length === 0) return { kind: 'steps', state: 'missing', steps: [start] }
+  const steps = [stopStep(wanted, node, headIp, running, wrong), start]
+  return { kind: 'steps', state: 'differs', because: wrong.join(', '), steps }
+}
+
+function runningOn(
+  wanted: RayWanted,
+  { host }: RayNode,
+  facts: FactsOfHosts,
+  headIp: string | undefined,
+): readonly RayProcess[] {
+  const processes = facts.get(host)?.facts.processes
+  if (headIp === undefined || processes === undefined) return []
+  return processesOf(knownValue(processes) ?? [], headIp, wanted.port)
+}
+
+/**
+ * Whether what runs cannot be judged: nothing is ended because a dashboard is slow, or dead while the cluster works. It is said
+ * of the head; its workers are taken as they are.
+ */
+function whyUntold(
+  wanted: RayWanted,
+  { host, isHead }: RayNode,
+  facts: FactsOfHosts,
+  running: readonly RayProcess[],
+): Finding | undefined {
+  const own = facts.get(host)?.facts
+  const hasRoles = (['gcs', 'raylet'] as const).every((role) => running.some((process) => process.role === role))
+  if (own === undefined || !isHead || !hasRoles) return undefined
+  const asked =
+    own.cluster.kind === 'known' ? own.cluster.value : { kind: 'silent' as const, because: own.cluster.because }
+  if (asked.kind === 'answers') return undefined
+  const cause = `the head runs, and its dashboard at ${dashboardAddress(wanted)} does not answer`
+  const hint =
+    'If it stays so, end the cluster and start it anew, which ends all that runs on it: muster ray down, muster ray up.'
+  return { host, gravity: 'blocker', id: 'no-dashboard', cause, detail: asked.because, hint }
+}
+
+/** Why the node has to be started (again); empty: it is as declared. */
+function differences(
+  wanted: RayWanted,
+  node: RayNode,
+  facts: FactsOfHosts,
+  ip: string | undefined,
+  running: readonly RayProcess[],
+): readonly string[] {
+  const raylets = running.filter(({ role }) => role === 'raylet')
+  const gcs = running.some(({ role }) => role === 'gcs')
+  if (running.length === 0) return ['nothing of it runs']
+  if (node.isHead && !gcs) return ['its GCS is gone and left these behind']
+  if (raylets.length === 0) return [node.isHead ? 'it has no raylet' : 'its raylet is gone and left these behind']
+  if (raylets.length > 1)
+    return [`${raylets.length} raylets serve this cluster, and its resources count ${raylets.length} times`]
+  const head = facts.get(wanted.head.host)?.facts
+  const cluster = head === undefined ? undefined : knownValue(head.cluster)
+  if (cluster?.kind !== 'answers') return []
+  const listed = cluster.nodes.find(({ isAlive, ...other }) => isAlive && other.ip === ip)
+  if (listed === undefined) {
+    const dead = cluster.nodes.findLast((other) => other.ip === ip)
+    return [
+      `the head does not count it as alive${dead === undefined || dead.message === '' ? '' : `: ${dead.message}`}`,
+    ]
+  }
+  return differencesOfResources(node, listed)
+}
+
+function differencesOfResources(node: RayNode, { resources }: ClusterNode): readonly string[] {
+  const wanted = {
+    ...node.custom,
+    ...(node.cpu === undefined ? {} : { CPU: node.cpu }),
+    ...(node.gpu === undefined ? {} : { GPU: node.gpu }),
+    ...(node.memoryBytes === undefined ? {} : { memory: node.memoryBytes }),
+  }
+  return Object.entries(wanted).flatMap(([name, amount]) => {
+    // A resource of which there is none is not listed.
+    const there = resources[name] ?? 0
+    return there === amount ? [] : [`it has ${there} ${name}, and ${amount} is declared`]
+  })
+}
+
+function startStep(wanted: RayWanted, node: RayNode, ip: string, headIp: string, risks: readonly string[]): Step {
+  const words = startArguments(wanted, node, ip, headIp).map(quote)
+  return {
+    id: `${nodeId(node)}/start`,
+    title: node.isHead ? 'start the head' : `join ${headIp}:${wanted.port}`,
+    changes: [`+ ray ${words.join(' ')}`, ...risks],
+    run: { script: startScript(wanted, node, ip, headIp), timeoutMs: START_TIMEOUT_MS },
+    check: { script: startCheck(wanted, node, headIp) },
+    undo: {
+      title: 'end what it started',
+      script: stopScript({ ip: headIp, port: wanted.port, tempDirectory: wanted.tempDirectory }),
+      timeoutMs: STOP_TIMEOUT_MS,
+    },
+  }
+}
+
+function stopStep(
+  wanted: RayWanted,
+  node: RayNode,
+  headIp: string,
+  running: readonly RayProcess[],
+  because: readonly string[],
+): Step {
+  return {
+    id: `${nodeId(node)}/stop`,
+    title: 'end the processes of this cluster',
+    changes: [
+      ...because.map((line) => `~ ${line}`),
+      ...running.map(({ pid, program }) => `- ${program} (process ${pid})`),
+      ...(running.some(({ role }) => role === 'raylet') ? ['- what runs on this node'] : []),
+    ],
+    run: {
+      script: stopScript({ ip: headIp, port: wanted.port, tempDirectory: wanted.tempDirectory }),
+      timeoutMs: STOP_TIMEOUT_MS,
+    },
+  }
+}
+
+/** Workers first, so that none of them waits for its head. */
+function planDown(wanted: RayWanted, facts: FactsOfHosts, headIp: string | undefined): Operation[] {
+  return nodesOf(wanted)
+    .toReversed()
+    .map((node) =>
+      operation(
+        node,
+        node.isHead ? wanted.workers.filter(({ host }) => facts.has(host)).map(nodeId) : [],
+        stopOf(wanted, node, facts, headIp),
+      ),
+    )
+}
+
+function stopOf(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, headIp: string | undefined): Verdict {
+  const processes = facts.get(node.host)?.facts.processes
+  if (processes?.kind === 'unknown') {
+    const cause = `cannot tell about processes: ${processes.because}`
+    return { kind: 'blocked', findings: [{ host: node.host, gravity: 'blocker', id: 'unknown', cause }] }
+  }
+  const running = runningOn(wanted, node, facts, headIp)
+  if (headIp === undefined || running.length === 0) return { kind: 'nothing', because: 'nothing of this cluster runs' }
+  return { kind: 'steps', state: 'differs', steps: [stopStep(wanted, node, headIp, running, [])] }
+}

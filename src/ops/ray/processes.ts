@@ -1,0 +1,93 @@
+/**
+ * The Ray processes of a host, out of what /proc tells. Ray's own `ray stop` looks for words anywhere in command lines, of all
+ * clusters; here a process counts by the path of a program of Ray among its first words, and belongs to a cluster by a whole
+ * argument with its address.
+ */
+import type { Fact } from '../kernel/fact.ts'
+
+/** `helper`: monitors, dashboard, agents, workers that have not taken their title yet. */
+export type RayRole = 'gcs' | 'raylet' | 'helper'
+
+export type RayProcess = {
+  readonly pid: number
+  /** Since the machine's start, in ticks: with the pid it means this process for ever (proc_pid_stat(5)). */
+  readonly startTicks: string
+  readonly uid: number
+  readonly role: RayRole
+  /** The file name of its program: `monitor.py`. */
+  readonly program: string
+  /** `IP:PORT` of its cluster's GCS; of a GCS made of its own arguments. */
+  readonly cluster: string
+  readonly nodeIp?: string
+  /** What a raylet hands out, by Ray's names. */
+  readonly resources: Readonly<Record<string, number>>
+}
+
+/** Extended regular expressions, as strings of awk: in literals mawk takes no slash. */
+const PROGRAM =
+  '/ray/.*/(gcs_server|raylet|monitor[.]py|log_monitor[.]py|dashboard[.]py|agent[.]py|agent/main[.]py|default_worker[.]py|setup_worker[.]py)$'
+const CLIENT_SERVER = 'ray.util.client.server'
+const ARGUMENT = '^--(gcs-address|address|gcs_server_port|node-ip-address|node_ip_address|static_resource_list)='
+
+/**
+ * The shell function `list_ray`: a line for each, `PID TICKS UID PROGRAM ARGUMENT…`. The rest of the command lines, tens of
+ * kilobytes, stays on the host.
+ */
+export const LIST_RAY = `list_ray() {
+  for f in $(grep -l -a -e --gcs_server_port= -e --gcs-address= -e ${CLIENT_SERVER} /proc/[0-9]*/cmdline 2> /dev/null); do
+    d=\${f%/cmdline}
+    uid=$(stat -c %u "$d" 2> /dev/null) && read -r words 2> /dev/null < "$d/stat" || continue
+    set -- \${words##*) }
+    [ "$1" != Z ] || continue
+    said=$(tr ' \\000' '_\\n' 2> /dev/null < "$f" | awk '
+      NR <= 5 && program == "" && ($0 ~ "${PROGRAM}" || $0 == "${CLIENT_SERVER}") { program = $0; sub(".*/", "", program) }
+      $0 ~ "${ARGUMENT}" && length($0) < 2000 { words = words " " $0 }
+      END { if (program != "") print program words }')
+    [ -z "$said" ] || echo "\${d#/proc/} \${20} $uid $said"
+  done
+}`
+
+export const processesFact: Fact<readonly RayProcess[]> = {
+  script: `${LIST_RAY}\nlist_ray\necho end`,
+  parse: (text) => (text.endsWith('end') ? text.split('\n').flatMap((line) => processOf(line) ?? []) : undefined),
+}
+
+function processOf(line: string): RayProcess | undefined {
+  const match = /^(\d+) (\d+) (\d+) (\S+) (.*)$/.exec(line)
+  if (match === null) return undefined
+  const [, pid, startTicks = '', uid, program = '', rest = ''] = match
+  const words = rest.split(' ')
+  const value = (...names: readonly string[]) =>
+    names.flatMap((name) => words.find((word) => word.startsWith(`--${name}=`))?.slice(name.length + 3) ?? [])[0]
+  const nodeIp = value('node_ip_address', 'node-ip-address')
+  const role = program === 'gcs_server' ? 'gcs' : program === 'raylet' ? 'raylet' : 'helper'
+  const cluster = role === 'gcs' ? `${nodeIp ?? ''}:${value('gcs_server_port') ?? ''}` : value('gcs-address', 'address')
+  if (cluster === undefined) return undefined
+  return {
+    pid: Number(pid),
+    startTicks,
+    uid: Number(uid),
+    role,
+    program,
+    cluster,
+    resources: parseResources(value('static_resource_list') ?? ''),
+    ...(nodeIp === undefined ? {} : { nodeIp }),
+  }
+}
+
+/** `node:10.0.0.8,1.0,CPU,16,GPU,0,memory,2400` */
+function parseResources(list: string): Record<string, number> {
+  const words = list.split(',')
+  const pairs = words.flatMap((name, index) => {
+    const amount = Number(words[index + 1])
+    return index % 2 === 0 && name !== '' && Number.isFinite(amount) ? [[name, amount] as const] : []
+  })
+  return Object.fromEntries(pairs)
+}
+
+/** The processes of the cluster with this GCS. A GCS is told by its port: no other can listen there. */
+export function processesOf(processes: readonly RayProcess[], ip: string, port: number): readonly RayProcess[] {
+  return processes.filter(({ role, cluster }) =>
+    role === 'gcs' ? cluster.endsWith(`:${port}`) : cluster === `${ip}:${port}`,
+  )
+}

@@ -1,0 +1,15 @@
+/** Ray: a head and its workers, as hosts.yaml declares them. */
+import { defineArea } from '../kernel/area.ts'
+import { type RayFacts, rayFacts } from './facts.ts'
+import { planRay } from './plan.ts'
+import { verifyRay } from './verify.ts'
+import { nodesOf, type RayWanted, wantedRay } from './wanted.ts'
+
+export const rayArea = defineArea<RayWanted, RayFacts>({
+  name: 'ray',
+  wantedOf: wantedRay,
+  hostsOf: (wanted) => nodesOf(wanted).map(({ host }) => host),
+  factsOf: rayFacts,
+  plan: planRay,
+  verify: verifyRay,
+})

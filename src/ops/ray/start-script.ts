@@ -1,0 +1,80 @@
+/**
+ * Starts a node, and does not believe Ray's exit code: a head is up when its dashboard lists it as alive. What a start that
+ * failed leaves behind (a GCS, monitors: the next start would stumble over them) is ended again by the step's undo.
+ */
+import { quote } from '../kernel/finding.ts'
+import { placeName, placeScript } from './place.ts'
+import { LIST_RAY } from './processes.ts'
+import { clusterProgram } from './python-scripts.ts'
+import { DEFAULT_TEMP_DIRECTORY, dashboardAddress, type RayNode, type RayWanted } from './wanted.ts'
+
+/** Ray itself gives up after 41 s where a port is taken, 30 s where a raylet does not come. */
+export const START_TIMEOUT_MS = 180_000
+/** Half seconds for a dashboard to answer, once its head is up. */
+const DASHBOARD_TRIES = 120
+
+/** The command line of `ray start`, as it is shown and run. */
+export function startArguments(wanted: RayWanted, node: RayNode, ip: string, headIp: string): readonly string[] {
+  const { port, dashboardHost, dashboardPort, objectStoreBytes, tempDirectory } = wanted
+  const { cpu, gpu, memoryBytes, custom, isHead } = node
+  return [
+    'start',
+    ...(isHead ? ['--head', `--port=${port}`] : [`--address=${headIp}:${port}`]),
+    `--node-ip-address=${ip}`,
+    ...(isHead ? [`--dashboard-host=${dashboardHost}`, `--dashboard-port=${dashboardPort}`] : []),
+    ...(cpu === undefined ? [] : [`--num-cpus=${cpu}`]),
+    ...(gpu === undefined ? [] : [`--num-gpus=${gpu}`]),
+    ...(memoryBytes === undefined ? [] : [`--memory=${memoryBytes}`]),
+    ...(Object.keys(custom).length === 0 ? [] : [`--resources=${JSON.stringify(custom)}`]),
+    ...(objectStoreBytes === undefined ? [] : [`--object-store-memory=${objectStoreBytes}`]),
+    // A worker is told by the head.
+    ...(isHead && tempDirectory !== DEFAULT_TEMP_DIRECTORY ? [`--temp-dir=${tempDirectory}`] : []),
+    ...(isHead ? ['--disable-usage-stats'] : []),
+  ]
+}
+
+export function startScript(wanted: RayWanted, node: RayNode, ip: string, headIp: string): string {
+  const words = [...startArguments(wanted, node, ip, headIp), '--log-style=pretty', '--log-color=false']
+  const variables = Object.entries(wanted.variables).map(([name, value]) => `export ${name}=${quote(value)}\n`)
+  return `${placeScript(node.environment)}
+[ -n "$ray" ] || { echo ${quote(`there is no ray in ${placeName(node.environment)}`)} >&2; exit 1; }
+cd "$HOME" || cd /
+# As in an environment that is activated: jobs find its programs by their names.
+PATH=\${ray%/*}:$PATH; export PATH
+# Every worker process has dozens of connections.
+ulimit -n "$(ulimit -H -n)" 2> /dev/null || :
+# One look at the head instead of twenty: whether it can be reached is known already.
+RAY_NUM_REDIS_GET_RETRIES=1; export RAY_NUM_REDIS_GET_RETRIES
+${variables.join('')}said=$("$ray" ${words.map(quote).join(' ')} 2>&1 < /dev/null)
+status=$?
+printf '%s\\n' "$said"
+if [ $status -ne 0 ]; then
+  why=$(printf '%s\\n' "$said" | sed -n '/^[A-Za-z_.]*\\(Error\\|Exception\\): /,$p' | tr '\\n' ' ' | cut -c 1-280)
+  printf '%s\\n' "\${why:-$said}" >&2
+  exit 1
+fi
+${node.isHead ? waitForDashboard(wanted) : ''}`
+}
+
+function waitForDashboard(wanted: RayWanted): string {
+  return `left=${DASHBOARD_TRIES}
+until ${isAlive(wanted)}; do
+  left=$((left - 1))
+  if [ $left -le 0 ]; then
+    echo "ray start succeeded, and its dashboard at ${dashboardAddress(wanted)} does not list the head: see ${wanted.tempDirectory}/session_latest/logs/dashboard.log" >&2
+    exit 1
+  fi
+  sleep 0.5
+done`
+}
+
+function isAlive(wanted: RayWanted): string {
+  return `${clusterProgram(dashboardAddress(wanted))} | grep -q '"state": "ALIVE"'`
+}
+
+/** Exit code 0: the node runs. */
+export function startCheck(wanted: RayWanted, node: RayNode, headIp: string): string {
+  if (node.isHead) return `${placeScript(node.environment)}\n[ -n "$py" ] && ${isAlive(wanted)}`
+  const pattern = `^[0-9]* [0-9]* [0-9]* raylet .*--gcs-address=${headIp.replaceAll('.', '[.]')}:${wanted.port}\\( .*\\)*$`
+  return `${LIST_RAY}\nlist_ray | grep -q ${quote(pattern)}`
+}

@@ -1,0 +1,82 @@
+/**
+ * Ends the processes of one cluster on a host, and no others: those that `list_ray` finds with its address, and what they
+ * started. Raylets first, so that they leave the cluster in order; the GCS last. TERM, then KILL for what does not go.
+ */
+import { quote } from '../kernel/finding.ts'
+import { LIST_RAY } from './processes.ts'
+
+/** In fifths of a second: a raylet drains and ends its workers. */
+const RAYLET_FIFTHS = 50
+const OTHER_FIFTHS = 25
+
+export const STOP_TIMEOUT_MS = 60_000
+
+export type Target = { readonly ip: string; readonly port: number; readonly tempDirectory: string }
+
+/** The shell function `stop_ray`. */
+export function stopFunctions({ ip, port, tempDirectory }: Target): string {
+  const address = quote(`${ip}:${port}`)
+  return `${LIST_RAY}
+# Those of PROGRAM (or all others) of this cluster, as PID:TICKS.
+members() {
+  list_ray | while read -r pid ticks uid program rest; do
+    case " $rest " in
+      *" --gcs-address="${address}" "* | *" --address="${address}" "* | *" --gcs_server_port="${port}" "*) ;;
+      *) continue;;
+    esac
+    case $1 in "$program") ;; others) case $program in gcs_server | raylet) continue;; esac;; *) continue;; esac
+    echo "$pid:$ticks"
+  done
+}
+# The same with all that they started.
+family() {
+  for f in /proc/[0-9]*/stat; do
+    read -r words 2> /dev/null < "$f" || continue
+    pid=\${words%% *}; set -- \${words##*) }
+    [ "$1" = Z ] || echo "$pid $2 \${20}"
+  done | awk -v roots="$(echo $roots)" '
+    { parent[$1] = $2; ticks[$1] = $3 }
+    END {
+      count = split(roots, list, " ")
+      for (i = 1; i <= count; i++) { split(list[i], part, ":"); if (ticks[part[1]] == part[2]) found[part[1]] = 1 }
+      do { more = 0; for (pid in parent) if (!(pid in found) && (parent[pid] in found)) { found[pid] = 1; more = 1 } } while (more)
+      for (pid in found) print pid ":" ticks[pid]
+    }'
+}
+living() {
+  for each in "$@"; do
+    read -r words 2> /dev/null < "/proc/\${each%:*}/stat" || continue
+    set -- \${words##*) }
+    [ "$1" = Z ] || [ "\${20}" != "\${each#*:}" ] || echo "$each"
+  done
+}
+signal_all() {
+  how=$1; shift
+  for each in $(living "$@"); do kill "-$how" "\${each%:*}"; done
+}
+# end_all FIFTHS PID:TICKS…
+end_all() {
+  left=$1; shift
+  [ $# -gt 0 ] || return 0
+  signal_all TERM "$@"
+  while [ -n "$(living "$@")" ]; do
+    if [ "$left" -le 0 ]; then signal_all KILL "$@"; sleep 0.2; break; fi
+    left=$((left - 1)); sleep 0.2
+  done
+}
+stop_ray() {
+  roots="$(members raylet) $(members others)"
+  all=$(family)
+  end_all ${RAYLET_FIFTHS} $(members raylet)
+  end_all ${OTHER_FIFTHS} $all $(members others)
+  end_all ${OTHER_FIFTHS} $(members gcs_server)
+  rest=$(living $all; members raylet; members others; members gcs_server)
+  if [ -n "$rest" ]; then echo "these do not end: $(echo $rest)" >&2; return 1; fi
+  f=${quote(`${tempDirectory}/ray_current_cluster`)}
+  [ "$(cat "$f" 2> /dev/null)" != ${address} ] || rm -f "$f"
+}`
+}
+
+export function stopScript(target: Target): string {
+  return `${stopFunctions(target)}\nstop_ray`
+}

@@ -1,0 +1,63 @@
+/** What is worth knowing about a cluster that runs: out of the facts, which come from the head's own list of nodes. */
+import type { World } from '../kernel/area.ts'
+import { knownValue } from '../kernel/fact.ts'
+import { type Finding, formatBytes } from '../kernel/finding.ts'
+import type { RayFacts } from './facts.ts'
+import { findingsOfDeclaration, ipOf } from './findings.ts'
+import { processesOf } from './processes.ts'
+import { nodesOf, type RayWanted } from './wanted.ts'
+
+export async function verifyRay(wanted: RayWanted, { facts }: World<RayFacts>): Promise<readonly Finding[]> {
+  const head = facts.get(wanted.head.host)?.facts
+  const cluster = head === undefined ? undefined : knownValue(head.cluster)
+  if (cluster?.kind !== 'answers') return []
+  const { host } = wanted.head
+  const alive = cluster.nodes.filter(({ isAlive }) => isAlive)
+  const declared = new Set(nodesOf(wanted).flatMap((node) => ipOf(node, facts) ?? node.ip ?? []))
+  const sum = (name: string) => alive.reduce((total, { resources }) => total + (resources[name] ?? 0), 0)
+  const totals = [
+    `${sum('CPU')} CPU`,
+    ...(sum('GPU') > 0 ? [`${sum('GPU')} GPU`] : []),
+    `${formatBytes(sum('memory'))} memory`,
+  ]
+  const strangers = alive.filter(({ ip }) => !declared.has(ip))
+  const ghosts = nodesOf(wanted).filter((node) => alive.filter(({ ip }) => ip === ipOf(node, facts)).length > 1)
+  return [
+    ...findingsOfDeclaration(wanted),
+    ...ghosts.map(
+      (node): Finding => ({
+        host: node.host,
+        gravity: 'note',
+        id: 'counted-twice',
+        cause: 'the head counts it twice: a raylet that died is noticed after a quarter of a minute',
+      }),
+    ),
+    ...strangers.map(
+      ({ ip }): Finding => ({
+        host,
+        gravity: 'note',
+        id: 'other-node',
+        cause: `a node at ${ip} is in the cluster that hosts.yaml does not name`,
+      }),
+    ),
+    ...[...facts].flatMap(([name, own]): Finding[] => {
+      const ip = ipOf(wanted.head, facts) ?? ''
+      const all = knownValue(own.facts.processes) ?? []
+      const ours = new Set(processesOf(all, ip, wanted.port))
+      const others = new Set(all.flatMap((each) => (ours.has(each) || each.role === 'helper' ? [] : [each.cluster])))
+      return [...others].map((other) => ({
+        host: name,
+        gravity: 'note',
+        id: 'other-cluster',
+        cause: `the Ray cluster at ${other} runs here, too`,
+      }))
+    }),
+    {
+      host,
+      gravity: 'note',
+      id: 'cluster',
+      cause: `${alive.length} nodes are alive, Ray ${cluster.ray}`,
+      detail: totals.join(', '),
+    },
+  ]
+}

@@ -1,0 +1,87 @@
+/** What hosts.yaml declares of Ray, by host: the head, its workers, and what each of them brings. Pure. */
+import { isIPv4 } from 'node:net'
+import type { Host } from '../../inventory/host.ts'
+import type { EnvironmentSpec } from '../../inventory/inventory.ts'
+import type { Declared } from '../kernel/area.ts'
+
+export type RayNode = {
+  readonly host: string
+  readonly isHead: boolean
+  /** What it announces, where hosts.yaml says it as a number; undefined: the address at which SSH reaches the host. */
+  readonly ip?: string
+  /** Where the others look for it: an address or a name. */
+  readonly address: string
+  /** Whole units; undefined: Ray counts by itself. */
+  readonly cpu?: number
+  readonly gpu?: number
+  readonly memoryBytes?: number
+  readonly custom: Readonly<Record<string, number>>
+  /** Where Ray is on the host; undefined: in the PATH of the login. */
+  readonly environment?: EnvironmentSpec
+}
+
+export type RayWanted = {
+  readonly head: RayNode
+  readonly workers: readonly RayNode[]
+  readonly port: number
+  readonly dashboardHost: string
+  readonly dashboardPort: number
+  readonly objectStoreBytes?: number
+  readonly tempDirectory: string
+  readonly variables: Readonly<Record<string, string>>
+}
+
+export const DEFAULT_TEMP_DIRECTORY = '/tmp/ray'
+
+export function wantedRay({ inventory, endpoints }: Declared): RayWanted | undefined {
+  const { ray, environment } = inventory
+  if (ray === undefined) return undefined
+  const byName = new Map(inventory.hosts.map((host) => [host.name, host]))
+  const node = (name: string): RayNode => {
+    const address = ray.nodeIps[name] ?? endpoints.get(name)?.address ?? name
+    const isLocal = endpoints.get(name)?.transport === 'local' && ray.nodeIps[name] === undefined
+    return {
+      host: name,
+      isHead: name === ray.head,
+      address,
+      ...(isIPv4(address) && !isLocal ? { ip: address } : {}),
+      ...resourcesOf(byName.get(name)),
+      ...(environment?.hosts.includes(name) ? { environment } : {}),
+    }
+  }
+  return {
+    head: node(ray.head),
+    workers: ray.workers.filter((name) => name !== ray.head).map(node),
+    port: ray.port,
+    dashboardHost: ray.dashboardHost,
+    dashboardPort: ray.dashboardPort,
+    tempDirectory: ray.tempDirectory ?? DEFAULT_TEMP_DIRECTORY,
+    variables: ray.variables,
+    ...(ray.objectStoreBytes === undefined ? {} : { objectStoreBytes: ray.objectStoreBytes }),
+  }
+}
+
+/** Ray takes whole numbers of processors only. */
+function resourcesOf(host: Host | undefined) {
+  const { cpu, gpu, memoryBytes, custom = {} } = host?.resources ?? {}
+  return {
+    custom,
+    ...(cpu === undefined ? {} : { cpu: Math.floor(cpu) }),
+    ...(gpu === undefined ? {} : { gpu }),
+    ...(memoryBytes === undefined ? {} : { memoryBytes }),
+  }
+}
+
+export function nodesOf({ head, workers }: RayWanted): readonly RayNode[] {
+  return [head, ...workers]
+}
+
+export function nodeOf(wanted: RayWanted, host: string): RayNode | undefined {
+  return nodesOf(wanted).find((node) => node.host === host)
+}
+
+/** Where the head asks its own dashboard. */
+export function dashboardAddress({ dashboardHost, dashboardPort }: RayWanted): string {
+  const host = dashboardHost === '0.0.0.0' || dashboardHost === '::' ? '127.0.0.1' : dashboardHost
+  return `${host.includes(':') ? `[${host}]` : host}:${dashboardPort}`
+}

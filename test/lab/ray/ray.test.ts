@@ -1,0 +1,150 @@
+/** `muster ray` with Ray from PyPI: a head and two workers, what keeps them from starting, and what goes wrong later. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { PROGRAM } from '../../support/console-options.ts'
+import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { type Lab, startLab } from '../cluster/lab.ts'
+import { signalProcess } from '../cluster/processes.ts'
+import { RAY_PLACE, RAY_VENV, rayEnvironment } from '../cluster/ray-environment.ts'
+import type { RunResult } from '../cluster/run.ts'
+
+const canRun = requirement('root', 'namespaces', 'ssh', 'ip', 'nsenter', 'flock', 'python3')
+
+const PACKAGES = `${RAY_VENV}/lib/python3.*/site-packages`
+/** Runs until it is killed, and has words in its command line that `ray stop` looks for. */
+const BYSTANDER = 'gpu_monitor.py --like raylet --gcs-address=10.81.0.1:6333'
+
+describe.skipIf(!canRun)('muster ray', { timeout: 600_000 }, () => {
+  let lab: Lab
+
+  const muster = async (hostsFile: string, ...args: readonly string[]): Promise<RunResult> =>
+    await lab.run([...PROGRAM, '--hosts', join(lab.directory, hostsFile), '--connect-timeout', '40', ...args], {
+      timeoutMs: 400_000,
+    })
+  const ray = async (...args: readonly string[]) => await muster('ray.yaml', 'ray', ...args)
+  const on = async (host: string, command: string): Promise<string> => {
+    const { code, stdout, stderr } = await lab.host(host).exec(command)
+    if (code !== 0) throw new Error(`${command} on ${host}: exit ${code}\n${stdout}${stderr}`)
+    return stdout
+  }
+  /** Ids on this machine of the host's processes with this name. */
+  const pidsOf = (host: string, name: string): readonly number[] =>
+    lab
+      .host(host)
+      .processes()
+      .flatMap((process) => (process.name === name && process.state !== 'Z' ? [process.pid] : []))
+  const kill = async (host: string, name: string): Promise<void> => {
+    for (const pid of pidsOf(host, name)) signalProcess(pid, 'SIGKILL')
+    await waitUntil(() => pidsOf(host, name).length === 0, `the end of ${name} on ${host}`)
+  }
+
+  beforeAll(async () => {
+    lab = await startLab({ names: ['m10', 'm8', 'm9'], mounts: { [RAY_PLACE]: await rayEnvironment() } })
+    const [m10, m8, m9] = lab.hosts.map(({ address }) => address)
+    const yaml = (workers: string, ray: string) => `cluster: lab
+defaults: { user: root }
+hosts:
+  m10: { address: ${m10}, resources: { cpu: 4, gpu: 0 } }
+  m8: { address: ${m8}, resources: { cpu: 16, custom: { scratch: 2 } } }
+  m9: { address: ${m9}, resources: { cpu: 16 } }
+environment: { venv: { path: ${RAY_VENV} } }
+ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB${ray} }
+`
+    writeFileSync(join(lab.directory, 'ray.yaml'), yaml('m[8-9]', ''))
+    writeFileSync(join(lab.directory, 'loopback.yaml'), yaml('m8', ', node_ips: { m8: 127.0.0.1 }'))
+  }, 1_500_000)
+  afterAll(async () => await lab?.stop())
+
+  it('tells what would fail before anything starts', async () => {
+    await on(
+      'm10',
+      `mkdir -p /run/empty && for d in ${PACKAGES}/aiohttp_cors; do mount --bind /run/empty $d; done
+      setsid python3 -c 'import socket, time; s = socket.create_server(("", 6333)); time.sleep(1e6)' < /dev/null > /dev/null 2>&1 &
+      until ss -H -l -t -n | grep -q :6333; do :; done`,
+    )
+    await on(
+      'm9',
+      `for f in ${PACKAGES}/ray-*.dist-info/METADATA ${PACKAGES}/ray/_version.py; do
+        sed -E 's/^(Version: |version = ")[0-9.]+/\\12.9.3/' $f > /run/other; cp /run/other /run/\${f##*/}; mount --bind /run/\${f##*/} $f
+      done`,
+    )
+    await on('m8', 'ip route add unreachable 10.81.0.1')
+    const { code, stdout } = await ray('up', '--yes')
+    expect(stdout).toContain('! port 6333 for the head is taken by python3 (process ')
+    expect(stdout).toContain('! Ray is installed without [default]: no dashboard, no jobs [aiohttp_cors missing]')
+    expect(stdout).toContain('! no connection to m10 comes about: 10.81.0.1, port 6333')
+    expect(stdout).toMatch(
+      /! Ray is another version than on m10, .* \[2\.9\.3, m10 has 2\.\d+\.\d+\].*\/mnt\/venv\/bin\/python -m pip/,
+    )
+    expect(code).toBe(5)
+    // It is what Ray itself would have said.
+    const refused = await lab.host('m9').exec(`${RAY_VENV}/bin/python -c 'import ray; print(ray.__version__)'`)
+    expect(refused.stdout).toBe('2.9.3\n')
+    const loopback = await muster('loopback.yaml', 'ray', 'up', '--yes', '--on', 'm8')
+    expect(loopback.stdout).toContain('! it would announce 127.0.0.1, where the other nodes find themselves')
+    expect(['raylet', 'gcs_server'].flatMap((name) => lab.names.flatMap((host) => pidsOf(host, name)))).toEqual([])
+
+    await on('m8', 'ip route del unreachable 10.81.0.1')
+    await on('m9', `for f in ${PACKAGES}/ray-*.dist-info/METADATA ${PACKAGES}/ray/_version.py; do umount $f; done`)
+    await on('m10', `umount ${PACKAGES}/aiohttp_cors`)
+    await kill('m10', 'python3')
+  })
+
+  it('brings the cluster up from nothing', async () => {
+    const { code, stdout } = await ray('up', '--yes')
+    expect(stdout).toContain('ray · m10: 3 nodes are alive')
+    expect(stdout).toContain('[36 CPU')
+    expect(code).toBe(0)
+    const status = await on('m10', `${RAY_VENV}/bin/ray status --address=10.81.0.1:6333`)
+    expect(status).toContain('0.0/36.0 CPU')
+    expect(status).toContain('0.0/2.0 scratch')
+  })
+
+  it('changes nothing the second time', async () => {
+    const { code, stdout } = await ray('up', '--yes')
+    expect(stdout).toContain('no change: it is as wanted')
+    expect(code).toBe(0)
+  })
+
+  it('tells a second join, which doubles a node, and a raylet that died; up mends both', async () => {
+    await on(
+      'm8',
+      `timeout 60 ${RAY_VENV}/bin/ray start --address=10.81.0.1:6333 --node-ip-address=10.81.0.2 --num-cpus=16 --object-store-memory=100000000`,
+    )
+    expect(pidsOf('m8', 'raylet')).toHaveLength(2)
+    await kill('m9', 'raylet')
+    const status = await ray('status')
+    expect(status.stdout).toMatch(/^good {5}ray · m10/m)
+    expect(status.stdout).toMatch(/^(missing|differs) {2}ray · m9/m)
+    const { code, stdout } = await ray('up', '--yes')
+    expect(stdout).toContain('~ 2 raylets serve this cluster, and its resources count 2 times')
+    expect(code).toBe(0)
+    expect(pidsOf('m8', 'raylet')).toHaveLength(1)
+  })
+
+  it('recovers a head that was killed, with its workers', async () => {
+    await kill('m10', 'gcs_server')
+    const { code, stdout } = await ray('up', '--yes')
+    expect(stdout).toContain('~ its GCS is gone and left these behind')
+    expect(stdout).toContain('ray · m10: 3 nodes are alive')
+    expect(stdout).toContain('[36 CPU')
+    expect(code).toBe(0)
+  })
+
+  it('ends every process of the cluster and no other', async () => {
+    await on('m8', `setsid sh -c 'sleep infinity; : ${BYSTANDER}' < /dev/null > /dev/null 2>&1 &`)
+    const { code } = await ray('down', '--yes')
+    expect(code).toBe(0)
+    for (const host of lab.names) {
+      const lines = await on(host, 'for f in /proc/[0-9]*/cmdline; do tr "\\000" " " < $f | cut -c 1-300; echo; done')
+      expect(
+        lines
+          .split('\n')
+          .filter((line) => /raylet|gcs_server|ray::|\/ray\/|forkserver/.test(line) && !line.includes('/proc/')),
+      ).toEqual(host === 'm8' ? [expect.stringContaining(BYSTANDER)] : [])
+    }
+    expect((await ray('down', '--yes')).stdout).toContain('no change: it is as wanted')
+  })
+})

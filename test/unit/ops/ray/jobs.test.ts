@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest'
+import type { ExecOptions, ExecResult } from '../../../../src/ops/kernel/host-port.ts'
+import { askForJobs, type JobEvent, type JobOrder, parseJobEvent } from '../../../../src/ops/ray/jobs.ts'
+import type { RayWanted } from '../../../../src/ops/ray/wanted.ts'
+import type { RunOutcome } from '../../../../src/ops/run/outcome.ts'
+
+const WANTED: RayWanted = {
+  head: { host: 'm10', isHead: true, ip: '10.81.0.1', address: '10.81.0.1', custom: {} },
+  workers: [],
+  port: 6379,
+  dashboardHost: '0.0.0.0',
+  dashboardPort: 8265,
+  tempDirectory: '/tmp/ray',
+  variables: {},
+}
+
+/** What the head prints, in pieces, and how it ends. */
+async function ask(order: JobOrder, pieces: readonly string[], outcome: RunOutcome = { kind: 'exit', code: 0 }) {
+  const events: JobEvent[] = []
+  let asked: { script: string; options: ExecOptions } | undefined
+  const hosts = {
+    async exec(_: string, script: string, options: ExecOptions): Promise<ExecResult> {
+      asked = { script, options }
+      for (const piece of pieces) options.onOutput?.('stdout', piece)
+      return { outcome, stdout: Buffer.alloc(0), stderr: Buffer.from('Traceback\nNameError: x\n'), durationMs: 1 }
+    },
+  }
+  const { signal } = new AbortController()
+  const end = await askForJobs(WANTED, order, { hosts, signal, timeoutMs: 1, onEvent: (event) => events.push(event) })
+  return { end, events, asked }
+}
+
+describe('jobs of Ray', () => {
+  it('are asked about on the head, at its own dashboard, whatever the words are', async () => {
+    const { asked, end } = await ask(
+      {
+        do: 'submit',
+        follow: true,
+        job: { entrypoint: `echo 'it''s'`, environment: { K: 'v' }, cpus: 2, archive: Buffer.from('tar') },
+      },
+      [],
+    )
+    expect(asked?.script).toContain('"dashboard":"127.0.0.1:8265"')
+    expect(asked?.script).toContain(`"entrypoint":"echo '\\''it'\\'''\\''s'\\''"`)
+    expect(asked?.options.stdin).toEqual(Buffer.from('tar'))
+    expect(end).toEqual({ kind: 'done' })
+  })
+
+  it('come line by line, however the answer is cut, and other words are left out', async () => {
+    const { events } = await ask({ do: 'logs', id: 'one', follow: true }, [
+      'a warning\n{"type":"log","te',
+      'xt":"12\\n"}\n{"type":"job","submission_id":"one","status":"FAILED","driver_exit_code":3,"start_time":5,"end_time":null}\n',
+    ])
+    expect(events).toEqual([
+      { type: 'log', text: '12\n' },
+      { type: 'job', job: { id: 'one', status: 'FAILED', entrypoint: '', message: '', startMs: 5, exitCode: 3 } },
+    ])
+  })
+
+  it('end with what Ray says against them, or why the head could not be asked', async () => {
+    const refused = '{"type":"error","reason":"Traceback\\n  File x\\nRuntimeError: Job nope does not exist"}\n'
+    expect((await ask({ do: 'stop', id: 'nope' }, [refused])).end).toEqual({
+      kind: 'refused',
+      reason: 'RuntimeError: Job nope does not exist',
+    })
+    expect((await ask({ do: 'list' }, [], { kind: 'exit', code: 1 })).end).toMatchObject({ kind: 'refused' })
+    const away = { kind: 'unreachable', reason: 'no route' } as const
+    expect((await ask({ do: 'list' }, [], away)).end).toEqual({ kind: 'away', reason: 'no route' })
+    expect(parseJobEvent('[1]')).toBeUndefined()
+    expect(parseJobEvent('null')).toBeUndefined()
+  })
+})

@@ -1,0 +1,260 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { type Known, known } from '../../../../src/ops/kernel/fact.ts'
+import type { Operation } from '../../../../src/ops/kernel/operation.ts'
+import { parseClusterView, parseNodes } from '../../../../src/ops/ray/cluster-view.ts'
+import type { Installed, RayFacts } from '../../../../src/ops/ray/facts.ts'
+import { parseListeners, takenBy } from '../../../../src/ops/ray/listeners.ts'
+import { planRay } from '../../../../src/ops/ray/plan.ts'
+import { processesFact, processesOf, type RayProcess } from '../../../../src/ops/ray/processes.ts'
+import { verifyRay } from '../../../../src/ops/ray/verify.ts'
+import type { RayNode, RayWanted } from '../../../../src/ops/ray/wanted.ts'
+
+const FIXTURES = join(import.meta.dirname, '../../../fixtures/ray')
+const read = (name: string): string => readFileSync(join(FIXTURES, name), 'utf8').trimEnd()
+const processes = (text: string): readonly RayProcess[] => processesFact.parse(text, Buffer.alloc(0)) ?? []
+
+const HEAD_RUNS = processes(read('head-processes.txt'))
+const WORKER_RUNS = processes(read('worker-processes.txt'))
+const LISTENERS = parseListeners(read('head-listeners.txt'))
+const CLUSTER = parseClusterView(read('cluster-2.60.json'))
+const RAY: Installed = { kind: 'ray', ray: '2.60.0', python: '3.11.2', missing: [] }
+
+const node = (host: string, ip: string, cpu: number): RayNode => ({
+  host,
+  ip,
+  address: ip,
+  isHead: host === 'm10',
+  cpu,
+  custom: {},
+  environment: { kind: 'venv', path: '/opt/ray', python: 'python3', from: '.', hosts: ['m10', 'm8'] },
+})
+const WANTED: RayWanted = {
+  head: node('m10', '10.81.0.1', 4),
+  workers: [node('m8', '10.81.0.2', 16)],
+  port: 6333,
+  dashboardHost: '127.0.0.1',
+  dashboardPort: 8265,
+  tempDirectory: '/tmp/ray',
+  variables: {},
+}
+
+type Change = Partial<{ [K in keyof RayFacts]: RayFacts[K] | Known<RayFacts[K]> }>
+const SPACE = { uid: 0, sharedBytes: 8e9, tempFreeBytes: 1e11, tempUsedPercent: 10, isTempWritable: true }
+
+/** The cluster of the fixtures, but for what is given. */
+function world(head: Change = {}, worker: Change = {}) {
+  const of = (change: Change, own: Change) => {
+    const values: Change = {
+      installed: RAY,
+      unreached: new Map(),
+      space: SPACE,
+      cluster: CLUSTER as never,
+      ...own,
+      ...change,
+    }
+    const facts = Object.entries(values).map(([name, value]) => [
+      name,
+      typeof value === 'object' && 'kind' in value && /^(un)?known$/.test(value.kind) ? value : known(value),
+    ])
+    return { atMs: 0, facts: Object.fromEntries(facts) as never }
+  }
+  const facts = new Map([
+    ['m10', of(head, { processes: HEAD_RUNS, listeners: LISTENERS, addresses: { own: ['127.0.0.1', '10.81.0.1'] } })],
+    ['m8', of(worker, { processes: WORKER_RUNS, listeners: [], addresses: { own: ['127.0.0.1', '10.81.0.2'] } })],
+  ])
+  return { facts, away: new Map<string, string>() }
+}
+
+const DOWN: Change = { processes: [], listeners: [], cluster: { kind: 'silent', because: 'refused' } }
+const up = (head: Change = {}, worker: Change = {}, wanted: Partial<RayWanted> = {}): Operation[] =>
+  planRay('up', { ...WANTED, ...wanted }, world(head, worker))
+/** What would be done on each host, or why not. */
+const said = (operations: readonly Operation[]): string[] =>
+  operations.flatMap(({ host, verdict }) => {
+    if (verdict.kind === 'nothing') return [`${host}: nothing`]
+    if (verdict.kind === 'steps') return verdict.steps.map(({ title }) => `${host}: ${title}`)
+    return verdict.findings.map(({ gravity, id }) => `${host}: ${gravity} ${id}`)
+  })
+const changes = (operations: readonly Operation[]): string[] =>
+  operations.flatMap(({ verdict }) => (verdict.kind === 'steps' ? verdict.steps.flatMap((step) => step.changes) : []))
+const START_BOTH = ['m10: start the head', 'm8: join 10.81.0.1:6333']
+
+describe('what a host tells about Ray', () => {
+  it('is its processes by role and cluster', () => {
+    expect(HEAD_RUNS.map(({ role, cluster }) => `${role} ${cluster}`)).toEqual([
+      'gcs 10.81.0.1:6333',
+      'helper 10.81.0.1:6333',
+      'raylet 10.81.0.1:6333',
+      'helper 10.81.0.1:6333',
+      'helper 10.81.0.1:6333',
+      'helper 10.81.0.1:6333',
+    ])
+    expect(WORKER_RUNS.find(({ role }) => role === 'raylet')?.resources).toMatchObject({ CPU: 16 })
+    expect(processesOf(HEAD_RUNS, '10.81.0.1', 6334)).toEqual([])
+    expect(processes('12 34 0 raylet --gcs-address=10.81.0.1:6333\ncut off')).toEqual([])
+  })
+
+  it('is who listens where, with ss and without', () => {
+    expect(takenBy(LISTENERS, 6333, '0.0.0.0')).toEqual({ port: 6333, address: '0.0.0.0', name: 'gcs_server', pid: 20 })
+    expect(takenBy(LISTENERS, 8265, '10.81.0.1')).toBeUndefined()
+    const proc =
+      '   0: 0100007F:2049 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 5 1 0 100 0 0 10 0'
+    expect(parseListeners(proc)).toEqual([{ port: 8265, address: '127.0.0.1' }])
+    expect(parseListeners('LISTEN 0 128 [::]:6333 [::]:*')).toEqual([{ port: 6333, address: '::' }])
+  })
+
+  it('is the cluster as the dashboard lists it, dead nodes too', () => {
+    expect(CLUSTER).toMatchObject({ kind: 'answers', ray: '2.60.0', python: '3.11.2' })
+    const nodes = parseNodes(JSON.parse(read('nodes-2.58-one-dead.json')))
+    expect(nodes.map(({ ip, isHead, isAlive }) => [ip, isHead, isAlive])).toEqual([
+      ['10.77.0.12', false, true],
+      ['10.77.0.13', false, false],
+      ['10.77.0.11', true, true],
+    ])
+    expect(nodes[1]?.message).toMatch(/missing too many heartbeats/)
+    expect(nodes[2]?.resources).toMatchObject({ CPU: 4, special_res: 2 })
+    expect(parseClusterView('{"error": "Connection refused", "answered": false}')).toMatchObject({ kind: 'silent' })
+    expect(parseClusterView('{"error": "HTTP 404", "answered": true}')).toMatchObject({ kind: 'foreign' })
+    expect(parseClusterView('{"version": {}}')).toMatchObject({ kind: 'foreign' })
+    expect(parseClusterView('')).toBeUndefined()
+  })
+})
+
+describe('the plan of Ray', () => {
+  it('is nothing where all is as declared', () => {
+    expect(said(up())).toEqual(['m10: nothing', 'm8: nothing'])
+  })
+
+  it('starts the head, then its workers, with the address of each', () => {
+    const operations = up(DOWN, DOWN)
+    expect(said(operations)).toEqual(START_BOTH)
+    expect(operations.map(({ after }) => after)).toEqual([[], ['ray/head@m10']])
+    expect(changes(operations)).toEqual([
+      '+ ray start --head --port=6333 --node-ip-address=10.81.0.1 --dashboard-host=127.0.0.1 --dashboard-port=8265 --num-cpus=4 --disable-usage-stats',
+      '+ ray start --address=10.81.0.1:6333 --node-ip-address=10.81.0.2 --num-cpus=16',
+    ])
+  })
+
+  it('starts where the environment is declared and comes first', () => {
+    expect(said(up({ ...DOWN, installed: { kind: 'absent' } }, DOWN))).toEqual(START_BOTH)
+    const bare = { ...WANTED.head, environment: undefined as never }
+    expect(said(up({ ...DOWN, installed: { kind: 'absent' } }, DOWN, { head: bare }))[0]).toBe('m10: blocker no-ray')
+  })
+
+  it('joins again a worker whose raylet is gone, or which the head counts as dead', () => {
+    expect(said(up({}, { processes: [] }))).toEqual(['m10: nothing', 'm8: join 10.81.0.1:6333'])
+    const again = ['m10: nothing', 'm8: end the processes of this cluster', 'm8: join 10.81.0.1:6333']
+    expect(said(up({}, { processes: WORKER_RUNS.filter(({ role }) => role !== 'raylet') }))).toEqual(again)
+    if (CLUSTER?.kind !== 'answers') throw new Error('the fixture is no cluster')
+    const dead = CLUSTER.nodes.map((each) => ({ ...each, isAlive: each.isHead, message: 'no heartbeat' }))
+    const operations = up({ cluster: { ...CLUSTER, nodes: dead } })
+    expect(said(operations)).toEqual(again)
+    expect(changes(operations)[0]).toBe('~ the head does not count it as alive: no heartbeat')
+  })
+
+  it('ends the second raylet of a host, which doubled its resources', () => {
+    const raylet = WORKER_RUNS.find(({ role }) => role === 'raylet')
+    if (raylet === undefined) throw new Error('the fixture has no raylet')
+    const operations = up({}, { processes: [...WORKER_RUNS, { ...raylet, pid: 99 }] })
+    expect(changes(operations)[0]).toBe('~ 2 raylets serve this cluster, and its resources count 2 times')
+  })
+
+  it('starts a node anew when its resources are declared otherwise', () => {
+    const operations = up({}, {}, { workers: [node('m8', '10.81.0.2', 8)] })
+    expect(changes(operations).slice(0, 1)).toEqual(['~ it has 16 CPU, and 8 is declared'])
+    expect(changes(operations)).toContain('- what runs on this node')
+  })
+
+  it('sweeps what a head left behind, and takes its workers along', () => {
+    const orphans = HEAD_RUNS.filter(({ role }) => role === 'helper')
+    const operations = up({ ...DOWN, processes: orphans })
+    expect(said(operations)).toEqual([
+      'm10: end the processes of this cluster',
+      'm10: start the head',
+      'm8: end the processes of this cluster',
+      'm8: join 10.81.0.1:6333',
+    ])
+    expect(changes(operations)[0]).toBe('~ its GCS is gone and left these behind')
+  })
+
+  it('ends nothing because a dashboard does not answer', () => {
+    const slow = { kind: 'unknown', because: 'a program that was asked hangs' } as const
+    expect(said(up({ cluster: slow }))).toEqual(['m10: blocker no-dashboard', 'm8: nothing'])
+    expect(said(up({ cluster: { kind: 'silent', because: 'timed out' } }))[0]).toBe('m10: blocker no-dashboard')
+  })
+
+  it('goes down with the workers first, whoever is away', () => {
+    const operations = planRay('down', WANTED, world())
+    expect(said(operations)).toEqual([
+      'm8: end the processes of this cluster',
+      'm10: end the processes of this cluster',
+    ])
+    expect(operations[1]?.after).toEqual(['ray/worker@m8'])
+    expect(changes(operations)).toContain('- gcs_server (process 20)')
+    const { facts } = world()
+    facts.delete('m8')
+    expect(planRay('down', WANTED, { facts, away: new Map([['m8', 'cut']]) }).map(({ after }) => after)).toEqual([[]])
+    expect(said(planRay('down', WANTED, world(DOWN, DOWN)))).toEqual(['m8: nothing', 'm10: nothing'])
+  })
+})
+
+describe('what is told before anything starts', () => {
+  const told = (head: Change = {}, worker: Change = {}, wanted: Partial<RayWanted> = {}) =>
+    said(up({ ...DOWN, ...head }, { ...DOWN, ...worker }, wanted)).filter((line) => / blocker /.test(line))
+
+  it('is another version of Ray or Python than the head has', () => {
+    expect(told({}, { installed: { ...RAY, ray: '2.59.0' } })).toEqual(['m8: blocker ray-version'])
+    expect(told({}, { installed: { ...RAY, python: '3.11.7' } })).toEqual(['m8: blocker python-version'])
+    const variables = { RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL: 'minor' }
+    expect(told({}, { installed: { ...RAY, python: '3.11.7' } }, { variables })).toEqual([])
+    expect(told({}, { installed: { ...RAY, python: '3.12.2' } }, { variables })).toEqual(['m8: blocker python-version'])
+    // What runs counts, and not what is installed beside it.
+    expect(said(up({ installed: { ...RAY, ray: '2.61.0' } }, { processes: [] }))).toEqual([
+      'm10: nothing',
+      'm8: join 10.81.0.1:6333',
+    ])
+  })
+
+  it('is a head without a dashboard, and a port that is taken', () => {
+    expect(told({ installed: { ...RAY, missing: ['aiohttp'] } })).toEqual(['m10: blocker no-dashboard'])
+    expect(told({ listeners: [{ port: 6333, address: '127.0.0.1', name: 'nc', pid: 7 }] })).toEqual([
+      'm10: blocker port-taken',
+    ])
+    expect(told({ listeners: [{ port: 8265, address: '*' }] })).toEqual(['m10: blocker port-taken'])
+    expect(told({ listeners: [{ port: 8265, address: '10.81.0.1' }] })).toEqual([])
+  })
+
+  it('is an address that no other node finds', () => {
+    expect(told({}, {}, { workers: [node('m8', '127.0.0.1', 16)] })).toEqual(['m8: blocker loopback-ip'])
+    expect(told({}, {}, { workers: [node('m8', '203.0.113.8', 16)] })).toEqual(['m8: blocker foreign-ip'])
+    const { ip: _, ...nameless } = node('m8', '10.81.0.2', 16)
+    expect(told({}, {}, { workers: [nameless] })).toEqual(['m8: blocker no-ip'])
+    const ssh = { addresses: { own: ['10.81.0.2'], ssh: '10.81.0.2' } }
+    expect(changes(up(DOWN, { ...DOWN, ...ssh }, { workers: [nameless] }))[1]).toContain('--node-ip-address=10.81.0.2')
+  })
+
+  it('is a way that is closed, a directory of somebody else, a fact that nobody knows', () => {
+    expect(told({}, { unreached: new Map([['m10', 'silent']]) })).toEqual(['m8: blocker no-way'])
+    expect(told({ unreached: new Map([['m8', 'silent']]) })).toEqual([])
+    expect(changes(up({ ...DOWN, unreached: new Map([['m8', 'silent']]) }, DOWN))[1]).toMatch(
+      /^~ risk: no connection to m8/,
+    )
+    expect(told({ space: { ...SPACE, isTempWritable: false } })).toEqual(['m10: blocker temp-dir'])
+    expect(told({ processes: { kind: 'unknown', because: 'cut' } })).toEqual(['m10: blocker unknown'])
+  })
+})
+
+it('what runs is told with its sums, strangers and an open dashboard', async () => {
+  const ids = async (wanted: Partial<RayWanted>) =>
+    (await verifyRay({ ...WANTED, ...wanted }, world())).map(({ id, detail }) =>
+      detail === undefined ? id : `${id}: ${detail}`,
+    )
+  expect(await ids({})).toEqual(['cluster: 20 CPU, 44 GB memory'])
+  expect(await ids({ workers: [], dashboardHost: '0.0.0.0' })).toEqual([
+    'open-dashboard',
+    'other-node',
+    'cluster: 20 CPU, 44 GB memory',
+  ])
+})
