@@ -3,10 +3,10 @@
  * they receive it. What each host wrote is verified by its checksum over its own connection, whoever brought it.
  */
 import type { Clock } from '../../base/clock.ts'
-import { Links, type Member } from './links.ts'
+import { type LinkHelper, Links, type Member } from './links.ts'
 import { type ChainState, Passing, type PathEvent, WATCH_MS } from './passing.ts'
 import type { Seat } from './passing-seat.ts'
-import type { HelperMessage, RemoteHelper } from './remote-helper.ts'
+import type { HelperMessage } from './remote-helper.ts'
 import type { SourceFile } from './source.ts'
 
 /** Smaller files are not worth a link. */
@@ -46,7 +46,7 @@ export class Chain implements ChainState, Disposable {
     this.#watch()
   }
 
-  add(host: string, address: string, helper: RemoteHelper): void {
+  add(host: string, address: string, helper: LinkHelper): void {
     const member = { host, address, helper }
     this.#members.set(host, member)
     helper.onMessage((message) => this.#handle(member, message))

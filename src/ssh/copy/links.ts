@@ -4,14 +4,22 @@
  */
 import type { Clock } from '../../base/clock.ts'
 import { createLinkCertificate } from './link-certificate.ts'
-import type { HelperMessage, RemoteHelper } from './remote-helper.ts'
+import type { HelperMessage } from './remote-helper.ts'
+
+/** What links and chains need of a helper. */
+export interface LinkHelper {
+  readonly isLost: boolean
+  tell(order: object): void
+  /** Undefined: it is gone. */
+  onMessage(listener: (message: HelperMessage | undefined) => void): void
+}
 
 /** A host that can take from others and pass on. */
 export type Member = {
   readonly host: string
   /** Where others find it if its SSH server does not say. */
   readonly address: string
-  readonly helper: RemoteHelper
+  readonly helper: LinkHelper
 }
 
 export type Link = {

@@ -134,7 +134,7 @@ export class Passing implements Way {
   handleMemberLost(member: Member): void {
     const lost = this.#seats.find((seat) => seat.member === member)
     if (lost === undefined) return
-    if (lost.waiting !== undefined) lost.release()
+    if (lost.isCarried) lost.release()
     this.handleGone(lost)
   }
 
@@ -263,7 +263,7 @@ export class Passing implements Way {
   async #findSource(seat: PassingSeat, reason: string | undefined): Promise<void> {
     const { chain } = this
     let why = reason
-    while (seat.refused.size < TRIES) {
+    while (seat.refused.size < TRIES && !seat.member.helper.isLost) {
       const source = pickSource(seat, this.#seats)
       if (source === undefined) break
       seat.source = source

@@ -1,0 +1,312 @@
+/** Chains among helpers that answer, fall silent and die as the test says, in time that stands still: nobody waits for ever. */
+import { setImmediate } from 'node:timers/promises'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Chain } from '../../../../src/ssh/copy/chain.ts'
+import type { LinkHelper } from '../../../../src/ssh/copy/links.ts'
+import type { PathEvent } from '../../../../src/ssh/copy/passing.ts'
+import type { HelperMessage } from '../../../../src/ssh/copy/remote-helper.ts'
+import type { SourceFile } from '../../../../src/ssh/copy/source.ts'
+import { ManualClock } from '../manual-clock.ts'
+
+const MIB = 1024 * 1024
+const SIZE_BYTES = 64 * MIB
+const HOSTS = ['m1', 'm2', 'm3', 'm4', 'm5']
+
+type Order = { readonly op: string; readonly link?: number; readonly file?: number; readonly from?: number }
+
+class FakeHelper implements LinkHelper {
+  readonly orders: Order[] = []
+  isLost = false
+  links: 'made' | 'refused' | 'unanswered' = 'made'
+  bitsPerSecond = 100_000_000
+  readonly #chain: FakeCluster
+  #listener: (message: HelperMessage | undefined) => void = () => {}
+
+  constructor(chain: FakeCluster) {
+    this.#chain = chain
+  }
+
+  onMessage(listener: (message: HelperMessage | undefined) => void): void {
+    this.#listener = listener
+  }
+
+  tell(order: Order): void {
+    if (this.isLost) return
+    this.orders.push(order)
+    const { op, link = 0 } = order
+    if (op === 'listen') this.#answer({ link, at: ['127.0.0.1', 1] })
+    if (op === 'connect') this.#chain.listener(link)?.say({ link, up: true })
+    if (op === 'probe') this.#chain.listener(link)?.say({ link, probe: [this.bitsPerSecond / 8, 1] })
+  }
+
+  say(message: HelperMessage): void {
+    if (!this.isLost) this.#listener(message)
+  }
+
+  lose(): void {
+    if (this.isLost) return
+    this.isLost = true
+    this.#listener(undefined)
+  }
+
+  #answer(message: HelperMessage): void {
+    if (this.links === 'made') queueMicrotask(() => this.say(message))
+    else if (this.links === 'refused') queueMicrotask(() => this.say({ link: message.link ?? 0, error: 'no route' }))
+  }
+}
+
+/** Hosts whose part in one file goes as in send-file.ts, a step at a time. */
+class FakeCluster {
+  readonly clock = new ManualClock()
+  readonly events: PathEvent[] = []
+  readonly chain: Chain
+  readonly file = { kind: 'file', sizeBytes: SIZE_BYTES, isSparse: false } as SourceFile
+  readonly hosts = new Map<string, FakeHost>()
+
+  constructor(via: 'auto' | 'chain') {
+    this.chain = new Chain({ via, clock: this.clock, hosts: HOSTS, onPath: (event) => this.events.push(event) })
+  }
+
+  host(name: string): FakeHost {
+    const host = this.hosts.get(name) ?? new FakeHost(name, this)
+    this.hosts.set(name, host)
+    return host
+  }
+
+  listener(link: number): FakeHelper | undefined {
+    const isListening = (helper: FakeHelper) =>
+      helper.orders.some((order) => order.op === 'listen' && order.link === link)
+    return [...this.hosts.values()].map(({ helper }) => helper).find(isListening)
+  }
+
+  /** Undefined: from here. */
+  sourceOf(name: string): string | undefined {
+    const isServing = ({ helper }: FakeHost) => {
+      const served = helper.orders.findLast(
+        ({ op, link = 0 }) => op === 'serve' && this.listener(link) === this.host(name).helper,
+      )
+      return served !== undefined && !helper.orders.some(({ op, link }) => op === 'drop' && link === served.link)
+    }
+    return [...this.hosts.values()].find(isServing)?.name
+  }
+
+  async pass(ms: number): Promise<void> {
+    for (let left = ms; left > 0; left -= 100) {
+      this.clock.advance(Math.min(left, 100))
+      await setImmediate()
+    }
+  }
+
+  /** Whoever is sent to from here gets everything, nobody passes anything on: returns who is not done for all that. */
+  async finish(): Promise<readonly string[]> {
+    const unfinished = () => [...this.hosts.values()].filter(({ isOver }) => !isOver)
+    for (let round = 0; round < 200 && unfinished().length > 0; round += 1) {
+      for (const host of unfinished()) host.step(SIZE_BYTES)
+      await this.pass(1000)
+    }
+    return unfinished().map(({ name }) => name)
+  }
+}
+
+class FakeHost {
+  readonly name: string
+  readonly helper: FakeHelper
+  isOver = false
+  isReleased = false
+  readonly #cluster: FakeCluster
+  readonly #seat
+  #have = 0
+  #isWaiting = false
+
+  constructor(name: string, cluster: FakeCluster) {
+    this.name = name
+    this.#cluster = cluster
+    this.helper = new FakeHelper(cluster)
+    cluster.chain.add(name, '127.0.0.1', this.helper)
+    this.#seat = cluster.chain.enter(name, cluster.file, '.muster', 0, () => {})
+  }
+
+  get isWaiting(): boolean {
+    return this.#isWaiting
+  }
+
+  /** What the shell was sent, or that it waits now. */
+  step(bytes: number): void {
+    if (this.isOver || this.#isWaiting) return
+    if (this.#seat?.isCarried === true) {
+      this.#isWaiting = true
+      void this.#seat.carried(this.#have).then((have) => {
+        this.#have = have
+        this.#isWaiting = false
+        if (have === SIZE_BYTES) this.leave()
+      })
+      return
+    }
+    this.#have = Math.min(SIZE_BYTES, this.#have + bytes)
+    this.#seat?.advance(this.#have)
+    if (this.#have === SIZE_BYTES) this.leave()
+  }
+
+  leave(): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.#seat?.leave()
+    void this.#cluster.chain.released(this.name).then(() => {
+      this.isReleased = true
+    })
+  }
+
+  /** Its helper has got so much of the file from another. */
+  receive(have: number): void {
+    const file = this.helper.orders.findLast(({ op }) => op === 'file')?.file
+    if (file !== undefined) this.helper.say({ file, have })
+  }
+
+  break(): void {
+    const file = this.helper.orders.findLast(({ op }) => op === 'file')?.file
+    if (file !== undefined) this.helper.say({ file, error: 'No space left on device' })
+  }
+
+  loseLink(): void {
+    const link = this.helper.orders.findLast(({ op }) => op === 'serve')?.link
+    if (link !== undefined) this.helper.say({ link, error: 'the link was closed' })
+  }
+}
+
+const startChain = async (
+  via: 'auto' | 'chain',
+  bytesOf: (name: string) => number = () => MIB,
+): Promise<FakeCluster> => {
+  const cluster = new FakeCluster(via)
+  for (const name of HOSTS) cluster.host(name)
+  for (const name of HOSTS) cluster.host(name).step(bytesOf(name))
+  await cluster.pass(800)
+  for (const host of cluster.hosts.values()) host.step(0)
+  await cluster.pass(100)
+  return cluster
+}
+
+describe('a chain', () => {
+  it('is chosen where hosts are faster among themselves, with the slow one at the end', async () => {
+    const cluster = await startChain('auto', (name) => (name === 'm2' ? MIB / 8 : MIB))
+    expect(cluster.events).toMatchObject([{ via: 'chain', hosts: ['m1', 'm3', 'm4', 'm5', 'm2'] }])
+    expect(HOSTS.map((name) => cluster.sourceOf(name))).toEqual([undefined, 'm5', 'm1', 'm3', 'm4'])
+  })
+
+  it('is not chosen where they are no faster', async () => {
+    const cluster = new FakeCluster('auto')
+    for (const name of HOSTS) cluster.host(name).helper.bitsPerSecond = 1_000_000
+    for (const name of HOSTS) cluster.host(name).step(MIB)
+    await cluster.pass(800)
+    expect(cluster.events).toEqual([{ via: 'direct', reason: 'the hosts are no faster among themselves' }])
+    expect(await cluster.finish()).toEqual([])
+  })
+
+  it('lets a slow host end by itself, when all others have ended', async () => {
+    const cluster = await startChain('auto', (name) => (name === 'm5' ? MIB / 8 : MIB))
+    cluster.host('m1').step(SIZE_BYTES)
+    for (const name of ['m2', 'm3', 'm4']) cluster.host(name).receive(SIZE_BYTES)
+    await cluster.pass(100)
+    expect(HOSTS.filter((name) => !cluster.host(name).isOver)).toEqual(['m5'])
+    // Its source stays for it.
+    expect(HOSTS.filter((name) => !cluster.host(name).isReleased)).toEqual(['m4', 'm5'])
+    cluster.host('m5').receive(SIZE_BYTES)
+    await cluster.pass(100)
+    expect(HOSTS.filter((name) => !cluster.host(name).isReleased)).toEqual([])
+  })
+
+  it('serves from here who comes when all others have ended', async () => {
+    const cluster = new FakeCluster('auto')
+    for (const name of HOSTS.slice(0, 4)) cluster.host(name).step(MIB)
+    await cluster.pass(900)
+    for (const host of cluster.hosts.values()) host.step(SIZE_BYTES)
+    for (const host of cluster.hosts.values()) host.receive(SIZE_BYTES)
+    await cluster.pass(100)
+    expect([...cluster.hosts.values()].every(({ isOver }) => isOver)).toBe(true)
+    cluster.host('m5').step(SIZE_BYTES)
+    await cluster.pass(100)
+    expect(cluster.host('m5').isOver).toBe(true)
+  })
+
+  it.each([
+    ['before it waits for the file', 0],
+    ['while it waits for it', 1],
+  ])('serves a host from here at once whose helper dies %s', async (_when, steps) => {
+    const cluster = new FakeCluster('chain')
+    for (const name of HOSTS) cluster.host(name).step(MIB)
+    await cluster.pass(800)
+    const host = cluster.host('m3')
+    for (let step = 0; step < steps; step += 1) host.step(0)
+    host.helper.lose()
+    await setImmediate()
+    host.step(SIZE_BYTES)
+    expect(host.isOver).toBe(true)
+  })
+
+  it('goes round whoever stands still', async () => {
+    const cluster = await startChain('chain')
+    cluster.host('m1').step(SIZE_BYTES)
+    for (let mebibytes = 8; mebibytes < 13; mebibytes += 1) {
+      cluster.host('m2').receive(mebibytes * MIB)
+      await cluster.pass(1000)
+    }
+    expect(cluster.events).toContainEqual({ via: 'detour', host: 'm3', from: 'm1', reason: 'nothing comes from m2' })
+  })
+
+  it('leaves nobody waiting, whatever happens', async () => {
+    const name = fc.constantFrom(...HOSTS)
+    const happening = fc.oneof(
+      {
+        weight: 5,
+        arbitrary: fc.record({ what: fc.constant('step' as const), name, bytes: fc.integer({ min: 0, max: 8 * MIB }) }),
+      },
+      {
+        weight: 5,
+        arbitrary: fc.record({
+          what: fc.constant('receive' as const),
+          name,
+          bytes: fc.integer({ min: 0, max: SIZE_BYTES }),
+        }),
+      },
+      {
+        weight: 4,
+        arbitrary: fc.record({
+          what: fc.constant('pass' as const),
+          name,
+          bytes: fc.integer({ min: 100, max: 30_000 }),
+        }),
+      },
+      fc.record({
+        what: fc.constantFrom('lose', 'leave', 'break', 'lose-link', 'refused', 'unanswered', 'made'),
+        name,
+        bytes: fc.constant(0),
+      }),
+    )
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom('auto', 'chain'),
+        fc.array(happening, { maxLength: 40 }),
+        async (via, happenings) => {
+          const cluster = new FakeCluster(via)
+          for (const each of happenings) {
+            const host = cluster.host(each.name)
+            if (each.what === 'step') host.step(each.bytes)
+            else if (each.what === 'receive') host.receive(each.bytes)
+            else if (each.what === 'pass') await cluster.pass(each.bytes)
+            else if (each.what === 'lose') host.helper.lose()
+            else if (each.what === 'leave') host.leave()
+            else if (each.what === 'break') host.break()
+            else if (each.what === 'lose-link') host.loseLink()
+            else host.helper.links = each.what as 'made' | 'refused' | 'unanswered'
+            await setImmediate()
+          }
+          expect(await cluster.finish()).toEqual([])
+          await setImmediate()
+          expect([...cluster.hosts.values()].filter(({ isReleased }) => !isReleased)).toEqual([])
+        },
+      ),
+      { numRuns: 10000, endOnFailure: true },
+    )
+  })
+})
