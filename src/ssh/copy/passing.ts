@@ -217,15 +217,19 @@ export class Passing implements Way {
     chain.isProven = true
     const hosts = order.map(({ member }) => member.host)
     chain.tell({ via: 'chain', hosts, betweenBitsPerSecond: between, hereBitsPerSecond: this.#hereBitsPerSecond })
+    const detours: (() => Promise<void>)[] = []
     for (const [index, each] of tried.entries()) {
       const [source, seat] = [order[index], order[index + 1]]
       if (seat === undefined || source === undefined || seat.isDone || seat.isGone) continue
       if (each.status === 'fulfilled' && source.isUsable) this.#attach(seat, source, each.value)
       else {
         seat.source = source
-        void this.#detour(seat, each.status === 'rejected' ? messageOf(each.reason) : 'it has gone')
+        const reason = each.status === 'rejected' ? messageOf(each.reason) : 'it has gone'
+        detours.push(() => this.#detour(seat, reason))
       }
     }
+    // Once all have their place: nobody may take the file from one who takes it from him.
+    for (const detour of detours) void detour()
   }
 
   #reasonForDirect(tried: readonly PromiseSettledResult<Link>[], between: number, count: number): string | undefined {
