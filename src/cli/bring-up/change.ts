@@ -1,14 +1,14 @@
-/** `up` and `down`: look, plan, show, ask, lock, apply, look again, verify. */
+/** `up` and `down`: what a change says, what it asks, and how it ends. */
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import { type ApplyResult, applyPlan } from '../../ops/kernel/apply.ts'
+import type { ApplyResult } from '../../ops/kernel/apply.ts'
 import type { Direction } from '../../ops/kernel/area.ts'
-import { type AreaFinding, lookAtHosts, verifyAreas, type Worlds } from '../../ops/kernel/bring-up.ts'
+import type { AreaFinding } from '../../ops/kernel/bring-up.ts'
+import { changeHosts, hostsWithSteps, type Looked } from '../../ops/kernel/change.ts'
 import { countPlan } from '../../ops/kernel/format-plan.ts'
 import { openJournal } from '../../ops/kernel/journal.ts'
-import { lockHost } from '../../ops/kernel/lock.ts'
-import { hasSteps, makePlan, type Plan } from '../../ops/kernel/plan.ts'
+import { hasSteps, type Plan } from '../../ops/kernel/plan.ts'
 import { type CliContext, EXIT } from '../context.ts'
 import { type BringUpOptions, type Prepared, prepareBringUp } from './prepare.ts'
 import { BringUpReport } from './report.ts'
@@ -21,74 +21,52 @@ export async function change(
   context: CliContext,
 ): Promise<number> {
   using prepared = await prepareBringUp(names, options, context)
-  const report = new BringUpReport(options, context)
-  const run = new Change(direction, prepared, report, options, context)
-  return await run.run()
+  const run = new Change(prepared, new BringUpReport(options, context), options, context)
+  return await run.run(direction)
 }
 
 class Change {
-  readonly #direction: Direction
   readonly #prepared: Prepared
   readonly #report: BringUpReport
   readonly #options: BringUpOptions
   readonly #context: CliContext
 
-  constructor(
-    direction: Direction,
-    prepared: Prepared,
-    report: BringUpReport,
-    options: BringUpOptions,
-    context: CliContext,
-  ) {
-    this.#direction = direction
+  constructor(prepared: Prepared, report: BringUpReport, options: BringUpOptions, context: CliContext) {
     this.#prepared = prepared
     this.#report = report
     this.#options = options
     this.#context = context
   }
 
-  async run(): Promise<number> {
-    const { signal } = this.#context
-    let { worlds, plan } = await this.#look()
-    if (signal.aborted) return EXIT.interrupted
-    this.#report.plan(plan)
-    // Where nothing is to be done nothing is tried either: that takes long (a login along every pair), and status does it.
-    if (this.#options.dryRun === true || !hasSteps(plan)) return this.#finish(plan, worlds, undefined, [])
-    if (!(await this.#confirm(plan))) return EXIT.interrupted
-    using locks = new AbortOnDispose(signal)
-    if (!(await this.#lock(hostsWithSteps(plan), locks.signal))) return EXIT.incomplete
-    // A person takes time to read, and another Muster may have been here: what is applied is what is so now.
-    const shown = plan
-    ;({ worlds, plan } = await this.#look())
-    if (signal.aborted) return EXIT.interrupted
-    if (JSON.stringify(plan) !== JSON.stringify(shown)) {
-      this.#report.say('the hosts have changed meanwhile; this is the plan now:')
-      this.#report.plan(plan)
-      if (hasSteps(plan) && !(await this.#confirm(plan))) return EXIT.interrupted
-      const others = hostsWithSteps(plan).filter((host) => !hostsWithSteps(shown).includes(host))
-      if (!(await this.#lock(others, locks.signal))) return EXIT.incomplete
-    }
-    const journal = openJournal({ environment: this.#context.environment, now: this.#context.now })
-    const result = await applyPlan(plan, {
-      hosts: this.#prepared.hosts,
-      signal,
-      fanOut: this.#prepared.fanOut,
-      now: this.#context.now,
-      onEvent: (event) => {
-        journal.write(event)
-        this.#report.apply(event)
+  async run(direction: Direction): Promise<number> {
+    const { signal, now, environment } = this.#context
+    const { dryRun: isDryRun = false, verbose = false } = this.#options
+    const end = await changeHosts(
+      { ...this.#prepared, direction, signal, now, isDryRun, openJournal: () => openJournal({ environment, now }) },
+      {
+        onPlan: (plan, isAgain) => {
+          if (isAgain) this.#report.say('the hosts have changed meanwhile; this is the plan now:')
+          this.#report.plan(plan)
+        },
+        confirm: (plan) => this.#confirm(plan),
+        onEvent: (event) => this.#report.apply(event),
+        onSay: (text, isDetail) => {
+          if (!isDetail || verbose) this.#report.say(text)
+        },
       },
-    })
-    if (signal.aborted) return this.#finish(plan, worlds, result, [])
-    const after = await this.#look()
-    return this.#finish(after.plan, after.worlds, result, await this.#verify(after.plan, after.worlds))
-  }
-
-  async #look(): Promise<{ worlds: Worlds; plan: Plan }> {
-    const { areas, hosts, mark, isSelected, limitFactor } = this.#prepared
-    const { signal, now } = this.#context
-    const worlds = await lookAtHosts(areas, { hosts, signal, mark, now, limitFactor })
-    return { worlds, plan: makePlan(this.#direction, areas, worlds, { isSelected }) }
+    )
+    switch (end.kind) {
+      case 'unchanged':
+        return this.#finish(end, undefined, [])
+      case 'declined':
+        return EXIT.interrupted
+      case 'locked':
+        return EXIT.incomplete
+      case 'cancelled':
+        return end.applied === undefined ? EXIT.interrupted : this.#finish(end.applied, end.applied.result, [])
+      case 'done':
+        return this.#finish(end, end.result, end.findings)
+    }
   }
 
   async #confirm(plan: Plan): Promise<boolean> {
@@ -107,29 +85,8 @@ class Change {
     return answer
   }
 
-  async #lock(names: readonly string[], signal: AbortSignal): Promise<boolean> {
-    const { hosts, owner } = this.#prepared
-    const taken = await Promise.all(
-      names.map(async (host) => ({ host, lock: await lockHost(hosts, host, owner, signal) })),
-    )
-    for (const { host, lock } of taken) {
-      if (lock.kind === 'busy') this.#report.say(`${host} is being changed by another Muster (${lock.owner})`)
-      if (lock.kind === 'failed') this.#report.say(`${host} cannot be locked: ${lock.reason}`)
-      if (lock.kind === 'held' && !lock.isReal && this.#options.verbose === true) {
-        this.#report.say(`${host} has no flock: nobody keeps another Muster out`)
-      }
-    }
-    return taken.every(({ lock }) => lock.kind === 'held')
-  }
-
-  async #verify(plan: Plan, worlds: Worlds): Promise<readonly AreaFinding[]> {
-    if (this.#direction === 'down') return []
-    const { areas, hosts } = this.#prepared
-    return await verifyAreas(areas, worlds, plan, { hosts, signal: this.#context.signal }, 'proof')
-  }
-
   /** `plan`: what is left to do. */
-  #finish(plan: Plan, worlds: Worlds, result: ApplyResult | undefined, findings: readonly AreaFinding[]): number {
+  #finish({ plan, worlds }: Looked, result: ApplyResult | undefined, findings: readonly AreaFinding[]): number {
     this.#report.findings(findings)
     const { signal } = this.#context
     const counts = countPlan(plan)
@@ -157,23 +114,5 @@ class Change {
     if (failed > 0 || blockers > 0 || counts.blocked > away) return EXIT.incomplete
     if (away > 0) return EXIT.unreachable
     return result !== undefined && hasSteps(plan) ? EXIT.incomplete : EXIT.ok
-  }
-}
-
-function hostsWithSteps({ operations }: Plan): string[] {
-  return [...new Set(operations.flatMap(({ host, verdict }) => (verdict.kind === 'steps' ? [host] : [])))]
-}
-
-/** Aborted with its parent, or when its owner is done. */
-class AbortOnDispose implements Disposable {
-  readonly #own = new AbortController()
-  readonly signal: AbortSignal
-
-  constructor(parent: AbortSignal) {
-    this.signal = AbortSignal.any([parent, this.#own.signal])
-  }
-
-  [Symbol.dispose](): void {
-    this.#own.abort()
   }
 }

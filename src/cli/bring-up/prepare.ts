@@ -95,13 +95,18 @@ export async function prepareBringUp(
     mark: `m${randomBytes(8).toString('hex')}`,
     fanOut,
     limitFactor: Math.max(1, (options.connectTimeout ?? 0) / USUAL_CONNECT_TIMEOUT_S),
-    owner: `${userInfo().username}@${hostname()}, process ${process.pid}, since ${new Date(context.now()).toISOString()}`,
+    owner: ownerWords(context.now()),
     isSelected: (host) => selection.has(host),
     [Symbol.dispose]() {
       hosts[Symbol.dispose]()
       wires[Symbol.dispose]()
     },
   }
+}
+
+/** Who changes hosts, for whoever finds one locked. */
+export function ownerWords(nowMs: number): string {
+  return `${userInfo().username}@${hostname()}, process ${process.pid}, since ${new Date(nowMs).toISOString()}`
 }
 
 function chooseAreas(names: readonly string[], all: readonly AreaMaker[]): readonly AreaMaker[] {

@@ -25,7 +25,8 @@ export class BringUpReport {
     this.#context = context
     this.#isJson = json
     this.#isVerbose = verbose
-    this.#paint = (kind, text) => (isPainted ? styleText(COLOURS[kind], text, { validateStream: false }) : text)
+    this.#paint = (kind, text) =>
+      isPainted && kind !== 'plain' ? styleText(COLOURS[kind], text, { validateStream: false }) : text
   }
 
   plan(plan: Plan): void {

@@ -4,46 +4,58 @@ import { formatFinding } from './finding.ts'
 import type { Operation } from './operation.ts'
 import type { Plan } from './plan.ts'
 
-/** Paints a line by what it does: `+`, `-`, `~`, `!`. */
-export type PaintChange = (kind: '+' | '-' | '~' | '!' | 'head', text: string) => string
+/** What a line does: adds, removes, changes, stands in the way; `head` is over its operation's lines. */
+export type LineKind = '+' | '-' | '~' | '!' | 'head' | 'plain'
 
-const plain: PaintChange = (_, text) => text
+/** Printable. */
+export type PlanLine = { readonly kind: LineKind; readonly text: string }
+
+export type PaintChange = (kind: LineKind, text: string) => string
 
 /**
  * Hosts with the same words stand together. What has nothing to be done is one line with the reason.
  * `fold` writes a set of hosts: `m[8-10]`.
  */
-export function formatPlan(plan: Plan, fold: (hosts: readonly string[]) => string, paint: PaintChange = plain): string {
+export function planLines(plan: Plan, fold: (hosts: readonly string[]) => string): PlanLine[] {
   const groups = new Map<
     string,
-    { readonly operation: Operation; readonly lines: readonly string[]; readonly hosts: string[] }
+    { readonly operation: Operation; readonly lines: readonly PlanLine[]; readonly hosts: string[] }
   >()
   for (const operation of plan.operations) {
-    const lines = linesOf(operation, paint)
+    const lines = linesOf(operation)
     const key = JSON.stringify([operation.area, operation.title, lines])
     const group = groups.get(key)
     if (group === undefined) groups.set(key, { operation, lines, hosts: [operation.host] })
     else group.hosts.push(operation.host)
   }
-  return [...groups.values()]
-    .map(({ operation, lines, hosts }) => {
-      const head = `${operation.area} · ${operation.title} · ${fold(hosts)}`
-      return [paint('head', printable(head)), ...lines].map((line) => `${line}\n`).join('')
-    })
+  return [...groups.values()].flatMap(({ operation, lines, hosts }) => {
+    const head = `${operation.area} · ${operation.title} · ${fold(hosts)}`
+    return [{ kind: 'head', text: printable(head) } as const, ...lines]
+  })
+}
+
+export function formatPlan(
+  plan: Plan,
+  fold: (hosts: readonly string[]) => string,
+  paint: PaintChange = (_, text) => text,
+): string {
+  return planLines(plan, fold)
+    .map(({ kind, text }) => `${paint(kind, text)}\n`)
     .join('')
 }
 
-function linesOf({ verdict }: Operation, paint: PaintChange): string[] {
+function linesOf({ verdict }: Operation): PlanLine[] {
+  const plain = (text: string): PlanLine => ({ kind: 'plain', text: printable(text) })
   switch (verdict.kind) {
     case 'nothing':
-      return [`  nothing to do: ${printable(verdict.because)}`]
+      return [plain(`  nothing to do: ${verdict.because}`)]
     case 'blocked':
-      return verdict.findings.map((finding) => paint('!', `  ! ${formatFinding(finding)}`))
+      return verdict.findings.map((finding) => ({ kind: '!', text: `  ! ${formatFinding(finding)}` }))
     case 'steps':
       return verdict.steps.flatMap(({ title, changes, undo }) => [
-        `  ${printable(title)}`,
-        ...changes.map((line) => paint(kindOf(line), `    ${printable(line)}`)),
-        ...(undo === undefined ? [] : [`    if it fails: ${printable(undo.title)}`]),
+        plain(`  ${title}`),
+        ...changes.map((line) => ({ kind: kindOf(line), text: printable(`    ${line}`) })),
+        ...(undo === undefined ? [] : [plain(`    if it fails: ${undo.title}`)]),
       ])
   }
 }

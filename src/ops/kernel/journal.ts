@@ -3,6 +3,7 @@
  * `$XDG_STATE_HOME/muster/journal/YYYY-MM.jsonl` (mode 0600). No script, no output and no secret is in it.
  */
 import { appendFileSync, mkdirSync } from 'node:fs'
+import { open, readdir } from 'node:fs/promises'
 import { homedir, hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import type { ApplyEvent } from './apply.ts'
@@ -18,8 +19,7 @@ export type JournalOptions = {
 
 /** @throws when the directory cannot be written; each line is on its way to the disk when `write` returns. */
 export function openJournal({ environment, now }: JournalOptions): Journal & { readonly directory: string } {
-  const state = environment.XDG_STATE_HOME || join(environment.HOME || homedir(), '.local', 'state')
-  const directory = join(state, 'muster', 'journal')
+  const directory = journalDirectory(environment)
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   const who = `${userInfo().username}@${hostname()}`
   return {
@@ -40,6 +40,69 @@ export function openJournal({ environment, now }: JournalOptions): Journal & { r
       }
       appendFileSync(join(directory, `${time.slice(0, 7)}.jsonl`), `${JSON.stringify(line)}\n`, { mode: 0o600 })
     },
+  }
+}
+
+function journalDirectory(environment: JournalOptions['environment']): string {
+  const state = environment.XDG_STATE_HOME || join(environment.HOME || homedir(), '.local', 'state')
+  return join(state, 'muster', 'journal')
+}
+
+/** A step that ended, as the journal has it. */
+export type JournalLine = {
+  /** ISO 8601. */
+  readonly time: string
+  readonly who: string
+  readonly title: string
+  readonly result: string
+  readonly reason?: string
+}
+
+/** Of the newest file, from its end. */
+const READ_BYTES = 256 * 1024
+
+/** The last steps that ended on a host in an area, the newest first; texts are not printable yet. None where there is no journal. */
+export async function readJournal(
+  environment: JournalOptions['environment'],
+  { area, host }: { readonly area: string; readonly host: string },
+  limit: number,
+): Promise<readonly JournalLine[]> {
+  const directory = journalDirectory(environment)
+  const names = await readdir(directory).catch(() => [])
+  const newest = names
+    .filter((name) => /^\d{4}-\d{2}\.jsonl$/.test(name))
+    .sort()
+    .at(-1)
+  if (newest === undefined) return []
+  const text = await readEnd(join(directory, newest))
+  const lines = text.split('\n').flatMap((line) => parseLine(line, area, host) ?? [])
+  return lines.slice(-limit).reverse()
+}
+
+async function readEnd(path: string): Promise<string> {
+  const file = await open(path)
+  try {
+    const { size } = await file.stat()
+    const start = Math.max(0, size - READ_BYTES)
+    const bytes = Buffer.alloc(size - start)
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, start)
+    return bytes.toString('utf8', 0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}
+
+/** Undefined: it is about something else, or was cut. */
+function parseLine(line: string, area: string, host: string): JournalLine | undefined {
+  try {
+    const entry = JSON.parse(line) as Readonly<Record<string, unknown>>
+    const { event, host: where, step, time, who, title, result, reason } = entry
+    const isMeant = event === 'end' && where === host && typeof step === 'string' && step.startsWith(`${area}/`)
+    if (!isMeant) return undefined
+    const told = reason === undefined ? {} : { reason: String(reason) }
+    return { time: String(time), who: String(who), title: String(title), result: String(result), ...told }
+  } catch {
+    return undefined
   }
 }
 

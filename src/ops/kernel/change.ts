@@ -1,0 +1,143 @@
+/**
+ * The whole way of a change: look, plan, show and ask, lock, look again, apply, look again, verify. Who shows it and asks
+ * gives the handlers; nothing is written anywhere but on the hosts and in the journal.
+ */
+import { type ApplyEvent, type ApplyResult, applyPlan } from './apply.ts'
+import type { Area, Direction } from './area.ts'
+import { type AreaFinding, type LookOptions, lookAtHosts, verifyAreas, type Worlds } from './bring-up.ts'
+import type { Journal } from './journal.ts'
+import { type Lock, lockHost } from './lock.ts'
+import { hasSteps, makePlan, type Plan } from './plan.ts'
+
+export type ChangeOptions = LookOptions & {
+  readonly direction: Direction
+  readonly areas: readonly Area[]
+  /** Hosts at work at once. */
+  readonly fanOut: number
+  /** For whoever finds a host locked. */
+  readonly owner: string
+  /** Ends with the plan. */
+  readonly isDryRun?: boolean
+  /** Hosts that may be changed; the others are looked at all the same. */
+  isSelected(host: string): boolean
+  /** Opened before the first step. */
+  openJournal(): Journal
+}
+
+export type ChangePhase = 'look' | 'lock' | 'apply' | 'verify'
+
+export interface ChangeHandlers {
+  onPhase?(phase: ChangePhase): void
+  /** `isAgain`: the hosts have changed since it was shown, and this is the plan now. */
+  onPlan(plan: Plan, isAgain: boolean): void
+  /** Whether it is to be done. */
+  confirm(plan: Plan): Promise<boolean>
+  onEvent(event: ApplyEvent): void
+  /** Words about a host's lock, printable. `isDetail`: all is well nevertheless. */
+  onSay(text: string, isDetail: boolean): void
+}
+
+/** What is known of the hosts, and what would be done. */
+export type Looked = { readonly worlds: Worlds; readonly plan: Plan }
+
+export type ChangeEnd =
+  /** Nothing is to be done, or was to be shown only. */
+  | ({ readonly kind: 'unchanged' } & Looked)
+  | { readonly kind: 'declined' }
+  /** Another Muster is at work, or a host cannot be locked: said already. */
+  | { readonly kind: 'locked' }
+  /** `applied`: in the middle of the steps. */
+  | { readonly kind: 'cancelled'; readonly applied?: Looked & { readonly result: ApplyResult } }
+  /** The plan is what is left to do. */
+  | ({ readonly kind: 'done'; readonly result: ApplyResult; readonly findings: readonly AreaFinding[] } & Looked)
+
+export async function changeHosts(options: ChangeOptions, handlers: ChangeHandlers): Promise<ChangeEnd> {
+  const { signal, hosts, areas, direction } = options
+  handlers.onPhase?.('look')
+  const shown = await look(options)
+  if (signal.aborted) return { kind: 'cancelled' }
+  handlers.onPlan(shown.plan, false)
+  // Where nothing is to be done nothing is tried either: that takes long (a login along every pair), and status does it.
+  if (options.isDryRun === true || !hasSteps(shown.plan)) return { kind: 'unchanged', ...shown }
+  if (!(await handlers.confirm(shown.plan))) return { kind: 'declined' }
+  using locks = new AbortOnDispose(signal)
+  handlers.onPhase?.('lock')
+  if (!(await lockAll(hostsWithSteps(shown.plan), locks.signal, options, handlers))) return { kind: 'locked' }
+  // A person takes time to read, and another Muster may have been here: what is applied is what is so now.
+  const now = await look(options)
+  if (signal.aborted) return { kind: 'cancelled' }
+  if (JSON.stringify(now.plan) !== JSON.stringify(shown.plan)) {
+    handlers.onPlan(now.plan, true)
+    if (hasSteps(now.plan) && !(await handlers.confirm(now.plan))) return { kind: 'declined' }
+    const known = hostsWithSteps(shown.plan)
+    const others = hostsWithSteps(now.plan).filter((host) => !known.includes(host))
+    if (!(await lockAll(others, locks.signal, options, handlers))) return { kind: 'locked' }
+  }
+  const journal = options.openJournal()
+  handlers.onPhase?.('apply')
+  const result = await applyPlan(now.plan, {
+    ...options,
+    onEvent: (event) => {
+      journal.write(event)
+      handlers.onEvent(event)
+    },
+  })
+  if (signal.aborted) return { kind: 'cancelled', applied: { ...now, result } }
+  handlers.onPhase?.('verify')
+  const after = await look(options)
+  const findings =
+    direction === 'down' ? [] : await verifyAreas(areas, after.worlds, after.plan, { hosts, signal }, 'proof')
+  return { kind: 'done', ...after, result, findings }
+}
+
+export function hostsWithSteps({ operations }: Plan): string[] {
+  return [...new Set(operations.flatMap(({ host, verdict }) => (verdict.kind === 'steps' ? [host] : [])))]
+}
+
+async function look(options: ChangeOptions): Promise<Looked> {
+  const { areas, direction, isSelected } = options
+  const worlds = await lookAtHosts(areas, options)
+  return { worlds, plan: makePlan(direction, areas, worlds, { isSelected }) }
+}
+
+async function lockAll(
+  names: readonly string[],
+  signal: AbortSignal,
+  { hosts, owner }: ChangeOptions,
+  { onSay }: ChangeHandlers,
+): Promise<boolean> {
+  const locks = await Promise.all(
+    names.map(async (host) => {
+      const lock = await lockHost(hosts, host, owner, signal)
+      const words = wordsOf(host, lock)
+      if (words !== undefined) onSay(words, lock.kind === 'held')
+      return lock
+    }),
+  )
+  return locks.every(({ kind }) => kind === 'held')
+}
+
+function wordsOf(host: string, lock: Lock): string | undefined {
+  switch (lock.kind) {
+    case 'busy':
+      return `${host} is being changed by another Muster (${lock.owner})`
+    case 'failed':
+      return `${host} cannot be locked: ${lock.reason}`
+    case 'held':
+      return lock.isReal ? undefined : `${host} has no flock: nobody keeps another Muster out`
+  }
+}
+
+/** Aborted with its parent, or when its owner is done. */
+class AbortOnDispose implements Disposable {
+  readonly #own = new AbortController()
+  readonly signal: AbortSignal
+
+  constructor(parent: AbortSignal) {
+    this.signal = AbortSignal.any([parent, this.#own.signal])
+  }
+
+  [Symbol.dispose](): void {
+    this.#own.abort()
+  }
+}
