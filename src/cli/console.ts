@@ -45,6 +45,10 @@ export function registerConsole(program: Command, context: CliContext, outcome: 
         endpoints,
         groups: inventory.groups,
         options,
+        declared: {
+          inventory,
+          endpoints: async () => await resolveEndpoints(inventory, inventory.hosts, endpointOptions),
+        },
         ...(file === undefined
           ? {}
           : { saveGroup: (name: string, names: readonly string[]) => saveGroup(file, name, names) }),

@@ -39,6 +39,10 @@ export function registerDemo(program: Command, context: CliContext, outcome: Out
             : [],
         ),
         options: program.opts<GlobalOptions>(),
+        declared: {
+          inventory: { hosts: [], groups: new Map(), nfs: [] },
+          endpoints: async () => endpoints,
+        },
         resolveNewHosts: () =>
           Promise.reject(
             new MusterError('usage', 'the demo has only its own hosts', { hint: 'muster TARGET opens real ones.' }),

@@ -4,10 +4,19 @@ import { MusterError } from '../base/errors.ts'
 import type { Secret } from '../base/secret.ts'
 import type { Endpoint } from '../inventory/host.ts'
 import type { ExecOptions, ExecResult, OpsHosts } from '../ops/kernel/host-port.ts'
-import { outcomeOf } from '../ops/run/outcome.ts'
+import { outcomeOf, type RunOutcome } from '../ops/run/outcome.ts'
 import { createHostExec, type ExecEnd, type ExecFile, type HostExec } from '../ssh/exec/host-exec.ts'
+import type { Fleet } from '../ssh/fleet.ts'
+import { createFleetTransport } from '../ssh/fleet-transport.ts'
 import { shareConnections } from '../ssh/share-connections.ts'
 import type { Wires } from './transports.ts'
+
+/** How hosts are reached; one without an endpoint is not. */
+type Way = {
+  readonly exec: HostExec
+  endpoint(host: string): Endpoint | undefined
+  sudoPassword(): Promise<Secret | undefined>
+}
 
 export type OpsHostsOptions = Pick<Wires, 'transports' | 'hostKeys' | 'credentials'> & {
   readonly fanOut: number
@@ -25,47 +34,66 @@ const ID_TIMEOUT_MS = 10_000
 const SHELL = `exec /bin/sh -c 'eval "unset MUSTER_SCRIPT; $MUSTER_SCRIPT"'`
 
 export function createOpsHosts(endpoints: readonly Endpoint[], options: OpsHostsOptions): OpsHosts & Disposable {
-  return new SshOpsHosts(endpoints, options)
+  const byName = new Map(endpoints.map((endpoint) => [endpoint.host, endpoint]))
+  const shared = shareConnections(options.transports, { ...options, clock: systemClock })
+  const exec = createHostExec({ ...options, transports: shared.transports, clock: systemClock })
+  const endpointOf = (host: string): Endpoint => {
+    const endpoint = byName.get(host)
+    if (endpoint === undefined) throw new MusterError('internal', `there is no host ${host}`)
+    return endpoint
+  }
+  const hosts = new SshOpsHosts({ exec, endpoint: endpointOf, sudoPassword: options.sudoPassword })
+  return {
+    exec: (host, script, execOptions) => hosts.exec(host, script, execOptions),
+    [Symbol.dispose]: () => shared[Symbol.dispose](),
+  }
 }
 
-class SshOpsHosts implements OpsHosts, Disposable {
-  readonly #endpoints: ReadonlyMap<string, Endpoint>
-  readonly #options: OpsHostsOptions
-  readonly #shared: ReturnType<typeof shareConnections>
-  readonly #exec: HostExec
+/** Over the connections that a console has: it opens none, and a host that has none now is not reached. */
+export function createFleetOpsHosts(
+  fleet: Fleet,
+  options: Omit<OpsHostsOptions, 'transports' | 'fanOut' | 'signal'>,
+): OpsHosts {
+  const transport = createFleetTransport(fleet)
+  const transports = { ssh2: transport, openssh: transport, local: transport }
+  const exec = createHostExec({ ...options, transports, clock: systemClock })
+  return new SshOpsHosts({ exec, endpoint: (host) => fleet.endpoint(host), sudoPassword: options.sudoPassword })
+}
+
+const NOT_HERE: RunOutcome = { kind: 'unreachable', reason: 'it is not on the console' }
+
+class SshOpsHosts implements OpsHosts {
+  readonly #way: Way
   /** Whether the login is root, asked once a host. */
   readonly #roots = new Map<string, Promise<boolean>>()
 
-  constructor(endpoints: readonly Endpoint[], options: OpsHostsOptions) {
-    this.#endpoints = new Map(endpoints.map((endpoint) => [endpoint.host, endpoint]))
-    this.#options = options
-    this.#shared = shareConnections(options.transports, { ...options, clock: systemClock })
-    this.#exec = createHostExec({ ...options, transports: this.#shared.transports, clock: systemClock })
+  constructor(way: Way) {
+    this.#way = way
   }
 
   async exec(host: string, script: string, options: ExecOptions): Promise<ExecResult> {
-    const isSudo = options.asRoot === true && !(await this.#isRoot(host, options.signal))
-    return await this.#run(host, script, options, isSudo)
+    const endpoint = this.#way.endpoint(host)
+    if (endpoint === undefined) {
+      return { outcome: NOT_HERE, stdout: new Uint8Array(), stderr: new Uint8Array(), durationMs: 0 }
+    }
+    const isSudo = options.asRoot === true && !(await this.#isRoot(endpoint, options.signal))
+    return await this.#run(endpoint, script, options, isSudo)
   }
 
-  [Symbol.dispose](): void {
-    this.#shared[Symbol.dispose]()
-  }
-
-  #isRoot(host: string, signal: AbortSignal): Promise<boolean> {
-    if (this.#endpointOf(host).user === 'root') return Promise.resolve(true)
-    const asked = this.#roots.get(host) ?? this.#askForRoot(host, signal)
-    this.#roots.set(host, asked)
+  #isRoot(endpoint: Endpoint, signal: AbortSignal): Promise<boolean> {
+    if (endpoint.user === 'root') return Promise.resolve(true)
+    const asked = this.#roots.get(endpoint.host) ?? this.#askForRoot(endpoint, signal)
+    this.#roots.set(endpoint.host, asked)
     return asked
   }
 
-  async #askForRoot(host: string, signal: AbortSignal): Promise<boolean> {
-    const { outcome, stdout } = await this.#run(host, 'id -u', { timeoutMs: ID_TIMEOUT_MS, signal }, false)
-    if (outcome.kind !== 'exit') this.#roots.delete(host)
+  async #askForRoot(endpoint: Endpoint, signal: AbortSignal): Promise<boolean> {
+    const { outcome, stdout } = await this.#run(endpoint, 'id -u', { timeoutMs: ID_TIMEOUT_MS, signal }, false)
+    if (outcome.kind !== 'exit') this.#roots.delete(endpoint.host)
     return Buffer.from(stdout).toString().trim() === '0'
   }
 
-  #run(host: string, script: string, options: ExecOptions, isSudo: boolean): Promise<ExecResult> {
+  #run(endpoint: Endpoint, script: string, options: ExecOptions, isSudo: boolean): Promise<ExecResult> {
     const { timeoutMs, signal, stdin, onOutput } = options
     const sinceMs = systemClock.now()
     const streams = {
@@ -85,13 +113,13 @@ class SshOpsHosts implements OpsHosts, Disposable {
           durationMs: systemClock.now() - sinceMs,
         })
       }
-      const running = this.#exec.start(
-        this.#endpointOf(host),
+      const running = this.#way.exec.start(
+        endpoint,
         {
           command: SHELL,
           environment: { MUSTER_SCRIPT: script },
           ...(stdin === undefined ? {} : { stdin: fileOf(stdin) }),
-          ...(isSudo ? { sudoPassword: () => this.#options.sudoPassword() } : {}),
+          ...(isSudo ? { sudoPassword: () => this.#way.sudoPassword() } : {}),
         },
         {
           onBegin: () => {
@@ -113,12 +141,6 @@ class SshOpsHosts implements OpsHosts, Disposable {
       if (signal.aborted) cancel()
       else signal.addEventListener('abort', cancel, { once: true })
     })
-  }
-
-  #endpointOf(host: string): Endpoint {
-    const endpoint = this.#endpoints.get(host)
-    if (endpoint === undefined) throw new MusterError('internal', `there is no host ${host}`)
-    return endpoint
   }
 }
 

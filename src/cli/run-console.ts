@@ -5,6 +5,7 @@ import { expandHostSet } from '../inventory/host-set.ts'
 import type { ColourDepth } from '../ui/compositor/colours.ts'
 import { openConsole } from '../ui/open-console.tsx'
 import { loadPreferences } from '../ui/preferences.ts'
+import { createConsoleBringUp, type DeclaredSource } from './console-bring-up.ts'
 import { createConsoleWork } from './console-work.ts'
 import { type CliContext, EXIT, type GlobalOptions } from './context.ts'
 import { createShellFleet, createWires } from './transports.ts'
@@ -14,6 +15,8 @@ export type ConsoleRequest = {
   readonly endpoints: readonly Endpoint[]
   readonly groups: ReadonlyMap<string, readonly string[]>
   readonly options: GlobalOptions
+  /** For bring-up: all of it, also where the console is open on some hosts only. */
+  readonly declared: DeclaredSource
   resolveNewHosts(expression: string): Promise<Endpoint[]>
   readonly saveGroup?: (name: string, hosts: readonly string[]) => Promise<string>
 }
@@ -63,7 +66,12 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
       own(wires)
       const fanOut = request.options.fanOut ?? 64
       const fleet = createShellFleet(wires, fanOut)
-      return { fleet, work: createConsoleWork({ fleet, wires, fanOut, context }) }
+      const { declared } = request
+      return {
+        fleet,
+        work: createConsoleWork({ fleet, wires, fanOut, context }),
+        bringUp: createConsoleBringUp({ fleet, wires, dialog: questions, fanOut, declared, context }),
+      }
     },
     resolveHosts: (expression, known, groups) => {
       const hosts = new Set(known)

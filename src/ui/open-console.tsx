@@ -7,6 +7,7 @@ import type { Endpoint } from '../inventory/host.ts'
 import type { Fleet } from '../ssh/fleet.ts'
 import { createFeeder } from '../terminal/feeder.ts'
 import { createScreen } from '../terminal/headless-screen.ts'
+import type { BringUpPort } from './bring-up/bring-up-port.ts'
 import { Chrome } from './components/chrome.tsx'
 import type { ColourDepth } from './compositor/colours.ts'
 import { createCompositor } from './compositor/create-compositor.ts'
@@ -42,7 +43,7 @@ export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNew
   createFleet(
     questions: Pick<Questions, 'ask' | 'review' | 'warn'>,
     own: (below: Disposable) => void,
-  ): { readonly fleet: Fleet; readonly work: WorkPort }
+  ): { readonly fleet: Fleet; readonly work: WorkPort; readonly bringUp: BringUpPort }
 }
 
 /** A lone Esc is taken for itself after this long. */
@@ -64,7 +65,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     options.colourDepth === 'none' ? 'none' : preferences.theme === 'auto' ? guessTheme(environment) : preferences.theme
   const keymap = createKeymap(preferences.keys)
   const questions = new Questions()
-  const { fleet, work } = options.createFleet(questions, (below) => void owned.own(below))
+  const { fleet, work, bringUp } = options.createFleet(questions, (below) => void owned.own(below))
   owned.own(fleet)
   for (const endpoint of options.endpoints) fleet.add(endpoint)
   const writer = owned.own(createTtyWriter(stdout))
@@ -100,6 +101,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
       {
         fleet,
         work,
+        bringUp,
         createScreen,
         createFeeder,
         clock,

@@ -56,6 +56,7 @@ export const actions: Readonly<Record<ActionId, (console: Console) => void>> = {
   copy: (console) => openWork(console, 'copy'),
   panel: (console) => console.work.toggleKeys(),
   'tab-shells': (console) => console.showTab('shells'),
+  'tab-bring-up': (console) => console.showTab('bring-up'),
   'tab-log': (console) => console.showTab('log'),
   palette: (console) => openers.openPalette(console, (id) => actions[id](console)),
   help: (console) => openers.openHelp(console),

@@ -9,6 +9,8 @@ import type { Endpoint } from '../../inventory/host.ts'
 import type { Fleet, FleetEvent, WriteReport } from '../../ssh/fleet.ts'
 import type { Feeder } from '../../terminal/feeder.ts'
 import type { CreateScreen } from '../../terminal/screen.ts'
+import type { BringUpPort } from '../bring-up/bring-up-port.ts'
+import { noBringUp } from '../bring-up/bring-up-view.ts'
 import { encodePaste } from '../keys/encode-for-pane.ts'
 import type { ActionId, Keymap } from '../keys/registry.ts'
 import { specOf } from '../keys/registry.ts'
@@ -46,6 +48,7 @@ export type ConsolePorts = {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Runs and copies over the connections that there are. */
   readonly work: WorkPort
+  readonly bringUp: BringUpPort
   /** Names of the console's hosts that an expression means; throws with a sentence when it means none. */
   resolveHosts(expression: string, known: readonly string[], groups: ReadonlyMap<string, readonly string[]>): string[]
   /** Endpoints of hosts to be added; throws with a sentence. */
@@ -130,6 +133,7 @@ export class Console implements Disposable {
       equalGroups: [],
       mode: { kind: 'typing' },
       panel: undefined,
+      bringUp: noBringUp,
       notice: undefined,
       log: [],
       logOffset: 0,

@@ -1,5 +1,7 @@
 /** The header and footer as data: what they say at a given width. Pure. */
 import { foldHostSet } from '../../inventory/host-set.ts'
+import { oldestFactMs } from '../bring-up/bring-up-view.ts'
+import { formatAge } from '../bring-up/standing-words.ts'
 import type { BarPart } from '../components/bar.tsx'
 import { actionSpecs, type Keymap, keysOf, specOf } from '../keys/registry.ts'
 import { type ConsoleState, isLive, receiverList } from '../state/console-state.ts'
@@ -52,7 +54,7 @@ type RightLength = 'full' | 'short' | 'numbers' | 'page'
 function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: RightLength): BarPart[] {
   const parts: BarPart[] = []
   const away = [...state.hosts.values()].filter((host) => host.hasNews && !page.shown.has(host.host)).length
-  if (page.pages > 1) {
+  if (page.pages > 1 && state.tab === 'shells') {
     const news = away === 0 ? '' : length === 'full' ? ` · ${away} with news` : ` · ${away} new`
     const text = `${length === 'full' ? 'page ' : ''}${page.page + 1}/${page.pages}${news}`
     parts.push({ text: ` ${text} `, colour: away > 0 ? theme.warning : theme.muted })
@@ -64,6 +66,11 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
       text: kinds > 1 ? ` ${kinds} different ` : ' all equal ',
       colour: kinds > 1 ? theme.warning : theme.ok,
     })
+  }
+  const oldest = oldestFactMs(state.bringUp)
+  if (oldest !== undefined && length !== 'numbers') {
+    const age = formatAge(state.clockMs - oldest)
+    parts.push({ text: length === 'full' ? ` facts ${age} old ` : ` ${age} old `, colour: theme.muted })
   }
   for (const { id, key, title } of TABS) {
     const isCurrent = state.tab === id
@@ -110,6 +117,8 @@ function shortText(state: ConsoleState): string {
 const NAMES_WIDTH = 14
 
 function receiverRoom(state: ConsoleState, page: PageInfo): number {
+  const elsewhere = keysElsewhere(state)
+  if (elsewhere !== undefined) return textWidth(elsewhereText(state, elsewhere))
   const { start, names, end } = receiverText(state, page)
   return textWidth(start) + Math.min(NAMES_WIDTH, textWidth(names)) + textWidth(end)
 }
@@ -121,17 +130,20 @@ function keysElsewhere({ panel, tab }: ConsoleState): string | undefined {
 }
 
 /** That no host receives keys now, and who would. */
-function elsewherePart(state: ConsoleState, theme: Theme, where: string, room: number): BarPart {
+function elsewhereText(state: ConsoleState, where: string): string {
   const receivers = receiverList(state)
   const whom = receivers.length === 0 ? 'NOBODY' : foldHostSet(receivers)
-  const text = clip(` KEYS GO TO THE ${where.toUpperCase()}, not to ${clip(whom, NAMES_WIDTH)} `, room)
-  return { text, isBold: true, isFilled: true, colour: theme.bar, fill: theme.accent }
+  const article = state.tab === 'shells' || state.tab === 'log' ? 'THE ' : ''
+  return ` KEYS GO TO ${article}${where.toUpperCase()}, not to ${clip(whom, NAMES_WIDTH)} `
 }
 
 /** Who receives: the one thing on this screen that must not be overlooked. */
 function receiverPart(state: ConsoleState, theme: Theme, page: PageInfo, room: number): BarPart {
   const elsewhere = keysElsewhere(state)
-  if (elsewhere !== undefined) return elsewherePart(state, theme, elsewhere, room)
+  if (elsewhere !== undefined) {
+    const text = clip(elsewhereText(state, elsewhere), room)
+    return { text, isBold: true, isFilled: true, colour: theme.bar, fill: theme.accent }
+  }
   const { start, names, end } = receiverText(state, page)
   const isShort = textWidth(start) + textWidth(end) + Math.min(NAMES_WIDTH, textWidth(names)) > room
   const text = isShort

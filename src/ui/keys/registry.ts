@@ -327,6 +327,13 @@ export const actionSpecs = define([
     section: 'Program',
   },
   {
+    id: 'tab-bring-up',
+    keys: ['2'],
+    title: 'Bring-up',
+    help: 'Shows how the hosts stand to what hosts.yaml declares, and brings them up.',
+    section: 'Program',
+  },
+  {
     id: 'tab-log',
     keys: ['6'],
     title: 'Log',

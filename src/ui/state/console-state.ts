@@ -2,6 +2,7 @@
 
 import type { ShellState } from '../../ssh/fleet.ts'
 import type { SessionState } from '../../ssh/session-state.ts'
+import type { BringUpView } from '../bring-up/bring-up-view.ts'
 import type { DialogView } from '../dialogs/dialog.ts'
 import type { Tab } from '../tabs/tabs.ts'
 import type { ThemeName } from '../theme/theme.ts'
@@ -77,6 +78,7 @@ export type ConsoleState = {
   readonly mode: Mode
   /** A run or a copy beside the shells. */
   readonly panel: Panel | undefined
+  readonly bringUp: BringUpView
   readonly notice: Notice | undefined
   readonly log: readonly LogEntry[]
   readonly logOffset: number

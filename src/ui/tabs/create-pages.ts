@@ -1,4 +1,5 @@
 /** Which page belongs to which tab. */
+import { BringUpPage } from '../bring-up/bring-up-page.ts'
 import type { Console } from '../console/console.ts'
 import { LogPage } from './log-page.ts'
 import type { Page } from './page.ts'
@@ -7,5 +8,5 @@ import type { PageTab } from './tabs.ts'
 export type Pages = Readonly<Record<PageTab, Page>>
 
 export function createPages(console: Console): Pages {
-  return { log: new LogPage(console) }
+  return { 'bring-up': new BringUpPage(console), log: new LogPage(console) }
 }

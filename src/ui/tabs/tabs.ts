@@ -3,6 +3,7 @@
 /** `key`: chooses it after the leader, and alone where no typed key goes to a host. */
 export const TABS = [
   { id: 'shells', key: '1', title: 'Shells' },
+  { id: 'bring-up', key: '2', title: 'Bring-up' },
   { id: 'log', key: '6', title: 'Log' },
 ] as const
 

@@ -8,6 +8,7 @@ import type { Fleet, FleetEvent, ShellState, WriteReport } from '../../../../src
 import type { SessionState } from '../../../../src/ssh/session-state.ts'
 import { createFeeder } from '../../../../src/terminal/feeder.ts'
 import { createScreen } from '../../../../src/terminal/headless-screen.ts'
+import type { BringUpPort } from '../../../../src/ui/bring-up/bring-up-port.ts'
 import { Console } from '../../../../src/ui/console/console.ts'
 import { InputRouter } from '../../../../src/ui/console/input-router.ts'
 import { InputDecoder } from '../../../../src/ui/keys/decode-input.ts'
@@ -79,6 +80,13 @@ const idleWork: WorkPort = {
   saveOutput: async (directory) => directory,
 }
 
+const nothingDeclared: BringUpPort = {
+  areas: async () => [{ name: 'trust', hosts: undefined }],
+  look: async () => [],
+  change: async () => ({ kind: 'unchanged' }),
+  journal: async () => [],
+}
+
 export type Stand = {
   readonly console: Console
   readonly fleet: FakeFleet
@@ -99,6 +107,7 @@ export function createStand(
     preferences?: Partial<Preferences>
     groups?: ReadonlyMap<string, readonly string[]>
     work?: WorkPort
+    bringUp?: BringUpPort
   } = {},
 ): Stand {
   const hosts = options.hosts ?? ['m1', 'm2', 'm3', 'm4']
@@ -126,6 +135,7 @@ export function createStand(
     {
       fleet,
       work: options.work ?? idleWork,
+      bringUp: options.bringUp ?? nothingDeclared,
       createScreen,
       createFeeder,
       clock,

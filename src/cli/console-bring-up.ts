@@ -1,0 +1,153 @@
+/** How hosts stand, and bring-up, for the console: over the connections that its shells have. */
+import { randomBytes } from 'node:crypto'
+import { MusterError } from '../base/errors.ts'
+import type { Secret } from '../base/secret.ts'
+import type { Endpoint } from '../inventory/host.ts'
+import type { Inventory } from '../inventory/inventory.ts'
+import type { Area, Declared } from '../ops/kernel/area.ts'
+import { lookAtHosts, verifyAreas } from '../ops/kernel/bring-up.ts'
+import { changeHosts } from '../ops/kernel/change.ts'
+import type { OpsHosts } from '../ops/kernel/host-port.ts'
+import { openJournal, readJournal } from '../ops/kernel/journal.ts'
+import { makePlan } from '../ops/kernel/plan.ts'
+import { standingsOf } from '../ops/kernel/standing.ts'
+import type { CredentialDialog } from '../ssh/credentials.ts'
+import type { Fleet } from '../ssh/fleet.ts'
+import type { BringUpPort } from '../ui/bring-up/bring-up-port.ts'
+import { askSudoOnce } from './ask-sudo-once.ts'
+import { AREAS } from './bring-up/areas.ts'
+import { ownerWords } from './bring-up/prepare.ts'
+import type { CliContext } from './context.ts'
+import { createFleetOpsHosts } from './ops-hosts.ts'
+import type { Wires } from './transports.ts'
+
+/** What hosts.yaml declares, read when it is first needed. */
+export type DeclaredSource = {
+  readonly inventory: Inventory
+  endpoints(): Promise<readonly Endpoint[]>
+}
+
+export type ConsoleBringUpOptions = {
+  readonly fleet: Fleet
+  readonly wires: Wires
+  readonly dialog: CredentialDialog
+  readonly fanOut: number
+  readonly declared: DeclaredSource
+  readonly context: CliContext
+}
+
+const JOURNAL_LINES = 12
+
+export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPort {
+  const { fleet, wires, fanOut, context } = options
+  const { now, environment } = context
+  const sudo = new SudoPassword(options.dialog)
+  const hosts = watchSudo(
+    createFleetOpsHosts(fleet, {
+      ...wires,
+      token: randomBytes(8).toString('hex'),
+      sudoPassword: () => sudo.ask(),
+    }),
+    sudo,
+  )
+  const mark = `m${randomBytes(8).toString('hex')}`
+  let prepared: Promise<readonly Area[]> | undefined
+  const prepare = (): Promise<readonly Area[]> => {
+    prepared ??= prepareAreas(options.declared)
+    prepared.catch(() => {
+      prepared = undefined
+    })
+    return prepared
+  }
+  const begin = async (): Promise<readonly Area[]> => {
+    const areas = await prepare()
+    sudo.begin([...new Set(areas.flatMap((area) => area.hosts))])
+    return areas
+  }
+  return {
+    async areas() {
+      const areas = await prepare()
+      return AREAS.map(({ name }) => ({ name, hosts: areas.find((area) => area.name === name)?.hosts }))
+    },
+    async look(signal, onHost) {
+      const areas = await begin()
+      const onGathered = ({ host }: { readonly host: string }): void => onHost(host)
+      const worlds = await lookAtHosts(areas, { hosts, signal, mark, now, onHost: onGathered })
+      const plan = makePlan('up', areas, worlds)
+      const findings = await verifyAreas(areas, worlds, plan, { hosts, signal }, 'look')
+      return standingsOf(areas, worlds, plan, findings)
+    },
+    async change({ direction, areas: names, hosts: chosen, signal }, handlers) {
+      const all = await begin()
+      const areas = all.filter(({ name }) => names.includes(name))
+      const selection = new Set(chosen)
+      const end = await changeHosts(
+        {
+          direction,
+          areas,
+          hosts,
+          mark,
+          now,
+          signal,
+          fanOut,
+          owner: ownerWords(now()),
+          isSelected: (host) => selection.has(host),
+          openJournal: () => openJournal({ environment, now }),
+        },
+        handlers,
+      )
+      if (end.kind !== 'done' || direction === 'down') return { kind: end.kind }
+      // What was looked at tells how all hosts stand in these areas, also those that were not to be changed.
+      const plan = makePlan('up', areas, end.worlds)
+      return { kind: end.kind, standings: standingsOf(areas, end.worlds, plan, end.findings) }
+    },
+    journal: (area, host) => readJournal(environment, { area, host }, JOURNAL_LINES),
+  }
+}
+
+async function prepareAreas({ inventory, endpoints }: DeclaredSource): Promise<readonly Area[]> {
+  const declared: Declared = {
+    inventory,
+    endpoints: new Map((await endpoints()).map((endpoint) => [endpoint.host, endpoint])),
+  }
+  return AREAS.flatMap((maker) => maker.prepare(declared) ?? [])
+}
+
+/** One password for all hosts, kept for the next time unless it was refused or nobody gave one. */
+class SudoPassword {
+  readonly #dialog: CredentialDialog
+  #ask: (() => Promise<Secret | undefined>) | undefined
+  #isVoid = false
+
+  constructor(dialog: CredentialDialog) {
+    this.#dialog = dialog
+  }
+
+  /** Something new begins: who gave no password, or a wrong one, is asked again. */
+  begin(names: readonly string[]): void {
+    if (this.#ask !== undefined && !this.#isVoid) return
+    this.#ask = askSudoOnce(this.#dialog, names)
+    this.#isVoid = false
+  }
+
+  async ask(): Promise<Secret | undefined> {
+    if (this.#ask === undefined) throw new MusterError('internal', 'nothing was begun')
+    const answer = await this.#ask()
+    if (answer === undefined) this.#isVoid = true
+    return answer
+  }
+
+  refused(): void {
+    this.#isVoid = true
+  }
+}
+
+function watchSudo(hosts: OpsHosts, sudo: SudoPassword): OpsHosts {
+  return {
+    async exec(host, script, options) {
+      const result = await hosts.exec(host, script, options)
+      if (options.asRoot === true && result.outcome.kind === 'refused') sudo.refused()
+      return result
+    },
+  }
+}

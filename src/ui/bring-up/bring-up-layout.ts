@@ -1,0 +1,28 @@
+/** Where the table and what stands beside it go: both where there is room, else the one that has the keys. Pure. */
+import type { Rect } from '../compositor/compositor.ts'
+
+export type BringUpLayout = { readonly table: Rect | undefined; readonly side: Rect | undefined }
+
+const BESIDE_COLUMNS = 140
+const BELOW_ROWS = 36
+/** Of the table: its frame, what stands over its rows, and a host's row each. */
+const TABLE_ROWS = 5
+const TABLE_COLUMNS = 104
+
+export function layoutBringUp(area: Rect, hostCount: number, hasSideKeys: boolean): BringUpLayout {
+  if (area.width >= BESIDE_COLUMNS) {
+    const width = Math.min(TABLE_COLUMNS, Math.floor(area.width / 2))
+    return {
+      table: { ...area, width },
+      side: { ...area, column: area.column + width, width: area.width - width },
+    }
+  }
+  if (area.height >= BELOW_ROWS) {
+    const height = Math.min(TABLE_ROWS + hostCount, Math.floor(area.height / 2))
+    return {
+      table: { ...area, height },
+      side: { ...area, row: area.row + height, height: area.height - height },
+    }
+  }
+  return hasSideKeys ? { table: undefined, side: area } : { table: area, side: undefined }
+}

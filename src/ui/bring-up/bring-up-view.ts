@@ -1,0 +1,214 @@
+/** What the Bring-up tab knows and shows: how hosts stand, what was chosen, and a change as it goes on. Pure. */
+import { printable } from '../../base/printable.ts'
+import type { ApplyEvent, StepEnd } from '../../ops/kernel/apply.ts'
+import type { ChangePhase } from '../../ops/kernel/change.ts'
+import type { JournalLine } from '../../ops/kernel/journal.ts'
+import type { Operation, Step } from '../../ops/kernel/operation.ts'
+import type { Plan } from '../../ops/kernel/plan.ts'
+import type { HostStanding, Standing } from '../../ops/kernel/standing.ts'
+import type { AreaColumn, ChangeOrder, ChangeResult } from './bring-up-port.ts'
+
+export type StepState =
+  | { readonly kind: 'waiting' }
+  | { readonly kind: 'running'; readonly sinceMs: number }
+  | (StepEnd & { readonly durationMs: number })
+
+export type StepView = {
+  readonly operation: Operation
+  readonly step: Step
+  readonly state: StepState
+  /** The last lines that it printed, printable. */
+  readonly output: readonly string[]
+}
+
+export type ChangeView = {
+  readonly order: Pick<ChangeOrder, 'direction' | 'areas' | 'hosts'>
+  /** `ask`: the plan waits for a yes. */
+  readonly phase: ChangePhase | 'ask' | 'ended'
+  readonly sinceMs: number
+  readonly plan: Plan | undefined
+  /** The hosts have changed since the plan was shown. */
+  readonly isAgain: boolean
+  /** By their ids, in the plan's order. */
+  readonly steps: ReadonlyMap<string, StepView>
+  /** Sentences about locks, and what went wrong as a whole; printable. */
+  readonly said: readonly string[]
+  readonly end: ChangeResult['kind'] | 'error' | undefined
+  readonly isStopping: boolean
+}
+
+/** What is beside the table, or in its place where there is no room for both. */
+export type SideKind = 'details' | 'plan' | 'steps'
+
+export type BringUpView = {
+  /** Undefined: not read yet. */
+  readonly columns: readonly AreaColumn[] | undefined
+  /** Why they cannot be read; printable. */
+  readonly trouble: string | undefined
+  /** By `cellKey`. */
+  readonly standings: ReadonlyMap<string, HostStanding>
+  /** Hosts are being asked: which have answered. */
+  readonly look: { readonly answered: ReadonlySet<string> } | undefined
+  readonly cursor: { readonly host: string | undefined; readonly area: string | undefined }
+  /** Hosts that a change is for; none: all. */
+  readonly marked: ReadonlySet<string>
+  /** The area that a change is for; undefined: all. */
+  readonly onlyArea: string | undefined
+  readonly side: SideKind
+  /** Keys go to what is beside the table. */
+  readonly hasSideKeys: boolean
+  /** The first row of the side that is wanted in view. */
+  readonly sideOffset: number
+  /** Steps of hosts where all is well are shown, too, and all that was printed. */
+  readonly isWhole: boolean
+  readonly change: ChangeView | undefined
+  /** What was last done, by `cellKey`. */
+  readonly journal: ReadonlyMap<string, readonly JournalLine[]>
+}
+
+export const noBringUp: BringUpView = {
+  columns: undefined,
+  trouble: undefined,
+  standings: new Map(),
+  look: undefined,
+  cursor: { host: undefined, area: undefined },
+  marked: new Set(),
+  onlyArea: undefined,
+  side: 'details',
+  hasSideKeys: false,
+  sideOffset: 0,
+  isWhole: false,
+  change: undefined,
+  journal: new Map(),
+}
+
+export const cellKey = (area: string, host: string): string => `${area} ${host}`
+
+export function standingsByCell(standings: readonly HostStanding[]): ReadonlyMap<string, HostStanding> {
+  return new Map(standings.map((standing) => [cellKey(standing.area, standing.host), standing]))
+}
+
+/** Where a step of the change failed, that counts more than what is missing for it. */
+export function withFailures(standings: readonly HostStanding[], change: ChangeView | undefined): HostStanding[] {
+  return standings.map((standing) => {
+    const reasons = stepsOf(change, standing.area, standing.host).flatMap(({ step, state }) =>
+      state.kind === 'failed' ? [`${step.title} failed: ${state.reason}`] : [],
+    )
+    if (reasons.length === 0) return standing
+    return { ...standing, standing: 'failed', because: [...reasons, ...standing.because] }
+  })
+}
+
+/** The hosts of the table: those of the console, then those that hosts.yaml declares something for beside them. */
+export function rowsOf({ columns = [] }: BringUpView, hosts: Iterable<string>): string[] {
+  return [...new Set([...hosts, ...columns.flatMap((column) => column.hosts ?? [])])]
+}
+
+export type Cell =
+  | { readonly kind: 'undeclared' }
+  /** Not asked yet. */
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'changing'; readonly ended: number; readonly steps: number }
+  | { readonly kind: 'standing'; readonly standing: HostStanding }
+
+export function cellOf(view: BringUpView, column: AreaColumn, host: string): Cell {
+  if (column.hosts?.includes(host) !== true) return { kind: 'undeclared' }
+  const steps = isApplying(view.change) ? stepsOf(view.change, column.name, host) : []
+  if (steps.length > 0) return { kind: 'changing', ended: steps.filter(isEnded).length, steps: steps.length }
+  const standing = view.standings.get(cellKey(column.name, host))
+  return standing === undefined ? { kind: 'unknown' } : { kind: 'standing', standing }
+}
+
+export function stepsOf(change: ChangeView | undefined, area: string | undefined, host: string): StepView[] {
+  return [...(change?.steps.values() ?? [])].filter(
+    ({ operation }) => operation.host === host && (area === undefined || operation.area === area),
+  )
+}
+
+export const isEnded = ({ state }: StepView): boolean => state.kind !== 'waiting' && state.kind !== 'running'
+const isWell = ({ state }: StepView): boolean => state.kind === 'done' || state.kind === 'unneeded'
+
+/** Waiting, at work, well, or not. */
+export function toneOf(steps: readonly StepView[]): 'waiting' | 'running' | 'well' | 'bad' {
+  if (steps.some((step) => isEnded(step) && !isWell(step))) return 'bad'
+  if (steps.every(isWell)) return 'well'
+  return steps.every(({ state }) => state.kind === 'waiting') ? 'waiting' : 'running'
+}
+
+export const isChanging = (change: ChangeView | undefined): boolean => change !== undefined && change.phase !== 'ended'
+
+const isApplying = (change: ChangeView | undefined): boolean => change?.phase === 'apply' || change?.phase === 'verify'
+
+/** Hosts of an ended change that are not as it wanted them. */
+export function retryable({ change, standings }: BringUpView): string[] {
+  if (change === undefined || isChanging(change) || change.end === 'declined') return []
+  const unwell = new Set([...change.steps.values()].flatMap((step) => (isWell(step) ? [] : [step.operation.host])))
+  const { direction, areas, hosts } = change.order
+  const isBad = (host: string) =>
+    direction === 'up' &&
+    areas.some((area) => (standings.get(cellKey(area, host)) ?? { standing: 'good' }).standing !== 'good')
+  return hosts.filter((host) => unwell.has(host) || isBad(host))
+}
+
+export function countStandings({ standings }: BringUpView): ReadonlyMap<Standing, number> {
+  const counts = new Map<Standing, number>()
+  for (const { standing } of standings.values()) counts.set(standing, (counts.get(standing) ?? 0) + 1)
+  return counts
+}
+
+/** When the host was asked that was asked longest ago; undefined: none was. */
+export function oldestFactMs({ standings }: BringUpView): number | undefined {
+  const times = [...standings.values()].flatMap(({ atMs }) => atMs ?? [])
+  return times.length === 0 ? undefined : Math.min(...times)
+}
+
+export function beginChange(order: ChangeView['order'], sinceMs: number): ChangeView {
+  return {
+    order,
+    phase: 'look',
+    sinceMs,
+    plan: undefined,
+    isAgain: false,
+    steps: new Map(),
+    said: [],
+    end: undefined,
+    isStopping: false,
+  }
+}
+
+export function takePlan(change: ChangeView, plan: Plan, isAgain: boolean): ChangeView {
+  const steps = plan.operations.flatMap((operation) =>
+    operation.verdict.kind === 'steps'
+      ? operation.verdict.steps.map((step) => {
+          const view: StepView = { operation, step, state: { kind: 'waiting' }, output: [] }
+          return [step.id, view] as const
+        })
+      : [],
+  )
+  return { ...change, plan, isAgain, steps: new Map(steps) }
+}
+
+const OUTPUT_LINES = 200
+const LINE_CHARACTERS = 500
+
+/** Output is cut to its last lines; a line that goes on in the next piece stays one. */
+export function takeStep(change: ChangeView, event: ApplyEvent, nowMs: number): ChangeView {
+  const known = change.steps.get(event.step.id)
+  if (known === undefined) return change
+  return { ...change, steps: new Map(change.steps).set(event.step.id, nextStep(known, event, nowMs)) }
+}
+
+function nextStep(known: StepView, event: ApplyEvent, nowMs: number): StepView {
+  switch (event.type) {
+    case 'begin':
+      return { ...known, state: { kind: 'running', sinceMs: nowMs } }
+    case 'end':
+      return { ...known, state: { ...event.end, durationMs: event.durationMs } }
+    case 'output': {
+      const [first = '', ...others] = event.text.split('\n')
+      const last = known.output.at(-1) ?? ''
+      const lines = [...known.output.slice(0, -1), last + printable(first), ...others.map((line) => printable(line))]
+      return { ...known, output: lines.slice(-OUTPUT_LINES).map((line) => line.slice(0, LINE_CHARACTERS)) }
+    }
+  }
+}

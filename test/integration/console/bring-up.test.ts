@@ -1,0 +1,80 @@
+/** The Bring-up tab on embedded hosts: it asks beside the shells, shows a plan, and does nothing without a yes. */
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { EmbeddedHosts } from '../../../src/ssh/embedded/embedded-hosts.ts'
+import { startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
+import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
+import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
+
+const COUNT = 3
+
+describe('the Bring-up tab', () => {
+  let hosts: EmbeddedHosts
+  let home: string
+  let console: ConsoleDriver
+
+  beforeAll(async () => {
+    hosts = await startEmbeddedHosts({ count: COUNT, spawnPty: spawnLocalPty })
+    home = mkdtempSync(join(tmpdir(), 'muster-bring-up-'))
+    mkdirSync(join(home, '.ssh'), { mode: 0o700 })
+    const lines = hosts.hosts.flatMap(({ name, address, port }) => [
+      `Host ${name}`,
+      `HostName ${address}`,
+      `Port ${port}`,
+    ])
+    const all = [
+      `User ${hosts.user}`,
+      `IdentityFile ${hosts.identityFile}`,
+      `UserKnownHostsFile ${hosts.knownHostsFile}`,
+    ]
+    writeFileSync(join(home, '.ssh', 'config'), `${[...lines, 'Host *', ...all].join('\n')}\n`)
+    const file = join(home, 'hosts.yaml')
+    writeFileSync(file, `hosts: { m1: {}, m2: {}, m3: {} }\ntrust: { mesh: "m[1-2]" }\n`)
+    console = await openConsole({ args: ['--hosts', file], size: [80, 24], environment: { HOME: home } })
+    await console.expectReady()
+  })
+  afterAll(async () => {
+    await console?.close()
+    await hosts?.close()
+    if (home) rmSync(home, { recursive: true, force: true })
+  })
+
+  const connections = (): number[] => hosts.hosts.map(({ acceptedCount }) => acceptedCount)
+
+  it('tells how the hosts stand, over the connections of the shells', async () => {
+    await console.leader('2')
+    await console.expectMode('bring-up')
+    await console.expectScreen(/m1 +\+ missing .*\n.*m2 +\+ missing .*\n.*m3 +- not declared/)
+    await console.expectHeader(/KEYS GO TO BRING-UP, not to m\[1-3\]/)
+    expect(connections()).toEqual([1, 1, 1])
+  })
+
+  it('shows what would be done, and does nothing of it without a yes', async () => {
+    await console.key('u')
+    await console.expectScreen(/steps on m\[1-2\][\s\S]*make a key; its private half never leaves the host/)
+    await console.key('Escape')
+    await console.expectScreen(/m1 +\+ missing/)
+    expect(
+      readdirSync(hosts.directory, { recursive: true }).filter((name) => String(name).includes('id_muster')),
+    ).toEqual([])
+  })
+
+  it('tells that a host does not answer, and leaves the others as they are', async () => {
+    await hosts.host('m2').stop()
+    await console.key('r')
+    await console.expectScreen(/m1 +\+ missing .*\n.*m2 +\? no answer/)
+    await console.key('j', 'Enter')
+    await console.expectScreen(/m2 · trust[\s\S]*no connection/)
+    await console.key('Escape')
+  })
+
+  it('gives the keys back to the shells', async () => {
+    await console.key('1')
+    await console.expectMode('shells')
+    await console.receivers('m[1,3]')
+    await console.type('echo typed-$((40+2))\r')
+    await console.expectOnAll(['m1', 'm3'], () => /^typed-42$/m)
+  })
+})

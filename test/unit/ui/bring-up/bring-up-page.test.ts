@@ -1,0 +1,192 @@
+import { setImmediate } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { footerBars, headerBars } from '../../../../src/ui/console/header.ts'
+import { themes } from '../../../../src/ui/theme/theme.ts'
+import { areaOf } from '../../../../src/ui/work-views/panel.ts'
+import { createStand } from '../console/stand.ts'
+import { FakeBringUp, planOf, standingOf, stepOf } from './fake-bring-up.ts'
+
+const LEADER = '\x1d'
+const SIZES = [
+  [80, 24],
+  [120, 40],
+  [240, 67],
+] as const
+
+async function openTab(columns = 80, rows = 24) {
+  const port = new FakeBringUp()
+  const stand = createStand({ hosts: ['m1', 'm2', 'm3'], size: { columns, rows }, bringUp: port })
+  const nowMs = stand.clock.now()
+  port.standings = [standingOf('m1', 'good', nowMs), standingOf('m2', 'missing', nowMs), standingOf('m3', 'away')]
+  /** What is written inside the frames, row after row. */
+  const text = (): string => {
+    const { state, page } = stand.console
+    const panes = page?.panes(areaOf(state), themes.none) ?? []
+    return panes.flatMap(({ notice }) => notice.map((row) => row.map((span) => span.text).join(''))).join('\n')
+  }
+  const bar = (bars: typeof headerBars | typeof footerBars): string => {
+    const { console } = stand
+    const { left, right } =
+      bars === footerBars
+        ? footerBars(console.state, themes.none, console.options.keymap)
+        : headerBars(console.state, themes.none, console.arrangement)
+    return [...left, ...right].map((part) => part.text).join('')
+  }
+  stand.type(`${LEADER}2`)
+  await setImmediate()
+  return { ...stand, port, text, header: () => bar(headerBars), footer: () => bar(footerBars) }
+}
+
+/** A change whose plan is there and was agreed to. */
+async function begun(key = 'u') {
+  const tab = await openTab(120, 40)
+  tab.type(key)
+  const { handlers } = tab.port.last
+  handlers.onPhase?.('look')
+  handlers.onPlan(planOf('m1', 'm2'), false)
+  const agreed = handlers.confirm(planOf('m1', 'm2'))
+  tab.type('y')
+  expect(await agreed).toBe(true)
+  handlers.onPhase?.('apply')
+  return tab
+}
+
+describe('the Bring-up tab', () => {
+  it.each(SIZES)('tells by words how every host stands, on %i×%i', async (columns, rows) => {
+    const { text, header } = await openTab(columns, rows)
+    expect(text()).toMatch(/host +trust +nfs/)
+    expect(text()).toMatch(/m1 +✓ good +- not declared +0 s ago/)
+    expect(text()).toMatch(/m2 +\+ missing +- not declared/)
+    expect(text()).toMatch(/m3 +\? no answer/)
+    expect(header()).toMatch(/KEYS GO TO BRING-UP, not to m\[1-3\].* 1 .* 2 Bring-up .* 6 /)
+  })
+
+  it('asks when it is opened first, and then when it is told to', async () => {
+    const { type, port } = await openTab()
+    type(`1${LEADER}2`)
+    await setImmediate()
+    expect(port.looks).toBe(1)
+    type('r')
+    await setImmediate()
+    expect(port.looks).toBe(2)
+  })
+
+  it('says how old the oldest fact is, in the header too', async () => {
+    const { clock, text, header } = await openTab(240, 67)
+    clock.advance(12_000)
+    expect(text()).toContain('12 s ago')
+    expect(header()).toContain('facts 12 s old')
+  })
+
+  it('shows what to declare where nothing is', async () => {
+    const { type, port, text } = await openTab()
+    port.columns = [{ name: 'trust', hosts: undefined }]
+    type('r')
+    await setImmediate()
+    expect(text()).toContain('hosts.yaml declares nothing to bring up')
+    type('u')
+    expect(port.changes).toEqual([])
+  })
+
+  it('shows the plan, and does nothing without a yes', async () => {
+    const { type, port, text, got } = await openTab()
+    type('u')
+    expect(port.last.order).toMatchObject({ direction: 'up', areas: ['trust'], hosts: ['m1', 'm2', 'm3'] })
+    port.last.handlers.onPlan(planOf('m1', 'm2'), false)
+    const agreed = port.last.handlers.confirm(planOf('m1', 'm2'))
+    expect(text()).toContain('4 steps on m[1-2]')
+    expect(text()).toContain('+ ~/.ssh/id_muster')
+    type('\x1b')
+    expect(await agreed).toBe(false)
+    port.last.ended.resolve({ kind: 'declined' })
+    await setImmediate()
+    expect(text()).toMatch(/m2 +\+ missing/)
+    expect(got('m1')).toBe('')
+  })
+
+  it('is for the marked hosts, and for one area', async () => {
+    const { type, port, text } = await openTab()
+    type('j ')
+    expect(text()).toMatch(/▸ m2/)
+    type('tu')
+    expect(port.last.order).toMatchObject({ areas: ['trust'], hosts: ['m2'] })
+  })
+
+  it('shows steps as they go on, with what they print and why they fail, in printable characters', async () => {
+    const { port, text, clock } = await begun()
+    const [step, second] = [stepOf('m1'), stepOf('m2')]
+    port.tell({ type: 'begin', host: 'm1', step })
+    port.tell({ type: 'output', host: 'm1', step, stream: 'stdout', text: 'half a ' })
+    port.tell({ type: 'output', host: 'm1', step, stream: 'stdout', text: 'line\x1b[2J\n' })
+    clock.advance(100)
+    expect(text()).toContain('half a line\\x1b[2J')
+    expect(text()).toMatch(/m1 +… changing 0\/2/)
+    port.tell({ type: 'begin', host: 'm2', step: second })
+    const end = { kind: 'failed', outcome: { kind: 'exit', code: 1 }, reason: 'disk full' } as const
+    port.tell({ type: 'end', host: 'm2', step: second, end, durationMs: 5 })
+    clock.advance(100)
+    expect(text()).toMatch(/✗ m2[\s\S]*✗ make a key failed: disk full[\s\S]*… m1/)
+  })
+
+  it('ends with how the hosts stand then, and tries the failed ones again', async () => {
+    const { type, port, text } = await begun()
+    const end = { kind: 'done' } as const
+    for (const word of ['make', 'spread']) {
+      port.tell({ type: 'end', host: 'm1', step: stepOf('m1', word), end, durationMs: 5 })
+    }
+    const failed = { kind: 'failed', outcome: { kind: 'exit', code: 1 }, reason: 'disk full' } as const
+    port.tell({ type: 'end', host: 'm2', step: stepOf('m2'), end: failed, durationMs: 5 })
+    port.last.ended.resolve({ kind: 'done', standings: [standingOf('m1', 'good', 0), standingOf('m2', 'missing', 0)] })
+    await setImmediate()
+    expect(text()).toMatch(/m1 +✓ good/)
+    expect(text()).toMatch(/m2 +✗ failed/)
+    type('r')
+    expect(port.changes).toHaveLength(2)
+    expect(port.last.order).toMatchObject({ direction: 'up', areas: ['trust'], hosts: ['m2', 'm3'] })
+  })
+
+  it('ends a change when it is told to, and asks the hosts how they stand', async () => {
+    const { type, port, text, header } = await begun('d')
+    expect(port.last.order.direction).toBe('down')
+    type('c')
+    expect(port.last.order.signal.aborted).toBe(true)
+    port.last.ended.resolve({ kind: 'cancelled' })
+    await setImmediate()
+    expect(port.looks).toBe(2)
+    expect(text()).toContain('ended: 0 of 4 steps done')
+    expect(header()).toContain('BRING-UP')
+  })
+
+  it('does not leave the console while a change goes on, without a question', async () => {
+    const { type, quits, console } = await begun()
+    type(`${LEADER}q`)
+    expect([quits(), console.dialogs.current?.view({ columns: 80, rows: 24 }).title]).toEqual([
+      0,
+      'Leave, and end bring-up?',
+    ])
+    type('y')
+    expect(quits()).toBe(1)
+  })
+
+  it('has in its footer what the keys do now', async () => {
+    const { type, footer, port } = await openTab()
+    expect(footer()).toMatch(/u bring up.*r ask/)
+    expect(footer()).not.toContain('do it')
+    type('u')
+    port.last.handlers.onPlan(planOf('m1'), false)
+    void port.last.handlers.confirm(planOf('m1'))
+    expect(footer()).toMatch(/y do it/)
+  })
+
+  it('says what went wrong where hosts.yaml cannot be read', async () => {
+    const port = new FakeBringUp()
+    port.areas = async () => {
+      throw new Error('hosts.yaml:3:1: no')
+    }
+    const { type, console } = createStand({ hosts: ['m1'], size: { columns: 80, rows: 24 }, bringUp: port })
+    type(`${LEADER}2`)
+    await setImmediate()
+    const rows = console.page?.panes(areaOf(console.state), themes.none)[0]?.notice ?? []
+    expect(rows.flat().map(({ text }) => text)).toContain('  hosts.yaml:3:1: no')
+  })
+})

@@ -1,0 +1,79 @@
+/** Bring-up without hosts: the test says what the hosts answer, and when. */
+import type { ApplyEvent } from '../../../../src/ops/kernel/apply.ts'
+import type { ChangeHandlers } from '../../../../src/ops/kernel/change.ts'
+import type { Operation, Step } from '../../../../src/ops/kernel/operation.ts'
+import type { Plan } from '../../../../src/ops/kernel/plan.ts'
+import type { HostStanding } from '../../../../src/ops/kernel/standing.ts'
+import type { AreaColumn, BringUpPort, ChangeOrder, ChangeResult } from '../../../../src/ui/bring-up/bring-up-port.ts'
+
+export const stepOf = (host: string, word = 'make'): Step => ({
+  id: `trust/key@${host}/${word}`,
+  title: `${word} a key`,
+  changes: ['+ ~/.ssh/id_muster'],
+  run: { script: 'true' },
+})
+
+export const operationOf = (host: string): Operation => ({
+  id: `trust/key@${host}`,
+  area: 'trust',
+  host,
+  title: 'SSH key',
+  after: [],
+  verdict: { kind: 'steps', state: 'missing', steps: [stepOf(host), stepOf(host, 'spread')] },
+})
+
+export const planOf = (...hosts: readonly string[]): Plan => ({ direction: 'up', operations: hosts.map(operationOf) })
+
+export const standingOf = (host: string, standing: HostStanding['standing'], atMs?: number): HostStanding => ({
+  area: 'trust',
+  host,
+  standing,
+  because: [`it is ${standing}`],
+  findings: [],
+  ...(atMs === undefined ? {} : { atMs }),
+})
+
+type Change = {
+  readonly order: ChangeOrder
+  readonly handlers: ChangeHandlers
+  readonly ended: PromiseWithResolvers<ChangeResult>
+}
+
+export class FakeBringUp implements BringUpPort {
+  columns: readonly AreaColumn[] = [
+    { name: 'trust', hosts: ['m1', 'm2', 'm3'] },
+    { name: 'nfs', hosts: undefined },
+  ]
+  standings: readonly HostStanding[] = []
+  looks = 0
+  changes: Change[] = []
+
+  areas = async () => this.columns
+  journal = async () => []
+
+  async look(_: AbortSignal, onHost: (host: string) => void): Promise<readonly HostStanding[]> {
+    this.looks += 1
+    for (const { host } of this.standings) onHost(host)
+    return this.standings
+  }
+
+  change(order: ChangeOrder, handlers: ChangeHandlers): Promise<ChangeResult> {
+    const ended = Promise.withResolvers<ChangeResult>()
+    this.changes.push({ order, handlers, ended })
+    return ended.promise
+  }
+
+  /** The change that was begun last. */
+  get last(): Change {
+    const last = this.changes.at(-1)
+    if (last === undefined) throw new Error('no change was begun')
+    return last
+  }
+
+  tell(event: Omit<Extract<ApplyEvent, { type: 'begin' }>, 'operation'> & { readonly host: string }): void
+  tell(event: Omit<Extract<ApplyEvent, { type: 'output' }>, 'operation'> & { readonly host: string }): void
+  tell(event: Omit<Extract<ApplyEvent, { type: 'end' }>, 'operation'> & { readonly host: string }): void
+  tell({ host, ...event }: { readonly host: string; readonly type: string; readonly step: Step }): void {
+    this.last.handlers.onEvent({ ...event, operation: operationOf(host) } as ApplyEvent)
+  }
+}
