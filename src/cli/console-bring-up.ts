@@ -1,24 +1,21 @@
 /** How hosts stand, and bring-up, for the console: over the connections that its shells have. */
 import { randomBytes } from 'node:crypto'
-import { MusterError } from '../base/errors.ts'
-import type { Secret } from '../base/secret.ts'
 import type { Endpoint } from '../inventory/host.ts'
 import type { Inventory } from '../inventory/inventory.ts'
 import type { Area, Declared } from '../ops/kernel/area.ts'
 import { lookAtHosts, verifyAreas } from '../ops/kernel/bring-up.ts'
 import { changeHosts } from '../ops/kernel/change.ts'
-import type { OpsHosts } from '../ops/kernel/host-port.ts'
 import { openJournal, readJournal } from '../ops/kernel/journal.ts'
 import { makePlan } from '../ops/kernel/plan.ts'
 import { standingsOf } from '../ops/kernel/standing.ts'
 import type { CredentialDialog } from '../ssh/credentials.ts'
 import type { Fleet } from '../ssh/fleet.ts'
 import type { BringUpPort } from '../ui/bring-up/bring-up-port.ts'
-import { askSudoOnce } from './ask-sudo-once.ts'
 import { AREAS } from './bring-up/areas.ts'
 import { ownerWords } from './bring-up/prepare.ts'
 import type { CliContext } from './context.ts'
 import { createFleetOpsHosts } from './ops-hosts.ts'
+import { SudoPassword } from './sudo-password.ts'
 import type { Wires } from './transports.ts'
 
 /** What hosts.yaml declares, read when it is first needed. */
@@ -42,14 +39,8 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
   const { fleet, wires, fanOut, context } = options
   const { now, environment } = context
   const sudo = new SudoPassword(options.dialog)
-  const hosts = watchSudo(
-    createFleetOpsHosts(fleet, {
-      ...wires,
-      token: randomBytes(8).toString('hex'),
-      sudoPassword: () => sudo.ask(),
-    }),
-    sudo,
-  )
+  const token = randomBytes(8).toString('hex')
+  const hosts = sudo.watch(createFleetOpsHosts(fleet, { ...wires, token, sudoPassword: () => sudo.ask() }))
   const mark = `m${randomBytes(8).toString('hex')}`
   let prepared: Promise<readonly Area[]> | undefined
   const prepare = (): Promise<readonly Area[]> => {
@@ -111,43 +102,4 @@ async function prepareAreas({ inventory, endpoints }: DeclaredSource): Promise<r
     endpoints: new Map((await endpoints()).map((endpoint) => [endpoint.host, endpoint])),
   }
   return AREAS.flatMap((maker) => maker.prepare(declared) ?? [])
-}
-
-/** One password for all hosts, kept for the next time unless it was refused or nobody gave one. */
-class SudoPassword {
-  readonly #dialog: CredentialDialog
-  #ask: (() => Promise<Secret | undefined>) | undefined
-  #isVoid = false
-
-  constructor(dialog: CredentialDialog) {
-    this.#dialog = dialog
-  }
-
-  /** Something new begins: who gave no password, or a wrong one, is asked again. */
-  begin(names: readonly string[]): void {
-    if (this.#ask !== undefined && !this.#isVoid) return
-    this.#ask = askSudoOnce(this.#dialog, names)
-    this.#isVoid = false
-  }
-
-  async ask(): Promise<Secret | undefined> {
-    if (this.#ask === undefined) throw new MusterError('internal', 'nothing was begun')
-    const answer = await this.#ask()
-    if (answer === undefined) this.#isVoid = true
-    return answer
-  }
-
-  refused(): void {
-    this.#isVoid = true
-  }
-}
-
-function watchSudo(hosts: OpsHosts, sudo: SudoPassword): OpsHosts {
-  return {
-    async exec(host, script, options) {
-      const result = await hosts.exec(host, script, options)
-      if (options.asRoot === true && result.outcome.kind === 'refused') sudo.refused()
-      return result
-    },
-  }
 }
