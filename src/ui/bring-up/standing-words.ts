@@ -3,7 +3,13 @@ import type { Standing } from '../../ops/kernel/standing.ts'
 import type { Theme, ThemeColour } from '../theme/theme.ts'
 import type { Cell } from './bring-up-view.ts'
 
-export type CellWords = { readonly sign: string; readonly words: string; readonly colour: ThemeColour }
+/** `short`: where the words have no room. */
+export type CellWords = {
+  readonly sign: string
+  readonly words: string
+  readonly short?: string
+  readonly colour: ThemeColour
+}
 
 /** The signs are those of the plan: `+` would be added, `~` changed, `!` stands in the way. */
 const STANDINGS: Readonly<Record<Standing, readonly [string, string, 'ok' | 'warning' | 'danger' | 'accent']>> = {
@@ -23,11 +29,16 @@ export function standingWords(standing: Standing, theme: Theme): CellWords {
 export function cellWords(cell: Cell, theme: Theme): CellWords {
   switch (cell.kind) {
     case 'undeclared':
-      return { sign: '-', words: 'not declared', colour: theme.muted }
+      return { sign: '-', words: 'not declared', short: '', colour: theme.muted }
     case 'unknown':
       return { sign: '?', words: 'unknown', colour: theme.muted }
     case 'changing':
-      return { sign: '…', words: `changing ${cell.ended}/${cell.steps}`, colour: theme.warning }
+      return {
+        sign: '…',
+        words: `changing ${cell.ended}/${cell.steps}`,
+        short: `${cell.ended}/${cell.steps}`,
+        colour: theme.warning,
+      }
     case 'standing':
       return standingWords(cell.standing.standing, theme)
   }

@@ -61,8 +61,9 @@ export function tableDocument(view: BringUpView, hosts: readonly string[], look:
           style: styleOf(theme.text, undefined, isHere ? BOLD : 0),
         },
         ...areas.flatMap((column) => {
-          const { sign, words, colour } = cellWords(cellOf(view, column, host), theme)
-          const text = clip(`${sign} ${words}`, areaWidth - 1)
+          const { sign, words, short = words, colour } = cellWords(cellOf(view, column, host), theme)
+          const hasRoom = textWidth(words) + 3 <= areaWidth
+          const text = clip(`${sign} ${hasRoom ? words : short}`.trimEnd(), areaWidth - 1)
           const isChosen = isHere && column.name === view.cursor.area
           const style = isChosen
             ? labelStyle(theme, theme.dangerText, colour ?? theme.accent)

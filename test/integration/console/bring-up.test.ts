@@ -1,5 +1,5 @@
 /** The Bring-up tab on embedded hosts: it asks beside the shells, shows a plan, and does nothing without a yes. */
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -7,10 +7,12 @@ import type { EmbeddedHosts } from '../../../src/ssh/embedded/embedded-hosts.ts'
 import { startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
+import { findProgram, requirement } from '../../support/requirements.ts'
 
 const COUNT = 3
+const canRun = requirement('ssh')
 
-describe('the Bring-up tab', () => {
+describe.skipIf(!canRun)('the Bring-up tab', () => {
   let hosts: EmbeddedHosts
   let home: string
   let console: ConsoleDriver
@@ -18,21 +20,16 @@ describe('the Bring-up tab', () => {
   beforeAll(async () => {
     hosts = await startEmbeddedHosts({ count: COUNT, spawnPty: spawnLocalPty })
     home = mkdtempSync(join(tmpdir(), 'muster-bring-up-'))
-    mkdirSync(join(home, '.ssh'), { mode: 0o700 })
-    const lines = hosts.hosts.flatMap(({ name, address, port }) => [
-      `Host ${name}`,
-      `HostName ${address}`,
-      `Port ${port}`,
-    ])
-    const all = [
-      `User ${hosts.user}`,
-      `IdentityFile ${hosts.identityFile}`,
-      `UserKnownHostsFile ${hosts.knownHostsFile}`,
-    ]
-    writeFileSync(join(home, '.ssh', 'config'), `${[...lines, 'Host *', ...all].join('\n')}\n`)
+    // Whatever the tester's own configuration says: ssh reads it from the account's home, wherever HOME is.
+    const config = join(home, 'ssh_config')
+    writeFileSync(config, `UserKnownHostsFile ${hosts.knownHostsFile}\n`)
+    writeFileSync(join(home, 'ssh'), `#!/bin/sh\nexec ${findProgram('ssh')} -F ${config} "$@"\n`, { mode: 0o755 })
+    const lines = hosts.hosts.map(({ name, address, port }) => `  ${name}: { address: ${address}, port: ${port} }`)
+    const defaults = `defaults: { user: ${hosts.user}, identity_file: ${hosts.identityFile} }`
     const file = join(home, 'hosts.yaml')
-    writeFileSync(file, `hosts: { m1: {}, m2: {}, m3: {} }\ntrust: { mesh: "m[1-2]" }\n`)
-    console = await openConsole({ args: ['--hosts', file], size: [80, 24], environment: { HOME: home } })
+    writeFileSync(file, `${[defaults, 'hosts:', ...lines, 'trust: { mesh: "m[1-2]" }'].join('\n')}\n`)
+    const environment = { HOME: home, PATH: `${home}:${process.env.PATH}` }
+    console = await openConsole({ args: ['--hosts', file], size: [80, 24], environment })
     await console.expectReady()
   })
   afterAll(async () => {

@@ -61,6 +61,14 @@ describe('the Bring-up tab', () => {
     expect(header()).toMatch(/KEYS GO TO BRING-UP, not to m\[1-3\].* 1 .* 2 Bring-up .* 6 /)
   })
 
+  it('has room for four areas on 80×24', async () => {
+    const { type, port, text } = await openTab()
+    port.columns = ['trust', 'env', 'nfs', 'ray'].map((name) => ({ name, hosts: name === 'nfs' ? undefined : ['m1'] }))
+    type('r')
+    await setImmediate()
+    expect(text()).toMatch(/m1 +✓ good +\? unknown +- +\? unknown +0 s ago/)
+  })
+
   it('asks when it is opened first, and then when it is told to', async () => {
     const { type, port } = await openTab()
     type(`1${LEADER}2`)
