@@ -4,7 +4,10 @@
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { startEmbeddedHosts } from '../src/ssh/embedded/start-embedded-hosts.ts'
+import { spawnLocalPty } from '../src/terminal/local-pty.ts'
 import { type ConsoleDriver, openConsole } from '../test/support/console-driver.ts'
+import { writeEmbeddedInventory } from '../test/support/embedded-inventory.ts'
 import type { ShownCell } from '../test/support/user-terminal.ts'
 
 const CELL = { width: 8.4, height: 18 }
@@ -84,8 +87,9 @@ async function picture(
   size: readonly [number, number],
   args: readonly string[],
   scene: (console: ConsoleDriver) => Promise<void>,
+  environment: Readonly<Record<string, string>> = {},
 ): Promise<void> {
-  await using console = await openConsole({ args, size, environment: { COLORTERM: 'truecolor' } })
+  await using console = await openConsole({ args, size, environment: { ...environment, COLORTERM: 'truecolor' } })
   await console.expectAllOpen()
   await scene(console)
   await console.settled()
@@ -115,4 +119,20 @@ await picture(
     await console.leader('=')
     await console.leader('d')
   },
+)
+
+await using hosts = await startEmbeddedHosts({ count: 6, spawnPty: spawnLocalPty })
+using inventory = writeEmbeddedInventory(hosts, ['trust: { mesh: "m[1-5]" }'])
+await picture(
+  'bring-up',
+  'How the hosts stand, and the plan that waits for a yes',
+  [140, 30],
+  ['--hosts', inventory.file],
+  async (console) => {
+    await console.leader('2')
+    await console.expectScreen(/m5 +\+ missing/)
+    await console.key('u')
+    await console.expectScreen(/Esc leaves everything as it is/)
+  },
+  inventory.environment,
 )

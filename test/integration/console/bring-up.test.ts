@@ -1,41 +1,32 @@
 /** The Bring-up tab on embedded hosts: it asks beside the shells, shows a plan, and does nothing without a yes. */
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readdirSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EmbeddedHosts } from '../../../src/ssh/embedded/embedded-hosts.ts'
 import { startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
-import { findProgram, requirement } from '../../support/requirements.ts'
+import { type EmbeddedInventory, writeEmbeddedInventory } from '../../support/embedded-inventory.ts'
+import { requirement } from '../../support/requirements.ts'
 
 const COUNT = 3
 const canRun = requirement('ssh')
 
 describe.skipIf(!canRun)('the Bring-up tab', () => {
   let hosts: EmbeddedHosts
-  let home: string
+  let inventory: EmbeddedInventory
   let console: ConsoleDriver
 
   beforeAll(async () => {
     hosts = await startEmbeddedHosts({ count: COUNT, spawnPty: spawnLocalPty })
-    home = mkdtempSync(join(tmpdir(), 'muster-bring-up-'))
-    // Whatever the tester's own configuration says: ssh reads it from the account's home, wherever HOME is.
-    const config = join(home, 'ssh_config')
-    writeFileSync(config, `UserKnownHostsFile ${hosts.knownHostsFile}\n`)
-    writeFileSync(join(home, 'ssh'), `#!/bin/sh\nexec ${findProgram('ssh')} -F ${config} "$@"\n`, { mode: 0o755 })
-    const lines = hosts.hosts.map(({ name, address, port }) => `  ${name}: { address: ${address}, port: ${port} }`)
-    const defaults = `defaults: { user: ${hosts.user}, identity_file: ${hosts.identityFile} }`
-    const file = join(home, 'hosts.yaml')
-    writeFileSync(file, `${[defaults, 'hosts:', ...lines, 'trust: { mesh: "m[1-2]" }'].join('\n')}\n`)
-    const environment = { HOME: home, PATH: `${home}:${process.env.PATH}` }
+    inventory = writeEmbeddedInventory(hosts, ['trust: { mesh: "m[1-2]" }'])
+    const { file, environment } = inventory
     console = await openConsole({ args: ['--hosts', file], size: [80, 24], environment })
     await console.expectReady()
   })
   afterAll(async () => {
     await console?.close()
     await hosts?.close()
-    if (home) rmSync(home, { recursive: true, force: true })
+    inventory?.[Symbol.dispose]()
   })
 
   const connections = (): number[] => hosts.hosts.map(({ acceptedCount }) => acceptedCount)

@@ -66,7 +66,7 @@ describe('the Bring-up tab', () => {
     port.columns = ['trust', 'env', 'nfs', 'ray'].map((name) => ({ name, hosts: name === 'nfs' ? undefined : ['m1'] }))
     type('r')
     await setImmediate()
-    expect(text()).toMatch(/m1 +✓ good +\? unknown +- +\? unknown +0 s ago/)
+    expect(text()).toMatch(/m1 +✓ good +\? unknown +- not declared \? unknown +0 s ago/)
   })
 
   it('asks when it is opened first, and then when it is told to', async () => {
