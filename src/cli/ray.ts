@@ -1,7 +1,7 @@
 /** `muster ray`: the Ray area of hosts.yaml by itself. */
 import type { Command } from 'commander'
 import type { BringUpOptions } from './bring-up/prepare.ts'
-import type { CliContext, Outcome } from './context.ts'
+import { type CliContext, EXIT, type Outcome } from './context.ts'
 import { registerJobs } from './ray/register-jobs.ts'
 
 const EXAMPLES = `
@@ -9,6 +9,7 @@ Examples:
   muster ray status                 which nodes the head counts as alive, and what would keep the others out; looks only
   muster ray up --dry-run           what would be started, with the exact command lines
   muster ray up --on m8             one worker joins; the others are left alone
+  muster ray restart m8             ends one worker and lets it join again
   muster ray down                   ends the processes of this cluster, and no others
   muster ray submit --working-dir . --cpus 2 -- python train.py
   muster ray jobs                   the cluster's jobs; logs -f ID follows one, stop ID ends it
@@ -42,5 +43,15 @@ export function registerRay(program: Command, context: CliContext, outcome: Outc
       }
     })
   }
+  const restart = ray
+    .command('restart')
+    .description('ends workers and lets them join again, whatever they look like')
+    .argument('<target>', 'hosts of workers: m8, m[8-9]')
+  restart.action(async (on: string) => {
+    const { change } = await import('./bring-up/change.ts')
+    const options = { ...restart.optsWithGlobals<BringUpOptions>(), on }
+    outcome.exitCode = await change('down', ['ray'], options, context)
+    if (outcome.exitCode === EXIT.ok) outcome.exitCode = await change('up', ['ray'], options, context)
+  })
   registerJobs(ray, context, outcome)
 }

@@ -136,7 +136,7 @@ class JobReport {
 }
 
 function printableLines(text: string): string {
-  return text.split('\n').map(printable).join('\n')
+  return text.replace(/[^\n\t]+/g, printable)
 }
 
 function formatJobs(jobs: readonly RayJob[], nowMs: number): string {

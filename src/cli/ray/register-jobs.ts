@@ -1,7 +1,8 @@
-/** The command lines of `muster ray submit`, `jobs`, `logs` and `stop`. */
+/** The command lines of `muster ray submit`, `jobs`, `logs`, `stop` and `watch`: what concerns a cluster that runs. */
 import type { Command } from 'commander'
 import { InvalidArgumentError, Option } from 'commander'
 import type { CliContext, GlobalOptions, Outcome } from '../context.ts'
+import type { WatchOptions } from './watch.ts'
 
 export type SubmitOptions = GlobalOptions & {
   readonly workingDir?: string
@@ -16,6 +17,12 @@ export type SubmitOptions = GlobalOptions & {
 function amount(text: string): number {
   const value = Number(text)
   if (!Number.isFinite(value) || value < 0) throw new InvalidArgumentError('It has to be a number, 0 or more.')
+  return value
+}
+
+function interval(text: string): number {
+  const value = amount(text)
+  if (value < 0.5) throw new InvalidArgumentError('It has to be half a second or more.')
   return value
 }
 
@@ -73,5 +80,15 @@ export function registerJobs(ray: Command, context: CliContext, outcome: Outcome
   stop.action(async (id: string) => {
     const { stopJob } = await import('./jobs.ts')
     outcome.exitCode = await stopJob(id, stop.optsWithGlobals<GlobalOptions>(), context)
+  })
+
+  const watch = ray
+    .command('watch')
+    .description('what the nodes do, what waits and why, until Ctrl-C')
+    .addOption(new Option('--interval <s>', 'seconds between two looks').argParser(interval).default(2))
+    .option('--once', 'one look')
+  watch.action(async () => {
+    const { watchRay } = await import('./watch.ts')
+    outcome.exitCode = await watchRay(watch.optsWithGlobals<WatchOptions>(), context)
   })
 }

@@ -1,4 +1,5 @@
 /** A Ray cluster as its head's dashboard tells it (`/api/version`, `/api/v0/nodes`), from Ray 2.9 on. Pure. */
+import { list, parseJson, record, textOf } from './json.ts'
 
 export type ClusterNode = {
   readonly id: string
@@ -46,11 +47,8 @@ export function parseClusterView(text: string): ClusterView | undefined {
 
 /** The body of `/api/v0/nodes?detail=1`. */
 export function parseNodes(body: unknown): readonly ClusterNode[] {
-  const list = record(record(record(body)?.data)?.result)?.result
-  if (!Array.isArray(list)) return []
-  return list.flatMap((entry: unknown): ClusterNode[] => {
-    const node = record(entry)
-    if (node === undefined || typeof node.node_id !== 'string') return []
+  return list(record(record(record(body)?.data)?.result)?.result).flatMap((node): ClusterNode[] => {
+    if (typeof node.node_id !== 'string') return []
     const amounts = Object.entries(record(node.resources_total) ?? {}).filter(
       (pair): pair is [string, number] => typeof pair[1] === 'number',
     )
@@ -65,22 +63,4 @@ export function parseNodes(body: unknown): readonly ClusterNode[] {
       },
     ]
   })
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-function record(value: unknown): Readonly<Record<string, unknown>> | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Readonly<Record<string, unknown>>)
-    : undefined
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }

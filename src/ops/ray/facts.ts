@@ -28,7 +28,6 @@ export type Addresses = {
 export type Space = {
   readonly uid: number
   readonly sharedBytes: number
-  readonly tempFreeBytes: number
   readonly tempUsedPercent: number
   readonly isTempWritable: boolean
 }
@@ -82,17 +81,16 @@ function spaceFact(directory: string): Fact<Space> {
     script: `d=${quote(directory)}
 while [ ! -d "$d" ]; do d=\${d%/*}; d=\${d:-/}; done
 [ -w "$d" ]; writable=$?
-set -- $(df -P -k "$d" | tail -n 1); free=$4 used=\${5%\\%}
+set -- $(df -P -k "$d" | tail -n 1); used=\${5%\\%}
 set -- $(df -P -k /dev/shm | tail -n 1)
-echo "$(id -u) $2 $free $used $writable"`,
+echo "$(id -u) $2 $used $writable"`,
     parse(text) {
-      const match = /^(\d+) (\d+) (\d+) (\d+) (\d+)$/.exec(text)
+      const match = /^(\d+) (\d+) (\d+) (\d+)$/.exec(text)
       if (match === null) return undefined
-      const [uid = 0, shared = 0, free = 0, used = 0, writable = 0] = match.slice(1).map(Number)
+      const [uid = 0, shared = 0, used = 0, writable = 0] = match.slice(1).map(Number)
       return {
         uid,
         sharedBytes: shared * 1024,
-        tempFreeBytes: free * 1024,
         tempUsedPercent: used,
         isTempWritable: writable === 0,
       }

@@ -7,6 +7,8 @@ import { quote } from '../kernel/finding.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome } from '../run/outcome.ts'
 import { JOB_PROGRAM } from './job-program.ts'
+import { type JsonRecord, numberOf, parseJson, record, textOf } from './json.ts'
+import { Lines } from './lines.ts'
 import { placeName, placeScript } from './place.ts'
 import { dashboardAddress, type RayWanted } from './wanted.ts'
 
@@ -114,17 +116,12 @@ function requestOf(order: JobOrder, dashboard: string): object {
 export function parseJobEvent(
   line: string,
 ): JobEvent | { readonly type: 'error'; readonly reason: string } | undefined {
-  let event: Readonly<Record<string, unknown>>
-  try {
-    event = JSON.parse(line) as Readonly<Record<string, unknown>>
-  } catch {
-    return undefined
-  }
+  const event = record(parseJson(line))
   switch (event?.type) {
     case 'submitted':
       return { type: 'submitted', id: String(event.id) }
     case 'log':
-      return { type: 'log', text: String(event.text) }
+      return { type: 'log', text: stripColours(textOf(event.text)) }
     case 'stopped':
       return { type: 'stopped', isStopped: event.isStopped === true }
     case 'error':
@@ -136,38 +133,28 @@ export function parseJobEvent(
   }
 }
 
-function jobOf(event: Readonly<Record<string, unknown>>): RayJob {
-  const number = (value: unknown) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined)
-  const text = (value: unknown) => (typeof value === 'string' ? value : '')
-  const [startMs, endMs, exitCode] = [number(event.start_time), number(event.end_time), number(event.driver_exit_code)]
+/** Ray's own messages have colours wherever they are printed. */
+function stripColours(text: string): string {
+  return text.replace(/\u001b\[[\d;]*m/g, '')
+}
+
+function jobOf(event: JsonRecord): RayJob {
+  const [startMs, endMs, exitCode] = [event.start_time, event.end_time, event.driver_exit_code].map(numberOf)
   return {
     // What was started by ray.init and not submitted has a number only.
-    id: text(event.submission_id) || text(event.job_id),
-    status: text(event.status),
-    entrypoint: text(event.entrypoint),
-    message: text(event.message),
+    id: textOf(event.submission_id) || textOf(event.job_id),
+    status: textOf(event.status),
+    entrypoint: textOf(event.entrypoint),
+    // The last of its output follows, which is in its log.
+    message: textOf(event.message).split(/, last available logs|\n/, 1)[0] ?? '',
     ...(startMs ? { startMs } : {}),
     ...(endMs ? { endMs } : {}),
     ...(exitCode === undefined ? {} : { exitCode }),
   }
 }
 
-/** Ray answers with a whole Python traceback. */
+/** Ray answers with a whole Python traceback, here and there with a full stop of its own in the last line. */
 function lastLine(text: string): string {
-  return text.trim().split('\n').at(-1) ?? ''
-}
-
-class Lines {
-  #rest = ''
-  readonly #onLine: (line: string) => void
-
-  constructor(onLine: (line: string) => void) {
-    this.#onLine = onLine
-  }
-
-  push(text: string): void {
-    const lines = (this.#rest + text).split('\n')
-    this.#rest = lines.pop() ?? ''
-    for (const line of lines) this.#onLine(line)
-  }
+  const lines = text.split('\n').filter((line) => /\w/.test(line))
+  return (lines.findLast((line) => /^\w*(Error|Exception): /.test(line)) ?? lines.at(-1) ?? '').trim()
 }

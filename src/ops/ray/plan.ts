@@ -2,7 +2,7 @@
 import type { Direction, World } from '../kernel/area.ts'
 import { knownValue } from '../kernel/fact.ts'
 import { type Finding, quote } from '../kernel/finding.ts'
-import { type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
+import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
 import type { ClusterNode } from './cluster-view.ts'
 import type { RayFacts } from './facts.ts'
 import { type FactsOfHosts, findingsBeforeStart, ipOf } from './findings.ts'
@@ -51,10 +51,18 @@ function startOf(
   const ip = ipOf(node, facts)
   const running = runningOn(wanted, node, facts, headIp)
   const untold = isAnew ? undefined : whyUntold(wanted, node, facts, running)
-  if (untold !== undefined) return { kind: 'blocked', findings: [untold] }
+  if (untold !== undefined) return blockedBy(untold)
   const wrong = isAnew ? ['the head starts anew'] : differences(wanted, node, facts, ip, running)
-  if (wrong.length === 0) return { kind: 'nothing', because: `its node runs at ${ip} and is alive` }
-  const findings = findingsBeforeStart(wanted, node, facts)
+  if (wrong.length === 0) {
+    const head = facts.get(wanted.head.host)?.facts.cluster
+    const isTold = head !== undefined && knownValue(head)?.kind === 'answers'
+    return {
+      kind: 'nothing',
+      because: `its node runs at ${ip}${isTold ? ' and is alive' : ', and the head does not tell more'}`,
+    }
+  }
+  const foreign = findingOfOwner(node, facts, running)
+  const findings = [...(foreign === undefined ? [] : [foreign]), ...findingsBeforeStart(wanted, node, facts)]
   const blockers = findings.filter(({ gravity }) => gravity === 'blocker')
   if (blockers.length > 0 || ip === undefined || headIp === undefined) {
     const { host } = node
@@ -69,6 +77,17 @@ function startOf(
   if (running.length === 0) return { kind: 'steps', state: 'missing', steps: [start] }
   const steps = [stopStep(wanted, node, headIp, running, wrong), start]
   return { kind: 'steps', state: 'differs', because: wrong.join(', '), steps }
+}
+
+/** What is to be ended has to be the login's. */
+function findingOfOwner({ host }: RayNode, facts: FactsOfHosts, running: readonly RayProcess[]): Finding | undefined {
+  const space = facts.get(host)?.facts.space
+  const uid = space === undefined ? undefined : knownValue(space)?.uid
+  const other = running.find((process) => process.uid !== uid)
+  if (uid === undefined || uid === 0 || other === undefined) return undefined
+  const cause = 'another user runs this cluster, who alone may end it'
+  const detail = `${other.program}, process ${other.pid}, belongs to user ${other.uid}`
+  return { host, gravity: 'blocker', id: 'other-user', cause, detail }
 }
 
 function runningOn(
@@ -201,9 +220,11 @@ function stopOf(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, headIp: s
   const processes = facts.get(node.host)?.facts.processes
   if (processes?.kind === 'unknown') {
     const cause = `cannot tell about processes: ${processes.because}`
-    return { kind: 'blocked', findings: [{ host: node.host, gravity: 'blocker', id: 'unknown', cause }] }
+    return blockedBy({ host: node.host, gravity: 'blocker', id: 'unknown', cause })
   }
   const running = runningOn(wanted, node, facts, headIp)
   if (headIp === undefined || running.length === 0) return { kind: 'nothing', because: 'nothing of this cluster runs' }
+  const foreign = findingOfOwner(node, facts, running)
+  if (foreign !== undefined) return blockedBy(foreign)
   return { kind: 'steps', state: 'differs', steps: [stopStep(wanted, node, headIp, running, [])] }
 }

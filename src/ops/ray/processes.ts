@@ -10,8 +10,6 @@ export type RayRole = 'gcs' | 'raylet' | 'helper'
 
 export type RayProcess = {
   readonly pid: number
-  /** Since the machine's start, in ticks: with the pid it means this process for ever (proc_pid_stat(5)). */
-  readonly startTicks: string
   readonly uid: number
   readonly role: RayRole
   /** The file name of its program: `monitor.py`. */
@@ -30,8 +28,8 @@ const CLIENT_SERVER = 'ray.util.client.server'
 const ARGUMENT = '^--(gcs-address|address|gcs_server_port|node-ip-address|node_ip_address|static_resource_list)='
 
 /**
- * The shell function `list_ray`: a line for each, `PID TICKS UID PROGRAM ARGUMENT…`. The rest of the command lines, tens of
- * kilobytes, stays on the host.
+ * The shell function `list_ray`: a line for each, `PID TICKS UID PROGRAM ARGUMENT…`; ticks since the machine's start tell a process
+ * from a later one with its pid (proc_pid_stat(5)). The rest of the command lines, tens of kilobytes, stays on the host.
  */
 export const LIST_RAY = `list_ray() {
   for f in $(grep -l -a -e --gcs_server_port= -e --gcs-address= -e ${CLIENT_SERVER} /proc/[0-9]*/cmdline 2> /dev/null); do
@@ -53,9 +51,9 @@ export const processesFact: Fact<readonly RayProcess[]> = {
 }
 
 function processOf(line: string): RayProcess | undefined {
-  const match = /^(\d+) (\d+) (\d+) (\S+) (.*)$/.exec(line)
+  const match = /^(\d+) \d+ (\d+) (\S+) (.*)$/.exec(line)
   if (match === null) return undefined
-  const [, pid, startTicks = '', uid, program = '', rest = ''] = match
+  const [, pid, uid, program = '', rest = ''] = match
   const words = rest.split(' ')
   const value = (...names: readonly string[]) =>
     names.flatMap((name) => words.find((word) => word.startsWith(`--${name}=`))?.slice(name.length + 3) ?? [])[0]
@@ -65,7 +63,6 @@ function processOf(line: string): RayProcess | undefined {
   if (cluster === undefined) return undefined
   return {
     pid: Number(pid),
-    startTicks,
     uid: Number(uid),
     role,
     program,

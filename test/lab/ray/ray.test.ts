@@ -1,5 +1,5 @@
 /** `muster ray` with Ray from PyPI: a head and two workers, what keeps them from starting, and what goes wrong later. */
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PROGRAM } from '../../support/console-options.ts'
@@ -13,8 +13,18 @@ import type { RunResult } from '../cluster/run.ts'
 const canRun = requirement('root', 'namespaces', 'ssh', 'ip', 'nsenter', 'flock', 'python3')
 
 const PACKAGES = `${RAY_VENV}/lib/python3.*/site-packages`
+/** A process a processor, started for the first job, would be thirty-six here. */
+const ENVIRONMENT = '{ RAY_enable_worker_prestart: 0, RAY_prestart_worker_first_driver: 0 }'
 /** Runs until it is killed, and has words in its command line that `ray stop` looks for. */
 const BYSTANDER = 'gpu_monitor.py --like raylet --gcs-address=10.81.0.1:6333'
+
+const JOB = `import os, ray, sys, helper
+ray.init(log_to_driver=False)
+@ray.remote(num_cpus=10)
+def where(): return ray.util.get_node_ip_address()
+print("ran on", ray.get(where.remote()), "with", ", ".join([str(helper.ANSWER), os.environ["WORD"], sys.argv[1]]))
+sys.exit(3)
+`
 
 describe.skipIf(!canRun)('muster ray', { timeout: 600_000 }, () => {
   let lab: Lab
@@ -50,7 +60,7 @@ hosts:
   m8: { address: ${m8}, resources: { cpu: 16, custom: { scratch: 2 } } }
   m9: { address: ${m9}, resources: { cpu: 16 } }
 environment: { venv: { path: ${RAY_VENV} } }
-ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB${ray} }
+ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, env: ${ENVIRONMENT}${ray} }
 `
     writeFileSync(join(lab.directory, 'ray.yaml'), yaml('m[8-9]', ''))
     writeFileSync(join(lab.directory, 'loopback.yaml'), yaml('m8', ', node_ips: { m8: 127.0.0.1 }'))
@@ -100,6 +110,35 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB${ray} }
     const status = await on('m10', `${RAY_VENV}/bin/ray status --address=10.81.0.1:6333`)
     expect(status).toContain('0.0/36.0 CPU')
     expect(status).toContain('0.0/2.0 scratch')
+  })
+
+  it('runs a job with a local directory on a worker, tells its exit code, and shows the nodes', async () => {
+    const directory = join(lab.directory, 'job')
+    mkdirSync(directory)
+    writeFileSync(join(directory, 'helper.py'), 'ANSWER = 42\n')
+    writeFileSync(join(directory, 'job.py'), JOB)
+    // Ten processors: no head has so many.
+    const job = await ray(
+      'submit',
+      '--working-dir',
+      directory,
+      '--env',
+      'WORD=a b',
+      '--id',
+      'one',
+      '--',
+      'python',
+      'job.py',
+      'c d',
+    )
+    expect(job.stdout).toMatch(/^ran on 10\.81\.0\.[23] with 42, a b, c d$/m)
+    expect(job.stderr).toContain('muster: job one: Job entrypoint command failed with exit code 3\n')
+    expect(job.code).toBe(3)
+    const jobs = await ray('jobs')
+    expect(jobs.stdout).toMatch(/^one +FAILED .* python job\.py 'c d'$/m)
+    const watch = await ray('watch', '--once')
+    expect(watch.stdout).toMatch(/^m10 \(head\) +0\/4 /m)
+    expect(watch.stdout).toMatch(/^m8 +0\/16 .* 0\/2 /m)
   })
 
   it('changes nothing the second time', async () => {

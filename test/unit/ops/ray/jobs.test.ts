@@ -49,11 +49,14 @@ describe('jobs of Ray', () => {
   it('come line by line, however the answer is cut, and other words are left out', async () => {
     const { events } = await ask({ do: 'logs', id: 'one', follow: true }, [
       'a warning\n{"type":"log","te',
-      'xt":"12\\n"}\n{"type":"job","submission_id":"one","status":"FAILED","driver_exit_code":3,"start_time":5,"end_time":null}\n',
+      'xt":"\\u001b[1m12\\u001b[0m\\n"}\n{"type":"job","submission_id":"one","status":"FAILED","driver_exit_code":3,"message":"exit code 3, last available logs:\\nx","start_time":5,"end_time":null}\n',
     ])
     expect(events).toEqual([
       { type: 'log', text: '12\n' },
-      { type: 'job', job: { id: 'one', status: 'FAILED', entrypoint: '', message: '', startMs: 5, exitCode: 3 } },
+      {
+        type: 'job',
+        job: { id: 'one', status: 'FAILED', entrypoint: '', message: 'exit code 3', startMs: 5, exitCode: 3 },
+      },
     ])
   })
 
@@ -63,6 +66,8 @@ describe('jobs of Ray', () => {
       kind: 'refused',
       reason: 'RuntimeError: Job nope does not exist',
     })
+    const twice = '{"type":"error","reason":"Traceback\\nValueError: Job three already exists.\\n."}\n'
+    expect((await ask({ do: 'list' }, [twice])).end).toMatchObject({ reason: 'ValueError: Job three already exists.' })
     expect((await ask({ do: 'list' }, [], { kind: 'exit', code: 1 })).end).toMatchObject({ kind: 'refused' })
     const away = { kind: 'unreachable', reason: 'no route' } as const
     expect((await ask({ do: 'list' }, [], away)).end).toEqual({ kind: 'away', reason: 'no route' })

@@ -41,7 +41,7 @@ const WANTED: RayWanted = {
 }
 
 type Change = Partial<{ [K in keyof RayFacts]: RayFacts[K] | Known<RayFacts[K]> }>
-const SPACE = { uid: 0, sharedBytes: 8e9, tempFreeBytes: 1e11, tempUsedPercent: 10, isTempWritable: true }
+const SPACE = { uid: 0, sharedBytes: 8e9, tempUsedPercent: 10, isTempWritable: true }
 
 /** The cluster of the fixtures, but for what is given. */
 function world(head: Change = {}, worker: Change = {}) {
@@ -183,6 +183,15 @@ describe('the plan of Ray', () => {
     const slow = { kind: 'unknown', because: 'a program that was asked hangs' } as const
     expect(said(up({ cluster: slow }))).toEqual(['m10: blocker no-dashboard', 'm8: nothing'])
     expect(said(up({ cluster: { kind: 'silent', because: 'timed out' } }))[0]).toBe('m10: blocker no-dashboard')
+  })
+
+  it('leaves alone what another user runs', () => {
+    const space = { ...SPACE, uid: 1000 }
+    expect(said(planRay('down', WANTED, world({}, { space })))[0]).toBe('m8: blocker other-user')
+    expect(said(up({}, { space }, { workers: [node('m8', '10.81.0.2', 8)] }))).toEqual([
+      'm10: nothing',
+      'm8: blocker other-user',
+    ])
   })
 
   it('goes down with the workers first, whoever is away', () => {

@@ -1,0 +1,152 @@
+/** `muster ray watch`: what the nodes do, what waits and why, until Ctrl-C. */
+import { MusterError } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { formatBytes } from '../../ops/kernel/finding.ts'
+import type { Amount, ClusterUsage, NodeUsage, PlacementGroup } from '../../ops/ray/usage.ts'
+import { nodesOf, wantedRay } from '../../ops/ray/wanted.ts'
+import { watchCluster } from '../../ops/ray/watch.ts'
+import { prepareBringUp } from '../bring-up/prepare.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../context.ts'
+import { formatTable } from '../table.ts'
+
+export type WatchOptions = GlobalOptions & { readonly interval: number; readonly once?: boolean }
+
+export async function watchRay(options: WatchOptions, context: CliContext): Promise<number> {
+  using prepared = await prepareBringUp(['ray'], options, context)
+  const wanted = wantedRay(prepared.declared)
+  if (wanted === undefined) throw new MusterError('internal', 'the area is prepared and nothing is declared')
+  const { stdout, stderr, signal, now } = context
+  const names = new Map(nodesOf(wanted).map(({ host, address }) => [address, host]))
+  const isScreen = stdout.isTTY === true && options.once !== true && options.json !== true
+  let isSilent = true
+  let rowCount = 0
+  const reason = await watchCluster(wanted, {
+    hosts: prepared.hosts,
+    signal,
+    intervalMs: options.interval * 1000,
+    rounds: options.once === true ? 1 : 0,
+    onUsage: (usage, why) => {
+      isSilent = usage === undefined
+      if (usage === undefined) stderr.write(`muster: the dashboard on ${wanted.head.host} does not answer: ${why}\n`)
+      else if (options.json === true) stdout.write(`${formatUsageJson(usage, now())}\n`)
+      else if (isScreen) rowCount = redraw(stdout, formatUsage(usage, names), rowCount)
+      else stdout.write(formatUsage(usage, names))
+    },
+  })
+  if (reason !== undefined) {
+    stderr.write(`muster: ${wanted.head.host}: ${reason}\n`)
+    return EXIT.unreachable
+  }
+  if (options.once === true) return isSilent ? EXIT.failed : EXIT.ok
+  return EXIT.interrupted
+}
+
+/** In place of what was drawn before, as far as it goes into the terminal; returns the rows that it takes. */
+function redraw(stdout: CliContext['stdout'], text: string, oldRowCount: number): number {
+  const lines = text.split('\n').slice(0, -1)
+  // A terminal that does not know its size says 0.
+  const shown = lines.slice(0, Math.max(1, (stdout.rows || 24) - 1))
+  const back = oldRowCount > 0 ? `\x1b[${oldRowCount}A` : ''
+  // No wrapping: a line that is too long takes one row all the same.
+  stdout.write(`${back}\r\x1b[J\x1b[?7l${shown.join('\n')}\n\x1b[?7h`)
+  return shown.length
+}
+
+/** `names`: hosts by the addresses of their nodes. */
+export function formatUsage(
+  { nodes, groups, actors, demands }: ClusterUsage,
+  names: ReadonlyMap<string, string>,
+): string {
+  const nameOf = ({ ip, isHead }: NodeUsage) => `${names.get(ip) ?? ip}${isHead ? ' (head)' : ''}`
+  const alive = nodes.filter(({ isAlive }) => isAlive)
+  const custom = [...new Set(alive.flatMap(({ logical }) => [...logical.keys()]))].filter(
+    (name) => !['CPU', 'GPU', 'memory', 'object_store_memory'].includes(name),
+  )
+  const table = formatTable(
+    [
+      'NODE',
+      'CPU',
+      'GPU',
+      'MEMORY',
+      ...custom.map((name) => name.toUpperCase()),
+      'OBJECTS',
+      'BUSY',
+      'USED MEMORY',
+      'BUSY GPUS',
+    ],
+    alive.map((node) => [
+      nameOf(node),
+      plain(node.logical.get('CPU')),
+      plain(node.logical.get('GPU')),
+      bytes(node.logical.get('memory')),
+      ...custom.map((name) => plain(node.logical.get(name))),
+      bytes(node.objectStore),
+      node.cpuPercent === undefined ? '' : `${Math.round(node.cpuPercent)} %`,
+      bytes(node.memory),
+      node.gpuPercents.map((percent) => `${Math.round(percent)} %`).join(' '),
+    ]),
+  )
+  const back = new Set(alive.map(({ ip }) => ip))
+  const dead = nodes.filter(({ isAlive, ip }) => !isAlive && !back.has(ip))
+  const lines = [
+    ...dead.map((node) => `dead: ${nameOf(node)}${node.message === '' ? '' : `: ${node.message}`}`),
+    ...groups.map((group) => formatGroup(group, alive, nameOf)),
+    ...[...actors].map(([state, count]) => `actors ${state.toLowerCase()}: ${count}`),
+    ...demands.map((demand) => `waits: ${demand}`),
+  ]
+  return table + lines.map((line) => `${printable(line)}\n`).join('')
+}
+
+function formatGroup(group: PlacementGroup, alive: readonly NodeUsage[], nameOf: (node: NodeUsage) => string): string {
+  const places = Map.groupBy(group.bundles, ({ nodeId }) => {
+    const node = alive.find(({ id }) => id === nodeId)
+    return nodeId === undefined ? 'nowhere' : node === undefined ? 'on a dead node' : `on ${nameOf(node)}`
+  })
+  const where = [...places].map(([place, bundles]) => {
+    const words = bundles.map(({ index, resources }) => `#${index} (${amountsOf(resources)})`)
+    return `${words.join(', ')} ${place}`
+  })
+  const why =
+    group.state === 'CREATED'
+      ? ''
+      : ` (${group.scheduling.toLowerCase().replaceAll('_', ' ')}${whyNowhere(group, alive)})`
+  return `placement group ${group.name || group.id.slice(0, 8)} ${group.state.toLowerCase()}${why}: ${where.join('; ')}`
+}
+
+/** A bundle that no node could ever hold. */
+function whyNowhere({ bundles }: PlacementGroup, alive: readonly NodeUsage[]): string {
+  const lacking = bundles.filter(
+    ({ resources }) =>
+      !alive.some(({ logical }) =>
+        Object.entries(resources).every(([name, amount]) => (logical.get(name)?.total ?? 0) >= amount),
+      ),
+  )
+  const [first] = lacking
+  return first === undefined ? '' : `: no node has ${amountsOf(first.resources)}`
+}
+
+function amountsOf(resources: Readonly<Record<string, number>>): string {
+  return Object.entries(resources)
+    .map(([name, amount]) => `${amount} ${name}`)
+    .join(', ')
+}
+
+function plain(amount: Amount | undefined): string {
+  return amount === undefined ? '' : `${Number(amount.used.toFixed(2))}/${Number(amount.total.toFixed(2))}`
+}
+
+function bytes(amount: Amount | undefined): string {
+  return amount === undefined ? '' : `${formatBytes(amount.used)}/${formatBytes(amount.total)}`
+}
+
+function formatUsageJson({ nodes, groups, actors, demands }: ClusterUsage, nowMs: number): string {
+  const whole = {
+    type: 'usage',
+    nodes: nodes.map((node) => ({ ...node, logical: Object.fromEntries(node.logical) })),
+    groups,
+    actors: Object.fromEntries(actors),
+    demands,
+    time: new Date(nowMs).toISOString(),
+  }
+  return JSON.stringify(whole, (_, value) => (typeof value === 'string' ? printable(value) : value))
+}

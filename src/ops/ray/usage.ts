@@ -1,0 +1,161 @@
+/**
+ * What a Ray cluster does, from answers of its dashboard that are the same with both autoscalers: `/nodes?view=summary`,
+ * `/api/v0/placement_groups?detail=1`, `/api/v0/actors` and `/api/cluster_status?format=1`. Pure.
+ */
+import { list, numberOf, record, textOf } from './json.ts'
+
+/** Bytes for memory and object_store_memory. */
+export type Amount = { readonly used: number; readonly total: number }
+
+export type NodeUsage = {
+  readonly id: string
+  readonly ip: string
+  readonly isHead: boolean
+  readonly isAlive: boolean
+  /** Why it is dead. */
+  readonly message: string
+  /** What Ray has handed out, by Ray's names. */
+  readonly logical: ReadonlyMap<string, Amount>
+  /** What is really used, a few seconds old; undefined: its agent says nothing (yet). */
+  readonly cpuPercent?: number
+  readonly memory?: Amount
+  readonly objectStore?: Amount
+  /** Percent, a device each. */
+  readonly gpuPercents: readonly number[]
+}
+
+export type Bundle = {
+  readonly index: number
+  readonly resources: Readonly<Record<string, number>>
+  /** Where it is; undefined: nowhere yet. */
+  readonly nodeId?: string
+}
+
+export type PlacementGroup = {
+  readonly id: string
+  readonly name: string
+  /** PENDING, PREPARED, CREATED, RESCHEDULING; removed ones are left out. */
+  readonly state: string
+  /** Why it waits: QUEUED, NO_RESOURCES, INFEASIBLE … */
+  readonly scheduling: string
+  readonly bundles: readonly Bundle[]
+}
+
+export type ClusterUsage = {
+  readonly nodes: readonly NodeUsage[]
+  readonly groups: readonly PlacementGroup[]
+  /** Living and waiting actors by state. */
+  readonly actors: ReadonlyMap<string, number>
+  /** As Ray words them: `{'CPU': 3.0}: 6+ pending tasks/actors`. */
+  readonly demands: readonly string[]
+}
+
+/** `1.5/4.0 CPU (…)`, `0B/22.18GiB memory`, a line each. */
+const AMOUNT = /^\s*([\d.]+)([KMGTPE]iB|B)?\/([\d.]+)([KMGTPE]iB|B)? (\S+)/
+const POWERS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB']
+
+function parseAmounts(text: string): ReadonlyMap<string, Amount> {
+  const bytes = (value: string | undefined, unit: string | undefined) =>
+    Number(value) * 1024 ** Math.max(0, POWERS.indexOf(unit ?? 'B'))
+  const amounts = new Map<string, Amount>()
+  for (const line of text.split('\n')) {
+    const [, used, usedUnit, total, totalUnit, name] = AMOUNT.exec(line) ?? []
+    if (name !== undefined) amounts.set(name, { used: bytes(used, usedUnit), total: bytes(total, totalUnit) })
+  }
+  return amounts
+}
+
+/** The body of `/nodes?view=summary`. */
+export function parseNodeUsages(body: unknown): readonly NodeUsage[] {
+  const data = record(record(body)?.data)
+  const logical = record(data?.nodeLogicalResources)
+  return list(data?.summary).flatMap((entry): NodeUsage[] => {
+    const raylet = record(entry.raylet)
+    const id = textOf(raylet?.nodeId)
+    if (raylet === undefined || id === '') return []
+    const [total, , , used] = Array.isArray(entry.mem) ? entry.mem.map(numberOf) : []
+    const [objectUsed, free] = [numberOf(raylet.objectStoreUsedMemory), numberOf(raylet.objectStoreAvailableMemory)]
+    const cpuPercent = numberOf(entry.cpu)
+    return [
+      {
+        id,
+        ip: textOf(raylet.nodeManagerAddress) || textOf(entry.ip),
+        isHead: raylet.isHeadNode === true,
+        isAlive: raylet.state === 'ALIVE',
+        message: textOf(raylet.stateMessage),
+        logical: parseAmounts(textOf(logical?.[id])),
+        gpuPercents: list(entry.gpus).map((gpu) => numberOf(gpu.utilizationGpu) ?? 0),
+        ...(cpuPercent === undefined ? {} : { cpuPercent }),
+        ...(total === undefined || used === undefined ? {} : { memory: { used, total } }),
+        ...(objectUsed === undefined || free === undefined
+          ? {}
+          : { objectStore: { used: objectUsed, total: objectUsed + free } }),
+      },
+    ]
+  })
+}
+
+function resultOf(body: unknown) {
+  return list(record(record(record(body)?.data)?.result)?.result)
+}
+
+export function parsePlacementGroups(body: unknown): readonly PlacementGroup[] {
+  return resultOf(body).flatMap((group): PlacementGroup[] => {
+    if (group.state === 'REMOVED') return []
+    const bundles = list(group.bundles).map((bundle): Bundle => {
+      const nodeId = textOf(bundle.node_id)
+      const amounts = Object.entries(record(bundle.unit_resources) ?? {}).flatMap(([name, amount]) => {
+        const number = numberOf(amount)
+        return number === undefined ? [] : [[name, number] as const]
+      })
+      return {
+        index: numberOf(record(bundle.bundle_id)?.bundle_index) ?? 0,
+        resources: Object.fromEntries(amounts),
+        ...(nodeId === '' ? {} : { nodeId }),
+      }
+    })
+    return [
+      {
+        id: textOf(group.placement_group_id),
+        name: textOf(group.name),
+        state: textOf(group.state),
+        scheduling: textOf(record(group.stats)?.scheduling_state),
+        bundles,
+      },
+    ]
+  })
+}
+
+export function parseActors(body: unknown): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const { state } of resultOf(body)) {
+    if (typeof state === 'string' && state !== 'DEAD') counts.set(state, (counts.get(state) ?? 0) + 1)
+  }
+  return counts
+}
+
+/** The lines under `Pending Demands:` of `ray status`, of older versions under `Demands:`; both formats. */
+export function parseDemands(text: string): readonly string[] {
+  const lines = text.split('\n')
+  const from = lines.findIndex((line) => /^(Pending |Total )?Demands:/.test(line))
+  if (from < 0) return []
+  const demands = lines.slice(from + 1)
+  const end = demands.findIndex((line) => !line.startsWith(' '))
+  return demands
+    .slice(0, end < 0 ? demands.length : end)
+    .map((line) => line.trim())
+    .filter((line) => line !== '(no resource demands)' && line !== '')
+}
+
+/** What the script of `watch` printed: the four bodies by name; one that did not come is left out. */
+export function parseClusterUsage(answer: unknown): ClusterUsage | undefined {
+  const bodies = record(answer)
+  if (record(bodies?.nodes) === undefined) return undefined
+  const status = record(record(record(bodies?.status)?.data))?.clusterStatus
+  return {
+    nodes: parseNodeUsages(bodies?.nodes),
+    groups: parsePlacementGroups(bodies?.groups),
+    actors: parseActors(bodies?.actors),
+    demands: parseDemands(textOf(status)),
+  }
+}

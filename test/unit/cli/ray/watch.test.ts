@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { formatUsage } from '../../../../src/cli/ray/watch.ts'
+import { parseClusterUsage, parseDemands } from '../../../../src/ops/ray/usage.ts'
+
+const read = (name: string): string => readFileSync(join(import.meta.dirname, '../../../fixtures/ray', name), 'utf8')
+const usage = parseClusterUsage({
+  nodes: JSON.parse(read('nodes-summary-2.58.json')),
+  groups: JSON.parse(read('placement-groups-2.58.json')),
+  actors: { data: { result: { result: [{ state: 'ALIVE' }, { state: 'DEAD' }, { state: 'ALIVE' }] } } },
+  status: { data: { clusterStatus: read('status-v2.txt') } },
+})
+
+describe('what a cluster does', () => {
+  it('is shown by node, with what waits and why', () => {
+    if (usage === undefined) throw new Error('the fixture is no answer')
+    expect(formatUsage(usage, new Map([['10.77.0.11', 'm10']])).split('\n')).toEqual([
+      'NODE        CPU  GPU    MEMORY     SPECIAL_RES  OBJECTS    BUSY  USED MEMORY',
+      'm10 (head)  3/4  0/1    0 B/23 GB  0/2          0 B/95 MB  26 %  1.5 GB/24 GB',
+      '10.77.0.12  7/8  0.5/2  0 B/22 GB               0 B/95 MB  26 %  1.5 GB/24 GB',
+      'dead: 10.77.0.13: Unexpected termination: health check failed due to missing too many heartbeats',
+      'placement group pending_pg pending (infeasible: no node has 9 GPU): #0 (9 GPU), #1 (1 GPU) nowhere',
+      'placement group keep created: #0 (0.5 GPU, 1 CPU) on 10.77.0.12; #1 (1 special_res, 1 CPU) on m10 (head)',
+      'actors alive: 2',
+      "waits: {'CPU': 3.0}: 6+ pending tasks/actors",
+      "waits: {'GPU': 9.0} * 1, {'GPU': 1.0} * 1 (SPREAD): 1+ pending placement groups",
+      '',
+    ])
+  })
+
+  it('waits for the same with both autoscalers, and for nothing where nothing waits', () => {
+    expect(parseDemands(read('status-v1.txt'))).toEqual(parseDemands(read('status-v2.txt')))
+    expect(parseDemands('Resources\nDemands:\n (no resource demands)\n')).toEqual([])
+    expect(parseDemands('')).toEqual([])
+  })
+
+  it('is read as far as it is there', () => {
+    expect(parseClusterUsage(undefined)).toBeUndefined()
+    expect(parseClusterUsage({ error: 'refused' })).toBeUndefined()
+    const odd = { nodes: { data: { summary: [{ raylet: { nodeId: 'a', state: 'ALIVE' }, mem: 'x' }, 7] } }, groups: [] }
+    expect(parseClusterUsage(odd)).toMatchObject({ nodes: [{ id: 'a', isAlive: true, gpuPercents: [] }], groups: [] })
+  })
+})
