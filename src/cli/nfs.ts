@@ -1,6 +1,6 @@
 /** `muster nfs`: the NFS area of hosts.yaml by itself. */
 import type { Command } from 'commander'
-import type { BringUpOptions } from './bring-up/prepare.ts'
+import { registerAreaVerbs } from './bring-up/register.ts'
 import type { CliContext, Outcome } from './context.ts'
 
 const EXAMPLES = `
@@ -26,18 +26,5 @@ export function registerNfs(program: Command, context: CliContext, outcome: Outc
     .command('nfs')
     .description('exports and mounts, as hosts.yaml declares them')
     .addHelpText('after', EXAMPLES)
-  for (const [name, description] of VERBS) {
-    const command = nfs.command(name).description(description).option('--on <target>', 'only these hosts')
-    if (name === 'up' || name === 'down') command.option('--dry-run', 'shows the plan and does nothing')
-    command.action(async () => {
-      const options = command.optsWithGlobals<BringUpOptions>()
-      if (name === 'up' || name === 'down') {
-        const { change } = await import('./bring-up/change.ts')
-        outcome.exitCode = await change(name, ['nfs'], options, context)
-      } else {
-        const { showStatus } = await import('./bring-up/show-status.ts')
-        outcome.exitCode = await showStatus(['nfs'], options, context, name === 'check' ? 'proof' : 'look')
-      }
-    })
-  }
+  registerAreaVerbs(nfs, 'nfs', VERBS, context, outcome)
 }

@@ -1,6 +1,7 @@
 /** `muster ray`: the Ray area of hosts.yaml by itself. */
 import type { Command } from 'commander'
 import type { BringUpOptions } from './bring-up/prepare.ts'
+import { registerAreaVerbs } from './bring-up/register.ts'
 import { type CliContext, EXIT, type Outcome } from './context.ts'
 import { registerJobs } from './ray/register-jobs.ts'
 
@@ -29,20 +30,7 @@ export function registerRay(program: Command, context: CliContext, outcome: Outc
     .command('ray')
     .description('a Ray head and its workers, as hosts.yaml declares them')
     .addHelpText('after', EXAMPLES)
-  for (const [name, description] of VERBS) {
-    const command = ray.command(name).description(description).option('--on <target>', 'only these hosts')
-    if (name !== 'status') command.option('--dry-run', 'shows the plan and does nothing')
-    command.action(async () => {
-      const options = command.optsWithGlobals<BringUpOptions>()
-      if (name === 'status') {
-        const { showStatus } = await import('./bring-up/show-status.ts')
-        outcome.exitCode = await showStatus(['ray'], options, context)
-      } else {
-        const { change } = await import('./bring-up/change.ts')
-        outcome.exitCode = await change(name, ['ray'], options, context)
-      }
-    })
-  }
+  registerAreaVerbs(ray, 'ray', VERBS, context, outcome)
   const restart = ray
     .command('restart')
     .description('ends workers and lets them join again, whatever they look like')

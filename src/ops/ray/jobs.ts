@@ -34,7 +34,6 @@ export type JobSpec = {
   /** What the command itself takes of the cluster; its tasks take their own. */
   readonly cpus?: number
   readonly gpus?: number
-  readonly memoryBytes?: number
   readonly resources?: Readonly<Record<string, number>>
   /** A tar archive of the working directory. */
   readonly archive?: Uint8Array
@@ -100,13 +99,12 @@ exec "$py" -c ${quote(JOB_PROGRAM)} ${quote(JSON.stringify(requestOf(order, dash
 
 function requestOf(order: JobOrder, dashboard: string): object {
   if (order.do !== 'submit') return { ...order, dashboard }
-  const { entrypoint, id, environment, cpus, gpus, memoryBytes, resources, archive } = order.job
+  const { entrypoint, id, environment, cpus, gpus, resources, archive } = order.job
   const job = {
     entrypoint,
     submission_id: id,
     entrypoint_num_cpus: cpus,
     entrypoint_num_gpus: gpus,
-    entrypoint_memory: memoryBytes,
     entrypoint_resources: resources,
   }
   return { do: 'submit', dashboard, follow: order.follow, job, env: environment, archive: archive !== undefined }
