@@ -17,7 +17,9 @@ try:
     client = JobSubmissionClient("http://" + order["dashboard"])
 except Exception as error: fail(error)
 def details(job):
-    return {key: getattr(job, key, None) for key in ("submission_id", "job_id", "entrypoint", "message", "start_time", "end_time", "driver_exit_code", "driver_node_id")} | {"status": str(getattr(job.status, "value", job.status))}
+    found = {key: getattr(job, key, None) for key in ("submission_id", "job_id", "entrypoint", "message", "start_time", "end_time", "driver_exit_code", "driver_node_id")}
+    found["status"] = str(getattr(job.status, "value", job.status))
+    return found
 async def follow(name):
     async for text in client.tail_job_logs(name): tell(type="log", text=text)
 def submit():
