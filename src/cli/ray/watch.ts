@@ -58,7 +58,10 @@ export function formatUsage(
   names: ReadonlyMap<string, string>,
 ): string {
   const nameOf = ({ ip, isHead }: NodeUsage) => `${names.get(ip) ?? ip}${isHead ? ' (head)' : ''}`
-  const alive = nodes.filter(({ isAlive }) => isAlive)
+  // In the order of hosts.yaml; those that it does not name behind them.
+  const order = [...names.keys()]
+  const place = ({ ip }: NodeUsage) => (names.has(ip) ? order.indexOf(ip) : order.length)
+  const alive = nodes.filter(({ isAlive }) => isAlive).toSorted((left, right) => place(left) - place(right))
   const custom = [...new Set(alive.flatMap(({ logical }) => [...logical.keys()]))].filter(
     (name) => !['CPU', 'GPU', 'memory', 'object_store_memory'].includes(name),
   )

@@ -82,9 +82,7 @@ function parseResources(list: string): Record<string, number> {
   return Object.fromEntries(pairs)
 }
 
-/** The processes of the cluster with this GCS. A GCS is told by its port: no other can listen there. */
+/** The processes of the cluster with this GCS. Its port alone says nothing: containers have ports of their own. */
 export function processesOf(processes: readonly RayProcess[], ip: string, port: number): readonly RayProcess[] {
-  return processes.filter(({ role, cluster }) =>
-    role === 'gcs' ? cluster.endsWith(`:${port}`) : cluster === `${ip}:${port}`,
-  )
+  return processes.filter(({ cluster }) => cluster === `${ip}:${port}`)
 }

@@ -5,9 +5,8 @@
 import { quote } from '../kernel/finding.ts'
 import { LIST_RAY } from './processes.ts'
 
-/** In fifths of a second: a raylet drains and ends its workers. */
-const RAYLET_FIFTHS = 50
-const OTHER_FIFTHS = 25
+/** Fifths of a second between TERM and KILL, as long as Ray itself waits: a raylet without its GCS does not go by itself. */
+const GRACE_FIFTHS = 25
 
 export const STOP_TIMEOUT_MS = 60_000
 
@@ -21,7 +20,8 @@ export function stopFunctions({ ip, port, tempDirectory }: Target): string {
 members() {
   list_ray | while read -r pid ticks uid program rest; do
     case " $rest " in
-      *" --gcs-address="${address}" "* | *" --address="${address}" "* | *" --gcs_server_port="${port}" "*) ;;
+      *" --gcs-address="${address}" "* | *" --address="${address}" "*) ;;
+      *" --gcs_server_port="${port}" "*) case " $rest " in *" --node-ip-address="${quote(ip)}" "*) ;; *) continue;; esac;;
       *) continue;;
     esac
     case $1 in "$program") ;; others) case $program in gcs_server | raylet) continue;; esac;; *) continue;; esac
@@ -54,24 +54,24 @@ signal_all() {
   how=$1; shift
   for each in $(living "$@"); do kill "-$how" "\${each%:*}"; done
 }
-# end_all FIFTHS PID:TICKS…
 end_all() {
-  left=$1; shift
+  left=${GRACE_FIFTHS}
   [ $# -gt 0 ] || return 0
   signal_all TERM "$@"
-  while [ -n "$(living "$@")" ]; do
-    if [ "$left" -le 0 ]; then signal_all KILL "$@"; sleep 0.2; break; fi
+  # What is killed takes its time on a busy host.
+  while [ -n "$(living "$@")" ] && [ "$left" -gt -${GRACE_FIFTHS} ]; do
+    [ "$left" -gt 0 ] || signal_all KILL "$@"
     left=$((left - 1)); sleep 0.2
   done
 }
 stop_ray() {
   roots="$(members raylet) $(members others)"
   all=$(family)
-  end_all ${RAYLET_FIFTHS} $(members raylet)
-  end_all ${OTHER_FIFTHS} $all $(members others)
-  end_all ${OTHER_FIFTHS} $(members gcs_server)
+  end_all $(members raylet)
+  end_all $all $(members others)
+  end_all $(members gcs_server)
   rest=$(living $all; members raylet; members others; members gcs_server)
-  if [ -n "$rest" ]; then echo "these do not end: $(echo $rest)" >&2; return 1; fi
+  if [ -n "$rest" ]; then echo "these do not end (process:start): $(echo $rest)" >&2; return 1; fi
   f=${quote(`${tempDirectory}/ray_current_cluster`)}
   [ "$(cat "$f" 2> /dev/null)" != ${address} ] || rm -f "$f"
 }`

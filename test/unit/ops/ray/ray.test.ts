@@ -92,7 +92,9 @@ describe('what a host tells about Ray', () => {
       'helper 10.81.0.1:6333',
     ])
     expect(WORKER_RUNS.find(({ role }) => role === 'raylet')?.resources).toMatchObject({ CPU: 16 })
+    expect(processesOf(HEAD_RUNS, '10.81.0.1', 6333)).toHaveLength(6)
     expect(processesOf(HEAD_RUNS, '10.81.0.1', 6334)).toEqual([])
+    expect(processesOf(HEAD_RUNS, '127.0.0.1', 6333)).toEqual([])
     expect(processes('12 34 0 raylet --gcs-address=10.81.0.1:6333\ncut off')).toEqual([])
   })
 
