@@ -107,9 +107,11 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, env: $
     expect(stdout).toContain('ray · m10: 3 nodes are alive')
     expect(stdout).toContain('[36 CPU')
     expect(code).toBe(0)
-    const status = await on('m10', `${RAY_VENV}/bin/ray status --address=10.81.0.1:6333`)
-    expect(status).toContain('0.0/36.0 CPU')
-    expect(status).toContain('0.0/2.0 scratch')
+    // It is some seconds behind.
+    await waitUntil(async () => {
+      const status = await on('m10', `${RAY_VENV}/bin/ray status --address=10.81.0.1:6333`)
+      return status.includes(' 0.0/36.0 CPU\n') && status.includes(' 0.0/2.0 scratch\n')
+    }, 'ray status to agree')
   })
 
   it('runs a job with a local directory on a worker, tells its exit code, and shows the nodes', async () => {
@@ -136,9 +138,10 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, env: $
     expect(job.code).toBe(3)
     const jobs = await ray('jobs')
     expect(jobs.stdout).toMatch(/^one +FAILED .* python job\.py 'c d'$/m)
-    const watch = await ray('watch', '--once')
-    expect(watch.stdout).toMatch(/^m10 \(head\) +0\/4 /m)
-    expect(watch.stdout).toMatch(/^m8 +0\/16 .* 0\/2 /m)
+    await waitUntil(async () => {
+      const { stdout } = await ray('watch', '--once')
+      return /^m10 \(head\) +0\/4 /m.test(stdout) && /^m8 +0\/16 .* 0\/2 /m.test(stdout)
+    }, 'the nodes to be free again')
   })
 
   it('changes nothing the second time', async () => {
