@@ -51,6 +51,7 @@ const VERBS: Readonly<Record<string, LoadVerb>> = {
   nfs: async (...parts) => (await import('./nfs.ts')).registerNfs(...parts),
   ray: async (...parts) => (await import('./ray.ts')).registerRay(...parts),
   'keep-connections': async (...parts) => (await import('./persist.ts')).registerKeeper(...parts),
+  job: async (...parts) => (await import('./job.ts')).registerJob(...parts),
   simulate: async (...parts) => (await import('./simulate.ts')).registerSimulate(...parts),
   import: async (...parts) => (await import('./import.ts')).registerImport(...parts),
 }

@@ -122,8 +122,7 @@ export class Cluster {
   take(shape: Shape, spot: Spot): Placement {
     const { host, devices } = spot
     const first = this.deviceStart[host] as number
-    if (!this.#holdsAmounts(shape, host) || !this.#holdsDevices(shape, spot))
-      throw overCommitted(shape, this.hosts[host])
+    if (!this.holdsOn(shape, spot)) throw overCommitted(shape, this.hosts[host])
     const instances =
       shape.custom.length === 0
         ? NO_INSTANCES
@@ -133,6 +132,11 @@ export class Cluster {
     if (!this.#isScratch) this.#live.add(placement)
     this.#journal?.push({ isTake: true, placement })
     return placement
+  }
+
+  /** Whether `take` would take it. */
+  holdsOn(shape: Shape, spot: Spot): boolean {
+    return this.#holdsAmounts(shape, spot.host) && this.#holdsDevices(shape, spot)
   }
 
   /** @throws MusterError 'internal' when it was released before. */

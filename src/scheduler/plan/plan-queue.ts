@@ -7,7 +7,7 @@ import type { Cluster, Placement } from '../model/cluster.ts'
 import type { ActiveJob, Reservation, WaitingJob } from './job.ts'
 import { ENDLESS_S, expectedEndS, predictS, type RunTimes } from './predict.ts'
 import { chooseVictims } from './preempt.ts'
-import { TimeLine } from './time-line.ts'
+import { type Place, TimeLine } from './time-line.ts'
 import { inTurn, type Usage } from './turn.ts'
 
 /** So many of those who wait have places in the plan. More: nearer to conservative back-fill, and slower. */
@@ -90,35 +90,39 @@ class QueuePlanner<Job extends WaitingJob> {
   }
 
   #reserve(job: Job): boolean {
-    if (this.#snapshot.isPreempting) this.#makeRoomFor(job)
     const durationS = this.#durationS(job)
-    const place = this.#timeLine.earliest(job.gang, job.user, durationS)
+    let place = this.#timeLine.earliest(job.gang, job.user, durationS)
+    const { isPreempting, nowS } = this.#snapshot
+    if (isPreempting && (place === undefined || place.startS > nowS + 1))
+      place = this.#makeRoomFor(job, durationS) ?? place
     this.#expectedS.set(job.order, place?.startS)
     if (place === undefined) return false
     this.#take({ ...place, durationS })
     return true
   }
 
-  #makeRoomFor(job: Job): void {
+  /** The place that it has when others are ended for it; undefined: that helps nothing. */
+  #makeRoomFor(job: Job, durationS: number): Place | undefined {
     const { cluster, running, nowS } = this.#snapshot
     const gone = new Set(this.#victims.map((victim) => victim.job))
     const now = cluster.copy()
     for (const { placements } of this.#starts)
       for (const { shape, host, devices } of placements) now.take(shape, { host, devices })
-    const durationS = this.#durationS(job)
     this.#timeLine.closeReserved(now, job.user, nowS, nowS + 1 + durationS)
     const left = running.filter((one) => !gone.has(one))
     const victims = chooseVictims(now, job, left, nowS)
-    if (victims === undefined || victims.length === 0) return
+    if (victims === undefined || victims.length === 0) return undefined
     const before = this.#timeLine
     const count = this.#victims.length
     this.#victims.push(...victims.map((victim) => ({ job: victim, forOrder: job.order })))
     this.#timeLine = this.#drawTimeLine()
     for (const taken of this.#taken) this.#timeLine.take(taken, taken.durationS)
-    if (this.#timeLine.earliest(job.gang, job.user, durationS)?.startS === nowS + 1) return
+    const place = this.#timeLine.earliest(job.gang, job.user, durationS)
+    if (place?.startS === nowS + 1) return place
     // Somebody else needs the room before long: nobody is ended for nothing.
     this.#victims.length = count
     this.#timeLine = before
+    return undefined
   }
 
   #take(taken: Taken): void {

@@ -1,0 +1,164 @@
+/** `muster job …`: the queue of jobs, kept on this machine's disk and worked on the hosts of hosts.yaml. */
+import { type Command, InvalidArgumentError } from 'commander'
+import type { CliContext, Outcome } from './context.ts'
+import type { LogOptions } from './job/logs.ts'
+import type { JobOptions } from './job/open-queue.ts'
+import type { ListOptions } from './job/show.ts'
+import type { SubmitOptions } from './job/submit.ts'
+import type { WorkOptions } from './job/work.ts'
+
+const EXAMPLES = `
+Examples:
+  muster job submit --gpu 1 --estimate 3600 -- python train.py --seed 7
+  muster job submit --gpu 0.5 --array 0-99 -- 'python eval.py $MUSTER_ARRAY_INDEX'
+  muster job submit --bundles 4 --gpu 8 --strategy STRICT_SPREAD -- ./train.sh
+  muster job submit --grid lr=0.1:0.3:0.1 --grid size=8,16 -- 'python train.py $lr $size'
+  muster job work                    drives the queue until Ctrl-C; jobs go on without it
+  muster job list; muster job show 17; muster job logs 17; muster job cancel 17-19
+
+One word after -- is a line for sh; several are a program and its arguments. A job finds its devices in CUDA_VISIBLE_DEVICES
+and ROCR_VISIBLE_DEVICES, and RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, MUSTER_JOB, MUSTER_RANK, MUSTER_HOSTS besides.
+`
+
+export function registerJob(program: Command, context: CliContext, outcome: Outcome): void {
+  const job = program
+    .command('job')
+    .description('a queue of jobs: submitted, placed on devices, run without a connection, found again')
+    .addHelpText('after', EXAMPLES)
+  registerSubmit(job, context, outcome)
+  const list = job
+    .command('list')
+    .description('the latest jobs')
+    .option(
+      '--state <names>',
+      'only these: held, queued, starting, running, ending, done, failed, timed-out, lost, cancelled',
+    )
+    .option('--limit <n>', 'so many', whole, 50)
+    .action(async () => {
+      const { listJobs } = await import('./job/show.ts')
+      outcome.exitCode = await listJobs(list.optsWithGlobals<ListOptions>(), context)
+    })
+  const show = job
+    .command('show <id>')
+    .description('all about one job, and why it waits')
+    .action(async (id: string) => {
+      const { showJob } = await import('./job/show.ts')
+      outcome.exitCode = await showJob(one(id), show.optsWithGlobals<JobOptions>(), context)
+    })
+  const logs = job
+    .command('logs <id>')
+    .description('what it wrote')
+    .option('--rank <n>', 'of which bundle', whole, 0)
+    .option('-f, --follow', 'and goes on until it ends')
+    .action(async (id: string) => {
+      const { showLogs } = await import('./job/logs.ts')
+      outcome.exitCode = await showLogs(one(id), logs.optsWithGlobals<LogOptions>(), context)
+    })
+  const changes = [
+    ['cancel', 'ends them, or takes them out of the queue'],
+    ['hold', 'keeps them from beginning'],
+    ['release', 'lets held ones begin'],
+    ['retry', 'queues those that have ended anew'],
+    ['wait', 'until all of them have ended; 1 if one was not done'],
+  ] as const
+  for (const [name, description] of changes) {
+    const command = job
+      .command(`${name} <ids...>`)
+      .description(description)
+      .action(async (words: readonly string[]) => {
+        const { changeJobs, waitForJobs } = await import('./job/change.ts')
+        const options = command.optsWithGlobals<JobOptions>()
+        const ids = words.flatMap(parseIds)
+        outcome.exitCode =
+          name === 'wait' ? await waitForJobs(ids, options, context) : await changeJobs(name, ids, options, context)
+      })
+  }
+  const work = job
+    .command('work')
+    .description('drives the queue: begins jobs, looks after them; one at a time for each queue')
+    .option('--until-empty', 'ends when nothing waits and nothing runs')
+    .option('--preempt', 'jobs that allow it are ended for those of higher priority')
+    .action(async () => {
+      const { workQueue } = await import('./job/work.ts')
+      outcome.exitCode = await workQueue(work.optsWithGlobals<WorkOptions>(), context)
+    })
+}
+
+function registerSubmit(job: Command, context: CliContext, outcome: Outcome): void {
+  const submit = job
+    .command('submit <command...>')
+    .description('puts a job into the queue; its number is on disk when it is printed')
+    .option('--name <name>', 'for people')
+    .option('--cpu <cores>', 'of each bundle', number, 1)
+    .option('--memory <size>', 'of each bundle, as 16GiB')
+    .option('--gpu <n>', 'of each bundle: whole ones, or a share of one as 0.5', number, 0)
+    .option('--bundles <n>', 'placed together or not at all; each runs the command', atLeastOne, 1)
+    .option('--strategy <name>', 'PACK, SPREAD, STRICT_PACK or STRICT_SPREAD', 'PACK')
+    .option('--per-host <n>', 'bundles on one host at most', atLeastOne)
+    .option('--on <target>', 'only on these hosts')
+    .option('--array <from-to>', 'one job for each number, in MUSTER_ARRAY_INDEX')
+    .option('--grid <name=values>', 'one job for each combination: a,b,c or from:to:step', collect, [])
+    .option('--env <name=value>', 'for the command', collect, [])
+    .option('--dir <path>', 'on the host, where it runs (else the home directory)')
+    .option('--priority <n>', 'the higher goes first', integer, 0)
+    .option('--estimate <s>', 'how long it will run', atLeastOne)
+    .option('--limit <s>', 'it is ended when it has run for so long', atLeastOne)
+    .option('--retries <n>', 'tried again so often when it fails', whole, 0)
+    .option('--after <ids>', 'begins when these are done', parseIds, [])
+    .option('--preemptible', 'may be ended for one of higher priority, and begins anew')
+    .option('--hold', 'does not begin before it is released')
+    .option('--dry-run', 'says where it would go now, or why not; submits nothing')
+    .action(async (words: readonly string[]) => {
+      const { submitJob } = await import('./job/submit.ts')
+      outcome.exitCode = await submitJob(words, submit.optsWithGlobals<SubmitOptions>(), context)
+    })
+}
+
+function number(text: string): number {
+  const value = Number(text)
+  if (text.trim() === '' || !Number.isFinite(value) || value < 0)
+    throw new InvalidArgumentError('It has to be a number from 0 on.')
+  return value
+}
+
+function integer(text: string): number {
+  const value = Number(text)
+  if (text.trim() === '' || !Number.isSafeInteger(value)) throw new InvalidArgumentError('It has to be a whole number.')
+  return value
+}
+
+function whole(text: string): number {
+  const value = integer(text)
+  if (value < 0) throw new InvalidArgumentError('It has to be a whole number from 0 on.')
+  return value
+}
+
+function atLeastOne(text: string): number {
+  const value = integer(text)
+  if (value < 1) throw new InvalidArgumentError('It has to be 1 at least.')
+  return value
+}
+
+function one(text: string): number {
+  const [id, ...others] = parseIds(text)
+  if (id === undefined || others.length > 0) throw new InvalidArgumentError('It has to be the number of one job.')
+  return id
+}
+
+const MOST_IDS = 1_000_000
+
+/** `17`, `17-19`, `3,17-19` */
+function parseIds(text: string): readonly number[] {
+  return text.split(',').flatMap((part) => {
+    const [, from, to] = /^(\d{1,15})(?:-(\d{1,15}))?$/.exec(part) ?? []
+    const first = Number(from)
+    const last = to === undefined ? first : Number(to)
+    if (from === undefined || last < first || last - first >= MOST_IDS)
+      throw new InvalidArgumentError(`'${part}' is no number of a job, nor a range as 17-19.`)
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index)
+  })
+}
+
+function collect(text: string, before: readonly string[]): readonly string[] {
+  return [...before, text]
+}

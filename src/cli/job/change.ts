@@ -1,0 +1,46 @@
+/** `muster job cancel`, `hold`, `release`, `retry` and `wait`. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isFinal, type JobEvent } from '../../scheduler/jobs/job.ts'
+import { type CliContext, EXIT } from '../context.ts'
+import { type JobOptions, openQueue } from './open-queue.ts'
+import { jobOr } from './show.ts'
+
+export type JobChange = 'cancel' | 'hold' | 'release' | 'retry'
+
+const LOOK_MS = 250
+
+export async function changeJobs(
+  change: JobChange,
+  ids: readonly number[],
+  options: JobOptions,
+  context: CliContext,
+): Promise<number> {
+  using queue = await openQueue(options, context)
+  const event: JobEvent = change === 'cancel' ? { kind: 'stop', reason: 'cancelled' } : { kind: change }
+  const results = queue.store.applyAll(
+    ids.map((id) => ({ id, event })),
+    context.now(),
+  )
+  ids.forEach((id, index) => {
+    const hasChanged = results[index]
+    const state = queue.store.get(id)?.state.kind
+    if (options.json)
+      context.stdout.write(`${JSON.stringify({ type: change, job: id, changed: hasChanged ?? false, state })}\n`)
+    else if (hasChanged === undefined) context.stderr.write(`muster: there is no job ${id}\n`)
+    else if (!hasChanged) context.stderr.write(`muster: job ${id} is ${state}: nothing to ${change}\n`)
+  })
+  return results.every((hasChanged) => hasChanged) ? EXIT.ok : EXIT.failed
+}
+
+export async function waitForJobs(ids: readonly number[], options: JobOptions, context: CliContext): Promise<number> {
+  using queue = await openQueue(options, context)
+  for (const id of ids)
+    for (let job = jobOr(queue, id); !isFinal(job.state); job = jobOr(queue, id))
+      await sleep(LOOK_MS, undefined, { signal: context.signal })
+  const states = ids.map((id) => jobOr(queue, id).state.kind)
+  if (options.json)
+    ids.forEach((id, index) => {
+      context.stdout.write(`${JSON.stringify({ type: 'ended', job: id, state: states[index] })}\n`)
+    })
+  return states.every((kind) => kind === 'done') ? EXIT.ok : EXIT.failed
+}

@@ -1,0 +1,67 @@
+/** What the queue needs of hosts, over SSH. */
+import { randomBytes } from 'node:crypto'
+import { printable } from '../../base/printable.ts'
+import type { Inventory } from '../../inventory/inventory.ts'
+import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
+import type { ExecResult } from '../../ops/kernel/host-port.ts'
+import { reasonOfResult } from '../../ops/kernel/host-port.ts'
+import { formatOutcome } from '../../ops/run/outcome.ts'
+import type { JobHosts } from '../../scheduler/jobs/driver.ts'
+import { askSudoOnce } from '../ask-sudo-once.ts'
+import type { CliContext } from '../context.ts'
+import { createOpsHosts } from '../ops-hosts.ts'
+import { createWires } from '../transports.ts'
+import { TtyDialog } from '../tty-dialog.ts'
+import type { JobOptions } from './open-queue.ts'
+
+/** A round has to be over by then, whatever its host does. */
+const ROUND_MS = 60_000
+
+export type ConnectedHosts = JobHosts &
+  Disposable & { exec(host: string, program: string, signal: AbortSignal): Promise<ExecResult> }
+
+export async function connectHosts(
+  inventory: Inventory,
+  options: JobOptions,
+  context: CliContext,
+): Promise<ConnectedHosts> {
+  const { environment: env, signal, stderr } = context
+  const endpoints = await resolveEndpoints(inventory, inventory.hosts, {
+    env,
+    signal,
+    ...(options.connectTimeout === undefined ? {} : { connectTimeoutMs: options.connectTimeout * 1000 }),
+  })
+  const dialog = new TtyDialog()
+  const wires = createWires({
+    dialog,
+    reviewer: dialog,
+    environment: env,
+    persist: options.persist,
+    onWarning: (message) => stderr.write(`muster: ${message}\n`),
+  })
+  const hosts = createOpsHosts(endpoints, {
+    ...wires,
+    fanOut: options.fanOut ?? 64,
+    token: randomBytes(8).toString('hex'),
+    signal,
+    sudoPassword: askSudoOnce(
+      dialog,
+      endpoints.map(({ host }) => host),
+    ),
+  })
+  const exec = (host: string, program: string, own: AbortSignal) =>
+    hosts.exec(host, 'exec sh -s', { stdin: Buffer.from(program), timeoutMs: ROUND_MS, signal: own })
+  return {
+    exec,
+    async round(host, program, own) {
+      const result = await exec(host, program, own)
+      const { outcome, stdout } = result
+      if (outcome.kind !== 'exit') return { kind: 'trouble', reason: printable(reasonOfResult(result, formatOutcome)) }
+      return { kind: 'answer', text: Buffer.from(stdout).toString() }
+    },
+    [Symbol.dispose]() {
+      hosts[Symbol.dispose]()
+      wires[Symbol.dispose]()
+    },
+  }
+}

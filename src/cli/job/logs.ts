@@ -1,0 +1,58 @@
+/** `muster job logs`: what a bundle wrote, read from its host piece by piece. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { MusterError } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { reasonOfResult } from '../../ops/kernel/host-port.ts'
+import { formatOutcome } from '../../ops/run/outcome.ts'
+import { JOBS_DIRECTORY } from '../../scheduler/jobs/host-program.ts'
+import { isFinal } from '../../scheduler/jobs/job.ts'
+import { bundleKey } from '../../scheduler/jobs/orders.ts'
+import { type CliContext, EXIT } from '../context.ts'
+import { connectHosts } from './hosts.ts'
+import { type JobOptions, openQueue } from './open-queue.ts'
+import { jobOr } from './show.ts'
+
+export type LogOptions = JobOptions & { readonly rank: number; readonly follow?: boolean }
+
+const PIECE_BYTES = 256 * 1024
+const LOOK_MS = 500
+
+export async function showLogs(id: number, options: LogOptions, context: CliContext): Promise<number> {
+  using queue = await openQueue(options, context)
+  const job = jobOr(queue, id)
+  const place = 'places' in job.state ? job.state.places?.[options.rank] : undefined
+  if (place === undefined)
+    throw new MusterError('usage', `job ${id} is ${job.state.kind}: there is nothing that bundle ${options.rank} wrote`)
+  const names = new Set(queue.inventory.hosts.map(({ name }) => name))
+  if (!names.has(place.host))
+    throw new MusterError('configuration', `it ran on ${place.host}, which is no host of hosts.yaml any more`)
+  using hosts = await connectHosts(queue.inventory, options, context)
+  const key = bundleKey(queue.store.id, job, options.rank)
+  const files = [
+    { name: 'out', stream: context.stdout, at: 0, decoder: new TextDecoder() },
+    { name: 'err', stream: context.stderr, at: 0, decoder: new TextDecoder() },
+  ]
+  for (;;) {
+    // Looked at before reading: what it wrote before it ended is read after.
+    const current = jobOr(queue, id)
+    const hasEnded = current.attempt !== job.attempt || isFinal(current.state)
+    let count = 0
+    for (const file of files) {
+      const program = `cd ${JOBS_DIRECTORY}/${key} && tail -c +${file.at + 1} ${file.name} 2>/dev/null | head -c ${PIECE_BYTES}`
+      const result = await hosts.exec(place.host, program, context.signal)
+      if (result.outcome.kind !== 'exit')
+        throw new MusterError('unreachable', `${place.host}: ${reasonOfResult(result, formatOutcome)}`)
+      file.at += result.stdout.length
+      count += result.stdout.length
+      file.stream.write(shown(file.decoder.decode(result.stdout, { stream: true })))
+    }
+    if (count > 0) continue
+    if (!options.follow || hasEnded) return EXIT.ok
+    await sleep(LOOK_MS, undefined, { signal: context.signal })
+  }
+}
+
+/** Lines stay lines; nothing in them acts on the terminal. */
+function shown(text: string): string {
+  return text.split('\n').map(printable).join('\n')
+}

@@ -1,0 +1,41 @@
+/** The queue of the cluster that hosts.yaml names: one file each, for the user's eyes only. */
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import type { Host } from '../../inventory/host.ts'
+import type { Inventory } from '../../inventory/inventory.ts'
+import { loadInventory } from '../../inventory/load-inventory.ts'
+import type { DriverHost } from '../../scheduler/jobs/driver.ts'
+import { JobStore } from '../../scheduler/jobs/store.ts'
+import type { CliContext, GlobalOptions } from '../context.ts'
+
+export type JobOptions = GlobalOptions
+
+export type OpenQueue = Disposable & { readonly store: JobStore; readonly inventory: Inventory; readonly path: string }
+
+/** @throws MusterError `configuration` when hosts.yaml or the queue cannot be used. */
+export async function openQueue({ hosts }: JobOptions, context: CliContext): Promise<OpenQueue> {
+  const { environment: env, workingDirectory: cwd } = context
+  const inventory = await loadInventory({ cwd, env, ...(hosts === undefined ? {} : { file: hosts }) })
+  const state = env.XDG_STATE_HOME || join(env.HOME || homedir(), '.local', 'state')
+  const name = (inventory.cluster ?? 'default').replaceAll(/[^A-Za-z0-9_-]/g, '_')
+  const path = join(state, 'muster', 'jobs', `${name}.db`)
+  const store = new JobStore(path)
+  return { store, inventory, path, [Symbol.dispose]: () => store[Symbol.dispose]() }
+}
+
+/** What hosts.yaml declares of it; without an address other hosts use the name. */
+export function driverHost({ name, address, resources = {}, labels = {} }: Host): DriverHost {
+  const { cpu, gpu = 0, memoryBytes, custom = {} } = resources
+  const pools = Object.entries(custom).map(
+    ([key, amount]) => [key, { kind: 'pool', amount: Math.floor(amount) }] as const,
+  )
+  return {
+    name,
+    address: address ?? name,
+    ...(cpu === undefined ? {} : { cpuMilli: Math.floor(cpu * 1000) }),
+    ...(memoryBytes === undefined ? {} : { memoryBytes }),
+    gpuCount: gpu,
+    labels,
+    custom: pools.length === 0 ? undefined : Object.fromEntries(pools),
+  }
+}

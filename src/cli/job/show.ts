@@ -1,0 +1,146 @@
+/** `muster job list` and `muster job show`. */
+import { MusterError } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import { formatGangWhyNot, whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
+import { formatEnd, isFinal, type Job } from '../../scheduler/jobs/job.ts'
+import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
+import { type CliContext, EXIT } from '../context.ts'
+import { formatTable } from '../table.ts'
+import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
+import { hostsOf } from './submit.ts'
+
+export type ListOptions = JobOptions & { readonly state?: string; readonly limit: number }
+
+export async function listJobs(options: ListOptions, context: CliContext): Promise<number> {
+  using queue = await openQueue(options, context)
+  const jobs = queue.store.list(options.state?.split(',') ?? [], options.limit)
+  if (options.json) {
+    for (const job of jobs) context.stdout.write(`${JSON.stringify(jobJson(job))}\n`)
+    return EXIT.ok
+  }
+  const rows = jobs
+    .toReversed()
+    .map((job) => [
+      String(job.id),
+      job.state.kind,
+      asked(job),
+      placesOf(job),
+      duration(job, context.now()),
+      cut(printable(job.spec.name), 40),
+    ])
+  context.stdout.write(formatTable(['JOB', 'STATE', 'ASKS FOR', 'ON', 'RAN', 'NAME'], rows))
+  const counts = [...queue.store.counts()].map(([kind, count]) => `${count} ${kind}`)
+  const driver = queue.store.driver(context.now())
+  context.stdout.write(
+    `\n${counts.join(', ') || 'no jobs'}; ${driver === undefined ? 'nobody drives the queue' : `driven by ${printable(driver)}`}\n`,
+  )
+  return EXIT.ok
+}
+
+export async function showJob(id: number, options: JobOptions, context: CliContext): Promise<number> {
+  using queue = await openQueue(options, context)
+  const job = jobOr(queue, id)
+  const why = whyWaiting(job, queue)
+  if (options.json) {
+    context.stdout.write(`${JSON.stringify({ ...jobJson(job), spec: job.spec, state: job.state, ...why })}\n`)
+    return EXIT.ok
+  }
+  const { state, spec } = job
+  const lines: (readonly [string, string])[] = [
+    ['job', String(id)],
+    ['name', spec.name],
+    ['command', spec.command],
+    ['state', state.kind],
+    ['user', `${job.user}, priority ${job.priority}`],
+    ['asks for', asked(job)],
+    ['submitted', new Date(job.submittedMs).toISOString()],
+    ['attempt', String(job.attempt)],
+  ]
+  if ('places' in state && state.places) {
+    lines.push(['since', new Date(state.startedMs ?? 0).toISOString()])
+    state.places.forEach(({ host, devices }, rank) => {
+      const bundle = state.bundles?.[rank]
+      const how = bundle?.kind === 'ended' ? formatEnd(bundle.end) : (bundle?.kind ?? '')
+      lines.push([`bundle ${rank}`, `${host}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}: ${how}`])
+    })
+  }
+  if (isFinal(state))
+    lines.push(['ended', `${new Date(state.endedMs).toISOString()}${state.reason ? `, ${state.reason}` : ''}`])
+  if (state.kind === 'queued' && state.last !== undefined) lines.push(['last time', state.last])
+  if (why.expected !== undefined) lines.push(['expected', why.expected])
+  for (const line of why.why) lines.push(['why not now', line])
+  context.stdout.write(lines.map(([name, text]) => `${`${name}:`.padEnd(14)}${printable(text)}\n`).join(''))
+  return EXIT.ok
+}
+
+/** @throws MusterError 'usage' when there is none. */
+export function jobOr({ store }: OpenQueue, id: number): Job {
+  const job = store.get(id)
+  if (job === undefined) throw new MusterError('usage', `there is no job ${id}`)
+  return job
+}
+
+function whyWaiting(job: Job, queue: OpenQueue): { readonly why: readonly string[]; readonly expected?: string } {
+  if (job.state.kind === 'held') return { why: ['it is held'] }
+  if (job.state.kind !== 'queued') return { why: [] }
+  const undone = job.after.filter((id) => queue.store.get(id)?.state.kind !== 'done')
+  if (undone.length > 0) return { why: [`it waits for ${undone.join(', ')}`] }
+  const { notBeforeMs = 0 } = job.state
+  const view = queue.store.view()
+  const down = Object.entries(view?.down ?? {}).map(([host, reason]) => `${host}: ${reason}`)
+  const { cluster } = occupy(hostsOf(queue), queue.store.active())
+  const gang = gangOf(job.spec)
+  const why = whyNotGang(cluster, gang)
+  const startS = view?.expectedS[job.id]
+  return {
+    why: [
+      ...(notBeforeMs > (view?.atMs ?? 0) ? [`it is tried again at ${new Date(notBeforeMs).toISOString()}`] : []),
+      ...down,
+      ...(why === undefined
+        ? ['there is room: it is begun at the next look, or others are before it']
+        : formatGangWhyNot(cluster, gang, why)),
+    ],
+    ...(typeof startS === 'number' ? { expected: new Date(startS * 1000).toISOString() } : {}),
+  }
+}
+
+function jobJson(job: Job): object {
+  const { state } = job
+  return {
+    type: 'job',
+    job: job.id,
+    name: job.spec.name,
+    state: state.kind,
+    user: job.user,
+    priority: job.priority,
+    attempt: job.attempt,
+    time: new Date(job.submittedMs).toISOString(),
+    ...('places' in state && state.places ? { places: state.places } : {}),
+    ...('startedMs' in state && state.startedMs !== undefined
+      ? { started: new Date(state.startedMs).toISOString() }
+      : {}),
+    ...(isFinal(state) ? { ended: new Date(state.endedMs).toISOString(), reason: state.reason } : {}),
+  }
+}
+
+function asked({ spec: { request, bundles, strategy } }: Job): string {
+  const gpu = request.gpuCount === 0 ? '' : ` + ${(request.gpuCount * request.gpuMilli) / 1000} GPU`
+  const one = `${request.cpuMilli / 1000} CPU${gpu}`
+  return bundles === 1 ? one : `${bundles} × (${one}) ${strategy}`
+}
+
+function placesOf({ state }: Job): string {
+  if (!('places' in state) || state.places === undefined) return '-'
+  return cut(foldHostSet([...new Set(state.places.map(({ host }) => host))]), 20)
+}
+
+function duration({ state }: Job, nowMs: number): string {
+  if (!('startedMs' in state) || state.startedMs === undefined) return '-'
+  const seconds = Math.max(0, ((isFinal(state) ? state.endedMs : nowMs) - state.startedMs) / 1000)
+  return seconds < 100 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds / 60)} min`
+}
+
+function cut(text: string, width: number): string {
+  return text.length > width ? `${text.slice(0, width - 1)}…` : text
+}

@@ -1,0 +1,166 @@
+/** `muster job submit`: from words to jobs on disk; with `--dry-run`, where it would go now, or why not. */
+import { userInfo } from 'node:os'
+import { MusterError } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { resolveTarget } from '../../inventory/inventory.ts'
+import { parseMemorySize } from '../../inventory/memory-size.ts'
+import { findGang } from '../../scheduler/gangs/search-gang.ts'
+import { formatGangWhyNot, whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
+import { quote } from '../../scheduler/jobs/host-program.ts'
+import type { JobSpec } from '../../scheduler/jobs/job.ts'
+import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
+import type { Strategy } from '../../scheduler/model/gang.ts'
+import { checkRequest, type HostSpec, type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
+import { type CliContext, EXIT } from '../context.ts'
+import { driverHost, type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
+import { expandVariants } from './variants.ts'
+
+export type SubmitOptions = JobOptions & {
+  readonly name?: string
+  readonly cpu: number
+  readonly memory?: string
+  readonly gpu: number
+  readonly bundles: number
+  readonly strategy: string
+  readonly perHost?: number
+  readonly on?: string
+  readonly array?: string
+  readonly grid: readonly string[]
+  readonly env: readonly string[]
+  readonly dir?: string
+  readonly priority: number
+  readonly estimate?: number
+  readonly limit?: number
+  readonly retries: number
+  readonly after: readonly number[]
+  readonly preemptible?: boolean
+  readonly hold?: boolean
+  readonly dryRun?: boolean
+}
+
+const STRATEGIES: readonly Strategy[] = ['PACK', 'SPREAD', 'STRICT_PACK', 'STRICT_SPREAD']
+const MOST_BUNDLES = 10_000
+/** Linux: one argument has no more than 128 KB. */
+const MOST_COMMAND_BYTES = 96 * 1024
+
+export async function submitJob(
+  words: readonly string[],
+  options: SubmitOptions,
+  context: CliContext,
+): Promise<number> {
+  using queue = await openQueue(options, context)
+  const spec = specOf(words, options, queue)
+  const variants = expandVariants(options.array, options.grid)
+  if (options.dryRun) return tryOut(spec, queue, options, context)
+  const ids = queue.store.submit(
+    {
+      spec,
+      user: userInfo().username,
+      priority: options.priority,
+      isHeld: options.hold ?? false,
+      after: options.after,
+      variants,
+    },
+    context.now(),
+  )
+  const [first = 0, last = first] = [ids[0], ids.at(-1)]
+  if (options.json) for (const id of ids) context.stdout.write(`${JSON.stringify({ type: 'submitted', job: id })}\n`)
+  else context.stdout.write(`${ids.length === 1 ? first : `${first}-${last}`}\n`)
+  if (queue.store.driver(context.now()) === undefined)
+    context.stderr.write('muster: nobody drives this queue now: `muster job work` does\n')
+  return EXIT.ok
+}
+
+function specOf(words: readonly string[], options: SubmitOptions, { inventory }: OpenQueue): JobSpec {
+  const strategy = STRATEGIES.find((known) => known === options.strategy.toUpperCase())
+  if (strategy === undefined)
+    throw new MusterError('usage', `there is no strategy ${printable(options.strategy)}`, {
+      hint: STRATEGIES.join(', '),
+    })
+  if (options.bundles > MOST_BUNDLES) throw new MusterError('usage', `no more than ${MOST_BUNDLES} bundles`)
+  const command = words.length === 1 ? (words[0] as string) : words.map(quoteIfNeeded).join(' ')
+  if (Buffer.byteLength(command) > MOST_COMMAND_BYTES || command.includes('\0'))
+    throw new MusterError('usage', 'the command is too long, or has a NUL in it', {
+      hint: 'Put it into a file on the hosts.',
+    })
+  const request = requestOf(
+    options,
+    options.on === undefined ? undefined : resolveTarget(inventory, options.on, {}).map(({ name }) => name),
+  )
+  return {
+    name: options.name ?? words.join(' ').slice(0, 60),
+    command,
+    environment: Object.fromEntries(options.env.map(parseVariable)),
+    request,
+    bundles: options.bundles,
+    strategy,
+    retries: options.retries,
+    isPreemptible: options.preemptible ?? false,
+    ...(options.perHost === undefined ? {} : { maxBundlesPerHost: options.perHost }),
+    ...(options.dir === undefined ? {} : { directory: options.dir }),
+    ...(options.estimate === undefined ? {} : { estimateS: options.estimate }),
+    ...(options.limit === undefined ? {} : { limitS: options.limit }),
+  }
+}
+
+function quoteIfNeeded(word: string): string {
+  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : quote(word)
+}
+
+function requestOf({ cpu, memory, gpu }: SubmitOptions, on: readonly string[] | undefined): ResourceRequest {
+  const memoryBytes = memory === undefined ? 0 : parseMemorySize(memory)
+  if (memoryBytes === undefined)
+    throw new MusterError('usage', `--memory ${printable(memory ?? '')}: write it as 16GiB`)
+  if (gpu > 1 && !Number.isInteger(gpu))
+    throw new MusterError('usage', 'a share is of one GPU, several GPUs are whole ones')
+  const request: ResourceRequest = {
+    cpuMilli: Math.ceil(cpu * 1000),
+    memoryBytes,
+    gpuCount: gpu === 0 ? 0 : Math.max(1, Math.floor(gpu)),
+    gpuMilli: gpu === 0 ? 0 : gpu < 1 ? Math.ceil(gpu * WHOLE_MILLI) : WHOLE_MILLI,
+    ...(on === undefined ? {} : { selectors: [{ label: 'host', is: 'in', values: on }] }),
+  }
+  checkRequest(request)
+  return request
+}
+
+function parseVariable(text: string): readonly [string, string] {
+  const at = text.indexOf('=')
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(text.slice(0, at)))
+    throw new MusterError('usage', `--env ${printable(text)}: write it as NAME=value`)
+  return [text.slice(0, at), text.slice(at + 1)]
+}
+
+/** Hosts as the driver saw them last, else as hosts.yaml declares them. */
+export function hostsOf({ store, inventory }: OpenQueue): readonly HostSpec[] {
+  const seen = new Map(store.view()?.hosts.map((host) => [host.name, host]))
+  return inventory.hosts.map((host) => {
+    const { name, cpuMilli = 0, memoryBytes = 0, gpuCount, labels, custom } = driverHost(host)
+    const gpus = Array.from({ length: gpuCount }, () => '')
+    return seen.get(name) ?? { name, cpuMilli, memoryBytes, gpus, labels, ...(custom === undefined ? {} : { custom }) }
+  })
+}
+
+function tryOut(spec: JobSpec, queue: OpenQueue, { json }: SubmitOptions, { stdout }: CliContext): number {
+  const { cluster } = occupy(hostsOf(queue), queue.store.active())
+  const gang = gangOf(spec)
+  const places = findGang(cluster.copy(), gang)?.map(({ host, devices }) => ({
+    host: cluster.hosts[host]?.name,
+    devices,
+  }))
+  const why = places === undefined ? whyNotGang(cluster, gang) : undefined
+  const lines = why === undefined ? [] : formatGangWhyNot(cluster, gang, why)
+  if (json) stdout.write(`${JSON.stringify({ type: 'trial', fits: places !== undefined, places, why: lines })}\n`)
+  else if (places === undefined)
+    stdout.write(`It does not go in now.\n${lines.map((line) => `${printable(line)}\n`).join('')}`)
+  else
+    stdout.write(
+      places
+        .map(
+          ({ host, devices }, rank) =>
+            `bundle ${rank}: ${host}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}\n`,
+        )
+        .join(''),
+    )
+  return places === undefined ? EXIT.failed : EXIT.ok
+}

@@ -1,0 +1,289 @@
+/**
+ * Drives a queue: looks at what was sent to hosts, plans, sends more. It keeps nothing that is not in the store or on the
+ * hosts, so that it may end at any moment and another one carries on. One round at a time a host; no host waits for another.
+ */
+import type { Clock } from '../../base/clock.ts'
+import type { HostSpec } from '../model/resources.ts'
+import { type BundleOrder, formatHostProgram, type HostAnswer, parseHostAnswer } from './host-program.ts'
+import { isActive, type Job, type JobEvent } from './job.ts'
+import { bundleKey, ordersFor, type PlacedOrder } from './orders.ts'
+import { planJobs } from './plan-jobs.ts'
+import type { JobStore, Lease } from './store.ts'
+
+export type RoundResult =
+  | { readonly kind: 'answer'; readonly text: string }
+  | { readonly kind: 'trouble'; readonly reason: string }
+
+export interface JobHosts {
+  /** Runs a program of POSIX sh on a host. Never rejects. */
+  round(host: string, program: string, signal: AbortSignal): Promise<RoundResult>
+}
+
+export type DriverHost = {
+  readonly name: string
+  /** Under which other hosts reach it. */
+  readonly address: string
+  /** As declared; what is not declared is asked of the host. */
+  readonly cpuMilli?: number
+  readonly memoryBytes?: number
+  readonly gpuCount: number
+  readonly labels: Readonly<Record<string, string>>
+  readonly custom: HostSpec['custom']
+}
+
+export type DriverOptions = {
+  readonly store: JobStore
+  readonly lease: Lease
+  readonly hosts: readonly DriverHost[]
+  readonly port: JobHosts
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  readonly isPreempting: boolean
+  /** Ends when nothing waits and nothing runs; held ones do not count. */
+  readonly isUntilEmpty: boolean
+  onEvent?(event: DriverEvent): void
+}
+
+export type DriverEvent =
+  | { readonly kind: 'job'; readonly job: Job }
+  | { readonly kind: 'host'; readonly host: string; readonly trouble: string | undefined }
+
+export const LEASE_MS = 20_000
+const RENEW_MS = 5_000
+const TICK_MS = 250
+/** Between two looks at a host: short after something happened, longer and longer while nothing does. */
+const SOON_MS = 100
+const LATE_MS = 2_000
+const IDLE_MS = 10_000
+const FIRST_RETRY_MS = 1_000
+const LAST_RETRY_MS = 30_000
+/** How many of those that wait are looked at in one plan. */
+const DEPTH = 1_000
+const VIEW_MS = 1_000
+
+type HostRecord = {
+  readonly spec: DriverHost
+  facts: HostAnswer['facts']
+  trouble: string | undefined
+  isBusy: boolean
+  nextMs: number
+  waitMs: number
+  /** Orders that it has had: others go at once. */
+  had: ReadonlySet<string>
+}
+
+export async function driveJobs(options: DriverOptions): Promise<void> {
+  await new JobDriver(options).run()
+}
+
+class JobDriver {
+  readonly #options: DriverOptions
+  readonly #records: ReadonlyMap<string, HostRecord>
+  readonly #addresses: ReadonlyMap<string, string>
+  #wake = () => {}
+  #isDirty = true
+  #rounds = 0
+  #renewedMs = 0
+  #plannedMs = 0
+  #viewedMs = 0
+  #version = -1
+  #failure: unknown
+
+  constructor(options: DriverOptions) {
+    this.#options = options
+    this.#addresses = new Map(options.hosts.map(({ name, address }) => [name, address]))
+    this.#records = new Map(
+      options.hosts.map((spec) => [
+        spec.name,
+        {
+          spec,
+          facts: undefined,
+          trouble: 'it has not answered yet',
+          isBusy: false,
+          nextMs: 0,
+          waitMs: SOON_MS,
+          had: new Set<string>(),
+        },
+      ]),
+    )
+  }
+
+  async run(): Promise<void> {
+    const { signal } = this.#options
+    const stop = () => this.#wake()
+    signal.addEventListener('abort', stop)
+    try {
+      while (!signal.aborted) {
+        this.#tick()
+        if (this.#isDone()) return
+        await this.#pause()
+        if (this.#failure !== undefined) throw this.#failure
+      }
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
+  }
+
+  #isDone(): boolean {
+    const { store, isUntilEmpty } = this.#options
+    if (!isUntilEmpty || this.#rounds > 0) return false
+    return store.active().length === 0 && store.queued(1).length === 0
+  }
+
+  async #pause(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#wake = resolve
+    const timer = this.#options.clock.after(TICK_MS, resolve)
+    await promise
+    timer[Symbol.dispose]()
+  }
+
+  #tick(): void {
+    const { store, lease, clock } = this.#options
+    const nowMs = clock.now()
+    if (nowMs - this.#renewedMs >= RENEW_MS) {
+      store.renewLease(lease, nowMs, LEASE_MS)
+      this.#renewedMs = nowMs
+    }
+    const version = store.version()
+    if (version !== this.#version) {
+      this.#version = version
+      this.#isDirty = true
+    }
+    this.#endOverdue(nowMs)
+    if (this.#isDirty || nowMs - this.#plannedMs >= VIEW_MS) this.#plan(nowMs)
+    this.#send(nowMs)
+  }
+
+  #endOverdue(nowMs: number): void {
+    const overdue = this.#options.store.active().filter(({ state, spec }) => {
+      if (spec.limitS === undefined || state.kind !== 'running') return false
+      return nowMs - state.startedMs > spec.limitS * 1000
+    })
+    this.#apply(overdue.map(({ id }) => ({ id, event: { kind: 'stop', reason: 'timed-out' } })))
+  }
+
+  #plan(nowMs: number): void {
+    const { store, lease, isPreempting } = this.#options
+    this.#isDirty = false
+    this.#plannedMs = nowMs
+    store.cancelOrphans(nowMs, lease)
+    const hosts = [...this.#records.values()].map(specOf)
+    const waiting = store.queued(DEPTH).filter((job) => this.#mayBegin(job, nowMs))
+    const { events, expectedS } = planJobs({
+      hosts,
+      active: store.active(),
+      waiting,
+      runTimes: store.runTimes(),
+      nowMs,
+      isPreempting,
+    })
+    this.#apply(events)
+    if (nowMs - this.#viewedMs < VIEW_MS) return
+    this.#viewedMs = nowMs
+    const down = [...this.#records].flatMap(([name, { trouble }]) => (trouble === undefined ? [] : [[name, trouble]]))
+    store.writeView({ atMs: nowMs, hosts, down: Object.fromEntries(down), expectedS }, lease)
+  }
+
+  #mayBegin({ state, after }: Job, nowMs: number): boolean {
+    if (state.kind !== 'queued' || (state.notBeforeMs ?? 0) > nowMs) return false
+    return after.every((id) => this.#options.store.get(id)?.state.kind === 'done')
+  }
+
+  #send(nowMs: number): void {
+    const orders = new Map<string, (PlacedOrder & { readonly job: Job })[]>()
+    for (const job of this.#options.store.active())
+      for (const order of ordersFor(job, this.#options.store.id, this.#addresses, nowMs)) {
+        const own = orders.get(order.host) ?? []
+        orders.set(order.host, own)
+        own.push({ ...order, job })
+      }
+    for (const [name, record] of this.#records) {
+      if (record.isBusy) continue
+      const own = orders.get(name) ?? []
+      const words = new Set(own.map(({ order }) => wordOf(order)))
+      const hasNew = record.trouble === undefined && [...words].some((word) => !record.had.has(word))
+      if (!hasNew && nowMs < record.nextMs) continue
+      record.had = words
+      if (hasNew) record.waitMs = SOON_MS
+      void this.#round(name, record, own).catch((error: unknown) => {
+        this.#failure = error
+        this.#wake()
+      })
+    }
+  }
+
+  async #round(name: string, record: HostRecord, orders: readonly (PlacedOrder & { job: Job })[]): Promise<void> {
+    const { port, clock, signal } = this.#options
+    record.isBusy = true
+    this.#rounds++
+    const program = formatHostProgram(orders.map(({ order }) => order))
+    const result = await port.round(name, program, signal)
+    record.isBusy = false
+    this.#rounds--
+    if (signal.aborted) return
+    const answer = result.kind === 'answer' ? parseHostAnswer(result.text) : undefined
+    const trouble =
+      result.kind === 'trouble'
+        ? result.reason
+        : (answer?.trouble ?? (answer?.facts ? undefined : 'it answered something else than was asked'))
+    if (trouble !== record.trouble) {
+      this.#isDirty = true
+      this.#options.onEvent?.({ kind: 'host', host: name, trouble })
+    }
+    const wasDown = record.trouble !== undefined
+    record.trouble = trouble
+    record.facts = answer?.facts ?? record.facts
+    const hasChanged = answer !== undefined && this.#note(orders, answer)
+    const waitMs = trouble !== undefined ? nextRetry(wasDown, record.waitMs) : hasChanged ? SOON_MS : record.waitMs * 2
+    record.waitMs = trouble !== undefined ? waitMs : Math.min(waitMs, orders.length > 0 ? LATE_MS : IDLE_MS)
+    record.nextMs = clock.now() + record.waitMs
+    this.#wake()
+  }
+
+  /** Whether a bundle is another one than it was. */
+  #note(orders: readonly (PlacedOrder & { job: Job })[], { bundles }: HostAnswer): boolean {
+    const events = orders.flatMap(({ job, rank }) => {
+      const bundle = bundles.get(bundleKey(this.#options.store.id, job, rank))
+      const before = isActive(job.state) ? job.state.bundles[rank] : undefined
+      if (bundle === undefined || bundle.kind === before?.kind) return []
+      return [{ id: job.id, attempt: job.attempt, event: { kind: 'seen', rank, bundle } as const }]
+    })
+    // What was cancelled and tried again meanwhile is another attempt, of which this answer says nothing.
+    this.#apply(events.filter(({ id, attempt }) => this.#options.store.get(id)?.attempt === attempt))
+    return events.length > 0
+  }
+
+  #apply(events: readonly { readonly id: number; readonly event: JobEvent }[]): void {
+    if (events.length === 0) return
+    const { store, clock, lease, onEvent } = this.#options
+    store.applyAll(events, clock.now(), lease)
+    this.#isDirty = true
+    if (onEvent === undefined) return
+    for (const id of new Set(events.map((event) => event.id))) {
+      const job = store.get(id)
+      if (job) onEvent({ kind: 'job', job })
+    }
+  }
+}
+
+function wordOf(order: BundleOrder): string {
+  return `${order.kind} ${order.key} ${order.kind === 'stop' ? order.signal : ''}`
+}
+
+function nextRetry(wasDown: boolean, waitMs: number): number {
+  return wasDown ? Math.min(LAST_RETRY_MS, Math.max(FIRST_RETRY_MS, waitMs * 2)) : FIRST_RETRY_MS
+}
+
+function specOf({ spec, facts, trouble }: HostRecord): HostSpec {
+  const { name, gpuCount, labels, custom } = spec
+  return {
+    name,
+    cpuMilli: spec.cpuMilli ?? (facts?.cores ?? 0) * 1000,
+    memoryBytes: spec.memoryBytes ?? facts?.memoryBytes ?? 0,
+    gpus: Array.from({ length: gpuCount }, () => ''),
+    labels,
+    ...(custom === undefined ? {} : { custom }),
+    isDrained: trouble !== undefined,
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * What is sent to a host: one program of POSIX sh a round, on the stdin of `sh`, with an order for each bundle there, and the
+ * lines that come back. Every order may be given twice: a bundle begins by making a directory (`claim`), which only one can,
+ * and is known by boot, process and start time. It runs in a session of its own and does not notice when Muster goes.
+ */
+import type { BundleEnd, BundleState } from './job.ts'
+
+export type BundleOrder =
+  | { readonly kind: 'start'; readonly key: string; readonly run: BundleRun }
+  | { readonly kind: 'look'; readonly key: string }
+  | { readonly kind: 'stop'; readonly key: string; readonly signal: 'TERM' | 'KILL' }
+
+export type BundleRun = {
+  readonly command: string
+  readonly directory: string | undefined
+  readonly environment: Readonly<Record<string, string>>
+}
+
+export type HostAnswer = {
+  /** From the first line; undefined: it did not get there. */
+  readonly facts: { readonly cores: number; readonly memoryBytes: number } | undefined
+  readonly bundles: ReadonlyMap<string, BundleState>
+  /** What the host says is wrong with itself. */
+  readonly trouble: string | undefined
+}
+
+/** Where bundles are, on hosts; for sh. */
+export const JOBS_DIRECTORY = `"\${XDG_STATE_HOME:-$HOME/.local/state}/muster/jobs"`
+
+const PRELUDE = `umask 077
+b=${JOBS_DIRECTORY}
+mkdir -p "$b" && cd "$b" || { echo "trouble $b cannot be used"; exit 0; }
+command -v setsid >/dev/null || { echo "trouble setsid is missing (util-linux)"; exit 0; }
+boot=none; read -r boot </proc/sys/kernel/random/boot_id
+echo "host $(nproc) $(while read -r n v u; do [ "$n" = MemTotal: ] && echo "$v"; done </proc/meminfo)"
+alive() {
+  p=0; read -r p o t <"$1/id" || return 1
+  [ "$o" = "$boot" ] || return 2
+  read -r s 2>/dev/null <"/proc/$p/stat" || return 1
+  s=\${s##*) }; set -- $s
+  [ "$1" != Z ] && [ "\${20}" = "$t" ]
+}
+ended() { [ -f "$1/exit" ] && read -r c <"$1/exit" && echo "$1 exit $c"; }
+look() {
+  ended "$1" && return
+  if [ ! -d "$1/claim" ]; then echo "$1 none"
+  elif [ ! -f "$1/id" ]; then
+    if [ -n "$(find "$1/claim" -maxdepth 0 -mmin +1)" ]; then echo "$1 gone"; else echo "$1 begun"; fi
+  else
+    alive "$1"
+    case $? in
+      0) echo "$1 begun";;
+      2) ended "$1" || echo "$1 rebooted";;
+      *) ended "$1" || echo "$1 gone";;
+    esac
+  fi
+}
+start() {
+  [ -d "$1/claim" ] || {
+    mkdir -p "$1" && printf %s "$2" >"$1/run" || { echo "trouble $b cannot be written"; return; }
+    setsid sh "$1/run" "$1" </dev/null >/dev/null 2>&1 &
+  }
+}
+stop() {
+  mkdir -p "$1"
+  if mkdir "$1/claim" 2>/dev/null; then echo barred >"$1/exit"
+  elif [ ! -f "$1/exit" ] && alive "$1"; then kill "-$2" "-$p" 2>/dev/null
+  fi
+  look "$1"
+}
+`
+
+/** The program; orders for as many bundles as one likes. */
+export function formatHostProgram(orders: readonly BundleOrder[]): string {
+  const lines = orders.map(formatOrder)
+  const started = orders.flatMap(({ kind, key }) => (kind === 'start' ? [`look ${key}`] : []))
+  return `${PRELUDE}${[...lines, ...started].join('\n')}\necho end\n`
+}
+
+function formatOrder(order: BundleOrder): string {
+  switch (order.kind) {
+    case 'start':
+      return `start ${order.key} ${quote(formatRun(order.run))}`
+    case 'look':
+      return `look ${order.key}`
+    case 'stop':
+      return `stop ${order.key} ${order.signal}`
+  }
+}
+
+function formatRun({ command, directory, environment }: BundleRun): string {
+  const variables = Object.entries(environment).map(([name, value]) => `export ${name}=${quote(value)}\n`)
+  const go = directory === undefined ? 'cd' : `cd ${quote(directory)}`
+  return `cd "$1" || exit
+mkdir claim 2>/dev/null || exit 0
+trap : TERM INT HUP
+read -r s </proc/$$/stat; s=\${s##*) }; set -- $s
+read -r o </proc/sys/kernel/random/boot_id
+echo "$$ $o \${20}" >id.new && mv id.new id || exit
+${variables.join('')}( ${go} && exec sh -c ${quote(command)} ) >out 2>err </dev/null
+echo $? >exit.new && mv exit.new exit
+`
+}
+
+/** For sh: nothing in it means anything. */
+export function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+/** Lines that are none of ours are passed over. */
+export function parseHostAnswer(text: string): HostAnswer {
+  const bundles = new Map<string, BundleState>()
+  let facts: HostAnswer['facts']
+  let trouble: string | undefined
+  for (const line of text.split('\n')) {
+    const [first = '', second = '', third = ''] = line.split(' ')
+    if (first === 'trouble') trouble = line.slice('trouble '.length)
+    else if (first === 'host')
+      facts = { cores: Number.parseInt(second, 10) || 0, memoryBytes: (Number.parseInt(third, 10) || 0) * 1024 }
+    else {
+      const state = bundleState(second, third)
+      if (state) bundles.set(first, state)
+    }
+  }
+  return { facts, bundles, trouble }
+}
+
+function bundleState(word: string, code: string): BundleState | undefined {
+  const ended = (end: BundleEnd): BundleState => ({ kind: 'ended', end })
+  switch (word) {
+    case 'none':
+      return { kind: 'sent' }
+    case 'begun':
+      return { kind: 'begun' }
+    case 'gone':
+      return ended({ kind: 'gone', reason: 'its process ended without a word' })
+    case 'rebooted':
+      return ended({ kind: 'gone', reason: 'the host was started anew' })
+    case 'exit':
+      if (code === 'barred') return ended({ kind: 'barred' })
+      return /^\d{1,3}$/.test(code) ? ended({ kind: 'exit', code: Number(code) }) : undefined
+    default:
+      return undefined
+  }
+}

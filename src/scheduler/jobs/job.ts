@@ -1,0 +1,185 @@
+/**
+ * A job of the queue and its life, as one pure function of state and event. Whatever is done on hosts follows from the state
+ * alone (orders.ts), may be done twice, and is found again after a crash.
+ *
+ *   held ⇄ queued → starting → running → (ending) → done | failed | timed-out | lost | cancelled
+ *            ↑______________________________|  tried again, or ended for a more important one
+ */
+import type { Strategy } from '../model/gang.ts'
+import type { ResourceRequest } from '../model/resources.ts'
+
+export type JobSpec = {
+  readonly name: string
+  /** For `sh -c`; each bundle runs it. */
+  readonly command: string
+  readonly environment: Readonly<Record<string, string>>
+  /** On the host; undefined: the home directory. */
+  readonly directory?: string
+  /** Of each bundle. */
+  readonly request: ResourceRequest
+  readonly bundles: number
+  readonly strategy: Strategy
+  readonly maxBundlesPerHost?: number
+  /** How long it will run, in seconds; a promise that nobody enforces. */
+  readonly estimateS?: number
+  /** It is ended when it has run for so long. */
+  readonly limitS?: number
+  /** So many times it is tried again after a failure. */
+  readonly retries: number
+  readonly isPreemptible: boolean
+}
+
+export type Place = { readonly host: string; readonly devices: readonly number[] }
+
+/** How one bundle ended. `barred`: it never began and cannot any more. `gone`: nobody knows. */
+export type BundleEnd =
+  | { readonly kind: 'exit'; readonly code: number }
+  | { readonly kind: 'barred' }
+  | { readonly kind: 'gone'; readonly reason: string }
+
+/** `sent`: it may have begun or not. */
+export type BundleState =
+  | { readonly kind: 'sent' }
+  | { readonly kind: 'begun' }
+  | { readonly kind: 'ended'; readonly end: BundleEnd }
+
+/** Why a job ends other than by itself. */
+export type StopReason = 'cancelled' | 'timed-out' | 'preempted'
+
+type Active = {
+  readonly places: readonly Place[]
+  /** By rank, as places. */
+  readonly bundles: readonly BundleState[]
+  /** When it was placed. */
+  readonly startedMs: number
+}
+
+export type JobState =
+  | { readonly kind: 'held' }
+  | { readonly kind: 'queued'; readonly notBeforeMs?: number; readonly last?: string }
+  | ({ readonly kind: 'starting' | 'running' } & Active)
+  | ({ readonly kind: 'ending'; readonly stop: StopReason | undefined; readonly sinceMs: number } & Active)
+  | ({ readonly kind: FinalKind; readonly endedMs: number; readonly reason?: string } & Partial<Active>)
+
+export type FinalKind = 'done' | 'failed' | 'timed-out' | 'lost' | 'cancelled'
+
+export type ActiveState = Extract<JobState, { kind: 'starting' | 'running' | 'ending' }>
+
+export type JobEvent =
+  | { readonly kind: 'placed'; readonly places: readonly Place[] }
+  | { readonly kind: 'seen'; readonly rank: number; readonly bundle: BundleState }
+  | { readonly kind: 'stop'; readonly reason: StopReason }
+  | { readonly kind: 'hold' | 'release' | 'retry' }
+
+export type Job = {
+  /** From 1 on. */
+  readonly id: number
+  readonly user: string
+  readonly submittedMs: number
+  readonly priority: number
+  /** From 1 on; counts how often it was begun for. */
+  readonly attempt: number
+  /** Attempts that failed by themselves. */
+  readonly failures: number
+  readonly spec: JobSpec
+  readonly state: JobState
+  /** Jobs that have to be done before. */
+  readonly after: readonly number[]
+}
+
+type Life = Pick<Job, 'attempt' | 'failures' | 'state'>
+
+export const FINAL_KINDS: readonly FinalKind[] = ['done', 'failed', 'timed-out', 'lost', 'cancelled']
+
+/** Before another try, doubled with each failure. */
+const BACK_OFF_MS = 2000
+const MAX_BACK_OFF_MS = 600_000
+
+export function isFinal(state: JobState): state is Extract<JobState, { kind: FinalKind }> {
+  return FINAL_KINDS.some((kind) => kind === state.kind)
+}
+
+export function isActive(state: JobState): state is ActiveState {
+  return state.kind === 'starting' || state.kind === 'running' || state.kind === 'ending'
+}
+
+/** The same life where the event has no meaning. */
+export function transition(job: Job, event: JobEvent, nowMs: number): Life {
+  const { state } = job
+  const stay: Life = { attempt: job.attempt, failures: job.failures, state }
+  switch (event.kind) {
+    case 'placed': {
+      if (state.kind !== 'queued') return stay
+      const bundles = event.places.map((): BundleState => ({ kind: 'sent' }))
+      return { ...stay, state: { kind: 'starting', places: event.places, bundles, startedMs: nowMs } }
+    }
+    case 'seen':
+      return isActive(state) ? seen(job, state, event.rank, event.bundle, nowMs) : stay
+    case 'stop':
+      if (isFinal(state)) return stay
+      if (!isActive(state)) {
+        if (event.reason !== 'cancelled') return stay
+        return { ...stay, state: { kind: 'cancelled', endedMs: nowMs } }
+      }
+      if (state.kind === 'ending' && (state.stop === 'cancelled' || event.reason !== 'cancelled')) return stay
+      return { ...stay, state: { ...state, kind: 'ending', stop: event.reason, sinceMs: nowMs } }
+    case 'hold':
+      return state.kind === 'queued' ? { ...stay, state: { kind: 'held' } } : stay
+    case 'release':
+      return state.kind === 'held' ? { ...stay, state: { kind: 'queued' } } : stay
+    case 'retry':
+      return isFinal(state) ? { attempt: job.attempt + 1, failures: 0, state: { kind: 'queued' } } : stay
+  }
+}
+
+function seen(job: Job, state: ActiveState, rank: number, bundle: BundleState, nowMs: number): Life {
+  const stay: Life = { attempt: job.attempt, failures: job.failures, state }
+  const before = state.bundles[rank]
+  if (before === undefined || before.kind === 'ended') return stay
+  const bundles = state.bundles.with(rank, bundle)
+  const ends = bundles.flatMap((one) => (one.kind === 'ended' ? [one.end] : []))
+  if (ends.length === bundles.length) return ended(job, { ...state, bundles }, ends, nowMs)
+  if (state.kind === 'ending') return { ...stay, state: { ...state, bundles } }
+  // A gang lives and dies together.
+  if (ends.some((end) => !isWell(end)))
+    return { ...stay, state: { ...state, kind: 'ending', stop: undefined, sinceMs: nowMs, bundles } }
+  const kind = bundles.some((one) => one.kind === 'sent') ? 'starting' : 'running'
+  return { ...stay, state: { ...state, kind, bundles } }
+}
+
+function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: number): Life {
+  const stop = state.kind === 'ending' ? state.stop : undefined
+  const { places, bundles, startedMs } = state
+  const base = { places, bundles, startedMs, endedMs: nowMs }
+  const life = (own: JobState): Life => ({ attempt: job.attempt, failures: job.failures, state: own })
+  // Whoever has ended well before the stop reached him has ended well.
+  if (ends.every(isWell)) return life({ ...base, kind: 'done' })
+  if (stop === 'cancelled') return life({ ...base, kind: 'cancelled' })
+  if (stop === 'preempted')
+    return { attempt: job.attempt + 1, failures: job.failures, state: { kind: 'queued', last: 'ended for another' } }
+  const first = ends.find((end) => !isWell(end) && end.kind !== 'barred') ?? (ends[0] as BundleEnd)
+  const kind = stop === 'timed-out' ? 'timed-out' : first.kind === 'exit' ? 'failed' : 'lost'
+  const reason = stop === 'timed-out' ? `ran for more than ${job.spec.limitS} s` : formatEnd(first)
+  if (job.failures >= job.spec.retries) return life({ ...base, kind, reason })
+  const notBeforeMs = nowMs + Math.min(MAX_BACK_OFF_MS, BACK_OFF_MS * 2 ** job.failures)
+  return {
+    attempt: job.attempt + 1,
+    failures: job.failures + 1,
+    state: { kind: 'queued', notBeforeMs, last: `${kind}: ${reason}` },
+  }
+}
+
+function isWell(end: BundleEnd): boolean {
+  return end.kind === 'exit' && end.code === 0
+}
+
+export function formatEnd(end: BundleEnd): string {
+  switch (end.kind) {
+    case 'exit':
+      return `exit ${end.code}`
+    case 'barred':
+      return 'never began'
+    case 'gone':
+      return end.reason
+  }
+}

@@ -1,0 +1,68 @@
+/** What has to be done on hosts for a job, from its state alone. */
+import type { BundleOrder } from './host-program.ts'
+import { isActive, type Job, type Place } from './job.ts'
+
+/** Between TERM and KILL. */
+const GRACE_MS = 10_000
+/** Of PyTorch and others: where rank 0 listens; spread so that gangs do not meet. */
+const FIRST_PORT = 20_000
+const PORTS = 10_000
+
+export type PlacedOrder = { readonly host: string; readonly rank: number; readonly order: BundleOrder }
+
+/** The name of a bundle's directory on its host. */
+export function bundleKey(storeId: string, { id, attempt }: Pick<Job, 'id' | 'attempt'>, rank: number): string {
+  return `${storeId}-${id}-${attempt}-${rank}`
+}
+
+/** `addresses`: by host, under which other hosts reach it. */
+export function ordersFor(
+  job: Job,
+  storeId: string,
+  addresses: ReadonlyMap<string, string>,
+  nowMs: number,
+): readonly PlacedOrder[] {
+  const { state } = job
+  if (!isActive(state)) return []
+  return state.bundles.flatMap((bundle, rank): PlacedOrder[] => {
+    const place = state.places[rank]
+    if (bundle.kind === 'ended' || place === undefined) return []
+    const key = bundleKey(storeId, job, rank)
+    const on = (order: BundleOrder): PlacedOrder[] => [{ host: place.host, rank, order }]
+    if (state.kind === 'ending')
+      return on({ kind: 'stop', key, signal: nowMs - state.sinceMs > GRACE_MS ? 'KILL' : 'TERM' })
+    if (bundle.kind === 'begun') return on({ kind: 'look', key })
+    const { command, directory } = job.spec
+    return on({
+      kind: 'start',
+      key,
+      run: { command, directory, environment: environmentOf(job, rank, state.places, addresses) },
+    })
+  })
+}
+
+function environmentOf(
+  { id, attempt, spec }: Job,
+  rank: number,
+  places: readonly Place[],
+  addresses: ReadonlyMap<string, string>,
+): Readonly<Record<string, string>> {
+  const devices = places[rank]?.devices.join() ?? ''
+  const first = places[0]?.host ?? ''
+  return {
+    CUDA_VISIBLE_DEVICES: devices,
+    ROCR_VISIBLE_DEVICES: devices,
+    ...spec.environment,
+    MUSTER_JOB: String(id),
+    MUSTER_ATTEMPT: String(attempt),
+    MUSTER_RANK: String(rank),
+    MUSTER_WORLD_SIZE: String(places.length),
+    MUSTER_HOSTS: places.map(({ host }) => host).join(),
+    MUSTER_GPU_MILLI: String(spec.request.gpuCount === 0 ? 0 : spec.request.gpuMilli),
+    RANK: String(rank),
+    WORLD_SIZE: String(places.length),
+    LOCAL_RANK: String(places.slice(0, rank).filter(({ host }) => host === places[rank]?.host).length),
+    MASTER_ADDR: addresses.get(first) ?? first,
+    MASTER_PORT: String(FIRST_PORT + ((id * 7 + attempt) % PORTS)),
+  }
+}

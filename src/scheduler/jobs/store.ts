@@ -1,0 +1,322 @@
+/**
+ * The queue on disk: an SQLite database in a directory that only the user may read. What a call has returned from is on disk
+ * (write-ahead log, synced at each commit); a cut at any moment leaves the calls before it. Several programs may use it at
+ * once; one of them drives (`lease`), and whoever lost the lease can write nothing more as the driver.
+ */
+import { randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
+import { MusterError, messageOf } from '../../base/errors.ts'
+import type { HostSpec } from '../model/resources.ts'
+import { FINAL_KINDS, isFinal, type Job, type JobEvent, type JobSpec, type JobState, transition } from './job.ts'
+
+const VERSION = 1
+const BUSY_MS = 10_000
+
+const SCHEMA = `
+  CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE specs (id INTEGER PRIMARY KEY, spec TEXT NOT NULL);
+  CREATE TABLE jobs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    spec INTEGER NOT NULL REFERENCES specs,
+    environment TEXT,
+    user TEXT NOT NULL,
+    submitted_ms INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    state TEXT NOT NULL,
+    after TEXT,
+    ended_ms INTEGER,
+    ran_ms INTEGER
+  );
+  CREATE INDEX jobs_by_kind ON jobs (kind, priority DESC, id);
+  CREATE INDEX jobs_by_after ON jobs (kind) WHERE after IS NOT NULL;
+  CREATE INDEX jobs_by_end ON jobs (ended_ms) WHERE ended_ms IS NOT NULL;
+  CREATE TABLE lease (one INTEGER PRIMARY KEY CHECK (one = 1), token INTEGER NOT NULL, owner TEXT NOT NULL, until_ms INTEGER NOT NULL);
+  INSERT INTO lease VALUES (1, 0, '', 0);
+`
+
+export type Submission = {
+  readonly spec: JobSpec
+  readonly user: string
+  readonly priority: number
+  readonly isHeld: boolean
+  readonly after: readonly number[]
+  /** One job each, with these variables besides; one without any: one job. */
+  readonly variants: readonly Readonly<Record<string, string>>[]
+}
+
+export type QueueView = {
+  readonly atMs: number
+  readonly hosts: readonly HostSpec[]
+  /** By name of a host that does not answer: why. */
+  readonly down: Readonly<Record<string, string>>
+  /** By job, in seconds since the epoch; null: never, as things are. */
+  readonly expectedS: Readonly<Record<string, number | null>>
+}
+
+export type Lease = { readonly token: number }
+
+export class JobStore implements Disposable {
+  readonly #database: DatabaseSync
+  /** Tells this queue from all others, on hosts that serve several. */
+  readonly id: string
+
+  /** @throws MusterError 'configuration' when the file is none of ours, is damaged, or was written by a later version. */
+  constructor(path: string) {
+    try {
+      if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+      this.#database = new DatabaseSync(path)
+      this.#database.exec(
+        `PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON`,
+      )
+      this.id = this.#migrate()
+    } catch (error) {
+      if (error instanceof MusterError) throw error
+      throw new MusterError('configuration', `the queue ${path} cannot be used: ${messageOf(error)}`, {
+        hint: 'Move the file away to begin with an empty queue; what runs on hosts goes on.',
+        cause: error,
+      })
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#database.close()
+  }
+
+  submit({ spec, user, priority, isHeld, after, variants }: Submission, nowMs: number): readonly number[] {
+    const state: JobState = isHeld ? { kind: 'held' } : { kind: 'queued' }
+    return this.#inTransaction(() => {
+      const missing = after.find((id) => this.get(id) === undefined)
+      if (missing !== undefined) throw new MusterError('usage', `there is no job ${missing}`)
+      const { lastInsertRowid } = this.#database
+        .prepare('INSERT INTO specs (spec) VALUES (?)')
+        .run(JSON.stringify(spec))
+      const insert = this.#database.prepare(
+        'INSERT INTO jobs (spec, environment, user, submitted_ms, priority, attempt, failures, kind, state, after) VALUES (?, ?, ?, ?, ?, 1, 0, ?, ?, ?)',
+      )
+      return variants.map((variant) => {
+        const environment = Object.keys(variant).length === 0 ? null : JSON.stringify(variant)
+        const previous = after.length === 0 ? null : JSON.stringify(after)
+        const text = JSON.stringify(state)
+        return Number(
+          insert.run(lastInsertRowid, environment, user, nowMs, priority, state.kind, text, previous).lastInsertRowid,
+        )
+      })
+    })
+  }
+
+  get(id: number): Job | undefined {
+    const row = this.#database.prepare(`${SELECT} WHERE jobs.id = ?`).get(id)
+    return row && jobOf(row)
+  }
+
+  /** The latest first; of all kinds unless some are named. */
+  list(kinds: readonly string[], limit: number): readonly Job[] {
+    const where = kinds.length === 0 ? '' : `WHERE kind IN (${kinds.map(() => '?').join()})`
+    return this.#database
+      .prepare(`${SELECT} ${where} ORDER BY jobs.id DESC LIMIT ?`)
+      .all(...kinds, limit)
+      .map(jobOf)
+  }
+
+  counts(): ReadonlyMap<string, number> {
+    const rows = this.#database.prepare('SELECT kind, count(*) AS count FROM jobs GROUP BY kind').all()
+    return new Map(rows.map(({ kind, count }) => [String(kind), Number(count)]))
+  }
+
+  active(): readonly Job[] {
+    return this.#database
+      .prepare(`${SELECT} WHERE kind IN ('starting', 'running', 'ending') ORDER BY jobs.id`)
+      .all()
+      .map(jobOf)
+  }
+
+  /** The most important and oldest of those that wait. */
+  queued(limit: number): readonly Job[] {
+    return this.#database
+      .prepare(`${SELECT} WHERE kind = 'queued' ORDER BY priority DESC, jobs.id LIMIT ?`)
+      .all(limit)
+      .map(jobOf)
+  }
+
+  /** Of the last that ended by themselves: by user, in seconds, the latest last. */
+  runTimes(): ReadonlyMap<string, readonly number[]> {
+    const rows = this.#database
+      .prepare(
+        "SELECT user, ran_ms FROM jobs WHERE ended_ms IS NOT NULL AND kind = 'done' ORDER BY ended_ms DESC LIMIT 100",
+      )
+      .all()
+    const times = new Map<string, number[]>()
+    for (const { user, ran_ms } of rows.reverse()) {
+      const own = times.get(String(user)) ?? []
+      times.set(String(user), own)
+      own.push(Math.max(1, Math.round(Number(ran_ms) / 1000)))
+    }
+    return times
+  }
+
+  /** Whether it changed anything; undefined: there is no such job. `lease`: as the driver. */
+  apply(id: number, event: JobEvent, nowMs: number, lease?: Lease): boolean | undefined {
+    return this.applyAll([{ id, event }], nowMs, lease)[0]
+  }
+
+  /**
+   * All of them or none.
+   * @throws MusterError 'interrupted' when the lease is another one's by now.
+   */
+  applyAll(
+    events: readonly { readonly id: number; readonly event: JobEvent }[],
+    nowMs: number,
+    lease?: Lease,
+  ): readonly (boolean | undefined)[] {
+    if (events.length === 0) return []
+    return this.#inTransaction(() => {
+      if (lease !== undefined) this.#check(lease)
+      const update = this.#database.prepare(
+        'UPDATE jobs SET attempt = ?, failures = ?, kind = ?, state = ?, ended_ms = ?, ran_ms = ? WHERE id = ?',
+      )
+      return events.map(({ id, event }) => {
+        const job = this.get(id)
+        if (job === undefined) return undefined
+        const { attempt, failures, state } = transition(job, event, nowMs)
+        if (state === job.state) return false
+        const endedMs = isFinal(state) ? state.endedMs : null
+        const ranMs = isFinal(state) && state.startedMs !== undefined ? state.endedMs - state.startedMs : null
+        update.run(attempt, failures, state.kind, JSON.stringify(state), endedMs, ranMs, id)
+        return true
+      })
+    })
+  }
+
+  /** Cancels those that wait for what will never be done. */
+  cancelOrphans(nowMs: number, lease: Lease): number {
+    const rows = this.#database
+      .prepare("SELECT id, after FROM jobs WHERE kind IN ('queued', 'held') AND after IS NOT NULL")
+      .all()
+    const orphans = rows.flatMap(({ id, after }) =>
+      afterOf(after).some((previous) => {
+        const kind = this.get(previous)?.state.kind
+        return kind !== 'done' && FINAL_KINDS.some((final) => final === kind)
+      })
+        ? [{ id: Number(id), event: { kind: 'stop', reason: 'cancelled' } as const }]
+        : [],
+    )
+    return this.applyAll(orphans, nowMs, lease).length
+  }
+
+  /** Undefined while another one drives. `isGone`: whether that owner is known to have ended without giving it back. */
+  takeLease(owner: string, nowMs: number, forMs: number, isGone = (_: string) => false): Lease | undefined {
+    return this.#inTransaction(() => {
+      const { token, until_ms, owner: before } = this.#lease()
+      if (Number(until_ms) > nowMs && !isGone(String(before))) return undefined
+      const next = Number(token) + 1
+      this.#database.prepare('UPDATE lease SET token = ?, owner = ?, until_ms = ?').run(next, owner, nowMs + forMs)
+      return { token: next }
+    })
+  }
+
+  /** @throws MusterError 'interrupted' when it is another one's by now. */
+  renewLease(lease: Lease, nowMs: number, forMs: number): void {
+    this.#inTransaction(() => {
+      this.#check(lease)
+      this.#database.prepare('UPDATE lease SET until_ms = ?').run(nowMs + forMs)
+    })
+  }
+
+  giveLease(lease: Lease): void {
+    this.#database.prepare('UPDATE lease SET until_ms = 0 WHERE token = ?').run(lease.token)
+  }
+
+  /** Changes whenever another program has written. */
+  version(): number {
+    return Number(this.#database.prepare('PRAGMA data_version').get()?.data_version)
+  }
+
+  /** What the driver saw last, for those who watch. */
+  writeView(view: QueueView, lease: Lease): void {
+    this.#inTransaction(() => {
+      this.#check(lease)
+      this.#database.prepare("INSERT OR REPLACE INTO meta VALUES ('view', ?)").run(JSON.stringify(view))
+    })
+  }
+
+  view(): QueueView | undefined {
+    const row = this.#database.prepare("SELECT value FROM meta WHERE name = 'view'").get()
+    return row && (JSON.parse(String(row.value)) as QueueView)
+  }
+
+  /** Who drives; undefined: nobody. */
+  driver(nowMs: number): string | undefined {
+    const { owner, until_ms } = this.#lease()
+    return Number(until_ms) > nowMs ? String(owner) : undefined
+  }
+
+  #lease(): Record<string, SQLOutputValue> {
+    return this.#database.prepare('SELECT token, owner, until_ms FROM lease').get() ?? {}
+  }
+
+  #check({ token }: Lease): void {
+    if (Number(this.#lease().token) === token) return
+    throw new MusterError('interrupted', 'another Muster drives this queue now')
+  }
+
+  #migrate(): string {
+    return this.#inTransaction(() => {
+      const version = Number(this.#database.prepare('PRAGMA user_version').get()?.user_version)
+      if (version > VERSION)
+        throw new MusterError('configuration', 'the queue was written by a later version of Muster')
+      if (version === 0) {
+        this.#database.exec(SCHEMA)
+        this.#database.prepare("INSERT INTO meta VALUES ('id', ?)").run(randomBytes(6).toString('hex'))
+        this.#database.exec(`PRAGMA user_version = ${VERSION}`)
+      }
+      return String(this.#database.prepare("SELECT value FROM meta WHERE name = 'id'").get()?.value)
+    })
+  }
+
+  /** A commit that failed may have done it already. */
+  #rollBack(): void {
+    try {
+      this.#database.exec('ROLLBACK')
+    } catch {}
+  }
+
+  #inTransaction<T>(work: () => T): T {
+    this.#database.exec('BEGIN IMMEDIATE')
+    try {
+      const result = work()
+      this.#database.exec('COMMIT')
+      return result
+    } catch (error) {
+      this.#rollBack()
+      throw error
+    }
+  }
+}
+
+const SELECT = `SELECT jobs.id, specs.spec, environment, user, submitted_ms, priority, attempt, failures, state, after
+  FROM jobs JOIN specs ON specs.id = jobs.spec`
+
+function jobOf(row: Record<string, SQLOutputValue>): Job {
+  const spec = JSON.parse(String(row.spec)) as JobSpec
+  const own = row.environment === null ? {} : (JSON.parse(String(row.environment)) as Record<string, string>)
+  return {
+    id: Number(row.id),
+    user: String(row.user),
+    submittedMs: Number(row.submitted_ms),
+    priority: Number(row.priority),
+    attempt: Number(row.attempt),
+    failures: Number(row.failures),
+    spec: { ...spec, environment: { ...spec.environment, ...own } },
+    state: JSON.parse(String(row.state)) as JobState,
+    after: afterOf(row.after),
+  }
+}
+
+function afterOf(value: SQLOutputValue | undefined): readonly number[] {
+  return value === null || value === undefined ? [] : (JSON.parse(String(value)) as number[])
+}

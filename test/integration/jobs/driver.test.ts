@@ -1,0 +1,203 @@
+/** The driver with real processes of this machine behind its port: each "host" has a directory of its own. */
+import { spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { systemClock } from '../../../src/base/clock.ts'
+import { type DriverHost, driveJobs, type JobHosts, LEASE_MS } from '../../../src/scheduler/jobs/driver.ts'
+import { isActive, type Job, type JobSpec } from '../../../src/scheduler/jobs/job.ts'
+import { JobStore, type Submission } from '../../../src/scheduler/jobs/store.ts'
+import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+const canRun = process.platform === 'linux' && requirement('setsid')
+
+const HOSTS: readonly DriverHost[] = ['a', 'b'].map((name) => ({
+  name,
+  address: `${name}.lab`,
+  cpuMilli: 8000,
+  memoryBytes: 2 ** 30,
+  gpuCount: 2,
+  labels: {},
+  custom: undefined,
+}))
+
+const spec = (command: string, rest: Partial<JobSpec> = {}): JobSpec => ({
+  name: command,
+  command,
+  environment: {},
+  request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
+  bundles: 1,
+  strategy: 'PACK',
+  retries: 0,
+  isPreemptible: false,
+  ...rest,
+})
+
+describe.skipIf(!canRun)('driving a queue', () => {
+  let directory: string
+  let store: JobStore
+  const down = new Set<string>()
+
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'muster-jobs-'))
+    store = new JobStore(join(directory, 'queue.db'))
+    down.clear()
+  })
+  afterEach(async () => {
+    for (const { id } of store.active()) submitStop(id)
+    await drive()
+    store[Symbol.dispose]()
+    rmSync(directory, { recursive: true, force: true })
+  })
+
+  const port: JobHosts = {
+    async round(host, program) {
+      if (down.has(host)) return { kind: 'trouble', reason: 'no answer' }
+      const home = join(directory, host)
+      mkdirSync(home, { recursive: true })
+      const environment = { PATH: process.env.PATH, HOME: home, OUT: directory }
+      const child = spawn('sh', ['-s'], { env: environment, stdio: ['pipe', 'pipe', 'ignore'] })
+      child.stdin.end(program)
+      let text = ''
+      for await (const piece of child.stdout.setEncoding('utf8')) text += piece
+      return { kind: 'answer', text }
+    },
+  }
+  const submit = (own: JobSpec, rest: Partial<Submission> = {}) =>
+    store.submit({ spec: own, user: 'ann', priority: 0, isHeld: false, after: [], variants: [{}], ...rest }, Date.now())
+  const submitStop = (id: number) => store.apply(id, { kind: 'stop', reason: 'cancelled' }, Date.now())
+  const drive = async (signal = new AbortController().signal, own = store): Promise<void> => {
+    const lease = own.takeLease('test', Date.now(), LEASE_MS)
+    if (lease === undefined) throw new Error('somebody else drives')
+    const rest = { isPreempting: true, isUntilEmpty: true, clock: systemClock }
+    await driveJobs({ store: own, lease, hosts: HOSTS, port, signal, ...rest })
+    own.giveLease(lease)
+  }
+  const lines = (name: string) => readFileSync(join(directory, name), 'utf8').trim().split('\n')
+  const kinds = (ids: readonly number[]) => ids.map((id) => store.get(id)?.state.kind)
+  const job = (id: number): Job => store.get(id) as Job
+
+  it('runs arrays, gangs and what comes after them; quoting changes nothing', async () => {
+    const array = submit(spec('echo "$X" >>"$OUT/array"'), {
+      variants: ['1', "it's", '$HOME', 'a  b'].map((X) => ({ X })),
+    })
+    const gang = submit(
+      spec('echo "$RANK/$WORLD_SIZE $MUSTER_HOSTS $MASTER_ADDR $CUDA_VISIBLE_DEVICES" >>"$OUT/gang"', {
+        bundles: 4,
+        request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 1, gpuMilli: 1000 },
+      }),
+    )
+    const last = submit(spec('cat "$OUT/gang" >"$OUT/last"'), { after: gang })
+    const never = submit(spec('true'), { after: submit(spec('exit 4')) })
+    await drive()
+    expect(kinds([...array, ...gang, ...last])).toEqual(new Array(6).fill('done'))
+    expect(lines('array').sort()).toEqual(['$HOME', '1', 'a  b', "it's"])
+    expect(
+      lines('last')
+        .sort()
+        .map((line) => line.slice(0, 4)),
+    ).toEqual(['0/4 ', '1/4 ', '2/4 ', '3/4 '])
+    expect(lines('gang').map((line) => line.split(' ')[2])).toEqual(
+      new Array(4).fill(
+        `${job(gang[0] as number).state.kind === 'done' ? lines('gang')[0]?.split(' ')[1]?.split(',')[0] : ''}.lab`,
+      ),
+    )
+    expect(kinds(never)).toEqual(['cancelled'])
+    const state = job(array[1] as number).state
+    expect('places' in state && state.places).toHaveLength(1)
+  })
+
+  it('failures are tried again, limits end what runs too long, and of a gang all ends with one', async () => {
+    const flaky = submit(spec('mkdir "$OUT/once" 2>/dev/null && exit 9; exit 0', { retries: 1 }))
+    const slow = submit(spec('sleep 1000 & wait', { limitS: 1 }))
+    const gang = submit(spec('[ $RANK = 1 ] && exit 5; sleep 1000', { bundles: 3 }))
+    await drive()
+    expect(kinds([...flaky, ...slow, ...gang])).toEqual(['done', 'timed-out', 'failed'])
+    expect(job(flaky[0] as number).attempt).toBe(2)
+  })
+
+  it('a more important one takes the place of one that allows it, which runs again afterwards', async () => {
+    const whole = { cpuMilli: 1000, memoryBytes: 0, gpuCount: 2, gpuMilli: 1000 }
+    const low = submit(
+      spec('echo begun >>"$OUT/low"; while [ ! -e "$OUT/urgent" ]; do sleep 0.1; done', {
+        request: whole,
+        isPreemptible: true,
+      }),
+      { variants: [{}, {}] },
+    )
+    const driving = drive()
+    await waitUntil(() => kinds(low).every((kind) => kind === 'running'), 'both to run')
+    const urgent = submit(spec('touch "$OUT/urgent"', { request: whole }), { priority: 1 })
+    await driving
+    expect(kinds([...low, ...urgent])).toEqual(['done', 'done', 'done'])
+    expect(low.map((id) => job(id).attempt).sort()).toEqual([1, 2])
+    expect(lines('low')).toHaveLength(3)
+  })
+
+  it('nothing runs twice and nothing is forgotten, however often the driver ends in between', async () => {
+    const ids = submit(spec('echo $MUSTER_JOB >>"$OUT/ran"; sleep 0.1'), {
+      variants: Array.from({ length: 40 }, () => ({})),
+    })
+    for (let round = 1; store.queued(1).length > 0 || store.active().length > 0; round++) {
+      const controller = new AbortController()
+      using own = new JobStore(join(directory, 'queue.db'))
+      const driving = drive(controller.signal, own)
+      await waitUntil(
+        () => store.list(['done'], 100).length >= round * 7 || store.list(['done'], 100).length === ids.length,
+        'some to be done',
+      )
+      controller.abort()
+      await driving
+    }
+    expect(new Set(kinds(ids))).toEqual(new Set(['done']))
+    expect(
+      lines('ran')
+        .map(Number)
+        .sort((one, other) => one - other),
+    ).toEqual(ids)
+  })
+
+  it('a host that does not answer gets nothing new; what was sent there is found when it is back', async () => {
+    const onA = { selectors: [{ label: 'host', is: 'in', values: ['a'] }] } as const
+    const ids = submit(
+      spec('while [ ! -e "$OUT/go" ]; do sleep 0.1; done', {
+        request: { cpuMilli: 8000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0, ...onA },
+      }),
+    )
+    const driving = drive()
+    await waitUntil(() => kinds(ids)[0] === 'running', 'it to run')
+    down.add('a')
+    await waitUntil(() => store.view()?.down.a === 'no answer', 'its host to be missed')
+    const next = submit(spec('touch "$OUT/go"'))
+    await waitUntil(() => kinds(next)[0] === 'done', 'the other host to take the next one')
+    const state = job(next[0] as number).state
+    expect('places' in state && state.places?.[0]?.host).toBe('b')
+    expect(kinds(ids)).toEqual(['running'])
+    down.delete('a')
+    await driving
+    expect(kinds(ids)).toEqual(['done'])
+  })
+
+  it('cancelled: what runs ends, with all of its group, and what was sent cannot begin any more', async () => {
+    const ids = submit(spec('echo $$ >"$OUT/pid"; sleep 1000 & sleep 1001'))
+    const driving = drive()
+    await waitUntil(() => kinds(ids)[0] === 'running', 'it to run')
+    submitStop(ids[0] as number)
+    await driving
+    expect(kinds(ids)).toEqual(['cancelled'])
+    const state = job(ids[0] as number).state
+    expect(isActive(state)).toBe(false)
+    const [pid] = lines('pid')
+    await waitUntil(() => !isAlive(Number(pid)), 'the end of its shell')
+  })
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.[0] !== 'Z'
+  } catch {
+    return false
+  }
+}

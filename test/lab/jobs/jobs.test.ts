@@ -1,0 +1,135 @@
+/** `muster job` on real hosts: jobs check themselves that no device is over-committed, the driver is killed, a host goes away. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { PROGRAM } from '../../support/console-options.ts'
+import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { type Lab, startLab } from '../cluster/lab.ts'
+import type { RunResult } from '../cluster/run.ts'
+
+const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'setsid', 'flock')
+
+/** Notes what it uses of each device while it runs, and writes to `over` when that is more than there is; a line in `ran` for each run. */
+const HONEST = `cd; echo $MUSTER_JOB >>ran; mkdir -p gpu
+for d in $(echo $CUDA_VISIBLE_DEVICES | tr , ' '); do
+  flock gpu/lock sh -c 's=$MUSTER_GPU_MILLI; for f in gpu/use.'$d'.*; do [ -e "$f" ] && s=$((s + $(cat "$f"))); done
+    [ $s -le 1000 ] || echo $MUSTER_JOB >>over; echo $MUSTER_GPU_MILLI >gpu/use.'$d'.$MUSTER_JOB.$RANK'
+done
+sleep 0.3
+rm -f gpu/use.*.$MUSTER_JOB.$RANK`
+
+type JobLine = { readonly job: number; readonly state: string; readonly places?: readonly { readonly host: string }[] }
+
+describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
+  let lab: Lab
+
+  const argv = (...args: readonly string[]) => [
+    ...PROGRAM,
+    '--hosts',
+    join(lab.directory, 'jobs.yaml'),
+    '--connect-timeout',
+    '60',
+    'job',
+    ...args,
+  ]
+  const job = async (...args: readonly string[]): Promise<RunResult> =>
+    await lab.run(argv(...args), { timeoutMs: 200_000 })
+  const submit = async (...args: readonly string[]): Promise<string> => (await job('submit', ...args)).stdout.trim()
+  const list = async (): Promise<readonly JobLine[]> => {
+    const { stdout } = await job('list', '--limit', '1000', '--json')
+    return stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as JobLine)
+  }
+  const onHosts = async (command: string) =>
+    (await Promise.all(lab.hosts.map(async (host) => (await host.exec(command)).stdout))).join('')
+  const work = () => {
+    const [file = '', ...args] = lab.command(argv('work', '--until-empty', '--json'))
+    const child = spawn(file, args, { env: lab.environment, stdio: ['ignore', 'pipe', 'ignore'] })
+    let output = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+    const ended = once(child, 'close')
+    const seen = async (pattern: RegExp, count = 1) =>
+      await waitUntil(
+        () => output.split('\n').filter((line) => pattern.test(line)).length >= count,
+        String(pattern),
+        90_000,
+      )
+    return { child, ended, seen }
+  }
+
+  beforeAll(async () => {
+    lab = await startLab({ count: 3 })
+    const hosts = lab.hosts.map(({ name, address }) => `  ${name}: { address: ${address} }\n`)
+    const defaults = 'defaults: { user: root, resources: { cpu: 6, gpu: 2, memory: 1GiB } }\n'
+    writeFileSync(join(lab.directory, 'jobs.yaml'), `cluster: lab\n${defaults}hosts:\n${hosts.join('')}`)
+  })
+  afterAll(async () => await lab?.stop())
+
+  it('runs everything once, over-commits no device, and finds what runs again when it was killed', async () => {
+    const ids = [
+      await submit('--gpu', '0.5', '--array', '0-11', '--', HONEST),
+      await submit('--gpu', '0.3', '--grid', 'x=1:8:1', '--', HONEST),
+      await submit('--gpu', '2', '--array', '0-2', '--', HONEST),
+      await submit('--bundles', '3', '--gpu', '1', '--strategy', 'STRICT_SPREAD', '--', HONEST),
+      await submit('--bundles', '2', '--gpu', '1', '--strategy', 'STRICT_PACK', '--priority', '1', '--', HONEST),
+    ]
+    expect(ids).toEqual(['1-12', '13-20', '21-23', '24', '25'])
+    for (const _ of [1, 2]) {
+      const { child, ended, seen } = work()
+      await seen(/"state":"done"/, 3)
+      child.kill('SIGKILL')
+      await ended
+    }
+    const { ended } = work()
+    expect(await ended).toEqual([0, null])
+    expect(new Set((await list()).map(({ state }) => state))).toEqual(new Set(['done']))
+    const ran = (await onHosts('cat ran')).trim().split('\n').map(Number)
+    const expected = Array.from({ length: 25 }, (_, index) => index + 1).flatMap((id) =>
+      new Array<number>(id === 24 ? 3 : id === 25 ? 2 : 1).fill(id),
+    )
+    expect(ran.sort((one, other) => one - other)).toEqual(expected)
+    expect(await onHosts('cat over 2>/dev/null; ls gpu | grep use')).toBe('')
+  })
+
+  it('what was on a host that was started anew is lost, and tried again elsewhere as declared', async () => {
+    const id = await submit(
+      '--gpu',
+      '2',
+      '--retries',
+      '1',
+      '--',
+      'echo on $MUSTER_HOSTS; [ $MUSTER_ATTEMPT = 2 ] || sleep 600',
+    )
+    const { ended, seen } = work()
+    await seen(new RegExp(`"job":${id},"state":"running"`))
+    const name = (await list()).find((line) => String(line.job) === id)?.places?.[0]?.host ?? ''
+    await lab.host(name).crash()
+    await seen(new RegExp(`"host":"${name}","trouble":"`))
+    await lab.host(name).boot()
+    await seen(new RegExp(`"job":${id},"state":"done"`))
+    expect(await ended).toEqual([0, null])
+    const { stdout } = await job('show', id)
+    expect(stdout).toMatch(/attempt: +2/)
+    expect((await job('logs', id)).stdout).toMatch(/^on m[1-3]\n$/)
+  })
+
+  it('says why one does not go in, and ends what is cancelled', async () => {
+    const { code, stdout } = await job('submit', '--gpu', '2', '--bundles', '4', '--dry-run', '--', 'true')
+    expect([code, stdout]).toEqual([1, expect.stringContaining('There is room for 3 of its 4 bundles')])
+    const id = await submit('--', 'sleep 4567')
+    const { ended, seen } = work()
+    await seen(new RegExp(`"job":${id},"state":"running"`))
+    expect((await job('work')).stderr).toContain('this queue is driven by')
+    expect((await job('cancel', id)).code).toBe(0)
+    expect(await ended).toEqual([0, null])
+    expect((await job('show', id)).stdout).toMatch(/state: +cancelled/)
+    expect(lab.hosts.flatMap((host) => host.processes()).filter(({ command }) => command.includes('4567'))).toEqual([])
+  })
+})

@@ -1,0 +1,135 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  type BundleState,
+  isActive,
+  isFinal,
+  type Job,
+  type JobEvent,
+  type JobSpec,
+  transition,
+} from '../../../../src/scheduler/jobs/job.ts'
+import { bundleKey, ordersFor } from '../../../../src/scheduler/jobs/orders.ts'
+
+const spec = (rest: Partial<JobSpec> = {}): JobSpec => ({
+  name: 'train',
+  command: 'true',
+  environment: {},
+  request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 1, gpuMilli: 500 },
+  bundles: 2,
+  strategy: 'PACK',
+  retries: 0,
+  isPreemptible: false,
+  ...rest,
+})
+
+const job = (rest: Partial<JobSpec> = {}): Job => ({
+  id: 7,
+  user: 'ann',
+  submittedMs: 0,
+  priority: 0,
+  attempt: 1,
+  failures: 0,
+  spec: spec(rest),
+  state: { kind: 'queued' },
+  after: [],
+})
+
+const places = [
+  { host: 'a', devices: [1] },
+  { host: 'b', devices: [0] },
+]
+const exit = (code: number): BundleState => ({ kind: 'ended', end: { kind: 'exit', code } })
+const gone: BundleState = { kind: 'ended', end: { kind: 'gone', reason: 'gone' } }
+const barred: BundleState = { kind: 'ended', end: { kind: 'barred' } }
+const seen = (rank: number, bundle: BundleState): JobEvent => ({ kind: 'seen', rank, bundle })
+const placed: JobEvent = { kind: 'placed', places }
+const cancel: JobEvent = { kind: 'stop', reason: 'cancelled' }
+
+const lifeOf = (first: Job, ...events: readonly JobEvent[]): Job => {
+  let job = first
+  events.forEach((event, index) => {
+    job = { ...job, ...transition(job, event, index) }
+  })
+  return job
+}
+
+const kindAfter = (first: Job, ...events: readonly JobEvent[]) => lifeOf(first, ...events).state.kind
+
+describe('a job', () => {
+  test('runs when all its bundles have begun, is done when all have ended well', () => {
+    expect(kindAfter(job(), placed, seen(0, { kind: 'begun' }))).toBe('starting')
+    expect(kindAfter(job(), placed, seen(0, { kind: 'begun' }), seen(1, { kind: 'begun' }))).toBe('running')
+    expect(kindAfter(job(), placed, seen(0, exit(0)))).toBe('starting')
+    expect(kindAfter(job(), placed, seen(0, exit(0)), seen(1, exit(0)))).toBe('done')
+  })
+
+  test('fails as a whole when one bundle does: the others are stopped first', () => {
+    expect(kindAfter(job(), placed, seen(0, exit(3)))).toBe('ending')
+    expect(lifeOf(job(), placed, seen(0, exit(3)), seen(1, exit(143))).state).toMatchObject({
+      kind: 'failed',
+      reason: 'exit 3',
+    })
+    expect(kindAfter(job(), placed, seen(0, gone), seen(1, exit(143)))).toBe('lost')
+  })
+
+  test('is tried again as often as declared, later and later, each time as another attempt', () => {
+    const fails = [placed, seen(0, exit(3)), seen(1, exit(0))]
+    const again = lifeOf(job({ retries: 1 }), ...fails)
+    expect(again).toMatchObject({ attempt: 2, failures: 1, state: { kind: 'queued', last: 'failed: exit 3' } })
+    expect(kindAfter(again, ...fails)).toBe('failed')
+    expect(lifeOf(again, ...fails, { kind: 'retry' })).toMatchObject({
+      attempt: 3,
+      failures: 0,
+      state: { kind: 'queued' },
+    })
+  })
+
+  test('cancelled while it waits it never begins; cancelled while it is sent it ends as cancelled, also if it never began', () => {
+    expect(kindAfter(job(), cancel)).toBe('cancelled')
+    expect(kindAfter(job(), { kind: 'hold' }, cancel, { kind: 'release' })).toBe('cancelled')
+    expect(kindAfter(job(), placed, cancel)).toBe('ending')
+    expect(kindAfter(job({ retries: 3 }), placed, cancel, seen(0, barred), seen(1, barred))).toBe('cancelled')
+  })
+
+  test('ended for another it waits again, without counting as a failure', () => {
+    const events: JobEvent[] = [placed, { kind: 'stop', reason: 'preempted' }, seen(0, exit(143)), seen(1, exit(143))]
+    expect(lifeOf(job(), ...events)).toMatchObject({ attempt: 2, failures: 0, state: { kind: 'queued' } })
+  })
+})
+
+test('whatever comes: what has ended stays so but for a retry, an attempt is sent once, orders follow from the state', () => {
+  const anyBundle = fc.constantFrom<BundleState>({ kind: 'sent' }, { kind: 'begun' }, exit(0), exit(1), gone, barred)
+  const anyEvent: fc.Arbitrary<JobEvent> = fc.oneof(
+    fc.constant(placed),
+    fc.record({ kind: fc.constant('seen' as const), rank: fc.integer({ min: 0, max: 2 }), bundle: anyBundle }),
+    fc.record({
+      kind: fc.constant('stop' as const),
+      reason: fc.constantFrom('cancelled' as const, 'timed-out' as const, 'preempted' as const),
+    }),
+    fc.record({ kind: fc.constantFrom('hold' as const, 'release' as const, 'retry' as const) }),
+  )
+  fc.assert(
+    fc.property(fc.array(anyEvent, { maxLength: 40 }), fc.integer({ min: 0, max: 2 }), (events, retries) => {
+      let current = job({ retries })
+      const sent = new Set<string>()
+      events.forEach((event, nowMs) => {
+        const next = { ...current, ...transition(current, event, nowMs) }
+        if (isFinal(current.state) && event.kind !== 'retry') expect(next.state).toBe(current.state)
+        expect(next.attempt === current.attempt || next.state.kind === 'queued').toBe(true)
+        if (isActive(next.state) && !isActive(current.state)) {
+          const key = bundleKey('q', next, 0)
+          expect(sent.has(key)).toBe(false)
+          sent.add(key)
+        }
+        const orders = ordersFor(next, 'q', new Map(), nowMs)
+        if (isActive(next.state)) {
+          const open = next.state.bundles.filter((bundle) => bundle.kind !== 'ended')
+          expect(orders).toHaveLength(open.length)
+          expect(orders.every(({ order }) => (order.kind === 'stop') === (next.state.kind === 'ending'))).toBe(true)
+        } else expect(orders).toEqual([])
+        current = next
+      })
+    }),
+  )
+})

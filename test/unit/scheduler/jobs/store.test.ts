@@ -1,0 +1,148 @@
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { JobSpec } from '../../../../src/scheduler/jobs/job.ts'
+import { JobStore, type Submission } from '../../../../src/scheduler/jobs/store.ts'
+
+const spec: JobSpec = {
+  name: 'one',
+  command: 'true',
+  environment: { A: '1' },
+  request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
+  bundles: 1,
+  strategy: 'PACK',
+  retries: 0,
+  isPreemptible: false,
+}
+const submission = (rest: Partial<Submission> = {}): Submission => ({
+  spec,
+  user: 'ann',
+  priority: 0,
+  isHeld: false,
+  after: [],
+  variants: [{}],
+  ...rest,
+})
+const places = [{ host: 'a', devices: [] }]
+const done = { kind: 'seen', rank: 0, bundle: { kind: 'ended', end: { kind: 'exit', code: 0 } } } as const
+
+let directory: string
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-store-'))
+})
+afterEach(() => {
+  rmSync(directory, { recursive: true })
+})
+
+const open = (name = 'queue.db') => new JobStore(join(directory, name))
+
+describe('the queue on disk', () => {
+  test('what was submitted is there for whoever opens it next, each with its own variables', () => {
+    using store = open()
+    const ids = store.submit(submission({ variants: [{ X: '1' }, { X: '2' }], priority: 3 }), 5)
+    using other = open()
+    expect(other.id).toBe(store.id)
+    expect(ids.map((id) => other.get(id)?.spec.environment)).toEqual([
+      { A: '1', X: '1' },
+      { A: '1', X: '2' },
+    ])
+    expect(other.get(1)).toMatchObject({
+      user: 'ann',
+      priority: 3,
+      submittedMs: 5,
+      attempt: 1,
+      state: { kind: 'queued' },
+    })
+    expect(other.get(99)).toBeUndefined()
+  })
+
+  test('the most important wait first, then the oldest', () => {
+    using store = open()
+    store.submit(submission({ variants: [{}, {}] }), 0)
+    store.submit(submission({ priority: 1 }), 0)
+    store.submit(submission({ isHeld: true }), 0)
+    expect(store.queued(10).map(({ id }) => id)).toEqual([3, 1, 2])
+    expect(store.counts()).toEqual(
+      new Map([
+        ['held', 1],
+        ['queued', 3],
+      ]),
+    )
+  })
+
+  test('one drives: another one gets it when the first is silent for too long, and then the first can write no more', () => {
+    using store = open()
+    store.submit(submission(), 0)
+    const first = store.takeLease('one', 0, 1000)
+    expect(store.takeLease('other', 999, 1000)).toBeUndefined()
+    expect(store.driver(999)).toBe('one')
+    if (first === undefined) throw new Error('no lease')
+    store.renewLease(first, 900, 1000)
+    expect(store.takeLease('other', 1800, 1000)).toBeUndefined()
+    const second = store.takeLease('other', 1900, 1000)
+    expect(() => store.apply(1, { kind: 'placed', places }, 2000, first)).toThrow('another Muster')
+    expect(() => store.renewLease(first, 2000, 1000)).toThrow('another Muster')
+    expect(store.get(1)?.state.kind).toBe('queued')
+    expect(store.apply(1, { kind: 'placed', places }, 2000, second)).toBe(true)
+    const third = store.takeLease('third', 2000, 1000, (owner) => owner === 'other')
+    expect(third).toBeDefined()
+    expect(store.takeLease('fourth', 2000, 1000, (owner) => owner === 'other')).toBeUndefined()
+    store.giveLease(first)
+    expect(store.driver(2000)).toBe('third')
+  })
+
+  test('a driver and a person change the same job: nothing is lost', () => {
+    using driver = open()
+    using person = open()
+    driver.submit(submission(), 0)
+    driver.apply(1, { kind: 'placed', places }, 1)
+    expect(person.apply(1, { kind: 'stop', reason: 'cancelled' }, 2)).toBe(true)
+    expect(driver.apply(1, { kind: 'seen', rank: 0, bundle: { kind: 'begun' } }, 3)).toBe(true)
+    expect(person.get(1)?.state.kind).toBe('ending')
+    expect(driver.apply(1, done, 4)).toBe(true)
+    expect(person.get(1)?.state.kind).toBe('done')
+    expect(person.apply(1, { kind: 'hold' }, 5)).toBe(false)
+    expect(person.apply(5, { kind: 'hold' }, 5)).toBeUndefined()
+  })
+
+  test('who waits for what was never done is cancelled', () => {
+    using store = open()
+    store.submit(submission(), 0)
+    store.submit(submission({ after: [1] }), 0)
+    expect(() => store.submit(submission({ after: [9] }), 0)).toThrow('no job 9')
+    const lease = store.takeLease('one', 0, 1000)
+    if (lease === undefined) throw new Error('no lease')
+    expect(store.cancelOrphans(1, lease)).toBe(0)
+    store.apply(1, { kind: 'stop', reason: 'cancelled' }, 1)
+    store.cancelOrphans(1, lease)
+    expect(store.get(2)?.state.kind).toBe('cancelled')
+  })
+
+  test('another file, or one of a later version, is left alone', () => {
+    writeFileSync(join(directory, 'queue.db'), 'This is no database, and long enough to be looked at. '.repeat(40))
+    expect(() => open()).toThrow(/cannot be used/)
+    expect(readFileSync(join(directory, 'queue.db'), 'utf8')).toContain('no database')
+  })
+
+  test('cut at any byte, it carries on from a moment between two calls', () => {
+    using store = open()
+    const sizes: number[] = []
+    for (let count = 0; count < 6; count++) {
+      store.submit(submission({ variants: [{}, {}, {}] }), count)
+      sizes.push(readFileSync(join(directory, 'queue.db-wal')).length)
+    }
+    const log = readFileSync(join(directory, 'queue.db-wal'))
+    for (let cut = sizes[0] as number; cut <= log.length; cut += 7919) {
+      copyFileSync(join(directory, 'queue.db'), join(directory, 'cut.db'))
+      writeFileSync(join(directory, 'cut.db-wal'), log.subarray(0, cut))
+      const committed = sizes.filter((size) => size <= cut).length
+      {
+        using found = open('cut.db')
+        expect(found.list([], 100)).toHaveLength(3 * committed)
+        expect(found.submit(submission(), 9)).toEqual([3 * committed + 1])
+      }
+      for (const suffix of ['', '-wal', '-shm']) rmSync(join(directory, `cut.db${suffix}`), { force: true })
+    }
+  })
+})
