@@ -52,6 +52,7 @@ const VERBS: Readonly<Record<string, LoadVerb>> = {
   ray: async (...parts) => (await import('./ray.ts')).registerRay(...parts),
   'keep-connections': async (...parts) => (await import('./persist.ts')).registerKeeper(...parts),
   job: async (...parts) => (await import('./job.ts')).registerJob(...parts),
+  pack: async (...parts) => (await import('./pack.ts')).registerPack(...parts),
   simulate: async (...parts) => (await import('./simulate.ts')).registerSimulate(...parts),
   import: async (...parts) => (await import('./import.ts')).registerImport(...parts),
 }

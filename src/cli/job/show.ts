@@ -7,8 +7,8 @@ import { formatEnd, isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import { type CliContext, EXIT } from '../context.ts'
 import { formatTable } from '../table.ts'
+import { hostsOf } from './hosts-seen.ts'
 import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
-import { hostsOf } from './submit.ts'
 
 export type ListOptions = JobOptions & { readonly state?: string; readonly limit: number }
 

@@ -10,9 +10,10 @@ import { quote } from '../../scheduler/jobs/host-program.ts'
 import type { JobSpec } from '../../scheduler/jobs/job.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Strategy } from '../../scheduler/model/gang.ts'
-import { checkRequest, type HostSpec, type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
+import { checkRequest, type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import { type CliContext, EXIT } from '../context.ts'
-import { driverHost, type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
+import { hostsOf } from './hosts-seen.ts'
+import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
 import { expandVariants } from './variants.ts'
 
 export type SubmitOptions = JobOptions & {
@@ -129,16 +130,6 @@ function parseVariable(text: string): readonly [string, string] {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(text.slice(0, at)))
     throw new MusterError('usage', `--env ${printable(text)}: write it as NAME=value`)
   return [text.slice(0, at), text.slice(at + 1)]
-}
-
-/** Hosts as the driver saw them last, else as hosts.yaml declares them. */
-export function hostsOf({ store, inventory }: OpenQueue): readonly HostSpec[] {
-  const seen = new Map(store.view()?.hosts.map((host) => [host.name, host]))
-  return inventory.hosts.map((host) => {
-    const { name, cpuMilli = 0, memoryBytes = 0, gpuCount, labels, custom } = driverHost(host)
-    const gpus = Array.from({ length: gpuCount }, () => '')
-    return seen.get(name) ?? { name, cpuMilli, memoryBytes, gpus, labels, ...(custom === undefined ? {} : { custom }) }
-  })
 }
 
 function tryOut(spec: JobSpec, queue: OpenQueue, { json }: SubmitOptions, { stdout }: CliContext): number {

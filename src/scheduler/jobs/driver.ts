@@ -56,7 +56,7 @@ const SOON_MS = 100
 const LATE_MS = 2_000
 const IDLE_MS = 10_000
 const FIRST_RETRY_MS = 1_000
-const LAST_RETRY_MS = 30_000
+const LAST_RETRY_MS = 10_000
 /** How many of those that wait are looked at in one plan. */
 const DEPTH = 1_000
 const VIEW_MS = 1_000

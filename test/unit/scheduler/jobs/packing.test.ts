@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import type { Job, Place } from '../../../../src/scheduler/jobs/job.ts'
+import { packHosts } from '../../../../src/scheduler/jobs/packing.ts'
+
+const host = { name: 'a', cpuMilli: 2000, memoryBytes: 100, gpus: ['', ''] }
+const running = (id: number, gpuMilli: number, places: readonly Place[]): Job => ({
+  id,
+  user: 'ann',
+  submittedMs: 0,
+  priority: 0,
+  attempt: 1,
+  failures: 0,
+  after: [],
+  spec: {
+    name: '',
+    command: '',
+    environment: {},
+    request: { cpuMilli: 1000, memoryBytes: 10, gpuCount: places[0]?.devices.length ?? 0, gpuMilli },
+    bundles: places.length,
+    strategy: 'PACK',
+    retries: 0,
+    isPreemptible: false,
+  },
+  state: { kind: 'running', places, bundles: places.map(() => ({ kind: 'begun' })), startedMs: 0 },
+})
+
+test('each device has its shares, each host what is held of it, and what nobody can use is told', () => {
+  const jobs = [
+    running(1, 300, [
+      { host: 'a', devices: [0] },
+      { host: 'b', devices: [0] },
+    ]),
+    running(2, 500, [{ host: 'a', devices: [0] }]),
+  ]
+  expect(packHosts([host, { ...host, name: 'c' }], jobs)).toEqual([
+    {
+      name: 'a',
+      devices: [
+        [
+          { job: 1, milli: 300 },
+          { job: 2, milli: 500 },
+        ],
+        [],
+      ],
+      cpuUsedMilli: 2000,
+      cpuMilli: 2000,
+      memoryUsedBytes: 20,
+      memoryBytes: 100,
+      jobs: [1, 2],
+      strandedMilli: 1200,
+    },
+    expect.objectContaining({ name: 'c', devices: [[], []], cpuUsedMilli: 0, jobs: [], strandedMilli: 0 }),
+  ])
+})
