@@ -12,6 +12,7 @@ import type { CredentialDialog } from '../ssh/credentials.ts'
 import type { Fleet } from '../ssh/fleet.ts'
 import type { BringUpPort } from '../ui/bring-up/bring-up-port.ts'
 import { AREAS } from './bring-up/areas.ts'
+import { readEnvironmentFile } from './bring-up/environment-file.ts'
 import { ownerWords } from './bring-up/prepare.ts'
 import type { CliContext } from './context.ts'
 import { createFleetOpsHosts } from './ops-hosts.ts'
@@ -97,9 +98,11 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
 }
 
 async function prepareAreas({ inventory, endpoints }: DeclaredSource): Promise<readonly Area[]> {
+  const environmentFile = await readEnvironmentFile(inventory)
   const declared: Declared = {
     inventory,
     endpoints: new Map((await endpoints()).map((endpoint) => [endpoint.host, endpoint])),
+    ...(environmentFile === undefined ? {} : { environmentFile }),
   }
   return AREAS.flatMap((maker) => maker.prepare(declared) ?? [])
 }

@@ -3,17 +3,20 @@ import { systemClock } from '../base/clock.ts'
 import { MusterError } from '../base/errors.ts'
 import type { Secret } from '../base/secret.ts'
 import type { Endpoint } from '../inventory/host.ts'
-import type { ExecOptions, ExecResult, OpsHosts } from '../ops/kernel/host-port.ts'
-import { outcomeOf, type RunOutcome } from '../ops/run/outcome.ts'
+import type { Delivery, ExecOptions, ExecResult, OpsHosts } from '../ops/kernel/host-port.ts'
+import { outcomeOf } from '../ops/run/outcome.ts'
 import { createHostExec, type ExecEnd, type ExecFile, type HostExec } from '../ssh/exec/host-exec.ts'
 import type { Fleet } from '../ssh/fleet.ts'
 import { createFleetTransport } from '../ssh/fleet-transport.ts'
 import { shareConnections } from '../ssh/share-connections.ts'
+import type { CarrierWires, FileCarrier } from './carry-files.ts'
 import type { Wires } from './transports.ts'
 
 /** How hosts are reached; one without an endpoint is not. */
 type Way = {
   readonly exec: HostExec
+  /** For files. */
+  readonly wires: CarrierWires
   endpoint(host: string): Endpoint | undefined
   sudoPassword(): Promise<Secret | undefined>
 }
@@ -29,6 +32,8 @@ export type OpsHostsOptions = Pick<Wires, 'transports' | 'hostKeys' | 'credentia
 
 const STDOUT_LIMIT_BYTES = 1024 * 1024
 const STDERR_LIMIT_BYTES = 64 * 1024
+/** Hosts that files are brought to at once, over the connections of a console. */
+const FILES_AT_ONCE = 64
 const ID_TIMEOUT_MS = 10_000
 /** Any login shell reads this line alike; the script is seen by no shell but sh. */
 const SHELL = `exec /bin/sh -c 'eval "unset MUSTER_SCRIPT; $MUSTER_SCRIPT"'`
@@ -42,9 +47,11 @@ export function createOpsHosts(endpoints: readonly Endpoint[], options: OpsHosts
     if (endpoint === undefined) throw new MusterError('internal', `there is no host ${host}`)
     return endpoint
   }
-  const hosts = new SshOpsHosts({ exec, endpoint: endpointOf, sudoPassword: options.sudoPassword })
+  const wires = { ...options, transports: shared.transports }
+  const hosts = new SshOpsHosts({ exec, wires, endpoint: endpointOf, sudoPassword: options.sudoPassword })
   return {
     exec: (host, script, execOptions) => hosts.exec(host, script, execOptions),
+    deliver: (host, delivery, signal) => hosts.deliver(host, delivery, signal),
     [Symbol.dispose]: () => shared[Symbol.dispose](),
   }
 }
@@ -57,13 +64,20 @@ export function createFleetOpsHosts(
   const transport = createFleetTransport(fleet)
   const transports = { ssh2: transport, openssh: transport, local: transport }
   const exec = createHostExec({ ...options, transports, clock: systemClock })
-  return new SshOpsHosts({ exec, endpoint: (host) => fleet.endpoint(host), sudoPassword: options.sudoPassword })
+  const wires = { ...options, transports, fanOut: FILES_AT_ONCE }
+  return new SshOpsHosts({ exec, wires, endpoint: (host) => fleet.endpoint(host), sudoPassword: options.sudoPassword })
 }
 
-const NOT_HERE: RunOutcome = { kind: 'unreachable', reason: 'it is not on the console' }
+const NOT_HERE: ExecResult = {
+  outcome: { kind: 'unreachable', reason: 'it is not on the console' },
+  stdout: new Uint8Array(),
+  stderr: new Uint8Array(),
+  durationMs: 0,
+}
 
 class SshOpsHosts implements OpsHosts {
   readonly #way: Way
+  #carrier: Promise<FileCarrier> | undefined
   /** Whether the login is root, asked once a host. */
   readonly #roots = new Map<string, Promise<boolean>>()
 
@@ -73,11 +87,18 @@ class SshOpsHosts implements OpsHosts {
 
   async exec(host: string, script: string, options: ExecOptions): Promise<ExecResult> {
     const endpoint = this.#way.endpoint(host)
-    if (endpoint === undefined) {
-      return { outcome: NOT_HERE, stdout: new Uint8Array(), stderr: new Uint8Array(), durationMs: 0 }
-    }
+    if (endpoint === undefined) return NOT_HERE
     const isSudo = options.asRoot === true && !(await this.#isRoot(endpoint, options.signal))
     return await this.#run(endpoint, script, options, isSudo)
+  }
+
+  async deliver(host: string, delivery: Delivery, signal: AbortSignal): Promise<ExecResult> {
+    const { wires, endpoint } = this.#way
+    const to = endpoint(host)
+    const from = delivery.from === undefined ? undefined : endpoint(delivery.from)
+    if (to === undefined || (delivery.from !== undefined && from === undefined)) return NOT_HERE
+    this.#carrier ??= import('./carry-files.ts').then(({ FileCarrier }) => new FileCarrier(wires))
+    return await (await this.#carrier).carry(to, { ...delivery, from }, signal)
   }
 
   #isRoot(endpoint: Endpoint, signal: AbortSignal): Promise<boolean> {

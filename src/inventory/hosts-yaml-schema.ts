@@ -247,7 +247,7 @@ export const hostsYamlSchema = object({
             },
             name: {
               schema: text('name', (value) =>
-                /^[a-zA-Z0-9][\w.-]*$/.test(value) ? undefined : 'is a name of letters, digits, _ . and -',
+                /^[a-zA-Z0-9][\w.-]+$/.test(value) ? undefined : 'is a name of letters, digits, _ . and -',
               ),
               about: 'The container.',
               example: 'trainer',

@@ -17,6 +17,7 @@ import { readStdinNames } from '../stdin-names.ts'
 import { createWires } from '../transports.ts'
 import { TtyDialog } from '../tty-dialog.ts'
 import { AREAS } from './areas.ts'
+import { readEnvironmentFile } from './environment-file.ts'
 
 const USUAL_CONNECT_TIMEOUT_S = 10
 
@@ -43,10 +44,9 @@ export async function prepareBringUp(
   names: readonly string[],
   options: BringUpOptions,
   context: CliContext,
-  known: readonly AreaMaker[] = AREAS,
 ): Promise<Prepared> {
   const { environment: env, workingDirectory: cwd, signal, stderr } = context
-  const makers = chooseAreas(names, known)
+  const makers = chooseAreas(names)
   const stdinNames = await readStdinNames(context.stdin, options.on, options.exclude)
   const inventory = await loadInventory({ cwd, env, ...(options.hosts === undefined ? {} : { file: options.hosts }) })
   const selected = resolveTarget(inventory, options.on, {
@@ -60,11 +60,12 @@ export async function prepareBringUp(
     ...(options.connectTimeout === undefined ? {} : { connectTimeoutMs: options.connectTimeout * 1000 }),
   })
   const byName = new Map(endpoints.map((endpoint) => [endpoint.host, endpoint]))
-  const declared = { inventory, endpoints: byName }
+  const environmentFile = makers.some(({ name }) => name === 'env') ? await readEnvironmentFile(inventory) : undefined
+  const declared = { inventory, endpoints: byName, ...(environmentFile === undefined ? {} : { environmentFile }) }
   const areas = makers.flatMap((maker) => maker.prepare(declared) ?? [])
   const missing = names.find((name) => !areas.some((area) => area.name === name))
   if (missing !== undefined || areas.length === 0) {
-    const words = missing ?? `any of ${known.map(({ name }) => name).join(', ')}`
+    const words = missing ?? `any of ${AREAS.map(({ name }) => name).join(', ')}`
     throw new MusterError('configuration', `${inventory.file ?? 'the inventory'} does not declare ${words}`, {
       hint: 'docs/hosts-yaml.md shows how.',
     })
@@ -109,8 +110,8 @@ export function ownerWords(nowMs: number): string {
   return `${userInfo().username}@${hostname()}, process ${process.pid}, since ${new Date(nowMs).toISOString()}`
 }
 
-function chooseAreas(names: readonly string[], all: readonly AreaMaker[]): readonly AreaMaker[] {
-  const known = all.map(({ name }) => name)
+function chooseAreas(names: readonly string[]): readonly AreaMaker[] {
+  const known = AREAS.map(({ name }) => name)
   for (const name of names) {
     if (known.includes(name)) continue
     const near = nearestWord(name, known)
@@ -118,7 +119,7 @@ function chooseAreas(names: readonly string[], all: readonly AreaMaker[]): reado
       hint: near === undefined ? `Areas: ${known.join(', ')}.` : `Did you mean ${near}?`,
     })
   }
-  return names.length === 0 ? all : all.filter(({ name }) => names.includes(name))
+  return names.length === 0 ? AREAS : AREAS.filter(({ name }) => names.includes(name))
 }
 
 function namesOf(areas: readonly Area[], endpoints: readonly Endpoint[]): string[] {

@@ -15,7 +15,7 @@ export function registerVerb(program: Command, { name, description, examples, ca
   const command = program
     .command(name)
     .description(description)
-    .argument('[areas...]', 'trust, nfs, ray (default: all that hosts.yaml declares)')
+    .argument('[areas...]', 'trust, nfs, env, ray (default: all that hosts.yaml declares)')
     .option('--on <target>', 'only these hosts of the areas')
     .addHelpText('after', examples)
   if (canDryRun) command.option('--dry-run', 'shows the plan and does nothing')

@@ -1,7 +1,7 @@
 /** `muster env check`: one look at every host, and a table of what differs. */
 import { foldHostSet } from '../../inventory/host-set.ts'
-import { type EnvFacts, envArea, envDriftOf } from '../../ops/env/env.ts'
-import type { World } from '../../ops/kernel/area.ts'
+import { envDriftOf } from '../../ops/env/env.ts'
+import type { EnvWorld } from '../../ops/env/plan.ts'
 import { lookAtHosts } from '../../ops/kernel/bring-up.ts'
 import { type BringUpOptions, prepareBringUp } from '../bring-up/prepare.ts'
 import { BringUpReport } from '../bring-up/report.ts'
@@ -12,17 +12,17 @@ const USUAL_COLUMNS = 100
 
 /** @throws MusterError */
 export async function checkEnvironment(options: BringUpOptions, context: CliContext): Promise<number> {
-  using prepared = await prepareBringUp(['env'], options, context, [envArea])
+  using prepared = await prepareBringUp(['env'], options, context)
   const { areas, hosts, mark, limitFactor, isSelected, inventory } = prepared
   const { signal, now, stdout } = context
   const worlds = await lookAtHosts(areas, { hosts, signal, mark, now, limitFactor })
   if (signal.aborted) return EXIT.interrupted
   // The facts of this area, which the kernel hands on without their type.
-  const world = worlds.get('env') as unknown as World<EnvFacts>
+  const world = worlds.get('env') as unknown as EnvWorld
   const selected = <T>(map: ReadonlyMap<string, T>) => new Map([...map].filter(([host]) => isSelected(host)))
   const { from } = inventory.environment ?? { from: '' }
   const facts = new Map([...world.facts].filter(([host]) => isSelected(host) || host === from))
-  const drift = envDriftOf(inventory, { facts, away: new Map() })
+  const drift = envDriftOf(inventory, { facts })
   const away = selected(world.away)
   const report = new BringUpReport(options, context)
   const unknown = [...facts].flatMap(([host, { facts: own }]) =>

@@ -3,17 +3,20 @@
  * there once and brought to the others, so that they hold the same bytes and need no network.
  */
 import type { EnvironmentSpec, Inventory } from '../../inventory/inventory.ts'
-import type { World } from '../kernel/area.ts'
-import { defineArea } from '../kernel/area.ts'
-import type { FactSet } from '../kernel/fact.ts'
-import { knownValue } from '../kernel/fact.ts'
-import { type DockerFacts, dockerFact } from './docker-facts.ts'
+import { type Direction, defineArea } from '../kernel/area.ts'
+import { type Fact, knownValue } from '../kernel/fact.ts'
+import type { Operation } from '../kernel/operation.ts'
+import { dockerFact } from './docker-facts.ts'
 import { type Drift, driftOf, type HostItems, itemsOf } from './drift.ts'
-import { type PrefixFacts, prefixFact, type SystemFacts, systemFact } from './facts.ts'
+import { prefixFact, systemFact } from './facts.ts'
+import { parcelFact } from './parcel.ts'
+import type { EnvFacts, EnvWorld } from './plan.ts'
+import { planDockerDown, planDockerUp } from './plan-docker.ts'
+import { planVenvDown, planVenvUp } from './plan-venv.ts'
+import { verifyEnv } from './verify.ts'
+import { type EnvWanted, envWantedOf, parcelOf } from './wanted.ts'
 
-export type EnvFacts = { readonly system: SystemFacts; readonly content: PrefixFacts | DockerFacts }
-
-function contentFact(spec: EnvironmentSpec): FactSet<EnvFacts>['content'] {
+function contentFact(spec: EnvironmentSpec): Fact<EnvFacts['content']> {
   switch (spec.kind) {
     case 'docker':
       return dockerFact(spec.image, spec.name)
@@ -24,16 +27,37 @@ function contentFact(spec: EnvironmentSpec): FactSet<EnvFacts>['content'] {
   }
 }
 
-export const envArea = defineArea<EnvironmentSpec, EnvFacts>({
+export const envArea = defineArea<EnvWanted, EnvFacts>({
   name: 'env',
-  wantedOf: ({ inventory }) => inventory.environment,
-  hostsOf: ({ hosts }) => hosts,
-  factsOf: (spec) => ({ system: systemFact, content: contentFact(spec) }),
-  plan: () => [],
+  wantedOf: envWantedOf,
+  hostsOf: ({ spec }) => spec.hosts,
+  factsOf: (wanted) => ({
+    system: systemFact,
+    content: contentFact(wanted.spec),
+    parcel: parcelFact(parcelOf(wanted)),
+  }),
+  plan: planEnv,
+  verify: verifyEnv,
 })
 
+function planEnv(direction: Direction, wanted: EnvWanted, world: EnvWorld): readonly Operation[] {
+  const isUp = direction === 'up'
+  switch (wanted.spec.kind) {
+    case 'venv': {
+      const own = wanted as EnvWanted<'venv'>
+      return isUp ? planVenvUp(own, world) : planVenvDown(own, world)
+    }
+    case 'docker': {
+      const own = wanted as EnvWanted<'docker'>
+      return isUp ? planDockerUp(own, world) : planDockerDown(own, world)
+    }
+    default:
+      return []
+  }
+}
+
 /** In what the hosts that answered differ. */
-export function envDriftOf({ environment }: Inventory, world: World<EnvFacts>): Drift {
+export function envDriftOf({ environment }: Pick<Inventory, 'environment'>, world: Pick<EnvWorld, 'facts'>): Drift {
   const items = [...world.facts].map(([host, { facts }]): [string, HostItems] => [
     host,
     itemsOf(knownValue(facts.system), knownValue(facts.content)),

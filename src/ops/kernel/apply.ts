@@ -3,6 +3,7 @@
  * A host stops at its first failure; what waits for it elsewhere is told why it does not run. It may be cut at any moment:
  * nothing is remembered here, and the next plan is made from the facts of that time.
  */
+import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { formatOutcome, type RunOutcome } from '../run/outcome.ts'
 import { type ExecResult, type OpsHosts, reasonOfResult } from './host-port.ts'
@@ -168,15 +169,20 @@ class Application {
     return failureOf(await hosts.exec(host, script, { asRoot, timeoutMs, signal }))?.reason
   }
 
-  #run(
+  async #run(
     { host }: Operation,
-    { script, asRoot = false, timeoutMs = TIMEOUT_MS }: Action,
+    { script, files, asRoot = false, timeoutMs = TIMEOUT_MS }: Action,
     stdin: Uint8Array | string,
     onOutput?: (stream: 'stdout' | 'stderr', text: string) => void,
   ): Promise<ExecResult> {
     const { hosts, signal } = this.#options
+    if (files !== undefined) {
+      const brought = await hosts.deliver?.(host, files, signal)
+      if (brought === undefined) throw new MusterError('internal', 'these hosts cannot be brought files')
+      if (brought.outcome.kind !== 'exit' || brought.outcome.code !== 0) return brought
+    }
     const bytes = Buffer.from(stdin)
-    return hosts.exec(host, script, {
+    return await hosts.exec(host, script, {
       asRoot,
       timeoutMs,
       signal,

@@ -11,8 +11,19 @@ import type { Operation } from './operation.ts'
 
 export type Direction = 'up' | 'down'
 
-/** The endpoints of all hosts of the inventory, by name. */
-export type Declared = { readonly inventory: Inventory; readonly endpoints: ReadonlyMap<string, Endpoint> }
+/** A file that hosts.yaml names, as it is on this machine. */
+export type DeclaredFile =
+  /** `digest`: of all that counts, where more than the file does (what lies beside a Dockerfile). */
+  | { readonly kind: 'text'; readonly path: string; readonly text: string; readonly digest: string }
+  | { readonly kind: 'unreadable'; readonly path: string; readonly because: string }
+
+export type Declared = {
+  readonly inventory: Inventory
+  /** Of all hosts of the inventory, by name. */
+  readonly endpoints: ReadonlyMap<string, Endpoint>
+  /** What the environment is made from; undefined: hosts.yaml names none. */
+  readonly environmentFile?: DeclaredFile
+}
 
 /** Facts of the hosts that answered; the others are in `away` with the reason. */
 export type World<F> = {

@@ -21,12 +21,26 @@ export type ExecResult = {
   readonly durationMs: number
 }
 
+/** What is in a directory of a host (undefined: of this machine), for a directory of another one. */
+export type Delivery = {
+  readonly from: string | undefined
+  /** Absolute, or `~/…`. */
+  readonly path: string
+  /** As `path`; it is made (mode 0700) where it is missing. */
+  readonly to: string
+}
+
 export interface OpsHosts {
   /**
    * Runs a script of POSIX sh on a host; other users of the host can see it (secrets go to stdin). When the caller is gone
    * the script's processes are ended. Never rejects: what goes wrong is the outcome.
    */
   exec(host: string, script: string, options: ExecOptions): Promise<ExecResult>
+  /**
+   * Brings files to a host through this machine: what is there already and the same is not sent again, what is new appears
+   * whole. Never rejects. Undefined: files cannot be brought this way.
+   */
+  deliver?(host: string, delivery: Delivery, signal: AbortSignal): Promise<ExecResult>
 }
 
 /** The reason of an end that is no success, for people: what was said on stderr, or how it ended. */

@@ -3,6 +3,7 @@
  * and the facts, and never executes anything. Ids are `AREA/NAME@HOST`, those of steps `AREA/NAME@HOST/WORD`.
  */
 import type { Finding } from './finding.ts'
+import type { Delivery } from './host-port.ts'
 
 /**
  * What a script reads, in pieces: text, bytes, or what another step printed (a key that is made on another host, say).
@@ -14,13 +15,15 @@ export type StdinPart = string | Uint8Array | { readonly output: string; readonl
 export type Action = {
   readonly script: string
   readonly stdin?: readonly StdinPart[]
+  /** Brought to the host before the script runs; time is not limited for it. */
+  readonly files?: Delivery
   readonly asRoot?: boolean
   /** 60,000 unless given. */
   readonly timeoutMs?: number
 }
 
 /** Reads and changes nothing; exit code 0 means that it is so. */
-export type Check = Omit<Action, 'stdin'>
+export type Check = Omit<Action, 'stdin' | 'files'>
 
 export type Step = {
   readonly id: string

@@ -1,0 +1,42 @@
+/** A parcel: what one host made for the others, in a directory of its own, with a list of what it is. */
+import type { Fact } from '../kernel/fact.ts'
+import { pathWord } from '../kernel/files.ts'
+
+export type ParcelFacts = {
+  readonly isThere: boolean
+  /** What it holds, a line each, as whoever made it wrote it; undefined: it is not complete. */
+  readonly content?: readonly string[]
+}
+
+/** Written last. */
+export const CONTENT_FILE = 'content'
+
+export function parcelFact(directory: string): Fact<ParcelFacts> {
+  return {
+    script: `d=${pathWord(directory)}
+limited ls -d "$d" > /dev/null || { overdue $? && return 124; echo none; return; }
+echo there
+[ ! -f "$d/${CONTENT_FILE}" ] || head -c 400000 "$d/${CONTENT_FILE}"`,
+    parse(text) {
+      const [first, ...lines] = text.split('\n')
+      if (first === 'none') return { isThere: false }
+      if (first !== 'there') return undefined
+      return lines.length === 0 ? { isThere: true } : { isThere: true, content: lines }
+    },
+  }
+}
+
+/** Whether all files are there whose names stand behind ` # ` in the list, as a check. */
+export function parcelCheck(directory: string): string {
+  return `d=${pathWord(directory)}
+[ -f "$d/${CONTENT_FILE}" ] || exit 1
+sed -n 's/.* # //p' "$d/${CONTENT_FILE}" | while read -r f; do [ -f "$d/$f" ] || exit 1; done`
+}
+
+/** Takes it away with the directories above it that are empty then. */
+export function removeParcel(directory: string): string {
+  return `d=${pathWord(directory)}
+rm -rf "$d" || exit 1
+case $d in */.cache/muster/env/*) cd "$HOME" && rmdir -p .cache/muster/env;; *) rmdir "\${d%/*}";; esac 2> /dev/null
+:`
+}

@@ -1,0 +1,234 @@
+/** What env would do about an image and its container on each host. Pure. */
+import { createHash } from 'node:crypto'
+import { basename, dirname } from 'node:path'
+import { type Known, knownValue } from '../kernel/fact.ts'
+import { type Operation, operationId, type Verdict } from '../kernel/operation.ts'
+import type { DockerFacts, DockerImage } from './docker-facts.ts'
+import {
+  buildImage,
+  CONTAINER_LABEL,
+  type Container,
+  containerRuns,
+  LOADED,
+  loadImage,
+  pullImage,
+  removeContainer,
+  removeImage,
+  removeSavedImage,
+  runContainer,
+  SOURCE_LABEL,
+  saveImage,
+  startContainer,
+} from './docker-scripts.ts'
+import { removeParcel } from './parcel.ts'
+import { blocked, type EnvWorld, fileTrouble, nothing, type OwnFacts, onKnown, operation, step, steps } from './plan.ts'
+import { AREA, type EnvWanted, parcelOf } from './wanted.ts'
+
+type Wanted = EnvWanted<'docker'>
+
+const short = (image: DockerImage) => image.digest.slice(0, 12)
+
+/** Of a host whose daemon can be used. */
+function onDocker(host: string, own: OwnFacts, decide: (facts: DockerFacts) => Verdict): Verdict {
+  return onKnown(host, 'Docker', own.content as Known<DockerFacts>, (facts) =>
+    facts.trouble === undefined ? decide(facts) : blocked(host, 'no-docker', `Docker: ${facts.trouble}`),
+  )
+}
+
+export function planDockerUp(wanted: Wanted, { facts }: EnvWorld): Operation[] {
+  const trouble = fileTrouble(wanted)
+  if (trouble !== undefined) return trouble
+  const { spec } = wanted
+  const source = facts.get(spec.from)?.facts
+  const made = source === undefined ? undefined : makeImage(wanted, source)
+  // What the others are to have; undefined while it is still to be made.
+  const followed = made?.verdict.kind === 'nothing' ? imageOf(source) : undefined
+  const loads = [...facts]
+    .filter(([host]) => host !== spec.from)
+    .map(([host, { facts: own }]) => takeImage(wanted, host, own, source === undefined, followed))
+  const isCarried = loads.some(({ verdict }) => verdict.kind === 'steps')
+  const containers = [...facts].map(([host, { facts: own }]) => {
+    const isImageThere = [made, ...loads].some((each) => each?.host === host && each.verdict.kind === 'nothing')
+    return holdContainer(wanted, host, own, isImageThere)
+  })
+  return [
+    ...(made === undefined ? [] : [made]),
+    ...(isCarried ? [packImage(wanted)] : []),
+    ...loads,
+    ...tidy(wanted, source, loads, isCarried),
+    ...containers,
+  ]
+}
+
+function imageOf(own: OwnFacts | undefined): DockerImage | undefined {
+  return own === undefined ? undefined : knownValue(own.content as Known<DockerFacts>)?.image
+}
+
+/** On the host that is followed: built, pulled, or there. */
+function makeImage(wanted: Wanted, source: OwnFacts): Operation {
+  const { spec, file, key } = wanted
+  const { from: host, image } = spec
+  const verdict = onDocker(host, source, ({ image: there }) => {
+    if (file?.kind !== 'text') {
+      if (there !== undefined) return nothing(`${image} is there (${short(there)})`)
+      const pull = { title: `pull ${image}`, changes: [`+ ${image}`], run: pullImage(image, parcelOf(wanted)) }
+      return steps('missing', [step('image', host, 'pull', pull)])
+    }
+    if (there?.labels[SOURCE_LABEL] === key) return nothing(`${image} is built from ${file.path} (${short(there)})`)
+    const context = { from: undefined, path: dirname(file.path), to: `${parcelOf(wanted)}/context` }
+    const build = {
+      title: `build ${image} from ${file.path}`,
+      changes: [`${there === undefined ? '+' : '~'} ${image}`],
+      run: buildImage(image, key, basename(file.path), context),
+    }
+    return steps(there === undefined ? 'missing' : 'differs', [step('image', host, 'build', build)])
+  })
+  return operation('image', host, 'image', verdict)
+}
+
+function packImage(wanted: Wanted): Operation {
+  const { from: host, image } = wanted.spec
+  const parcel = parcelOf(wanted)
+  const pack = {
+    title: `write ${image} into a file for the others`,
+    changes: [`+ ${parcel}`],
+    run: saveImage(image, parcel),
+  }
+  const after = [operationId(AREA, 'image', host)]
+  return operation('file', host, 'image as a file', steps('missing', [step('file', host, 'save', pack)]), after)
+}
+
+function takeImage(
+  wanted: Wanted,
+  host: string,
+  own: OwnFacts,
+  isSourceAway: boolean,
+  followed: DockerImage | undefined,
+): Operation {
+  const { image, from } = wanted.spec
+  const verdict = onDocker(host, own, ({ image: there }) => {
+    if (isSourceAway) {
+      if (there !== undefined) return nothing(`${image} is there (${short(there)}); ${from}, which it follows, is away`)
+      return blocked(host, 'not-reached', `${from}, which has the image, is not reached`)
+    }
+    if (there !== undefined && there.digest === followed?.digest)
+      return nothing(`${image} is the one of ${from} (${short(there)})`)
+    const load = {
+      title: `load ${image} from ${from}`,
+      changes: [`${there === undefined ? '+' : '~'} ${image}`],
+      run: loadImage(parcelOf(wanted), from),
+    }
+    return steps(there === undefined ? 'missing' : 'differs', [step('image', host, 'load', load)])
+  })
+  return operation('image', host, 'image', verdict, isSourceAway ? [] : [operationId(AREA, 'file', from)])
+}
+
+/** The file goes when all have loaded it, also one that a run which was cut left there. */
+function tidy(
+  wanted: Wanted,
+  source: OwnFacts | undefined,
+  loads: readonly Operation[],
+  isCarried: boolean,
+): Operation[] {
+  if (source === undefined) return []
+  const isLeft = knownValue(source.parcel)?.content?.some((line) => line !== LOADED) ?? false
+  if (!isCarried && !isLeft) return []
+  const { from: host } = wanted.spec
+  const parcel = parcelOf(wanted)
+  const remove = { title: 'remove the file of the image', changes: [`- ${parcel}`], run: removeSavedImage(parcel) }
+  const after = loads.map(({ id }) => id)
+  return [operation('tidy', host, 'image as a file', steps('differs', [step('tidy', host, 'remove', remove)]), after)]
+}
+
+function containerOf({ spec }: Wanted): Container {
+  const { name, image, restart, options, command = [] } = spec
+  const settings = JSON.stringify([name, image, restart, options, command])
+  const mark = createHash('sha256').update(settings).digest('hex').slice(0, 16)
+  return { name, image, restart, options, command, mark }
+}
+
+/** `isImageThere`: the image on the host stays what it is. */
+function holdContainer(wanted: Wanted, host: string, own: OwnFacts, isImageThere: boolean): Operation {
+  const container = containerOf(wanted)
+  const { name, image, mark } = container
+  const verdict = onDocker(host, own, ({ container: there, image: present }) => {
+    const run = (change: '+' | '~', why: string) =>
+      step('container', host, 'run', {
+        title: `run ${name}${why}`,
+        changes: [`${change} container ${name} of ${image}`],
+        run: runContainer(container),
+        check: containerRuns(container),
+      })
+    if (there === undefined) return steps('missing', [run('+', '')])
+    const own = there.labels[CONTAINER_LABEL]
+    if (own === undefined) {
+      const hint = `Remove it (docker rm ${name}), or choose another name in hosts.yaml.`
+      return blocked(host, 'in-the-way', `a container ${name} is there that Muster did not make`, hint)
+    }
+    if (!isImageThere || there.imageId !== present?.id)
+      return steps('differs', [run('~', ' anew: its image is another one')])
+    if (own !== mark) return steps('differs', [run('~', ' anew: hosts.yaml says something else about it')])
+    if (there.state === 'running') return nothing(`the container ${name} runs`)
+    const start = {
+      title: `start ${name}, which is ${there.state}`,
+      changes: [`~ container ${name}`],
+      run: startContainer(name),
+      check: containerRuns(container),
+    }
+    return steps('differs', [step('container', host, 'start', start)])
+  })
+  return operation('container', host, 'container', verdict, [operationId(AREA, 'image', host)])
+}
+
+export function planDockerDown(wanted: Wanted, { facts }: EnvWorld): Operation[] {
+  const { name, image } = wanted.spec
+  const parcel = parcelOf(wanted)
+  return [...facts].flatMap(([host, { facts: own }]) => [
+    operation(
+      'container',
+      host,
+      'container',
+      onDocker(host, own, ({ container }) => {
+        if (container === undefined) return nothing(`there is no container ${name}`)
+        if (container.labels[CONTAINER_LABEL] === undefined)
+          return nothing(`the container ${name} was not made by Muster: it stays`)
+        const remove = {
+          title: `stop and remove ${name}`,
+          changes: [`- container ${name}`],
+          run: removeContainer(name),
+        }
+        return steps('differs', [step('container', host, 'remove', remove)])
+      }),
+    ),
+    operation(
+      'image',
+      host,
+      'image',
+      onDocker(host, own, ({ image: there }) => {
+        const lines = knownValue(own.parcel)?.content ?? []
+        const isOwn = there !== undefined && (lines.includes(LOADED) || there.labels[SOURCE_LABEL] !== undefined)
+        const removeFiles = {
+          title: `remove ${parcel}`,
+          changes: [`- ${parcel}`],
+          run: { script: removeParcel(parcel) },
+        }
+        const all = [
+          ...(isOwn
+            ? [
+                step('image', host, 'remove', {
+                  title: `remove ${image}`,
+                  changes: [`- ${image}`],
+                  run: removeImage(image),
+                }),
+              ]
+            : []),
+          ...(knownValue(own.parcel)?.isThere === true ? [step('image', host, 'files', removeFiles)] : []),
+        ]
+        if (all.length > 0) return steps('differs', all)
+        return nothing(
+          there === undefined ? `there is no image ${image}` : `${image} did not come through Muster: it stays`,
+        )
+      }),
+    ),
+  ])
+}

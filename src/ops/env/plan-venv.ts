@@ -1,0 +1,215 @@
+/** What env would do about a virtual environment on each host. Pure. */
+import { printable } from '../../base/printable.ts'
+import { type Known, knownValue } from '../kernel/fact.ts'
+import { pathWord } from '../kernel/files.ts'
+import { type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
+import type { PrefixFacts } from './facts.ts'
+import { normalName } from './packages.ts'
+import { parcelCheck, removeParcel } from './parcel.ts'
+import {
+  blocked,
+  type EnvWorld,
+  fileTrouble,
+  nothing,
+  type OwnFacts,
+  onKnown,
+  operation,
+  sharedSentence,
+  step,
+  steps,
+} from './plan.ts'
+import { gatherWheels, installLock, makeVenv, removeVenv } from './venv-scripts.ts'
+import { AREA, type EnvWanted, parcelOf } from './wanted.ts'
+
+type Wanted = EnvWanted<'venv'>
+type Venv = Extract<PrefixFacts, { kind: 'venv' | 'conda' }>
+/** Names to versions. */
+type Lock = ReadonlyMap<string, string>
+
+const TITLE = 'virtual environment'
+/** They install, and are in nobody's way. */
+const TOOLS = ['pip', 'setuptools', 'wheel']
+const SHOWN_CHANGES = 40
+
+export function planVenvUp(wanted: Wanted, { facts }: EnvWorld): Operation[] {
+  const trouble = fileTrouble(wanted)
+  if (trouble !== undefined) return trouble
+  const { spec, file, sharedBy } = wanted
+  const source = facts.get(spec.from)?.facts
+  const lock = source === undefined ? undefined : lockOf(wanted, source)
+  const gathering = source === undefined ? [] : [gather(wanted, source, lock)]
+  return [
+    ...gathering,
+    ...[...facts].map(([host, { facts: own }]) => {
+      const owner = sharedBy.get(host)
+      if (owner !== undefined) return operation('venv', host, TITLE, nothing(sharedSentence(owner)))
+      if (host === spec.from && file === undefined) {
+        return operation('venv', host, TITLE, nothing(`it is the one that the others follow, ${spec.path}`))
+      }
+      const known = lock ?? (source === undefined ? lockOf(wanted, own) : undefined)
+      const verdict = onKnown(host, TITLE, own.content as Known<PrefixFacts>, (content) =>
+        source === undefined && known === undefined
+          ? blocked(host, 'not-reached', `${spec.from}, which gathers the wheels, is not reached`)
+          : venvVerdict(wanted, host, content, known, source !== undefined && host !== spec.from),
+      )
+      const after = source === undefined ? [] : [operationId(AREA, 'wheels', spec.from)]
+      return operation('venv', host, TITLE, verdict, after)
+    }),
+  ]
+}
+
+/** What the parcel of a host says; undefined: it is not made yet, or not of what is followed now. */
+function lockOf({ file }: Wanted, { parcel, content }: OwnFacts): Lock | undefined {
+  const lines = knownValue(parcel)?.content
+  if (lines === undefined) return undefined
+  const lock: Lock = new Map(lines.map(parseLockLine).filter((pin) => pin !== undefined))
+  if (file !== undefined) return lock
+  const followed = knownValue(content as Known<PrefixFacts>)
+  return followed !== undefined && 'packages' in followed && isSameLock(lock, followed) ? lock : undefined
+}
+
+function parseLockLine(line: string): [string, string] | undefined {
+  const match = /^([\w.-]+)==([\w.+!~-]+) --hash=sha256:[0-9a-f]{64} # [^/]+\.whl$/.exec(line)
+  return match === null ? undefined : [normalName(match[1] ?? ''), match[2] ?? '']
+}
+
+function isSameLock(lock: Lock, { packages }: Venv): boolean {
+  const others = [...packages].filter(([name]) => !lock.has(name) && !TOOLS.includes(name))
+  return others.length === 0 && [...lock].every(([name, version]) => packages.get(name)?.version === version)
+}
+
+/** On the host that is followed: the wheels and the lock. */
+function gather(wanted: Wanted, source: OwnFacts, lock: Lock | undefined): Operation {
+  const { spec, file } = wanted
+  const { from: host, path: prefix, python, wheels } = spec
+  const parcel = parcelOf(wanted)
+  const title = 'wheels'
+  if (lock !== undefined) return operation('wheels', host, title, nothing(`the ${lock.size} wheels are in ${parcel}`))
+  const make = (requirements: string, of: string, isComplete: boolean): Verdict => {
+    const run = gatherWheels({
+      python,
+      prefix,
+      parcel,
+      requirements,
+      isComplete,
+      ...(wheels === undefined ? {} : { wheels }),
+    })
+    const where = wheels === undefined ? '' : `, out of ${wheels} where they are there`
+    const made = step('wheels', host, 'gather', {
+      title: `gather the wheels of ${of}${where}`,
+      changes: [`+ ${parcel}`],
+      run,
+    })
+    return steps('missing', [made])
+  }
+  if (file?.kind === 'text') return operation('wheels', host, title, make(file.text, file.path, false))
+  const verdict = onKnown(host, TITLE, source.content as Known<PrefixFacts>, (content) => {
+    if (!('packages' in content)) {
+      const hint = 'Make it there, or say in hosts.yaml what it holds (requirements).'
+      return blocked(host, 'nothing-to-follow', `there is no environment ${prefix} that the others could follow`, hint)
+    }
+    const pins = [...content.packages].map(([name, { version }]) => `${name}==${version}\n`)
+    return make(pins.join(''), `the ${pins.length} packages of ${prefix}`, true)
+  })
+  return operation('wheels', host, title, verdict)
+}
+
+function venvVerdict(
+  wanted: Wanted,
+  host: string,
+  content: PrefixFacts,
+  lock: Lock | undefined,
+  /** Else the parcel is on the host. */
+  isBrought: boolean,
+): Verdict {
+  const { spec, key } = wanted
+  const { path, python, from } = spec
+  const parcel = parcelOf(wanted)
+  const one = (word: string, rest: Omit<Step, 'id'>) => step('venv', host, word, rest)
+  const bring = one('bring', {
+    title: `bring the wheels from ${from}`,
+    changes: [`+ ${parcel}`],
+    run: { script: parcelCheck(parcel), files: { from, path: parcel, to: parcel } },
+    check: { script: parcelCheck(parcel) },
+  })
+  const install = (changes: readonly string[]) =>
+    one('install', { title: `install them in ${path}, without a network`, changes, run: installLock(path, parcel) })
+  const make = one('make', {
+    title: `make ${path} with ${python}`,
+    changes: [`+ ${path}`],
+    run: makeVenv(python, path, parcel, key),
+    check: { script: `${pathWord(`${path}/bin/python`)} -c ''` },
+  })
+  const anew = (changes: readonly string[]) => [...(isBrought ? [bring] : []), make, install(changes)]
+  if (content.kind === 'none') {
+    const all = [...(lock ?? [])].map(([name, version]) => `+ ${name} ${version}`)
+    return steps('missing', anew(all.length === 0 ? ['+ what the wheels are of'] : listed(all)))
+  }
+  if (content.kind === 'other') {
+    return blocked(host, 'in-the-way', `${path}: ${content.because}`, 'Move it away, or choose another path.')
+  }
+  if (content.kind === 'conda') {
+    return blocked(host, 'in-the-way', `${path} is an environment of conda`, 'Choose another path.')
+  }
+  if (content.python === undefined) {
+    const hint = `Remove ${path} there; then it is made anew.`
+    return content.made === undefined
+      ? blocked(host, 'no-interpreter', `the Python of ${path} does not run`, hint)
+      : steps('differs', anew([`~ ${path}: all of it`]))
+  }
+  const fill = (changes: readonly string[]) => [...(isBrought ? [bring] : []), install(changes)]
+  if (lock === undefined) return steps('differs', fill([`~ ${path}: as the wheels are`]))
+  const changes = differences(content, lock)
+  if (changes.length === 0) return nothing(`${path} holds the ${lock.size} packages and nothing else`)
+  return steps('differs', fill(listed(changes)))
+}
+
+function differences({ packages, broken }: Venv, lock: Lock): string[] {
+  const changes = [...lock].flatMap(([name, version]) => {
+    const there = packages.get(name)?.version
+    if (there === undefined) return [`+ ${name} ${version}`]
+    if (there !== version) return [`~ ${name} ${printable(there)} → ${version}`]
+    return broken.includes(name) ? [`~ ${name} ${version}: its list of files is missing`] : []
+  })
+  const extra = [...packages].filter(([name]) => !lock.has(name) && !TOOLS.includes(name))
+  return [...changes, ...extra.map(([name, { version }]) => `- ${name} ${printable(version)}`)]
+}
+
+function listed(changes: readonly string[]): string[] {
+  if (changes.length <= SHOWN_CHANGES) return [...changes]
+  return [...changes.slice(0, SHOWN_CHANGES), `~ and ${changes.length - SHOWN_CHANGES} more`]
+}
+
+export function planVenvDown(wanted: Wanted, { facts }: EnvWorld): Operation[] {
+  const { spec, sharedBy } = wanted
+  const parcel = parcelOf(wanted)
+  return [...facts].flatMap(([host, { facts: own }]) => [
+    operation(
+      'venv',
+      host,
+      TITLE,
+      onKnown(host, TITLE, own.content as Known<PrefixFacts>, (content): Verdict => {
+        const owner = sharedBy.get(host)
+        if (owner !== undefined) return nothing(sharedSentence(owner))
+        if (!('packages' in content)) return nothing(`there is no environment ${spec.path}`)
+        if (content.made === undefined) return nothing(`${spec.path} was not made by Muster: it stays`)
+        const title = `remove ${spec.path}`
+        return steps('differs', [
+          step('venv', host, 'remove', { title, changes: [`- ${spec.path}`], run: removeVenv(spec.path) }),
+        ])
+      }),
+    ),
+    operation(
+      'wheels',
+      host,
+      'wheels',
+      onKnown(host, 'wheels', own.parcel, ({ isThere }): Verdict => {
+        if (!isThere) return nothing('there are none')
+        const title = `remove ${parcel}`
+        return steps('differs', [
+          step('wheels', host, 'remove', { title, changes: [`- ${parcel}`], run: { script: removeParcel(parcel) } }),
+        ])
+      }),
+    ),
+  ])
+}

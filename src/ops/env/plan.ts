@@ -1,0 +1,61 @@
+/** What the kinds of environments have in common when they plan. Pure. */
+import { foldHostSet } from '../../inventory/host-set.ts'
+import type { World } from '../kernel/area.ts'
+import type { Known } from '../kernel/fact.ts'
+import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
+import type { DockerFacts } from './docker-facts.ts'
+import type { PrefixFacts, SystemFacts } from './facts.ts'
+import type { ParcelFacts } from './parcel.ts'
+import { AREA, type EnvWanted } from './wanted.ts'
+
+export type EnvFacts = {
+  readonly system: SystemFacts
+  readonly content: PrefixFacts | DockerFacts
+  readonly parcel: ParcelFacts
+}
+export type OwnFacts = { readonly [K in keyof EnvFacts]: Known<EnvFacts[K]> }
+export type EnvWorld = World<EnvFacts>
+
+export function operation(
+  name: string,
+  host: string,
+  title: string,
+  verdict: Verdict,
+  after: readonly string[] = [],
+): Operation {
+  return { id: operationId(AREA, name, host), area: AREA, host, title, after, verdict }
+}
+
+export function nothing(because: string): Verdict {
+  return { kind: 'nothing', because }
+}
+
+export function blocked(host: string, id: string, cause: string, hint?: string): Verdict {
+  return blockedBy({ host, gravity: 'blocker', id, cause, ...(hint === undefined ? {} : { hint }) })
+}
+
+export function steps(state: 'missing' | 'differs', all: readonly Step[]): Verdict {
+  return { kind: 'steps', state, steps: all }
+}
+
+/** The step's id out of its operation's. */
+export function step(name: string, host: string, word: string, rest: Omit<Step, 'id'>): Step {
+  return { id: `${operationId(AREA, name, host)}/${word}`, ...rest }
+}
+
+/** Decides on what is known; blocked where it is not. */
+export function onKnown<T>(host: string, what: string, fact: Known<T>, decide: (value: T) => Verdict): Verdict {
+  return fact.kind === 'known' ? decide(fact.value) : blocked(host, 'unknown', `not known: ${what}: ${fact.because}`)
+}
+
+/** The file cannot be read: nothing can be said about any host. Undefined: it can. */
+export function fileTrouble({ spec, file }: EnvWanted): Operation[] | undefined {
+  if (file?.kind !== 'unreadable') return undefined
+  const cause = `${file.path} cannot be read: ${file.because}`
+  return spec.hosts.map((host) => operation('file', host, 'what it is made from', blocked(host, 'no-file', cause)))
+}
+
+/** The sentence for a directory that is looked after elsewhere. */
+export function sharedSentence(owner: string): string {
+  return `it lies in an NFS share, and ${foldHostSet([owner])} looks after it`
+}

@@ -1,0 +1,41 @@
+/** What no step of env can mend, and what is true only once an environment runs. */
+import type { Looker } from '../kernel/area.ts'
+import { knownValue } from '../kernel/fact.ts'
+import { type Finding, quote } from '../kernel/finding.ts'
+import { reasonOfResult } from '../kernel/host-port.ts'
+import { formatOutcome } from '../run/outcome.ts'
+import { driftOf, itemsOf } from './drift.ts'
+import type { EnvWorld } from './plan.ts'
+import type { EnvWanted } from './wanted.ts'
+
+const TIMEOUT_MS = 60_000
+
+/** Drift that is left where nothing is to be done; for a proof the interpreter is asked what it can import, too. */
+export async function verifyEnv(
+  { spec }: EnvWanted,
+  world: EnvWorld,
+  looker: Looker,
+  depth: 'look' | 'proof',
+): Promise<readonly Finding[]> {
+  const items = new Map(
+    [...world.facts].map(([host, { facts }]) => [host, itemsOf(knownValue(facts.system), knownValue(facts.content))]),
+  )
+  const { rows, followed } = driftOf(spec.from, items)
+  const drift = rows.flatMap(({ name, gravity, reference, values }) =>
+    [...values].map(([host, value]): Finding => {
+      const cause = `${name} is ${value ?? 'not there'}, and ${reference ?? 'not there'} on ${followed ?? 'most hosts'}`
+      return { host, gravity, id: 'drift', cause }
+    }),
+  )
+  if (depth === 'look' || spec.kind === 'docker') return drift
+  const checks = [...world.facts].map(async ([host, { facts }]): Promise<Finding[]> => {
+    const content = knownValue(facts.content)
+    if (content === undefined || !('packages' in content)) return []
+    const script = `${quote(`${content.path}/bin/python`)} -I -c 'import ssl, ctypes, sqlite3'`
+    const result = await looker.exec(host, script, { timeoutMs: TIMEOUT_MS })
+    if (result.outcome.kind === 'exit' && result.outcome.code === 0) return []
+    const cause = 'its Python lacks modules of its own'
+    return [{ host, gravity: 'risk', id: 'python-incomplete', cause, detail: reasonOfResult(result, formatOutcome) }]
+  })
+  return [...drift, ...(await Promise.all(checks)).flat()]
+}

@@ -1,0 +1,175 @@
+/** `muster env` on hosts without a network: real packages, gathered on one host, installed on all, drift found and mended. */
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { PROGRAM } from '../../support/console-options.ts'
+import { requirement } from '../../support/requirements.ts'
+import { type Lab, startLab } from '../cluster/lab.ts'
+import type { RunResult } from '../cluster/run.ts'
+
+const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'ssh', 'flock', 'python3')
+
+/** The system's own, whatever else is installed. */
+const PYTHON = '/usr/bin/python3'
+const PACKAGES = ['pip==24.0', 'requests==2.31.0', 'idna==3.6', 'certifi==2024.2.2', 'urllib3==2.2.1']
+const SITE = '~/lab/lib/python3.*/site-packages'
+const FILES = 'find . ! -path "./lab/*" \\( -type d -o -type f \\) -printf "%p %m\\n" | sort'
+
+describe.skipIf(!canRun)('muster env with a virtual environment', { timeout: 400_000 }, () => {
+  let lab: Lab
+  let wheels: string
+  let before: string[]
+
+  const command = (file: string, ...args: readonly string[]) => [
+    ...PROGRAM,
+    '--hosts',
+    join(lab.directory, file),
+    ...args,
+  ]
+  const muster = async (...args: readonly string[]): Promise<RunResult> =>
+    await lab.run(command('env.yaml', ...args), { timeoutMs: 300_000 })
+  const exec = async (name: string, script: string): Promise<string> => {
+    const { code, stdout, stderr } = await lab.host(name).exec(script)
+    if (code !== 0) throw new Error(`${name}: ${script}: exit ${code}\n${stdout}${stderr}`)
+    return stdout
+  }
+  const homes = async () => await Promise.all(lab.names.map(async (name) => await exec(name, FILES)))
+
+  beforeAll(async () => {
+    wheels = mkdtempSync(join(tmpdir(), 'muster-wheels-'))
+    const pip = [
+      PYTHON,
+      '-m',
+      'pip',
+      'download',
+      '--quiet',
+      '--no-cache-dir',
+      '--retries',
+      '10',
+      '--only-binary',
+      ':all:',
+    ]
+    execFileSync('env', ['PIP_DISABLE_PIP_VERSION_CHECK=1', ...pip, '--dest', wheels, ...PACKAGES], { stdio: 'pipe' })
+    lab = await startLab({ count: 3 })
+    // A directory of wheels on the host that is followed; its name has a blank.
+    const there = join(lab.directory, 'hosts', 'm1', 'home', 'the wheels')
+    mkdirSync(there)
+    execFileSync('sh', ['-c', 'cp "$1"/*.whl "$2"', 'sh', wheels, there])
+    const hosts = lab.hosts.map(({ name, address }) => `  ${name}: { address: ${address} }\n`).join('')
+    const head = `defaults: { user: root }\nhosts:\n${hosts}environment:\n  venv:\n    path: ~/lab\n    python: ${PYTHON}\n`
+    const keys = '    wheels: ~/the wheels\n'
+    writeFileSync(join(lab.directory, 'env.yaml'), `${head}${keys}    requirements: requirements.txt\n`)
+    writeFileSync(join(lab.directory, 'followed.yaml'), `${head}${keys}`)
+    writeFileSync(join(lab.directory, 'requirements.txt'), 'requests<3  # and what it needs\nidna\n')
+    before = await homes()
+  }, 200_000)
+  afterAll(async () => {
+    await lab?.stop()
+    rmSync(wheels, { recursive: true, force: true })
+  })
+
+  it('tells that no host has it', async () => {
+    const { code, stdout } = await muster('env', 'check')
+    expect(stdout).toMatch(/^blocker {2}environment {2}- +not there$/m)
+    expect(code).toBe(1)
+  })
+
+  it('carries on where it was killed', async () => {
+    const [file = '', ...args] = lab.command(command('env.yaml', 'env', 'up', '--yes', '--json'))
+    const child = spawn(file, args, { env: lab.environment, stdio: ['ignore', 'pipe', 'ignore'] })
+    let output = ''
+    const ended = once(child, 'close')
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+      if (/"step":"env\/venv@m[2-3]\/install","title":"[^"]*","state":"begin"/.test(output)) child.kill('SIGKILL')
+    })
+    await ended
+    expect(output).toContain('"state":"begin"')
+    expect(output).not.toContain('"type":"summary"')
+
+    const up = await muster('env', 'up', '--yes')
+    expect(up.stdout).not.toMatch(/FAILED|blocker/)
+    expect([up.code, up.stderr]).toEqual([0, ''])
+    for (const name of lab.names) {
+      const said = await exec(
+        name,
+        `~/lab/bin/python -c 'import requests, idna; print(requests.__version__, idna.__version__)'`,
+      )
+      expect(said).toBe('2.31.0 3.6\n')
+    }
+  })
+
+  it('finds nothing to do the second time, and no drift', async () => {
+    const up = await muster('up', 'env')
+    expect(up.stdout).toContain('3 hosts: no change: it is as wanted')
+    expect(up.code).toBe(0)
+    const check = await muster('env', 'check')
+    expect([check.code, check.stdout]).toEqual([0, '3 hosts compared with m1: no drift\n'])
+  })
+
+  it('shows drift as a table, and mends it', async () => {
+    await exec('m2', `rm -r ${SITE}/idna ${SITE}/idna-3.6.dist-info`)
+    await exec(
+      'm3',
+      `cd ${SITE} && mv certifi-2024.2.2.dist-info certifi-2023.7.22.dist-info
+sed -i 's/^Version: .*/Version: 2023.7.22/' certifi-2023.7.22.dist-info/METADATA
+mkdir black-24.1.0.dist-info && printf 'Name: black\\nVersion: 24.1.0\\n' > black-24.1.0.dist-info/METADATA
+printf 'black-24.1.0.dist-info/METADATA,,\\nblack-24.1.0.dist-info/RECORD,,\\n' > black-24.1.0.dist-info/RECORD`,
+    )
+    await exec('m2', `rm ${SITE}/urllib3-2.2.1.dist-info/RECORD`)
+    const check = await muster('env', 'check')
+    expect(check.code).toBe(1)
+    expect(check.stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+      ['', 'what', 'm1', 'm2', 'm3'],
+      ['risk', 'certifi', '2024.2.2', '=', '2023.7.22'],
+      ['risk', 'idna', '3.6', '-', '='],
+      ['risk', 'urllib3: files', '-', 'no list of them', '='],
+      ['note', 'black', '-', '=', '24.1.0'],
+      ['3 hosts compared with m1: 3 risks, 1 note'],
+      [''],
+    ])
+    const sync = await muster('env', 'sync', '--yes')
+    expect(sync.stdout).toMatch(/m3\n(?:.*\n)* {4}~ certifi 2023\.7\.22 → 2024\.2\.2\n {4}- black 24\.1\.0\n/)
+    expect(sync.stdout).not.toContain('FAILED')
+    expect([sync.code, sync.stderr]).toEqual([0, ''])
+    const again = await muster('env', 'check')
+    expect([again.code, again.stdout]).toEqual([0, '3 hosts compared with m1: no drift\n'])
+  })
+
+  it('tells what no step can mend: another Python', async () => {
+    await exec(
+      'm2',
+      `cd ~/lab/bin && mv python python.kept && printf '#!/bin/sh\\necho python 3.11.0\\n' > python && chmod 755 python`,
+    )
+    const status = await muster('env', 'status', '--json')
+    await exec('m2', 'cd ~/lab/bin && mv python.kept python')
+    expect(status.stdout).toMatch(
+      /"host":"m2","gravity":"blocker","id":"drift","cause":"Python is 3\.11\.0, and 3\.\S+ on m1"/,
+    )
+    expect(status.code).toBe(1)
+  })
+
+  it('follows the environment of a host where nobody says what is in it', async () => {
+    await exec('m3', `rm -r ${SITE}/idna ${SITE}/idna-3.6.dist-info`)
+    const up = await lab.run(command('followed.yaml', 'env', 'up', '--yes'), { timeoutMs: 200_000 })
+    expect(up.stdout).not.toMatch(/FAILED/)
+    expect(up.stdout).toMatch(
+      /^m1: gather the wheels of the 6 packages of ~\/lab, out of ~\/the wheels where they are there: done/m,
+    )
+    expect([up.code, up.stderr]).toEqual([0, ''])
+    expect((await muster('env', 'check')).stdout).toBe('3 hosts compared with m1: no drift\n')
+  })
+
+  it('removes what it made, and nothing else', async () => {
+    const down = await muster('env', 'down', '--yes')
+    expect([down.code, down.stderr]).toEqual([0, ''])
+    await lab.run(command('followed.yaml', 'env', 'down', '--yes'), { timeoutMs: 200_000 })
+    expect(await homes()).toEqual(before)
+    expect(readFileSync(join(lab.directory, 'requirements.txt'), 'utf8')).toContain('requests<3')
+    const again = await muster('env', 'down')
+    expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('no change: it is as wanted')])
+  })
+})
