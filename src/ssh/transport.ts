@@ -64,6 +64,8 @@ export interface RemoteProcess {
 export type ExecOptions = {
   /** False: refused where the server allows no more sessions now, instead of waiting until another command has ended. */
   readonly waitsForRoom?: boolean
+  /** How much the host may send before anybody has taken it, where the transport can choose; on a long way it bounds the speed. */
+  readonly windowBytes?: number
 }
 
 /** Handlers of a shell or command are called only after the promise for it was kept. */

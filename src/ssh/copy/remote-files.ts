@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
 import { printable } from '../../base/printable.ts'
-import type { ChannelEnd, Connection, RemoteProcess } from '../transport.ts'
+import type { ChannelEnd, Connection, ExecHandlers, RemoteProcess } from '../transport.ts'
 import { quoteWord } from './byte-path.ts'
 import { bootCommand, SETUP } from './remote-script.ts'
 
@@ -27,6 +27,8 @@ type Waiting = {
 }
 
 const NOISE_LIMIT = 64 * 1024
+/** What is fetched comes at this a round trip at most, and while this program is busy no more. */
+const WINDOW_BYTES = 2 * 1024 * 1024
 
 export type RemoteFilesOptions = {
   readonly clock: Clock
@@ -77,7 +79,7 @@ export class RemoteFiles {
       files.#lose(describeEnd(end, files.#stderr))
       ready.resolve()
     }
-    files.#process = await connection.exec(bootCommand(token), {
+    const handlers: ExecHandlers = {
       onStdout: (bytes) => {
         if (files.#isReady) return files.#take(bytes as Buffer)
         files.#pending = Buffer.concat([files.#pending, bytes])
@@ -95,7 +97,8 @@ export class RemoteFiles {
       },
       onDrain: () => files.#makeRoom(),
       onEnd: begin,
-    })
+    }
+    files.#process = await connection.exec(bootCommand(token), handlers, { windowBytes: WINDOW_BYTES })
     if (signal.aborted) handleAbort()
     await ready.promise
     signal.removeEventListener('abort', handleAbort)

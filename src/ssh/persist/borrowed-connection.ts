@@ -46,7 +46,7 @@ export class BorrowedConnection implements Connection {
 
   async exec(command: string, handlers: ExecHandlers, options?: ExecOptions): Promise<RemoteProcess> {
     const channel = await this.#opener.open(
-      { kind: 'exec', command, ...options },
+      { kind: 'exec', command, ...(options && { options }) },
       {
         onBytes: (kind, bytes) => (kind === FRAME_KINDS.stderr ? handlers.onStderr(bytes) : handlers.onStdout(bytes)),
         onDrain: () => handlers.onDrain?.(),

@@ -108,8 +108,8 @@ export class KeptChannel {
     const onDrain = () => this.#grant()
     let source: Source
     if (what.kind === 'exec') {
-      const { command, kind: _kind, ...options } = what
-      const remote = await connection.exec(command, { onStdout, onStderr, onDrain, onEnd: ended }, options)
+      const handlers = { onStdout, onStderr, onDrain, onEnd: ended }
+      const remote = await connection.exec(what.command, handlers, what.options)
       source = {
         write: (bytes) => remote.writeStdin(bytes),
         pause: () => remote.pause(),

@@ -1,7 +1,7 @@
 /** The control messages between a program and the keeper: data only. Both sides are the same user's, of one version. */
 import type { Endpoint } from '../../inventory/host.ts'
 import type { CredentialPrompt } from '../credentials.ts'
-import type { ChannelEnd, ConnectFailure, ConnectPhase, ShellSize } from '../transport.ts'
+import type { ChannelEnd, ConnectFailure, ConnectPhase, ExecOptions, ShellSize } from '../transport.ts'
 
 /** Goes up with every change of this file; it is part of the socket's name, so versions do not meet. */
 export const PROTOCOL = 2
@@ -27,7 +27,7 @@ export type OpenRequest =
       readonly term: string
       readonly environment?: Readonly<Record<string, string>>
     }
-  | { readonly kind: 'exec'; readonly command: string; readonly waitsForRoom?: boolean }
+  | { readonly kind: 'exec'; readonly command: string; readonly options?: ExecOptions }
   | { readonly kind: 'forward'; readonly address: string; readonly port: number }
 
 /** A warm connection as `muster hosts --persisted` shows it. Times in ms since the epoch. */

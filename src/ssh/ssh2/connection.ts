@@ -93,15 +93,15 @@ export class Ssh2Connection implements Connection {
   async exec(
     command: string,
     handlers: ExecHandlers,
-    { waitsForRoom = true }: ExecOptions = {},
+    { waitsForRoom = true, windowBytes = COMMAND_WINDOW_BYTES }: ExecOptions = {},
   ): Promise<RemoteProcess> {
     const { client } = this.#parts
     let isWindowSmall = false
     const asProcess = (channel: ClientChannel) =>
-      asRemoteProcess(this.#host(), channel, isWindowSmall ? COMMAND_WINDOW_BYTES : undefined, handlers)
+      asRemoteProcess(this.#host(), channel, isWindowSmall ? windowBytes : undefined, handlers)
     return await this.#withAgent((agentForward) =>
       this.#openSession(waitsForRoom ? 'command' : 'extra', asProcess, (callback) => {
-        isWindowSmall = withSessionWindow(client, COMMAND_WINDOW_BYTES, () =>
+        isWindowSmall = withSessionWindow(client, windowBytes, () =>
           client.exec(command, { agentForward } as never, callback),
         )
       }),
