@@ -1,5 +1,5 @@
 /** Files of this machine that a run brings to its hosts, and files that it writes here. */
-import { closeSync, createReadStream, existsSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs'
+import { closeSync, createReadStream, existsSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -89,13 +89,21 @@ export class OutputDirectory {
       ['err', output.stderr],
     ] as const) {
       const path = join(this.path, `${safeName(host)}.${suffix}`)
-      const descriptor = openSync(`${path}.part`, 'w')
+      const part = `${path}.part`
+      // What a killed run has left, or what somebody has put there to be followed.
+      rmSync(part, { force: true })
+      const descriptor = openSync(part, 'wx')
       try {
-        for (const bytes of stream.read()) writeAll(descriptor, bytes)
-      } finally {
-        closeSync(descriptor)
+        try {
+          for (const bytes of stream.read()) writeAll(descriptor, bytes)
+        } finally {
+          closeSync(descriptor)
+        }
+        renameSync(part, path)
+      } catch (error) {
+        rmSync(part, { force: true })
+        throw error
       }
-      renameSync(`${path}.part`, path)
     }
   }
 }

@@ -6,6 +6,8 @@ import { appendFileSync, mkdirSync } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
 import { homedir, hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
+import { MusterError, messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
 import type { ApplyEvent } from './apply.ts'
 
 export interface Journal {
@@ -17,10 +19,14 @@ export type JournalOptions = {
   now(): number
 }
 
-/** @throws when the directory cannot be written; each line is on its way to the disk when `write` returns. */
+/** Both throw MusterError `configuration` where nothing can be written; each line is on its way to the disk when `write` returns. */
 export function openJournal({ environment, now }: JournalOptions): Journal & { readonly directory: string } {
   const directory = journalDirectory(environment)
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const append = (time: string, text: string) =>
+    orExplain(directory, () => appendFileSync(join(directory, `${time.slice(0, 7)}.jsonl`), text, { mode: 0o600 }))
+  orExplain(directory, () => mkdirSync(directory, { recursive: true, mode: 0o700 }))
+  // Found out now, and not between two steps.
+  append(new Date(now()).toISOString(), '')
   const who = `${userInfo().username}@${hostname()}`
   return {
     directory,
@@ -38,7 +44,7 @@ export function openJournal({ environment, now }: JournalOptions): Journal & { r
         title: step.title,
         ...(event.type === 'begin' ? {} : { ...resultOf(event.end), durationMs: Math.round(event.durationMs) }),
       }
-      appendFileSync(join(directory, `${time.slice(0, 7)}.jsonl`), `${JSON.stringify(line)}\n`, { mode: 0o600 })
+      append(time, `${JSON.stringify(line)}\n`)
     },
   }
 }
@@ -108,4 +114,14 @@ function parseLine(line: string, area: string, host: string): JournalLine | unde
 
 function resultOf(end: Extract<ApplyEvent, { type: 'end' }>['end']): object {
   return { result: end.kind, ...('reason' in end ? { reason: end.reason } : {}) }
+}
+
+function orExplain(directory: string, write: () => void): void {
+  try {
+    write()
+  } catch (error) {
+    const reason = `the journal cannot be written: ${printable(messageOf(error))}`
+    const hint = `Nothing is changed without it. Make ${printable(directory)} writable, or set XDG_STATE_HOME to another place.`
+    throw new MusterError('configuration', reason, { hint, cause: error })
+  }
 }

@@ -7,7 +7,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { Transport } from '../transport.ts'
 import { type Claim, claimAddress } from './claim-address.ts'
 import { preparePrivateDirectory, readToken, socketAddress } from './keeper-directory.ts'
-import { serveProgram } from './serve-program.ts'
+import { type Served, serveProgram } from './serve-program.ts'
 import { WarmConnections } from './warm-connections.ts'
 
 export type KeeperOptions = {
@@ -22,6 +22,8 @@ export type KeeperOptions = {
 }
 
 const LINGER_MS = 3_000
+/** Sockets that have not proved themselves yet: more are turned away, and come again. */
+const MAX_STRANGERS = 64
 
 /** Resolves when the keeper has ended; at once where another one serves the directory already. */
 export async function runKeeper({ directory, clock, signal, ...options }: KeeperOptions): Promise<void> {
@@ -29,7 +31,7 @@ export async function runKeeper({ directory, clock, signal, ...options }: Keeper
   await preparePrivateDirectory(directory)
   const token = await readToken(directory)
   const ended = Promise.withResolvers<void>()
-  const programs = new Set<{ close(): void }>()
+  const programs = new Set<Served>()
   let lingering: Disposable | undefined
   let claim: Claim | undefined
 
@@ -44,10 +46,12 @@ export async function runKeeper({ directory, clock, signal, ...options }: Keeper
   const warm = new WarmConnections(clock, lingerWhenIdle)
 
   const server = createServer((socket) => {
+    if ([...programs].filter(({ isTrusted }) => !isTrusted).length >= MAX_STRANGERS) return void socket.destroy()
     lingering?.[Symbol.dispose]()
     const program = serveProgram(socket, {
       token,
       warm,
+      clock,
       transport: options.createTransport(),
       onGone: () => {
         programs.delete(program)

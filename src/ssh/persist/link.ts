@@ -1,6 +1,14 @@
 /** A socket as frames: messages and bytes of channels, in order. It knows nothing of what they mean. */
 import type { Socket } from 'node:net'
-import { encodeHeader, FRAME_KINDS, type FrameKind, FrameReader, type StreamKind } from './frames.ts'
+import {
+  encodeHeader,
+  FRAME_KINDS,
+  type Frame,
+  FrameError,
+  type FrameKind,
+  FrameReader,
+  type StreamKind,
+} from './frames.ts'
 
 const LARGEST_PIECE = 64 * 1024
 
@@ -20,16 +28,9 @@ export class Link<In, Out> {
     this.#socket = socket
     const reader = new FrameReader()
     socket.on('data', (bytes: Buffer) => {
-      try {
-        for (const { kind, channel, payload } of reader.push(bytes)) {
-          if (socket.destroyed) return
-          if (kind === FRAME_KINDS.control) handlers.onMessage(JSON.parse(payload.toString()) as In)
-          else if (kind === FRAME_KINDS.credit) handlers.onCredit(channel, payload.readUInt32BE(0))
-          else handlers.onBytes(kind, channel, payload)
-        }
-      } catch {
-        // Whoever sends what cannot be read is not one of us.
-        socket.destroy()
+      for (const frame of readOrLeave(socket, () => reader.push(bytes)) ?? []) {
+        if (socket.destroyed) return
+        readOrLeave(socket, () => delivery(frame, handlers))?.()
       }
     })
     socket.on('error', () => socket.destroy())
@@ -81,4 +82,28 @@ export class Link<In, Out> {
     this.#socket.write(encodeHeader(kind, channel, payload.length))
     this.#socket.write(payload)
   }
+}
+
+/** Whoever sends what cannot be read is not one of us. What goes wrong later, in a handler, is a defect and no frame's fault. */
+function readOrLeave<T>(socket: Socket, read: () => T): T | undefined {
+  try {
+    return read()
+  } catch {
+    socket.destroy()
+    return undefined
+  }
+}
+
+/** @throws on what is no message and no credit */
+function delivery<In>({ kind, channel, payload }: Frame, handlers: LinkHandlers<In>): () => void {
+  if (kind === FRAME_KINDS.control) {
+    const message: unknown = JSON.parse(payload.toString())
+    if (typeof message !== 'object' || message === null) throw new FrameError('a message that is no object')
+    return () => handlers.onMessage(message as In)
+  }
+  if (kind === FRAME_KINDS.credit) {
+    const sizeBytes = payload.readUInt32BE(0)
+    return () => handlers.onCredit(channel, sizeBytes)
+  }
+  return () => handlers.onBytes(kind, channel, payload)
 }

@@ -3,6 +3,7 @@
  * goes away with it, at once; its connections stay warm.
  */
 import type { Socket } from 'node:net'
+import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { ConnectError, type ConnectFailure, type Transport } from '../transport.ts'
@@ -18,22 +19,32 @@ export type ServeOptions = {
   readonly warm: WarmConnections
   /** A transport of this program's own, so that keys that it unlocked serve nobody else. */
   readonly transport: Transport
+  readonly clock: Clock
   onGone(): void
 }
 
+/** A program on the same machine proves itself in no time. */
+const GREETING_LIMIT_MS = 10_000
+
 type Use = { readonly abort: AbortController; hold: Hold | undefined; readonly channels: Set<number> }
 
-export function serveProgram(socket: Socket, options: ServeOptions): { close(): void } {
-  const served = new ServedProgram(socket, options)
-  return { close: () => served.close() }
+export interface Served {
+  /** It has proved to be a program of this user. */
+  readonly isTrusted: boolean
+  close(): void
 }
 
-class ServedProgram {
+export function serveProgram(socket: Socket, options: ServeOptions): Served {
+  return new ServedProgram(socket, options)
+}
+
+class ServedProgram implements Served {
   readonly #options: ServeOptions
   readonly #link: Link<ToKeeper, FromKeeper>
   readonly #nonce = newNonce()
   #expectedProof: string | undefined
   #isTrusted = false
+  readonly #greetingLimit: Disposable
   #lastQuestion = 0
   readonly #questions = new Map<number, PromiseWithResolvers<unknown>>()
   readonly #uses = new Map<number, Use>()
@@ -50,6 +61,11 @@ class ServedProgram {
       onCredit: (channel, sizeBytes) => this.#channels.get(channel)?.handleCredit(sizeBytes),
       onClose: () => this.#leave(),
     })
+    this.#greetingLimit = options.clock.after(GREETING_LIMIT_MS, () => this.#link.close())
+  }
+
+  get isTrusted(): boolean {
+    return this.#isTrusted
   }
 
   /** What was said before still goes out. */
@@ -65,7 +81,8 @@ class ServedProgram {
       this.#link.send({ type: 'hello', protocol: PROTOCOL, nonce: this.#nonce, proof })
     } else if (message.type === 'proof' && this.#expectedProof !== undefined) {
       this.#isTrusted = isProof(message.proof, this.#expectedProof)
-      if (!this.#isTrusted) this.#link.close()
+      if (this.#isTrusted) this.#greetingLimit[Symbol.dispose]()
+      else this.#link.close()
     } else this.#link.close()
   }
 
@@ -166,6 +183,7 @@ class ServedProgram {
   }
 
   #leave(): void {
+    this.#greetingLimit[Symbol.dispose]()
     for (const id of [...this.#uses.keys()]) this.#release(id)
     for (const channel of [...this.#channels.values()]) channel.close()
     for (const question of this.#questions.values()) question.resolve(undefined)

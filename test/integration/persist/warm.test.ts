@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Secret } from '../../../src/base/secret.ts'
 import type { Endpoint } from '../../../src/inventory/host.ts'
@@ -276,6 +276,19 @@ describe('trouble with the keeper', () => {
     const connection = await setup.program({ direct: createSsh2Transport() }).connect(m1, watchedContext())
     expect(setup.warnings).toEqual([expect.stringContaining('token is open to others')])
     connection.close()
+  })
+
+  it('many that say nothing at the socket are turned away, and programs still served', async () => {
+    await using setup = await keeperSetup()
+    const program = setup.program()
+    ;(await program.connect(m1, watchedContext())).close()
+    let turnedAway = 0
+    const strangers = Array.from({ length: 70 }, () => connect(setup.address).on('error', () => {}))
+    for (const stranger of strangers) stranger.once('close', () => (turnedAway += 1)).resume()
+    await waitUntil(() => turnedAway === 6, 'those that are too many to be turned away')
+    const connection = await program.connect(m1, watchedContext())
+    expect((await run(connection, 'echo ok')).stdout).toBe('ok\n')
+    for (const stranger of strangers) stranger.destroy()
   })
 
   it('something else at the socket gets no question and no answer', async () => {

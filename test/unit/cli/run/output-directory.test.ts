@@ -1,0 +1,43 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { OutputDirectory } from '../../../../src/cli/run/exec-files.ts'
+import { OutputStore } from '../../../../src/ops/run/output-store.ts'
+
+describe('the files of --out', () => {
+  let directory: string
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'muster-out-'))
+  })
+  afterEach(() => {
+    rmSync(directory, { recursive: true })
+  })
+
+  it('follow no link that waits where they are made', () => {
+    const out = join(directory, 'out')
+    const files = new OutputDirectory(out, ['m1'], false)
+    writeFileSync(join(directory, 'precious'), 'kept')
+    symlinkSync('../precious', join(out, 'm1.out.part'))
+    using store = new OutputStore(directory)
+    store.of('m1').stdout.push(Buffer.from('output'))
+    files.write('m1', store.of('m1'))
+    expect(readFileSync(join(directory, 'precious'), 'utf8')).toBe('kept')
+    expect(readFileSync(join(out, 'm1.out'), 'utf8')).toBe('output')
+    expect(readdirSync(out).sort()).toEqual(['m1.err', 'm1.out'])
+  })
+
+  it('leave nothing half behind', () => {
+    const files = new OutputDirectory(directory, ['m1'], false)
+    const broken = {
+      *read(): Generator<Uint8Array> {
+        yield Buffer.from('half')
+        throw new Error('no space left on device')
+      },
+    }
+    using store = new OutputStore(directory)
+    const output = { ...store.of('m1'), stdout: broken } as unknown as ReturnType<typeof store.of>
+    expect(() => files.write('m1', output)).toThrow('no space left')
+    expect(readdirSync(directory)).toEqual([])
+  })
+})
