@@ -167,7 +167,10 @@ export class Passing implements Way {
         const lag = source.have - seat.have
         if (isStill && lag > 0) void this.#detour(seat, `nothing comes from ${source.member.host}`)
         if (lag > LAG_BYTES) for (const each of behind) void this.#detour(each, `${seat.member.host} is slow`)
-      } else if (source === undefined && behind.length > 0) {
+      } else if (source !== undefined) {
+        // It was to take the rest from there, but what was sent from here before is not acknowledged.
+        if (isStill) for (const each of behind) void this.#detour(each, `${seat.member.host} does not take anything`)
+      } else if (behind.length > 0) {
         // What is sent from here to this one holds up the others.
         if (isStill || seat.rate < this.#hereBitsPerSecond * 0.3) void this.#promote(behind, seat, isStill)
       }

@@ -254,6 +254,21 @@ describe('a chain', () => {
     expect(cluster.events).toContainEqual({ via: 'detour', host: 'm3', from: 'm1', reason: 'nothing comes from m2' })
   })
 
+  it('goes round a host that falls silent before it has acknowledged what was sent from here', async () => {
+    const cluster = new FakeCluster('chain')
+    for (const name of HOSTS) cluster.host(name).step(MIB)
+    await cluster.pass(800)
+    for (const name of HOSTS) if (name !== 'm2') cluster.host(name).step(0)
+    cluster.host('m1').step(SIZE_BYTES)
+    await cluster.pass(5000)
+    expect(cluster.events).toContainEqual({
+      via: 'detour',
+      host: 'm3',
+      from: 'm1',
+      reason: 'm2 does not take anything',
+    })
+  })
+
   it('goes round a host that cannot be reached, and never takes the file in a circle', async () => {
     const cluster = new FakeCluster('chain')
     for (const name of HOSTS) cluster.host(name).step(MIB)
