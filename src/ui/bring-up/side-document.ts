@@ -6,13 +6,14 @@ import { formatDuration } from '../../ops/kernel/finding.ts'
 import { countPlan, type LineKind, planLines } from '../../ops/kernel/format-plan.ts'
 import { BOLD } from '../../terminal/cells.ts'
 import type { Style } from '../compositor/compositor.ts'
-import { type Row, type RowDocument, wrapRows } from '../rows/row-document.ts'
+import type { Row, RowDocument } from '../rows/row-document.ts'
+import { wrapText } from '../text-width.ts'
 import { mutedStyle, styleOf, type Theme, type ThemeColour } from '../theme/theme.ts'
 import { type BringUpView, type ChangeView, cellKey, cellOf, type StepView, stepsOf, toneOf } from './bring-up-view.ts'
 import { cellWords, formatAge } from './standing-words.ts'
 import { phaseWords, type TableLook } from './table-document.ts'
 
-/** Rows are added one after the other; long text goes on in the next row behind its indent. */
+/** Rows are added one after the other; long text goes on in the next row, a little further in. */
 class Writer {
   readonly rows: Row[] = []
   readonly #look: TableLook
@@ -22,8 +23,9 @@ class Writer {
   }
 
   say(text: string, style: Style, indent = 1): this {
-    const { theme, columns, rows } = this.#look
-    this.rows.push(...wrapRows(text, { theme, columns, rows, column: 0 }, ' '.repeat(indent), style))
+    const room = Math.max(8, this.#look.columns - indent)
+    const lines = wrapText(text, room, '  ')
+    this.rows.push(...lines.map((line) => [{ text: ' '.repeat(indent) + line, style }]))
     return this
   }
 

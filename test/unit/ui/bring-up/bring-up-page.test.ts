@@ -112,6 +112,16 @@ describe('the Bring-up tab', () => {
     expect(got('m1')).toBe('')
   })
 
+  it('cuts no line of the plan: what has no room goes on further in', async () => {
+    const { type, port, text } = await openTab()
+    type('u')
+    const plan = planOf('m1')
+    const long = `+ ${'x'.repeat(60)} ${'y'.repeat(60)}`
+    const verdict = { kind: 'steps', state: 'missing', steps: [{ ...stepOf('m1'), changes: [long] }] } as const
+    port.last.handlers.onPlan({ ...plan, operations: plan.operations.map((each) => ({ ...each, verdict })) }, false)
+    expect(text()).toMatch(/\n {5}\+ x{60}\n {7}y{60}\n/)
+  })
+
   it('is for the marked hosts, and for one area', async () => {
     const { type, port, text } = await openTab()
     type('j ')
