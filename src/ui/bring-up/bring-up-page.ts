@@ -12,6 +12,7 @@ import { commandOf } from '../keys/key-table.ts'
 import { documentRows, firstRow, type RowDocument, type ScrollPlace } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
 import type { Page } from '../tabs/page.ts'
+import { tabOfKey } from '../tabs/tabs.ts'
 import { type Theme, themes } from '../theme/theme.ts'
 import { areaOf } from '../work-views/panel.ts'
 import { type BringUpCommand, bringUpKeys } from './bring-up-keys.ts'
@@ -39,6 +40,12 @@ const TICK_MS = 1000
 const SLOW_TICK_MS = 15_000
 const SECONDS_MATTER_MS = 60_000
 const SIDE_TITLES = { details: 'details', plan: 'plan', steps: 'steps' } as const
+
+/** Keys that read a plan or answer it. */
+const ANSWERS: ReadonlySet<BringUpCommand> = new Set([
+  ...(['yes', 'no', 'cancel', 'back-to-table', 'mark', 'left', 'right'] as const),
+  ...(['row-up', 'row-down', 'page-up', 'page-down', 'top', 'end'] as const),
+])
 
 /** What is drawn now, and how far. */
 type Look = { readonly document: RowDocument; readonly rect: Rect; readonly place: ScrollPlace }
@@ -102,6 +109,10 @@ export class BringUpPage implements Page {
       (entry) => (entry.keys as readonly string[]).includes(label) && (!('isMeant' in entry) || entry.isMeant(state)),
     )
     const command = meant?.id ?? commandOf(bringUpKeys, label)
+    if (this.#isDeciding && tabOfKey(label) === undefined && (command === undefined || !ANSWERS.has(command))) {
+      this.#refuse(label)
+      return true
+    }
     if (command === undefined) return false
     this.#do(command)
     return true
@@ -169,6 +180,19 @@ export class BringUpPage implements Page {
       case 'end':
         return this.scrollBy(command === 'top' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY)
     }
+  }
+
+  /** A plan is being made, or waits for its answer. */
+  get #isDeciding(): boolean {
+    const phase = this.#view.change?.phase
+    return phase === 'look' || phase === 'ask'
+  }
+
+  /** Who types a command here by mistake must not come upon the `y` in it. */
+  #refuse(label: string): void {
+    this.#cancel()
+    this.#set({ hasSideKeys: false, side: 'details', sideOffset: 0 })
+    this.#console.notice(`nothing is done: ${label} is no answer to a plan`, 'warning')
   }
 
   #decide(isYes: boolean): void {

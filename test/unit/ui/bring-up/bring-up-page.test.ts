@@ -112,6 +112,23 @@ describe('the Bring-up tab', () => {
     expect(got('m1')).toBe('')
   })
 
+  it('takes a command that is typed here by mistake for a no, before the plan is there and after', async () => {
+    const { type, port, console } = await openTab()
+    type('u')
+    type('d')
+    expect([port.last.order.signal.aborted, console.state.notice?.text]).toEqual([
+      true,
+      'nothing is done: d is no answer to a plan',
+    ])
+    port.last.ended.resolve({ kind: 'cancelled' })
+    await setImmediate()
+    type('u')
+    port.last.handlers.onPlan(planOf('m1'), false)
+    const agreed = port.last.handlers.confirm(planOf('m1'))
+    type('sy')
+    expect([await agreed, port.changes.length]).toEqual([false, 2])
+  })
+
   it('cuts no line of the plan: what has no room goes on further in', async () => {
     const { type, port, text } = await openTab()
     type('u')
