@@ -30,6 +30,8 @@ export type ConsoleBringUpOptions = {
   readonly wires: Wires
   readonly dialog: CredentialDialog
   readonly fanOut: number
+  /** Multiplies every limit of time. */
+  readonly limitFactor: number
   readonly declared: DeclaredSource
   readonly context: CliContext
 }
@@ -37,7 +39,7 @@ export type ConsoleBringUpOptions = {
 const JOURNAL_LINES = 12
 
 export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPort {
-  const { fleet, wires, fanOut, context } = options
+  const { fleet, wires, fanOut, limitFactor, context } = options
   const { now, environment } = context
   const sudo = new SudoPassword(options.dialog)
   const token = randomBytes(8).toString('hex')
@@ -64,7 +66,7 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
     async look(signal, onHost) {
       const areas = await begin()
       const onGathered = ({ host }: { readonly host: string }): void => onHost(host)
-      const worlds = await lookAtHosts(areas, { hosts, signal, mark, now, onHost: onGathered })
+      const worlds = await lookAtHosts(areas, { hosts, signal, mark, now, limitFactor, onHost: onGathered })
       const plan = makePlan('up', areas, worlds)
       const findings = await verifyAreas(areas, worlds, plan, { hosts, signal }, 'look')
       return standingsOf(areas, worlds, plan, findings)
@@ -82,6 +84,7 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
           now,
           signal,
           fanOut,
+          limitFactor,
           owner: ownerWords(now()),
           isSelected: (host) => selection.has(host),
           openJournal: () => openJournal({ environment, now }),

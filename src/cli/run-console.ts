@@ -5,6 +5,7 @@ import { expandHostSet } from '../inventory/host-set.ts'
 import type { ColourDepth } from '../ui/compositor/colours.ts'
 import { openConsole } from '../ui/open-console.tsx'
 import { loadPreferences } from '../ui/preferences.ts'
+import { limitFactorOf } from './bring-up/prepare.ts'
 import { createConsoleBringUp, type DeclaredSource } from './console-bring-up.ts'
 import { createConsoleWork } from './console-work.ts'
 import { type CliContext, EXIT, type GlobalOptions } from './context.ts'
@@ -70,7 +71,15 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
       return {
         fleet,
         work: createConsoleWork({ fleet, wires, fanOut, context }),
-        bringUp: createConsoleBringUp({ fleet, wires, dialog: questions, fanOut, declared, context }),
+        bringUp: createConsoleBringUp({
+          fleet,
+          wires,
+          dialog: questions,
+          fanOut,
+          limitFactor: limitFactorOf(request.options),
+          declared,
+          context,
+        }),
       }
     },
     resolveHosts: (expression, known, groups) => {

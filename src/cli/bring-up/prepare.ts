@@ -32,7 +32,6 @@ export type Prepared = Disposable & {
   /** Letters and digits that nobody guesses. */
   readonly mark: string
   readonly fanOut: number
-  /** Whoever gives hosts more time to connect gives them more time to answer. */
   readonly limitFactor: number
   /** For whoever finds a host locked. */
   readonly owner: string
@@ -95,7 +94,7 @@ export async function prepareBringUp(
     dialog,
     mark: `m${randomBytes(8).toString('hex')}`,
     fanOut,
-    limitFactor: Math.max(1, (options.connectTimeout ?? 0) / USUAL_CONNECT_TIMEOUT_S),
+    limitFactor: limitFactorOf(options),
     owner: ownerWords(context.now()),
     isSelected: (host) => selection.has(host),
     [Symbol.dispose]() {
@@ -103,6 +102,11 @@ export async function prepareBringUp(
       wires[Symbol.dispose]()
     },
   }
+}
+
+/** Whoever gives hosts more time to connect gives them more time to answer. */
+export function limitFactorOf({ connectTimeout = 0 }: GlobalOptions): number {
+  return Math.max(1, connectTimeout / USUAL_CONNECT_TIMEOUT_S)
 }
 
 /** Who changes hosts, for whoever finds one locked. */
