@@ -1,6 +1,6 @@
 /** The driver with real processes of this machine behind its port: each "host" has a directory of its own. */
 import { spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -76,6 +76,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     own.giveLease(lease)
   }
   const lines = (name: string) => readFileSync(join(directory, name), 'utf8').trim().split('\n')
+  const exists = (name: string) => existsSync(join(directory, name))
   const kinds = (ids: readonly number[]) => ids.map((id) => store.get(id)?.state.kind)
   const job = (id: number): Job => store.get(id) as Job
 
@@ -99,11 +100,8 @@ describe.skipIf(!canRun)('driving a queue', () => {
         .sort()
         .map((line) => line.slice(0, 4)),
     ).toEqual(['0/4 ', '1/4 ', '2/4 ', '3/4 '])
-    expect(lines('gang').map((line) => line.split(' ')[2])).toEqual(
-      new Array(4).fill(
-        `${job(gang[0] as number).state.kind === 'done' ? lines('gang')[0]?.split(' ')[1]?.split(',')[0] : ''}.lab`,
-      ),
-    )
+    const firstHost = lines('gang')[0]?.split(' ')[1]?.split(',')[0]
+    expect(new Set(lines('gang').map((line) => line.split(' ')[2]))).toEqual(new Set([`${firstHost}.lab`]))
     expect(kinds(never)).toEqual(['cancelled'])
     const state = job(array[1] as number).state
     expect('places' in state && state.places).toHaveLength(1)
@@ -128,7 +126,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
       { variants: [{}, {}] },
     )
     const driving = drive()
-    await waitUntil(() => kinds(low).every((kind) => kind === 'running'), 'both to run')
+    await waitUntil(() => exists('low') && lines('low').length === 2, 'both to run')
     const urgent = submit(spec('touch "$OUT/urgent"', { request: whole }), { priority: 1 })
     await driving
     expect(kinds([...low, ...urgent])).toEqual(['done', 'done', 'done'])
@@ -183,7 +181,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
   it('cancelled: what runs ends, with all of its group, and what was sent cannot begin any more', async () => {
     const ids = submit(spec('echo $$ >"$OUT/pid"; sleep 1000 & sleep 1001'))
     const driving = drive()
-    await waitUntil(() => kinds(ids)[0] === 'running', 'it to run')
+    await waitUntil(() => exists('pid') && lines('pid')[0] !== '', 'it to run')
     submitStop(ids[0] as number)
     await driving
     expect(kinds(ids)).toEqual(['cancelled'])

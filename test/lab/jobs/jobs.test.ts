@@ -31,7 +31,7 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
     '--hosts',
     join(lab.directory, 'jobs.yaml'),
     '--connect-timeout',
-    '60',
+    '10',
     'job',
     ...args,
   ]
