@@ -83,6 +83,7 @@ class JobDriver {
   #wake = () => {}
   #isDirty = true
   #rounds = 0
+  #tickedMs = 0
   #renewedMs = 0
   #plannedMs = 0
   #viewedMs = 0
@@ -141,6 +142,8 @@ class JobDriver {
   #tick(): void {
     const { store, lease, clock } = this.#options
     const nowMs = clock.now()
+    if (nowMs < this.#tickedMs) this.#forgetTimes()
+    this.#tickedMs = nowMs
     if (nowMs - this.#renewedMs >= RENEW_MS) {
       store.renewLease(lease, nowMs, LEASE_MS)
       this.#renewedMs = nowMs
@@ -153,6 +156,14 @@ class JobDriver {
     this.#endOverdue(nowMs)
     if (this.#isDirty || nowMs - this.#plannedMs >= VIEW_MS) this.#plan(nowMs)
     this.#send(nowMs)
+  }
+
+  /** The clock was set back: what is due at a later time than ever comes is due now. */
+  #forgetTimes(): void {
+    this.#renewedMs = 0
+    this.#plannedMs = 0
+    this.#viewedMs = 0
+    for (const record of this.#records.values()) record.nextMs = 0
   }
 
   #endOverdue(nowMs: number): void {
