@@ -3,7 +3,7 @@ import { pathWord } from '../kernel/files.ts'
 import { quote } from '../kernel/finding.ts'
 import type { Delivery } from '../kernel/host-port.ts'
 import type { Action, Check } from '../kernel/operation.ts'
-import { CONTENT_FILE, removeParcel } from './parcel.ts'
+import { removeParcel } from './parcel.ts'
 
 const BUILD_TIMEOUT_MS = 120 * 60_000
 const MOVE_TIMEOUT_MS = 60 * 60_000
@@ -32,14 +32,16 @@ cd "$HOME" && rm -rf "$d" && rmdir "\${d%/*}" && rmdir -p .cache/muster/env 2> /
   }
 }
 
-/** Noted in the parcel: the image came through Muster. */
+/** In the parcel: what it holds. */
+export const IMAGE_CONTENT = 'content'
+/** Noted there: the image came through Muster. */
 export const LOADED = 'loaded'
 const CARRIED = 'image # image.tar'
 
 export function pullImage(image: string, parcel: string): Action {
   return {
     script: `${DOCK}d=${pathWord(parcel)}
-dock pull --quiet ${quote(image)} && mkdir -p "$d" && echo ${LOADED} > "$d/${CONTENT_FILE}"`,
+dock pull --quiet ${quote(image)} && mkdir -p "$d" && echo ${LOADED} > "$d/${IMAGE_CONTENT}"`,
     timeoutMs: BUILD_TIMEOUT_MS,
   }
 }
@@ -51,8 +53,8 @@ export function saveImage(image: string, parcel: string): Action {
 umask 077
 mkdir -p "$d" && dock save --output "$d/image.tar.part" ${quote(image)} || { rm -f "$d/image.tar.part"; exit 1; }
 mv -f "$d/image.tar.part" "$d/image.tar" || exit 1
-{ grep -x ${LOADED} "$d/${CONTENT_FILE}" 2> /dev/null; echo '${CARRIED}'; } > "$d/${CONTENT_FILE}.new"
-mv -f "$d/${CONTENT_FILE}.new" "$d/${CONTENT_FILE}"`,
+{ grep -x ${LOADED} "$d/${IMAGE_CONTENT}" 2> /dev/null; echo '${CARRIED}'; } > "$d/${IMAGE_CONTENT}.new"
+mv -f "$d/${IMAGE_CONTENT}.new" "$d/${IMAGE_CONTENT}"`,
     timeoutMs: MOVE_TIMEOUT_MS,
   }
 }
@@ -62,7 +64,7 @@ export function loadImage(parcel: string, from: string): Action {
   return {
     files: { from, path: parcel, to: parcel },
     script: `${DOCK}d=${pathWord(parcel)}
-dock load --quiet --input "$d/image.tar" && echo ${LOADED} > "$d/${CONTENT_FILE}" && rm -f "$d/image.tar"`,
+dock load --quiet --input "$d/image.tar" && echo ${LOADED} > "$d/${IMAGE_CONTENT}" && rm -f "$d/image.tar"`,
     timeoutMs: MOVE_TIMEOUT_MS,
   }
 }
@@ -71,7 +73,7 @@ export function removeSavedImage(parcel: string): Action {
   return {
     script: `d=${pathWord(parcel)}
 rm -f "$d"/image.tar*
-if grep -q -x ${LOADED} "$d/${CONTENT_FILE}"; then echo ${LOADED} > "$d/${CONTENT_FILE}"; else
+if grep -q -x ${LOADED} "$d/${IMAGE_CONTENT}"; then echo ${LOADED} > "$d/${IMAGE_CONTENT}"; else
 ${removeParcel(parcel)}
 fi`,
   }

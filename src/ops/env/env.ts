@@ -7,14 +7,16 @@ import { type Direction, defineArea } from '../kernel/area.ts'
 import { type Fact, knownValue } from '../kernel/fact.ts'
 import type { Operation } from '../kernel/operation.ts'
 import { dockerFact } from './docker-facts.ts'
+import { IMAGE_CONTENT } from './docker-scripts.ts'
 import { type Drift, driftOf, type HostItems, itemsOf } from './drift.ts'
 import { prefixFact, systemFact } from './facts.ts'
 import { parcelFact } from './parcel.ts'
 import type { EnvFacts, EnvWorld } from './plan.ts'
+import { planCondaDown, planCondaUp } from './plan-conda.ts'
 import { planDockerDown, planDockerUp } from './plan-docker.ts'
 import { planVenvDown, planVenvUp } from './plan-venv.ts'
 import { verifyEnv } from './verify.ts'
-import { type EnvWanted, envWantedOf, parcelOf } from './wanted.ts'
+import { contentOf, type EnvWanted, envWantedOf, parcelOf } from './wanted.ts'
 
 function contentFact(spec: EnvironmentSpec): Fact<EnvFacts['content']> {
   switch (spec.kind) {
@@ -34,7 +36,7 @@ export const envArea = defineArea<EnvWanted, EnvFacts>({
   factsOf: (wanted) => ({
     system: systemFact,
     content: contentFact(wanted.spec),
-    parcel: parcelFact(parcelOf(wanted)),
+    parcel: parcelFact(parcelOf(wanted), wanted.spec.kind === 'docker' ? IMAGE_CONTENT : contentOf(wanted)),
   }),
   plan: planEnv,
   verify: verifyEnv,
@@ -51,8 +53,10 @@ function planEnv(direction: Direction, wanted: EnvWanted, world: EnvWorld): read
       const own = wanted as EnvWanted<'docker'>
       return isUp ? planDockerUp(own, world) : planDockerDown(own, world)
     }
-    default:
-      return []
+    case 'conda': {
+      const own = wanted as EnvWanted<'conda'>
+      return isUp ? planCondaUp(own, world) : planCondaDown(own, world)
+    }
   }
 }
 

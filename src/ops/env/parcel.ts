@@ -8,15 +8,13 @@ export type ParcelFacts = {
   readonly content?: readonly string[]
 }
 
-/** Written last. */
-export const CONTENT_FILE = 'content'
-
-export function parcelFact(directory: string): Fact<ParcelFacts> {
+/** `content`: the name of the file that says so. */
+export function parcelFact(directory: string, content: string): Fact<ParcelFacts> {
   return {
     script: `d=${pathWord(directory)}
 limited ls -d "$d" > /dev/null || { overdue $? && return 124; echo none; return; }
 echo there
-[ ! -f "$d/${CONTENT_FILE}" ] || head -c 400000 "$d/${CONTENT_FILE}"`,
+[ ! -f "$d/${content}" ] || head -c 400000 "$d/${content}"`,
     parse(text) {
       const [first, ...lines] = text.split('\n')
       if (first === 'none') return { isThere: false }
@@ -27,10 +25,10 @@ echo there
 }
 
 /** Whether all files are there whose names stand behind ` # ` in the list, as a check. */
-export function parcelCheck(directory: string): string {
+export function parcelCheck(directory: string, content: string): string {
   return `d=${pathWord(directory)}
-[ -f "$d/${CONTENT_FILE}" ] || exit 1
-sed -n 's/.* # //p' "$d/${CONTENT_FILE}" | while read -r f; do [ -f "$d/$f" ] || exit 1; done`
+[ -f "$d/${content}" ] || exit 1
+sed -n 's/.* # //p' "$d/${content}" | while read -r f; do [ -f "$d/$f" ] || exit 1; done`
 }
 
 /** Takes it away with the directories above it that are empty then. */

@@ -55,8 +55,9 @@ export function planDockerUp(wanted: Wanted, { facts }: EnvWorld): Operation[] {
     ...(made === undefined ? [] : [made]),
     ...(isCarried ? [packImage(wanted)] : []),
     ...loads,
-    ...tidy(wanted, source, loads, isCarried),
     ...containers,
+    // Last: a host stops at its first failure.
+    ...tidy(wanted, source, loads, isCarried),
   ]
 }
 

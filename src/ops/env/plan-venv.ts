@@ -19,7 +19,7 @@ import {
   steps,
 } from './plan.ts'
 import { gatherWheels, installLock, makeVenv, removeVenv } from './venv-scripts.ts'
-import { AREA, type EnvWanted, parcelOf } from './wanted.ts'
+import { AREA, contentOf, type EnvWanted, parcelOf } from './wanted.ts'
 
 type Wanted = EnvWanted<'venv'>
 type Venv = Extract<PrefixFacts, { kind: 'venv' | 'conda' }>
@@ -82,7 +82,7 @@ function isSameLock(lock: Lock, { packages }: Venv): boolean {
 function gather(wanted: Wanted, source: OwnFacts, lock: Lock | undefined): Operation {
   const { spec, file } = wanted
   const { from: host, path: prefix, python, wheels } = spec
-  const parcel = parcelOf(wanted)
+  const [parcel, content] = [parcelOf(wanted), contentOf(wanted)]
   const title = 'wheels'
   if (lock !== undefined) return operation('wheels', host, title, nothing(`the ${lock.size} wheels are in ${parcel}`))
   const make = (requirements: string, of: string, isComplete: boolean): Verdict => {
@@ -90,6 +90,7 @@ function gather(wanted: Wanted, source: OwnFacts, lock: Lock | undefined): Opera
       python,
       prefix,
       parcel,
+      content,
       requirements,
       isComplete,
       ...(wheels === undefined ? {} : { wheels }),
@@ -124,16 +125,20 @@ function venvVerdict(
 ): Verdict {
   const { spec, key } = wanted
   const { path, python, from } = spec
-  const parcel = parcelOf(wanted)
+  const [parcel, lockFile] = [parcelOf(wanted), contentOf(wanted)]
   const one = (word: string, rest: Omit<Step, 'id'>) => step('venv', host, word, rest)
   const bring = one('bring', {
     title: `bring the wheels from ${from}`,
     changes: [`+ ${parcel}`],
-    run: { script: parcelCheck(parcel), files: { from, path: parcel, to: parcel } },
-    check: { script: parcelCheck(parcel) },
+    run: { script: parcelCheck(parcel, lockFile), files: { from, path: parcel, to: parcel } },
+    check: { script: parcelCheck(parcel, lockFile) },
   })
   const install = (changes: readonly string[]) =>
-    one('install', { title: `install them in ${path}, without a network`, changes, run: installLock(path, parcel) })
+    one('install', {
+      title: `install them in ${path}, without a network`,
+      changes,
+      run: installLock(path, parcel, lockFile),
+    })
   const make = one('make', {
     title: `make ${path} with ${python}`,
     changes: [`+ ${path}`],

@@ -3,7 +3,6 @@ import { pathWord } from '../kernel/files.ts'
 import { quote } from '../kernel/finding.ts'
 import type { Action } from '../kernel/operation.ts'
 import { MARK_FILE } from './facts.ts'
-import { CONTENT_FILE } from './parcel.ts'
 
 const FETCH_TIMEOUT_MS = 60 * 60_000
 const INSTALL_TIMEOUT_MS = 30 * 60_000
@@ -55,6 +54,8 @@ export type Gathering = {
   /** Where the environment is or will be; its pip may be the only one. */
   readonly prefix: string
   readonly parcel: string
+  /** The lock's name in it. */
+  readonly content: string
   /** Wheels that a person laid there. */
   readonly wheels?: string
   /** What pip reads, and whether it is all: pins of another environment. */
@@ -63,7 +64,7 @@ export type Gathering = {
 }
 
 /** Finds the wheels in what is there, or else fetches them; ends with the lock in the parcel. */
-export function gatherWheels({ python, prefix, parcel, wheels, requirements, isComplete }: Gathering): Action {
+export function gatherWheels({ python, prefix, parcel, content, wheels, requirements, isComplete }: Gathering): Action {
   const deps = isComplete ? '--no-deps ' : ''
   const others = wheels === undefined ? '' : ` ${pathWord(wheels)}`
   return {
@@ -76,7 +77,7 @@ trap 'rm -rf "$t"' EXIT
 trap 'exit 1' HUP INT TERM
 cat > "$t/requirements.txt" || exit 1
 lock() { "$python" -c ${quote(LOCK_PROGRAM)} "$d" "$t/report"${others} > "$t/lock"; }
-finish() { cp "$t/lock" "$d/${CONTENT_FILE}.part" && mv -f "$d/${CONTENT_FILE}.part" "$d/${CONTENT_FILE}"; }
+finish() { rm -f "$d"/content-* && cp "$t/lock" "$d/${content}.part" && mv -f "$d/${content}.part" "$d/${content}"; }
 wheel=$(ls "$d"/pip-*.whl${others === '' ? '' : `${others}/pip-*.whl`} 2> /dev/null | tail -n 1)
 resolve() {
   "$@" install --dry-run --ignore-installed --quiet --report "$t/report" --no-index --find-links "$d"${
@@ -124,7 +125,7 @@ print("\\n".join(sorted(name for name in names if name and normal(name) not in w
 `
 
 /** Makes what is installed what the lock says, out of the parcel alone. */
-export function installLock(prefix: string, parcel: string): Action {
+export function installLock(prefix: string, parcel: string, content: string): Action {
   return {
     script: `umask 022
 ${QUIET}d=${pathWord(parcel)} p=${pathWord(prefix)}
@@ -132,10 +133,10 @@ ${QUIET}d=${pathWord(parcel)} p=${pathWord(prefix)}
 for s in "$p"/lib/python[0-9]*/site-packages; do
   for i in "$s"/*.dist-info; do [ ! -d "$i" ] || [ -e "$i/RECORD" ] || rm -rf "$i"; done
 done
-wheel=$(sed -n 's/^pip==.* # //p' "$d/${CONTENT_FILE}")
+wheel=$(sed -n 's/^pip==.* # //p' "$d/${content}")
 if [ -n "$wheel" ]; then set -- "$p/bin/python" "$d/$wheel/pip"; else set -- "$p/bin/python" -m pip; fi
-"$@" install --quiet --no-index --find-links "$d" --no-deps --require-hashes -r "$d/${CONTENT_FILE}" || exit 1
-extra=$("$p/bin/python" -I -c ${quote(EXTRA_PROGRAM)} "$d/${CONTENT_FILE}") || exit 1
+"$@" install --quiet --no-index --find-links "$d" --no-deps --require-hashes -r "$d/${content}" || exit 1
+extra=$("$p/bin/python" -I -c ${quote(EXTRA_PROGRAM)} "$d/${content}") || exit 1
 [ -z "$extra" ] || "$@" uninstall --quiet --yes $extra`,
     timeoutMs: INSTALL_TIMEOUT_MS,
   }

@@ -28,10 +28,16 @@ export function envWantedOf({ inventory, environmentFile }: Declared): EnvWanted
   }
 }
 
-/** The directory that holds what is made on one host and brought to the others. */
-export function parcelOf({ spec, key }: Pick<EnvWanted, 'spec' | 'key'>): string {
+/** The directory that holds what is made on one host and brought to the others: one an environment, whatever is in it. */
+export function parcelOf({ spec }: Pick<EnvWanted, 'spec'>): string {
   const base = spec.kind === 'venv' ? spec.wheels : undefined
-  return `${base ?? PARCELS}/muster-${key}`
+  const name = spec.kind === 'docker' ? spec.image : (directoryOf(spec) ?? spec.kind)
+  return `${base ?? PARCELS}/muster-${createHash('sha256').update(name).digest('hex').slice(0, 16)}`
+}
+
+/** The file in it that is written last and says what it holds, for this content of the file of hosts.yaml. */
+export function contentOf({ key }: Pick<EnvWanted, 'key'>): string {
+  return `content-${key}`
 }
 
 export const PARCELS = '~/.cache/muster/env'

@@ -1,0 +1,68 @@
+/** `muster env` with a prefix as conda leaves it, on hosts without conda: taken over whole, mended, and given back. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { PROGRAM } from '../../support/console-options.ts'
+import { requirement } from '../../support/requirements.ts'
+import { type Lab, startLab } from '../cluster/lab.ts'
+import type { RunResult } from '../cluster/run.ts'
+
+const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'ssh', 'flock', 'python3')
+
+const PREFIX = '~/miniforge3/envs/lab'
+const FILES = `cd ~ && find . ! -path './.ssh*' -printf '%p %m %l\\n' | sort`
+/** What stands in a prefix: the notes of conda, an interpreter, and links. */
+const make = (numpy: string) => `mkdir -p ${PREFIX}/conda-meta ${PREFIX}/bin && cd ${PREFIX} && : > conda-meta/history
+echo '{}' > conda-meta/python-3.11.7-h955ad1f_0.json; echo '{}' > conda-meta/${numpy}.json
+ln -s /usr/bin/python3 bin/python3; ln -s python3 bin/python; printf '#!%s/bin/python\\n' "$PWD" > bin/tool; chmod 755 bin/tool`
+
+describe.skipIf(!canRun)('muster env with a conda environment', { timeout: 200_000 }, () => {
+  let lab: Lab
+
+  const env = async (...args: readonly string[]): Promise<RunResult> =>
+    await lab.run([...PROGRAM, '--hosts', join(lab.directory, 'env.yaml'), 'env', ...args], { timeoutMs: 150_000 })
+  const exec = async (name: string, script: string): Promise<string> => {
+    const { code, stdout, stderr } = await lab.host(name).exec(script)
+    if (code !== 0) throw new Error(`${name}: ${script}: exit ${code}\n${stdout}${stderr}`)
+    return stdout
+  }
+
+  beforeAll(async () => {
+    lab = await startLab({ count: 3 })
+    const hosts = lab.hosts.map(({ name, address }) => `  ${name}: { address: ${address} }\n`).join('')
+    const head = `defaults: { user: root }\nhosts:\n${hosts}`
+    writeFileSync(join(lab.directory, 'env.yaml'), `${head}environment: { conda: { name: lab } }\n`)
+    await exec('m1', make('numpy-1.26.4-py311h64a7726_0'))
+    await exec('m3', make('numpy-1.25.0-py311h64a7726_0'))
+  })
+  afterAll(async () => await lab?.stop())
+
+  it('takes the whole prefix over, mends another one, and gives back what was there', async () => {
+    const before = await Promise.all(lab.names.map((name) => exec(name, FILES)))
+    const check = await env('check')
+    expect(check.stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+      ['', 'what', 'm1', 'm2', 'm3'],
+      ['blocker', 'environment', 'conda', 'not there', '='],
+      ['risk', 'numpy', '1.26.4', '=', '1.25.0'],
+      ['3 hosts compared with m1: 1 blocker, 1 risk'],
+      [''],
+    ])
+    const up = await env('up', '--yes')
+    expect(up.stdout).not.toMatch(/FAILED|blocker/)
+    expect([up.code, up.stderr]).toEqual([0, ''])
+    for (const name of ['m2', 'm3']) {
+      expect(await exec(name, `ls ${PREFIX}/conda-meta && readlink ${PREFIX}/bin/python`)).toBe(
+        'history\nnumpy-1.26.4-py311h64a7726_0.json\npython-3.11.7-h955ad1f_0.json\npython3\n',
+      )
+    }
+    expect((await env('up')).stdout).toContain('no change: it is as wanted')
+    expect((await env('check')).stdout).toBe('3 hosts compared with m1: no drift\n')
+
+    const down = await env('down', '--yes')
+    expect([down.code, down.stderr]).toEqual([0, ''])
+    const after = await Promise.all(lab.names.map((name) => exec(name, FILES)))
+    // The directory that the prefix lies in stays.
+    expect(after[1]?.replace(/^\.\/miniforge3.*\n/gm, '')).toBe(before[1])
+    expect([after[0], after[2]]).toEqual([before[0], before[2]])
+  })
+})
