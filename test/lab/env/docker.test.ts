@@ -11,7 +11,7 @@ import { startDocker } from './docker-host.ts'
 const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'ssh', 'flock', 'dockerd', 'busybox')
 
 const dockerfile = (label: string) =>
-  `FROM scratch\nCOPY busybox /bin/busybox\nENV ROLE=${label}\nCMD ["/bin/busybox", "sleep", "100000"]\n`
+  `FROM scratch\nCOPY busybox /bin/busybox\nENV ROLE=${label}\nSTOPSIGNAL SIGKILL\nCMD ["/bin/busybox", "sleep", "100000"]\n`
 
 describe.skipIf(!canRun)('muster env with Docker', { timeout: 300_000 }, () => {
   let lab: Lab
