@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { parseNetwork } from '../ops/net/mesh/choose-address.ts'
 import type { CliContext, Outcome } from './context.ts'
 import type { MeshCommandOptions } from './net/mesh.ts'
+import type { WatchCommandOptions } from './net/watch.ts'
 
 const MESH_EXAMPLES = `
 Examples:
@@ -15,6 +16,15 @@ Examples:
 It uses iperf3, or iperf (2), whichever both ends have, else ssh from host to host. Servers are started for one measurement, at the measured address, and end by themselves.
 Results are kept in $XDG_STATE_HOME/muster/net and compared with the last. Ctrl-C keeps what was measured.
 Exit codes: 0 all measured, 1 some link could not be measured, 4 some host could not be reached, 130 interrupted.
+`
+
+const WATCH_EXAMPLES = `
+Examples:
+  muster net watch                             all hosts of hosts.yaml: processors, memory, network, disks, NFS, GPUs
+  muster net watch @gpus --record today.jsonl  and keeps it; --replay today.jsonl shows it again
+  muster net watch --count 5 --json            five samples of each host for a script
+
+Keys: s sorts, Enter shows the charts of a host, q leaves. Nothing is installed on the hosts: one line of sh reads /proc once a second.
 `
 
 export function registerNet(program: Command, context: CliContext, outcome: Outcome): void {
@@ -39,6 +49,23 @@ export function registerNet(program: Command, context: CliContext, outcome: Outc
   mesh.action(async (target: string | undefined) => {
     const { netMesh } = await import('./net/mesh.ts')
     outcome.exitCode = await netMesh(target, mesh.optsWithGlobals<MeshCommandOptions>(), context)
+  })
+  registerWatch(net, context, outcome)
+}
+
+function registerWatch(net: Command, context: CliContext, outcome: Outcome): void {
+  const watch = net
+    .command('watch')
+    .description('live resources of all hosts')
+    .argument('[target]', 'hosts (default: all)')
+    .option('--count <n>', 'prints so many samples of each host as JSON, and ends', wholeNumber)
+    .option('--record <file>', 'keeps what is seen')
+    .option('--replay <file>', 'shows a recording')
+    .option('--speed <n>', 'of the replay', wholeNumber, 1)
+    .addHelpText('after', WATCH_EXAMPLES)
+  watch.action(async (target: string | undefined) => {
+    const { netWatch } = await import('./net/watch.ts')
+    outcome.exitCode = await netWatch(target, watch.optsWithGlobals<WatchCommandOptions>(), context)
   })
 }
 

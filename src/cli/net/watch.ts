@@ -1,0 +1,175 @@
+/** `muster net watch`: live resources of all hosts, on a screen of its own, as JSON, or from a recording. */
+import { systemClock } from '../../base/clock.ts'
+import { Emitter } from '../../base/emitter.ts'
+import { MusterError } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import type { OpsHosts } from '../../ops/kernel/host-port.ts'
+import { reasonOfResult } from '../../ops/kernel/host-port.ts'
+import type { Sample } from '../../ops/net/watch/sample.ts'
+import { HostWatch, type WatchPort } from '../../ops/net/watch/watch-hosts.ts'
+import { formatOutcome } from '../../ops/run/outcome.ts'
+import { guessTheme } from '../../ui/theme/guess-theme.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../context.ts'
+import { colourDepthOf, requireTerminal } from '../run-console.ts'
+import { TtyDialog } from '../tty-dialog.ts'
+import { openOpsHosts, selectEndpoints } from './prepare.ts'
+import { openReplay, type Recorder, startRecording } from './watch-recording.ts'
+
+export type WatchCommandOptions = GlobalOptions & {
+  readonly count?: number
+  readonly record?: string
+  readonly replay?: string
+  readonly speed: number
+}
+
+/** @throws MusterError */
+export async function netWatch(
+  target: string | undefined,
+  options: WatchCommandOptions,
+  context: CliContext,
+): Promise<number> {
+  const isText = options.json === true || options.count !== undefined
+  if (!isText) requireTerminal(context)
+  if (options.replay !== undefined) {
+    if (isText)
+      throw new MusterError('usage', '--replay shows a recording on the screen; the file itself is JSON already')
+    using replay = await openReplay(options.replay, options.speed, context)
+    await show(options, context, replay)
+    return context.signal.aborted ? EXIT.interrupted : EXIT.ok
+  }
+  const endpoints = await selectEndpoints(target, options, context)
+  const names = endpoints.map(({ host }) => host)
+  using recorder = options.record === undefined ? undefined : startRecording(options.record, context)
+  const stop = new AbortController()
+  const signal = AbortSignal.any([context.signal, stop.signal])
+  using opened = openOpsHosts(endpoints, options, context, new TtyDialog())
+  const port = watchPort(opened.hosts, signal)
+  try {
+    return isText
+      ? await print(names, port, options, context, recorder)
+      : await watch(names, port, options, context, recorder)
+  } finally {
+    stop.abort()
+    // What runs on the hosts is ended, not left to find out by itself.
+    await port.ended()
+  }
+}
+
+/** A shell of each host's session; `ended` when all that was started has come to its end. */
+function watchPort(hosts: OpsHosts, signal: AbortSignal): WatchPort & { ended(): Promise<void> } {
+  const running = new Set<Promise<void>>()
+  return {
+    start(host, script, { onText, onEnd }) {
+      const own = new AbortController()
+      const work = hosts
+        .exec(host, script, {
+          timeoutMs: Number.POSITIVE_INFINITY,
+          signal: AbortSignal.any([signal, own.signal]),
+          onOutput: (stream, text) => {
+            if (stream === 'stdout') onText(text)
+          },
+        })
+        .then((result) => {
+          running.delete(work)
+          onEnd(printable(reasonOfResult({ ...result, stdout: new Uint8Array() }, formatOutcome)))
+        })
+      running.add(work)
+      return { stop: () => own.abort() }
+    },
+    async ended() {
+      await Promise.all(running)
+    },
+  }
+}
+
+async function watch(
+  names: readonly string[],
+  port: WatchPort,
+  options: WatchCommandOptions,
+  context: CliContext,
+  recorder: Recorder | undefined,
+): Promise<number> {
+  const changes = new Emitter<void>()
+  using watched = new HostWatch(names, {
+    port,
+    clock: systemClock,
+    onSample(host, sample) {
+      recorder?.write(host, sample)
+      changes.emit()
+    },
+    onTrouble: () => changes.emit(),
+  })
+  await show(options, context, {
+    hosts: () => watched.hosts,
+    now: context.now,
+    subscribe: (changed) => changes.on(changed),
+  })
+  return context.signal.aborted ? EXIT.interrupted : EXIT.ok
+}
+
+type Shown = Pick<
+  Parameters<typeof import('../../ui/network/watch-screen.ts').openWatchScreen>[0],
+  'hosts' | 'now' | 'subscribe' | 'handleKey' | 'title'
+>
+
+async function show({ color }: GlobalOptions, context: CliContext, shown: Shown): Promise<void> {
+  const { environment, signal } = context
+  const { openWatchScreen } = await import('../../ui/network/watch-screen.ts')
+  const colourDepth = colourDepthOf(environment, color)
+  await openWatchScreen({
+    ...shown,
+    stdin: context.stdin as NodeJS.ReadStream,
+    stdout: context.stdout as NodeJS.WriteStream & { readonly fd: number },
+    colourDepth,
+    themeName: colourDepth === 'none' ? 'none' : guessTheme(environment),
+    signal,
+  })
+}
+
+/** So many samples of each host (without `count`: until Ctrl-C), one JSON object a line. */
+async function print(
+  names: readonly string[],
+  port: WatchPort,
+  { count = Number.POSITIVE_INFINITY, json }: WatchCommandOptions,
+  context: CliContext,
+  recorder: Recorder | undefined,
+): Promise<number> {
+  const { stdout, stderr, signal, now } = context
+  const left = new Map(names.map((name) => [name, count]))
+  const failed = new Set<string>()
+  const done = Promise.withResolvers<void>()
+  const write = (event: object) => {
+    const whole = { ...event, time: new Date(now()).toISOString() }
+    stdout.write(`${JSON.stringify(whole, (_, value) => (typeof value === 'string' ? printable(value) : value))}\n`)
+  }
+  const finish = (host: string) => {
+    left.delete(host)
+    if (left.size === 0) done.resolve()
+  }
+  using _watched = new HostWatch(names, {
+    port,
+    clock: systemClock,
+    onSample(host, sample: Sample) {
+      const rest = left.get(host)
+      if (rest === undefined) return
+      recorder?.write(host, sample)
+      const { atMs: _, ...values } = sample
+      write({ type: 'sample', host, ...values })
+      if (rest <= 1) finish(host)
+      else left.set(host, rest - 1)
+    },
+    onTrouble(host, reason) {
+      if (!left.has(host)) return
+      failed.add(host)
+      if (json === true) write({ type: 'trouble', host, reason })
+      else stderr.write(`muster: ${host}: ${reason}\n`)
+      // Whoever counts does not wait for a host that may never come.
+      if (Number.isFinite(count)) finish(host)
+    },
+  })
+  signal.addEventListener('abort', () => done.resolve(), { once: true })
+  if (signal.aborted) done.resolve()
+  await done.promise
+  if (signal.aborted) return EXIT.interrupted
+  return failed.size > 0 ? EXIT.unreachable : EXIT.ok
+}

@@ -1,0 +1,255 @@
+/** The output of the script of a watched host as samples: counters become rates between two of them. Bounded, pure but for its state. */
+import type { CardTraffic, GpuSample, Sample } from './sample.ts'
+
+/** More than any sample of a machine with hundreds of disks and cards. */
+const MAX_TEXT = 256 * 1024
+const PAGE_CARDS =
+  /^(lo|veth.*|docker\d*|br-.*|virbr.*|cni.*|flannel.*|cali.*|tap.*|tun\d*|ifb\d*|dummy\d*|bond\d*|team\d*|.*\.\d+)$/
+
+type Nfs = { readBytes: number; writtenBytes: number; operations: number; waitedMs: number }
+
+type Counters = {
+  upMs?: number
+  load?: number
+  busy?: number
+  total?: number
+  memory: Record<string, number>
+  swapped?: number
+  cards: Map<string, { readonly received: number; readonly sent: number }>
+  disks: Map<string, { readonly read: number; readonly written: number; readonly busyMs: number }>
+  nfs?: Nfs
+}
+
+const fresh = (): Counters => ({ memory: {}, cards: new Map(), disks: new Map() })
+
+export class SampleReader {
+  #partial = ''
+  #now = fresh()
+  #before: Counters | undefined
+  #cores = 0
+  #fullest: Sample['fullest']
+  #fullestNext: Sample['fullest']
+  #gpus = new Map<string, GpuSample>()
+  #gpuNames = new Map<string, string>()
+  #processes = new Map<string, number[]>()
+  #rocmHead: readonly string[] = []
+  /** The host has no /proc: nothing is ever known. */
+  isUnsupported = false
+
+  push(text: string, atMs: number): readonly Sample[] {
+    const lines = (this.#partial + text).split('\n')
+    this.#partial = (lines.pop() ?? '').slice(-MAX_TEXT)
+    return lines.flatMap((line) => this.#line(line.trim(), atMs) ?? [])
+  }
+
+  #line(line: string, atMs: number): Sample | undefined {
+    if (line === '=') return this.#end(atMs)
+    const words = line.split(/\s+/)
+    const [key = '', ...rest] = words
+    const now = this.#now
+    switch (key) {
+      case 'none':
+        this.isUnsupported = true
+        return
+      case 'cores':
+        this.#cores = Number(rest[0]) || 0
+        return
+      case 'cpu':
+        return this.#cpu(rest.map(Number))
+      case 'fs':
+        return this.#fileSystem(rest)
+      case 'nvidia':
+        return this.#nvidia(
+          line
+            .slice(7)
+            .split(',')
+            .map((word) => word.trim()),
+        )
+      case 'nvproc':
+        return this.#process(
+          line
+            .slice(7)
+            .split(',')
+            .map((word) => word.trim()),
+        )
+      case 'rocm':
+        return this.#rocm(
+          line
+            .slice(5)
+            .split(',')
+            .map((word) => word.trim()),
+        )
+      case 'pswpin':
+      case 'pswpout':
+        now.swapped = (now.swapped ?? 0) + Number(rest[0])
+        return
+      case 'device':
+        if (line.includes(' fstype nfs')) now.nfs ??= { readBytes: 0, writtenBytes: 0, operations: 0, waitedMs: 0 }
+        return
+      case 'bytes:':
+        if (now.nfs === undefined) return
+        // nfsiostat's: what went over the wire is the fifth and the sixth.
+        now.nfs.readBytes += Number(rest[4]) || 0
+        now.nfs.writtenBytes += Number(rest[5]) || 0
+        return
+      case 'READ:':
+      case 'WRITE:':
+      case 'GETATTR:':
+        if (now.nfs === undefined) return
+        now.nfs.operations += Number(rest[0]) || 0
+        now.nfs.waitedMs += Number(rest[6]) || 0
+        return
+    }
+    if (/^\d[\d.]*$/.test(key)) return this.#numbers(words)
+    const [name = '', first] = line.split(/:\s*/)
+    const values = (first ?? '').split(/\s+/).map(Number)
+    if (values.length >= 16 && values.every(Number.isFinite)) {
+      now.cards.set(name, { received: values[0] ?? 0, sent: values[8] ?? 0 })
+    } else if (/^(Mem|Swap|Buffers|Cached)/.test(name)) now.memory[name] = (values[0] ?? 0) * 1024
+  }
+
+  #cpu(ticks: readonly number[]): undefined {
+    // user nice system idle iowait irq softirq steal; guests are in user already.
+    const all = ticks.slice(0, 8)
+    this.#now.total = all.reduce((sum, each) => sum + each, 0)
+    this.#now.busy = this.#now.total - (ticks[3] ?? 0) - (ticks[4] ?? 0)
+  }
+
+  #numbers(words: readonly string[]): undefined {
+    const now = this.#now
+    if (words.length === 2) now.upMs = Number(words[0]) * 1000
+    else if (words.length === 5 && words[3]?.includes('/')) now.load = Number(words[0])
+    else if (words.length >= 13) {
+      const [read = 0, written = 0, busyMs = 0] = [words[5], words[9], words[12]].map(Number)
+      now.disks.set(words[2] ?? '', { read: read * 512, written: written * 512, busyMs })
+    }
+  }
+
+  #fileSystem(words: readonly string[]): undefined {
+    const used = Number(words[4]?.replace('%', ''))
+    const point = words.slice(5).join(' ')
+    // The heading comes first.
+    if (words[0] === 'Filesystem') this.#fullestNext = undefined
+    const isReal = Number.isFinite(used) && /^\/(?!proc|sys|dev|run|snap)/.test(point)
+    if (!isReal || /^(tmpfs|devtmpfs|udev|overlay|none|efivarfs)$/.test(words[0] ?? '')) return
+    if (this.#fullestNext === undefined || used / 100 > this.#fullestNext.used)
+      this.#fullestNext = { point, used: used / 100 }
+    this.#fullest = this.#fullestNext
+  }
+
+  #nvidia(fields: readonly string[]): undefined {
+    const [id = '', uuid = '', name = ''] = fields
+    if (!/^\d+$/.test(id)) return
+    const [busy, used, total, celsius, watts] = fields.slice(3).map(numberOf)
+    this.#gpuNames.set(uuid, id)
+    // A new round: the processes are told anew after it.
+    const processes = this.#processes.get(uuid)
+    this.#processes.delete(uuid)
+    this.#gpus.set(id, {
+      id,
+      name,
+      ...(busy === undefined ? {} : { busy: busy / 100 }),
+      ...(used === undefined ? {} : { usedBytes: used * 2 ** 20 }),
+      ...(total === undefined ? {} : { totalBytes: total * 2 ** 20 }),
+      ...(celsius === undefined ? {} : { celsius }),
+      ...(watts === undefined ? {} : { watts }),
+      ...(processes === undefined ? {} : { processes }),
+    })
+  }
+
+  #process([uuid = '', pid = '']: readonly string[]): undefined {
+    if (!/^\d+$/.test(pid)) return
+    const pids = this.#processes.get(uuid) ?? []
+    if (pids.length < 64) this.#processes.set(uuid, [...pids, Number(pid)])
+  }
+
+  #rocm(fields: readonly string[]): undefined {
+    if (/^device$/i.test(fields[0] ?? '')) {
+      this.#rocmHead = fields
+      return
+    }
+    const match = /^card(\d+)$/.exec(fields[0] ?? '')
+    if (match === null) return
+    const find = (pattern: RegExp) => numberOf(fields[this.#rocmHead.findIndex((name) => pattern.test(name))])
+    const busy = find(/GPU use \(%\)/i)
+    const totalBytes = find(/VRAM Total Memory \(B\)/i)
+    const usedBytes = find(/VRAM Total Used Memory \(B\)/i)
+    const celsius = find(/Temperature.*(edge|junction)/i)
+    const watts = find(/Power.*\(W\)/i)
+    this.#gpus.set(match[1] ?? '', {
+      id: match[1] ?? '',
+      name: 'AMD',
+      ...(busy === undefined ? {} : { busy: busy / 100 }),
+      ...(usedBytes === undefined ? {} : { usedBytes }),
+      ...(totalBytes === undefined ? {} : { totalBytes }),
+      ...(celsius === undefined ? {} : { celsius }),
+      ...(watts === undefined ? {} : { watts }),
+    })
+  }
+
+  #end(atMs: number): Sample | undefined {
+    const now = this.#now
+    const before = this.#before
+    this.#now = fresh()
+    if (now.upMs === undefined || now.total === undefined || now.memory.MemTotal === undefined) return
+    this.#before = now
+    if (before?.upMs === undefined || now.upMs <= before.upMs) return
+    const seconds = (now.upMs - before.upMs) / 1000
+    const rate = (later: number, earlier: number) => Math.max(0, later - earlier) / seconds
+    const ticks = now.total - (before.total ?? 0)
+    const cards = [...now.cards].flatMap(([name, { received, sent }]): CardTraffic[] => {
+      const then = before.cards.get(name)
+      if (then === undefined) return []
+      return [{ name, receivedBytes: rate(received, then.received), sentBytes: rate(sent, then.sent) }]
+    })
+    const disks = [...now.disks].flatMap(([name, disk]) => {
+      const then = before.disks.get(name)
+      return then === undefined ? [] : [{ disk, then }]
+    })
+    const real = cards.filter(({ name }) => !PAGE_CARDS.test(name))
+    const sum = <T>(all: readonly T[], pick: (each: T) => number) => all.reduce((total, each) => total + pick(each), 0)
+    const { memory } = now
+    const memoryBytes = memory.MemTotal ?? 0
+    // Kernels before 3.14 do not say what is available.
+    const available = memory.MemAvailable ?? (memory.MemFree ?? 0) + (memory.Buffers ?? 0) + (memory.Cached ?? 0)
+    return {
+      atMs,
+      cores: this.#cores,
+      cpu: ticks > 0 ? Math.min(1, Math.max(0, ((now.busy ?? 0) - (before.busy ?? 0)) / ticks)) : 0,
+      ...(now.load === undefined ? {} : { load: now.load }),
+      memoryBytes,
+      memoryUsedBytes: memoryBytes - available,
+      swapBytes: memory.SwapTotal ?? 0,
+      swapUsedBytes: (memory.SwapTotal ?? 0) - (memory.SwapFree ?? 0),
+      ...(now.swapped === undefined || before.swapped === undefined
+        ? {}
+        : { swapped: rate(now.swapped, before.swapped) }),
+      readBytes: sum(disks, ({ disk, then }) => rate(disk.read, then.read)),
+      writtenBytes: sum(disks, ({ disk, then }) => rate(disk.written, then.written)),
+      ...(disks.length === 0
+        ? {}
+        : { diskBusy: Math.min(1, Math.max(...disks.map(({ disk, then }) => rate(disk.busyMs, then.busyMs) / 1000))) }),
+      ...(this.#fullest === undefined ? {} : { fullest: this.#fullest }),
+      receivedBytes: sum(real, ({ receivedBytes }) => receivedBytes),
+      sentBytes: sum(real, ({ sentBytes }) => sentBytes),
+      cards,
+      ...(now.nfs === undefined || before.nfs === undefined ? {} : { nfs: nfsOf(now.nfs, before.nfs, rate) }),
+      gpus: [...this.#gpus.values()],
+    }
+  }
+}
+
+function nfsOf(now: Nfs, before: Nfs, rate: (later: number, earlier: number) => number): NonNullable<Sample['nfs']> {
+  const operations = now.operations - before.operations
+  return {
+    readBytes: rate(now.readBytes, before.readBytes),
+    writtenBytes: rate(now.writtenBytes, before.writtenBytes),
+    ...(operations > 0 ? { roundTripMs: Math.max(0, now.waitedMs - before.waitedMs) / operations } : {}),
+  }
+}
+
+/** `[N/A]`, `[Not Supported]` and the like are unknown. */
+function numberOf(text: string | undefined): number | undefined {
+  const value = Number(text)
+  return text === undefined || text === '' || !Number.isFinite(value) ? undefined : value
+}

@@ -1,0 +1,34 @@
+/**
+ * What runs on a host while it is watched: one line of POSIX sh without apostrophes, backslashes or per cent signs, so that any
+ * login shell hands it to sh unchanged. Once a second one sed prints the counters of the kernel that are needed, and a line `=`
+ * ends the sample. Programs that take long (df, the tools of graphics cards) run seldom.
+ */
+
+/** proc(5): what is picked out of each file; the parser tells the lines apart by their shape. */
+const PICK = [
+  '/^[0-9][0-9.]* [0-9][0-9.]*$/p', // uptime
+  '/^[0-9.]* [0-9.]* [0-9.]* [0-9]*.[0-9]* [0-9]*$/p', // loadavg
+  '/^cpu /p',
+  ...['MemTotal', 'MemAvailable', 'MemFree', 'Buffers', 'Cached', 'SwapTotal', 'SwapFree'].map(
+    (name) => `/^${name}:/p`,
+  ),
+  '/^pswpin /p;/^pswpout /p',
+  '/^ *[^ :]*: *[0-9][0-9 ]*$/p', // net/dev
+  '/ [shv]d[a-z]* [0-9]/p;/ xvd[a-z]* [0-9]/p;/ nvme[0-9]*n[0-9]* [0-9]/p;/ mmcblk[0-9]* [0-9]/p;/ ubd[a-z]* [0-9]/p', // diskstats
+  '/ fstype nfs/p;/bytes:/p;/READ:/p;/WRITE:/p;/GETATTR:/p', // mountstats
+].join(';')
+
+const FILES = '/proc/uptime /proc/loadavg /proc/stat /proc/meminfo /proc/vmstat /proc/net/dev /proc/diskstats'
+const NVIDIA = 'index,uuid,name,utilization.gpu,memory.used,memory.total,temperature.gpu,power.draw'
+const tagged = (tag: string) => `while read -r l; do echo "${tag} $l" || exit; done`
+/** Samples between two looks at what changes slowly. */
+const SELDOM = 15
+
+export const WATCH_SCRIPT = [
+  'LC_ALL=C; export LC_ALL; PATH="$PATH:/usr/local/bin:/usr/sbin:/sbin:/opt/rocm/bin"',
+  'if [ ! -r /proc/stat ] || [ ! -r /proc/meminfo ]; then echo none; exit 0; fi',
+  'c=0; while read -r w x; do case $w in cpu[0-9]*) c=$((c+1));; intr) break;; esac; done </proc/stat; echo "cores $c"',
+  `if command -v nvidia-smi >/dev/null 2>&1; then nvidia-smi --query-gpu=${NVIDIA} --format=csv,noheader,nounits -l 5 2>/dev/null | ${tagged('nvidia')} & nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory --format=csv,noheader,nounits -l 5 2>/dev/null | ${tagged('nvproc')} & fi`,
+  `if command -v rocm-smi >/dev/null 2>&1; then while :; do rocm-smi --showuse --showmeminfo vram --showtemp --showpower --csv 2>/dev/null | ${tagged('rocm')}; sleep 30; done & fi`,
+  `n=0; while :; do if [ $n = 0 ]; then m=; if grep -q " nfs4* " /proc/mounts; then m=/proc/self/mountstats; fi; { df -Pkl 2>/dev/null || df -Pk / 2>/dev/null; } | ${tagged('fs')}; n=${SELDOM}; fi; sed -n "${PICK}" ${FILES} $m 2>/dev/null; echo "=" || exit; n=$((n-1)); sleep 1 || exit; done`,
+].join('; ')

@@ -1,0 +1,45 @@
+/** What is known of a host at one second. Rates are a second's; what is unknown is left out, never 0. */
+
+export type CardTraffic = { readonly name: string; readonly receivedBytes: number; readonly sentBytes: number }
+
+export type GpuSample = {
+  /** `0` */
+  readonly id: string
+  readonly name: string
+  /** 0 to 1 */
+  readonly busy?: number
+  readonly usedBytes?: number
+  readonly totalBytes?: number
+  readonly celsius?: number
+  readonly watts?: number
+  /** Process ids. */
+  readonly processes?: readonly number[]
+}
+
+export type Sample = {
+  /** By this machine's clock, milliseconds since the epoch. */
+  readonly atMs: number
+  readonly cores: number
+  /** 0 to 1, of all cores. */
+  readonly cpu: number
+  /** Of the last minute. */
+  readonly load?: number
+  readonly memoryBytes: number
+  readonly memoryUsedBytes: number
+  readonly swapBytes: number
+  readonly swapUsedBytes: number
+  /** Pages a second, in and out. */
+  readonly swapped?: number
+  readonly readBytes: number
+  readonly writtenBytes: number
+  /** Of the busiest disk, 0 to 1. */
+  readonly diskBusy?: number
+  /** The fullest local file system. */
+  readonly fullest?: { readonly point: string; readonly used: number }
+  /** All cards of the machine together. */
+  readonly receivedBytes: number
+  readonly sentBytes: number
+  readonly cards: readonly CardTraffic[]
+  readonly nfs?: { readonly readBytes: number; readonly writtenBytes: number; readonly roundTripMs?: number }
+  readonly gpus: readonly GpuSample[]
+}

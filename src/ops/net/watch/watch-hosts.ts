@@ -1,0 +1,120 @@
+/** Watches hosts: the script runs on each over its session, is started again when it ends, and what it says becomes history. */
+import type { Clock } from '../../../base/clock.ts'
+import { SampleReader } from './read-samples.ts'
+import type { Sample } from './sample.ts'
+import { WATCH_SCRIPT } from './sample-script.ts'
+
+export const HISTORY_MS = 15 * 60_000
+/** Between two tries with a host that does not answer, doubled up to the last. */
+const AGAIN_MS = 2_000
+const AGAIN_MOST_MS = 60_000
+
+export interface WatchPort {
+  /** Runs a script of POSIX sh until it is stopped or ends; never throws, and calls `onEnd` once, with why. */
+  start(host: string, script: string, handlers: WatchHandlers): { stop(): void }
+}
+
+export type WatchHandlers = { onText(text: string): void; onEnd(reason: string): void }
+
+export type WatchedHost = {
+  readonly host: string
+  /** Oldest first, of the last 15 minutes. */
+  readonly samples: readonly Sample[]
+  /** Why nothing comes now. */
+  readonly trouble?: string
+}
+
+export type WatchOptions = {
+  readonly port: WatchPort
+  readonly clock: Clock
+  onSample(host: string, sample: Sample): void
+  /** Something about the host has changed that is no sample. */
+  onTrouble(host: string, reason: string): void
+}
+
+/** Disposing ends the scripts. */
+export class HostWatch implements Disposable {
+  readonly #options: WatchOptions
+  readonly #hosts = new Map<string, Watched>()
+
+  constructor(hosts: readonly string[], options: WatchOptions) {
+    this.#options = options
+    for (const host of hosts) this.#hosts.set(host, new Watched(host, options))
+  }
+
+  get hosts(): readonly WatchedHost[] {
+    return [...this.#hosts.values()].map((each) => each.view)
+  }
+
+  /** Follows the hosts that are there: new ones are watched, others no more. */
+  follow(names: readonly string[]): void {
+    for (const [name, watched] of this.#hosts) {
+      if (names.includes(name)) continue
+      watched[Symbol.dispose]()
+      this.#hosts.delete(name)
+    }
+    for (const name of names) if (!this.#hosts.has(name)) this.#hosts.set(name, new Watched(name, this.#options))
+  }
+
+  [Symbol.dispose](): void {
+    for (const watched of this.#hosts.values()) watched[Symbol.dispose]()
+  }
+}
+
+/** At most the last 15 minutes, and one entry a second. */
+export function keepSample(samples: Sample[], sample: Sample): void {
+  samples.push(sample)
+  const first = samples.findIndex(({ atMs }) => atMs > sample.atMs - HISTORY_MS)
+  if (first > 0) samples.splice(0, first)
+}
+
+class Watched implements Disposable {
+  readonly #host: string
+  readonly #options: WatchOptions
+  readonly #samples: Sample[] = []
+  #trouble: string | undefined
+  #running: { stop(): void } | undefined
+  #timer: Disposable | undefined
+  #waitMs = AGAIN_MS
+  #isDisposed = false
+
+  constructor(host: string, options: WatchOptions) {
+    this.#host = host
+    this.#options = options
+    this.#start()
+  }
+
+  get view(): WatchedHost {
+    const base = { host: this.#host, samples: this.#samples }
+    return this.#trouble === undefined ? base : { ...base, trouble: this.#trouble }
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDisposed = true
+    this.#timer?.[Symbol.dispose]()
+    this.#running?.stop()
+  }
+
+  #start(): void {
+    const { port, clock, onSample, onTrouble } = this.#options
+    const reader = new SampleReader()
+    this.#running = port.start(this.#host, WATCH_SCRIPT, {
+      onText: (text) => {
+        for (const sample of this.#isDisposed ? [] : reader.push(text, clock.now())) {
+          this.#trouble = undefined
+          this.#waitMs = AGAIN_MS
+          keepSample(this.#samples, sample)
+          onSample(this.#host, sample)
+        }
+      },
+      onEnd: (reason) => {
+        if (this.#isDisposed) return
+        this.#trouble = reader.isUnsupported ? 'it has no /proc: only Linux can be watched' : reason
+        onTrouble(this.#host, this.#trouble)
+        if (reader.isUnsupported) return
+        this.#timer = clock.after(this.#waitMs, () => this.#start())
+        this.#waitMs = Math.min(AGAIN_MOST_MS, this.#waitMs * 2)
+      },
+    })
+  }
+}

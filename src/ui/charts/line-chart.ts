@@ -1,0 +1,82 @@
+/**
+ * Lines over time, drawn by blessed-contrib's line chart on a canvas of its own: no screen of blessed is made, and what it
+ * draws comes back as rows of styled text that the compositor places as cells.
+ */
+
+import Line from 'blessed-contrib/lib/widget/charts/line.js'
+import { Canvas } from 'drawille-canvas-blessed-contrib'
+import type { Row } from '../rows/row-document.ts'
+import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+
+export type Series = { readonly values: readonly number[] }
+
+export type ChartOptions = {
+  readonly columns: number
+  readonly rows: number
+  /** Oldest first, as many as the values. */
+  readonly labels: readonly string[]
+  /** At most two. */
+  readonly series: readonly Series[]
+  /** The upper end of the scale; undefined: what the values need. */
+  readonly most?: number
+  readonly theme: Theme
+}
+
+/** Colour names of blessed stand for parts of the chart; here they become the theme's. */
+const LINES = ['red', 'yellow'] as const
+
+export function lineChart({ columns, rows, labels, series, most, theme }: ChartOptions): readonly Row[] {
+  const size = { width: Math.max(24, columns * 2), height: Math.max(16, rows * 4) }
+  const canvas = new Canvas(size.width, size.height)
+  const values = series.map((each) => each.values.map((value) => (Number.isFinite(value) ? value : 0)))
+  if (labels.length < 2 || values.some((each) => each.length !== labels.length)) return []
+  const highest = Math.max(0, ...values.flat())
+  const stand = {
+    ctx: canvas.getContext(),
+    canvasSize: size,
+    options: {
+      style: { line: LINES[0], text: 'green', baseline: 'black' },
+      showNthLabel: 1,
+      xLabelPadding: 5,
+      xPadding: 10,
+      numYLabels: Math.max(1, Math.min(5, Math.floor(rows / 2))),
+      legend: {},
+      wholeNumbersOnly: false,
+      minY: 0,
+      // Without any height the chart would divide by it.
+      maxY: most ?? Math.max(1, highest * 1.1),
+      abbreviate: true,
+    },
+  }
+  Line.prototype.setData.call(
+    stand,
+    values.map((y, index) => ({ title: '', x: labels, y, style: { line: LINES[index] ?? LINES[0] } })),
+  )
+  return stand.ctx._canvas
+    .frame()
+    .split('\n')
+    .slice(0, rows)
+    .map((line) => readRow(line, theme))
+}
+
+/** SGR of the canvas: 30 the axes, 32 the labels, 31 and 33 the lines. */
+function readRow(line: string, theme: Theme): Row {
+  const styles: Readonly<Record<string, ReturnType<typeof styleOf>>> = {
+    30: styleOf(theme.frame),
+    31: styleOf(theme.accent),
+    32: mutedStyle(theme),
+    33: styleOf(theme.receiving),
+  }
+  const plain = styleOf(theme.text)
+  let style = plain
+  const row: { text: string; style: typeof plain }[] = []
+  for (const part of line.split(/(\x1b\[\d*m)/)) {
+    const code = /^\x1b\[(\d*)m$/.exec(part)?.[1]
+    if (code === undefined) {
+      const last = row.at(-1)
+      if (last?.style === style) last.text += part
+      else if (part !== '') row.push({ text: part, style })
+    } else if (code !== '49') style = styles[code] ?? plain
+  }
+  return row
+}

@@ -1,0 +1,27 @@
+/** The keys of the watched hosts, for the verb's screen and for the console's tab. */
+import type { KeyEntry } from '../keys/key-table.ts'
+import type { WatchView } from './watch-view.ts'
+
+const define = <const T extends readonly KeyEntry<WatchView>[]>(keys: T): T => keys
+
+export const watchKeys = define([
+  { id: 'back', keys: ['Esc', 'q'], title: 'back', help: 'Back from a host to the table, and from the table out.' },
+  {
+    id: 'details',
+    keys: ['Enter', 'Space'],
+    title: 'details',
+    help: 'Charts of the last 15 minutes of the chosen host.',
+    isMeant: ({ isDetailed }) => !isDetailed,
+  },
+  {
+    id: 'sort',
+    keys: ['s'],
+    title: 'sort',
+    help: 'Sorts by the next column.',
+    isMeant: ({ isDetailed }) => !isDetailed,
+  },
+  { id: 'up', keys: ['Up', 'k'], title: 'host', help: 'The host above.' },
+  { id: 'down', keys: ['Down', 'j'], help: 'The host below.' },
+  { id: 'page-up', keys: ['PageUp', 'b'], help: 'Ten hosts up.' },
+  { id: 'page-down', keys: ['PageDown', 'f'], help: 'Ten hosts down.' },
+])

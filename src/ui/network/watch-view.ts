@@ -1,0 +1,79 @@
+/** What of the watched hosts is shown, and how keys change it. Pure. */
+import type { Sample } from '../../ops/net/watch/sample.ts'
+import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
+
+export const SORTS = ['host', 'cpu', 'memory', 'network', 'disk', 'gpu'] as const
+export type Sort = (typeof SORTS)[number]
+
+export type WatchView = {
+  readonly sort: Sort
+  readonly selected: string | undefined
+  /** One host and its charts instead of the table. */
+  readonly isDetailed: boolean
+}
+
+export const FIRST_VIEW: WatchView = { sort: 'host', selected: undefined, isDetailed: false }
+
+/** From here on it is marked. */
+export const LIMITS = {
+  cpu: 0.9,
+  memory: 0.9,
+  swap: 0.5,
+  full: 0.9,
+  diskBusy: 0.95,
+  gpuMemory: 0.95,
+  celsius: 85,
+} as const
+
+export const lastOf = ({ samples }: WatchedHost): Sample | undefined => samples.at(-1)
+
+export const gpuBusy = ({ gpus }: Sample): number | undefined => meanOf(gpus.flatMap(({ busy }) => busy ?? []))
+export const gpuMemory = ({ gpus }: Sample): number | undefined => {
+  const known = gpus.flatMap(({ usedBytes, totalBytes }) =>
+    usedBytes === undefined || !totalBytes ? [] : [usedBytes / totalBytes],
+  )
+  return known.length === 0 ? undefined : Math.max(...known)
+}
+export const gpuHeat = ({ gpus }: Sample): number | undefined => {
+  const known = gpus.flatMap(({ celsius }) => celsius ?? [])
+  return known.length === 0 ? undefined : Math.max(...known)
+}
+
+const meanOf = (values: readonly number[]): number | undefined =>
+  values.length === 0 ? undefined : values.reduce((sum, value) => sum + value, 0) / values.length
+
+export const memoryPart = ({ memoryUsedBytes, memoryBytes }: Sample): number =>
+  memoryBytes === 0 ? 0 : memoryUsedBytes / memoryBytes
+export const swapPart = ({ swapUsedBytes, swapBytes }: Sample): number =>
+  swapBytes === 0 ? 0 : swapUsedBytes / swapBytes
+
+const KEYS: Readonly<Record<Exclude<Sort, 'host'>, (sample: Sample) => number>> = {
+  cpu: ({ cpu }) => cpu,
+  memory: memoryPart,
+  network: ({ receivedBytes, sentBytes }) => receivedBytes + sentBytes,
+  disk: ({ readBytes, writtenBytes }) => readBytes + writtenBytes,
+  gpu: (sample) => gpuBusy(sample) ?? -1,
+}
+
+/** The most first; hosts that say nothing last, in the order of the inventory. */
+export function sortHosts(hosts: readonly WatchedHost[], sort: Sort): readonly WatchedHost[] {
+  if (sort === 'host') return hosts
+  const value = (host: WatchedHost) => {
+    const sample = host.trouble === undefined ? lastOf(host) : undefined
+    return sample === undefined ? Number.NEGATIVE_INFINITY : KEYS[sort](sample)
+  }
+  return hosts.toSorted((one, other) => value(other) - value(one) || 0)
+}
+
+/** One row up or down from the selected one; the first where none is. */
+export function moveSelection(view: WatchView, hosts: readonly WatchedHost[], by: number): WatchView {
+  const order = sortHosts(hosts, view.sort)
+  const at = order.findIndex(({ host }) => host === view.selected)
+  const next = at < 0 ? 0 : Math.max(0, Math.min(order.length - 1, at + by))
+  return { ...view, selected: order[next]?.host }
+}
+
+export const nextSort = (view: WatchView): WatchView => ({
+  ...view,
+  sort: SORTS[(SORTS.indexOf(view.sort) + 1) % SORTS.length] ?? 'host',
+})

@@ -1,0 +1,170 @@
+/** The counters of a watched host, as a Debian 12 has printed them, and graphics cards as their tools print them. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { SampleReader } from '../../../../src/ops/net/watch/read-samples.ts'
+import type { Sample } from '../../../../src/ops/net/watch/sample.ts'
+import { WATCH_SCRIPT } from '../../../../src/ops/net/watch/sample-script.ts'
+import { HISTORY_MS, HostWatch, keepSample, type WatchHandlers } from '../../../../src/ops/net/watch/watch-hosts.ts'
+import { ManualClock } from '../../ssh/manual-clock.ts'
+
+const captured = readFileSync(join(import.meta.dirname, '../../../fixtures/net/watch-debian.txt'), 'utf8')
+
+/** One second with these counters. */
+const second = (up: number, { busy = 0, idle = 0, inBytes = 0, outBytes = 0, sectors = 0, nfs = '' } = {}) =>
+  `${up}.00 1.00
+0.50 0.40 0.30 1/100 4711
+cpu  ${busy} 0 0 ${idle} 0 0 0 0 0 0
+MemTotal: 1000 kB
+MemFree: 100 kB
+MemAvailable: 400 kB
+SwapTotal: 200 kB
+SwapFree: 150 kB
+pswpin 5
+pswpout 7
+eth0: ${inBytes} 1 0 0 0 0 0 0 ${outBytes} 1 0 0 0 0 0 0
+lo: 999999 1 0 0 0 0 0 0 999999 1 0 0 0 0 0 0
+8 0 sda 10 0 ${sectors} 5 10 0 ${2 * sectors} 5 0 ${up * 500} 10
+${nfs}=
+`
+
+const read = (text: string): readonly Sample[] => new SampleReader().push(text, 1000)
+
+describe('samples', () => {
+  it('are read from what a real machine prints, from the second on', () => {
+    const samples = read(captured)
+    expect(samples.length).toBeGreaterThanOrEqual(2)
+    for (const sample of samples) {
+      expect(sample.cores).toBe(2)
+      expect(sample.cpu).toBeGreaterThanOrEqual(0)
+      expect(sample.cpu).toBeLessThanOrEqual(1)
+      expect(sample.memoryBytes).toBe(24684092 * 1024)
+      expect(sample.memoryUsedBytes).toBeLessThan(sample.memoryBytes)
+      expect(sample.fullest?.point).toBe('/')
+      expect(sample.cards.map(({ name }) => name)).toContain('eth0')
+      expect(sample.gpus).toEqual([])
+    }
+  })
+
+  it('are rates of the time that the host says has passed, without loopback', () => {
+    const text = `cores 4\n${second(100, { busy: 100, idle: 100 })}${second(102, { busy: 150, idle: 250, inBytes: 3000, outBytes: 500, sectors: 8 })}`
+    expect(read(text)).toEqual([
+      expect.objectContaining({
+        cores: 4,
+        cpu: 0.25,
+        load: 0.5,
+        memoryBytes: 1024000,
+        memoryUsedBytes: 614400,
+        swapUsedBytes: 51200,
+        swapped: 0,
+        receivedBytes: 1500,
+        sentBytes: 250,
+        readBytes: 2048,
+        writtenBytes: 4096,
+        diskBusy: 0.5,
+      }),
+    ])
+  })
+
+  it('have what NFS moves and how long it takes', () => {
+    const nfs = (bytes: number, operations: number, ms: number) =>
+      `device m10:/x mounted on /x with fstype nfs4 statvers=1.1\nbytes:	1 2 3 4 ${bytes} 0 0 0\nREAD: ${operations} 9 0 1 1 0 ${ms} 8 0\n`
+    const [sample] = read(second(1, { nfs: nfs(0, 10, 100) }) + second(2, { nfs: nfs(5000, 20, 130) }))
+    expect(sample?.nfs).toEqual({ readBytes: 5000, writtenBytes: 0, roundTripMs: 3 })
+  })
+
+  it('begin anew where a counter goes back', () => {
+    const [sample] = read(second(1, { inBytes: 5000 }) + second(2, { inBytes: 100 }))
+    expect(sample?.receivedBytes).toBe(0)
+    expect(read(second(100) + second(3))).toEqual([])
+  })
+
+  it('know what graphics cards say, and do not take what is not known for nothing', () => {
+    const gpus = [
+      'nvidia 0, GPU-aa, NVIDIA A100-SXM4-80GB, 87, 40000, 81920, 61, 310.25',
+      'nvproc GPU-aa, 4711, 39000',
+      'nvidia 0, GPU-aa, NVIDIA A100-SXM4-80GB, 88, 40000, 81920, 61, 310.25',
+      'nvidia 1, GPU-bb, Tesla K80, [N/A], [Not Supported], 11441, 30, [N/A]',
+      'rocm device,Temperature (Sensor edge) (C),Average Graphics Package Power (W),GPU use (%),VRAM Total Memory (B),VRAM Total Used Memory (B)',
+      'rocm card3,45.0,90.0,12,17163091968,1000000000',
+      '',
+    ].join('\n')
+    const [sample] = read(`${gpus}${second(1)}${second(2)}`)
+    expect(sample?.gpus).toEqual([
+      {
+        id: '0',
+        name: 'NVIDIA A100-SXM4-80GB',
+        busy: 0.88,
+        usedBytes: 40000 * 2 ** 20,
+        totalBytes: 81920 * 2 ** 20,
+        celsius: 61,
+        watts: 310.25,
+        processes: [4711],
+      },
+      { id: '1', name: 'Tesla K80', totalBytes: 11441 * 2 ** 20, celsius: 30 },
+      { id: '3', name: 'AMD', busy: 0.12, totalBytes: 17163091968, usedBytes: 1e9, celsius: 45, watts: 90 },
+    ])
+  })
+
+  it('stay numbers whatever a host prints, and however it is cut', () => {
+    const lines = fc.array(fc.oneof(fc.constantFrom(...captured.split('\n')), fc.string()), { maxLength: 80 })
+    fc.assert(
+      fc.property(lines, fc.integer({ min: 1, max: 50 }), (all, size) => {
+        const reader = new SampleReader()
+        const text = all.join('\n')
+        for (let at = 0; at < text.length; at += size) {
+          for (const sample of reader.push(text.slice(at, at + size), 0)) {
+            const numbers = [sample.cpu, sample.receivedBytes, sample.sentBytes, sample.readBytes, sample.writtenBytes]
+            for (const number of numbers) expect(number).toBeGreaterThanOrEqual(0)
+          }
+        }
+      }),
+    )
+  })
+
+  it('are kept for fifteen minutes', () => {
+    const kept: Sample[] = []
+    const [sample] = read(second(1) + second(2))
+    if (sample === undefined) throw new Error('there is no sample')
+    for (let atMs = 0; atMs <= 2 * HISTORY_MS; atMs += 1000) keepSample(kept, { ...sample, atMs })
+    expect(kept).toHaveLength(HISTORY_MS / 1000)
+  })
+})
+
+it('is one line that every login shell hands to sh unchanged', () => {
+  expect(WATCH_SCRIPT).not.toMatch(/['\\%!\n]/)
+})
+
+describe('watching', () => {
+  it('starts a script again that has ended, later each time, and never one that is of no use', () => {
+    const clock = new ManualClock()
+    const started: { host: string; handlers: WatchHandlers }[] = []
+    const troubles: string[] = []
+    using watch = new HostWatch(['m1', 'mac'], {
+      port: {
+        start(host, _script, handlers) {
+          started.push({ host, handlers })
+          return { stop() {} }
+        },
+      },
+      clock,
+      onSample() {},
+      onTrouble: (host, reason) => troubles.push(`${host}: ${reason}`),
+    })
+    started[1]?.handlers.onText('none\n')
+    started[1]?.handlers.onEnd('exit 0')
+    started[0]?.handlers.onEnd('unreachable: refused')
+    expect(troubles).toEqual(['mac: it has no /proc: only Linux can be watched', 'm1: unreachable: refused'])
+    clock.advance(2000)
+    expect(started.map(({ host }) => host)).toEqual(['m1', 'mac', 'm1'])
+    started[2]?.handlers.onEnd('unreachable: refused')
+    clock.advance(3000)
+    expect(started).toHaveLength(3)
+    clock.advance(1000)
+    expect(started).toHaveLength(4)
+    started[3]?.handlers.onText(second(1) + second(2))
+    expect(watch.hosts[0]?.samples).toHaveLength(1)
+    expect(watch.hosts[0]?.trouble).toBeUndefined()
+  })
+})

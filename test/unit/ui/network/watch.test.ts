@@ -1,0 +1,138 @@
+/** Watched hosts as panes: what fits, what is marked, what keys do. */
+import { describe, expect, it } from 'vitest'
+import type { Sample } from '../../../../src/ops/net/watch/sample.ts'
+import type { WatchedHost } from '../../../../src/ops/net/watch/watch-hosts.ts'
+import { lineChart } from '../../../../src/ui/charts/line-chart.ts'
+import { changeWatch } from '../../../../src/ui/network/change-watch.ts'
+import { shortAmount, sparkline } from '../../../../src/ui/network/traffic-words.ts'
+import { watchPanes } from '../../../../src/ui/network/watch-panes.ts'
+import { FIRST_VIEW, sortHosts } from '../../../../src/ui/network/watch-view.ts'
+import { textWidth } from '../../../../src/ui/text-width.ts'
+import { themes } from '../../../../src/ui/theme/theme.ts'
+
+const sample = (atMs: number, more: Partial<Sample> = {}): Sample => ({
+  atMs,
+  cores: 8,
+  cpu: 0.5,
+  load: 1.5,
+  memoryBytes: 64e9,
+  memoryUsedBytes: 16e9,
+  swapBytes: 0,
+  swapUsedBytes: 0,
+  readBytes: 0,
+  writtenBytes: 2.5e6,
+  receivedBytes: 117e6,
+  sentBytes: 834_000,
+  cards: [{ name: 'eno1', receivedBytes: 117e6, sentBytes: 834_000 }],
+  gpus: [],
+  ...more,
+})
+
+const host = (name: string, more: Partial<Sample> = {}): WatchedHost => ({
+  host: name,
+  samples: Array.from({ length: 200 }, (_, second) => sample(second * 1000, { cpu: (second % 100) / 100, ...more })),
+})
+
+const gpu = { id: '0', name: 'A100', busy: 0.7, usedBytes: 1, totalBytes: 2, celsius: 90 }
+const hosts = [
+  host('m1', { cpu: 0.95 }),
+  host('m2', { memoryUsedBytes: 60e9 }),
+  host('a-host-with-a-very-long-name', { gpus: [gpu] }),
+  { host: 'm4', samples: [], trouble: 'unreachable: connection refused' },
+]
+
+const look = (width: number, height: number) => ({
+  rect: { column: 0, row: 0, width, height },
+  theme: themes.dark,
+  nowMs: 200_000,
+  chart: lineChart,
+})
+const linesOf = (width: number, height: number, view = FIRST_VIEW) =>
+  watchPanes(hosts, view, look(width, height)).map(({ notice }) =>
+    notice.map((row) => row.map(({ text }) => text).join('')),
+  )
+
+describe('the table of watched hosts', () => {
+  it.each([
+    [80, 24],
+    [120, 40],
+    [240, 67],
+  ])('fills %d columns and no more', (width, height) => {
+    const [lines = []] = linesOf(width, height)
+    expect(lines).toHaveLength(height - 2)
+    for (const line of lines) expect(textWidth(line)).toBeLessThanOrEqual(width - 2)
+    expect(lines[0]).toMatch(/^▾HOST +CPU +MEM +GPU/)
+  })
+
+  it('marks what is over its limit without colour too, and says why a host is silent', () => {
+    const [lines = []] = linesOf(80, 24)
+    expect(lines[1]).toMatch(/^m1 +95%! ./)
+    expect(lines[2]).toContain('94%!')
+    expect(lines[4]).toMatch(/^m4 +unreachable: connection refused$/)
+  })
+
+  it('sorts by a column, silent hosts last', () => {
+    expect(sortHosts(hosts, 'cpu').map(({ host: name }) => name)).toEqual([
+      'm1',
+      'm2',
+      'a-host-with-a-very-long-name',
+      'm4',
+    ])
+    expect(sortHosts(hosts, 'gpu')[0]?.host).toBe('a-host-with-a-very-long-name')
+    expect(sortHosts(hosts, 'gpu').at(-1)?.host).toBe('m4')
+  })
+})
+
+describe('keys of the watched hosts', () => {
+  it('choose a host, show its charts, and lead back', () => {
+    const down = changeWatch(FIRST_VIEW, hosts, 'Down')
+    expect(down).toMatchObject({ selected: 'm1' })
+    const next = changeWatch({ ...FIRST_VIEW, selected: 'm1' }, hosts, 'j')
+    expect(next).toMatchObject({ selected: 'm2' })
+    const details = changeWatch({ ...FIRST_VIEW, selected: 'm2' }, hosts, 'Enter')
+    expect(details).toMatchObject({ selected: 'm2', isDetailed: true })
+    expect(changeWatch({ ...FIRST_VIEW, isDetailed: true }, hosts, 'Esc')).toMatchObject({ isDetailed: false })
+    expect(changeWatch(FIRST_VIEW, hosts, 'q')).toBe('leave')
+    expect(changeWatch(FIRST_VIEW, hosts, 's')).toMatchObject({ sort: 'cpu' })
+    expect(changeWatch(FIRST_VIEW, hosts, 'x')).toBeUndefined()
+  })
+})
+
+describe('the charts of a host', () => {
+  it.each([
+    [80, 24],
+    [240, 67],
+  ])('fit into %d by %d', (width, height) => {
+    const panes = watchPanes(hosts, { ...FIRST_VIEW, selected: 'm1', isDetailed: true }, look(width, height))
+    expect(panes).toHaveLength(5)
+    for (const { rect, notice } of panes) {
+      expect(notice).toHaveLength(rect.height - 2)
+      for (const row of notice) {
+        expect(row.reduce((sum, { text }) => sum + textWidth(text), 0)).toBeLessThanOrEqual(rect.width - 2)
+      }
+    }
+    const cells = panes.reduce((sum, { rect }) => sum + rect.width * rect.height, 0)
+    expect(cells).toBe(width * height)
+    // The line of the processor, in braille.
+    expect(panes[0]?.notice.flat().some(({ text }) => /[\u2801-\u28ff]/.test(text))).toBe(true)
+  })
+
+  it('draw nothing where there is nothing yet, and values that are all 0', () => {
+    const options = { columns: 40, rows: 10, theme: themes.dark }
+    expect(lineChart({ ...options, labels: [], series: [{ values: [] }] })).toEqual([])
+    expect(lineChart({ ...options, labels: ['a', 'b'], series: [{ values: [0, Number.NaN] }] })).toHaveLength(10)
+  })
+})
+
+it('writes amounts in five columns, and bars of what is known', () => {
+  expect([0, 999, 1500, 999_700, 12_300_000, 4.2e12].map(shortAmount)).toEqual([
+    '0',
+    '999',
+    '1.5k',
+    '1.0M',
+    '12M',
+    '4.2T',
+  ])
+  expect(sparkline([0, 0.5, 1], 5, 1, 1)).toBe('  ▁▅█')
+  expect(sparkline([0, 1, 1, 1], 2, 2, 1)).toBe('▅█')
+})
