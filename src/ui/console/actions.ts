@@ -57,6 +57,7 @@ export const actions: Readonly<Record<ActionId, (console: Console) => void>> = {
   panel: (console) => console.work.toggleKeys(),
   'tab-shells': (console) => console.showTab('shells'),
   'tab-bring-up': (console) => console.showTab('bring-up'),
+  'tab-network': (console) => console.showTab('network'),
   'tab-log': (console) => console.showTab('log'),
   palette: (console) => openers.openPalette(console, (id) => actions[id](console)),
   help: (console) => openers.openHelp(console),

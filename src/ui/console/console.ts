@@ -14,6 +14,7 @@ import { noBringUp } from '../bring-up/bring-up-view.ts'
 import { encodePaste } from '../keys/encode-for-pane.ts'
 import type { ActionId, Keymap } from '../keys/registry.ts'
 import { specOf } from '../keys/registry.ts'
+import { FIRST_VIEW } from '../network/watch-view.ts'
 import type { Preferences } from '../preferences.ts'
 import {
   type ConsoleState,
@@ -134,6 +135,7 @@ export class Console implements Disposable {
       mode: { kind: 'typing' },
       panel: undefined,
       bringUp: noBringUp,
+      watch: { view: FIRST_VIEW, revision: 0 },
       notice: undefined,
       log: [],
       logOffset: 0,

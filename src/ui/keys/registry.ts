@@ -334,6 +334,13 @@ export const actionSpecs = define([
     section: 'Program',
   },
   {
+    id: 'tab-network',
+    keys: ['3'],
+    title: 'Network',
+    help: 'Shows the live resources of the hosts: processors, memory, network, disks, NFS, GPUs.',
+    section: 'Program',
+  },
+  {
     id: 'tab-log',
     keys: ['6'],
     title: 'Log',

@@ -1,5 +1,6 @@
 /** The keys of the watched hosts, for the verb's screen and for the console's tab. */
 import type { KeyEntry } from '../keys/key-table.ts'
+import type { ConsoleState } from '../state/console-state.ts'
 import type { WatchView } from './watch-view.ts'
 
 const define = <const T extends readonly KeyEntry<WatchView>[]>(keys: T): T => keys
@@ -25,3 +26,9 @@ export const watchKeys = define([
   { id: 'page-up', keys: ['PageUp', 'b'], help: 'Ten hosts up.' },
   { id: 'page-down', keys: ['PageDown', 'f'], help: 'Ten hosts down.' },
 ])
+
+/** The same, for the tab. */
+export const networkKeys: readonly KeyEntry<ConsoleState>[] = watchKeys.map((entry: KeyEntry<WatchView>) => {
+  const { isMeant, ...rest } = entry
+  return isMeant === undefined ? rest : { ...rest, isMeant: ({ watch }) => isMeant(watch.view) }
+})

@@ -1,6 +1,7 @@
 /** Which page belongs to which tab. */
 import { BringUpPage } from '../bring-up/bring-up-page.ts'
 import type { Console } from '../console/console.ts'
+import { NetworkPage } from '../network/network-page.ts'
 import { LogPage } from './log-page.ts'
 import type { Page } from './page.ts'
 import type { PageTab } from './tabs.ts'
@@ -8,5 +9,5 @@ import type { PageTab } from './tabs.ts'
 export type Pages = Readonly<Record<PageTab, Page>>
 
 export function createPages(console: Console): Pages {
-  return { 'bring-up': new BringUpPage(console), log: new LogPage(console) }
+  return { 'bring-up': new BringUpPage(console), network: new NetworkPage(console), log: new LogPage(console) }
 }

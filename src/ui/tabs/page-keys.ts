@@ -1,12 +1,14 @@
 /** The keys of the pages: their footer, the help, docs/keys.md and the pages themselves derive from these tables. */
 import { bringUpKeys } from '../bring-up/bring-up-keys.ts'
 import { hintsOf, type KeyEntry } from '../keys/key-table.ts'
+import { networkKeys } from '../network/watch-keys.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import { logKeys } from './log-keys.ts'
 import type { PageTab } from './tabs.ts'
 
 export const pageKeys: Readonly<Record<PageTab, readonly KeyEntry<ConsoleState>[]>> = {
   'bring-up': bringUpKeys,
+  network: networkKeys,
   log: logKeys,
 }
 

@@ -4,6 +4,7 @@
 export const TABS = [
   { id: 'shells', key: '1', title: 'Shells' },
   { id: 'bring-up', key: '2', title: 'Bring-up' },
+  { id: 'network', key: '3', title: 'Network' },
   { id: 'log', key: '6', title: 'Log' },
 ] as const
 
