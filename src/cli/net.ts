@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { parseNetwork } from '../ops/net/mesh/choose-address.ts'
 import type { CliContext, Outcome } from './context.ts'
 import type { MeshCommandOptions } from './net/mesh.ts'
+import type { PairCommandOptions } from './net/pair.ts'
 import type { WatchCommandOptions } from './net/watch.ts'
 
 const MESH_EXAMPLES = `
@@ -50,7 +51,35 @@ export function registerNet(program: Command, context: CliContext, outcome: Outc
     const { netMesh } = await import('./net/mesh.ts')
     outcome.exitCode = await netMesh(target, mesh.optsWithGlobals<MeshCommandOptions>(), context)
   })
+  registerPair(net, context, outcome)
   registerWatch(net, context, outcome)
+}
+
+const PAIR_EXAMPLES = `
+Examples:
+  muster net pair m8 m9                        both directions at once for 30 s, as a chart
+  muster net pair m8 m9 --one-way --json       from m8 to m9, one JSON object a second
+`
+
+function registerPair(net: Command, context: CliContext, outcome: Outcome): void {
+  const pair = net
+    .command('pair')
+    .description('throughput in both directions and round-trip time of two hosts, live')
+    .argument('<a>', 'a host')
+    .argument('<b>', 'another')
+    .option('--time <s>', 'seconds', wholeNumber, 30)
+    .option('--one-way', 'from the first to the second only')
+    .option('--parallel-streams <n>', 'connections for each direction', wholeNumber, 1)
+    .option('--udp <rate>', 'UDP at this rate, as 100M', bitRate)
+    .option('--interface <name>', 'measure at the addresses of this card')
+    .option('--network <cidr>', 'measure at the addresses in this network', network)
+    .option('--ports <first-last>', 'where servers may listen', ports, { first: 5301, last: 5399 })
+    .addOption(new Option('--tool <name>', 'measure with this only').choices(['iperf3', 'iperf2']))
+    .addHelpText('after', PAIR_EXAMPLES)
+  pair.action(async (a: string, b: string) => {
+    const { netPair } = await import('./net/pair.ts')
+    outcome.exitCode = await netPair([a, b], pair.optsWithGlobals<PairCommandOptions>(), context)
+  })
 }
 
 function registerWatch(net: Command, context: CliContext, outcome: Outcome): void {

@@ -8,11 +8,11 @@ import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import { HostWatch, type WatchPort } from '../../ops/net/watch/watch-hosts.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
-import { guessTheme } from '../../ui/theme/guess-theme.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../context.ts'
-import { colourDepthOf, requireTerminal } from '../run-console.ts'
+import { requireTerminal } from '../run-console.ts'
 import { TtyDialog } from '../tty-dialog.ts'
 import { openOpsHosts, selectEndpoints } from './prepare.ts'
+import { terminalOf } from './terminal.ts'
 import { openReplay, type Recorder, startRecording } from './watch-recording.ts'
 
 export type WatchCommandOptions = GlobalOptions & {
@@ -113,17 +113,8 @@ type Shown = Pick<
 >
 
 async function show({ color }: GlobalOptions, context: CliContext, shown: Shown): Promise<void> {
-  const { environment, signal } = context
   const { openWatchScreen } = await import('../../ui/network/watch-screen.ts')
-  const colourDepth = colourDepthOf(environment, color)
-  await openWatchScreen({
-    ...shown,
-    stdin: context.stdin as NodeJS.ReadStream,
-    stdout: context.stdout as NodeJS.WriteStream & { readonly fd: number },
-    colourDepth,
-    themeName: colourDepth === 'none' ? 'none' : guessTheme(environment),
-    signal,
-  })
+  await openWatchScreen({ ...shown, ...terminalOf(color, context) })
 }
 
 /** So many samples of each host (without `count`: until Ctrl-C), one JSON object a line. */

@@ -6,6 +6,7 @@ import type { PaneView, Rect } from '../compositor/compositor.ts'
 import type { Row } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+import { framedPane } from './framed-pane.ts'
 import { percentOf, shortAmount } from './traffic-words.ts'
 import { watchTable } from './watch-table.ts'
 import { gpuBusy, lastOf, memoryPart, sortHosts, swapPart, type WatchView } from './watch-view.ts'
@@ -88,24 +89,13 @@ function detailPanes(host: WatchedHost, { rect, theme, chart, nowMs }: WatchLook
   const charts = chartsOf(sample).map((each, index): PaneView => {
     const place = places[index] ?? rect
     const rows = chart === undefined ? [] : drawChart(host.samples, each, place, nowMs, theme, chart)
-    return framed(`${ID} ${each.title}`, each.title, rows, place, theme, false)
+    return framedPane({ id: `${ID} ${each.title}`, title: each.title, rows, rect: place, theme, hasKeys: false })
   })
   const below = { ...rect, row: rect.row + chartRows, height: info }
-  return [...charts, framed(ID, host.host, infoRows(host, sample, theme), below, theme, true)]
-}
-
-function framed(id: string, title: string, rows: readonly Row[], rect: Rect, theme: Theme, hasKeys: boolean): PaneView {
-  const document = { head: [], length: rows.length, row: (index: number) => rows[index] ?? [] }
-  return rowsPane({
-    id,
-    title,
-    hasKeys,
-    isBusy: false,
-    document,
-    place: { offset: 0, isFollowing: false },
-    rect,
-    theme,
-  })
+  return [
+    ...charts,
+    framedPane({ id: ID, title: host.host, rows: infoRows(host, sample, theme), rect: below, theme, hasKeys: true }),
+  ]
 }
 
 function drawChart(

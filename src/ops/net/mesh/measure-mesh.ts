@@ -100,7 +100,7 @@ class Mesh {
     const { onEvent, signal } = this.#context
     const looked = await Promise.all(
       names.map(async (name) => {
-        const host = await this.#look(name)
+        const host = await lookAtHost(name, this.#options, this.#context)
         onEvent({ type: 'host', host })
         return host
       }),
@@ -109,20 +109,6 @@ class Mesh {
     const pings = signal.aborted ? [] : (await Promise.all(looked.map((host) => this.#ping(host)))).flat()
     const links = await this.#measure(slotsOf(names, this.#options))
     return { hosts: looked, pings, links }
-  }
-
-  async #look(name: string): Promise<MeshHost> {
-    const { hosts, signal } = this.#context
-    const result = await hosts.exec(name, MESH_FACTS, { timeoutMs: FACTS_TIMEOUT_MS, signal })
-    const { outcome, stdout } = result
-    if (outcome.kind !== 'exit') {
-      const reason =
-        outcome.kind === 'unreachable' || outcome.kind === 'refused' ? outcome.reason : formatOutcome(outcome)
-      return { name, cause: 'away', reason, isRefused: outcome.kind === 'refused' }
-    }
-    const facts = parseMeshFacts(Buffer.from(stdout).toString())
-    const place = chooseAddress(facts, this.#options)
-    return 'reason' in place ? { name, cause: 'no-address', reason: place.reason } : { name, facts, place }
   }
 
   async #ping(host: MeshHost): Promise<readonly PingResult[]> {
@@ -282,6 +268,24 @@ class Mesh {
   }
 }
 
+/** Its programs and addresses, or why there is nothing to measure with. */
+export async function lookAtHost(
+  name: string,
+  wish: AddressWish,
+  { hosts, signal }: Pick<MeshContext, 'hosts' | 'signal'>,
+): Promise<MeshHost> {
+  const result = await hosts.exec(name, MESH_FACTS, { timeoutMs: FACTS_TIMEOUT_MS, signal })
+  const { outcome, stdout } = result
+  if (outcome.kind !== 'exit') {
+    const reason =
+      outcome.kind === 'unreachable' || outcome.kind === 'refused' ? outcome.reason : formatOutcome(outcome)
+    return { name, cause: 'away', reason, isRefused: outcome.kind === 'refused' }
+  }
+  const facts = parseMeshFacts(Buffer.from(stdout).toString())
+  const place = chooseAddress(facts, wish)
+  return 'reason' in place ? { name, cause: 'no-address', reason: place.reason } : { name, facts, place }
+}
+
 /** What it said, wherever. */
 function text({ stdout, stderr }: ExecResult): string {
   return Buffer.from(stdout.some((byte) => byte > 32) ? stdout : stderr).toString()
@@ -289,10 +293,10 @@ function text({ stdout, stderr }: ExecResult): string {
 
 const CANCELLED: LinkOutcome = { kind: 'failed', cause: 'cancelled', reason: 'stopped before it was measured' }
 
-function chooseTool(
+export function chooseTool(
   from: MeshFacts,
   to: MeshFacts,
-  { tool, udpBitsPerSecond, streams }: MeshOptions,
+  { tool, udpBitsPerSecond, streams }: MeasureOptions & { readonly tool?: NetTool },
 ): NetTool | { reason(pair: OrderedPair): string } {
   if ((tool ?? 'iperf3') === 'iperf3' && from.iperf3 !== undefined && to.iperf3 !== undefined) return 'iperf3'
   if ((tool ?? 'iperf2') === 'iperf2' && from.iperf2 !== undefined && to.iperf2 !== undefined) return 'iperf2'

@@ -17,10 +17,17 @@ export function limitSeconds({ seconds }: MeasureOptions): number {
 
 export type ServerPlace = { readonly address: string; readonly port: number; readonly facts: MeshFacts }
 
+/** How a server reports while it is at work: once a second, in bits (iperf 2) or thousands of them (iperf3). */
+const LIVE = { iperf3: ' -i 1 -f k', iperf2: ' -i 1' } as const
+
 /** Says `Server listening` when it does. */
-export function serverScript(tool: Exclude<NetTool, 'ssh'>, place: ServerPlace, options: MeasureOptions): string {
+export function serverScript(
+  tool: Exclude<NetTool, 'ssh'>,
+  place: ServerPlace,
+  options: MeasureOptions & { readonly isLive?: boolean },
+): string {
   const { address, port, facts } = place
-  const at = `-p ${port} -B ${quote(address)}`
+  const at = `-p ${port} -B ${quote(address)}${options.isLive === true ? LIVE[tool] : ''}`
   // What waits longer than its turn for a client would be in the way of the next.
   const limit = limited(facts, 2 * limitSeconds(options))
   if (tool === 'iperf3') {

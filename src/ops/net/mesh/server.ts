@@ -27,6 +27,8 @@ export type StartOptions = {
   readonly signal: AbortSignal
   readonly clock: Clock
   onTaken(port: number): void
+  /** What it prints, as it comes. */
+  onText?(text: string): void
 }
 
 export async function startServer(hosts: OpsHosts, options: StartOptions): Promise<ServerStart> {
@@ -42,7 +44,7 @@ export async function startServer(hosts: OpsHosts, options: StartOptions): Promi
 async function tryPort(
   hosts: OpsHosts,
   port: number,
-  { host, script, limitMs, signal, clock }: StartOptions,
+  { host, script, limitMs, signal, clock, onText }: StartOptions,
 ): Promise<ServerStart | 'taken'> {
   const own = new AbortController()
   let text = ''
@@ -54,6 +56,7 @@ async function tryPort(
       onOutput(_stream, more) {
         text = (text + more).slice(-65_536)
         if (text.includes('Server listening')) listening.resolve('listening')
+        onText?.(more)
       },
     })
     .then((result): ServerEnd => ({ result, text }))

@@ -1,0 +1,130 @@
+/** `muster net pair A B`: throughput in both directions and round-trip time, live. */
+import { systemClock } from '../../base/clock.ts'
+import { Emitter } from '../../base/emitter.ts'
+import { MusterError } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { formatBitRate, formatMs, type NetTool } from '../../ops/net/mesh/link.ts'
+import { measurePair, type PairEvent } from '../../ops/net/pair/measure-pair.ts'
+import type { PairView } from '../../ui/network/pair-panes.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../context.ts'
+import { TtyDialog } from '../tty-dialog.ts'
+import { openOpsHosts, selectEndpoints } from './prepare.ts'
+import { terminalOf } from './terminal.ts'
+
+export type PairCommandOptions = GlobalOptions & {
+  readonly time: number
+  readonly parallelStreams: number
+  readonly oneWay?: boolean
+  readonly udp?: number
+  readonly interface?: string
+  readonly network?: string
+  readonly ports: { readonly first: number; readonly last: number }
+  readonly tool?: Exclude<NetTool, 'ssh'>
+}
+
+/** @throws MusterError */
+export async function netPair(
+  names: readonly [string, string],
+  options: PairCommandOptions,
+  context: CliContext,
+): Promise<number> {
+  const endpoints = await selectEndpoints(names.join(','), options, context)
+  const [first, second] = endpoints.map(({ host }) => host)
+  if (first === undefined || second === undefined || endpoints.length !== 2) {
+    throw new MusterError('usage', `${printable(names.join(' and '))} are not two hosts`)
+  }
+  const hasScreen = options.json !== true && context.stdin.isTTY === true && context.stdout.isTTY === true
+  const left = new AbortController()
+  const signal = AbortSignal.any([context.signal, left.signal])
+  using opened = openOpsHosts(endpoints, options, context, new TtyDialog())
+  const failures: Extract<PairEvent, { type: 'failed' }>[] = []
+  // As they were named, not as the inventory has them.
+  const [from, to] = first === names[1] ? [second, first] : [first, second]
+  const measure = async (onEvent: (event: PairEvent) => void) =>
+    await measurePair(
+      from,
+      to,
+      {
+        seconds: options.time,
+        streams: options.parallelStreams,
+        isOneWay: options.oneWay === true,
+        isThisMachineOnly: endpoints.every(({ transport }) => transport === 'local'),
+        ports: options.ports,
+        ...(options.udp === undefined ? {} : { udpBitsPerSecond: options.udp }),
+        ...(options.interface === undefined ? {} : { interface: options.interface }),
+        ...(options.network === undefined ? {} : { network: options.network }),
+        ...(options.tool === undefined ? {} : { tool: options.tool }),
+      },
+      {
+        hosts: opened.hosts,
+        signal,
+        clock: systemClock,
+        onEvent(event) {
+          if (event.type === 'failed') failures.push(event)
+          onEvent(event)
+        },
+      },
+    )
+  if (hasScreen) await show(from, to, measure, options, context, left)
+  else await measure((event) => print(event, options, context))
+  if (hasScreen)
+    for (const { from: a, to: b, reason } of failures)
+      context.stderr.write(`muster: ${a} → ${b}: ${printable(reason)}\n`)
+  if (context.signal.aborted) return EXIT.interrupted
+  if (failures.some(({ isAway }) => isAway)) return EXIT.unreachable
+  return failures.length > 0 ? EXIT.failed : EXIT.ok
+}
+
+function print(event: PairEvent, { json }: GlobalOptions, { stdout, stderr, now }: CliContext): void {
+  if (json === true) {
+    const whole = { ...event, time: new Date(now()).toISOString() }
+    stdout.write(`${JSON.stringify(whole, (_, value) => (typeof value === 'string' ? printable(value) : value))}\n`)
+    return
+  }
+  const arrow = `${event.from} → ${event.to}`
+  if (event.type === 'interval') stdout.write(`${event.second} s  ${arrow}  ${formatBitRate(event.bitsPerSecond)}\n`)
+  else if (event.type === 'round-trip') stdout.write(`${event.from} ↔ ${event.to}  ${formatMs(event.ms)}\n`)
+  else stderr.write(`muster: ${arrow}: ${printable(event.reason)}\n`)
+}
+
+async function show(
+  first: string,
+  second: string,
+  measure: (onEvent: (event: PairEvent) => void) => Promise<void>,
+  { color }: GlobalOptions,
+  context: CliContext,
+  left: AbortController,
+): Promise<void> {
+  const [{ openPaneScreen }, { pairPanes }] = await Promise.all([
+    import('../../ui/network/pane-screen.ts'),
+    import('../../ui/network/pair-panes.ts'),
+  ])
+  const changes = new Emitter<void>()
+  const view = {
+    first,
+    second,
+    there: [] as number[],
+    back: [] as number[],
+    roundTrips: [] as number[],
+    words: [] as string[],
+  }
+  const measuring = measure((event) => {
+    if (event.type === 'interval') (event.from === first ? view.there : view.back).push(event.bitsPerSecond)
+    else if (event.type === 'round-trip') view.roundTrips.push(event.ms)
+    else view.words.push(printable(`${event.from} → ${event.to}: ${event.reason}`))
+    changes.emit()
+  }).finally(() => {
+    view.words.push('measured; q leaves')
+    changes.emit()
+  })
+  await openPaneScreen({
+    ...terminalOf(color, context),
+    panes: (look) => pairPanes(view satisfies PairView, look),
+    words: () => 'q leaves',
+    hasCharts: () => true,
+    handleKey: (label) => (label === 'q' || label === 'Esc' ? 'leave' : false),
+    subscribe: (changed) => changes.on(changed),
+  })
+  left.abort()
+  await measuring
+}

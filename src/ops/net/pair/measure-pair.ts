@@ -1,0 +1,151 @@
+/** Two hosts, both directions at once, second by second: what arrives, and how long a packet takes there and back meanwhile. */
+
+import { quote } from '../../kernel/finding.ts'
+import type { ExecResult } from '../../kernel/host-port.ts'
+import { reasonOfResult } from '../../kernel/host-port.ts'
+import { formatOutcome } from '../../run/outcome.ts'
+import type { AddressWish } from '../mesh/choose-address.ts'
+import type { MeasureOptions, NetTool } from '../mesh/link.ts'
+import {
+  chooseTool,
+  explainFailure,
+  lookAtHost,
+  type MeshContext,
+  type MeshHost,
+  type ReadyHost,
+} from '../mesh/measure-mesh.ts'
+import { parseIperf3 } from '../mesh/parse-iperf3.ts'
+import type { OrderedPair } from '../mesh/rounds.ts'
+import { clientScript, limitSeconds, serverScript } from '../mesh/scripts.ts'
+import { startServer } from '../mesh/server.ts'
+import { type Interval, IntervalReader } from './intervals.ts'
+
+export type PairOptions = MeasureOptions &
+  AddressWish & {
+    readonly tool?: Exclude<NetTool, 'ssh'>
+    readonly ports: { readonly first: number; readonly last: number }
+    /** From the first to the second only. */
+    readonly isOneWay: boolean
+  }
+
+export type PairEvent =
+  | ({ readonly type: 'interval' } & OrderedPair & Interval)
+  | { readonly type: 'round-trip'; readonly from: string; readonly to: string; readonly ms: number }
+  | {
+      readonly type: 'failed'
+      readonly from: string
+      readonly to: string
+      readonly isAway: boolean
+      readonly reason: string
+    }
+
+export type PairContext = Omit<MeshContext, 'onEvent'> & { onEvent(event: PairEvent): void }
+
+/** Resolves when both directions have come to their end, or when the signal has ended them. */
+export async function measurePair(
+  first: string,
+  second: string,
+  options: PairOptions,
+  context: PairContext,
+): Promise<void> {
+  const [one, other] = await Promise.all([lookAtHost(first, options, context), lookAtHost(second, options, context)])
+  const failed = [one, other].filter((host) => !('facts' in host))
+  for (const host of failed) {
+    if ('facts' in host) continue
+    context.onEvent({
+      type: 'failed',
+      from: first,
+      to: second,
+      isAway: host.cause === 'away',
+      reason: `${host.name}: ${host.reason}`,
+    })
+  }
+  if (!isReady(one) || !isReady(other)) return
+  const pinging = new AbortController()
+  const ping = pingAlong(one, other, options, { ...context, signal: AbortSignal.any([context.signal, pinging.signal]) })
+  const ways = options.isOneWay
+    ? [measureWay(one, other, options, context)]
+    : [measureWay(one, other, options, context), measureWay(other, one, options, context)]
+  await Promise.all(ways)
+  pinging.abort()
+  await ping
+}
+
+const isReady = (host: MeshHost): host is ReadyHost => 'facts' in host
+
+async function measureWay(from: ReadyHost, to: ReadyHost, options: PairOptions, context: PairContext): Promise<void> {
+  const { hosts, signal, clock, onEvent } = context
+  const pair = { from: from.name, to: to.name }
+  const fail = (reason: string, isAway = false) => onEvent({ type: 'failed', ...pair, isAway, reason })
+  const tool = chooseTool(from.facts, to.facts, options)
+  if (typeof tool !== 'string') return fail(tool.reason(pair))
+  if (tool === 'ssh') return fail(`${pair.from} and ${pair.to} have no iperf in common`)
+  const reader = new IntervalReader(options.streams)
+  const { first, last } = options.ports
+  const count = last - first + 1
+  // Two hosts may be one machine, where iperf 2 listens twice on a port of UDP.
+  const start = from.name < to.name ? 0 : Math.floor(count / 2)
+  const server = await startServer(hosts, {
+    host: pair.to,
+    script: (port) =>
+      serverScript(tool, { address: to.place.address, port, facts: to.facts }, { ...options, isLive: true }),
+    ports: Array.from({ length: count }, (_, index) => first + ((start + index) % count)),
+    limitMs: (2 * limitSeconds(options) + 5) * 1000,
+    signal,
+    clock,
+    onTaken() {},
+    onText(text) {
+      for (const interval of reader.push(text)) onEvent({ type: 'interval', ...pair, ...interval })
+    },
+  })
+  if (server.kind === 'failed') {
+    if (!signal.aborted) fail(`${pair.to}: ${server.reason}`, server.isAway)
+    return
+  }
+  const place = { address: to.place.address, port: server.port, ownAddress: from.place.address, facts: from.facts }
+  const result = await hosts.exec(pair.from, clientScript(tool, place, options), {
+    timeoutMs: limitSeconds(options) * 1000,
+    signal,
+  })
+  server.stop()
+  await server.ended
+  const reason = signal.aborted ? undefined : reasonOf(result, tool)
+  if (reason === undefined) return
+  const explained = explainFailure(reason, pair, server.port)
+  fail(explained.kind === 'failed' ? explained.reason : reason, result.outcome.kind === 'unreachable')
+}
+
+/** Undefined: it went well. */
+function reasonOf(result: ExecResult, tool: NetTool): string | undefined {
+  const { outcome, stdout, stderr } = result
+  if (outcome.kind !== 'exit') return formatOutcome(outcome)
+  const said = Buffer.from(stdout.length > 0 ? stdout : stderr).toString()
+  if (tool === 'iperf3') {
+    const parsed = parseIperf3(said)
+    return parsed.kind === 'failed' ? parsed.reason : undefined
+  }
+  const failure = /^.*failed.*$/m.exec(`${said}\n${Buffer.from(stderr).toString()}`)?.[0]
+  return failure ?? (outcome.code === 0 ? undefined : reasonOfResult(result, formatOutcome))
+}
+
+async function pingAlong(
+  from: ReadyHost,
+  to: ReadyHost,
+  { seconds }: PairOptions,
+  context: PairContext,
+): Promise<void> {
+  if (!from.facts.hasPing) return
+  let partial = ''
+  await context.hosts.exec(from.name, `LC_ALL=C exec ping -n ${quote(to.place.address)}`, {
+    timeoutMs: (seconds + 60) * 1000,
+    signal: context.signal,
+    onOutput(_, text) {
+      const lines = (partial + text).split('\n')
+      partial = (lines.pop() ?? '').slice(-4096)
+      for (const line of lines) {
+        const ms = Number(/ time[=<]([\d.]+) ?ms/.exec(line)?.[1])
+        if (Number.isFinite(ms)) context.onEvent({ type: 'round-trip', from: from.name, to: to.name, ms })
+      }
+    },
+  })
+}

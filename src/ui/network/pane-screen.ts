@@ -1,0 +1,131 @@
+/** Panes on a terminal of their own, for a verb: compositor, keys, charts on demand, and everything given back at the end. */
+import { type Clock, systemClock } from '../../base/clock.ts'
+import { DisposableStore } from '../../base/disposable.ts'
+import { createCellGrid } from '../../terminal/cells.ts'
+import type { lineChart } from '../charts/line-chart.ts'
+import type { ColourDepth } from '../compositor/colours.ts'
+import type { PaneView, Rect } from '../compositor/compositor.ts'
+import { createCompositor } from '../compositor/create-compositor.ts'
+import { InputDecoder } from '../keys/decode-input.ts'
+import { keyLabel } from '../keys/key-label.ts'
+import { mutedStyle, type Theme, type ThemeName, themes } from '../theme/theme.ts'
+import { enterTerminal } from '../tty/terminal-session.ts'
+import { createTtyWriter } from '../tty/tty-writer.ts'
+
+export type PaneLook = {
+  readonly rect: Rect
+  readonly theme: Theme
+  /** Undefined: not loaded yet. */
+  readonly chart: typeof lineChart | undefined
+}
+
+export type TerminalOptions = {
+  readonly stdin: NodeJS.ReadStream
+  readonly stdout: NodeJS.WriteStream & { readonly fd: number }
+  readonly themeName: ThemeName
+  readonly colourDepth: ColourDepth
+  readonly signal: AbortSignal
+}
+
+export type PaneScreenOptions = TerminalOptions & {
+  panes(look: PaneLook): readonly PaneView[]
+  /** Into the frame of the last pane. */
+  words(): string
+  /** Whether charts are drawn now; their code is loaded when they first are. */
+  hasCharts(): boolean
+  /** `leave`: the user has seen enough; false: the key means nothing here. */
+  handleKey(label: string): boolean | 'leave'
+  /** Calls back when there is something new, until it is disposed of. */
+  subscribe(changed: () => void): Disposable
+}
+
+/** A lone Esc is taken for itself after this long. */
+const ESCAPE_MS = 25
+/** What is new of many hosts comes bit by bit. */
+const GATHER_MS = 100
+
+/** Resolves when the user has left and the terminal is as it was. */
+export async function openPaneScreen(options: PaneScreenOptions): Promise<void> {
+  const { stdin, stdout } = options
+  const clock: Clock = systemClock
+  using owned = new DisposableStore()
+  const done = Promise.withResolvers<void>()
+  const quit = (): void => done.resolve()
+  const writer = owned.own(createTtyWriter(stdout))
+  const compositor = owned.own(createCompositor({ writer, clock, colourDepth: options.colourDepth, isUtf8: true }))
+  const theme = themes[options.themeName]
+  let size = { columns: stdout.columns || 80, rows: stdout.rows || 24 }
+  let chart: typeof lineChart | undefined
+  let isLoading = false
+  let timer: Disposable | undefined
+
+  const draw = (): void => {
+    const { columns, rows } = size
+    const panes = options.panes({ rect: { column: 0, row: 0, width: columns, height: rows }, theme, chart })
+    const badge = { text: ` ${options.words()} `, style: mutedStyle(theme) }
+    const badged = panes.map((pane, index) =>
+      index === panes.length - 1 ? { ...pane, badges: [...pane.badges, badge] } : pane,
+    )
+    compositor.setScene({
+      columns,
+      rows,
+      chrome: createCellGrid(columns, rows),
+      panes: badged,
+      overlays: [],
+      cursor: undefined,
+    })
+    if (options.hasCharts()) loadChart()
+  }
+  const drawSoon = (): void => {
+    timer ??= clock.after(GATHER_MS, () => {
+      timer = undefined
+      draw()
+    })
+  }
+  const loadChart = (): void => {
+    if (isLoading) return
+    isLoading = true
+    import('../charts/line-chart.ts').then((module) => {
+      chart = module.lineChart
+      drawSoon()
+    }, done.reject)
+  }
+
+  const decoder = new InputDecoder()
+  const take = (events: ReturnType<InputDecoder['push']>): void => {
+    for (const event of events) {
+      if (event.type !== 'key') continue
+      const label = keyLabel(event.key)
+      const taken = label === 'Ctrl-c' ? 'leave' : options.handleKey(label)
+      if (taken === 'leave') return quit()
+      if (taken) draw()
+    }
+  }
+  let escapeTimer: Disposable | undefined
+  owned.own(
+    enterTerminal({
+      stdin,
+      stdout,
+      writer,
+      mouse: false,
+      onInput(bytes) {
+        escapeTimer?.[Symbol.dispose]()
+        take(decoder.push(bytes))
+        if (decoder.isWaiting) escapeTimer = clock.after(ESCAPE_MS, () => take(decoder.flush()))
+      },
+      onResize(columns, rows) {
+        size = { columns, rows }
+        draw()
+      },
+      onResume: () => compositor.redraw(),
+      onFatal: quit,
+    }),
+  )
+  owned.own(options.subscribe(drawSoon))
+  owned.defer(() => timer?.[Symbol.dispose]())
+  draw()
+  if (options.signal.aborted) quit()
+  options.signal.addEventListener('abort', quit, { once: true })
+  await done.promise
+  options.signal.removeEventListener('abort', quit)
+}

@@ -1,0 +1,58 @@
+/** Two hosts second by second: what the servers of iperf3 3.12 and iperf 2.1.8 print while they receive. */
+import { expect, it } from 'vitest'
+import { IntervalReader } from '../../../../src/ops/net/pair/intervals.ts'
+import { lineChart } from '../../../../src/ui/charts/line-chart.ts'
+import { pairPanes } from '../../../../src/ui/network/pair-panes.ts'
+import { themes } from '../../../../src/ui/theme/theme.ts'
+
+const IPERF3 = `Server listening on 5301 (test #1)
+[ ID] Interval           Transfer     Bitrate
+[  5]   0.00-1.00   sec  5472 KBytes  44826 Kbits/sec  0.010 ms  0/171 (0%)
+[  5]   1.00-2.00   sec  6112 KBytes  50069 Kbits/sec  0.012 ms  0/191 (0%)
+[  5]   2.00-2.04   sec   250 KBytes  51234 Kbits/sec  0.012 ms  0/7 (0%)
+- - - - - - - - - - - - - - - - - - - - - - - - -
+[  5]   0.00-2.04   sec  11.6 MBytes  47632 Kbits/sec  0.012 ms  0/369 (0%)  receiver
+`
+const IPERF2 = `[  1] 0.0000-1.0000 sec  461250000 Bytes  3690000000 bits/sec
+[  2] 0.0000-1.0000 sec  100 Bytes  800 bits/sec
+[SUM] 0.0000-1.0000 sec  461250100 Bytes  3690000800 bits/sec
+[SUM] 0.0000-2.0012 sec  900000000 Bytes  3600000000 bits/sec
+`
+
+it.each([
+  1, 7, 1000,
+])('reads the seconds however they are cut (%d), without the rest and the report at the end', (size) => {
+  const reader = new IntervalReader(1)
+  const parts = Array.from({ length: Math.ceil(IPERF3.length / size) }, (_, at) =>
+    IPERF3.slice(at * size, (at + 1) * size),
+  )
+  expect(parts.flatMap((part) => reader.push(part))).toEqual([
+    { second: 1, bitsPerSecond: 44_826_000 },
+    { second: 2, bitsPerSecond: 50_069_000 },
+  ])
+})
+
+it('takes the sum of several streams', () => {
+  expect(new IntervalReader(2).push(IPERF2)).toEqual([{ second: 1, bitsPerSecond: 3_690_000_800 }])
+})
+
+it.each([
+  [80, 24],
+  [240, 67],
+])('is two charts over %d by %d', (width, height) => {
+  const view = {
+    first: 'm8',
+    second: 'm9',
+    there: [941e6, 940e6, 200e6],
+    back: [900e6, 930e6],
+    roundTrips: [0.2, 1.5, 0.3],
+  }
+  const rect = { column: 0, row: 0, width, height }
+  const panes = pairPanes({ ...view, words: [] }, { rect, theme: themes.dark, chart: lineChart })
+  expect(panes.map(({ title }) => title.map(({ text }) => text).join(''))).toEqual([
+    ' m8 → m9 200Mbit/s · back 930Mbit/s ',
+    ' round trip ms 0.30 ',
+  ])
+  expect(panes.reduce((sum, pane) => sum + pane.rect.height, 0)).toBe(height)
+  for (const { notice } of panes) expect(notice.flat().some(({ text }) => /[\u2801-\u28ff]/.test(text))).toBe(true)
+})
