@@ -53,7 +53,7 @@ export async function openReplay(path: string, speed: number, { workingDirectory
     now: () => nowMs,
     subscribe: (changed: () => void) => changes.on(changed),
     title: () =>
-      `${new Date(nowMs).toISOString().slice(0, 19).replace('T', ' ')} UTC${isHalted ? ' halted' : ''} · p halt · ←→`,
+      `${new Date(nowMs).toISOString().slice(11, 19)} UTC${isHalted ? ', halted' : ''}`,
     handleKey(label: string): boolean {
       if (label === 'p') isHalted = !isHalted
       else if (label === 'Left') nowMs = Math.max(firstMs, nowMs - STEP_MS)

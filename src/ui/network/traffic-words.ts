@@ -15,12 +15,18 @@ export const percentOf = (part: number): string => `${Math.round(part * 100)}%`
 const BARS = '▁▂▃▄▅▆▇█'
 
 /** The last values, each column the mean of `step`; `most` is a whole bar. What is not known is a blank. */
-export function sparkline(values: readonly number[], columns: number, step: number, most: number): string {
+export function sparkline(
+  values: readonly (number | undefined)[],
+  columns: number,
+  step: number,
+  most: number,
+): string {
   const bars: string[] = []
   for (let end = values.length; bars.length < columns; end -= step) {
     const part = values.slice(Math.max(0, end - step), Math.max(0, end))
     if (part.length === 0) break
-    const mean = part.reduce((sum, value) => sum + value, 0) / part.length
+    const known = part.filter((value) => value !== undefined)
+    const mean = known.reduce((sum, value) => sum + value, 0) / known.length
     bars.unshift(BARS[Math.max(0, Math.min(7, Math.round((mean / (most || 1)) * 7)))] ?? ' ')
   }
   return bars.join('').padStart(columns)

@@ -6,7 +6,7 @@ import type { WatchView } from './watch-view.ts'
 const define = <const T extends readonly KeyEntry<WatchView>[]>(keys: T): T => keys
 
 export const watchKeys = define([
-  { id: 'back', keys: ['Esc', 'q'], title: 'back', help: 'Back from a host to the table, and from the table out.' },
+  { id: 'back', keys: ['q', 'Esc'], title: 'back', help: 'Back from a host to the table, and from the table out.' },
   {
     id: 'details',
     keys: ['Enter', 'Space'],
@@ -21,7 +21,7 @@ export const watchKeys = define([
     help: 'Sorts by the next column.',
     isMeant: ({ isDetailed }) => !isDetailed,
   },
-  { id: 'up', keys: ['Up', 'k'], title: 'host', help: 'The host above.' },
+  { id: 'up', keys: ['Up', 'k'], help: 'The host above.' },
   { id: 'down', keys: ['Down', 'j'], help: 'The host below.' },
   { id: 'page-up', keys: ['PageUp', 'b'], help: 'Ten hosts up.' },
   { id: 'page-down', keys: ['PageDown', 'f'], help: 'Ten hosts down.' },

@@ -29,7 +29,7 @@ type Column = {
   text(sample: Sample): string | undefined
   isHigh?(sample: Sample): boolean
   /** Drawn behind it, 0 to `most`; `most` undefined: the most of all hosts. */
-  readonly spark?: { value(sample: Sample): number; readonly most?: number }
+  readonly spark?: { value(sample: Sample): number | undefined; readonly most?: number }
   /** Whether the host has it at all; a column that no host has is left out. */
   has?(sample: Sample): boolean
 }
@@ -60,7 +60,7 @@ const COLUMNS: readonly Column[] = [
     width: 5,
     sort: 'gpu',
     text: (sample) => percent(gpuBusy(sample)),
-    spark: { value: (sample) => gpuBusy(sample) ?? 0, most: 1 },
+    spark: { value: gpuBusy, most: 1 },
     has: ({ gpus }) => gpus.length > 0,
   },
   {
@@ -86,7 +86,7 @@ const COLUMNS: readonly Column[] = [
   },
   {
     title: 'FULL',
-    width: 5,
+    width: 6,
     text: ({ fullest }) => percent(fullest?.used),
     isHigh: ({ fullest }) => over(fullest?.used, LIMITS.full),
   },
@@ -161,7 +161,7 @@ function mostOf({ spark }: Column, latest: readonly Sample[], hosts: readonly Wa
   if (spark === undefined) return 1
   if (spark.most !== undefined) return spark.most
   const recent = hosts.flatMap(({ samples }) => samples.slice(-SPARK_SECONDS))
-  return [...latest, ...recent].reduce((most, sample) => Math.max(most, spark.value(sample)), 1)
+  return [...latest, ...recent].reduce((most, sample) => Math.max(most, spark.value(sample) ?? 0), 1)
 }
 
 function headRow(columns: readonly Column[], spark: number, nameWidth: number, sort: Sort, theme: Theme): Row {

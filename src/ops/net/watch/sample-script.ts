@@ -1,5 +1,5 @@
 /**
- * What runs on a host while it is watched: one line of POSIX sh without apostrophes, backslashes or per cent signs, so that any
+ * What runs on a host while it is watched: one line of POSIX sh without apostrophes, backslashes, exclamation marks or per cent signs, so that any
  * login shell hands it to sh unchanged. Once a second one sed prints the counters of the kernel that are needed, and a line `=`
  * ends the sample. Programs that take long (df, the tools of graphics cards) run seldom.
  */
@@ -26,7 +26,7 @@ const SELDOM = 15
 
 export const WATCH_SCRIPT = [
   'LC_ALL=C; export LC_ALL; PATH="$PATH:/usr/local/bin:/usr/sbin:/sbin:/opt/rocm/bin"',
-  'if [ ! -r /proc/stat ] || [ ! -r /proc/meminfo ]; then echo none; exit 0; fi',
+  'if [ -r /proc/stat ] && [ -r /proc/meminfo ]; then :; else echo none; exit 0; fi',
   'c=0; while read -r w x; do case $w in cpu[0-9]*) c=$((c+1));; intr) break;; esac; done </proc/stat; echo "cores $c"',
   `if command -v nvidia-smi >/dev/null 2>&1; then nvidia-smi --query-gpu=${NVIDIA} --format=csv,noheader,nounits -l 5 2>/dev/null | ${tagged('nvidia')} & nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory --format=csv,noheader,nounits -l 5 2>/dev/null | ${tagged('nvproc')} & fi`,
   `if command -v rocm-smi >/dev/null 2>&1; then while :; do rocm-smi --showuse --showmeminfo vram --showtemp --showpower --csv 2>/dev/null | ${tagged('rocm')}; sleep 30; done & fi`,

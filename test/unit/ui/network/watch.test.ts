@@ -30,7 +30,7 @@ const sample = (atMs: number, more: Partial<Sample> = {}): Sample => ({
 
 const host = (name: string, more: Partial<Sample> = {}): WatchedHost => ({
   host: name,
-  samples: Array.from({ length: 200 }, (_, second) => sample(second * 1000, { cpu: (second % 100) / 100, ...more })),
+  samples: Array.from({ length: 200 }, (_, second) => sample(second * 1000, { cpu: (second % 100) / 120, ...more })),
 })
 
 const gpu = { id: '0', name: 'A100', busy: 0.7, usedBytes: 1, totalBytes: 2, celsius: 90 }
