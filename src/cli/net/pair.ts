@@ -8,7 +8,7 @@ import { measurePair, type PairEvent } from '../../ops/net/pair/measure-pair.ts'
 import type { PairView } from '../../ui/network/pair-panes.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../context.ts'
 import { TtyDialog } from '../tty-dialog.ts'
-import { openOpsHosts, selectEndpoints } from './prepare.ts'
+import { openOpsHosts, selectEndpoints, signIn } from './prepare.ts'
 import { terminalOf } from './terminal.ts'
 
 export type PairCommandOptions = GlobalOptions & {
@@ -65,6 +65,7 @@ export async function netPair(
         },
       },
     )
+  if (hasScreen) await signIn([from, to], opened.hosts, context)
   if (hasScreen) await show(from, to, measure, options, context, left)
   else await measure((event) => print(event, options, context))
   if (hasScreen)

@@ -3,12 +3,16 @@ import { randomBytes } from 'node:crypto'
 import type { Endpoint } from '../../inventory/host.ts'
 import { selectHosts } from '../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
+import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import type { CredentialDialog } from '../../ssh/credentials.ts'
 import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
 import type { CliContext, GlobalOptions } from '../context.ts'
 import { createOpsHosts } from '../ops-hosts.ts'
 import { readStdinNames } from '../stdin-names.ts'
 import { createWires } from '../transports.ts'
+
+/** For a command that does nothing, from when it runs. */
+const SIGN_IN_MS = 10_000
 
 /** @throws MusterError `usage` or `configuration` */
 export async function selectEndpoints(
@@ -61,4 +65,10 @@ export function openOpsHosts(
       wires[Symbol.dispose]()
     },
   }
+}
+
+/** Logs in everywhere before a screen is opened: questions are asked on the terminal as it is now. */
+export async function signIn(names: readonly string[], hosts: OpsHosts, { signal, stderr }: CliContext): Promise<void> {
+  if (names.length > 1) stderr.write(`connecting to ${names.length} hosts\n`)
+  await Promise.all(names.map((name) => hosts.exec(name, ':', { timeoutMs: SIGN_IN_MS, signal })))
 }

@@ -52,8 +52,7 @@ export async function openReplay(path: string, speed: number, { workingDirectory
     hosts: () => hostsAt(lines, names, nowMs),
     now: () => nowMs,
     subscribe: (changed: () => void) => changes.on(changed),
-    title: () =>
-      `${new Date(nowMs).toISOString().slice(11, 19)} UTC${isHalted ? ', halted' : ''}`,
+    title: () => `${new Date(nowMs).toISOString().slice(11, 19)} UTC${isHalted ? ', halted' : ''}`,
     handleKey(label: string): boolean {
       if (label === 'p') isHalted = !isHalted
       else if (label === 'Left') nowMs = Math.max(firstMs, nowMs - STEP_MS)

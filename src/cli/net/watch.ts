@@ -11,7 +11,7 @@ import { formatOutcome } from '../../ops/run/outcome.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../context.ts'
 import { requireTerminal } from '../run-console.ts'
 import { TtyDialog } from '../tty-dialog.ts'
-import { openOpsHosts, selectEndpoints } from './prepare.ts'
+import { openOpsHosts, selectEndpoints, signIn } from './prepare.ts'
 import { terminalOf } from './terminal.ts'
 import { openReplay, type Recorder, startRecording } from './watch-recording.ts'
 
@@ -43,6 +43,7 @@ export async function netWatch(
   const stop = new AbortController()
   const signal = AbortSignal.any([context.signal, stop.signal])
   using opened = openOpsHosts(endpoints, options, context, new TtyDialog())
+  if (!isText) await signIn(names, opened.hosts, context)
   const port = watchPort(opened.hosts, signal)
   try {
     return isText
@@ -71,7 +72,8 @@ function watchPort(hosts: OpsHosts, signal: AbortSignal): WatchPort & { ended():
         })
         .then((result) => {
           running.delete(work)
-          onEnd(printable(reasonOfResult({ ...result, stdout: new Uint8Array() }, formatOutcome)))
+          const reason = reasonOfResult({ ...result, stdout: new Uint8Array() }, formatOutcome)
+          onEnd(printable(reason), result.outcome.kind === 'refused')
         })
       running.add(work)
       return { stop: () => own.abort() }

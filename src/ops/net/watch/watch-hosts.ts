@@ -14,7 +14,8 @@ export interface WatchPort {
   start(host: string, script: string, handlers: WatchHandlers): { stop(): void }
 }
 
-export type WatchHandlers = { onText(text: string): void; onEnd(reason: string): void }
+/** `isFinal`: trying again does not help, and may ask somebody for a password. */
+export type WatchHandlers = { onText(text: string): void; onEnd(reason: string, isFinal?: boolean): void }
 
 export type WatchedHost = {
   readonly host: string
@@ -107,11 +108,11 @@ class Watched implements Disposable {
           onSample(this.#host, sample)
         }
       },
-      onEnd: (reason) => {
+      onEnd: (reason, isFinal = false) => {
         if (this.#isDisposed) return
         this.#trouble = reader.isUnsupported ? 'it has no /proc: only Linux can be watched' : reason
         onTrouble(this.#host, this.#trouble)
-        if (reader.isUnsupported) return
+        if (reader.isUnsupported || isFinal) return
         this.#timer = clock.after(this.#waitMs, () => this.#start())
         this.#waitMs = Math.min(AGAIN_MOST_MS, this.#waitMs * 2)
       },
