@@ -12,7 +12,7 @@ const SYSTEM_PATH = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin
 
 const NAMESPACES = ['--net', '--mount', '--uts', '--pid', '--fork']
 
-/** Programs by name, and these: `root`, `namespaces` (root that may make network, mount, UTS and PID namespaces), `kernel hosts`. */
+/** Programs by name, and these: `root`, `namespaces` (root that may make network, mount, UTS and PID namespaces), `kernel hosts`, `python environments`. */
 export function requirement(...names: readonly string[]): boolean {
   const reasons = names.flatMap((name) => missing(name) ?? [])
   if (reasons.length === 0) return true
@@ -32,9 +32,18 @@ function missing(name: string): string | undefined {
   if (name === 'root') return process.getuid?.() === 0 ? undefined : 'this needs root'
   if (name === 'namespaces') return missingNamespaces()
   if (name === 'kernel hosts') return missingKernelHosts()
+  if (name === 'python environments') return missingPythonEnvironments()
   // Run by anybody else, it cannot hand over the terminals that it opens.
   if (name === 'sshd' && process.getuid?.() !== 0) return 'sshd needs root to open terminals'
   return findProgram(name) === undefined ? `the program ${name} is not installed` : undefined
+}
+
+/** The Python of the system, which hosts of a lab see, too. */
+function missingPythonEnvironments(): string | undefined {
+  const python = ['/usr/bin/python3', '/usr/local/bin/python3'].find(isExecutable)
+  if (python === undefined) return 'python3 is not installed'
+  const { status } = spawnSync(python, ['-c', 'import ensurepip, venv'])
+  return status === 0 ? undefined : 'python3 cannot make environments (on Debian: install python3-venv)'
 }
 
 /** What it takes to build the disk of User-Mode Linux guests and to plug them into a bridge. */

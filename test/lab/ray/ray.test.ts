@@ -10,7 +10,7 @@ import { signalProcess } from '../cluster/processes.ts'
 import { RAY_PLACE, RAY_VENV, rayEnvironment } from '../cluster/ray-environment.ts'
 import type { RunResult } from '../cluster/run.ts'
 
-const canRun = requirement('root', 'namespaces', 'ssh', 'ip', 'nsenter', 'flock', 'python3')
+const canRun = requirement('root', 'namespaces', 'ssh', 'ip', 'nsenter', 'flock', 'ss', 'python environments')
 
 const PACKAGES = `${RAY_VENV}/lib/python3.*/site-packages`
 /** A process a processor, started for the first job, would be thirty-six here. */
@@ -153,7 +153,7 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, env: $
   it('tells a second join, which doubles a node, and a raylet that died; up mends both', async () => {
     await on(
       'm8',
-      `timeout 60 ${RAY_VENV}/bin/ray start --address=10.81.0.1:6333 --node-ip-address=10.81.0.2 --num-cpus=16 --object-store-memory=100000000`,
+      `timeout 120 ${RAY_VENV}/bin/ray start --address=10.81.0.1:6333 --node-ip-address=10.81.0.2 --num-cpus=16 --object-store-memory=100000000`,
     )
     expect(pidsOf('m8', 'raylet')).toHaveLength(2)
     await kill('m9', 'raylet')
