@@ -166,8 +166,9 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, env: $
     expect(pidsOf('m8', 'raylet')).toHaveLength(1)
   })
 
-  it('recovers a head that was killed, with its workers', async () => {
+  it('tells in a line that a head was killed, and recovers it with its workers', async () => {
     await kill('m10', 'gcs_server')
+    expect((await ray('status')).stdout).toMatch(/^differs {2}ray · m10: head node: its GCS is gone/m)
     const { code, stdout } = await ray('up', '--yes')
     expect(stdout).toContain('~ its GCS is gone and left these behind')
     expect(stdout).toContain('ray · m10: 3 nodes are alive')
