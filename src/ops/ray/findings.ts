@@ -25,6 +25,7 @@ export function findingsBeforeStart(wanted: RayWanted, node: RayNode, facts: Fac
   if (own === undefined) return []
   return [
     ...unknownFacts(node, own),
+    ...findingsOfResources(node),
     ...findingsOfAddress(wanted, node, facts, own),
     ...findingsOfInstallation(wanted, node, facts, own),
     ...(node.isHead ? findingsOfPorts(wanted, node, facts, own) : []),
@@ -55,6 +56,14 @@ function unknownFacts({ host }: RayNode, own: Own): Finding[] {
     const fact = own[name]
     if (fact.kind === 'known') return []
     return [{ host, gravity: 'blocker', id: 'unknown', cause: `cannot tell about ${name}: ${fact.because}` }]
+  })
+}
+
+function findingsOfResources(node: RayNode): Finding[] {
+  return Object.entries(node.custom).flatMap(([name, amount]) => {
+    if (Number.isInteger(amount)) return []
+    const cause = `a node has whole numbers of a resource only, and not ${amount} ${name}`
+    return [finding(node, 'blocker', 'part-of-resource', cause)]
   })
 }
 

@@ -151,9 +151,6 @@ function differences(
   return differencesOfResources(node, listed)
 }
 
-/** Ray counts in ten-thousandths, and cuts off the rest. */
-const SMALLEST = 1e-4
-
 function differencesOfResources(node: RayNode, { resources }: ClusterNode): readonly string[] {
   const wanted = {
     ...node.custom,
@@ -164,7 +161,7 @@ function differencesOfResources(node: RayNode, { resources }: ClusterNode): read
   return Object.entries(wanted).flatMap(([name, amount]) => {
     // A resource of which there is none is not listed.
     const there = resources[name] ?? 0
-    return Math.abs(there - amount) <= SMALLEST ? [] : [`it has ${there} ${name}, and ${amount} is declared`]
+    return there === amount ? [] : [`it has ${there} ${name}, and ${amount} is declared`]
   })
 }
 

@@ -58,7 +58,7 @@ defaults: { user: root }
 hosts:
   m10: { address: ${m10}, resources: { cpu: 4, gpu: 0 } }
   m8: { address: ${m8}, resources: { cpu: 16, custom: { scratch: 2 } } }
-  m9: { address: ${m9}, resources: { cpu: 16, memory: 1GiB, custom: { third: 0.33333 } } }
+  m9: { address: ${m9}, resources: { cpu: 16 } }
 environment: { venv: { path: ${RAY_VENV} } }
 ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, env: ${ENVIRONMENT}${ray} }
 `

@@ -237,7 +237,9 @@ describe('what is told before anything starts', () => {
     expect(told({ listeners: [{ port: 8265, address: '10.81.0.1' }] })).toEqual([])
   })
 
-  it('is an address that no other node finds', () => {
+  it('is an address that no other node finds, and a part of a resource', () => {
+    const third = { ...node('m8', '10.81.0.2', 16), custom: { licence: 0.3 } }
+    expect(told({}, {}, { workers: [third] })).toEqual(['m8: blocker part-of-resource'])
     expect(told({}, {}, { workers: [node('m8', '127.0.0.1', 16)] })).toEqual(['m8: blocker loopback-ip'])
     expect(told({}, {}, { workers: [node('m8', '203.0.113.8', 16)] })).toEqual(['m8: blocker foreign-ip'])
     const { ip: _, ...nameless } = node('m8', '10.81.0.2', 16)
