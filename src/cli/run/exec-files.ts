@@ -1,9 +1,10 @@
 /** Files of this machine that a run brings to its hosts, and files that it writes here. */
-import { closeSync, createReadStream, existsSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, createReadStream, existsSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { MusterError, messageOf } from '../../base/errors.ts'
+import { makeDirectories } from '../../base/make-directories.ts'
 import { printable } from '../../base/printable.ts'
 import { parseInterpreter } from '../../ops/run/command-template.ts'
 import type { HostOutput } from '../../ops/run/output-store.ts'
@@ -68,7 +69,7 @@ export class OutputDirectory {
   constructor(path: string, hosts: readonly string[], mayOverwrite: boolean) {
     this.path = path
     try {
-      mkdirSync(path, { recursive: true })
+      makeDirectories(path)
     } catch (error) {
       throw new MusterError('usage', `--out ${printable(path)}: ${printable(messageOf(error))}`)
     }

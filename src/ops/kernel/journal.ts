@@ -2,11 +2,12 @@
  * What was done, by whom, with what result: one JSON line a step begun and a step ended, in
  * `$XDG_STATE_HOME/muster/journal/YYYY-MM.jsonl` (mode 0600). No script, no output and no secret is in it.
  */
-import { appendFileSync, mkdirSync } from 'node:fs'
+import { appendFileSync } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
 import { homedir, hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { MusterError, messageOf } from '../../base/errors.ts'
+import { makeDirectories } from '../../base/make-directories.ts'
 import { printable } from '../../base/printable.ts'
 import type { ApplyEvent } from './apply.ts'
 
@@ -24,7 +25,7 @@ export function openJournal({ environment, now }: JournalOptions): Journal & { r
   const directory = journalDirectory(environment)
   const append = (time: string, text: string) =>
     orExplain(directory, () => appendFileSync(join(directory, `${time.slice(0, 7)}.jsonl`), text, { mode: 0o600 }))
-  orExplain(directory, () => mkdirSync(directory, { recursive: true, mode: 0o700 }))
+  orExplain(directory, () => makeDirectories(directory, 0o700))
   // Found out now, and not between two steps.
   append(new Date(now()).toISOString(), '')
   const who = `${userInfo().username}@${hostname()}`

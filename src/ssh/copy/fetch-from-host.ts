@@ -4,6 +4,7 @@
  * written through a link, nor outside of the host's own directory.
  */
 import { chmod, lstat, mkdir, readlink, utimes } from 'node:fs/promises'
+import { makeDirectories } from '../../base/make-directories.ts'
 import { type BytePath, baseName, bytesOf, joinPath, parentOf, showPath, withoutDash } from './byte-path.ts'
 import { ArrivingFile, digestOfFile, FileInTheWay, placeLink, sizeOfTarget } from './local-file.ts'
 import type { HostReport } from './on-each-host.ts'
@@ -57,7 +58,11 @@ class HostFetch {
       return
     }
     if (wanted.length === 0) return
-    await mkdir(bytesOf(directory), { recursive: true })
+    try {
+      makeDirectories(bytesOf(directory))
+    } catch (error) {
+      throw new Error(`${showPath(directory)}: ${systemReason(error)}`)
+    }
     this.#usable.add(directory)
     const directories = wanted.filter(({ kind }) => kind === 'directory')
     for (const each of directories) await this.#guard(each, () => this.#makeDirectory(each))

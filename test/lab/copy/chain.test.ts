@@ -13,7 +13,7 @@ import { type Lab, startLab } from '../cluster/lab.ts'
 
 const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'tc', 'python3')
 
-const SIZE_BYTES = 8 * 1024 * 1024
+const SIZE_BYTES = 6 * 1024 * 1024
 const BITS_PER_SECOND = 20_000_000
 const PATIENCE_MS = 100_000
 

@@ -27,6 +27,15 @@ describe('the files of --out', () => {
     expect(readdirSync(out).sort()).toEqual(['m1.err', 'm1.out'])
   })
 
+  it('are put into directories that are made, and whoever is in the way is named', () => {
+    const deep = join(directory, 'a', 'b')
+    expect(new OutputDirectory(deep, ['m1'], false).path).toBe(deep)
+    expect(new OutputDirectory(deep, ['m1'], false).path).toBe(deep)
+    writeFileSync(join(directory, 'file'), '')
+    expect(() => new OutputDirectory(join(directory, 'file'), ['m1'], false)).toThrow('file already exists')
+    expect(() => new OutputDirectory('/proc/none', ['m1'], false)).toThrow('--out /proc/none')
+  })
+
   it('leave nothing half behind', () => {
     const files = new OutputDirectory(directory, ['m1'], false)
     const broken = {
