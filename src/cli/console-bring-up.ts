@@ -45,13 +45,14 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
   const token = randomBytes(8).toString('hex')
   const hosts = sudo.watch(createFleetOpsHosts(fleet, { ...wires, token, sudoPassword: () => sudo.ask() }))
   const mark = `m${randomBytes(8).toString('hex')}`
-  let prepared: Promise<readonly Area[]> | undefined
-  const prepare = (): Promise<readonly Area[]> => {
-    prepared ??= prepareAreas(options.declared)
-    prepared.catch(() => {
-      prepared = undefined
+  let endpoints: Promise<readonly Endpoint[]> | undefined
+  // Made anew each time: the files that hosts.yaml names may have changed meanwhile. How hosts are reached is asked once.
+  const prepare = async (): Promise<readonly Area[]> => {
+    endpoints ??= options.declared.endpoints()
+    endpoints.catch(() => {
+      endpoints = undefined
     })
-    return prepared
+    return await prepareAreas(options.declared.inventory, await endpoints)
   }
   const begin = async (): Promise<readonly Area[]> => {
     const areas = await prepare()
@@ -100,11 +101,11 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
   }
 }
 
-async function prepareAreas({ inventory, endpoints }: DeclaredSource): Promise<readonly Area[]> {
+async function prepareAreas(inventory: Inventory, endpoints: readonly Endpoint[]): Promise<readonly Area[]> {
   const environmentFile = await readEnvironmentFile(inventory)
   const declared: Declared = {
     inventory,
-    endpoints: new Map((await endpoints()).map((endpoint) => [endpoint.host, endpoint])),
+    endpoints: new Map(endpoints.map((endpoint) => [endpoint.host, endpoint])),
     ...(environmentFile === undefined ? {} : { environmentFile }),
   }
   return AREAS.flatMap((maker) => maker.prepare(declared) ?? [])
