@@ -127,7 +127,7 @@ const SPARK_SECONDS = 60
 export function watchTable(hosts: readonly WatchedHost[], view: WatchView, width: number, theme: Theme): RowDocument {
   const order = sortHosts(hosts, view.sort)
   const latest = hosts.flatMap((host) => (host.trouble === undefined ? (lastOf(host) ?? []) : []))
-  const nameWidth = Math.min(16, Math.max(5, ...hosts.map(({ host }) => textWidth(host)))) + 1
+  const nameWidth = Math.min(16, Math.max(5, ...hosts.map(({ host }) => textWidth(host)))) + 2
   const { columns, spark } = layOut(latest, width - nameWidth)
   const mosts = columns.map((column) => mostOf(column, latest, hosts))
   return {
