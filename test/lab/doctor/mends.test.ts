@@ -1,0 +1,159 @@
+/** Troubles that `muster doctor` finds on real hosts, and what it says mends them: done there, it finds nothing any more. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { PROGRAM } from '../../support/console-options.ts'
+import { requirement } from '../../support/requirements.ts'
+import { type Lab, startLab } from '../cluster/lab.ts'
+
+const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'tc', 'sudo')
+
+type Trouble = {
+  /** Of the finding. */
+  readonly id: string
+  readonly gravity: 'blocker' | 'risk' | 'note'
+  /** Run on the host as root, before. */
+  readonly make?: string
+  readonly bashrc?: string
+  readonly sshdOptions?: Readonly<Record<string, string>>
+  /** What the mend prints, where it only shows what is to be done; `cure` does it. */
+  readonly shows?: RegExp
+  readonly cure?: string
+  /** The mend needs what a lab host has not: a service manager, a package mirror. */
+  readonly isOnlyFound?: true
+}
+
+const fake = (path: string, text: string) => `printf '${text}' > /run/fake && mount --bind /run/fake ${path}`
+const FAKE_MEMORY = 'MemTotal: 8000000 kB\\nMemAvailable: 20000 kB\\nSwapTotal: 0 kB\\nSwapFree: 0 kB\\n'
+const FILL_INODES = 'n=0; while touch /tmp/file-$n 2> /dev/null; do n=$((n + 1)); done'
+/** A user who has to give a password to sudo; /etc is read-only on lab hosts. */
+const ANN = `mkdir -p files && mount -t tmpfs none /home && mkdir -p /home/ann/.ssh
+{ cat /etc/passwd; echo 'ann:x:1555:1555::/home/ann:/bin/bash'; } > files/passwd
+{ cat /etc/shadow; echo 'ann:*:19000:0:99999:7:::'; } > files/shadow
+printf 'root ALL=(ALL:ALL) ALL\\nann ALL=(ALL:ALL) ALL\\n@includedir /etc/sudoers.d\\n' > files/sudoers
+chmod 644 files/passwd; chmod 640 files/shadow; chmod 440 files/sudoers
+for name in passwd shadow sudoers; do mount --bind files/$name /etc/$name; done
+mount -t tmpfs -o mode=755 none /etc/sudoers.d
+cp .ssh/authorized_keys /home/ann/.ssh/ && chown -R 1555:1555 /home/ann && chmod 700 /home/ann/.ssh`
+
+const TROUBLES: Readonly<Record<string, Trouble>> = {
+  prints: { id: 'startup-prints', gravity: 'risk', bashrc: 'echo hello\n' },
+  complains: { id: 'startup-complains', gravity: 'note', bashrc: 'no-such-program\n' },
+  lossy: {
+    id: 'mtu',
+    gravity: 'blocker',
+    make: 'tc qdisc replace dev eth0 root tbf rate 1gbit burst 1300b latency 50ms',
+  },
+  noexec: { id: 'tmp-noexec', gravity: 'risk', make: 'mount -t tmpfs -o noexec tmpfs /tmp' },
+  shm: { id: 'shm-small', gravity: 'note', make: 'mount -t tmpfs -o size=16m tmpfs /dev/shm' },
+  full: {
+    id: 'disk-full',
+    gravity: 'blocker',
+    make: 'mount -t tmpfs -o size=8m tmpfs /tmp && head -c 7m /dev/zero > /tmp/file',
+    shows: /\/tmp$/m,
+    cure: 'rm /tmp/file',
+  },
+  inodes: {
+    id: 'inodes-full',
+    gravity: 'blocker',
+    make: `mount -t tmpfs -o nr_inodes=200 tmpfs /tmp && ${FILL_INODES}; :`,
+    shows: /^200\t\/tmp$/m,
+    cure: 'rm /tmp/file-*',
+  },
+  memory: {
+    id: 'memory-full',
+    gravity: 'blocker',
+    make: fake('/proc/meminfo', FAKE_MEMORY),
+    shows: /sshd/,
+    cure: 'umount /proc/meminfo',
+  },
+  busy: {
+    id: 'load',
+    gravity: 'risk',
+    make: fake('/proc/loadavg', '999.00 999.00 999.00 1/100 1\\n'),
+    shows: /sshd/,
+    cure: 'umount /proc/loadavg',
+  },
+  asks: { id: 'sudo-password', gravity: 'note', make: ANN },
+  snakeless: {
+    id: 'python-missing',
+    gravity: 'note',
+    make: 'for name in python3 python; do [ ! -e /usr/bin/$name ] || mount --bind /dev/null /usr/bin/$name; done',
+    isOnlyFound: true,
+  },
+  startups: { id: 'max-startups', gravity: 'risk', sshdOptions: { MaxStartups: '2' }, isOnlyFound: true },
+  files: { id: 'open-files', gravity: 'risk', bashrc: 'ulimit -n 200\n', isOnlyFound: true },
+}
+const NAMES = Object.keys(TROUBLES)
+
+type Finding = {
+  readonly host: string
+  readonly id: string
+  readonly gravity: string
+  readonly detail?: string
+  readonly mend?: { readonly where: string; readonly command: string }
+}
+
+describe.skipIf(!canRun)('what muster doctor says mends a host', () => {
+  let lab: Lab
+  let before: readonly Finding[]
+  let after: readonly Finding[]
+  const shown = new Map<string, string>()
+
+  const doctor = async (): Promise<readonly Finding[]> => {
+    const target = NAMES.map((name) => (name === 'asks' ? 'ann@asks' : name)).join(',')
+    const { stdout } = await lab.run([...PROGRAM, '--hosts', lab.hostsFile, 'doctor', target, '--json'])
+    return stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Finding & { readonly type: string })
+      .filter(({ type }) => type === 'finding')
+  }
+  const find = (findings: readonly Finding[], name: string) =>
+    findings.find(({ host, id }) => host.replace('ann@', '') === name && id === TROUBLES[name]?.id)
+  const mustExec = async (name: string, command: string): Promise<string> => {
+    const { code, stdout, stderr } = await lab.host(name).exec(command)
+    if (code !== 0) throw new Error(`${name}: ${command}: exit ${code}: ${stderr}`)
+    return stdout
+  }
+
+  beforeAll(async () => {
+    lab = await startLab({
+      names: NAMES,
+      perHost: (name) => {
+        const { bashrc, sshdOptions } = TROUBLES[name] ?? {}
+        return { ...(bashrc === undefined ? {} : { bashrc }), ...(sshdOptions === undefined ? {} : { sshdOptions }) }
+      },
+    })
+    for (const [name, { make }] of Object.entries(TROUBLES)) if (make !== undefined) await mustExec(name, make)
+    before = await doctor()
+    for (const [name, { isOnlyFound, cure }] of Object.entries(TROUBLES)) {
+      const mend = find(before, name)?.mend
+      if (mend === undefined || isOnlyFound) continue
+      shown.set(name, await mustExec(name, mend.command))
+      if (cure !== undefined) await mustExec(name, cure)
+    }
+    after = await doctor()
+  })
+  afterAll(async () => await lab?.stop())
+
+  it.each(NAMES)('%s: is found', (name) => {
+    expect(find(before, name)).toMatchObject({ gravity: TROUBLES[name]?.gravity, mend: { where: 'host' } })
+  })
+
+  it.each(NAMES.filter((name) => TROUBLES[name]?.shows !== undefined))('%s: shows where to look', (name) => {
+    expect(shown.get(name)).toMatch(TROUBLES[name]?.shows as RegExp)
+  })
+
+  it.each(NAMES.filter((name) => !TROUBLES[name]?.isOnlyFound))('%s: is not found any more', (name) => {
+    // The machine that the lab runs on may be busy itself.
+    if (name === 'busy') expect(find(after, name)?.detail ?? '').not.toContain('load 999')
+    else expect(find(after, name)).toBeUndefined()
+  })
+
+  it('names the phase in which a host could not be reached', async () => {
+    await lab.host('shm').killSshd()
+    const { stdout, code } = await lab.run([...PROGRAM, '--hosts', lab.hostsFile, 'doctor', 'shm,root@ghost.invalid'])
+    expect(stdout).toMatch(/^blocker {2}shm: unreachable \(tcp\): .*connection refused/m)
+    expect(stdout).toMatch(/^blocker {2}\S*ghost\.invalid: unreachable \(name\): /m)
+    expect(code).toBe(4)
+  })
+})
