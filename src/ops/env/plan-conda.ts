@@ -8,7 +8,18 @@ import { pathWord } from '../kernel/files.ts'
 import { type Action, type Operation, operationId, type Verdict } from '../kernel/operation.ts'
 import { MARK_FILE, type PrefixFacts, type SystemFacts } from './facts.ts'
 import { removeParcel } from './parcel.ts'
-import { blocked, type EnvWorld, fileTrouble, nothing, type OwnFacts, onKnown, operation, step, steps } from './plan.ts'
+import {
+  blocked,
+  type EnvWorld,
+  fileTrouble,
+  nothing,
+  type OwnFacts,
+  onKnown,
+  operation,
+  sharedSentence,
+  step,
+  steps,
+} from './plan.ts'
 import { AREA, contentOf, type EnvWanted, parcelOf } from './wanted.ts'
 
 type Wanted = EnvWanted<'conda'>
@@ -31,7 +42,7 @@ export function planCondaUp(wanted: Wanted, { facts }: EnvWorld): Operation[] {
     if (host === spec.from) return []
     const owner = sharedBy.get(host)
     if (owner !== undefined) {
-      return [operation('conda', host, TITLE, nothing(`it lies in an NFS share, and ${owner} looks after it`))]
+      return [operation('conda', host, TITLE, nothing(sharedSentence(owner)))]
     }
     const verdict =
       prefix === undefined
@@ -170,7 +181,7 @@ export function planCondaDown(wanted: Wanted, { facts }: EnvWorld): Operation[] 
   return [...facts].map(([host, { facts: own }]) => {
     const verdict = onKnown(host, TITLE, prefixOf(own), (content) => {
       const owner = wanted.sharedBy.get(host)
-      if (owner !== undefined) return nothing(`it lies in an NFS share, and ${owner} looks after it`)
+      if (owner !== undefined) return nothing(sharedSentence(owner))
       const isOwn = 'packages' in content && content.made !== undefined
       const all = [
         ...(isOwn ? [step('conda', host, 'remove', removal(content.path))] : []),

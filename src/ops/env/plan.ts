@@ -1,5 +1,4 @@
 /** What the kinds of environments have in common when they plan. Pure. */
-import { foldHostSet } from '../../inventory/host-set.ts'
 import type { World } from '../kernel/area.ts'
 import type { Known } from '../kernel/fact.ts'
 import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
@@ -57,5 +56,5 @@ export function fileTrouble({ spec, file }: EnvWanted): Operation[] | undefined 
 
 /** The sentence for a directory that is looked after elsewhere. */
 export function sharedSentence(owner: string): string {
-  return `it lies in an NFS share, and ${foldHostSet([owner])} looks after it`
+  return `it lies in an NFS share, and ${owner} looks after it`
 }
