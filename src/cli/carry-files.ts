@@ -2,7 +2,7 @@
  * Files of one host for others, through this machine: fetched once into a private directory here, then copied to each host.
  * What a host has already is not sent again, as `muster copy` does it. The directory goes when nobody needs it for now.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { systemClock } from '../base/clock.ts'
@@ -83,7 +83,7 @@ export class FileCarrier {
   }
 
   async #fetch(from: Endpoint, path: string, signal: AbortSignal): Promise<Fetched> {
-    this.#directory ??= mkdtempSync(join(tmpdir(), 'muster-files-'))
+    this.#directory ??= makeDirectory()
     const directory = mkdtempSync(join(this.#directory, 'of-'))
     const told = new Told()
     await fetchFromHosts(
@@ -98,6 +98,26 @@ export class FileCarrier {
 
   #wires(signal: AbortSignal, told: Told): CopyWires {
     return { ...this.#options, clock: systemClock, signal, onEvent: (event) => told.take(event) }
+  }
+}
+
+const NAME = /^muster-files-(\d+)-/
+
+/** Named after this process: those of processes that were killed go first. */
+function makeDirectory(): string {
+  for (const name of readdirSync(tmpdir())) {
+    const pid = NAME.exec(name)?.[1]
+    if (pid !== undefined && isDead(Number(pid))) rmSync(join(tmpdir(), name), { recursive: true, force: true })
+  }
+  return mkdtempSync(join(tmpdir(), `muster-files-${process.pid}-`))
+}
+
+function isDead(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'
   }
 }
 
