@@ -107,7 +107,12 @@ const NAME = /^muster-files-(\d+)-/
 function makeDirectory(): string {
   for (const name of readdirSync(tmpdir())) {
     const pid = NAME.exec(name)?.[1]
-    if (pid !== undefined && isDead(Number(pid))) rmSync(join(tmpdir(), name), { recursive: true, force: true })
+    if (pid === undefined || !isDead(Number(pid))) continue
+    try {
+      rmSync(join(tmpdir(), name), { recursive: true, force: true })
+    } catch {
+      // Somebody else's.
+    }
   }
   return mkdtempSync(join(tmpdir(), `muster-files-${process.pid}-`))
 }
