@@ -71,7 +71,8 @@ export class ImportedInventory {
     if (!isGroupName(wanted)) {
       const base = `group-${wanted.replace(/[^\p{L}\p{N}_.:-]+/gu, '-').slice(0, 200)}`
       name = base
-      for (let count = 2; this.groups.has(name); count += 1) name = `${base}-${count}`
+      const taken = new Set([...this.groups.keys(), ...this.#groupNameOf.values()])
+      for (let count = 2; taken.has(name); count += 1) name = `${base}-${count}`
       this.note(path, line, `group ${printable(wanted)} is called ${name} here`)
     }
     this.#groupNameOf.set(wanted, name)

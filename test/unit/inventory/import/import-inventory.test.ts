@@ -34,6 +34,11 @@ const hostOf = ({ inventory }: Imported, name: string) => {
 }
 
 describe('clusterssh', () => {
+  test('clusters without a host are no groups, nor members of one', () => {
+    const { inventory } = imported('clusterssh', { file: 'x', text: 'all-of-it empty web\nempty\nnothing empty' })
+    expect([...inventory.groups.keys()]).toEqual(['all-of-it'])
+  })
+
   test('clusters: logins, braces, continued lines, clusters in clusters; what is left behind is said', () => {
     const result = imported('clusterssh', { file: 'clusters' })
     expect(hostOf(result, 'web2.example.org')).toEqual({ name: 'web2.example.org', user: 'root', port: 2222 })
