@@ -1,14 +1,26 @@
 /**
  * `npm run prepack`: the program as it is installed. Our sources, and the packages that `run` needs, become a few files:
  * looking for two hundred of them took longer than running a command on fifty hosts. What only the console needs (Ink,
- * React, the emulator, native parts) stays a package.
+ * React, charts, the emulator, native parts) stays a package.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 
 const ROOT = join(import.meta.dirname, '..')
-const EXTERNAL = ['@xterm/*', 'chalk', 'cpu-features', 'ink', 'node-pty', 'react', 'string-width', 'zod', '*.node']
+const EXTERNAL = [
+  '@xterm/*',
+  'blessed*',
+  'chalk',
+  'cpu-features',
+  'drawille*',
+  'ink',
+  'node-pty',
+  'react',
+  'string-width',
+  'zod',
+  '*.node',
+]
 
 // What CommonJS packages expect to find.
 const BANNER = `import { createRequire as createRequireOfNode } from 'node:module'
