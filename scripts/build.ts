@@ -18,6 +18,7 @@ const EXTERNAL = [
   'node-pty',
   'react',
   'string-width',
+  'systeminformation',
   'zod',
   '*.node',
 ]

@@ -9,6 +9,7 @@ import { limitFactorOf } from './bring-up/prepare.ts'
 import { createConsoleBringUp, type DeclaredSource } from './console-bring-up.ts'
 import { createConsoleWork } from './console-work.ts'
 import { type CliContext, EXIT, type GlobalOptions } from './context.ts'
+import { createOwnMachine } from './net/own-machine.ts'
 import { createShellFleet, createWires } from './transports.ts'
 
 export type ConsoleRequest = {
@@ -92,6 +93,7 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
       })
     },
     resolveNewHosts: (expression) => request.resolveNewHosts(expression),
+    ownMachine: createOwnMachine(),
     ...(request.saveGroup ? { saveGroup: request.saveGroup } : {}),
   })
   return signal.aborted ? EXIT.interrupted : EXIT.ok

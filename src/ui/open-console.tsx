@@ -28,7 +28,7 @@ import { createVirtualStdin } from './tty/virtual-stdin.ts'
 import { createVirtualStdout } from './tty/virtual-stdout.ts'
 import type { WorkPort } from './work-views/work-port.ts'
 
-export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNewHosts' | 'saveGroup'> & {
+export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNewHosts' | 'saveGroup' | 'ownMachine'> & {
   readonly cluster: string
   readonly endpoints: readonly Endpoint[]
   readonly groups: ReadonlyMap<string, readonly string[]>
@@ -108,6 +108,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
         environment,
         resolveHosts: options.resolveHosts,
         resolveNewHosts: options.resolveNewHosts,
+        ...(options.ownMachine ? { ownMachine: options.ownMachine } : {}),
         ...(options.saveGroup ? { saveGroup: options.saveGroup } : {}),
       },
     ),

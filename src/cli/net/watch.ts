@@ -5,12 +5,14 @@ import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
+import { OwnMachine } from '../../ops/net/watch/own-machine.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import { HostWatch, type WatchPort } from '../../ops/net/watch/watch-hosts.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../context.ts'
 import { requireTerminal } from '../run-console.ts'
 import { TtyDialog } from '../tty-dialog.ts'
+import { createOwnMachine } from './own-machine.ts'
 import { openOpsHosts, selectEndpoints, signIn } from './prepare.ts'
 import { terminalOf } from './terminal.ts'
 import { openReplay, type Recorder, startRecording } from './watch-recording.ts'
@@ -101,8 +103,9 @@ async function watch(
     },
     onTrouble: () => changes.emit(),
   })
+  using own = new OwnMachine({ port: createOwnMachine(), clock: systemClock, onChange: () => changes.emit() })
   await show(options, context, {
-    hosts: () => watched.hosts,
+    hosts: () => [...watched.hosts, own.view],
     now: context.now,
     subscribe: (changed) => changes.on(changed),
   })

@@ -6,6 +6,7 @@ import type { Clock } from '../../base/clock.ts'
 import { DisposableStore } from '../../base/disposable.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import type { OwnMachinePort } from '../../ops/net/watch/own-machine.ts'
 import type { Fleet, FleetEvent, WriteReport } from '../../ssh/fleet.ts'
 import type { Feeder } from '../../terminal/feeder.ts'
 import type { CreateScreen } from '../../terminal/screen.ts'
@@ -50,6 +51,8 @@ export type ConsolePorts = {
   /** Runs and copies over the connections that there are. */
   readonly work: WorkPort
   readonly bringUp: BringUpPort
+  /** The machine that the console runs on, where it can be looked at. */
+  readonly ownMachine?: OwnMachinePort
   /** Names of the console's hosts that an expression means; throws with a sentence when it means none. */
   resolveHosts(expression: string, known: readonly string[], groups: ReadonlyMap<string, readonly string[]>): string[]
   /** Endpoints of hosts to be added; throws with a sentence. */

@@ -2,7 +2,8 @@
  * The Network tab: live resources of the console's hosts, sampled over the shells' own connections from when it is first
  * opened. What is new is shown at most four times a second, and only while somebody looks at it.
  */
-import { HostWatch, type WatchPort } from '../../ops/net/watch/watch-hosts.ts'
+import { OwnMachine } from '../../ops/net/watch/own-machine.ts'
+import { HostWatch, type WatchedHost, type WatchPort } from '../../ops/net/watch/watch-hosts.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import type { lineChart } from '../charts/line-chart.ts'
 import type { PaneView, Rect } from '../compositor/compositor.ts'
@@ -20,6 +21,7 @@ export class NetworkPage implements Page {
   readonly busy = undefined
   readonly #console: Console
   #watch: HostWatch | undefined
+  #own: OwnMachine | undefined
   #showing: Disposable | undefined
   #chart: typeof lineChart | undefined
   #isLoading = false
@@ -40,17 +42,18 @@ export class NetworkPage implements Page {
       onSample: show,
       onTrouble: show,
     })
+    const { clock, ownMachine } = ports
+    if (ownMachine !== undefined) this.#own = new OwnMachine({ port: ownMachine, clock, onChange: show })
   }
 
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
     const { state, ports } = this.#console
-    const hosts = this.#watch?.hosts ?? []
-    return watchPanes(hosts, state.watch.view, { rect, theme, nowMs: ports.clock.now(), chart: this.#chart })
+    return watchPanes(this.#hosts(), state.watch.view, { rect, theme, nowMs: ports.clock.now(), chart: this.#chart })
   }
 
   handleKey(label: string): boolean {
     const { state } = this.#console
-    const next = changeWatch(state.watch.view, this.#watch?.hosts ?? [], label)
+    const next = changeWatch(state.watch.view, this.#hosts(), label)
     if (next === undefined) return false
     if (next === 'leave') this.#console.showTab('shells')
     else this.#console.change(({ watch }) => ({ watch: { ...watch, view: next } }))
@@ -66,6 +69,11 @@ export class NetworkPage implements Page {
     this.#isDisposed = true
     this.#showing?.[Symbol.dispose]()
     this.#watch?.[Symbol.dispose]()
+    this.#own?.[Symbol.dispose]()
+  }
+
+  #hosts(): readonly WatchedHost[] {
+    return [...(this.#watch?.hosts ?? []), ...(this.#own === undefined ? [] : [this.#own.view])]
   }
 
   #showSoon(): void {

@@ -28,14 +28,15 @@ export function watchPanes(hosts: readonly WatchedHost[], view: WatchView, look:
 }
 
 function tablePane(hosts: readonly WatchedHost[], view: WatchView, { rect, theme }: WatchLook): PaneView {
-  const latest = hosts.flatMap((host) => (host.trouble === undefined ? (lastOf(host) ?? []) : []))
+  const others = hosts.filter(({ isOwn }) => isOwn !== true)
+  const latest = others.flatMap((host) => (host.trouble === undefined ? (lastOf(host) ?? []) : []))
   const sum = (pick: (sample: Sample) => number) => shortAmount(latest.reduce((all, sample) => all + pick(sample), 0))
-  const silent = hosts.length - latest.length
+  const silent = others.length - latest.length
   const title = [
-    `${latest.length} of ${hosts.length} hosts`,
+    `${latest.length} of ${others.length} hosts`,
     ...(silent > 0 ? [`${silent} silent`] : []),
-    `in ${sum(({ receivedBytes }) => receivedBytes)}B/s`,
-    `out ${sum(({ sentBytes }) => sentBytes)}B/s`,
+    `in ${sum(({ receivedBytes = 0 }) => receivedBytes)}B/s`,
+    `out ${sum(({ sentBytes = 0 }) => sentBytes)}B/s`,
   ].join(' · ')
   const document = watchTable(hosts, view, rect.width - 2, theme)
   const order = sortHosts(hosts, view.sort)
@@ -64,13 +65,18 @@ function chartsOf(sample: Sample | undefined): readonly Chart[] {
   return [
     { title: 'CPU %', series: [({ cpu }) => cpu * 100], most: 100 },
     { title: 'memory %', series: [(each) => memoryPart(each) * 100], most: 100 },
-    { title: 'network B/s: in, out', series: [({ receivedBytes }) => receivedBytes, ({ sentBytes }) => sentBytes] },
+    {
+      title: 'network B/s: in, out',
+      series: [({ receivedBytes = 0 }) => receivedBytes, ({ sentBytes = 0 }) => sentBytes],
+    },
     (sample?.gpus.length ?? 0) > 0
       ? { title: 'GPUs %', series: [(each) => (gpuBusy(each) ?? 0) * 100], most: 100 }
-      : {
-          title: 'disks B/s: read, written',
-          series: [({ readBytes }) => readBytes, ({ writtenBytes }) => writtenBytes],
-        },
+      : sample !== undefined && sample.readBytes === undefined
+        ? { title: 'load', series: [({ load = 0 }) => load] }
+        : {
+            title: 'disks B/s: read, written',
+            series: [({ readBytes = 0 }) => readBytes, ({ writtenBytes = 0 }) => writtenBytes],
+          },
   ]
 }
 
@@ -94,7 +100,14 @@ function detailPanes(host: WatchedHost, { rect, theme, chart, nowMs }: WatchLook
   const below = { ...rect, row: rect.row + chartRows, height: info }
   return [
     ...charts,
-    framedPane({ id: ID, title: host.host, rows: infoRows(host, sample, theme), rect: below, theme, hasKeys: true }),
+    framedPane({
+      id: ID,
+      title: host.isOwn === true ? 'this machine' : host.host,
+      rows: infoRows(host, sample, theme),
+      rect: below,
+      theme,
+      hasKeys: true,
+    }),
   ]
 }
 

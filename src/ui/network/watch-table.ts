@@ -17,6 +17,7 @@ import {
   type Sort,
   sortHosts,
   swapPart,
+  trafficOf,
   type WatchView,
 } from './watch-view.ts'
 
@@ -35,6 +36,7 @@ type Column = {
 }
 
 const over = (value: number | undefined, limit: number): boolean => value !== undefined && value >= limit
+const amount = (value: number | undefined) => (value === undefined ? undefined : shortAmount(value))
 const percent = (value: number | undefined) => (value === undefined ? undefined : percentOf(value))
 
 /** In the order of importance. */
@@ -70,18 +72,18 @@ const COLUMNS: readonly Column[] = [
     isHigh: (sample) => over(gpuMemory(sample), LIMITS.gpuMemory),
     has: ({ gpus }) => gpus.length > 0,
   },
-  { title: 'IN/s', width: 6, sort: 'network', text: ({ receivedBytes }) => shortAmount(receivedBytes) },
+  { title: 'IN/s', width: 6, sort: 'network', text: ({ receivedBytes }) => amount(receivedBytes) },
   {
     title: 'OUT/s',
     width: 6,
-    text: ({ sentBytes }) => shortAmount(sentBytes),
-    spark: { value: ({ receivedBytes, sentBytes }) => receivedBytes + sentBytes },
+    text: ({ sentBytes }) => amount(sentBytes),
+    spark: { value: trafficOf },
   },
-  { title: 'READ/s', width: 7, sort: 'disk', text: ({ readBytes }) => shortAmount(readBytes) },
+  { title: 'READ/s', width: 7, sort: 'disk', text: ({ readBytes }) => amount(readBytes) },
   {
     title: 'WRITE/s',
     width: 8,
-    text: ({ writtenBytes }) => shortAmount(writtenBytes),
+    text: ({ writtenBytes }) => amount(writtenBytes),
     isHigh: ({ diskBusy }) => over(diskBusy, LIMITS.diskBusy),
   },
   {
@@ -194,7 +196,9 @@ function hostRow(host: WatchedHost, look: RowLook): Row {
     text: padEnd(clip(`${isSelected ? '▸' : ''}${host.host}`, nameWidth - 1), nameWidth),
     style: isSelected
       ? styleOf(theme.accent, undefined, BOLD | (theme.name === 'none' ? INVERSE : 0))
-      : styleOf(theme.text),
+      : host.isOwn === true
+        ? mutedStyle(theme)
+        : styleOf(theme.text),
   }
   const sample = lastOf(host)
   if (host.trouble !== undefined || sample === undefined) {

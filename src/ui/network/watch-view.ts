@@ -47,19 +47,21 @@ export const memoryPart = ({ memoryUsedBytes, memoryBytes }: Sample): number =>
 export const swapPart = ({ swapUsedBytes, swapBytes }: Sample): number =>
   swapBytes === 0 ? 0 : swapUsedBytes / swapBytes
 
+export const trafficOf = ({ receivedBytes = 0, sentBytes = 0 }: Sample): number => receivedBytes + sentBytes
+
 const KEYS: Readonly<Record<Exclude<Sort, 'host'>, (sample: Sample) => number>> = {
   cpu: ({ cpu }) => cpu,
   memory: memoryPart,
-  network: ({ receivedBytes, sentBytes }) => receivedBytes + sentBytes,
-  disk: ({ readBytes, writtenBytes }) => readBytes + writtenBytes,
+  network: trafficOf,
+  disk: ({ readBytes = 0, writtenBytes = 0 }) => readBytes + writtenBytes,
   gpu: (sample) => gpuBusy(sample) ?? -1,
 }
 
-/** The most first; hosts that say nothing last, in the order of the inventory. */
+/** The most first; hosts that say nothing last, in the order of the inventory, and the console's own machine. */
 export function sortHosts(hosts: readonly WatchedHost[], sort: Sort): readonly WatchedHost[] {
   if (sort === 'host') return hosts
   const value = (host: WatchedHost) => {
-    const sample = host.trouble === undefined ? lastOf(host) : undefined
+    const sample = host.trouble === undefined && host.isOwn !== true ? lastOf(host) : undefined
     return sample === undefined ? Number.NEGATIVE_INFINITY : KEYS[sort](sample)
   }
   return hosts.toSorted((one, other) => value(other) - value(one) || 0)

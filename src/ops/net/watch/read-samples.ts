@@ -3,8 +3,11 @@ import type { CardTraffic, GpuSample, Sample } from './sample.ts'
 
 /** More than any sample of a machine with hundreds of disks and cards. */
 const MAX_TEXT = 256 * 1024
-const PAGE_CARDS =
+const VIRTUAL_CARDS =
   /^(lo|veth.*|docker\d*|br-.*|virbr.*|cni.*|flannel.*|cali.*|tap.*|tun\d*|ifb\d*|dummy\d*|bond\d*|team\d*|.*\.\d+)$/
+
+/** Its traffic is not counted already with that of another. */
+export const isRealCard = (name: string): boolean => !VIRTUAL_CARDS.test(name)
 
 type Nfs = { readBytes: number; writtenBytes: number; operations: number; waitedMs: number }
 
@@ -206,7 +209,7 @@ export class SampleReader {
       const then = before.disks.get(name)
       return then === undefined ? [] : [{ disk, then }]
     })
-    const real = cards.filter(({ name }) => !PAGE_CARDS.test(name))
+    const real = cards.filter(({ name }) => isRealCard(name))
     const sum = <T>(all: readonly T[], pick: (each: T) => number) => all.reduce((total, each) => total + pick(each), 0)
     const { memory } = now
     const memoryBytes = memory.MemTotal ?? 0

@@ -30,15 +30,15 @@ export type Sample = {
   readonly swapUsedBytes: number
   /** Pages a second, in and out. */
   readonly swapped?: number
-  readonly readBytes: number
-  readonly writtenBytes: number
+  readonly readBytes?: number
+  readonly writtenBytes?: number
   /** Of the busiest disk, 0 to 1. */
   readonly diskBusy?: number
   /** The fullest local file system. */
   readonly fullest?: { readonly point: string; readonly used: number }
   /** All cards of the machine together. */
-  readonly receivedBytes: number
-  readonly sentBytes: number
+  readonly receivedBytes?: number
+  readonly sentBytes?: number
   readonly cards: readonly CardTraffic[]
   readonly nfs?: { readonly readBytes: number; readonly writtenBytes: number; readonly roundTripMs?: number }
   readonly gpus: readonly GpuSample[]

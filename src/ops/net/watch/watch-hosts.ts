@@ -23,6 +23,8 @@ export type WatchedHost = {
   readonly samples: readonly Sample[]
   /** Why nothing comes now. */
   readonly trouble?: string
+  /** The machine that the console runs on, not one of the hosts. */
+  readonly isOwn?: boolean
 }
 
 export type WatchOptions = {

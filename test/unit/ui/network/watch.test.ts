@@ -71,6 +71,29 @@ describe('the table of watched hosts', () => {
     expect(lines[4]).toMatch(/^m4 +unreachable: connection refused$/)
   })
 
+  it('shows the machine of the console last and counts it nowhere; what is not known of it is no zero', () => {
+    const { samples } = host('(here)', { cpu: 0.99 })
+    const known = samples.map(({ readBytes: _, writtenBytes: __, ...rest }): Sample => rest)
+    const own: WatchedHost = { host: '(here)', samples: known, isOwn: true }
+    const all = [...hosts, own]
+    expect(sortHosts(all, 'cpu').at(-1)).toBe(own)
+    const [pane] = watchPanes(all, FIRST_VIEW, look(240, 24))
+    expect(pane?.title.map(({ text }) => text).join('')).toMatch(/^ 3 of 4 hosts · 1 silent · in 351MB/)
+    const last = pane?.notice
+      .map((row) => row.map(({ text }) => text).join(''))
+      .find((line) => line.startsWith('(here)'))
+    expect(last).toMatch(/ 117M +834k .* – +– /)
+    const details = watchPanes(all, { ...FIRST_VIEW, selected: '(here)', isDetailed: true }, look(80, 24))
+    expect(
+      details.map(({ title }) =>
+        title
+          .map(({ text }) => text)
+          .join('')
+          .trim(),
+      ),
+    ).toEqual(['CPU %', 'memory %', 'network B/s: in, out', 'load', 'this machine'])
+  })
+
   it('sorts by a column, silent hosts last', () => {
     expect(sortHosts(hosts, 'cpu').map(({ host: name }) => name)).toEqual([
       'm1',

@@ -1,0 +1,71 @@
+/**
+ * The machine that the console runs on, through systeminformation. Only what costs next to nothing is asked every second:
+ * its currentLoad() runs a shell and waits for it, so the processors' time comes from Node itself, as it does there;
+ * networkStats() runs a shell for each card, so it is asked seldom; disks would need lsblk and stay unknown.
+ */
+import { cpus, loadavg, networkInterfaces } from 'node:os'
+import type { OwnMachinePort } from '../../ops/net/watch/own-machine.ts'
+import { isRealCard } from '../../ops/net/watch/read-samples.ts'
+import type { CardTraffic } from '../../ops/net/watch/sample.ts'
+
+/** Looks between two at the cards. */
+const SELDOM = 10
+/** Each costs a process. */
+const MOST_CARDS = 4
+
+export function createOwnMachine(): OwnMachinePort {
+  let looks = 0
+  let before: { readonly busyMs: number; readonly atMs: number } | undefined
+  let cards: readonly CardTraffic[] = []
+  return {
+    async look() {
+      const { mem, networkStats } = await import('systeminformation')
+      const look = looks++
+      // Its rates are those since it was asked last.
+      if (look % SELDOM === 0 || look === 1) {
+        const names = realCards()
+        const stats = names.length === 0 ? [] : await networkStats(names.join(','))
+        cards = stats.flatMap(({ iface, rx_sec, tx_sec }): CardTraffic[] =>
+          // Null the first time, whatever its types say.
+          Number.isFinite(rx_sec) ? [{ name: iface, receivedBytes: rx_sec, sentBytes: tx_sec }] : [],
+        )
+      }
+      const memory = await mem()
+      const now = processorTime()
+      const then = before
+      before = now
+      if (then === undefined) return undefined
+      const ms = now.cores * (now.atMs - then.atMs)
+      return {
+        cores: now.cores,
+        cpu: ms <= 0 ? 0 : Math.min(1, Math.max(0, (now.busyMs - then.busyMs) / ms)),
+        load: loadavg()[0] ?? 0,
+        memoryBytes: memory.total,
+        memoryUsedBytes: memory.total - memory.available,
+        swapBytes: memory.swaptotal,
+        swapUsedBytes: memory.swapused,
+        ...(cards.length === 0
+          ? {}
+          : {
+              receivedBytes: cards.reduce((sum, { receivedBytes }) => sum + receivedBytes, 0),
+              sentBytes: cards.reduce((sum, { sentBytes }) => sum + sentBytes, 0),
+            }),
+        cards,
+        gpus: [],
+      }
+    },
+  }
+}
+
+/** Of all processors since they were started; what they waited for disks is not busy. */
+function processorTime(): { readonly cores: number; readonly busyMs: number; readonly atMs: number } {
+  const all = cpus()
+  const busyMs = all.reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0)
+  return { cores: all.length, busyMs, atMs: performance.now() }
+}
+
+function realCards(): readonly string[] {
+  return Object.entries(networkInterfaces())
+    .flatMap(([name, addresses]) => (isRealCard(name) && addresses?.some(({ internal }) => !internal) ? [name] : []))
+    .slice(0, MOST_CARDS)
+}

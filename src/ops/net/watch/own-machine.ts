@@ -1,0 +1,63 @@
+/** The machine that the console runs on, seen once a second beside the hosts. */
+import type { Clock } from '../../../base/clock.ts'
+import { messageOf } from '../../../base/errors.ts'
+import { printable } from '../../../base/printable.ts'
+import type { Sample } from './sample.ts'
+import { keepSample, type WatchedHost } from './watch-hosts.ts'
+
+/** No host can have this name. */
+export const OWN_MACHINE = '(here)'
+const LOOK_EVERY_MS = 1000
+
+export interface OwnMachinePort {
+  /** What is known now; undefined the first time, as rates need two looks. */
+  look(): Promise<Omit<Sample, 'atMs'> | undefined>
+}
+
+export type OwnMachineOptions = {
+  readonly port: OwnMachinePort
+  readonly clock: Clock
+  onChange(): void
+}
+
+/** Disposing ends the looks. */
+export class OwnMachine implements Disposable {
+  readonly #options: OwnMachineOptions
+  readonly #samples: Sample[] = []
+  #trouble: string | undefined
+  #timer: Disposable | undefined
+  #isDisposed = false
+
+  constructor(options: OwnMachineOptions) {
+    this.#options = options
+    this.#look()
+  }
+
+  get view(): WatchedHost {
+    const base = { host: OWN_MACHINE, samples: this.#samples, isOwn: true }
+    return this.#trouble === undefined ? base : { ...base, trouble: this.#trouble }
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDisposed = true
+    this.#timer?.[Symbol.dispose]()
+  }
+
+  #look(): void {
+    const { port, clock, onChange } = this.#options
+    port.look().then(
+      (seen) => {
+        if (this.#isDisposed) return
+        this.#timer = clock.after(LOOK_EVERY_MS, () => this.#look())
+        if (seen === undefined) return
+        keepSample(this.#samples, { ...seen, atMs: clock.now() })
+        onChange()
+      },
+      (error: unknown) => {
+        if (this.#isDisposed) return
+        this.#trouble = printable(messageOf(error))
+        onChange()
+      },
+    )
+  }
+}

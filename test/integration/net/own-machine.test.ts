@@ -1,0 +1,15 @@
+/** What systeminformation says of the machine that Muster runs on. */
+import { cpus, totalmem } from 'node:os'
+import { expect, it } from 'vitest'
+import { createOwnMachine } from '../../../src/cli/net/own-machine.ts'
+
+it('is seen through systeminformation as Node sees it', async () => {
+  const port = createOwnMachine()
+  expect(await port.look()).toBeUndefined()
+  const now = await port.look()
+  expect(now).toMatchObject({ cores: cpus().length, memoryBytes: totalmem(), gpus: [] })
+  expect(now?.cpu).toBeGreaterThanOrEqual(0)
+  expect(now?.cpu).toBeLessThanOrEqual(1)
+  expect(now?.memoryUsedBytes).toBeGreaterThan(0)
+  expect(now?.memoryUsedBytes).toBeLessThan(totalmem())
+})
