@@ -14,7 +14,11 @@ export type SystemFacts = {
 }
 
 export type PrefixFacts =
-  | { readonly kind: 'none' }
+  | {
+      readonly kind: 'none'
+      /** Muster was cut while it made or removed it, or before it put back what was there before. The path is absolute. */
+      readonly left?: { readonly what: 'half' | 'before'; readonly path: string }
+    }
   /** Something else is in its place. */
   | { readonly kind: 'other'; readonly because: string }
   | {
@@ -33,6 +37,8 @@ export type PrefixFacts =
 
 /** In the prefix; the line in it tells what it was made from. */
 export const MARK_FILE = '.muster-made'
+/** Behind the name of a prefix: the note beside it that it is half made, or half removed. */
+export const HALF = '.muster-half'
 
 export const systemFact: Fact<SystemFacts> = {
   script: `echo "arch $(uname -m)"
@@ -66,24 +72,41 @@ function cudaOf(text: string): string | undefined {
 /** A directory by its path, or the conda environment of this name where conda keeps them. */
 export type PrefixPlace = { readonly path: string } | { readonly condaName: string }
 
+/** Words of the shell. */
+const CONDA_ROOTS = `"$MAMBA_ROOT_PREFIX" "$CONDA_ROOT" ~/micromamba ~/.local/share/mamba ~/miniforge3 ~/mambaforge ~/miniconda3 ~/anaconda3 ~/.conda \\
+  /opt/conda /opt/miniforge3 /opt/mambaforge /opt/miniconda3 /opt/anaconda3 /opt/micromamba`
+
 /** Sets $p, empty where there is none: where installers put conda, and what it writes down about environments elsewhere. */
 export function findPrefix(place: PrefixPlace): string {
   if ('path' in place) return `p=${pathWord(place.path)}`
   const { condaName } = place
   return `p=
-for root in "$MAMBA_ROOT_PREFIX" "$CONDA_ROOT" ~/micromamba ~/.local/share/mamba ~/miniforge3 ~/mambaforge ~/miniconda3 ~/anaconda3 ~/.conda \\
-  /opt/conda /opt/miniforge3 /opt/mambaforge /opt/miniconda3 /opt/anaconda3 /opt/micromamba; do
+for root in ${CONDA_ROOTS}; do
   [ -z "$root" ] || [ ! -d "$root/envs/${condaName}/conda-meta" ] || { p=$root/envs/${condaName}; break; }
 done
 [ -n "$p" ] || p=$(grep '/${condaName.replaceAll('.', '\\.').replaceAll('+', '[+]')}$' ~/.conda/environments.txt | head -n 1)`
+}
+
+/** The same for what is left of one. */
+function findLeft(condaName: string): string {
+  return `for root in ${CONDA_ROOTS}; do
+  e=$root/envs/${condaName}
+  [ -z "$p" ] && [ -n "$root" ] || continue
+  [ ! -f "$e${HALF}" ] && [ ! -d "$e.muster-before/conda-meta" ] || p=$e
+done
+`
 }
 
 /** Names and versions only: they come from the names of files. */
 export function prefixFact(place: PrefixPlace): Fact<PrefixFacts> {
   return {
     script: `${findPrefix(place)}
-[ -n "$p" ] || { echo none; return; }
-limited ls -d "$p" > /dev/null || [ -L "$p" ] || { overdue $? && return 124; echo none; return; }
+${'condaName' in place ? findLeft(place.condaName) : ''}[ -n "$p" ] || { echo none; return; }
+limited ls -d "$p" > /dev/null; status=$?
+! overdue $status || return 124
+[ ! -e "$p${HALF}" ] || { echo "none half $p"; return; }
+[ -e "$p" ] && [ -n "$(ls -A "$p")" ] || [ ! -d "$p.muster-before" ] || { echo "none before $p"; return; }
+[ $status -eq 0 ] || [ -L "$p" ] || { echo none; return; }
 [ -d "$p" ] || { echo 'other it is no directory'; return; }
 if [ -d "$p/conda-meta" ]; then echo "conda $p"
 elif [ -f "$p/pyvenv.cfg" ]; then echo "venv $p"
@@ -110,6 +133,10 @@ function parsePrefix(text: string): PrefixFacts | undefined {
   if (text === 'none') return { kind: 'none' }
   const lines = text.split('\n').map(splitOnce)
   const [kind, path = ''] = lines[0] ?? []
+  if (kind === 'none') {
+    const [what, at] = splitOnce(path)
+    return (what === 'half' || what === 'before') && at.startsWith('/') ? { kind, left: { what, path: at } } : undefined
+  }
   if (kind === 'other') return { kind, because: path }
   if ((kind !== 'venv' && kind !== 'conda') || !path.startsWith('/')) return undefined
   const packages = new Map<string, Package>()

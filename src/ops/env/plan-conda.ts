@@ -1,12 +1,12 @@
 /**
- * What env would do about a conda environment on each host: the whole prefix of the host that is followed, at the same path,
- * where it needs no relocation, no solver, no channel, and no conda. Pure.
+ * What env would do about a conda environment on each host: made once on the host that is followed, and its whole prefix taken
+ * over at the same path, where it needs no relocation, no solver, no channel, and no conda. Pure.
  */
 
 import { type Known, knownValue } from '../kernel/fact.ts'
-import { pathWord } from '../kernel/files.ts'
-import { type Action, type Operation, operationId, type Verdict } from '../kernel/operation.ts'
-import { MARK_FILE, type PrefixFacts, type SystemFacts } from './facts.ts'
+import { type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
+import { finishRemoval, makeCondaPrefix, packPrefix, removePrefix, unpackPrefix } from './conda-scripts.ts'
+import type { PrefixFacts, SystemFacts } from './facts.ts'
 import { removeParcel } from './parcel.ts'
 import {
   blocked,
@@ -26,8 +26,6 @@ type Wanted = EnvWanted<'conda'>
 type Prefix = Extract<PrefixFacts, { kind: 'venv' | 'conda' }>
 
 const TITLE = 'conda environment'
-const MOVE_TIMEOUT_MS = 60 * 60_000
-
 const prefixOf = (own: OwnFacts): Known<PrefixFacts> => own.content as Known<PrefixFacts>
 
 export function planCondaUp(wanted: Wanted, { facts }: EnvWorld): Operation[] {
@@ -37,6 +35,7 @@ export function planCondaUp(wanted: Wanted, { facts }: EnvWorld): Operation[] {
   const source = facts.get(spec.from)?.facts
   const followed = source === undefined ? undefined : knownValue(prefixOf(source))
   const prefix = followed !== undefined && 'packages' in followed ? followed : undefined
+  const path = prefix?.path ?? (followed?.kind === 'none' ? newPathOf(wanted) : undefined)
   const system = source === undefined ? undefined : knownValue(source.system)
   const takes = [...facts].flatMap(([host, { facts: own }]) => {
     if (host === spec.from) return []
@@ -45,21 +44,21 @@ export function planCondaUp(wanted: Wanted, { facts }: EnvWorld): Operation[] {
       return [operation('conda', host, TITLE, nothing(sharedSentence(owner)))]
     }
     const verdict =
-      prefix === undefined
+      path === undefined
         ? blocked(
             host,
             'nothing-to-follow',
             `${spec.from} has no conda environment ${spec.name} that could be followed`,
           )
         : onKnown(host, TITLE, prefixOf(own), (content) =>
-            takeVerdict(wanted, host, content, prefix, isSameMachine(knownValue(own.system), system)),
+            takeVerdict(wanted, host, content, prefix ?? path, isSameMachine(knownValue(own.system), system)),
           )
     return [operation('conda', host, TITLE, verdict, [operationId(AREA, 'file', spec.from)])]
   })
   const isCarried = takes.some(({ verdict }) => verdict.kind === 'steps')
   return [
     ...(source === undefined ? [] : [followedOperation(wanted, source)]),
-    ...(isCarried && prefix !== undefined ? [pack(wanted, prefix)] : []),
+    ...(isCarried && path !== undefined ? [pack(wanted, path)] : []),
     ...takes,
     ...tidy(wanted, source, takes, isCarried),
   ]
@@ -69,32 +68,66 @@ function isSameMachine(one: SystemFacts | undefined, two: SystemFacts | undefine
   return one === undefined || two === undefined || one.architecture === two.architecture
 }
 
-function followedOperation({ spec }: Wanted, source: OwnFacts): Operation {
-  const { from: host, name, prefix, file } = spec
+/** Where it will be made: where conda looks for a name in every home directory. Undefined: nothing says what it holds. */
+function newPathOf({ spec, file }: Wanted): string | undefined {
+  return file?.kind === 'text' ? (spec.prefix ?? `~/.conda/envs/${spec.name}`) : undefined
+}
+
+function followedOperation(wanted: Wanted, source: OwnFacts): Operation {
+  const { spec, file: declared, key } = wanted
+  const { from: host, name, prefix } = spec
   const verdict = onKnown(host, TITLE, prefixOf(source), (content) => {
     if ('packages' in content) return nothing(`it is the one that the others follow, ${content.path}`)
+    const path = newPathOf(wanted)
+    if (path !== undefined && content.kind === 'other') {
+      return blocked(host, 'in-the-way', `${path}: ${content.because}`, 'Move it away.')
+    }
+    if (path !== undefined && declared?.kind === 'text') {
+      const isYaml = /\.ya?ml$/i.test(declared.path)
+      const title = `make ${path} from ${declared.path}`
+      const run = makeCondaPrefix({ prefix: path, text: declared.text, isYaml, key })
+      return steps('missing', [step('conda', host, 'make', { title, changes: [`+ ${path}`], run })])
+    }
     const place = prefix === undefined ? `--name ${name}` : `--prefix ${prefix}`
-    const hint = `Make it there: conda env create ${place}${file === undefined ? '' : ` --file ${file}`}`
+    const hint = `Make it there (conda create ${place}), or say in hosts.yaml what it holds (file).`
     return blocked(host, 'nothing-to-follow', `there is no conda environment ${prefix ?? name}`, hint)
   })
   return operation('conda', host, TITLE, verdict)
 }
 
-function takeVerdict(wanted: Wanted, host: string, content: PrefixFacts, followed: Prefix, isSame: boolean): Verdict {
+/** `followed`: what the others follow, or where it will be when it has been made. */
+function takeVerdict(
+  wanted: Wanted,
+  host: string,
+  content: PrefixFacts,
+  followed: Prefix | string,
+  isSame: boolean,
+): Verdict {
   const { from } = wanted.spec
-  const { path } = followed
+  const path = typeof followed === 'string' ? followed : followed.path
   if (!isSame) return blocked(host, 'architecture', `its processor is not the kind that ${from} has`)
   if (content.kind === 'other') return blocked(host, 'in-the-way', `${path}: ${content.because}`, 'Move it away.')
-  if ('packages' in content && content.path !== path) {
+  if ('packages' in content && !isPath(content.path, path)) {
     const cause = `it is ${content.path} here and ${path} on ${from}: conda environments cannot be moved`
     return blocked(host, 'elsewhere', cause, 'Give its prefix in hosts.yaml, the same for all.')
   }
-  const changes = 'packages' in content ? differences(content, followed) : [`+ ${path}`]
-  if (changes.length === 0) return nothing(`${path} holds the ${followed.packages.size} packages of ${from}`)
   const isThere = 'packages' in content
+  const changes = changesOf(content, followed, path)
+  if (typeof followed !== 'string' && changes.length === 0) {
+    return nothing(`${path} holds the ${followed.packages.size} packages of ${from}`)
+  }
   const run = unpackPrefix(path, parcelOf(wanted), from, isThere && content.made === undefined)
   const take = { title: `${isThere ? 'replace' : 'make'} ${path} by what ${from} has`, changes, run }
   return steps(isThere ? 'differs' : 'missing', [step('conda', host, 'take', take)])
+}
+
+function isPath(absolute: string, path: string): boolean {
+  return path.startsWith('~/') ? absolute.endsWith(path.slice(1)) : absolute === path
+}
+
+function changesOf(content: PrefixFacts, followed: Prefix | string, path: string): string[] {
+  if (!('packages' in content)) return [`+ ${path}`]
+  return typeof followed === 'string' ? [`~ ${path}: all of it`] : differences(content, followed)
 }
 
 function differences(content: Prefix, followed: Prefix): string[] {
@@ -111,41 +144,14 @@ function differences(content: Prefix, followed: Prefix): string[] {
   return [...python, ...there, ...extra]
 }
 
-function pack(wanted: Wanted, { path }: Prefix): Operation {
+function pack(wanted: Wanted, path: string): Operation {
   const host = wanted.spec.from
-  const [parcel, content] = [parcelOf(wanted), contentOf(wanted)]
-  const run: Action = {
-    script: `d=${pathWord(parcel)}
-umask 077
-mkdir -p "$d" || exit 1
-tar -C ${pathWord(path)} --exclude ./${MARK_FILE} -cf "$d/prefix.tar.part" . || { rm -f "$d/prefix.tar.part"; exit 1; }
-mv -f "$d/prefix.tar.part" "$d/prefix.tar" && echo 'prefix # prefix.tar' > "$d/${content}"`,
-    timeoutMs: MOVE_TIMEOUT_MS,
-  }
+  const parcel = parcelOf(wanted)
+  const run = packPrefix(path, parcel, contentOf(wanted))
   const verdict = steps('missing', [
     step('file', host, 'pack', { title: `pack ${path} for the others`, changes: [`+ ${parcel}`], run }),
   ])
   return operation('file', host, 'environment as a file', verdict, [operationId(AREA, 'conda', host)])
-}
-
-/** Beside the old one, then in its place; one that is not Muster's is kept as PREFIX.muster-before. */
-function unpackPrefix(path: string, parcel: string, from: string, isKept: boolean): Action {
-  const away = isKept
-    ? `[ ! -e "$p" ] || { [ ! -e "$p.muster-before" ] && mv "$p" "$p.muster-before"; } || { echo "$p.muster-before is in the way" >&2; exit 1; }`
-    : `[ ! -e "$p" ] || mv "$p" "$p.muster-old" || exit 1`
-  return {
-    files: { from, path: parcel, to: parcel },
-    script: `umask 022
-d=${pathWord(parcel)} p=${pathWord(path)}
-rm -rf "$p.muster-new" "$p.muster-old" || exit 1
-mkdir -p "$p.muster-new" && echo conda > "$p.muster-new/${MARK_FILE}" || exit 1
-tar -C "$p.muster-new" -xpf "$d/prefix.tar" || { rm -rf "$p.muster-new"; exit 1; }
-${away}
-mv "$p.muster-new" "$p" || exit 1
-rm -rf "$p.muster-old"
-${removeParcel(parcel)}`,
-    timeoutMs: MOVE_TIMEOUT_MS,
-  }
 }
 
 /** The file goes when all have it, also one that a run which was cut left there. */
@@ -182,9 +188,8 @@ export function planCondaDown(wanted: Wanted, { facts }: EnvWorld): Operation[] 
     const verdict = onKnown(host, TITLE, prefixOf(own), (content) => {
       const owner = wanted.sharedBy.get(host)
       if (owner !== undefined) return nothing(sharedSentence(owner))
-      const isOwn = 'packages' in content && content.made !== undefined
       const all = [
-        ...(isOwn ? [step('conda', host, 'remove', removal(content.path))] : []),
+        ...restoring(host, content),
         ...(knownValue(own.parcel)?.isThere === true
           ? [
               step('conda', host, 'file', {
@@ -202,12 +207,17 @@ export function planCondaDown(wanted: Wanted, { facts }: EnvWorld): Operation[] 
   })
 }
 
-/** What was there before takes its place again. */
-function removal(path: string) {
-  const script = `p=${pathWord(path)}
-[ -f "$p/${MARK_FILE}" ] || { echo "$p was not made by Muster" >&2; exit 1; }
-find "$p" -mindepth 1 -maxdepth 1 ! -name ${MARK_FILE} ! -name conda-meta -exec rm -rf {} + && rm -rf "$p"/conda-meta/* || exit 1
-rm -rf "$p" && { [ ! -e "$p.muster-before" ] || mv "$p.muster-before" "$p"; }`
-  const changes = [`- ${path}`, `+ ${path} as it was before, where there was one`]
-  return { title: `remove ${path}`, changes, run: { script, timeoutMs: MOVE_TIMEOUT_MS } }
+/** What takes away what Muster made, also where that was cut: what was there before takes its place again. */
+function restoring(host: string, content: PrefixFacts): Step[] {
+  if ('packages' in content) {
+    const { path, made } = content
+    if (made === undefined) return []
+    const changes = [`- ${path}`, `+ ${path} as it was before, where there was one`]
+    return [step('conda', host, 'remove', { title: `remove ${path}`, changes, run: removePrefix(path) })]
+  }
+  if (content.kind !== 'none' || content.left === undefined) return []
+  const { what, path } = content.left
+  const half = { title: `remove ${path}, of which a part is there`, changes: [`- ${path}`] }
+  const before = { title: `put back ${path} as it was before`, changes: [`+ ${path}`] }
+  return [step('conda', host, 'finish', { ...(what === 'half' ? half : before), run: finishRemoval(path) })]
 }

@@ -233,6 +233,43 @@ describe('packages', () => {
     )
   })
 
+  /** apt-get, which says what stands in a file for each word that it is asked, and dpkg, which has nothing to mend. */
+  const apt = (cases: string) => {
+    stub('dpkg', '[ "$1" != --audit ] || exit 0; exit 1')
+    stub('apt-get', `case "$*" in *' -s '*) exit 0;; esac\necho "$*" >> ${home}/asked\ncase "$*" in\n${cases}\nesac`)
+    return installPackages('apt', ['nfs-common'], 'nfs').script.replaceAll('/var/lib/muster', `${home}/lib`)
+  }
+  const asked = () =>
+    readFileSync(join(home, 'asked'), 'utf8').replaceAll('-q -y -o DPkg::Lock::Timeout=0 ', '').split('\n').slice(0, -1)
+  const INSTALL = '--no-install-recommends install nfs-common'
+
+  it('wait for another apt, which is not taken for lists that are too old', () => {
+    stub('sleep', `touch ${home}/free`)
+    const locked = 'E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 812 (unattended-upgr)'
+    const { status, stdout } = runScript(apt(`*install*) [ -e ${home}/free ] || { echo "${locked}" >&2; exit 100; };;`))
+    expect([status, stdout.toString()]).toEqual([0, 'waiting: the package manager is in use by somebody else\n\n'])
+    expect(asked()).toEqual([INSTALL, INSTALL])
+  })
+
+  it('are looked for in fresh lists, and one that nobody has is said in the words of apt', () => {
+    const { status, stdout, stderr } = runScript(
+      apt('*install*) echo "E: Unable to locate package nfs-common" >&2; exit 100;;'),
+    )
+    expect([status, stdout.toString()]).toEqual([100, expect.stringContaining('trying again with fresh lists\n')])
+    expect(stderr.toString()).toMatch(/E: Unable to locate package nfs-common\n$/)
+    expect(asked()).toEqual([INSTALL, 'update', INSTALL])
+  })
+
+  it('say which part of apt failed when there is no network', () => {
+    const { status, stderr } = runScript(
+      apt(`*install*) echo "E: Unable to locate package nfs-common" >&2; exit 100;;
+*update*) echo "E: Failed to fetch http://deb.example.org" >&2; exit 100;;`),
+    )
+    expect(status).toBe(100)
+    expect(stderr.toString()).toMatch(/E: Failed to fetch/)
+    expect(asked()).toEqual([INSTALL, 'update'])
+  })
+
   it('that were installed for an area are removed, those that are still there', () => {
     stub('rpm', 'echo "package gone is not installed"; echo "installed nfs-utils 2.6-1"; exit 1')
     stub('dnf', 'echo "$@"')

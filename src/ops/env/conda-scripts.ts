@@ -1,0 +1,121 @@
+/**
+ * The scripts for conda environments: made once by whichever conda there is, taken over whole by the others, and given back. Each
+ * may end at any moment: what stands on the disk then tells how it goes on.
+ */
+import { pathWord } from '../kernel/files.ts'
+import { quote } from '../kernel/finding.ts'
+import type { Action } from '../kernel/operation.ts'
+import { HALF, MARK_FILE } from './facts.ts'
+import { removeParcel } from './parcel.ts'
+
+const MOVE_TIMEOUT_MS = 60 * 60_000
+
+/** Where installers put them; a login without a terminal has them rarely in its PATH. */
+const FIND_TOOL = `tool=
+for name in micromamba mamba conda; do
+  for each in "$(command -v $name)" "$MAMBA_EXE" "$CONDA_EXE" ~/.local/bin/$name ~/bin/$name ~/miniforge3/bin/$name ~/mambaforge/bin/$name \\
+    ~/miniconda3/bin/$name ~/anaconda3/bin/$name /opt/conda/bin/$name /opt/miniforge3/bin/$name /opt/mambaforge/bin/$name \\
+    /opt/miniconda3/bin/$name /opt/anaconda3/bin/$name; do
+    [ "\${each##*/}" != $name ] || [ ! -x "$each" ] || { tool=$each; break 2; }
+  done
+done
+[ -n "$tool" ] || { echo 'there is no micromamba, mamba or conda' >&2; exit 1; }
+`
+
+const REMOVE_HALF = `[ ! -e "$p${HALF}" ] || { rm -rf "$p" && rm -f "$p${HALF}"; } || exit 1`
+const FINISH = `${REMOVE_HALF}
+[ ! -d "$p" ] || rmdir "$p" || exit 1
+[ ! -e "$p.muster-before" ] || mv "$p.muster-before" "$p"`
+
+export type Making = {
+  /** Where it will be; nothing is there. */
+  readonly prefix: string
+  /** An environment.yml, or a list of packages, explicit or not. */
+  readonly text: string
+  readonly isYaml: boolean
+  readonly key: string
+}
+
+/** The note that it is half there stands beside it before the first file, and becomes the mark in it after the last. */
+export function makeCondaPrefix({ prefix, text, isYaml, key }: Making): Action {
+  const file = isYaml ? 'environment.yml' : 'packages.txt'
+  const create = isYaml
+    ? `case $name in
+  micromamba) set -- create -y -q -p "$p" -f "$t/${file}";;
+  *) set -- env create -q -p "$p" -f "$t/${file}";;
+esac`
+    : `case $name in
+  micromamba) set -- create -y -q -p "$p" -f "$t/${file}";;
+  *) set -- create -y -q -p "$p" --file "$t/${file}";;
+esac`
+  return {
+    script: `umask 022
+p=${pathWord(prefix)}
+${REMOVE_HALF}
+[ ! -e "$p" ] || rmdir "$p" || exit 1
+${FIND_TOOL}t=$(mktemp -d) || exit 1
+trap 'rm -rf "$t"' EXIT
+trap 'exit 1' HUP INT TERM
+cat > "$t/${file}" || exit 1
+mkdir -p "\${p%/*}" && echo ${quote(`conda ${key}`)} > "$p${HALF}" || exit 1
+CONDA_ALWAYS_YES=true MAMBA_ALWAYS_YES=true MAMBA_NO_BANNER=1
+export CONDA_ALWAYS_YES MAMBA_ALWAYS_YES MAMBA_NO_BANNER
+${create}
+echo "$tool makes $p"
+"$tool" "$@" > "$t/said" 2>&1 < /dev/null && [ -d "$p/conda-meta" ] || { tail -n 20 "$t/said" >&2; rm -rf "$p" "$p${HALF}"; exit 1; }
+mv -f "$p${HALF}" "$p/${MARK_FILE}"`,
+    stdin: [text],
+    timeoutMs: MOVE_TIMEOUT_MS,
+  }
+}
+
+/** `content`: the file that is written last. */
+export function packPrefix(prefix: string, parcel: string, content: string): Action {
+  return {
+    script: `d=${pathWord(parcel)} p=${pathWord(prefix)}
+umask 077
+mkdir -p "$d" || exit 1
+tar -C "$p" --exclude ./${MARK_FILE} -cf "$d/prefix.tar.part" . || { rm -f "$d/prefix.tar.part"; exit 1; }
+printf %s "$p" > "$d/prefix.path" || exit 1
+mv -f "$d/prefix.tar.part" "$d/prefix.tar" && echo 'prefix # prefix.tar' > "$d/${content}"`,
+    timeoutMs: MOVE_TIMEOUT_MS,
+  }
+}
+
+/** Beside the old one, then in its place; one that is not Muster's is kept as PREFIX.muster-before. */
+export function unpackPrefix(path: string, parcel: string, from: string, isKept: boolean): Action {
+  const away = isKept
+    ? `[ ! -e "$p" ] || { [ ! -e "$p.muster-before" ] && mv "$p" "$p.muster-before"; } || { echo "$p.muster-before is in the way" >&2; exit 1; }`
+    : `[ ! -e "$p" ] || mv "$p" "$p.muster-old" || exit 1`
+  return {
+    files: { from, path: parcel, to: parcel },
+    script: `umask 022
+d=${pathWord(parcel)} p=${pathWord(path)}
+[ "$(head -c 4096 "$d/prefix.path")" = "$p" ] || { echo "it is at another path than $p on ${from}, and conda environments cannot be moved: give its prefix in hosts.yaml" >&2; exit 1; }
+${REMOVE_HALF}
+rm -rf "$p.muster-new" "$p.muster-old" || exit 1
+mkdir -p "$p.muster-new" && echo conda > "$p.muster-new/${MARK_FILE}" || exit 1
+tar -C "$p.muster-new" -xpf "$d/prefix.tar" || { rm -rf "$p.muster-new"; exit 1; }
+${away}
+mv "$p.muster-new" "$p" || exit 1
+rm -rf "$p.muster-old"
+${removeParcel(parcel)}`,
+    timeoutMs: MOVE_TIMEOUT_MS,
+  }
+}
+
+/** One that Muster made; what was there before takes its place again. */
+export function removePrefix(prefix: string): Action {
+  return {
+    script: `p=${pathWord(prefix)}
+[ -f "$p/${MARK_FILE}" ] || { echo "$p was not made by Muster" >&2; exit 1; }
+: > "$p${HALF}" || exit 1
+${FINISH}`,
+    timeoutMs: MOVE_TIMEOUT_MS,
+  }
+}
+
+/** Where making or removing it was cut. */
+export function finishRemoval(prefix: string): Action {
+  return { script: `p=${pathWord(prefix)}\n${FINISH}`, timeoutMs: MOVE_TIMEOUT_MS }
+}

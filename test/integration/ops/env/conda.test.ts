@@ -1,0 +1,189 @@
+/** A conda environment made and taken away by the real scripts in a real shell, with a stand-in for conda that notes its arguments. */
+import { spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { parseHostsYaml } from '../../../../src/inventory/hosts-yaml.ts'
+import { envArea } from '../../../../src/ops/env/env.ts'
+import type { Area, Direction } from '../../../../src/ops/kernel/area.ts'
+import { gatherFacts } from '../../../../src/ops/kernel/fact.ts'
+import type { ExecResult } from '../../../../src/ops/kernel/host-port.ts'
+import type { Step } from '../../../../src/ops/kernel/operation.ts'
+
+let home: string
+let bin: string
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'muster-conda-'))
+  bin = join(home, 'bin')
+  mkdirSync(bin)
+})
+afterEach(() => rmSync(home, { recursive: true, force: true }))
+
+function run(script: string, stdin: Uint8Array = Buffer.alloc(0)) {
+  const env = { PATH: `${bin}:/usr/bin:/bin`, HOME: home }
+  return spawnSync('sh', ['-c', script], { env, input: stdin })
+}
+
+const here = {
+  async exec(_: string, script: string, { stdin }: { stdin?: Uint8Array }): Promise<ExecResult> {
+    const { status, stdout, stderr } = run(script, stdin)
+    return { outcome: { kind: 'exit', code: status ?? -1 }, stdout, stderr, durationMs: 0 }
+  },
+}
+
+function areaOf(yaml: string, file: string, text: string): Area {
+  const inventory = parseHostsYaml(`hosts: { m1: }\nenvironment: { conda: ${yaml} }\n`, 'hosts.yaml')
+  const environmentFile = { kind: 'text', path: file, text, digest: 'd' } as const
+  const area = envArea.prepare({ inventory, endpoints: new Map(), environmentFile })
+  if (area === undefined) throw new Error('nothing is declared')
+  return area
+}
+
+/** What would be done, or the sentence why nothing. */
+async function look(area: Area, direction: Direction): Promise<readonly Step[] | string> {
+  const signal = new AbortController().signal
+  const gathered = await gatherFacts(here, 'm1', area.factsOf('m1'), { signal, mark: 'mark', now: () => 1 })
+  if (gathered.kind !== 'facts') throw new Error(gathered.reason)
+  const world = { facts: new Map([['m1', gathered.facts]]), away: new Map() }
+  const [operation, ...others] = area.plan(direction, world)
+  if (operation === undefined || others.length > 0) throw new Error('not one operation')
+  const { verdict } = operation
+  if (verdict.kind === 'blocked') throw new Error(verdict.findings.map(({ cause }) => cause).join())
+  return verdict.kind === 'steps' ? verdict.steps : verdict.because
+}
+
+async function doIt(area: Area, direction: Direction) {
+  const steps = await look(area, direction)
+  if (typeof steps === 'string') throw new Error(steps)
+  const results = steps.map(({ run: { script, stdin = [] } }) =>
+    run(script, Buffer.concat(stdin.map((part) => Buffer.from(part as string)))),
+  )
+  const titles = steps.map(({ title }) => title)
+  return {
+    titles,
+    codes: results.map(({ status }) => status),
+    stderr: results.map(({ stderr }) => `${stderr}`).join(''),
+  }
+}
+
+function program(name: string, text: string, directory = bin): void {
+  mkdirSync(directory, { recursive: true })
+  writeFileSync(join(directory, name), `#!/bin/sh\n${text}\n`)
+  chmodSync(join(directory, name), 0o755)
+}
+
+/** Notes its arguments and what it was to read, and makes the prefix that stands behind -p. */
+const conda = (end = 'exit 0') => `echo "\${0##*/} $*" > ~/said
+for word; do case $before in -p) p=$word;; -f | --file) cp "$word" ~/read;; esac; before=$word; done
+[ ! -e "$p" ] || exit 9
+mkdir -p "$p/conda-meta" && : > "$p/conda-meta/history" && echo '{}' > "$p/conda-meta/numpy-1.26.4-py311_0.json"
+${end}`
+const said = () =>
+  readFileSync(join(home, 'said'), 'utf8')
+    .replaceAll(home, '~')
+    .replace(/-f \S*\/|--file \S*\//, (word) => `${word.split(' ')[0]} `)
+
+const YAML = 'name: other\ndependencies: [numpy]\n'
+const EXPLICIT = '@EXPLICIT\nhttps://example.org/numpy-1.26.4-py311_0.conda\n'
+
+describe('a conda environment', () => {
+  it.each([
+    ['micromamba', 'environment.yml', YAML, 'create -y -q -p ~/.conda/envs/lab -f environment.yml'],
+    ['mamba', 'environment.yaml', YAML, 'env create -q -p ~/.conda/envs/lab -f environment.yml'],
+    ['conda', 'environment.yml', YAML, 'env create -q -p ~/.conda/envs/lab -f environment.yml'],
+    ['micromamba', 'linux-64.lock', EXPLICIT, 'create -y -q -p ~/.conda/envs/lab -f packages.txt'],
+    ['conda', 'spec.txt', EXPLICIT, 'create -y -q -p ~/.conda/envs/lab --file packages.txt'],
+  ])('is made by %s from %s, and there is nothing to do then', async (tool, file, text, expected) => {
+    program(tool, conda())
+    const area = areaOf('{ name: lab }', file, text)
+    expect(await doIt(area, 'up')).toEqual({ titles: [`make ~/.conda/envs/lab from ${file}`], codes: [0], stderr: '' })
+    expect(said()).toBe(`${tool} ${expected}\n`)
+    expect(readFileSync(join(home, 'read'), 'utf8')).toBe(text)
+    expect(await look(area, 'up')).toBe(`it is the one that the others follow, ${home}/.conda/envs/lab`)
+    expect((await doIt(area, 'down')).codes).toEqual([0])
+    expect(readdirSync(join(home, '.conda/envs'))).toEqual([])
+    expect(await look(area, 'down')).toBe('it is not there')
+  })
+
+  it('is made by what lies where installers put it, at the prefix that is declared', async () => {
+    program('mamba', conda(), join(home, 'miniforge3/bin'))
+    program('conda', conda(), join(home, 'miniforge3/bin'))
+    expect((await doIt(areaOf('{ name: lab, prefix: "~/of mine" }', 'e.yml', YAML), 'up')).codes).toEqual([0])
+    expect(said()).toBe('mamba env create -q -p ~/of mine -f environment.yml\n')
+    expect(readFileSync(join(home, 'of mine/.muster-made'), 'utf8')).toMatch(/^conda [0-9a-f]{16}\n$/)
+  })
+
+  it('leaves nothing where it cannot be made, and says why', async () => {
+    const area = areaOf('{ name: lab }', 'environment.yml', YAML)
+    expect(await doIt(area, 'up')).toMatchObject({ codes: [1], stderr: 'there is no micromamba, mamba or conda\n' })
+    program('conda', conda('echo "nothing provides numpy" >&2; exit 1'))
+    expect(await doIt(area, 'up')).toMatchObject({ codes: [1], stderr: 'nothing provides numpy\n' })
+    expect(readdirSync(join(home, '.conda/envs'))).toEqual([])
+  })
+
+  it('that was made half is not followed: it is made anew, or taken away', async () => {
+    const area = areaOf('{ name: lab }', 'environment.yml', YAML)
+    const half = async () => {
+      program('conda', conda('kill -KILL $PPID'))
+      expect((await doIt(area, 'up')).codes).toEqual([null])
+      expect(existsSync(join(home, '.conda/envs/lab/conda-meta'))).toBe(true)
+      program('conda', conda())
+    }
+    await half()
+    expect((await doIt(area, 'down')).titles).toEqual([`remove ${home}/.conda/envs/lab, of which a part is there`])
+    expect(readdirSync(join(home, '.conda/envs'))).toEqual([])
+    await half()
+    expect((await doIt(area, 'up')).codes).toEqual([0])
+    expect(await look(area, 'up')).toMatch(/^it is the one that the others follow/)
+  })
+})
+
+describe('a removal that was cut', () => {
+  const area = () => areaOf('{ name: lab }', 'environment.yml', YAML)
+  const envs = () => join(home, 'miniforge3/envs')
+
+  beforeEach(() => {
+    for (const [name, file] of [
+      ['lab', 'conda-meta/new.json'],
+      ['lab.muster-before', 'conda-meta/old.json'],
+    ] as const) {
+      mkdirSync(join(envs(), name, 'conda-meta'), { recursive: true })
+      writeFileSync(join(envs(), name, file), '{}')
+    }
+    writeFileSync(join(envs(), 'lab/.muster-made'), 'conda\n')
+  })
+
+  /** `rm -rf` takes the half of it, or the whole; then everything is killed. */
+  it.each([
+    ['in the middle of it', `rm -r ${'"$2"'}/conda-meta`, 'of which a part is there'],
+    ['behind it', '/bin/rm "$@"', 'of which a part is there'],
+  ])('%s is carried on, and what was there before takes its place', async (_, half, title) => {
+    program('rm', `[ "$1" = -rf ] || exec /bin/rm "$@"\nPATH=/usr/bin:/bin\n${half}\nkill -KILL $PPID`)
+    expect((await doIt(area(), 'down')).codes).toEqual([null])
+    rmSync(join(bin, 'rm'))
+    expect((await doIt(area(), 'down')).titles).toEqual([expect.stringContaining(title)])
+    expect(readdirSync(envs())).toEqual(['lab'])
+    expect(readdirSync(join(envs(), 'lab/conda-meta'))).toEqual(['old.json'])
+    expect(await look(area(), 'down')).toMatch(/was not made by Muster: it stays$/)
+  })
+
+  it('before what was there is put back is carried on', async () => {
+    program('mv', 'kill -KILL $PPID')
+    expect((await doIt(area(), 'down')).codes).toEqual([null])
+    expect(readdirSync(envs())).toEqual(['lab.muster-before'])
+    rmSync(join(bin, 'mv'))
+    expect((await doIt(area(), 'down')).titles).toEqual([`put back ${envs()}/lab as it was before`])
+    expect(readdirSync(join(envs(), 'lab/conda-meta'))).toEqual(['old.json'])
+  })
+})
