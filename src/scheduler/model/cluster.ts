@@ -47,13 +47,17 @@ export class Cluster {
   readonly custom = new Map<string, CustomInstances>()
 
   #shapes = new Map<string, Shape>()
-  readonly #changedHosts: Int32Array
+  /** Hosts in the order of their last change, as a list in both directions; -1 at the ends. */
+  readonly #changedBefore: Int32Array
+  readonly #changedAfter: Int32Array
+  #changedLast = -1
   readonly #live = new Set<Placement>()
   readonly #watchers: Watcher[] = []
   #changeCount = 0
   #journal: Change[] | undefined
   #usedGpuMilli = 0
   #isScratch = false
+  readonly #hasTaints: boolean
   readonly totalGpuMilli: number
 
   /** @throws MusterError 'usage' when an amount is negative or broken, or two hosts have one name. */
@@ -62,6 +66,7 @@ export class Cluster {
     if (new Set(hosts.map((host) => host.name)).size < hosts.length)
       throw new MusterError('usage', 'two hosts of the cluster have the same name')
     this.hosts = hosts
+    this.#hasTaints = hosts.some(({ taints = [] }) => taints.length > 0)
     this.models = [...new Set(hosts.flatMap((host) => host.gpus ?? []))]
     this.cpuLeftMilli = Int32Array.from(hosts, (host) => host.cpuMilli)
     this.memoryLeftBytes = Float64Array.from(hosts, (host) => host.memoryBytes)
@@ -84,7 +89,8 @@ export class Cluster {
     this.gpuLeftMilli = this.idleDevices.map((count) => count * WHOLE_MILLI)
     this.lastChange = new Int32Array(hosts.length).fill(-1)
     this.totalGpuMilli = devices.length * WHOLE_MILLI
-    this.#changedHosts = new Int32Array(Math.max(1, 2 ** Math.ceil(Math.log2(hosts.length + 1))))
+    this.#changedBefore = new Int32Array(hosts.length).fill(-1)
+    this.#changedAfter = new Int32Array(hosts.length).fill(-1)
   }
 
   get hostCount(): number {
@@ -232,28 +238,26 @@ export class Cluster {
     return this.#changeCount
   }
 
-  /**
-   * Calls back for each host that changed after the cursor, once.
-   * False when that is too long ago to know: then all may have changed.
-   */
-  changedSince(cursor: number, visit: (host: number) => void): boolean {
-    const size = this.#changedHosts.length
-    if (this.#changeCount - cursor > size) return false
-    for (let change = cursor; change < this.#changeCount; change++) {
-      const host = this.#changedHosts[change & (size - 1)] as number
-      if (this.lastChange[host] === change) visit(host)
-    }
-    return true
+  /** Calls back for each host that changed after the cursor, once, the last one first. */
+  changedSince(cursor: number, visit: (host: number) => void): void {
+    for (
+      let host = this.#changedLast;
+      host >= 0 && (this.lastChange[host] as number) >= cursor;
+      host = this.#changedBefore[host] as number
+    )
+      visit(host)
   }
 
   #makeShape(request: ResourceRequest): Shape {
     const { gpuCount, gpuModels = [], selectors = [], preferences = [] } = request
     const isAny = gpuCount === 0 || gpuModels.length === 0
     const takesModel = Uint8Array.from(this.models, (model) => (isAny || gpuModels.includes(model) ? 1 : 0))
-    const allows = (host: HostSpec) =>
-      tolerates(request, host) &&
-      selectors.every((selector) => holds(selector, host)) &&
-      (isAny || host.gpus?.some((model) => gpuModels.includes(model)) === true)
+    const allowedOn = new Uint8Array(this.hostCount)
+    const allows = (host: HostSpec) => tolerates(request, host) && selectors.every((selector) => holds(selector, host))
+    const allowsAll = selectors.length === 0 && !this.#hasTaints
+    for (let host = 0; host < this.hostCount; host++)
+      if ((isAny || this.#hasDeviceOf(takesModel, host)) && (allowsAll || allows(this.hosts[host] as HostSpec)))
+        allowedOn[host] = 1
     return {
       id: this.#shapes.size,
       request,
@@ -263,7 +267,7 @@ export class Cluster {
       gpuMilli: gpuCount === 0 ? 0 : request.gpuMilli,
       takesModel,
       takesAnyModel: isAny,
-      allowedOn: Uint8Array.from(this.hosts, (host) => (allows(host) ? 1 : 0)),
+      allowedOn,
       custom: Object.entries(request.custom ?? {}).flatMap(([name, amount]) =>
         amount === 0 ? [] : [{ name, amount }],
       ),
@@ -272,6 +276,13 @@ export class Cluster {
           ? undefined
           : Uint8Array.from(this.hosts, (host) => preferences.filter((selector) => holds(selector, host)).length),
     }
+  }
+
+  #hasDeviceOf(takesModel: Uint8Array, host: number): boolean {
+    const end = this.deviceStart[host + 1] as number
+    for (let device = this.deviceStart[host] as number; device < end; device++)
+      if (takesModel[this.deviceModel[device] as number] === 1) return true
+    return false
   }
 
   /** Everything but devices. */
@@ -327,7 +338,16 @@ export class Cluster {
   }
 
   #noteChange(host: number): void {
-    this.#changedHosts[this.#changeCount & (this.#changedHosts.length - 1)] = host
+    if (host !== this.#changedLast) {
+      const before = this.#changedBefore[host] as number
+      const after = this.#changedAfter[host] as number
+      if (before >= 0) this.#changedAfter[before] = after
+      if (after >= 0) this.#changedBefore[after] = before
+      if (this.#changedLast >= 0) this.#changedAfter[this.#changedLast] = host
+      this.#changedBefore[host] = this.#changedLast
+      this.#changedAfter[host] = -1
+      this.#changedLast = host
+    }
     this.lastChange[host] = this.#changeCount
     this.#changeCount++
   }

@@ -27,14 +27,18 @@ export type Shape = {
 export function shapeKey(request: ResourceRequest): string {
   const { cpuMilli, memoryBytes, gpuCount, gpuMilli } = request
   const amounts = `${cpuMilli} ${memoryBytes} ${gpuCount} ${gpuCount === 0 ? 0 : gpuMilli}`
+  if (isPlain(request)) return amounts
   const { gpuModels = [], custom, selectors = [], preferences = [], tolerates = [] } = request
-  if (gpuModels.length + selectors.length + preferences.length + tolerates.length === 0 && custom === undefined)
-    return amounts
   const sortedCustom = Object.entries(custom ?? {}).sort(([left], [right]) => (left < right ? -1 : 1))
   return `${amounts} ${JSON.stringify([gpuCount === 0 ? [] : [...gpuModels].sort(), sortedCustom, selectors, preferences, [...tolerates].sort()])}`
 }
 
+/** Whether it asks for amounts alone. */
+function isPlain({ gpuModels, custom, selectors, preferences, tolerates }: ResourceRequest): boolean {
+  return custom === undefined && !gpuModels?.length && !selectors?.length && !preferences?.length && !tolerates?.length
+}
+
 /** Whether taints let it come. */
 export function tolerates(request: ResourceRequest, host: HostSpec): boolean {
-  return (host.taints ?? []).every((taint) => request.tolerates?.includes(taint) === true)
+  return host.taints === undefined || host.taints.every((taint) => request.tolerates?.includes(taint) === true)
 }

@@ -14,6 +14,8 @@ export class ScoreIndex {
   readonly devices: Int16Array
   /** The `changeCount` of the cluster up to which it is right. */
   cursor = -1
+  /** What the scorer said of the shape when it was made. */
+  stamp = 0
   readonly #groups: HostGroups
   /** By group: node 1 is the root, node n has the children 2n and 2n + 1; each names a host, -1 for none. */
   readonly #trees: readonly Int32Array[]

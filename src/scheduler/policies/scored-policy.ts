@@ -6,6 +6,7 @@ import type { Cluster, Spot } from '../model/cluster.ts'
 import { fitsBesidesDevices, tightestDevices } from '../model/fits.ts'
 import { WHOLE_MILLI } from '../model/resources.ts'
 import type { Shape } from '../model/shape.ts'
+import { EmptyHosts } from './empty-hosts.ts'
 import { HostGroups } from './host-groups.ts'
 import type { HostFilter, PlacementPolicy } from './policy.ts'
 import { NO_FIT, ScoreIndex } from './score-index.ts'
@@ -19,8 +20,8 @@ export interface HostScorer {
   device: number
   /** What to add for all hosts of a group, asked each time; may change at any time. */
   groupBonus?(shape: Shape, group: number): number
-  /** Scores with another stamp are forgotten. */
-  readonly stamp?: number
+  /** Scores of a shape that were made under another stamp of it are made anew. */
+  stampOf?(shape: Shape): number
 }
 
 /** One more soft condition that holds outweighs any score. */
@@ -35,14 +36,14 @@ export class ScoredPolicy implements PlacementPolicy {
   readonly #cluster: Cluster
   readonly #scorer: HostScorer
   readonly #indexes = new Map<number, ScoreIndex>()
-  #stamp: number | undefined
+  readonly #empty: EmptyHosts
 
   constructor(name: string, cluster: Cluster, scorer: HostScorer, groups = new HostGroups(cluster)) {
     this.name = name
     this.groups = groups
     this.#cluster = cluster
     this.#scorer = scorer
-    this.#stamp = scorer.stamp
+    this.#empty = new EmptyHosts(cluster)
   }
 
   choose(shape: Shape, allowed?: HostFilter): Spot | undefined {
@@ -88,16 +89,17 @@ export class ScoredPolicy implements PlacementPolicy {
   }
 
   #indexOf(shape: Shape): ScoreIndex {
-    if (this.#stamp !== this.#scorer.stamp) {
-      this.#indexes.clear()
-      this.#stamp = this.#scorer.stamp
-    }
     let index = this.#indexes.get(shape.id)
     if (index === undefined) {
       index = new ScoreIndex(this.#cluster.hostCount, this.groups)
       if (this.#indexes.size >= KEPT_SHAPES) this.#forgetOne()
     } else if (this.#indexes.size >= KEPT_SHAPES / 2) this.#indexes.delete(shape.id) // Comes back as the youngest.
     this.#indexes.set(shape.id, index)
+    const stamp = this.#scorer.stampOf?.(shape) ?? 0
+    if (index.stamp !== stamp) {
+      index.stamp = stamp
+      index.cursor = -1
+    }
     this.#refresh(shape, index)
     return index
   }
@@ -113,28 +115,46 @@ export class ScoredPolicy implements PlacementPolicy {
     const cluster = this.#cluster
     const { cursor } = index
     if (cursor === cluster.changeCount) return
-    const isKnown =
-      cursor >= 0 &&
+    if (cursor < 0) {
+      this.#rescoreAll(shape, index)
+      index.rebuild()
+    } else
       cluster.changedSince(cursor, (host) => {
         const before = index.scores[host]
         this.#rescore(shape, index, host)
         if (before !== index.scores[host]) index.update(host)
       })
-    if (!isKnown) {
-      for (let host = 0; host < cluster.hostCount; host++) this.#rescore(shape, index, host)
-      index.rebuild()
-    }
     index.cursor = cluster.changeCount
   }
 
-  #rescore(shape: Shape, index: ScoreIndex, host: number): void {
-    let score = NO_FIT
-    if (fitsBesidesDevices(this.#cluster, shape, host)) {
-      score = this.#scorer.score(shape, host)
-      index.devices[host] = this.#scorer.device
-      if (shape.preferredOn !== undefined && score !== NO_FIT)
-        score += PREFERENCE * Math.min(255, shape.preferredOn[host] as number)
+  /** Of empty hosts that are alike only the first is scored. */
+  #rescoreAll(shape: Shape, index: ScoreIndex): void {
+    const { scores, devices } = index
+    this.#empty.forget()
+    for (let host = 0; host < this.#cluster.hostCount; host++) {
+      if (!fitsBesidesDevices(this.#cluster, shape, host)) {
+        scores[host] = NO_FIT
+        continue
+      }
+      const twin = shape.preferredOn === undefined ? this.#empty.twinOf(host) : host
+      if (twin === host) this.#scoreFitting(shape, index, host)
+      else {
+        scores[host] = scores[twin] as number
+        devices[host] = devices[twin] as number
+      }
     }
+  }
+
+  #rescore(shape: Shape, index: ScoreIndex, host: number): void {
+    if (fitsBesidesDevices(this.#cluster, shape, host)) this.#scoreFitting(shape, index, host)
+    else index.scores[host] = NO_FIT
+  }
+
+  #scoreFitting(shape: Shape, index: ScoreIndex, host: number): void {
+    let score = this.#scorer.score(shape, host)
+    index.devices[host] = this.#scorer.device
+    if (shape.preferredOn !== undefined && score !== NO_FIT)
+      score += PREFERENCE * Math.min(255, shape.preferredOn[host] as number)
     index.scores[host] = score
   }
 }

@@ -6,7 +6,7 @@
  * what is free now, nothing of what comes.
  */
 import type { Cluster } from '../../model/cluster.ts'
-import { countDevices } from '../../model/fits.ts'
+import { countDevices, tightestDevice } from '../../model/fits.ts'
 import type { WorkloadMix } from '../../model/mix.ts'
 import { WHOLE_MILLI } from '../../model/resources.ts'
 import type { Shape } from '../../model/shape.ts'
@@ -53,7 +53,9 @@ export function createLeastStranding(cluster: Cluster, mix: WorkloadMix): Scored
 
 class StrandingScorer implements HostScorer {
   device = 0
-  stamp = 0
+  /** How often the mix was taken into account anew, and how often the price of an idle GPU changed. */
+  #learnt = 0
+  #repriced = 0
   readonly #cluster: Cluster
   readonly #mix: WorkloadMix
   readonly #groups: HostGroups
@@ -90,7 +92,12 @@ class StrandingScorer implements HostScorer {
     const openMilli = WEIGHTS.openMilli - this.#room.level() * WEIGHTS.crowdMilli
     if (openMilli === this.#openMilli) return
     this.#openMilli = openMilli
-    this.stamp++
+    this.#repriced++
+  }
+
+  /** Only shares mind what opening a GPU costs. */
+  stampOf(shape: Shape): number {
+    return isShare(shape) ? this.#learnt + this.#repriced : this.#learnt
   }
 
   #learn(): void {
@@ -101,7 +108,7 @@ class StrandingScorer implements HostScorer {
     this.#tension.learn(this.#cluster, this.#mix)
     this.#room.learn(this.#waste)
     this.#potentialAt.fill(NEVER)
-    this.stamp++
+    this.#learnt++
   }
 
   score(shape: Shape, host: number): number {
@@ -113,26 +120,30 @@ class StrandingScorer implements HostScorer {
     this.device = 0
     // On a host without GPUs nothing can be stranded.
     if (gpus === 0) return gpuCount > 0 ? NO_FIT : custom
-    const isShare = gpuCount === 1 && gpuMilli < WHOLE_MILLI
-    if (!isShare && countDevices(cluster, shape, host) < gpuCount) return NO_FIT
+    const gpuLeft = cluster.gpuLeftMilli[host] as number
+    if (gpuLeft === 0) return gpuCount > 0 ? NO_FIT : custom
+    const share = isShare(shape)
+    if (share ? tightestDevice(cluster, shape, host) < 0 : countDevices(cluster, shape, host) < gpuCount) return NO_FIT
     const cpuLeft = cluster.cpuLeftMilli[host] as number
     const memoryLeft = cluster.memoryLeftBytes[host] as number
-    const gpuLeft = cluster.gpuLeftMilli[host] as number
     const idle = cluster.idleDevices[host] as number
     const gpuAfter = gpuLeft - gpuCount * gpuMilli
     const before = this.#potential(host, gpus)
     const shortage =
       WEIGHTS.shortage * this.#stranding.ofShortage(gpuAfter, cpuLeft - shape.cpuMilli, memoryLeft - shape.memoryBytes)
-    if (!isShare) {
+    if (!share) {
       const after = shortage + this.#scatter(gpus, idle - gpuCount, gpuAfter)
       return grains(before - after) + custom
     }
     const onBegun = shortage + this.#scatter(gpus, idle, gpuAfter) - before
     const onIdle = shortage + this.#scatter(gpus, idle - 1, gpuAfter) - before
     let best = NO_FIT
+    let seen = -1
     for (let device = 0; device < gpus; device++) {
       const left = cluster.deviceLeftMilli[start + device] as number
-      if (left < gpuMilli || shape.takesModel[cluster.deviceModel[start + device] as number] !== 1) continue
+      if (left === seen || left < gpuMilli || shape.takesModel[cluster.deviceModel[start + device] as number] !== 1)
+        continue
+      seen = left
       const isIdle = left === WHOLE_MILLI
       const waste = this.#waste.of(left - gpuMilli) - (isIdle ? this.#openMilli : this.#waste.of(left))
       const score = grains(-WEIGHTS.waste * waste - (isIdle ? onIdle : onBegun))
@@ -177,6 +188,10 @@ class StrandingScorer implements HostScorer {
     const kept = idle === gpus && gpus > 1 ? WEIGHTS.idleHostMilli * gpus : 0
     return WEIGHTS.scatter * this.#stranding.ofScatter(gpus, idle, gpuLeft) - kept
   }
+}
+
+function isShare({ gpuCount, gpuMilli }: Shape): boolean {
+  return gpuCount === 1 && gpuMilli < WHOLE_MILLI
 }
 
 function grains(milli: number): number {

@@ -124,18 +124,25 @@ describe('a cluster', () => {
     expect(cluster.usedGpuMilli).toBe(2000)
   })
 
-  it('tells which hosts changed since a cursor, or that it is too long ago', () => {
+  it('tells which hosts changed since a cursor, the last one first', () => {
     const cluster = new Cluster([host('m1'), host('m2'), host('m3')])
+    const changedSince = (cursor: number) => {
+      const seen: number[] = []
+      cluster.changedSince(cursor, (index) => seen.push(index))
+      return seen
+    }
     const shape = cluster.shapeOf(request())
-    const cursor = cluster.changeCount
+    expect(changedSince(0)).toEqual([])
     const placement = cluster.take(shape, { host: 1, devices: [] })
+    cluster.close(0, true)
+    const cursor = cluster.changeCount
     cluster.release(placement)
     cluster.close(2, true)
-    const seen: number[] = []
-    expect(cluster.changedSince(cursor, (index) => seen.push(index))).toBe(true)
-    expect(seen).toEqual([1, 2])
-    for (let round = 0; round < 8; round++) cluster.close(0, false)
-    expect(cluster.changedSince(cursor, () => {})).toBe(false)
+    expect(changedSince(cursor)).toEqual([2, 1])
+    expect(changedSince(0)).toEqual([2, 1, 0])
+    for (let round = 0; round < 8; round++) cluster.close(0, round % 2 === 0)
+    expect(changedSince(cursor)).toEqual([0, 2, 1])
+    expect(changedSince(cluster.changeCount)).toEqual([])
   })
 })
 

@@ -15,6 +15,8 @@ const hosts: readonly HostSpec[] = [
   { name: 'm3', cpuMilli: 64_000, memoryBytes: 256 * GIB, gpus: ['A10', 'A10', 'A10', 'A10'] },
   { name: 'm4', cpuMilli: 64_000, memoryBytes: 256 * GIB },
   { name: 'm5', cpuMilli: 32_000, memoryBytes: 64 * GIB, gpus: ['A10', 'A10'], labels: { disk: 'fast' } },
+  { name: 'm6', cpuMilli: 64_000, memoryBytes: 256 * GIB, gpus: ['A10', 'A10', 'A10', 'A10'] },
+  { name: 'm7', cpuMilli: 32_000, memoryBytes: 64 * GIB, gpus: ['A10', 'A10'] },
 ]
 
 const request = fc
@@ -43,7 +45,7 @@ describe.each(NAMES)('the policy %s', (name) => {
           if (choice < 30 && live.length > 0)
             for (const gone of live.splice(choice % live.length, 1)) cluster.release(gone)
           const shape = cluster.shapeOf(one)
-          const allowed = choice % 2 === 0 ? (host: number) => host !== choice % 5 : undefined
+          const allowed = choice % 2 === 0 ? (host: number) => host !== choice % hosts.length : undefined
           const holding = hosts.flatMap((_, host) =>
             fits(cluster, shape, host) && allowed?.(host) !== false ? [host] : [],
           )
