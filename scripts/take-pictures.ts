@@ -120,6 +120,17 @@ await picture(
     await console.leader('d')
   },
 )
+await picture(
+  'network',
+  'Live resources of the hosts, and of this machine in the last row',
+  [126, 16],
+  ['demo', '--count', '8'],
+  async (console) => {
+    await console.leader('3')
+    await console.expectScreen(/\(here\) +\d+%.*[▁-█]{8}/)
+    await console.key('Down')
+  },
+)
 
 await using hosts = await startEmbeddedHosts({ count: 6, spawnPty: spawnLocalPty })
 using inventory = writeEmbeddedInventory(hosts, ['trust: { mesh: "m[1-5]" }'])

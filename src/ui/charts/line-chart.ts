@@ -22,29 +22,39 @@ export type ChartOptions = {
   readonly theme: Theme
 }
 
+/** The chart leaves a row free below the labels of the time. */
+const UNUSED_ROWS = 1
+/** Its axis stands so high. */
+const DOTS_BELOW = 11
+
 /** Colour names of blessed stand for parts of the chart; here they become the theme's. */
 const LINES = ['red', 'yellow'] as const
 
 export function lineChart({ columns, rows, labels, series, most, theme }: ChartOptions): readonly Row[] {
-  const size = { width: Math.max(24, columns * 2), height: Math.max(16, rows * 4) }
+  const size = { width: Math.max(24, columns * 2), height: Math.max(16, (rows + UNUSED_ROWS) * 4) }
   const canvas = new Canvas(size.width, size.height)
   const values = series.map((each) => each.values.map((value) => (Number.isFinite(value) ? value : 0)))
   if (labels.length < 2 || values.some((each) => each.length !== labels.length)) return []
-  const highest = Math.max(0, ...values.flat())
+  const top = most ?? Math.max(1, ...values.flat())
+  // Its scale ends three dots above the highest value: what lies at its end is drawn outside.
+  const scaleDots = size.height - DOTS_BELOW
+  const maxY = (top * scaleDots) / (scaleDots - 3)
+  const steps = rows < 6 ? 1 : rows < 12 ? 2 : rows < 20 ? 4 : 5
   const stand = {
     ctx: canvas.getContext(),
     canvasSize: size,
     options: {
       style: { line: LINES[0], text: 'green', baseline: 'black' },
       showNthLabel: 1,
-      xLabelPadding: 5,
+      // Else 8.3m loses its m below 17m.
+      xLabelPadding: 10,
       xPadding: 10,
-      numYLabels: Math.max(1, Math.min(5, Math.floor(rows / 2))),
+      // So that its steps are parts of the highest value.
+      numYLabels: (steps * maxY) / top,
       legend: {},
       wholeNumbersOnly: false,
       minY: 0,
-      // Without any height the chart would divide by it.
-      maxY: most ?? Math.max(1, highest * 1.1),
+      maxY,
       abbreviate: true,
     },
   }
@@ -56,8 +66,17 @@ export function lineChart({ columns, rows, labels, series, most, theme }: ChartO
     .frame()
     .split('\n')
     .slice(0, rows)
-    .map((line) => readRow(line, theme))
+    .map((line) =>
+      readRow(
+        line.replace(FACTOR, (_, number, factor) => `${number}${FACTORS[factor]}`),
+        theme,
+      ),
+    )
 }
+
+/** What it writes for 10^6 and above, at the scale: everybody else reads milli and bits there. */
+const FACTOR = /^((?:\x1b\[\d*m|\s)*[\d.]+)([mbt])/
+const FACTORS: Readonly<Record<string, string>> = { m: 'M', b: 'G', t: 'T' }
 
 /** SGR of the canvas: 30 the axes, 32 the labels, 31 and 33 the lines. */
 function readRow(line: string, theme: Theme): Row {

@@ -1,4 +1,5 @@
 /** The watched hosts as panes: the table, or one host with its charts. Pure, but for the charts' code, which is loaded when it is first needed. */
+import { isRealCard } from '../../ops/net/watch/read-samples.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import type { lineChart } from '../charts/line-chart.ts'
@@ -187,7 +188,9 @@ function infoRows({ trouble }: WatchedHost, sample: Sample | undefined, theme: T
         ]),
     plain(
       sample.cards
-        .filter(({ name }) => name !== 'lo')
+        .filter(
+          ({ name, receivedBytes, sentBytes }) => isRealCard(name) || (name !== 'lo' && receivedBytes + sentBytes > 0),
+        )
         .map(
           ({ name, receivedBytes, sentBytes }) =>
             `${name} in ${shortAmount(receivedBytes)} out ${shortAmount(sentBytes)}`,

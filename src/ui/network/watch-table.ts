@@ -169,7 +169,7 @@ function mostOf({ spark }: Column, latest: readonly Sample[], hosts: readonly Wa
 function headRow(columns: readonly Column[], spark: number, nameWidth: number, sort: Sort, theme: Theme): Row {
   const plain = styleOf(theme.muted, undefined, BOLD)
   const chosen = styleOf(theme.accent, undefined, BOLD)
-  const mark = (isChosen: boolean, title: string) => (isChosen ? `▾${title}` : title)
+  const mark = (isChosen: boolean, title: string) => `${isChosen ? '▾' : ' '}${title}`
   return [
     { text: padEnd(mark(sort === 'host', 'HOST'), nameWidth), style: sort === 'host' ? chosen : plain },
     ...columns.flatMap((column): Span[] => {
@@ -193,7 +193,7 @@ type RowLook = {
 function hostRow(host: WatchedHost, look: RowLook): Row {
   const { columns, mosts, spark, nameWidth, width, isSelected, theme } = look
   const name: Span = {
-    text: padEnd(clip(`${isSelected ? '▸' : ''}${host.host}`, nameWidth - 1), nameWidth),
+    text: padEnd(clip(`${isSelected ? '▸' : ' '}${host.host}`, nameWidth - 1), nameWidth),
     style: isSelected
       ? styleOf(theme.accent, undefined, BOLD | (theme.name === 'none' ? INVERSE : 0))
       : host.isOwn === true

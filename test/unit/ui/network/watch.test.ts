@@ -66,9 +66,9 @@ describe('the table of watched hosts', () => {
 
   it('marks what is over its limit without colour too, and says why a host is silent', () => {
     const [lines = []] = linesOf(80, 24)
-    expect(lines[1]).toMatch(/^m1 +95%! ./)
+    expect(lines[1]).toMatch(/^ m1 +95%! ./)
     expect(lines[2]).toContain('94%!')
-    expect(lines[4]).toMatch(/^m4 +unreachable: connection refused$/)
+    expect(lines[4]).toMatch(/^ m4 +unreachable: connection refused$/)
   })
 
   it('shows the machine of the console last and counts it nowhere; what is not known of it is no zero', () => {
@@ -81,7 +81,7 @@ describe('the table of watched hosts', () => {
     expect(pane?.title.map(({ text }) => text).join('')).toMatch(/^ 3 of 4 hosts · 1 silent · in 351MB/)
     const last = pane?.notice
       .map((row) => row.map(({ text }) => text).join(''))
-      .find((line) => line.startsWith('(here)'))
+      .find((line) => line.startsWith(' (here)'))
     expect(last).toMatch(/ 117M +834k .* – +– /)
     const details = watchPanes(all, { ...FIRST_VIEW, selected: '(here)', isDetailed: true }, look(80, 24))
     expect(
@@ -138,6 +138,34 @@ describe('the charts of a host', () => {
     expect(cells).toBe(width * height)
     // The line of the processor, in braille.
     expect(panes[0]?.notice.flat().some(({ text }) => /[\u2801-\u28ff]/.test(text))).toBe(true)
+  })
+
+  it('write their scale as everybody does, and use every row', () => {
+    const values = [0, 3.2e6, 6e9]
+    const rows = lineChart({
+      columns: 38,
+      rows: 6,
+      labels: ['-2s', '-1s', '-0s'],
+      series: [{ values }],
+      theme: themes.dark,
+    })
+    const lines = rows.map((row) => row.map(({ text }) => text).join(''))
+    expect(lines.join('\n')).toMatch(/^ *\d[\d.]*G/m)
+    expect(lines.at(-1)).toContain('-1s')
+  })
+
+  it('show what is at the end of the scale', () => {
+    const series = [{ values: [100, 100, 100] }]
+    const rows = lineChart({
+      columns: 38,
+      rows: 7,
+      labels: ['-2s', '-1s', '-0s'],
+      series,
+      most: 100,
+      theme: themes.dark,
+    })
+    const [first = ''] = rows.map((row) => row.map(({ text }) => text).join(''))
+    expect(first).toMatch(/^100 +.[\u2801-\u28ff]{10}/)
   })
 
   it('draw nothing where there is nothing yet, and values that are all 0', () => {
