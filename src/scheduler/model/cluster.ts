@@ -6,7 +6,7 @@
 import { MusterError } from '../../base/errors.ts'
 import { CustomInstances } from './custom-instances.ts'
 import { checkHost, checkRequest, type HostSpec, holds, type ResourceRequest, WHOLE_MILLI } from './resources.ts'
-import { type Shape, shapeKey, tolerates } from './shape.ts'
+import { type Shape, ShapeTable, shapeKey, tolerates } from './shape.ts'
 
 /** Where a request goes: a host, and its devices (numbers within the host) that carry it. */
 export type Spot = { readonly host: number; readonly devices: readonly number[] }
@@ -46,7 +46,7 @@ export class Cluster {
   /** Custom resources by name. */
   readonly custom = new Map<string, CustomInstances>()
 
-  #shapes = new Map<string, Shape>()
+  #shapes = new ShapeTable()
   /** Hosts in the order of their last change, as a list in both directions; -1 at the ends. */
   readonly #changedBefore: Int32Array
   readonly #changedAfter: Int32Array
@@ -112,12 +112,11 @@ export class Cluster {
 
   /** @throws MusterError 'usage' when the request contradicts itself. */
   shapeOf(request: ResourceRequest): Shape {
-    const key = shapeKey(request)
-    const known = this.#shapes.get(key)
+    const known = this.#shapes.find(request)
     if (known) return known
     checkRequest(request)
     const shape = this.#makeShape(request)
-    this.#shapes.set(key, shape)
+    this.#shapes.add(shape)
     return shape
   }
 

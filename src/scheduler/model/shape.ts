@@ -42,3 +42,42 @@ function isPlain({ gpuModels, custom, selectors, preferences, tolerates }: Resou
 export function tolerates(request: ResourceRequest, host: HostSpec): boolean {
   return host.taints === undefined || host.taints.every((taint) => request.tolerates?.includes(taint) === true)
 }
+
+/** The shapes of a cluster. Those that ask for amounts alone, nearly all, are found without making a text of them. */
+export class ShapeTable {
+  readonly #byKey = new Map<string, Shape>()
+  readonly #plain = new Map<number, Shape[]>()
+
+  get size(): number {
+    return this.#byKey.size
+  }
+
+  find(request: ResourceRequest): Shape | undefined {
+    if (!isPlain(request)) return this.#byKey.get(shapeKey(request))
+    const { cpuMilli, memoryBytes, gpuCount } = request
+    const gpuMilli = gpuCount === 0 ? 0 : request.gpuMilli
+    for (const shape of this.#plain.get(hashOf(request)) ?? NO_SHAPES)
+      if (
+        shape.cpuMilli === cpuMilli &&
+        shape.memoryBytes === memoryBytes &&
+        shape.gpuCount === gpuCount &&
+        shape.gpuMilli === gpuMilli
+      )
+        return shape
+    return undefined
+  }
+
+  add(shape: Shape): void {
+    this.#byKey.set(shapeKey(shape.request), shape)
+    if (!isPlain(shape.request)) return
+    const hash = hashOf(shape.request)
+    this.#plain.set(hash, [...(this.#plain.get(hash) ?? NO_SHAPES), shape])
+  }
+}
+
+const NO_SHAPES: readonly Shape[] = []
+
+function hashOf({ cpuMilli, memoryBytes, gpuCount, gpuMilli }: ResourceRequest): number {
+  const amounts = Math.imul(cpuMilli, 0x9e3779b1) ^ Math.imul(memoryBytes / 2 ** 20, 0x85ebca6b)
+  return gpuCount === 0 ? amounts : amounts ^ Math.imul(gpuCount * 1024 + gpuMilli, 0xc2b2ae35)
+}

@@ -156,7 +156,7 @@ class StrandingScorer implements HostScorer {
   }
 
   groupBonus(shape: Shape, group: number): number {
-    if (shape.gpuCount === 0) return 0
+    if (shape.gpuCount === 0 || !this.#tension.isAny) return 0
     let least = MAX_TENSION
     for (let model = 0; model < shape.takesModel.length; model++)
       if (shape.takesModel[model] === 1 && this.#tension.hasFree(model))

@@ -63,6 +63,11 @@ export class ModelTension {
     this.#spread(FIRST_SWEEPS)
   }
 
+  /** False while nobody is bound to some models: then each has a tension of 0. */
+  get isAny(): boolean {
+    return this.#demands.length > 0
+  }
+
   of(model: number): number {
     return this.#tension[model] as number
   }
