@@ -371,6 +371,12 @@ export const hostsYamlSchema = object({
         fallback: '127.0.0.1',
       },
       dashboard_port: { schema: port, about: "The dashboard's port.", example: '8265', fallback: '8265' },
+      auth: {
+        schema: choice(['token']),
+        about: 'Whoever asks the cluster for anything has to have its token, which Muster makes. From Ray 2.52 on.',
+        example: 'token',
+        fallback: 'none: whoever reaches the head runs programs on all nodes',
+      },
       node_ips: {
         schema: mapOf(ipAddress, 'host'),
         about: 'The addresses that nodes announce to each other, where SSH reaches a host at another one (NAT, WSL2).',

@@ -51,6 +51,8 @@ export type RaySpec = {
   readonly port: number
   readonly dashboardHost: string
   readonly dashboardPort: number
+  /** Nobody without its token may ask it for anything. */
+  readonly hasToken: boolean
   /** Addresses that nodes announce, by host; of the others it is the one at which SSH reaches them. */
   readonly nodeIps: Readonly<Record<string, string>>
   /** Of each node; undefined: what Ray takes. */

@@ -19,6 +19,8 @@ export type ClusterView =
       /** Undefined: a version of Ray that does not tell. */
       readonly python?: string
       readonly session: string
+      /** Whether it asks for a token. */
+      readonly hasToken: boolean
       readonly nodes: readonly ClusterNode[]
     }
   /** Nothing listens where its dashboard should, or it does not answer. */
@@ -39,6 +41,7 @@ export function parseClusterView(text: string): ClusterView | undefined {
   return {
     kind: 'answers',
     ray,
+    hasToken: record(answer.authentication)?.authentication_mode === 'token',
     session: textOf(version?.session_name),
     nodes: parseNodes(answer.nodes),
     ...(typeof python === 'string' ? { python } : {}),

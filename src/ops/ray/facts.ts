@@ -6,6 +6,7 @@ import { type Listener, parseListeners } from './listeners.ts'
 import { placeScript } from './place.ts'
 import { processesFact, type RayProcess } from './processes.ts'
 import { clusterProgram, installedProgram, reachProgram } from './python-scripts.ts'
+import { tokenScript } from './token.ts'
 import { dashboardAddress, nodeOf, nodesOf, type RayNode, type RayWanted } from './wanted.ts'
 
 export type Installed =
@@ -122,7 +123,7 @@ function clusterFact(wanted: RayWanted): Fact<ClusterView> {
   return {
     script: `${placeScript(wanted.head.environment)}
 [ -n "$py" ] || py=$(command -v python3) || return 1
-limited ${clusterProgram(dashboardAddress(wanted))}`,
+${tokenScript(wanted)}limited ${clusterProgram(dashboardAddress(wanted))}`,
     parse: parseClusterView,
   }
 }

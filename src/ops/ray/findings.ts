@@ -35,8 +35,8 @@ export function findingsBeforeStart(wanted: RayWanted, node: RayNode, facts: Fac
 }
 
 /** What is risky about what is declared, whether it runs or not. */
-export function findingsOfDeclaration({ head, dashboardHost }: RayWanted): readonly Finding[] {
-  if (/^(127\.|localhost$|::1$)/.test(dashboardHost)) return []
+export function findingsOfDeclaration({ head, dashboardHost, hasToken }: RayWanted): readonly Finding[] {
+  if (hasToken || /^(127\.|localhost$|::1$)/.test(dashboardHost)) return []
   return [
     finding(
       head,
@@ -44,7 +44,7 @@ export function findingsOfDeclaration({ head, dashboardHost }: RayWanted): reado
       'open-dashboard',
       `whoever reaches the dashboard at ${dashboardHost} runs programs on all nodes`,
       {
-        hint: 'It has no password. Muster needs it at 127.0.0.1 only: leave dashboard_host out.',
+        hint: 'It has no password. Muster needs it at 127.0.0.1 only: leave dashboard_host out, or declare ray.auth: token.',
       },
     ),
   ]
@@ -103,6 +103,11 @@ function findingsOfInstallation(wanted: RayWanted, node: RayNode, facts: FactsOf
     const hint = 'Or declare the environment that has it (environment in hosts.yaml).'
     return [finding(node, 'blocker', 'no-ray', `there is no ray in ${place}`, { mend: pip('ray[default]'), hint })]
   }
+  if (wanted.hasToken && isBefore(installed.ray, FIRST_WITH_TOKENS)) {
+    const cause = `Ray ${installed.ray} knows no tokens, and one is declared (ray.auth)`
+    const mend = pipIn(node, `ray[default]>=${FIRST_WITH_TOKENS.join('.')}`)
+    return [finding(node, 'blocker', 'no-tokens', cause, { mend })]
+  }
   const complete = `ray[default]==${installed.ray}`
   const missing =
     node.isHead && installed.missing.length > 0
@@ -114,6 +119,13 @@ function findingsOfInstallation(wanted: RayWanted, node: RayNode, facts: FactsOf
         ]
       : []
   return [...missing, ...(node.isHead ? [] : findingsOfVersions(wanted, node, facts, installed))]
+}
+
+const FIRST_WITH_TOKENS = [2, 52] as const
+
+function isBefore(version: string, [major, minor]: readonly [number, number]): boolean {
+  const [ownMajor = 0, ownMinor = 0] = version.split('.').map(Number)
+  return ownMajor < major || (ownMajor === major && ownMinor < minor)
 }
 
 type Versions = { readonly ray: string; readonly python?: string }

@@ -3,7 +3,10 @@
  * listen beyond it and a working directory is packaged as Ray does it. It reads one JSON object from its argument, what is on
  * stdin is a tar archive, and it prints one JSON object a line.
  */
+import { OPENER } from './token.ts'
+
 export const JOB_PROGRAM = `import asyncio, json, os, shutil, sys, tempfile, logging
+${OPENER}
 logging.disable(logging.WARNING)
 order = json.loads(sys.argv[1])
 def tell(**what):

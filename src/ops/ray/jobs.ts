@@ -10,6 +10,7 @@ import { JOB_PROGRAM } from './job-program.ts'
 import { type JsonRecord, numberOf, parseJson, record, textOf } from './json.ts'
 import { Lines } from './lines.ts'
 import { placeName, placeScript } from './place.ts'
+import { tokenScript } from './token.ts'
 import { dashboardAddress, type RayWanted } from './wanted.ts'
 
 export type RayJob = {
@@ -74,7 +75,7 @@ export async function askForJobs(
   const archive = order.do === 'submit' ? order.job.archive : undefined
   const script = `${placeScript(head.environment)}
 [ -n "$py" ] || { echo ${quote(`there is no ray in ${placeName(head.environment)}`)} >&2; exit 1; }
-exec "$py" -c ${quote(JOB_PROGRAM)} ${quote(JSON.stringify(requestOf(order, dashboardAddress(wanted))))}`
+${tokenScript(wanted)}exec "$py" -c ${quote(JOB_PROGRAM)} ${quote(JSON.stringify(requestOf(order, dashboardAddress(wanted))))}`
   let reason: string | undefined
   const lines = new Lines((line) => {
     const event = parseJobEvent(line)

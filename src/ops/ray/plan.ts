@@ -9,6 +9,7 @@ import { type FactsOfHosts, findingsBeforeStart, ipOf } from './findings.ts'
 import { processesOf, type RayProcess } from './processes.ts'
 import { START_TIMEOUT_MS, startArguments, startCheck, startScript } from './start-script.ts'
 import { STOP_TIMEOUT_MS, stopScript } from './stop-script.ts'
+import { tokenSteps } from './token.ts'
 import { dashboardAddress, nodesOf, type RayNode, type RayWanted } from './wanted.ts'
 
 const AREA = 'ray'
@@ -74,8 +75,9 @@ function startOf(
   }
   const risks = findings.map(({ cause }) => `~ risk: ${cause}`)
   const start = startStep(wanted, node, ip, headIp, risks)
-  if (running.length === 0) return { kind: 'steps', state: 'missing', steps: [start] }
-  const steps = [stopStep(wanted, node, headIp, running, wrong), start]
+  const starts = [...tokenSteps(wanted, node, nodeId(node)), start]
+  if (running.length === 0) return { kind: 'steps', state: 'missing', steps: starts }
+  const steps = [stopStep(wanted, node, headIp, running, wrong), ...starts]
   return { kind: 'steps', state: 'differs', because: wrong.join(', '), steps }
 }
 

@@ -1,5 +1,6 @@
 /** Small Python programs that facts of Ray are asked with: Python is there wherever Ray is, curl and ss are not. Only read. */
 import { quote } from '../kernel/finding.ts'
+import { OPENER } from './token.ts'
 
 /** Versions and what the dashboard needs, without loading Ray: a tenth of a second instead of a whole one. */
 const INSTALLED = `import json, sys
@@ -13,12 +14,11 @@ except Exception: ray = ""
 needed = ["aiohttp", "aiohttp_cors", "grpc", "opencensus", "prometheus_client", "pydantic"]
 print(json.dumps({"ray": ray, "python": ".".join(map(str, sys.version_info[:3])), "missing": [n for n in needed if not has(n)]}))`
 
-/** Three questions to the dashboard; no proxy stands between a head and itself. */
+/** Some questions to the dashboard; no proxy stands between a head and itself. */
 const CLUSTER = `import json, sys
-from urllib.request import build_opener, ProxyHandler
 from urllib.error import HTTPError
+${OPENER}
 base = "http://" + sys.argv[1]
-opener = build_opener(ProxyHandler({}))
 answered = False
 def get(path):
     with opener.open(base + path, timeout=2) as reply:
@@ -29,7 +29,11 @@ try:
     out["nodes"] = get("/api/v0/nodes?detail=1&limit=1000")
     try: out["metadata"] = get("/api/v0/cluster_metadata")
     except Exception: pass
-except HTTPError as error: out = {"error": "HTTP " + str(error.code), "answered": True}
+    try: out["authentication"] = get("/api/authentication_mode")
+    except Exception: pass
+except HTTPError as error:
+    why = {401: "it asks for a token that this login has not", 403: "it takes another token than this login has"}
+    out = {"error": why.get(error.code, "HTTP " + str(error.code)), "answered": True}
 except ValueError: out = {"error": "its answer is not JSON", "answered": True}
 except Exception as error: out = {"error": str(getattr(error, "reason", error)), "answered": answered}
 print(json.dumps(out))`

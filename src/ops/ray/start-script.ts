@@ -6,6 +6,7 @@ import { quote } from '../kernel/finding.ts'
 import { placeName, placeScript } from './place.ts'
 import { LIST_RAY } from './processes.ts'
 import { clusterProgram } from './python-scripts.ts'
+import { tokenScript } from './token.ts'
 import { DEFAULT_TEMP_DIRECTORY, dashboardAddress, type RayNode, type RayWanted } from './wanted.ts'
 
 /** Ray itself gives up after 41 s where a port is taken, 30 s where a raylet does not come. */
@@ -45,7 +46,7 @@ PATH=\${ray%/*}:$PATH; export PATH
 ulimit -n "$(ulimit -H -n)" 2> /dev/null || :
 # One look at the head instead of twenty: whether it can be reached is known already.
 RAY_NUM_REDIS_GET_RETRIES=1; export RAY_NUM_REDIS_GET_RETRIES
-${variables.join('')}said=$("$ray" ${words.map(quote).join(' ')} 2>&1 < /dev/null)
+${variables.join('')}${tokenScript(wanted)}said=$("$ray" ${words.map(quote).join(' ')} 2>&1 < /dev/null)
 status=$?
 printf '%s\\n' "$said"
 if [ $status -ne 0 ]; then
@@ -74,7 +75,7 @@ function isAlive(wanted: RayWanted): string {
 
 /** Exit code 0: the node runs. */
 export function startCheck(wanted: RayWanted, node: RayNode, headIp: string): string {
-  if (node.isHead) return `${placeScript(node.environment)}\n[ -n "$py" ] && ${isAlive(wanted)}`
+  if (node.isHead) return `${placeScript(node.environment)}\n${tokenScript(wanted)}[ -n "$py" ] && ${isAlive(wanted)}`
   const pattern = `^[0-9]* [0-9]* [0-9]* raylet .*--gcs-address=${headIp.replaceAll('.', '[.]')}:${wanted.port}\\( .*\\)*$`
   return `${LIST_RAY}\nlist_ray | grep -q ${quote(pattern)}`
 }

@@ -24,6 +24,7 @@ export async function verifyRay(wanted: RayWanted, { facts }: World<RayFacts>): 
   const ghosts = nodesOf(wanted).filter((node) => alive.filter(({ ip }) => ip === ipOf(node, facts)).length > 1)
   return [
     ...findingsOfDeclaration(wanted),
+    ...(wanted.hasToken && !cluster.hasToken ? [withoutToken(host)] : []),
     ...ghosts.map(
       (node): Finding => ({
         host: node.host,
@@ -60,4 +61,14 @@ export async function verifyRay(wanted: RayWanted, { facts }: World<RayFacts>): 
       detail: totals.join(', '),
     },
   ]
+}
+
+function withoutToken(host: string): Finding {
+  return {
+    host,
+    gravity: 'risk',
+    id: 'no-token',
+    cause: 'it was started without the token that is declared: whoever reaches it runs programs on all nodes',
+    hint: 'A cluster gets its token when it starts: muster ray down, muster ray up, which end all that runs on it.',
+  }
 }

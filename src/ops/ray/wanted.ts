@@ -26,6 +26,8 @@ export type RayWanted = {
   readonly port: number
   readonly dashboardHost: string
   readonly dashboardPort: number
+  /** Nobody without its token may ask the cluster for anything. */
+  readonly hasToken: boolean
   readonly objectStoreBytes?: number
   readonly tempDirectory: string
   readonly variables: Readonly<Record<string, string>>
@@ -55,6 +57,7 @@ export function wantedRay({ inventory, endpoints }: Declared): RayWanted | undef
     port: ray.port,
     dashboardHost: ray.dashboardHost,
     dashboardPort: ray.dashboardPort,
+    hasToken: ray.hasToken,
     tempDirectory: ray.tempDirectory ?? DEFAULT_TEMP_DIRECTORY,
     variables: ray.variables,
     ...(ray.objectStoreBytes === undefined ? {} : { objectStoreBytes: ray.objectStoreBytes }),

@@ -6,14 +6,14 @@ import { formatOutcome } from '../run/outcome.ts'
 import { parseJson, record, textOf } from './json.ts'
 import { Lines } from './lines.ts'
 import { placeScript } from './place.ts'
+import { OPENER, tokenScript } from './token.ts'
 import { type ClusterUsage, parseClusterUsage } from './usage.ts'
 import { dashboardAddress, type RayWanted } from './wanted.ts'
 
 /** Of a node's summary only what is read, as that of a large cluster has megabytes. */
 const PROGRAM = `import json, sys, time
-from urllib.request import build_opener, ProxyHandler
+${OPENER}
 base, interval, rounds = "http://" + sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
-opener = build_opener(ProxyHandler({}))
 def get(path):
     with opener.open(base + path, timeout=5) as reply: return json.loads(reply.read(64000000))
 def nodes():
@@ -62,7 +62,7 @@ export async function watchCluster(
   const { head } = wanted
   const script = `${placeScript(head.environment)}
 [ -n "$py" ] || py=$(command -v python3) || { echo 'there is no python' >&2; exit 1; }
-exec "$py" -c ${quote(PROGRAM)} ${quote(dashboardAddress(wanted))} ${intervalMs / 1000} ${rounds}`
+${tokenScript(wanted)}exec "$py" -c ${quote(PROGRAM)} ${quote(dashboardAddress(wanted))} ${intervalMs / 1000} ${rounds}`
   const lines = new Lines((line) => {
     const answer = parseJson(line)
     onUsage(parseClusterUsage(answer), printable(textOf(record(answer)?.error)))

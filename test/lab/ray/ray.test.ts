@@ -13,6 +13,8 @@ import type { RunResult } from '../cluster/run.ts'
 const canRun = requirement('root', 'namespaces', 'ssh', 'ip', 'nsenter', 'flock', 'ss', 'python environments')
 
 const PACKAGES = `${RAY_VENV}/lib/python3.*/site-packages`
+/** Python runs its lines before any program. */
+const STARTUP_FILE = `${PACKAGES}/distutils-precedence.pth`
 /** A process a processor, started for the first job, would be thirty-six here. */
 const ENVIRONMENT = '{ RAY_enable_worker_prestart: 0, RAY_prestart_worker_first_driver: 0 }'
 /** Runs until it is killed, and has words in its command line that `ray stop` looks for. */
@@ -63,6 +65,7 @@ environment: { venv: { path: ${RAY_VENV} } }
 ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, env: ${ENVIRONMENT}${ray} }
 `
     writeFileSync(join(lab.directory, 'ray.yaml'), yaml('m[8-9]', ''))
+    writeFileSync(join(lab.directory, 'token.yaml'), yaml('m[8-9]', ', auth: token'))
     writeFileSync(join(lab.directory, 'loopback.yaml'), yaml('m8', ', node_ips: { m8: 127.0.0.1 }'))
   }, 1_500_000)
   afterAll(async () => await lab?.stop())
@@ -71,8 +74,8 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, env: $
     await on(
       'm10',
       `mkdir -p /run/empty && for d in ${PACKAGES}/aiohttp_cors; do mount --bind /run/empty $d; done
-      setsid python3 -c 'import socket, time; s = socket.create_server(("", 6333)); time.sleep(1e6)' < /dev/null > /dev/null 2>&1 &
-      until ss -H -l -t -n | grep -q :6333; do :; done`,
+      setsid python3 -c 'import socket, time; s = [socket.create_server(("", port)) for port in (6333, 8265)]; time.sleep(1e6)' < /dev/null > /dev/null 2>&1 &
+      until ss -H -l -t -n | grep -q :8265; do :; done`,
     )
     await on(
       'm9',
@@ -80,9 +83,19 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, env: $
         sed -E 's/^(Version: |version = ")[0-9.]+/\\12.9.3/' $f > /run/other; cp /run/other /run/\${f##*/}; mount --bind /run/\${f##*/} $f
       done`,
     )
-    await on('m8', 'ip route add unreachable 10.81.0.1')
+    // An interpreter of a later patch version, as far as programs that ask it can see.
+    await on(
+      'm8',
+      `echo 'import sys; v = sys.version_info; sys.version_info = (*v[:2], v[2] + 70, *v[3:])' > /run/later.pth
+      mount --bind /run/later.pth ${STARTUP_FILE}
+      ip route add unreachable 10.81.0.1`,
+    )
     const { code, stdout } = await ray('up', '--yes')
     expect(stdout).toContain('! port 6333 for the head is taken by python3 (process ')
+    expect(stdout).toContain('! port 8265 for the dashboard is taken by python3 (process ')
+    expect(stdout).toMatch(
+      /! Python is another version than on m10, .* \[3\.\d+\.7\d, m10 has 3\.\d+\.\d\].*VERSION_MATCH_LEVEL: minor/s,
+    )
     expect(stdout).toContain('! Ray is installed without [default]: no dashboard, no jobs [aiohttp_cors missing]')
     expect(stdout).toContain('! no connection to m10 comes about: 10.81.0.1, port 6333')
     expect(stdout).toMatch(
@@ -96,10 +109,28 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, env: $
     expect(loopback.stdout).toContain('! it would announce 127.0.0.1, where the other nodes find themselves')
     expect(['raylet', 'gcs_server'].flatMap((name) => lab.names.flatMap((host) => pidsOf(host, name)))).toEqual([])
 
-    await on('m8', 'ip route del unreachable 10.81.0.1')
+    await on('m8', `ip route del unreachable 10.81.0.1; umount ${STARTUP_FILE}`)
     await on('m9', `for f in ${PACKAGES}/ray-*.dist-info/METADATA ${PACKAGES}/ray/_version.py; do umount $f; done`)
     await on('m10', `umount ${PACKAGES}/aiohttp_cors`)
     await kill('m10', 'python3')
+  })
+
+  it('tells what a start that was killed left behind, and sweeps it', async () => {
+    await on(
+      'm10',
+      `setsid ${RAY_VENV}/bin/ray start --head --port=6333 --node-ip-address=10.81.0.1 --object-store-memory=100000000 \
+        < /dev/null > /dev/null 2>&1 &
+      echo $! > /run/start`,
+    )
+    await waitUntil(() => pidsOf('m10', 'gcs_server').length > 0, 'a GCS')
+    await on('m10', 'kill -9 "$(cat /run/start)"')
+    const { code, stdout } = await ray('status')
+    expect(stdout).toMatch(/^differs {2}ray · m10: head node: it has no raylet/m)
+    expect(code).toBe(1)
+    expect((await ray('down', '--yes')).code).toBe(0)
+    expect(pidsOf('m10', 'gcs_server')).toEqual([])
+    // Of a session that nothing remembers.
+    await on('m10', 'ln -sfn session_gone /tmp/ray/session_latest; echo 10.81.0.1:6333 > /tmp/ray/ray_current_cluster')
   })
 
   it('brings the cluster up from nothing', async () => {
@@ -138,10 +169,28 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, env: $
     expect(job.code).toBe(3)
     const jobs = await ray('jobs')
     expect(jobs.stdout).toMatch(/^one +FAILED .* python job\.py 'c d'$/m)
+    expect((await ray('logs', 'one')).stdout).toBe(job.stdout)
     await waitUntil(async () => {
       const { stdout } = await ray('watch', '--once')
       return /^m10 \(head\) +0\/4 /m.test(stdout) && /^m8 +0\/16 .* 0\/2 /m.test(stdout)
     }, 'the nodes to be free again')
+  })
+
+  it('ends a job that goes on by itself', async () => {
+    const job = await ray('submit', '--no-wait', '--id', 'two', '--', 'sleep', 'infinity')
+    expect(job).toMatchObject({ code: 0, stderr: 'muster: job two\n' })
+    expect(await ray('stop', 'two')).toMatchObject({ code: 0, stdout: 'two: stopped\n' })
+    await waitUntil(async () => /^two +STOPPED /m.test((await ray('jobs')).stdout), 'the end of the job')
+  })
+
+  it('restarts a worker, and leaves the others alone', async () => {
+    const before = { m8: pidsOf('m8', 'raylet'), m9: pidsOf('m9', 'raylet') }
+    const { code, stdout } = await ray('restart', 'm8', '--yes')
+    expect(stdout).toContain('- raylet (process ')
+    expect(code).toBe(0)
+    expect(pidsOf('m8', 'raylet')).toHaveLength(1)
+    expect(pidsOf('m8', 'raylet')).not.toEqual(before.m8)
+    expect(pidsOf('m9', 'raylet')).toEqual(before.m9)
   })
 
   it('changes nothing the second time', async () => {
@@ -166,14 +215,33 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, env: $
     expect(pidsOf('m8', 'raylet')).toHaveLength(1)
   })
 
-  it('tells in a line that a head was killed, and recovers it with its workers', async () => {
+  it('shows a worker whose link was cut as dead at its heartbeat', async () => {
+    await lab.host('m9').linkDown()
+    await waitUntil(
+      async () => /^dead: m9: .*heartbeat/m.test((await ray('watch', '--once')).stdout),
+      'the death of m9',
+      180_000,
+    )
+    await lab.host('m9').linkUp()
+    expect((await ray('status')).stdout).toMatch(/^(missing|differs) {2}ray · m9: worker node/m)
+  })
+
+  it('tells in a line that a head was killed, and recovers it with its workers, now with a token', async () => {
     await kill('m10', 'gcs_server')
     expect((await ray('status')).stdout).toMatch(/^differs {2}ray · m10: head node: its GCS is gone/m)
-    const { code, stdout } = await ray('up', '--yes')
+    const { code, stdout } = await muster('token.yaml', 'ray', 'up', '--yes')
     expect(stdout).toContain('~ its GCS is gone and left these behind')
     expect(stdout).toContain('ray · m10: 3 nodes are alive')
     expect(stdout).toContain('[36 CPU')
     expect(code).toBe(0)
+    expect((await ray('status')).stdout).toContain('[it asks for a token that this login has not]')
+    const job = await muster('token.yaml', 'ray', 'submit', '--', 'echo', 'let in')
+    expect(job).toMatchObject({ code: 0, stdout: expect.stringContaining('let in\n') })
+    const token = await on('m10', 'stat -c %a ~/.ray/muster/m10-6333/auth_token; cat ~/.ray/muster/*/auth_token')
+    expect(token).toMatch(/^600\n[0-9a-f]{64}$/)
+    for (const host of ['m8', 'm9']) {
+      expect(await on(host, 'stat -c %a ~/.ray/muster/*/auth_token; cat ~/.ray/muster/*/auth_token')).toBe(token)
+    }
   })
 
   it('ends every process of the cluster and no other', async () => {

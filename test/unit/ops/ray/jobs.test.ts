@@ -10,6 +10,7 @@ const WANTED: RayWanted = {
   port: 6379,
   dashboardHost: '0.0.0.0',
   dashboardPort: 8265,
+  hasToken: false,
   tempDirectory: '/tmp/ray',
   variables: {},
 }

@@ -36,6 +36,7 @@ const WANTED: RayWanted = {
   port: 6333,
   dashboardHost: '127.0.0.1',
   dashboardPort: 8265,
+  hasToken: false,
   tempDirectory: '/tmp/ray',
   variables: {},
 }
@@ -139,6 +140,30 @@ describe('the plan of Ray', () => {
     ])
   })
 
+  it('makes the token on the head and carries it to workers, where it is declared, and shows it nowhere', () => {
+    const operations = up(DOWN, DOWN, { hasToken: true })
+    expect(said(operations)).toEqual([
+      "m10: make the cluster's token",
+      'm10: start the head',
+      "m8: bring the cluster's token",
+      'm8: join 10.81.0.1:6333',
+    ])
+    const steps = operations.flatMap(({ verdict }) => (verdict.kind === 'steps' ? verdict.steps : []))
+    expect(steps.map(({ changes: [change] }) => change?.startsWith('+ ~/.ray/muster/m10-6333/auth_token'))).toEqual([
+      true,
+      false,
+      true,
+      false,
+    ])
+    expect(steps[2]?.run.files).toEqual({
+      from: 'm10',
+      path: '~/.ray/muster/m10-6333',
+      to: '~/.ray/muster/m10-6333',
+    })
+    const [, start] = steps
+    expect(start?.run.script).toContain('RAY_AUTH_TOKEN_PATH=$HOME/.ray/muster/m10-6333/auth_token; export')
+  })
+
   it('starts where the environment is declared and comes first', () => {
     expect(said(up({ ...DOWN, installed: { kind: 'absent' } }, DOWN))).toEqual(START_BOTH)
     const bare = { ...WANTED.head, environment: undefined as never }
@@ -237,6 +262,15 @@ describe('what is told before anything starts', () => {
     expect(told({ listeners: [{ port: 8265, address: '10.81.0.1' }] })).toEqual([])
   })
 
+  it('is a Ray that knows no tokens, where one is declared', () => {
+    const old: Installed = { ...RAY, ray: '2.51.1' }
+    expect(told({ installed: old }, { installed: old }, { hasToken: true })).toEqual([
+      'm10: blocker no-tokens',
+      'm8: blocker no-tokens',
+    ])
+    expect(told({ installed: old }, { installed: old })).toEqual([])
+  })
+
   it('is an address that no other node finds, and a part of a resource', () => {
     const third = { ...node('m8', '10.81.0.2', 16), custom: { licence: 0.3 } }
     expect(told({}, {}, { workers: [third] })).toEqual(['m8: blocker part-of-resource'])
@@ -265,6 +299,8 @@ it('what runs is told with its sums, strangers and an open dashboard', async () 
       detail === undefined ? id : `${id}: ${detail}`,
     )
   expect(await ids({})).toEqual(['cluster: 20 CPU, 44 GB memory'])
+  // It runs without, whatever is declared now.
+  expect(await ids({ dashboardHost: '0.0.0.0', hasToken: true })).toEqual(['no-token', 'cluster: 20 CPU, 44 GB memory'])
   expect(await ids({ workers: [], dashboardHost: '0.0.0.0' })).toEqual([
     'open-dashboard',
     'other-node',
