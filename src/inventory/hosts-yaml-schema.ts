@@ -55,6 +55,19 @@ const octalMode = text('mode in quotes', (value) =>
 )
 const path = text('path', (value) => (value.includes('"') ? 'may not have a quote in it' : undefined))
 const port = number('a port from 1 to 65535', isPort)
+/** The first and the last. */
+const portRange: Schema<readonly [number, number]> = {
+  type: 'range of ports such as 20000-20999',
+  read(node, reader, where) {
+    const said = text('range of ports').read(node, reader, where)
+    if (said === undefined) return undefined
+    const [, first, last] = (/^(\d{1,5})-(\d{1,5})$/.exec(said) ?? []).map(Number)
+    if (first !== undefined && last !== undefined && isPort(first) && isPort(last) && first <= last) {
+      return [first, last]
+    }
+    return failType(node, reader, where, 'a range of ports such as 20000-20999')
+  },
+}
 const count = number('a whole number, 0 or more', (value) => Number.isSafeInteger(value) && value >= 0)
 const seconds = number('a number of seconds, 0 or more', (value) => Number.isFinite(value) && value >= 0)
 const amount = number('a number, 0 or more', (value) => Number.isFinite(value) && value >= 0)
@@ -376,6 +389,25 @@ export const hostsYamlSchema = object({
         about: 'Whoever asks the cluster for anything has to have its token, which Muster makes. From Ray 2.52 on.',
         example: 'token',
         fallback: 'none: whoever reaches the head runs programs on all nodes',
+      },
+      ports: {
+        schema: object({
+          node_manager: { schema: port, about: "Of a node's raylet.", example: '6700', fallback: 'any free one' },
+          object_manager: {
+            schema: port,
+            about: 'Where objects come from.',
+            example: '6701',
+            fallback: 'any free one',
+          },
+          workers: {
+            schema: portRange,
+            about: 'One for each process that runs tasks or actors.',
+            example: '20000-20999',
+            fallback: '`10002-19999`',
+          },
+        }),
+        about: 'Ports that nodes listen at for each other, where a firewall has to know them.',
+        example: '{ node_manager: 6700, object_manager: 6701, workers: 20000-20999 }',
       },
       node_ips: {
         schema: mapOf(ipAddress, 'host'),

@@ -292,7 +292,7 @@ class HostsFileBuilder {
 
   #ray(): RaySpec | undefined {
     const { head, workers, port = 6379, dashboard_host = '127.0.0.1', dashboard_port = 8265 } = this.#content.ray ?? {}
-    const { node_ips = [], object_store, temp_dir, env = [], auth } = this.#content.ray ?? {}
+    const { node_ips = [], object_store, temp_dir, env = [], auth, ports } = this.#content.ray ?? {}
     if (!head) return undefined
     return {
       nodeIps: Object.fromEntries(
@@ -309,6 +309,11 @@ class HostsFileBuilder {
       dashboardHost: dashboard_host,
       dashboardPort: dashboard_port,
       hasToken: auth === 'token',
+      ports: defined({
+        nodeManager: ports?.node_manager,
+        objectManager: ports?.object_manager,
+        workers: ports?.workers,
+      }),
     }
   }
 }

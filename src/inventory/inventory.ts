@@ -45,6 +45,13 @@ export type NfsSpec = {
   readonly mountOptions: string
 }
 
+/** Ports that every node listens at; of workers the first and the last. Undefined: as Ray takes them. */
+export type RayPorts = {
+  readonly nodeManager?: number
+  readonly objectManager?: number
+  readonly workers?: readonly [number, number]
+}
+
 export type RaySpec = {
   readonly head: string
   readonly workers: readonly string[]
@@ -53,6 +60,7 @@ export type RaySpec = {
   readonly dashboardPort: number
   /** Nobody without its token may ask it for anything. */
   readonly hasToken: boolean
+  readonly ports: RayPorts
   /** Addresses that nodes announce, by host; of the others it is the one at which SSH reaches them. */
   readonly nodeIps: Readonly<Record<string, string>>
   /** Of each node; undefined: what Ray takes. */

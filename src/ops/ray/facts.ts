@@ -102,7 +102,9 @@ echo "$(id -u) $2 $used $writable"`,
 /** The head's port for workers, and the ports of workers for everybody: objects and tasks go straight between nodes. */
 function unreachedFact(wanted: RayWanted, { host, environment }: RayNode): Fact<Unreached> {
   const others = nodesOf(wanted).filter((other) => other.host !== host)
-  const places = others.map(({ address, isHead }) => `${address}:${isHead ? wanted.port : WORKER_PORT}`)
+  const places = others.map(
+    ({ address, isHead }) => `${address}:${isHead ? wanted.port : (wanted.ports.workers?.[0] ?? WORKER_PORT)}`,
+  )
   return {
     script: `${placeScript(environment)}
 [ -n "$py" ] || py=$(command -v python3) || return 1

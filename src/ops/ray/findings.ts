@@ -28,7 +28,7 @@ export function findingsBeforeStart(wanted: RayWanted, node: RayNode, facts: Fac
     ...findingsOfResources(node),
     ...findingsOfAddress(wanted, node, facts, own),
     ...findingsOfInstallation(wanted, node, facts, own),
-    ...(node.isHead ? findingsOfPorts(wanted, node, facts, own) : []),
+    ...findingsOfPorts(wanted, node, facts, own),
     ...findingsOfWays(wanted, node, facts, own),
     ...findingsOfSpace(wanted, node, own),
   ]
@@ -167,14 +167,27 @@ function findingsOfVersions(
 }
 
 function findingsOfPorts(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, own: Own): Finding[] {
-  const { port, dashboardPort, dashboardHost } = wanted
+  const { port, ports, dashboardPort, dashboardHost } = wanted
   const listeners = knownValue(own.listeners) ?? []
   const processes = knownValue(own.processes) ?? []
   // They are ended before the head starts.
-  const ours = new Set(processesOf(processes, ipOf(node, facts) ?? '', port).map(({ pid }) => pid))
+  const headIp = ipOf(wanted.head, facts) ?? ''
+  const ours = new Set(processesOf(processes, headIp, port).map(({ pid }) => pid))
+  const everywhere = '0.0.0.0'
+  const { nodeManager, objectManager } = ports
   const needed = [
-    { port, address: '0.0.0.0', key: 'port', what: 'the head' },
-    { port: dashboardPort, address: dashboardHost, key: 'dashboard_port', what: 'the dashboard' },
+    ...(node.isHead
+      ? [
+          { port, address: everywhere, key: 'port', what: 'the head' },
+          { port: dashboardPort, address: dashboardHost, key: 'dashboard_port', what: 'the dashboard' },
+        ]
+      : []),
+    ...(nodeManager === undefined
+      ? []
+      : [{ port: nodeManager, address: everywhere, key: 'ports.node_manager', what: 'the raylet' }]),
+    ...(objectManager === undefined
+      ? []
+      : [{ port: objectManager, address: everywhere, key: 'ports.object_manager', what: 'objects' }]),
   ]
   return needed.flatMap((need): Finding[] => {
     const taken = takenBy(listeners, need.port, need.address)

@@ -16,13 +16,18 @@ const DASHBOARD_TRIES = 120
 
 /** The command line of `ray start`, as it is shown and run. */
 export function startArguments(wanted: RayWanted, node: RayNode, ip: string, headIp: string): readonly string[] {
-  const { port, dashboardHost, dashboardPort, objectStoreBytes, tempDirectory } = wanted
+  const { port, ports, dashboardHost, dashboardPort, objectStoreBytes, tempDirectory } = wanted
   const { cpu, gpu, memoryBytes, custom, isHead } = node
   return [
     'start',
     ...(isHead ? ['--head', `--port=${port}`] : [`--address=${headIp}:${port}`]),
     `--node-ip-address=${ip}`,
     ...(isHead ? [`--dashboard-host=${dashboardHost}`, `--dashboard-port=${dashboardPort}`] : []),
+    ...(ports.nodeManager === undefined ? [] : [`--node-manager-port=${ports.nodeManager}`]),
+    ...(ports.objectManager === undefined ? [] : [`--object-manager-port=${ports.objectManager}`]),
+    ...(ports.workers === undefined
+      ? []
+      : [`--min-worker-port=${ports.workers[0]}`, `--max-worker-port=${ports.workers[1]}`]),
     ...(cpu === undefined ? [] : [`--num-cpus=${cpu}`]),
     ...(gpu === undefined ? [] : [`--num-gpus=${gpu}`]),
     ...(memoryBytes === undefined ? [] : [`--memory=${memoryBytes}`]),

@@ -1,7 +1,7 @@
 /** What hosts.yaml declares of Ray, by host: the head, its workers, and what each of them brings. Pure. */
 import { isIPv4 } from 'node:net'
 import type { Host } from '../../inventory/host.ts'
-import type { EnvironmentSpec } from '../../inventory/inventory.ts'
+import type { EnvironmentSpec, RayPorts } from '../../inventory/inventory.ts'
 import type { Declared } from '../kernel/area.ts'
 
 export type RayNode = {
@@ -28,6 +28,7 @@ export type RayWanted = {
   readonly dashboardPort: number
   /** Nobody without its token may ask the cluster for anything. */
   readonly hasToken: boolean
+  readonly ports: RayPorts
   readonly objectStoreBytes?: number
   readonly tempDirectory: string
   readonly variables: Readonly<Record<string, string>>
@@ -58,6 +59,7 @@ export function wantedRay({ inventory, endpoints }: Declared): RayWanted | undef
     dashboardHost: ray.dashboardHost,
     dashboardPort: ray.dashboardPort,
     hasToken: ray.hasToken,
+    ports: ray.ports,
     tempDirectory: ray.tempDirectory ?? DEFAULT_TEMP_DIRECTORY,
     variables: ray.variables,
     ...(ray.objectStoreBytes === undefined ? {} : { objectStoreBytes: ray.objectStoreBytes }),

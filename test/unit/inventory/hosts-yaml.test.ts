@@ -74,6 +74,8 @@ describe('the example of the contract', () => {
       port: 6333,
       dashboardHost: '127.0.0.1',
       dashboardPort: 8265,
+      hasToken: false,
+      ports: {},
       nodeIps: {},
       variables: {},
     })
@@ -299,6 +301,14 @@ describe('what is refused, each with its place', () => {
       'a relative path',
       'hosts: { a: }\nnfs: [{ server: a, path: x, clients: all }]',
       ['2:26: path x must begin with /'],
+    ],
+    [
+      'ports and a kind of authentication that there are not',
+      'hosts: { m10: }\nray: { head: m10, ports: { workers: 20-10 }, auth: tokens }',
+      [
+        '2:37: workers must be a range of ports such as 20000-20999, not the text 20-10',
+        '2:52: auth must be token, not tokens; did you mean token?',
+      ],
     ],
     ['an unknown server', 'hosts: { m10: }\nray: { head: m11 }', ['2:14: there is no host m11; did you mean m10?']],
     [

@@ -11,6 +11,7 @@ const WANTED: RayWanted = {
   dashboardHost: '0.0.0.0',
   dashboardPort: 8265,
   hasToken: false,
+  ports: {},
   tempDirectory: '/tmp/ray',
   variables: {},
 }

@@ -37,6 +37,7 @@ const WANTED: RayWanted = {
   dashboardHost: '127.0.0.1',
   dashboardPort: 8265,
   hasToken: false,
+  ports: {},
   tempDirectory: '/tmp/ray',
   variables: {},
 }
@@ -138,6 +139,13 @@ describe('the plan of Ray', () => {
       '+ ray start --head --port=6333 --node-ip-address=10.81.0.1 --dashboard-host=127.0.0.1 --dashboard-port=8265 --num-cpus=4 --disable-usage-stats',
       '+ ray start --address=10.81.0.1:6333 --node-ip-address=10.81.0.2 --num-cpus=16',
     ])
+  })
+
+  it('gives nodes the ports that are declared', () => {
+    const ports = { nodeManager: 6700, objectManager: 6701, workers: [20_000, 20_999] } as const
+    expect(changes(up(DOWN, DOWN, { ports }))[1]).toBe(
+      '+ ray start --address=10.81.0.1:6333 --node-ip-address=10.81.0.2 --node-manager-port=6700 --object-manager-port=6701 --min-worker-port=20000 --max-worker-port=20999 --num-cpus=16',
+    )
   })
 
   it('makes the token on the head and carries it to workers, where it is declared, and shows it nowhere', () => {
@@ -260,6 +268,11 @@ describe('what is told before anything starts', () => {
     ])
     expect(told({ listeners: [{ port: 8265, address: '*' }] })).toEqual(['m10: blocker port-taken'])
     expect(told({ listeners: [{ port: 8265, address: '10.81.0.1' }] })).toEqual([])
+    const taken = { listeners: [{ port: 6701, address: '*' }] }
+    expect(told(taken, taken, { ports: { objectManager: 6701 } })).toEqual([
+      'm10: blocker port-taken',
+      'm8: blocker port-taken',
+    ])
   })
 
   it('is a Ray that knows no tokens, where one is declared', () => {
