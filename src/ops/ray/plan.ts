@@ -119,7 +119,12 @@ function whyUntold(
   const asked =
     own.cluster.kind === 'known' ? own.cluster.value : { kind: 'silent' as const, because: own.cluster.because }
   if (asked.kind === 'answers') return undefined
-  const cause = `the head runs, and its dashboard at ${dashboardAddress(wanted)} does not answer`
+  const asking = `the head runs, and its dashboard at ${dashboardAddress(wanted)}`
+  if (asked.kind === 'foreign') {
+    const hint = 'A cluster with a token of its own is declared by ray.auth: token.'
+    return { host, gravity: 'blocker', id: 'no-dashboard', cause: `${asking} does not tell: ${asked.because}`, hint }
+  }
+  const cause = `${asking} does not answer`
   const hint =
     'If it stays so, end the cluster and start it anew, which ends all that runs on it: muster ray down, muster ray up.'
   return { host, gravity: 'blocker', id: 'no-dashboard', cause, detail: asked.because, hint }
