@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { formatBytes } from '../base/format-bytes.ts'
 import { printable } from '../base/printable.ts'
-import { type PackedHost, packHosts } from '../scheduler/jobs/packing.ts'
+import { letterOf, type PackedHost, packHosts } from '../scheduler/jobs/packing.ts'
 import { type CliContext, EXIT, type Outcome } from './context.ts'
 import { hostsOf } from './job/hosts-seen.ts'
 import { type JobOptions, openQueue } from './job/open-queue.ts'
@@ -35,18 +35,17 @@ async function showPacking(options: JobOptions, context: CliContext): Promise<nu
       context.stdout.write(`${JSON.stringify({ type: 'host', ...host, trouble: down[host.name] ?? null })}\n`)
     return EXIT.ok
   }
-  const letters = lettersFor(packed)
+  const shown = new Set(packed.flatMap(({ jobs }) => jobs))
   const rows = packed.map((host) => [
     host.name,
-    host.devices.map((shares) => formatDevice(shares, letters)).join(' ') || '-',
+    host.devices.map((shares) => formatDevice(shares)).join(' ') || '-',
     `${formatBar([[part(host.cpuUsedMilli, host.cpuMilli), '█']], BAR_CELLS)} ${host.cpuUsedMilli / 1000}/${host.cpuMilli / 1000}`,
     `${formatBar([[part(host.memoryUsedBytes, host.memoryBytes), '█']], BAR_CELLS)} ${formatBytes(host.memoryUsedBytes)} / ${formatBytes(host.memoryBytes)}`,
     down[host.name] === undefined ? '' : printable(down[host.name] ?? ''),
   ])
   context.stdout.write(formatTable(['HOST', 'GPUS', 'CORES', 'MEMORY', ''], rows))
   for (const { id, spec } of active) {
-    const letter = letters.get(id)
-    if (letter !== undefined) context.stdout.write(`${letter} ${id} ${printable(spec.name)}\n`)
+    if (shown.has(id)) context.stdout.write(`${letterOf(id)} ${id} ${printable(spec.name)}\n`)
   }
   const stranded = packed.reduce((sum, { strandedMilli }) => sum + strandedMilli, 0)
   const waiting = queue.store.counts().get('queued') ?? 0
@@ -58,16 +57,8 @@ async function showPacking(options: JobOptions, context: CliContext): Promise<nu
   return EXIT.ok
 }
 
-const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
-
-/** The same job has the same letter for as long as it runs; after 62 letters they come again. */
-function lettersFor(hosts: readonly PackedHost[]): ReadonlyMap<number, string> {
-  const ids = new Set(hosts.flatMap(({ jobs }) => jobs))
-  return new Map([...ids].map((id) => [id, LETTERS[(id - 1) % LETTERS.length] ?? '?']))
-}
-
-function formatDevice(shares: PackedHost['devices'][number], letters: ReadonlyMap<number, string>): string {
-  const parts = shares.map(({ job, milli }) => [milli / 1000, letters.get(job) ?? '?'] as const)
+function formatDevice(shares: PackedHost['devices'][number]): string {
+  const parts = shares.map(({ job, milli }) => [milli / 1000, letterOf(job)] as const)
   return `[${formatBar(parts, DEVICE_CELLS)}]`
 }
 

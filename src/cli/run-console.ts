@@ -7,6 +7,7 @@ import { openConsole } from '../ui/open-console.tsx'
 import { loadPreferences } from '../ui/preferences.ts'
 import { limitFactorOf } from './bring-up/prepare.ts'
 import { createConsoleBringUp, type DeclaredSource } from './console-bring-up.ts'
+import { createConsoleJobs } from './console-jobs.ts'
 import { createConsoleWork } from './console-work.ts'
 import { type CliContext, EXIT, type GlobalOptions } from './context.ts'
 import { createOwnMachine } from './net/own-machine.ts'
@@ -69,8 +70,11 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
       const fanOut = request.options.fanOut ?? 64
       const fleet = createShellFleet(wires, fanOut)
       const { declared } = request
+      const jobs = createConsoleJobs(request.options, context)
+      own(jobs)
       return {
         fleet,
+        jobs,
         work: createConsoleWork({ fleet, wires, fanOut, context }),
         bringUp: createConsoleBringUp({
           fleet,

@@ -17,6 +17,7 @@ import { InputRouter } from './console/input-router.ts'
 import { createObserver } from './console/observer.ts'
 import { Questions } from './console/questions.ts'
 import { buildScene } from './console/scene.ts'
+import type { JobsPort } from './jobs/jobs-port.ts'
 import { InputDecoder } from './keys/decode-input.ts'
 import { createKeymap } from './keys/registry.ts'
 import type { Preferences } from './preferences.ts'
@@ -43,7 +44,7 @@ export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNew
   createFleet(
     questions: Pick<Questions, 'ask' | 'review' | 'warn'>,
     own: (below: Disposable) => void,
-  ): { readonly fleet: Fleet; readonly work: WorkPort; readonly bringUp: BringUpPort }
+  ): { readonly fleet: Fleet; readonly work: WorkPort; readonly bringUp: BringUpPort; readonly jobs: JobsPort }
 }
 
 /** A lone Esc is taken for itself after this long. */
@@ -65,7 +66,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     options.colourDepth === 'none' ? 'none' : preferences.theme === 'auto' ? guessTheme(environment) : preferences.theme
   const keymap = createKeymap(preferences.keys)
   const questions = new Questions()
-  const { fleet, work, bringUp } = options.createFleet(questions, (below) => void owned.own(below))
+  const { fleet, work, bringUp, jobs } = options.createFleet(questions, (below) => void owned.own(below))
   owned.own(fleet)
   for (const endpoint of options.endpoints) fleet.add(endpoint)
   const writer = owned.own(createTtyWriter(stdout))
@@ -102,6 +103,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
         fleet,
         work,
         bringUp,
+        jobs,
         createScreen,
         createFeeder,
         clock,

@@ -2,13 +2,12 @@
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import { formatGangWhyNot, whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
 import { formatEnd, isFinal, type Job } from '../../scheduler/jobs/job.ts'
-import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
+import { askedWords, durationWords } from '../../ui/jobs/job-words.ts'
 import { type CliContext, EXIT } from '../context.ts'
 import { formatTable } from '../table.ts'
-import { hostsOf } from './hosts-seen.ts'
 import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
+import { whyWaiting } from './why-waiting.ts'
 
 export type ListOptions = JobOptions & { readonly state?: string; readonly limit: number }
 
@@ -24,9 +23,9 @@ export async function listJobs(options: ListOptions, context: CliContext): Promi
     .map((job) => [
       String(job.id),
       job.state.kind,
-      asked(job),
+      askedWords(job),
       placesOf(job),
-      duration(job, context.now()),
+      durationWords(job, context.now()),
       cut(printable(job.spec.name), 40),
     ])
   context.stdout.write(formatTable(['JOB', 'STATE', 'ASKS FOR', 'ON', 'RAN', 'NAME'], rows))
@@ -53,7 +52,7 @@ export async function showJob(id: number, options: JobOptions, context: CliConte
     ['command', spec.command],
     ['state', state.kind],
     ['user', `${job.user}, priority ${job.priority}`],
-    ['asks for', asked(job)],
+    ['asks for', askedWords(job)],
     ['submitted', new Date(job.submittedMs).toISOString()],
     ['attempt', String(job.attempt)],
   ]
@@ -81,30 +80,6 @@ export function jobOr({ store }: OpenQueue, id: number): Job {
   return job
 }
 
-function whyWaiting(job: Job, queue: OpenQueue): { readonly why: readonly string[]; readonly expected?: string } {
-  if (job.state.kind === 'held') return { why: ['it is held'] }
-  if (job.state.kind !== 'queued') return { why: [] }
-  const undone = job.after.filter((id) => queue.store.get(id)?.state.kind !== 'done')
-  if (undone.length > 0) return { why: [`it waits for ${undone.join(', ')}`] }
-  const { notBeforeMs = 0 } = job.state
-  const view = queue.store.view()
-  const down = Object.entries(view?.down ?? {}).map(([host, reason]) => `${host}: ${reason}`)
-  const { cluster } = occupy(hostsOf(queue), queue.store.active())
-  const gang = gangOf(job.spec)
-  const why = whyNotGang(cluster, gang)
-  const startS = view?.expectedS[job.id]
-  return {
-    why: [
-      ...(notBeforeMs > (view?.atMs ?? 0) ? [`it is tried again at ${new Date(notBeforeMs).toISOString()}`] : []),
-      ...down,
-      ...(why === undefined
-        ? ['there is room: it is begun at the next look, or others are before it']
-        : formatGangWhyNot(cluster, gang, why)),
-    ],
-    ...(typeof startS === 'number' ? { expected: new Date(startS * 1000).toISOString() } : {}),
-  }
-}
-
 function jobJson(job: Job): object {
   const { state } = job
   return {
@@ -124,21 +99,9 @@ function jobJson(job: Job): object {
   }
 }
 
-function asked({ spec: { request, bundles, strategy } }: Job): string {
-  const gpu = request.gpuCount === 0 ? '' : ` + ${(request.gpuCount * request.gpuMilli) / 1000} GPU`
-  const one = `${request.cpuMilli / 1000} CPU${gpu}`
-  return bundles === 1 ? one : `${bundles} × (${one}) ${strategy}`
-}
-
 function placesOf({ state }: Job): string {
   if (!('places' in state) || state.places === undefined) return '-'
   return cut(foldHostSet([...new Set(state.places.map(({ host }) => host))]), 20)
-}
-
-function duration({ state }: Job, nowMs: number): string {
-  if (!('startedMs' in state) || state.startedMs === undefined) return '-'
-  const seconds = Math.max(0, ((isFinal(state) ? state.endedMs : nowMs) - state.startedMs) / 1000)
-  return seconds < 100 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds / 60)} min`
 }
 
 function cut(text: string, width: number): string {

@@ -58,6 +58,14 @@ export type QueueView = {
   readonly expectedS: Readonly<Record<string, number | null>>
 }
 
+/** Jobs that were submitted together: an array, a grid, or one alone. */
+export type JobGroup = {
+  readonly spec: number
+  readonly first: number
+  readonly count: number
+  readonly counts: ReadonlyMap<string, number>
+}
+
 export type Lease = { readonly token: number }
 
 export class JobStore implements Disposable {
@@ -126,6 +134,31 @@ export class JobStore implements Disposable {
   counts(): ReadonlyMap<string, number> {
     const rows = this.#database.prepare('SELECT kind, count(*) AS count FROM jobs GROUP BY kind').all()
     return new Map(rows.map(({ kind, count }) => [String(kind), Number(count)]))
+  }
+
+  /** The latest first. */
+  groups(limit: number): readonly JobGroup[] {
+    const rows = this.#database
+      .prepare(
+        `SELECT spec, kind, min(id) AS first, count(*) AS count FROM jobs
+          WHERE spec > (SELECT max(id) FROM specs) - ? GROUP BY spec, kind ORDER BY spec DESC`,
+      )
+      .all(limit)
+    return [...Map.groupBy(rows, ({ spec }) => Number(spec))].map(([spec, own]) => ({
+      spec,
+      first: Math.min(...own.map(({ first }) => Number(first))),
+      count: own.reduce((sum, { count }) => sum + Number(count), 0),
+      counts: new Map(own.map(({ kind, count }) => [String(kind), Number(count)])),
+    }))
+  }
+
+  /** Numbers of those that were submitted together, of these kinds (all unless named). */
+  idsOf(spec: number, kinds: readonly string[]): readonly number[] {
+    const where = kinds.length === 0 ? '' : `AND kind IN (${kinds.map(() => '?').join()})`
+    return this.#database
+      .prepare(`SELECT id FROM jobs WHERE spec = ? ${where} ORDER BY id`)
+      .all(spec, ...kinds)
+      .map(({ id }) => Number(id))
   }
 
   active(): readonly Job[] {
@@ -274,6 +307,8 @@ export class JobStore implements Disposable {
         this.#database.prepare("INSERT INTO meta VALUES ('id', ?)").run(randomBytes(6).toString('hex'))
         this.#database.exec(`PRAGMA user_version = ${VERSION}`)
       }
+      // Of no consequence to a version that does not know it.
+      this.#database.exec('CREATE INDEX IF NOT EXISTS jobs_by_spec ON jobs (spec, kind)')
       return String(this.#database.prepare("SELECT value FROM meta WHERE name = 'id'").get()?.value)
     })
   }

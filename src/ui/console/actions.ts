@@ -58,6 +58,8 @@ export const actions: Readonly<Record<ActionId, (console: Console) => void>> = {
   'tab-shells': (console) => console.showTab('shells'),
   'tab-bring-up': (console) => console.showTab('bring-up'),
   'tab-network': (console) => console.showTab('network'),
+  'tab-packing': (console) => console.showTab('packing'),
+  'tab-jobs': (console) => console.showTab('jobs'),
   'tab-log': (console) => console.showTab('log'),
   palette: (console) => openers.openPalette(console, (id) => actions[id](console)),
   help: (console) => openers.openHelp(console),

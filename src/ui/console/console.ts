@@ -12,6 +12,8 @@ import type { Feeder } from '../../terminal/feeder.ts'
 import type { CreateScreen } from '../../terminal/screen.ts'
 import type { BringUpPort } from '../bring-up/bring-up-port.ts'
 import { noBringUp } from '../bring-up/bring-up-view.ts'
+import type { JobsPort } from '../jobs/jobs-port.ts'
+import { FIRST_QUEUE_VIEW } from '../jobs/queue-view.ts'
 import { encodePaste } from '../keys/encode-for-pane.ts'
 import type { ActionId, Keymap } from '../keys/registry.ts'
 import { specOf } from '../keys/registry.ts'
@@ -53,6 +55,7 @@ export type ConsolePorts = {
   readonly bringUp: BringUpPort
   /** The machine that the console runs on, where it can be looked at. */
   readonly ownMachine?: OwnMachinePort
+  readonly jobs: JobsPort
   /** Names of the console's hosts that an expression means; throws with a sentence when it means none. */
   resolveHosts(expression: string, known: readonly string[], groups: ReadonlyMap<string, readonly string[]>): string[]
   /** Endpoints of hosts to be added; throws with a sentence. */
@@ -139,6 +142,7 @@ export class Console implements Disposable {
       panel: undefined,
       bringUp: noBringUp,
       watch: { view: FIRST_VIEW, revision: 0 },
+      queue: FIRST_QUEUE_VIEW,
       notice: undefined,
       log: [],
       logOffset: 0,

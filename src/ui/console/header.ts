@@ -39,6 +39,7 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
     rightParts(state, theme, page, 'full'),
     rightParts(state, theme, page, 'short'),
     rightParts(state, theme, page, 'numbers'),
+    rightParts(state, theme, page, 'digits'),
     rightParts(state, theme, page, 'page'),
   ]
   const right = rights.find((parts) => partsWidth(parts) + receiverRoom(state, page) <= room) ?? []
@@ -48,8 +49,8 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
 
 const partsWidth = (parts: readonly BarPart[]): number => parts.reduce((sum, part) => sum + textWidth(part.text), 0)
 
-/** Ever less: `numbers` names the present tab only, `page` has no tabs. */
-type RightLength = 'full' | 'short' | 'numbers' | 'page'
+/** Ever less: `numbers` names the present tab only, `digits` none, `page` has no tabs. */
+type RightLength = 'full' | 'short' | 'numbers' | 'digits' | 'page'
 
 function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: RightLength): BarPart[] {
   const parts: BarPart[] = []
@@ -68,14 +69,14 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
     })
   }
   const oldest = oldestFactMs(state.bringUp)
-  if (oldest !== undefined && length !== 'numbers') {
+  if (oldest !== undefined && length !== 'numbers' && length !== 'digits') {
     const age = formatAge(state.clockMs - oldest)
     parts.push({ text: length === 'full' ? ` facts ${age} old ` : ` ${age} old `, colour: theme.muted })
   }
   for (const { id, key, title } of TABS) {
     const isCurrent = state.tab === id
     parts.push({
-      text: length === 'numbers' && !isCurrent ? ` ${key} ` : ` ${key} ${title} `,
+      text: length === 'digits' ? ` ${key}` : length === 'numbers' && !isCurrent ? ` ${key} ` : ` ${key} ${title} `,
       isBold: isCurrent,
       colour: isCurrent ? theme.barText : theme.muted,
       isFilled: isCurrent && theme.name === 'none',

@@ -341,6 +341,20 @@ export const actionSpecs = define([
     section: 'Program',
   },
   {
+    id: 'tab-packing',
+    keys: ['4'],
+    title: 'Packing',
+    help: 'Shows which job of the queue is on which host and device, and who waits for room.',
+    section: 'Program',
+  },
+  {
+    id: 'tab-jobs',
+    keys: ['5'],
+    title: 'Jobs',
+    help: 'Shows the queue of jobs: their states, why they wait, what they write; holds, releases, cancels, tries again.',
+    section: 'Program',
+  },
+  {
     id: 'tab-log',
     keys: ['6'],
     title: 'Log',

@@ -4,6 +4,7 @@ import type { ShellState } from '../../ssh/fleet.ts'
 import type { SessionState } from '../../ssh/session-state.ts'
 import type { BringUpView } from '../bring-up/bring-up-view.ts'
 import type { DialogView } from '../dialogs/dialog.ts'
+import type { QueueView } from '../jobs/queue-view.ts'
 import type { WatchView } from '../network/watch-view.ts'
 import type { Tab } from '../tabs/tabs.ts'
 import type { ThemeName } from '../theme/theme.ts'
@@ -82,6 +83,8 @@ export type ConsoleState = {
   readonly bringUp: BringUpView
   /** The Network tab; `revision` moves with what the hosts say. */
   readonly watch: { readonly view: WatchView; readonly revision: number }
+  /** The tabs Packing and Jobs. */
+  readonly queue: QueueView
   readonly notice: Notice | undefined
   readonly log: readonly LogEntry[]
   readonly logOffset: number

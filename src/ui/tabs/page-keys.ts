@@ -1,7 +1,9 @@
 /** The keys of the pages: their footer, the help, docs/keys.md and the pages themselves derive from these tables. */
 import { bringUpKeys } from '../bring-up/bring-up-keys.ts'
+import { jobsKeys } from '../jobs/jobs-keys.ts'
 import { hintsOf, type KeyEntry } from '../keys/key-table.ts'
 import { networkKeys } from '../network/watch-keys.ts'
+import { packingKeys } from '../packing/packing-keys.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import { logKeys } from './log-keys.ts'
 import type { PageTab } from './tabs.ts'
@@ -9,6 +11,8 @@ import type { PageTab } from './tabs.ts'
 export const pageKeys: Readonly<Record<PageTab, readonly KeyEntry<ConsoleState>[]>> = {
   'bring-up': bringUpKeys,
   network: networkKeys,
+  packing: packingKeys,
+  jobs: jobsKeys,
   log: logKeys,
 }
 

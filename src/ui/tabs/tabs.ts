@@ -5,6 +5,8 @@ export const TABS = [
   { id: 'shells', key: '1', title: 'Shells' },
   { id: 'bring-up', key: '2', title: 'Bring-up' },
   { id: 'network', key: '3', title: 'Network' },
+  { id: 'packing', key: '4', title: 'Packing' },
+  { id: 'jobs', key: '5', title: 'Jobs' },
   { id: 'log', key: '6', title: 'Log' },
 ] as const
 

@@ -47,6 +47,10 @@ test('each device has its shares, each host what is held of it, and what nobody 
       memoryUsedBytes: 20,
       memoryBytes: 100,
       jobs: [1, 2],
+      holdings: [
+        { job: 1, cpuMilli: 1000, memoryBytes: 10 },
+        { job: 2, cpuMilli: 1000, memoryBytes: 10 },
+      ],
       strandedMilli: 1200,
     },
     expect.objectContaining({ name: 'c', devices: [[], []], cpuUsedMilli: 0, jobs: [], strandedMilli: 0 }),

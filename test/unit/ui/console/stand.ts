@@ -11,6 +11,7 @@ import { createScreen } from '../../../../src/terminal/headless-screen.ts'
 import type { BringUpPort } from '../../../../src/ui/bring-up/bring-up-port.ts'
 import { Console } from '../../../../src/ui/console/console.ts'
 import { InputRouter } from '../../../../src/ui/console/input-router.ts'
+import type { JobsPort } from '../../../../src/ui/jobs/jobs-port.ts'
 import { InputDecoder } from '../../../../src/ui/keys/decode-input.ts'
 import { createKeymap } from '../../../../src/ui/keys/registry.ts'
 import { defaultPreferences, type Preferences } from '../../../../src/ui/preferences.ts'
@@ -87,6 +88,13 @@ const nothingDeclared: BringUpPort = {
   journal: async () => [],
 }
 
+const noQueue: JobsPort = {
+  read: async () => undefined,
+  details: async () => undefined,
+  members: async () => [],
+  change: async () => 0,
+}
+
 export type Stand = {
   readonly console: Console
   readonly fleet: FakeFleet
@@ -108,6 +116,7 @@ export function createStand(
     groups?: ReadonlyMap<string, readonly string[]>
     work?: WorkPort
     bringUp?: BringUpPort
+    jobs?: JobsPort
   } = {},
 ): Stand {
   const hosts = options.hosts ?? ['m1', 'm2', 'm3', 'm4']
@@ -136,6 +145,7 @@ export function createStand(
       fleet,
       work: options.work ?? idleWork,
       bringUp: options.bringUp ?? nothingDeclared,
+      jobs: options.jobs ?? noQueue,
       createScreen,
       createFeeder,
       clock,

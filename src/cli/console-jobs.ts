@@ -1,0 +1,43 @@
+/** The queue of jobs for the console: the file that the verbs use, opened when a tab of it is first shown. */
+import { setImmediate } from 'node:timers/promises'
+import type { JobEvent } from '../scheduler/jobs/job.ts'
+import type { JobAction, JobDetails, JobsPort, QueueSight } from '../ui/jobs/jobs-port.ts'
+import type { CliContext, GlobalOptions } from './context.ts'
+import type { ConsoleQueue } from './job/console-queue.ts'
+
+const CHUNK = 200
+
+export function createConsoleJobs(options: GlobalOptions, context: CliContext): JobsPort & Disposable {
+  let opening: Promise<ConsoleQueue> | undefined
+  const open = (): Promise<ConsoleQueue> => {
+    opening ??= import('./job/console-queue.ts').then((module) => module.openConsoleQueue(options, context))
+    // What could not be opened is tried again at the next look.
+    opening.catch(() => {
+      opening = undefined
+    })
+    return opening
+  }
+  return {
+    read: async (): Promise<QueueSight | undefined> => (await open()).read(),
+    details: async (id): Promise<JobDetails | undefined> => (await open()).details(id),
+    members: async (spec, kinds) => (await open()).members(spec, kinds),
+    async change(action, ids) {
+      const queue = await open()
+      let count = 0
+      for (let at = 0; at < ids.length; at += CHUNK) {
+        count += queue.change(eventOf(action), ids.slice(at, at + CHUNK))
+        await setImmediate()
+      }
+      return count
+    },
+    [Symbol.dispose]() {
+      opening?.then(
+        (queue) => queue[Symbol.dispose](),
+        () => undefined,
+      )
+    },
+  }
+}
+
+const eventOf = (action: JobAction): JobEvent =>
+  action === 'cancel' ? { kind: 'stop', reason: 'cancelled' } : { kind: action }

@@ -1,0 +1,46 @@
+/** One job: what it asks for, where it is, why it waits, and what it wrote. Pure. */
+import { printable } from '../../base/printable.ts'
+import { formatEnd, isFinal } from '../../scheduler/jobs/job.ts'
+import { BOLD } from '../../terminal/cells.ts'
+import { type Row, type RowDocument, wrapRows } from '../rows/row-document.ts'
+import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+import { askedWords } from './job-words.ts'
+import type { JobDetails } from './jobs-port.ts'
+import { colourOf } from './list-document.ts'
+
+export type LogView = { readonly lines: readonly string[]; readonly trouble: string | undefined }
+
+const MOST_PLACES = 8
+
+export function jobDocument(details: JobDetails, log: LogView | undefined, columns: number, theme: Theme): RowDocument {
+  const look = { theme, columns, rows: 0, column: 0 }
+  const { job, why, expectedMs } = details
+  const { state, spec } = job
+  const muted = mutedStyle(theme)
+  const say = (text: string, style = styleOf(theme.text)): readonly Row[] => wrapRows(printable(text), look, ' ', style)
+  const rows: Row[] = [
+    [
+      { text: ` ${state.kind}`, style: styleOf(colourOf(state.kind, theme), undefined, BOLD) },
+      { text: `  ${askedWords(job)}, attempt ${job.attempt}, priority ${job.priority}`, style: muted },
+    ],
+    ...say(spec.command),
+  ]
+  if (isFinal(state) && state.reason !== undefined) rows.push(...say(state.reason, styleOf(theme.danger)))
+  if ('places' in state && state.places !== undefined) {
+    state.places.slice(0, MOST_PLACES).forEach(({ host, devices }, rank) => {
+      const bundle = state.bundles?.[rank]
+      const how = bundle?.kind === 'ended' ? formatEnd(bundle.end) : (bundle?.kind ?? '')
+      const gpu = devices.length > 0 ? `, GPU ${devices.join(',')}` : ''
+      rows.push(...say(`bundle ${rank}: ${host}${gpu}: ${how}`, muted))
+    })
+    if (state.places.length > MOST_PLACES) rows.push(...say(`and ${state.places.length - MOST_PLACES} more`, muted))
+  }
+  if (expectedMs !== undefined) rows.push(...say(`expected ${new Date(expectedMs).toISOString()}`))
+  for (const line of why) rows.push(...say(line, styleOf(theme.warning)))
+  if (log?.trouble !== undefined) rows.push(...say(`its log: ${log.trouble}`, styleOf(theme.danger)))
+  if (log !== undefined && log.lines.length > 0) {
+    rows.push([{ text: ` ${'─'.repeat(Math.max(0, columns - 2))}`, style: muted }])
+    rows.push(...log.lines.map((line): Row => [{ text: ` ${printable(line)}`, style: styleOf(theme.text) }]))
+  }
+  return { head: [], length: rows.length, row: (index) => rows[index] ?? [] }
+}

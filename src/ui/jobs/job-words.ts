@@ -1,0 +1,15 @@
+/** A job in a few words, for the tab and for the verbs. */
+import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
+
+/** `4 × (8 CPU + 2 GPU) SPREAD` */
+export function askedWords({ spec: { request, bundles, strategy } }: Job): string {
+  const gpu = request.gpuCount === 0 ? '' : ` + ${(request.gpuCount * request.gpuMilli) / 1000} GPU`
+  const one = `${request.cpuMilli / 1000} CPU${gpu}`
+  return bundles === 1 ? one : `${bundles} × (${one}) ${strategy}`
+}
+
+export function durationWords({ state }: Job, nowMs: number): string {
+  if (!('startedMs' in state) || state.startedMs === undefined) return '-'
+  const seconds = Math.max(0, ((isFinal(state) ? state.endedMs : nowMs) - state.startedMs) / 1000)
+  return seconds < 100 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds / 60)} min`
+}

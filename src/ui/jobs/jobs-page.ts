@@ -1,0 +1,276 @@
+/** The Jobs tab: the queue as a list, the chosen job with its log beside it, and what may be done to it after a yes. */
+import { messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import type { PaneView, Rect } from '../compositor/compositor.ts'
+import type { Console } from '../console/console.ts'
+import { createConfirmDialog } from '../dialogs/confirm-dialog.ts'
+import { commandOf } from '../keys/key-table.ts'
+import { documentRows, firstRow, type RowDocument, wrapRows } from '../rows/row-document.ts'
+import { rowsPane } from '../rows/rows-pane.ts'
+import type { Page } from '../tabs/page.ts'
+import { mutedStyle, styleOf, type Theme, themes } from '../theme/theme.ts'
+import { areaOf } from '../work-views/panel.ts'
+import { jobDocument } from './job-document.ts'
+import { type JobsCommand, jobsKeys } from './jobs-keys.ts'
+import type { JobAction, JobDetails } from './jobs-port.ts'
+import { listDocument } from './list-document.ts'
+import { LogTail } from './log-tail.ts'
+import { chosenLine, FILTERS, type JobLine, KINDS, type QueueView, shownLines } from './queue-view.ts'
+import type { QueueWatch } from './queue-watch.ts'
+
+const BESIDE_COLUMNS = 160
+const PAGE = 10
+
+/** Which states each of them changes, and how it is asked. */
+const ACTIONS: Readonly<Record<JobAction, { readonly kinds: readonly string[]; readonly title: string }>> = {
+  cancel: { kinds: [...KINDS.waiting, 'starting', 'running', 'ending'], title: 'Cancel' },
+  hold: { kinds: ['queued'], title: 'Hold' },
+  release: { kinds: ['held'], title: 'Release' },
+  retry: { kinds: ['failed', 'timed-out', 'lost', 'cancelled'], title: 'Try again' },
+}
+
+export class JobsPage implements Page {
+  readonly isIdle = true
+  readonly busy = undefined
+  readonly #console: Console
+  readonly #watch: QueueWatch
+  readonly #tail: LogTail
+  #details: JobDetails | undefined
+  #looked = 0
+  #isDisposed = false
+
+  constructor(console: Console, watch: QueueWatch) {
+    this.#console = console
+    this.#watch = watch
+    this.#tail = new LogTail(console.ports.work, console.ports.clock, () => watch.redraw())
+    watch.onRead(() => {
+      if (console.state.tab === 'jobs') void this.#look()
+    })
+  }
+
+  open(): void {
+    this.#watch.open()
+    void this.#look()
+  }
+
+  panes(rect: Rect, theme: Theme): readonly PaneView[] {
+    const { sight, trouble } = this.#watch
+    if (sight === undefined || trouble !== undefined) {
+      const look = { theme, columns: rect.width - 2, rows: rect.height, column: 0 }
+      const rows = wrapRows(printable(trouble ?? 'reading the queue …'), look, ' ', styleOf(theme.text))
+      const document: RowDocument = { head: [], length: rows.length, row: (index) => rows[index] ?? [] }
+      const place = { offset: 0, isFollowing: false }
+      return [rowsPane({ id: ' jobs', title: 'jobs', hasKeys: true, isBusy: false, document, place, rect, theme })]
+    }
+    const { list, side } = layout(rect)
+    const lines = this.#lines
+    const chosen = this.#chosen
+    const { filter, logOffset } = this.#view
+    const nowMs = this.#console.ports.clock.now()
+    const listRows = listDocument({ sight, lines, chosen, filter, columns: list.width - 2, theme, nowMs })
+    const at = lines.findIndex((line) => line.spec === chosen?.spec)
+    const offset = Math.max(0, at - Math.floor(documentRows(list.height, listRows) / 2))
+    const own = { theme, isBusy: false }
+    return [
+      rowsPane({
+        ...own,
+        id: ' jobs',
+        title: 'jobs',
+        hasKeys: true,
+        document: listRows,
+        place: { offset, isFollowing: false },
+        rect: list,
+      }),
+      rowsPane({
+        ...own,
+        id: ' job',
+        title: this.#details === undefined ? 'job' : `job ${this.#details.job.id}`,
+        hasKeys: false,
+        document: this.#side(side.width - 2, theme),
+        place: { offset: logOffset ?? 0, isFollowing: logOffset === undefined && this.#hasLog },
+        rect: side,
+      }),
+    ]
+  }
+
+  handleKey(label: string): boolean {
+    const command = commandOf(jobsKeys, label)
+    if (command === undefined) return false
+    this.#do(command)
+    return true
+  }
+
+  scrollBy(rows: number): void {
+    this.#move(Math.sign(rows))
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDisposed = true
+    this.#tail[Symbol.dispose]()
+  }
+
+  get #view(): QueueView {
+    return this.#console.state.queue
+  }
+
+  get #lines(): readonly JobLine[] {
+    return shownLines(this.#watch.sight, this.#view.filter)
+  }
+
+  get #chosen(): JobLine | undefined {
+    return chosenLine(this.#lines, this.#view)
+  }
+
+  get #hasLog(): boolean {
+    return (this.#tail.view?.lines.length ?? 0) > 0
+  }
+
+  #do(command: JobsCommand): void {
+    switch (command) {
+      case 'to-shells':
+        return this.#console.showTab('shells')
+      case 'filter': {
+        const next = FILTERS[(FILTERS.indexOf(this.#view.filter) + 1) % FILTERS.length] ?? 'all'
+        return this.#choose({ filter: next })
+      }
+      case 'member':
+      case 'member-before':
+        return this.#step(command === 'member' ? 1 : -1)
+      case 'cancel':
+      case 'hold':
+      case 'release':
+      case 'retry':
+        return void this.#ask(command)
+      case 'up':
+      case 'down':
+        return this.#move(command === 'up' ? -1 : 1)
+      case 'page-up':
+      case 'page-down':
+        return this.#move(command === 'page-up' ? -PAGE : PAGE)
+      case 'log-up':
+      case 'log-down':
+        return this.#scrollLog(command === 'log-up' ? -1 : 1)
+    }
+  }
+
+  #choose(view: Partial<QueueView>): void {
+    this.#console.change(({ queue }) => ({ queue: { ...queue, member: undefined, logOffset: undefined, ...view } }))
+    void this.#look()
+  }
+
+  #move(by: number): void {
+    const lines = this.#lines
+    const at = lines.findIndex((line) => line.spec === this.#chosen?.spec)
+    const spec = lines[Math.max(0, Math.min(lines.length - 1, at + by))]?.spec
+    if (spec !== this.#view.spec) this.#choose({ spec })
+  }
+
+  #step(by: number): void {
+    const line = this.#chosen
+    if (line === undefined || line.count === 1) return
+    const at = this.#details?.job.id ?? line.first
+    const member = Math.max(line.first, Math.min(line.first + line.count - 1, at + by))
+    this.#choose({ spec: line.spec, member })
+  }
+
+  #scrollLog(by: number): void {
+    const { state } = this.#console
+    const { side } = layout(areaOf(state))
+    const document = this.#side(side.width - 2, themes[state.themeName])
+    const rows = documentRows(side.height, document)
+    const last = Math.max(0, document.length - rows)
+    const { logOffset } = this.#view
+    const first = firstRow(
+      { offset: logOffset ?? 0, isFollowing: logOffset === undefined && this.#hasLog },
+      document,
+      rows,
+    )
+    const next = Math.max(0, Math.min(last, first + by * Math.max(1, rows - 1)))
+    this.#console.change(({ queue }) => ({
+      queue: { ...queue, logOffset: next === last && this.#hasLog ? undefined : next },
+    }))
+  }
+
+  #side(columns: number, theme: Theme): RowDocument {
+    const details = this.#details
+    if (details !== undefined) return jobDocument(details, this.#tail.view, columns, theme)
+    const words = this.#chosen === undefined ? ' muster job submit puts one into the queue.' : ''
+    return { head: [], length: 1, row: () => [{ text: words, style: mutedStyle(theme) }] }
+  }
+
+  /** Reads what there is to say of the chosen job, and of its log. */
+  async #look(): Promise<void> {
+    const looked = ++this.#looked
+    const { jobs } = this.#console.ports
+    const line = this.#chosen
+    try {
+      const id = line === undefined ? undefined : (this.#view.member ?? (await this.#telling(line)))
+      const details = id === undefined ? undefined : await jobs.details(id)
+      if (looked !== this.#looked || this.#isDisposed) return
+      const hasChanged = JSON.stringify(details) !== JSON.stringify(this.#details)
+      this.#details = details
+      this.#tail.look(details?.log)
+      if (hasChanged) this.#watch.redraw()
+    } catch (error) {
+      if (!this.#isDisposed) this.#console.notice(messageOf(error), 'error')
+    }
+  }
+
+  /** Of an array: one that runs, else one that failed, else the first that waits, else the last. */
+  async #telling({ spec, first, count }: JobLine): Promise<number> {
+    if (count === 1) return first
+    for (const kinds of [KINDS.running, ['failed', 'lost', 'timed-out'], KINDS.waiting]) {
+      const [id] = await this.#console.ports.jobs.members(spec, kinds)
+      if (id !== undefined) return id
+    }
+    return first + count - 1
+  }
+
+  async #ask(action: JobAction): Promise<void> {
+    const line = this.#chosen
+    if (line === undefined) return
+    const { kinds, title } = ACTIONS[action]
+    const { jobs } = this.#console.ports
+    try {
+      const ids = await jobs.members(line.spec, kinds)
+      if (this.#isDisposed) return
+      if (ids.length === 0) return this.#console.notice(`nothing to ${action} in this line`, 'warning')
+      const [first = 0] = ids
+      const which =
+        ids.length === 1 ? `job ${first}` : `${ids.length} jobs of ${line.first}-${line.first + line.count - 1}`
+      this.#console.dialogs.open(({ onClose }) =>
+        createConfirmDialog({
+          id: 'change-jobs',
+          title: `${title} ${which}?`,
+          lines: [{ text: printable(line.lead.spec.name) }],
+          yesTitle: action === 'retry' ? 'try again' : action,
+          onYes: () => void this.#change(action, ids),
+          onClose,
+        }),
+      )
+    } catch (error) {
+      this.#console.notice(messageOf(error), 'error')
+    }
+  }
+
+  async #change(action: JobAction, ids: readonly number[]): Promise<void> {
+    try {
+      const count = await this.#console.ports.jobs.change(action, ids)
+      if (this.#isDisposed) return
+      this.#console.notice(`${action}: ${count} of ${ids.length} ${ids.length === 1 ? 'job' : 'jobs'}`)
+      await this.#watch.read()
+    } catch (error) {
+      if (!this.#isDisposed) this.#console.notice(messageOf(error), 'error')
+    }
+  }
+}
+
+/** The list, and the chosen job beside it or below. */
+function layout(rect: Rect): { readonly list: Rect; readonly side: Rect } {
+  if (rect.width >= BESIDE_COLUMNS) {
+    const width = Math.ceil(rect.width / 2)
+    return { list: { ...rect, width }, side: { ...rect, column: rect.column + width, width: rect.width - width } }
+  }
+  const height = Math.ceil(rect.height / 2)
+  return { list: { ...rect, height }, side: { ...rect, row: rect.row + height, height: rect.height - height } }
+}

@@ -1,0 +1,41 @@
+/** What the console asks for to see and change the queue of jobs; the composition root gives it. */
+import type { Job } from '../../scheduler/jobs/job.ts'
+import type { PackedHost } from '../../scheduler/jobs/packing.ts'
+import type { JobGroup } from '../../scheduler/jobs/store.ts'
+
+export type WaitingLine = { readonly job: Job; readonly why: string; readonly expectedMs: number | undefined }
+
+/** The queue at one moment. */
+export type QueueSight = {
+  readonly hosts: readonly PackedHost[]
+  /** By name of a host that does not answer the driver: why. */
+  readonly down: Readonly<Record<string, string>>
+  readonly active: readonly Job[]
+  /** The first that wait, and why. */
+  readonly waiting: readonly WaitingLine[]
+  /** What was submitted last comes first; the first job of each stands for it. */
+  readonly groups: readonly (JobGroup & { readonly lead: Job })[]
+  readonly counts: ReadonlyMap<string, number>
+  /** Who drives it; undefined: nobody. */
+  readonly driver: string | undefined
+}
+
+export type JobDetails = {
+  readonly job: Job
+  readonly why: readonly string[]
+  readonly expectedMs: number | undefined
+  /** Where bundle 0 writes: its host, and a program of POSIX sh without an apostrophe that prints the end of it. */
+  readonly log: { readonly host: string; readonly program: string } | undefined
+}
+
+export type JobAction = 'hold' | 'release' | 'cancel' | 'retry'
+
+export interface JobsPort {
+  /** Undefined: nothing has changed since the last call. Rejects where hosts.yaml or the queue cannot be used. */
+  read(): Promise<QueueSight | undefined>
+  details(id: number): Promise<JobDetails | undefined>
+  /** Jobs submitted together, so far as they are in one of these states, ascending. */
+  members(spec: number, kinds: readonly string[]): Promise<readonly number[]>
+  /** How many of them it changed. */
+  change(action: JobAction, ids: readonly number[]): Promise<number>
+}

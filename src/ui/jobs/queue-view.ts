@@ -1,0 +1,49 @@
+/** What the tabs Packing and Jobs show, as far as it is not the queue itself. */
+import type { QueueSight } from './jobs-port.ts'
+
+export const FILTERS = ['all', 'waiting', 'running', 'ended'] as const
+export type Filter = (typeof FILTERS)[number]
+
+export type QueueView = {
+  readonly filter: Filter
+  /** Of the list: what was submitted together. */
+  readonly spec: number | undefined
+  /** Of an array or a grid: which one is looked at; undefined: the one that tells most. */
+  readonly member: number | undefined
+  readonly logOffset: number | undefined
+  /** Rows of boxes that are scrolled out above. */
+  readonly packingOffset: number
+  /** Moves with what was read. */
+  readonly revision: number
+}
+
+export const FIRST_QUEUE_VIEW: QueueView = {
+  filter: 'all',
+  spec: undefined,
+  member: undefined,
+  logOffset: undefined,
+  packingOffset: 0,
+  revision: 0,
+}
+
+export const KINDS: Readonly<Record<Exclude<Filter, 'all'>, readonly string[]>> = {
+  waiting: ['queued', 'held'],
+  running: ['starting', 'running', 'ending'],
+  ended: ['done', 'failed', 'timed-out', 'lost', 'cancelled'],
+}
+
+export type JobLine = QueueSight['groups'][number]
+
+export function shownLines(sight: QueueSight | undefined, filter: Filter): readonly JobLine[] {
+  const groups = sight?.groups ?? []
+  if (filter === 'all') return groups
+  return groups.filter(({ counts }) => KINDS[filter].some((kind) => counts.has(kind)))
+}
+
+/** The chosen line: the first where the one that was chosen is not shown. */
+export function chosenLine(lines: readonly JobLine[], { spec }: Pick<QueueView, 'spec'>): JobLine | undefined {
+  return lines.find((line) => line.spec === spec) ?? lines[0]
+}
+
+export const countOf = ({ counts }: Pick<JobLine, 'counts'>, kinds: readonly string[]): number =>
+  kinds.reduce((sum, kind) => sum + (counts.get(kind) ?? 0), 0)

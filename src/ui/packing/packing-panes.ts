@@ -1,0 +1,197 @@
+/** The Packing tab: figures, a box a host, who waits and why. Pure. */
+import { printable } from '../../base/printable.ts'
+import { letterOf, type PackedHost, packingFigures } from '../../scheduler/jobs/packing.ts'
+import { BOLD } from '../../terminal/cells.ts'
+import type { PaneView, Rect } from '../compositor/compositor.ts'
+import type { QueueSight } from '../jobs/jobs-port.ts'
+import { type Row, wrapRows } from '../rows/row-document.ts'
+import { rowsPane } from '../rows/rows-pane.ts'
+import { clip } from '../text-width.ts'
+import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+import { jobSpan, shareCells } from './share-cells.ts'
+
+export type PackingInput = {
+  readonly sight: QueueSight | undefined
+  readonly trouble: string | undefined
+  /** Rows of boxes above. */
+  readonly offset: number
+  readonly rect: Rect
+  readonly theme: Theme
+}
+
+/** With its frame. */
+const LEAST_BOX_COLUMNS = 24
+const MOST_BOX_COLUMNS = 60
+const LEAST_DEVICE_CELLS = 4
+const MOST_DEVICE_CELLS = 12
+/** The figures, in a frame; those who wait get as many rows at most. */
+const FIGURE_ROWS = 4
+const MOST_WAITING_ROWS = 8
+
+export function packingPanes(input: PackingInput): readonly PaneView[] {
+  const { sight, trouble, rect, theme } = input
+  const look = { theme, columns: rect.width - 2, rows: rect.height - 2, column: 0 }
+  if (sight === undefined || trouble !== undefined || sight.hosts.length === 0) {
+    const words = trouble ?? (sight === undefined ? 'reading the queue …' : 'hosts.yaml names no host.')
+    const style = trouble === undefined ? mutedStyle(theme) : styleOf(theme.danger, undefined, BOLD)
+    return [pane(' packing', 'packing', rect, [[], ...wrapRows(printable(words), look, '  ', style)], theme, true)]
+  }
+  const figures = pane(
+    ' packing',
+    'packing',
+    { ...rect, height: Math.min(FIGURE_ROWS, rect.height) },
+    figureRows(sight, theme),
+    theme,
+    true,
+  )
+  const waiting = waitingPane(sight, rect, theme)
+  const area: Rect = {
+    ...rect,
+    row: rect.row + FIGURE_ROWS,
+    height: Math.max(0, rect.height - FIGURE_ROWS - (waiting?.rect.height ?? 0)),
+  }
+  return [figures, ...boxPanes(sight, area, input), ...(waiting === undefined ? [] : [waiting])]
+}
+
+/** How far down it may be scrolled. */
+export function lastOffset({ sight, rect, theme }: PackingInput): number {
+  if (sight === undefined) return 0
+  const height = Math.max(0, rect.height - FIGURE_ROWS - (waitingPane(sight, rect, theme)?.rect.height ?? 0))
+  const { across, boxRows } = arrangeBoxes(sight.hosts, rect.width, height)
+  return Math.max(0, Math.ceil(sight.hosts.length / across) - Math.max(1, Math.floor(height / boxRows)))
+}
+
+function boxPanes(sight: QueueSight, area: Rect, { offset, theme, ...rest }: PackingInput): readonly PaneView[] {
+  const { across, boxRows } = arrangeBoxes(sight.hosts, area.width, area.height)
+  const down = Math.max(1, Math.floor(area.height / boxRows))
+  const first = Math.min(offset, lastOffset({ ...rest, offset, theme })) * across
+  return sight.hosts.slice(first, first + down * across).map((host, index) => {
+    const at = index % across
+    const column = Math.floor((area.width * at) / across)
+    const rect: Rect = {
+      column: area.column + column,
+      row: area.row + Math.floor(index / across) * boxRows,
+      width: Math.min(MOST_BOX_COLUMNS, Math.floor((area.width * (at + 1)) / across) - column),
+      height: Math.min(boxRows, area.height),
+    }
+    const trouble = sight.down[host.name]
+    return pane(` box ${host.name}`, host.name, rect, boxRowsOf(host, rect.width - 2, theme, trouble), theme, false)
+  })
+}
+
+/** The widest boxes of which all fit; where none do, the smallest ones. */
+function arrangeBoxes(hosts: readonly PackedHost[], columns: number, rows: number) {
+  const most = Math.max(1, Math.min(hosts.length, Math.floor(columns / LEAST_BOX_COLUMNS)))
+  const arranged = (across: number) => {
+    const width = Math.min(MOST_BOX_COLUMNS, Math.floor(columns / across)) - 2
+    const boxRows = Math.max(...hosts.map((host) => 4 + deviceLayout(host.devices.length, width).lines))
+    return { across, boxRows, need: Math.ceil(hosts.length / across) * boxRows }
+  }
+  for (let across = Math.max(1, Math.floor(columns / MOST_BOX_COLUMNS)); across <= most; across++) {
+    const found = arranged(across)
+    if (found.need <= rows) return found
+  }
+  return arranged(most)
+}
+
+/** Devices a line, and cells each: as few lines as there may be. */
+function deviceLayout(count: number, columns: number) {
+  const most = Math.max(1, Math.floor((columns + 1) / (LEAST_DEVICE_CELLS + 1)))
+  const lines = Math.ceil(count / most)
+  const perLine = lines === 0 ? 0 : Math.ceil(count / lines)
+  const cells = perLine === 0 ? 0 : Math.min(MOST_DEVICE_CELLS, Math.floor((columns + 1) / perLine) - 1)
+  return { lines, perLine, cells: Math.max(1, cells) }
+}
+
+function boxRowsOf(host: PackedHost, columns: number, theme: Theme, trouble: string | undefined): readonly Row[] {
+  const cores = ` ${short(host.cpuUsedMilli / 1000)}/${short(host.cpuMilli / 1000)}`
+  const gib = 2 ** 30
+  const memory = ` ${short(host.memoryUsedBytes / gib)}/${short(host.memoryBytes / gib)}G`
+  const text = Math.max(cores.length, memory.length)
+  const bar = Math.max(1, columns - 4 - text)
+  const label = (words: string) => ({ text: words, style: mutedStyle(theme) })
+  const amounts = (key: 'cpuMilli' | 'memoryBytes') => host.holdings.map((own) => ({ job: own.job, amount: own[key] }))
+  const { lines, perLine, cells } = deviceLayout(host.devices.length, columns)
+  const devices = Array.from({ length: lines }, (_, line): Row => {
+    return host.devices.slice(line * perLine, (line + 1) * perLine).flatMap((shares, index) => [
+      ...(index === 0 ? [] : [label(' ')]),
+      ...shareCells(
+        shares.map(({ job, milli }) => ({ job, amount: milli })),
+        1000,
+        cells,
+        theme,
+      ),
+    ])
+  })
+  const isFull = { text: cores.padStart(text), style: host.strandedMilli > 0 ? warn(theme) : styleOf(theme.text) }
+  const core: Row = [label('cpu '), ...shareCells(amounts('cpuMilli'), host.cpuMilli, bar, theme), isFull]
+  if (trouble !== undefined)
+    return [
+      [{ text: clip(printable(trouble), columns), style: styleOf(theme.danger, undefined, BOLD) }],
+      core,
+      ...devices,
+    ]
+  return [
+    core,
+    [
+      label('mem '),
+      ...shareCells(amounts('memoryBytes'), host.memoryBytes, bar, theme),
+      { text: memory.padStart(text), style: styleOf(theme.text) },
+    ],
+    ...devices,
+  ]
+}
+
+function figureRows({ hosts, active, counts, driver, down }: QueueSight, theme: Theme): readonly Row[] {
+  const figures = packingFigures(hosts)
+  const text = (words: string) => ({ text: words, style: styleOf(theme.text) })
+  const bold = (words: string) => ({ text: words, style: styleOf(theme.text, undefined, BOLD) })
+  const waiting = counts.get('queued') ?? 0
+  const troubled = hosts.filter(({ name }) => down[name] !== undefined).length
+  return [
+    [
+      bold(` GPUs ${gpus(figures.heldMilli)}/${figures.devices}`),
+      text(` held, ${figures.freeDevices} free`),
+      text(figures.piecesMilli > 0 ? `, ${gpus(figures.piecesMilli)} in pieces` : ''),
+      figures.strandedMilli > 0
+        ? { text: `, ${gpus(figures.strandedMilli)} stranded (no core)`, style: warn(theme) }
+        : text(''),
+      bold(`  cores ${short(figures.cpuUsedMilli / 1000)}/${short(figures.cpuMilli / 1000)}`),
+    ],
+    [
+      bold(` ${active.length} running, ${waiting} waiting`),
+      troubled > 0 ? { text: `  ${troubled} not answering`, style: warn(theme) } : text(''),
+      driver === undefined
+        ? { text: '  nobody drives it: muster job work', style: warn(theme) }
+        : { text: `  driven by ${printable(driver)}`, style: mutedStyle(theme) },
+    ],
+  ]
+}
+
+function waitingPane({ waiting, counts }: QueueSight, rect: Rect, theme: Theme): PaneView | undefined {
+  if (waiting.length === 0) return undefined
+  const most = Math.max(1, Math.min(MOST_WAITING_ROWS, Math.floor(rect.height / 9)))
+  const rows = waiting.slice(0, most).map(({ job, why, expectedMs }): Row => {
+    const when = expectedMs === undefined ? '' : `expected ${new Date(expectedMs).toISOString().slice(11, 16)} UTC: `
+    return [
+      jobSpan(job.id, letterOf(job.id), theme),
+      { text: ` ${job.id} ${clip(printable(job.spec.name), 24)}  `, style: styleOf(theme.text, undefined, BOLD) },
+      { text: printable(when + why), style: mutedStyle(theme) },
+    ]
+  })
+  const height = rows.length + 2
+  const area = { ...rect, row: rect.row + rect.height - height, height }
+  return pane(' waiting', `waiting: ${counts.get('queued') ?? waiting.length}`, area, rows, theme, false)
+}
+
+function pane(id: string, title: string, rect: Rect, rows: readonly Row[], theme: Theme, hasKeys: boolean): PaneView {
+  const document = { head: [], length: rows.length, row: (index: number) => rows[index] ?? [] }
+  const place = { offset: 0, isFollowing: false }
+  return rowsPane({ id, title, hasKeys, isBusy: false, document, place, rect, theme })
+}
+
+const warn = (theme: Theme) => styleOf(theme.warning, undefined, BOLD)
+const gpus = (milli: number): string => short(milli / 1000)
+/** With one digit behind the point where there is one. */
+const short = (value: number): string =>
+  value >= 100 ? String(Math.round(value)) : String(Math.round(value * 10) / 10)

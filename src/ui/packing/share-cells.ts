@@ -1,0 +1,56 @@
+/** Amounts as a row of cells: each job its letter in its colour, what is free a dot. Pure. */
+import { letterOf } from '../../scheduler/jobs/packing.ts'
+import { BOLD } from '../../terminal/cells.ts'
+import type { Span } from '../compositor/compositor.ts'
+import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+
+/** Far from each other in hue, and dark letters are read on all of them. */
+const FILLS = [
+  '#7fb4ff',
+  '#ffb454',
+  '#8fd16f',
+  '#e58fd8',
+  '#ffd866',
+  '#5fd3c8',
+  '#ff8f87',
+  '#b7a3ff',
+  '#c8d96a',
+  '#d9a679',
+  '#8fd6f7',
+  '#f2a9c4',
+]
+const LETTER = '#14161a'
+
+export function jobSpan(job: number, text: string, theme: Theme): Span {
+  if (theme.name === 'none') return { text, style: styleOf(undefined, undefined, BOLD) }
+  return { text, style: styleOf(LETTER, FILLS[(job - 1) % FILLS.length], BOLD) }
+}
+
+/**
+ * `width` cells for an amount of which jobs hold parts. Who holds anything has a cell as long as there are cells, and what
+ * is free at all shows as free.
+ */
+export function shareCells(
+  shares: readonly { readonly job: number; readonly amount: number }[],
+  whole: number,
+  width: number,
+  theme: Theme,
+): readonly Span[] {
+  const parts = shares.filter(({ amount }) => amount > 0)
+  const held = parts.reduce((sum, { amount }) => sum + amount, 0)
+  const size = Math.max(whole, held)
+  const room = held < size ? width - 1 : width
+  const spans: Span[] = []
+  let sum = 0
+  let used = 0
+  parts.forEach(({ job, amount }, index) => {
+    sum += amount
+    const after = parts.length - index - 1
+    const upTo = held >= size && after === 0 ? width : Math.round((sum / size) * width)
+    const end = Math.max(used, Math.min(Math.max(upTo, used + 1), Math.max(used + (used < room ? 1 : 0), room - after)))
+    if (end > used) spans.push(jobSpan(job, letterOf(job).repeat(end - used), theme))
+    used = end
+  })
+  if (used < width) spans.push({ text: '·'.repeat(width - used), style: mutedStyle(theme) })
+  return spans
+}

@@ -1,0 +1,116 @@
+/** A queue without a file: what the tabs are told of it is made from jobs. */
+import { isActive, type Job, type JobSpec, type JobState } from '../../../../src/scheduler/jobs/job.ts'
+import { packHosts } from '../../../../src/scheduler/jobs/packing.ts'
+import type { HostSpec } from '../../../../src/scheduler/model/resources.ts'
+import type { JobAction, JobsPort, QueueSight } from '../../../../src/ui/jobs/jobs-port.ts'
+
+export const jobOf = (id: number, state: JobState, spec: Partial<JobSpec> = {}): Job => ({
+  id,
+  user: 'ann',
+  submittedMs: 0,
+  priority: 0,
+  attempt: 1,
+  failures: 0,
+  after: [],
+  state,
+  spec: {
+    name: `train-${id}`,
+    command: `python train.py ${id}`,
+    environment: {},
+    request: { cpuMilli: 4000, memoryBytes: 8 * 2 ** 30, gpuCount: 1, gpuMilli: 500 },
+    bundles: 1,
+    strategy: 'PACK',
+    retries: 0,
+    isPreemptible: false,
+    ...spec,
+  },
+})
+
+export const runningOn = (host: string, ...devices: number[]): JobState => ({
+  kind: 'running',
+  places: [{ host, devices }],
+  bundles: [{ kind: 'begun' }],
+  startedMs: 0,
+})
+
+export const hostSpecs = (count: number, gpus = 4): readonly HostSpec[] =>
+  Array.from({ length: count }, (_, index) => ({
+    name: `n${index + 1}`,
+    cpuMilli: 16_000,
+    memoryBytes: 64 * 2 ** 30,
+    gpus: Array.from({ length: gpus }, () => ''),
+  }))
+
+/** `arrays`: by the first of its jobs, how many of them there are. */
+export function sightOf(
+  hosts: readonly HostSpec[],
+  jobs: readonly Job[],
+  rest: Partial<QueueSight> & { readonly arrays?: Readonly<Record<number, number>> } = {},
+): QueueSight {
+  const counts = new Map([...Map.groupBy(jobs, ({ state }) => state.kind)].map(([kind, own]) => [kind, own.length]))
+  const { arrays = {}, ...other } = rest
+  const groups = jobs
+    .filter(
+      ({ id }) => !Object.entries(arrays).some(([first, count]) => id > Number(first) && id < Number(first) + count),
+    )
+    .map((lead) => {
+      const members = jobs.filter(({ id }) => id >= lead.id && id < lead.id + (arrays[lead.id] ?? 1))
+      const kinds = [...Map.groupBy(members, ({ state }) => state.kind)]
+      return {
+        spec: lead.id,
+        first: lead.id,
+        count: members.length,
+        counts: new Map(kinds.map(([kind, own]) => [kind, own.length])),
+        lead,
+      }
+    })
+    .toReversed()
+  const active = jobs.filter(({ state }) => isActive(state))
+  const waiting = jobs.flatMap((job) =>
+    job.state.kind === 'queued' ? [{ job, why: 'n1: too few cores are free', expectedMs: undefined }] : [],
+  )
+  return { hosts: packHosts(hosts, active), down: {}, active, waiting, groups, counts, driver: 'ann@here', ...other }
+}
+
+export class FakeQueue implements JobsPort {
+  readonly changes: [JobAction, readonly number[]][] = []
+  reads = 0
+  /** Told once; then nothing has changed. */
+  next: QueueSight | undefined
+  trouble: string | undefined
+  readonly jobs: Job[]
+  readonly #groups: QueueSight['groups']
+
+  constructor(jobs: readonly Job[], sight: QueueSight) {
+    this.jobs = [...jobs]
+    this.next = sight
+    this.#groups = sight.groups
+  }
+
+  async read(): Promise<QueueSight | undefined> {
+    this.reads++
+    if (this.trouble !== undefined) throw new Error(this.trouble)
+    const { next } = this
+    this.next = undefined
+    return next
+  }
+
+  async details(id: number) {
+    const job = this.jobs.find((one) => one.id === id)
+    if (job === undefined) return undefined
+    const place = 'places' in job.state ? job.state.places?.[0] : undefined
+    const log = place && { host: place.host, program: `cat log-${id}` }
+    return { job, why: job.state.kind === 'queued' ? ['n1: too few cores are free'] : [], expectedMs: undefined, log }
+  }
+
+  async members(spec: number, kinds: readonly string[]): Promise<readonly number[]> {
+    const { first = 0, count = 0 } = this.#groups.find((group) => group.spec === spec) ?? {}
+    const own = this.jobs.filter(({ id }) => id >= first && id < first + count)
+    return own.filter(({ state }) => kinds.includes(state.kind)).map(({ id }) => id)
+  }
+
+  async change(action: JobAction, ids: readonly number[]): Promise<number> {
+    this.changes.push([action, ids])
+    return ids.length
+  }
+}

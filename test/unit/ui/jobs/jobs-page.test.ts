@@ -1,0 +1,141 @@
+/** The tabs Jobs and Packing of a console, over a queue that a test makes up. */
+import { setImmediate } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import type { Job } from '../../../../src/scheduler/jobs/job.ts'
+import { themes } from '../../../../src/ui/theme/theme.ts'
+import { areaOf } from '../../../../src/ui/work-views/panel.ts'
+import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
+import { createStand } from '../console/stand.ts'
+import { FakeQueue, hostSpecs, jobOf, runningOn, sightOf } from './fake-queue.ts'
+
+const LEADER = '\x1d'
+const JOBS = [
+  ...Array.from({ length: 4 }, (_, index) =>
+    jobOf(index + 1, index < 2 ? { kind: 'done', endedMs: 0 } : runningOn('n1', 0), { name: 'sweep' }),
+  ),
+  jobOf(5, { kind: 'failed', endedMs: 0, reason: 'exit 3' }),
+  jobOf(6, { kind: 'queued' }),
+]
+
+async function openTab(key: string, columns = 80, rows = 24) {
+  const sight = sightOf(hostSpecs(3), JOBS, { arrays: { 1: 4 } })
+  const queue = new FakeQueue(JOBS, sight)
+  const logs: Parameters<WorkPort['startCommand']>[] = []
+  const work: WorkPort = {
+    startCommand(...order) {
+      logs.push(order)
+      return { stop() {}, abandon() {}, pause() {}, resume() {} }
+    },
+    copy: async () => undefined,
+    saveOutput: async () => '',
+    fanOut: 1,
+    spillDirectory: '',
+  }
+  const stand = createStand({ hosts: ['n1', 'n2', 'n3'], size: { columns, rows }, jobs: queue, work })
+  const text = (): string => {
+    const { state, page } = stand.console
+    const panes = page?.panes(areaOf(state), themes.none) ?? []
+    return panes.flatMap(({ notice }) => notice.map((row) => row.map((span) => span.text).join(''))).join('\n')
+  }
+  const press = async (keys: string) => {
+    stand.type(keys)
+    await setImmediate()
+  }
+  await press(`${LEADER}${key}`)
+  return { ...stand, queue, logs, text, press }
+}
+
+describe('the Jobs tab', () => {
+  it.each([
+    [80, 24],
+    [240, 67],
+  ])('tells states, why one waits, and an array as one line with its progress, on %i×%i', async (columns, rows) => {
+    const { text } = await openTab('5', columns, rows)
+    expect(text()).toMatch(/^▸6 +queued .*train-6/m)
+    expect(text()).toMatch(/^ 5 +failed exit 3 .*train-5/m)
+    expect(text()).toMatch(/^ 1-4 +████▒▒▒▒ 2\/4 .*sweep/m)
+    expect(text()).toContain('n1: too few cores are free')
+    expect(text()).toContain('python train.py 6')
+  })
+
+  it('shows what the chosen job wrote, printable, and asks for no more than one log', async () => {
+    const { press, text, logs } = await openTab('5')
+    expect(logs).toHaveLength(0)
+    await press('jj')
+    expect(logs.map(([host, command]) => [host, command])).toEqual([['n1', "exec /bin/sh -c 'cat log-3'"]])
+    const handlers = logs[0]?.[2]
+    handlers?.onStdout(Buffer.from('epoch 1\nepoch \x1b[31m2\n'))
+    handlers?.onEnd({ kind: 'exit', code: 0 })
+    expect(text()).toMatch(/^ epoch 1$/m)
+    expect(text()).not.toContain('\x1b')
+    await press('\x1b[C')
+    expect(logs.at(-1)?.[1]).toContain('log-4')
+    expect(text()).not.toContain('epoch 1')
+  })
+
+  it('does nothing without a yes, and to those only that it has a meaning for', async () => {
+    const { press, queue, console } = await openTab('5')
+    await press('jjc')
+    expect(console.state.mode).toMatchObject({ kind: 'dialog', dialog: { title: 'Cancel 2 jobs of 1-4?' } })
+    await press('\x1b')
+    expect(queue.changes).toEqual([])
+    await press('h')
+    expect(console.state.notice?.text).toBe('nothing to hold in this line')
+    await press('kt')
+    await press('y')
+    expect(queue.changes).toEqual([['retry', [5]]])
+  })
+
+  it('filters, and says which', async () => {
+    const { press, text } = await openTab('5')
+    await press('f')
+    expect(text()).toContain('only waiting')
+    expect(text()).not.toContain('train-5')
+    await press('f')
+    expect(text()).toContain('sweep')
+    await press('f')
+    expect(text()).toMatch(/^ ?▸?5 /m)
+  })
+
+  it('says what is wrong with the queue, and goes on when it is right again', async () => {
+    const { queue, clock, text } = await openTab('5')
+    queue.trouble = 'the queue is damaged'
+    clock.advance(1000)
+    await setImmediate()
+    expect(text()).toContain('the queue is damaged')
+    queue.trouble = undefined
+    clock.advance(1000)
+    await setImmediate()
+    expect(text()).toContain('train-6')
+  })
+})
+
+describe('the queue', () => {
+  it('is read when a tab of it is shown, once a second at most, and not while another one is', async () => {
+    const { queue, clock, press, console } = await openTab('4')
+    expect(queue.reads).toBe(1)
+    expect(console.state.tab).toBe('packing')
+    await press('5')
+    await press('4')
+    expect(queue.reads).toBe(1)
+    clock.advance(1000)
+    await setImmediate()
+    expect(queue.reads).toBe(2)
+    await press('q')
+    expect(console.state.tab).toBe('shells')
+    for (let second = 0; second < 5; second++) {
+      clock.advance(1000)
+      await setImmediate()
+    }
+    expect(queue.reads).toBe(2)
+    console[Symbol.dispose]()
+    expect(clock.timerCount).toBe(0)
+  })
+
+  it('that was never looked at costs nothing', async () => {
+    const jobs: readonly Job[] = []
+    const queue = new FakeQueue(jobs, sightOf(hostSpecs(1), jobs))
+    createStand({ hosts: ['n1'], jobs: queue })
+    expect(queue.reads).toBe(0)
+  })
+})

@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest'
+import type { PaneView, Rect } from '../../../../src/ui/compositor/compositor.ts'
+import { lastOffset, packingPanes } from '../../../../src/ui/packing/packing-panes.ts'
+import { shareCells } from '../../../../src/ui/packing/share-cells.ts'
+import { themes } from '../../../../src/ui/theme/theme.ts'
+import { hostSpecs, jobOf, runningOn, sightOf } from '../jobs/fake-queue.ts'
+
+const theme = themes.none
+const area = (columns: number, rows: number): Rect => ({ column: 0, row: 1, width: columns, height: rows - 2 })
+const linesOf = ({ notice }: PaneView): string[] => notice.map((row) => row.map(({ text }) => text).join(''))
+const textOf = (panes: readonly PaneView[]): string => panes.flatMap(linesOf).join('\n')
+const boxesOf = (panes: readonly PaneView[]) => panes.filter(({ host }) => host.startsWith(' box '))
+
+const jobs = [
+  jobOf(1, runningOn('n1', 0)),
+  jobOf(2, runningOn('n1', 0)),
+  jobOf(3, runningOn('n2', 0, 1, 2, 3), {
+    request: { cpuMilli: 16_000, memoryBytes: 2 ** 30, gpuCount: 4, gpuMilli: 1000 },
+  }),
+  jobOf(4, runningOn('n3', 1), {
+    request: { cpuMilli: 16_000, memoryBytes: 2 ** 30, gpuCount: 1, gpuMilli: 300 },
+  }),
+  jobOf(5, { kind: 'queued' }),
+]
+
+describe('the boxes of the Packing tab', () => {
+  it('show nine hosts whole on 80×24, each with cores, memory, devices and letters of jobs', () => {
+    const sight = sightOf(hostSpecs(9), jobs)
+    const panes = packingPanes({ sight, trouble: undefined, offset: 0, rect: area(80, 24), theme })
+    const boxes = boxesOf(panes)
+    expect(boxes).toHaveLength(9)
+    const [n1, n2, n3] = boxes.map(linesOf)
+    expect(n1).toEqual(['cpu AAABBBB······   8/16', 'mem AAB·········· 16/64G', 'AAABB ····· ····· ·····'])
+    expect(n2?.[2]).toBe('CCCCC CCCCC CCCCC CCCCC')
+    expect(n3?.[2]).toBe('····· DD··· ····· ·····')
+    for (const { rect } of panes) expect(rect.row + rect.height).toBeLessThanOrEqual(23)
+    expect(textOf(panes)).toContain('GPUs 5.3/36 held, 30 free, 0.7 in pieces, 3.7 stranded (no core)')
+    expect(textOf(panes)).toContain('E 5 train-5  n1: too few cores are free')
+  })
+
+  it('show sixty-four hosts of eight devices whole on 240×67', () => {
+    const sight = sightOf(hostSpecs(64, 8), jobs)
+    const panes = packingPanes({ sight, trouble: undefined, offset: 0, rect: area(240, 67), theme })
+    const boxes = boxesOf(panes)
+    expect(boxes).toHaveLength(64)
+    for (const { rect } of boxes) {
+      expect(rect.column + rect.width).toBeLessThanOrEqual(240)
+      expect(rect.row + rect.height).toBeLessThanOrEqual(66)
+    }
+  })
+
+  it('scroll where they do not fit, to the last host and not beyond', () => {
+    const input = {
+      sight: sightOf(hostSpecs(64, 8), jobs),
+      trouble: undefined,
+      offset: Number.POSITIVE_INFINITY,
+      rect: area(80, 24),
+      theme,
+    }
+    const last = lastOffset(input)
+    expect(last).toBeGreaterThan(0)
+    expect(boxesOf(packingPanes({ ...input, offset: last })).at(-1)?.host).toBe(' box n64')
+    expect(boxesOf(packingPanes({ ...input, offset: last + 5 })).at(-1)?.host).toBe(' box n64')
+    expect(boxesOf(packingPanes({ ...input, offset: 0 }))[0]?.host).toBe(' box n1')
+  })
+
+  it('tell that a host does not answer, that nobody drives, and that the queue cannot be read', () => {
+    const sight = sightOf(hostSpecs(2), [], { down: { n2: 'unreachable: no route' }, driver: undefined })
+    const input = { sight, trouble: undefined, offset: 0, rect: area(80, 24), theme }
+    expect(textOf(packingPanes(input))).toMatch(/1 not answering +nobody drives it: muster job work/)
+    expect(boxesOf(packingPanes(input)).map(linesOf)[1]?.[0]).toBe('unreachable: no route')
+    expect(textOf(packingPanes({ ...input, trouble: 'the file is damaged' }))).toContain('the file is damaged')
+  })
+})
+
+describe('the cells of an amount', () => {
+  const cells = (amounts: readonly number[], whole: number, width: number): string =>
+    shareCells(
+      amounts.map((amount, index) => ({ job: index + 1, amount })),
+      whole,
+      width,
+      theme,
+    )
+      .map(({ text }) => text)
+      .join('')
+
+  it('give everybody one who holds anything, and keep one for what is free', () => {
+    expect(cells([500, 500], 1000, 4)).toBe('AABB')
+    expect(cells([10], 1000, 4)).toBe('A···')
+    expect(cells([990], 1000, 4)).toBe('AAA·')
+    expect(cells([970, 10, 20], 1000, 4)).toBe('AABC')
+    expect(cells([], 1000, 4)).toBe('····')
+    expect(cells([2000], 1000, 4)).toBe('AAAA')
+  })
+
+  it('are as many as asked for, however many hold parts', () => {
+    expect(cells(new Array(9).fill(100), 1000, 4)).toBe('ABC·')
+    expect(cells([5], 0, 4)).toBe('AAAA')
+    expect(cells([], 0, 4)).toBe('····')
+  })
+})
