@@ -19,9 +19,9 @@ type Filling = {
 }
 
 /**
- * Takes places for some of the gangs, each whole; gangs without GPUs get what is left, in their order. A gang alone goes
- * where the emptiest hosts are, as with Ray: so large ones that come later and want several hosts find some room on each; one
- * without GPUs has to leave cores for those that are idle.
+ * Takes places for some of the gangs, each whole; then those without GPUs, in their order, which have to leave cores for GPUs that are
+ * idle. A gang alone goes where the emptiest hosts are, as with Ray: so large ones that come later and want several hosts find
+ * some room on each.
  */
 export function placeWindow(cluster: Cluster, window: readonly Gang[]): ReadonlyMap<Gang, readonly Placement[]> {
   const [only] = window
@@ -31,8 +31,12 @@ export function placeWindow(cluster: Cluster, window: readonly Gang[]): Readonly
   }
   const withGpus = window.filter((gang) => gpuMilliOf(gang) > 0)
   const order = withGpus.length < 2 ? withGpus : searchOrder(cluster, withGpus)
-  const rest = window.filter((gang) => gpuMilliOf(gang) === 0)
-  return fill(cluster, [...order, ...rest])
+  const placed = fill(cluster, order)
+  for (const gang of window) {
+    const placements = gpuMilliOf(gang) === 0 ? placeAlone(cluster, gang) : undefined
+    if (placements) placed.set(gang, placements)
+  }
+  return placed
 }
 
 function placeAlone(cluster: Cluster, gang: Gang): readonly Placement[] | undefined {
@@ -82,7 +86,7 @@ function tryOrder(cluster: Cluster, order: readonly Gang[]): Filling {
   return { order, usedGpuMilli, refused: order.filter((gang) => !placed.has(gang)) }
 }
 
-function fill(cluster: Cluster, order: readonly Gang[]): ReadonlyMap<Gang, readonly Placement[]> {
+function fill(cluster: Cluster, order: readonly Gang[]): Map<Gang, readonly Placement[]> {
   const placed = new Map<Gang, readonly Placement[]>()
   for (const gang of order) {
     const placements = placeGang(cluster, gang)

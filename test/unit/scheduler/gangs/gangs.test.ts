@@ -109,6 +109,16 @@ describe('ours', () => {
     const placed = placeWindow(createCluster(), [small, cpuOnly, large])
     expect([...placed.keys()]).toEqual([large, cpuOnly])
   })
+
+  test('who asks for no GPU leaves cores for those that are idle, in a window and alone', () => {
+    const small = gang('PACK', 1000)
+    const cores = (cpuMilli: number): Gang => ({ name: 'cores', strategy: 'PACK', bundles: [bundle(0, cpuMilli)] })
+    // 7 of 8 cores are left then, and 2 of them stay for the one of two GPUs that is idle.
+    expect(placeWindow(createCluster(1), [small, cores(5000)]).size).toBe(2)
+    expect(placeWindow(createCluster(1), [small, cores(5001)]).size).toBe(1)
+    expect(placeWindow(createCluster(1), [cores(4001)]).size).toBe(0)
+    expect(placeWindow(createCluster(1), [cores(4000)]).size).toBe(1)
+  })
 })
 
 test('Ray takes the emptiest host', () => {
