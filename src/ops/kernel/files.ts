@@ -12,7 +12,7 @@ export type FileState =
   | { readonly kind: 'none' }
   /** `text` has a character (U+0000 to U+00FF) for each byte, so that what is written back is what was read. */
   | { readonly kind: 'file'; readonly text: string; readonly mode: string; readonly sum: string }
-  /** A directory or a device, too large, not readable. */
+  /** A directory or a device, too large, not readable, no text. */
   | { readonly kind: 'other'; readonly because: string }
 
 export type FileChange = {
@@ -51,6 +51,8 @@ if [ ! -f "$f" ]; then echo other it is no file; return; fi
 if [ ! -r "$f" ]; then echo other it cannot be read; return; fi
 set -- $(cksum < "$f")
 if [ "$2" -gt ${MAX_FILE_BYTES} ]; then echo other it is too large; return; fi
+# The shell would lose them, and what is written back would be without.
+if [ "$(tr -dc '\\000' < "$f" | wc -c)" -ne 0 ]; then echo other it holds zero bytes; return; fi
 echo "file $(stat -L -c %a "$f" || echo 600) $1-$2"
 cat "$f"`,
     parse(_, bytes) {

@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Fact, gatherFacts, knownValue } from '../../../src/ops/kernel/fact.ts'
 import { bytesOf, type FileState, fileFact, removeFile, writeFile } from '../../../src/ops/kernel/files.ts'
@@ -121,8 +122,10 @@ describe('facts', () => {
     expect(Buffer.from(bytesOf((state as { text: string }).text))).toEqual(bytes)
   })
 
-  it('tell a directory, a file that is not there, and an empty one apart', async () => {
+  it('tell a directory, a file that is not there, one that is no text, and an empty one apart', async () => {
     writeFileSync(join(home, 'empty'), '')
+    writeFileSync(join(home, 'zeros'), 'a\0b\n')
+    expect(await ask(fileFact('~/zeros'))).toEqual({ kind: 'other', because: 'it holds zero bytes' })
     expect(await ask(fileFact('~/none'))).toEqual({ kind: 'none' })
     expect(await ask(fileFact('~/bin'))).toEqual({ kind: 'other', because: 'it is no file' })
     expect(await ask(fileFact('~/empty'))).toMatchObject({ kind: 'file', text: '' })
@@ -150,6 +153,26 @@ describe('a file', () => {
     expect(readFileSync(join(home, 'file'), 'utf8')).toBe('new\n')
     expect(statSync(join(home, 'file')).mode & 0o777).toBe(0o604)
     expect(readFileSync(join(home, 'file.muster-before'), 'utf8')).toBe('old\n')
+  })
+
+  it('holds any bytes, and doing it twice changes nothing: written, or removed', async () => {
+    const bytes = fc.uint8Array({ min: 1, maxLength: 300 }).map((all) => Buffer.from(all).toString('latin1'))
+    const name = fc.constantFrom('file', 'of mine/$file', "a/b/it's")
+    await fc.assert(
+      fc.asyncProperty(name, bytes, fc.constantFrom('600', '644', '755'), async (path, text, mode) => {
+        const write = async () =>
+          writeFile({ path: `~/${path}`, was: await stateOf(path) }, { content: [bytesOf(text)], mode })
+        for (const _ of ['once', 'twice']) {
+          expect(apply(await write()).status).toBe(0)
+          expect(await stateOf(path)).toMatchObject({ kind: 'file', text, mode })
+        }
+        for (const _ of ['once', 'twice']) {
+          expect(apply(removeFile({ path: `~/${path}`, was: await stateOf(path) })).status).toBe(0)
+          expect(await stateOf(path)).toEqual({ kind: 'none' })
+        }
+      }),
+      { numRuns: 12 },
+    )
   })
 
   it('is left alone when somebody changed it since', async () => {
