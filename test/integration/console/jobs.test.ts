@@ -1,0 +1,86 @@
+/** The tabs Jobs and Packing on embedded hosts: what is stored, what a job writes there, and nothing without a yes. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { bundleKey } from '../../../src/scheduler/jobs/orders.ts'
+import { JobStore } from '../../../src/scheduler/jobs/store.ts'
+import type { EmbeddedHosts } from '../../../src/ssh/embedded/embedded-hosts.ts'
+import { startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
+import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
+import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
+import { type EmbeddedInventory, writeEmbeddedInventory } from '../../support/embedded-inventory.ts'
+import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+const canRun = requirement('ssh')
+
+describe.skipIf(!canRun)('the tabs of the queue', () => {
+  let hosts: EmbeddedHosts
+  let inventory: EmbeddedInventory
+  let store: JobStore
+  let console: ConsoleDriver
+  let id = 0
+
+  beforeAll(async () => {
+    hosts = await startEmbeddedHosts({ count: 2, spawnPty: spawnLocalPty })
+    inventory = writeEmbeddedInventory(hosts, [])
+    const home = inventory.environment.HOME ?? ''
+    store = new JobStore(join(home, '.local', 'state', 'muster', 'jobs', 'lab.db'))
+    const spec = {
+      name: 'train',
+      command: 'python train.py',
+      environment: {},
+      request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
+      bundles: 1,
+      strategy: 'PACK',
+      retries: 0,
+      isPreemptible: false,
+    } as const
+    const submission = { spec, user: 'ann', priority: 0, isHeld: false, after: [], variants: [{}] }
+    id = store.submit(submission, Date.now())[0] ?? 0
+    store.apply(id, { kind: 'placed', places: [{ host: 'm1', devices: [] }] }, Date.now())
+    store.apply(id, { kind: 'seen', rank: 0, bundle: { kind: 'begun' } }, Date.now())
+    const key = bundleKey(store.id, { id, attempt: 1 }, 0)
+    const directory = join(hosts.directory, 'm1', '.local', 'state', 'muster', 'jobs', key)
+    mkdirSync(directory, { recursive: true })
+    writeFileSync(join(directory, 'out'), 'epoch 1 of 3\n')
+    writeFileSync(join(directory, 'err'), '')
+    const { file, environment } = inventory
+    console = await openConsole({ args: ['--hosts', file], size: [80, 24], environment })
+    await console.expectReady()
+  })
+  afterAll(async () => {
+    await console?.close()
+    store?.[Symbol.dispose]()
+    await hosts?.close()
+    inventory?.[Symbol.dispose]()
+  })
+
+  it('show the jobs that are stored, and what they write on their hosts', async () => {
+    await console.leader('5')
+    await console.expectScreen(/▸1 +running .*train/)
+    await console.expectScreen(/epoch 1 of 3/)
+    expect(hosts.hosts.map(({ acceptedCount }) => acceptedCount)).toEqual([1, 1])
+  })
+
+  it('change a job after a yes only', async () => {
+    await console.key('c')
+    await console.expectMode('dialog:change-jobs')
+    await console.key('Escape')
+    expect(store.get(id)?.state.kind).toBe('running')
+    await console.key('c')
+    await console.expectMode('dialog:change-jobs')
+    await console.key('y')
+    await waitUntil(() => store.get(id)?.state.kind === 'ending', 'the job to be ended')
+    await console.expectScreen(/▸1 +ending/)
+  })
+
+  it('show the hosts with what is held of them, and give the keys back to the shells', async () => {
+    await console.key('4')
+    await console.expectScreen(/1 running, 0 waiting +nobody drives it[\s\S]*m1[\s\S]*m2/)
+    await console.key('1')
+    await console.expectMode('shells')
+    await console.type('echo typed-$((40+2))\r')
+    await console.expectOnAll(['m1', 'm2'], () => /^typed-42$/m)
+  })
+})
