@@ -1,6 +1,7 @@
 /** `muster job …`: the queue of jobs, kept on this machine's disk and worked on the hosts of hosts.yaml. */
 import { type Command, InvalidArgumentError } from 'commander'
 import type { CliContext, Outcome } from './context.ts'
+import type { ChangeOptions } from './job/change.ts'
 import type { LogOptions } from './job/logs.ts'
 import type { JobOptions } from './job/open-queue.ts'
 import type { ListOptions } from './job/show.ts'
@@ -62,16 +63,16 @@ export function registerJob(program: Command, context: CliContext, outcome: Outc
     ['wait', 'until all of them have ended; 1 if one was not done'],
   ] as const
   for (const [name, description] of changes) {
-    const command = job
-      .command(`${name} <ids...>`)
-      .description(description)
-      .action(async (words: readonly string[]) => {
-        const { changeJobs, waitForJobs } = await import('./job/change.ts')
-        const options = command.optsWithGlobals<JobOptions>()
-        const ids = words.flatMap(parseIds)
-        outcome.exitCode =
-          name === 'wait' ? await waitForJobs(ids, options, context) : await changeJobs(name, ids, options, context)
-      })
+    const command = job.command(`${name} <ids...>`).description(description)
+    if (name === 'cancel')
+      command.option('--forget', 'without waiting for hosts that never come back; what runs there is left alone')
+    command.action(async (words: readonly string[]) => {
+      const { changeJobs, waitForJobs } = await import('./job/change.ts')
+      const options = command.optsWithGlobals<ChangeOptions>()
+      const ids = words.flatMap(parseIds)
+      outcome.exitCode =
+        name === 'wait' ? await waitForJobs(ids, options, context) : await changeJobs(name, ids, options, context)
+    })
   }
   const work = job
     .command('work')

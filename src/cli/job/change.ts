@@ -7,16 +7,22 @@ import { jobOr } from './show.ts'
 
 export type JobChange = 'cancel' | 'hold' | 'release' | 'retry'
 
+export type ChangeOptions = JobOptions & { readonly forget?: boolean }
+
 const LOOK_MS = 250
 
 export async function changeJobs(
   change: JobChange,
   ids: readonly number[],
-  options: JobOptions,
+  options: ChangeOptions,
   context: CliContext,
 ): Promise<number> {
   using queue = await openQueue(options, context)
-  const event: JobEvent = change === 'cancel' ? { kind: 'stop', reason: 'cancelled' } : { kind: change }
+  const event: JobEvent = options.forget
+    ? { kind: 'forget' }
+    : change === 'cancel'
+      ? { kind: 'stop', reason: 'cancelled' }
+      : { kind: change }
   const results = queue.store.applyAll(
     ids.map((id) => ({ id, event })),
     context.now(),

@@ -70,6 +70,8 @@ export type JobEvent =
   | { readonly kind: 'seen'; readonly rank: number; readonly bundle: BundleState }
   | { readonly kind: 'stop'; readonly reason: StopReason }
   | { readonly kind: 'hold' | 'release' | 'retry' }
+  /** Its hosts are not waited for: what runs there, if anything does, is left alone. */
+  | { readonly kind: 'forget' }
 
 export type Job = {
   /** From 1 on. */
@@ -123,6 +125,12 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Life {
       }
       if (state.kind === 'ending' && (state.stop === 'cancelled' || event.reason !== 'cancelled')) return stay
       return { ...stay, state: { ...state, kind: 'ending', stop: event.reason, sinceMs: nowMs } }
+    case 'forget': {
+      if (!isActive(state)) return transition(job, { kind: 'stop', reason: 'cancelled' }, nowMs)
+      const { places, bundles, startedMs } = state
+      const reason = 'given up without its hosts'
+      return { ...stay, state: { kind: 'cancelled', places, bundles, startedMs, endedMs: nowMs, reason } }
+    }
     case 'hold':
       return state.kind === 'queued' ? { ...stay, state: { kind: 'held' } } : stay
     case 'release':

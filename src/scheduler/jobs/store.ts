@@ -83,11 +83,7 @@ export class JobStore implements Disposable {
       )
       this.id = this.#migrate()
     } catch (error) {
-      if (error instanceof MusterError) throw error
-      throw new MusterError('configuration', `the queue ${path} cannot be used: ${messageOf(error)}`, {
-        hint: 'Move the file away to begin with an empty queue; what runs on hosts goes on.',
-        cause: error,
-      })
+      throw unusable(error, `the queue ${path}`)
     }
   }
 
@@ -321,16 +317,39 @@ export class JobStore implements Disposable {
   }
 
   #inTransaction<T>(work: () => T): T {
-    this.#database.exec('BEGIN IMMEDIATE')
     try {
+      this.#database.exec('BEGIN IMMEDIATE')
       const result = work()
       this.#database.exec('COMMIT')
       return result
     } catch (error) {
       this.#rollBack()
-      throw error
+      throw isSqlite(error) ? unusable(error, 'the queue') : error
     }
   }
+}
+
+/** Primary result codes (sqlite.org/rescode.html), and what mends them. */
+const HINTS: Readonly<Record<number, string>> = {
+  5: 'Another program holds the file: try again.',
+  8: 'Its file system is mounted read-only, or the file belongs to another user.',
+  10: 'Its disk cannot be read or written: look at the log of the kernel.',
+  13: 'Its disk is full: nothing of this call was written. Make room and try again.',
+  14: 'Its directory cannot be used: look at its owner and mode.',
+}
+const DAMAGED_HINT = 'Move the file away to begin with an empty queue; what runs on hosts goes on.'
+
+function isSqlite(error: unknown): error is Error & { readonly errcode: number } {
+  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
+}
+
+function unusable(error: unknown, what: string): MusterError {
+  if (error instanceof MusterError) return error
+  const hint = isSqlite(error) ? HINTS[error.errcode & 0xff] : undefined
+  return new MusterError('configuration', `${what} cannot be used: ${messageOf(error)}`, {
+    hint: hint ?? DAMAGED_HINT,
+    cause: error,
+  })
 }
 
 const SELECT = `SELECT jobs.id, specs.spec, environment, user, submitted_ms, priority, attempt, failures, state, after

@@ -92,6 +92,13 @@ describe('a job', () => {
     expect(kindAfter(job({ retries: 3 }), placed, cancel, seen(0, barred), seen(1, barred))).toBe('cancelled')
   })
 
+  test('given up it is over at once, whatever its hosts say later, and nothing more is sent to them', () => {
+    const life = lifeOf(job(), placed, { kind: 'forget' }, seen(0, exit(0)), seen(1, exit(0)))
+    expect(life.state).toMatchObject({ kind: 'cancelled', reason: 'given up without its hosts', places })
+    expect(ordersFor({ ...job(), ...life }, 'store', new Map(), 0)).toEqual([])
+    expect(kindAfter(job(), { kind: 'forget' })).toBe('cancelled')
+  })
+
   test('ended for another it waits again, without counting as a failure', () => {
     const events: JobEvent[] = [placed, { kind: 'stop', reason: 'preempted' }, seen(0, exit(143)), seen(1, exit(143))]
     expect(lifeOf(job(), ...events)).toMatchObject({ attempt: 2, failures: 0, state: { kind: 'queued' } })

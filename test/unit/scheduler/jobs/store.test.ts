@@ -119,6 +119,25 @@ describe('the queue on disk', () => {
     expect(store.get(2)?.state.kind).toBe('cancelled')
   })
 
+  test('what was submitted together is one group, the latest first, whatever became of its jobs', () => {
+    using store = open()
+    store.submit(submission({ variants: [{}, {}, {}] }), 0)
+    store.submit(submission(), 0)
+    store.applyAll(
+      [2, 4].map((id) => ({ id, event: { kind: 'stop', reason: 'cancelled' } })),
+      1,
+    )
+    const groups = store.groups(10)
+    expect(groups.map(({ first, count, counts }) => [first, count, Object.fromEntries(counts)])).toEqual([
+      [4, 1, { cancelled: 1 }],
+      [1, 3, { queued: 2, cancelled: 1 }],
+    ])
+    const spec = groups[1]?.spec ?? 0
+    expect(store.idsOf(spec, [])).toEqual([1, 2, 3])
+    expect(store.idsOf(spec, ['queued'])).toEqual([1, 3])
+    expect(store.groups(1).map(({ first }) => first)).toEqual([4])
+  })
+
   test('another file, or one of a later version, is left alone', () => {
     writeFileSync(join(directory, 'queue.db'), 'This is no database, and long enough to be looked at. '.repeat(40))
     expect(() => open()).toThrow(/cannot be used/)
