@@ -170,7 +170,7 @@ function figureRows({ hosts, active, counts, driver, down }: QueueSight, theme: 
 
 function waitingPane({ waiting, counts }: QueueSight, rect: Rect, theme: Theme): PaneView | undefined {
   if (waiting.length === 0) return undefined
-  const most = Math.max(1, Math.min(MOST_WAITING_ROWS, Math.floor(rect.height / 9)))
+  const most = Math.max(1, Math.min(MOST_WAITING_ROWS, Math.floor(rect.height / 12)))
   const rows = waiting.slice(0, most).map(({ job, why, expectedMs }): Row => {
     const when = expectedMs === undefined ? '' : `expected ${new Date(expectedMs).toISOString().slice(11, 16)} UTC: `
     return [

@@ -21,6 +21,7 @@ const jobs = [
     request: { cpuMilli: 16_000, memoryBytes: 2 ** 30, gpuCount: 1, gpuMilli: 300 },
   }),
   jobOf(5, { kind: 'queued' }),
+  jobOf(6, { kind: 'queued' }),
 ]
 
 describe('the boxes of the Packing tab', () => {
