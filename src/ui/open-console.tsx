@@ -3,6 +3,7 @@ import chalk from 'chalk'
 import { render } from 'ink'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { DisposableStore } from '../base/disposable.ts'
+import { printable } from '../base/printable.ts'
 import type { Endpoint } from '../inventory/host.ts'
 import type { Fleet } from '../ssh/fleet.ts'
 import { createFeeder } from '../terminal/feeder.ts'
@@ -158,6 +159,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
       },
       onResume: () => compositor.redraw(),
       onFatal: quit,
+      onPrint: (text) => console.log('', printable(text), 'info'),
     }),
   )
   if (preferences.theme === 'auto' && themeName !== 'none') writer.write(Buffer.from(QUERY_BACKGROUND))

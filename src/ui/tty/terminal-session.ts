@@ -8,6 +8,7 @@ import { inspect } from 'node:util'
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { DisposableStore } from '../../base/disposable.ts'
 import { printable } from '../../base/printable.ts'
+import { catchPrints } from './library-prints.ts'
 import { enterSequence, leaveSequence } from './terminal-modes.ts'
 import { type TtyWriter, writeAllSync } from './tty-writer.ts'
 
@@ -47,6 +48,8 @@ export type TerminalOptions = {
    * at once.
    */
   onFatal?(reason: FatalReason): void | Promise<void>
+  /** What a library printed, or Node warned of: it does not reach the terminal. */
+  onPrint?(text: string): void
   readonly process?: HostProcess
   readonly clock?: Clock
 }
@@ -148,6 +151,7 @@ export function enterTerminal(options: TerminalOptions): TerminalSession {
     if (isEntered) handleFatal({ kind: 'gone' })
   }
 
+  listeners.own(catchPrints(host, (text) => options.onPrint?.(text)))
   listen(listeners, stdin, 'data', (bytes: Uint8Array) => options.onInput(bytes))
   listen(listeners, stdin, 'end', handleGone)
   listen(listeners, stdin, 'error', handleGone)

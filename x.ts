@@ -1,0 +1,1 @@
+import { importInventory } from './src/inventory/import/import-inventory.ts'
