@@ -1,1 +1,0 @@
-import { importInventory } from './src/inventory/import/import-inventory.ts'
