@@ -72,6 +72,14 @@ type HostRecord = {
   had: ReadonlySet<string>
 }
 
+type JobOrder = PlacedOrder & { readonly job: Job }
+
+type Answer = {
+  readonly record: HostRecord
+  readonly orders: readonly JobOrder[]
+  readonly bundles: HostAnswer['bundles']
+}
+
 export async function driveJobs(options: DriverOptions): Promise<void> {
   await new JobDriver(options).run()
 }
@@ -89,6 +97,8 @@ class JobDriver {
   #viewedMs = 0
   #version = -1
   #failure: unknown
+  /** What hosts have answered and nobody has looked at yet: one wait for the disk is for all of it. */
+  #answers: Answer[] = []
 
   constructor(options: DriverOptions) {
     this.#options = options
@@ -153,8 +163,13 @@ class JobDriver {
       this.#version = version
       this.#isDirty = true
     }
-    this.#endOverdue(nowMs)
-    if (this.#isDirty || nowMs - this.#plannedMs >= VIEW_MS) this.#plan(nowMs)
+    const changed = new Set<number>()
+    store.together(() => {
+      this.#note(changed)
+      this.#endOverdue(nowMs, changed)
+      if (this.#isDirty || nowMs - this.#plannedMs >= VIEW_MS) this.#plan(nowMs, changed)
+    })
+    this.#tell(changed)
     this.#send(nowMs)
   }
 
@@ -166,17 +181,19 @@ class JobDriver {
     for (const record of this.#records.values()) record.nextMs = 0
   }
 
-  #endOverdue(nowMs: number): void {
+  #endOverdue(nowMs: number, changed: Set<number>): void {
     const overdue = this.#options.store.active().filter(({ state, spec }) => {
       if (spec.limitS === undefined || state.kind !== 'running') return false
       return nowMs - state.startedMs > spec.limitS * 1000
     })
-    this.#apply(overdue.map(({ id }) => ({ id, event: { kind: 'stop', reason: 'timed-out' } })))
+    this.#apply(
+      overdue.map(({ id }) => ({ id, event: { kind: 'stop', reason: 'timed-out' } })),
+      changed,
+    )
   }
 
-  #plan(nowMs: number): void {
+  #plan(nowMs: number, changed: Set<number>): void {
     const { store, lease, isPreempting } = this.#options
-    this.#isDirty = false
     this.#plannedMs = nowMs
     store.cancelOrphans(nowMs, lease)
     const hosts = [...this.#records.values()].map(specOf)
@@ -189,7 +206,9 @@ class JobDriver {
       nowMs,
       isPreempting,
     })
-    this.#apply(events)
+    this.#apply(events, changed)
+    // What was planned is no news for the next plan.
+    this.#isDirty = false
     if (nowMs - this.#viewedMs < VIEW_MS) return
     this.#viewedMs = nowMs
     const down = [...this.#records].flatMap(([name, { trouble }]) => (trouble === undefined ? [] : [[name, trouble]]))
@@ -202,7 +221,7 @@ class JobDriver {
   }
 
   #send(nowMs: number): void {
-    const orders = new Map<string, (PlacedOrder & { readonly job: Job })[]>()
+    const orders = new Map<string, JobOrder[]>()
     for (const job of this.#options.store.active())
       for (const order of ordersFor(job, this.#options.store.id, this.#addresses, nowMs)) {
         const own = orders.get(order.host) ?? []
@@ -224,8 +243,8 @@ class JobDriver {
     }
   }
 
-  async #round(name: string, record: HostRecord, orders: readonly (PlacedOrder & { job: Job })[]): Promise<void> {
-    const { port, clock, signal } = this.#options
+  async #round(name: string, record: HostRecord, orders: readonly JobOrder[]): Promise<void> {
+    const { port, signal } = this.#options
     record.isBusy = true
     this.#rounds++
     const program = formatHostProgram(orders.map(({ order }) => order))
@@ -245,33 +264,49 @@ class JobDriver {
     const wasDown = record.trouble !== undefined
     record.trouble = trouble
     record.facts = answer?.facts ?? record.facts
-    const hasChanged = answer !== undefined && this.#note(orders, answer)
-    const waitMs = trouble !== undefined ? nextRetry(wasDown, record.waitMs) : hasChanged ? SOON_MS : record.waitMs * 2
-    record.waitMs = trouble !== undefined ? waitMs : Math.min(waitMs, orders.length > 0 ? LATE_MS : IDLE_MS)
-    record.nextMs = clock.now() + record.waitMs
+    if (answer !== undefined) this.#answers.push({ record, orders, bundles: answer.bundles })
+    const waitMs = trouble === undefined ? record.waitMs * 2 : nextRetry(wasDown, record.waitMs)
+    record.waitMs = trouble === undefined ? Math.min(waitMs, orders.length > 0 ? LATE_MS : IDLE_MS) : waitMs
+    record.nextMs = this.#options.clock.now() + record.waitMs
     this.#wake()
   }
 
-  /** Whether a bundle is another one than it was. */
-  #note(orders: readonly (PlacedOrder & { job: Job })[], { bundles }: HostAnswer): boolean {
-    const events = orders.flatMap(({ job, rank }) => {
-      const bundle = bundles.get(bundleKey(this.#options.store.id, job, rank))
-      const before = isActive(job.state) ? job.state.bundles[rank] : undefined
-      if (bundle === undefined || bundle.kind === before?.kind) return []
-      return [{ id: job.id, attempt: job.attempt, event: { kind: 'seen', rank, bundle } as const }]
-    })
-    // What was cancelled and tried again meanwhile is another attempt, of which this answer says nothing.
-    this.#apply(events.filter(({ id, attempt }) => this.#options.store.get(id)?.attempt === attempt))
-    return events.length > 0
+  /** Hosts whose bundles are others than they were are looked at again soon. */
+  #note(changed: Set<number>): void {
+    const { store, clock } = this.#options
+    for (const { record, orders, bundles } of this.#answers.splice(0)) {
+      const events = orders.flatMap(({ job, rank }) => {
+        const bundle = bundles.get(bundleKey(store.id, job, rank))
+        const before = isActive(job.state) ? job.state.bundles[rank] : undefined
+        if (bundle === undefined || bundle.kind === before?.kind) return []
+        return [{ id: job.id, attempt: job.attempt, event: { kind: 'seen', rank, bundle } as const }]
+      })
+      if (events.length === 0) continue
+      if (record.trouble === undefined) {
+        record.waitMs = SOON_MS
+        record.nextMs = Math.min(record.nextMs, clock.now() + SOON_MS)
+      }
+      // What was cancelled and tried again meanwhile is another attempt, of which this answer says nothing.
+      this.#apply(
+        events.filter(({ id, attempt }) => store.get(id)?.attempt === attempt),
+        changed,
+      )
+    }
   }
 
-  #apply(events: readonly { readonly id: number; readonly event: JobEvent }[]): void {
+  #apply(events: readonly { readonly id: number; readonly event: JobEvent }[], changed: Set<number>): void {
     if (events.length === 0) return
-    const { store, clock, lease, onEvent } = this.#options
+    const { store, clock, lease } = this.#options
     store.applyAll(events, clock.now(), lease)
     this.#isDirty = true
+    for (const { id } of events) changed.add(id)
+  }
+
+  /** After it is on disk. */
+  #tell(changed: ReadonlySet<number>): void {
+    const { store, onEvent } = this.#options
     if (onEvent === undefined) return
-    for (const id of new Set(events.map((event) => event.id))) {
+    for (const id of changed) {
       const job = store.get(id)
       if (job) onEvent({ kind: 'job', job })
     }

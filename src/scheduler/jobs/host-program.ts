@@ -1,6 +1,6 @@
 /**
  * What is sent to a host: one program of POSIX sh a round, on the stdin of `sh`, with an order for each bundle there, and the
- * lines that come back. Every order may be given twice: a bundle begins by making a directory (`claim`), which only one can,
+ * lines that come back. Every order may be given twice: a bundle begins by making a file (`claim`), which only one can,
  * and is known by boot, process and start time. It runs in a session of its own and does not notice when Muster goes.
  */
 import type { BundleEnd, BundleState } from './job.ts'
@@ -32,38 +32,40 @@ b=${JOBS_DIRECTORY}
 mkdir -p "$b" && cd "$b" || { echo "trouble $b cannot be used"; exit 0; }
 command -v setsid >/dev/null || { echo "trouble setsid is missing (util-linux)"; exit 0; }
 boot=none; read -r boot </proc/sys/kernel/random/boot_id
-echo "host $(nproc) $(while read -r n v u; do [ "$n" = MemTotal: ] && echo "$v"; done </proc/meminfo)"
+while read -r n v u; do [ "$n" = MemTotal: ] && break; done </proc/meminfo
+echo "host $(nproc) $v"
 alive() {
-  p=0; read -r p o t <"$1/id" || return 1
+  p=0; { read -r p o t <"$1/id"; } 2>/dev/null || return 3
   [ "$o" = "$boot" ] || return 2
-  read -r s 2>/dev/null <"/proc/$p/stat" || return 1
+  { read -r s <"/proc/$p/stat"; } 2>/dev/null || return 1
   s=\${s##*) }; set -- $s
   [ "$1" != Z ] && [ "\${20}" = "$t" ]
 }
 ended() { [ -f "$1/exit" ] && read -r c <"$1/exit" && echo "$1 exit $c"; }
+last() {
+  ended "$1" && return
+  for f in "$1"/code.*; do [ -e "$f" ] && { echo "$1 exit \${f##*.}"; return; }; done
+  echo "$1 $2"
+}
 look() {
   ended "$1" && return
-  if [ ! -d "$1/claim" ]; then echo "$1 none"
-  elif [ ! -f "$1/id" ]; then
-    if [ -n "$(find "$1/claim" -maxdepth 0 -mmin +1)" ]; then echo "$1 gone"; else echo "$1 begun"; fi
-  else
-    alive "$1"
-    case $? in
-      0) echo "$1 begun";;
-      2) ended "$1" || echo "$1 rebooted";;
-      *) ended "$1" || echo "$1 gone";;
-    esac
-  fi
+  [ -e "$1/claim" ] || { echo "$1 none"; return; }
+  alive "$1"
+  case $? in
+    0) echo "$1 begun";;
+    2) last "$1" rebooted;;
+    3) if [ -n "$(find "$1/claim" -maxdepth 0 -mmin +1)" ]; then last "$1" gone; else echo "$1 begun"; fi;;
+    *) last "$1" gone;;
+  esac
 }
 start() {
-  [ -d "$1/claim" ] || {
-    mkdir -p "$1" && printf %s "$2" >"$1/run" || { echo "trouble $b cannot be written"; return; }
-    setsid sh "$1/run" "$1" </dev/null >/dev/null 2>&1 &
-  }
+  [ -e "$1/claim" ] && return
+  printf %s "$2" >"$1/run.$$" || { echo "trouble $b cannot be written"; return; }
+  setsid sh "$1/run.$$" "$1" </dev/null >/dev/null 2>&1 &
 }
 stop() {
   mkdir -p "$1"
-  if mkdir "$1/claim" 2>/dev/null; then echo barred >"$1/exit"
+  if (set -C; : >"$1/claim") 2>/dev/null; then echo barred >"$1/exit"
   elif [ ! -f "$1/exit" ] && alive "$1"; then kill "-$2" "-$p" 2>/dev/null
   fi
   look "$1"
@@ -72,9 +74,11 @@ stop() {
 
 /** The program; orders for as many bundles as one likes. */
 export function formatHostProgram(orders: readonly BundleOrder[]): string {
-  const lines = orders.map(formatOrder)
-  const started = orders.flatMap(({ kind, key }) => (kind === 'start' ? [`look ${key}`] : []))
-  return `${PRELUDE}${[...lines, ...started].join('\n')}\necho end\n`
+  const started = orders.flatMap(({ kind, key }) => (kind === 'start' ? [key] : []))
+  // One process makes all directories: processes are what a start costs.
+  const room = started.length === 0 ? '' : `mkdir -p ${started.join(' ')} || echo "trouble $b cannot be written"\n`
+  const lines = [...orders.map(formatOrder), ...started.map((key) => `look ${key}`)]
+  return `${PRELUDE}${room}${lines.join('\n')}\necho end\n`
 }
 
 function formatOrder(order: BundleOrder): string {
@@ -88,17 +92,18 @@ function formatOrder(order: BundleOrder): string {
   }
 }
 
+/** Whoever makes `claim` runs it; a full disk takes an empty file with the exit code in its name when it takes no line. */
 function formatRun({ command, directory, environment }: BundleRun): string {
   const variables = Object.entries(environment).map(([name, value]) => `export ${name}=${quote(value)}\n`)
   const go = directory === undefined ? 'cd' : `cd ${quote(directory)}`
   return `cd "$1" || exit
-mkdir claim 2>/dev/null || exit 0
-trap : TERM INT HUP
+set -C; : >claim || exit 0
+set +C; trap : TERM INT HUP
 read -r s </proc/$$/stat; s=\${s##*) }; set -- $s
 read -r o </proc/sys/kernel/random/boot_id
-echo "$$ $o \${20}" >id.new && mv id.new id || exit
+echo "$$ $o \${20}" >id || exit
 ${variables.join('')}( ${go} && exec sh -c ${quote(command)} ) >out 2>err </dev/null
-echo $? >exit.new && mv exit.new exit
+c=$?; echo $c >exit || : >code.$c
 `
 }
 

@@ -6,13 +6,16 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
+import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { MusterError, messageOf } from '../../base/errors.ts'
 import type { HostSpec } from '../model/resources.ts'
 import { FINAL_KINDS, isFinal, type Job, type JobEvent, type JobSpec, type JobState, transition } from './job.ts'
+import { KeptList } from './kept-list.ts'
 
 const VERSION = 1
 const BUSY_MS = 10_000
+/** Read ones that are kept. */
+const MOST_SPECS = 10_000
 
 const SCHEMA = `
   CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -70,11 +73,18 @@ export type Lease = { readonly token: number }
 
 export class JobStore implements Disposable {
   readonly #database: DatabaseSync
+  readonly #name: string
+  readonly #statements = new Map<string, StatementSync>()
+  readonly #specs = new Map<number, { readonly text: SQLOutputValue | undefined; readonly spec: JobSpec }>()
+  readonly #active = new KeptList()
+  readonly #queued = new KeptList()
+  #isInside = false
   /** Tells this queue from all others, on hosts that serve several. */
   readonly id: string
 
   /** @throws MusterError 'configuration' when the file is none of ours, is damaged, or was written by a later version. */
   constructor(path: string) {
+    this.#name = `the queue ${path}`
     try {
       if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
       this.#database = new DatabaseSync(path)
@@ -83,7 +93,7 @@ export class JobStore implements Disposable {
       )
       this.id = this.#migrate()
     } catch (error) {
-      throw unusable(error, `the queue ${path}`)
+      throw unusable(error, this.#name)
     }
   }
 
@@ -91,55 +101,52 @@ export class JobStore implements Disposable {
     this.#database.close()
   }
 
-  submit({ spec, user, priority, isHeld, after, variants }: Submission, nowMs: number): readonly number[] {
-    const state: JobState = isHeld ? { kind: 'held' } : { kind: 'queued' }
-    return this.#inTransaction(() => {
-      const missing = after.find((id) => this.get(id) === undefined)
-      if (missing !== undefined) throw new MusterError('usage', `there is no job ${missing}`)
-      const { lastInsertRowid } = this.#database
-        .prepare('INSERT INTO specs (spec) VALUES (?)')
-        .run(JSON.stringify(spec))
-      const insert = this.#database.prepare(
-        'INSERT INTO jobs (spec, environment, user, submitted_ms, priority, attempt, failures, kind, state, after) VALUES (?, ?, ?, ?, ?, 1, 0, ?, ?, ?)',
-      )
-      return variants.map((variant) => {
-        const environment = Object.keys(variant).length === 0 ? null : JSON.stringify(variant)
-        const previous = after.length === 0 ? null : JSON.stringify(after)
-        const text = JSON.stringify(state)
-        return Number(
-          insert.run(lastInsertRowid, environment, user, nowMs, priority, state.kind, text, previous).lastInsertRowid,
-        )
-      })
+  submit(submission: Submission, nowMs: number): readonly number[] {
+    return this.submitAll([submission], nowMs)[0] ?? []
+  }
+
+  /** All of them or none; on disk with one wait for the disk, however many they are. */
+  submitAll(submissions: readonly Submission[], nowMs: number): readonly (readonly number[])[] {
+    return this.#inTransaction(() => submissions.map((submission) => this.#insert(submission, nowMs)))
+  }
+
+  #insert({ spec, user, priority, isHeld, after, variants }: Submission, nowMs: number): readonly number[] {
+    const missing = after.find((id) => this.get(id) === undefined)
+    if (missing !== undefined) throw new MusterError('usage', `there is no job ${missing}`)
+    const kind = isHeld ? 'held' : 'queued'
+    const state = JSON.stringify({ kind } satisfies JobState)
+    const previous = after.length === 0 ? null : JSON.stringify(after)
+    const group = this.#run('INSERT INTO specs (spec) VALUES (?)', JSON.stringify(spec))
+    this.#queued.forget()
+    return variants.map((variant) => {
+      const environment = Object.keys(variant).length === 0 ? null : JSON.stringify(variant)
+      return this.#run(INSERT_JOB, group, environment, user, nowMs, priority, kind, state, previous)
     })
   }
 
   get(id: number): Job | undefined {
-    const row = this.#database.prepare(`${SELECT} WHERE jobs.id = ?`).get(id)
-    return row && jobOf(row)
+    const row = this.#one(`${SELECT} WHERE jobs.id = ?`, id)
+    return row && this.#jobOf(row)
   }
 
   /** The latest first; of all kinds unless some are named. */
   list(kinds: readonly string[], limit: number): readonly Job[] {
     const where = kinds.length === 0 ? '' : `WHERE kind IN (${kinds.map(() => '?').join()})`
-    return this.#database
-      .prepare(`${SELECT} ${where} ORDER BY jobs.id DESC LIMIT ?`)
-      .all(...kinds, limit)
-      .map(jobOf)
+    return this.#jobs(`${SELECT} ${where} ORDER BY jobs.id DESC LIMIT ?`, ...kinds, limit)
   }
 
   counts(): ReadonlyMap<string, number> {
-    const rows = this.#database.prepare('SELECT kind, count(*) AS count FROM jobs GROUP BY kind').all()
+    const rows = this.#all('SELECT kind, count(*) AS count FROM jobs GROUP BY kind')
     return new Map(rows.map(({ kind, count }) => [String(kind), Number(count)]))
   }
 
   /** The latest first. */
   groups(limit: number): readonly JobGroup[] {
-    const rows = this.#database
-      .prepare(
-        `SELECT spec, kind, min(id) AS first, count(*) AS count FROM jobs
-          WHERE spec > (SELECT max(id) FROM specs) - ? GROUP BY spec, kind ORDER BY spec DESC`,
-      )
-      .all(limit)
+    const rows = this.#all(
+      `SELECT spec, kind, min(id) AS first, count(*) AS count FROM jobs
+        WHERE spec > (SELECT max(id) FROM specs) - ? GROUP BY spec, kind ORDER BY spec DESC`,
+      limit,
+    )
     return [...Map.groupBy(rows, ({ spec }) => Number(spec))].map(([spec, own]) => ({
       spec,
       first: Math.min(...own.map(({ first }) => Number(first))),
@@ -151,36 +158,31 @@ export class JobStore implements Disposable {
   /** Numbers of those that were submitted together, of these kinds (all unless named). */
   idsOf(spec: number, kinds: readonly string[]): readonly number[] {
     const where = kinds.length === 0 ? '' : `AND kind IN (${kinds.map(() => '?').join()})`
-    return this.#database
-      .prepare(`SELECT id FROM jobs WHERE spec = ? ${where} ORDER BY id`)
-      .all(spec, ...kinds)
-      .map(({ id }) => Number(id))
+    return this.#all(`SELECT id FROM jobs WHERE spec = ? ${where} ORDER BY id`, spec, ...kinds).map(({ id }) =>
+      Number(id),
+    )
   }
 
   active(): readonly Job[] {
-    return this.#database
-      .prepare(`${SELECT} WHERE kind IN ('starting', 'running', 'ending') ORDER BY jobs.id`)
-      .all()
-      .map(jobOf)
+    return this.#active.read(this.version(), 0, () =>
+      this.#jobs(`${SELECT} WHERE kind IN ('starting', 'running', 'ending') ORDER BY jobs.id`),
+    )
   }
 
-  /** The most important and oldest of those that wait. */
+  /** The most important and oldest of those that wait; at times fewer than there are, but never less than half of `limit`. */
   queued(limit: number): readonly Job[] {
-    return this.#database
-      .prepare(`${SELECT} WHERE kind = 'queued' ORDER BY priority DESC, jobs.id LIMIT ?`)
-      .all(limit)
-      .map(jobOf)
+    return this.#queued.read(this.version(), limit, () =>
+      this.#jobs(`${SELECT} WHERE kind = 'queued' ORDER BY priority DESC, jobs.id LIMIT ?`, limit),
+    )
   }
 
   /** Of the last that ended by themselves: by user, in seconds, the latest last. */
   runTimes(): ReadonlyMap<string, readonly number[]> {
-    const rows = this.#database
-      .prepare(
-        "SELECT user, ran_ms FROM jobs WHERE ended_ms IS NOT NULL AND kind = 'done' ORDER BY ended_ms DESC LIMIT 100",
-      )
-      .all()
+    const rows = this.#all(
+      "SELECT user, ran_ms FROM jobs WHERE ended_ms IS NOT NULL AND kind = 'done' ORDER BY ended_ms DESC LIMIT 100",
+    )
     const times = new Map<string, number[]>()
-    for (const { user, ran_ms } of rows.reverse()) {
+    for (const { user, ran_ms } of rows.toReversed()) {
       const own = times.get(String(user)) ?? []
       times.set(String(user), own)
       own.push(Math.max(1, Math.round(Number(ran_ms) / 1000)))
@@ -205,27 +207,28 @@ export class JobStore implements Disposable {
     if (events.length === 0) return []
     return this.#inTransaction(() => {
       if (lease !== undefined) this.#check(lease)
-      const update = this.#database.prepare(
-        'UPDATE jobs SET attempt = ?, failures = ?, kind = ?, state = ?, ended_ms = ?, ran_ms = ? WHERE id = ?',
-      )
-      return events.map(({ id, event }) => {
+      const left = new Set<number>()
+      const results = events.map(({ id, event }) => {
         const job = this.get(id)
         if (job === undefined) return undefined
         const { attempt, failures, state } = transition(job, event, nowMs)
         if (state === job.state) return false
         const endedMs = isFinal(state) ? state.endedMs : null
         const ranMs = isFinal(state) && state.startedMs !== undefined ? state.endedMs - state.startedMs : null
-        update.run(attempt, failures, state.kind, JSON.stringify(state), endedMs, ranMs, id)
+        this.#run(UPDATE_JOB, attempt, failures, state.kind, JSON.stringify(state), endedMs, ranMs, id)
+        if (state.kind === 'queued') this.#queued.forget()
+        else left.add(id)
         return true
       })
+      this.#active.forget()
+      this.#queued.remove(left)
+      return results
     })
   }
 
   /** Cancels those that wait for what will never be done. */
   cancelOrphans(nowMs: number, lease: Lease): number {
-    const rows = this.#database
-      .prepare("SELECT id, after FROM jobs WHERE kind IN ('queued', 'held') AND after IS NOT NULL")
-      .all()
+    const rows = this.#all("SELECT id, after FROM jobs WHERE kind IN ('queued', 'held') AND after IS NOT NULL")
     const orphans = rows.flatMap(({ id, after }) =>
       afterOf(after).some((previous) => {
         const kind = this.get(previous)?.state.kind
@@ -243,7 +246,7 @@ export class JobStore implements Disposable {
       const { token, until_ms, owner: before } = this.#lease()
       if (Number(until_ms) > nowMs && !isGone(String(before))) return undefined
       const next = Number(token) + 1
-      this.#database.prepare('UPDATE lease SET token = ?, owner = ?, until_ms = ?').run(next, owner, nowMs + forMs)
+      this.#run('UPDATE lease SET token = ?, owner = ?, until_ms = ?', next, owner, nowMs + forMs)
       return { token: next }
     })
   }
@@ -252,30 +255,30 @@ export class JobStore implements Disposable {
   renewLease(lease: Lease, nowMs: number, forMs: number): void {
     this.#inTransaction(() => {
       this.#check(lease)
-      this.#database.prepare('UPDATE lease SET until_ms = ?').run(nowMs + forMs)
+      this.#run('UPDATE lease SET until_ms = ?', nowMs + forMs)
     })
   }
 
   giveLease(lease: Lease): void {
-    this.#database.prepare('UPDATE lease SET until_ms = 0 WHERE token = ?').run(lease.token)
+    this.#inTransaction(() => this.#run('UPDATE lease SET until_ms = 0 WHERE token = ?', lease.token))
   }
 
   /** Changes whenever another program has written. */
   version(): number {
-    return Number(this.#database.prepare('PRAGMA data_version').get()?.data_version)
+    return Number(this.#one('PRAGMA data_version')?.data_version)
   }
 
   /** What the driver saw last, for those who watch. */
   writeView(view: QueueView, lease: Lease): void {
     this.#inTransaction(() => {
       this.#check(lease)
-      this.#database.prepare("INSERT OR REPLACE INTO meta VALUES ('view', ?)").run(JSON.stringify(view))
+      this.#run("INSERT OR REPLACE INTO meta VALUES ('view', ?)", JSON.stringify(view))
     })
   }
 
   view(): QueueView | undefined {
-    const row = this.#database.prepare("SELECT value FROM meta WHERE name = 'view'").get()
-    return row && (JSON.parse(String(row.value)) as QueueView)
+    const row = this.#one("SELECT value FROM meta WHERE name = 'view'")
+    return row && parse<QueueView>(row.value)
   }
 
   /** Who drives; undefined: nobody. */
@@ -285,7 +288,7 @@ export class JobStore implements Disposable {
   }
 
   #lease(): Record<string, SQLOutputValue> {
-    return this.#database.prepare('SELECT token, owner, until_ms FROM lease').get() ?? {}
+    return this.#one('SELECT token, owner, until_ms FROM lease') ?? {}
   }
 
   #check({ token }: Lease): void {
@@ -316,18 +319,90 @@ export class JobStore implements Disposable {
     } catch {}
   }
 
+  /** Whatever `work` writes is on disk with one wait for the disk, or not at all. */
+  together<T>(work: () => T): T {
+    return this.#inTransaction(work)
+  }
+
   #inTransaction<T>(work: () => T): T {
+    if (this.#isInside) return work()
     try {
       this.#database.exec('BEGIN IMMEDIATE')
+      this.#isInside = true
       const result = work()
       this.#database.exec('COMMIT')
       return result
     } catch (error) {
       this.#rollBack()
-      throw isSqlite(error) ? unusable(error, 'the queue') : error
+      this.#active.forget()
+      this.#queued.forget()
+      throw isSqlite(error) ? unusable(error, this.#name) : error
+    } finally {
+      this.#isInside = false
     }
   }
+
+  #statement(sql: string): StatementSync {
+    const known = this.#statements.get(sql)
+    if (known !== undefined) return known
+    const statement = this.#database.prepare(sql)
+    this.#statements.set(sql, statement)
+    return statement
+  }
+
+  /** @throws MusterError when the file cannot be read. */
+  #all(sql: string, ...values: readonly SQLInputValue[]): readonly Row[] {
+    try {
+      return this.#statement(sql).all(...values)
+    } catch (error) {
+      throw unusable(error, this.#name)
+    }
+  }
+
+  #one(sql: string, ...values: readonly SQLInputValue[]): Row | undefined {
+    return this.#all(sql, ...values)[0]
+  }
+
+  /** The number of the row that it made. */
+  #run(sql: string, ...values: readonly SQLInputValue[]): number {
+    return Number(this.#statement(sql).run(...values).lastInsertRowid)
+  }
+
+  #jobs(sql: string, ...values: readonly SQLInputValue[]): readonly Job[] {
+    return this.#all(sql, ...values).map((row) => this.#jobOf(row))
+  }
+
+  #jobOf(row: Row): Job {
+    const spec = this.#specOf(Number(row.spec_id), row.spec)
+    const { environment } = row
+    return {
+      id: Number(row.id),
+      user: String(row.user),
+      submittedMs: Number(row.submitted_ms),
+      priority: Number(row.priority),
+      attempt: Number(row.attempt),
+      failures: Number(row.failures),
+      spec:
+        environment === null
+          ? spec
+          : { ...spec, environment: { ...spec.environment, ...parse<Record<string, string>>(environment) } },
+      state: row.state === QUEUED_TEXT ? QUEUED : parse<JobState>(row.state),
+      after: afterOf(row.after),
+    }
+  }
+
+  /** What was submitted together shares it, and nobody changes it. */
+  #specOf(id: number, text: SQLOutputValue | undefined): JobSpec {
+    const known = this.#specs.get(id)
+    if (known?.text === text && known !== undefined) return known.spec
+    if (this.#specs.size >= MOST_SPECS) this.#specs.clear()
+    const spec = parse<JobSpec>(text)
+    this.#specs.set(id, { text, spec })
+    return spec
+  }
 }
+
+type Row = Record<string, SQLOutputValue>
 
 /** Primary result codes (sqlite.org/rescode.html), and what mends them. */
 const HINTS: Readonly<Record<number, string>> = {
@@ -352,25 +427,26 @@ function unusable(error: unknown, what: string): MusterError {
   })
 }
 
-const SELECT = `SELECT jobs.id, specs.spec, environment, user, submitted_ms, priority, attempt, failures, state, after
+const SELECT = `SELECT jobs.id, jobs.spec AS spec_id, specs.spec AS spec, environment, user, submitted_ms, priority, attempt, failures, state, after
   FROM jobs JOIN specs ON specs.id = jobs.spec`
+const INSERT_JOB = `INSERT INTO jobs (spec, environment, user, submitted_ms, priority, attempt, failures, kind, state, after)
+  VALUES (?, ?, ?, ?, ?, 1, 0, ?, ?, ?)`
+const UPDATE_JOB =
+  'UPDATE jobs SET attempt = ?, failures = ?, kind = ?, state = ?, ended_ms = ?, ran_ms = ? WHERE id = ?'
 
-function jobOf(row: Record<string, SQLOutputValue>): Job {
-  const spec = JSON.parse(String(row.spec)) as JobSpec
-  const own = row.environment === null ? {} : (JSON.parse(String(row.environment)) as Record<string, string>)
-  return {
-    id: Number(row.id),
-    user: String(row.user),
-    submittedMs: Number(row.submitted_ms),
-    priority: Number(row.priority),
-    attempt: Number(row.attempt),
-    failures: Number(row.failures),
-    spec: { ...spec, environment: { ...spec.environment, ...own } },
-    state: JSON.parse(String(row.state)) as JobState,
-    after: afterOf(row.after),
-  }
-}
+/** Nearly all that wait. */
+const QUEUED: JobState = { kind: 'queued' }
+const QUEUED_TEXT = JSON.stringify(QUEUED)
 
 function afterOf(value: SQLOutputValue | undefined): readonly number[] {
-  return value === null || value === undefined ? [] : (JSON.parse(String(value)) as number[])
+  return value === null || value === undefined ? [] : parse<number[]>(value)
+}
+
+/** @throws MusterError 'configuration' when the text is not what was written. */
+function parse<T>(value: SQLOutputValue | undefined): T {
+  try {
+    return JSON.parse(String(value)) as T
+  } catch (error) {
+    throw unusable(error, 'the queue')
+  }
 }
