@@ -1,5 +1,5 @@
 /** The output of the script of a watched host as samples: counters become rates between two of them. Bounded, pure but for its state. */
-import type { CardTraffic, GpuSample, Sample } from './sample.ts'
+import type { CardTraffic, GpuSample, NfsTraffic, Sample } from './sample.ts'
 
 /** More than any sample of a machine with hundreds of disks and cards. */
 const MAX_TEXT = 256 * 1024
@@ -21,9 +21,11 @@ type Counters = {
   cards: Map<string, { readonly received: number; readonly sent: number }>
   disks: Map<string, { readonly read: number; readonly written: number; readonly busyMs: number }>
   nfs?: Nfs
+  /** Mounts that were counted: one that is seen in several places is told several times. */
+  mounts: Set<string>
 }
 
-const fresh = (): Counters => ({ memory: {}, cards: new Map(), disks: new Map() })
+const fresh = (): Counters => ({ memory: {}, cards: new Map(), disks: new Map(), mounts: new Set() })
 
 export class SampleReader {
   #partial = ''
@@ -36,6 +38,8 @@ export class SampleReader {
   #gpuNames = new Map<string, string>()
   #processes = new Map<string, number[]>()
   #rocmHead: readonly string[] = []
+  /** Where the mount that is being told comes from; undefined: it is not counted. */
+  #mountFrom: string | undefined
   /** The host has no /proc: nothing is ever known. */
   isUnsupported = false
 
@@ -87,18 +91,14 @@ export class SampleReader {
         now.swapped = (now.swapped ?? 0) + Number(rest[0])
         return
       case 'device':
-        if (line.includes(' fstype nfs')) now.nfs ??= { readBytes: 0, writtenBytes: 0, operations: 0, waitedMs: 0 }
+        this.#mountFrom = / fstype nfs4? /.test(line) ? rest[0] : undefined
         return
       case 'bytes:':
-        if (now.nfs === undefined) return
-        // nfsiostat's: what went over the wire is the fifth and the sixth.
-        now.nfs.readBytes += Number(rest[4]) || 0
-        now.nfs.writtenBytes += Number(rest[5]) || 0
-        return
+        return this.#nfsBytes(rest)
       case 'READ:':
       case 'WRITE:':
       case 'GETATTR:':
-        if (now.nfs === undefined) return
+        if (now.nfs === undefined || this.#mountFrom === undefined) return
         now.nfs.operations += Number(rest[0]) || 0
         now.nfs.waitedMs += Number(rest[6]) || 0
         return
@@ -126,6 +126,20 @@ export class SampleReader {
       const [read = 0, written = 0, busyMs = 0] = [words[5], words[9], words[12]].map(Number)
       now.disks.set(words[2] ?? '', { read: read * 512, written: written * 512, busyMs })
     }
+  }
+
+  #nfsBytes(values: readonly string[]): undefined {
+    const now = this.#now
+    const mount = `${this.#mountFrom} ${values.join(' ')}`
+    if (this.#mountFrom === undefined || now.mounts.has(mount)) {
+      this.#mountFrom = undefined
+      return
+    }
+    now.mounts.add(mount)
+    now.nfs ??= { readBytes: 0, writtenBytes: 0, operations: 0, waitedMs: 0 }
+    // nfsiostat's: what went over the wire is the fifth and the sixth.
+    now.nfs.readBytes += Number(values[4]) || 0
+    now.nfs.writtenBytes += Number(values[5]) || 0
   }
 
   #fileSystem(words: readonly string[]): undefined {
@@ -173,15 +187,17 @@ export class SampleReader {
     }
     const match = /^card(\d+)$/.exec(fields[0] ?? '')
     if (match === null) return
-    const find = (pattern: RegExp) => numberOf(fields[this.#rocmHead.findIndex((name) => pattern.test(name))])
+    const text = (pattern: RegExp) => fields[this.#rocmHead.findIndex((name) => pattern.test(name))]
+    const find = (pattern: RegExp) => numberOf(text(pattern))
     const busy = find(/GPU use \(%\)/i)
     const totalBytes = find(/VRAM Total Memory \(B\)/i)
     const usedBytes = find(/VRAM Total Used Memory \(B\)/i)
-    const celsius = find(/Temperature.*(edge|junction)/i)
+    // Instinct cards from MI300 on have no sensor at the edge, or say N/A.
+    const celsius = find(/Temperature.*edge/i) ?? find(/Temperature.*junction/i)
     const watts = find(/Power.*\(W\)/i)
     this.#gpus.set(match[1] ?? '', {
       id: match[1] ?? '',
-      name: 'AMD',
+      name: text(/^Card series$/i) || 'AMD',
       ...(busy === undefined ? {} : { busy: busy / 100 }),
       ...(usedBytes === undefined ? {} : { usedBytes }),
       ...(totalBytes === undefined ? {} : { totalBytes }),
@@ -217,6 +233,7 @@ export class SampleReader {
     const available = memory.MemAvailable ?? (memory.MemFree ?? 0) + (memory.Buffers ?? 0) + (memory.Cached ?? 0)
     return {
       atMs,
+      upSeconds: now.upMs / 1000,
       cores: this.#cores,
       cpu: ticks > 0 ? Math.min(1, Math.max(0, ((now.busy ?? 0) - (before.busy ?? 0)) / ticks)) : 0,
       ...(now.load === undefined ? {} : { load: now.load }),
@@ -242,11 +259,12 @@ export class SampleReader {
   }
 }
 
-function nfsOf(now: Nfs, before: Nfs, rate: (later: number, earlier: number) => number): NonNullable<Sample['nfs']> {
+function nfsOf(now: Nfs, before: Nfs, rate: (later: number, earlier: number) => number): NfsTraffic {
   const operations = now.operations - before.operations
   return {
     readBytes: rate(now.readBytes, before.readBytes),
     writtenBytes: rate(now.writtenBytes, before.writtenBytes),
+    operations: rate(now.operations, before.operations),
     ...(operations > 0 ? { roundTripMs: Math.max(0, now.waitedMs - before.waitedMs) / operations } : {}),
   }
 }

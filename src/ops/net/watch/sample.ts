@@ -16,9 +16,19 @@ export type GpuSample = {
   readonly processes?: readonly number[]
 }
 
+/** Of all mounts: what went over the wire, and reads, writes and looks at attributes with their mean round trip. */
+export type NfsTraffic = {
+  readonly readBytes: number
+  readonly writtenBytes: number
+  readonly operations: number
+  readonly roundTripMs?: number
+}
+
 export type Sample = {
   /** By this machine's clock, milliseconds since the epoch. */
   readonly atMs: number
+  /** Of the host, since it was started. Rates are means since the sample before it. */
+  readonly upSeconds?: number
   readonly cores: number
   /** 0 to 1, of all cores. */
   readonly cpu: number
@@ -40,6 +50,6 @@ export type Sample = {
   readonly receivedBytes?: number
   readonly sentBytes?: number
   readonly cards: readonly CardTraffic[]
-  readonly nfs?: { readonly readBytes: number; readonly writtenBytes: number; readonly roundTripMs?: number }
+  readonly nfs?: NfsTraffic
   readonly gpus: readonly GpuSample[]
 }

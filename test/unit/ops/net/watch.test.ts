@@ -71,7 +71,7 @@ describe('samples', () => {
     const nfs = (bytes: number, operations: number, ms: number) =>
       `device m10:/x mounted on /x with fstype nfs4 statvers=1.1\nbytes:	1 2 3 4 ${bytes} 0 0 0\nREAD: ${operations} 9 0 1 1 0 ${ms} 8 0\n`
     const [sample] = read(second(1, { nfs: nfs(0, 10, 100) }) + second(2, { nfs: nfs(5000, 20, 130) }))
-    expect(sample?.nfs).toEqual({ readBytes: 5000, writtenBytes: 0, roundTripMs: 3 })
+    expect(sample?.nfs).toEqual({ readBytes: 5000, writtenBytes: 0, operations: 10, roundTripMs: 3 })
   })
 
   it('begin anew where a counter goes back', () => {
@@ -105,6 +105,25 @@ describe('samples', () => {
       { id: '1', name: 'Tesla K80', totalBytes: 11441 * 2 ** 20, celsius: 30 },
       { id: '3', name: 'AMD', busy: 0.12, totalBytes: 17163091968, usedBytes: 1e9, celsius: 45, watts: 90 },
     ])
+  })
+
+  it.each([
+    {
+      release: '5',
+      head: 'device,Temperature (Sensor edge) (C),Temperature (Sensor junction) (C),Temperature (Sensor memory) (C),Average Graphics Package Power (W),GPU use (%),vram Total Memory (B),vram Total Used Memory (B),Card series,Card model,Card vendor,Card SKU',
+      row: 'card0,31.0,35.0,37.0,35.0,7,34342961152,6762496,Arcturus GL-XL [Instinct MI100],0x0c34,Advanced Micro Devices Inc. [AMD/ATI],D3431401',
+      gpu: { name: 'Arcturus GL-XL [Instinct MI100]', busy: 0.07, celsius: 31, watts: 35, usedBytes: 6762496 },
+    },
+    {
+      release: '6 on an MI300X, which has no sensor at its edge',
+      head: 'device,Temperature (Sensor edge) (C),Temperature (Sensor junction) (C),Temperature (Sensor memory) (C),Current Socket Graphics Package Power (W),GPU use (%),GFX Activity,VRAM Total Memory (B),VRAM Total Used Memory (B),Card Series,Card Model',
+      row: 'card0,N/A,41.0,33.0,128.0,0,203885505,206141652992,297795584,AMD Instinct MI300X,0x74a1',
+      gpu: { name: 'AMD Instinct MI300X', busy: 0, celsius: 41, watts: 128, usedBytes: 297795584 },
+    },
+  ])('know a card of AMD by the columns of ROCm $release', ({ head, row, gpu }) => {
+    const said = ['WARNING: AMD GPU device(s) is/are in a low-power state.', '', head, row]
+    const [sample] = read(`${said.map((line) => `rocm ${line}\n`).join('')}${second(1)}${second(2)}`)
+    expect(sample?.gpus).toEqual([expect.objectContaining({ id: '0', ...gpu })])
   })
 
   it('stay numbers whatever a host prints, and however it is cut', () => {
