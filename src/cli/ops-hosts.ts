@@ -3,7 +3,7 @@ import { systemClock } from '../base/clock.ts'
 import { MusterError } from '../base/errors.ts'
 import type { Secret } from '../base/secret.ts'
 import type { Endpoint } from '../inventory/host.ts'
-import type { Delivery, ExecOptions, ExecResult, OpsHosts } from '../ops/kernel/host-port.ts'
+import type { DeliverOptions, Delivery, ExecOptions, ExecResult, OpsHosts } from '../ops/kernel/host-port.ts'
 import { outcomeOf } from '../ops/run/outcome.ts'
 import { createHostExec, type ExecEnd, type ExecFile, type HostExec } from '../ssh/exec/host-exec.ts'
 import type { Fleet } from '../ssh/fleet.ts'
@@ -51,7 +51,7 @@ export function createOpsHosts(endpoints: readonly Endpoint[], options: OpsHosts
   const hosts = new SshOpsHosts({ exec, wires, endpoint: endpointOf, sudoPassword: options.sudoPassword })
   return {
     exec: (host, script, execOptions) => hosts.exec(host, script, execOptions),
-    deliver: (host, delivery, signal) => hosts.deliver(host, delivery, signal),
+    deliver: (host, delivery, deliverOptions) => hosts.deliver(host, delivery, deliverOptions),
     [Symbol.dispose]: () => shared[Symbol.dispose](),
   }
 }
@@ -92,13 +92,13 @@ class SshOpsHosts implements OpsHosts {
     return await this.#run(endpoint, script, options, isSudo)
   }
 
-  async deliver(host: string, delivery: Delivery, signal: AbortSignal): Promise<ExecResult> {
+  async deliver(host: string, delivery: Delivery, options: DeliverOptions): Promise<ExecResult> {
     const { wires, endpoint } = this.#way
     const to = endpoint(host)
     const from = delivery.from === undefined ? undefined : endpoint(delivery.from)
     if (to === undefined || (delivery.from !== undefined && from === undefined)) return NOT_HERE
     this.#carrier ??= import('./carry-files.ts').then(({ FileCarrier }) => new FileCarrier(wires))
-    return await (await this.#carrier).carry(to, { ...delivery, from }, signal)
+    return await (await this.#carrier).carry(to, { ...delivery, from }, options)
   }
 
   #isRoot(endpoint: Endpoint, signal: AbortSignal): Promise<boolean> {

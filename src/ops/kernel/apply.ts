@@ -74,6 +74,8 @@ class Application {
   readonly #outputs = new Map<string, string>()
   /** Steps whose output another step reads. */
   readonly #used = new Set<string>()
+  /** How many hosts are to be brought the same files. */
+  readonly #deliveries = new Map<string, number>()
   readonly #slots: Slots
 
   constructor(options: ApplyOptions) {
@@ -84,6 +86,8 @@ class Application {
   async all(operations: readonly Operation[]): Promise<void> {
     for (const { verdict } of operations) {
       for (const { run } of verdict.kind === 'steps' ? verdict.steps : []) {
+        const key = JSON.stringify(run.files)
+        if (run.files !== undefined) this.#deliveries.set(key, (this.#deliveries.get(key) ?? 0) + 1)
         for (const part of run.stdin ?? [])
           if (typeof part === 'object' && 'output' in part) this.#used.add(part.output)
       }
@@ -177,7 +181,12 @@ class Application {
   ): Promise<ExecResult> {
     const { hosts, signal } = this.#options
     if (files !== undefined) {
-      const brought = await hosts.deliver?.(host, files, signal)
+      const together = this.#deliveries.get(JSON.stringify(files)) ?? 1
+      const brought = await hosts.deliver?.(host, files, {
+        signal,
+        together,
+        ...(onOutput === undefined ? {} : { onOutput }),
+      })
       if (brought === undefined) throw new MusterError('internal', 'these hosts cannot be brought files')
       if (brought.outcome.kind !== 'exit' || brought.outcome.code !== 0) return brought
     }

@@ -30,6 +30,11 @@ export type Delivery = {
   readonly to: string
 }
 
+export type DeliverOptions = Pick<ExecOptions, 'signal' | 'onOutput'> & {
+  /** How many hosts, at most, are to be brought the same about now: large files go from host to host then. */
+  readonly together: number
+}
+
 export interface OpsHosts {
   /**
    * Runs a script of POSIX sh on a host; other users of the host can see it (secrets go to stdin). When the caller is gone
@@ -40,7 +45,7 @@ export interface OpsHosts {
    * Brings files to a host through this machine: what is there already and the same is not sent again, what is new appears
    * whole. Never rejects. Undefined: files cannot be brought this way.
    */
-  deliver?(host: string, delivery: Delivery, signal: AbortSignal): Promise<ExecResult>
+  deliver?(host: string, delivery: Delivery, options: DeliverOptions): Promise<ExecResult>
 }
 
 /** The reason of an end that is no success, for people: what was said on stderr, or how it ended. */

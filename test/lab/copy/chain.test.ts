@@ -100,6 +100,28 @@ describe.skipIf(!canRun)('files that hosts pass on', () => {
     for (const name of lab.names) expect(helpersOn(name)).toEqual([])
   })
 
+  it('go that way, too, when they are an environment that the others take over', async () => {
+    const file = join(lab.directory, 'env.yaml')
+    writeFileSync(file, `${readFileSync(lab.hostsFile, 'utf8')}environment: { conda: { name: lab } }\n`)
+    const [first = '', ...others] = lab.names
+    const made = await lab
+      .host(first)
+      .exec(`mkdir -p ~/.conda/envs/lab/conda-meta && cd ~/.conda/envs/lab && head -c ${SIZE_BYTES} /dev/urandom > big
+: > conda-meta/history; echo '{}' > conda-meta/big-1.0-0.json`)
+    expect(made.code).toBe(0)
+    const up = await lab.run([...PROGRAM, '--hosts', file, '--json', 'env', 'up', '--yes'], { timeoutMs: PATIENCE_MS })
+    expect(up.stdout).toContain('MiB came from another host')
+    const [expected, ...sums] = await Promise.all(
+      lab.names.map(async (name) => (await lab.host(name).exec('sha256sum ~/.conda/envs/lab/big')).stdout),
+    )
+    expect(expected).toMatch(/^[0-9a-f]{64} /)
+    expect(sums).toEqual(others.map(() => expected))
+    for (const name of lab.names) {
+      expect(helpersOn(name)).toEqual([])
+      await lab.host(name).exec('rm -rf ~/.conda ~/.cache')
+    }
+  })
+
   it('do not wait for a slow host', async () => {
     await lab.host('m2').shape({ bitsPerSecond: BITS_PER_SECOND / 20 })
     const copying = copy('--via', 'chain')
