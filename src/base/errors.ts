@@ -24,6 +24,11 @@ export class MusterError extends Error {
   }
 }
 
+/** With what to do next. */
+export function sentenceOf(error: unknown): string {
+  return error instanceof MusterError && error.hint ? `${error.message} ${error.hint}` : messageOf(error)
+}
+
 /** The sentence of anything thrown, for a line on a screen. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)

@@ -8,6 +8,7 @@ import { loadPreferences } from '../ui/preferences.ts'
 import { limitFactorOf } from './bring-up/prepare.ts'
 import { createConsoleBringUp, type DeclaredSource } from './console-bring-up.ts'
 import { createConsoleJobs } from './console-jobs.ts'
+import { createConsoleRay } from './console-ray.ts'
 import { createConsoleWork } from './console-work.ts'
 import { type CliContext, EXIT, type GlobalOptions } from './context.ts'
 import { createOwnMachine } from './net/own-machine.ts'
@@ -75,6 +76,7 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
       return {
         fleet,
         jobs,
+        ray: createConsoleRay({ fleet, wires, declared, context }),
         work: createConsoleWork({ fleet, wires, fanOut, context }),
         bringUp: createConsoleBringUp({
           fleet,

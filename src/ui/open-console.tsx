@@ -5,10 +5,8 @@ import { type Clock, systemClock } from '../base/clock.ts'
 import { DisposableStore } from '../base/disposable.ts'
 import { printable } from '../base/printable.ts'
 import type { Endpoint } from '../inventory/host.ts'
-import type { Fleet } from '../ssh/fleet.ts'
 import { createFeeder } from '../terminal/feeder.ts'
 import { createScreen } from '../terminal/headless-screen.ts'
-import type { BringUpPort } from './bring-up/bring-up-port.ts'
 import { Chrome } from './components/chrome.tsx'
 import type { ColourDepth } from './compositor/colours.ts'
 import { createCompositor } from './compositor/create-compositor.ts'
@@ -18,7 +16,6 @@ import { InputRouter } from './console/input-router.ts'
 import { createObserver } from './console/observer.ts'
 import { Questions } from './console/questions.ts'
 import { buildScene } from './console/scene.ts'
-import type { JobsPort } from './jobs/jobs-port.ts'
 import { InputDecoder } from './keys/decode-input.ts'
 import { createKeymap } from './keys/registry.ts'
 import type { Preferences } from './preferences.ts'
@@ -28,7 +25,6 @@ import { enterTerminal } from './tty/terminal-session.ts'
 import { createTtyWriter } from './tty/tty-writer.ts'
 import { createVirtualStdin } from './tty/virtual-stdin.ts'
 import { createVirtualStdout } from './tty/virtual-stdout.ts'
-import type { WorkPort } from './work-views/work-port.ts'
 
 export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNewHosts' | 'saveGroup' | 'ownMachine'> & {
   readonly cluster: string
@@ -45,7 +41,7 @@ export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNew
   createFleet(
     questions: Pick<Questions, 'ask' | 'review' | 'warn'>,
     own: (below: Disposable) => void,
-  ): { readonly fleet: Fleet; readonly work: WorkPort; readonly bringUp: BringUpPort; readonly jobs: JobsPort }
+  ): Pick<ConsolePorts, 'fleet' | 'work' | 'bringUp' | 'jobs' | 'ray'>
 }
 
 /** A lone Esc is taken for itself after this long. */
@@ -67,7 +63,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     options.colourDepth === 'none' ? 'none' : preferences.theme === 'auto' ? guessTheme(environment) : preferences.theme
   const keymap = createKeymap(preferences.keys)
   const questions = new Questions()
-  const { fleet, work, bringUp, jobs } = options.createFleet(questions, (below) => void owned.own(below))
+  const { fleet, work, bringUp, jobs, ray } = options.createFleet(questions, (below) => void owned.own(below))
   owned.own(fleet)
   for (const endpoint of options.endpoints) fleet.add(endpoint)
   const writer = owned.own(createTtyWriter(stdout))
@@ -105,6 +101,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
         work,
         bringUp,
         jobs,
+        ray,
         createScreen,
         createFeeder,
         clock,

@@ -53,11 +53,10 @@ async function ask(order: JobOrder, options: GlobalOptions, context: CliContext)
   const wanted = wantedRay(prepared.declared)
   if (wanted === undefined) throw new MusterError('internal', 'the area is prepared and nothing is declared')
   const report = new JobReport(order, options.json === true, context)
-  const isLong = 'follow' in order && order.follow
   const end = await askForJobs(wanted, order, {
     hosts: prepared.hosts,
     signal: context.signal,
-    timeoutMs: isLong ? Number.POSITIVE_INFINITY : ANSWER_TIMEOUT_MS,
+    timeoutMs: answerTimeoutMs(order),
     onEvent: (event) => report.event(event),
   })
   const { stderr } = context
@@ -80,15 +79,26 @@ async function ask(order: JobOrder, options: GlobalOptions, context: CliContext)
   }
 }
 
-class JobReport {
+export function answerTimeoutMs(order: JobOrder): number {
+  return 'follow' in order && order.follow ? Number.POSITIVE_INFINITY : ANSWER_TIMEOUT_MS
+}
+
+/** Where a report goes. */
+export type ReportContext = {
+  readonly stdout: { write(text: string): unknown }
+  readonly stderr: { write(text: string): unknown }
+  readonly now: () => number
+}
+
+export class JobReport {
   readonly #order: JobOrder
   readonly #isJson: boolean
-  readonly #context: CliContext
+  readonly #context: ReportContext
   readonly #jobs: RayJob[] = []
   #isStopped: boolean | undefined
   id: string | undefined
 
-  constructor(order: JobOrder, isJson: boolean, context: CliContext) {
+  constructor(order: JobOrder, isJson: boolean, context: ReportContext) {
     this.#order = order
     this.#isJson = isJson
     this.#context = context

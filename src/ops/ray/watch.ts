@@ -11,9 +11,12 @@ import { type ClusterUsage, parseClusterUsage } from './usage.ts'
 import { dashboardAddress, type RayWanted } from './wanted.ts'
 
 /** Of a node's summary only what is read, as that of a large cluster has megabytes. */
-const PROGRAM = `import json, sys, time
+const PROGRAM = `import json, socket, sys, time
 ${OPENER}
-base, interval, rounds = "http://" + sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
+base, interval, rounds, gcs = "http://" + sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+def reach():
+    try: socket.create_connection((gcs.rpartition(":")[0], int(gcs.rpartition(":")[2])), 3).close()
+    except OSError as error: raise Exception("its GCS does not answer at " + gcs + ": " + str(error))
 def get(path):
     with opener.open(base + path, timeout=5) as reply: return json.loads(reply.read(64000000))
 def nodes():
@@ -32,7 +35,9 @@ def actors():
     return body
 while True:
     out = {}
-    try: out["nodes"] = nodes()
+    try:
+        if gcs: reach()
+        out["nodes"] = nodes()
     except Exception as error: out["error"] = str(getattr(error, "reason", error))
     else:
         for name, ask in (("groups", lambda: get("/api/v0/placement_groups?detail=1&limit=1000")), ("actors", actors), ("status", lambda: get("/api/cluster_status?format=1"))):
@@ -59,10 +64,12 @@ export async function watchCluster(
   wanted: RayWanted,
   { hosts, signal, intervalMs, rounds, onUsage }: WatchOptions,
 ): Promise<string | undefined> {
-  const { head } = wanted
+  const { head, port } = wanted
+  // A dashboard goes on telling what it knew for a while after its GCS has gone.
+  const gcs = head.ip === undefined ? '' : `${head.ip}:${port}`
   const script = `${placeScript(head.environment)}
 [ -n "$py" ] || py=$(command -v python3) || { echo 'there is no python' >&2; exit 1; }
-${tokenScript(wanted)}exec "$py" -c ${quote(PROGRAM)} ${quote(dashboardAddress(wanted))} ${intervalMs / 1000} ${rounds}`
+${tokenScript(wanted)}exec "$py" -c ${quote(PROGRAM)} ${quote(dashboardAddress(wanted))} ${intervalMs / 1000} ${rounds} ${quote(gcs)}`
   const lines = new Lines((line) => {
     const answer = parseJson(line)
     onUsage(parseClusterUsage(answer), printable(textOf(record(answer)?.error)))

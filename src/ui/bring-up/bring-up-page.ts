@@ -48,6 +48,16 @@ export class BringUpPage implements Page {
     this.#work.tick()
   }
 
+  /** For one area: how the hosts stand, or a plan for these hosts, once they have been looked at. */
+  async begin(what: 'status' | Direction, area: string, hosts: readonly string[]): Promise<void> {
+    const wasOpened = this.#view.columns !== undefined
+    this.#console.showTab('bring-up')
+    this.#work.set({ cursor: { ...this.#view.cursor, area } })
+    if (what === 'status') return wasOpened ? this.#ask() : undefined
+    await this.#work.looked
+    this.#begin(what, hosts, [area])
+  }
+
   panes(area: Rect, theme: Theme): readonly PaneView[] {
     const looks = this.#looks(area, theme)
     const { hasSideKeys, side, look, change } = this.#view

@@ -37,6 +37,8 @@ export class BringUpWork implements Disposable {
   /** The answer to the plan that is shown. */
   #answer: ((isYes: boolean) => void) | undefined
   #isClosed = false
+  /** The end of the last look. */
+  looked: Promise<void> = Promise.resolve()
 
   constructor(console: Console) {
     this.#console = console
@@ -98,7 +100,12 @@ export class BringUpWork implements Disposable {
   }
 
   /** What hosts.yaml declares, then how the hosts stand. */
-  async look(): Promise<void> {
+  look(): Promise<void> {
+    this.looked = this.#look()
+    return this.looked
+  }
+
+  async #look(): Promise<void> {
     const { bringUp: port } = this.#console.ports
     const looking = new AbortController()
     this.#looking = looking

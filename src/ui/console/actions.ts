@@ -1,5 +1,6 @@
 /** What each action of the registry does. The console gives the effects; the table says which belongs to which id. */
 import type { ActionId } from '../keys/registry.ts'
+import { openRay } from '../ray/ray-line.ts'
 import * as receivers from '../state/receivers.ts'
 import { askToLeave, openWork } from '../work-views/work-questions.ts'
 import type { Console } from './console.ts'
@@ -54,6 +55,7 @@ export const actions: Readonly<Record<ActionId, (console: Console) => void>> = {
   'save-set': (console) => openers.openSaveSet(console),
   run: (console) => openWork(console, 'run'),
   copy: (console) => openWork(console, 'copy'),
+  ray: openRay,
   panel: (console) => console.work.toggleKeys(),
   'tab-shells': (console) => console.showTab('shells'),
   'tab-bring-up': (console) => console.showTab('bring-up'),

@@ -19,6 +19,8 @@ import type { ActionId, Keymap } from '../keys/registry.ts'
 import { specOf } from '../keys/registry.ts'
 import { FIRST_VIEW } from '../network/watch-view.ts'
 import type { Preferences } from '../preferences.ts'
+import type { RayPort } from '../ray/ray-port.ts'
+import { RayWatch } from '../ray/ray-watch.ts'
 import {
   type ConsoleState,
   type HostState,
@@ -56,6 +58,7 @@ export type ConsolePorts = {
   /** The machine that the console runs on, where it can be looked at. */
   readonly ownMachine?: OwnMachinePort
   readonly jobs: JobsPort
+  readonly ray: RayPort
   /** Names of the console's hosts that an expression means; throws with a sentence when it means none. */
   resolveHosts(expression: string, known: readonly string[], groups: ReadonlyMap<string, readonly string[]>): string[]
   /** Endpoints of hosts to be added; throws with a sentence. */
@@ -106,6 +109,7 @@ export class Console implements Disposable {
   readonly scroll: ScrollMode
   readonly work: WorkPanel
   readonly pages: Pages
+  readonly ray: RayWatch
   /** Text that was composed or pasted and not sent yet. */
   pendingPaste = ''
   readonly #owned = new DisposableStore()
@@ -142,6 +146,7 @@ export class Console implements Disposable {
       panel: undefined,
       bringUp: noBringUp,
       watch: { view: FIRST_VIEW, revision: 0 },
+      ray: { view: { kind: 'none' }, revision: 0 },
       queue: FIRST_QUEUE_VIEW,
       notice: undefined,
       log: [],
@@ -194,6 +199,7 @@ export class Console implements Disposable {
       }),
     )
     this.#owned.own(ports.fleet.on((event) => this.#handleFleet(event)))
+    this.ray = this.#owned.own(new RayWatch(this))
     for (const { host } of endpoints) this.views.add(host)
     this.#applySizes()
   }

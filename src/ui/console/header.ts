@@ -4,6 +4,7 @@ import { oldestFactMs } from '../bring-up/bring-up-view.ts'
 import { formatAge } from '../bring-up/standing-words.ts'
 import type { BarPart } from '../components/bar.tsx'
 import { actionSpecs, type Keymap, keysOf, specOf } from '../keys/registry.ts'
+import { rayWords } from '../ray/ray-view.ts'
 import { type ConsoleState, isLive, receiverList } from '../state/console-state.ts'
 import { pageHints } from '../tabs/page-keys.ts'
 import { TABS, titleOf } from '../tabs/tabs.ts'
@@ -28,9 +29,10 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
     colour: isAllUp ? theme.ok : theme.danger,
     isBold: !isAllUp,
   }
+  const ray = rayParts(state, theme)
   const wanted = receiverRoom(state, page) + 1
   const left =
-    [[name, cluster, upOfAll], [name, upOfAll], [upOfAll]].find(
+    [[name, cluster, upOfAll, ...ray], [name, upOfAll, ...ray], [upOfAll, ...ray], [upOfAll]].find(
       (parts) => partsWidth(parts) + wanted <= state.columns,
     ) ?? []
   const room = state.columns - partsWidth(left) - 1
@@ -45,6 +47,12 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
   const right = rights.find((parts) => partsWidth(parts) + receiverRoom(state, page) <= room) ?? []
   const parts = [...left, receiverPart(state, theme, page, room - partsWidth(right))]
   return { left: parts, right }
+}
+
+function rayParts({ ray }: ConsoleState, theme: Theme): BarPart[] {
+  const words = rayWords(ray.view)
+  if (words === undefined) return []
+  return [{ text: ` ${words.text} `, colour: theme[words.tone], isBold: words.tone === 'danger' }]
 }
 
 const partsWidth = (parts: readonly BarPart[]): number => parts.reduce((sum, part) => sum + textWidth(part.text), 0)

@@ -1,6 +1,6 @@
 /** What each dialog of the console asks, shows while one types, and does with the answer. */
 import { execFile } from 'node:child_process'
-import { MusterError, messageOf } from '../../base/errors.ts'
+import { sentenceOf } from '../../base/errors.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { createConfirmDialog } from '../dialogs/confirm-dialog.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
@@ -9,6 +9,7 @@ import { createPasteDialog } from '../dialogs/paste-dialog.ts'
 import { createPromptDialog, type PromptCheck } from '../dialogs/prompt-dialog.ts'
 import { createTextDialog } from '../dialogs/text-dialog.ts'
 import { type ActionId, actionSpecs, keysOf, specOf } from '../keys/registry.ts'
+import { readRayLine } from '../ray/ray-line.ts'
 import { receiverList } from '../state/console-state.ts'
 import { setReceivers } from '../state/receivers.ts'
 import { clip } from '../text-width.ts'
@@ -37,7 +38,7 @@ export function openHostSet(console: Console): void {
           const hosts = resolve(text)
           return { preview: [{ text: `${hosts.length} of ${state.hosts.size}: ${foldHostSet(hosts)}`, tone: 'ok' }] }
         } catch (error) {
-          return { error: sentence(error) }
+          return { error: sentenceOf(error) }
         }
       },
       onSubmit: (text) => console.change((now) => setReceivers(now, resolve(text))),
@@ -46,9 +47,6 @@ export function openHostSet(console: Console): void {
     }),
   )
 }
-
-const sentence = (error: unknown): string =>
-  error instanceof MusterError && error.hint ? `${error.message} ${error.hint}` : messageOf(error)
 
 export function openGroups(console: Console): void {
   const { state } = console
@@ -94,7 +92,7 @@ export function openAddHost(console: Console): void {
       onSubmit: (text) => {
         console.ports.resolveNewHosts(text).then(
           (endpoints) => console.addHosts(endpoints),
-          (error: unknown) => console.notice(sentence(error), 'error'),
+          (error: unknown) => console.notice(sentenceOf(error), 'error'),
         )
       },
       onClose,
@@ -138,7 +136,7 @@ export function openSaveSet(console: Console): void {
             console.change((state) => ({ groups: new Map(state.groups).set(name, hosts) }))
             console.notice(told)
           },
-          (error: unknown) => console.notice(sentence(error), 'error'),
+          (error: unknown) => console.notice(sentenceOf(error), 'error'),
         )
       },
       onClose,
@@ -259,7 +257,7 @@ export function openPalette(console: Console, run: (id: ActionId) => void): void
       title: 'Commands',
       label: 'Find:',
       submitTitle: 'do it',
-      readLine: (text) => readWorkLine(console, text),
+      readLine: (text) => readWorkLine(console, text) ?? readRayLine(console, text),
       emptyText: '',
       items: actionSpecs.map((spec) => ({
         id: spec.id,

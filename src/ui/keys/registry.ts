@@ -265,10 +265,19 @@ export const actionSpecs = define([
     disabledReason: needsHosts,
   },
   {
+    id: 'ray',
+    keys: ['y'],
+    title: 'Ray',
+    help: 'Asks the Ray cluster: status, up, down, watch, submit COMMAND, jobs, logs ID, stop ID. In the palette: ray …',
+    section: 'Commands',
+    disabledReason: ({ ray }) =>
+      ray.view.kind === 'none' ? 'hosts.yaml declares no Ray cluster, or its head is not on the console' : undefined,
+  },
+  {
     id: 'panel',
     keys: ['o'],
     title: 'run or copy view',
-    help: 'Gives the keys to the view of the last run or copy and back to the shells; brings it back when it was closed.',
+    help: 'Gives the keys to the view of the last run, copy or job of Ray and back to the shells; brings it back when it was closed.',
     section: 'Commands',
   },
   {

@@ -6,6 +6,7 @@ import type { BringUpView } from '../bring-up/bring-up-view.ts'
 import type { DialogView } from '../dialogs/dialog.ts'
 import type { QueueView } from '../jobs/queue-view.ts'
 import type { WatchView } from '../network/watch-view.ts'
+import type { RayView } from '../ray/ray-view.ts'
 import type { Tab } from '../tabs/tabs.ts'
 import type { ThemeName } from '../theme/theme.ts'
 import type { Panel } from '../work-views/panel.ts'
@@ -83,6 +84,8 @@ export type ConsoleState = {
   readonly bringUp: BringUpView
   /** The Network tab; `revision` moves with what the hosts say. */
   readonly watch: { readonly view: WatchView; readonly revision: number }
+  /** The Ray cluster; `revision` moves with what its nodes do, while that is shown. */
+  readonly ray: { readonly view: RayView; readonly revision: number }
   /** The tabs Packing and Jobs. */
   readonly queue: QueueView
   readonly notice: Notice | undefined

@@ -28,8 +28,9 @@ export const openPanel = (view: Panel['view']): Panel => ({
 
 export const isBusy = ({ view }: Panel): boolean => (view.kind === 'run' ? isRunning(view) : isCopying(view))
 
-/** `run view`, `copy view`. */
-export const panelName = ({ view }: Panel): string => `${view.kind} view`
+/** `run view`, `copy view`, `ray view`. */
+export const panelName = ({ view }: Panel): string =>
+  `${view.kind === 'run' && view.by === 'ray' ? 'ray' : view.kind} view`
 
 type Room = { readonly columns: number; readonly rows: number; readonly panel: Panel | undefined; readonly tab: string }
 

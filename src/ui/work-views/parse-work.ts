@@ -45,9 +45,20 @@ function splitTarget(text: string): { readonly target: string | undefined; reado
 /** Words as a shell takes them, with quotes and backslashes and nothing else; undefined: a quote is open. */
 export function splitWords(text: string): readonly string[] | undefined {
   const words: string[] = []
+  for (let rest = text; ; ) {
+    const next = takeWord(rest)
+    if (next === undefined || next === 'open') return next === 'open' ? undefined : words
+    words.push(next.word)
+    rest = next.rest
+  }
+}
+
+/** The first word, and what follows it as it was typed; undefined: there is none. */
+export function takeWord(text: string): { readonly word: string; readonly rest: string } | 'open' | undefined {
   let word: string | undefined
   let quote = ''
-  for (let at = 0; at < text.length; at += 1) {
+  let at = text.length - text.trimStart().length
+  for (; at < text.length; at += 1) {
     const character = text[at] ?? ''
     if (quote !== '' && character === quote) quote = ''
     else if (quote === '' && (character === "'" || character === '"')) {
@@ -56,11 +67,9 @@ export function splitWords(text: string): readonly string[] | undefined {
     } else if (character === '\\' && quote !== "'" && at + 1 < text.length) {
       at += 1
       word = (word ?? '') + (text[at] ?? '')
-    } else if (quote === '' && /\s/.test(character)) {
-      if (word !== undefined) words.push(word)
-      word = undefined
-    } else word = (word ?? '') + character
+    } else if (quote === '' && /\s/.test(character)) break
+    else word = (word ?? '') + character
   }
-  if (quote !== '') return undefined
-  return word === undefined ? words : [...words, word]
+  if (quote !== '') return 'open'
+  return word === undefined ? undefined : { word, rest: text.slice(at) }
 }

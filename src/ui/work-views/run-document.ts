@@ -144,7 +144,11 @@ function headRows(view: RunView, { nowMs }: RunSource, theme: Theme): Row[] {
     const colour = failed > 0 ? theme.danger : theme.ok
     spans.push({ text: ` ${formatSummary(summarize(outcomes))}`, style: styleOf(colour, undefined, BOLD) })
   }
-  return [[{ text: ` $ ${view.command}`, style: styleOf(theme.accent, undefined, BOLD) }], spans, []]
+  return [
+    [{ text: ` ${view.by === 'ray' ? ':' : '$ '}${view.command}`, style: styleOf(theme.accent, undefined, BOLD) }],
+    spans,
+    [],
+  ]
 }
 
 const MARKS: Readonly<Record<'bad' | 'good' | 'busy', string>> = { bad: '✗', good: '✓', busy: '…' }

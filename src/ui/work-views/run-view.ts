@@ -18,6 +18,8 @@ export type RunGroup = {
 
 export type RunView = {
   readonly kind: 'run'
+  /** What runs it; a job of Ray goes on when nobody looks. */
+  readonly by: 'hosts' | 'ray'
   /** As it was typed, before `%h` became a name. */
   readonly command: string
   readonly hosts: ReadonlyMap<string, RunHost>
@@ -34,9 +36,10 @@ export type RunView = {
   readonly hit: { readonly host: string; readonly line: number } | undefined
 }
 
-export function startRun(command: string, hosts: readonly string[]): RunView {
+export function startRun(command: string, hosts: readonly string[], by: RunView['by'] = 'hosts'): RunView {
   return {
     kind: 'run',
+    by,
     command,
     hosts: new Map(hosts.map((host) => [host, { kind: 'waiting' }])),
     groups: [],

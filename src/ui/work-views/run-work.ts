@@ -26,7 +26,8 @@ export type RunWorkOptions = {
   readonly command: string
   readonly hosts: readonly string[]
   readonly clock: Clock
-  readonly port: WorkPort
+  readonly by: RunView['by']
+  readonly port: Pick<WorkPort, 'startCommand' | 'fanOut' | 'spillDirectory'>
   /** There is something new for `refresh`. */
   onDirty(): void
   /** The output cannot be kept any more; the run is being ended. */
@@ -57,7 +58,7 @@ export class RunWork implements Disposable {
   constructor(options: RunWorkOptions) {
     this.#options = options
     this.#output = new KeptOutput(options.port.spillDirectory)
-    this.view = startRun(options.command, options.hosts)
+    this.view = startRun(options.command, options.hosts, options.by)
     this.#start(options.hosts)
   }
 

@@ -6,6 +6,7 @@ import { messageOf } from '../../base/errors.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { PaneView, Rect } from '../compositor/compositor.ts'
 import type { Console } from '../console/console.ts'
+import type { RayWork } from '../ray/ray-line.ts'
 import { documentRows, firstRow, type RowDocument } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
 import { setReceivers } from '../state/receivers.ts'
@@ -18,6 +19,7 @@ import type { WorkRequest } from './parse-work.ts'
 import { type RunDocument, runDocument } from './run-document.ts'
 import { groupOf, type RunView, selectedGroup, selectGroup } from './run-view.ts'
 import { RunWork } from './run-work.ts'
+import type { WorkPort } from './work-port.ts'
 import * as questions from './work-questions.ts'
 
 const SHOW_EVERY_MS = 100
@@ -50,6 +52,11 @@ export class WorkPanel implements Disposable {
     return this.#work?.isBusy ?? false
   }
 
+  /** Leaving ends it. */
+  get isHeld(): boolean {
+    return this.isBusy && !this.#goesOn
+  }
+
   /** Nothing is about to change what is shown, but for the hosts. */
   get isIdle(): boolean {
     return this.#showing === undefined && (this.#work?.isIdle ?? true)
@@ -58,7 +65,7 @@ export class WorkPanel implements Disposable {
   /** Why nothing new can begin, or undefined. */
   get busyReason(): string | undefined {
     const { leaderLabel } = this.#console.state
-    return this.isBusy ? `${this.title()} is still going on: ${leaderLabel} o shows it, c ends it` : undefined
+    return this.isHeld ? `${this.title()} is still going on: ${leaderLabel} o shows it, c ends it` : undefined
   }
 
   /** What goes on or was the last, in a few words. */
@@ -75,28 +82,33 @@ export class WorkPanel implements Disposable {
     return [...(view?.hosts ?? [])].flatMap(([host, { result }]) => (result === undefined ? [host] : []))
   }
 
-  begin(request: WorkRequest, hosts: readonly string[]): void {
-    const { ports } = this.#console
-    const { work: port } = ports
+  begin(request: WorkRequest | RayWork, hosts: readonly string[]): void {
     this.#work?.[Symbol.dispose]()
-    const onDirty = (): void => this.#showSoon()
-    this.#work =
-      request.verb === 'run'
-        ? new RunWork({
-            command: request.command,
-            hosts,
-            clock: ports.clock,
-            port,
-            onDirty,
-            onTrouble: (error) => this.#console.notice(`the output cannot be kept: ${messageOf(error)}`, 'error'),
-          })
-        : new CopyWork({ sources: request.sources, destination: request.destination, hosts, port, onDirty })
-    const words =
-      request.verb === 'run' ? `run: ${request.command}` : `copy ${request.sources.join(' ')} to ${request.destination}`
-    this.#console.log(foldHostSet(hosts), words)
-    const { view } = this.#work
-    this.#console.change(() => ({ tab: 'shells', panel: openPanel(view) }))
+    const work = this.#create(request, hosts)
+    this.#work = work
+    this.#console.log(foldHostSet(hosts), wordsOf(request))
+    this.#console.change(() => ({ tab: 'shells', panel: openPanel(work.view) }))
     this.#showNow()
+    // What is followed is shown whole.
+    if (request.verb === 'ray') this.#open()
+  }
+
+  #create(request: WorkRequest | RayWork, hosts: readonly string[]): RunWork | CopyWork {
+    const { clock, work: port, ray } = this.#console.ports
+    const onDirty = (): void => this.#showSoon()
+    if (request.verb === 'copy') {
+      return new CopyWork({ sources: request.sources, destination: request.destination, hosts, port, onDirty })
+    }
+    const own = {
+      hosts,
+      clock,
+      onDirty,
+      onTrouble: (error: unknown) => this.#console.notice(`the output cannot be kept: ${messageOf(error)}`, 'error'),
+    }
+    if (request.verb === 'run') return new RunWork({ ...own, command: request.command, by: 'hosts', port })
+    const { spillDirectory } = port
+    const startCommand: WorkPort['startCommand'] = (_host, _command, handlers) => ray.start(request.order, handlers)
+    return new RunWork({ ...own, command: request.title, by: 'ray', port: { fanOut: 1, spillDirectory, startCommand } })
   }
 
   /** Keys to the panel, or back to the shells; a panel that was closed comes back. */
@@ -178,6 +190,12 @@ export class WorkPanel implements Disposable {
     this.#work?.[Symbol.dispose]()
   }
 
+  /** It belongs to the cluster. */
+  get #goesOn(): boolean {
+    const view = this.#work?.view
+    return view?.kind === 'run' && view.by === 'ray'
+  }
+
   #do(command: PanelCommand): void {
     const work = this.#work
     const look = this.#look()
@@ -237,7 +255,7 @@ export class WorkPanel implements Disposable {
   #close(panel: Panel): void {
     if (panel.view.kind === 'run' && panel.view.opened !== undefined)
       return this.#changeRun((view) => ({ ...view, opened: undefined, hit: undefined }), true)
-    if (this.isBusy) return questions.openEnd(this.#console)
+    if (this.isHeld) return questions.openEnd(this.#console)
     this.close()
   }
 
@@ -246,7 +264,7 @@ export class WorkPanel implements Disposable {
     if (shown?.kind !== 'run') return
     const group = selectedGroup(shown)
     this.#changeRun((view) => ({ ...view, opened: group?.hosts[0], isDiff: false }))
-    this.#change((panel) => ({ ...panel, offset: 0, column: 0, isFollowing: group?.state.kind === 'running' }))
+    this.#change((panel) => ({ ...panel, offset: 0, column: 0, isFollowing: group?.state.kind !== 'ended' }))
   }
 
   #restart(work: RunWork | CopyWork, hosts: readonly string[]): void {
@@ -368,5 +386,16 @@ export class WorkPanel implements Disposable {
     this.#console.log('', text, tone)
     const { state } = this.#console
     if (state.panel?.hasKeys !== true) this.#console.notice(text, tone)
+  }
+}
+
+function wordsOf(request: WorkRequest | RayWork): string {
+  switch (request.verb) {
+    case 'run':
+      return `run: ${request.command}`
+    case 'copy':
+      return `copy ${request.sources.join(' ')} to ${request.destination}`
+    case 'ray':
+      return request.title
   }
 }

@@ -1,5 +1,5 @@
 /** The dialogs of runs and copies: what to do where, what to search, where to save, whether to end it. */
-import { MusterError, messageOf } from '../../base/errors.ts'
+import { MusterError, sentenceOf } from '../../base/errors.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { expandCommand } from '../../ops/run/command-template.ts'
 import type { Console } from '../console/console.ts'
@@ -60,7 +60,7 @@ function checkWork(console: Console, parsed: ParsedWork): PromptCheck {
       lines.push({ text: `${parsed.sources.join(' ')} → ${parsed.destination}`, tone: 'muted' })
     return { preview: lines }
   } catch (error) {
-    return { error: error instanceof MusterError && error.hint ? `${error.message} ${error.hint}` : messageOf(error) }
+    return { error: sentenceOf(error) }
   }
 }
 
@@ -120,7 +120,7 @@ export function openEnd(console: Console): void {
 export function askToLeave(console: Console): void {
   const { work, pages } = console
   const busy = [
-    ...(work.isBusy ? [{ title: work.title(), hosts: work.busyHosts() }] : []),
+    ...(work.isHeld ? [{ title: work.title(), hosts: work.busyHosts() }] : []),
     ...Object.values(pages).flatMap((page) => page.busy ?? []),
   ]
   if (busy.length === 0) return console.options.onQuit()

@@ -15,6 +15,7 @@ import type { JobsPort } from '../../../../src/ui/jobs/jobs-port.ts'
 import { InputDecoder } from '../../../../src/ui/keys/decode-input.ts'
 import { createKeymap } from '../../../../src/ui/keys/registry.ts'
 import { defaultPreferences, type Preferences } from '../../../../src/ui/preferences.ts'
+import type { RayPort } from '../../../../src/ui/ray/ray-port.ts'
 import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
 import { endpointOf as anyEndpoint } from '../../../support/endpoint.ts'
 import { ManualClock } from '../../ssh/manual-clock.ts'
@@ -95,6 +96,12 @@ const noQueue: JobsPort = {
   change: async () => 0,
 }
 
+const noRay: RayPort = {
+  cluster: async () => undefined,
+  watch: async () => undefined,
+  start: () => ({ stop() {}, abandon() {}, pause() {}, resume() {} }),
+}
+
 export type Stand = {
   readonly console: Console
   readonly fleet: FakeFleet
@@ -117,6 +124,7 @@ export function createStand(
     work?: WorkPort
     bringUp?: BringUpPort
     jobs?: JobsPort
+    ray?: RayPort
   } = {},
 ): Stand {
   const hosts = options.hosts ?? ['m1', 'm2', 'm3', 'm4']
@@ -146,6 +154,7 @@ export function createStand(
       work: options.work ?? idleWork,
       bringUp: options.bringUp ?? nothingDeclared,
       jobs: options.jobs ?? noQueue,
+      ray: options.ray ?? noRay,
       createScreen,
       createFeeder,
       clock,

@@ -1,0 +1,74 @@
+/** How the Ray cluster stands, in the few words that the header has room for. Pure. */
+import { printable } from '../../base/printable.ts'
+import type { ClusterUsage } from '../../ops/ray/usage.ts'
+import type { RayCluster } from './ray-port.ts'
+
+export type RayView =
+  /** Nothing is declared, or its head is not on the console. */
+  | { readonly kind: 'none' }
+  /** Its head cannot be asked (yet); `reason` is empty before the first answer. */
+  | { readonly kind: 'unknown'; readonly reason: string }
+  /** Its head does not answer. */
+  | { readonly kind: 'down'; readonly reason: string }
+  | {
+      readonly kind: 'up'
+      readonly alive: number
+      /** Nodes that hosts.yaml declares. */
+      readonly declared: number
+      /** Declared nodes that are not alive, by host. */
+      readonly missing: readonly string[]
+      /** Placement groups, tasks and actors that wait for room. */
+      readonly pending: number
+    }
+
+export function viewOf(usage: ClusterUsage, { nodes }: RayCluster): RayView {
+  const alive = usage.nodes.filter(({ isAlive }) => isAlive)
+  const there = new Set(alive.map(({ ip }) => ip))
+  return {
+    kind: 'up',
+    alive: alive.length,
+    declared: nodes.size,
+    missing: [...nodes].flatMap(([address, host]) => (there.has(address) ? [] : [host])),
+    pending: pendingOf(usage),
+  }
+}
+
+function pendingOf({ groups, demands }: ClusterUsage): number {
+  const groupCount = groups.filter(({ state }) => state !== 'CREATED').length
+  // Those of groups are counted already.
+  const tasks = demands.filter((demand) => !demand.includes('placement group'))
+  return tasks.reduce((sum, demand) => sum + Number(/: (\d{1,9})\+? pending/.exec(demand)?.[1] ?? 1), groupCount)
+}
+
+export type RayWords = { readonly text: string; readonly tone: 'ok' | 'warning' | 'danger' | 'muted' }
+
+/** For the header; undefined: nothing is to be said. */
+export function rayWords(view: RayView): RayWords | undefined {
+  switch (view.kind) {
+    case 'none':
+      return undefined
+    case 'unknown':
+      return { text: 'ray ?', tone: view.reason === '' ? 'muted' : 'warning' }
+    case 'down':
+      return { text: 'ray down', tone: 'danger' }
+    case 'up': {
+      const { alive, declared, missing, pending } = view
+      const waits = pending === 0 ? '' : ` · ${pending} pending`
+      const tone = missing.length > 0 ? 'danger' : pending > 0 ? 'warning' : 'ok'
+      return { text: `ray ${alive}/${declared}${waits}`, tone }
+    }
+  }
+}
+
+/** What a change is told with, beside the header; undefined: with nothing. */
+export function rayNews(before: RayView, after: RayView, head: string): { text: string; isBad: boolean } | undefined {
+  if (after.kind === 'down' && before.kind !== 'down')
+    return { text: printable(`Ray: the head on ${head} does not answer: ${after.reason}`), isBad: before.kind === 'up' }
+  if (after.kind === 'unknown' && before.kind === 'up')
+    return { text: printable(`Ray: ${head} cannot be asked: ${after.reason}`), isBad: true }
+  if (after.kind !== 'up') return undefined
+  const gone = before.kind === 'up' ? after.missing.filter((host) => !before.missing.includes(host)) : []
+  if (gone.length > 0) return { text: `Ray: ${gone.join(', ')} is no living node any more`, isBad: true }
+  const isNew = before.kind !== 'up' || after.missing.length < before.missing.length
+  return isNew ? { text: `Ray: ${after.alive} of ${after.declared} nodes are alive`, isBad: false } : undefined
+}
