@@ -41,12 +41,15 @@ export class Cluster {
   readonly idleDevices: Int32Array
   /** By host: the number of its last change (`changeCount` before it); -1 while there was none. */
   readonly lastChange: Int32Array
+  /** The same, of changes after which it may hold more than before. */
+  readonly lastGain: Int32Array
   /** By host: 1 while nothing new may come. */
   readonly isClosed: Uint8Array
   /** Custom resources by name. */
   readonly custom = new Map<string, CustomInstances>()
 
   #shapes = new ShapeTable()
+  readonly #hostsByModels = new Map<string, Uint8Array>()
   /** Hosts in the order of their last change, as a list in both directions; -1 at the ends. */
   readonly #changedBefore: Int32Array
   readonly #changedAfter: Int32Array
@@ -88,6 +91,7 @@ export class Cluster {
     this.idleDevices = Int32Array.from(hosts, (host) => host.gpus?.length ?? 0)
     this.gpuLeftMilli = this.idleDevices.map((count) => count * WHOLE_MILLI)
     this.lastChange = new Int32Array(hosts.length).fill(-1)
+    this.lastGain = new Int32Array(hosts.length).fill(-1)
     this.totalGpuMilli = devices.length * WHOLE_MILLI
     this.#changedBefore = new Int32Array(hosts.length).fill(-1)
     this.#changedAfter = new Int32Array(hosts.length).fill(-1)
@@ -206,6 +210,7 @@ export class Cluster {
   /** Drains or opens a host. */
   close(host: number, isClosed: boolean): void {
     this.isClosed[host] = isClosed ? 1 : 0
+    if (!isClosed) this.lastGain[host] = this.#changeCount
     this.#noteChange(host)
   }
 
@@ -232,31 +237,31 @@ export class Cluster {
     this.#watchers.push(watcher)
   }
 
-  /** How often anything changed: the cursor of `changedSince`. */
+  /** How often anything changed. A host has changed since it was n when its `lastChange` is n or more. */
   get changeCount(): number {
     return this.#changeCount
   }
 
-  /** Calls back for each host that changed after the cursor, once, the last one first. */
-  changedSince(cursor: number, visit: (host: number) => void): void {
-    for (
-      let host = this.#changedLast;
-      host >= 0 && (this.lastChange[host] as number) >= cursor;
-      host = this.#changedBefore[host] as number
-    )
-      visit(host)
+  /** The host that changed last; -1 while none did. */
+  get changedLast(): number {
+    return this.#changedLast
+  }
+
+  /** The host whose last change is the one before that of this host; -1 when there is none. */
+  changedBefore(host: number): number {
+    return this.#changedBefore[host] as number
   }
 
   #makeShape(request: ResourceRequest): Shape {
     const { gpuCount, gpuModels = [], selectors = [], preferences = [] } = request
     const isAny = gpuCount === 0 || gpuModels.length === 0
     const takesModel = Uint8Array.from(this.models, (model) => (isAny || gpuModels.includes(model) ? 1 : 0))
-    const allowedOn = new Uint8Array(this.hostCount)
+    const hasModel = this.#hostsWith(takesModel, isAny)
     const allows = (host: HostSpec) => tolerates(request, host) && selectors.every((selector) => holds(selector, host))
     const allowsAll = selectors.length === 0 && !this.#hasTaints
-    for (let host = 0; host < this.hostCount; host++)
-      if ((isAny || this.#hasDeviceOf(takesModel, host)) && (allowsAll || allows(this.hosts[host] as HostSpec)))
-        allowedOn[host] = 1
+    const allowedOn = allowsAll
+      ? hasModel
+      : hasModel.map((has, host) => (has === 1 && allows(this.hosts[host] as HostSpec) ? 1 : 0))
     return {
       id: this.#shapes.size,
       request,
@@ -277,11 +282,17 @@ export class Cluster {
     }
   }
 
-  #hasDeviceOf(takesModel: Uint8Array, host: number): boolean {
-    const end = this.deviceStart[host + 1] as number
-    for (let device = this.deviceStart[host] as number; device < end; device++)
-      if (takesModel[this.deviceModel[device] as number] === 1) return true
-    return false
+  /** By host: 1 where some device's model will do, or any would. Kept: of models there are few. */
+  #hostsWith(takesModel: Uint8Array, isAny: boolean): Uint8Array {
+    const key = isAny ? '' : `models ${takesModel.join('')}`
+    const known = this.#hostsByModels.get(key)
+    if (known) return known
+    const hosts = new Uint8Array(this.hostCount).fill(isAny ? 1 : 0)
+    for (let host = 0; !isAny && host < hosts.length; host++)
+      for (let device = this.deviceStart[host] as number; device < (this.deviceStart[host + 1] as number); device++)
+        if (takesModel[this.deviceModel[device] as number] === 1) hosts[host] = 1
+    this.#hostsByModels.set(key, hosts)
+    return hosts
   }
 
   /** Everything but devices. */
@@ -324,6 +335,7 @@ export class Cluster {
       if (custom) this.custom.get(custom.name)?.apply(host, instances[index] ?? [], sign * custom.amount)
     }
     this.#usedGpuMilli -= sign * shape.gpuCount * shape.gpuMilli
+    if (sign > 0) this.lastGain[host] = this.#changeCount
     this.#noteChange(host)
     for (const watcher of this.#watchers) watcher(placement, sign < 0)
   }

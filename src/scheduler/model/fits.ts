@@ -27,6 +27,14 @@ export function countDevices(cluster: Cluster, shape: Shape, host: number): numb
   return count
 }
 
+/** Whether some device of the host could carry one device's part of the shape. */
+export function hasDevice(cluster: Cluster, shape: Shape, host: number): boolean {
+  const end = cluster.deviceStart[host + 1] as number
+  for (let device = cluster.deviceStart[host] as number; device < end; device++)
+    if (holdsPart(cluster, shape, device)) return true
+  return false
+}
+
 /** Whether this device (its number in the whole cluster) could carry one device's part of the shape. */
 export function holdsPart(cluster: Cluster, shape: Shape, device: number): boolean {
   return (

@@ -27,15 +27,15 @@ export type Shape = {
 export function shapeKey(request: ResourceRequest): string {
   const { cpuMilli, memoryBytes, gpuCount, gpuMilli } = request
   const amounts = `${cpuMilli} ${memoryBytes} ${gpuCount} ${gpuCount === 0 ? 0 : gpuMilli}`
-  if (isPlain(request)) return amounts
+  if (isPlain(request) && !request.gpuModels?.length) return amounts
   const { gpuModels = [], custom, selectors = [], preferences = [], tolerates = [] } = request
   const sortedCustom = Object.entries(custom ?? {}).sort(([left], [right]) => (left < right ? -1 : 1))
   return `${amounts} ${JSON.stringify([gpuCount === 0 ? [] : [...gpuModels].sort(), sortedCustom, selectors, preferences, [...tolerates].sort()])}`
 }
 
-/** Whether it asks for amounts alone. */
-function isPlain({ gpuModels, custom, selectors, preferences, tolerates }: ResourceRequest): boolean {
-  return custom === undefined && !gpuModels?.length && !selectors?.length && !preferences?.length && !tolerates?.length
+/** Whether it asks for amounts and GPU models alone. */
+function isPlain({ custom, selectors, preferences, tolerates }: ResourceRequest): boolean {
+  return custom === undefined && !selectors?.length && !preferences?.length && !tolerates?.length
 }
 
 /** Whether taints let it come. */
@@ -43,7 +43,7 @@ export function tolerates(request: ResourceRequest, host: HostSpec): boolean {
   return host.taints === undefined || host.taints.every((taint) => request.tolerates?.includes(taint) === true)
 }
 
-/** The shapes of a cluster. Those that ask for amounts alone, nearly all, are found without making a text of them. */
+/** The shapes of a cluster. Those that ask for amounts and models alone, nearly all, are found without making a text of them. */
 export class ShapeTable {
   readonly #byKey = new Map<string, Shape>()
   readonly #plain = new Map<number, Shape[]>()
@@ -61,7 +61,8 @@ export class ShapeTable {
         shape.cpuMilli === cpuMilli &&
         shape.memoryBytes === memoryBytes &&
         shape.gpuCount === gpuCount &&
-        shape.gpuMilli === gpuMilli
+        shape.gpuMilli === gpuMilli &&
+        (gpuCount === 0 || isSameSet(shape.request.gpuModels ?? NO_MODELS, request.gpuModels ?? NO_MODELS))
       )
         return shape
     return undefined
@@ -76,8 +77,20 @@ export class ShapeTable {
 }
 
 const NO_SHAPES: readonly Shape[] = []
+const NO_MODELS: readonly string[] = []
 
-function hashOf({ cpuMilli, memoryBytes, gpuCount, gpuMilli }: ResourceRequest): number {
-  const amounts = Math.imul(cpuMilli, 0x9e3779b1) ^ Math.imul(memoryBytes / 2 ** 20, 0x85ebca6b)
-  return gpuCount === 0 ? amounts : amounts ^ Math.imul(gpuCount * 1024 + gpuMilli, 0xc2b2ae35)
+function isSameSet(one: readonly string[], other: readonly string[]): boolean {
+  return one === other || (one.every((word) => other.includes(word)) && other.every((word) => one.includes(word)))
+}
+
+function hashOf({ cpuMilli, memoryBytes, gpuCount, gpuMilli, gpuModels = NO_MODELS }: ResourceRequest): number {
+  let hash = Math.imul(cpuMilli, 0x9e3779b1) ^ Math.imul(memoryBytes / 2 ** 20, 0x85ebca6b)
+  if (gpuCount === 0) return hash
+  hash ^= Math.imul(gpuCount * 1024 + gpuMilli, 0xc2b2ae35)
+  // In any order: the same models, the same sum.
+  for (let index = 0; index < gpuModels.length; index++) {
+    const model = gpuModels[index] as string
+    hash = (hash + Math.imul(model.length * 1024 + model.charCodeAt(model.length - 1), 0x27d4eb2f)) | 0
+  }
+  return hash
 }

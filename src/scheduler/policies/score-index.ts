@@ -42,7 +42,13 @@ export class ScoreIndex {
   update(host: number): void {
     const tree = this.#trees[this.#groups.groupOf[host] as number] as Int32Array
     let node = (tree.length / 2 + (this.#groups.slotOf[host] as number)) >> 1
-    for (; node > 0; node >>= 1) tree[node] = this.#better(tree[2 * node] as number, tree[2 * node + 1] as number)
+    for (; node > 0; node >>= 1) {
+      const before = tree[node] as number
+      const best = this.#better(tree[2 * node] as number, tree[2 * node + 1] as number)
+      tree[node] = best
+      // The host did not count here before and does not now: further up nothing changes.
+      if (best === before && best !== host) return
+    }
   }
 
   /** The best host of a group; -1 when none holds the shape. */

@@ -118,20 +118,33 @@ export class ScoredPolicy implements PlacementPolicy {
     if (cursor < 0) {
       this.#rescoreAll(shape, index)
       index.rebuild()
-    } else
-      cluster.changedSince(cursor, (host) => {
-        const before = index.scores[host]
-        this.#rescore(shape, index, host)
-        if (before !== index.scores[host]) index.update(host)
-      })
+    } else this.#rescoreChanged(shape, index, cursor)
     index.cursor = cluster.changeCount
+  }
+
+  #rescoreChanged(shape: Shape, index: ScoreIndex, cursor: number): void {
+    const cluster = this.#cluster
+    const { lastChange, lastGain } = cluster
+    const { scores } = index
+    for (
+      let host = cluster.changedLast;
+      host >= 0 && (lastChange[host] as number) >= cursor;
+      host = cluster.changedBefore(host)
+    ) {
+      const before = scores[host]
+      // What did not hold it and has only become fuller still does not.
+      if (before === NO_FIT && (lastGain[host] as number) < cursor) continue
+      this.#rescore(shape, index, host)
+      if (before !== scores[host]) index.update(host)
+    }
   }
 
   /** Of empty hosts that are alike only the first is scored. */
   #rescoreAll(shape: Shape, index: ScoreIndex): void {
     const { scores, devices } = index
+    const { hostCount } = this.#cluster
     this.#empty.forget()
-    for (let host = 0; host < this.#cluster.hostCount; host++) {
+    for (let host = 0; host < hostCount; host++) {
       if (!fitsBesidesDevices(this.#cluster, shape, host)) {
         scores[host] = NO_FIT
         continue

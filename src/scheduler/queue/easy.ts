@@ -15,16 +15,9 @@ export const fcfs: QueuePolicy = {
   },
 }
 
-/** Whoever fits, the shortest first, and no reservation: wide and long ones may wait for ever. */
+/** The shortest of those who wait first, and nobody passes him: the machine empties for the wide ones, long ones may wait for ever. */
 export const shortestFirst: QueuePolicy = {
-  choose({ waiting, free }) {
-    let left = free
-    return waiting.toSorted(byEstimate).filter(({ width }) => {
-      if (width > left) return false
-      left -= width
-      return true
-    })
-  },
+  choose: (state) => fcfs.choose({ ...state, waiting: state.waiting.toSorted(byEstimate) }),
 }
 
 /** Those behind the head are tried in the order of submission, or the shortest first. */

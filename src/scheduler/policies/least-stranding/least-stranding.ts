@@ -6,7 +6,7 @@
  * what is free now, nothing of what comes.
  */
 import type { Cluster } from '../../model/cluster.ts'
-import { countDevices, tightestDevice } from '../../model/fits.ts'
+import { countDevices, hasDevice } from '../../model/fits.ts'
 import type { WorkloadMix } from '../../model/mix.ts'
 import { WHOLE_MILLI } from '../../model/resources.ts'
 import type { Shape } from '../../model/shape.ts'
@@ -123,7 +123,7 @@ class StrandingScorer implements HostScorer {
     const gpuLeft = cluster.gpuLeftMilli[host] as number
     if (gpuLeft === 0) return gpuCount > 0 ? NO_FIT : custom
     const share = isShare(shape)
-    if (share ? tightestDevice(cluster, shape, host) < 0 : countDevices(cluster, shape, host) < gpuCount) return NO_FIT
+    if (share ? !hasDevice(cluster, shape, host) : countDevices(cluster, shape, host) < gpuCount) return NO_FIT
     const cpuLeft = cluster.cpuLeftMilli[host] as number
     const memoryLeft = cluster.memoryLeftBytes[host] as number
     const idle = cluster.idleDevices[host] as number

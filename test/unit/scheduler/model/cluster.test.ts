@@ -128,7 +128,8 @@ describe('a cluster', () => {
     const cluster = new Cluster([host('m1'), host('m2'), host('m3')])
     const changedSince = (cursor: number) => {
       const seen: number[] = []
-      cluster.changedSince(cursor, (index) => seen.push(index))
+      for (let at = cluster.changedLast; at >= 0 && cluster.lastChange[at]! >= cursor; at = cluster.changedBefore(at))
+        seen.push(at)
       return seen
     }
     const shape = cluster.shapeOf(request())
@@ -143,6 +144,15 @@ describe('a cluster', () => {
     for (let round = 0; round < 8; round++) cluster.close(0, round % 2 === 0)
     expect(changedSince(cursor)).toEqual([0, 2, 1])
     expect(changedSince(cluster.changeCount)).toEqual([])
+  })
+
+  it('knows requests that mean the same, and keeps apart those that do not', () => {
+    const cluster = new Cluster([{ ...host('m1'), gpus: ['T4', 'G4'] }])
+    const of = (...gpuModels: string[]) => cluster.shapeOf(request({ gpuCount: 1, gpuMilli: 500, gpuModels }))
+    expect(of('T4', 'G4')).toBe(of('G4', 'T4'))
+    expect(new Set([of(), of('T4'), of('G4'), of('T4', 'G4', 'A10')]).size).toBe(4)
+    expect(cluster.shapeOf(request({ gpuCount: 0, gpuModels: ['T4'] }))).toBe(cluster.shapeOf(request()))
+    expect(of('A10').allowedOn).toEqual(Uint8Array.of(0))
   })
 })
 
