@@ -87,8 +87,9 @@ export function registerJob(program: Command, context: CliContext, outcome: Outc
 
 function registerSubmit(job: Command, context: CliContext, outcome: Outcome): void {
   const submit = job
-    .command('submit <command...>')
+    .command('submit [command...]')
     .description('puts a job into the queue; its number is on disk when it is printed')
+    .option('--from <file>', 'a job for each line of it, a line for sh; -: of stdin, as they come')
     .option('--name <name>', 'for people')
     .option('--cpu <cores>', 'of each bundle', number, 1)
     .option('--memory <size>', 'of each bundle, as 16GiB')

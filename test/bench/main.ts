@@ -27,6 +27,8 @@ const USAGE = `npm run bench -- NAME [options]
     --receivers 8            hosts that the large file goes to
     --mebibytes 256          how large it is
     --megabits 100           of each host's link and this machine's, a second
+  jobs                       the queue of jobs on nine hosts, beside task-spooler and Slurm (root)
+    --parts store,dispatch   some of these (default)
 for shells, run and copy (which takes no --node):
     --root DIRECTORY         another checkout, which is measured
     --node ARGUMENT          for the node that runs Muster, for example --node=--cpu-prof
@@ -121,6 +123,14 @@ switch (positionals[0]) {
       megabitsPerSecond: Number(values.megabits),
       rounds: Number(values.rounds ?? 3),
       parts: (values.parts ?? 'small,large,peers').split(','),
+      root: resolve(values.root),
+      interrupted: interrupted.promise,
+      log,
+    })
+    break
+  case 'jobs':
+    table = await (await import('./jobs/jobs.ts')).benchJobs({
+      parts: (values.parts ?? 'store,dispatch').split(','),
       root: resolve(values.root),
       interrupted: interrupted.promise,
       log,

@@ -17,6 +17,7 @@ import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
 import { expandVariants } from './variants.ts'
 
 export type SubmitOptions = JobOptions & {
+  readonly from?: string
   readonly name?: string
   readonly cpu: number
   readonly memory?: string
@@ -50,26 +51,38 @@ export async function submitJob(
   context: CliContext,
 ): Promise<number> {
   using queue = await openQueue(options, context)
-  const spec = specOf(words, options, queue)
   const variants = expandVariants(options.array, options.grid)
-  if (options.dryRun) return tryOut(spec, queue, options, context)
-  const ids = queue.store.submit(
-    {
-      spec,
-      user: userInfo().username,
-      priority: options.priority,
-      isHeld: options.hold ?? false,
-      after: options.after,
-      variants,
-    },
-    context.now(),
-  )
-  const [first = 0, last = first] = [ids[0], ids.at(-1)]
-  if (options.json) for (const id of ids) context.stdout.write(`${JSON.stringify({ type: 'submitted', job: id })}\n`)
-  else context.stdout.write(`${ids.length === 1 ? first : `${first}-${last}`}\n`)
+  const rest = {
+    user: userInfo().username,
+    priority: options.priority,
+    isHeld: options.hold ?? false,
+    after: options.after,
+    variants,
+  }
+  const submit = (specs: readonly JobSpec[]) => {
+    const submissions = specs.map((spec) => ({ spec, ...rest }))
+    for (const ids of queue.store.submitAll(submissions, context.now())) printIds(ids, options, context)
+  }
+  if (options.from === undefined) {
+    const spec = specOf(words, options, queue)
+    if (options.dryRun) return tryOut(spec, queue, options, context)
+    submit([spec])
+  } else {
+    if (words.length > 0 || options.dryRun)
+      throw new MusterError('usage', '--from takes no command besides, and no --dry-run')
+    const { linesOf } = await import('./submit-lines.ts')
+    for await (const lines of linesOf(options.from, context))
+      submit(lines.map((line) => specOf([line], options, queue)))
+  }
   if (queue.store.driver(context.now()) === undefined)
     context.stderr.write('muster: nobody drives this queue now: `muster job work` does\n')
   return EXIT.ok
+}
+
+function printIds(ids: readonly number[], { json }: SubmitOptions, { stdout }: CliContext): void {
+  const [first = 0, last = first] = [ids[0], ids.at(-1)]
+  if (json) for (const id of ids) stdout.write(`${JSON.stringify({ type: 'submitted', job: id })}\n`)
+  else stdout.write(`${ids.length === 1 ? first : `${first}-${last}`}\n`)
 }
 
 function specOf(words: readonly string[], options: SubmitOptions, { inventory }: OpenQueue): JobSpec {
@@ -79,6 +92,7 @@ function specOf(words: readonly string[], options: SubmitOptions, { inventory }:
       hint: STRATEGIES.join(', '),
     })
   if (options.bundles > MOST_BUNDLES) throw new MusterError('usage', `no more than ${MOST_BUNDLES} bundles`)
+  if (words.length === 0) throw new MusterError('usage', 'there is no command')
   const command = words.length === 1 ? (words[0] as string) : words.map(quoteIfNeeded).join(' ')
   if (Buffer.byteLength(command) > MOST_COMMAND_BYTES || command.includes('\0'))
     throw new MusterError('usage', 'the command is too long, or has a NUL in it', {

@@ -1,0 +1,92 @@
+/** Slurm with one node, in a network namespace of its own, from Debian's packages (slurmctld, slurmd, munge). */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { endProcesses, withDescendants } from '../support/processes.ts'
+
+const execute = promisify(execFile)
+const DEADLINE_MS = 30_000
+
+export interface Slurm extends AsyncDisposable {
+  run(program: string, ...args: readonly string[]): Promise<string>
+}
+
+export async function startSlurm(directory: string, cores: number): Promise<Slurm> {
+  mkdirSync(join(directory, 'spool'), { recursive: true })
+  mkdirSync(join(directory, 'state'))
+  const file = (name: string) => join(directory, name)
+  writeFileSync(file('munge.key'), Buffer.alloc(1024, 7), { mode: 0o600 })
+  writeFileSync(
+    file('slurm.conf'),
+    `ClusterName=bench
+SlurmctldHost=here(127.0.0.1)
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket=${file('munge.socket')}
+StateSaveLocation=${file('state')}
+SlurmdSpoolDir=${file('spool')}
+SlurmctldPidFile=${file('slurmctld.pid')}
+SlurmdPidFile=${file('slurmd.pid')}
+SlurmdParameters=config_overrides
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SchedulerType=sched/backfill
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+MaxArraySize=10000
+ReturnToService=2
+NodeName=here NodeAddr=127.0.0.1 CPUs=${cores}
+PartitionName=all Nodes=here Default=YES State=UP
+`,
+  )
+  // munged wants its directories to be nobody else's to write.
+  chmodSync(directory, 0o755)
+  chownSync(directory, 0, 0)
+  const children: ChildProcess[] = []
+  const environment = { ...process.env, SLURM_CONF: file('slurm.conf') }
+  const holder = spawn(
+    'unshare',
+    ['--net', '--uts', 'sh', '-c', 'hostname here; ip link set lo up; echo up; exec sleep infinity'],
+    {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  )
+  children.push(holder)
+  await once(holder.stdout, 'data')
+  const inside = (...words: readonly string[]) => ['--target', String(holder.pid), '--net', '--uts', ...words]
+  const start = (...words: readonly string[]) =>
+    children.push(spawn('nsenter', inside(...words), { env: environment, stdio: ['ignore', 'ignore', 'inherit'] }))
+  const stop = async () => {
+    // What a job left behind belongs to slurmstepd, which has left its parent.
+    const pids = children.flatMap(({ pid }) => (pid === undefined ? [] : withDescendants(pid)))
+    await endProcesses(pids)
+  }
+  const run = async (program: string, ...args: readonly string[]) =>
+    (await execute('nsenter', inside(program, ...args), { env: environment, cwd: '/' })).stdout
+  try {
+    start(
+      'munged',
+      '--foreground',
+      '--force',
+      `--socket=${file('munge.socket')}`,
+      `--key-file=${file('munge.key')}`,
+      `--pid-file=${file('munge.pid')}`,
+      `--log-file=${file('munge.log')}`,
+      `--seed-file=${file('munge.seed')}`,
+    )
+    start('slurmctld', '-D', '-L', file('slurmctld.log'))
+    start('slurmd', '-D', '-N', 'here', '-L', file('slurmd.log'))
+    const untilMs = Date.now() + DEADLINE_MS
+    for (let state = ''; !state.includes('idle'); state = await run('sinfo', '-h', '-o', '%T').catch(() => '')) {
+      if (Date.now() > untilMs) throw new Error(`Slurm is not up after 30 s: look at ${directory}`)
+      await delay(200)
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return { run, [Symbol.asyncDispose]: stop }
+}

@@ -1,0 +1,122 @@
+/** The queue's file alone: one submission after the other, many lines through the verb, and what is done beside 100,000 that wait. */
+import { join } from 'node:path'
+import type { JobSpec } from '../../../src/scheduler/jobs/job.ts'
+import { JobStore } from '../../../src/scheduler/jobs/store.ts'
+import { formatNumber, formatPair, type Row } from '../support/statistics.ts'
+import type { Place } from './place.ts'
+
+const WAITING = 100_000
+const ONE_BY_ONE = 500
+const LINES = 20_000
+const LOOKS = 200
+
+export const SPEC: JobSpec = {
+  name: 'true',
+  command: 'true',
+  environment: {},
+  request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
+  bundles: 1,
+  strategy: 'PACK',
+  retries: 0,
+  isPreemptible: false,
+}
+export const submission = (spec: JobSpec, count = 1) => ({
+  spec,
+  user: 'bench',
+  priority: 0,
+  isHeld: false,
+  after: [],
+  variants: Array.from({ length: count }, () => ({})),
+})
+
+export async function benchStore(directory: string, place: Place): Promise<readonly Row[]> {
+  using store = new JobStore(join(directory, 'store.db'))
+  const nowMs = Date.now()
+  const single = perSecond(ONE_BY_ONE, () => times(ONE_BY_ONE, () => store.submit(submission(SPEC), nowMs)))
+  const array = perSecond(WAITING, () => store.submit(submission(SPEC, WAITING), nowMs))
+  const list = times(LOOKS, () => store.list([], 50))
+  const submit = times(LOOKS, () => store.submit(submission(SPEC), nowMs))
+  const cancel = times(LOOKS, (index) => {
+    store.apply(1000 + index, { kind: 'stop', reason: 'cancelled' }, nowMs)
+    store.get(1000 + index)
+  })
+  const plan = times(20, (index) => {
+    store.apply(5000 + index, { kind: 'hold' }, nowMs)
+    store.apply(5000 + index, { kind: 'release' }, nowMs)
+    store.queued(1000)
+  })
+  const lines = await linesPerSecond(place)
+  const isFast = (values: readonly number[]) =>
+    values.toSorted((one, other) => one - other)[Math.floor(values.length * 0.99)] as number
+  return [
+    {
+      what: 'submitted one after the other, each on disk before the next, a second',
+      ours: formatNumber(single),
+      peer: '',
+      goal: '2,000',
+      isReached: single >= 2000,
+    },
+    {
+      what: `${LINES.toLocaleString('en')} lines through \`submit --from -\`, each number printed when it is on disk, a second`,
+      ours: formatNumber(lines),
+      peer: '',
+      goal: '2,000',
+      isReached: lines >= 2000,
+    },
+    {
+      what: 'an array of 100,000, on disk, a second',
+      ours: formatNumber(array),
+      peer: '',
+      goal: '2,000',
+      isReached: array >= 2000,
+    },
+    ...(
+      [
+        ['list 50', list],
+        ['submit one', submit],
+        ['cancel one', cancel],
+        ['hold, release and read the first 1,000', plan],
+      ] as const
+    ).map(([what, values]) => ({
+      what: `beside 100,000 that wait: ${what}, ms (p50 / p99)`,
+      ours: formatPair(values),
+      peer: '',
+      goal: '50',
+      isReached: isFast(values) < 50,
+    })),
+  ]
+}
+
+/** From the first number that is printed to the last: the start of the program is not the queue's. */
+async function linesPerSecond(place: Place): Promise<number> {
+  const { child, ended } = place.spawn('submit', '--from', '-')
+  child.stdin.write('true\n')
+  let count = 0
+  let firstMs = 0
+  let lastMs = 0
+  child.stdout.on('data', (bytes: Buffer) => {
+    lastMs = performance.now()
+    if (count === 0) {
+      firstMs = lastMs
+      child.stdin.end('true\n'.repeat(LINES))
+    }
+    for (const byte of bytes) if (byte === 10) count++
+  })
+  const [code] = await ended
+  if (code !== 0 || count !== LINES + 1) throw new Error(`submit --from -: exit ${code}, ${count} numbers`)
+  return LINES / ((lastMs - firstMs) / 1000)
+}
+
+function times(count: number, work: (index: number) => unknown): readonly number[] {
+  return Array.from({ length: count }, (_, index) => {
+    const sinceMs = performance.now()
+    work(index)
+    return performance.now() - sinceMs
+  })
+}
+
+function perSecond(count: number, work: () => unknown): number {
+  const sinceMs = performance.now()
+  work()
+  return count / ((performance.now() - sinceMs) / 1000)
+}
