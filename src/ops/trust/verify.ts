@@ -9,6 +9,7 @@ import type { Member } from './lines.ts'
 
 /** Below sshd's MaxStartups (10), with room for others. */
 const LOGINS_AT_ONCE = 4
+const TRIES = 4
 const TIMEOUT_MS = 120_000
 const LOGIN = [
   'ssh -n -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=15',
@@ -43,11 +44,21 @@ export async function verifyTrust(
   return found.flat()
 }
 
-/** Prints `PEER ok`, or `PEER` and what ssh said last. */
+/**
+ * Prints `PEER ok`, or `PEER` and what ssh said last. All the others may be at a slow host at once, which then turns some away
+ * before they have said who they are (MaxStartups): they come again.
+ */
 function loginScript(peers: readonly string[]): string {
   return `try() {
-  if said=$(${LOGIN} "$1" true 2>&1); then echo "$1 ok"
-  else printf '%s %.300s\\n' "$1" "$(printf '%s' "\${said:-it ended without a word}" | tail -n 1)"; fi
+  tries=1
+  until said=$(${LOGIN} "$1" true 2>&1); do
+    case $said in
+      *kex_exchange_identification* | *'Connection closed by'* | *'Connection reset by'*) [ $tries -lt ${TRIES} ];;
+      *) false;;
+    esac || { printf '%s %.300s\\n' "$1" "$(printf '%s' "\${said:-it ended without a word}" | tail -n 1)"; return; }
+    sleep $tries; tries=$((tries + 1))
+  done
+  echo "$1 ok"
 }
 count=0
 for peer in ${peers.map(quote).join(' ')}; do
