@@ -150,10 +150,19 @@ export function retryable({ change, standings }: BringUpView): string[] {
   return hosts.filter((host) => unwell.has(host) || isBad(host))
 }
 
-export function countStandings({ standings }: BringUpView): ReadonlyMap<Standing, number> {
-  const counts = new Map<Standing, number>()
-  for (const { standing } of standings.values()) counts.set(standing, (counts.get(standing) ?? 0) + 1)
-  return counts
+/** The worst first. */
+const STANDINGS: readonly Standing[] = ['failed', 'blocked', 'away', 'differs', 'missing', 'good']
+
+/** How many hosts have such a standing as the worst of theirs; the worst first, none without a host. */
+export function countHosts({ standings }: BringUpView): readonly (readonly [Standing, number])[] {
+  const worst = new Map<string, number>()
+  for (const { host, standing } of standings.values()) {
+    worst.set(host, Math.min(worst.get(host) ?? STANDINGS.length, STANDINGS.indexOf(standing)))
+  }
+  return STANDINGS.flatMap((standing, rank) => {
+    const count = [...worst.values()].filter((each) => each === rank).length
+    return count === 0 ? [] : [[standing, count] as const]
+  })
 }
 
 /** When the host was asked that was asked longest ago; undefined: none was. */

@@ -12,18 +12,20 @@ export type CellWords = {
 }
 
 /** The signs are those of the plan: `+` would be added, `~` changed, `!` stands in the way. */
-const STANDINGS: Readonly<Record<Standing, readonly [string, string, 'ok' | 'warning' | 'danger' | 'accent']>> = {
+const STANDINGS: Readonly<
+  Record<Standing, readonly [string, string, 'ok' | 'warning' | 'danger' | 'accent', string?]>
+> = {
   good: ['✓', 'good', 'ok'],
   missing: ['+', 'missing', 'accent'],
   differs: ['~', 'differs', 'warning'],
   failed: ['✗', 'failed', 'danger'],
   blocked: ['!', 'blocked', 'danger'],
-  away: ['?', 'no answer', 'danger'],
+  away: ['?', 'no answer', 'danger', 'away'],
 }
 
 export function standingWords(standing: Standing, theme: Theme): CellWords {
-  const [sign, words, colour] = STANDINGS[standing]
-  return { sign, words, colour: theme[colour] }
+  const [sign, words, colour, short = words] = STANDINGS[standing]
+  return { sign, words, short, colour: theme[colour] }
 }
 
 export function cellWords(cell: Cell, theme: Theme): CellWords {

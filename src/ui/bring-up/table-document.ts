@@ -1,6 +1,5 @@
 /** Hosts × areas as rows: each cell a sign and words, the age of what is known behind them. Pure. */
 import { foldHostSet } from '../../inventory/host-set.ts'
-import type { Standing } from '../../ops/kernel/standing.ts'
 import { BOLD } from '../../terminal/cells.ts'
 import type { Span } from '../compositor/compositor.ts'
 import type { Row, RowDocument } from '../rows/row-document.ts'
@@ -13,7 +12,7 @@ import {
   type ChangeView,
   cellKey,
   cellOf,
-  countStandings,
+  countHosts,
   isChanging,
   isEnded,
   oldestFactMs,
@@ -28,7 +27,6 @@ export type TableLook = {
   readonly nowMs: number
 }
 
-const STANDINGS: readonly Standing[] = ['failed', 'blocked', 'away', 'differs', 'missing', 'good']
 const MARK_WIDTH = 2
 const AGE_WIDTH = 9
 const HOST_WIDTH = { least: 6, most: 24 }
@@ -41,10 +39,10 @@ export function tableDocument(view: BringUpView, hosts: readonly string[], look:
   const longest = Math.max(HOST_WIDTH.least, ...hosts.map(textWidth)) + 1
   const hostWidth = Math.min(longest, HOST_WIDTH.most)
   const free = room - MARK_WIDTH - hostWidth - AGE_WIDTH
-  const areaWidth = Math.max(AREA_WIDTH.least, Math.min(AREA_WIDTH.most, Math.floor(free / areas.length)))
+  const widthOf = areaWidths(areas, view, free)
   const titles: Row = [
     { text: ' '.repeat(MARK_WIDTH) + padEnd('host', hostWidth), style: mutedStyle(theme) },
-    ...areas.map((column): Span => titleSpan(column, view, areaWidth, theme)),
+    ...areas.map((column): Span => titleSpan(column, view, widthOf(column), theme)),
     { text: 'asked', style: mutedStyle(theme) },
   ]
   return {
@@ -62,6 +60,7 @@ export function tableDocument(view: BringUpView, hosts: readonly string[], look:
         },
         ...areas.flatMap((column) => {
           const { sign, words, short = words, colour } = cellWords(cellOf(view, column, host), theme)
+          const areaWidth = widthOf(column)
           const hasRoom = textWidth(words) + 3 <= areaWidth
           const text = clip(`${sign} ${hasRoom ? words : short}`.trimEnd(), areaWidth - 1)
           const isChosen = isHere && column.name === view.cursor.area
@@ -77,6 +76,16 @@ export function tableDocument(view: BringUpView, hosts: readonly string[], look:
       ]
     },
   }
+}
+
+/** An area that nothing is declared for takes no more room than its name. */
+function areaWidths(areas: readonly AreaColumn[], { onlyArea }: BringUpView, room: number) {
+  const narrow = (column: AreaColumn) => column.hosts === undefined && column.name !== onlyArea
+  const nameWidth = ({ name }: AreaColumn) => Math.max(AREA_WIDTH.least, textWidth(name) + 2)
+  const left = areas.filter(narrow).reduce((rest, column) => rest - nameWidth(column), room)
+  const share = Math.floor(left / Math.max(1, areas.filter((column) => !narrow(column)).length))
+  const width = Math.max(AREA_WIDTH.least, Math.min(AREA_WIDTH.most, share))
+  return (column: AreaColumn): number => (narrow(column) ? Math.min(nameWidth(column), width) : width)
 }
 
 /** Nothing is declared, or it cannot be read: what to do. */
@@ -122,12 +131,14 @@ function summaryRow(view: BringUpView, hosts: readonly string[], { theme, nowMs 
   const { look, change, marked } = view
   if (isChanging(change) && change !== undefined) bold(` ${phaseWords(change)}`, theme.warning)
   else if (look !== undefined) bold(` asking the hosts${waitingFor(view)}`, theme.warning)
-  const counts = countStandings(view)
-  for (const standing of STANDINGS) {
-    const count = counts.get(standing) ?? 0
-    if (count === 0) continue
+  // A host counts once, by the worst of its areas.
+  const counts = countHosts(view)
+  for (const [standing, count] of counts) {
     const { sign, words, colour } = standingWords(standing, theme)
-    spans.push({ text: ` ${sign} ${count} ${words} `, style: styleOf(colour, undefined, BOLD) })
+    spans.push({
+      text: ` ${sign} ${count} ${count === 1 ? 'host' : 'hosts'} ${words} `,
+      style: styleOf(colour, undefined, BOLD),
+    })
   }
   const oldest = oldestFactMs(view)
   if (oldest !== undefined) spans.push({ text: ` oldest ${formatAge(nowMs - oldest)} ago`, style: mutedStyle(theme) })
