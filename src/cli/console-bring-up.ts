@@ -69,7 +69,7 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
       const onGathered = ({ host }: { readonly host: string }): void => onHost(host)
       const worlds = await lookAtHosts(areas, { hosts, signal, mark, now, limitFactor, onHost: onGathered })
       const plan = makePlan('up', areas, worlds)
-      const findings = await verifyAreas(areas, worlds, plan, { hosts, signal }, 'look')
+      const findings = await verifyAreas(areas, worlds, plan, { hosts, signal, limitFactor }, 'look')
       return standingsOf(areas, worlds, plan, findings)
     },
     async change({ direction, areas: names, hosts: chosen, signal }, handlers) {

@@ -19,7 +19,7 @@ export async function showStatus(
   const worlds = await lookAtHosts(areas, { hosts, signal, mark, now, limitFactor })
   if (signal.aborted) return EXIT.interrupted
   const plan = makePlan('up', areas, worlds)
-  const findings = await verifyAreas(areas, worlds, plan, { hosts, signal }, depth)
+  const findings = await verifyAreas(areas, worlds, plan, { hosts, signal, limitFactor }, depth)
   if (signal.aborted) return EXIT.interrupted
   const standings = standingsOf(areas, worlds, plan, findings).filter(({ host }) => isSelected(host))
   report.standings(standings)

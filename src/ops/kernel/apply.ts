@@ -43,6 +43,8 @@ export type ApplyOptions = {
   readonly signal: AbortSignal
   /** Hosts at work at once. */
   readonly fanOut: number
+  /** Multiplies every limit of time, for hosts that are slow; 1 unless given. */
+  readonly limitFactor?: number
   now(): number
   onEvent(event: ApplyEvent): void
 }
@@ -168,9 +170,9 @@ class Application {
 
   /** Undefined: it holds; else what it said. */
   async #holds({ host }: Operation, check: NonNullable<Step['check']>): Promise<string | undefined> {
-    const { hosts, signal } = this.#options
+    const { hosts, signal, limitFactor = 1 } = this.#options
     const { script, asRoot = false, timeoutMs = CHECK_TIMEOUT_MS } = check
-    return failureOf(await hosts.exec(host, script, { asRoot, timeoutMs, signal }))?.reason
+    return failureOf(await hosts.exec(host, script, { asRoot, timeoutMs: timeoutMs * limitFactor, signal }))?.reason
   }
 
   async #run(
@@ -179,7 +181,7 @@ class Application {
     stdin: Uint8Array | string,
     onOutput?: (stream: 'stdout' | 'stderr', text: string) => void,
   ): Promise<ExecResult> {
-    const { hosts, signal } = this.#options
+    const { hosts, signal, limitFactor = 1 } = this.#options
     if (files !== undefined) {
       const together = this.#deliveries.get(JSON.stringify(files)) ?? 1
       const brought = await hosts.deliver?.(host, files, {
@@ -193,7 +195,7 @@ class Application {
     const bytes = Buffer.from(stdin)
     return await hosts.exec(host, script, {
       asRoot,
-      timeoutMs,
+      timeoutMs: timeoutMs * limitFactor,
       signal,
       ...(bytes.length === 0 ? {} : { stdin: bytes }),
       ...(onOutput === undefined ? {} : { onOutput }),

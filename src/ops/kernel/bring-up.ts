@@ -76,12 +76,12 @@ export async function verifyAreas(
   areas: readonly Area[],
   worlds: Worlds,
   plan: Plan,
-  { hosts, signal }: Pick<LookOptions, 'hosts' | 'signal'>,
+  { hosts, signal, limitFactor = 1 }: Pick<LookOptions, 'hosts' | 'signal' | 'limitFactor'>,
   depth: 'look' | 'proof',
 ): Promise<readonly AreaFinding[]> {
   const looker: Looker = {
     exec: (host: string, script: string, options: Omit<ExecOptions, 'signal'>) =>
-      hosts.exec(host, script, { ...options, signal }),
+      hosts.exec(host, script, { ...options, timeoutMs: options.timeoutMs * limitFactor, signal }),
   }
   const found = await Promise.all(
     areas.map(async (area) => {

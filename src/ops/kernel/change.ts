@@ -52,7 +52,7 @@ export type ChangeEnd =
   | ({ readonly kind: 'done'; readonly result: ApplyResult; readonly findings: readonly AreaFinding[] } & Looked)
 
 export async function changeHosts(options: ChangeOptions, handlers: ChangeHandlers): Promise<ChangeEnd> {
-  const { signal, hosts, areas, direction } = options
+  const { signal, areas, direction } = options
   handlers.onPhase?.('look')
   const shown = await look(options)
   if (signal.aborted) return { kind: 'cancelled' }
@@ -85,8 +85,7 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
   if (signal.aborted) return { kind: 'cancelled', applied: { ...now, result } }
   handlers.onPhase?.('verify')
   const after = await look(options)
-  const findings =
-    direction === 'down' ? [] : await verifyAreas(areas, after.worlds, after.plan, { hosts, signal }, 'proof')
+  const findings = direction === 'down' ? [] : await verifyAreas(areas, after.worlds, after.plan, options, 'proof')
   return { kind: 'done', ...after, result, findings }
 }
 
@@ -103,12 +102,12 @@ async function look(options: ChangeOptions): Promise<Looked> {
 async function lockAll(
   names: readonly string[],
   signal: AbortSignal,
-  { hosts, owner }: ChangeOptions,
+  { hosts, owner, limitFactor }: ChangeOptions,
   { onSay }: ChangeHandlers,
 ): Promise<boolean> {
   const locks = await Promise.all(
     names.map(async (host) => {
-      const lock = await lockHost(hosts, host, owner, signal)
+      const lock = await lockHost(hosts, host, owner, signal, limitFactor)
       const words = wordsOf(host, lock)
       if (words !== undefined) onSay(words, lock.kind === 'held')
       return lock

@@ -36,11 +36,17 @@ while :; do sleep 3600 9<&-; done
 ' muster-lock-holder ${quote(owner)}`
 }
 
-/** Takes the lock of a host and keeps it until `signal`. `owner`: who, for others. */
-export async function lockHost(hosts: OpsHosts, host: string, owner: string, signal: AbortSignal): Promise<Lock> {
+/** Takes the lock of a host and keeps it until `signal`. `owner`: who, for others. `limitFactor`: for hosts that are slow. */
+export async function lockHost(
+  hosts: OpsHosts,
+  host: string,
+  owner: string,
+  signal: AbortSignal,
+  limitFactor = 1,
+): Promise<Lock> {
   const { promise, resolve } = Promise.withResolvers<Lock>()
   const waiting = new AbortController()
-  const limit = setTimeout(() => waiting.abort(), TIMEOUT_MS)
+  const limit = setTimeout(() => waiting.abort(), TIMEOUT_MS * limitFactor)
   const held = AbortSignal.any([signal, waiting.signal])
   let printed = ''
   void hosts

@@ -1,6 +1,7 @@
 /** Applying a plan on hosts that answer as the test says: order, failures, checks, undo, what goes from step to step. */
 import { describe, expect, it } from 'vitest'
 import { type ApplyEvent, applyPlan } from '../../../../src/ops/kernel/apply.ts'
+import type { OpsHosts } from '../../../../src/ops/kernel/host-port.ts'
 import type { Operation } from '../../../../src/ops/kernel/operation.ts'
 import { failure, operationOf, StandInHosts } from './stand-in-hosts.ts'
 
@@ -108,6 +109,22 @@ describe('a plan', () => {
 })
 
 describe('a step', () => {
+  it('has more time, and so has its check, where hosts are slow', async () => {
+    const limits: number[] = []
+    const hosts = new StandInHosts((_, script) => (script === 'is made' && limits.length === 1 ? failure : {}))
+    const watched: OpsHosts = {
+      exec: async (host, script, options) => {
+        limits.push(options.timeoutMs)
+        return await hosts.exec(host, script, options)
+      },
+    }
+    const step = { id: 'make', check: { script: 'is made' }, run: { script: 'make', timeoutMs: 7000 } }
+    const plan = { direction: 'up', operations: [operationOf('a', 'm1', [step])] } as const
+    const { signal } = new AbortController()
+    await applyPlan(plan, { hosts: watched, signal, fanOut: 1, limitFactor: 3, now: () => 0, onEvent() {} })
+    expect(limits).toEqual([60_000, 21_000, 60_000])
+  })
+
   it('whose check holds is not needed', async () => {
     const hosts = new StandInHosts()
     const { ends } = await apply(hosts, [operationOf('a', 'm1', [{ id: 'make', check: { script: 'is made' } }])])
