@@ -77,12 +77,14 @@ const LOCKED = [
   'Unable to lock the administration directory',
   'is locked by another process',
   'Failed to obtain the transaction lock',
+  // dnf 4, of its metadata and of RPM's database.
+  'already locked by',
   'System management is locked',
   'unable to lock database',
   'Unable to lock database',
 ].join('|')
 
-/** Runs `go`, again while the package manager is in use; what it prints is shown, and exit code 1 means that it never ended. */
+/** Runs its arguments, again while the package manager is in use; what they print is shown. The script ends where that never ends. */
 const PATIENTLY = `patiently() {
   waited=0
   while :; do
@@ -92,7 +94,7 @@ const PATIENTLY = `patiently() {
     if [ $waited -ge ${LOCK_WAIT_S} ]; then
       echo "the package manager is still in use by somebody else after ${LOCK_WAIT_S} s" >&2
       printf '%s\\n' "$said" | grep -E '${LOCKED}' | head -n 1 >&2
-      return 1
+      exit 1
     fi
     [ $waited -ne 0 ] || echo "waiting: the package manager is in use by somebody else"
     sleep 2; waited=$((waited + 2))

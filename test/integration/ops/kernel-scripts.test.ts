@@ -245,14 +245,84 @@ describe('packages', () => {
     expect(readFileSync(join(home, 'lib/packages-nfs'), 'utf8')).toBe('nfs-utils\n')
   })
 
-  it('give up a manager that stays in use, with its words', () => {
+  /** What each wrote, and its exit code, while another run had its lock: apt 2.6, dnf 4.14, zypper 1.14, pacman 6.0. */
+  it.each([
+    [
+      'apt',
+      'apt-get',
+      100,
+      'E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 812 (unattended-upgr)\nN: Be aware that removing the lock file is not a solution and may break your system.\nE: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?\n',
+    ],
+    [
+      'dnf',
+      'dnf',
+      200,
+      'Running transaction check\nRPMDB already locked by 13\n  The application with PID 13 is: sleep\n    Memory : 1.4 M RSS (2.4 MB VSZ)\n',
+    ],
+    ['dnf', 'dnf', 200, 'metadata already locked by 13\n  The application with PID 13 is: sleep\n'],
+    [
+      'zypper',
+      'zypper',
+      7,
+      'System management is locked by the application with pid 66 (/usr/local/bin/packagekitd).\nClose this application before trying again.\n',
+    ],
+    [
+      'pacman',
+      'pacman',
+      1,
+      "error: failed to init transaction (unable to lock database)\nerror: could not lock database: File exists\n  if you're sure a package manager is not already\n  running, you can remove /var/lib/pacman/db.lck\n",
+    ],
+  ] as const)('give up %s once that stays in use, with its words (%s, exit %i)', (manager, program, code, words) => {
     stub('sleep', 'exit 0')
-    stub('zypper', 'echo "System management is locked by the application with pid 12 (zypper)."; exit 7')
-    const script = installPackages('zypper', ['nfs-client'], 'nfs').script.replaceAll('/var/lib/muster', `${home}/lib`)
-    const { status, stderr } = runScript(script)
-    expect(status).toBe(1)
-    expect(stderr.toString()).toMatch(
-      /still in use by somebody else after 120 s\nSystem management is locked by .* pid 12/,
+    stub('dpkg', '[ "$1" != --audit ] || exit 0; exit 1')
+    writeFileSync(join(home, 'words'), words)
+    stub(program, `case "$*" in *' -s '*) exit 0;; esac\necho "$*" >> ${home}/asked; cat ${home}/words; exit ${code}`)
+    const { status, stdout, stderr } = runScript(
+      installPackages(manager, ['nfs'], 'nfs').script.replaceAll('/var/lib/muster', `${home}/lib`),
+    )
+    expect([status, stdout.toString()]).toEqual([1, 'waiting: the package manager is in use by somebody else\n'])
+    const [first = '', second = ''] = stderr.toString().split('\n')
+    expect(first).toBe('the package manager is still in use by somebody else after 120 s')
+    expect(words).toContain(second)
+    // The same command every time: nothing else is tried while somebody is at work.
+    expect(new Set(readFileSync(join(home, 'asked'), 'utf8').trim().split('\n')).size).toBe(1)
+  })
+
+  it('installed or removed twice are as they were after the first time', async () => {
+    const name = fc.constantFrom('nfs-common', 'rpcbind', 'keyutils')
+    await fc.assert(
+      fc.asyncProperty(fc.uniqueArray(name, { minLength: 1 }), fc.uniqueArray(name), async (wanted, there) => {
+        rmSync(join(home, 'lib'), { recursive: true, force: true })
+        mkdirSync(join(home, 'db'), { recursive: true })
+        for (const each of readdirSync(join(home, 'db'))) rmSync(join(home, 'db', each))
+        for (const each of there) writeFileSync(join(home, 'db', each), '')
+        const missing = wanted.filter((each) => !there.includes(each))
+        stub('dpkg', '[ "$1" != --audit ] || exit 0; exit 1')
+        stub('dpkg-query', `shift 3; for name; do [ ! -e ${home}/db/$name ] || echo "installed $name 1"; done`)
+        stub(
+          'apt-get',
+          `for name; do case $name in install | purge | -s) verb=$verb$name;; -* | *=*) ;; *) names="$names $name";; esac; done
+case $verb in
+  -sinstall) for name in $names; do [ -e ${home}/db/$name ] || echo "Inst $name (1 Debian)"; done;;
+  install) for name in $names; do : > ${home}/db/$name; done;;
+  purge) for name in $names; do rm ${home}/db/$name || exit 100; done;;
+esac`,
+        )
+        const moved = (script: string) => script.replaceAll('/var/lib/muster', `${home}/lib`)
+        const state = () => [readdirSync(join(home, 'db')).sort(), readdirSync(home).includes('lib')]
+        if (missing.length > 0) {
+          for (const _ of ['once', 'twice']) {
+            expect(runScript(moved(installPackages('apt', missing, 'nfs').script)).status).toBe(0)
+            expect(state()).toEqual([[...new Set([...there, ...wanted])].sort(), true])
+            expect(readFileSync(join(home, 'lib/packages-nfs'), 'utf8').trim().split('\n')).toEqual(missing.toSorted())
+          }
+        }
+        for (const _ of ['once', 'twice']) {
+          expect(runScript(moved(removePackages('apt', missing, 'nfs').script)).status).toBe(0)
+          expect(state()).toEqual([there.toSorted(), false])
+        }
+      }),
+      { numRuns: 10 },
     )
   })
 
