@@ -427,6 +427,12 @@ export const hostsYamlSchema = object({
         example: '/scratch/ray',
         fallback: '`/tmp/ray`',
       },
+      labels: {
+        schema: located(oneOrMore(text('label'))),
+        about: 'Which of the `labels` of hosts their nodes have, for tasks that select by them. From Ray 2.49 on.',
+        example: '[rack, zone]',
+        fallback: 'none',
+      },
       env: {
         schema: mapOf(label, 'name'),
         about: 'Environment variables of the nodes; what runs on them inherits these.',

@@ -6,6 +6,7 @@ import { expandHostSet, foldHostSet, type HostSetContext, HostSetError } from '.
 import { hostsYamlSchema } from './hosts-yaml-schema.ts'
 import { type EnvironmentSpec, type Inventory, type NfsSpec, type RaySpec, unknownHost } from './inventory.ts'
 import { InventoryError } from './inventory-error.ts'
+import { nearestWord } from './nearest-word.ts'
 import { type Entry, type Located, offsetOf, type Schema, textOffsetOf, YamlReader } from './yaml-reader.ts'
 
 type FileOf<S> = S extends Schema<infer T> ? T : never
@@ -290,9 +291,21 @@ class HostsFileBuilder {
     return key
   }
 
+  /** Labels that no host has are a slip of the pen. */
+  #labelsOfHosts(labels: Located<readonly string[]> | undefined): readonly string[] {
+    const known = new Set(this.#hosts.flatMap((host) => Object.keys(host.labels ?? {})))
+    for (const name of labels?.value ?? []) {
+      if (known.has(name)) continue
+      const nearest = nearestWord(name, known)
+      const hint = nearest === undefined ? '' : `; did you mean ${printable(nearest)}?`
+      this.#reader.fail(labels?.offset ?? 0, `no host has a label ${printable(name)}${hint}`)
+    }
+    return labels?.value ?? []
+  }
+
   #ray(): RaySpec | undefined {
     const { head, workers, port = 6379, dashboard_host = '127.0.0.1', dashboard_port = 8265 } = this.#content.ray ?? {}
-    const { node_ips = [], object_store, temp_dir, env = [], auth, ports } = this.#content.ray ?? {}
+    const { node_ips = [], object_store, temp_dir, env = [], auth, ports, labels } = this.#content.ray ?? {}
     if (!head) return undefined
     return {
       nodeIps: Object.fromEntries(
@@ -309,6 +322,7 @@ class HostsFileBuilder {
       dashboardHost: dashboard_host,
       dashboardPort: dashboard_port,
       hasToken: auth === 'token',
+      labels: this.#labelsOfHosts(labels),
       ports: defined({
         nodeManager: ports?.node_manager,
         objectManager: ports?.object_manager,

@@ -66,6 +66,8 @@ export type RaySpec = {
   /** Of each node; undefined: what Ray takes. */
   readonly objectStoreBytes?: number
   readonly tempDirectory?: string
+  /** Names of hosts' labels that their nodes have, too. */
+  readonly labels: readonly string[]
   /** For the nodes, and so for all that runs on them. */
   readonly variables: Readonly<Record<string, string>>
 }

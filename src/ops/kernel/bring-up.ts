@@ -54,12 +54,12 @@ function joined(sets: readonly (readonly [string, FactSet<AnyFacts>])[]): FactSe
   )
 }
 
-function partOf({ atMs, facts }: HostFacts<AnyFacts>, area: string, set: FactSet<AnyFacts>): HostFacts<AnyFacts> {
+function partOf({ facts, ...times }: HostFacts<AnyFacts>, area: string, set: FactSet<AnyFacts>): HostFacts<AnyFacts> {
   const own = Object.keys(set).flatMap((name) => {
     const fact = facts[`${area}.${name}`]
     return fact === undefined ? [] : [[name, fact] as const]
   })
-  return { atMs, facts: Object.fromEntries(own) }
+  return { ...times, facts: Object.fromEntries(own) }
 }
 
 function sorted({ facts, away }: World<AnyFacts>, hosts: readonly string[]): World<AnyFacts> {

@@ -29,8 +29,12 @@ export type Known<T> =
 /** The facts that an area asks for, by name. */
 export type FactSet<F> = { readonly [K in keyof F]: Fact<F[K]> }
 
-/** Their answers of one host; `atMs`: when the host was asked, in milliseconds since the epoch by this machine's clock. */
-export type HostFacts<F> = { readonly atMs: number; readonly facts: { readonly [K in keyof F]: Known<F[K]> } }
+/** Their answers of one host, which was asked at `atMs` and had answered at `untilMs`: milliseconds since the epoch by this machine's clock. */
+export type HostFacts<F> = {
+  readonly atMs: number
+  readonly untilMs?: number
+  readonly facts: { readonly [K in keyof F]: Known<F[K]> }
+}
 
 export type AnyFacts = Readonly<Record<string, unknown>>
 
@@ -92,7 +96,7 @@ export async function gatherFacts(
   }
   if (outcome.kind === 'cancelled') return { kind: 'away', host, outcome: 'cancelled', reason: 'cancelled' }
   const answers = readAnswers(facts, names, result, mark)
-  return { kind: 'facts', host, facts: { atMs, facts: answers } }
+  return { kind: 'facts', host, facts: { atMs, untilMs: now(), facts: answers } }
 }
 
 function readAnswers(facts: FactSet<AnyFacts>, names: readonly string[], result: ExecResult, mark: string) {

@@ -10,6 +10,8 @@ export type ClusterNode = {
   readonly message: string
   /** By Ray's names: CPU, GPU, memory and object_store_memory in bytes, and what hosts.yaml names. */
   readonly resources: Readonly<Record<string, number>>
+  /** Ray's own begin with `ray.io/`. */
+  readonly labels: ReadonlyMap<string, string>
 }
 
 export type ClusterView =
@@ -63,6 +65,7 @@ export function parseNodes(body: unknown): readonly ClusterNode[] {
         isAlive: node.state === 'ALIVE',
         message: textOf(node.state_message),
         resources: Object.fromEntries(amounts),
+        labels: new Map(Object.entries(record(node.labels) ?? {}).map(([name, label]) => [name, String(label)])),
       },
     ]
   })

@@ -7,7 +7,7 @@ import { placeScript } from './place.ts'
 import { processesFact, type RayProcess } from './processes.ts'
 import { clusterProgram, installedProgram, reachProgram } from './python-scripts.ts'
 import { tokenScript } from './token.ts'
-import { dashboardAddress, nodeOf, nodesOf, type RayNode, type RayWanted } from './wanted.ts'
+import { dashboardAddress, nodeOf, nodesOf, portsOf, type RayNode, type RayWanted } from './wanted.ts'
 
 export type Installed =
   | { readonly kind: 'absent' }
@@ -22,19 +22,30 @@ export type Installed =
 export type Addresses = {
   /** IPv4, of all interfaces. */
   readonly own: readonly string[]
+  /** What they reach without a router: `10.0.0.8/24`. */
+  readonly networks: readonly string[]
   /** The one at which SSH reached the host. */
   readonly ssh?: string
 }
 
 export type Space = {
   readonly uid: number
+  /** Free in /dev/shm. */
   readonly sharedBytes: number
+  /** All that the host has. */
+  readonly memoryBytes: number
   readonly tempUsedPercent: number
   readonly isTempWritable: boolean
 }
 
-/** Hosts to which no connection comes about, and whether it is their name that is unknown. */
-export type Unreached = ReadonlyMap<string, 'silent' | 'unknown'>
+/**
+ * Why a connection does not come about: nothing came back in time, something on the way (or the host itself) says that it
+ * leads nowhere, the port is closed, or the name is unknown.
+ */
+export type Hindrance = 'silent' | 'noroute' | 'refused' | 'unknown'
+
+/** Of other hosts, by name: the ports of theirs to which no connection comes about. */
+export type Unreached = ReadonlyMap<string, ReadonlyMap<number, Hindrance>>
 
 export type RayFacts = {
   readonly installed: Installed
@@ -43,12 +54,11 @@ export type RayFacts = {
   readonly addresses: Addresses
   readonly space: Space
   readonly unreached: Unreached
+  /** What the host's clock says, in milliseconds since the epoch. */
+  readonly clock: number
   /** Of the head alone. */
   readonly cluster: ClusterView
 }
-
-/** The first of the ports at which Ray's workers listen: what stands between hosts treats it like those after it. */
-const WORKER_PORT = 10_002
 
 function installedFact({ environment }: RayNode): Fact<Installed> {
   return {
@@ -68,12 +78,14 @@ const listenersFact: Fact<readonly Listener[]> = {
 }
 
 const addressesFact: Fact<Addresses> = {
-  script: `if command -v ip > /dev/null; then limited ip -o -4 addr show; else for a in $(hostname -I); do echo "inet $a/"; done; fi
+  script: `if command -v ip > /dev/null; then limited ip -o -4 addr show; else for a in $(hostname -I); do echo "inet $a"; done; fi
 set -- $SSH_CONNECTION; echo "ssh $3"`,
   parse(text) {
-    const own = [...text.matchAll(/\binet (\d+\.\d+\.\d+\.\d+)\//g)].flatMap(([, address = '']) => address)
+    const found = [...text.matchAll(/\binet (\d+\.\d+\.\d+\.\d+)(\/\d+)?/g)]
+    const own = found.flatMap(([, address = '']) => address)
+    const networks = found.flatMap(([, address, prefix]) => (prefix === undefined ? [] : [`${address}${prefix}`]))
     const ssh = /^ssh (\d+\.\d+\.\d+\.\d+)$/m.exec(text)?.[1]
-    return ssh === undefined ? { own } : { own, ssh }
+    return { own, networks, ...(ssh === undefined ? {} : { ssh }) }
   },
 }
 
@@ -84,14 +96,15 @@ while [ ! -d "$d" ]; do d=\${d%/*}; d=\${d:-/}; done
 [ -w "$d" ]; writable=$?
 set -- $(df -P -k "$d" | tail -n 1); used=\${5%\\%}
 set -- $(df -P -k /dev/shm | tail -n 1)
-echo "$(id -u) $2 $used $writable"`,
+echo "$(id -u) $4 $used $writable $(awk '/^MemTotal:/ { print $2 }' /proc/meminfo)"`,
     parse(text) {
-      const match = /^(\d+) (\d+) (\d+) (\d+)$/.exec(text)
+      const match = /^(\d+) (\d+) (\d+) (\d+) (\d+)$/.exec(text)
       if (match === null) return undefined
-      const [uid = 0, shared = 0, used = 0, writable = 0] = match.slice(1).map(Number)
+      const [uid = 0, shared = 0, used = 0, writable = 0, memory = 0] = match.slice(1).map(Number)
       return {
         uid,
         sharedBytes: shared * 1024,
+        memoryBytes: memory * 1024,
         tempUsedPercent: used,
         isTempWritable: writable === 0,
       }
@@ -99,26 +112,43 @@ echo "$(id -u) $2 $used $writable"`,
   }
 }
 
-/** The head's port for workers, and the ports of workers for everybody: objects and tasks go straight between nodes. */
+const HINDRANCES: ReadonlyMap<string, Hindrance> = new Map([
+  ['s', 'silent'],
+  ['n', 'noroute'],
+  ['r', 'refused'],
+  ['u', 'unknown'],
+])
+
 function unreachedFact(wanted: RayWanted, { host, environment }: RayNode): Fact<Unreached> {
   const others = nodesOf(wanted).filter((other) => other.host !== host)
-  const places = others.map(
-    ({ address, isHead }) => `${address}:${isHead ? wanted.port : (wanted.ports.workers?.[0] ?? WORKER_PORT)}`,
-  )
+  const ways = others.flatMap((other) => portsOf(wanted, other).map((port) => ({ other, port })))
   return {
     script: `${placeScript(environment)}
 [ -n "$py" ] || py=$(command -v python3) || return 1
-${reachProgram(places)}`,
+${reachProgram(ways.map(({ other, port }) => `${other.address}:${port}`))}`,
     mayHang: true,
     parse(text) {
       if (!text.endsWith('end')) return undefined
-      const pairs = [...text.matchAll(/(\d+):(silent|unknown)/g)].flatMap(([, index, how]) => {
-        const other = others[Number(index)]
-        return other === undefined ? [] : [[other.host, how === 'unknown' ? how : 'silent'] as const]
-      })
-      return new Map(pairs)
+      const unreached = new Map<string, Map<number, Hindrance>>()
+      for (const [, index, how = ''] of text.matchAll(/(\d+):([snru])/g)) {
+        const way = ways[Number(index)]
+        if (way === undefined) continue
+        const ports = unreached.get(way.other.host) ?? new Map<number, Hindrance>()
+        unreached.set(way.other.host, ports.set(way.port, HINDRANCES.get(how) ?? 'silent'))
+      }
+      return unreached
     },
   }
+}
+
+/** In whole seconds where `date` knows no parts of them. */
+const clockFact: Fact<number> = {
+  script: 'date +%s%N',
+  mayHang: true,
+  parse(text) {
+    const [, seconds, rest = ''] = /^(\d{10})(\d{9})?/.exec(text) ?? []
+    return seconds === undefined ? undefined : Number(seconds) * 1000 + Number(rest.slice(0, 3))
+  },
 }
 
 function clusterFact(wanted: RayWanted): Fact<ClusterView> {
@@ -144,6 +174,7 @@ export function rayFacts(wanted: RayWanted, host: string): FactSet<RayFacts> {
     addresses: addressesFact,
     space: spaceFact(wanted.tempDirectory),
     unreached: unreachedFact(wanted, node),
+    clock: clockFact,
     cluster: node.isHead ? clusterFact(wanted) : NO_CLUSTER,
   }
 }

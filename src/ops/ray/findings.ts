@@ -3,8 +3,9 @@
  * after minutes when Ray itself runs into them. Pure.
  */
 import { type HostFacts, type Known, knownValue } from '../kernel/fact.ts'
-import { type Finding, formatBytes, type Gravity, onHost, quote } from '../kernel/finding.ts'
+import { type Finding, formatBytes, formatDuration, type Gravity, onHost, quote } from '../kernel/finding.ts'
 import type { Installed, RayFacts } from './facts.ts'
+import { findingsOfWays } from './findings-of-ways.ts'
 import { takenBy } from './listeners.ts'
 import { placeName } from './place.ts'
 import { processesOf } from './processes.ts'
@@ -26,10 +27,12 @@ export function findingsBeforeStart(wanted: RayWanted, node: RayNode, facts: Fac
   return [
     ...unknownFacts(node, own),
     ...findingsOfResources(node),
+    ...findingsOfLabels(node),
     ...findingsOfAddress(wanted, node, facts, own),
     ...findingsOfInstallation(wanted, node, facts, own),
     ...findingsOfPorts(wanted, node, facts, own),
-    ...findingsOfWays(wanted, node, facts, own),
+    ...findingsOfWays(wanted, node, facts),
+    ...findingsOfClock(wanted, node, facts),
     ...findingsOfSpace(wanted, node, own),
   ]
 }
@@ -64,6 +67,20 @@ function findingsOfResources(node: RayNode): Finding[] {
     if (Number.isInteger(amount)) return []
     const cause = `a node has whole numbers of a resource only, and not ${amount} ${name}`
     return [finding(node, 'blocker', 'part-of-resource', cause)]
+  })
+}
+
+/** As Ray reads them, which are Kubernetes' rules. */
+const LABEL = /^[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$/
+const LABEL_PREFIX = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/
+
+function findingsOfLabels(node: RayNode): Finding[] {
+  return Object.entries(node.labels).flatMap(([name, label]) => {
+    const [key = '', prefix] = name.split('/').toReversed()
+    const isName = LABEL.test(key) && (prefix === undefined || LABEL_PREFIX.test(prefix)) && !name.startsWith('ray.io/')
+    if (isName && name.split('/').length <= 2 && (label === '' || LABEL.test(label))) return []
+    const hint = 'Letters, digits, _ . and -, at most 63, at both ends a letter or digit; ray.io/ is for Ray alone.'
+    return [finding(node, 'blocker', 'label', `Ray takes no label ${name}=${label}`, { hint })]
   })
 }
 
@@ -108,6 +125,11 @@ function findingsOfInstallation(wanted: RayWanted, node: RayNode, facts: FactsOf
     const mend = pipIn(node, `ray[default]>=${FIRST_WITH_TOKENS.join('.')}`)
     return [finding(node, 'blocker', 'no-tokens', cause, { mend })]
   }
+  if (Object.keys(node.labels).length > 0 && isBefore(installed.ray, FIRST_WITH_LABELS)) {
+    const cause = `Ray ${installed.ray} knows no labels that tasks select by, and some are declared (ray.labels)`
+    const mend = pipIn(node, `ray[default]>=${FIRST_WITH_LABELS.join('.')}`)
+    return [finding(node, 'blocker', 'no-labels', cause, { mend })]
+  }
   const complete = `ray[default]==${installed.ray}`
   const missing =
     node.isHead && installed.missing.length > 0
@@ -122,6 +144,7 @@ function findingsOfInstallation(wanted: RayWanted, node: RayNode, facts: FactsOf
 }
 
 const FIRST_WITH_TOKENS = [2, 52] as const
+const FIRST_WITH_LABELS = [2, 49] as const
 
 function isBefore(version: string, [major, minor]: readonly [number, number]): boolean {
   const [ownMajor = 0, ownMinor = 0] = version.split('.').map(Number)
@@ -200,24 +223,36 @@ function findingsOfPorts(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, 
   })
 }
 
-function findingsOfWays(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, own: Own): Finding[] {
-  const unreached = knownValue(own.unreached)
-  if (unreached === undefined) return []
-  return nodesOf(wanted).flatMap((other): Finding[] => {
-    const how = unreached.get(other.host)
-    // Where a host is away nothing comes back, and that is said of the host itself.
-    if (how === undefined || !facts.has(other.host)) return []
-    if (how === 'unknown') {
-      const hint = `An IP address in hosts.yaml, or in ray.node_ips, needs no name.`
-      return [finding(node, 'blocker', 'no-name', `does not know the name ${other.address} of ${other.host}`, { hint })]
-    }
-    const port = other.isHead ? String(wanted.port) : '10002 (workers)'
-    const cause = `no connection to ${other.host} comes about: ${other.address}, port ${port}`
-    const hint = `A firewall, another network, or an address that is translated on the way. Let ${node.host} reach all ports of ${other.host}, or declare the address at which it can (ray.node_ips); a tunnel or a VPN gives hosts that are apart one.`
-    return [finding(node, other.isHead ? 'blocker' : 'risk', 'no-way', cause, { hint })]
-  })
+/** Beyond the first what happened when is told wrongly. Coarse, as a plan is compared with the one that was shown. */
+const CLOCK_LIMITS_MS = [5_000, 60_000, 3_600_000, 86_400_000]
+
+function findingsOfClock({ head }: RayWanted, node: RayNode, facts: FactsOfHosts): Finding[] {
+  const own = clockOf(node.host, facts)
+  const others = clockOf(head.host, facts)
+  if (node.isHead || own === undefined || others === undefined) return []
+  // It was read between question and answer; so much is sure.
+  const ahead = own.leastMs - others.mostMs
+  const behind = others.leastMs - own.mostMs
+  const limitMs = CLOCK_LIMITS_MS.findLast((limit) => limit <= Math.max(ahead, behind))
+  if (limitMs === undefined) return []
+  const cause = `the clock is ${ahead > behind ? 'ahead of' : 'behind'} that of ${head.host}`
+  const mend = onHost('timedatectl set-ntp true')
+  return [finding(node, 'risk', 'clock-off', cause, { detail: `more than ${formatDuration(limitMs)}`, mend })]
 }
 
+/** How far a host's clock is from this machine's. */
+function clockOf(host: string, facts: FactsOfHosts): { readonly leastMs: number; readonly mostMs: number } | undefined {
+  const own = facts.get(host)
+  const clock = own === undefined ? undefined : knownValue(own.facts.clock)
+  if (own?.untilMs === undefined || clock === undefined) return undefined
+  return { leastMs: clock - own.untilMs, mostMs: clock - own.atMs }
+}
+
+/** What Ray takes for objects where nothing is declared; beyond the second it takes what fits (resolve_object_store_memory). */
+const USUAL_SHARE = 0.3
+const USUAL_MOST_BYTES = 10e9
+/** Something is left for others. */
+const SHARE_OF_SHM = 0.9
 /** Ray makes no objects any more from here on. */
 const FULL_PERCENT = 95
 
@@ -233,15 +268,18 @@ function findingsOfSpace({ objectStoreBytes, tempDirectory }: RayWanted, node: R
     const cause = `the disk of ${tempDirectory} is full: Ray makes no objects from ${FULL_PERCENT} % on`
     findings.push(finding(node, 'risk', 'disk-full', cause, { detail: `${space.tempUsedPercent} %` }))
   }
-  if (objectStoreBytes !== undefined && space.sharedBytes < objectStoreBytes) {
-    const cause = `/dev/shm is smaller than the object store, which goes to the disk instead`
-    const detail = `${formatBytes(space.sharedBytes)}, object_store is ${formatBytes(objectStoreBytes)}`
-    findings.push(
-      finding(node, 'risk', 'small-shm', cause, {
-        detail,
-        mend: onHost(`mount -o remount,size=${objectStoreBytes} /dev/shm`),
-      }),
-    )
+  const wantedBytes = objectStoreBytes ?? Math.min(space.memoryBytes * USUAL_SHARE, USUAL_MOST_BYTES)
+  if (space.sharedBytes < wantedBytes) {
+    const size = Math.ceil(wantedBytes / SHARE_OF_SHM)
+    const cause = `/dev/shm has less room than the object store takes, which goes to the disk instead`
+    const what = objectStoreBytes === undefined ? "Ray's choice" : 'object_store'
+    const detail = `${formatBytes(space.sharedBytes)}, ${what} is ${formatBytes(wantedBytes)}`
+    const inContainer = {
+      hint: `ray.object_store takes less; --shm-size ${size} among the container's options gives more.`,
+    }
+    const mend = { mend: onHost(`mount -o remount,size=${size} /dev/shm`) }
+    const more = node.environment?.kind === 'docker' ? inContainer : mend
+    findings.push(finding(node, 'risk', 'small-shm', cause, { detail, ...more }))
   }
   return findings
 }

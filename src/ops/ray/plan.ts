@@ -1,7 +1,7 @@
 /** What Ray would do on each host: the head first, then its workers side by side. Pure: out of what is wanted and the facts. */
 import type { Direction, World } from '../kernel/area.ts'
 import { knownValue } from '../kernel/fact.ts'
-import { type Finding, quote } from '../kernel/finding.ts'
+import { type Finding, formatFinding, quote } from '../kernel/finding.ts'
 import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
 import type { ClusterNode } from './cluster-view.ts'
 import type { RayFacts } from './facts.ts'
@@ -73,7 +73,8 @@ function startOf(
       findings: blockers.length > 0 ? findings : [{ host, gravity: 'blocker', id: 'no-head', cause }],
     }
   }
-  const risks = findings.map(({ cause }) => `~ risk: ${cause}`)
+  // Without details, which may be other ones at the next look.
+  const risks = findings.map(({ detail: _, ...each }) => `~ risk: ${formatFinding(each)}`)
   const start = startStep(wanted, node, ip, headIp, risks)
   const starts = [...tokenSteps(wanted, node, nodeId(node)), start]
   if (running.length === 0) return { kind: 'steps', state: 'missing', steps: starts }
@@ -155,7 +156,15 @@ function differences(
       `the head does not count it as alive${dead === undefined || dead.message === '' ? '' : `: ${dead.message}`}`,
     ]
   }
-  return differencesOfResources(node, listed)
+  return [...differencesOfResources(node, listed), ...differencesOfLabels(node, listed)]
+}
+
+function differencesOfLabels({ labels }: RayNode, listed: ClusterNode): readonly string[] {
+  return Object.entries(labels).flatMap(([name, label]) => {
+    const there = listed.labels.get(name)
+    if (there === label) return []
+    return [`it has ${there === undefined ? 'no label' : `the label ${name}=${there}, and not`} ${name}=${label}`]
+  })
 }
 
 function differencesOfResources(node: RayNode, { resources }: ClusterNode): readonly string[] {

@@ -39,15 +39,17 @@ except Exception as error: out = {"error": str(getattr(error, "reason", error)),
 print(json.dumps(out))`
 
 /**
- * Tries TCP to many places at once. Prints the numbers of those where nothing came back in time, or no way leads; a port
- * that is refused is a place that is reached.
+ * Tries TCP to many places at once, and prints the numbers of those to which no connection came about, with a letter for the
+ * reason: refused, unknown name, silence, no route.
  */
 const REACH = `import socket, sys, threading
 lost = {}
 def attempt(number, host, port):
     try: socket.create_connection((host, int(port)), 2).close()
-    except ConnectionRefusedError: pass
-    except Exception as error: lost[number] = "unknown" if isinstance(error, socket.gaierror) else "silent"
+    except ConnectionRefusedError: lost[number] = "r"
+    except socket.gaierror: lost[number] = "u"
+    except (socket.timeout, TimeoutError): lost[number] = "s"
+    except Exception: lost[number] = "n"
 threads = []
 for number, place in enumerate(sys.argv[1:]):
     host, _, port = place.rpartition(":")

@@ -18,6 +18,7 @@ const DASHBOARD_TRIES = 120
 export function startArguments(wanted: RayWanted, node: RayNode, ip: string, headIp: string): readonly string[] {
   const { port, ports, dashboardHost, dashboardPort, objectStoreBytes, tempDirectory } = wanted
   const { cpu, gpu, memoryBytes, custom, isHead } = node
+  const labels = Object.entries(node.labels).map(([name, label]) => `${name}=${label}`)
   return [
     'start',
     ...(isHead ? ['--head', `--port=${port}`] : [`--address=${headIp}:${port}`]),
@@ -32,6 +33,7 @@ export function startArguments(wanted: RayWanted, node: RayNode, ip: string, hea
     ...(gpu === undefined ? [] : [`--num-gpus=${gpu}`]),
     ...(memoryBytes === undefined ? [] : [`--memory=${memoryBytes}`]),
     ...(Object.keys(custom).length === 0 ? [] : [`--resources=${JSON.stringify(custom)}`]),
+    ...(labels.length === 0 ? [] : [`--labels=${labels.join(',')}`]),
     ...(objectStoreBytes === undefined ? [] : [`--object-store-memory=${objectStoreBytes}`]),
     // A worker is told by the head.
     ...(isHead && tempDirectory !== DEFAULT_TEMP_DIRECTORY ? [`--temp-dir=${tempDirectory}`] : []),

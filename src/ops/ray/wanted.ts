@@ -16,6 +16,7 @@ export type RayNode = {
   readonly gpu?: number
   readonly memoryBytes?: number
   readonly custom: Readonly<Record<string, number>>
+  readonly labels: Readonly<Record<string, string>>
   /** Where Ray is on the host; undefined: in the PATH of the login. */
   readonly environment?: EnvironmentSpec
 }
@@ -49,6 +50,7 @@ export function wantedRay({ inventory, endpoints }: Declared): RayWanted | undef
       address,
       ...(isIPv4(address) && !isLocal ? { ip: address } : {}),
       ...resourcesOf(byName.get(name)),
+      labels: labelsOf(byName.get(name), ray.labels),
       ...(environment?.hosts.includes(name) ? { environment } : {}),
     }
   }
@@ -77,12 +79,31 @@ function resourcesOf(host: Host | undefined) {
   }
 }
 
+function labelsOf(host: Host | undefined, names: readonly string[]): Record<string, string> {
+  const labels = new Map(Object.entries(host?.labels ?? {}))
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const label = labels.get(name)
+      return label === undefined ? [] : [[name, label]]
+    }),
+  )
+}
+
 export function nodesOf({ head, workers }: RayWanted): readonly RayNode[] {
   return [head, ...workers]
 }
 
 export function nodeOf(wanted: RayWanted, host: string): RayNode | undefined {
   return nodesOf(wanted).find((node) => node.host === host)
+}
+
+/** The first of the ports at which Ray's workers listen: what stands between hosts treats it like those after it. */
+const WORKER_PORT = 10_002
+
+/** At which others have to reach a node, as far as they are known before it runs: objects and tasks go straight between nodes. */
+export function portsOf({ port, ports }: RayWanted, { isHead }: RayNode): readonly number[] {
+  const { nodeManager, objectManager, workers: [first] = [WORKER_PORT] } = ports
+  return [...(isHead ? [port] : []), nodeManager ?? [], objectManager ?? [], first].flat()
 }
 
 /** Where the head asks its own dashboard. */

@@ -10,7 +10,7 @@ import { signalProcess } from '../cluster/processes.ts'
 import { RAY_PLACE, RAY_VENV, rayEnvironment } from '../cluster/ray-environment.ts'
 import type { RunResult } from '../cluster/run.ts'
 
-const canRun = requirement('root', 'namespaces', 'ssh', 'ip', 'nsenter', 'flock', 'ss', 'python environments')
+const canRun = requirement('root', 'namespaces', 'ssh', 'ip', 'nsenter', 'flock', 'ss', 'nft', 'python environments')
 
 const PACKAGES = `${RAY_VENV}/lib/python3.*/site-packages`
 const PORTS = '{ node_manager: 6700, object_manager: 6701, workers: 20000-20099 }'
@@ -60,10 +60,10 @@ describe.skipIf(!canRun)('muster ray', { timeout: 600_000 }, () => {
 defaults: { user: root }
 hosts:
   m10: { address: ${m10}, resources: { cpu: 4, gpu: 0 } }
-  m8: { address: ${m8}, resources: { cpu: 16, custom: { scratch: 2 } } }
+  m8: { address: ${m8}, resources: { cpu: 16, custom: { scratch: 2 } }, labels: { rack: 3 } }
   m9: { address: ${m9}, resources: { cpu: 16 } }
 environment: { venv: { path: ${RAY_VENV} } }
-ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, env: ${ENVIRONMENT}${ray} }
+ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels: rack, env: ${ENVIRONMENT}${ray} }
 `
     writeFileSync(join(lab.directory, 'ray.yaml'), yaml('m[8-9]', ''))
     writeFileSync(join(lab.directory, 'token.yaml'), yaml('m[8-9]', `, auth: token, ports: ${PORTS}`))
@@ -76,13 +76,19 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, env: $
       'm10',
       `mkdir -p /run/empty && for d in ${PACKAGES}/aiohttp_cors; do mount --bind /run/empty $d; done
       setsid python3 -c 'import socket, time; s = [socket.create_server(("", port)) for port in (6333, 8265)]; time.sleep(1e6)' < /dev/null > /dev/null 2>&1 &
-      until ss -H -l -t -n | grep -q :8265; do :; done`,
+      until ss -H -l -t -n | grep -q :8265; do :; done
+      nft 'add table ip muster; add chain ip muster in { type filter hook input priority 0 ; }'
+      nft 'add rule ip muster in ip saddr 10.81.0.3 tcp dport 10002 drop'`,
     )
     await on(
       'm9',
       `for f in ${PACKAGES}/ray-*.dist-info/METADATA ${PACKAGES}/ray/_version.py; do
         sed -E 's/^(Version: |version = ")[0-9.]+/\\12.9.3/' $f > /run/other; cp /run/other /run/\${f##*/}; mount --bind /run/\${f##*/} $f
-      done`,
+      done
+      mkdir -p /tmp/ray && mount -t tmpfs -o size=1m tmpfs /tmp/ray && { head -c 2000000 /dev/zero > /tmp/ray/full 2> /dev/null || :; }
+      mount -t tmpfs -o size=32m tmpfs /dev/shm
+      cp /usr/bin/date /run/date && printf '%s\\n' '#!/bin/sh' 'exec /run/date -d +300seconds "$@"' > /run/later && chmod +x /run/later
+      mount --bind /run/later /usr/bin/date`,
     )
     // An interpreter of a later patch version, as far as programs that ask it can see.
     await on(
@@ -98,9 +104,18 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, env: $
       /! Python is another version than on m10, .* \[3\.\d+\.77, m10 has 3\.\d+\.\d+\].*VERSION_MATCH_LEVEL: minor/s,
     )
     expect(stdout).toContain('! Ray is installed without [default]: no dashboard, no jobs [aiohttp_cors missing]')
-    expect(stdout).toContain('! no connection to m10 comes about: 10.81.0.1, port 6333')
+    expect(stdout).toContain('! no connection to m10 comes about: 10.81.0.1, ports 6333, 10002: it is said')
     expect(stdout).toMatch(
       /! Ray is another version than on m10, .* \[2\.9\.3, m10 has 2\.\d+\.\d+\].*\/mnt\/venv\/bin\/python -m pip/,
+    )
+    // Each with what mends it.
+    expect(stdout).toMatch(
+      /! no connection to m10 comes about: 10\.81\.0\.1, port 10002: a firewall drops .*Let m9 reach/,
+    )
+    expect(stdout).toMatch(/! the clock is ahead of that of m10 \[more than 60 s\] \(there: timedatectl set-ntp true\)/)
+    expect(stdout).toMatch(/! the disk of \/tmp\/ray is full: .*\[100 %\]/)
+    expect(stdout).toMatch(
+      /! \/dev\/shm has less room .*\[32 MB, object_store is 95 MB\] \(there: mount -o remount,size=\d+ /,
     )
     expect(code).toBe(5)
     // It is what Ray itself would have said.
@@ -111,8 +126,11 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, env: $
     expect(['raylet', 'gcs_server'].flatMap((name) => lab.names.flatMap((host) => pidsOf(host, name)))).toEqual([])
 
     await on('m8', `ip route del unreachable 10.81.0.1; umount ${STARTUP_FILE}`)
-    await on('m9', `for f in ${PACKAGES}/ray-*.dist-info/METADATA ${PACKAGES}/ray/_version.py; do umount $f; done`)
-    await on('m10', `umount ${PACKAGES}/aiohttp_cors`)
+    await on(
+      'm9',
+      `for f in ${PACKAGES}/ray-*.dist-info/METADATA ${PACKAGES}/ray/_version.py /tmp/ray /dev/shm /usr/bin/date; do umount $f; done`,
+    )
+    await on('m10', `nft delete table ip muster; umount ${PACKAGES}/aiohttp_cors`)
     await kill('m10', 'python3')
   })
 

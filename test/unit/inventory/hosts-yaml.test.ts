@@ -75,6 +75,7 @@ describe('the example of the contract', () => {
       dashboardHost: '127.0.0.1',
       dashboardPort: 8265,
       hasToken: false,
+      labels: [],
       ports: {},
       nodeIps: {},
       variables: {},

@@ -5,7 +5,7 @@ import type { RayWanted } from '../../../../src/ops/ray/wanted.ts'
 import type { RunOutcome } from '../../../../src/ops/run/outcome.ts'
 
 const WANTED: RayWanted = {
-  head: { host: 'm10', isHead: true, ip: '10.81.0.1', address: '10.81.0.1', custom: {} },
+  head: { host: 'm10', isHead: true, ip: '10.81.0.1', address: '10.81.0.1', custom: {}, labels: {} },
   workers: [],
   port: 6379,
   dashboardHost: '0.0.0.0',

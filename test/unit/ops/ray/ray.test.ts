@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { type Known, known } from '../../../../src/ops/kernel/fact.ts'
 import type { Operation } from '../../../../src/ops/kernel/operation.ts'
 import { parseClusterView, parseNodes } from '../../../../src/ops/ray/cluster-view.ts'
-import type { Installed, RayFacts } from '../../../../src/ops/ray/facts.ts'
+import type { Hindrance, Installed, RayFacts } from '../../../../src/ops/ray/facts.ts'
 import { parseListeners, takenBy } from '../../../../src/ops/ray/listeners.ts'
 import { planRay } from '../../../../src/ops/ray/plan.ts'
 import { processesFact, processesOf, type RayProcess } from '../../../../src/ops/ray/processes.ts'
@@ -28,6 +28,7 @@ const node = (host: string, ip: string, cpu: number): RayNode => ({
   isHead: host === 'm10',
   cpu,
   custom: {},
+  labels: {},
   environment: { kind: 'venv', path: '/opt/ray', python: 'python3', from: '.', hosts: ['m10', 'm8'] },
 })
 const WANTED: RayWanted = {
@@ -43,7 +44,9 @@ const WANTED: RayWanted = {
 }
 
 type Change = Partial<{ [K in keyof RayFacts]: RayFacts[K] | Known<RayFacts[K]> }>
-const SPACE = { uid: 0, sharedBytes: 8e9, tempUsedPercent: 10, isTempWritable: true }
+const SPACE = { uid: 0, sharedBytes: 8e9, memoryBytes: 16e9, tempUsedPercent: 10, isTempWritable: true }
+
+const at = (ip: string) => ({ own: ['127.0.0.1', ip], networks: ['127.0.0.1/8', `${ip}/16`] })
 
 /** The cluster of the fixtures, but for what is given. */
 function world(head: Change = {}, worker: Change = {}) {
@@ -51,6 +54,7 @@ function world(head: Change = {}, worker: Change = {}) {
     const values: Change = {
       installed: RAY,
       unreached: new Map(),
+      clock: 0,
       space: SPACE,
       cluster: CLUSTER as never,
       ...own,
@@ -63,8 +67,8 @@ function world(head: Change = {}, worker: Change = {}) {
     return { atMs: 0, facts: Object.fromEntries(facts) as never }
   }
   const facts = new Map([
-    ['m10', of(head, { processes: HEAD_RUNS, listeners: LISTENERS, addresses: { own: ['127.0.0.1', '10.81.0.1'] } })],
-    ['m8', of(worker, { processes: WORKER_RUNS, listeners: [], addresses: { own: ['127.0.0.1', '10.81.0.2'] } })],
+    ['m10', of(head, { processes: HEAD_RUNS, listeners: LISTENERS, addresses: at('10.81.0.1') })],
+    ['m8', of(worker, { processes: WORKER_RUNS, listeners: [], addresses: at('10.81.0.2') })],
   ])
   return { facts, away: new Map<string, string>() }
 }
@@ -202,6 +206,19 @@ describe('the plan of Ray', () => {
     expect(changes(operations)).toContain('- what runs on this node')
   })
 
+  it('starts a node anew when its labels are declared otherwise', () => {
+    const labelled = [{ ...node('m8', '10.81.0.2', 16), labels: { rack: '3' } }]
+    const operations = up({}, {}, { workers: labelled })
+    expect(changes(operations)[0]).toBe('~ it has no label rack=3')
+    expect(changes(operations)).toContainEqual(expect.stringContaining(' --num-cpus=16 --labels=rack=3'))
+    if (CLUSTER?.kind !== 'answers') throw new Error('the fixture is no cluster')
+    const nodes = CLUSTER.nodes.map((each) => ({ ...each, labels: new Map([['rack', '3']]) }))
+    expect(said(up({ cluster: { ...CLUSTER, nodes } }, {}, { workers: labelled }))).toEqual([
+      'm10: nothing',
+      'm8: nothing',
+    ])
+  })
+
   it('sweeps what a head left behind, and takes its workers along', () => {
     const orphans = HEAD_RUNS.filter(({ role }) => role === 'helper')
     const operations = up({ ...DOWN, processes: orphans })
@@ -291,16 +308,82 @@ describe('what is told before anything starts', () => {
     expect(told({}, {}, { workers: [node('m8', '203.0.113.8', 16)] })).toEqual(['m8: blocker foreign-ip'])
     const { ip: _, ...nameless } = node('m8', '10.81.0.2', 16)
     expect(told({}, {}, { workers: [nameless] })).toEqual(['m8: blocker no-ip'])
-    const ssh = { addresses: { own: ['10.81.0.2'], ssh: '10.81.0.2' } }
+    const ssh = { addresses: { ...at('10.81.0.2'), ssh: '10.81.0.2' } }
     expect(changes(up(DOWN, { ...DOWN, ...ssh }, { workers: [nameless] }))[1]).toContain('--node-ip-address=10.81.0.2')
   })
 
-  it('is a way that is closed, a directory of somebody else, a fact that nobody knows', () => {
-    expect(told({}, { unreached: new Map([['m10', 'silent']]) })).toEqual(['m8: blocker no-way'])
-    expect(told({ unreached: new Map([['m8', 'silent']]) })).toEqual([])
-    expect(changes(up({ ...DOWN, unreached: new Map([['m8', 'silent']]) }, DOWN))[1]).toMatch(
-      /^~ risk: no connection to m8/,
-    )
+  it('is a label that Ray does not take, or does not know yet', () => {
+    const labelled = (name: string, label: string) => [{ ...node('m8', '10.81.0.2', 16), labels: { [name]: label } }]
+    const old: Installed = { ...RAY, ray: '2.48.0' }
+    const both = [{ installed: old }, { installed: old }] as const
+    expect(told(...both, { workers: labelled('rack', '3') })).toEqual(['m8: blocker no-labels'])
+    expect(told(...both)).toEqual([])
+    expect(told({}, {}, { workers: labelled('example.org/rack', '3') })).toEqual([])
+    for (const [name, label] of [
+      ['rack', 'a b'],
+      ['rack', 'a,b=c'],
+      ['ray.io/rack', '3'],
+      ['a/b/c', '3'],
+      ['-', '3'],
+    ] as const) {
+      expect(told({}, {}, { workers: labelled(name, label) })).toEqual(['m8: blocker label'])
+    }
+  })
+
+  const closed = (host: string, ...ports: readonly (readonly [number, Hindrance])[]): Change => ({
+    unreached: new Map([[host, new Map(ports)]]),
+  })
+  /** The causes, without what mends them. */
+  const risksOf = (operations: readonly Operation[]) =>
+    changes(operations).flatMap((line) => (line.startsWith('~ risk: ') ? line.slice(8).split(/\. | \(there/, 1) : []))
+  const risks = (head: Change, worker: Change) => risksOf(up({ ...DOWN, ...head }, { ...DOWN, ...worker }))
+
+  it('is a way that is closed', () => {
+    expect(told({}, closed('m10', [6333, 'silent'], [10_002, 'silent']))).toEqual(['m8: blocker no-way'])
+    expect(told({}, closed('m10', [6333, 'noroute']))).toEqual(['m8: blocker no-way'])
+    expect(told({}, closed('m10', [6333, 'unknown']))).toEqual(['m8: blocker no-name'])
+    expect(told(closed('m8', [10_002, 'silent']))).toEqual([])
+    // Nobody listens there yet.
+    expect(told({}, closed('m10', [6333, 'refused'], [10_002, 'refused']))).toEqual([])
+    expect(risks(closed('m8', [10_002, 'silent']), {})).toEqual([
+      'no connection to m8 comes about: 10.81.0.2, port 10002: nothing comes back',
+    ])
+    expect(risks({}, closed('m10', [10_002, 'silent']))).toEqual([
+      'no connection to m10 comes about: 10.81.0.1, port 10002: a firewall drops what is sent there',
+    ])
+    const joins = { ...DOWN, ...closed('m10', [6333, 'refused'], [10_002, 'refused']) }
+    expect(said(up({}, joins))).toEqual(['m10: nothing', 'm8: blocker no-way'])
+  })
+
+  it('names the networks of hosts that have none in common', () => {
+    const hint = (...networks: readonly string[]) => {
+      const worker = {
+        ...closed('m10', [6333, 'silent'], [10_002, 'silent']),
+        addresses: { own: ['10.81.0.2'], networks },
+      }
+      const [, operation] = up(DOWN, { ...DOWN, ...worker })
+      return operation?.verdict.kind === 'blocked' ? operation.verdict.findings.map((each) => each.hint).join() : ''
+    }
+    expect(hint('10.81.0.2/16')).toContain('another network, or')
+    expect(hint('192.168.7.2/24')).toContain('another network (192.168.7.2/24 here, 10.81.0.1/16 there), or')
+  })
+
+  it('is a clock that is surely another one, less room for objects than they take', () => {
+    const clocks = (headMs: number, ownMs: number) => {
+      const { facts, away } = world({ ...DOWN, clock: headMs }, { ...DOWN, clock: ownMs })
+      const answered = new Map([...facts].map(([host, own]) => [host, { ...own, atMs: 0, untilMs: 4000 }]))
+      return risksOf(planRay('up', WANTED, { facts: answered, away }))
+    }
+    expect(clocks(2000, 2000)).toEqual([])
+    expect(clocks(0, 8900)).toEqual([])
+    expect(clocks(0, 9000)).toEqual(['the clock is ahead of that of m10'])
+    expect(clocks(60_000, 2000)).toEqual(['the clock is behind that of m10'])
+    expect(risks({ space: { ...SPACE, sharedBytes: 64e6 } }, {})).toEqual([
+      '/dev/shm has less room than the object store takes, which goes to the disk instead',
+    ])
+  })
+
+  it('is a directory of somebody else, a fact that nobody knows', () => {
     expect(told({ space: { ...SPACE, isTempWritable: false } })).toEqual(['m10: blocker temp-dir'])
     expect(told({ processes: { kind: 'unknown', because: 'cut' } })).toEqual(['m10: blocker unknown'])
   })
