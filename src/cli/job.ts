@@ -76,7 +76,7 @@ export function registerJob(program: Command, context: CliContext, outcome: Outc
   }
   const work = job
     .command('work')
-    .description('drives the queue: begins jobs, looks after them; one at a time for each queue')
+    .description('drives the queue: begins jobs, looks after them; a second one stands by and takes over')
     .option('--until-empty', 'ends when nothing waits and nothing runs')
     .option('--preempt', 'jobs that allow it are ended for those of higher priority')
     .action(async () => {

@@ -28,7 +28,9 @@ const USAGE = `npm run bench -- NAME [options]
     --mebibytes 256          how large it is
     --megabits 100           of each host's link and this machine's, a second
   jobs                       the queue of jobs on nine hosts, beside task-spooler and Slurm (root)
-    --parts store,dispatch   some of these (default)
+    --parts store,dispatch,kills,mix   some of these
+    --rounds 100             of kills (or MUSTER_ROUNDS)
+    --scale 1                of the mix: 5,000 jobs
 for shells, run and copy (which takes no --node):
     --root DIRECTORY         another checkout, which is measured
     --node ARGUMENT          for the node that runs Muster, for example --node=--cpu-prof
@@ -56,6 +58,7 @@ const { values, positionals } = parseArgs({
     mebibytes: { type: 'string', default: '256' },
     megabits: { type: 'string', default: '100' },
     parts: { type: 'string' },
+    scale: { type: 'string', default: '1' },
     seeds: { type: 'string', default: '42' },
     policies: { type: 'string', default: '' },
     quick: { type: 'boolean', default: false },
@@ -130,7 +133,9 @@ switch (positionals[0]) {
     break
   case 'jobs':
     table = await (await import('./jobs/jobs.ts')).benchJobs({
-      parts: (values.parts ?? 'store,dispatch').split(','),
+      parts: (values.parts ?? 'store,dispatch,kills,mix').split(','),
+      rounds: Number(values.rounds ?? process.env.MUSTER_ROUNDS ?? 100),
+      scale: Number(values.scale),
       root: resolve(values.root),
       interrupted: interrupted.promise,
       log,

@@ -1,31 +1,26 @@
-/** `muster job work`: drives the queue of this cluster until it is stopped; what runs goes on. */
+/** `muster job work`: drives the queue of this cluster until it is stopped, or stands by while another one does; what runs goes on. */
 import { hostname, userInfo } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import { type DriverEvent, driveJobs, LEASE_MS } from '../../scheduler/jobs/driver.ts'
+import { type DriverEvent, driveJobs, isEmpty, LEASE_MS } from '../../scheduler/jobs/driver.ts'
 import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
+import type { Lease } from '../../scheduler/jobs/store.ts'
 import { type CliContext, EXIT } from '../context.ts'
 import { connectHosts } from './hosts.ts'
-import { driverHost, type JobOptions, openQueue } from './open-queue.ts'
+import { driverHost, type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
 
 export type WorkOptions = JobOptions & { readonly untilEmpty?: boolean; readonly preempt?: boolean }
+
+/** Between two tries of one that stands by. */
+const STANDBY_MS = 500
 
 export async function workQueue(options: WorkOptions, context: CliContext): Promise<number> {
   using queue = await openQueue(options, context)
   const { store, inventory } = queue
-  const here = `${userInfo().username}@${hostname()}, process `
-  const isGone = (owner: string) => owner.startsWith(here) && !isAlive(Number(owner.slice(here.length)))
-  const lease = store.takeLease(`${here}${process.pid}`, context.now(), LEASE_MS, isGone)
-  if (lease === undefined)
-    throw new MusterError(
-      'configuration',
-      `this queue is driven by ${store.driver(context.now()) ?? 'another Muster'}`,
-      {
-        hint: `One that was lost with its machine gives way after ${LEASE_MS / 1000} s.`,
-      },
-    )
+  using hosts = await connectHosts(inventory, options, context)
   const told = new Map<number, string>()
   /** Of a gang each bundle makes an event; people want to know what became of the job. */
   const isNews = ({ id, state, attempt }: Job) => {
@@ -35,27 +30,62 @@ export async function workQueue(options: WorkOptions, context: CliContext): Prom
     else told.set(id, word)
     return true
   }
-  try {
-    using hosts = await connectHosts(inventory, options, context)
-    await driveJobs({
-      store,
-      lease,
-      hosts: inventory.hosts.map(driverHost),
-      port: hosts,
-      clock: systemClock,
-      signal: context.signal,
-      isPreempting: options.preempt ?? false,
-      isUntilEmpty: options.untilEmpty ?? false,
-      onEvent: (event) => {
-        if (event.kind === 'job' && !isNews(event.job)) return
-        const line = options.json ? eventJson(event, context.now()) : eventLine(event)
-        if (line !== undefined) context.stdout.write(`${line}\n`)
-      },
-    })
-  } finally {
-    store.giveLease(lease)
+  const onEvent = (event: DriverEvent) => {
+    if (event.kind === 'job' && !isNews(event.job)) return
+    const line = options.json ? eventJson(event, context.now()) : eventLine(event)
+    if (line !== undefined) context.stdout.write(`${line}\n`)
+  }
+  const isUntilEmpty = options.untilEmpty ?? false
+  for (;;) {
+    const lease = await becomeDriver(queue, isUntilEmpty, context)
+    if (lease === undefined) break
+    try {
+      await driveJobs({
+        store,
+        lease,
+        hosts: inventory.hosts.map(driverHost),
+        port: hosts,
+        clock: systemClock,
+        signal: context.signal,
+        isPreempting: options.preempt ?? false,
+        isUntilEmpty,
+        onEvent,
+      })
+      break
+    } catch (error) {
+      // It was silent for too long, and another one has taken over: this one stands by.
+      if (!isLeaseLost(error, context)) throw error
+    } finally {
+      store.giveLease(lease)
+    }
   }
   return context.signal.aborted ? EXIT.interrupted : EXIT.ok
+}
+
+/** When nobody else drives; undefined: it was stopped before, or there is nothing left to do. */
+async function becomeDriver(
+  { store }: OpenQueue,
+  isUntilEmpty: boolean,
+  context: CliContext,
+): Promise<Lease | undefined> {
+  const here = `${userInfo().username}@${hostname()}, process `
+  const isGone = (owner: string) => owner.startsWith(here) && !isAlive(Number(owner.slice(here.length)))
+  let told = ''
+  while (!context.signal.aborted) {
+    const lease = store.takeLease(`${here}${process.pid}`, context.now(), LEASE_MS, isGone)
+    if (lease !== undefined) return lease
+    if (isUntilEmpty && isEmpty(store)) return undefined
+    const driver = printable(store.driver(context.now()) ?? 'another Muster')
+    if (driver !== told)
+      context.stderr.write(`muster: this queue is driven by ${driver}; this one takes over when that one is gone\n`)
+    told = driver
+    await sleep(STANDBY_MS, undefined, { signal: context.signal }).catch(() => undefined)
+  }
+  return undefined
+}
+
+function isLeaseLost(error: unknown, { signal }: CliContext): boolean {
+  return error instanceof MusterError && error.code === 'interrupted' && !signal.aborted
 }
 
 function isAlive(pid: number): boolean {

@@ -50,7 +50,8 @@ export type DriverEvent =
 
 export const LEASE_MS = 20_000
 const RENEW_MS = 5_000
-const TICK_MS = 250
+/** How soon it notices what others write to the queue. */
+const TICK_MS = 50
 /** Between two looks at a host: short after something happened, longer and longer while nothing does. */
 const SOON_MS = 100
 const LATE_MS = 2_000
@@ -82,6 +83,11 @@ type Answer = {
 
 export async function driveJobs(options: DriverOptions): Promise<void> {
   await new JobDriver(options).run()
+}
+
+/** Whether nothing runs and nothing waits but held ones. */
+export function isEmpty(store: JobStore): boolean {
+  return store.active().length === 0 && store.queued(DEPTH).length === 0
 }
 
 class JobDriver {
@@ -137,8 +143,7 @@ class JobDriver {
 
   #isDone(): boolean {
     const { store, isUntilEmpty } = this.#options
-    if (!isUntilEmpty || this.#rounds > 0) return false
-    return store.active().length === 0 && store.queued(1).length === 0
+    return isUntilEmpty && this.#rounds === 0 && this.#answers.length === 0 && isEmpty(store)
   }
 
   async #pause(): Promise<void> {
@@ -163,14 +168,20 @@ class JobDriver {
       this.#version = version
       this.#isDirty = true
     }
+    const isDue = this.#isDirty || this.#answers.length > 0 || nowMs - this.#plannedMs >= VIEW_MS
+    if (isDue) this.#look(nowMs)
+    if (isDue || [...this.#records.values()].some((record) => !record.isBusy && nowMs >= record.nextMs))
+      this.#send(nowMs)
+  }
+
+  #look(nowMs: number): void {
     const changed = new Set<number>()
-    store.together(() => {
+    this.#options.store.together(() => {
       this.#note(changed)
       this.#endOverdue(nowMs, changed)
-      if (this.#isDirty || nowMs - this.#plannedMs >= VIEW_MS) this.#plan(nowMs, changed)
+      this.#plan(nowMs, changed)
     })
     this.#tell(changed)
-    this.#send(nowMs)
   }
 
   /** The clock was set back: what is due at a later time than ever comes is due now. */

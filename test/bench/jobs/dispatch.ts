@@ -1,6 +1,6 @@
 /** How many short jobs begin a second, and how long one waits on an idle queue, beside task-spooler and Slurm with one node. */
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -13,6 +13,7 @@ import { SPEC, submission } from './store.ts'
 const JOBS = 2000
 const PEER_JOBS = 1000
 const SINGLES = 20
+const WAIT_LIMIT_MS = 30_000
 /** Slots of a peer: all on this machine, where Muster has as many on each of nine hosts. */
 const SLOTS = 16
 
@@ -25,7 +26,7 @@ export async function benchDispatch(
   directory: string,
   log: (line: string) => void,
 ): Promise<readonly Row[]> {
-  const ours = await measureOurs(place, directory)
+  const ours = await measureOurs(place)
   log(`muster ${JSON.stringify(ours)}`)
   const peers: (readonly [string, Figures])[] = []
   if (findProgram('tsp')) peers.push(['task-spooler', await measureSpooler(directory)])
@@ -56,7 +57,7 @@ export async function benchDispatch(
   ]
 }
 
-async function measureOurs(place: Place, directory: string): Promise<Figures> {
+async function measureOurs(place: Place): Promise<Figures> {
   using store = place.openStore()
   store.submit(submission(SPEC, JOBS), Date.now())
   await place.run('work', '--until-empty', '--json')
@@ -69,7 +70,7 @@ async function measureOurs(place: Place, directory: string): Promise<Figures> {
   const seconds = (Math.max(...spans.map(([, end]) => end)) - Math.min(...spans.map(([start]) => start))) / 1000
   const driving = place.spawn('work')
   driving.child.stdout.resume()
-  const waitsMs = await waits(directory, 'ours', async (command) => {
+  const waitsMs = await waits('~', place.homes, async (command) => {
     store.submit(submission({ ...SPEC, command }), Date.now())
   })
   driving.child.kill('SIGTERM')
@@ -87,7 +88,7 @@ async function measureSpooler(directory: string): Promise<Figures> {
     const perSecond = PEER_JOBS / ((performance.now() - sinceMs) / 1000)
     return {
       perSecond,
-      waitsMs: await waits(directory, 'spooler', async (command) => void (await tsp('-n', 'sh', '-c', command))),
+      waitsMs: await waits(directory, [directory], async (command) => void (await tsp('-n', 'sh', '-c', command))),
     }
   } finally {
     await tsp('-K')
@@ -98,26 +99,35 @@ async function measureSlurm(slurm: Slurm, directory: string): Promise<Figures> {
   const sinceMs = performance.now()
   await slurm.run('sbatch', '--wait', '-o', '/dev/null', `--array=0-${PEER_JOBS - 1}`, '--wrap', 'true')
   const perSecond = PEER_JOBS / ((performance.now() - sinceMs) / 1000)
-  const waitsMs = await waits(directory, 'slurm', async (command) => {
+  const waitsMs = await waits(directory, [directory], async (command) => {
     await slurm.run('sbatch', '-o', '/dev/null', '--wrap', command)
   })
   return { perSecond, waitsMs }
 }
 
-/** Each job writes when it begins; the next one is submitted when it has. */
+/**
+ * Each job writes when it begins, into a directory that it knows as `inside`; the next one is submitted when it has.
+ * `places`: where that is, seen from here.
+ */
 async function waits(
-  directory: string,
-  name: string,
+  inside: string,
+  places: readonly string[],
   submit: (command: string) => Promise<void>,
 ): Promise<readonly number[]> {
   const results: number[] = []
-  mkdirSync(join(directory, name), { recursive: true })
   for (let index = 0; index < SINGLES; index++) {
-    const file = join(directory, name, String(index))
-    await submit(`date +%s%N >${file}.new && mv ${file}.new ${file}`)
+    const name = `began-${index}`
+    await submit(`date +%s%N >${inside}/${name}.new && mv ${inside}/${name}.new ${inside}/${name}`)
     const submittedMs = Date.now()
-    while (!existsSync(file)) await delay(2)
+    const untilMs = submittedMs + WAIT_LIMIT_MS
+    let file: string | undefined
+    while (file === undefined) {
+      if (Date.now() > untilMs) throw new Error(`a job did not begin within ${WAIT_LIMIT_MS / 1000} s`)
+      await delay(2)
+      file = places.map((place) => join(place, name)).find((path) => existsSync(path))
+    }
     results.push(Math.max(0, Number(readFileSync(file, 'utf8')) / 1e6 - submittedMs))
+    rmSync(file)
   }
   return results
 }

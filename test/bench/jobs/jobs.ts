@@ -6,11 +6,17 @@ import { startLab } from '../../lab/cluster/lab.ts'
 import { buildProduct } from '../support/build.ts'
 import { formatTable, type Row } from '../support/statistics.ts'
 import { benchDispatch } from './dispatch.ts'
+import { benchKills } from './kills.ts'
+import { benchMix } from './mix.ts'
 import { Place } from './place.ts'
 import { benchStore } from './store.ts'
 
 export type JobsBenchOptions = {
   readonly parts: readonly string[]
+  /** Of kills. */
+  readonly rounds: number
+  /** Of the mix, 1: 5,000 jobs. */
+  readonly scale: number
   readonly root: string
   readonly interrupted: Promise<never>
   log(line: string): void
@@ -18,17 +24,21 @@ export type JobsBenchOptions = {
 
 const HOSTS = 9
 const CORES = 16
+const MIXED = { cpu: 32, gpu: 8 }
 
-export async function benchJobs({ parts, root, interrupted, log }: JobsBenchOptions): Promise<string> {
+export async function benchJobs({ parts, rounds, scale, root, interrupted, log }: JobsBenchOptions): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), 'muster-bench-jobs-'))
   try {
     const main = join(await buildProduct(directory, root), 'dist', 'main.js')
-    await using lab = await startLab({ count: HOSTS })
     const work = async () => {
       const rows: Row[] = []
-      const place = (name: string) => new Place(lab, main, name, { cpu: CORES, gpu: 0 })
+      if (parts.includes('kills')) rows.push(...(await benchKills(directory, main, rounds, log)))
+      if (parts.every((part) => part === 'kills')) return formatTable(rows)
+      await using lab = await startLab({ count: HOSTS })
+      const place = (name: string, resources = { cpu: CORES, gpu: 0 }) => new Place(lab, main, name, resources)
       if (parts.includes('store')) rows.push(...(await benchStore(directory, place('store'))))
       if (parts.includes('dispatch')) rows.push(...(await benchDispatch(place('dispatch'), directory, log)))
+      if (parts.includes('mix')) rows.push(...(await benchMix(place('mix', MIXED), MIXED, scale)))
       return formatTable(rows)
     }
     return await Promise.race([work(), interrupted])

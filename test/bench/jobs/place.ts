@@ -25,6 +25,11 @@ export class Place {
     writeFileSync(this.#file, `cluster: ${name}\n${defaults}hosts:\n${hosts.join('')}`)
   }
 
+  /** The home directories of the hosts, seen from here. */
+  get homes(): readonly string[] {
+    return this.#lab.names.map((name) => join(this.#lab.directory, 'hosts', name, 'home'))
+  }
+
   openStore(): JobStore {
     const directory = join(this.#lab.environment.HOME ?? this.#lab.directory, '.local', 'state', 'muster', 'jobs')
     mkdirSync(directory, { recursive: true, mode: 0o700 })

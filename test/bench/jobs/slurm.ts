@@ -1,8 +1,11 @@
-/** Slurm with one node, in a network namespace of its own, from Debian's packages (slurmctld, slurmd, munge). */
+/**
+ * Slurm with one node, from Debian's packages (slurmctld, slurmd, munge), in a network namespace of its own; that has an address
+ * besides the loopback's, as Slurm resolves no names without.
+ */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { endProcesses, withDescendants } from '../support/processes.ts'
@@ -42,14 +45,20 @@ NodeName=here NodeAddr=127.0.0.1 CPUs=${cores}
 PartitionName=all Nodes=here Default=YES State=UP
 `,
   )
-  // munged wants its directories to be nobody else's to write.
+  // munged wants everybody to reach its socket, and its directories to be nobody else's to write.
+  chmodSync(dirname(directory), 0o711)
   chmodSync(directory, 0o755)
-  chownSync(directory, 0, 0)
   const children: ChildProcess[] = []
   const environment = { ...process.env, SLURM_CONF: file('slurm.conf') }
   const holder = spawn(
     'unshare',
-    ['--net', '--uts', 'sh', '-c', 'hostname here; ip link set lo up; echo up; exec sleep infinity'],
+    [
+      '--net',
+      '--uts',
+      'sh',
+      '-c',
+      'hostname here; ip link set lo up; ip addr add 10.81.0.1/32 dev lo; echo up; exec sleep infinity',
+    ],
     {
       stdio: ['ignore', 'pipe', 'ignore'],
     },
@@ -58,7 +67,7 @@ PartitionName=all Nodes=here Default=YES State=UP
   await once(holder.stdout, 'data')
   const inside = (...words: readonly string[]) => ['--target', String(holder.pid), '--net', '--uts', ...words]
   const start = (...words: readonly string[]) =>
-    children.push(spawn('nsenter', inside(...words), { env: environment, stdio: ['ignore', 'ignore', 'inherit'] }))
+    children.push(spawn('nsenter', inside(...words), { env: environment, stdio: 'ignore' }))
   const stop = async () => {
     // What a job left behind belongs to slurmstepd, which has left its parent.
     const pids = children.flatMap(({ pid }) => (pid === undefined ? [] : withDescendants(pid)))

@@ -5,6 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PROGRAM } from '../../support/console-options.ts'
+import { honestJob } from '../../support/honest-job.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
@@ -12,14 +13,7 @@ import type { RunResult } from '../cluster/run.ts'
 
 const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'setsid', 'flock')
 
-/** Notes what it uses of each device while it runs, and writes to `over` when that is more than there is; a line in `ran` for each run. */
-const HONEST = `cd; echo $MUSTER_JOB >>ran; mkdir -p gpu
-for d in $(echo $CUDA_VISIBLE_DEVICES | tr , ' '); do
-  flock gpu/lock sh -c 's=$MUSTER_GPU_MILLI; for f in gpu/use.'$d'.*; do [ -e "$f" ] && s=$((s + $(cat "$f"))); done
-    [ $s -le 1000 ] || echo $MUSTER_JOB >>over; echo $MUSTER_GPU_MILLI >gpu/use.'$d'.$MUSTER_JOB.$RANK'
-done
-sleep 0.3
-rm -f gpu/use.*.$MUSTER_JOB.$RANK`
+const HONEST = honestJob('0.3')
 
 type JobLine = { readonly job: number; readonly state: string; readonly places?: readonly { readonly host: string }[] }
 
@@ -49,7 +43,12 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
     (await Promise.all(lab.hosts.map(async (host) => (await host.exec(command)).stdout))).join('')
   const work = () => {
     const [file = '', ...args] = lab.command(argv('work', '--until-empty', '--json'))
-    const child = spawn(file, args, { env: lab.environment, stdio: ['ignore', 'pipe', 'ignore'] })
+    const child = spawn(file, args, { env: lab.environment, stdio: ['ignore', 'pipe', 'pipe'] })
+    let messages = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      messages += text
+    })
+    const told = async (words: string) => await waitUntil(() => messages.includes(words), words, 90_000)
     let output = ''
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       output += text
@@ -61,7 +60,7 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
         String(pattern),
         90_000,
       )
-    return { child, ended, seen }
+    return { child, ended, seen, told }
   }
 
   beforeAll(async () => {
@@ -74,27 +73,31 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
 
   it('runs everything once, over-commits no device, and finds what runs again when it was killed', async () => {
     const ids = [
-      await submit('--gpu', '0.5', '--array', '0-11', '--', HONEST),
-      await submit('--gpu', '0.3', '--grid', 'x=1:8:1', '--', HONEST),
-      await submit('--gpu', '2', '--array', '0-2', '--', HONEST),
-      await submit('--bundles', '3', '--gpu', '1', '--strategy', 'STRICT_SPREAD', '--', HONEST),
-      await submit('--bundles', '2', '--gpu', '1', '--strategy', 'STRICT_PACK', '--priority', '1', '--', HONEST),
+      await submit('--gpu', '0.5', '--array', '0-99', '--', HONEST),
+      await submit('--gpu', '0.3', '--grid', 'x=0.1:4.0:0.1', '--', HONEST),
+      await submit('--gpu', '2', '--array', '0-9', '--', HONEST),
+      await submit('--array', '0-29', '--', HONEST),
+      await submit('--array', '1-5', '--bundles', '3', '--gpu', '1', '--strategy', 'STRICT_SPREAD', '--', HONEST),
+      await submit('--array', '1-5', '--bundles', '2', '--gpu', '1', '--strategy', 'STRICT_PACK', '--', HONEST),
+      await submit('--array', '1-5', '--bundles', '4', '--gpu', '1', '--strategy', 'SPREAD', '--', HONEST),
+      await submit('--array', '1-5', '--bundles', '3', '--gpu', '0.5', '--priority', '1', '--', HONEST),
     ]
-    expect(ids).toEqual(['1-12', '13-20', '21-23', '24', '25'])
+    expect(ids).toEqual(['1-100', '101-140', '141-150', '151-180', '181-185', '186-190', '191-195', '196-200'])
     for (const _ of [1, 2]) {
       const { child, ended, seen } = work()
-      await seen(/"state":"done"/, 3)
+      await seen(/"state":"done"/, 30)
       child.kill('SIGKILL')
       await ended
     }
     const { ended } = work()
     expect(await ended).toEqual([0, null])
     expect(new Set((await list()).map(({ state }) => state))).toEqual(new Set(['done']))
-    const ran = (await onHosts('cat ran')).trim().split('\n').map(Number)
-    const expected = Array.from({ length: 25 }, (_, index) => index + 1).flatMap((id) =>
-      new Array<number>(id === 24 ? 3 : id === 25 ? 2 : 1).fill(id),
+    const ran = (await onHosts('cat ran')).trim().split('\n')
+    const bundles = (id: number) => (id <= 180 ? 1 : id <= 185 ? 3 : id <= 190 ? 2 : id <= 195 ? 4 : 3)
+    const expected = Array.from({ length: 200 }, (_, index) => index + 1).flatMap((id) =>
+      Array.from({ length: bundles(id) }, (_, rank) => `${id}.${rank}.1`),
     )
-    expect(ran.sort((one, other) => one - other)).toEqual(expected)
+    expect(ran.sort()).toEqual(expected.sort())
     expect(await onHosts('cat over 2>/dev/null; ls gpu | grep use')).toBe('')
   })
 
@@ -120,15 +123,18 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
     expect((await job('logs', id)).stdout).toMatch(/^on m[1-3]\n$/)
   })
 
-  it('says why one does not go in, and ends what is cancelled', async () => {
+  it('says why one does not go in; who stood by takes over, and ends what is cancelled', async () => {
     const { code, stdout } = await job('submit', '--gpu', '2', '--bundles', '4', '--dry-run', '--', 'true')
     expect([code, stdout]).toEqual([1, expect.stringContaining('There is room for 3 of its 4 bundles')])
     const id = await submit('--', 'sleep 4567')
-    const { ended, seen } = work()
+    const { child, ended, seen } = work()
     await seen(new RegExp(`"job":${id},"state":"running"`))
-    expect((await job('work')).stderr).toContain('this queue is driven by')
+    const second = work()
+    await second.told('this queue is driven by')
+    child.kill('SIGKILL')
+    await ended
     expect((await job('cancel', id)).code).toBe(0)
-    expect(await ended).toEqual([0, null])
+    expect(await second.ended).toEqual([0, null])
     expect((await job('show', id)).stdout).toMatch(/state: +cancelled/)
     expect(lab.hosts.flatMap((host) => host.processes()).filter(({ command }) => command.includes('4567'))).toEqual([])
   })

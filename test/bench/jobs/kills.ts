@@ -1,0 +1,75 @@
+/**
+ * `muster job work` is killed with -9 at random moments, again and again, while jobs are submitted, run and end; in every seventh
+ * round two are started at once. In the end each job has to be done, each bundle begun once, on its first attempt.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { JobStore } from '../../../src/scheduler/jobs/store.ts'
+import type { Row } from '../support/statistics.ts'
+import { SPEC, submission } from './store.ts'
+
+const HOSTS = 3
+/** Each round is killed between its start and this much later. */
+const LONGEST_MS = 1500
+const SHORT_A_ROUND = 5
+
+export async function benchKills(
+  directory: string,
+  main: string,
+  rounds: number,
+  log: (line: string) => void,
+): Promise<readonly Row[]> {
+  const home = join(directory, 'home')
+  const queue = join(home, '.local', 'state', 'muster', 'jobs')
+  mkdirSync(queue, { recursive: true, mode: 0o700 })
+  const file = join(directory, 'kills.yaml')
+  const hosts = Array.from({ length: HOSTS }, (_, index) => `  h${index + 1}: { transport: local }\n`).join('')
+  writeFileSync(file, `cluster: kills\ndefaults: { resources: { cpu: 64, gpu: 0, memory: 1GiB } }\nhosts:\n${hosts}`)
+  using store = new JobStore(join(queue, 'kills.db'))
+  const env = { PATH: process.env.PATH, HOME: home, XDG_CACHE_HOME: join(directory, 'cache') }
+  const work = (...args: readonly string[]) => {
+    const argv = [main, '--hosts', file, 'job', 'work', ...args]
+    const child = spawn(process.execPath, argv, { env, stdio: 'ignore' })
+    return { child, ended: once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]> }
+  }
+  const expected: string[] = []
+  const submit = (command: string, bundles: number, count: number) => {
+    const spec = { ...SPEC, command: `echo $MUSTER_JOB.$RANK.$MUSTER_ATTEMPT >>ran; ${command}`, bundles }
+    for (const id of store.submit(submission(spec, count), Date.now()))
+      for (let rank = 0; rank < bundles; rank++) expected.push(`${id}.${rank}.1`)
+  }
+  let drove = 0
+  let found = 0
+  for (let round = 0; round < rounds; round++) {
+    submit('sleep 0.05', 1, SHORT_A_ROUND)
+    if (round % 10 === 0) submit('sleep 10', 2, 1)
+    const before = store.active().length
+    const running = round % 7 === 0 ? [work(), work()] : [work()]
+    await delay(Math.random() * LONGEST_MS)
+    const driver = store.driver(Date.now())
+    if (running.some(({ child }) => driver?.endsWith(`process ${child.pid}`))) {
+      drove++
+      found += before
+    }
+    for (const { child } of running) child.kill('SIGKILL')
+    for (const { ended } of running) await ended
+    if (round % 50 === 49) log(`${round + 1} rounds, ${drove} of them drove: ${[...store.counts()].join(' ')}`)
+  }
+  const [code] = await work('--until-empty').ended
+  const states = [...store.counts()].map(([kind, count]) => `${count} ${kind}`).join()
+  const ran = readFileSync(join(home, 'ran'), 'utf8').trim().split('\n')
+  const isWell = code === 0 && ran.toSorted().join() === expected.toSorted().join() && store.counts().size === 1
+  log(`exit ${code}; ${states}; ${expected.length} bundles expected, ${ran.length} began`)
+  return [
+    {
+      what: `\`muster job work\` killed with -9 ${rounds} times within ${LONGEST_MS / 1000} s of its start (${drove} times it drove; ${found} times an active job was there to be found again), two at once in every seventh round: ${expected.length} bundles`,
+      ours: isWell ? 'each began once and was done' : `**${states}, ${ran.length} began**`,
+      peer: '',
+      goal: '1,000 rounds, none lost, none twice',
+      isReached: isWell && rounds >= 1000,
+    },
+  ]
+}

@@ -1,0 +1,123 @@
+/**
+ * Arrays, a grid, shares of GPUs and gangs of all four strategies, mixed, to the end: jobs check on their hosts that no device is
+ * over-committed, and what was used of the GPUs is compared with what the simulator makes of the same jobs.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { JobSpec } from '../../../src/scheduler/jobs/job.ts'
+import { gangOf } from '../../../src/scheduler/jobs/plan-jobs.ts'
+import type { Strategy } from '../../../src/scheduler/model/gang.ts'
+import { runQueue } from '../../../src/scheduler/simulate/queue-run.ts'
+import { honestJob } from '../../support/honest-job.ts'
+import { formatNumber, type Row } from '../support/statistics.ts'
+import type { Place, Resources } from './place.ts'
+import { SPEC, submission } from './store.ts'
+
+type Part = { readonly spec: JobSpec; readonly count: number; readonly runS: number }
+type Submitted = { readonly id: number; readonly part: Part }
+
+const GANGS: readonly (readonly [Strategy, number, number])[] = [
+  ['PACK', 3, 1],
+  ['SPREAD', 3, 1],
+  ['STRICT_PACK', 4, 1],
+  ['STRICT_SPREAD', 3, 2],
+]
+
+/** `scale` 1 makes 5,000 jobs. */
+function parts(scale: number): readonly Part[] {
+  const part = (count: number, runS: number, gpu: number, rest: Partial<JobSpec> = {}): Part => ({
+    count: Math.ceil(count * scale),
+    runS,
+    spec: {
+      ...SPEC,
+      name: `${gpu} GPU ${rest.strategy ?? ''}`,
+      command: honestJob(String(runS)),
+      request: {
+        cpuMilli: 1000,
+        memoryBytes: 0,
+        gpuCount: gpu === 0 ? 0 : Math.max(1, gpu),
+        gpuMilli: gpu < 1 ? gpu * 1000 : 1000,
+      },
+      estimateS: runS,
+      ...rest,
+    },
+  })
+  return [
+    ...[2, 3, 4, 5, 6].map((runS) => part(480, runS, 0.5)),
+    part(800, 3, 0.25),
+    part(1200, 4, 1),
+    part(300, 3, 0),
+    ...GANGS.map(([strategy, bundles, gpu]) => part(75, 4, gpu, { strategy, bundles })),
+  ]
+}
+
+export async function benchMix(place: Place, { cpu, gpu }: Resources, scale: number): Promise<readonly Row[]> {
+  using store = place.openStore()
+  const all = parts(scale)
+  const nowMs = Date.now()
+  const groups = store.submitAll(
+    all.map(({ spec, count }) => submission(spec, count)),
+    nowMs,
+  )
+  const jobs = groups.flatMap((ids, index) => ids.map((id) => ({ id, part: all[index] as Part })))
+  await place.run('work', '--until-empty', '--json')
+  const done = store.list(['done'], jobs.length)
+  if (done.length !== jobs.length) throw new Error(`${done.length} of ${jobs.length} jobs were done`)
+  checkHosts(place, jobs)
+  const starts = done.map(({ state }) => ('startedMs' in state ? (state.startedMs ?? nowMs) : nowMs))
+  const ends = done.map(({ state }) => ('endedMs' in state ? state.endedMs : nowMs))
+  const spanS = (Math.max(...ends) - Math.min(...starts)) / 1000
+  const gpuS = jobs.reduce((sum, { part: { spec, runS } }) => sum + gpusOf(spec) * runS, 0)
+  const used = (100 * gpuS) / (spanS * gpu * place.homes.length)
+  const predicted = simulate(jobs, place.homes.length, cpu, gpu)
+  return [
+    {
+      what: `${jobs.length.toLocaleString('en')} jobs (arrays, shares, gangs of four strategies) on nine hosts with ${gpu} GPUs each, all done, each bundle begun once, no device over-committed: GPUs in use, % (peer: the simulator on the same jobs)`,
+      ours: formatNumber(used),
+      peer: formatNumber(predicted),
+      goal: '0.9 of it',
+      isReached: used >= 0.9 * predicted,
+    },
+  ]
+}
+
+const gpusOf = ({ request, bundles }: JobSpec) => (request.gpuCount * request.gpuMilli * bundles) / 1000
+
+function simulate(jobs: readonly Submitted[], count: number, cpu: number, gpu: number): number {
+  const hosts = Array.from({ length: count }, (_, index) => ({
+    name: `m${index + 1}`,
+    cpuMilli: cpu * 1000,
+    memoryBytes: 2 ** 30,
+    gpus: Array.from({ length: gpu }, () => ''),
+  }))
+  const { gpuPercent } = runQueue({
+    hosts,
+    jobs: jobs.map(({ id, part: { spec, runS } }) => ({
+      order: id,
+      gang: gangOf(spec),
+      user: 'bench',
+      submitS: 0,
+      priority: 0,
+      estimateS: spec.estimateS,
+      runS,
+      isPreemptible: false,
+    })),
+    isPreempting: false,
+    isFairShare: false,
+  })
+  return gpuPercent
+}
+
+/** @throws Error when a bundle did not begin exactly once, or a job found its device over-committed. */
+function checkHosts(place: Place, jobs: readonly Submitted[]): void {
+  const ran = place.homes.flatMap((home) => (existsSync(join(home, 'ran')) ? lines(join(home, 'ran')) : []))
+  const expected = jobs.flatMap(({ id, part: { spec } }) =>
+    Array.from({ length: spec.bundles }, (_, rank) => `${id}.${rank}.1`),
+  )
+  if (ran.toSorted().join() !== expected.toSorted().join())
+    throw new Error(`${expected.length} bundles were to begin once each, ${ran.length} began`)
+  const over = place.homes.filter((home) => existsSync(join(home, 'over')))
+  if (over.length > 0) throw new Error(`devices were over-committed: ${over.join()}`)
+}
+
+const lines = (file: string) => readFileSync(file, 'utf8').trim().split('\n')
