@@ -2,6 +2,8 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { CliContext, Outcome } from './context.ts'
 import type { ChangeOptions } from './job/change.ts'
+import type { CleanOptions } from './job/clean.ts'
+import type { EditOptions } from './job/edit.ts'
 import type { LogOptions } from './job/logs.ts'
 import type { JobOptions } from './job/open-queue.ts'
 import type { ListOptions } from './job/show.ts'
@@ -60,6 +62,7 @@ export function registerJob(program: Command, context: CliContext, outcome: Outc
     ['hold', 'keeps them from beginning'],
     ['release', 'lets held ones begin'],
     ['retry', 'queues those that have ended anew'],
+    ['requeue', 'ends those that run, and lets them wait again'],
     ['wait', 'until all of them have ended; 1 if one was not done'],
   ] as const
   for (const [name, description] of changes) {
@@ -74,14 +77,52 @@ export function registerJob(program: Command, context: CliContext, outcome: Outc
         name === 'wait' ? await waitForJobs(ids, options, context) : await changeJobs(name, ids, options, context)
     })
   }
+  registerUpkeep(job, context, outcome)
   const work = job
     .command('work')
     .description('drives the queue: begins jobs, looks after them; a second one stands by and takes over')
     .option('--until-empty', 'ends when nothing waits and nothing runs')
     .option('--preempt', 'jobs that allow it are ended for those of higher priority')
+    .option(
+      '--keep <days>',
+      'removes from hosts what jobs left there that ended so long ago (else nothing)',
+      atLeastOne,
+    )
+    .option('--on-end <command>', 'run here by sh when a job has ended, with MUSTER_JOB, MUSTER_JOB_STATE and others')
+    .option('--on-fail <command>', 'the same, when it was not done')
     .action(async () => {
       const { workQueue } = await import('./job/work.ts')
       outcome.exitCode = await workQueue(work.optsWithGlobals<WorkOptions>(), context)
+    })
+}
+
+function registerUpkeep(job: Command, context: CliContext, outcome: Outcome): void {
+  const edit = job
+    .command('edit <ids...>')
+    .description('changes those that wait or are held')
+    .option('--name <name>', 'for people')
+    .option('--priority <n>', 'the higher goes first', integer)
+    .option('--estimate <s>', 'how long it will run', atLeastOne)
+    .option('--limit <s>', 'it is ended when it has run for so long', atLeastOne)
+    .option('--retries <n>', 'tried again so often when it fails', whole)
+    .option('--cpu <cores>', 'of each bundle', number)
+    .option('--memory <size>', 'of each bundle, as 16GiB')
+    .option('--gpu <n>', 'of each bundle: whole ones, or a share of one as 0.5', number)
+    .option('--on <target>', 'only on these hosts')
+    .option('--dir <path>', 'on the host, where it runs')
+    .option('--command <line>', 'for sh')
+    .action(async (words: readonly string[]) => {
+      const { editJobs } = await import('./job/edit.ts')
+      outcome.exitCode = await editJobs(words.flatMap(parseIds), edit.optsWithGlobals<EditOptions>(), context)
+    })
+  const clean = job
+    .command('clean')
+    .description('removes from all hosts what ended jobs left there: output, and what was run')
+    .option('--older-than <days>', 'only of those that ended so long ago', number, 7)
+    .option('--dry-run', 'counts only')
+    .action(async () => {
+      const { cleanHosts } = await import('./job/clean.ts')
+      outcome.exitCode = await cleanHosts(clean.optsWithGlobals<CleanOptions>(), context)
     })
 }
 
@@ -102,7 +143,10 @@ function registerSubmit(job: Command, context: CliContext, outcome: Outcome): vo
     .option('--grid <name=values>', 'one job for each combination: a,b,c or from:to:step', collect, [])
     .option('--env <name=value>', 'for the command', collect, [])
     .option('--dir <path>', 'on the host, where it runs (else the home directory)')
+    .option('--copy-dir <path>', 'a directory of this machine, brought to the hosts now; it runs there')
+    .option('--from-env <what>', 'inside declared (the environment of hosts.yaml), venv:PATH, conda:NAME or image:NAME')
     .option('--priority <n>', 'the higher goes first', integer, 0)
+    .option('--user <name>', 'on whose account: of equal priority, those who have had less go first')
     .option('--estimate <s>', 'how long it will run', atLeastOne)
     .option('--limit <s>', 'it is ended when it has run for so long', atLeastOne)
     .option('--retries <n>', 'tried again so often when it fails', whole, 0)

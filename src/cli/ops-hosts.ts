@@ -38,7 +38,10 @@ const ID_TIMEOUT_MS = 10_000
 /** Any login shell reads this line alike; the script is seen by no shell but sh. */
 const SHELL = `exec /bin/sh -c 'eval "unset MUSTER_SCRIPT; $MUSTER_SCRIPT"'`
 
-export function createOpsHosts(endpoints: readonly Endpoint[], options: OpsHostsOptions): OpsHosts & Disposable {
+export function createOpsHosts(
+  endpoints: readonly Endpoint[],
+  options: OpsHostsOptions,
+): Required<OpsHosts> & Disposable {
   const byName = new Map(endpoints.map((endpoint) => [endpoint.host, endpoint]))
   const shared = shareConnections(options.transports, { ...options, clock: systemClock })
   const exec = createHostExec({ ...options, transports: shared.transports, clock: systemClock })

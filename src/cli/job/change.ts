@@ -2,10 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isFinal, type JobEvent } from '../../scheduler/jobs/job.ts'
 import { type CliContext, EXIT } from '../context.ts'
-import { type JobOptions, openQueue } from './open-queue.ts'
+import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
 import { jobOr } from './show.ts'
 
-export type JobChange = 'cancel' | 'hold' | 'release' | 'retry'
+export type JobChange = 'cancel' | 'hold' | 'release' | 'retry' | 'requeue'
 
 export type ChangeOptions = JobOptions & { readonly forget?: boolean }
 
@@ -27,10 +27,22 @@ export async function changeJobs(
     ids.map((id) => ({ id, event })),
     context.now(),
   )
+  return tellChanges(change, ids, results, queue, options, context)
+}
+
+/** A line a job, or only of those that stay as they are; the exit code. */
+export function tellChanges(
+  change: JobChange | 'edit',
+  ids: readonly number[],
+  results: readonly (boolean | undefined)[],
+  queue: OpenQueue,
+  { json }: JobOptions,
+  context: CliContext,
+): number {
   ids.forEach((id, index) => {
     const hasChanged = results[index]
     const state = queue.store.get(id)?.state.kind
-    if (options.json)
+    if (json)
       context.stdout.write(`${JSON.stringify({ type: change, job: id, changed: hasChanged ?? false, state })}\n`)
     else if (hasChanged === undefined) context.stderr.write(`muster: there is no job ${id}\n`)
     else if (!hasChanged) context.stderr.write(`muster: job ${id} is ${state}: nothing to ${change}\n`)

@@ -11,6 +11,8 @@ import { whyWaiting } from './why-waiting.ts'
 
 const MOST_GROUPS = 200
 const MOST_WAITING = 8
+/** A look of the console waits no longer for others that write: keys are waiting too. */
+const BUSY_MS = 100
 const TAIL_BYTES = 16 * 1024
 
 export interface ConsoleQueue extends Disposable {
@@ -21,7 +23,7 @@ export interface ConsoleQueue extends Disposable {
 }
 
 export async function openConsoleQueue(options: JobOptions, context: CliContext): Promise<ConsoleQueue> {
-  const queue = await openQueue(options, context)
+  const queue = await openQueue(options, context, BUSY_MS)
   const { store } = queue
   let seen = ''
   const expectedOf = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text))

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { printable } from '../../base/printable.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
-import type { ExecResult } from '../../ops/kernel/host-port.ts'
+import type { Delivery, ExecResult } from '../../ops/kernel/host-port.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import type { JobHosts } from '../../scheduler/jobs/driver.ts'
@@ -18,7 +18,11 @@ import type { JobOptions } from './open-queue.ts'
 const ROUND_MS = 60_000
 
 export type ConnectedHosts = JobHosts &
-  Disposable & { exec(host: string, program: string, signal: AbortSignal): Promise<ExecResult> }
+  Disposable & {
+    exec(host: string, program: string, signal: AbortSignal): Promise<ExecResult>
+    /** `together`: how many hosts are brought the same. Never rejects. */
+    deliver(host: string, delivery: Delivery, together: number, signal: AbortSignal): Promise<ExecResult>
+  }
 
 export async function connectHosts(
   inventory: Inventory,
@@ -53,6 +57,7 @@ export async function connectHosts(
     hosts.exec(host, 'exec sh -s', { stdin: Buffer.from(program), timeoutMs: ROUND_MS, signal: own })
   return {
     exec,
+    deliver: (host, delivery, together, own) => hosts.deliver(host, delivery, { together, signal: own }),
     async round(host, program, own) {
       const result = await exec(host, program, own)
       const { outcome, stdout } = result

@@ -12,14 +12,17 @@ export type JobOptions = GlobalOptions
 
 export type OpenQueue = Disposable & { readonly store: JobStore; readonly inventory: Inventory; readonly path: string }
 
-/** @throws MusterError `configuration` when hosts.yaml or the queue cannot be used. */
-export async function openQueue({ hosts }: JobOptions, context: CliContext): Promise<OpenQueue> {
+/**
+ * `busyMs`: how long a call may wait for others that write.
+ * @throws MusterError `configuration` when hosts.yaml or the queue cannot be used.
+ */
+export async function openQueue({ hosts }: JobOptions, context: CliContext, busyMs?: number): Promise<OpenQueue> {
   const { environment: env, workingDirectory: cwd } = context
   const inventory = await loadInventory({ cwd, env, ...(hosts === undefined ? {} : { file: hosts }) })
   const state = env.XDG_STATE_HOME || join(env.HOME || homedir(), '.local', 'state')
   const name = (inventory.cluster ?? 'default').replaceAll(/[^A-Za-z0-9_-]/g, '_')
   const path = join(state, 'muster', 'jobs', `${name}.db`)
-  const store = new JobStore(path)
+  const store = new JobStore(path, busyMs)
   return { store, inventory, path, [Symbol.dispose]: () => store[Symbol.dispose]() }
 }
 

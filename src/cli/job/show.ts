@@ -18,17 +18,22 @@ export async function listJobs(options: ListOptions, context: CliContext): Promi
     for (const job of jobs) context.stdout.write(`${JSON.stringify(jobJson(job))}\n`)
     return EXIT.ok
   }
+  // One user alone needs no column.
+  const isShared = new Set(jobs.map(({ user }) => user)).size > 1
   const rows = jobs
     .toReversed()
     .map((job) => [
       String(job.id),
       job.state.kind,
+      ...(isShared ? [cut(printable(job.user), 12)] : []),
       askedWords(job),
       placesOf(job),
       durationWords(job, context.now()),
       cut(printable(job.spec.name), 40),
     ])
-  context.stdout.write(formatTable(['JOB', 'STATE', 'ASKS FOR', 'ON', 'RAN', 'NAME'], rows))
+  context.stdout.write(
+    formatTable(['JOB', 'STATE', ...(isShared ? ['USER'] : []), 'ASKS FOR', 'ON', 'RAN', 'NAME'], rows),
+  )
   const counts = [...queue.store.counts()].map(([kind, count]) => `${count} ${kind}`)
   const driver = queue.store.driver(context.now())
   context.stdout.write(

@@ -12,6 +12,7 @@ import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Strategy } from '../../scheduler/model/gang.ts'
 import { checkRequest, type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import { type CliContext, EXIT } from '../context.ts'
+import { inEnvironment, parseJobEnvironment } from './from-env.ts'
 import { hostsOf } from './hosts-seen.ts'
 import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
 import { expandVariants } from './variants.ts'
@@ -30,7 +31,10 @@ export type SubmitOptions = JobOptions & {
   readonly grid: readonly string[]
   readonly env: readonly string[]
   readonly dir?: string
+  readonly copyDir?: string
+  readonly fromEnv?: string
   readonly priority: number
+  readonly user?: string
   readonly estimate?: number
   readonly limit?: number
   readonly retries: number
@@ -53,18 +57,19 @@ export async function submitJob(
   using queue = await openQueue(options, context)
   const variants = expandVariants(options.array, options.grid)
   const rest = {
-    user: userInfo().username,
+    user: options.user ?? userInfo().username,
     priority: options.priority,
     isHeld: options.hold ?? false,
     after: options.after,
     variants,
   }
+  const place = await placeOf(options, queue, context)
   const submit = (specs: readonly JobSpec[]) => {
     const submissions = specs.map((spec) => ({ spec, ...rest }))
     for (const ids of queue.store.submitAll(submissions, context.now())) printIds(ids, options, context)
   }
   if (options.from === undefined) {
-    const spec = specOf(words, options, queue)
+    const spec = specOf(words, options, place, queue)
     if (options.dryRun) return tryOut(spec, queue, options, context)
     submit([spec])
   } else {
@@ -72,7 +77,7 @@ export async function submitJob(
       throw new MusterError('usage', '--from takes no command besides, and no --dry-run')
     const { linesOf } = await import('./submit-lines.ts')
     for await (const lines of linesOf(options.from, context))
-      submit(lines.map((line) => specOf([line], options, queue)))
+      submit(lines.map((line) => specOf([line], options, place, queue)))
   }
   if (queue.store.driver(context.now()) === undefined)
     context.stderr.write('muster: nobody drives this queue now: `muster job work` does\n')
@@ -85,7 +90,26 @@ function printIds(ids: readonly number[], { json }: SubmitOptions, { stdout }: C
   else stdout.write(`${ids.length === 1 ? first : `${first}-${last}`}\n`)
 }
 
-function specOf(words: readonly string[], options: SubmitOptions, { inventory }: OpenQueue): JobSpec {
+/** Where its jobs may go, and where they begin there. */
+type JobPlace = { readonly on: readonly string[] | undefined; readonly directory: string | undefined }
+
+async function placeOf(options: SubmitOptions, queue: OpenQueue, context: CliContext): Promise<JobPlace> {
+  const { inventory } = queue
+  const on = options.on === undefined ? undefined : resolveTarget(inventory, options.on, {}).map(({ name }) => name)
+  if (options.copyDir === undefined || options.dryRun) return { on, directory: options.dir }
+  if (options.dir !== undefined) throw new MusterError('usage', '--copy-dir and --dir are two answers to one question')
+  const { copyDirectory } = await import('./copy-directory.ts')
+  const names = on ?? inventory.hosts.map(({ name }) => name)
+  const { directory, hosts } = await copyDirectory(options.copyDir, names, queue, options, context)
+  return { on: hosts, directory }
+}
+
+function specOf(
+  words: readonly string[],
+  options: SubmitOptions,
+  { on, directory }: JobPlace,
+  { inventory }: OpenQueue,
+): JobSpec {
   const strategy = STRATEGIES.find((known) => known === options.strategy.toUpperCase())
   if (strategy === undefined)
     throw new MusterError('usage', `there is no strategy ${printable(options.strategy)}`, {
@@ -93,36 +117,53 @@ function specOf(words: readonly string[], options: SubmitOptions, { inventory }:
     })
   if (options.bundles > MOST_BUNDLES) throw new MusterError('usage', `no more than ${MOST_BUNDLES} bundles`)
   if (words.length === 0) throw new MusterError('usage', 'there is no command')
-  const command = words.length === 1 ? (words[0] as string) : words.map(quoteIfNeeded).join(' ')
-  if (Buffer.byteLength(command) > MOST_COMMAND_BYTES || command.includes('\0'))
-    throw new MusterError('usage', 'the command is too long, or has a NUL in it', {
-      hint: 'Put it into a file on the hosts.',
-    })
-  const request = requestOf(
-    options,
-    options.on === undefined ? undefined : resolveTarget(inventory, options.on, {}).map(({ name }) => name),
-  )
+  const own = words.length === 1 ? (words[0] as string) : words.map(quoteIfNeeded).join(' ')
+  const environment = Object.fromEntries(options.env.map(parseVariable))
+  const names = [
+    ...Object.keys(environment),
+    ...options.grid.map((text) => text.slice(0, text.indexOf('='))),
+    ...(options.array === undefined ? [] : ['MUSTER_ARRAY_INDEX']),
+  ]
+  const command =
+    options.fromEnv === undefined
+      ? own
+      : inEnvironment(own, parseJobEnvironment(options.fromEnv, inventory.environment), names, options.gpu > 0)
+  checkCommand(command)
+  const declared = options.fromEnv === 'declared' ? inventory.environment?.hosts : undefined
+  const request = requestOf(options, on ?? declared)
   return {
     name: options.name ?? words.join(' ').slice(0, 60),
     command,
-    environment: Object.fromEntries(options.env.map(parseVariable)),
+    environment,
     request,
     bundles: options.bundles,
     strategy,
     retries: options.retries,
     isPreemptible: options.preemptible ?? false,
     ...(options.perHost === undefined ? {} : { maxBundlesPerHost: options.perHost }),
-    ...(options.dir === undefined ? {} : { directory: options.dir }),
+    ...(directory === undefined ? {} : { directory }),
     ...(options.estimate === undefined ? {} : { estimateS: options.estimate }),
     ...(options.limit === undefined ? {} : { limitS: options.limit }),
   }
+}
+
+/** @throws MusterError 'usage' */
+export function checkCommand(command: string): void {
+  if (Buffer.byteLength(command) > MOST_COMMAND_BYTES || command.includes('\0'))
+    throw new MusterError('usage', 'the command is too long, or has a NUL in it', {
+      hint: 'Put it into a file on the hosts.',
+    })
 }
 
 function quoteIfNeeded(word: string): string {
   return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : quote(word)
 }
 
-function requestOf({ cpu, memory, gpu }: SubmitOptions, on: readonly string[] | undefined): ResourceRequest {
+/** @throws MusterError 'usage' when it contradicts itself. */
+export function requestOf(
+  { cpu, memory, gpu }: Pick<SubmitOptions, 'cpu' | 'memory' | 'gpu'>,
+  on: readonly string[] | undefined,
+): ResourceRequest {
   const memoryBytes = memory === undefined ? 0 : parseMemorySize(memory)
   if (memoryBytes === undefined)
     throw new MusterError('usage', `--memory ${printable(memory ?? '')}: write it as 16GiB`)

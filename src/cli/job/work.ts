@@ -10,9 +10,14 @@ import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import type { Lease } from '../../scheduler/jobs/store.ts'
 import { type CliContext, EXIT } from '../context.ts'
 import { connectHosts } from './hosts.ts'
+import { type Hooks, Notifier } from './notify.ts'
 import { driverHost, type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
 
-export type WorkOptions = JobOptions & { readonly untilEmpty?: boolean; readonly preempt?: boolean }
+export type WorkOptions = JobOptions & {
+  readonly untilEmpty?: boolean
+  readonly preempt?: boolean
+  readonly keep?: number
+} & Hooks
 
 /** Between two tries of one that stands by. */
 const STANDBY_MS = 500
@@ -30,8 +35,12 @@ export async function workQueue(options: WorkOptions, context: CliContext): Prom
     else told.set(id, word)
     return true
   }
+  const notifier = new Notifier(options, context)
   const onEvent = (event: DriverEvent) => {
-    if (event.kind === 'job' && !isNews(event.job)) return
+    if (event.kind === 'job') {
+      if (!isNews(event.job)) return
+      notifier.tell(event.job)
+    }
     const line = options.json ? eventJson(event, context.now()) : eventLine(event)
     if (line !== undefined) context.stdout.write(`${line}\n`)
   }
@@ -50,6 +59,7 @@ export async function workQueue(options: WorkOptions, context: CliContext): Prom
         isPreempting: options.preempt ?? false,
         isUntilEmpty,
         onEvent,
+        ...(options.keep === undefined ? {} : { keepDays: options.keep }),
       })
       break
     } catch (error) {
@@ -59,6 +69,7 @@ export async function workQueue(options: WorkOptions, context: CliContext): Prom
       store.giveLease(lease)
     }
   }
+  await notifier.finish()
   return context.signal.aborted ? EXIT.interrupted : EXIT.ok
 }
 

@@ -11,7 +11,7 @@ import { removeParcel } from './parcel.ts'
 const MOVE_TIMEOUT_MS = 60 * 60_000
 
 /** Where installers put them; a login without a terminal has them rarely in its PATH. */
-const FIND_TOOL = `tool=
+export const FIND_TOOL = `tool=
 for name in micromamba mamba conda; do
   for each in "$(command -v $name)" "$MAMBA_EXE" "$CONDA_EXE" ~/.local/bin/$name ~/bin/$name ~/miniforge3/bin/$name ~/mambaforge/bin/$name \\
     ~/miniconda3/bin/$name ~/anaconda3/bin/$name /opt/conda/bin/$name /opt/miniforge3/bin/$name /opt/mambaforge/bin/$name \\

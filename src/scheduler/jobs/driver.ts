@@ -4,6 +4,8 @@
  */
 import type { Clock } from '../../base/clock.ts'
 import type { HostSpec } from '../model/resources.ts'
+import type { Usage } from '../plan/turn.ts'
+import { formatCleanProgram } from './clean-program.ts'
 import { type BundleOrder, formatHostProgram, type HostAnswer, parseHostAnswer } from './host-program.ts'
 import { isActive, type Job, type JobEvent } from './job.ts'
 import { bundleKey, ordersFor, type PlacedOrder } from './orders.ts'
@@ -39,6 +41,8 @@ export type DriverOptions = {
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly isPreempting: boolean
+  /** What ended jobs left on hosts is removed after so many days; undefined: never. */
+  readonly keepDays?: number
   /** Ends when nothing waits and nothing runs; held ones do not count. */
   readonly isUntilEmpty: boolean
   onEvent?(event: DriverEvent): void
@@ -61,6 +65,7 @@ const LAST_RETRY_MS = 10_000
 /** How many of those that wait are looked at in one plan. */
 const DEPTH = 1_000
 const VIEW_MS = 1_000
+const SWEEP_MS = 86_400_000
 
 type HostRecord = {
   readonly spec: DriverHost
@@ -69,9 +74,12 @@ type HostRecord = {
   isBusy: boolean
   nextMs: number
   waitMs: number
+  sweptMs: number
   /** Orders that it has had: others go at once. */
   had: ReadonlySet<string>
 }
+
+const NO_USAGE: Usage = new Map()
 
 type JobOrder = PlacedOrder & { readonly job: Job }
 
@@ -87,7 +95,7 @@ export async function driveJobs(options: DriverOptions): Promise<void> {
 
 /** Whether nothing runs and nothing waits but held ones. */
 export function isEmpty(store: JobStore): boolean {
-  return store.active().length === 0 && store.queued(DEPTH).length === 0
+  return store.active().length === 0 && store.queued(1).length === 0
 }
 
 class JobDriver {
@@ -101,6 +109,9 @@ class JobDriver {
   #renewedMs = 0
   #plannedMs = 0
   #viewedMs = 0
+  #orphansMs = 0
+  /** Whether something ended that is not done, and others may have waited for it. */
+  #mayOrphan = true
   #version = -1
   #failure: unknown
   /** What hosts have answered and nobody has looked at yet: one wait for the disk is for all of it. */
@@ -119,6 +130,7 @@ class JobDriver {
           isBusy: false,
           nextMs: 0,
           waitMs: SOON_MS,
+          sweptMs: 0,
           had: new Set<string>(),
         },
       ]),
@@ -167,6 +179,7 @@ class JobDriver {
     if (version !== this.#version) {
       this.#version = version
       this.#isDirty = true
+      this.#mayOrphan = true
     }
     const isDue = this.#isDirty || this.#answers.length > 0 || nowMs - this.#plannedMs >= VIEW_MS
     if (isDue) this.#look(nowMs)
@@ -189,6 +202,7 @@ class JobDriver {
     this.#renewedMs = 0
     this.#plannedMs = 0
     this.#viewedMs = 0
+    this.#orphansMs = 0
     for (const record of this.#records.values()) record.nextMs = 0
   }
 
@@ -206,14 +220,21 @@ class JobDriver {
   #plan(nowMs: number, changed: Set<number>): void {
     const { store, lease, isPreempting } = this.#options
     this.#plannedMs = nowMs
-    store.cancelOrphans(nowMs, lease)
+    if (this.#mayOrphan && nowMs - this.#orphansMs >= VIEW_MS) {
+      // Those that wait for the cancelled ones are found in the next look.
+      this.#mayOrphan = store.cancelOrphans(nowMs, lease) > 0
+      this.#orphansMs = nowMs
+    }
     const hosts = [...this.#records.values()].map(specOf)
-    const waiting = store.queued(DEPTH).filter((job) => this.#mayBegin(job, nowMs))
+    const waiting = store
+      .ready(DEPTH)
+      .filter(({ state }) => state.kind === 'queued' && (state.notBeforeMs ?? 0) <= nowMs)
     const { events, expectedS } = planJobs({
       hosts,
       active: store.active(),
       waiting,
       runTimes: store.runTimes(),
+      usage: this.#usageOf(waiting, nowMs),
       nowMs,
       isPreempting,
     })
@@ -226,9 +247,10 @@ class JobDriver {
     store.writeView({ atMs: nowMs, hosts, down: Object.fromEntries(down), expectedS }, lease)
   }
 
-  #mayBegin({ state, after }: Job, nowMs: number): boolean {
-    if (state.kind !== 'queued' || (state.notBeforeMs ?? 0) > nowMs) return false
-    return after.every((id) => this.#options.store.get(id)?.state.kind === 'done')
+  /** One user alone shares with nobody. */
+  #usageOf(waiting: readonly Job[], nowMs: number): Usage {
+    const first = waiting[0]?.user
+    return waiting.some(({ user }) => user !== first) ? this.#options.store.usage(nowMs) : NO_USAGE
   }
 
   #send(nowMs: number): void {
@@ -258,7 +280,7 @@ class JobDriver {
     const { port, signal } = this.#options
     record.isBusy = true
     this.#rounds++
-    const program = formatHostProgram(orders.map(({ order }) => order))
+    const program = formatHostProgram(orders.map(({ order }) => order)) + this.#sweepOf(record)
     const result = await port.round(name, program, signal)
     record.isBusy = false
     this.#rounds--
@@ -280,6 +302,14 @@ class JobDriver {
     record.waitMs = trouble === undefined ? Math.min(waitMs, orders.length > 0 ? LATE_MS : IDLE_MS) : waitMs
     record.nextMs = this.#options.clock.now() + record.waitMs
     this.#wake()
+  }
+
+  /** Once a day on each host that answers. */
+  #sweepOf(record: HostRecord): string {
+    const { keepDays, store, clock } = this.#options
+    if (keepDays === undefined || record.trouble !== undefined || clock.now() - record.sweptMs < SWEEP_MS) return ''
+    record.sweptMs = clock.now()
+    return formatCleanProgram(store.id, store.keptDirectories(), keepDays)
   }
 
   /** Hosts whose bundles are others than they were are looked at again soon. */
@@ -310,7 +340,12 @@ class JobDriver {
     const { store, clock, lease } = this.#options
     store.applyAll(events, clock.now(), lease)
     this.#isDirty = true
-    for (const { id } of events) changed.add(id)
+    for (const { id, event } of events) {
+      changed.add(id)
+      if (event.kind !== 'seen' || event.bundle.kind !== 'ended') continue
+      const { end } = event.bundle
+      if (end.kind !== 'exit' || end.code !== 0) this.#mayOrphan = true
+    }
   }
 
   /** After it is on disk. */

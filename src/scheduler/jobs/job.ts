@@ -44,7 +44,7 @@ export type BundleState =
   | { readonly kind: 'ended'; readonly end: BundleEnd }
 
 /** Why a job ends other than by itself. */
-export type StopReason = 'cancelled' | 'timed-out' | 'preempted'
+export type StopReason = 'cancelled' | 'timed-out' | 'preempted' | 'requeued'
 
 type Active = {
   readonly places: readonly Place[]
@@ -69,7 +69,8 @@ export type JobEvent =
   | { readonly kind: 'placed'; readonly places: readonly Place[] }
   | { readonly kind: 'seen'; readonly rank: number; readonly bundle: BundleState }
   | { readonly kind: 'stop'; readonly reason: StopReason }
-  | { readonly kind: 'hold' | 'release' | 'retry' }
+  /** `requeue`: one that runs is ended and waits again. */
+  | { readonly kind: 'hold' | 'release' | 'retry' | 'requeue' }
   /** Its hosts are not waited for: what runs there, if anything does, is left alone. */
   | { readonly kind: 'forget' }
 
@@ -135,6 +136,8 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Life {
       return state.kind === 'queued' ? { ...stay, state: { kind: 'held' } } : stay
     case 'release':
       return state.kind === 'held' ? { ...stay, state: { kind: 'queued' } } : stay
+    case 'requeue':
+      return isActive(state) ? transition(job, { kind: 'stop', reason: 'requeued' }, nowMs) : stay
     case 'retry':
       return isFinal(state) ? { attempt: job.attempt + 1, failures: 0, state: { kind: 'queued' } } : stay
   }
@@ -163,8 +166,10 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   // Whoever has ended well before the stop reached him has ended well.
   if (ends.every(isWell)) return life({ ...base, kind: 'done' })
   if (stop === 'cancelled') return life({ ...base, kind: 'cancelled' })
-  if (stop === 'preempted')
-    return { attempt: job.attempt + 1, failures: job.failures, state: { kind: 'queued', last: 'ended for another' } }
+  if (stop === 'preempted' || stop === 'requeued') {
+    const last = stop === 'preempted' ? 'ended for another' : 'ended to wait again'
+    return { attempt: job.attempt + 1, failures: job.failures, state: { kind: 'queued', last } }
+  }
   const first = ends.find((end) => !isWell(end) && end.kind !== 'barred') ?? (ends[0] as BundleEnd)
   const kind = stop === 'timed-out' ? 'timed-out' : first.kind === 'exit' ? 'failed' : 'lost'
   const reason = stop === 'timed-out' ? `ran for more than ${job.spec.limitS} s` : formatEnd(first)

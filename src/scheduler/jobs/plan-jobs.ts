@@ -5,6 +5,7 @@ import type { HostSpec } from '../model/resources.ts'
 import type { ActiveJob, WaitingJob } from '../plan/job.ts'
 import { planQueue } from '../plan/plan-queue.ts'
 import type { RunTimes } from '../plan/predict.ts'
+import type { Usage } from '../plan/turn.ts'
 import { isActive, type Job, type JobEvent, type JobSpec } from './job.ts'
 
 export type JobsSnapshot = {
@@ -13,6 +14,7 @@ export type JobsSnapshot = {
   /** Those that may begin now. */
   readonly waiting: readonly Job[]
   readonly runTimes: RunTimes
+  readonly usage: Usage
   readonly nowMs: number
   readonly isPreempting: boolean
 }
@@ -22,7 +24,7 @@ export type JobsPlan = {
   readonly expectedS: Readonly<Record<string, number | null>>
 }
 
-export function planJobs({ hosts, active, waiting, runTimes, nowMs, isPreempting }: JobsSnapshot): JobsPlan {
+export function planJobs({ hosts, active, waiting, runTimes, usage, nowMs, isPreempting }: JobsSnapshot): JobsPlan {
   const { cluster, placements } = occupy(hosts, active)
   const nowS = Math.floor(nowMs / 1000)
   const running = active.map((job): ActiveJob => {
@@ -37,7 +39,7 @@ export function planJobs({ hosts, active, waiting, runTimes, nowMs, isPreempting
       isPreemptible: job.spec.isPreemptible && !isEnding,
     }
   })
-  const plan = planQueue({ cluster, nowS, running, waiting: waiting.map(waitingOf), runTimes, isPreempting })
+  const plan = planQueue({ cluster, nowS, running, waiting: waiting.map(waitingOf), runTimes, usage, isPreempting })
   const starts = plan.starts.map(({ job, placements: spots }) => ({
     id: job.order,
     event: {

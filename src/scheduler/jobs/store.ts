@@ -7,40 +7,30 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
-import { MusterError, messageOf } from '../../base/errors.ts'
+import { MusterError } from '../../base/errors.ts'
 import type { HostSpec } from '../model/resources.ts'
-import { FINAL_KINDS, isFinal, type Job, type JobEvent, type JobSpec, type JobState, transition } from './job.ts'
+import {
+  FINAL_KINDS,
+  isActive,
+  isFinal,
+  type Job,
+  type JobEvent,
+  type JobSpec,
+  type JobState,
+  transition,
+} from './job.ts'
 import { KeptList } from './kept-list.ts'
+import { bundleKey } from './orders.ts'
+import { isSqlite, unusable } from './queue-errors.ts'
+import { SCHEMA } from './schema.ts'
 
 const VERSION = 1
 const BUSY_MS = 10_000
+/** Of what users had: so many of the last are counted. */
+const USAGE_JOBS = 2_000
+const HALF_LIFE_MS = 86_400_000
 /** Read ones that are kept. */
 const MOST_SPECS = 10_000
-
-const SCHEMA = `
-  CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-  CREATE TABLE specs (id INTEGER PRIMARY KEY, spec TEXT NOT NULL);
-  CREATE TABLE jobs (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    spec INTEGER NOT NULL REFERENCES specs,
-    environment TEXT,
-    user TEXT NOT NULL,
-    submitted_ms INTEGER NOT NULL,
-    priority INTEGER NOT NULL,
-    attempt INTEGER NOT NULL,
-    failures INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    state TEXT NOT NULL,
-    after TEXT,
-    ended_ms INTEGER,
-    ran_ms INTEGER
-  );
-  CREATE INDEX jobs_by_kind ON jobs (kind, priority DESC, id);
-  CREATE INDEX jobs_by_after ON jobs (kind) WHERE after IS NOT NULL;
-  CREATE INDEX jobs_by_end ON jobs (ended_ms) WHERE ended_ms IS NOT NULL;
-  CREATE TABLE lease (one INTEGER PRIMARY KEY CHECK (one = 1), token INTEGER NOT NULL, owner TEXT NOT NULL, until_ms INTEGER NOT NULL);
-  INSERT INTO lease VALUES (1, 0, '', 0);
-`
 
 export type Submission = {
   readonly spec: JobSpec
@@ -77,19 +67,22 @@ export class JobStore implements Disposable {
   readonly #statements = new Map<string, StatementSync>()
   readonly #specs = new Map<number, { readonly text: SQLOutputValue | undefined; readonly spec: JobSpec }>()
   readonly #active = new KeptList()
-  readonly #queued = new KeptList()
+  readonly #ready = new KeptList()
   #isInside = false
   /** Tells this queue from all others, on hosts that serve several. */
   readonly id: string
 
-  /** @throws MusterError 'configuration' when the file is none of ours, is damaged, or was written by a later version. */
-  constructor(path: string) {
+  /**
+   * `busyMs`: how long a call waits for another program that writes.
+   * @throws MusterError 'configuration' when the file is none of ours, is damaged, or was written by a later version.
+   */
+  constructor(path: string, busyMs = BUSY_MS) {
     this.#name = `the queue ${path}`
     try {
       if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
       this.#database = new DatabaseSync(path)
       this.#database.exec(
-        `PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON`,
+        `PRAGMA busy_timeout = ${busyMs}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON`,
       )
       this.id = this.#migrate()
     } catch (error) {
@@ -117,7 +110,7 @@ export class JobStore implements Disposable {
     const state = JSON.stringify({ kind } satisfies JobState)
     const previous = after.length === 0 ? null : JSON.stringify(after)
     const group = this.#run('INSERT INTO specs (spec) VALUES (?)', JSON.stringify(spec))
-    this.#queued.forget()
+    this.#ready.forget()
     return variants.map((variant) => {
       const environment = Object.keys(variant).length === 0 ? null : JSON.stringify(variant)
       return this.#run(INSERT_JOB, group, environment, user, nowMs, priority, kind, state, previous)
@@ -169,10 +162,23 @@ export class JobStore implements Disposable {
     )
   }
 
-  /** The most important and oldest of those that wait; at times fewer than there are, but never less than half of `limit`. */
+  /** The most important and oldest of those that wait. */
   queued(limit: number): readonly Job[] {
-    return this.#queued.read(this.version(), limit, () =>
-      this.#jobs(`${SELECT} WHERE kind = 'queued' ORDER BY priority DESC, jobs.id LIMIT ?`, limit),
+    return this.#jobs(`${SELECT} WHERE kind = 'queued' ORDER BY priority DESC, jobs.id LIMIT ?`, limit)
+  }
+
+  /**
+   * Of these, those that wait for no other one, however many do before them; at times fewer than there are, but never less than
+   * half of `limit`.
+   */
+  ready(limit: number): readonly Job[] {
+    return this.#ready.read(this.version(), limit, () =>
+      this.#jobs(
+        `${SELECT} WHERE kind = 'queued' AND (after IS NULL OR NOT EXISTS
+          (SELECT 1 FROM json_each(jobs.after) AS each JOIN jobs AS other ON other.id = each.value WHERE other.kind <> 'done'))
+          ORDER BY priority DESC, jobs.id LIMIT ?`,
+        limit,
+      ),
     )
   }
 
@@ -208,6 +214,7 @@ export class JobStore implements Disposable {
     return this.#inTransaction(() => {
       if (lease !== undefined) this.#check(lease)
       const left = new Set<number>()
+      let hasDone = false
       const results = events.map(({ id, event }) => {
         const job = this.get(id)
         if (job === undefined) return undefined
@@ -216,28 +223,86 @@ export class JobStore implements Disposable {
         const endedMs = isFinal(state) ? state.endedMs : null
         const ranMs = isFinal(state) && state.startedMs !== undefined ? state.endedMs - state.startedMs : null
         this.#run(UPDATE_JOB, attempt, failures, state.kind, JSON.stringify(state), endedMs, ranMs, id)
-        if (state.kind === 'queued') this.#queued.forget()
+        if (state.kind === 'queued') this.#ready.forget()
         else left.add(id)
+        hasDone ||= state.kind === 'done'
         return true
       })
       this.#active.forget()
-      this.#queued.remove(left)
+      this.#ready.remove(left)
+      if (hasDone && this.#one(DEPENDENT) !== undefined) this.#ready.forget()
       return results
     })
   }
 
+  /** Another specification and priority for those that wait or are held; as `applyAll`. */
+  editAll(
+    ids: readonly number[],
+    change: (job: Job) => Pick<Job, 'spec' | 'priority'>,
+  ): readonly (boolean | undefined)[] {
+    return this.#inTransaction(() => {
+      const rows = new Map<string, number>()
+      this.#ready.forget()
+      return ids.map((id) => {
+        const job = this.get(id)
+        if (job === undefined) return undefined
+        if (job.state.kind !== 'queued' && job.state.kind !== 'held') return false
+        const { spec, priority } = change(job)
+        const text = JSON.stringify(spec)
+        const row = rows.get(text) ?? this.#run('INSERT INTO specs (spec) VALUES (?)', text)
+        rows.set(text, row)
+        // The variables of its own are part of the new text.
+        this.#run('UPDATE jobs SET spec = ?, environment = NULL, priority = ? WHERE id = ?', row, priority, id)
+        return true
+      })
+    })
+  }
+
+  /** Directories on hosts, by name, that jobs that have not ended have or will run in. */
+  keptDirectories(): readonly string[] {
+    const own = this.active().flatMap((job) =>
+      isActive(job.state) ? job.state.places.map((_, rank) => bundleKey(this.id, job, rank)) : [],
+    )
+    const rows = this.#all(
+      `SELECT DISTINCT jobs.spec AS spec_id, specs.spec AS spec FROM jobs JOIN specs ON specs.id = jobs.spec
+        WHERE kind IN ('held', 'queued', 'starting', 'running', 'ending')`,
+    )
+    const copied = rows.flatMap(({ spec_id, spec }) => {
+      const { directory } = this.#specOf(Number(spec_id), spec)
+      return directory?.startsWith(`../${this.id}-`) ? [directory.slice(3)] : []
+    })
+    return [...own, ...new Set(copied)]
+  }
+
+  /** What users had lately, halved for each day since: GPUs, or cores where there are none, in milli × seconds. */
+  usage(nowMs: number): ReadonlyMap<string, number> {
+    const had = new Map<string, number>()
+    const rows = this.#all(
+      `SELECT user, ran_ms, ended_ms, jobs.spec AS spec_id, specs.spec AS spec FROM jobs JOIN specs ON specs.id = jobs.spec
+        WHERE ended_ms IS NOT NULL AND ran_ms IS NOT NULL ORDER BY ended_ms DESC LIMIT ?`,
+      USAGE_JOBS,
+    )
+    for (const { user, ran_ms, ended_ms, spec_id, spec } of rows) {
+      const { request, bundles } = this.#specOf(Number(spec_id), spec)
+      const size = bundles * (request.gpuCount * request.gpuMilli || request.cpuMilli)
+      const age = Math.max(0, nowMs - Number(ended_ms)) / HALF_LIFE_MS
+      had.set(String(user), (had.get(String(user)) ?? 0) + ((size * Number(ran_ms)) / 1000) * 0.5 ** age)
+    }
+    return had
+  }
+
   /** Cancels those that wait for what will never be done. */
   cancelOrphans(nowMs: number, lease: Lease): number {
-    const rows = this.#all("SELECT id, after FROM jobs WHERE kind IN ('queued', 'held') AND after IS NOT NULL")
-    const orphans = rows.flatMap(({ id, after }) =>
-      afterOf(after).some((previous) => {
-        const kind = this.get(previous)?.state.kind
-        return kind !== 'done' && FINAL_KINDS.some((final) => final === kind)
-      })
-        ? [{ id: Number(id), event: { kind: 'stop', reason: 'cancelled' } as const }]
-        : [],
+    const orphans = this.#all(
+      `SELECT id FROM jobs WHERE kind IN ('queued', 'held') AND after IS NOT NULL AND EXISTS
+        (SELECT 1 FROM json_each(jobs.after) AS each JOIN jobs AS other ON other.id = each.value WHERE other.kind IN (${NEVER_DONE}))`,
     )
-    return this.applyAll(orphans, nowMs, lease).length
+    const event = { kind: 'stop', reason: 'cancelled' } as const
+    return this.applyAll(
+      orphans.map(({ id }) => ({ id: Number(id), event })),
+      nowMs,
+      lease,
+    ).length
   }
 
   /** Undefined while another one drives. `isGone`: whether that owner is known to have ended without giving it back. */
@@ -335,7 +400,7 @@ export class JobStore implements Disposable {
     } catch (error) {
       this.#rollBack()
       this.#active.forget()
-      this.#queued.forget()
+      this.#ready.forget()
       throw isSqlite(error) ? unusable(error, this.#name) : error
     } finally {
       this.#isInside = false
@@ -404,31 +469,12 @@ export class JobStore implements Disposable {
 
 type Row = Record<string, SQLOutputValue>
 
-/** Primary result codes (sqlite.org/rescode.html), and what mends them. */
-const HINTS: Readonly<Record<number, string>> = {
-  5: 'Another program holds the file: try again.',
-  8: 'Its file system is mounted read-only, or the file belongs to another user.',
-  10: 'Its disk cannot be read or written: look at the log of the kernel.',
-  13: 'Its disk is full: nothing of this call was written. Make room and try again.',
-  14: 'Its directory cannot be used: look at its owner and mode.',
-}
-const DAMAGED_HINT = 'Move the file away to begin with an empty queue; what runs on hosts goes on.'
-
-function isSqlite(error: unknown): error is Error & { readonly errcode: number } {
-  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
-}
-
-function unusable(error: unknown, what: string): MusterError {
-  if (error instanceof MusterError) return error
-  const hint = isSqlite(error) ? HINTS[error.errcode & 0xff] : undefined
-  return new MusterError('configuration', `${what} cannot be used: ${messageOf(error)}`, {
-    hint: hint ?? DAMAGED_HINT,
-    cause: error,
-  })
-}
-
 const SELECT = `SELECT jobs.id, jobs.spec AS spec_id, specs.spec AS spec, environment, user, submitted_ms, priority, attempt, failures, state, after
   FROM jobs JOIN specs ON specs.id = jobs.spec`
+const NEVER_DONE = FINAL_KINDS.filter((kind) => kind !== 'done')
+  .map((kind) => `'${kind}'`)
+  .join()
+const DEPENDENT = "SELECT 1 FROM jobs WHERE kind = 'queued' AND after IS NOT NULL LIMIT 1"
 const INSERT_JOB = `INSERT INTO jobs (spec, environment, user, submitted_ms, priority, attempt, failures, kind, state, after)
   VALUES (?, ?, ?, ?, ?, 1, 0, ?, ?, ?)`
 const UPDATE_JOB =

@@ -1,10 +1,20 @@
 /** The driver with real processes of this machine behind its port: each "host" has a directory of its own. */
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
+import { formatCleanProgram } from '../../../src/scheduler/jobs/clean-program.ts'
 import { type DriverHost, driveJobs, type JobHosts, LEASE_MS } from '../../../src/scheduler/jobs/driver.ts'
 import { isActive, type Job, type JobSpec } from '../../../src/scheduler/jobs/job.ts'
 import { JobStore, type Submission } from '../../../src/scheduler/jobs/store.ts'
@@ -176,6 +186,64 @@ describe.skipIf(!canRun)('driving a queue', () => {
     down.delete('a')
     await driving
     expect(kinds(ids)).toEqual(['done'])
+  })
+
+  it('one that runs may be put back: it ends, waits, and runs again', async () => {
+    const ids = submit(spec('echo $MUSTER_ATTEMPT >>"$OUT/again"; [ $MUSTER_ATTEMPT = 2 ] || sleep 1000'))
+    const driving = drive()
+    await waitUntil(() => kinds(ids)[0] === 'running' && exists('again'), 'it to run')
+    expect(store.apply(ids[0] as number, { kind: 'requeue' }, Date.now())).toBe(true)
+    await driving
+    expect(kinds(ids)).toEqual(['done'])
+    expect(lines('again')).toEqual(['1', '2'])
+    expect(job(ids[0] as number).failures).toBe(0)
+  })
+
+  it('what ran before its host was started anew is told apart, and tried again as declared', async () => {
+    const ids = submit(spec('echo $$ >>"$OUT/pids"; [ $MUSTER_ATTEMPT = 2 ] || exec sleep 60', { retries: 1 }))
+    const driving = drive()
+    await waitUntil(() => kinds(ids)[0] === 'running' && exists('pids'), 'it to run')
+    // As a new boot would find it: the directory is there, and was written under another boot id.
+    const [key = ''] = store.keptDirectories()
+    const host = ['a', 'b'].find((name) => existsSync(join(directory, name, '.local/state/muster/jobs', key))) ?? ''
+    const id = join(directory, host, '.local/state/muster/jobs', key, 'id')
+    const [pid, , start] = readFileSync(id, 'utf8').trim().split(' ')
+    writeFileSync(id, `${pid} another-boot ${start}\n`)
+    await waitUntil(() => job(ids[0] as number).attempt === 2, 'it to be missed')
+    const { state } = job(ids[0] as number)
+    if (state.kind === 'queued') expect(state.last).toBe('lost: the host was started anew')
+    await driving
+    expect(kinds(ids)).toEqual(['done'])
+    process.kill(-Number(pid), 'SIGKILL')
+  })
+
+  it('an exit code is kept also where no line can be written any more', async () => {
+    const ids = submit(spec('mkdir "$(dirname "$(readlink /proc/$$/fd/1)")/exit"; exit 3'))
+    await drive()
+    const { state } = job(ids[0] as number)
+    expect(state).toMatchObject({ kind: 'failed', reason: 'exit 3' })
+  })
+
+  it('what ended jobs left is removed; what runs, and what is of another queue, stays', async () => {
+    const ids = submit(spec('true'), { variants: [{}, {}] })
+    await drive()
+    const held = submit(spec('sleep 1000'))
+    const controller = new AbortController()
+    const driving = drive(controller.signal)
+    await waitUntil(() => kinds(held)[0] === 'running', 'it to run')
+    controller.abort()
+    await driving
+    const jobs = ['a', 'b'].map((host) => join(directory, host, '.local', 'state', 'muster', 'jobs'))
+    const left = () => jobs.flatMap((path) => (existsSync(path) ? readdirSync(path) : [])).sort()
+    mkdirSync(join(jobs[0] as string, 'other-1-1-0'), { recursive: true })
+    expect(left()).toHaveLength(ids.length + 2)
+    for (const path of jobs)
+      for (const name of existsSync(path) ? readdirSync(path) : []) utimesSync(join(path, name), 0, 0)
+    for (const host of ['a', 'b']) {
+      const answer = await port.round(host, formatCleanProgram(store.id, store.keptDirectories(), 1), controller.signal)
+      expect(answer).toMatchObject({ text: expect.stringMatching(/^removed \d\n$/) })
+    }
+    expect(left()).toEqual(['other-1-1-0', ...store.keptDirectories()].sort())
   })
 
   it('cancelled: what runs ends, with all of its group, and what was sent cannot begin any more', async () => {

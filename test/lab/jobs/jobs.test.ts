@@ -1,7 +1,7 @@
 /** `muster job` on real hosts: jobs check themselves that no device is over-committed, the driver is killed, a host goes away. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PROGRAM } from '../../support/console-options.ts'
@@ -121,6 +121,26 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
     const { stdout } = await job('show', id)
     expect(stdout).toMatch(/attempt: +2/)
     expect((await job('logs', id)).stdout).toMatch(/^on m[1-3]\n$/)
+  })
+
+  it('a directory of this machine goes with a job, and is removed with what jobs left when nobody needs it', async () => {
+    mkdirSync(join(lab.directory, 'home', 'code', 'data'), { recursive: true })
+    writeFileSync(join(lab.directory, 'home', 'code', 'data', 'word'), 'well\n')
+    const code = join(lab.directory, 'home', 'code')
+    const id = await submit('--copy-dir', code, '--bundles', '3', '--strategy', 'STRICT_SPREAD', '--', 'cat data/word')
+    const left = async () => (await onHosts('ls .local/state/muster/jobs')).split('\n').filter(Boolean)
+    expect((await left()).filter((name) => name.includes('copied'))).toHaveLength(3)
+    expect(await work().ended).toEqual([0, null])
+    expect((await job('logs', id, '--rank', '2')).stdout).toBe('well\n')
+    await onHosts('find .local/state/muster/jobs -maxdepth 1 -exec touch -d @0 {} +')
+    const { code: exit, stdout } = await job('clean', '--json')
+    expect(exit).toBe(0)
+    const counts = stdout
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { directories: number }).directories)
+    expect(counts.every((count) => count > 0)).toBe(true)
+    expect(await left()).toEqual([])
   })
 
   it('says why one does not go in; who stood by takes over, and ends what is cancelled', async () => {

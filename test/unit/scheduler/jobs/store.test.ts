@@ -2,7 +2,7 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from '
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { JobSpec } from '../../../../src/scheduler/jobs/job.ts'
+import type { Job, JobSpec } from '../../../../src/scheduler/jobs/job.ts'
 import { JobStore, type Submission } from '../../../../src/scheduler/jobs/store.ts'
 
 const spec: JobSpec = {
@@ -136,6 +136,97 @@ describe('the queue on disk', () => {
     expect(store.idsOf(spec, [])).toEqual([1, 2, 3])
     expect(store.idsOf(spec, ['queued'])).toEqual([1, 3])
     expect(store.groups(1).map(({ first }) => first)).toEqual([4])
+  })
+
+  test('many submissions are one call: all of them or none', () => {
+    using store = open()
+    expect(store.submitAll([submission(), submission({ variants: [{}, {}] })], 0)).toEqual([[1], [2, 3]])
+    expect(() => store.submitAll([submission(), submission({ after: [99] })], 0)).toThrow('no job 99')
+    expect(store.counts()).toEqual(new Map([['queued', 3]]))
+    expect(store.queued(10)).toHaveLength(3)
+  })
+
+  test('what waits is read once, and is right after what this and other programs write', () => {
+    using store = open()
+    using other = open()
+    const ids = () => store.ready(4).map(({ id }) => id)
+    store.submit(submission({ variants: Array.from({ length: 6 }, () => ({})) }), 0)
+    expect(ids()).toEqual([1, 2, 3, 4])
+    store.apply(1, { kind: 'placed', places }, 1)
+    expect(ids()).toEqual([2, 3, 4])
+    expect(store.active().map(({ id }) => id)).toEqual([1])
+    other.apply(2, { kind: 'hold' }, 1)
+    expect(ids()).toEqual([3, 4, 5, 6])
+    expect(() =>
+      store.together(() => {
+        store.apply(3, { kind: 'hold' }, 1)
+        throw new Error('not after all')
+      }),
+    ).toThrow('not after all')
+    expect(ids()).toEqual([3, 4, 5, 6])
+    store.applyAll(
+      [3, 4, 5].map((id) => ({ id, event: { kind: 'hold' } })),
+      2,
+    )
+    expect(ids()).toEqual([6])
+    store.apply(3, { kind: 'release' }, 3)
+    expect(ids()).toEqual([3, 6])
+    store.submit(submission({ priority: 9, after: [1] }), 3)
+    expect(ids()).toEqual([3, 6])
+    store.apply(1, done, 4)
+    expect(ids()).toEqual([7, 3, 6])
+  })
+
+  test('who waits may be edited, with the variables of its own; who runs may not', () => {
+    using store = open()
+    store.submit(submission({ variants: [{ X: '1' }, { X: '2' }] }), 0)
+    store.apply(1, { kind: 'placed', places }, 1)
+    const change = (job: Job) => ({ spec: { ...job.spec, estimateS: 60 }, priority: 5 })
+    expect(store.editAll([1, 2, 9], change)).toEqual([false, true, undefined])
+    expect(store.get(2)).toMatchObject({ priority: 5, spec: { estimateS: 60, environment: { A: '1', X: '2' } } })
+    expect(store.get(1)).toMatchObject({ priority: 0, spec: { environment: { A: '1', X: '1' } } })
+  })
+
+  test('what users had is counted by size and time, and fades', () => {
+    using store = open()
+    store.submit(submission(), 0)
+    store.submit(submission({ user: 'bob', spec: { ...spec, bundles: 2 } }), 0)
+    const day = 86_400_000
+    for (const id of [1, 2]) {
+      store.apply(id, { kind: 'placed', places: id === 1 ? places : [...places, ...places] }, 0)
+      store.apply(id, { kind: 'forget' }, 10_000)
+    }
+    expect(Object.fromEntries(store.usage(10_000))).toEqual({ ann: 10_000, bob: 20_000 })
+    expect(store.usage(10_000 + day).get('ann')).toBe(5000)
+  })
+
+  test('a file that was damaged later is told with what to do, whatever is asked', () => {
+    {
+      using store = open()
+      store.submit(submission({ variants: Array.from({ length: 2000 }, () => ({ X: 'x'.repeat(50) })) }), 0)
+    }
+    const file = join(directory, 'queue.db')
+    const bytes = readFileSync(file)
+    bytes.fill(0x5a, 12 * 4096, bytes.length - 4096)
+    writeFileSync(file, bytes)
+    const ask = () => {
+      using store = open()
+      store.list([], 5000)
+    }
+    expect(ask).toThrow(
+      expect.objectContaining({ code: 'configuration', hint: expect.stringContaining('Move the file') }),
+    )
+  })
+
+  test('one that others hold for too long is told as such', () => {
+    using store = open()
+    using impatient = new JobStore(join(directory, 'queue.db'), 20)
+    store.together(() => {
+      expect(() => impatient.submit(submission(), 0)).toThrow(
+        expect.objectContaining({ hint: expect.stringContaining('Another program') }),
+      )
+      expect(impatient.list([], 10)).toEqual([])
+    })
   })
 
   test('another file, or one of a later version, is left alone', () => {

@@ -1,0 +1,36 @@
+/** `muster job clean`: removes what ended jobs left on hosts. */
+import { printable } from '../../base/printable.ts'
+import { reasonOfResult } from '../../ops/kernel/host-port.ts'
+import { formatOutcome } from '../../ops/run/outcome.ts'
+import { formatCleanProgram } from '../../scheduler/jobs/clean-program.ts'
+import { type CliContext, EXIT } from '../context.ts'
+import { connectHosts } from './hosts.ts'
+import { type JobOptions, openQueue } from './open-queue.ts'
+
+export type CleanOptions = JobOptions & { readonly olderThan: number; readonly dryRun?: boolean }
+
+export async function cleanHosts(options: CleanOptions, context: CliContext): Promise<number> {
+  using queue = await openQueue(options, context)
+  const { store, inventory } = queue
+  using hosts = await connectHosts(inventory, options, context)
+  const program = formatCleanProgram(store.id, store.keptDirectories(), options.olderThan, options.dryRun ?? false)
+  const codes = await Promise.all(
+    inventory.hosts.map(async ({ name }) => {
+      const result = await hosts.exec(name, program, context.signal)
+      const { outcome, stdout } = result
+      const count = Number(/^removed (\d+)$/m.exec(Buffer.from(stdout).toString())?.[1] ?? Number.NaN)
+      const isWell = outcome.kind === 'exit' && outcome.code === 0 && Number.isSafeInteger(count)
+      const reason = isWell ? undefined : printable(reasonOfResult(result, formatOutcome))
+      const word = options.dryRun ? 'would be removed' : 'removed'
+      if (options.json)
+        context.stdout.write(
+          `${JSON.stringify({ type: 'cleaned', host: name, directories: isWell ? count : null, ...(reason === undefined ? {} : { reason }) })}\n`,
+        )
+      else if (isWell) context.stdout.write(`${name}: ${count} directories ${word}\n`)
+      else context.stderr.write(`muster: ${name}: ${reason}\n`)
+      if (isWell) return EXIT.ok
+      return outcome.kind === 'exit' ? EXIT.failed : EXIT.unreachable
+    }),
+  )
+  return Math.max(...codes, EXIT.ok)
+}

@@ -1,0 +1,150 @@
+/** Verbs of `muster job` that need no host, with streams of their own. */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { Command } from 'commander'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { CliContext, Outcome } from '../../../../src/cli/context.ts'
+import { Notifier } from '../../../../src/cli/job/notify.ts'
+import { registerJob } from '../../../../src/cli/job.ts'
+import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
+
+let directory: string
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-job-verbs-'))
+  writeFileSync(
+    join(directory, 'hosts.yaml'),
+    'cluster: lab\nhosts: { here: { transport: local }, there: { transport: local } }\n',
+  )
+})
+afterEach(() => rmSync(directory, { recursive: true }))
+
+async function job(args: readonly string[], stdin: readonly string[] = []) {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+  const context: CliContext = {
+    stdin: Readable.from(stdin.map((piece) => Buffer.from(piece))),
+    stdout,
+    stderr,
+    environment: { HOME: directory, PATH: process.env.PATH },
+    workingDirectory: directory,
+    signal: new AbortController().signal,
+    now: () => 1000,
+  }
+  const outcome: Outcome = { exitCode: -1 }
+  const program = new Command('muster').exitOverride().option('--json')
+  registerJob(program, context, outcome)
+  await program.parseAsync(['job', ...args], { from: 'user' })
+  return {
+    output: String(stdout.read() ?? ''),
+    messages: String(stderr.read() ?? ''),
+    exitCode: outcome.exitCode,
+    context,
+  }
+}
+
+const openStore = () => new JobStore(join(directory, '.local', 'state', 'muster', 'jobs', 'lab.db'))
+
+describe('muster job', () => {
+  test('submit --from: a job a line, wherever lines are cut; each number is printed', async () => {
+    const { output, exitCode } = await job(
+      ['submit', '--gpu', '0.5', '--from', '-'],
+      ['echo on', 'e\n\necho t', 'wo\necho three'],
+    )
+    expect([exitCode, output]).toEqual([0, '1\n2\n3\n'])
+    using store = openStore()
+    expect([1, 2, 3].map((id) => store.get(id)?.spec.command)).toEqual(['echo one', 'echo two', 'echo three'])
+    expect(store.get(2)?.spec.request.gpuMilli).toBe(500)
+    await expect(job(['submit', '--from', '-', 'true'])).rejects.toThrow('takes no command')
+    await expect(job(['submit', '--from', 'missing'])).rejects.toThrow('cannot be read')
+  })
+
+  test('--from-env: the command is one word of another one, and finds what is there', async () => {
+    const run = (id: number): string => {
+      using store = openStore()
+      const command = store.get(id)?.spec.command ?? ''
+      return execFileSync('sh', ['-c', command], {
+        env: { PATH: `${directory}/bin:${process.env.PATH}`, HOME: directory, X: '1' },
+        encoding: 'utf8',
+      })
+    }
+    const program = (path: string, text: string) => {
+      mkdirSync(dirname(join(directory, path)), { recursive: true })
+      writeFileSync(join(directory, path), text, { mode: 0o755 })
+    }
+    const line = `echo "it's $A $(echo in)"`
+    program("my env's/bin/activate", 'A=venv\n')
+    await job(['submit', '--from-env', "venv:~/my env's", '--', line])
+    expect(run(1)).toBe("it's venv in\n")
+    program('bin/micromamba', '#!/bin/sh\necho "$1 $2 $3"; shift 3; A=conda exec "$@"\n')
+    await job(['submit', '--from-env', 'conda:one', '--', line])
+    expect(run(2)).toBe("run -n one\nit's conda in\n")
+    program(
+      'bin/docker',
+      '#!/bin/sh\nfor w; do [ "$w" = X ] && echo has X; [ "$w" = all ] && echo GPUs; done; while [ "$1" != "a b" ]; do shift; done; shift; A=image exec "$@"\n',
+    )
+    await job(['submit', '--gpu', '1', '--grid', 'X=1', '--from-env', 'image:a b', '--', line])
+    expect(run(3)).toBe("GPUs\nhas X\nit's image in\n")
+    await expect(job(['submit', '--from-env', 'declared', '--', line])).rejects.toThrow('declares no environment')
+    await expect(job(['submit', '--from-env', 'spam', '--', line])).rejects.toThrow('venv:PATH')
+  })
+
+  test('edit: what is named changes, the rest stays', async () => {
+    await job(['submit', '--gpu', '0.5', '--memory', '2GiB', '--env', 'A=1', '--', 'true'])
+    expect((await job(['edit', '1', '--priority', '7', '--cpu', '4', '--on', 'there'])).exitCode).toBe(0)
+    {
+      using store = openStore()
+      expect(store.get(1)).toMatchObject({
+        priority: 7,
+        spec: {
+          command: 'true',
+          environment: { A: '1' },
+          request: {
+            cpuMilli: 4000,
+            memoryBytes: 2 ** 31,
+            gpuCount: 1,
+            gpuMilli: 500,
+            selectors: [{ values: ['there'] }],
+          },
+        },
+      })
+    }
+    await job(['edit', '1', '--gpu', '2'])
+    {
+      using store = openStore()
+      expect(store.get(1)?.spec.request).toMatchObject({
+        gpuCount: 2,
+        gpuMilli: 1000,
+        selectors: [{ values: ['there'] }],
+      })
+    }
+    await job(['cancel', '1'])
+    const { exitCode, messages } = await job(['edit', '1', '2', '--priority', '1'])
+    expect([exitCode, messages]).toEqual([
+      1,
+      'muster: job 1 is cancelled: nothing to edit\nmuster: there is no job 2\n',
+    ])
+  })
+
+  test('commands for the end of jobs find what is known in their environment, and nothing of it is run', async () => {
+    await job(['submit', '--name', '$(touch ran); `touch ran`', '--', 'true'])
+    await job(['submit', '--', 'false'])
+    await job(['cancel', '1', '2'])
+    const { context } = await job(['list'])
+    const notifier = new Notifier(
+      {
+        onEnd: `cd '${directory}' && echo "$MUSTER_JOB $MUSTER_JOB_STATE $MUSTER_JOB_NAME" >>told`,
+        onFail: `cd '${directory}' && echo "$MUSTER_JOB" >>failed; exit 3`,
+      },
+      context,
+    )
+    using store = openStore()
+    for (const one of store.list([], 10).toReversed()) notifier.tell(one)
+    await notifier.finish()
+    const lines = (name: string) => readFileSync(join(directory, name), 'utf8').trim().split('\n').sort()
+    expect(lines('told')).toEqual(['1 cancelled $(touch ran); `touch ran`', '2 cancelled false'])
+    expect(lines('failed')).toEqual(['1', '2'])
+    expect(String((context.stderr as PassThrough).read())).toContain('the command for the end of job 1: exit 3\n')
+  })
+})
