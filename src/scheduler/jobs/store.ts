@@ -19,6 +19,7 @@ import {
   type JobState,
   transition,
 } from './job.ts'
+import { JobRows, parse, type Row, SELECT } from './job-rows.ts'
 import { KeptList } from './kept-list.ts'
 import { bundleKey } from './orders.ts'
 import { isSqlite, unusable } from './queue-errors.ts'
@@ -29,8 +30,6 @@ const BUSY_MS = 10_000
 /** Of what users had: so many of the last are counted. */
 const USAGE_JOBS = 2_000
 const HALF_LIFE_MS = 86_400_000
-/** Read ones that are kept. */
-const MOST_SPECS = 10_000
 
 export type Submission = {
   readonly spec: JobSpec
@@ -65,7 +64,7 @@ export class JobStore implements Disposable {
   readonly #database: DatabaseSync
   readonly #name: string
   readonly #statements = new Map<string, StatementSync>()
-  readonly #specs = new Map<number, { readonly text: SQLOutputValue | undefined; readonly spec: JobSpec }>()
+  readonly #rows = new JobRows()
   readonly #active = new KeptList()
   readonly #ready = new KeptList()
   #isInside = false
@@ -119,7 +118,7 @@ export class JobStore implements Disposable {
 
   get(id: number): Job | undefined {
     const row = this.#one(`${SELECT} WHERE jobs.id = ?`, id)
-    return row && this.#jobOf(row)
+    return row && this.#rows.jobOf(row)
   }
 
   /** The latest first; of all kinds unless some are named. */
@@ -268,7 +267,7 @@ export class JobStore implements Disposable {
         WHERE kind IN ('held', 'queued', 'starting', 'running', 'ending')`,
     )
     const copied = rows.flatMap(({ spec_id, spec }) => {
-      const { directory } = this.#specOf(Number(spec_id), spec)
+      const { directory } = this.#rows.specOf(Number(spec_id), spec)
       return directory?.startsWith(`../${this.id}-`) ? [directory.slice(3)] : []
     })
     return [...own, ...new Set(copied)]
@@ -283,7 +282,7 @@ export class JobStore implements Disposable {
       USAGE_JOBS,
     )
     for (const { user, ran_ms, ended_ms, spec_id, spec } of rows) {
-      const { request, bundles } = this.#specOf(Number(spec_id), spec)
+      const { request, bundles } = this.#rows.specOf(Number(spec_id), spec)
       const size = bundles * (request.gpuCount * request.gpuMilli || request.cpuMilli)
       const age = Math.max(0, nowMs - Number(ended_ms)) / HALF_LIFE_MS
       had.set(String(user), (had.get(String(user)) ?? 0) + ((size * Number(ran_ms)) / 1000) * 0.5 ** age)
@@ -434,43 +433,10 @@ export class JobStore implements Disposable {
   }
 
   #jobs(sql: string, ...values: readonly SQLInputValue[]): readonly Job[] {
-    return this.#all(sql, ...values).map((row) => this.#jobOf(row))
-  }
-
-  #jobOf(row: Row): Job {
-    const spec = this.#specOf(Number(row.spec_id), row.spec)
-    const { environment } = row
-    return {
-      id: Number(row.id),
-      user: String(row.user),
-      submittedMs: Number(row.submitted_ms),
-      priority: Number(row.priority),
-      attempt: Number(row.attempt),
-      failures: Number(row.failures),
-      spec:
-        environment === null
-          ? spec
-          : { ...spec, environment: { ...spec.environment, ...parse<Record<string, string>>(environment) } },
-      state: row.state === QUEUED_TEXT ? QUEUED : parse<JobState>(row.state),
-      after: afterOf(row.after),
-    }
-  }
-
-  /** What was submitted together shares it, and nobody changes it. */
-  #specOf(id: number, text: SQLOutputValue | undefined): JobSpec {
-    const known = this.#specs.get(id)
-    if (known?.text === text && known !== undefined) return known.spec
-    if (this.#specs.size >= MOST_SPECS) this.#specs.clear()
-    const spec = parse<JobSpec>(text)
-    this.#specs.set(id, { text, spec })
-    return spec
+    return this.#all(sql, ...values).map((row) => this.#rows.jobOf(row))
   }
 }
 
-type Row = Record<string, SQLOutputValue>
-
-const SELECT = `SELECT jobs.id, jobs.spec AS spec_id, specs.spec AS spec, environment, user, submitted_ms, priority, attempt, failures, state, after
-  FROM jobs JOIN specs ON specs.id = jobs.spec`
 const NEVER_DONE = FINAL_KINDS.filter((kind) => kind !== 'done')
   .map((kind) => `'${kind}'`)
   .join()
@@ -479,20 +445,3 @@ const INSERT_JOB = `INSERT INTO jobs (spec, environment, user, submitted_ms, pri
   VALUES (?, ?, ?, ?, ?, 1, 0, ?, ?, ?)`
 const UPDATE_JOB =
   'UPDATE jobs SET attempt = ?, failures = ?, kind = ?, state = ?, ended_ms = ?, ran_ms = ? WHERE id = ?'
-
-/** Nearly all that wait. */
-const QUEUED: JobState = { kind: 'queued' }
-const QUEUED_TEXT = JSON.stringify(QUEUED)
-
-function afterOf(value: SQLOutputValue | undefined): readonly number[] {
-  return value === null || value === undefined ? [] : parse<number[]>(value)
-}
-
-/** @throws MusterError 'configuration' when the text is not what was written. */
-function parse<T>(value: SQLOutputValue | undefined): T {
-  try {
-    return JSON.parse(String(value)) as T
-  } catch (error) {
-    throw unusable(error, 'the queue')
-  }
-}
