@@ -30,6 +30,7 @@ const USAGE = `npm run bench -- NAME [options]
   jobs                       the queue of jobs on nine hosts, beside task-spooler and Slurm (root)
     --parts store,dispatch,kills,mix   some of these
     --rounds 100             of kills (or MUSTER_ROUNDS)
+    --seconds 3600           no more rounds of kills after these
     --scale 1                of the mix: 5,000 jobs
 for shells, run and copy (which takes no --node):
     --root DIRECTORY         another checkout, which is measured
@@ -58,6 +59,7 @@ const { values, positionals } = parseArgs({
     mebibytes: { type: 'string', default: '256' },
     megabits: { type: 'string', default: '100' },
     parts: { type: 'string' },
+    seconds: { type: 'string', default: '3600' },
     scale: { type: 'string', default: '1' },
     seeds: { type: 'string', default: '42' },
     policies: { type: 'string', default: '' },
@@ -135,6 +137,7 @@ switch (positionals[0]) {
     table = await (await import('./jobs/jobs.ts')).benchJobs({
       parts: (values.parts ?? 'store,dispatch,kills,mix').split(','),
       rounds: Number(values.rounds ?? process.env.MUSTER_ROUNDS ?? 100),
+      seconds: Number(values.seconds),
       scale: Number(values.scale),
       root: resolve(values.root),
       interrupted: interrupted.promise,

@@ -15,6 +15,8 @@ export type JobsBenchOptions = {
   readonly parts: readonly string[]
   /** Of kills. */
   readonly rounds: number
+  /** Of kills: no more rounds after these. */
+  readonly seconds: number
   /** Of the mix, 1: 5,000 jobs. */
   readonly scale: number
   readonly root: string
@@ -26,13 +28,21 @@ const HOSTS = 9
 const CORES = 16
 const MIXED = { cpu: 32, gpu: 8 }
 
-export async function benchJobs({ parts, rounds, scale, root, interrupted, log }: JobsBenchOptions): Promise<string> {
+export async function benchJobs({
+  parts,
+  rounds,
+  seconds,
+  scale,
+  root,
+  interrupted,
+  log,
+}: JobsBenchOptions): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), 'muster-bench-jobs-'))
   try {
     const main = join(await buildProduct(directory, root), 'dist', 'main.js')
     const work = async () => {
       const rows: Row[] = []
-      if (parts.includes('kills')) rows.push(...(await benchKills(directory, main, rounds, log)))
+      if (parts.includes('kills')) rows.push(...(await benchKills(directory, main, rounds, seconds, log)))
       if (parts.every((part) => part === 'kills')) return formatTable(rows)
       await using lab = await startLab({ count: HOSTS })
       const place = (name: string, resources = { cpu: CORES, gpu: 0 }) => new Place(lab, main, name, resources)

@@ -21,7 +21,8 @@ const SHORT_A_ROUND = 5
 export async function benchKills(
   directory: string,
   main: string,
-  rounds: number,
+  most: number,
+  seconds: number,
   log: (line: string) => void,
 ): Promise<readonly Row[]> {
   const home = join(directory, 'home')
@@ -45,7 +46,10 @@ export async function benchKills(
   }
   let drove = 0
   let found = 0
-  for (let round = 0; round < rounds; round++) {
+  const untilMs = Date.now() + seconds * 1000
+  let rounds = 0
+  for (; rounds < most && Date.now() < untilMs; rounds++) {
+    const round = rounds
     submit('sleep 0.05', 1, SHORT_A_ROUND)
     if (round % 10 === 0) submit('sleep 10', 2, 1)
     const before = store.active().length
