@@ -75,6 +75,15 @@ export function enterTerminal(options: TerminalOptions): TerminalSession {
   let exitCode: number | undefined
   let hasExited = false
   let deadline: Disposable | undefined
+  let told = { columns: stdout.columns, rows: stdout.rows }
+
+  /** While suspended there is nothing to draw on; whoever goes on is told then, once. */
+  const tellSize = (): void => {
+    const { columns, rows } = stdout
+    if (!isEntered || (columns === told.columns && rows === told.rows)) return
+    told = { columns, rows }
+    options.onResize(columns, rows)
+  }
 
   const enter = (): void => {
     // Raw mode first: a program in the background is stopped here, before it has written anything.
@@ -144,6 +153,7 @@ export function enterTerminal(options: TerminalOptions): TerminalSession {
     if (isEntered) leave()
     enter()
     refreshSize(stdout)
+    tellSize()
     options.onResume?.()
   }
 
@@ -155,7 +165,7 @@ export function enterTerminal(options: TerminalOptions): TerminalSession {
   listen(listeners, stdin, 'data', (bytes: Uint8Array) => options.onInput(bytes))
   listen(listeners, stdin, 'end', handleGone)
   listen(listeners, stdin, 'error', handleGone)
-  listen(listeners, stdout, 'resize', () => options.onResize(stdout.columns, stdout.rows))
+  listen(listeners, stdout, 'resize', tellSize)
   listeners.own(writer.onGone(handleGone))
   listen(listeners, host, 'SIGTSTP', handleSuspend)
   listen(listeners, host, 'SIGCONT', handleContinue)

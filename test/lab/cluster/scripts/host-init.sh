@@ -26,6 +26,5 @@ env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
   /usr/sbin/sshd -f /run/lab/sshd_config -E /run/lab/sshd.log </dev/null >/dev/null || { status=$?; cat /run/lab/sshd.log >&2; exit $status; }
 echo "ready $outer"
 exec </dev/null >/dev/null 2>&1
-# Process 1 may not end; `wait` reaps orphans meanwhile.
-sleep infinity &
-while :; do wait; done
+# Process 1 may not end; `wait` reaps orphans meanwhile. Whoever ends the `sleep` gets another one, not a busy loop.
+while :; do sleep infinity & wait; done

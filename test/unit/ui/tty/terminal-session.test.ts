@@ -269,6 +269,15 @@ describe('a program that is suspended', () => {
     expect(log.slice(-2)).toEqual(['resize 100x30', 'resumed'])
   })
 
+  it('tells a change of size that is heard before it goes on when it has gone on', () => {
+    const { log, stdout, host } = open()
+    host.emit('SIGTSTP')
+    Object.assign(stdout, { columns: 100, rows: 30 }).emit('resize')
+    host.emit('SIGCONT')
+    expect(log.slice(-2)).toEqual(['resize 100x30', 'resumed'])
+    expect(log.filter((line) => line.startsWith('resize'))).toHaveLength(1)
+  })
+
   it('does not give back again what it has already given back', () => {
     const { log, host } = open()
     host.emit('SIGTSTP')
