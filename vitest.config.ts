@@ -9,6 +9,7 @@ export default defineConfig({
           name: 'unit',
           include: ['test/unit/**/*.test.{ts,tsx}'],
           testTimeout: 60_000,
+          maxWorkers: 2,
         },
       },
       {

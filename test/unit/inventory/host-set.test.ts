@@ -195,7 +195,7 @@ describe('what is refused, where, and what to write', () => {
           expect(error.offset).toBeLessThanOrEqual(text.length)
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: 800 },
     )
   })
 })
@@ -246,7 +246,7 @@ describe('the shortest notation', () => {
         fc.pre(names.length > 0)
         expect(expandHostSet(foldHostSet(names)).toSorted()).toEqual(names.toSorted())
       }),
-      { numRuns: 1500 },
+      { numRuns: 600 },
     )
   })
 

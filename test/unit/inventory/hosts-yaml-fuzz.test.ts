@@ -62,7 +62,7 @@ test('any text is an inventory or a list of problems with their places', () => {
   )
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => read(pieces.join(''))),
-    { numRuns: 1500 },
+    { numRuns: 600 },
   )
 })
 
@@ -72,6 +72,6 @@ test('so is the example with pieces of it cut out, doubled or replaced', () => {
     fc.property(position, fc.nat(40), position, fc.nat(40), (to, cut, from, count) => {
       read(lab.slice(0, to) + lab.slice(from, from + count) + lab.slice(to + cut))
     }),
-    { numRuns: 500 },
+    { numRuns: 250 },
   )
 })

@@ -25,11 +25,12 @@ describe('the template of a command', () => {
       .string({ unit: 'binary', maxLength: 40 })
       .filter((each) => !each.includes('\0') && each.isWellFormed())
     fc.assert(
-      fc.property(text, (word) => {
-        const { stdout } = spawnSync('sh', ['-c', `printf %s ${quoteWord(word)}`], { encoding: 'utf8' })
-        expect(stdout).toBe(word)
+      fc.property(fc.array(text, { minLength: 1, maxLength: 20 }), (words) => {
+        const script = `printf '%s\\0' ${words.map(quoteWord).join(' ')}`
+        const { stdout } = spawnSync('sh', ['-c', script], { encoding: 'utf8' })
+        expect(stdout.split('\0').slice(0, -1)).toEqual(words)
       }),
-      { numRuns: 50 },
+      { numRuns: 8 },
     )
   })
 })

@@ -51,7 +51,7 @@ describe('the remote command line', () => {
         expect(begin).toBe('begin1')
         expect(output).toBe(`${word}\n${value}`)
       }),
-      { numRuns: 15 },
+      { numRuns: 6 },
     )
   })
 

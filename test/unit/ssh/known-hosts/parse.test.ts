@@ -77,7 +77,7 @@ describe('known_hosts', () => {
         expect(entry?.matches(name)).toBe(true)
         expect(Buffer.compare(entry!.blob, blob)).toBe(0)
       }),
-      { numRuns: 50 },
+      { numRuns: 25 },
     )
   })
 

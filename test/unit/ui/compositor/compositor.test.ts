@@ -96,7 +96,7 @@ describe('what the terminal shows equals what was composed', () => {
           }
         },
       ),
-      { numRuns: 15 },
+      { numRuns: 8 },
     )
   })
 })
