@@ -5,11 +5,15 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
+import { Cluster } from '../../src/scheduler/model/cluster.ts'
 import { WorkloadMix } from '../../src/scheduler/model/mix.ts'
+import type { ResourceRequest } from '../../src/scheduler/model/resources.ts'
 import { createPolicy, DEFAULT_POLICY, type PolicyName } from '../../src/scheduler/policies/policies.ts'
 import { runFleet } from '../../src/scheduler/simulate/fleet-run.ts'
 import { inRankOrder, parseNodes, parsePods, parseSequence } from '../../src/scheduler/simulate/openb-trace.ts'
 import { percentile, type ReplayResult, replayArrivals } from '../../src/scheduler/simulate/replay.ts'
+import { solveConfigurationLp } from './lpd/configuration-lp.ts'
+import { createLpd } from './lpd/lpd.ts'
 
 type Options = {
   readonly traces: string
@@ -25,6 +29,8 @@ const PUBLISHED: Readonly<Record<string, PolicyName>> = {
   '03-GpuClustering': 'gpu-clustering',
   '04-GpuPacking': 'gpu-packing',
 }
+/** All that are compared, those that are no policies of the product too. */
+type BenchPolicy = PolicyName | 'lpd'
 const FLEETS = [1000, 2000, 4000, 10_000]
 
 export function benchPlacement({ traces, seeds, policies, log }: Options): string {
@@ -32,8 +38,8 @@ export function benchPlacement({ traces, seeds, policies, log }: Options): strin
   if (!existsSync(directory))
     return `${benchFleets(log)}\n\n(no openb trace: MUSTER_TRACES names the directory that has it)`
   const names = (
-    policies.length > 0 ? policies : [DEFAULT_POLICY, 'first-fit', ...Object.values(PUBLISHED)]
-  ) as PolicyName[]
+    policies.length > 0 ? policies : [DEFAULT_POLICY, 'lpd', 'first-fit', ...Object.values(PUBLISHED)]
+  ) as BenchPolicy[]
   const read = (file: string) => readFileSync(join(directory, file))
   const nodes = parseNodes(read('openb_node_list_gpu_node.csv').toString())
   const sequences = gunzipSync(read('arrival_sequences.txt.gz')).toString()
@@ -45,6 +51,7 @@ export function benchPlacement({ traces, seeds, policies, log }: Options): strin
   const rows: string[] = []
   const means = names.map(() => 0)
   const speeds: string[] = []
+  let meanBound = 0
   for (const variant of variants) {
     const pods = parsePods(read(`openb_pod_list_${variant}.csv`).toString())
     const cells = names.map((name, index) => {
@@ -58,7 +65,8 @@ export function benchPlacement({ traces, seeds, policies, log }: Options): strin
           hosts: inRankOrder(nodes, sequence.ranks),
           arrivals: sequence.pods.map((row) => pods[row]!.request),
           mix: WorkloadMix.of(pods.map(({ request }) => request)),
-          createPolicy: (cluster, mix) => createPolicy(name, cluster, mix, seed),
+          createPolicy: (cluster, mix) =>
+            name === 'lpd' ? createLpd(cluster, mix) : createPolicy(name, cluster, mix, seed),
           now: () => performance.now(),
         })
         const cpuS = process.cpuUsage(cpu).user / 1e6
@@ -73,17 +81,31 @@ export function benchPlacement({ traces, seeds, policies, log }: Options): strin
         if (name === DEFAULT_POLICY && seed === seeds.at(-1)) speeds.push(speedRow(variant, result, cpuS))
       }
       means[index] = means[index]! + at100 / variants.length
-      return `${at100.toFixed(2)}${Object.values(PUBLISHED).includes(name) ? ` (${off.toFixed(3)})` : ''}`
+      return `${at100.toFixed(2)}${Object.values<BenchPolicy>(PUBLISHED).includes(name) ? ` (${off.toFixed(3)})` : ''}`
     })
-    rows.push(`| ${variant} | ${cells.join(' | ')} |`)
+    const bounds = seeds.map((seed) => {
+      const { pods: rows } = parseSequence(
+        sequences,
+        { variant, seed },
+        { nodeCount: nodes.length, podCount: pods.length },
+      )
+      return boundPercent(
+        new Cluster(nodes),
+        rows.map((row) => pods[row]!.request),
+      )
+    })
+    const bound = bounds.reduce((sum, percent) => sum + percent, 0) / bounds.length
+    meanBound += bound / variants.length
+    log(`${variant} bound: ${bound.toFixed(2)}`)
+    rows.push(`| ${variant} | ${cells.join(' | ')} | ${bound.toFixed(2)} |`)
   }
   return [
-    `Percent of all GPUs given away when 100 % have been asked for, mean of seeds ${seeds.join(', ')}; in brackets how far the replay is from the published curve at most, over all percents and seeds.`,
+    `Percent of all GPUs given away when 100 % have been asked for, mean of seeds ${seeds.join(', ')}; in brackets how far the replay is from the published curve at most, over all percents and seeds. LPD(10,200) is FGD led by the prices of a configuration LP, the bound that LP's own.`,
     '',
-    `| variant | ${names.join(' | ')} |`,
-    `| --- |${' --- |'.repeat(names.length)}`,
+    `| variant | ${names.join(' | ')} | bound |`,
+    `| --- |${' --- |'.repeat(names.length + 1)}`,
     ...rows,
-    `| **mean** | ${means.map((mean) => `**${mean.toFixed(2)}**`).join(' | ')} |`,
+    `| **mean** | ${means.map((mean) => `**${mean.toFixed(2)}**`).join(' | ')} | **${meanBound.toFixed(2)}** |`,
     '',
     '| variant | placements a second | of CPU | p50 / p99 µs |',
     '| --- | --- | --- | --- |',
@@ -91,6 +113,18 @@ export function benchPlacement({ traces, seeds, policies, log }: Options): strin
     '',
     benchFleets(log),
   ].join('\n')
+}
+
+/** What no policy could exceed when 100 % have been asked for, in percent of all GPUs. */
+function boundPercent(cluster: Cluster, arrivals: readonly ResourceRequest[]): number {
+  let askedMilli = 0
+  const mix = new WorkloadMix()
+  for (const request of arrivals) {
+    askedMilli += request.gpuCount * request.gpuMilli
+    if (askedMilli > cluster.totalGpuMilli) break
+    mix.add(request)
+  }
+  return (100_000 * solveConfigurationLp(cluster, mix.entries()).bound) / cluster.totalGpuMilli
 }
 
 function distance(published: readonly string[], { curve }: ReplayResult): number {

@@ -11,13 +11,21 @@ import { NO_FIT } from './score-index.ts'
 import { type HostScorer, ScoredPolicy } from './scored-policy.ts'
 import { typicalRequests } from './typical.ts'
 
+/** The score: by how many milli what cannot be used shrinks, and where: so much is left of each GPU that is taken from. */
+type Score = (gain: number, shape: Shape, host: number, leftMilli: number) => number
+
 export function createFgd(cluster: Cluster, mix: WorkloadMix): ScoredPolicy {
-  return new ScoredPolicy('fgd', cluster, new FgdScorer(cluster, mix))
+  return createByFragments('fgd', cluster, mix, (gain) => Math.trunc((1 / (1 + Math.exp(-gain / WHOLE_MILLI))) * 100))
 }
 
-class FgdScorer implements HostScorer {
+export function createByFragments(name: string, cluster: Cluster, mix: WorkloadMix, score: Score): ScoredPolicy {
+  return new ScoredPolicy(name, cluster, new FragmentScorer(cluster, mix, score))
+}
+
+class FragmentScorer implements HostScorer {
   device = 0
   readonly #cluster: Cluster
+  readonly #score: Score
   readonly #cpuMilli: Int32Array
   readonly #gpuMilli: Int32Array
   readonly #gpuCount: Int32Array
@@ -28,9 +36,10 @@ class FgdScorer implements HostScorer {
   readonly #left: Int32Array
   #deviceCount = 0
 
-  constructor(cluster: Cluster, mix: WorkloadMix) {
+  constructor(cluster: Cluster, mix: WorkloadMix, score: Score) {
     const typical = typicalRequests(mix)
     this.#cluster = cluster
+    this.#score = score
     this.#cpuMilli = Int32Array.from(typical, (request) => request.cpuMilli)
     this.#gpuMilli = Int32Array.from(typical, (request) => request.gpuMilli)
     this.#gpuCount = Int32Array.from(typical, (request) => request.gpuCount)
@@ -54,14 +63,14 @@ class FgdScorer implements HostScorer {
     if (shape.gpuCount !== 1 || shape.gpuMilli === WHOLE_MILLI) {
       this.device = 0
       for (const device of tightestDevices(this.#cluster, shape, host) ?? []) this.#left[device] = 0
-      return gain(before, this.#fragment(cpuAfter, model))
+      return this.#score(before - this.#fragment(cpuAfter, model), shape, host, WHOLE_MILLI)
     }
-    let best = -1
+    let best = NO_FIT
     for (let device = 0; device < this.#deviceCount; device++) {
       const left = this.#left[device] as number
       if (left < shape.gpuMilli || shape.takesModel[this.#cluster.deviceModel[start + device] as number] !== 1) continue
       this.#left[device] = left - shape.gpuMilli
-      const score = gain(before, this.#fragment(cpuAfter, model))
+      const score = this.#score(before - this.#fragment(cpuAfter, model), shape, host, left)
       this.#left[device] = left
       if (score > best) {
         best = score
@@ -114,8 +123,4 @@ class FgdScorer implements HostScorer {
     }
     return lackBoth + lackGpu + lackCpu + cpuOnlyFits + cpuOnlyLacks + noAccess
   }
-}
-
-function gain(before: number, after: number): number {
-  return Math.trunc((1 / (1 + Math.exp(-(before - after) / WHOLE_MILLI))) * 100)
 }
