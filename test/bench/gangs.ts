@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parseGangInstances } from '../../src/scheduler/simulate/gang-instances.ts'
 import { type GangPolicyName, runGangs } from '../../src/scheduler/simulate/gang-run.ts'
 
-const WINDOWS = [1, 8, 64]
+const WINDOWS = [1, 2, 3, 4, 6, 8, 12, 16, 32, 64]
 
 /** `traces`: the directory that has gangs/gangs.json; without it the instances of the unit tests are taken. */
 export function benchGangs(traces: string): string {

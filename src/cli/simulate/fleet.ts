@@ -5,7 +5,7 @@ import { runFleet } from '../../scheduler/simulate/fleet-run.ts'
 import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../context.ts'
 import { formatTable } from '../table.ts'
 import { formatBar } from './picture.ts'
-import { POLICY_NAMES, parsePolicies, parseWhole } from './policy-option.ts'
+import { POLICY_NAMES, parseCount, parsePolicies, parseWhole } from './policy-option.ts'
 
 type Options = GlobalOptions & {
   readonly nodes: number
@@ -18,8 +18,8 @@ export function registerSimulateFleet(simulate: Command, context: CliContext, ou
   const command = simulate
     .command('fleet')
     .description('how fast a policy decides on a large fleet of its own making')
-    .option('--nodes <n>', 'hosts', parseWhole, 1000)
-    .option('--gangs <n>', 'gangs that run at once', parseWhole, 10_000)
+    .option('--nodes <n>', 'hosts', parseCount, 1000)
+    .option('--gangs <n>', 'gangs that run at once', parseCount, 10_000)
     .option('--seed <n>', 'another fleet, other gangs', parseWhole, 1)
     .option('--policy <names>', `one or several of ${POLICY_NAMES.join(', ')}`, parsePolicies, [DEFAULT_POLICY])
     .addHelpText('after', '\nExample:\n  muster simulate fleet --nodes 10000 --gangs 100000 --json\n')

@@ -5,7 +5,7 @@ import { GANG_POLICIES, type GangPolicyName, type GangResult, runGangs } from '.
 import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../context.ts'
 import { formatTable } from '../table.ts'
 import { formatBar } from './picture.ts'
-import { DEFAULT_ALIASES, parseWhole } from './policy-option.ts'
+import { DEFAULT_ALIASES, parseCount } from './policy-option.ts'
 import { readTrace } from './read-trace.ts'
 
 type Options = GlobalOptions & { readonly policy: GangPolicyName; readonly window: number }
@@ -15,7 +15,7 @@ export function registerSimulateGangs(simulate: Command, context: CliContext, ou
     .command('gangs <file>')
     .description('how many GPUs gangs get, beside the most that is known to be possible')
     .option('--policy <name>', `one of ${GANG_POLICIES.join(', ')}`, parseGangPolicy, 'window')
-    .option('--window <n>', 'gangs that are looked at together (not for ray)', parseWindow, 64)
+    .option('--window <n>', 'gangs that are looked at together (not for ray)', parseCount, 64)
     .addHelpText('after', '\nExample:\n  muster simulate gangs gangs.json --policy ray --json\n')
     .action(async (file: string) => {
       await simulateGangs(file, command.optsWithGlobals<Options>(), context)
@@ -70,10 +70,4 @@ function parseGangPolicy(word: string): GangPolicyName {
   if (name === undefined)
     throw new InvalidArgumentError(`There is no policy '${word}'. There are ${GANG_POLICIES.join(', ')}.`)
   return name
-}
-
-function parseWindow(text: string): number {
-  const size = parseWhole(text)
-  if (size === 0) throw new InvalidArgumentError('It has to be 1 at least.')
-  return size
 }

@@ -15,7 +15,7 @@ import { percentile, type ReplayResult, replayArrivals } from '../../scheduler/s
 import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../context.ts'
 import { formatTable } from '../table.ts'
 import { formatBar, formatCurve } from './picture.ts'
-import { POLICY_NAMES, parsePolicies, parseWhole } from './policy-option.ts'
+import { POLICY_NAMES, parseCount, parsePolicies, parseWhole } from './policy-option.ts'
 import { readTrace } from './read-trace.ts'
 
 type Options = GlobalOptions & {
@@ -56,9 +56,9 @@ export function registerSimulateOpenb(simulate: Command, context: CliContext, ou
     .option(
       '--churn <percent>',
       'pods come and go: the trace laid over itself until so much of all GPUs is asked for',
-      parseWhole,
+      parseCount,
     )
-    .option('--thin <n>', 'only every nth node of the list', parseWhole, 1)
+    .option('--thin <n>', 'only every nth node of the list', parseCount, 1)
     .addHelpText(
       'after',
       `
@@ -84,8 +84,9 @@ async function simulateOpenb(options: Options, context: CliContext): Promise<voi
 
 async function readCase(options: Options, cwd: string): Promise<Case> {
   const [nodesText, podsText] = await Promise.all([readTrace(options.nodes, cwd), readTrace(options.pods, cwd)])
-  const every = Math.max(1, options.thin)
-  const nodes = parseNodes(nodesText).filter((_, index) => index % every === 0)
+  const nodes = parseNodes(nodesText).filter((_, index) => index % options.thin === 0)
+  if (nodes.every(({ gpus = [] }) => gpus.length === 0))
+    throw new MusterError('configuration', `${options.nodes} has no GPUs: there is nothing to give away`)
   const pods = parsePods(podsText)
   if (options.sequence === undefined) {
     if (options.churn !== undefined) return { hosts: nodes, pods, arrivals: pods }

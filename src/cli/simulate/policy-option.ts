@@ -22,3 +22,9 @@ export function parseWhole(text: string): number {
     throw new InvalidArgumentError('It has to be a whole number from 0 on.')
   return value
 }
+
+export function parseCount(text: string): number {
+  const value = parseWhole(text)
+  if (value === 0) throw new InvalidArgumentError('It has to be 1 at least.')
+  return value
+}

@@ -1,27 +1,32 @@
 /** Instances of gangs for one cluster of equal hosts, read from JSON. */
 import { z } from 'zod'
 import { MusterError } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
 import { WHOLE_MILLI } from '../model/resources.ts'
 import type { GangInstance } from './gang-run.ts'
 
 const GIB = 2 ** 30
 
-const count = z.int().min(0)
+const count = z.int().min(0).max(1_000_000)
+/** Cores or GiB, fractions too. */
+const amount = z.number().min(0).max(2_000_000)
 const instances = z.array(
   z.object({
     name: z.string(),
-    hosts: z.object({ count: count.min(1).max(100_000), cpu: count, memoryGiB: count, gpus: count.max(1024) }),
+    hosts: z.object({ count: count.min(1).max(100_000), cpu: amount, memoryGiB: amount, gpus: count.max(1024) }),
     gangs: z.array(
       z.object({
         bundles: count.min(1).max(100_000),
         /** Of each bundle; a multiple of 1000 for whole GPUs. */
-        gpuMilli: count.refine((milli) => milli <= WHOLE_MILLI || milli % WHOLE_MILLI === 0),
-        cpu: count,
-        memoryGiB: count,
+        gpuMilli: count.refine((milli) => milli <= WHOLE_MILLI || milli % WHOLE_MILLI === 0, {
+          error: 'a share of one GPU (up to 1000), or whole ones (a multiple of 1000)',
+        }),
+        cpu: amount,
+        memoryGiB: amount,
         strategy: z.enum(['PACK', 'SPREAD', 'STRICT_PACK', 'STRICT_SPREAD']),
       }),
     ),
-    bestKnownGpuPercent: z.number().positive().optional(),
+    bestKnownGpuPercent: z.number().min(0).nullish(),
   }),
 )
 
@@ -29,18 +34,18 @@ const instances = z.array(
 export function parseGangInstances(text: string): readonly GangInstance[] {
   return readInstances(text).map(({ name, hosts, gangs, bestKnownGpuPercent }) => ({
     name,
-    bestKnownGpuPercent,
+    bestKnownGpuPercent: bestKnownGpuPercent ?? undefined,
     hosts: Array.from({ length: hosts.count }, (_, index) => ({
       name: `host${index}`,
-      cpuMilli: hosts.cpu * 1000,
-      memoryBytes: hosts.memoryGiB * GIB,
+      cpuMilli: Math.round(hosts.cpu * 1000),
+      memoryBytes: Math.round(hosts.memoryGiB * GIB),
       gpus: Array.from({ length: hosts.gpus }, () => ''),
     })),
     gangs: gangs.map(({ bundles, gpuMilli, cpu, memoryGiB, strategy }, index) => {
       const isShare = gpuMilli < WHOLE_MILLI
       const bundle = {
-        cpuMilli: cpu * 1000,
-        memoryBytes: memoryGiB * GIB,
+        cpuMilli: Math.round(cpu * 1000),
+        memoryBytes: Math.round(memoryGiB * GIB),
         gpuCount: isShare ? Math.sign(gpuMilli) : gpuMilli / WHOLE_MILLI,
         gpuMilli: isShare ? gpuMilli : WHOLE_MILLI,
       }
@@ -59,5 +64,5 @@ function readInstances(text: string): z.infer<typeof instances> {
   const result = instances.safeParse(value)
   if (result.success) return result.data
   const [issue] = result.error.issues
-  throw new MusterError('configuration', `the instances: ${issue?.path.join('.')}: ${issue?.message}`)
+  throw new MusterError('configuration', printable(`the instances: ${issue?.path.join('.')}: ${issue?.message}`))
 }

@@ -2,11 +2,17 @@
  * The files of the openb trace (node list, pod list, arrival sequence), as hosts and requests. Text in, data out.
  * A pod that asks for no CPU counts as 100 milli, as in the published experiments.
  */
-import { MusterError } from '../../base/errors.ts'
-import type { HostSpec, ResourceRequest } from '../model/resources.ts'
+import { MusterError, messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { checkRequest, type HostSpec, type ResourceRequest } from '../model/resources.ts'
 
 const MIB = 2 ** 20
 const LEAST_CPU_MILLI = 100
+const MAX_CPU_MILLI = 2 ** 31 - 1
+const MAX_MIB = 2 ** 32
+const SHOWN_NAMES = 8
+/** More on one host is a slip of the pen. */
+const MAX_GPUS = 1024
 
 export type TracePod = {
   readonly name: string
@@ -27,9 +33,9 @@ export type ArrivalSequence = {
 export function parseNodes(text: string): readonly HostSpec[] {
   return parseCsv(text, 'node list', ['sn', 'cpu_milli', 'memory_mib', 'gpu', 'model']).map((row) => ({
     name: row.text('sn'),
-    cpuMilli: row.number('cpu_milli'),
-    memoryBytes: row.number('memory_mib') * MIB,
-    gpus: new Array<string>(row.number('gpu')).fill(row.text('model')),
+    cpuMilli: row.whole('cpu_milli', MAX_CPU_MILLI),
+    memoryBytes: row.whole('memory_mib', MAX_MIB) * MIB,
+    gpus: new Array<string>(row.whole('gpu', MAX_GPUS)).fill(row.text('model')),
   }))
 }
 
@@ -37,20 +43,21 @@ export function parseNodes(text: string): readonly HostSpec[] {
 export function parsePods(text: string): readonly TracePod[] {
   const columns = ['name', 'cpu_milli', 'memory_mib', 'num_gpu', 'gpu_milli']
   return parseCsv(text, 'pod list', columns).map((row) => {
-    const gpuCount = row.number('num_gpu')
+    const gpuCount = row.whole('num_gpu', MAX_GPUS)
     const models = row.text('gpu_spec').split('|').filter(Boolean)
     const request: ResourceRequest = {
-      cpuMilli: row.number('cpu_milli') || LEAST_CPU_MILLI,
-      memoryBytes: row.number('memory_mib') * MIB,
+      cpuMilli: row.whole('cpu_milli', MAX_CPU_MILLI) || LEAST_CPU_MILLI,
+      memoryBytes: row.whole('memory_mib', MAX_MIB) * MIB,
       gpuCount,
-      gpuMilli: gpuCount === 0 ? 0 : row.number('gpu_milli'),
+      gpuMilli: gpuCount === 0 ? 0 : row.whole('gpu_milli', MAX_CPU_MILLI),
       ...(models.length > 0 ? { gpuModels: models } : {}),
     }
+    row.check(() => checkRequest(request))
     const hasTimes = row.text('creation_time') !== '' && row.text('deletion_time') !== ''
     return {
       name: row.text('name'),
       request,
-      ...(hasTimes ? { createdAtS: row.number('creation_time'), deletedAtS: row.number('deletion_time') } : {}),
+      ...(hasTimes ? { createdAtS: row.seconds('creation_time'), deletedAtS: row.seconds('deletion_time') } : {}),
     }
   })
 }
@@ -67,22 +74,24 @@ export function parseSequence(
   const find = (kind: string): readonly number[] => {
     const start = `${variant} ${seed} ${kind} `
     const at = text.startsWith(start) ? 0 : text.indexOf(`\n${start}`) + 1
-    if (at === 0 && !text.startsWith(start)) throw wrong(`it has no line that begins with '${start.trim()}'`)
+    if (at === 0 && !text.startsWith(start))
+      throw wrong(`it has no line that begins with '${start.trim()}'`, sequencesOf(text))
     const end = text.indexOf('\n', at)
     return text
       .slice(at + start.length, end < 0 ? undefined : end)
-      .trim()
       .split(/\s+/)
+      .filter(Boolean)
       .map(Number)
   }
   const pods = find('P')
   const ranks = find('N')
+  if (pods.length === 0) throw wrong(`${variant} ${seed} names no pods`)
   if (!pods.every((row) => Number.isInteger(row) && row >= 0 && row < podCount))
     throw wrong(`${variant} ${seed} names pods beyond the ${podCount} of the pod list`)
   if (
     ranks.length !== nodeCount ||
     new Set(ranks).size !== nodeCount ||
-    !ranks.every((rank) => rank >= 0 && rank < nodeCount)
+    !ranks.every((rank) => Number.isInteger(rank) && rank >= 0 && rank < nodeCount)
   )
     throw wrong(`${variant} ${seed} does not rank each of the ${nodeCount} nodes once`)
   return { pods, ranks }
@@ -97,33 +106,70 @@ export function inRankOrder(hosts: readonly HostSpec[], ranks: readonly number[]
   return ordered
 }
 
-type Row = { text(column: string): string; number(column: string): number }
+type Row = {
+  text(column: string): string
+  whole(column: string, most: number): number
+  /** Fractions are cut off. */
+  seconds(column: string): number
+  /** Whatever is thrown by it says the line. */
+  check(work: () => void): void
+}
 
 function parseCsv(text: string, what: string, required: readonly string[]): readonly Row[] {
-  const [header = '', ...lines] = text.split(/\r?\n/)
-  const columns = header.split(',')
+  const [header = '', ...lines] = text.replace(/^\ufeff/, '').split(/\r?\n/)
+  const columns = header.split(',').map(unquote)
   const missing = required.filter((column) => !columns.includes(column))
   if (missing.length > 0)
     throw new MusterError('configuration', `the ${what} has no column ${missing.join(', ')}`, {
       hint: `Its first line has to name ${required.join(', ')}.`,
     })
-  return lines.flatMap((line, index): Row[] => {
+  const rows = lines.flatMap((line, index): Row[] => {
     if (line.trim() === '') return []
     const cells = line.split(',')
-    const cell = (column: string) => cells[columns.indexOf(column)]?.trim() ?? ''
-    const number = (column: string) => {
-      const value = Number(cell(column))
-      if (!Number.isSafeInteger(value) || value < 0 || cell(column) === '')
-        throw new MusterError(
-          'configuration',
-          `the ${what}, line ${index + 2}: ${column} is '${cell(column)}', not a whole number`,
-        )
-      return value
-    }
-    return [{ text: cell, number }]
+    const cell = (column: string) => unquote(cells[columns.indexOf(column)] ?? '')
+    const broken = (sentence: string) =>
+      new MusterError('configuration', `the ${what}, line ${index + 2}: ${printable(sentence)}`)
+    return [
+      {
+        text: cell,
+        whole(column, most) {
+          const value = Number(cell(column))
+          if (!Number.isSafeInteger(value) || value < 0 || cell(column) === '')
+            throw broken(`${column} is '${cell(column)}', not a whole number`)
+          if (value > most) throw broken(`${column} is ${value}, more than ${most}`)
+          return value
+        },
+        seconds(column) {
+          const value = Number(cell(column))
+          if (!Number.isFinite(value)) throw broken(`${column} is '${cell(column)}', not a number of seconds`)
+          return Math.trunc(value)
+        },
+        check(work) {
+          try {
+            work()
+          } catch (error) {
+            throw broken(messageOf(error))
+          }
+        },
+      },
+    ]
   })
+  if (rows.length === 0) throw new MusterError('configuration', `the ${what} is empty`)
+  return rows
 }
 
-function wrong(sentence: string): MusterError {
-  return new MusterError('configuration', `the sequence file does not fit: ${sentence}`)
+function unquote(cell: string): string {
+  return cell.trim().replace(/^"(.*)"$/, '$1')
+}
+
+/** What there is instead: `VARIANT SEED`, the first few. */
+function sequencesOf(text: string): string | undefined {
+  const names = [...text.matchAll(/^(\S+ \d+) P /gm)].map(([, name]) => name)
+  if (names.length === 0) return undefined
+  return `It has ${printable(names.slice(0, SHOWN_NAMES).join(', '))}${names.length > SHOWN_NAMES ? ', …' : ''}.`
+}
+
+function wrong(sentence: string, hint?: string): MusterError {
+  const options = hint === undefined ? {} : { hint }
+  return new MusterError('configuration', `the sequence file does not fit: ${sentence}`, options)
 }

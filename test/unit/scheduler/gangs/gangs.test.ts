@@ -155,6 +155,16 @@ describe('instances', () => {
   test('what is wrong is named by its place', () => {
     expect(() => parseGangInstances('[')).toThrow('no JSON')
     const wrong = { ...instance, gangs: [{ ...instance.gangs[0], gpuMilli: 1500 }] }
-    expect(() => parseGangInstances(JSON.stringify([wrong]))).toThrow('0.gangs.0.gpuMilli')
+    expect(() => parseGangInstances(JSON.stringify([wrong]))).toThrow('0.gangs.0.gpuMilli: a share of one GPU')
+  })
+
+  test('fractions of cores and GiB are counted, a best that is not known is none', () => {
+    const odd = { ...instance, hosts: { count: 1, cpu: 1.5, memoryGiB: 0.5, gpus: 1 }, bestKnownGpuPercent: null }
+    const [parsed] = parseGangInstances(
+      JSON.stringify([{ ...odd, gangs: [{ ...instance.gangs[0], cpu: 0.5, memoryGiB: 0.25 }] }]),
+    )
+    expect(parsed?.hosts[0]).toMatchObject({ cpuMilli: 1500, memoryBytes: 2 ** 29 })
+    expect(parsed?.gangs[0]?.bundles[0]).toMatchObject({ cpuMilli: 500, memoryBytes: 2 ** 28 })
+    expect(parsed && runGangs(parsed, 'window', 1)).toMatchObject({ gpuPercent: 50, ratioToBest: undefined })
   })
 })

@@ -78,16 +78,48 @@ describe('the published experiment', { timeout: TIMEOUT_MS }, () => {
 })
 
 describe('a broken trace', () => {
-  it('is told by line and column', () => {
-    expect(() => parseNodes('sn,cpu_milli,memory_mib\n')).toThrow('no column gpu, model')
-    expect(() => parsePods('name,cpu_milli,memory_mib,num_gpu,gpu_milli\np1,4000,8,x,0\n')).toThrow(
-      "line 2: num_gpu is 'x'",
-    )
-    const counted = { nodeCount: 2, podCount: 2 }
-    const wanted = { variant: 'v', seed: 1 }
-    expect(() => parseSequence('v 2 P 0\n', wanted, counted)).toThrow("no line that begins with 'v 1 P'")
-    expect(() => parseSequence('v 1 P 0 7\nv 1 N 0 1\n', wanted, counted)).toThrow('beyond the 2')
-    expect(() => parseSequence('v 1 P 0\nv 1 N 0 0\n', wanted, counted)).toThrow('each of the 2 nodes once')
-    expect(parseSequence('v 1 P 0 1 0\nv 1 N 1 0\n', wanted, counted)).toEqual({ pods: [0, 1, 0], ranks: [1, 0] })
+  const NODES = 'sn,cpu_milli,memory_mib,gpu,model'
+  const PODS = 'name,cpu_milli,memory_mib,num_gpu,gpu_milli'
+
+  it.each([
+    ['sn,cpu_milli,memory_mib\n', 'no column gpu, model'],
+    ['', 'no column sn,'],
+    [`${NODES}\n\n`, 'the node list is empty'],
+    [`${NODES}\nm1,4000,8,99999999,T4\n`, 'line 2: gpu is 99999999, more than 1024'],
+    [`${NODES}\nm1,4000,8,1,T4\nm2,9999999999,8,1,T4\n`, 'line 3: cpu_milli is 9999999999, more than'],
+    [`${NODES}\nm1,,8,1,T4\n`, "line 2: cpu_milli is ''"],
+  ])('of nodes is told by line and column: %j', (text, message) => {
+    expect(() => parseNodes(text)).toThrow(message)
+  })
+
+  it.each([
+    [`${PODS}\np1,4000,8,x,0\n`, "line 2: num_gpu is 'x'"],
+    [`${PODS}\np1,4000,8,1,0\n`, 'line 2: a GPU share of 0 milli'],
+    [`${PODS}\np1,4000,8,2,500\n`, 'line 2: 2 GPUs of 500 milli each'],
+    [`${PODS}\np1,-4,8,0,0\n`, "line 2: cpu_milli is '-4'"],
+    [`${PODS},creation_time,deletion_time\np1,4,8,0,0,soon,2\n`, "line 2: creation_time is 'soon'"],
+  ])('of pods is told by line and column: %j', (text, message) => {
+    expect(() => parsePods(text)).toThrow(message)
+  })
+
+  it('of arrivals says what does not fit, and which there are', () => {
+    const parse = (text: string) => parseSequence(text, { variant: 'v', seed: 1 }, { nodeCount: 2, podCount: 2 })
+    expect(() => parse('v 2 P 0\n')).toThrow("no line that begins with 'v 1 P'")
+    expect(() => parse('v 2 P 0\n')).toThrow(expect.objectContaining({ hint: 'It has v 2.' }))
+    expect(() => parse('')).toThrow("no line that begins with 'v 1 P'")
+    expect(() => parse('v 1 P \nv 1 N 0 1\n')).toThrow('v 1 names no pods')
+    expect(() => parse('v 1 P 0 7\nv 1 N 0 1\n')).toThrow('beyond the 2')
+    expect(() => parse('v 1 P 0\nv 1 N 0 0\n')).toThrow('each of the 2 nodes once')
+    expect(() => parse('v 1 P 0\nv 1 N 0 0.5\n')).toThrow('each of the 2 nodes once')
+    expect(parse('v 1 P 0 1 0\nv 1 N 1 0\n')).toEqual({ pods: [0, 1, 0], ranks: [1, 0] })
+  })
+
+  it('is none for a mark at the beginning, quotes, other line ends, columns in another order and times with fractions', () => {
+    expect(parseNodes('\ufeffmodel,gpu,"sn",memory_mib,cpu_milli\r\nT4,1,"m1",8,4000.0\r\n')).toEqual([
+      { name: 'm1', cpuMilli: 4000, memoryBytes: 8 * 2 ** 20, gpus: ['T4'] },
+    ])
+    expect(parsePods(`${PODS},creation_time,deletion_time\np1,0,8,0,0,1.5,20\n`)).toMatchObject([
+      { name: 'p1', request: { cpuMilli: 100, gpuCount: 0 }, createdAtS: 1, deletedAtS: 20 },
+    ])
   })
 })
