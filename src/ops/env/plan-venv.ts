@@ -18,7 +18,7 @@ import {
   step,
   steps,
 } from './plan.ts'
-import { gatherWheels, installLock, makeVenv, removeVenv } from './venv-scripts.ts'
+import { type Gathering, gatherWheels, installLock, isTomlLock, makeVenv, removeVenv } from './venv-scripts.ts'
 import { AREA, contentOf, type EnvWanted, parcelOf } from './wanted.ts'
 
 type Wanted = EnvWanted<'venv'>
@@ -85,14 +85,14 @@ function gather(wanted: Wanted, source: OwnFacts, lock: Lock | undefined): Opera
   const [parcel, content] = [parcelOf(wanted), contentOf(wanted)]
   const title = 'wheels'
   if (lock !== undefined) return operation('wheels', host, title, nothing(`the ${lock.size} wheels are in ${parcel}`))
-  const make = (requirements: string, of: string, isComplete: boolean): Verdict => {
+  const make = (requirements: string, of: string, kind: Gathering['kind']): Verdict => {
     const run = gatherWheels({
       python,
       prefix,
       parcel,
       content,
       requirements,
-      isComplete,
+      kind,
       ...(wheels === undefined ? {} : { wheels }),
     })
     const where = wheels === undefined ? '' : `, out of ${wheels} where they are there`
@@ -103,14 +103,17 @@ function gather(wanted: Wanted, source: OwnFacts, lock: Lock | undefined): Opera
     })
     return steps('missing', [made])
   }
-  if (file?.kind === 'text') return operation('wheels', host, title, make(file.text, file.path, false))
+  if (file?.kind === 'text') {
+    const kind = isTomlLock(file.path) ? 'lock' : 'list'
+    return operation('wheels', host, title, make(file.text, file.path, kind))
+  }
   const verdict = onKnown(host, TITLE, source.content as Known<PrefixFacts>, (content) => {
     if (!('packages' in content)) {
       const hint = 'Make it there, or say in hosts.yaml what it holds (requirements).'
       return blocked(host, 'nothing-to-follow', `there is no environment ${prefix} that the others could follow`, hint)
     }
     const pins = [...content.packages].map(([name, { version }]) => `${name}==${version}\n`)
-    return make(pins.join(''), `the ${pins.length} packages of ${prefix}`, true)
+    return make(pins.join(''), `the ${pins.length} packages of ${prefix}`, 'complete')
   })
   return operation('wheels', host, title, verdict)
 }

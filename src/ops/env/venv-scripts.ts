@@ -49,6 +49,63 @@ for path in glob.glob(os.path.join(directory, "*.whl")):
 print("\\n".join(sorted(lines)))
 `
 
+/** Prints a lock that tools of Python exchange (pylock.toml, PEP 751) or that uv writes (uv.lock) as pins with hashes, for this Python. */
+const PINS_PROGRAM = `import sys
+sys.path.insert(0, sys.argv[1])
+try: import tomllib
+except ImportError: from pip._vendor import tomli as tomllib
+from pip._vendor.packaging.markers import Marker, default_environment
+from pip._vendor.packaging.specifiers import SpecifierSet
+with open(sys.argv[2], encoding="utf-8") as file: lock = tomllib.loads(file.read())
+own = "%d.%d.%d" % sys.version_info[:3]
+wanted = lock.get("requires-python", "")
+if not SpecifierSet(wanted).contains(own, prereleases=True): sys.exit("the lock is for Python %s, and this is %s" % (wanted, own))
+indexes, pins = set(), {}
+def holds(marker, **more): return marker is None or Marker(marker).evaluate({**default_environment(), "extra": "", **more})
+def pin(package, index, digests):
+    name = package["name"]
+    if not package.get("version") or not digests: sys.exit("%s in the lock is no file of an index: name it in a requirements.txt" % name)
+    if (index or "").startswith("http") and index.rstrip("/") != "https://pypi.org/simple": indexes.add(index)
+    pins[name] = "%s==%s %s" % (name, package["version"], " ".join("--hash=" + digest for digest in digests))
+def files(package): return [*package.get("wheels", []), *([package["sdist"]] if "sdist" in package else [])]
+if "packages" in lock:
+    groups = {"extras": frozenset(), "dependency_groups": frozenset(lock.get("default-groups", []))}
+    for package in lock["packages"]:
+        if holds(package.get("marker"), **groups):
+            digests = ["%s:%s" % pair for file in files(package) for pair in file.get("hashes", {}).items()]
+            pin(package, package.get("index"), digests)
+elif "package" in lock:
+    packages, seen = lock["package"], set()
+    def find(need):
+        found = [each for each in packages if each["name"] == need["name"] and need.get("version", each.get("version")) == each.get("version")
+            and need.get("source", each["source"]) == each["source"]]
+        return next((each for each in found if any(map(holds, each.get("resolution-markers", [None])))), None)
+    def walk(package, extras):
+        source = package["source"]
+        for extra in [None, *extras]:
+            key = (package["name"], package.get("version"), extra)
+            if key in seen: continue
+            seen.add(key)
+            needs = package.get("dependencies", []) if extra is None else package.get("optional-dependencies", {}).get(extra, [])
+            for need in needs:
+                if not holds(need.get("marker")): continue
+                other = find(need)
+                if other is None: sys.exit("%s is not in the lock" % need["name"])
+                walk(other, need.get("extra", []))
+        if "virtual" in source or "editable" in source: return
+        pin(package, source.get("registry"), [file["hash"] for file in files(package) if "hash" in file] if "registry" in source else [])
+    roots = [each for each in packages if "." in (each["source"].get("virtual"), each["source"].get("editable"))]
+    members = lock.get("manifest", {}).get("members", [])
+    for root in roots or [each for each in packages if each["name"] in members]: walk(root, [])
+else: sys.exit("it is neither a pylock.toml nor a uv.lock")
+print("\\n".join([*("--extra-index-url " + index for index in sorted(indexes)), *(pins[name] for name in sorted(pins))]))
+`
+
+/** Whether a file of this name is a lock of that kind, and no list for pip. */
+export function isTomlLock(path: string): boolean {
+  return /(^|\/)(uv\.lock|pylock(\.[^/]*)?\.toml)$/.test(path)
+}
+
 export type Gathering = {
   readonly python: string
   /** Where the environment is or will be; its pip may be the only one. */
@@ -58,14 +115,14 @@ export type Gathering = {
   readonly content: string
   /** Wheels that a person laid there. */
   readonly wheels?: string
-  /** What pip reads, and whether it is all: pins of another environment. */
+  /** What pip reads, whether it is all (pins of another environment), or a lock that is to become pins first. */
   readonly requirements: string
-  readonly isComplete: boolean
+  readonly kind: 'list' | 'complete' | 'lock'
 }
 
 /** Finds the wheels in what is there, or else fetches them; ends with the lock in the parcel. */
-export function gatherWheels({ python, prefix, parcel, content, wheels, requirements, isComplete }: Gathering): Action {
-  const deps = isComplete ? '--no-deps ' : ''
+export function gatherWheels({ python, prefix, parcel, content, wheels, requirements, kind }: Gathering): Action {
+  const deps = kind === 'list' ? '' : '--no-deps '
   const others = wheels === undefined ? '' : ` ${pathWord(wheels)}`
   return {
     script: `umask 022
@@ -75,7 +132,12 @@ mkdir -p "$d" || exit 1
 t=$(mktemp -d) || exit 1
 trap 'rm -rf "$t"' EXIT
 trap 'exit 1' HUP INT TERM
-cat > "$t/requirements.txt" || exit 1
+cat > "$t/${kind === 'lock' ? 'lock.toml' : 'requirements.txt'}" || exit 1
+pins() { ${
+      kind === 'lock'
+        ? `"$python" -I -c ${quote(PINS_PROGRAM)} "$wheel" "$t/lock.toml" > "$t/requirements.txt" || exit 1`
+        : ':'
+    }; }
 lock() { "$python" -c ${quote(LOCK_PROGRAM)} "$d" "$t/report"${others} > "$t/lock"; }
 finish() { rm -f "$d"/content-* && cp "$t/lock" "$d/${content}.part" && mv -f "$d/${content}.part" "$d/${content}"; }
 wheel=$(ls "$d"/pip-*.whl${others === '' ? '' : `${others}/pip-*.whl`} 2> /dev/null | tail -n 1)
@@ -84,6 +146,12 @@ resolve() {
     others === '' ? '' : ` --find-links${others}`
   } ${deps}-r "$t/requirements.txt"
 }
+# A wheel that was built here out of what has the hash has another one.
+built() {
+  grep -q -e --hash= "$t/requirements.txt" || return 1
+  sed 's/ *--hash=[^ ]*//g; s/ *\\\\$//' "$t/requirements.txt" > "$t/list" && mv "$t/list" "$t/requirements.txt" && resolve "$@"
+}
+if [ -n "$wheel" ]; then pins; fi
 if [ -n "$wheel" ] && resolve "$python" "$wheel/pip" 2> /dev/null && lock; then finish; exit; fi
 if "$p/bin/python" -m pip --version > /dev/null 2>&1; then set -- "$p/bin/python" -m pip
 elif "$python" -m pip --version > /dev/null 2>&1; then set -- "$python" -m pip
@@ -93,9 +161,10 @@ else echo "there is no pip for $python: install python3-venv (or python3-pip, or
 fi
 "$@" download --quiet --no-deps --dest "$d" pip || exit 1
 wheel=$(ls -t "$d"/pip-*.whl | head -n 1)
+pins
 set -- "$python" "$wheel/pip"
 "$@" wheel --quiet --wheel-dir "$d" --find-links "$d"${others === '' ? '' : ` --find-links${others}`} ${deps}-r "$t/requirements.txt" &&
-  resolve "$@" && lock && finish`,
+  { resolve "$@" 2> "$t/said" || built "$@" || { cat "$t/said" >&2; exit 1; }; } && lock && finish`,
     stdin: [requirements],
     timeoutMs: FETCH_TIMEOUT_MS,
   }
