@@ -32,6 +32,8 @@ const USAGE = `npm run bench -- NAME [options]
     --rounds 100             of kills (or MUSTER_ROUNDS)
     --seconds 3600           no more rounds of kills after these
     --scale 1                of the mix: 5,000 jobs
+  env                        muster env check on nine hosts with 400 packages each (root)
+    --rounds 7
 for shells, run and copy (which takes no --node):
     --root DIRECTORY         another checkout, which is measured
     --node ARGUMENT          for the node that runs Muster, for example --node=--cpu-prof
@@ -139,6 +141,14 @@ switch (positionals[0]) {
       rounds: Number(values.rounds ?? process.env.MUSTER_ROUNDS ?? 100),
       seconds: Number(values.seconds),
       scale: Number(values.scale),
+      root: resolve(values.root),
+      interrupted: interrupted.promise,
+      log,
+    })
+    break
+  case 'env':
+    table = await (await import('./env.ts')).benchEnv({
+      rounds: Number(values.rounds ?? 7),
       root: resolve(values.root),
       interrupted: interrupted.promise,
       log,

@@ -1,10 +1,15 @@
-/** Drift as a table: what differs × the hosts, of which equal ones share a column; a line an item where that is too wide. */
+/**
+ * Drift as a table: what differs × the hosts, of which equal ones share a column; where that is too wide a line an item, and
+ * where that is, too, a line a value.
+ */
+import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Drift } from '../../ops/env/drift.ts'
 import { textWidth } from '../../ui/text-width.ts'
 import { formatTable } from '../table.ts'
 
 const ABSENT = '-'
+const INDENT = ' '.repeat(11)
 
 /** Empty when nothing differs. `columns`: of the terminal. */
 export function formatDrift({ hosts, rows, followed }: Drift, columns: number): string {
@@ -24,13 +29,19 @@ export function formatDrift({ hosts, rows, followed }: Drift, columns: number): 
       ...groups.map((group) => cell(row, group[0] ?? '')),
     ]),
   )
-  if (table.split('\n').every((line) => textWidth(line) <= columns)) return table
-  return formatTable(
+  const isFitting = (text: string) => text.split('\n').every((line) => textWidth(line) <= columns)
+  if (isFitting(table)) return table
+  const othersOf = (row: Drift['rows'][number]) =>
+    [...Map.groupBy(row.values, ([, value]) => value ?? ABSENT)].map(
+      ([value, pairs]) => `${foldHostSet(pairs.map(([host]) => host))} ${value}`,
+    )
+  const list = formatTable(
     ['', 'what', first, 'others'],
-    rows.map((row) => {
-      const values = Map.groupBy(row.values, ([, value]) => value ?? ABSENT)
-      const others = [...values].map(([value, pairs]) => `${foldHostSet(pairs.map(([host]) => host))} ${value}`)
-      return [row.gravity, row.name, row.reference ?? ABSENT, others.join(' · ')]
-    }),
+    rows.map((row) => [row.gravity, row.name, row.reference ?? ABSENT, othersOf(row).join(' · ')]),
   )
+  if (isFitting(list)) return list
+  return rows
+    .map((row) => [`${row.gravity.padEnd(7)}  ${row.name}`, `${first} ${row.reference ?? ABSENT}`, ...othersOf(row)])
+    .map((lines) => lines.map((line) => `${printable(line)}\n`).join(INDENT))
+    .join('')
 }

@@ -72,11 +72,25 @@ describe('the table of drift', () => {
   })
 
   it('has a line an item where that is too wide', () => {
-    expect(formatDrift(drift, 40)).toBe(
+    expect(formatDrift(drift, 44)).toBe(
       [
         '         what         m1      others',
         'blocker  environment  venv    m4 not there',
         'risk     numpy        1.26.4  m[2-3] 1.25.0',
+        '',
+      ].join('\n'),
+    )
+  })
+
+  it('has a line a value where that is too wide, too', () => {
+    expect(formatDrift(drift, 30)).toBe(
+      [
+        'blocker  environment',
+        '           m1 venv',
+        '           m4 not there',
+        'risk     numpy',
+        '           m1 1.26.4',
+        '           m[2-3] 1.25.0',
         '',
       ].join('\n'),
     )
