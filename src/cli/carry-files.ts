@@ -3,7 +3,7 @@
  * them together, as `muster copy` does it: what a host has already is not sent again, and large files go from host to host
  * where that pays. The directory goes when nobody needs it for now.
  */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { systemClock } from '../base/clock.ts'
@@ -126,8 +126,9 @@ export class FileCarrier {
   async #treeOf({ from, path }: Carried, signal: AbortSignal): Promise<SourceTree | ExecResult> {
     const source = await this.#sourceOf(from, path, signal)
     if (source.kind === 'not') return source.end
+    const isDirectory = statSync(source.directory, { throwIfNoEntry: false })?.isDirectory() ?? true
     // The dot at the end means what is in the directory.
-    const tree = await scanSources([bytePathOf(`${source.directory}/.`)])
+    const tree = await scanSources([bytePathOf(`${source.directory}${isDirectory ? '/.' : ''}`)])
     const [problem] = tree.problems
     return problem === undefined ? tree : endOf({ kind: 'exit', code: 1 }, `${problem.path}: ${problem.reason}`)
   }

@@ -237,7 +237,7 @@ export const hostsYamlSchema = object({
             file: {
               schema: path,
               about:
-                'What it holds: an environment.yml, or an explicit list of packages; relative to hosts.yaml. Without it the environment of `from` is what the others get.',
+                'What it holds: an environment.yml, an explicit list of packages, or an archive of conda-pack; relative to hosts.yaml. Without it the environment of `from` is what the others get.',
               example: 'environment.yml',
             },
             from: {
@@ -300,7 +300,7 @@ export const hostsYamlSchema = object({
             requirements: {
               schema: path,
               about:
-                'What it holds: requirements of pip, loose or pinned, with or without hashes; relative to hosts.yaml. Without it the packages of `from` are what the others get.',
+                'What it holds: requirements of pip, loose or pinned, with or without hashes, a uv.lock, or a pylock.toml; relative to hosts.yaml. Without it the packages of `from` are what the others get.',
               example: 'requirements.txt',
             },
             wheels: {

@@ -7,12 +7,13 @@
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { missingConda } from './real-conda.ts'
 
 const SYSTEM_PATH = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
 
 const NAMESPACES = ['--net', '--mount', '--uts', '--pid', '--fork']
 
-/** Programs by name, and these: `root`, `namespaces` (root that may make network, mount, UTS and PID namespaces), `kernel hosts`, `python environments`. */
+/** Programs by name, and these: `root`, `namespaces` (root that may make network, mount, UTS and PID namespaces), `kernel hosts`, `python environments`, `conda of PyPI`. */
 export function requirement(...names: readonly string[]): boolean {
   const reasons = names.flatMap((name) => missing(name) ?? [])
   if (reasons.length === 0) return true
@@ -33,6 +34,7 @@ function missing(name: string): string | undefined {
   if (name === 'namespaces') return missingNamespaces()
   if (name === 'kernel hosts') return missingKernelHosts()
   if (name === 'python environments') return missingPythonEnvironments()
+  if (name === 'conda of PyPI') return missingConda()
   // Run by anybody else, it cannot hand over the terminals that it opens.
   if (name === 'sshd' && process.getuid?.() !== 0) return 'sshd needs root to open terminals'
   return findProgram(name) === undefined ? `the program ${name} is not installed` : undefined

@@ -5,9 +5,10 @@ import { lstat, readdir, readFile, readlink, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { messageOf } from '../../base/errors.ts'
 import type { EnvironmentSpec, Inventory } from '../../inventory/inventory.ts'
+import { isPackedPrefix } from '../../ops/env/conda-scripts.ts'
 import type { DeclaredFile } from '../../ops/kernel/area.ts'
 
-const MAX_BYTES = 1024 * 1024
+const MAX_BYTES = 8 * 1024 * 1024
 
 /** Undefined: none is named. */
 export async function readEnvironmentFile({ environment, file }: Inventory): Promise<DeclaredFile | undefined> {
@@ -15,7 +16,11 @@ export async function readEnvironmentFile({ environment, file }: Inventory): Pro
   if (environment === undefined || named === undefined) return undefined
   const path = resolve(dirname(file ?? '.'), named)
   try {
-    const { size } = await stat(path)
+    const { size, mtimeMs } = await stat(path)
+    // It may be large, and only its making is noted.
+    if (environment.kind === 'conda' && isPackedPrefix(path)) {
+      return { kind: 'text', path, text: '', digest: `${size} ${mtimeMs}` }
+    }
     if (size > MAX_BYTES) return { kind: 'unreadable', path, because: 'it is too large' }
     const text = await readFile(path, 'utf8')
     const hash = createHash('sha256').update(text)

@@ -2,6 +2,7 @@
  * The scripts for conda environments: made once by whichever conda there is, taken over whole by the others, and given back. Each
  * may end at any moment: what stands on the disk then tells how it goes on.
  */
+import { basename } from 'node:path'
 import { pathWord } from '../kernel/files.ts'
 import { quote } from '../kernel/finding.ts'
 import type { Action } from '../kernel/operation.ts'
@@ -65,6 +66,31 @@ echo "$tool makes $p"
 "$tool" "$@" > "$t/said" 2>&1 < /dev/null && [ -d "$p/conda-meta" ] || { tail -n 20 "$t/said" >&2; rm -rf "$p" "$p${HALF}"; exit 1; }
 mv -f "$p${HALF}" "$p/${MARK_FILE}"`,
     stdin: [text],
+    timeoutMs: MOVE_TIMEOUT_MS,
+  }
+}
+
+/** An archive of a prefix, as conda-pack makes it. */
+export function isPackedPrefix(path: string): boolean {
+  return /\.(tar|tar\.gz|tgz|tar\.bz2|tar\.zst)$/.test(path)
+}
+
+/** As conda-pack says it: unpacked, and told where it is. `file`: on this machine. */
+export function unpackArchive(prefix: string, file: string, parcel: string, key: string): Action {
+  const archive = `${parcel}/archive`
+  return {
+    files: { from: undefined, path: file, to: archive },
+    script: `umask 022
+p=${pathWord(prefix)} a=${pathWord(archive)}
+${REMOVE_HALF}
+[ ! -e "$p" ] || rmdir "$p" || exit 1
+mkdir -p "\${p%/*}" && echo ${quote(`conda ${key}`)} > "$p${HALF}" && mkdir "$p" || exit 1
+undo() { rm -rf "$p" "$p${HALF}"; exit 1; }
+tar -C "$p" -xf "$a"/${quote(basename(file))} || undo
+[ -d "$p/conda-meta" ] || { echo 'it is no archive of conda-pack' >&2; undo; }
+[ ! -f "$p/bin/conda-unpack" ] || "$p/bin/python" "$p/bin/conda-unpack" || undo
+mv -f "$p${HALF}" "$p/${MARK_FILE}" || exit 1
+${removeParcel(parcel)}`,
     timeoutMs: MOVE_TIMEOUT_MS,
   }
 }

@@ -5,7 +5,15 @@
 
 import { type Known, knownValue } from '../kernel/fact.ts'
 import { type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
-import { finishRemoval, makeCondaPrefix, packPrefix, removePrefix, unpackPrefix } from './conda-scripts.ts'
+import {
+  finishRemoval,
+  isPackedPrefix,
+  makeCondaPrefix,
+  packPrefix,
+  removePrefix,
+  unpackArchive,
+  unpackPrefix,
+} from './conda-scripts.ts'
 import type { PrefixFacts, SystemFacts } from './facts.ts'
 import { removeParcel } from './parcel.ts'
 import {
@@ -28,7 +36,8 @@ type Prefix = Extract<PrefixFacts, { kind: 'venv' | 'conda' }>
 const TITLE = 'conda environment'
 const prefixOf = (own: OwnFacts): Known<PrefixFacts> => own.content as Known<PrefixFacts>
 
-export function planCondaUp(wanted: Wanted, { facts }: EnvWorld): Operation[] {
+export function planCondaUp(wanted: Wanted, world: EnvWorld): Operation[] {
+  const { facts } = world
   const trouble = fileTrouble(wanted)
   if (trouble !== undefined) return trouble
   const { spec, sharedBy } = wanted
@@ -60,7 +69,7 @@ export function planCondaUp(wanted: Wanted, { facts }: EnvWorld): Operation[] {
     ...(source === undefined ? [] : [followedOperation(wanted, source)]),
     ...(isCarried && path !== undefined ? [pack(wanted, path)] : []),
     ...takes,
-    ...tidy(wanted, source, takes, isCarried),
+    ...tidy(wanted, world, takes, isCarried),
   ]
 }
 
@@ -85,7 +94,9 @@ function followedOperation(wanted: Wanted, source: OwnFacts): Operation {
     if (path !== undefined && declared?.kind === 'text') {
       const isYaml = /\.ya?ml$/i.test(declared.path)
       const title = `make ${path} from ${declared.path}`
-      const run = makeCondaPrefix({ prefix: path, text: declared.text, isYaml, key })
+      const run = isPackedPrefix(declared.path)
+        ? unpackArchive(path, declared.path, parcelOf(wanted), key)
+        : makeCondaPrefix({ prefix: path, text: declared.text, isYaml, key })
       return steps('missing', [step('conda', host, 'make', { title, changes: [`+ ${path}`], run })])
     }
     const place = prefix === undefined ? `--name ${name}` : `--prefix ${prefix}`
@@ -154,51 +165,43 @@ function pack(wanted: Wanted, path: string): Operation {
   return operation('file', host, 'environment as a file', verdict, [operationId(AREA, 'conda', host)])
 }
 
-/** The file goes when all have it, also one that a run which was cut left there. */
-function tidy(
-  wanted: Wanted,
-  source: OwnFacts | undefined,
-  takes: readonly Operation[],
-  isCarried: boolean,
-): Operation[] {
-  const isLeft = source !== undefined && knownValue(source.parcel)?.isThere === true
-  if (source === undefined || (!isCarried && !isLeft)) return []
-  const host = wanted.spec.from
-  const parcel = parcelOf(wanted)
-  const remove = {
-    title: 'remove the file of the environment',
-    changes: [`- ${parcel}`],
-    run: { script: removeParcel(parcel) },
+/** The file goes when all have it, also where a run that was cut left one. */
+function tidy(wanted: Wanted, { facts }: EnvWorld, takes: readonly Operation[], isCarried: boolean): Operation[] {
+  const { from } = wanted.spec
+  const isLeft = (host: string) => {
+    const own = facts.get(host)?.facts
+    return own !== undefined && knownValue(own.parcel)?.isThere === true
   }
-  const verdict = steps('differs', [step('tidy', host, 'remove', remove)])
-  return [
+  const tidied = (host: string, after: readonly string[] = []) =>
     operation(
       'tidy',
       host,
       'environment as a file',
-      verdict,
-      takes.map(({ id }) => id),
-    ),
+      steps('differs', [step('tidy', host, 'remove', removal(wanted))]),
+      after,
+    )
+  const cut = takes.filter(({ host, verdict }) => verdict.kind === 'nothing' && isLeft(host))
+  const all = takes.map(({ id }) => id)
+  return [
+    ...cut.map(({ host }) => tidied(host)),
+    ...(facts.has(from) && (isCarried || isLeft(from)) ? [tidied(from, all)] : []),
   ]
 }
 
-export function planCondaDown(wanted: Wanted, { facts }: EnvWorld): Operation[] {
+function removal(wanted: Wanted): Omit<Step, 'id'> {
   const parcel = parcelOf(wanted)
+  const run = { script: removeParcel(parcel) }
+  return { title: 'remove the file of the environment', changes: [`- ${parcel}`], run }
+}
+
+export function planCondaDown(wanted: Wanted, { facts }: EnvWorld): Operation[] {
   return [...facts].map(([host, { facts: own }]) => {
     const verdict = onKnown(host, TITLE, prefixOf(own), (content) => {
       const owner = wanted.sharedBy.get(host)
       if (owner !== undefined) return nothing(sharedSentence(owner))
       const all = [
         ...restoring(host, content),
-        ...(knownValue(own.parcel)?.isThere === true
-          ? [
-              step('conda', host, 'file', {
-                title: `remove ${parcel}`,
-                changes: [`- ${parcel}`],
-                run: { script: removeParcel(parcel) },
-              }),
-            ]
-          : []),
+        ...(knownValue(own.parcel)?.isThere === true ? [step('conda', host, 'file', removal(wanted))] : []),
       ]
       if (all.length > 0) return steps('differs', all)
       return nothing('packages' in content ? `${content.path} was not made by Muster: it stays` : 'it is not there')

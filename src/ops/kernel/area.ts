@@ -13,7 +13,7 @@ export type Direction = 'up' | 'down'
 
 /** A file that hosts.yaml names, as it is on this machine. */
 export type DeclaredFile =
-  /** `digest`: of all that counts, where more than the file does (what lies beside a Dockerfile). */
+  /** `digest`: of all that counts, where more than the file does (what lies beside a Dockerfile). `text`: empty for an archive. */
   | { readonly kind: 'text'; readonly path: string; readonly text: string; readonly digest: string }
   | { readonly kind: 'unreadable'; readonly path: string; readonly because: string }
 

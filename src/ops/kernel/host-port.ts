@@ -21,7 +21,7 @@ export type ExecResult = {
   readonly durationMs: number
 }
 
-/** What is in a directory of a host (undefined: of this machine), for a directory of another one. */
+/** What is in a directory of a host (undefined: of this machine, where it may be one file), for a directory of another one. */
 export type Delivery = {
   readonly from: string | undefined
   /** Absolute, or `~/…`. */

@@ -95,6 +95,14 @@ it('tells each host why nothing came, and tries it anew the next time', async ()
   expect(leftHere()).toEqual([])
 })
 
+it('takes one file of this machine, too', async () => {
+  const { signal } = new AbortController()
+  const delivery = { from: undefined, path: join(homes[0]!, 'parcel', 'list'), to: '~/one' }
+  const { outcome } = await carrier().carry(hosts[1]!, delivery, { signal, together: 1 })
+  expect(outcome).toEqual({ kind: 'exit', code: 0 })
+  expect(readFileSync(join(homes[1]!, 'one', 'list'), 'utf8')).toBe('small')
+})
+
 it('ends when it is told to', async () => {
   const stop = new AbortController()
   const delivery = { from: hosts[0], path: '~/parcel', to: '~/cancelled' }

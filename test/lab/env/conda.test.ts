@@ -1,13 +1,15 @@
 /** `muster env` with a prefix as conda leaves it, on hosts without conda: taken over whole, mended, and given back. */
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PROGRAM } from '../../support/console-options.ts'
+import { installConda, makeCondaChannel } from '../../support/real-conda.ts'
 import { requirement } from '../../support/requirements.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
 import type { RunResult } from '../cluster/run.ts'
+import { killAtStep } from './kill-at.ts'
 
-const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'ssh', 'flock', 'python3')
+const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'ssh', 'flock', 'python3', 'conda of PyPI')
 
 const PREFIX = '~/miniforge3/envs/lab'
 const FILES = `cd ~ && find . ! -path './.ssh*' -printf '%p %m %l\\n' | sort`
@@ -64,5 +66,47 @@ describe.skipIf(!canRun)('muster env with a conda environment', { timeout: 200_0
     // The directory that the prefix lies in stays.
     expect(after[1]?.replace(/^\.\/miniforge3.*\n/gm, '')).toBe(before[1])
     expect([after[0], after[2]]).toEqual([before[0], before[2]])
+  })
+
+  it('has a real conda make it on one host, and is good after kills in the middle of steps and a full disk', async () => {
+    const home = join(lab.directory, 'hosts', 'm1', 'home')
+    await exec('m1', 'rm -r ~/miniforge3')
+    mkdirSync(join(home, 'miniforge3'))
+    installConda(join(home, 'miniforge3'))
+    makeCondaChannel(join(home, 'channel'))
+    writeFileSync(join(home, '.condarc'), 'add_pip_as_python_dependency: false\n')
+    writeFileSync(
+      join(lab.directory, 'environment.yml'),
+      'name: other\nchannels: ["file:///root/channel", nodefaults]\ndependencies: [lab-tool]\n',
+    )
+    const hosts = lab.hosts.map(({ name, address }) => `  ${name}: { address: ${address} }\n`).join('')
+    const file = join(lab.directory, 'real.yaml')
+    const conda = '{ name: real, file: environment.yml }'
+    writeFileSync(file, `defaults: { user: root }\nhosts:\n${hosts}environment: { conda: ${conda} }\n`)
+    const real = [...PROGRAM, '--hosts', file, 'env']
+    for (const step of [/env\/conda@m1\/make/, /env\/file@m1\/pack/, /env\/conda@m[23]\/take/]) {
+      await killAtStep(lab, [...real, 'up', '--yes'], step)
+    }
+    await exec('m3', 'rm -rf ~/.conda; mkdir ~/.conda && mount -t tmpfs -o size=1m none ~/.conda')
+    const full = await lab.run([...real, 'up', '--yes'], { timeoutMs: 150_000 })
+    expect(full.stdout).toMatch(/^m3: make .*: FAILED: .*No space left on device/m)
+    expect(full.code).toBe(5)
+    await exec('m3', 'test ! -e ~/.conda/envs/real && mount -o remount,size=100m ~/.conda')
+    const up = await lab.run([...real, 'up', '--yes'], { timeoutMs: 150_000 })
+    expect(up.stdout).not.toMatch(/FAILED|blocker/)
+    expect([up.code, up.stderr]).toEqual([0, ''])
+    for (const name of lab.names) {
+      const said = await exec(
+        name,
+        '~/.conda/envs/real/bin/lab-tool; ls -A ~/.conda/envs; ls -A ~/.cache 2> /dev/null || :',
+      )
+      expect(said).toBe('/root/.conda/envs/real\nreal\n')
+    }
+    expect((await lab.run([...real, 'up'])).stdout).toContain('no change: it is as wanted')
+    expect((await lab.run([...real, 'check'])).stdout).toBe('3 hosts compared with m1: no drift\n')
+    await killAtStep(lab, [...real, 'down', '--yes'], /env\/conda@m[23]\/remove/)
+    const down = await lab.run([...real, 'down', '--yes'])
+    expect([down.code, down.stderr]).toEqual([0, ''])
+    for (const name of lab.names) expect(await exec(name, 'ls -A ~/.conda/envs')).toBe('')
   })
 })

@@ -12,13 +12,16 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import fc from 'fast-check'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { parseHostsYaml } from '../../../../src/inventory/hosts-yaml.ts'
 import { envArea } from '../../../../src/ops/env/env.ts'
 import type { Area, Direction } from '../../../../src/ops/kernel/area.ts'
 import { gatherFacts } from '../../../../src/ops/kernel/fact.ts'
 import type { ExecResult } from '../../../../src/ops/kernel/host-port.ts'
 import type { Step } from '../../../../src/ops/kernel/operation.ts'
+import { installConda, makeCondaChannel } from '../../../support/real-conda.ts'
+import { requirement } from '../../../support/requirements.ts'
 
 let home: string
 let bin: string
@@ -146,6 +149,86 @@ describe('a conda environment', () => {
     await half()
     expect((await doIt(area, 'up')).codes).toEqual([0])
     expect(await look(area, 'up')).toMatch(/^it is the one that the others follow/)
+  })
+})
+
+describe('whatever there is of a conda environment', () => {
+  it('there is nothing to do when up or down has been done', async () => {
+    program('conda', conda())
+    const area = areaOf('{ name: lab }', 'environment.yml', YAML)
+    const envs = join(home, '.conda/envs')
+    const prefix = (name: string, mark: string | undefined) => {
+      mkdirSync(join(envs, name, 'conda-meta'), { recursive: true })
+      writeFileSync(join(envs, name, 'conda-meta/history'), '')
+      if (mark !== undefined) writeFileSync(join(envs, mark), 'conda\n')
+    }
+    const states = {
+      none: () => {},
+      empty: () => mkdirSync(join(envs, 'lab')),
+      half: () => prefix('lab', 'lab.muster-half'),
+      noted: () => writeFileSync(join(envs, 'lab.muster-half'), 'conda\n'),
+      made: () => prefix('lab', 'lab/.muster-made'),
+      foreign: () => prefix('lab', undefined),
+    }
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...Object.values(states)),
+        fc.boolean(),
+        fc.array(fc.constantFrom<Direction>('up', 'down'), { minLength: 1, maxLength: 3 }),
+        async (state, isOldKept, directions) => {
+          rmSync(envs, { recursive: true, force: true })
+          mkdirSync(envs, { recursive: true })
+          if (isOldKept) prefix('lab.muster-before', undefined)
+          state()
+          for (const direction of directions) {
+            const steps = await look(area, direction)
+            if (typeof steps !== 'string') expect((await doIt(area, direction)).codes).toEqual(steps.map(() => 0))
+            expect(await look(area, direction)).toBeTypeOf('string')
+          }
+        },
+      ),
+      { numRuns: 20 },
+    )
+  })
+})
+
+describe.skipIf(!requirement('conda of PyPI'))('a real conda', () => {
+  let tools: string
+  beforeAll(() => {
+    tools = mkdtempSync(join(tmpdir(), 'muster-real-conda-'))
+    installConda(tools)
+    makeCondaChannel(join(tools, 'channel'))
+  })
+  afterAll(() => rmSync(tools, { recursive: true, force: true }))
+  beforeEach(() => {
+    program('conda', `exec '${tools}/bin/conda' "$@"`)
+    writeFileSync(join(home, '.condarc'), `add_pip_as_python_dependency: false\npkgs_dirs: [${home}/pkgs]\n`)
+  })
+  const yaml = (...names: readonly string[]) =>
+    `name: other\nchannels: ["file://${tools}/channel", nodefaults]\ndependencies: [${names.join(', ')}]\n`
+
+  it.each(['environment.yml', 'explicit.txt'])('makes it from %s, and is not asked again', async (file) => {
+    const isYaml = file.endsWith('.yml')
+    const text = isYaml ? yaml('lab-tool') : readFileSync(join(tools, 'channel', file), 'utf8')
+    const area = areaOf('{ name: lab }', file, text)
+    expect(await doIt(area, 'up')).toMatchObject({ codes: [0], stderr: '' })
+    const prefix = join(home, '.conda/envs/lab')
+    expect(`${run(`${prefix}/bin/lab-tool`).stdout}`).toBe(`${prefix}\n`)
+    expect(readdirSync(join(prefix, 'conda-meta'))).toEqual([
+      'history',
+      'lab-data-1.2.0-0.json',
+      'lab-tool-0.9-h1_0.json',
+      expect.stringMatching(/^python-3\.\d+\.\d+-0\.json$/),
+    ])
+    expect(await look(area, 'up')).toBe(`it is the one that the others follow, ${prefix}`)
+    expect((await doIt(area, 'down')).codes).toEqual([0])
+    expect(readdirSync(join(home, '.conda/envs'))).toEqual([])
+  })
+
+  it('says what it does not find, and leaves nothing', async () => {
+    const area = areaOf('{ name: lab }', 'environment.yml', yaml('lab-tool', 'nowhere'))
+    expect(await doIt(area, 'up')).toMatchObject({ codes: [1], stderr: expect.stringContaining('nowhere') })
+    expect(readdirSync(join(home, '.conda/envs'))).toEqual([])
   })
 })
 
