@@ -51,7 +51,8 @@ export function saveImage(image: string, parcel: string): Action {
   return {
     script: `${DOCK}d=${pathWord(parcel)}
 umask 077
-mkdir -p "$d" && dock save --output "$d/image.tar.part" ${quote(image)} || { rm -f "$d/image.tar.part"; exit 1; }
+# Written by the login: what root writes through sudo could not be fetched.
+mkdir -p "$d" && dock save ${quote(image)} > "$d/image.tar.part" || { rm -f "$d/image.tar.part"; exit 1; }
 mv -f "$d/image.tar.part" "$d/image.tar" || exit 1
 { grep -x ${LOADED} "$d/${IMAGE_CONTENT}" 2> /dev/null; echo '${CARRIED}'; } > "$d/${IMAGE_CONTENT}.new"
 mv -f "$d/${IMAGE_CONTENT}.new" "$d/${IMAGE_CONTENT}"`,
@@ -64,16 +65,27 @@ export function loadImage(parcel: string, from: string): Action {
   return {
     files: { from, path: parcel, to: parcel },
     script: `${DOCK}d=${pathWord(parcel)}
-dock load --quiet --input "$d/image.tar" && echo ${LOADED} > "$d/${IMAGE_CONTENT}" && rm -f "$d/image.tar"`,
+dock load --quiet < "$d/image.tar" && echo ${LOADED} > "$d/${IMAGE_CONTENT}" && rm -f "$d/image.tar"`,
     timeoutMs: MOVE_TIMEOUT_MS,
+  }
+}
+
+/** It was loaded, and what came after that was cut. */
+export function finishLoad(parcel: string): Action {
+  return {
+    script: `d=${pathWord(parcel)}
+rm -f "$d"/image.tar*
+if [ -s "$d/${IMAGE_CONTENT}" ]; then echo ${LOADED} > "$d/${IMAGE_CONTENT}"; else
+${removeParcel(parcel)}
+fi`,
   }
 }
 
 export function removeSavedImage(parcel: string): Action {
   return {
     script: `d=${pathWord(parcel)}
-rm -f "$d"/image.tar*
-if grep -q -x ${LOADED} "$d/${IMAGE_CONTENT}"; then echo ${LOADED} > "$d/${IMAGE_CONTENT}"; else
+rm -rf "$d"/image.tar* "$d/context"
+if grep -q -s -x ${LOADED} "$d/${IMAGE_CONTENT}"; then echo ${LOADED} > "$d/${IMAGE_CONTENT}"; else
 ${removeParcel(parcel)}
 fi`,
   }

@@ -2,13 +2,14 @@
 import { createHash } from 'node:crypto'
 import { basename, dirname } from 'node:path'
 import { type Known, knownValue } from '../kernel/fact.ts'
-import { type Operation, operationId, type Verdict } from '../kernel/operation.ts'
+import { type Action, type Operation, operationId, type Verdict } from '../kernel/operation.ts'
 import type { DockerFacts, DockerImage } from './docker-facts.ts'
 import {
   buildImage,
   CONTAINER_LABEL,
   type Container,
   containerRuns,
+  finishLoad,
   LOADED,
   loadImage,
   pullImage,
@@ -35,7 +36,8 @@ function onDocker(host: string, own: OwnFacts, decide: (facts: DockerFacts) => V
   )
 }
 
-export function planDockerUp(wanted: Wanted, { facts }: EnvWorld): Operation[] {
+export function planDockerUp(wanted: Wanted, world: EnvWorld): Operation[] {
+  const { facts } = world
   const trouble = fileTrouble(wanted)
   if (trouble !== undefined) return trouble
   const { spec } = wanted
@@ -57,7 +59,7 @@ export function planDockerUp(wanted: Wanted, { facts }: EnvWorld): Operation[] {
     ...loads,
     ...containers,
     // Last: a host stops at its first failure.
-    ...tidy(wanted, source, loads, isCarried),
+    ...tidy(wanted, world, loads, isCarried),
   ]
 }
 
@@ -124,21 +126,28 @@ function takeImage(
   return operation('image', host, 'image', verdict, isSourceAway ? [] : [operationId(AREA, 'file', from)])
 }
 
-/** The file goes when all have loaded it, also one that a run which was cut left there. */
-function tidy(
-  wanted: Wanted,
-  source: OwnFacts | undefined,
-  loads: readonly Operation[],
-  isCarried: boolean,
-): Operation[] {
-  if (source === undefined) return []
-  const isLeft = knownValue(source.parcel)?.content?.some((line) => line !== LOADED) ?? false
-  if (!isCarried && !isLeft) return []
-  const { from: host } = wanted.spec
+/** A run was cut: there is more than the note that the image came through Muster. */
+function isLeftHalf(own: OwnFacts | undefined): boolean {
+  const { isThere = false, content = [''] } = (own && knownValue(own.parcel)) ?? {}
+  return isThere && content.some((line) => line !== LOADED)
+}
+
+/** The file goes when all have loaded it, also where a run which was cut left one. */
+function tidy(wanted: Wanted, { facts }: EnvWorld, loads: readonly Operation[], isCarried: boolean): Operation[] {
   const parcel = parcelOf(wanted)
-  const remove = { title: 'remove the file of the image', changes: [`- ${parcel}`], run: removeSavedImage(parcel) }
-  const after = loads.map(({ id }) => id)
-  return [operation('tidy', host, 'image as a file', steps('differs', [step('tidy', host, 'remove', remove)]), after)]
+  const tidied = (host: string, run: Action, after: readonly string[] = []): Operation => {
+    const remove = { title: 'remove the file of the image', changes: [`- ${parcel}`], run }
+    return operation('tidy', host, 'image as a file', steps('differs', [step('tidy', host, 'remove', remove)]), after)
+  }
+  const cut = loads.filter(({ host, verdict }) => verdict.kind === 'nothing' && isLeftHalf(facts.get(host)?.facts))
+  const source = facts.get(wanted.spec.from)?.facts
+  const all = loads.map(({ id }) => id)
+  return [
+    ...cut.map(({ host }) => tidied(host, finishLoad(parcel))),
+    ...(source !== undefined && (isCarried || isLeftHalf(source))
+      ? [tidied(wanted.spec.from, removeSavedImage(parcel), all)]
+      : []),
+  ]
 }
 
 function containerOf({ spec }: Wanted): Container {

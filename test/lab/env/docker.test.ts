@@ -4,11 +4,13 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PROGRAM } from '../../support/console-options.ts'
 import { findProgram, requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
 import type { RunResult } from '../cluster/run.ts'
-import { startDocker } from './docker-host.ts'
+import { runDocker, startDocker, stopDocker } from './docker-host.ts'
+import { killAtStep } from './kill-at.ts'
 
-const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'ssh', 'flock', 'dockerd', 'busybox')
+const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'ssh', 'flock', 'dockerd', 'busybox', 'sudo')
 
 const dockerfile = (label: string) =>
   `FROM scratch\nCOPY busybox /bin/busybox\nENV ROLE=${label}\nSTOPSIGNAL SIGKILL\nCMD ["/bin/busybox", "sleep", "100000"]\n`
@@ -16,8 +18,15 @@ const dockerfile = (label: string) =>
 describe.skipIf(!canRun)('muster env with Docker', { timeout: 300_000 }, () => {
   let lab: Lab
 
+  const command = (...args: readonly string[]) => [
+    ...PROGRAM,
+    '--hosts',
+    join(lab.directory, 'env.yaml'),
+    'env',
+    ...args,
+  ]
   const env = async (...args: readonly string[]): Promise<RunResult> =>
-    await lab.run([...PROGRAM, '--hosts', join(lab.directory, 'env.yaml'), 'env', ...args], { timeoutMs: 200_000 })
+    await lab.run(command(...args), { timeoutMs: 200_000 })
   const exec = async (name: string, script: string): Promise<string> => {
     const { code, stdout, stderr } = await lab.host(name).exec(script)
     if (code !== 0) throw new Error(`${name}: ${script}: exit ${code}\n${stdout}${stderr}`)
@@ -30,7 +39,19 @@ describe.skipIf(!canRun)('muster env with Docker', { timeout: 300_000 }, () => {
     mkdirSync(context())
     copyFileSync(findProgram('busybox') ?? '', join(context(), 'busybox'))
     writeFileSync(join(context(), 'Dockerfile'), dockerfile('one'))
-    const hosts = lab.hosts.map(({ name, address }) => `  ${name}: { address: ${address} }\n`).join('')
+    // The login on m1 is not in the group that may use the daemon: there it is asked through sudo.
+    await exec(
+      'm1',
+      `mkdir files && mount -t tmpfs none /home
+{ cat /etc/passwd; echo 'ann:x:1555:1555::/home/ann:/bin/bash'; } > files/passwd
+{ cat /etc/shadow; echo 'ann:*:19000:0:99999:7:::'; } > files/shadow && chmod 640 files/shadow
+echo 'ann ALL=(ALL:ALL) NOPASSWD: ALL' > files/sudoers && chmod 440 files/sudoers
+for name in passwd shadow sudoers; do mount --bind files/$name /etc/$name; done
+mkdir -p /home/ann/.ssh && cp .ssh/authorized_keys /home/ann/.ssh && chown -R 1555:1555 /home/ann && chmod 700 /home/ann /home/ann/.ssh`,
+    )
+    const hosts = lab.hosts
+      .map(({ name, address }) => `  ${name}: { address: ${address}${name === 'm1' ? ', user: ann' : ''} }\n`)
+      .join('')
     const docker = '{ image: "lab/tool:1", file: image/Dockerfile, name: tool }'
     writeFileSync(
       join(lab.directory, 'env.yaml'),
@@ -42,7 +63,15 @@ describe.skipIf(!canRun)('muster env with Docker', { timeout: 300_000 }, () => {
     await lab?.stop()
   })
 
-  it('builds on one host, loads it on the other, and runs it on both', async () => {
+  it('builds on one host, loads it on the other, and runs it on both, killed in the middle of each step', async () => {
+    for (const step of [
+      /env\/image@m1\/build/,
+      /env\/file@m1\/save/,
+      /env\/image@m2\/load/,
+      /env\/container@m2\/run/,
+    ]) {
+      await killAtStep(lab, command('up', '--yes'), step)
+    }
     const up = await env('up', '--yes')
     expect(up.stdout).not.toMatch(/FAILED|blocker/)
     expect([up.code, up.stderr]).toEqual([0, ''])
@@ -54,7 +83,7 @@ describe.skipIf(!canRun)('muster env with Docker', { timeout: 300_000 }, () => {
     const format = '{{.State.Status}} {{.HostConfig.NetworkMode}} {{.HostConfig.RestartPolicy.Name}}'
     for (const name of lab.names) {
       expect(await exec(name, `docker inspect -f '${format}' tool`)).toBe('running host unless-stopped\n')
-      expect(await exec(name, 'find ~/.cache/muster -name "*.tar*" 2> /dev/null | wc -l')).toBe('0\n')
+      expect(await exec(name, 'find /home/ann /root -name "*.tar*" 2> /dev/null | wc -l')).toBe('0\n')
     }
   })
 
@@ -65,14 +94,34 @@ describe.skipIf(!canRun)('muster env with Docker', { timeout: 300_000 }, () => {
     expect([check.code, check.stdout]).toEqual([0, '2 hosts compared with m1: no drift\n'])
   })
 
+  it('says whose daemon does not run, and finds the container running again when it does', async () => {
+    await stopDocker(lab.host('m2'))
+    const up = await env('up', '--yes')
+    expect(up.stdout).toMatch(/Docker: .*Cannot connect to the Docker daemon/)
+    expect(up.code).toBe(5)
+    await runDocker(lab.host('m2'))
+    const state = async () => await exec('m2', "docker inspect -f '{{.State.Running}}' tool")
+    await waitUntil(async () => (await state()) === 'true\n', 'the container')
+    expect((await env('up')).stdout).toContain('2 hosts: no change: it is as wanted')
+  })
+
   it('mends a container that ended, and an image that is another one', async () => {
     await exec('m1', 'docker stop -t 0 tool')
     writeFileSync(join(context(), 'Dockerfile'), dockerfile('two'))
     const check = await env('check')
     expect(check.stdout).toMatch(/^risk {2}container {2}exited {2}running$/m)
     expect(check.code).toBe(1)
+    await exec('m2', 'mkdir -p ~/.cache && mount -t tmpfs -o size=512k none ~/.cache')
+    const full = await env('sync', '--yes')
+    await exec('m2', 'umount ~/.cache')
+    expect(full.stdout).toMatch(/^m2: load lab\/tool:1 from m1: FAILED: .*No space left on device/m)
+    expect(full.code).toBe(5)
+    const both = await Promise.all([env('sync', '--yes'), env('sync', '--yes')])
+    for (const { code, stderr } of both) {
+      if (code !== 0) expect([code, stderr]).toEqual([5, expect.stringContaining('is being changed by another Muster')])
+    }
     const sync = await env('sync', '--yes')
-    expect(sync.stdout).toMatch(/ {4}~ lab\/tool:1\n/)
+    expect(both[0].stdout + both[1].stdout + sync.stdout).toMatch(/ {4}~ lab\/tool:1\n/)
     expect([sync.code, sync.stderr]).toEqual([0, ''])
     for (const name of lab.names) {
       expect(await exec(name, `docker inspect -f '{{json .Config.Env}}' tool`)).toContain('"ROLE=two"')
@@ -91,9 +140,12 @@ describe.skipIf(!canRun)('muster env with Docker', { timeout: 300_000 }, () => {
     expect(down.stdout).not.toContain('FAILED')
     expect([down.code, down.stderr]).toEqual([0, ''])
     for (const name of lab.names) {
-      expect(await exec(name, 'docker ps --all --quiet; docker images --quiet; ls -A ~/.cache 2> /dev/null || :')).toBe(
-        '',
-      )
+      expect(
+        await exec(
+          name,
+          'docker ps --all --quiet; docker images --quiet; ls -A ~/.cache /home/ann/.cache 2> /dev/null || :',
+        ),
+      ).toBe('')
     }
     expect((await env('down')).stdout).toContain('no change: it is as wanted')
   })
