@@ -1,7 +1,6 @@
 /** `muster env` on hosts without a network: real packages, gathered on one host, installed on all, drift found and mended. */
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -9,9 +8,11 @@ import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
 import type { RunResult } from '../cluster/run.ts'
+import { killAtStep } from './kill-at.ts'
 
 const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'ssh', 'flock', 'python3')
 
+const UV = 'uv==0.13.9'
 /** The system's own, whatever else is installed. */
 const PYTHON = '/usr/bin/python3'
 const PACKAGES = ['pip==24.0', 'requests==2.31.0', 'idna==3.6', 'certifi==2024.2.2', 'urllib3==2.2.1']
@@ -21,6 +22,8 @@ const FILES = 'find . ! -path "./lab/*" \\( -type d -o -type f \\) -printf "%p %
 describe.skipIf(!canRun)('muster env with a virtual environment', { timeout: 400_000 }, () => {
   let lab: Lab
   let wheels: string
+  /** uv is in it. */
+  let tools: string
   let before: string[]
 
   const command = (file: string, ...args: readonly string[]) => [
@@ -40,19 +43,11 @@ describe.skipIf(!canRun)('muster env with a virtual environment', { timeout: 400
 
   beforeAll(async () => {
     wheels = mkdtempSync(join(tmpdir(), 'muster-wheels-'))
-    const pip = [
-      PYTHON,
-      '-m',
-      'pip',
-      'download',
-      '--quiet',
-      '--no-cache-dir',
-      '--retries',
-      '10',
-      '--only-binary',
-      ':all:',
-    ]
-    execFileSync('env', ['PIP_DISABLE_PIP_VERSION_CHECK=1', ...pip, '--dest', wheels, ...PACKAGES], { stdio: 'pipe' })
+    tools = mkdtempSync(join(tmpdir(), 'muster-tools-'))
+    const pip = [PYTHON, '-m', 'pip', '--retries', '10', '--disable-pip-version-check', '--quiet', '--no-cache-dir']
+    const download = [...pip, 'download', '--only-binary', ':all:', '--dest', wheels]
+    execFileSync('env', [...download, ...PACKAGES], { stdio: 'pipe' })
+    execFileSync('env', [...pip, 'install', '--root-user-action', 'ignore', '--target', tools, UV], { stdio: 'pipe' })
     lab = await startLab({ count: 3 })
     // A directory of wheels on the host that is followed; its name has a blank.
     const there = join(lab.directory, 'hosts', 'm1', 'home', 'the wheels')
@@ -63,12 +58,16 @@ describe.skipIf(!canRun)('muster env with a virtual environment', { timeout: 400
     const keys = '    wheels: ~/the wheels\n'
     writeFileSync(join(lab.directory, 'env.yaml'), `${head}${keys}    requirements: requirements.txt\n`)
     writeFileSync(join(lab.directory, 'followed.yaml'), `${head}${keys}`)
+    writeFileSync(
+      join(lab.directory, 'locked.yaml'),
+      `${head.replace('~/lab', '~/mine')}${keys}    requirements: job/uv.lock\n`,
+    )
     writeFileSync(join(lab.directory, 'requirements.txt'), 'requests<3  # and what it needs\nidna\n')
     before = await homes()
   }, 200_000)
   afterAll(async () => {
     await lab?.stop()
-    rmSync(wheels, { recursive: true, force: true })
+    for (const directory of [wheels, tools]) rmSync(directory, { recursive: true, force: true })
   })
 
   it('tells that no host has it', async () => {
@@ -77,19 +76,14 @@ describe.skipIf(!canRun)('muster env with a virtual environment', { timeout: 400
     expect(code).toBe(1)
   })
 
-  it('carries on where it was killed', async () => {
-    const [file = '', ...args] = lab.command(command('env.yaml', 'env', 'up', '--yes', '--json'))
-    const child = spawn(file, args, { env: lab.environment, stdio: ['ignore', 'pipe', 'ignore'] })
-    let output = ''
-    const ended = once(child, 'close')
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      output += text
-      if (/"step":"env\/venv@m[2-3]\/install","title":"[^"]*","state":"begin"/.test(output)) child.kill('SIGKILL')
-    })
-    await ended
-    expect(output).toContain('"state":"begin"')
-    expect(output).not.toContain('"type":"summary"')
-
+  it('carries on where it was killed, and where a disk was full', async () => {
+    await killAtStep(lab, command('env.yaml', 'env', 'up', '--yes'), /env\/wheels@m1\/gather/)
+    await killAtStep(lab, command('env.yaml', 'env', 'up', '--yes'), /env\/venv@m[2-3]\/install/)
+    await exec('m3', 'rm -rf ~/lab; mkdir -p ~/"the wheels" && mount -t tmpfs -o size=200k none ~/"the wheels"')
+    const full = await muster('env', 'up', '--yes')
+    await exec('m3', 'umount ~/"the wheels"')
+    expect(full.stdout).toMatch(/^m3: bring the wheels from m1: FAILED: .*No space left on device/m)
+    expect(full.code).toBe(5)
     const up = await muster('env', 'up', '--yes')
     expect(up.stdout).not.toMatch(/FAILED|blocker/)
     expect([up.code, up.stderr]).toEqual([0, ''])
@@ -161,6 +155,39 @@ printf 'black-24.1.0.dist-info/METADATA,,\\nblack-24.1.0.dist-info/RECORD,,\\n' 
     )
     expect([up.code, up.stderr]).toEqual([0, ''])
     expect((await muster('env', 'check')).stdout).toBe('3 hosts compared with m1: no drift\n')
+  })
+
+  it('takes the lock of uv, and fills an environment that uv made', async () => {
+    const uv = join(tools, 'bin', 'uv')
+    const pins = readdirSync(wheels).map((name) => name.split('-').slice(0, 2).join('==').replaceAll('_', '-'))
+    const wanted = pins.filter((pin) => !pin.startsWith('pip=='))
+    const project = join(lab.directory, 'job')
+    mkdirSync(project)
+    const dependencies = JSON.stringify([...wanted, "colorama; sys_platform == 'win32'"])
+    writeFileSync(
+      join(project, 'pyproject.toml'),
+      `[project]\nname = "job"\nversion = "1"\nrequires-python = ">=3.9"\ndependencies = ${dependencies}\n`,
+    )
+    const lock = ['lock', '--quiet', '--no-cache', '--python', PYTHON, '--project', project]
+    execFileSync(uv, lock, { stdio: 'pipe', env: { ...process.env, UV_HTTP_RETRIES: '10' } })
+    for (const name of lab.names) copyFileSync(uv, join(lab.directory, 'hosts', name, 'home', 'uv'))
+    const freeze = '~/uv pip freeze --no-cache --python ~/mine/bin/python'
+    await exec(
+      'm1',
+      `~/uv venv --quiet --no-cache --python ${PYTHON} ~/mine && echo idna==3.6 > ~/idna.txt &&
+~/uv pip sync --quiet --no-cache --python ~/mine/bin/python --no-index --find-links ~/'the wheels' ~/idna.txt && rm ~/idna.txt`,
+    )
+    expect(await exec('m1', freeze)).toBe('idna==3.6\n')
+    const locked = async (...args: readonly string[]) =>
+      await lab.run(command('locked.yaml', 'env', ...args), { timeoutMs: 200_000 })
+    const up = await locked('up', '--yes')
+    expect(up.stdout).not.toMatch(/FAILED/)
+    expect([up.code, up.stderr]).toEqual([0, ''])
+    for (const name of lab.names) expect(await exec(name, freeze)).toBe(`${pins.toSorted().join('\n')}\n`)
+    expect((await locked('up')).stdout).toContain('3 hosts: no change: it is as wanted')
+    expect((await locked('down', '--yes')).code).toBe(0)
+    await exec('m1', 'rm -r ~/mine')
+    for (const name of lab.names) await exec(name, 'rm ~/uv')
   })
 
   it('removes what it made, and nothing else', async () => {
