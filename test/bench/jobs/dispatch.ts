@@ -11,7 +11,7 @@ import { type Slurm, startSlurm } from './slurm.ts'
 import { SPEC, submission } from './store.ts'
 
 const JOBS = 2000
-const PEER_JOBS = 1000
+const PEER_JOBS = 400
 const SINGLES = 20
 const WAIT_LIMIT_MS = 30_000
 /** Slots of a peer: all on this machine, where Muster has as many on each of nine hosts. */

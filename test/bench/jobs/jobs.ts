@@ -42,13 +42,17 @@ export async function benchJobs({
     const main = join(await buildProduct(directory, root), 'dist', 'main.js')
     const work = async () => {
       const rows: Row[] = []
-      if (parts.includes('kills')) rows.push(...(await benchKills(directory, main, rounds, seconds, log)))
+      const add = (more: readonly Row[]) => {
+        for (const row of more) log(JSON.stringify(row))
+        rows.push(...more)
+      }
+      if (parts.includes('kills')) add(await benchKills(directory, main, rounds, seconds, log))
       if (parts.every((part) => part === 'kills')) return formatTable(rows)
       await using lab = await startLab({ count: HOSTS })
       const place = (name: string, resources = { cpu: CORES, gpu: 0 }) => new Place(lab, main, name, resources)
-      if (parts.includes('store')) rows.push(...(await benchStore(directory, place('store'))))
-      if (parts.includes('dispatch')) rows.push(...(await benchDispatch(place('dispatch'), directory, log)))
-      if (parts.includes('mix')) rows.push(...(await benchMix(place('mix', MIXED), MIXED, scale)))
+      if (parts.includes('store')) add(await benchStore(directory, place('store')))
+      if (parts.includes('dispatch')) add(await benchDispatch(place('dispatch'), directory, log))
+      if (parts.includes('mix')) add(await benchMix(place('mix', MIXED), MIXED, scale))
       return formatTable(rows)
     }
     return await Promise.race([work(), interrupted])

@@ -2,7 +2,7 @@
  * Slurm with one node, from Debian's packages (slurmctld, slurmd, munge), in a network namespace of its own; that has an address
  * besides the loopback's, as Slurm resolves no names without.
  */
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -48,33 +48,30 @@ PartitionName=all Nodes=here Default=YES State=UP
   // munged wants everybody to reach its socket, and its directories to be nobody else's to write.
   chmodSync(dirname(directory), 0o711)
   chmodSync(directory, 0o755)
-  const children: ChildProcess[] = []
   const environment = { ...process.env, SLURM_CONF: file('slurm.conf') }
-  const holder = spawn(
-    'unshare',
-    [
-      '--net',
-      '--uts',
-      'sh',
-      '-c',
-      'hostname here; ip link set lo up; ip addr add 10.81.0.1/32 dev lo; echo up; exec sleep infinity',
-    ],
-    {
-      stdio: ['ignore', 'pipe', 'ignore'],
-    },
-  )
-  children.push(holder)
+  // The first process of a PID namespace: nothing outlives it, nor it this program.
+  const first = 'hostname here; ip link set lo up; ip addr add 10.81.0.1/32 dev lo; echo up; exec sleep infinity'
+  const apart = ['unshare', '--net', '--uts', '--pid', '--mount', '--mount-proc', '--fork', '--kill-child=KILL']
+  const holder = spawn('setpriv', ['--pdeathsig', 'KILL', ...apart, 'sh', '-c', first], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
   await once(holder.stdout, 'data')
-  const inside = (...words: readonly string[]) => ['--target', String(holder.pid), '--net', '--uts', ...words]
+  const target = String(withDescendants(holder.pid as number)[1])
+  const inside = (...words: readonly string[]) => [
+    '--target',
+    target,
+    '--net',
+    '--uts',
+    '--pid',
+    '--mount',
+    '--wd=/',
+    ...words,
+  ]
   const start = (...words: readonly string[]) =>
-    children.push(spawn('nsenter', inside(...words), { env: environment, stdio: 'ignore' }))
-  const stop = async () => {
-    // What a job left behind belongs to slurmstepd, which has left its parent.
-    const pids = children.flatMap(({ pid }) => (pid === undefined ? [] : withDescendants(pid)))
-    await endProcesses(pids)
-  }
+    spawn('nsenter', inside(...words), { env: environment, stdio: 'ignore' })
+  const stop = async () => await endProcesses([Number(target), holder.pid as number], 0)
   const run = async (program: string, ...args: readonly string[]) =>
-    (await execute('nsenter', inside(program, ...args), { env: environment, cwd: '/' })).stdout
+    (await execute('nsenter', inside(program, ...args), { env: environment })).stdout
   try {
     start(
       'munged',
