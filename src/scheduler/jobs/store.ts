@@ -361,18 +361,32 @@ export class JobStore implements Disposable {
   }
 
   #migrate(): string {
+    // What is as it should be is opened without waiting for whoever writes.
+    const isUpToDate = this.#fileVersion() === VERSION && this.#one(HAS_SPEC_INDEX) !== undefined
+    return isUpToDate ? this.#readId() : this.#makeUpToDate()
+  }
+
+  #fileVersion(): number {
+    return Number(this.#one('PRAGMA user_version')?.user_version)
+  }
+
+  #readId(): string {
+    return String(this.#one("SELECT value FROM meta WHERE name = 'id'")?.value)
+  }
+
+  #makeUpToDate(): string {
     return this.#inTransaction(() => {
-      const version = Number(this.#database.prepare('PRAGMA user_version').get()?.user_version)
+      const version = this.#fileVersion()
       if (version > VERSION)
         throw new MusterError('configuration', 'the queue was written by a later version of Muster')
       if (version === 0) {
         this.#database.exec(SCHEMA)
-        this.#database.prepare("INSERT INTO meta VALUES ('id', ?)").run(randomBytes(6).toString('hex'))
+        this.#run("INSERT INTO meta VALUES ('id', ?)", randomBytes(6).toString('hex'))
         this.#database.exec(`PRAGMA user_version = ${VERSION}`)
       }
       // Of no consequence to a version that does not know it.
       this.#database.exec('CREATE INDEX IF NOT EXISTS jobs_by_spec ON jobs (spec, kind)')
-      return String(this.#database.prepare("SELECT value FROM meta WHERE name = 'id'").get()?.value)
+      return this.#readId()
     })
   }
 
@@ -440,6 +454,7 @@ export class JobStore implements Disposable {
 const NEVER_DONE = FINAL_KINDS.filter((kind) => kind !== 'done')
   .map((kind) => `'${kind}'`)
   .join()
+const HAS_SPEC_INDEX = "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = 'jobs_by_spec'"
 const DEPENDENT = "SELECT 1 FROM jobs WHERE kind = 'queued' AND after IS NOT NULL LIMIT 1"
 const INSERT_JOB = `INSERT INTO jobs (spec, environment, user, submitted_ms, priority, attempt, failures, kind, state, after)
   VALUES (?, ?, ?, ?, ?, 1, 0, ?, ?, ?)`

@@ -226,6 +226,9 @@ describe('the queue on disk', () => {
         expect.objectContaining({ hint: expect.stringContaining('Another program') }),
       )
       expect(impatient.list([], 10)).toEqual([])
+      // To open and to read is possible all the same.
+      using third = new JobStore(join(directory, 'queue.db'), 20)
+      expect(third.counts().size).toBe(0)
     })
   })
 
