@@ -192,8 +192,8 @@ class JobDriver {
     this.#options.store.together(() => {
       this.#note(changed)
       this.#endOverdue(nowMs, changed)
-      this.#plan(nowMs, changed)
     })
+    this.#plan(nowMs, changed)
     this.#tell(changed)
   }
 
@@ -238,13 +238,16 @@ class JobDriver {
       nowMs,
       isPreempting,
     })
-    this.#apply(events, changed)
+    // Nobody has to wait for the plan to write; what it finds changed meanwhile stays as it is.
+    store.together(() => {
+      this.#apply(events, changed)
+      if (nowMs - this.#viewedMs < VIEW_MS) return
+      this.#viewedMs = nowMs
+      const down = [...this.#records].flatMap(([name, { trouble }]) => (trouble === undefined ? [] : [[name, trouble]]))
+      store.writeView({ atMs: nowMs, hosts, down: Object.fromEntries(down), expectedS }, lease)
+    })
     // What was planned is no news for the next plan.
     this.#isDirty = false
-    if (nowMs - this.#viewedMs < VIEW_MS) return
-    this.#viewedMs = nowMs
-    const down = [...this.#records].flatMap(([name, { trouble }]) => (trouble === undefined ? [] : [[name, trouble]]))
-    store.writeView({ atMs: nowMs, hosts, down: Object.fromEntries(down), expectedS }, lease)
   }
 
   /** One user alone shares with nobody. */

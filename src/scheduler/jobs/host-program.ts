@@ -92,10 +92,13 @@ function formatOrder(order: BundleOrder): string {
   }
 }
 
+/** The directory of a job that was brought to its hosts: beside those of bundles. Others are seen from the home directory. */
+const COPIED = /^\.\.\/[0-9a-f]+-copied-[0-9a-f]+$/
+
 /** Whoever makes `claim` runs it; a full disk takes an empty file with the exit code in its name when it takes no line. */
 function formatRun({ command, directory, environment }: BundleRun): string {
   const variables = Object.entries(environment).map(([name, value]) => `export ${name}=${quote(value)}\n`)
-  const go = directory === undefined ? 'cd' : `cd ${quote(directory)}`
+  const go = directory === undefined ? 'cd' : `${COPIED.test(directory) ? '' : 'cd && '}cd ${quote(directory)}`
   return `cd "$1" || exit
 set -C; : >claim || exit 0
 set +C; trap : TERM INT HUP

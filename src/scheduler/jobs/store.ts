@@ -276,17 +276,19 @@ export class JobStore implements Disposable {
   /** What users had lately, halved for each day since: GPUs, or cores where there are none, in milli × seconds. */
   usage(nowMs: number): ReadonlyMap<string, number> {
     const had = new Map<string, number>()
+    const add = (user: string, { request, bundles }: JobSpec, ranMs: number, agoMs: number) => {
+      const size = bundles * (request.gpuCount * request.gpuMilli || request.cpuMilli)
+      had.set(user, (had.get(user) ?? 0) + ((size * ranMs) / 1000) * 0.5 ** (agoMs / HALF_LIFE_MS))
+    }
+    for (const { user, spec, state } of this.active())
+      if (isActive(state)) add(user, spec, Math.max(0, nowMs - state.startedMs), 0)
     const rows = this.#all(
       `SELECT user, ran_ms, ended_ms, jobs.spec AS spec_id, specs.spec AS spec FROM jobs JOIN specs ON specs.id = jobs.spec
         WHERE ended_ms IS NOT NULL AND ran_ms IS NOT NULL ORDER BY ended_ms DESC LIMIT ?`,
       USAGE_JOBS,
     )
-    for (const { user, ran_ms, ended_ms, spec_id, spec } of rows) {
-      const { request, bundles } = this.#rows.specOf(Number(spec_id), spec)
-      const size = bundles * (request.gpuCount * request.gpuMilli || request.cpuMilli)
-      const age = Math.max(0, nowMs - Number(ended_ms)) / HALF_LIFE_MS
-      had.set(String(user), (had.get(String(user)) ?? 0) + ((size * Number(ran_ms)) / 1000) * 0.5 ** age)
-    }
+    for (const { user, ran_ms, ended_ms, spec_id, spec } of rows)
+      add(String(user), this.#rows.specOf(Number(spec_id), spec), Number(ran_ms), Math.max(0, nowMs - Number(ended_ms)))
     return had
   }
 

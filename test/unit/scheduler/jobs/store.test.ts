@@ -198,6 +198,9 @@ describe('the queue on disk', () => {
     }
     expect(Object.fromEntries(store.usage(10_000))).toEqual({ ann: 10_000, bob: 20_000 })
     expect(store.usage(10_000 + day).get('ann')).toBe(5000)
+    store.submit(submission({ user: 'eve' }), 0)
+    store.apply(3, { kind: 'placed', places }, 20_000)
+    expect(store.usage(21_000).get('eve')).toBe(1000)
   })
 
   test('a file that was damaged later is told with what to do, whatever is asked', () => {
