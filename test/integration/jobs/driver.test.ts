@@ -200,7 +200,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
   })
 
   it('what ran before its host was started anew is told apart, and tried again as declared', async () => {
-    const ids = submit(spec('echo $$ >>"$OUT/pids"; [ $MUSTER_ATTEMPT = 2 ] || exec sleep 60', { retries: 1 }))
+    const ids = submit(spec('echo $$ >>"$OUT/pids"; [ $MUSTER_ATTEMPT = 2 ] || exec sleep 600', { retries: 1 }))
     const driving = drive()
     await waitUntil(() => kinds(ids)[0] === 'running' && exists('pids'), 'it to run')
     // As a new boot would find it: the directory is there, and was written under another boot id.
