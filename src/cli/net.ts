@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { parseNetwork } from '../ops/net/mesh/choose-address.ts'
 import type { CliContext, Outcome } from './context.ts'
+import type { InstallOptions } from './net/install.ts'
 import type { MeshCommandOptions } from './net/mesh.ts'
 import type { PairCommandOptions } from './net/pair.ts'
 import type { WatchCommandOptions } from './net/watch.ts'
@@ -13,6 +14,7 @@ Examples:
   muster net mesh @gpus --interface eth1       at the addresses of another card (or --network 10.0.0.0/24)
   muster net mesh all --udp 100M               jitter and loss at a rate
   muster net mesh all --svg net.svg --csv net.csv
+  muster net mesh all --install                iperf3 first, where it is missing; muster net uninstall takes it away again
 
 It uses iperf3, or iperf (2), whichever both ends have, else ssh from host to host. Servers are started for one measurement, at the measured address, and end by themselves.
 Results are kept in $XDG_STATE_HOME/muster/net and compared with the last. Ctrl-C keeps what was measured.
@@ -45,6 +47,7 @@ export function registerNet(program: Command, context: CliContext, outcome: Outc
     .addOption(new Option('--tool <name>', 'measure with this only').choices(['iperf3', 'iperf2', 'ssh']))
     .option('--csv <file>', 'writes one line a link there')
     .option('--svg <file>', 'writes a picture there')
+    .option('--install', 'installs iperf3 where it is missing, after asking')
     .option('--dry-run', 'says what would be measured, and how long it takes')
     .addHelpText('after', MESH_EXAMPLES)
   mesh.action(async (target: string | undefined) => {
@@ -53,6 +56,15 @@ export function registerNet(program: Command, context: CliContext, outcome: Outc
   })
   registerPair(net, context, outcome)
   registerWatch(net, context, outcome)
+  const uninstall = net
+    .command('uninstall')
+    .description('removes what mesh --install has installed, and nothing else')
+    .argument('[target]', 'hosts (default: all)')
+    .option('--dry-run', 'shows the plan and does nothing')
+  uninstall.action(async (target: string | undefined) => {
+    const { netUninstall } = await import('./net/install.ts')
+    outcome.exitCode = await netUninstall(target, uninstall.optsWithGlobals<InstallOptions>(), context)
+  })
 }
 
 const PAIR_EXAMPLES = `

@@ -21,17 +21,28 @@ export async function change(
   context: CliContext,
 ): Promise<number> {
   using prepared = await prepareBringUp(names, options, context)
-  const run = new Change(prepared, new BringUpReport(options, context), options, context)
-  return await run.run(direction)
+  return await changePrepared(direction, prepared, options, context)
+}
+
+/** What a change needs of what was prepared. */
+type Changed = Omit<Prepared, 'inventory' | 'declared' | typeof Symbol.dispose>
+
+export async function changePrepared(
+  direction: Direction,
+  prepared: Changed,
+  options: BringUpOptions,
+  context: CliContext,
+): Promise<number> {
+  return await new Change(prepared, new BringUpReport(options, context), options, context).run(direction)
 }
 
 class Change {
-  readonly #prepared: Prepared
+  readonly #prepared: Changed
   readonly #report: BringUpReport
   readonly #options: BringUpOptions
   readonly #context: CliContext
 
-  constructor(prepared: Prepared, report: BringUpReport, options: BringUpOptions, context: CliContext) {
+  constructor(prepared: Changed, report: BringUpReport, options: BringUpOptions, context: CliContext) {
     this.#prepared = prepared
     this.#report = report
     this.#options = options

@@ -6,14 +6,13 @@ import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { formatDuration } from '../../ops/kernel/finding.ts'
+import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { meshCsv, meshSvg } from '../../ops/net/mesh/export-mesh.ts'
 import { judgeMesh } from '../../ops/net/mesh/judge.ts'
 import { compareMesh, type KeptMesh, keepMesh, lastMesh } from '../../ops/net/mesh/kept-mesh.ts'
 import type { NetTool } from '../../ops/net/mesh/link.ts'
 import { type MeshOptions, type MeshReport, measureMesh } from '../../ops/net/mesh/measure-mesh.ts'
 import { slotsOf } from '../../ops/net/mesh/rounds.ts'
-import type { CredentialDialog } from '../../ssh/credentials.ts'
-import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../context.ts'
 import { TtyDialog } from '../tty-dialog.ts'
 import { MeshScreen } from './mesh-screen.ts'
@@ -31,6 +30,7 @@ export type MeshCommandOptions = GlobalOptions & {
   readonly tool?: NetTool
   readonly csv?: string
   readonly svg?: string
+  readonly install?: boolean
   readonly dryRun?: boolean
 }
 
@@ -47,21 +47,25 @@ export async function netMesh(
   const names = endpoints.map(({ host }) => host)
   if (names.length < 2) throw new MusterError('usage', 'there have to be two hosts or more to measure between')
   const meshOptions = optionsOf(options, endpoints)
-  if (options.dryRun === true) return sayPlan(names, meshOptions, context)
-  const screen = new MeshScreen(options, context)
   const tty = new TtyDialog()
-  const dialog: CredentialDialog & HostKeyReviewer = {
-    ask: (request, signal) => screen.quietDuring(() => tty.ask(request, signal)),
-    review: (keys, signal) => screen.quietDuring(() => tty.review(keys, signal)),
-  }
+  let screen: MeshScreen | undefined
+  const quietly = <T>(talk: () => Promise<T>) => (screen === undefined ? talk() : screen.quietDuring(talk))
+  using opened = openOpsHosts(endpoints, options, context, {
+    ask: (request, signal) => quietly(() => tty.ask(request, signal)),
+    review: (keys, signal) => quietly(() => tty.review(keys, signal)),
+  })
+  const installed = options.install === true ? await install(names, opened.hosts, options, context) : EXIT.ok
+  // Where some host could not be given it, the others are measured all the same.
+  if (installed === EXIT.interrupted) return installed
+  if (options.dryRun === true) return sayPlan(names, meshOptions, context)
+  screen = new MeshScreen(options, context)
   let report: MeshReport
   try {
-    using opened = openOpsHosts(endpoints, options, context, dialog)
     report = await measureMesh(names, meshOptions, {
       hosts: opened.hosts,
       signal: context.signal,
       clock: systemClock,
-      onEvent: (event) => screen.event(event),
+      onEvent: (event) => screen?.event(event),
     })
   } finally {
     screen[Symbol.dispose]()
@@ -81,7 +85,21 @@ export async function netMesh(
     )
   }
   screen.report(report, findings)
-  return exitCodeOf(report, context)
+  const measured = exitCodeOf(report, context)
+  return measured === EXIT.ok ? installed : measured
+}
+
+/** The exit code of it. */
+async function install(
+  names: readonly string[],
+  hosts: OpsHosts,
+  options: MeshCommandOptions,
+  context: CliContext,
+): Promise<number> {
+  const { tool = 'iperf3' } = options
+  if (tool === 'ssh') throw new MusterError('usage', '--install installs iperf, and --tool ssh measures without it')
+  const { changeIperf } = await import('./install.ts')
+  return await changeIperf('up', names, tool, hosts, options, context)
 }
 
 function optionsOf(options: MeshCommandOptions, endpoints: readonly Endpoint[]): MeshOptions {

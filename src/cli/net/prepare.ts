@@ -6,6 +6,7 @@ import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import type { CredentialDialog } from '../../ssh/credentials.ts'
 import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
+import { askSudoOnce } from '../ask-sudo-once.ts'
 import type { CliContext, GlobalOptions } from '../context.ts'
 import { createOpsHosts } from '../ops-hosts.ts'
 import { readStdinNames } from '../stdin-names.ts'
@@ -56,7 +57,11 @@ export function openOpsHosts(
     fanOut: options.fanOut ?? 64,
     token: randomBytes(8).toString('hex'),
     signal: context.signal,
-    sudoPassword: async () => undefined,
+    // Only installing needs root.
+    sudoPassword: askSudoOnce(
+      dialog,
+      endpoints.map(({ host }) => host),
+    ),
   })
   return {
     hosts,

@@ -72,17 +72,21 @@ export function defineArea<W, F>(spec: AreaSpec<W, F>): AreaMaker {
     name: spec.name,
     prepare(declared) {
       const wanted = spec.wantedOf(declared)
-      if (wanted === undefined) return undefined
-      // Facts travel through the kernel without their type: it hands an area the answers to its own questions only.
-      const own = (world: World<AnyFacts>) => world as unknown as World<F>
-      return {
-        name: spec.name,
-        hosts: spec.hostsOf(wanted),
-        areFactsRoot: spec.areFactsRoot ?? false,
-        factsOf: (host) => spec.factsOf(wanted, host) as FactSet<AnyFacts>,
-        plan: (direction, world) => spec.plan(direction, wanted, own(world)),
-        verify: async (world, looker, depth) => (await spec.verify?.(wanted, own(world), looker, depth)) ?? [],
-      }
+      return wanted === undefined ? undefined : areaOf(spec, wanted)
     },
+  }
+}
+
+/** For what is wanted, whoever says so. */
+export function areaOf<W, F>(spec: Omit<AreaSpec<W, F>, 'wantedOf'>, wanted: W): Area {
+  // Facts travel through the kernel without their type: it hands an area the answers to its own questions only.
+  const own = (world: World<AnyFacts>) => world as unknown as World<F>
+  return {
+    name: spec.name,
+    hosts: spec.hostsOf(wanted),
+    areFactsRoot: spec.areFactsRoot ?? false,
+    factsOf: (host) => spec.factsOf(wanted, host) as FactSet<AnyFacts>,
+    plan: (direction, world) => spec.plan(direction, wanted, own(world)),
+    verify: async (world, looker, depth) => (await spec.verify?.(wanted, own(world), looker, depth)) ?? [],
   }
 }

@@ -22,6 +22,24 @@ const PAYLOAD = 1448 / 1514
 const shapeOf = (mbit: number) => ({ bitsPerSecond: mbit * 1e6, burstBytes: Math.round((mbit * 1e6) / 800) })
 const HIDE = (program: string) => `mount --bind /dev/null /usr/bin/${program}`
 
+/** A lab reaches no archive: what apt would bring is there already, hidden. */
+const PACKAGES = `mount -t tmpfs tmpfs /var/lib && mkdir /run/apt && touch /var/lib/archive
+cat > /run/apt/dpkg-query << 'END'
+#!/bin/sh
+test -x /usr/bin/iperf3 && echo installed iperf3 3.12
+END
+cat > /run/apt/apt-get << 'END'
+#!/bin/sh
+case " $* " in
+*' -s '*) echo 'Inst iperf3 (3.12 Debian)' ;;
+*' install iperf3 '*) umount /usr/bin/iperf3; echo install iperf3 >> /var/lib/archive ;;
+*' purge iperf3 '*) mount --bind /dev/null /usr/bin/iperf3; echo purge iperf3 >> /var/lib/archive ;;
+*) exit 1 ;;
+esac
+END
+chmod 755 /run/apt/*
+for program in apt-get dpkg-query; do mount --bind /run/apt/$program /usr/bin/$program; done`
+
 type Event = { readonly type: string; readonly [key: string]: unknown }
 type Link = {
   readonly from: string
@@ -154,5 +172,25 @@ describe.skipIf(!canRun)('muster net mesh', () => {
     ).toBeGreaterThan(0)
     before[5] = []
     await waitUntil(() => JSON.stringify(programs()) === JSON.stringify(before), 'every server to be gone')
+  })
+
+  it('installs iperf3 where it is missing and it is asked to, and takes away what it has installed', async () => {
+    const m4 = lab.host('m4')
+    const hidden = [`iperf`, `iperf3`].map((name) => `test ! -x /usr/bin/${name} || ${HIDE(name)}`)
+    const made = await m4.exec(`${hidden.join('; ')}; ${PACKAGES}`)
+    expect(made.stderr).toBe('')
+    const net = (...args: readonly string[]) =>
+      lab.run([...PROGRAM, '--hosts', lab.hostsFile, '--yes', 'net', ...args, 'm[2,4]'])
+    const dry = await net('mesh', '--install', '--dry-run')
+    expect(dry.stdout).toMatch(/m4.*\n.*install iperf3 with apt/)
+    expect(dry.stdout).toContain('2 links in 2 steps')
+    expect((await m4.exec('cat /var/lib/archive')).stdout).toBe('')
+    const { code, stdout } = await net('mesh', '--install', '--time', '1', '--tool', 'iperf3')
+    expect(stdout).toContain('m4: install iperf3 with apt: done')
+    expect(stdout).not.toContain('were measured over ssh')
+    expect(code).toBe(0)
+    expect((await net('uninstall')).code).toBe(0)
+    expect((await m4.exec('cat /var/lib/archive; ls -A /var/lib/muster')).stdout).toBe('install iperf3\npurge iperf3\n')
+    expect((await m4.exec('test -x /usr/bin/iperf3')).code).toBe(1)
   })
 })

@@ -1,0 +1,46 @@
+/** iperf where it is missing (`muster net mesh --install`), and away again (`muster net uninstall`): planned and asked like any change. */
+import { randomBytes } from 'node:crypto'
+import type { Direction } from '../../ops/kernel/area.ts'
+import type { OpsHosts } from '../../ops/kernel/host-port.ts'
+import { type IperfTool, iperfArea } from '../../ops/net/mesh/install-iperf.ts'
+import { changePrepared } from '../bring-up/change.ts'
+import { limitFactorOf, ownerWords } from '../bring-up/prepare.ts'
+import type { CliContext, GlobalOptions } from '../context.ts'
+import { TtyDialog } from '../tty-dialog.ts'
+import { openOpsHosts, selectEndpoints } from './prepare.ts'
+
+export type InstallOptions = GlobalOptions & { readonly dryRun?: boolean }
+
+/** The exit code of the change. */
+export async function changeIperf(
+  direction: Direction,
+  names: readonly string[],
+  tool: IperfTool,
+  hosts: OpsHosts,
+  options: InstallOptions,
+  context: CliContext,
+): Promise<number> {
+  const prepared = {
+    areas: [iperfArea(names, tool)],
+    hosts,
+    dialog: new TtyDialog(),
+    mark: `m${randomBytes(8).toString('hex')}`,
+    fanOut: options.fanOut ?? 64,
+    limitFactor: limitFactorOf(options),
+    owner: ownerWords(context.now()),
+    isSelected: () => true,
+  }
+  return await changePrepared(direction, prepared, options, context)
+}
+
+/** @throws MusterError */
+export async function netUninstall(
+  target: string | undefined,
+  options: InstallOptions,
+  context: CliContext,
+): Promise<number> {
+  const endpoints = await selectEndpoints(target, options, context)
+  using opened = openOpsHosts(endpoints, options, context, new TtyDialog())
+  const names = endpoints.map(({ host }) => host)
+  return await changeIperf('down', names, 'iperf3', opened.hosts, options, context)
+}

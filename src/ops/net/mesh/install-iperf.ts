@@ -1,0 +1,105 @@
+/**
+ * The program that measures, on hosts that have none: an area of the kernel of operations that hosts.yaml does not name, as it
+ * is asked for by a verb. What Muster installed is noted on the host, and nothing else is taken away again.
+ */
+import { type Area, areaOf } from '../../kernel/area.ts'
+import type { Fact, HostFacts, Known } from '../../kernel/fact.ts'
+import { blockedBy, type Operation, operationId, type Verdict } from '../../kernel/operation.ts'
+import {
+  installPackages,
+  missingPackages,
+  type PackageNames,
+  type Packages,
+  packagesFact,
+  removePackages,
+} from '../../kernel/packages.ts'
+import type { NetTool } from './link.ts'
+
+const AREA = 'iperf'
+
+export type IperfTool = Exclude<NetTool, 'ssh'>
+
+const PROGRAMS: Readonly<Record<IperfTool, string>> = { iperf3: 'iperf3', iperf2: 'iperf' }
+/** On openSUSE the package of iperf3 is called iperf, and iperf 2 is not there. */
+const NAMES: Readonly<Record<IperfTool, PackageNames>> = {
+  iperf3: { apt: ['iperf3'], dnf: ['iperf3'], zypper: ['iperf'], pacman: ['iperf3'], apk: ['iperf3'] },
+  iperf2: { apt: ['iperf'], dnf: ['iperf'], zypper: [], pacman: ['iperf'], apk: ['iperf'] },
+}
+
+type IperfFacts = { readonly hasProgram: boolean; readonly packages: Packages }
+
+const FIND = (tool: IperfTool) =>
+  `PATH="$PATH:/usr/local/bin:/usr/sbin:/sbin"; command -v ${PROGRAMS[tool]} > /dev/null`
+
+const programFact = (tool: IperfTool): Fact<boolean> => ({
+  script: `if ( ${FIND(tool)} ); then echo yes; else echo no; fi`,
+  parse: (text) => (text === 'yes' ? true : text === 'no' ? false : undefined),
+})
+
+/** Makes sure that these hosts have it (`up`), or takes away what was installed for it (`down`). */
+export function iperfArea(hosts: readonly string[], tool: IperfTool): Area {
+  return areaOf<readonly string[], IperfFacts>(
+    {
+      name: AREA,
+      hostsOf: (names) => names,
+      factsOf: () => ({ hasProgram: programFact(tool), packages: packagesFact(NAMES[tool], AREA) }),
+      plan: (direction, names, { facts }) =>
+        names.flatMap((host): Operation[] => {
+          const known = facts.get(host)
+          if (known === undefined) return []
+          const verdict = direction === 'up' ? planUp(host, tool, known) : planDown(host, known)
+          const id = operationId(AREA, 'packages', host)
+          return [{ id, area: AREA, host, title: PROGRAMS[tool], after: [], verdict }]
+        }),
+    },
+    hosts,
+  )
+}
+
+function planUp(host: string, tool: IperfTool, { facts: { hasProgram, packages } }: HostFacts<IperfFacts>): Verdict {
+  const program = PROGRAMS[tool]
+  if (hasProgram.kind === 'known' && hasProgram.value) return { kind: 'nothing', because: `${program} is there` }
+  if (packages.kind === 'unknown') return unknown(host, packages)
+  const { manager } = packages.value
+  const missing = missingPackages(NAMES[tool], packages.value)
+  if (missing.length === 0) {
+    const cause = `${program} is missing, and ${manager} knows no package for it or has it installed already`
+    return blockedBy({ host, gravity: 'blocker', id: 'no-package', cause })
+  }
+  return {
+    kind: 'steps',
+    state: 'missing',
+    steps: [
+      {
+        id: `${operationId(AREA, 'packages', host)}/install`,
+        title: `install ${missing.join(' and ')} with ${manager}`,
+        changes: missing.map((name) => `+ package ${name}`),
+        run: installPackages(manager, missing, AREA),
+        check: { script: FIND(tool) },
+      },
+    ],
+  }
+}
+
+function planDown(host: string, { facts: { packages } }: HostFacts<IperfFacts>): Verdict {
+  if (packages.kind === 'unknown') return unknown(host, packages)
+  const { manager, own } = packages.value
+  if (own.length === 0) return { kind: 'nothing', because: 'Muster installed no iperf here' }
+  return {
+    kind: 'steps',
+    state: 'differs',
+    steps: [
+      {
+        id: `${operationId(AREA, 'packages', host)}/remove`,
+        title: 'remove the packages that Muster installed',
+        changes: own.map((name) => `- package ${name}`),
+        run: removePackages(manager, own, AREA),
+      },
+    ],
+  }
+}
+
+function unknown(host: string, { because }: Extract<Known<Packages>, { kind: 'unknown' }>): Verdict {
+  const cause = `cannot tell about the packages: ${because}`
+  return blockedBy({ host, gravity: 'blocker', id: 'unknown', cause })
+}
