@@ -34,7 +34,10 @@ const USAGE = `npm run bench -- NAME [options]
     --scale 1                of the mix: 5,000 jobs
   env                        muster env check on nine hosts with 400 packages each (root)
     --rounds 7
-for shells, run and copy (which takes no --node):
+  net                        what net mesh takes over its rounds, what watching costs the console and the hosts (root)
+    --parts sampler,watch,mesh   some of them
+    --hosts 64               that are watched
+for shells, run, copy and net (the last two take no --node):
     --root DIRECTORY         another checkout, which is measured
     --node ARGUMENT          for the node that runs Muster, for example --node=--cpu-prof
 `
@@ -149,6 +152,15 @@ switch (positionals[0]) {
   case 'env':
     table = await (await import('./env.ts')).benchEnv({
       rounds: Number(values.rounds ?? 7),
+      root: resolve(values.root),
+      interrupted: interrupted.promise,
+      log,
+    })
+    break
+  case 'net':
+    table = await (await import('./net/net.ts')).benchNet({
+      parts: (values.parts ?? 'sampler,watch,mesh').split(','),
+      hosts: Math.max(...numbers(values.hosts)),
       root: resolve(values.root),
       interrupted: interrupted.promise,
       log,
