@@ -1,6 +1,6 @@
 /**
  * Takes the pictures of the documentation from the real program: `muster demo` in a terminal, its cells as SVG
- * (`npm run pictures`). Nothing in them is drawn by hand.
+ * (`npm run pictures`, `npm run pictures -- network` for some). Nothing in them is drawn by hand.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,21 +12,38 @@ import type { ShownCell } from '../test/support/user-terminal.ts'
 
 const CELL = { width: 8.4, height: 18 }
 const MARGIN = 12
-/** The first sixteen of a usual dark theme. */
-const PALETTE = [
-  ...['#1d1f21', '#cc6666', '#b5bd68', '#f0c674', '#81a2be', '#b294bb', '#8abeb7', '#c5c8c6'],
-  ...['#666666', '#d54e53', '#b9ca4a', '#e7c547', '#7aa6da', '#c397d8', '#70c0b1', '#eaeaea'],
-]
-const DEFAULTS = { foreground: '#d5d8de', background: '#14161b' }
+/** Only what is named on the command line, or everything. */
+const wanted = process.argv.slice(2)
+const isWanted = (name: string): boolean => wanted.length === 0 || wanted.includes(name)
+
+type Colours = { readonly palette: readonly string[]; readonly foreground: string; readonly background: string }
+
+/** The first sixteen of a usual dark theme, and of a usual light one. */
+const DARK: Colours = {
+  palette: [
+    ...['#1d1f21', '#cc6666', '#b5bd68', '#f0c674', '#81a2be', '#b294bb', '#8abeb7', '#c5c8c6'],
+    ...['#666666', '#d54e53', '#b9ca4a', '#e7c547', '#7aa6da', '#c397d8', '#70c0b1', '#eaeaea'],
+  ],
+  foreground: '#d5d8de',
+  background: '#14161b',
+}
+const LIGHT: Colours = {
+  palette: [
+    ...['#000000', '#c82829', '#718c00', '#a67d00', '#4271ae', '#8959a8', '#3e999f', '#4d4d4c'],
+    ...['#8e908c', '#c82829', '#718c00', '#a67d00', '#4271ae', '#8959a8', '#3e999f', '#1d1f21'],
+  ],
+  foreground: '#20242c',
+  background: '#fdfdfb',
+}
 
 const escapeXml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 
-function colourOf(colour: string, fallback: string): string {
+function colourOf(colour: string, fallback: string, palette: readonly string[]): string {
   if (colour === 'default') return fallback
   if (colour.startsWith('#')) return colour
   const index = Number(colour)
-  if (index < 16) return PALETTE[index] ?? fallback
+  if (index < 16) return palette[index] ?? fallback
   const level = (at: number): number => [0, 95, 135, 175, 215, 255][at] ?? 0
   const cube = index - 16
   const grey = 8 + (index - 232) * 10
@@ -35,33 +52,34 @@ function colourOf(colour: string, fallback: string): string {
   return `#${rgb.map((part) => part.toString(16).padStart(2, '0')).join('')}`
 }
 
-function looks(cell: ShownCell): { foreground: string; background: string; extra: string } {
-  const foreground = colourOf(cell.foreground, DEFAULTS.foreground)
-  const background = colourOf(cell.background, DEFAULTS.background)
+function looks(cell: ShownCell, colours: Colours): { foreground: string; background: string; extra: string } {
+  const foreground = colourOf(cell.foreground, colours.foreground, colours.palette)
+  const background = colourOf(cell.background, colours.background, colours.palette)
   const extra = `${cell.isBold ? ' font-weight="bold"' : ''}${cell.isDim ? ' opacity="0.55"' : ''}${cell.isUnderline ? ' text-decoration="underline"' : ''}`
   return cell.isInverse ? { foreground: background, background: foreground, extra } : { foreground, background, extra }
 }
 
-function renderSvg(rows: readonly (readonly ShownCell[])[], title: string): string {
+function renderSvg(rows: readonly (readonly ShownCell[])[], title: string, colours: Colours): string {
   const columns = rows[0]?.length ?? 0
   const width = columns * CELL.width + 2 * MARGIN
   const height = rows.length * CELL.height + 2 * MARGIN
   const out = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width.toFixed(1)} ${height}" font-family="'DejaVu Sans Mono','Menlo','Consolas',monospace" font-size="14">`,
     `<title>${escapeXml(title)}</title>`,
-    `<rect width="100%" height="100%" rx="8" fill="${DEFAULTS.background}"/>`,
+    `<rect width="100%" height="100%" rx="8" fill="${colours.background}"/>`,
   ]
   rows.forEach((row, y) => {
     const top = MARGIN + y * CELL.height
     for (let start = 0; start < row.length; ) {
       const first = row[start]
       if (!first) break
-      const look = looks(first)
+      const look = looks(first, colours)
       let end = start + 1
-      for (let next = row[end]; next && JSON.stringify(looks(next)) === JSON.stringify(look); next = row[end]) end++
+      for (let next = row[end]; next && JSON.stringify(looks(next, colours)) === JSON.stringify(look); next = row[end])
+        end++
       const left = MARGIN + start * CELL.width
       const span = (end - start) * CELL.width
-      if (look.background !== DEFAULTS.background) {
+      if (look.background !== colours.background) {
         out.push(
           `<rect x="${left.toFixed(1)}" y="${top}" width="${span.toFixed(1)}" height="${CELL.height}" fill="${look.background}"/>`,
         )
@@ -89,13 +107,23 @@ async function picture(
   scene: (console: ConsoleDriver) => Promise<void>,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<void> {
+  if (!isWanted(name)) return
   await using console = await openConsole({ args, size, environment: { ...environment, COLORTERM: 'truecolor' } })
   await console.expectAllOpen()
   await scene(console)
+  await take(console, name, title, size, DARK)
+}
+
+async function take(
+  console: ConsoleDriver,
+  name: string,
+  title: string,
+  [width, height]: readonly [number, number],
+  colours: Colours,
+): Promise<void> {
   await console.settled()
-  const [width, height] = size
   const file = join(import.meta.dirname, '..', 'docs', 'images', `${name}.svg`)
-  writeFileSync(file, renderSvg(console.cells({ column: 0, row: 0, width, height }), title))
+  writeFileSync(file, renderSvg(console.cells({ column: 0, row: 0, width, height }), title, colours))
   process.stdout.write(`${file}\n`)
 }
 
@@ -120,17 +148,32 @@ await picture(
     await console.leader('d')
   },
 )
-await picture(
-  'network',
-  'Live resources of the hosts, and of this machine in the last row',
-  [126, 16],
-  ['demo', '--count', '8'],
-  async (console) => {
-    await console.leader('3')
-    await console.expectScreen(/\(here\) +\d+%.*[▁-█]{8}/)
-    await console.key('Down')
-  },
-)
+for (const [suffix, colours, background] of [
+  ['', DARK, '15;0'],
+  ['-light', LIGHT, '0;15'],
+] as const) {
+  if (!isWanted('network')) break
+  const size = [126, 32] as const
+  const environment = { COLORTERM: 'truecolor', COLORFGBG: background }
+  await using console = await openConsole({ args: ['demo', '--count', '8'], size, environment })
+  await console.expectAllOpen()
+  // Something to see.
+  await console.type('i=0; while [ $i -lt 12 ]; do ls -lR . > /dev/null; sleep 1; i=$((i+1)); done\r')
+  await console.leader('3')
+  await console.expectScreen(/\(here\) +\d+%.*[▁-█]{8}/)
+  await console.expectScreen(/all hosts CPU[\s\S]*-1\ds/)
+  await take(
+    console,
+    `network${suffix}`,
+    'Live resources of the hosts, and of this machine in the last row',
+    size,
+    colours,
+  )
+  await console.key('Down')
+  await console.key('Enter')
+  await console.expectScreen(/m1 ═[\s\S]*CPU \d+% of/)
+  await take(console, `network-host${suffix}`, 'One host: its charts, and the numbers of now', size, colours)
+}
 
 await using hosts = await startEmbeddedHosts({ count: 6, spawnPty: spawnLocalPty })
 using inventory = writeEmbeddedInventory(hosts, ['trust: { mesh: "m[1-5]" }'])

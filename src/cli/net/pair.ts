@@ -122,7 +122,6 @@ async function show(
     ...terminalOf(color, context),
     panes: (look) => pairPanes(view satisfies PairView, look),
     words: () => 'q leaves',
-    hasCharts: () => true,
     handleKey: (label) => (label === 'q' || label === 'Esc' ? 'leave' : false),
     subscribe: (changed) => changes.on(changed),
   })

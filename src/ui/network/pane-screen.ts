@@ -31,8 +31,6 @@ export type PaneScreenOptions = TerminalOptions & {
   panes(look: PaneLook): readonly PaneView[]
   /** Into the frame of the last pane. */
   words(): string
-  /** Whether charts are drawn now; their code is loaded when they first are. */
-  hasCharts(): boolean
   /** `leave`: the user has seen enough; false: the key means nothing here. */
   handleKey(label: string): boolean | 'leave'
   /** Calls back when there is something new, until it is disposed of. */
@@ -41,8 +39,9 @@ export type PaneScreenOptions = TerminalOptions & {
 
 /** A lone Esc is taken for itself after this long. */
 const ESCAPE_MS = 25
-/** What is new of many hosts comes bit by bit. */
+/** What is new of many hosts comes bit by bit, and each of them speaks once a second. */
 const GATHER_MS = 100
+const DRAW_EVERY_MS = 1000
 
 /** Resolves when the user has left and the terminal is as it was. */
 export async function openPaneScreen(options: PaneScreenOptions): Promise<void> {
@@ -58,8 +57,10 @@ export async function openPaneScreen(options: PaneScreenOptions): Promise<void> 
   let chart: typeof lineChart | undefined
   let isLoading = false
   let timer: Disposable | undefined
+  let drawnMs = 0
 
   const draw = (): void => {
+    drawnMs = clock.now()
     const { columns, rows } = size
     const panes = options.panes({ rect: { column: 0, row: 0, width: columns, height: rows }, theme, chart })
     const badge = { text: ` ${options.words()} `, style: mutedStyle(theme) }
@@ -74,10 +75,10 @@ export async function openPaneScreen(options: PaneScreenOptions): Promise<void> 
       overlays: [],
       cursor: undefined,
     })
-    if (options.hasCharts()) loadChart()
+    loadChart()
   }
   const drawSoon = (): void => {
-    timer ??= clock.after(GATHER_MS, () => {
+    timer ??= clock.after(Math.max(GATHER_MS, drawnMs + DRAW_EVERY_MS - clock.now()), () => {
       timer = undefined
       draw()
     })
@@ -87,7 +88,7 @@ export async function openPaneScreen(options: PaneScreenOptions): Promise<void> 
     isLoading = true
     import('../charts/line-chart.ts').then((module) => {
       chart = module.lineChart
-      drawSoon()
+      draw()
     }, done.reject)
   }
 

@@ -14,20 +14,30 @@ export const percentOf = (part: number): string => `${Math.round(part * 100)}%`
 
 const BARS = '▁▂▃▄▅▆▇█'
 
-/** The last values, each column the mean of `step`; `most` is a whole bar. What is not known is a blank. */
-export function sparkline(
-  values: readonly (number | undefined)[],
-  columns: number,
-  step: number,
-  most: number,
-): string {
-  const bars: string[] = []
-  for (let end = values.length; bars.length < columns; end -= step) {
-    const part = values.slice(Math.max(0, end - step), Math.max(0, end))
-    if (part.length === 0) break
-    const known = part.filter((value) => value !== undefined)
-    const mean = known.reduce((sum, value) => sum + value, 0) / known.length
-    bars.unshift(BARS[Math.max(0, Math.min(7, Math.round((mean / (most || 1)) * 7)))] ?? ' ')
+/** One column of a sparkline: the mean of its values; undefined: nothing is known there. */
+export type Bar = { readonly text: string; readonly mean: number | undefined }
+
+/** The last of `values`, each column the mean of `step`; `most` is a whole bar. What is not known is a blank. */
+export function sparkBars<T>(
+  values: readonly T[],
+  pick: (value: T) => number | undefined,
+  { columns, step, most }: { readonly columns: number; readonly step: number; readonly most: number },
+): readonly Bar[] {
+  // Drawn for every host and column once a second: no arrays on the way.
+  const bars = new Array<Bar>(columns)
+  for (let column = columns - 1, end = values.length; column >= 0; column -= 1, end -= step) {
+    let sum = 0
+    let known = 0
+    for (let index = Math.max(0, end - step); index < end; index += 1) {
+      const value = pick(values[index] as T)
+      if (value === undefined) continue
+      sum += value
+      known += 1
+    }
+    const level = Math.round((sum / known / (most || 1)) * 7)
+    bars[column] = known === 0 ? BLANK : { text: BARS[Math.max(0, Math.min(7, level))] ?? ' ', mean: sum / known }
   }
-  return bars.join('').padStart(columns)
+  return bars
 }
+
+const BLANK: Bar = { text: ' ', mean: undefined }

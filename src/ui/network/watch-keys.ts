@@ -27,8 +27,27 @@ export const watchKeys = define([
   { id: 'page-down', keys: ['PageDown', 'f'], help: 'Ten hosts down.' },
 ])
 
+/** What the tab has besides. */
+export const recordingKeys = define([
+  {
+    id: 'record',
+    keys: ['r'],
+    title: 'record',
+    help: 'Begins to keep what is seen in a file, or ends that.',
+  },
+  {
+    id: 'replay',
+    keys: ['o'],
+    title: 'replay',
+    help: 'Shows the newest recording again; once more: the one before. In it `p` halts, the arrows left and right step by ten seconds, `q` leads back.',
+  },
+])
+
 /** The same, for the tab. */
-export const networkKeys: readonly KeyEntry<ConsoleState>[] = watchKeys.map((entry: KeyEntry<WatchView>) => {
-  const { isMeant, ...rest } = entry
-  return isMeant === undefined ? rest : { ...rest, isMeant: ({ watch }) => isMeant(watch.view) }
-})
+export const networkKeys: readonly KeyEntry<ConsoleState>[] = [
+  ...watchKeys.map((entry: KeyEntry<WatchView>) => {
+    const { isMeant, ...rest } = entry
+    return isMeant === undefined ? rest : { ...rest, isMeant: ({ watch }: ConsoleState) => isMeant(watch.view) }
+  }),
+  ...recordingKeys.map(({ id, keys, title, help }) => ({ id, keys, title, help })),
+]

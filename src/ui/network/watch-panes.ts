@@ -1,31 +1,54 @@
-/** The watched hosts as panes: the table, or one host with its charts. Pure, but for the charts' code, which is loaded when it is first needed. */
+/** The watched hosts as panes: the table with charts below where there is room, or one host with all its charts. Pure. */
 import { isRealCard } from '../../ops/net/watch/read-samples.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
-import type { lineChart } from '../charts/line-chart.ts'
-import type { PaneView, Rect } from '../compositor/compositor.ts'
+import type { PaneView, Rect, Span } from '../compositor/compositor.ts'
 import type { Row } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+import { allHosts } from './all-hosts.ts'
 import { framedPane } from './framed-pane.ts'
 import { percentOf, shortAmount } from './traffic-words.ts'
+import { type ChartLook, chartCount, chartPlaces, hostCharts } from './watch-charts.ts'
 import { watchTable } from './watch-table.ts'
-import { gpuBusy, lastOf, memoryPart, sortHosts, swapPart, type WatchView } from './watch-view.ts'
+import { lastOf, sortHosts, swapPart, type WatchView } from './watch-view.ts'
 
-export type WatchLook = {
+export type WatchLook = ChartLook & {
   readonly rect: Rect
-  readonly theme: Theme
-  readonly nowMs: number
-  /** Undefined: not loaded yet. */
-  readonly chart: typeof lineChart | undefined
+  /** That something is recorded, or shown again. */
+  readonly sign?: Span
 }
 
 const ID = ' network'
 const INFO_ROWS = 7
+const LEAST_CHART_ROWS = 9
+/** From here on two rows of charts. */
+const TALL_ROWS = 28
+const CHART_COLUMNS = 40
 
 export function watchPanes(hosts: readonly WatchedHost[], view: WatchView, look: WatchLook): readonly PaneView[] {
-  const chosen = view.isDetailed ? hosts.find(({ host }) => host === view.selected) : undefined
-  return chosen === undefined ? [tablePane(hosts, view, look)] : detailPanes(chosen, look)
+  const panes = panesOf(hosts, view, look)
+  const { sign } = look
+  return sign === undefined
+    ? panes
+    : panes.map((pane) => (pane.host === ID ? { ...pane, badges: [sign, ...pane.badges] } : pane))
+}
+
+function panesOf(hosts: readonly WatchedHost[], view: WatchView, look: WatchLook): readonly PaneView[] {
+  const chosen = hosts.find(({ host }) => host === view.selected)
+  if (view.isDetailed && chosen !== undefined) return detailPanes(chosen, look)
+  const { rect } = look
+  // What the table does not need, its frame and heading included.
+  const rest = rect.height - hosts.length - 3
+  if (rest < LEAST_CHART_ROWS || rect.width < CHART_COLUMNS) return [tablePane(hosts, view, look)]
+  const shown = chosen ?? allHosts(hosts)
+  const rows = rest < TALL_ROWS ? 1 : 2
+  const columns = Math.min(Math.floor(rect.width / CHART_COLUMNS), Math.ceil(chartCount(shown) / rows))
+  const charts = chartPlaces({ ...rect, row: rect.row + rect.height - rest, height: rest }, columns, rows)
+  return [
+    ...hostCharts(shown, charts, { ...look, of: shown.host }),
+    tablePane(hosts, view, { ...look, rect: { ...rect, height: rect.height - rest } }),
+  ]
 }
 
 function tablePane(hosts: readonly WatchedHost[], view: WatchView, { rect, theme }: WatchLook): PaneView {
@@ -56,51 +79,16 @@ function tablePane(hosts: readonly WatchedHost[], view: WatchView, { rect, theme
   })
 }
 
-type Chart = {
-  readonly title: string
-  readonly series: readonly ((sample: Sample) => number)[]
-  readonly most?: number
-}
-
-function chartsOf(sample: Sample | undefined): readonly Chart[] {
-  return [
-    { title: 'CPU %', series: [({ cpu }) => cpu * 100], most: 100 },
-    { title: 'memory %', series: [(each) => memoryPart(each) * 100], most: 100 },
-    {
-      title: 'network B/s: in, out',
-      series: [({ receivedBytes = 0 }) => receivedBytes, ({ sentBytes = 0 }) => sentBytes],
-    },
-    (sample?.gpus.length ?? 0) > 0
-      ? { title: 'GPUs %', series: [(each) => (gpuBusy(each) ?? 0) * 100], most: 100 }
-      : sample !== undefined && sample.readBytes === undefined
-        ? { title: 'load', series: [({ load = 0 }) => load] }
-        : {
-            title: 'disks B/s: read, written',
-            series: [({ readBytes = 0 }) => readBytes, ({ writtenBytes = 0 }) => writtenBytes],
-          },
-  ]
-}
-
-/** Four charts over a few lines of words. */
-function detailPanes(host: WatchedHost, { rect, theme, chart, nowMs }: WatchLook): readonly PaneView[] {
+/** Charts over a few lines of words. */
+function detailPanes(host: WatchedHost, look: WatchLook): readonly PaneView[] {
+  const { rect, theme } = look
   const sample = lastOf(host)
-  const info = Math.min(INFO_ROWS, Math.max(3, rect.height - 16))
-  const chartRows = rect.height - info
-  const [upper, left] = [Math.floor(chartRows / 2), Math.floor(rect.width / 2)]
-  const places: readonly Rect[] = [
-    { column: rect.column, row: rect.row, width: left, height: upper },
-    { column: rect.column + left, row: rect.row, width: rect.width - left, height: upper },
-    { column: rect.column, row: rect.row + upper, width: left, height: chartRows - upper },
-    { column: rect.column + left, row: rect.row + upper, width: rect.width - left, height: chartRows - upper },
-  ]
-  const charts = chartsOf(sample).map((each, index): PaneView => {
-    const place = places[index] ?? rect
-    const rows = chart === undefined ? [] : drawChart(host.samples, each, place, nowMs, theme, chart)
-    return framedPane({ id: `${ID} ${each.title}`, title: each.title, rows, rect: place, theme, hasKeys: false })
-  })
-  const below = { ...rect, row: rect.row + chartRows, height: info }
+  const info = Math.min(INFO_ROWS + (sample?.gpus.length ?? 0), Math.max(3, rect.height - 16))
+  const charts = { ...rect, height: rect.height - info }
+  const columns = chartCount(host) > 4 && rect.width >= 3 * CHART_COLUMNS ? 3 : 2
+  const below = { ...rect, row: rect.row + charts.height, height: info }
   return [
-    ...charts,
+    ...hostCharts(host, chartPlaces(charts, columns, 2), look),
     framedPane({
       id: ID,
       title: host.isOwn === true ? 'this machine' : host.host,
@@ -112,44 +100,12 @@ function detailPanes(host: WatchedHost, { rect, theme, chart, nowMs }: WatchLook
   ]
 }
 
-function drawChart(
-  samples: readonly Sample[],
-  { series, most }: Chart,
-  rect: Rect,
-  nowMs: number,
-  theme: Theme,
-  chart: typeof lineChart,
-): readonly Row[] {
-  const [columns, rows] = [rect.width - 2, rect.height - 2]
-  const points = Math.min(samples.length, Math.max(2, (columns - 6) * 2))
-  // Each point the mean of what falls to it.
-  const bucket = (index: number) =>
-    samples.slice(Math.floor((index * samples.length) / points), Math.floor(((index + 1) * samples.length) / points))
-  const buckets = Array.from({ length: points }, (_, index) => bucket(index))
-  return chart({
-    columns,
-    rows,
-    theme,
-    labels: buckets.map(([first]) => formatAgo(nowMs - (first?.atMs ?? nowMs))),
-    series: series.map((pick) => ({
-      values: buckets.map((each) => each.reduce((sum, sample) => sum + pick(sample), 0) / Math.max(1, each.length)),
-    })),
-    ...(most === undefined ? {} : { most }),
-  })
-}
-
-/** `-4m`, `-30s` */
-function formatAgo(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1000))
-  return seconds < 60 ? `-${seconds}s` : `-${Math.floor(seconds / 60)}m`
-}
-
 function infoRows({ trouble }: WatchedHost, sample: Sample | undefined, theme: Theme): readonly Row[] {
   const plain = (text: string): Row => [{ text, style: styleOf(theme.text) }]
   const muted = (text: string): Row => [{ text, style: mutedStyle(theme) }]
   const words: Row[] = trouble === undefined ? [] : [[{ text: trouble, style: styleOf(theme.danger) }]]
   if (sample === undefined) return [...words, muted('waiting for the first seconds')]
-  const { cores, load, nfs, fullest } = sample
+  const { cores, load, nfs, fullest, upSeconds } = sample
   const memory = `${shortAmount(sample.memoryUsedBytes)}B of ${shortAmount(sample.memoryBytes)}B`
   const swap =
     sample.swapBytes === 0
@@ -160,9 +116,10 @@ function infoRows({ trouble }: WatchedHost, sample: Sample | undefined, theme: T
     plain(
       [
         `CPU ${percentOf(sample.cpu)} of ${cores} cores`,
-        ...(load === undefined ? [] : [`load ${load}`]),
+        ...(load === undefined ? [] : [`load ${load.toFixed(2)}`]),
         `memory ${memory}`,
         swap,
+        ...(upSeconds === undefined ? [] : [`up ${formatUp(upSeconds)}`]),
       ].join(' · '),
     ),
     ...sample.gpus.map(({ id, name, busy, usedBytes, totalBytes, celsius, watts, processes }) =>
@@ -183,7 +140,7 @@ function infoRows({ trouble }: WatchedHost, sample: Sample | undefined, theme: T
       ? []
       : [
           plain(
-            `NFS read ${shortAmount(nfs.readBytes)}B/s · written ${shortAmount(nfs.writtenBytes)}B/s${nfs.roundTripMs === undefined ? '' : ` · ${nfs.roundTripMs.toFixed(1)} ms`}`,
+            `NFS read ${shortAmount(nfs.readBytes)}B/s · written ${shortAmount(nfs.writtenBytes)}B/s · ${Math.round(nfs.operations)} requests/s${nfs.roundTripMs === undefined ? '' : `, ${nfs.roundTripMs.toFixed(1)} ms each`}`,
           ),
         ]),
     plain(
@@ -193,10 +150,19 @@ function infoRows({ trouble }: WatchedHost, sample: Sample | undefined, theme: T
         )
         .map(
           ({ name, receivedBytes, sentBytes }) =>
-            `${name} in ${shortAmount(receivedBytes)} out ${shortAmount(sentBytes)}`,
+            `${name} in ${shortAmount(receivedBytes)}B/s, out ${shortAmount(sentBytes)}B/s`,
         )
         .join(' · '),
     ),
     ...(fullest === undefined ? [] : [plain(`fullest file system ${fullest.point} ${percentOf(fullest.used)}`)]),
   ]
+}
+
+/** `3 d 4 h`, `12 min` */
+function formatUp(seconds: number): string {
+  const [days = 0, hours = 0, minutes = 0] = [seconds / 86_400, (seconds / 3600) % 24, (seconds / 60) % 60].map(
+    Math.floor,
+  )
+  if (days > 0) return `${days} d ${hours} h`
+  return hours > 0 ? `${hours} h ${minutes} min` : `${minutes} min`
 }

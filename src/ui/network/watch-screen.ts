@@ -30,7 +30,6 @@ export async function openWatchScreen(options: WatchScreenOptions): Promise<void
       const hints = hintsOf(watchKeys, view).map(([key, words]) => `${key} ${words}`)
       return [...(options.title === undefined ? [] : [options.title()]), ...hints].join(' · ')
     },
-    hasCharts: () => view.isDetailed,
     handleKey(label) {
       const next = changeWatch(view, options.hosts(), label)
       if (next === 'leave') return next

@@ -6,184 +6,103 @@ import type { Span, Style } from '../compositor/compositor.ts'
 import type { Row, RowDocument } from '../rows/row-document.ts'
 import { clip, padEnd, textWidth } from '../text-width.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
-import { percentOf, shortAmount, sparkline } from './traffic-words.ts'
-import {
-  gpuBusy,
-  gpuHeat,
-  gpuMemory,
-  LIMITS,
-  lastOf,
-  memoryPart,
-  type Sort,
-  sortHosts,
-  swapPart,
-  trafficOf,
-  type WatchView,
-} from './watch-view.ts'
-
-type Column = {
-  readonly title: string
-  readonly width: number
-  /** Sorted by it. */
-  readonly sort?: Sort
-  /** Undefined: not known. */
-  text(sample: Sample): string | undefined
-  isHigh?(sample: Sample): boolean
-  /** Drawn behind it, 0 to `most`; `most` undefined: the most of all hosts. */
-  readonly spark?: { value(sample: Sample): number | undefined; readonly most?: number }
-  /** Whether the host has it at all; a column that no host has is left out. */
-  has?(sample: Sample): boolean
-}
-
-const over = (value: number | undefined, limit: number): boolean => value !== undefined && value >= limit
-const amount = (value: number | undefined) => (value === undefined ? undefined : shortAmount(value))
-const percent = (value: number | undefined) => (value === undefined ? undefined : percentOf(value))
-
-/** In the order of importance. */
-const COLUMNS: readonly Column[] = [
-  {
-    title: 'CPU',
-    width: 5,
-    sort: 'cpu',
-    text: ({ cpu }) => percentOf(cpu),
-    isHigh: ({ cpu }) => cpu >= LIMITS.cpu,
-    spark: { value: ({ cpu }) => cpu, most: 1 },
-  },
-  {
-    title: 'MEM',
-    width: 5,
-    sort: 'memory',
-    text: (sample) => percentOf(memoryPart(sample)),
-    isHigh: (sample) => memoryPart(sample) >= LIMITS.memory,
-    spark: { value: memoryPart, most: 1 },
-  },
-  {
-    title: 'GPU',
-    width: 5,
-    sort: 'gpu',
-    text: (sample) => percent(gpuBusy(sample)),
-    spark: { value: gpuBusy, most: 1 },
-    has: ({ gpus }) => gpus.length > 0,
-  },
-  {
-    title: 'VRAM',
-    width: 5,
-    text: (sample) => percent(gpuMemory(sample)),
-    isHigh: (sample) => over(gpuMemory(sample), LIMITS.gpuMemory),
-    has: ({ gpus }) => gpus.length > 0,
-  },
-  { title: 'IN/s', width: 6, sort: 'network', text: ({ receivedBytes }) => amount(receivedBytes) },
-  {
-    title: 'OUT/s',
-    width: 6,
-    text: ({ sentBytes }) => amount(sentBytes),
-    spark: { value: trafficOf },
-  },
-  { title: 'READ/s', width: 7, sort: 'disk', text: ({ readBytes }) => amount(readBytes) },
-  {
-    title: 'WRITE/s',
-    width: 8,
-    text: ({ writtenBytes }) => amount(writtenBytes),
-    isHigh: ({ diskBusy }) => over(diskBusy, LIMITS.diskBusy),
-  },
-  {
-    title: 'FULL',
-    width: 6,
-    text: ({ fullest }) => percent(fullest?.used),
-    isHigh: ({ fullest }) => over(fullest?.used, LIMITS.full),
-  },
-  {
-    title: 'LOAD',
-    width: 6,
-    text: ({ load }) => load?.toFixed(load < 100 ? 1 : 0),
-    isHigh: ({ load, cores }) => cores > 0 && over(load, 2 * cores),
-  },
-  {
-    title: 'SWAP',
-    width: 5,
-    text: (sample) => percentOf(swapPart(sample)),
-    isHigh: (sample) => swapPart(sample) >= LIMITS.swap,
-    has: ({ swapBytes }) => swapBytes > 0,
-  },
-  {
-    title: 'NFS/s',
-    width: 6,
-    text: ({ nfs }) => nfs && shortAmount(nfs.readBytes + nfs.writtenBytes),
-    has: ({ nfs }) => nfs !== undefined,
-  },
-  { title: 'NFS ms', width: 7, text: ({ nfs }) => nfs?.roundTripMs?.toFixed(1), has: ({ nfs }) => nfs !== undefined },
-  {
-    title: '°C',
-    width: 5,
-    text: (sample) => gpuHeat(sample)?.toFixed(0),
-    isHigh: (sample) => over(gpuHeat(sample), LIMITS.celsius),
-    has: ({ gpus }) => gpus.length > 0,
-  },
-]
+import { type Bar, sparkBars } from './traffic-words.ts'
+import { COLUMNS, type Column } from './watch-columns.ts'
+import { lastOf, type Sort, sortHosts, type WatchView } from './watch-view.ts'
 
 const LEAST_SPARK = 6
-const MOST_SPARK = 48
+const MOST_SPARK = 30
 /** A sparkline shows at least the last minute. */
 const SPARK_SECONDS = 60
+/** From this part of its limit on a value is pointed out. */
+const RAISED = 0.8
 
 export function watchTable(hosts: readonly WatchedHost[], view: WatchView, width: number, theme: Theme): RowDocument {
   const order = sortHosts(hosts, view.sort)
   const latest = hosts.flatMap((host) => (host.trouble === undefined ? (lastOf(host) ?? []) : []))
   const nameWidth = Math.min(16, Math.max(5, ...hosts.map(({ host }) => textWidth(host)))) + 2
-  const { columns, spark } = layOut(latest, width - nameWidth)
-  const mosts = columns.map((column) => mostOf(column, latest, hosts))
+  const layout = layOut(latest, width - nameWidth)
+  const mosts = layout.columns.map((column) => mostOf(column, hosts))
   return {
-    head: [headRow(columns, spark, nameWidth, view.sort, theme)],
+    head: [headRow(layout, nameWidth, view.sort, theme)],
     length: order.length,
     row(index) {
       const host = order[index]
       return host === undefined
         ? []
-        : hostRow(host, { columns, mosts, spark, nameWidth, width, isSelected: host.host === view.selected, theme })
+        : hostRow(host, { ...layout, mosts, nameWidth, width, isSelected: host.host === view.selected, theme })
     },
   }
 }
 
-function layOut(latest: readonly Sample[], room: number): { columns: readonly Column[]; spark: number } {
+type Layout = {
+  readonly columns: readonly Column[]
+  /** Those of them that have a sparkline. */
+  readonly sparks: ReadonlySet<Column>
+  readonly sparkWidth: number
+}
+
+/** First the columns with the sparklines that they always have, then the other sparklines, then the width of all of these. */
+function layOut(latest: readonly Sample[], room: number): Layout {
   const wanted = COLUMNS.filter(({ has }) => has === undefined || latest.some(has))
   const columns: Column[] = []
+  const sparks = new Set<Column>()
   let used = 0
   for (const column of wanted) {
-    const need = column.width + (column.spark === undefined ? 0 : LEAST_SPARK + 1)
+    const hasSpark = column.spark !== undefined && column.spark.isExtra !== true
+    const need = column.width + (hasSpark ? LEAST_SPARK + 1 : 0)
     if (used + need > room) break
     columns.push(column)
+    if (hasSpark) sparks.add(column)
     used += need
   }
-  const sparks = columns.filter(({ spark }) => spark !== undefined).length
-  const spare = sparks === 0 ? 0 : Math.floor((room - used) / sparks)
-  return { columns, spark: Math.min(MOST_SPARK, LEAST_SPARK + Math.max(0, spare)) }
+  for (const column of columns) {
+    if (column.spark?.isExtra !== true || used + LEAST_SPARK + 1 > room) continue
+    sparks.add(column)
+    used += LEAST_SPARK + 1
+  }
+  const spare = sparks.size === 0 ? 0 : Math.floor((room - used) / sparks.size)
+  return { columns, sparks, sparkWidth: Math.min(MOST_SPARK, LEAST_SPARK + Math.max(0, spare)) }
 }
 
-function mostOf({ spark }: Column, latest: readonly Sample[], hosts: readonly WatchedHost[]): number {
+/** A whole bar: the most of what the sparklines may show. */
+function mostOf({ spark }: Column, hosts: readonly WatchedHost[]): number {
   if (spark === undefined) return 1
   if (spark.most !== undefined) return spark.most
-  const recent = hosts.flatMap(({ samples }) => samples.slice(-SPARK_SECONDS))
-  return [...latest, ...recent].reduce((most, sample) => Math.max(most, spark.value(sample) ?? 0), 1)
+  let most = 1
+  for (const { samples } of hosts) {
+    for (let index = Math.max(0, samples.length - SPARK_SECONDS); index < samples.length; index += 1) {
+      const sample = samples[index]
+      if (sample !== undefined) most = Math.max(most, spark.value(sample) ?? 0)
+    }
+  }
+  return most
 }
 
-function headRow(columns: readonly Column[], spark: number, nameWidth: number, sort: Sort, theme: Theme): Row {
+function headRow({ columns, sparks, sparkWidth }: Layout, nameWidth: number, sort: Sort, theme: Theme): Row {
   const plain = styleOf(theme.muted, undefined, BOLD)
   const chosen = styleOf(theme.accent, undefined, BOLD)
   const mark = (isChosen: boolean, title: string) => `${isChosen ? '▾' : ' '}${title}`
+  // Only once: it is the same of all.
+  let span = sparkWidth < 8 ? '' : ` −${sparkWidth * stepOf(sparkWidth)}s`
   return [
     { text: padEnd(mark(sort === 'host', 'HOST'), nameWidth), style: sort === 'host' ? chosen : plain },
     ...columns.flatMap((column): Span[] => {
       const isChosen = column.sort === sort
       const title = { text: mark(isChosen, column.title).padStart(column.width), style: isChosen ? chosen : plain }
-      return column.spark === undefined ? [title] : [title, { text: ' '.repeat(spark + 1), style: plain }]
+      if (!sparks.has(column)) return [title]
+      const over = { text: padEnd(span, sparkWidth + 1), style: mutedStyle(theme) }
+      span = ''
+      return [title, over]
     }),
   ]
 }
 
-type RowLook = {
-  readonly columns: readonly Column[]
+/** Samples a column of a sparkline. */
+const stepOf = (sparkWidth: number): number => Math.max(1, Math.ceil(SPARK_SECONDS / sparkWidth))
+
+type RowLook = Layout & {
   readonly mosts: readonly number[]
-  readonly spark: number
   readonly nameWidth: number
   readonly width: number
   readonly isSelected: boolean
@@ -191,7 +110,7 @@ type RowLook = {
 }
 
 function hostRow(host: WatchedHost, look: RowLook): Row {
-  const { columns, mosts, spark, nameWidth, width, isSelected, theme } = look
+  const { columns, mosts, sparks, sparkWidth, nameWidth, width, isSelected, theme } = look
   const name: Span = {
     text: padEnd(clip(`${isSelected ? '▸' : ' '}${host.host}`, nameWidth - 1), nameWidth),
     style: isSelected
@@ -204,28 +123,60 @@ function hostRow(host: WatchedHost, look: RowLook): Row {
   if (host.trouble !== undefined || sample === undefined) {
     const words = host.trouble ?? 'waiting for the first seconds'
     const style = host.trouble === undefined ? mutedStyle(theme) : styleOf(theme.danger)
-    return [name, { text: clip(words, width - nameWidth), style }]
+    return lit([name, { text: clip(words, width - nameWidth), style }], look)
   }
-  const step = Math.max(1, Math.ceil(SPARK_SECONDS / spark))
-  const recent = host.samples.slice(-step * spark)
-  return [
-    name,
-    ...columns.flatMap((column, index): Span[] => {
-      const text = column.text(sample)
-      const isHigh = column.isHigh?.(sample) === true
-      const value: Span = {
-        text: `${text ?? '–'}${isHigh ? '!' : ''}`.padStart(column.width),
-        style: valueStyle(text, isHigh, theme),
-      }
-      const { spark: line } = column
-      if (line === undefined) return [value]
-      const bars = sparkline(recent.map(line.value), spark, step, mosts[index] ?? 1)
-      return [value, { text: ` ${bars}`, style: isHigh ? styleOf(theme.danger) : styleOf(theme.accent) }]
-    }),
-  ]
+  const step = stepOf(sparkWidth)
+  const row = columns.flatMap((column, index): Span[] => {
+    const text = column.text(sample)
+    const rank = rankOf(column.value?.(sample), column.limit)
+    const value: Span = {
+      text: `${text ?? '–'}${rank === 'high' ? '!' : ''}`.padStart(column.width),
+      style: valueStyle(text, rank, theme),
+    }
+    const { spark } = column
+    if (spark === undefined || !sparks.has(column)) return [value]
+    const bars = sparkBars(host.samples, spark.value, { columns: sparkWidth, step, most: mosts[index] ?? 1 })
+    return [value, { text: ' ', style: styleOf(theme.text) }, ...barSpans(bars, column, theme)]
+  })
+  return lit([name, ...row], look)
 }
 
-function valueStyle(text: string | undefined, isHigh: boolean, theme: Theme): Style {
-  if (isHigh) return styleOf(theme.danger, undefined, BOLD)
-  return text === undefined || text === '0' ? mutedStyle(theme) : styleOf(theme.text)
+/** The chosen host's whole row stands out. */
+function lit(row: Row, { isSelected, width, theme }: RowLook): Row {
+  if (!isSelected || theme.bar === undefined) return row
+  const { background } = styleOf(undefined, theme.bar)
+  const used = row.reduce((sum, { text }) => sum + textWidth(text), 0)
+  const rest = { text: ' '.repeat(Math.max(0, width - used)), style: styleOf(undefined, theme.bar) }
+  return [...row.map(({ text, style }) => ({ text, style: { ...style, background } })), rest]
+}
+
+type Rank = 'usual' | 'raised' | 'high'
+
+function rankOf(value: number | undefined, limit: number | undefined): Rank {
+  if (value === undefined || limit === undefined || value < RAISED * limit) return 'usual'
+  return value < limit ? 'raised' : 'high'
+}
+
+/** Each bar in the colour of what it stands for, neighbours of one colour together. */
+function barSpans(bars: readonly Bar[], { spark, limit }: Column, theme: Theme): Span[] {
+  const spans: { text: string; style: Style }[] = []
+  let before: Rank | undefined
+  for (const { text, mean } of bars) {
+    const rank = spark?.most === undefined ? 'usual' : rankOf(mean, limit)
+    const last = spans.at(-1)
+    if (last !== undefined && rank === before) last.text += text
+    else {
+      const usual = spark?.isOut === true ? theme.receiving : theme.accent
+      const colour = rank === 'high' ? theme.danger : rank === 'raised' ? theme.warning : usual
+      spans.push({ text, style: styleOf(colour) })
+    }
+    before = rank
+  }
+  return spans
+}
+
+function valueStyle(text: string | undefined, rank: Rank, theme: Theme): Style {
+  if (rank === 'high') return styleOf(theme.danger, undefined, BOLD)
+  if (rank === 'raised') return styleOf(theme.warning)
+  return text === undefined || text === '0' || text === '0%' ? mutedStyle(theme) : styleOf(theme.text)
 }

@@ -21,6 +21,8 @@ export const LIMITS = {
   swap: 0.5,
   full: 0.9,
   diskBusy: 0.95,
+  /** For each core. */
+  load: 2,
   gpuMemory: 0.95,
   celsius: 85,
 } as const
@@ -47,7 +49,7 @@ export const memoryPart = ({ memoryUsedBytes, memoryBytes }: Sample): number =>
 export const swapPart = ({ swapUsedBytes, swapBytes }: Sample): number =>
   swapBytes === 0 ? 0 : swapUsedBytes / swapBytes
 
-export const trafficOf = ({ receivedBytes = 0, sentBytes = 0 }: Sample): number => receivedBytes + sentBytes
+const trafficOf = ({ receivedBytes = 0, sentBytes = 0 }: Sample): number => receivedBytes + sentBytes
 
 const KEYS: Readonly<Record<Exclude<Sort, 'host'>, (sample: Sample) => number>> = {
   cpu: ({ cpu }) => cpu,

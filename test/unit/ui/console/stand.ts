@@ -122,6 +122,7 @@ export function createStand(
     preferences?: Partial<Preferences>
     groups?: ReadonlyMap<string, readonly string[]>
     work?: WorkPort
+    environment?: Readonly<Record<string, string>>
     bringUp?: BringUpPort
     jobs?: JobsPort
     ray?: RayPort
@@ -158,7 +159,7 @@ export function createStand(
       createScreen,
       createFeeder,
       clock,
-      environment: {},
+      environment: options.environment ?? {},
       resolveHosts: (expression, known, groups) =>
         expandHostSet(expression, {
           names: known,

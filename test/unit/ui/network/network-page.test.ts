@@ -1,4 +1,7 @@
 /** The Network tab over the console's own work port. */
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { themes } from '../../../../src/ui/theme/theme.ts'
 import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
@@ -52,4 +55,55 @@ it('samples the hosts when it is first opened, shows what they say, and leads ba
   expect(stand.fleet.received.get('m1')).toBeUndefined()
   stand.console[Symbol.dispose]()
   expect(stopped).toContain('m1')
+})
+
+it('records what it shows, and shows it again from the newest back', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-tab-'))
+  try {
+    const handlers: Parameters<WorkPort['startCommand']>[2][] = []
+    const work: WorkPort = {
+      startCommand(_host, _command, own) {
+        handlers.push(own)
+        return { stop() {}, abandon() {}, pause() {}, resume() {} }
+      },
+      copy: async () => undefined,
+      saveOutput: async () => '',
+      fanOut: 64,
+      spillDirectory: '',
+    }
+    const stand = createStand({ hosts: ['m1'], work, environment: { XDG_STATE_HOME: directory } })
+    const table = () => stand.console.pages.network.panes({ column: 0, row: 1, width: 80, height: 8 }, themes.none)
+    const text = () => table().flatMap(({ notice, badges }) => [...notice.flat(), ...badges].map((span) => span.text))
+    const say = (up: number, busy: number) => handlers[0]?.onStdout(Buffer.from(second(up, busy)))
+    stand.type(`${LEADER}3o`)
+    expect(stand.console.state.notice?.text).toContain('nothing was recorded here yet')
+    say(1, 0)
+    stand.type('r')
+    expect(text()).toContain(' ● recording ')
+    say(2, 100)
+    stand.clock.advance(1000)
+    say(3, 100)
+    stand.type('r')
+    expect(text()).not.toContain(' ● recording ')
+    const [time = ''] = readdirSync(join(directory, 'muster', 'recordings'))
+    const file = join(directory, 'muster', 'recordings', time, 'network.jsonl')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    stand.clock.advance(60_000)
+    say(4, 700)
+    expect(text().join('')).toContain('86%')
+    stand.type('o')
+    expect(text().join('')).toMatch(/ m1 +50%.*replay \d\d:\d\d:\d\d UTC · 1 of 1/)
+    stand.type('p')
+    expect(text().join('')).toContain('halted')
+    stand.type('\x1b[C')
+    expect(text().join('')).toMatch(/ m1 +0%.*the end/)
+    stand.type('o')
+    expect(stand.console.state.notice?.text).toContain('no older recording')
+    stand.type('q')
+    expect(stand.console.state.tab).toBe('network')
+    expect(text().join('')).toContain('86%')
+    stand.console[Symbol.dispose]()
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
 })

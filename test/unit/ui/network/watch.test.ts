@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest'
 import type { Sample } from '../../../../src/ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../../../src/ops/net/watch/watch-hosts.ts'
 import { lineChart } from '../../../../src/ui/charts/line-chart.ts'
+import type { PaneView } from '../../../../src/ui/compositor/compositor.ts'
 import { changeWatch } from '../../../../src/ui/network/change-watch.ts'
-import { shortAmount, sparkline } from '../../../../src/ui/network/traffic-words.ts'
+import { shortAmount, sparkBars } from '../../../../src/ui/network/traffic-words.ts'
 import { watchPanes } from '../../../../src/ui/network/watch-panes.ts'
 import { FIRST_VIEW, sortHosts } from '../../../../src/ui/network/watch-view.ts'
 import { textWidth } from '../../../../src/ui/text-width.ts'
@@ -47,10 +48,10 @@ const look = (width: number, height: number) => ({
   nowMs: 200_000,
   chart: lineChart,
 })
-const linesOf = (width: number, height: number, view = FIRST_VIEW) =>
-  watchPanes(hosts, view, look(width, height)).map(({ notice }) =>
-    notice.map((row) => row.map(({ text }) => text).join('')),
-  )
+const textOf = ({ notice }: PaneView) => notice.map((row) => row.map(({ text }) => text).join(''))
+/** The pane with the keys comes last: the table. */
+const tableOf = (width: number, height: number) =>
+  textOf(watchPanes(hosts, FIRST_VIEW, look(width, height)).at(-1) as PaneView)
 
 describe('the table of watched hosts', () => {
   it.each([
@@ -58,14 +59,13 @@ describe('the table of watched hosts', () => {
     [120, 40],
     [240, 67],
   ])('fills %d columns and no more', (width, height) => {
-    const [lines = []] = linesOf(width, height)
-    expect(lines).toHaveLength(height - 2)
+    const lines = tableOf(width, height)
     for (const line of lines) expect(textWidth(line)).toBeLessThanOrEqual(width - 2)
-    expect(lines[0]).toMatch(/^▾HOST +CPU +MEM +GPU/)
+    expect(lines[0]).toMatch(/^▾HOST +CPU (−\d+s)? +MEM +GPU/)
   })
 
   it('marks what is over its limit without colour too, and says why a host is silent', () => {
-    const [lines = []] = linesOf(80, 24)
+    const lines = tableOf(80, 24)
     expect(lines[1]).toMatch(/^ m1 +95%! ./)
     expect(lines[2]).toContain('94%!')
     expect(lines[4]).toMatch(/^ m4 +unreachable: connection refused$/)
@@ -77,12 +77,12 @@ describe('the table of watched hosts', () => {
     const own: WatchedHost = { host: '(here)', samples: known, isOwn: true }
     const all = [...hosts, own]
     expect(sortHosts(all, 'cpu').at(-1)).toBe(own)
-    const [pane] = watchPanes(all, FIRST_VIEW, look(240, 24))
+    const pane = watchPanes(all, FIRST_VIEW, look(240, 24)).at(-1)
     expect(pane?.title.map(({ text }) => text).join('')).toMatch(/^ 3 of 4 hosts · 1 silent · in 351MB/)
     const last = pane?.notice
       .map((row) => row.map(({ text }) => text).join(''))
       .find((line) => line.startsWith(' (here)'))
-    expect(last).toMatch(/ 117M +834k .* – +– /)
+    expect(last).toMatch(/ 117M █+ +834k █+ +– +– /)
     const details = watchPanes(all, { ...FIRST_VIEW, selected: '(here)', isDetailed: true }, look(80, 24))
     expect(
       details.map(({ title }) =>
@@ -91,7 +91,47 @@ describe('the table of watched hosts', () => {
           .join('')
           .trim(),
       ),
-    ).toEqual(['CPU %', 'memory %', 'network B/s: in, out', 'load', 'this machine'])
+    ).toEqual(['CPU', 'memory', 'network', 'load', 'this machine'])
+  })
+
+  it.each([
+    [80, 24, 2],
+    [120, 40, 5],
+    [240, 67, 5],
+    // No room.
+    [80, 14, 0],
+  ])('of %d by %d leaves room for charts below it', (width, height, charts) => {
+    const panes = watchPanes(hosts, FIRST_VIEW, look(width, height))
+    expect(panes).toHaveLength(charts + 1)
+    expect(panes.at(-1)?.rect.row).toBe(0)
+    expect(panes.reduce((sum, { rect }) => sum + rect.width * rect.height, 0)).toBe(width * height)
+    const words = panes
+      .slice(0, -1)
+      .flatMap(({ title, badges }) => [...title, ...badges].map(({ text }) => text.trim()))
+    // Means of parts and sums of rates, of the three that are there.
+    if (charts > 2)
+      expect(words.slice(0, 7)).toEqual([
+        'all hosts CPU',
+        '86 %',
+        'memory',
+        '48 %',
+        'network',
+        'in 351MB/s',
+        'out 2.5MB/s',
+      ])
+    const chosen = watchPanes(hosts, { ...FIRST_VIEW, selected: 'm2' }, look(width, height))
+    if (charts > 0) expect(chosen[0]?.title.map(({ text }) => text).join('')).toBe(' m2 CPU ')
+  })
+
+  it('shows what comes near its limit in another colour, and the chosen row whole', () => {
+    const near = [host('m1', { cpu: 0.8 }), host('m2', { cpu: 0.3 })]
+    const panes = watchPanes(near, { ...FIRST_VIEW, selected: 'm1' }, look(80, 8))
+    const [, first = [], second = []] = panes.at(-1)?.notice ?? []
+    const styleOfWord = (row: typeof first, word: string) => row.find(({ text }) => text.trim() === word)?.style
+    expect(styleOfWord(first, '80%')?.foreground).not.toBe(styleOfWord(second, '30%')?.foreground)
+    expect(new Set(first.map(({ style }) => style.background)).size).toBe(1)
+    expect(first.reduce((sum, { text }) => sum + textWidth(text), 0)).toBe(78)
+    expect(first[0]?.style.background).not.toBe(second[0]?.style.background)
   })
 
   it('sorts by a column, silent hosts last', () => {
@@ -184,6 +224,11 @@ it('writes amounts in five columns, and bars of what is known', () => {
     '12M',
     '4.2T',
   ])
+  const sparkline = (values: readonly (number | undefined)[], columns: number, step: number, most: number) =>
+    sparkBars(values, (value) => value, { columns, step, most })
+      .map(({ text }) => text)
+      .join('')
   expect(sparkline([0, 0.5, 1], 5, 1, 1)).toBe('  ▁▅█')
   expect(sparkline([0, 1, 1, 1], 2, 2, 1)).toBe('▅█')
+  expect(sparkline([0, undefined, 1], 3, 1, 1)).toBe('▁ █')
 })

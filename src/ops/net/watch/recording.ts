@@ -1,0 +1,83 @@
+/** What was watched as text, a JSON object a line (`host` and the sample), and shown again second by second. Opens no file. */
+import { printable } from '../../../base/printable.ts'
+import type { Sample } from './sample.ts'
+import { keepSample, type WatchedHost } from './watch-hosts.ts'
+
+export type Recorded = { readonly host: string; readonly sample: Sample }
+
+/** Of an arrow. */
+const STEP_MS = 10_000
+
+export function recordingLine({ host, sample }: Recorded): string {
+  return `${JSON.stringify({ host, ...sample })}\n`
+}
+
+/** In the order of time; empty: it is no recording. */
+export function parseRecording(text: string): readonly Recorded[] {
+  const lines = text.split('\n').flatMap((line): Recorded[] => {
+    try {
+      const { host, ...sample } = JSON.parse(line) as { host: unknown } & Sample
+      const isWhole = typeof host === 'string' && typeof sample.atMs === 'number' && Array.isArray(sample.gpus)
+      return isWhole && Array.isArray(sample.cards) ? [{ host: printable(host as string), sample }] : []
+    } catch {
+      // The last line of a recording that was cut.
+      return []
+    }
+  })
+  return lines.toSorted((one, other) => one.sample.atMs - other.sample.atMs)
+}
+
+/** Where in a recording somebody is. Whoever shows it moves the time. */
+export class Replay {
+  readonly #lines: readonly Recorded[]
+  readonly #names: readonly string[]
+  #nowMs: number
+  #isHalted = false
+
+  constructor(lines: readonly Recorded[]) {
+    this.#lines = lines
+    this.#names = [...new Set(lines.map(({ host }) => host))]
+    this.#nowMs = lines[0]?.sample.atMs ?? 0
+  }
+
+  get nowMs(): number {
+    return this.#nowMs
+  }
+
+  /** `10:15:30 UTC, halted` */
+  get title(): string {
+    const time = `${new Date(this.#nowMs).toISOString().slice(11, 19)} UTC`
+    const lastMs = this.#lines.at(-1)?.sample.atMs ?? 0
+    return `${time}${this.#nowMs >= lastMs ? ', the end' : this.#isHalted ? ', halted' : ''}`
+  }
+
+  hosts(): readonly WatchedHost[] {
+    const samples = new Map(this.#names.map((name): [string, Sample[]] => [name, []]))
+    for (const { host, sample } of this.#lines) {
+      if (sample.atMs > this.#nowMs) break
+      keepSample(samples.get(host) ?? [], sample)
+    }
+    return this.#names.map((host) => ({ host, samples: samples.get(host) ?? [] }))
+  }
+
+  /** False: nothing has changed. */
+  advance(ms: number): boolean {
+    return !this.#isHalted && this.#move(ms)
+  }
+
+  /** False: the key means nothing here. */
+  handleKey(label: string): boolean {
+    if (label === 'p') this.#isHalted = !this.#isHalted
+    else if (label === 'Left') this.#move(-STEP_MS)
+    else if (label === 'Right') this.#move(STEP_MS)
+    else return false
+    return true
+  }
+
+  #move(ms: number): boolean {
+    const before = this.#nowMs
+    const [firstMs, lastMs] = [this.#lines[0]?.sample.atMs ?? 0, this.#lines.at(-1)?.sample.atMs ?? 0]
+    this.#nowMs = Math.min(lastMs, Math.max(firstMs, before + ms))
+    return this.#nowMs !== before
+  }
+}

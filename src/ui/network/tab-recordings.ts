@@ -1,0 +1,114 @@
+/**
+ * Recordings of the Network tab: `recordings/TIME/network.jsonl` in Muster's state directory (0600 in 0700), written while it
+ * records, and shown again from the newest back. What cannot be written or read is a sentence for a notice.
+ */
+import { closeSync, openSync, readdirSync, readFileSync, statSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { parseRecording, Replay, recordingLine } from '../../ops/net/watch/recording.ts'
+import type { Sample } from '../../ops/net/watch/sample.ts'
+import { createRecordingDirectory, stateDirectory } from '../console/recordings.ts'
+
+const FILE = 'network.jsonl'
+/** Half a day of 64 hosts; what is longer goes to a file of its own with `muster net watch --record`. */
+const MOST_BYTES = 2 ** 30
+/** What is read at once. */
+const MOST_READ_BYTES = 2 ** 28
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+export type Shown = { readonly replay: Replay; readonly index: number; readonly count: number }
+
+export class TabRecordings implements Disposable {
+  readonly #environment: Environment
+  #file: { readonly descriptor: number; readonly path: string } | undefined
+  #writtenBytes = 0
+  #shown: Shown | undefined
+
+  constructor(environment: Environment) {
+    this.#environment = environment
+  }
+
+  get isRecording(): boolean {
+    return this.#file !== undefined
+  }
+
+  get shown(): Shown | undefined {
+    return this.#shown
+  }
+
+  /** Begins a recording, or ends the one that there is; the words for it. */
+  toggle(nowMs: number): string {
+    const file = this.#file
+    if (file !== undefined) {
+      this.#end()
+      return `what the hosts did is in ${file.path}; o shows it again`
+    }
+    const path = join(createRecordingDirectory(this.#environment, nowMs), FILE)
+    this.#file = { descriptor: openSync(path, 'wx', 0o600), path }
+    this.#writtenBytes = 0
+    return `recording to ${path}`
+  }
+
+  /** Words when it has ended by itself. */
+  write(host: string, sample: Sample): string | undefined {
+    const file = this.#file
+    if (file === undefined) return undefined
+    const line = recordingLine({ host, sample })
+    try {
+      writeSync(file.descriptor, line)
+      this.#writtenBytes += line.length
+      if (this.#writtenBytes < MOST_BYTES) return undefined
+      this.#end()
+      return `the recording has ended: ${file.path} has reached ${MOST_BYTES / 2 ** 30} GiB`
+    } catch (error) {
+      this.#end()
+      return `the recording has ended: ${printable(messageOf(error))}`
+    }
+  }
+
+  /** The newest recording, or the one before that which is shown; words where there is none. */
+  showOlder(): string | undefined {
+    const paths = this.#paths()
+    const index = this.#shown === undefined ? 0 : this.#shown.index + 1
+    const path = paths[index]
+    if (path === undefined) {
+      return this.#shown === undefined ? 'nothing was recorded here yet; r begins' : 'there is no older recording'
+    }
+    if (statSync(path).size > MOST_READ_BYTES) {
+      return `${path} is too long for the tab: muster net watch --replay shows it`
+    }
+    const lines = parseRecording(readFileSync(path, 'utf8'))
+    if (lines.length === 0) return `${path} holds nothing`
+    this.#shown = { replay: new Replay(lines), index, count: paths.length }
+    return undefined
+  }
+
+  leaveReplay(): void {
+    this.#shown = undefined
+  }
+
+  [Symbol.dispose](): void {
+    this.#end()
+  }
+
+  #end(): void {
+    if (this.#file !== undefined) closeSync(this.#file.descriptor)
+    this.#file = undefined
+  }
+
+  /** Newest first, without the one that is being written. */
+  #paths(): string[] {
+    const directory = join(stateDirectory(this.#environment), 'recordings')
+    try {
+      const paths = readdirSync(directory).map((name) => join(directory, name, FILE))
+      const there = paths.filter(
+        (path) => path !== this.#file?.path && statSync(path, { throwIfNoEntry: false })?.isFile(),
+      )
+      return there.toSorted().toReversed()
+    } catch {
+      return []
+    }
+  }
+}
