@@ -1,5 +1,7 @@
 /** Two hosts and what goes between them, as charts. Pure. */
+import { BOLD } from '../../terminal/cells.ts'
 import type { PaneView } from '../compositor/compositor.ts'
+import { styleOf } from '../theme/theme.ts'
 import { framedPane } from './framed-pane.ts'
 import type { PaneLook } from './pane-screen.ts'
 import { shortAmount } from './traffic-words.ts'
@@ -36,11 +38,29 @@ export function pairPanes(view: PairView, { rect, theme, chart }: PaneLook): rea
   const trips =
     chart?.({ ...size(low), theme, labels: labels(roundTrips.length), series: [{ values: roundTrips }] }) ?? []
   const said = words.map((text) => [{ text, style: { foreground: 0, background: 0, attributes: 0 } }])
-  const title = `${first} → ${second} ${now(there)} · back ${now(back)}`
   const latest = roundTrips.at(-1)
-  const below = `round trip ms${latest === undefined ? '' : ` ${latest.toFixed(2)}`}`
+  // In the colours of the lines.
+  const legend = (text: string, colour: typeof theme.accent) => ({
+    text: ` ${text} `,
+    style: styleOf(colour, undefined, BOLD),
+  })
+  const upperPane = framedPane({
+    id: ' rates',
+    title: `bits a second, ${first} and ${second}`,
+    rows: [...said, ...rates],
+    rect: high,
+    theme,
+    hasKeys: false,
+  })
+  const lowerPane = framedPane({ id: ' trips', title: 'round trip, ms', rows: trips, rect: low, theme, hasKeys: true })
   return [
-    framedPane({ id: ' rates', title, rows: [...said, ...rates], rect: high, theme, hasKeys: false }),
-    framedPane({ id: ' trips', title: below, rows: trips, rect: low, theme, hasKeys: true }),
+    {
+      ...upperPane,
+      badges: [
+        legend(`${first} → ${second} ${now(there)}`, theme.accent),
+        ...(back.length === 0 ? [] : [legend(`${second} → ${first} ${now(back)}`, theme.receiving)]),
+      ],
+    },
+    { ...lowerPane, badges: latest === undefined ? [] : [legend(`${latest.toFixed(2)} ms`, theme.accent)] },
   ]
 }

@@ -45,7 +45,8 @@ function formatMatrix({ hosts, links }: MeshReport, columns: number, paint: Mesh
   const nameWidth = Math.min(16, Math.max(9, ...names.map(({ length }) => length)))
   const wide = Math.max(6, Math.min(10, Math.max(...names.map(({ length }) => length)) + 1))
   const isWide = nameWidth + names.length * wide <= columns
-  const width = isWide ? wide : 2
+  // Sixty hosts on 80 columns: no blanks between the bars.
+  const width = isWide ? wide : nameWidth + names.length * 2 <= columns ? 2 : 1
   const cell = (from: string, to: string): string => {
     if (from === to) return '·'.padStart(width)
     const outcome = outcomes.get(JSON.stringify([from, to]))
@@ -68,8 +69,8 @@ function formatMatrix({ hosts, links }: MeshReport, columns: number, paint: Mesh
       ]
     : [10, 1].map(
         (unit) =>
-          (unit === 1 ? 'from ↓ to' : '').padEnd(nameWidth) +
-          names.map((_, index) => digit(index + 1, unit).padStart(2)).join(''),
+          (unit === 10 ? '' : width === 1 ? 'from ↓' : 'from ↓ to').padEnd(nameWidth) +
+          names.map((_, index) => digit(index + 1, unit).padStart(width)).join(''),
       )
   const legend = isWide ? [] : [`${BARS} up to ${formatBitRate(most)}, × not measured`]
   return [...heads.map(paint.muted), ...rows, ...legend]

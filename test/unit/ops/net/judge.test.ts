@@ -145,6 +145,15 @@ describe('a mesh on a screen', () => {
     const narrow = formatMesh(report, [], 30, PLAIN_PAINT)
     expect(narrow).toContain('m1  1     · █ ▁ █ █\n')
     for (const line of narrow.split('\n').slice(0, 7)) expect(line.length).toBeLessThanOrEqual(30)
+    const names = Array.from({ length: 60 }, (_, index) => host(`gpu${index + 1}`))
+    const many = formatMesh(
+      mesh(() => 941, names),
+      [],
+      80,
+      PLAIN_PAINT,
+    ).split('\n')
+    expect(many[11]).toBe(`gpu10 10 ${'█'.repeat(9)}·${'█'.repeat(50)}`)
+    for (const line of many.slice(0, 62)) expect(line.length).toBeLessThanOrEqual(80)
   })
 
   it('lets no text of a host act on the terminal, nor a spreadsheet or a browser', () => {

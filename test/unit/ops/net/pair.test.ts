@@ -49,10 +49,12 @@ it.each([
   }
   const rect = { column: 0, row: 0, width, height }
   const panes = pairPanes({ ...view, words: [] }, { rect, theme: themes.dark, chart: lineChart })
-  expect(panes.map(({ title }) => title.map(({ text }) => text).join(''))).toEqual([
-    ' m8 → m9 200Mbit/s · back 930Mbit/s ',
-    ' round trip ms 0.30 ',
+  expect(panes.map(({ title, badges }) => [...title, ...badges].map(({ text }) => text).join(''))).toEqual([
+    ' bits a second, m8 and m9  m8 → m9 200Mbit/s  m9 → m8 930Mbit/s ',
+    ' round trip, ms  0.30 ms ',
   ])
+  // The words have the colours of the lines.
+  expect(new Set(panes[0]?.badges.map(({ style }) => style.foreground)).size).toBe(2)
   expect(panes.reduce((sum, pane) => sum + pane.rect.height, 0)).toBe(height)
   for (const { notice } of panes) expect(notice.flat().some(({ text }) => /[\u2801-\u28ff]/.test(text))).toBe(true)
 })
