@@ -152,6 +152,11 @@ function registerSubmit(job: Command, context: CliContext, outcome: Outcome): vo
     .option('--retries <n>', 'tried again so often when it fails', whole, 0)
     .option('--after <ids>', 'begins when these are done', parseIds, [])
     .option('--preemptible', 'may be ended for one of higher priority, and begins anew')
+    .option(
+      '--engine <name>',
+      'embedded: placed by Muster; ray: placed and run by the Ray cluster of hosts.yaml',
+      'embedded',
+    )
     .option('--hold', 'does not begin before it is released')
     .option('--dry-run', 'says where it would go now, or why not; submits nothing')
     .action(async (words: readonly string[]) => {

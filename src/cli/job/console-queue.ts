@@ -1,12 +1,21 @@
 /** What the console's tabs read of the queue and write to it: short calls, each far below the time of a frame. */
+
+import type { RayWanted } from '../../ops/ray/wanted.ts'
+import { findGang } from '../../scheduler/gangs/search-gang.ts'
+import { formatGangWhyNot, whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
 import { JOBS_DIRECTORY } from '../../scheduler/jobs/host-program.ts'
-import type { JobEvent } from '../../scheduler/jobs/job.ts'
+import type { Job, JobEvent } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import { packHosts } from '../../scheduler/jobs/packing.ts'
+import { occupy } from '../../scheduler/jobs/plan-jobs.ts'
+import { isRayJob } from '../../scheduler/jobs/ray-jobs.ts'
+import { placeAsRay } from '../../scheduler/ray/ray-placement.ts'
 import type { JobDetails, QueueSight } from '../../ui/jobs/jobs-port.ts'
+import { gangOfWhatIf, type Trial, type WhatIf } from '../../ui/packing/what-if.ts'
 import type { CliContext } from '../context.ts'
 import { hostsOf } from './hosts-seen.ts'
-import { type JobOptions, openQueue } from './open-queue.ts'
+import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
+import { rayLogScript, rayOf } from './ray-engine.ts'
 import { whyWaiting } from './why-waiting.ts'
 
 const MOST_GROUPS = 200
@@ -17,14 +26,29 @@ const TAIL_BYTES = 16 * 1024
 
 export interface ConsoleQueue extends Disposable {
   read(): QueueSight | undefined
+  tryOut(whatIf: WhatIf): Trial
   details(id: number): JobDetails | undefined
   members(spec: number, kinds: readonly string[]): readonly number[]
   change(event: JobEvent, ids: readonly number[]): number
 }
 
+/** Where the end of what bundle 0 writes is read, and how. */
+function logOf(job: Job, queue: OpenQueue, ray: RayWanted | undefined): JobDetails['log'] {
+  const place = 'places' in job.state ? job.state.places?.[0] : undefined
+  if (place === undefined) return undefined
+  if (isRayJob(job)) {
+    if (ray === undefined) return undefined
+    const script = rayLogScript(ray, queue, job, { rank: 0, fromByte: -TAIL_BYTES, mostBytes: TAIL_BYTES })
+    return { host: ray.head.host, program: `echo ${Buffer.from(script).toString('base64')} | base64 -d | /bin/sh` }
+  }
+  const directory = `${JOBS_DIRECTORY}/${bundleKey(queue.store.id, job, 0)}`
+  return { host: place.host, program: `cd ${directory} && tail -c ${TAIL_BYTES} out && tail -c ${TAIL_BYTES} err` }
+}
+
 export async function openConsoleQueue(options: JobOptions, context: CliContext): Promise<ConsoleQueue> {
   const queue = await openQueue(options, context, BUSY_MS)
   const { store } = queue
+  const ray = await rayOf(queue.inventory, context)
   let seen = ''
   const expectedOf = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text))
   return {
@@ -51,13 +75,27 @@ export async function openConsoleQueue(options: JobOptions, context: CliContext)
         driver,
       }
     },
+    tryOut(whatIf) {
+      const { cluster } = occupy(hostsOf(queue), store.active())
+      const gang = gangOfWhatIf(whatIf)
+      const places = (whatIf.by === 'ray' ? placeAsRay : findGang)(cluster.copy(), gang)
+      if (places === undefined) {
+        const why = whyNotGang(cluster, gang)
+        return {
+          places,
+          why: why === undefined ? ["Ray's way finds no place for it"] : formatGangWhyNot(cluster, gang, why),
+        }
+      }
+      return {
+        places: places.map(({ host, devices }) => ({ host: cluster.hosts[host]?.name ?? '', devices })),
+        why: [],
+      }
+    },
     details(id) {
       const job = store.get(id)
       if (job === undefined) return undefined
       const { why, expected } = whyWaiting(job, queue)
-      const place = 'places' in job.state ? job.state.places?.[0] : undefined
-      const program = `cd ${JOBS_DIRECTORY}/${bundleKey(store.id, job, 0)} && tail -c ${TAIL_BYTES} out && tail -c ${TAIL_BYTES} err`
-      return { job, why, expectedMs: expectedOf(expected), log: place && { host: place.host, program } }
+      return { job, why, expectedMs: expectedOf(expected), log: logOf(job, queue, ray) }
     },
     members: (spec, kinds) => store.idsOf(spec, kinds),
     change(event, ids) {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { printable } from '../../base/printable.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
-import type { Delivery, ExecResult } from '../../ops/kernel/host-port.ts'
+import type { Delivery, ExecResult, OpsHosts } from '../../ops/kernel/host-port.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import type { JobHosts } from '../../scheduler/jobs/driver.ts'
@@ -19,6 +19,7 @@ const ROUND_MS = 60_000
 
 export type ConnectedHosts = JobHosts &
   Disposable & {
+    readonly ops: OpsHosts
     exec(host: string, program: string, signal: AbortSignal): Promise<ExecResult>
     /** `together`: how many hosts are brought the same. Never rejects. */
     deliver(host: string, delivery: Delivery, together: number, signal: AbortSignal): Promise<ExecResult>
@@ -56,6 +57,7 @@ export async function connectHosts(
   const exec = (host: string, program: string, own: AbortSignal) =>
     hosts.exec(host, 'exec sh -s', { stdin: Buffer.from(program), timeoutMs: ROUND_MS, signal: own })
   return {
+    ops: hosts,
     exec,
     deliver: (host, delivery, together, own) => hosts.deliver(host, delivery, { together, signal: own }),
     async round(host, program, own) {

@@ -7,9 +7,11 @@ import { formatOutcome } from '../../ops/run/outcome.ts'
 import { JOBS_DIRECTORY } from '../../scheduler/jobs/host-program.ts'
 import { isFinal } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
+import { isRayJob } from '../../scheduler/jobs/ray-jobs.ts'
 import { type CliContext, EXIT } from '../context.ts'
 import { connectHosts } from './hosts.ts'
 import { type JobOptions, openQueue } from './open-queue.ts'
+import { rayLogScript, rayOf } from './ray-engine.ts'
 import { jobOr } from './show.ts'
 
 export type LogOptions = JobOptions & { readonly rank: number; readonly follow?: boolean }
@@ -20,17 +22,20 @@ const LOOK_MS = 500
 export async function showLogs(id: number, options: LogOptions, context: CliContext): Promise<number> {
   using queue = await openQueue(options, context)
   const job = jobOr(queue, id)
-  const place = 'places' in job.state ? job.state.places?.[options.rank] : undefined
+  const place = 'places' in job.state ? job.state.places?.[isRayJob(job) ? 0 : options.rank] : undefined
   if (place === undefined)
     throw new MusterError('usage', `job ${id} is ${job.state.kind}: there is nothing that bundle ${options.rank} wrote`)
+  const ray = isRayJob(job) ? await rayOf(queue.inventory, context) : undefined
+  const host = ray?.head.host ?? place.host
   const names = new Set(queue.inventory.hosts.map(({ name }) => name))
-  if (!names.has(place.host))
-    throw new MusterError('configuration', `it ran on ${place.host}, which is no host of hosts.yaml any more`)
+  if (!names.has(host))
+    throw new MusterError('configuration', `it ran on ${host}, which is no host of hosts.yaml any more`)
   using hosts = await connectHosts(queue.inventory, options, context)
   const key = bundleKey(queue.store.id, job, options.rank)
   const files = [
     { name: 'out', stream: context.stdout, at: 0, decoder: new TextDecoder() },
-    { name: 'err', stream: context.stderr, at: 0, decoder: new TextDecoder() },
+    // Ray keeps both in one.
+    ...(ray === undefined ? [{ name: 'err', stream: context.stderr, at: 0, decoder: new TextDecoder() }] : []),
   ]
   for (;;) {
     // Looked at before reading: what it wrote before it ended is read after.
@@ -38,10 +43,14 @@ export async function showLogs(id: number, options: LogOptions, context: CliCont
     const hasEnded = current.attempt !== job.attempt || isFinal(current.state)
     let count = 0
     for (const file of files) {
-      const program = `cd ${JOBS_DIRECTORY}/${key} && tail -c +${file.at + 1} ${file.name} 2>/dev/null | head -c ${PIECE_BYTES}`
-      const result = await hosts.exec(place.host, program, context.signal)
+      const piece = { rank: options.rank, fromByte: file.at, mostBytes: PIECE_BYTES }
+      const program =
+        ray === undefined
+          ? `cd ${JOBS_DIRECTORY}/${key} && tail -c +${file.at + 1} ${file.name} 2>/dev/null | head -c ${PIECE_BYTES}`
+          : rayLogScript(ray, queue, job, piece)
+      const result = await hosts.exec(host, program, context.signal)
       if (result.outcome.kind !== 'exit')
-        throw new MusterError('unreachable', `${place.host}: ${reasonOfResult(result, formatOutcome)}`)
+        throw new MusterError('unreachable', `${host}: ${reasonOfResult(result, formatOutcome)}`)
       file.at += result.stdout.length
       count += result.stdout.length
       file.stream.write(shown(file.decoder.decode(result.stdout, { stream: true })))

@@ -1,9 +1,9 @@
 /** `muster job list` and `muster job show`. */
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { foldHostSet } from '../../inventory/host-set.ts'
 import { formatEnd, isFinal, type Job } from '../../scheduler/jobs/job.ts'
-import { askedWords, durationWords } from '../../ui/jobs/job-words.ts'
+import { isRayJob } from '../../scheduler/jobs/ray-jobs.ts'
+import { askedWords, durationWords, placeWords } from '../../ui/jobs/job-words.ts'
 import { type CliContext, EXIT } from '../context.ts'
 import { formatTable } from '../table.ts'
 import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
@@ -27,7 +27,7 @@ export async function listJobs(options: ListOptions, context: CliContext): Promi
       job.state.kind,
       ...(isShared ? [cut(printable(job.user), 12)] : []),
       askedWords(job),
-      placesOf(job),
+      cut(placeWords(job) ?? '-', 20),
       durationWords(job, context.now()),
       cut(printable(job.spec.name), 40),
     ])
@@ -66,7 +66,8 @@ export async function showJob(id: number, options: JobOptions, context: CliConte
     state.places.forEach(({ host, devices }, rank) => {
       const bundle = state.bundles?.[rank]
       const how = bundle?.kind === 'ended' ? formatEnd(bundle.end) : (bundle?.kind ?? '')
-      lines.push([`bundle ${rank}`, `${host}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}: ${how}`])
+      const where = isRayJob(job) ? 'Ray' : host
+      lines.push([`bundle ${rank}`, `${where}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}: ${how}`])
     })
   }
   if (isFinal(state))
@@ -102,11 +103,6 @@ function jobJson(job: Job): object {
       : {}),
     ...(isFinal(state) ? { ended: new Date(state.endedMs).toISOString(), reason: state.reason } : {}),
   }
-}
-
-function placesOf({ state }: Job): string {
-  if (!('places' in state) || state.places === undefined) return '-'
-  return cut(foldHostSet([...new Set(state.places.map(({ host }) => host))]), 20)
 }
 
 function cut(text: string, width: number): string {

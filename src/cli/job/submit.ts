@@ -2,7 +2,7 @@
 import { userInfo } from 'node:os'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { resolveTarget } from '../../inventory/inventory.ts'
+import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
 import { parseMemorySize } from '../../inventory/memory-size.ts'
 import { findGang } from '../../scheduler/gangs/search-gang.ts'
 import { formatGangWhyNot, whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
@@ -42,6 +42,7 @@ export type SubmitOptions = JobOptions & {
   readonly preemptible?: boolean
   readonly hold?: boolean
   readonly dryRun?: boolean
+  readonly engine?: string
 }
 
 const STRATEGIES: readonly Strategy[] = ['PACK', 'SPREAD', 'STRICT_PACK', 'STRICT_SPREAD']
@@ -95,6 +96,8 @@ type JobPlace = { readonly on: readonly string[] | undefined; readonly directory
 
 async function placeOf(options: SubmitOptions, queue: OpenQueue, context: CliContext): Promise<JobPlace> {
   const { inventory } = queue
+  // Before anything is copied.
+  engineOf(options, '', inventory)
   const on = options.on === undefined ? undefined : resolveTarget(inventory, options.on, {}).map(({ name }) => name)
   if (options.copyDir === undefined || options.dryRun) return { on, directory: options.dir }
   if (options.dir !== undefined) throw new MusterError('usage', '--copy-dir and --dir are two answers to one question')
@@ -140,6 +143,7 @@ function specOf(
     strategy,
     retries: options.retries,
     isPreemptible: options.preemptible ?? false,
+    ...engineOf(options, command, inventory),
     ...(options.perHost === undefined ? {} : { maxBundlesPerHost: options.perHost }),
     ...(directory === undefined ? {} : { directory }),
     ...(options.estimate === undefined ? {} : { estimateS: options.estimate }),
@@ -153,6 +157,35 @@ export function checkCommand(command: string): void {
     throw new MusterError('usage', 'the command is too long, or has a NUL in it', {
       hint: 'Put it into a file on the hosts.',
     })
+}
+
+/** Quoted twice, it stays below what one argument of a program may have. */
+const MOST_RAY_COMMAND_BYTES = 24 * 1024
+
+/** Ray places by itself: what only Muster's own placement knows is refused. */
+function engineOf(
+  { engine = 'embedded', on, perHost, preemptible, dryRun, copyDir, fromEnv }: SubmitOptions,
+  command: string,
+  { ray }: Inventory,
+): { readonly engine?: 'ray' } {
+  if (engine === 'embedded') return {}
+  if (engine !== 'ray')
+    throw new MusterError('usage', `there is no engine ${printable(engine)}`, { hint: 'embedded, ray' })
+  if (ray === undefined)
+    throw new MusterError('configuration', 'hosts.yaml declares no Ray cluster', { hint: 'docs/ray.md shows how.' })
+  const foreign = Object.entries({
+    on,
+    'per-host': perHost,
+    preemptible,
+    'dry-run': dryRun,
+    'copy-dir': copyDir,
+    'from-env': fromEnv,
+  }).flatMap(([name, value]) => (value === undefined || value === false ? [] : [`--${name}`]))
+  if (foreign.length > 0)
+    throw new MusterError('usage', `${foreign.join(', ')}: not with --engine ray, which places by itself`)
+  if (Buffer.byteLength(command) > MOST_RAY_COMMAND_BYTES)
+    throw new MusterError('usage', 'the command is too long for Ray', { hint: 'Put it into a file on the hosts.' })
+  return { engine }
 }
 
 function quoteIfNeeded(word: string): string {

@@ -4,14 +4,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { foldHostSet } from '../../inventory/host-set.ts'
 import { type DriverEvent, driveJobs, isEmpty, LEASE_MS } from '../../scheduler/jobs/driver.ts'
 import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import type { Lease } from '../../scheduler/jobs/store.ts'
+import { placeWords } from '../../ui/jobs/job-words.ts'
 import { type CliContext, EXIT } from '../context.ts'
 import { connectHosts } from './hosts.ts'
 import { type Hooks, Notifier } from './notify.ts'
 import { driverHost, type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
+import { createRayEngine, rayOf } from './ray-engine.ts'
 
 export type WorkOptions = JobOptions & {
   readonly untilEmpty?: boolean
@@ -44,6 +45,7 @@ export async function workQueue(options: WorkOptions, context: CliContext): Prom
     const line = options.json ? eventJson(event, context.now()) : eventLine(event)
     if (line !== undefined) context.stdout.write(`${line}\n`)
   }
+  const ray = await rayOf(inventory, context)
   const isUntilEmpty = options.untilEmpty ?? false
   for (;;) {
     const lease = await becomeDriver(queue, isUntilEmpty, context)
@@ -54,6 +56,7 @@ export async function workQueue(options: WorkOptions, context: CliContext): Prom
         lease,
         hosts: inventory.hosts.map(driverHost),
         port: hosts,
+        ...(ray === undefined ? {} : { ray: createRayEngine(ray, hosts.ops) }),
         clock: systemClock,
         signal: context.signal,
         isPreempting: options.preempt ?? false,
@@ -123,10 +126,10 @@ function eventLine(event: DriverEvent): string | undefined {
   return printable(`job ${id}: ${state.kind}${detailOf(event.job)}  ${spec.name}`)
 }
 
-function detailOf({ state }: Job): string {
+function detailOf(job: Job): string {
+  const { state } = job
   if ('reason' in state && state.reason !== undefined) return ` (${state.reason})`
   if (state.kind === 'queued' && state.last !== undefined) return ` again (${state.last})`
-  if ('places' in state && state.places !== undefined)
-    return ` on ${foldHostSet([...new Set(state.places.map(({ host }) => host))])}`
-  return ''
+  const where = placeWords(job)
+  return where === undefined ? '' : ` on ${where}`
 }

@@ -155,7 +155,13 @@ function formatJobs(jobs: readonly RayJob[], nowMs: number): string {
     .toSorted((left, right) => (left.startMs ?? 0) - (right.startMs ?? 0))
     .map(({ id, status, startMs, endMs, entrypoint }) => {
       const took = startMs === undefined ? '' : formatDuration(Math.max(0, (endMs ?? nowMs) - startMs))
-      return [id, status, startMs === undefined ? '' : new Date(startMs).toISOString(), took, entrypoint]
+      return [
+        id,
+        status,
+        startMs === undefined ? '' : new Date(startMs).toISOString(),
+        took,
+        entrypoint.split('\n', 1)[0] ?? '',
+      ]
     })
   return formatTable(['JOB', 'STATE', 'BEGAN', 'TOOK', 'COMMAND'], rows)
 }

@@ -6,15 +6,18 @@ import type { Clock } from '../../base/clock.ts'
 import type { HostSpec } from '../model/resources.ts'
 import type { Usage } from '../plan/turn.ts'
 import { formatCleanProgram } from './clean-program.ts'
-import { type BundleOrder, formatHostProgram, type HostAnswer, parseHostAnswer } from './host-program.ts'
+import {
+  type BundleOrder,
+  formatHostProgram,
+  type HostAnswer,
+  parseHostAnswer,
+  type RoundResult,
+} from './host-program.ts'
 import { isActive, type Job, type JobEvent } from './job.ts'
 import { bundleKey, ordersFor, type PlacedOrder } from './orders.ts'
 import { planJobs } from './plan-jobs.ts'
+import { isRayJob, RAY_PLACE, type RayEngine, type RayOrder, sendToRay } from './ray-jobs.ts'
 import type { JobStore, Lease } from './store.ts'
-
-export type RoundResult =
-  | { readonly kind: 'answer'; readonly text: string }
-  | { readonly kind: 'trouble'; readonly reason: string }
 
 export interface JobHosts {
   /** Runs a program of POSIX sh on a host. Never rejects. */
@@ -38,6 +41,8 @@ export type DriverOptions = {
   readonly lease: Lease
   readonly hosts: readonly DriverHost[]
   readonly port: JobHosts
+  /** Where hosts.yaml declares a Ray cluster. */
+  readonly ray?: RayEngine
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly isPreempting: boolean
@@ -120,13 +125,14 @@ class JobDriver {
   constructor(options: DriverOptions) {
     this.#options = options
     this.#addresses = new Map(options.hosts.map(({ name, address }) => [name, address]))
+    const ray = { name: RAY_PLACE, address: RAY_PLACE, gpuCount: 0, labels: {}, custom: undefined }
     this.#records = new Map(
-      options.hosts.map((spec) => [
+      [...options.hosts, ...(options.ray ? [ray] : [])].map((spec) => [
         spec.name,
         {
           spec,
           facts: undefined,
-          trouble: 'it has not answered yet',
+          trouble: spec.name === RAY_PLACE ? undefined : 'it has not answered yet',
           isBusy: false,
           nextMs: 0,
           waitMs: SOON_MS,
@@ -225,14 +231,17 @@ class JobDriver {
       this.#mayOrphan = store.cancelOrphans(nowMs, lease) > 0
       this.#orphansMs = nowMs
     }
-    const hosts = [...this.#records.values()].map(specOf)
+    const hosts = [...this.#records.values()].flatMap((record) => (isRay(record) ? [] : [specOf(record)]))
     const waiting = store
       .ready(DEPTH)
       .filter(({ state }) => state.kind === 'queued' && (state.notBeforeMs ?? 0) <= nowMs)
+    const active = store.active()
+    if (this.#options.ray !== undefined && this.#records.get(RAY_PLACE)?.trouble === undefined)
+      this.#apply(sendToRay(waiting, active), changed)
     const { events, expectedS } = planJobs({
       hosts,
-      active: store.active(),
-      waiting,
+      active: active.filter((job) => !isRayJob(job)),
+      waiting: waiting.filter((job) => !isRayJob(job)),
       runTimes: store.runTimes(),
       usage: this.#usageOf(waiting, nowMs),
       nowMs,
@@ -267,6 +276,7 @@ class JobDriver {
     for (const [name, record] of this.#records) {
       if (record.isBusy) continue
       const own = orders.get(name) ?? []
+      if (isRay(record) && own.length === 0 && record.trouble === undefined) continue
       const words = new Set(own.map(({ order }) => wordOf(order)))
       const hasNew = record.trouble === undefined && [...words].some((word) => !record.had.has(word))
       if (!hasNew && nowMs < record.nextMs) continue
@@ -280,11 +290,13 @@ class JobDriver {
   }
 
   async #round(name: string, record: HostRecord, orders: readonly JobOrder[]): Promise<void> {
-    const { port, signal } = this.#options
+    const { port, ray, signal } = this.#options
     record.isBusy = true
     this.#rounds++
-    const program = formatHostProgram(orders.map(({ order }) => order)) + this.#sweepOf(record)
-    const result = await port.round(name, program, signal)
+    const result =
+      ray !== undefined && isRay(record)
+        ? await ray.round(orders.map(rayOrderOf), signal)
+        : await port.round(name, formatHostProgram(orders.map(({ order }) => order)) + this.#sweepOf(record), signal)
     record.isBusy = false
     this.#rounds--
     if (signal.aborted) return
@@ -360,6 +372,12 @@ class JobDriver {
       if (job) onEvent({ kind: 'job', job })
     }
   }
+}
+
+const isRay = ({ spec }: Pick<HostRecord, 'spec'>): boolean => spec.name === RAY_PLACE
+
+function rayOrderOf({ job, order }: JobOrder): RayOrder {
+  return order.kind === 'start' ? { ...order, job } : { kind: order.kind, key: order.key }
 }
 
 function wordOf(order: BundleOrder): string {

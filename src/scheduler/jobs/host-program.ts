@@ -24,6 +24,11 @@ export type HostAnswer = {
   readonly trouble: string | undefined
 }
 
+/** What came of a round: the lines, or why there are none. */
+export type RoundResult =
+  | { readonly kind: 'answer'; readonly text: string }
+  | { readonly kind: 'trouble'; readonly reason: string }
+
 /** Where bundles are, on hosts; for sh. */
 export const JOBS_DIRECTORY = `"\${XDG_STATE_HOME:-$HOME/.local/state}/muster/jobs"`
 
@@ -144,6 +149,10 @@ function bundleState(word: string, code: string): BundleState | undefined {
       return ended({ kind: 'gone', reason: 'its process ended without a word' })
     case 'rebooted':
       return ended({ kind: 'gone', reason: 'the host was started anew' })
+    case 'forgotten':
+      return ended({ kind: 'gone', reason: 'Ray knows nothing of it any more' })
+    case 'refused':
+      return ended({ kind: 'gone', reason: 'Ray refused it' })
     case 'exit':
       if (code === 'barred') return ended({ kind: 'barred' })
       return /^\d{1,3}$/.test(code) ? ended({ kind: 'exit', code: Number(code) }) : undefined

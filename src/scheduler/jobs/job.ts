@@ -27,6 +27,8 @@ export type JobSpec = {
   /** So many times it is tried again after a failure. */
   readonly retries: number
   readonly isPreemptible: boolean
+  /** What places and runs it; undefined: Muster itself. */
+  readonly engine?: 'ray'
 }
 
 export type Place = { readonly host: string; readonly devices: readonly number[] }

@@ -2,6 +2,7 @@
 import type { Job } from '../../scheduler/jobs/job.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import type { JobGroup } from '../../scheduler/jobs/store.ts'
+import type { Trial, WhatIf } from '../packing/what-if.ts'
 
 export type WaitingLine = { readonly job: Job; readonly why: string; readonly expectedMs: number | undefined }
 
@@ -33,6 +34,8 @@ export type JobAction = 'hold' | 'release' | 'cancel' | 'retry'
 export interface JobsPort {
   /** Undefined: nothing has changed since the last call. Rejects where hosts.yaml or the queue cannot be used. */
   read(): Promise<QueueSight | undefined>
+  /** Where a gang would go now. */
+  tryOut(whatIf: WhatIf): Promise<Trial>
   details(id: number): Promise<JobDetails | undefined>
   /** Jobs submitted together, so far as they are in one of these states, ascending. */
   members(spec: number, kinds: readonly string[]): Promise<readonly number[]>

@@ -1,13 +1,12 @@
 /** The jobs as lines: an array or a grid is one line with its progress. Pure. */
 import { printable } from '../../base/printable.ts'
-import { foldHostSet } from '../../inventory/host-set.ts'
 import type { JobState } from '../../scheduler/jobs/job.ts'
 import { BOLD, INVERSE } from '../../terminal/cells.ts'
 import type { Span } from '../compositor/compositor.ts'
 import type { Row, RowDocument } from '../rows/row-document.ts'
 import { clip, padEnd } from '../text-width.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
-import { askedWords, durationWords } from './job-words.ts'
+import { askedWords, durationWords, placeWords } from './job-words.ts'
 import type { QueueSight } from './jobs-port.ts'
 import { countOf, type Filter, type JobLine, KINDS } from './queue-view.ts'
 
@@ -56,8 +55,7 @@ export function listDocument({ sight, lines, chosen, filter, columns, theme, now
       const attributes = isChosen ? BOLD | (theme.name === 'none' ? INVERSE : 0) : 0
       const plain = styleOf(isChosen ? theme.accent : theme.text, undefined, attributes)
       const id = count === 1 ? String(first) : `${first}-${first + count - 1}`
-      const places = 'places' in lead.state ? (lead.state.places ?? []) : []
-      const on = count > 1 || places.length === 0 ? '-' : foldHostSet([...new Set(places.map(({ host }) => host))])
+      const on = (count > 1 ? undefined : placeWords(lead)) ?? '-'
       return [
         { text: padEnd(clip(`${isChosen ? '▸' : ' '}${id}`, JOB_WIDTH - 1), JOB_WIDTH), style: plain },
         ...(count === 1 ? [stateSpan(lead.state, theme)] : progressSpans(line, theme)),

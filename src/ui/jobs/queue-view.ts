@@ -1,4 +1,5 @@
 /** What the tabs Packing and Jobs show, as far as it is not the queue itself. */
+import type { WhatIf } from '../packing/what-if.ts'
 import type { QueueSight } from './jobs-port.ts'
 
 export const FILTERS = ['all', 'waiting', 'running', 'ended'] as const
@@ -11,6 +12,10 @@ export type QueueView = {
   /** Of an array or a grid: which one is looked at; undefined: the one that tells most. */
   readonly member: number | undefined
   readonly logOffset: number | undefined
+  /** Whose boxes the Packing tab shows. */
+  readonly picture: 'queue' | 'ray'
+  /** A gang that is looked at without being submitted. */
+  readonly whatIf: WhatIf | undefined
   /** Rows of boxes that are scrolled out above. */
   readonly packingOffset: number
   /** Moves with what was read. */
@@ -22,6 +27,8 @@ export const FIRST_QUEUE_VIEW: QueueView = {
   spec: undefined,
   member: undefined,
   logOffset: undefined,
+  picture: 'queue',
+  whatIf: undefined,
   packingOffset: 0,
   revision: 0,
 }

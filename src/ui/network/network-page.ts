@@ -69,6 +69,11 @@ export class NetworkPage implements Page {
     return watchPanes(this.#hosts(), state.watch.view, look)
   }
 
+  /** What is known of the hosts since the tab was first opened; nothing before. */
+  get watched(): readonly WatchedHost[] {
+    return this.#hosts()
+  }
+
   handleKey(label: string): boolean {
     const { state } = this.#console
     const command = commandOf(recordingKeys, label)

@@ -1,23 +1,33 @@
 /** The Packing tab: who is placed where. */
+import { messageOf } from '../../base/errors.ts'
 import type { PaneView, Rect } from '../compositor/compositor.ts'
 import type { Console } from '../console/console.ts'
+import { createPromptDialog, type PromptCheck } from '../dialogs/prompt-dialog.ts'
+import type { QueueView } from '../jobs/queue-view.ts'
 import type { QueueWatch } from '../jobs/queue-watch.ts'
 import { commandOf } from '../keys/key-table.ts'
 import type { Page } from '../tabs/page.ts'
 import { type Theme, themes } from '../theme/theme.ts'
 import { areaOf } from '../work-views/panel.ts'
-import { packingKeys } from './packing-keys.ts'
-import { lastOffset, packingPanes } from './packing-panes.ts'
+import { type PackingCommand, packingKeys } from './packing-keys.ts'
+import { lastOffset, packingPanes, type RealUse } from './packing-panes.ts'
+import { rayPicture } from './ray-picture.ts'
+import { changeWhatIf, parseWhatIf, type Trial, type WhatIf, whatIfWords } from './what-if.ts'
 
 export class PackingPage implements Page {
   readonly isIdle = true
   readonly busy = undefined
   readonly #console: Console
   readonly #watch: QueueWatch
+  readonly #numbers = new Map<string, number>()
+  #trial: Trial | undefined
 
   constructor(console: Console, watch: QueueWatch) {
     this.#console = console
     this.#watch = watch
+    watch.onRead(() => {
+      if (console.state.tab === 'packing') void this.#tryOut()
+    })
   }
 
   open(): void {
@@ -31,9 +41,85 @@ export class PackingPage implements Page {
   handleKey(label: string): boolean {
     const command = commandOf(packingKeys, label)
     if (command === undefined) return false
-    if (command === 'to-shells') this.#console.showTab('shells')
-    else this.scrollBy(command === 'up' ? -1 : 1)
+    this.#do(command)
     return true
+  }
+
+  /** Ray's picture, for whoever asked for it. */
+  showRay(): void {
+    this.#console.showTab('packing')
+    this.#set({ picture: 'ray', packingOffset: 0 })
+  }
+
+  #do(command: PackingCommand): void {
+    const { picture, whatIf } = this.#console.state.queue
+    switch (command) {
+      case 'to-shells':
+        return this.#console.showTab('shells')
+      case 'up':
+      case 'down':
+        return this.scrollBy(command === 'up' ? -1 : 1)
+      case 'ray':
+        if (picture === 'ray') return this.#set({ picture: 'queue', packingOffset: 0 })
+        if (this.#console.ray.usage === undefined) return this.#console.notice('no head of Ray answers', 'warning')
+        return this.showRay()
+      case 'what-if':
+        return whatIf === undefined ? this.#askWhatIf() : this.#try(undefined)
+      case 'strategy':
+      case 'policy':
+      case 'more':
+      case 'fewer':
+        if (whatIf === undefined) return this.#console.notice('nothing is tried: w asks for a gang', 'warning')
+        return this.#try(changeWhatIf(whatIf, command))
+    }
+  }
+
+  #askWhatIf(): void {
+    const check = (text: string): PromptCheck => {
+      const parsed = parseWhatIf(text)
+      return typeof parsed === 'string' ? { error: parsed } : { preview: [{ text: whatIfWords(parsed), tone: 'ok' }] }
+    }
+    this.#console.dialogs.open(({ onClose, onChange }) =>
+      createPromptDialog({
+        id: 'what-if',
+        title: 'Where would it go?',
+        label: 'Asks for:',
+        submitTitle: 'show it',
+        help: [{ text: '--bundles 4 --gpu 2 --cpu 8 --memory 16GiB --strategy SPREAD', tone: 'muted' }],
+        check,
+        onSubmit: (text) => {
+          const parsed = parseWhatIf(text)
+          if (typeof parsed !== 'string') this.#try(parsed)
+        },
+        onClose,
+        onChange,
+      }),
+    )
+  }
+
+  #try(whatIf: WhatIf | undefined): void {
+    this.#trial = undefined
+    this.#set({ whatIf, picture: 'queue' })
+    void this.#tryOut()
+  }
+
+  /** Again with each look at the queue. */
+  async #tryOut(): Promise<void> {
+    const { whatIf } = this.#console.state.queue
+    if (whatIf === undefined) return
+    try {
+      const trial = await this.#console.ports.jobs.tryOut(whatIf)
+      if (this.#console.state.queue.whatIf !== whatIf) return
+      const hasChanged = JSON.stringify(trial) !== JSON.stringify(this.#trial)
+      this.#trial = trial
+      if (hasChanged) this.#watch.redraw()
+    } catch (error) {
+      this.#console.notice(messageOf(error), 'error')
+    }
+  }
+
+  #set(view: Partial<QueueView>): void {
+    this.#console.change(({ queue }) => ({ queue: { ...queue, ...view } }))
   }
 
   scrollBy(rows: number): void {
@@ -49,6 +135,46 @@ export class PackingPage implements Page {
 
   #input(rect: Rect, theme: Theme) {
     const { sight, trouble } = this.#watch
-    return { sight, trouble, offset: this.#console.state.queue.packingOffset, rect, theme }
+    const { packingOffset, picture, whatIf } = this.#console.state.queue
+    const { usage, cluster } = this.#console.ray
+    const ray =
+      picture === 'ray' && usage !== undefined && cluster !== undefined
+        ? rayPicture(usage, cluster.nodes, (group) => this.#numberOf(group))
+        : undefined
+    return {
+      sight,
+      trouble,
+      ray,
+      whatIf: whatIf && { gang: whatIf, trial: this.#trial },
+      used: this.#used(),
+      offset: packingOffset,
+      rect,
+      theme,
+    }
+  }
+
+  /** Groups keep their letters. */
+  #numberOf(group: string): number {
+    const known = this.#numbers.get(group)
+    if (known !== undefined) return known
+    this.#numbers.set(group, this.#numbers.size + 1)
+    return this.#numbers.size
+  }
+
+  /** From the samples of the Network tab, else from what Ray's nodes tell. */
+  #used(): ReadonlyMap<string, RealUse> {
+    const used = new Map<string, RealUse>()
+    const { usage, cluster } = this.#console.ray
+    for (const { ip, isAlive, cpuPercent, memory } of usage?.nodes ?? []) {
+      const host = cluster?.nodes.get(ip)
+      if (host !== undefined && isAlive && cpuPercent !== undefined && memory !== undefined)
+        used.set(host, { cpu: cpuPercent / 100, memoryBytes: memory.used })
+    }
+    for (const { host, samples, trouble, isOwn } of this.#console.pages.network.watched) {
+      const last = samples.at(-1)
+      if (last === undefined || isOwn || trouble !== undefined) continue
+      used.set(host, { cpu: last.cpu, memoryBytes: last.memoryUsedBytes })
+    }
+    return used
   }
 }

@@ -1,18 +1,29 @@
 /** The Packing tab: figures, a box a host, who waits and why. Pure. */
 import { printable } from '../../base/printable.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import { letterOf, type PackedHost, packingFigures } from '../../scheduler/jobs/packing.ts'
 import { BOLD } from '../../terminal/cells.ts'
-import type { PaneView, Rect } from '../compositor/compositor.ts'
+import type { PaneView, Rect, Span } from '../compositor/compositor.ts'
 import type { QueueSight } from '../jobs/jobs-port.ts'
 import { type Row, wrapRows } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
-import { clip } from '../text-width.ts'
+import { clip, textWidth } from '../text-width.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
-import { jobSpan, shareCells } from './share-cells.ts'
+import { LOOSE_JOB, type RayPicture } from './ray-picture.ts'
+import { jobSpan, shareCells, signOf } from './share-cells.ts'
+import { type Trial, type WhatIf, whatIfWords, withTrial } from './what-if.ts'
+
+/** What is really used of a host, whoever uses it. */
+export type RealUse = { readonly cpu: number; readonly memoryBytes: number }
 
 export type PackingInput = {
   readonly sight: QueueSight | undefined
   readonly trouble: string | undefined
+  /** Undefined: the queue is shown. */
+  readonly ray?: RayPicture | undefined
+  readonly whatIf?: { readonly gang: WhatIf; readonly trial: Trial | undefined } | undefined
+  /** By host. */
+  readonly used?: ReadonlyMap<string, RealUse>
   /** Rows of boxes above. */
   readonly offset: number
   readonly rect: Rect
@@ -29,21 +40,16 @@ const FIGURE_ROWS = 4
 const MOST_WAITING_ROWS = 8
 
 export function packingPanes(input: PackingInput): readonly PaneView[] {
-  const { sight, trouble, rect, theme } = input
+  const { rect, theme } = input
   const look = { theme, columns: rect.width - 2, rows: rect.height - 2, column: 0 }
-  if (sight === undefined || trouble !== undefined || sight.hosts.length === 0) {
-    const words = trouble ?? (sight === undefined ? 'reading the queue …' : 'hosts.yaml names no host.')
-    const style = trouble === undefined ? mutedStyle(theme) : styleOf(theme.danger, undefined, BOLD)
-    return [pane(' packing', 'packing', rect, [[], ...wrapRows(printable(words), look, '  ', style)], theme, true)]
+  const title = input.ray === undefined ? 'packing' : 'packing of Ray'
+  const sight = shownOf(input)
+  if (typeof sight === 'string') {
+    const style = input.trouble === undefined ? mutedStyle(theme) : styleOf(theme.danger, undefined, BOLD)
+    return [pane(' packing', title, rect, [[], ...wrapRows(printable(sight), look, '  ', style)], theme, true)]
   }
-  const figures = pane(
-    ' packing',
-    'packing',
-    { ...rect, height: Math.min(FIGURE_ROWS, rect.height) },
-    figureRows(sight, theme),
-    theme,
-    true,
-  )
+  const top = { ...rect, height: Math.min(FIGURE_ROWS, rect.height) }
+  const figures = pane(' packing', title, top, sight.figures, theme, true)
   const waiting = waitingPane(sight, rect, theme)
   const area: Rect = {
     ...rect,
@@ -53,15 +59,55 @@ export function packingPanes(input: PackingInput): readonly PaneView[] {
   return [figures, ...boxPanes(sight, area, input), ...(waiting === undefined ? [] : [waiting])]
 }
 
+/** What is drawn, of the queue or of Ray. */
+type Shown = {
+  readonly hosts: readonly PackedHost[]
+  readonly down: Readonly<Record<string, string>>
+  readonly figures: readonly Row[]
+  readonly waiting: readonly Row[]
+  readonly waitingCount: number
+}
+
+/** A sentence where there is nothing to draw. */
+function shownOf({ sight, trouble, ray, whatIf, theme }: PackingInput): Shown | string {
+  if (ray !== undefined) {
+    const waiting = ray.waiting.map((one) => rayWaitingRow(one, theme))
+    return { hosts: ray.hosts, down: {}, figures: rayFigureRows(ray, theme), waiting, waitingCount: waiting.length }
+  }
+  if (trouble !== undefined) return trouble
+  if (sight === undefined) return 'reading the queue …'
+  if (sight.hosts.length === 0) return 'hosts.yaml names no host.'
+  const { trial } = whatIf ?? {}
+  const hosts = whatIf && trial ? withTrial(sight.hosts, whatIf.gang, trial) : sight.hosts
+  const figures = figureRows({ ...sight, hosts }, theme)
+  return {
+    hosts,
+    down: sight.down,
+    figures: whatIf === undefined ? figures : [...figures.slice(0, 1), whatIfRow(whatIf, theme)],
+    waiting: sight.waiting.map((one) => waitingRow(one, theme)),
+    waitingCount: sight.counts.get('queued') ?? sight.waiting.length,
+  }
+}
+
+function whatIfRow({ gang, trial }: NonNullable<PackingInput['whatIf']>, theme: Theme): Row {
+  const words: Span = { text: ` ${whatIfWords(gang)}: `, style: styleOf(theme.accent, undefined, BOLD) }
+  if (trial === undefined) return [words]
+  if (trial.places === undefined) return [words, { text: printable(trial.why.join(' ')), style: warn(theme) }]
+  const hosts = foldHostSet([...new Set(trial.places.map(({ host }) => host))])
+  return [words, { text: printable(`+ on ${hosts}`), style: styleOf(theme.ok, undefined, BOLD) }]
+}
+
 /** How far down it may be scrolled. */
-export function lastOffset({ sight, rect, theme }: PackingInput): number {
-  if (sight === undefined) return 0
+export function lastOffset(input: PackingInput): number {
+  const { rect, theme } = input
+  const sight = shownOf(input)
+  if (typeof sight === 'string') return 0
   const height = Math.max(0, rect.height - FIGURE_ROWS - (waitingPane(sight, rect, theme)?.rect.height ?? 0))
   const { across, boxRows } = arrangeBoxes(sight.hosts, rect.width, height)
   return Math.max(0, Math.ceil(sight.hosts.length / across) - Math.max(1, Math.floor(height / boxRows)))
 }
 
-function boxPanes(sight: QueueSight, area: Rect, { offset, theme, ...rest }: PackingInput): readonly PaneView[] {
+function boxPanes(sight: Shown, area: Rect, { offset, theme, ...rest }: PackingInput): readonly PaneView[] {
   const { across, boxRows } = arrangeBoxes(sight.hosts, area.width, area.height)
   const down = Math.max(1, Math.floor(area.height / boxRows))
   const first = Math.min(offset, lastOffset({ ...rest, offset, theme })) * across
@@ -75,8 +121,17 @@ function boxPanes(sight: QueueSight, area: Rect, { offset, theme, ...rest }: Pac
       height: Math.min(boxRows, area.height),
     }
     const trouble = sight.down[host.name]
-    return pane(` box ${host.name}`, host.name, rect, boxRowsOf(host, rect.width - 2, theme, trouble), theme, false)
+    const title = boxTitle(host.name, rest.used?.get(host.name), rect.width - 6)
+    return pane(` box ${host.name}`, title, rect, boxRowsOf(host, rect.width - 2, theme, trouble), theme, false)
   })
+}
+
+/** With what is really used: of cores, and of memory where there is room. */
+function boxTitle(name: string, used: RealUse | undefined, columns: number): string {
+  if (used === undefined) return clip(name, columns)
+  const cpu = `uses ${Math.round(used.cpu * 100)} %`
+  const long = `${name} · ${cpu} cpu, ${short(used.memoryBytes / 2 ** 30)}G`
+  return [long, `${name} · ${cpu}`].find((text) => textWidth(text) <= columns) ?? clip(name, columns)
 }
 
 /** The widest boxes of which all fit; where none do, the smallest ones. */
@@ -168,20 +223,51 @@ function figureRows({ hosts, active, counts, driver, down }: QueueSight, theme: 
   ]
 }
 
-function waitingPane({ waiting, counts }: QueueSight, rect: Rect, theme: Theme): PaneView | undefined {
+function waitingRow({ job, why, expectedMs }: QueueSight['waiting'][number], theme: Theme): Row {
+  const when = expectedMs === undefined ? '' : `expected ${new Date(expectedMs).toISOString().slice(11, 16)} UTC: `
+  return [
+    jobSpan(job.id, letterOf(job.id), theme),
+    { text: ` ${job.id} ${clip(printable(job.spec.name), 24)}  `, style: styleOf(theme.text, undefined, BOLD) },
+    { text: printable(when + why), style: mutedStyle(theme) },
+  ]
+}
+
+function rayWaitingRow({ group, name, why }: RayPicture['waiting'][number], theme: Theme): Row {
+  const job = group ?? LOOSE_JOB
+  return [
+    jobSpan(job, signOf(job), theme),
+    { text: ` ${clip(printable(name), 24)}  `, style: styleOf(theme.text, undefined, BOLD) },
+    { text: printable(why), style: mutedStyle(theme) },
+  ]
+}
+
+function rayFigureRows({ hosts, dead, groupCount, actors }: RayPicture, theme: Theme): readonly Row[] {
+  const figures = packingFigures(hosts)
+  const bold = (words: string) => ({ text: words, style: styleOf(theme.text, undefined, BOLD) })
+  const counts = [...actors].map(([state, count]) => `${count} ${state.toLowerCase()}`).join(', ')
+  return [
+    [
+      bold(` GPUs ${gpus(figures.heldMilli)}/${figures.devices}`),
+      bold(`  cores ${short(figures.cpuUsedMilli / 1000)}/${short(figures.cpuMilli / 1000)}`),
+      { text: `  of ${hosts.length} nodes`, style: styleOf(theme.text) },
+      dead.length > 0
+        ? { text: `  dead: ${printable(dead.join(', '))}`, style: styleOf(theme.danger, undefined, BOLD) }
+        : { text: '', style: mutedStyle(theme) },
+    ],
+    [
+      bold(` ${groupCount} placement ${groupCount === 1 ? 'group' : 'groups'}`),
+      { text: `${counts === '' ? '' : `, actors: ${counts}`}  * tasks and actors in none`, style: mutedStyle(theme) },
+    ],
+  ]
+}
+
+function waitingPane({ waiting, waitingCount }: Shown, rect: Rect, theme: Theme): PaneView | undefined {
   if (waiting.length === 0) return undefined
   const most = Math.max(1, Math.min(MOST_WAITING_ROWS, Math.floor(rect.height / 12)))
-  const rows = waiting.slice(0, most).map(({ job, why, expectedMs }): Row => {
-    const when = expectedMs === undefined ? '' : `expected ${new Date(expectedMs).toISOString().slice(11, 16)} UTC: `
-    return [
-      jobSpan(job.id, letterOf(job.id), theme),
-      { text: ` ${job.id} ${clip(printable(job.spec.name), 24)}  `, style: styleOf(theme.text, undefined, BOLD) },
-      { text: printable(when + why), style: mutedStyle(theme) },
-    ]
-  })
+  const rows = waiting.slice(0, most)
   const height = rows.length + 2
   const area = { ...rect, row: rect.row + rect.height - height, height }
-  return pane(' waiting', `waiting: ${counts.get('queued') ?? waiting.length}`, area, rows, theme, false)
+  return pane(' waiting', `waiting: ${waitingCount}`, area, rows, theme, false)
 }
 
 function pane(id: string, title: string, rect: Rect, rows: readonly Row[], theme: Theme, hasKeys: boolean): PaneView {

@@ -1,8 +1,10 @@
 /** Amounts as a row of cells: each job its letter in its colour, what is free a dot. Pure. */
 import { letterOf } from '../../scheduler/jobs/packing.ts'
-import { BOLD } from '../../terminal/cells.ts'
+import { BOLD, INVERSE } from '../../terminal/cells.ts'
 import type { Span } from '../compositor/compositor.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+import { LOOSE_JOB } from './ray-picture.ts'
+import { WHAT_IF_JOB } from './what-if.ts'
 
 /** Far from each other in hue, and dark letters are read on all of them. */
 const FILLS = [
@@ -21,7 +23,14 @@ const FILLS = [
 ]
 const LETTER = '#14161a'
 
+export const signOf = (job: number): string => (job === WHAT_IF_JOB ? '+' : job === LOOSE_JOB ? '*' : letterOf(job))
+
 export function jobSpan(job: number, text: string, theme: Theme): Span {
+  // What is no job of the queue: what would be, and what has no name.
+  if (job <= 0) {
+    const colour = job === WHAT_IF_JOB ? theme.accent : theme.muted
+    return { text, style: styleOf(colour, undefined, BOLD | (job === WHAT_IF_JOB ? INVERSE : 0)) }
+  }
   if (theme.name === 'none') return { text, style: styleOf(undefined, undefined, BOLD) }
   return { text, style: styleOf(LETTER, FILLS[(job - 1) % FILLS.length], BOLD) }
 }
@@ -48,7 +57,7 @@ export function shareCells(
     const after = parts.length - index - 1
     const upTo = held >= size && after === 0 ? width : Math.round((sum / size) * width)
     const end = Math.max(used, Math.min(Math.max(upTo, used + 1), Math.max(used + (used < room ? 1 : 0), room - after)))
-    if (end > used) spans.push(jobSpan(job, letterOf(job).repeat(end - used), theme))
+    if (end > used) spans.push(jobSpan(job, signOf(job).repeat(end - used), theme))
     used = end
   })
   if (used < width) spans.push({ text: '·'.repeat(width - used), style: mutedStyle(theme) })

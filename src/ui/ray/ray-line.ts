@@ -80,7 +80,7 @@ function hostsOf({ ray, ports, state }: Console, target: string | undefined): re
 function doRay(console: Console, request: RayRequest): void {
   switch (request.kind) {
     case 'watch':
-      return console.showTab('packing')
+      return console.pages.packing.showRay()
     case 'area':
       return void console.pages['bring-up'].begin(request.do, 'ray', hostsOf(console, request.target))
     case 'jobs':

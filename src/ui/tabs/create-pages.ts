@@ -9,7 +9,11 @@ import { LogPage } from './log-page.ts'
 import type { Page } from './page.ts'
 import type { PageTab } from './tabs.ts'
 
-export type Pages = Readonly<Record<PageTab, Page>> & { readonly 'bring-up': BringUpPage }
+export type Pages = Readonly<Record<PageTab, Page>> & {
+  readonly 'bring-up': BringUpPage
+  readonly network: NetworkPage
+  readonly packing: PackingPage
+}
 
 export function createPages(console: Console): Pages {
   const queue = new QueueWatch(console)

@@ -91,6 +91,7 @@ const nothingDeclared: BringUpPort = {
 
 const noQueue: JobsPort = {
   read: async () => undefined,
+  tryOut: async () => ({ places: undefined, why: [] }),
   details: async () => undefined,
   members: async () => [],
   change: async () => 0,

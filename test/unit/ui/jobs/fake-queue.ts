@@ -3,6 +3,7 @@ import { isActive, type Job, type JobSpec, type JobState } from '../../../../src
 import { packHosts } from '../../../../src/scheduler/jobs/packing.ts'
 import type { HostSpec } from '../../../../src/scheduler/model/resources.ts'
 import type { JobAction, JobsPort, QueueSight } from '../../../../src/ui/jobs/jobs-port.ts'
+import type { Trial, WhatIf } from '../../../../src/ui/packing/what-if.ts'
 
 export const jobOf = (id: number, state: JobState, spec: Partial<JobSpec> = {}): Job => ({
   id,
@@ -93,6 +94,14 @@ export class FakeQueue implements JobsPort {
     const { next } = this
     this.next = undefined
     return next
+  }
+
+  readonly tried: WhatIf[] = []
+  trial: Trial = { places: undefined, why: ['too few cores are free'] }
+
+  async tryOut(whatIf: WhatIf): Promise<Trial> {
+    this.tried.push(whatIf)
+    return this.trial
   }
 
   async details(id: number) {

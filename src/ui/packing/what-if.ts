@@ -1,0 +1,106 @@
+/** A gang that is not submitted: where it would go among those that are there. Pure. */
+import { parseMemorySize } from '../../inventory/memory-size.ts'
+import type { Place } from '../../scheduler/jobs/job.ts'
+import type { PackedHost } from '../../scheduler/jobs/packing.ts'
+import type { Gang, Strategy } from '../../scheduler/model/gang.ts'
+import { type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
+import { splitWords } from '../work-views/parse-work.ts'
+
+export const STRATEGIES: readonly Strategy[] = ['PACK', 'SPREAD', 'STRICT_PACK', 'STRICT_SPREAD']
+
+export type WhatIf = {
+  readonly request: ResourceRequest
+  readonly bundles: number
+  readonly strategy: Strategy
+  /** Whose way of placing it is. */
+  readonly by: 'muster' | 'ray'
+}
+
+/** `places`: by rank; undefined: it does not go in, and `why`. */
+export type Trial = { readonly places: readonly Place[] | undefined; readonly why: readonly string[] }
+
+/** Stands for it in the picture; jobs count from 1. */
+export const WHAT_IF_JOB = 0
+
+const MOST_BUNDLES = 1000
+
+/** `--bundles 4 --gpu 8 --cpu 2 --memory 16GiB --strategy SPREAD`, as `muster job submit` has them; a string: what is wrong. */
+export function parseWhatIf(text: string): WhatIf | string {
+  const words = splitWords(text) ?? []
+  let [cpu, gpu, bundles, memoryBytes, strategy] = [1, 0, 1, 0, 'PACK' as Strategy]
+  for (let at = 0; at < words.length; at += 2) {
+    const [name = '', value] = [words[at], words[at + 1]]
+    if (value === undefined) return `${name} needs a value`
+    const number = Number(value)
+    const isAmount = value !== '' && Number.isFinite(number) && number >= 0
+    if (name === '--strategy') {
+      const known = STRATEGIES.find((one) => one === value.toUpperCase())
+      if (known === undefined) return STRATEGIES.join(', ')
+      strategy = known
+    } else if (name === '--memory') {
+      const size = parseMemorySize(value)
+      if (size === undefined) return 'write the memory as 16GiB'
+      memoryBytes = size
+    } else if (name === '--bundles') {
+      if (!Number.isInteger(number) || number < 1 || number > MOST_BUNDLES) return `1 to ${MOST_BUNDLES} bundles`
+      bundles = number
+    } else if (name !== '--cpu' && name !== '--gpu') return 'it knows --bundles, --cpu, --gpu, --memory and --strategy'
+    else if (!isAmount) return `${name} has to be a number, 0 or more`
+    else if (name === '--cpu') cpu = number
+    else if (number > 1 && !Number.isInteger(number)) return 'a share is of one GPU, several GPUs are whole ones'
+    else gpu = number
+  }
+  const request: ResourceRequest = {
+    cpuMilli: Math.ceil(cpu * 1000),
+    memoryBytes,
+    gpuCount: gpu === 0 ? 0 : Math.max(1, gpu),
+    gpuMilli: gpu === 0 ? 0 : gpu < 1 ? Math.ceil(gpu * WHOLE_MILLI) : WHOLE_MILLI,
+  }
+  return { request, bundles, strategy, by: 'muster' }
+}
+
+export function changeWhatIf(whatIf: WhatIf, by: 'strategy' | 'policy' | 'more' | 'fewer'): WhatIf {
+  switch (by) {
+    case 'strategy':
+      return {
+        ...whatIf,
+        strategy: STRATEGIES[(STRATEGIES.indexOf(whatIf.strategy) + 1) % STRATEGIES.length] ?? 'PACK',
+      }
+    case 'policy':
+      return { ...whatIf, by: whatIf.by === 'ray' ? 'muster' : 'ray' }
+    case 'more':
+    case 'fewer':
+      return { ...whatIf, bundles: Math.max(1, Math.min(MOST_BUNDLES, whatIf.bundles + (by === 'more' ? 1 : -1))) }
+  }
+}
+
+export function gangOfWhatIf({ request, bundles, strategy }: WhatIf): Gang {
+  return { name: '', strategy, bundles: Array.from({ length: bundles }, () => request) }
+}
+
+/** `4 × (1 CPU + 8 GPU) SPREAD, placed by muster` */
+export function whatIfWords({ request, bundles, strategy, by }: WhatIf): string {
+  const gpu = request.gpuCount === 0 ? '' : ` + ${(request.gpuCount * request.gpuMilli) / 1000} GPU`
+  const memory = request.memoryBytes === 0 ? '' : ` + ${Math.round(request.memoryBytes / 2 ** 30)} GiB`
+  return `${bundles} × (${request.cpuMilli / 1000} CPU${gpu}${memory}) ${strategy}, placed ${by === 'ray' ? "in Ray's way" : 'by Muster'}`
+}
+
+/** The hosts as they would be with it. */
+export function withTrial(hosts: readonly PackedHost[], { request }: WhatIf, { places = [] }: Trial) {
+  return hosts.map((host): PackedHost => {
+    const own = places.filter((place) => place.host === host.name)
+    if (own.length === 0) return host
+    const [cpuMilli, memoryBytes] = [request.cpuMilli * own.length, request.memoryBytes * own.length]
+    const taken = own.flatMap(({ devices }) => devices)
+    return {
+      ...host,
+      cpuUsedMilli: host.cpuUsedMilli + cpuMilli,
+      memoryUsedBytes: host.memoryUsedBytes + memoryBytes,
+      holdings: [...host.holdings, { job: WHAT_IF_JOB, cpuMilli, memoryBytes }],
+      devices: host.devices.map((shares, device) => [
+        ...shares,
+        ...taken.filter((one) => one === device).map(() => ({ job: WHAT_IF_JOB, milli: request.gpuMilli })),
+      ]),
+    }
+  })
+}

@@ -1,0 +1,95 @@
+/** The Packing tab in a console on fakes: a gang that is only tried, what is really used, and Ray's picture. */
+import { afterEach, describe, expect, it } from 'vitest'
+import { parseWhatIf } from '../../../../src/ui/packing/what-if.ts'
+import { themes } from '../../../../src/ui/theme/theme.ts'
+import { areaOf } from '../../../../src/ui/work-views/panel.ts'
+import { createStand, type Stand } from '../console/stand.ts'
+import { FakeQueue, hostSpecs, jobOf, runningOn, sightOf } from '../jobs/fake-queue.ts'
+import { fakeRay, nodeUsage, usageOf } from '../ray/fake-ray.ts'
+
+const LEADER = '\x1d'
+const stands: Stand[] = []
+
+async function open(columns = 120, rows = 40) {
+  const jobs = [jobOf(1, runningOn('m1', 0))]
+  const specs = hostSpecs(3, 2).map((host, index) => ({ ...host, name: `m${index + 1}` }))
+  const queue = new FakeQueue(jobs, sightOf(specs, jobs))
+  const ray = fakeRay()
+  const stand = createStand({ hosts: ['m1', 'm2', 'm3'], jobs: queue, ray, size: { columns, rows } })
+  stands.push(stand)
+  await settle()
+  stand.type(`${LEADER}4`)
+  await settle()
+  return { stand, queue, ray }
+}
+
+const settle = async (): Promise<void> => {
+  for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+}
+const screen = ({ console }: Stand): string =>
+  console.pages.packing
+    .panes(areaOf(console.state), themes.none)
+    .flatMap((pane) => [pane.title, ...pane.notice].map((row) => row.map(({ text }) => text).join('')))
+    .join('\n')
+
+afterEach(() => {
+  for (const { console } of stands.splice(0)) console[Symbol.dispose]()
+})
+
+describe('what if', () => {
+  it('shows where a gang would go, with another strategy, in another way, with a bundle more, and nothing is submitted', async () => {
+    const { stand, queue } = await open()
+    queue.trial = { places: [{ host: 'm2', devices: [0, 1] }], why: [] }
+    stand.type('w--gpu 2 --cpu 8\r')
+    await settle()
+    expect(screen(stand)).toContain('1 × (8 CPU + 2 GPU) PACK, placed by Muster: + on m2')
+    expect(screen(stand)).toMatch(/^\++ \++$/m)
+    expect(screen(stand)).toMatch(/^cpu \++·+ +8\/16$/m)
+    queue.trial = { places: undefined, why: ['too few GPUs are free'] }
+    stand.type('sp+')
+    await settle()
+    expect(queue.tried.at(-1)).toMatchObject({ strategy: 'SPREAD', by: 'ray', bundles: 2 })
+    expect(screen(stand)).toContain("2 × (8 CPU + 2 GPU) SPREAD, placed in Ray's way: too few GPUs are free")
+    stand.type('w')
+    expect(screen(stand)).not.toContain('+')
+    expect(queue.changes).toEqual([])
+  })
+
+  it.each([
+    ['--gpu 1.5', 'a share is of one GPU, several GPUs are whole ones'],
+    ['--bundles 0', '1 to 1000 bundles'],
+    ['--memory much', 'write the memory as 16GiB'],
+    ['--strategy ANY', 'PACK, SPREAD, STRICT_PACK, STRICT_SPREAD'],
+    ['--on m1', 'it knows --bundles, --cpu, --gpu, --memory and --strategy'],
+    ['--cpu', '--cpu needs a value'],
+  ])('says what is wrong with “%s”', (text, wrong) => {
+    expect(parseWhatIf(text)).toBe(wrong)
+  })
+})
+
+describe('what is there', () => {
+  it('is told beside what was promised, as Ray knows it while nobody samples', async () => {
+    const { stand, ray } = await open()
+    expect(screen(stand)).not.toContain('uses')
+    const memory = { used: 12 * 2 ** 30, total: 64 * 2 ** 30 }
+    const nodes = [nodeUsage('10.9.0.1', { cpuPercent: 34, memory }), nodeUsage('10.9.0.2')]
+    ray.watches[0]?.options.onUsage(usageOf({ nodes }), '')
+    expect(screen(stand)).toContain('m1 · uses 34 % cpu, 12G')
+  })
+
+  it('is what Ray has handed out, where it was asked for', async () => {
+    const { stand, ray } = await open()
+    const bundles = [{ index: 0, resources: { CPU: 2 }, nodeId: 'id-10.9.0.1' }]
+    const groups = [{ id: 'a', name: 'train', state: 'CREATED', scheduling: '', bundles }]
+    const logical = new Map([['CPU', { used: 3, total: 4 }]])
+    const nodes = [nodeUsage('10.9.0.1', { logical }), nodeUsage('10.9.0.2')]
+    ray.watches[0]?.options.onUsage(usageOf({ nodes, groups }), '')
+    stand.type('y')
+    expect(screen(stand)).toContain('packing of Ray')
+    expect(screen(stand)).toMatch(/^cpu A+\*+·+ +3\/4$/m)
+    stand.type(`${LEADER}1${LEADER}:ray watch\r`)
+    expect(stand.console.state.tab).toBe('packing')
+    ray.watches[0]?.options.onUsage(undefined, 'refused')
+    expect(screen(stand)).toContain('GPUs')
+  })
+})
