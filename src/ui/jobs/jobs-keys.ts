@@ -7,6 +7,12 @@ export const jobsKeys = define([
   { id: 'to-shells', keys: ['Esc', 'q'], title: 'shells', help: 'Back to the shells.' },
   { id: 'filter', keys: ['f'], title: 'filter', help: 'Shows all, those that wait, run, or have ended.' },
   {
+    id: 'search',
+    keys: ['/'],
+    title: 'search',
+    help: 'Only lines with a word in name, command or user, or with the number of a job; the same key shows all again.',
+  },
+  {
     id: 'member',
     keys: ['Right', 'l'],
     title: 'next of array',

@@ -4,6 +4,7 @@ import { printable } from '../../base/printable.ts'
 import type { PaneView, Rect } from '../compositor/compositor.ts'
 import type { Console } from '../console/console.ts'
 import { createConfirmDialog } from '../dialogs/confirm-dialog.ts'
+import { createPromptDialog } from '../dialogs/prompt-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
 import { documentRows, firstRow, type RowDocument, wrapRows } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
@@ -65,9 +66,9 @@ export class JobsPage implements Page {
     const { list, side } = layout(rect)
     const lines = this.#lines
     const chosen = this.#chosen
-    const { filter, logOffset } = this.#view
+    const { filter, needle, logOffset } = this.#view
     const nowMs = this.#console.ports.clock.now()
-    const listRows = listDocument({ sight, lines, chosen, filter, columns: list.width - 2, theme, nowMs })
+    const listRows = listDocument({ sight, lines, chosen, filter, needle, columns: list.width - 2, theme, nowMs })
     const at = lines.findIndex((line) => line.spec === chosen?.spec)
     const offset = Math.max(0, at - Math.floor(documentRows(list.height, listRows) / 2))
     const own = { theme, isBusy: false }
@@ -114,7 +115,7 @@ export class JobsPage implements Page {
   }
 
   get #lines(): readonly JobLine[] {
-    return shownLines(this.#watch.sight, this.#view.filter)
+    return shownLines(this.#watch.sight, this.#view)
   }
 
   get #chosen(): JobLine | undefined {
@@ -133,6 +134,8 @@ export class JobsPage implements Page {
         const next = FILTERS[(FILTERS.indexOf(this.#view.filter) + 1) % FILTERS.length] ?? 'all'
         return this.#choose({ filter: next })
       }
+      case 'search':
+        return this.#view.needle === '' ? this.#search() : this.#choose({ needle: '' })
       case 'member':
       case 'member-before':
         return this.#step(command === 'member' ? 1 : -1)
@@ -151,6 +154,25 @@ export class JobsPage implements Page {
       case 'log-down':
         return this.#scrollLog(command === 'log-up' ? -1 : 1)
     }
+  }
+
+  #search(): void {
+    this.#console.dialogs.open(({ onClose, onChange }) =>
+      createPromptDialog({
+        id: 'jobs-search',
+        title: 'Which jobs?',
+        label: 'With:',
+        submitTitle: 'show them',
+        help: [{ text: 'In name, command or user; or the number of a job.', tone: 'muted' }],
+        check: (text) => {
+          const found = shownLines(this.#watch.sight, { ...this.#view, needle: text.trim() }).length
+          return { preview: [{ text: `${found} ${found === 1 ? 'line' : 'lines'}`, tone: 'ok' }] }
+        },
+        onSubmit: (text) => this.#choose({ needle: text.trim() }),
+        onClose,
+        onChange,
+      }),
+    )
   }
 
   #choose(view: Partial<QueueView>): void {

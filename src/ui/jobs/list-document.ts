@@ -21,19 +21,23 @@ export type ListInput = {
   readonly lines: readonly JobLine[]
   readonly chosen: JobLine | undefined
   readonly filter: Filter
+  readonly needle: string
   readonly columns: number
   readonly theme: Theme
   readonly nowMs: number
 }
 
-export function listDocument({ sight, lines, chosen, filter, columns, theme, nowMs }: ListInput): RowDocument {
+export function listDocument({ sight, lines, chosen, filter, needle, columns, theme, nowMs }: ListInput): RowDocument {
   const askedWidth = columns >= 100 ? 28 : 0
   const muted = mutedStyle(theme)
   const counts = [...sight.counts].map(([kind, count]) => `${count} ${kind}`).join(', ') || 'no jobs yet'
   const driver = sight.driver === undefined ? 'nobody drives the queue: muster job work' : printable(sight.driver)
   const summary: Row = [
     { text: ` ${counts}`, style: styleOf(theme.text, undefined, BOLD) },
-    { text: filter === 'all' ? '' : ` · only ${filter}`, style: styleOf(theme.accent, undefined, BOLD) },
+    {
+      text: `${filter === 'all' ? '' : ` · only ${filter}`}${needle === '' ? '' : ` · with “${needle}”`}`,
+      style: styleOf(theme.accent, undefined, BOLD),
+    },
     { text: `  ${driver}`, style: sight.driver === undefined ? styleOf(theme.warning) : muted },
   ]
   const titles = [

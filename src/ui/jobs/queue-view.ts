@@ -7,6 +7,8 @@ export type Filter = (typeof FILTERS)[number]
 
 export type QueueView = {
   readonly filter: Filter
+  /** Only lines with this in name, command, user or number; empty: all. */
+  readonly needle: string
   /** Of the list: what was submitted together. */
   readonly spec: number | undefined
   /** Of an array or a grid: which one is looked at; undefined: the one that tells most. */
@@ -24,6 +26,7 @@ export type QueueView = {
 
 export const FIRST_QUEUE_VIEW: QueueView = {
   filter: 'all',
+  needle: '',
   spec: undefined,
   member: undefined,
   logOffset: undefined,
@@ -41,10 +44,25 @@ export const KINDS: Readonly<Record<Exclude<Filter, 'all'>, readonly string[]>> 
 
 export type JobLine = QueueSight['groups'][number]
 
-export function shownLines(sight: QueueSight | undefined, filter: Filter): readonly JobLine[] {
+export function shownLines(
+  sight: QueueSight | undefined,
+  { filter, needle }: Pick<QueueView, 'filter' | 'needle'>,
+): readonly JobLine[] {
   const groups = sight?.groups ?? []
-  if (filter === 'all') return groups
-  return groups.filter(({ counts }) => KINDS[filter].some((kind) => counts.has(kind)))
+  return groups.filter(
+    (line) =>
+      (filter === 'all' || KINDS[filter].some((kind) => line.counts.has(kind))) &&
+      (needle === '' || isFound(line, needle)),
+  )
+}
+
+/** As in searches: without a capital letter, case makes no difference. */
+function isFound({ lead, first, count }: JobLine, needle: string): boolean {
+  const { name, command } = lead.spec
+  const number = Number(needle)
+  if (Number.isInteger(number) && number >= first && number < first + count) return true
+  const isExact = needle !== needle.toLowerCase()
+  return [name, command, lead.user].some((text) => (isExact ? text : text.toLowerCase()).includes(needle))
 }
 
 /** The chosen line: the first where the one that was chosen is not shown. */

@@ -58,6 +58,22 @@ describe('the Jobs tab', () => {
     expect(text()).toContain('python train.py 6')
   })
 
+  it('shows only the lines with a word, and all again', async () => {
+    const { press, text } = await openTab('5')
+    await press('/SWEEP\r')
+    expect(text()).toContain('with “SWEEP”')
+    expect(text()).not.toContain('sweep')
+    await press('/')
+    await press('/sweep\r')
+    expect(text()).toMatch(/^▸1-4 /m)
+    expect(text()).not.toContain('train-6')
+    await press('/')
+    expect(text()).toContain('train-6')
+    await press('/6\r')
+    expect(text()).toMatch(/^▸6 /m)
+    expect(text()).not.toMatch(/^ 5 /m)
+  })
+
   it('shows what the chosen job wrote, printable, and asks for no more than one log', async () => {
     const { press, text, logs } = await openTab('5')
     expect(logs).toHaveLength(0)
