@@ -22,7 +22,9 @@ export function whyWaiting(job: Job, queue: OpenQueue): WhyWaiting {
   if (undone.length > 0) return { why: [`it waits for ${undone.join(', ')}`] }
   const { notBeforeMs = 0 } = job.state
   const view = queue.store.view()
-  const down = Object.entries(view?.down ?? {}).map(([host, reason]) => `${host}: ${reason}`)
+  const down = Object.entries(view?.down ?? {}).flatMap(([host, reason]) =>
+    host === RAY_PLACE ? [] : [`${host}: ${reason}`],
+  )
   if (isRayJob(job)) return { why: [rayWords(queue) ?? 'it goes to Ray at the next look, or when fewer wait there'] }
   const { cluster } = occupy(hostsOf(queue), queue.store.active())
   const gang = gangOf(job.spec)
