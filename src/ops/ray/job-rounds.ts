@@ -127,7 +127,9 @@ ${go} && exec /bin/sh -c ${quote(command)}`
 }
 
 function gangEntrypoint({ key, command, directory, environment, bundle, count, strategy }: Start, wanted: RayWanted) {
-  const amounts = Object.fromEntries(Object.entries(bundle).filter(([, amount]) => amount > 0))
+  const given = Object.entries(bundle).filter(([, amount]) => amount > 0)
+  // Ray takes no bundle of nothing.
+  const amounts = given.length === 0 ? { CPU: 0.001 } : Object.fromEntries(given)
   const order = {
     key,
     command,

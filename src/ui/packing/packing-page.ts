@@ -21,12 +21,16 @@ export class PackingPage implements Page {
   readonly #watch: QueueWatch
   readonly #numbers = new Map<string, number>()
   #trial: Trial | undefined
+  /** What is really used, as it was drawn last. */
+  #shownUse = '[]'
 
   constructor(console: Console, watch: QueueWatch) {
     this.#console = console
     this.#watch = watch
     watch.onRead(() => {
-      if (console.state.tab === 'packing') void this.#tryOut()
+      if (console.state.tab !== 'packing') return
+      this.#showUse()
+      void this.#tryOut()
     })
   }
 
@@ -159,6 +163,14 @@ export class PackingPage implements Page {
     if (known !== undefined) return known
     this.#numbers.set(group, this.#numbers.size + 1)
     return this.#numbers.size
+  }
+
+  /** Samples come without the queue having changed. */
+  #showUse(): void {
+    const use = JSON.stringify([...this.#used()])
+    if (use === this.#shownUse) return
+    this.#shownUse = use
+    this.#watch.redraw()
   }
 
   /** From the samples of the Network tab, else from what Ray's nodes tell. */
