@@ -70,7 +70,10 @@ export function serviceScript(service: Service, manager: ServiceManager, action:
       return `systemctl ${action} ${quote(systemd)}`
     case 'openrc':
       if (action === 'enable') return `rc-update add ${quote(openrc)} default`
-      if (action === 'disable') return `rc-update del ${quote(openrc)} default`
+      // It fails where there is nothing to remove.
+      if (action === 'disable') {
+        return `rc-update del ${quote(openrc)} default || ! rc-update show default | grep -q -w ${quote(openrc)}`
+      }
       return `rc-service ${quote(openrc)} ${action}`
     case 'sysv':
       if (action === 'disable') return `update-rc.d ${quote(sysv)} disable`

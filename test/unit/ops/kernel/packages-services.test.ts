@@ -21,7 +21,7 @@ describe('a service', () => {
     ['systemd', 'reload', 'systemctl reload nfs-server'],
     ['openrc', 'start', 'rc-service nfs start'],
     ['openrc', 'enable', 'rc-update add nfs default'],
-    ['openrc', 'disable', 'rc-update del nfs default'],
+    ['openrc', 'disable', 'rc-update del nfs default || ! rc-update show default | grep -q -w nfs'],
     ['sysv', 'restart', 'service nfs-kernel-server restart < /dev/null'],
     ['sysv', 'enable', 'update-rc.d nfs-kernel-server defaults && update-rc.d nfs-kernel-server enable'],
     ['by-hand', 'start', undefined],
