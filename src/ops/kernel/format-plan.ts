@@ -13,25 +13,34 @@ export type PlanLine = { readonly kind: LineKind; readonly text: string }
 export type PaintChange = (kind: LineKind, text: string) => string
 
 /**
- * Hosts with the same words stand together. What has nothing to be done is one line with the reason.
- * `fold` writes a set of hosts: `m[8-10]`.
+ * Hosts with the same words stand together; those that were not reached stand at the end, each with its reason. What has
+ * nothing to be done is one line with the reason. `fold` writes a set of hosts: `m[8-10]`.
  */
 export function planLines(plan: Plan, fold: (hosts: readonly string[]) => string): PlanLine[] {
-  const groups = new Map<
-    string,
-    { readonly operation: Operation; readonly lines: readonly PlanLine[]; readonly hosts: string[] }
-  >()
-  for (const operation of plan.operations) {
-    const lines = linesOf(operation)
-    const key = JSON.stringify([operation.area, operation.title, lines])
-    const group = groups.get(key)
-    if (group === undefined) groups.set(key, { operation, lines, hosts: [operation.host] })
-    else group.hosts.push(operation.host)
-  }
-  return [...groups.values()].flatMap(({ operation, lines, hosts }) => {
-    const head = `${operation.area} · ${operation.title} · ${fold(hosts)}`
+  const reached = plan.operations.filter((operation) => !isAway(operation))
+  const groups = Map.groupBy(reached, (operation) =>
+    JSON.stringify([operation.area, operation.title, linesOf(operation)]),
+  )
+  const away = Map.groupBy(plan.operations.filter(isAway), ({ area, title }) => JSON.stringify([area, title]))
+  return [...groups.values(), ...away.values()].flatMap((operations) => {
+    const [first] = operations
+    if (first === undefined) return []
+    const head = `${first.area} · ${first.title} · ${fold(operations.map(({ host }) => host))}`
+    const words = new Set(operations.map((operation) => JSON.stringify(linesOf(operation))))
+    const lines = words.size === 1 ? linesOf(first) : operations.flatMap(linesWithHost)
     return [{ kind: 'head', text: printable(head) } as const, ...lines]
   })
+}
+
+function isAway({ verdict }: Operation): boolean {
+  return verdict.kind === 'blocked' && verdict.findings.every(({ id }) => id === 'away')
+}
+
+function linesWithHost(operation: Operation): PlanLine[] {
+  return linesOf(operation).map(({ kind, text }) => ({
+    kind,
+    text: text.replace('  ! ', `  ! ${printable(operation.host)}: `),
+  }))
 }
 
 export function formatPlan(

@@ -13,7 +13,7 @@ const TRIES = 4
 const TIMEOUT_MS = 120_000
 const LOGIN = [
   'ssh -n -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=15',
-  '-o ServerAliveInterval=5 -o ServerAliveCountMax=2 -o ControlPath=none -o LogLevel=ERROR',
+  '-o ServerAliveInterval=10 -o ServerAliveCountMax=2 -o ControlPath=none -o LogLevel=ERROR',
 ].join(' ')
 
 export async function verifyTrust(
@@ -46,14 +46,14 @@ export async function verifyTrust(
 
 /**
  * Prints `PEER ok`, or `PEER` and what ssh said last. All the others may be at a slow host at once, which then turns some away
- * before they have said who they are (MaxStartups): they come again.
+ * before they have said who they are (MaxStartups), or keeps them waiting until ssh gives up without a word: they come again.
  */
 function loginScript(peers: readonly string[]): string {
   return `try() {
   tries=1
   until said=$(${LOGIN} "$1" true 2>&1); do
     case $said in
-      *kex_exchange_identification* | *'Connection closed by'* | *'Connection reset by'*) [ $tries -lt ${TRIES} ];;
+      '' | *kex_exchange_identification* | *'Connection closed by'* | *'Connection reset by'*) [ $tries -lt ${TRIES} ];;
       *) false;;
     esac || { printf '%s %.300s\\n' "$1" "$(printf '%s' "\${said:-it ended without a word}" | tail -n 1)"; return; }
     sleep $tries; tries=$((tries + 1))

@@ -55,7 +55,7 @@ export function tableDocument(view: BringUpView, hosts: readonly string[], look:
       return [
         { text: isMarked ? '▸ ' : '  ', style: styleOf(theme.receiving, undefined, BOLD) },
         {
-          text: padEnd(clip(host, hostWidth - 1), hostWidth),
+          text: padEnd(clipName(host, hostWidth - 1), hostWidth),
           style: styleOf(theme.text, undefined, isHere ? BOLD : 0),
         },
         ...areas.flatMap((column) => {
@@ -76,6 +76,18 @@ export function tableDocument(view: BringUpView, hosts: readonly string[], look:
       ]
     },
   }
+}
+
+const NAME_END = 8
+
+/** Names of machines differ at their ends. */
+function clipName(name: string, width: number): string {
+  if (textWidth(name) <= width) return name
+  const characters = [...name]
+  let end = ''
+  for (let last = characters.pop(); last !== undefined && textWidth(last + end) <= NAME_END; last = characters.pop())
+    end = last + end
+  return clip(name, width - textWidth(end)) + end
 }
 
 /** An area that nothing is declared for takes no more room than its name. */

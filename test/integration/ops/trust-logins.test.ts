@@ -43,6 +43,12 @@ echo 'kex_exchange_identification: read: Connection reset by peer' >&2; exit 255
     expect(tried).toEqual(['m1', 'm1', 'm1', 'm2', 'm2', 'm2'])
   })
 
+  it('that ends without a word is tried again', async () => {
+    const { findings, tried } = await logins(`[ "$(grep -c -x "$peer" ${bin}/tried)" -lt 2 ] || exit 0; exit 255`)
+    expect(findings).toEqual([])
+    expect(tried).toEqual(['m1', 'm1', 'm2', 'm2'])
+  })
+
   it('that stays turned away is told in the last words of ssh', async () => {
     const { findings, tried } = await logins(`[ "$peer" = m2 ] || exit 0
 echo 'kex_exchange_identification: Connection closed by remote host' >&2

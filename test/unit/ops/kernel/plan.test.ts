@@ -145,6 +145,24 @@ area · it · m10
 `)
   })
 
+  it('put the hosts that were not reached at the end, each with its reason', () => {
+    const of = (away: Readonly<Record<string, string>>) =>
+      formatPlan(makePlan('up', [areaOf([operationOf('it', 'm10', ['x'])])], worldsOf(away)), (hosts) =>
+        hosts.join('+'),
+      )
+    expect(of({ m8: 'no route', m9: 'refused' })).toBe(`area · it · m10
+  x
+area · the host · m8+m9
+  ! m8: not reached: no route
+  ! m9: not reached: refused
+`)
+    expect(of({ m8: 'no route', m9: 'no route' })).toBe(`area · it · m10
+  x
+area · the host · m8+m9
+  ! not reached: no route
+`)
+  })
+
   it('count, and have an event without the scripts', () => {
     expect(countPlan(plan)).toEqual({ hosts: 3, toDo: 2, nothing: 1, blocked: 0, steps: 2 })
     expect(hasSteps(plan)).toBe(true)

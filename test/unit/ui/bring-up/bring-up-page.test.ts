@@ -69,6 +69,15 @@ describe('the Bring-up tab', () => {
     expect(text()).toMatch(/m1 +✓ good +\? unknown +- +\? unknown +0 s ago/)
   })
 
+  it('shows how names of machines end that are too long', async () => {
+    const { type, port, text } = await openTab()
+    const hosts = ['a-very-long-name-of-a-machine-1', 'a-very-long-name-of-a-machine-2']
+    port.columns = [{ name: 'trust', hosts }]
+    type('r')
+    await setImmediate()
+    expect(text()).toMatch(/a-very-long-na…achine-1 .*\n.*a-very-long-na…achine-2 /)
+  })
+
   it('asks when it is opened first, and then when it is told to', async () => {
     const { type, port } = await openTab()
     type(`1${LEADER}2`)
