@@ -37,7 +37,10 @@ const USAGE = `npm run bench -- NAME [options]
   net                        what net mesh takes over its rounds, what watching costs the console and the hosts (root)
     --parts sampler,watch,mesh   some of them
     --hosts 64               that are watched
-for shells, run, copy and net (the last two take no --node):
+  bring-up                 muster up, up again and status; status of NFS while its server is gone (root)
+    --receivers 9            hosts for trust and a conda prefix
+    --rounds 3               of all but the first up
+for shells, run, copy, net and bring-up (the last three take no --node):
     --root DIRECTORY         another checkout, which is measured
     --node ARGUMENT          for the node that runs Muster, for example --node=--cpu-prof
 `
@@ -60,7 +63,7 @@ const { values, positionals } = parseArgs({
     floods: { type: 'string', default: '10,50' },
     connections: { type: 'string', default: '200' },
     rounds: { type: 'string' },
-    receivers: { type: 'string', default: '8' },
+    receivers: { type: 'string' },
     mebibytes: { type: 'string', default: '256' },
     megabits: { type: 'string', default: '100' },
     parts: { type: 'string' },
@@ -128,7 +131,7 @@ switch (positionals[0]) {
   }
   case 'copy':
     table = await (await import('./copy/copy.ts')).benchCopy({
-      hosts: Number(values.receivers),
+      hosts: Number(values.receivers ?? 8),
       mebibytes: Number(values.mebibytes),
       megabitsPerSecond: Number(values.megabits),
       rounds: Number(values.rounds ?? 3),
@@ -161,6 +164,15 @@ switch (positionals[0]) {
     table = await (await import('./net/net.ts')).benchNet({
       parts: (values.parts ?? 'sampler,watch,mesh').split(','),
       hosts: Math.max(...numbers(values.hosts)),
+      root: resolve(values.root),
+      interrupted: interrupted.promise,
+      log,
+    })
+    break
+  case 'bring-up':
+    table = await (await import('./bring-up/bring-up.ts')).benchBringUp({
+      hosts: Number(values.receivers ?? 9),
+      rounds: Number(values.rounds ?? 3),
       root: resolve(values.root),
       interrupted: interrupted.promise,
       log,
