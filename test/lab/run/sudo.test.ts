@@ -1,9 +1,9 @@
 /** `--sudo` against the real sudo, for a user who has to give a password. */
 import { spawnSync } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
+import { startOnTerminal } from '../../support/terminal-program.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
 
@@ -15,38 +15,12 @@ describe.skipIf(!canRun)('muster run --sudo', () => {
 
   /** On a terminal, where the password is asked. */
   const start = (args: readonly string[]) => {
-    const [file = '', ...argv] = lab.command([...PROGRAM, '--hosts', 'none', 'run', 'ann@m[1-2]', '--sudo', ...args])
-    let text = ''
-    let code: number | undefined
-    const pty = spawnLocalPty(
-      {
-        file,
-        args: argv,
-        columns: 120,
-        rows: 30,
-        term: 'xterm-256color',
-        environment: Object.fromEntries(
-          Object.entries(lab.environment).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-        ),
-      },
-      {
-        onData: (bytes) => {
-          text += Buffer.from(bytes).toString()
-        },
-        onDrain: () => {},
-        onExit: (end) => {
-          code = 'code' in end ? end.code : -1
-        },
-      },
+    const program = startOnTerminal(
+      lab.command([...PROGRAM, '--hosts', 'none', 'run', 'ann@m[1-2]', '--sudo', ...args]),
+      lab.environment,
     )
-    onTestFinished(() => pty.close())
-    return {
-      text: () => text,
-      code: () => code,
-      type: (line: string) => pty.write(Buffer.from(line)),
-      shows: (pattern: RegExp) => waitUntil(() => pattern.test(text), `${pattern} in ${text}`),
-      ended: () => waitUntil(() => code !== undefined, `the end of ${text}`),
-    }
+    onTestFinished(program.close)
+    return program
   }
 
   beforeAll(async () => {
