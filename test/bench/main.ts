@@ -41,6 +41,9 @@ const USAGE = `npm run bench -- NAME [options]
     --receivers 9            hosts for trust and a conda prefix
     --rounds 3               of all but the first up
 for shells, run, copy, net and bring-up (the last three take no --node):
+  ray                        muster up ray against ray start by hand and Ray's own launcher, on three hosts (root)
+    --rounds 3
+for shells, run and copy (which takes no --node):
     --root DIRECTORY         another checkout, which is measured
     --node ARGUMENT          for the node that runs Muster, for example --node=--cpu-prof
 `
@@ -177,6 +180,9 @@ switch (positionals[0]) {
       interrupted: interrupted.promise,
       log,
     })
+    break
+  case 'ray':
+    table = await (await import('./ray.ts')).benchRay(Number(values.rounds ?? 3))
     break
   default:
     process.stderr.write(USAGE)

@@ -1,0 +1,145 @@
+/**
+ * `npm run bench -- ray`: a head and two workers until the head lists all of them as alive, by `muster up ray`, by one `ray start`
+ * after the other, and by Ray's own launcher (`ray up`, provider local), in turns on the same hosts of a lab.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Lab, startLab } from '../lab/cluster/lab.ts'
+import { RAY_PLACE, RAY_VENV, rayEnvironment } from '../lab/cluster/ray-environment.ts'
+import { PROGRAM } from '../support/console-options.ts'
+
+const NAMES = ['m10', 'm8', 'm9'] as const
+const [HEAD, ...WORKERS] = ['10.81.0.1', '10.81.0.2', '10.81.0.3'] as const
+const OPTIONS = '--object-store-memory=100000000'
+const VARIABLES = 'RAY_enable_worker_prestart=0 RAY_prestart_worker_first_driver=0 RAY_DISABLE_DOCKER_CPU_WARNING=1'
+const RAY = `${RAY_VENV}/bin/ray`
+const HEAD_START = `start --head --port=6333 --node-ip-address=${HEAD} --num-cpus=4 --num-gpus=0 ${OPTIONS} --disable-usage-stats`
+const workerStart = (ip: string) =>
+  `start --address=${HEAD}:6333 --node-ip-address=${ip} --num-cpus=16 --num-gpus=0 ${OPTIONS}`
+
+/** Until the dashboard lists as many nodes as alive. */
+const ALIVE = `${RAY_VENV}/bin/python -c '
+import json, time, urllib.request
+end = time.time() + 240
+while time.time() < end:
+    try: nodes = json.load(urllib.request.urlopen("http://127.0.0.1:8265/api/v0/nodes?detail=1", timeout=5))["data"]["result"]["result"]
+    except Exception: nodes = []
+    if sum(node["state"] == "ALIVE" for node in nodes) >= ${NAMES.length}: raise SystemExit(0)
+    time.sleep(0.1)
+raise SystemExit(1)'`
+
+const HOSTS = `defaults: { user: root }
+hosts:
+  m10: { address: ${HEAD}, resources: { cpu: 4, gpu: 0 } }
+  m8: { address: ${WORKERS[0]}, resources: { cpu: 16, gpu: 0 } }
+  m9: { address: ${WORKERS[1]}, resources: { cpu: 16, gpu: 0 } }
+environment: { venv: { path: ${RAY_VENV} } }
+ray: { head: m10, workers: "m[8-9]", port: 6333, object_store: 100MB, env: { RAY_enable_worker_prestart: 0, RAY_prestart_worker_first_driver: 0 } }
+`
+
+const LAUNCHER = `cluster_name: lab
+provider: { type: local, head_ip: ${HEAD}, worker_ips: [${WORKERS.join(', ')}] }
+auth: { ssh_user: root, ssh_private_key: /root/.ssh/id_lab }
+min_workers: ${WORKERS.length}
+max_workers: ${WORKERS.length}
+head_start_ray_commands: ["${VARIABLES} ${RAY} ${HEAD_START} --autoscaling-config=~/ray_bootstrap_config.yaml"]
+worker_start_ray_commands: ["${VARIABLES} ${RAY} start --address=$RAY_HEAD_IP:6333 --num-cpus=16 --num-gpus=0 ${OPTIONS}"]
+`
+
+class Cluster {
+  readonly #lab: Lab
+
+  constructor(lab: Lab) {
+    this.#lab = lab
+    writeFileSync(join(lab.directory, 'ray.yaml'), HOSTS)
+  }
+
+  async muster(...args: readonly string[]): Promise<void> {
+    const hosts = join(this.#lab.directory, 'ray.yaml')
+    const argv = [...PROGRAM, '--hosts', hosts, '--connect-timeout', '40', ...args]
+    const { code, stdout, stderr } = await this.#lab.run(argv, { timeoutMs: 400_000 })
+    if (code !== 0) throw new Error(`muster ${args.join(' ')}: exit ${code}\n${stdout}${stderr}`)
+  }
+
+  async on(name: string, command: string): Promise<void> {
+    const { code, stdout, stderr } = await this.#lab.host(name).exec(command)
+    if (code !== 0) throw new Error(`${command} on ${name}: exit ${code}\n${stdout}${stderr}`)
+  }
+
+  async end(): Promise<void> {
+    await this.muster('down', 'ray', '--yes')
+    // Ray's own launcher starts nodes of its own accord for as long as its monitor lives.
+    for (const name of NAMES) await this.on(name, 'rm -rf /tmp/ray; ! pgrep -x "raylet|gcs_server"')
+  }
+
+  /** Each alone, on hosts that do nothing else: seconds of the head's and of the workers'. */
+  async byHand(): Promise<readonly [number, number]> {
+    const start = async (name: string, words: string) =>
+      await seconds(async () => await this.on(name, `${VARIABLES} ${RAY} ${words}`))
+    const head = await start('m10', HEAD_START)
+    const workers = [await start('m8', workerStart(WORKERS[0])), await start('m9', workerStart(WORKERS[1]))]
+    await this.on('m10', ALIVE)
+    return [head, Math.max(...workers)]
+  }
+
+  async launcher(): Promise<number> {
+    const key = readFileSync(join(this.#lab.directory, 'home', '.ssh', 'id_ed25519'), 'utf8')
+    await this.on(
+      'm10',
+      `umask 077; cat > /root/.ssh/id_lab << 'KEY'\n${key}KEY\ncat > /root/up.yaml << 'YAML'\n${LAUNCHER}YAML`,
+    )
+    return await seconds(async () => {
+      await this.on(
+        'm10',
+        `PATH=${RAY_VENV}/bin:$PATH ${RAY} up --yes --no-config-cache --disable-usage-stats /root/up.yaml < /dev/null`,
+      )
+      await this.on('m10', ALIVE)
+    })
+  }
+}
+
+async function seconds(what: () => Promise<void>): Promise<number> {
+  const beginMs = performance.now()
+  await what()
+  return (performance.now() - beginMs) / 1000
+}
+
+const median = (values: readonly number[]): number =>
+  values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
+
+export async function benchRay(rounds: number): Promise<string> {
+  await using lab = await startLab({ names: [...NAMES], mounts: { [RAY_PLACE]: await rayEnvironment() } })
+  const cluster = new Cluster(lab)
+  const rows: { readonly head: number; readonly worker: number; readonly muster: number; readonly launcher: number }[] =
+    []
+  let why = ''
+  for (let round = 0; round < rounds; round += 1) {
+    const [head, worker] = await cluster.byHand()
+    await cluster.end()
+    const muster = await seconds(async () => await cluster.muster('up', 'ray', '--yes'))
+    await cluster.end()
+    let launcher = Number.NaN
+    if (why === '') {
+      try {
+        launcher = await cluster.launcher()
+      } catch (error) {
+        why = error instanceof Error ? error.message.trim().split('\n').slice(-3).join(' ') : String(error)
+      }
+      await cluster.end()
+    }
+    rows.push({ head, worker, muster, launcher })
+  }
+  const of = (key: 'head' | 'worker' | 'muster' | 'launcher') => median(rows.map((row) => row[key])).toFixed(1)
+  const ratio = median(rows.map(({ head, worker, muster }) => muster / (head + worker)))
+  return [
+    `A head and two workers, medians of ${rounds} rounds in turns.`,
+    '',
+    '| what | s |',
+    '| --- | --- |',
+    `| \`ray start --head\` alone | ${of('head')} |`,
+    `| the slowest \`ray start\` of a worker alone | ${of('worker')} |`,
+    `| \`muster up ray\`, all nodes seen as alive | ${of('muster')} |`,
+    `| \`ray up\`, all nodes alive | ${why === '' ? of('launcher') : `does not work here: ${why}`} |`,
+    `| \`muster up ray\` ÷ (head + slowest worker) | ${ratio.toFixed(2)} |`,
+  ].join('\n')
+}
