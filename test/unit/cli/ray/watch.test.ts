@@ -5,6 +5,8 @@ import { formatUsage } from '../../../../src/cli/ray/watch.ts'
 import { parseClusterUsage, parseDemands } from '../../../../src/ops/ray/usage.ts'
 
 const read = (name: string): string => readFileSync(join(import.meta.dirname, '../../../fixtures/ray', name), 'utf8')
+/** What the dashboard of one cluster said, with each of Ray's autoscalers. */
+const bodies = (autoscaler: 'v1' | 'v2') => JSON.parse(read(`usage-2.58-autoscaler-${autoscaler}.json`))
 const usage = parseClusterUsage({
   nodes: JSON.parse(read('nodes-summary-2.58.json')),
   groups: JSON.parse(read('placement-groups-2.58.json')),
@@ -27,6 +29,21 @@ describe('what a cluster does', () => {
       "waits: {'GPU': 9.0} * 1, {'GPU': 1.0} * 1 (SPREAD): 1+ pending placement groups",
       '',
     ])
+  })
+
+  it('is the same with both autoscalers', () => {
+    const [one = [], other = []] = (['v1', 'v2'] as const).map((autoscaler) => {
+      const found = parseClusterUsage(bodies(autoscaler))
+      if (found === undefined) throw new Error('the fixture is no answer')
+      // The order of groups and resources is nobody's promise, and the load went on.
+      const text = formatUsage(found, new Map([['10.77.0.11', 'm10']])).replaceAll(/ \d+ %/g, ' n %')
+      return text.replace('1 CPU, 0.5 GPU', '0.5 GPU, 1 CPU').split('\n').toSorted()
+    })
+    expect(one).toEqual(other)
+    expect(one).toContain('actors alive: 1')
+    expect(one.filter((line) => line.startsWith('placement group '))).toHaveLength(2)
+    expect(one.filter((line) => line.startsWith('waits: '))).toHaveLength(2)
+    expect(one.filter((line) => /^(m10|10\.77)/.test(line))).toHaveLength(2)
   })
 
   it('waits for the same with both autoscalers, and for nothing where nothing waits', () => {
