@@ -433,6 +433,13 @@ export const hostsYamlSchema = object({
         example: '[rack, zone]',
         fallback: 'none',
       },
+      supervise: {
+        schema: choice(['systemd']),
+        about:
+          "systemd starts a node again that died, and with the machine: a unit of the system where the login is root, else one of the login's own.",
+        example: 'systemd',
+        fallback: 'nobody does: `muster ray up` brings back what died',
+      },
       env: {
         schema: mapOf(label, 'name'),
         about: 'Environment variables of the nodes; what runs on them inherits these.',

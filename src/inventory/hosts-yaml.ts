@@ -305,7 +305,7 @@ class HostsFileBuilder {
 
   #ray(): RaySpec | undefined {
     const { head, workers, port = 6379, dashboard_host = '127.0.0.1', dashboard_port = 8265 } = this.#content.ray ?? {}
-    const { node_ips = [], object_store, temp_dir, env = [], auth, ports, labels } = this.#content.ray ?? {}
+    const { node_ips = [], object_store, temp_dir, env = [], auth, ports, labels, supervise } = this.#content.ray ?? {}
     if (!head) return undefined
     return {
       nodeIps: Object.fromEntries(
@@ -323,6 +323,7 @@ class HostsFileBuilder {
       dashboardPort: dashboard_port,
       hasToken: auth === 'token',
       labels: this.#labelsOfHosts(labels),
+      isSupervised: supervise === 'systemd',
       ports: defined({
         nodeManager: ports?.node_manager,
         objectManager: ports?.object_manager,

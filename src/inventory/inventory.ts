@@ -68,6 +68,8 @@ export type RaySpec = {
   readonly tempDirectory?: string
   /** Names of hosts' labels that their nodes have, too. */
   readonly labels: readonly string[]
+  /** systemd starts nodes again that died, and with the machine. */
+  readonly isSupervised: boolean
   /** For the nodes, and so for all that runs on them. */
   readonly variables: Readonly<Record<string, string>>
 }

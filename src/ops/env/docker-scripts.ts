@@ -14,7 +14,7 @@ export const SOURCE_LABEL = 'muster.source'
 export const CONTAINER_LABEL = 'muster.container'
 
 /** `dock`: docker as the login may use it, or through sudo where that asks for no password. */
-const DOCK = `dock() { docker "$@"; }
+export const DOCK = `dock() { docker "$@"; }
 case $(docker version --format '{{.Server.Version}}' 2>&1) in *'permission denied'*) dock() { sudo -n docker "$@"; };; esac
 `
 

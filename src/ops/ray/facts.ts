@@ -2,11 +2,13 @@
 import type { Fact, FactSet } from '../kernel/fact.ts'
 import { quote } from '../kernel/finding.ts'
 import { type ClusterView, parseClusterView } from './cluster-view.ts'
+import { factInside } from './inside.ts'
 import { type Listener, parseListeners } from './listeners.ts'
 import { placeScript } from './place.ts'
 import { processesFact, type RayProcess } from './processes.ts'
 import { clusterProgram, installedProgram, reachProgram } from './python-scripts.ts'
 import { tokenScript } from './token.ts'
+import { type UnitState, unitFact } from './unit.ts'
 import { dashboardAddress, nodeOf, nodesOf, portsOf, type RayNode, type RayWanted } from './wanted.ts'
 
 export type Installed =
@@ -56,6 +58,7 @@ export type RayFacts = {
   readonly unreached: Unreached
   /** What the host's clock says, in milliseconds since the epoch. */
   readonly clock: number
+  readonly unit: UnitState
   /** Of the head alone. */
   readonly cluster: ClusterView
 }
@@ -155,10 +158,12 @@ function clusterFact(wanted: RayWanted): Fact<ClusterView> {
   return {
     script: `${placeScript(wanted.head.environment)}
 [ -n "$py" ] || py=$(command -v python3) || return 1
-${tokenScript(wanted)}limited ${clusterProgram(dashboardAddress(wanted))}`,
+${tokenScript(wanted, wanted.head)}limited ${clusterProgram(dashboardAddress(wanted))}`,
     parse: parseClusterView,
   }
 }
+
+const NO_CONTAINER = `echo '{"error": "its container does not run"}'`
 
 const NO_CLUSTER: Fact<ClusterView> = {
   script: ':',
@@ -168,13 +173,14 @@ const NO_CLUSTER: Fact<ClusterView> = {
 export function rayFacts(wanted: RayWanted, host: string): FactSet<RayFacts> {
   const node = nodeOf(wanted, host) ?? wanted.head
   return {
-    installed: installedFact(node),
-    processes: processesFact,
-    listeners: listenersFact,
+    installed: factInside(wanted, node, installedFact(node), 'echo absent'),
+    processes: factInside(wanted, node, processesFact),
+    listeners: factInside(wanted, node, listenersFact),
     addresses: addressesFact,
-    space: spaceFact(wanted.tempDirectory),
-    unreached: unreachedFact(wanted, node),
+    space: factInside(wanted, node, spaceFact(wanted.tempDirectory)),
+    unreached: factInside(wanted, node, unreachedFact(wanted, node)),
     clock: clockFact,
-    cluster: node.isHead ? clusterFact(wanted) : NO_CLUSTER,
+    unit: unitFact(wanted),
+    cluster: node.isHead ? factInside(wanted, node, clusterFact(wanted), NO_CONTAINER) : NO_CLUSTER,
   }
 }

@@ -28,6 +28,7 @@ export function findingsBeforeStart(wanted: RayWanted, node: RayNode, facts: Fac
     ...unknownFacts(node, own),
     ...findingsOfResources(node),
     ...findingsOfLabels(node),
+    ...findingsOfKeeping(wanted, node, own),
     ...findingsOfAddress(wanted, node, facts, own),
     ...findingsOfInstallation(wanted, node, facts, own),
     ...findingsOfPorts(wanted, node, facts, own),
@@ -84,6 +85,25 @@ function findingsOfLabels(node: RayNode): Finding[] {
   })
 }
 
+const NO_SUPERVISE = 'Without ray.supervise in hosts.yaml it starts all the same, and muster ray up brings it back.'
+
+/** Where the node is, and who starts it again. */
+function findingsOfKeeping({ isSupervised }: RayWanted, node: RayNode, own: Own): Finding[] {
+  const { environment } = node
+  if (environment?.kind === 'docker') {
+    const isShared = /(^|\s)--net(work)?[= ]host(\s|$)/.test(environment.options)
+    const hint = 'Its options in hosts.yaml need --network host (and --shm-size for objects).'
+    const apart = `the container ${environment.name} has a network of its own, in which no other node finds it`
+    const supervised = 'systemd does not keep a node inside a container'
+    return [
+      ...(isShared ? [] : [finding(node, 'blocker', 'container-network', apart, { hint })]),
+      ...(isSupervised ? [finding(node, 'blocker', 'no-systemd', supervised, { hint: NO_SUPERVISE })] : []),
+    ]
+  }
+  if (!isSupervised || knownValue(own.unit)?.kind !== 'no-systemd') return []
+  return [finding(node, 'blocker', 'no-systemd', 'no systemd manages services for this login', { hint: NO_SUPERVISE })]
+}
+
 function findingsOfAddress(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, own: Own): Finding[] {
   const ip = ipOf(node, facts)
   const declare = `In hosts.yaml ray.node_ips says what it announces: node_ips: { ${node.host}: IP }.`
@@ -110,9 +130,6 @@ function findingsOfAddress(wanted: RayWanted, node: RayNode, facts: FactsOfHosts
 function findingsOfInstallation(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, own: Own): Finding[] {
   const installed = knownValue(own.installed)
   if (installed === undefined) return []
-  if (node.environment?.kind === 'docker') {
-    return [finding(node, 'blocker', 'in-container', 'nodes inside containers cannot be started yet')]
-  }
   const place = placeName(node.environment)
   if (installed.kind === 'absent') {
     // An environment that is declared comes first, and the step looks again.
@@ -196,6 +213,8 @@ function findingsOfPorts(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, 
   // They are ended before the head starts.
   const headIp = ipOf(wanted.head, facts) ?? ''
   const ours = new Set(processesOf(processes, headIp, port).map(({ pid }) => pid))
+  // Without ss nobody says whose a port is, and it may be theirs.
+  const isBlind = ours.size > 0 && listeners.every(({ pid }) => pid === undefined)
   const everywhere = '0.0.0.0'
   const { nodeManager, objectManager } = ports
   const needed = [
@@ -214,7 +233,7 @@ function findingsOfPorts(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, 
   ]
   return needed.flatMap((need): Finding[] => {
     const taken = takenBy(listeners, need.port, need.address)
-    if (taken === undefined || ours.has(taken.pid ?? 0)) return []
+    if (taken === undefined || isBlind || ours.has(taken.pid ?? 0)) return []
     const cluster = processes.find(({ pid }) => pid === taken.pid)?.cluster
     const holder = taken.pid === undefined ? 'a process of another user' : `${taken.name} (process ${taken.pid})`
     const cause = `port ${need.port} for ${need.what} is taken by ${holder}${cluster === undefined ? '' : `, of the Ray cluster at ${cluster}`}`

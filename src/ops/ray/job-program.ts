@@ -3,10 +3,12 @@
  * listen beyond it and a working directory is packaged as Ray does it. It reads one JSON object from its argument, what is on
  * stdin is a tar archive, and it prints one JSON object a line.
  */
+import { GUARD } from './inside.ts'
 import { OPENER } from './token.ts'
 
 export const JOB_PROGRAM = `import asyncio, json, os, shutil, sys, tempfile, logging
 ${OPENER}
+${GUARD}
 logging.disable(logging.WARNING)
 order = json.loads(sys.argv[1])
 def tell(**what):
@@ -49,6 +51,7 @@ try:
         if order["do"] == "submit":
             name = submit()
             tell(type="submitted", id=name)
+        guard()
         if order["follow"]: asyncio.run(follow(name))
         elif order["do"] == "logs": tell(type="log", text=client.get_job_logs(name))
         tell(type="job", **details(client.get_job_info(name)))

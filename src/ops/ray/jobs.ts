@@ -6,6 +6,7 @@ import { printable } from '../../base/printable.ts'
 import { quote } from '../kernel/finding.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome } from '../run/outcome.ts'
+import { inside } from './inside.ts'
 import { JOB_PROGRAM } from './job-program.ts'
 import { type JsonRecord, numberOf, parseJson, record, textOf } from './json.ts'
 import { Lines } from './lines.ts'
@@ -75,14 +76,14 @@ export async function askForJobs(
   const archive = order.do === 'submit' ? order.job.archive : undefined
   const script = `${placeScript(head.environment)}
 [ -n "$py" ] || { echo ${quote(`there is no ray in ${placeName(head.environment)}`)} >&2; exit 1; }
-${tokenScript(wanted)}exec "$py" -c ${quote(JOB_PROGRAM)} ${quote(JSON.stringify(requestOf(order, dashboardAddress(wanted))))}`
+${tokenScript(wanted, head)}exec "$py" -c ${quote(JOB_PROGRAM)} ${quote(JSON.stringify(requestOf(order, dashboardAddress(wanted))))}`
   let reason: string | undefined
   const lines = new Lines((line) => {
     const event = parseJobEvent(line)
     if (event?.type === 'error') reason = event.reason
     else if (event !== undefined) onEvent(event)
   })
-  const result = await hosts.exec(head.host, script, {
+  const result = await hosts.exec(head.host, inside(wanted, head, script, true), {
     timeoutMs,
     signal,
     ...(archive === undefined ? {} : { stdin: archive }),

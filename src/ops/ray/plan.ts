@@ -6,10 +6,12 @@ import { blockedBy, type Operation, operationId, type Step, type Verdict } from 
 import type { ClusterNode } from './cluster-view.ts'
 import type { RayFacts } from './facts.ts'
 import { type FactsOfHosts, findingsBeforeStart, ipOf } from './findings.ts'
+import { inside } from './inside.ts'
 import { processesOf, type RayProcess } from './processes.ts'
 import { START_TIMEOUT_MS, startArguments, startCheck, startScript } from './start-script.ts'
 import { STOP_TIMEOUT_MS, stopScript } from './stop-script.ts'
 import { tokenSteps } from './token.ts'
+import { stopUnit, type UnitState, unitName } from './unit.ts'
 import { dashboardAddress, nodesOf, type RayNode, type RayWanted } from './wanted.ts'
 
 const AREA = 'ray'
@@ -35,10 +37,24 @@ function operation(node: RayNode, after: readonly string[], verdict: Verdict): O
 function planUp(wanted: RayWanted, facts: FactsOfHosts, headIp: string | undefined): Operation[] {
   const head = operation(wanted.head, [], startOf(wanted, wanted.head, facts, headIp, false))
   const isHeadStarted = head.verdict.kind === 'steps'
-  const workers = wanted.workers.map((worker) =>
-    operation(worker, [head.id], startOf(wanted, worker, facts, headIp, isHeadStarted)),
-  )
+  const workers = wanted.workers.flatMap((worker) => {
+    const verdict = startOf(wanted, worker, facts, headIp, isHeadStarted)
+    return isHeadStarted ? aside(worker, verdict, head.id) : [operation(worker, [head.id], verdict)]
+  })
   return [head, ...workers]
+}
+
+/** What a worker has of a head that is to start anew ends while that starts. */
+function aside(worker: RayNode, verdict: Verdict, head: string): Operation[] {
+  const stop = verdict.kind === 'steps' ? verdict.steps.find(({ id }) => id === stopId(worker)) : undefined
+  if (verdict.kind !== 'steps' || stop === undefined) return [operation(worker, [head], verdict)]
+  const old = {
+    ...operation(worker, [], { ...verdict, steps: [stop] }),
+    id: operationId(AREA, 'old-node', worker.host),
+    title: 'node of the old head',
+  }
+  const steps = verdict.steps.filter((step) => step !== stop)
+  return [old, operation(worker, [head, old.id], { kind: 'steps', state: 'missing', steps })]
 }
 
 /** `isAnew`: the head becomes another one, which knows no node of the old. */
@@ -77,8 +93,12 @@ function startOf(
   const risks = findings.map(({ detail: _, ...each }) => `~ risk: ${formatFinding(each)}`)
   const start = startStep(wanted, node, ip, headIp, risks)
   const starts = [...tokenSteps(wanted, node, nodeId(node)), start]
-  if (running.length === 0) return { kind: 'steps', state: 'missing', steps: starts }
-  const steps = [stopStep(wanted, node, headIp, running, wrong), ...starts]
+  const hasUnit = unitOf(node, facts)?.kind === 'there'
+  if (running.length === 0 && !hasUnit) return { kind: 'steps', state: 'missing', steps: starts }
+  const isOrphaned = isAnew
+    ? !hasGcs(wanted, facts, headIp)
+    : node.isHead && !running.some(({ role }) => role === 'gcs')
+  const steps = [stopStep(wanted, node, headIp, running, { hasUnit, isOrphaned, because: wrong }), ...starts]
   return { kind: 'steps', state: 'differs', because: wrong.join(', '), steps }
 }
 
@@ -102,6 +122,10 @@ function runningOn(
   const processes = facts.get(host)?.facts.processes
   if (headIp === undefined || processes === undefined) return []
   return processesOf(knownValue(processes) ?? [], headIp, wanted.port)
+}
+
+function hasGcs(wanted: RayWanted, facts: FactsOfHosts, headIp: string | undefined): boolean {
+  return runningOn(wanted, wanted.head, facts, headIp).some(({ role }) => role === 'gcs')
 }
 
 /**
@@ -131,6 +155,11 @@ function whyUntold(
   return { host, gravity: 'blocker', id: 'no-dashboard', cause, detail: asked.because, hint }
 }
 
+function unitOf({ host }: RayNode, facts: FactsOfHosts): UnitState | undefined {
+  const unit = facts.get(host)?.facts.unit
+  return unit === undefined ? undefined : knownValue(unit)
+}
+
 /** Why the node has to be started (again); empty: it is as declared. */
 function differences(
   wanted: RayWanted,
@@ -139,6 +168,7 @@ function differences(
   ip: string | undefined,
   running: readonly RayProcess[],
 ): readonly string[] {
+  const unit = unitOf(node, facts)
   const raylets = running.filter(({ role }) => role === 'raylet')
   const gcs = running.some(({ role }) => role === 'gcs')
   if (running.length === 0) return ['nothing of it runs']
@@ -146,6 +176,8 @@ function differences(
   if (raylets.length === 0) return [node.isHead ? 'it has no raylet' : 'its raylet is gone and left these behind']
   if (raylets.length > 1)
     return [`${raylets.length} raylets serve this cluster, and its resources count ${raylets.length} times`]
+  if (wanted.isSupervised && unit?.kind === 'absent') return ['systemd does not keep it, as is declared']
+  if (!wanted.isSupervised && unit?.kind === 'there') return ['systemd keeps it, which is not declared']
   const head = facts.get(wanted.head.host)?.facts
   const cluster = head === undefined ? undefined : knownValue(head.cluster)
   if (cluster?.kind !== 'answers') return []
@@ -186,34 +218,46 @@ function startStep(wanted: RayWanted, node: RayNode, ip: string, headIp: string,
   return {
     id: `${nodeId(node)}/start`,
     title: node.isHead ? 'start the head' : `join ${headIp}:${wanted.port}`,
-    changes: [`+ ray ${words.join(' ')}`, ...risks],
+    changes: [`+ ray ${words.join(' ')}`, ...(wanted.isSupervised ? [`+ ${unitName(wanted)}`] : []), ...risks],
     run: { script: startScript(wanted, node, ip, headIp), timeoutMs: START_TIMEOUT_MS },
     check: { script: startCheck(wanted, node, headIp) },
     undo: {
       title: 'end what it started',
-      script: stopScript({ ip: headIp, port: wanted.port, tempDirectory: wanted.tempDirectory }),
+      script: stopNode(wanted, node, headIp, false),
       timeoutMs: STOP_TIMEOUT_MS,
     },
   }
 }
+
+/** With the unit that would start it again. */
+function stopNode(wanted: RayWanted, node: RayNode, headIp: string, isOrphaned: boolean): string {
+  const { port, tempDirectory } = wanted
+  const script = stopScript({ ip: headIp, port, tempDirectory, isOrphaned })
+  return stopUnit(wanted) + inside(wanted, node, script)
+}
+
+type StopOptions = { readonly hasUnit: boolean; readonly isOrphaned: boolean; readonly because: readonly string[] }
+
+const stopId = (node: RayNode): string => `${nodeId(node)}/stop`
 
 function stopStep(
   wanted: RayWanted,
   node: RayNode,
   headIp: string,
   running: readonly RayProcess[],
-  because: readonly string[],
+  { hasUnit, isOrphaned, because }: StopOptions,
 ): Step {
   return {
-    id: `${nodeId(node)}/stop`,
+    id: stopId(node),
     title: 'end the processes of this cluster',
     changes: [
       ...because.map((line) => `~ ${line}`),
+      ...(hasUnit ? [`- ${unitName(wanted)}`] : []),
       ...running.map(({ pid, program }) => `- ${program} (process ${pid})`),
       ...(running.some(({ role }) => role === 'raylet') ? ['- what runs on this node'] : []),
     ],
     run: {
-      script: stopScript({ ip: headIp, port: wanted.port, tempDirectory: wanted.tempDirectory }),
+      script: stopNode(wanted, node, headIp, isOrphaned),
       timeoutMs: STOP_TIMEOUT_MS,
     },
   }
@@ -239,8 +283,15 @@ function stopOf(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, headIp: s
     return blockedBy({ host: node.host, gravity: 'blocker', id: 'unknown', cause })
   }
   const running = runningOn(wanted, node, facts, headIp)
-  if (headIp === undefined || running.length === 0) return { kind: 'nothing', because: 'nothing of this cluster runs' }
+  const hasUnit = unitOf(node, facts)?.kind === 'there'
+  if (headIp === undefined || (running.length === 0 && !hasUnit)) {
+    return { kind: 'nothing', because: 'nothing of this cluster runs' }
+  }
   const foreign = findingOfOwner(node, facts, running)
   if (foreign !== undefined) return blockedBy(foreign)
-  return { kind: 'steps', state: 'differs', steps: [stopStep(wanted, node, headIp, running, [])] }
+  return {
+    kind: 'steps',
+    state: 'differs',
+    steps: [stopStep(wanted, node, headIp, running, { hasUnit, isOrphaned: false, because: [] })],
+  }
 }

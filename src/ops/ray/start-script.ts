@@ -3,10 +3,12 @@
  * failed leaves behind (a GCS, monitors: the next start would stumble over them) is ended again by the step's undo.
  */
 import { quote } from '../kernel/finding.ts'
+import { inside } from './inside.ts'
 import { placeName, placeScript } from './place.ts'
 import { LIST_RAY } from './processes.ts'
 import { clusterProgram } from './python-scripts.ts'
 import { tokenScript } from './token.ts'
+import { OPEN_FILES, startUnit } from './unit.ts'
 import { DEFAULT_TEMP_DIRECTORY, dashboardAddress, type RayNode, type RayWanted } from './wanted.ts'
 
 /** Ray itself gives up after 41 s where a port is taken, 30 s where a raylet does not come. */
@@ -43,25 +45,31 @@ export function startArguments(wanted: RayWanted, node: RayNode, ip: string, hea
 
 export function startScript(wanted: RayWanted, node: RayNode, ip: string, headIp: string): string {
   const words = [...startArguments(wanted, node, ip, headIp), '--log-style=pretty', '--log-color=false']
-  const variables = Object.entries(wanted.variables).map(([name, value]) => `export ${name}=${quote(value)}\n`)
-  return `${placeScript(node.environment)}
+  // One look at the head instead of twenty: whether it can be reached is known already.
+  const variables = new Map(Object.entries({ RAY_NUM_REDIS_GET_RETRIES: '1', ...wanted.variables }))
+  const script = `${placeScript(node.environment)}
 [ -n "$ray" ] || { echo ${quote(`there is no ray in ${placeName(node.environment)}`)} >&2; exit 1; }
 cd "$HOME" || cd /
 # As in an environment that is activated: jobs find its programs by their names.
 PATH=\${ray%/*}:$PATH; export PATH
-# Every worker process has dozens of connections.
-ulimit -n "$(ulimit -H -n)" 2> /dev/null || :
-# One look at the head instead of twenty: whether it can be reached is known already.
-RAY_NUM_REDIS_GET_RETRIES=1; export RAY_NUM_REDIS_GET_RETRIES
-${variables.join('')}${tokenScript(wanted)}said=$("$ray" ${words.map(quote).join(' ')} 2>&1 < /dev/null)
-status=$?
-printf '%s\\n' "$said"
-if [ $status -ne 0 ]; then
+explain() {
   why=$(printf '%s\\n' "$said" | sed -n '/^[A-Za-z_.]*\\(Error\\|Exception\\): /,$p' | tr '\\n' ' ' | cut -c 1-280)
   printf '%s\\n' "\${why:-$said}" >&2
-  exit 1
-fi
+}
+${tokenScript(wanted, node)}${wanted.isSupervised ? startUnit(wanted, words, variables) : startDetached(words, variables)}
 ${node.isHead ? waitForDashboard(wanted) : ''}`
+  return inside(wanted, node, script)
+}
+
+function startDetached(words: readonly string[], variables: ReadonlyMap<string, string>): string {
+  const exports = [...variables].map(([name, value]) => `export ${name}=${quote(value)}\n`)
+  return `files=$(ulimit -H -n)
+[ "$files" -lt ${OPEN_FILES} ] 2> /dev/null || files=${OPEN_FILES}
+ulimit -S -n "$files" 2> /dev/null || :
+${exports.join('')}said=$("$ray" ${words.map(quote).join(' ')} 2>&1 < /dev/null)
+status=$?
+printf '%s\\n' "$said"
+[ $status -eq 0 ] || { explain; exit 1; }`
 }
 
 function waitForDashboard(wanted: RayWanted): string {
@@ -82,7 +90,8 @@ function isAlive(wanted: RayWanted): string {
 
 /** Exit code 0: the node runs. */
 export function startCheck(wanted: RayWanted, node: RayNode, headIp: string): string {
-  if (node.isHead) return `${placeScript(node.environment)}\n${tokenScript(wanted)}[ -n "$py" ] && ${isAlive(wanted)}`
+  const place = `${placeScript(node.environment)}\n${tokenScript(wanted, node)}`
+  if (node.isHead) return inside(wanted, node, `${place}[ -n "$py" ] && ${isAlive(wanted)}`)
   const pattern = `^[0-9]* [0-9]* [0-9]* raylet .*--gcs-address=${headIp.replaceAll('.', '[.]')}:${wanted.port}\\( .*\\)*$`
-  return `${LIST_RAY}\nlist_ray | grep -q ${quote(pattern)}`
+  return inside(wanted, node, `${LIST_RAY}\nlist_ray | grep -q ${quote(pattern)}`)
 }

@@ -10,10 +10,16 @@ const GRACE_FIFTHS = 25
 
 export const STOP_TIMEOUT_MS = 60_000
 
-export type Target = { readonly ip: string; readonly port: number; readonly tempDirectory: string }
+export type Target = {
+  readonly ip: string
+  readonly port: number
+  readonly tempDirectory: string
+  /** Its GCS is gone, so that nothing can leave the cluster in order: there is nothing to wait for. */
+  readonly isOrphaned?: boolean
+}
 
 /** The shell function `stop_ray`. */
-export function stopFunctions({ ip, port, tempDirectory }: Target): string {
+export function stopFunctions({ ip, port, tempDirectory, isOrphaned = false }: Target): string {
   const address = quote(`${ip}:${port}`)
   return `${LIST_RAY}
 # Those of PROGRAM (or all others) of this cluster, as PID:TICKS.
@@ -55,7 +61,7 @@ signal_all() {
   for each in $(living "$@"); do kill "-$how" "\${each%:*}"; done
 }
 end_all() {
-  left=${GRACE_FIFTHS}
+  left=${isOrphaned ? 0 : GRACE_FIFTHS}
   [ $# -gt 0 ] || return 0
   signal_all TERM "$@"
   # What is killed takes its time on a busy host.

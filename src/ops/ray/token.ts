@@ -14,18 +14,22 @@ function directoryOf({ head, port }: RayWanted): string {
   return `.ray/muster/${head.host}-${port}`
 }
 
-/** Shell words after which programs of Ray use the token; none where none is declared. */
-export function tokenScript(wanted: RayWanted): string {
-  if (!wanted.hasToken) return ''
-  const file = quote(`${directoryOf(wanted)}/${FILE}`)
-  return `RAY_AUTH_MODE=token; RAY_AUTH_TOKEN_PATH=$HOME/${file}; export RAY_AUTH_MODE RAY_AUTH_TOKEN_PATH\n`
+/** As a word of the shell. */
+export function tokenFile(wanted: RayWanted): string {
+  return `$HOME/${quote(`${directoryOf(wanted)}/${FILE}`)}`
+}
+
+/** Shell words after which programs of Ray use the token; none where none is declared, and a container is given it otherwise. */
+export function tokenScript(wanted: RayWanted, { environment }: RayNode): string {
+  if (!wanted.hasToken || environment?.kind === 'docker') return ''
+  return `RAY_AUTH_MODE=token; RAY_AUTH_TOKEN_PATH=${tokenFile(wanted)}; export RAY_AUTH_MODE RAY_AUTH_TOKEN_PATH\n`
 }
 
 /** What comes before a node starts. */
 export function tokenSteps(wanted: RayWanted, node: RayNode, operation: string): readonly Step[] {
   if (!wanted.hasToken) return []
   const directory = directoryOf(wanted)
-  const file = `$HOME/${quote(`${directory}/${FILE}`)}`
+  const file = tokenFile(wanted)
   const step = { id: `${operation}/token`, changes: [`+ ~/${directory}/${FILE}`] }
   const isThere = `[ -s ${file} ]`
   if (node.isHead) {

@@ -5,6 +5,7 @@ import { type Finding, formatBytes } from '../kernel/finding.ts'
 import type { RayFacts } from './facts.ts'
 import { findingsOfDeclaration, ipOf } from './findings.ts'
 import { processesOf } from './processes.ts'
+import type { UnitState } from './unit.ts'
 import { nodesOf, type RayWanted } from './wanted.ts'
 
 export async function verifyRay(wanted: RayWanted, { facts }: World<RayFacts>): Promise<readonly Finding[]> {
@@ -33,6 +34,7 @@ export async function verifyRay(wanted: RayWanted, { facts }: World<RayFacts>): 
         cause: 'the head counts it twice: a raylet that died is noticed after a quarter of a minute',
       }),
     ),
+    ...[...facts].flatMap(([name, own]) => findingsOfUnit(name, knownValue(own.facts.unit))),
     ...strangers.map(
       ({ ip }): Finding => ({
         host,
@@ -61,6 +63,17 @@ export async function verifyRay(wanted: RayWanted, { facts }: World<RayFacts>): 
       detail: totals.join(', '),
     },
   ]
+}
+
+function findingsOfUnit(host: string, unit: UnitState | undefined): Finding[] {
+  if (unit?.kind !== 'there') return []
+  const detail = `${unit.state}, ${unit.enabled}`
+  if (unit.state === 'active' && unit.enabled === 'enabled') {
+    return [{ host, gravity: 'note', id: 'kept', cause: 'systemd keeps it', detail }]
+  }
+  const cause = 'its unit of systemd is not as Muster made it: it may not start again, or not with the machine'
+  const hint = 'muster ray restart of a worker, or down and up, make it anew.'
+  return [{ host, gravity: 'risk', id: 'not-kept', cause, detail, hint }]
 }
 
 function withoutToken(host: string): Finding {

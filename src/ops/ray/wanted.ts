@@ -33,6 +33,8 @@ export type RayWanted = {
   readonly objectStoreBytes?: number
   readonly tempDirectory: string
   readonly variables: Readonly<Record<string, string>>
+  /** systemd starts nodes again that died, and with the machine. */
+  readonly isSupervised: boolean
 }
 
 export const DEFAULT_TEMP_DIRECTORY = '/tmp/ray'
@@ -64,6 +66,7 @@ export function wantedRay({ inventory, endpoints }: Declared): RayWanted | undef
     ports: ray.ports,
     tempDirectory: ray.tempDirectory ?? DEFAULT_TEMP_DIRECTORY,
     variables: ray.variables,
+    isSupervised: ray.isSupervised,
     ...(ray.objectStoreBytes === undefined ? {} : { objectStoreBytes: ray.objectStoreBytes }),
   }
 }

@@ -3,6 +3,7 @@ import { printable } from '../../base/printable.ts'
 import { quote } from '../kernel/finding.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome } from '../run/outcome.ts'
+import { GUARD, inside } from './inside.ts'
 import { parseJson, record, textOf } from './json.ts'
 import { Lines } from './lines.ts'
 import { placeScript } from './place.ts'
@@ -13,6 +14,8 @@ import { dashboardAddress, type RayWanted } from './wanted.ts'
 /** Of a node's summary only what is read, as that of a large cluster has megabytes. */
 const PROGRAM = `import json, socket, sys, time
 ${OPENER}
+${GUARD}
+guard()
 base, interval, rounds, gcs = "http://" + sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 def reach():
     try: socket.create_connection((gcs.rpartition(":")[0], int(gcs.rpartition(":")[2])), 3).close()
@@ -69,12 +72,12 @@ export async function watchCluster(
   const gcs = head.ip === undefined ? '' : `${head.ip}:${port}`
   const script = `${placeScript(head.environment)}
 [ -n "$py" ] || py=$(command -v python3) || { echo 'there is no python' >&2; exit 1; }
-${tokenScript(wanted)}exec "$py" -c ${quote(PROGRAM)} ${quote(dashboardAddress(wanted))} ${intervalMs / 1000} ${rounds} ${quote(gcs)}`
+${tokenScript(wanted, head)}exec "$py" -c ${quote(PROGRAM)} ${quote(dashboardAddress(wanted))} ${intervalMs / 1000} ${rounds} ${quote(gcs)}`
   const lines = new Lines((line) => {
     const answer = parseJson(line)
     onUsage(parseClusterUsage(answer), printable(textOf(record(answer)?.error)))
   })
-  const result = await hosts.exec(head.host, script, {
+  const result = await hosts.exec(head.host, inside(wanted, head, script, true), {
     timeoutMs: Number.POSITIVE_INFINITY,
     signal,
     onOutput: (stream, text) => {

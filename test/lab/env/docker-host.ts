@@ -12,6 +12,8 @@ export async function startDocker(host: LabHost): Promise<void> {
 mount -t tmpfs cgroup /sys/fs/cgroup
 each=$(sed -n 's/^\\([a-z_]*\\)\\t[1-9].*\\t1$/\\1/p' /proc/cgroups)
 for c in $each; do mkdir /sys/fs/cgroup/$c && mount -t cgroup -o $c cgroup /sys/fs/cgroup/$c || rmdir /sys/fs/cgroup/$c; done
+# By its name, as every process has it: without it nothing can be run in a container that runs.
+[ -z "$each" ] || { mkdir /sys/fs/cgroup/systemd && mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd || rmdir /sys/fs/cgroup/systemd; }
 [ -n "$each" ] || mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mkdir /run/lab/docker
 echo '{ "deprecated-key-path": "/run/docker-key.json" }' > /run/docker.json`

@@ -17,7 +17,9 @@ const PORTS = '{ node_manager: 6700, object_manager: 6701, workers: 20000-20099 
 /** Python runs its lines before any program. */
 const STARTUP_FILE = `${PACKAGES}/distutils-precedence.pth`
 /** A process a processor, started for the first job, would be thirty-six here. */
-const ENVIRONMENT = '{ RAY_enable_worker_prestart: 0, RAY_prestart_worker_first_driver: 0 }'
+const VARIABLES = ['RAY_enable_worker_prestart: 0', 'RAY_prestart_worker_first_driver: 0']
+/** Instead of five times the ten seconds after which a heartbeat has failed. */
+const QUICK_DEATH = 'RAY_health_check_failure_threshold: 2'
 /** Runs until it is killed, and has words in its command line that `ray stop` looks for. */
 const BYSTANDER = 'gpu_monitor.py --like raylet --gcs-address=10.81.0.1:6333'
 
@@ -56,17 +58,20 @@ describe.skipIf(!canRun)('muster ray', { timeout: 600_000 }, () => {
   beforeAll(async () => {
     lab = await startLab({ names: ['m10', 'm8', 'm9'], mounts: { [RAY_PLACE]: await rayEnvironment() } })
     const [m10, m8, m9] = lab.hosts.map(({ address }) => address)
-    const yaml = (workers: string, ray: string) => `cluster: lab
+    const yaml = (workers: string, ray: string, variables = VARIABLES) => `cluster: lab
 defaults: { user: root }
 hosts:
   m10: { address: ${m10}, resources: { cpu: 4, gpu: 0 } }
   m8: { address: ${m8}, resources: { cpu: 16, custom: { scratch: 2 } }, labels: { rack: 3 } }
   m9: { address: ${m9}, resources: { cpu: 16 } }
 environment: { venv: { path: ${RAY_VENV} } }
-ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels: rack, env: ${ENVIRONMENT}${ray} }
+ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels: rack, env: { ${variables.join(', ')} }${ray} }
 `
     writeFileSync(join(lab.directory, 'ray.yaml'), yaml('m[8-9]', ''))
-    writeFileSync(join(lab.directory, 'token.yaml'), yaml('m[8-9]', `, auth: token, ports: ${PORTS}`))
+    writeFileSync(
+      join(lab.directory, 'token.yaml'),
+      yaml('m[8-9]', `, auth: token, ports: ${PORTS}`, [...VARIABLES, QUICK_DEATH]),
+    )
     writeFileSync(join(lab.directory, 'loopback.yaml'), yaml('m8', ', node_ips: { m8: 127.0.0.1 }'))
   }, 1_500_000)
   afterAll(async () => await lab?.stop())
@@ -237,6 +242,9 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
   it('tells in a line that a head was killed, and recovers it with its workers, now with a token', async () => {
     await kill('m10', 'gcs_server')
     expect((await ray('status')).stdout).toMatch(/^differs {2}ray · m10: head node: its GCS is gone/m)
+    const look = await ray('watch', '--once')
+    expect(look.stderr).toContain('the dashboard on m10 does not answer: its GCS does not answer at 10.81.0.1:6333')
+    expect(look.code).toBe(1)
     const { code, stdout } = await muster('token.yaml', 'ray', 'up', '--yes')
     expect(stdout).toContain('~ its GCS is gone and left these behind')
     expect(stdout).toContain('ray · m10: 3 nodes are alive')
@@ -251,6 +259,18 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
     for (const host of ['m8', 'm9']) {
       expect(await on(host, 'stat -c %a ~/.ray/muster/*/auth_token; cat ~/.ray/muster/*/auth_token')).toBe(token)
     }
+  })
+
+  it('tells of a worker whose link is cut when its heartbeat fails, and brings it back', async () => {
+    const watch = async () => (await muster('token.yaml', 'ray', 'watch', '--once')).stdout
+    await lab.host('m9').linkDown()
+    await waitUntil(async () => /^dead: m9: /m.test(await watch()), 'the death of m9', 180_000)
+    await lab.host('m9').linkUp()
+    const { code, stdout } = await muster('token.yaml', 'ray', 'up', '--yes')
+    expect(stdout).toContain('ray · m10: 3 nodes are alive')
+    expect(code).toBe(0)
+    // Its summary of nodes is some seconds behind.
+    await waitUntil(async () => /^m9 +0\/16 /m.test(await watch()), 'm9 among the nodes', 120_000)
   })
 
   it('ends every process of the cluster and no other', async () => {

@@ -76,6 +76,7 @@ describe('the example of the contract', () => {
       dashboardPort: 8265,
       hasToken: false,
       labels: [],
+      isSupervised: false,
       ports: {},
       nodeIps: {},
       variables: {},

@@ -14,6 +14,7 @@ const WANTED: RayWanted = {
   ports: {},
   tempDirectory: '/tmp/ray',
   variables: {},
+  isSupervised: false,
 }
 
 /** What the head prints, in pieces, and how it ends. */

@@ -41,10 +41,16 @@ const WANTED: RayWanted = {
   ports: {},
   tempDirectory: '/tmp/ray',
   variables: {},
+  isSupervised: false,
 }
 
 type Change = Partial<{ [K in keyof RayFacts]: RayFacts[K] | Known<RayFacts[K]> }>
 const SPACE = { uid: 0, sharedBytes: 8e9, memoryBytes: 16e9, tempUsedPercent: 10, isTempWritable: true }
+
+const docker = (options: string): NonNullable<RayNode['environment']> => {
+  const container = { image: 'ray', name: 'node', options, restart: 'no', from: '.', hosts: [] } as const
+  return { kind: 'docker', ...container }
+}
 
 const at = (ip: string) => ({ own: ['127.0.0.1', ip], networks: ['127.0.0.1/8', `${ip}/16`] })
 
@@ -55,6 +61,7 @@ function world(head: Change = {}, worker: Change = {}) {
       installed: RAY,
       unreached: new Map(),
       clock: 0,
+      unit: { kind: 'absent' },
       space: SPACE,
       cluster: CLUSTER as never,
       ...own,
@@ -219,6 +226,76 @@ describe('the plan of Ray', () => {
     ])
   })
 
+  describe('with systemd', () => {
+    const kept = { isSupervised: true }
+    const unit: Change = { unit: { kind: 'there', state: 'active', enabled: 'enabled' } }
+
+    it('starts a unit, and keeps the node that has one', () => {
+      const operations = up(DOWN, DOWN, kept)
+      expect(said(operations)).toEqual(START_BOTH)
+      expect(changes(operations)[1]).toBe('+ muster-ray-m10-6333.service')
+      const [start] = operations.flatMap(({ verdict }) => (verdict.kind === 'steps' ? verdict.steps : []))
+      expect(start?.run.script).toContain('"--num-cpus=4" "--disable-usage-stats"')
+      expect(said(up(unit, unit, kept))).toEqual(['m10: nothing', 'm8: nothing'])
+    })
+
+    it('starts a node anew that it keeps against hosts.yaml, or does not keep', () => {
+      const worker = [/m8: end/, /m8: join/]
+      for (const [index, wanted] of [kept, {}].entries()) {
+        const [head, own] = index === 0 ? [unit, {}] : [{}, unit]
+        const lines = said(up(head, own, wanted))
+        expect(lines.at(0)).toBe('m10: nothing')
+        expect(lines.slice(1)).toEqual(worker.map((line) => expect.stringMatching(line)))
+      }
+    })
+
+    it('has to be there, and on the host itself', () => {
+      const none: Change = { ...DOWN, unit: { kind: 'no-systemd' } }
+      expect(said(up(DOWN, none, kept))[1]).toBe('m8: blocker no-systemd')
+      const workers = [{ ...node('m8', '10.81.0.2', 16), environment: docker('--network host') }]
+      expect(said(up(DOWN, DOWN, { ...kept, workers }))[1]).toBe('m8: blocker no-systemd')
+    })
+
+    it('goes with its unit, also where nothing of it runs', () => {
+      const left = { ...DOWN, ...unit }
+      expect(said(planRay('down', WANTED, world(left, DOWN)))).toEqual([
+        'm8: nothing',
+        'm10: end the processes of this cluster',
+      ])
+      expect(changes(planRay('down', WANTED, world(left, DOWN)))).toEqual(['- muster-ray-m10-6333.service'])
+      expect(said(up(left, DOWN))).toEqual(['m10: end the processes of this cluster', ...START_BOTH])
+    })
+  })
+
+  it('starts in a container that shares the network of its host', () => {
+    const inside = (options: string) => ({ ...node('m8', '10.81.0.2', 16), environment: docker(options) })
+    expect(said(up(DOWN, DOWN, { workers: [inside('--net=host --shm-size 8g')] }))).toEqual(START_BOTH)
+    expect(said(up(DOWN, DOWN, { workers: [inside('--publish 80:80')] }))[1]).toBe('m8: blocker container-network')
+    const steps = (wanted: Partial<RayWanted>) =>
+      up(DOWN, DOWN, wanted).flatMap(({ host, verdict }) =>
+        host === 'm8' && verdict.kind === 'steps' ? verdict.steps.map(({ run }) => run.script) : [],
+      )
+    expect(steps({ workers: [inside('--net=host')] })[0]).toContain("| dock exec --interactive node sh -c '")
+    // It goes there over stdin, and into no file of the container.
+    const [, start = ''] = steps({ workers: [inside('--net=host')], hasToken: true })
+    expect(start).toContain('{ cat $HOME/.ray/muster/m10-6333/auth_token && echo && :; }')
+    expect(start).not.toContain('RAY_AUTH_TOKEN_PATH')
+  })
+
+  it('ends old nodes while a new head starts, at once where theirs is gone', () => {
+    const orphans = HEAD_RUNS.filter(({ role }) => role === 'helper')
+    const operations = up({ ...DOWN, processes: orphans })
+    expect(operations.map(({ id, after }) => [id, after])).toEqual([
+      ['ray/head@m10', []],
+      ['ray/old-node@m8', []],
+      ['ray/worker@m8', ['ray/head@m10', 'ray/old-node@m8']],
+    ])
+    const scripts = (list: readonly Operation[]) =>
+      list.flatMap(({ verdict }) => (verdict.kind === 'steps' ? verdict.steps.map(({ run }) => run.script) : []))
+    expect(scripts(operations).filter((script) => script.includes('left=0\n'))).toHaveLength(2)
+    expect(scripts(planRay('down', WANTED, world())).filter((script) => script.includes('left=0\n'))).toEqual([])
+  })
+
   it('sweeps what a head left behind, and takes its workers along', () => {
     const orphans = HEAD_RUNS.filter(({ role }) => role === 'helper')
     const operations = up({ ...DOWN, processes: orphans })
@@ -285,6 +362,16 @@ describe('what is told before anything starts', () => {
     ])
     expect(told({ listeners: [{ port: 8265, address: '*' }] })).toEqual(['m10: blocker port-taken'])
     expect(told({ listeners: [{ port: 8265, address: '10.81.0.1' }] })).toEqual([])
+    // Its own, where nobody says whose they are.
+    const blind = {
+      listeners: [
+        { port: 6333, address: '*' },
+        { port: 8265, address: '127.0.0.1' },
+      ],
+    }
+    const helpers = HEAD_RUNS.filter(({ role }) => role === 'helper')
+    expect(said(up({ ...DOWN, ...blind, processes: helpers }, DOWN))[0]).toBe('m10: end the processes of this cluster')
+    expect(told(blind)).toEqual(['m10: blocker port-taken', 'm10: blocker port-taken'])
     const taken = { listeners: [{ port: 6701, address: '*' }] }
     expect(told(taken, taken, { ports: { objectManager: 6701 } })).toEqual([
       'm10: blocker port-taken',
@@ -395,6 +482,15 @@ it('what runs is told with its sums, strangers and an open dashboard', async () 
       detail === undefined ? id : `${id}: ${detail}`,
     )
   expect(await ids({})).toEqual(['cluster: 20 CPU, 44 GB memory'])
+  const units = world(
+    { unit: { kind: 'there', state: 'active', enabled: 'enabled' } },
+    { unit: { kind: 'there', state: 'active', enabled: 'disabled' } },
+  )
+  expect((await verifyRay(WANTED, units)).map(({ host, id }) => `${host}: ${id}`)).toEqual([
+    'm10: kept',
+    'm8: not-kept',
+    'm10: cluster',
+  ])
   // It runs without, whatever is declared now.
   expect(await ids({ dashboardHost: '0.0.0.0', hasToken: true })).toEqual(['no-token', 'cluster: 20 CPU, 44 GB memory'])
   expect(await ids({ workers: [], dashboardHost: '0.0.0.0' })).toEqual([
