@@ -9,6 +9,8 @@ import { limitedFunctions } from '../kernel/probe-script.ts'
 import { tokenFile } from './token.ts'
 import type { RayNode, RayWanted } from './wanted.ts'
 
+type Stdin = 'none' | 'whole' | 'guarded'
+
 const isRunning = (name: string): string =>
   `[ "$(dock container inspect --format '{{.State.Running}}' ${quote(name)} 2> /dev/null)" = true ]`
 
@@ -38,7 +40,7 @@ export function factInside<T>(
   return {
     ...fact,
     script: `${DOCK}if ${isRunning(environment.name)}; then
-  ${execIn(environment.name, wanted, asProgram(fact.script), false)}
+  ${execIn(environment.name, wanted, asProgram(fact.script), 'none')}
 else
 ${otherwise}
 fi`,
@@ -46,25 +48,25 @@ fi`,
 }
 
 /**
- * The script for the place where Ray is. With `isGuarded` its stdin goes on for as long as somebody waits for it, and its programs
+ * The script for the place where Ray is. It has no stdin unless `stdin` says so; where that is guarded it goes on for as long as somebody waits for it, and its programs
  * end with it: Docker leaves what it runs behind when whoever asked for it is gone.
  */
-export function inside(wanted: RayWanted, node: RayNode, script: string, isGuarded = false): string {
+export function inside(wanted: RayWanted, node: RayNode, script: string, stdin: Stdin = 'none'): string {
   const { environment } = node
   if (environment?.kind !== 'docker') return script
   const { name } = environment
   return `${DOCK}${isRunning(name)} || { echo ${quote(`the container ${name} does not run`)} >&2; exit 1; }
-${execIn(name, wanted, script, isGuarded)}`
+${execIn(name, wanted, script, stdin)}`
 }
 
-function execIn(name: string, wanted: RayWanted, script: string, isGuarded: boolean): string {
+function execIn(name: string, wanted: RayWanted, script: string, stdin: Stdin): string {
   // The token is of the host; inside it is in no file.
   const token = wanted.hasToken ? `cat ${tokenFile(wanted)} && echo && ` : ''
   const take = wanted.hasToken
     ? 'read -r RAY_AUTH_TOKEN; RAY_AUTH_MODE=token; export RAY_AUTH_TOKEN RAY_AUTH_MODE\n'
     : ''
-  const guard = isGuarded ? 'MUSTER_GUARDED=1; export MUSTER_GUARDED\n' : ''
-  const rest = isGuarded ? '{ cat; while echo; do sleep 1; done; }' : ':'
+  const guard = stdin === 'guarded' ? 'MUSTER_GUARDED=1; export MUSTER_GUARDED\n' : ''
+  const rest = { none: ':', whole: 'cat', guarded: '{ cat; while echo; do sleep 1; done; }' }[stdin]
   return `{ ${token}${rest}; } 2> /dev/null | dock exec --interactive ${quote(name)} sh -c ${quote(`${take}${guard}${script}`)}`
 }
 

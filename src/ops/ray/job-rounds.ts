@@ -8,6 +8,7 @@ import { quote } from '../kernel/finding.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome } from '../run/outcome.ts'
 import { GANG_PROGRAM, OUTPUT_MARK } from './gang-program.ts'
+import { inside } from './inside.ts'
 import { placeName, placeScript } from './place.ts'
 import { OPENER, tokenScript } from './token.ts'
 import { dashboardAddress, nodesOf, type RayWanted } from './wanted.ts'
@@ -88,7 +89,11 @@ export async function askForRound(
   const { head } = wanted
   const script = `${headScript(wanted)}exec "$py" -c ${quote(PROGRAM)} ${quote(dashboardAddress(wanted))}`
   const stdin = Buffer.from(JSON.stringify(orders.map((order) => requestOf(order, wanted))))
-  const result = await hosts.exec(head.host, script, { stdin, timeoutMs: ROUND_MS, signal })
+  const result = await hosts.exec(head.host, inside(wanted, head, script, 'whole'), {
+    stdin,
+    timeoutMs: ROUND_MS,
+    signal,
+  })
   const { outcome, stdout } = result
   if (outcome.kind === 'exit' && outcome.code === 0) return { kind: 'answer', text: Buffer.from(stdout).toString() }
   return { kind: 'trouble', reason: printable(reasonOfResult(result, formatOutcome)) }
@@ -98,7 +103,7 @@ function headScript(wanted: RayWanted): string {
   const { environment } = wanted.head
   return `${placeScript(environment)}
 [ -n "$py" ] || { echo ${quote(`there is no ray in ${placeName(environment)}`)} >&2; exit 1; }
-${tokenScript(wanted)}`
+${tokenScript(wanted, wanted.head)}`
 }
 
 function requestOf(order: RoundOrder, wanted: RayWanted): object {

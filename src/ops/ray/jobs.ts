@@ -83,7 +83,7 @@ ${tokenScript(wanted, head)}exec "$py" -c ${quote(JOB_PROGRAM)} ${quote(JSON.str
     if (event?.type === 'error') reason = event.reason
     else if (event !== undefined) onEvent(event)
   })
-  const result = await hosts.exec(head.host, inside(wanted, head, script, true), {
+  const result = await hosts.exec(head.host, inside(wanted, head, script, 'guarded'), {
     timeoutMs,
     signal,
     ...(archive === undefined ? {} : { stdin: archive }),

@@ -77,7 +77,7 @@ ${tokenScript(wanted, head)}exec "$py" -c ${quote(PROGRAM)} ${quote(dashboardAdd
     const answer = parseJson(line)
     onUsage(parseClusterUsage(answer), printable(textOf(record(answer)?.error)))
   })
-  const result = await hosts.exec(head.host, inside(wanted, head, script, true), {
+  const result = await hosts.exec(head.host, inside(wanted, head, script, 'guarded'), {
     timeoutMs: Number.POSITIVE_INFINITY,
     signal,
     onOutput: (stream, text) => {

@@ -92,6 +92,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
       ports: {},
       tempDirectory: '/tmp/ray',
       variables: {},
+      isSupervised: false,
     }
   })
   afterEach(async () => {
