@@ -177,5 +177,6 @@ export type LogPiece = {
 /** A script for the head that prints a piece of what a job has printed. */
 export function logPieceScript(wanted: RayWanted, { key, rank, fromByte, mostBytes }: LogPiece): string {
   const words = [dashboardAddress(wanted), key, OUTPUT_MARK, String(rank ?? ''), String(fromByte), String(mostBytes)]
-  return `${headScript(wanted)}exec "$py" -c ${quote(LOG_PROGRAM)} ${words.map(quote).join(' ')}`
+  const script = `${headScript(wanted)}exec "$py" -c ${quote(LOG_PROGRAM)} ${words.map(quote).join(' ')}`
+  return inside(wanted, wanted.head, script)
 }
