@@ -17,7 +17,7 @@ const script = (name: string, ...args: string[]): string[] => ['--import', 'tsx'
 const GATES: readonly Gate[] = [
   ...(process.argv.includes('--without-tests')
     ? []
-    : [{ name: 'unit tests', argv: [program('vitest'), 'run', '--project', 'unit'] }]),
+    : [{ name: 'unit tests', argv: [program('vitest'), 'run', '--project', 'unit*'] }]),
   { name: 'types', argv: [program('tsc'), '--noEmit'] },
   { name: 'format and lint', argv: [program('biome'), 'check', '--error-on-warnings'] },
   { name: 'dead code', argv: [program('knip')] },
