@@ -17,7 +17,7 @@ import { isActive, type Job, type JobEvent } from './job.ts'
 import { bundleKey, ordersFor, type PlacedOrder } from './orders.ts'
 import { planJobs } from './plan-jobs.ts'
 import { isRayJob, RAY_PLACE, type RayEngine, type RayOrder, sendToRay } from './ray-jobs.ts'
-import type { JobStore, Lease } from './store.ts'
+import type { JobStore, Lease, QueueView } from './store.ts'
 
 export interface JobHosts {
   /** Runs a program of POSIX sh on a host. Never rejects. */
@@ -70,6 +70,7 @@ const LAST_RETRY_MS = 10_000
 /** How many of those that wait are looked at in one plan. */
 const DEPTH = 1_000
 const VIEW_MS = 1_000
+const NOT_YET = 'it has not answered yet'
 const SWEEP_MS = 86_400_000
 
 type HostRecord = {
@@ -132,7 +133,7 @@ class JobDriver {
         {
           spec,
           facts: undefined,
-          trouble: spec.name === RAY_PLACE ? undefined : 'it has not answered yet',
+          trouble: spec.name === RAY_PLACE ? undefined : NOT_YET,
           isBusy: false,
           nextMs: 0,
           waitMs: SOON_MS,
@@ -150,7 +151,11 @@ class JobDriver {
     try {
       while (!signal.aborted) {
         this.#tick()
-        if (this.#isDone()) return
+        if (this.#isDone()) {
+          const nowMs = this.#options.clock.now()
+          this.#options.store.together(() => this.#view(nowMs, {}))
+          return
+        }
         await this.#pause()
         if (this.#failure !== undefined) throw this.#failure
       }
@@ -250,13 +255,30 @@ class JobDriver {
     // Nobody has to wait for the plan to write; what it finds changed meanwhile stays as it is.
     store.together(() => {
       this.#apply(events, changed)
-      if (nowMs - this.#viewedMs < VIEW_MS) return
-      this.#viewedMs = nowMs
-      const down = [...this.#records].flatMap(([name, { trouble }]) => (trouble === undefined ? [] : [[name, trouble]]))
-      store.writeView({ atMs: nowMs, hosts, down: Object.fromEntries(down), expectedS }, lease)
+      if (nowMs - this.#viewedMs >= VIEW_MS) this.#view(nowMs, expectedS)
     })
     // What was planned is no news for the next plan.
     this.#isDirty = false
+  }
+
+  /** A host that has not been heard of yet is taken to be as it was last. */
+  #view(nowMs: number, expectedS: QueueView['expectedS']): void {
+    const { store, lease } = this.#options
+    this.#viewedMs = nowMs
+    const known = new Map(store.view()?.hosts.map((host) => [host.name, host]))
+    const records = [...this.#records.values()]
+    const hosts = records
+      .filter((record) => !isRay(record))
+      .map((record) => {
+        const { spec, trouble } = record
+        if (trouble !== NOT_YET) return specOf(record)
+        const { cpuMilli = 0, memoryBytes = 0 } = { ...known.get(spec.name), ...spec }
+        return { ...specOf(record), cpuMilli, memoryBytes, isDrained: false }
+      })
+    const down = records.flatMap(({ spec, trouble }) =>
+      trouble === undefined || trouble === NOT_YET ? [] : [[spec.name, trouble]],
+    )
+    store.writeView({ atMs: nowMs, hosts, down: Object.fromEntries(down), expectedS }, lease)
   }
 
   /** One user alone shares with nobody. */
