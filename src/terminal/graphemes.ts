@@ -2,8 +2,13 @@
  * Character widths: the grapheme tables of the emulator's addon, shared by all screens, with a bound on how many code
  * points join into one cell (a host can send combining marks for ever, and the emulator would keep them all).
  */
+import './unpooled-buffers.ts'
+
 import addon from '@xterm/addon-unicode-graphemes'
 import type { IUnicodeVersionProvider, Terminal } from '@xterm/headless'
+import { BUFFER_POOL_BYTES } from './unpooled-buffers.ts'
+
+Buffer.poolSize = BUFFER_POOL_BYTES
 
 /** The longest emoji sequence in use joins nine to the first. */
 const MAX_JOINS = 15
