@@ -1,6 +1,11 @@
 /** The user's terminal as a test sees it: a headless emulator that shows what a program wrote, as text, cells and modes. */
+import '../../src/terminal/unpooled-buffers.ts'
+
 import xtermGraphemes from '@xterm/addon-unicode-graphemes'
 import xtermHeadless from '@xterm/headless'
+import { BUFFER_POOL_BYTES } from '../../src/terminal/unpooled-buffers.ts'
+
+Buffer.poolSize = BUFFER_POOL_BYTES
 
 export type Rect = { readonly column: number; readonly row: number; readonly width: number; readonly height: number }
 
