@@ -1,7 +1,11 @@
 import { defineConfig } from 'vitest/config'
 
-/** It invents clusters until the table of all screens is full. */
-const FILLS_WHAT_IS_SHARED = 'test/unit/terminal/hostile.test.ts'
+/** One fills the table of clusters of all screens, the others have modules of their own in place of some that all load. */
+const ALONE = [
+  'test/unit/terminal/hostile.test.ts',
+  'test/unit/terminal/xterm-internals.test.ts',
+  'test/unit/ui/compositor/frame-encoder.test.ts',
+]
 
 export default defineConfig({
   test: {
@@ -11,7 +15,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/unit/**/*.test.{ts,tsx}'],
-          exclude: [FILLS_WHAT_IS_SHARED],
+          exclude: ALONE,
           testTimeout: 60_000,
           maxWorkers: 2,
           // A world of its own for each file takes longer than the tests.
@@ -21,7 +25,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit-isolated',
-          include: [FILLS_WHAT_IS_SHARED],
+          include: ALONE,
           testTimeout: 60_000,
           maxWorkers: 2,
         },
