@@ -84,6 +84,11 @@ describe.skipIf(!requirement('ssh'))('ssh -G for hosts that no block tells apart
     fc.array(question, { minLength: 5, maxLength: 14 }),
   )
 
+  /** The hash of the first and the last is the same, and not of the others. */
+  const sameAddress: SshConfigQuestion[] = ['10.1.1.1', '10.1.1.2', '10.1.1.3', '10.1.1.4', '10.1.1.1'].map(
+    (address, index) => ({ alias: `node${index + 1}`, address }),
+  )
+
   /** How ssh was started shows in one value that says nothing about the host. */
   const comparable = (answer: SshConfigAnswer | undefined) =>
     answer?.ok ? [...answer.values].filter(([keyword]) => keyword !== 'stdinnull') : answer
@@ -99,7 +104,7 @@ describe.skipIf(!requirement('ssh'))('ssh -G for hosts that no block tells apart
         const alone = await Promise.all(all.map(async (each) => (await source.ask([each]))[0]))
         expect(together.map(comparable)).toEqual(alone.map(comparable))
       }),
-      { numRuns: 15 },
+      { numRuns: 15, examples: [['Match all\n  ControlPath ~/.ssh/%C', sameAddress]] },
     )
   }, 300_000)
 })

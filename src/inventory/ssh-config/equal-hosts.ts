@@ -39,7 +39,7 @@ export async function askAboutEqualHosts(
   shapes.delete(undefined)
   const [largest = []] = [...shapes.values()].sort((a, b) => b.length - a.length)
   if (largest.length >= WORTHWHILE) {
-    const [scout] = await askNow(ends(largest))
+    const [scout] = await askNow(samplesOf(largest))
     const patterns = scout === undefined ? undefined : patternsIn(scout.remarks, read)
     if (patterns !== undefined) {
       const matchesOf = matcherOf(patterns)
@@ -47,7 +47,7 @@ export async function askAboutEqualHosts(
         ...groupBy(shape, ({ alias }) => matchesOf(alias)).values(),
       ])
       const worthwhile = groups.filter((group) => group.length >= WORTHWHILE)
-      const unasked = worthwhile.flatMap(ends).filter((question) => !answers.has(question))
+      const unasked = worthwhile.flatMap(samplesOf).filter((question) => !answers.has(question))
       if (unasked.length > 0) await askNow(unasked)
       for (const group of worthwhile) derive(group, answers, matchesOf)
     }
@@ -108,14 +108,13 @@ function matcherOf(patterns: readonly string[]): (name: string) => string {
   return (name) => expressions.map((expression) => (expression.test(name) ? '1' : '0')).join('')
 }
 
-/** Fills in the answers of a group whose two ends were asked, where they bear each other out. */
+/** Fills in the answers of a group of which two were asked, where they bear each other out. */
 function derive(
   group: readonly SshConfigQuestion[],
   answers: Map<SshConfigQuestion, SshConfigAnswer>,
   matchesOf: (name: string) => string,
 ): void {
-  const [first, second] = ends(group)
-  if (first?.alias === second?.alias) return
+  const [first, second] = samplesOf(group)
   const [one, other] = [first, second].map((question) => {
     const answer = question === undefined ? undefined : answers.get(question)
     return question === undefined || !answer?.ok ? undefined : templateOf(question, answer.values)
@@ -150,7 +149,15 @@ function templateOf(question: SshConfigQuestion, values: SshConfigValues) {
   }
 }
 
-const ends = <T>(items: readonly T[]): readonly T[] => [...new Set([...items.slice(0, 1), ...items.slice(-1)])]
+/** One, and another with a name and an address of its own: what these two share (a hash, say) is not made of either. */
+function samplesOf(group: readonly SshConfigQuestion[]): readonly SshConfigQuestion[] {
+  const [first] = group
+  if (first === undefined) return []
+  const second = group.findLast(
+    ({ alias, address }) => alias !== first.alias && (address === undefined || address !== first.address),
+  )
+  return second === undefined ? [first] : [first, second]
+}
 
 function groupBy<T>(items: readonly T[], keyOf: (item: T) => string | undefined): Map<string | undefined, T[]> {
   const groups = new Map<string | undefined, T[]>()
