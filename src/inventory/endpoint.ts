@@ -16,6 +16,7 @@ export type Surroundings = {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly localUser: LocalUser
   readonly connectTimeoutMs?: number
+  readonly usualConnectTimeoutMs?: number
   readonly forwardAgent?: boolean
   readonly sshConfigFile?: string
   exists(path: string): boolean
@@ -113,7 +114,11 @@ export function createEndpoint(
     ...(hostKeyAlias === undefined ? {} : { hostKeyAlias }),
     strictHostKeyChecking: strictnessOf(settingOf(values, 'stricthostkeychecking')),
     hashKnownHosts: isYes(values, 'hashknownhosts', false),
-    connectTimeoutMs: surroundings.connectTimeoutMs ?? milliseconds(values, 'connecttimeout') ?? CONNECT_TIMEOUT_MS,
+    connectTimeoutMs:
+      surroundings.connectTimeoutMs ??
+      milliseconds(values, 'connecttimeout') ??
+      surroundings.usualConnectTimeoutMs ??
+      CONNECT_TIMEOUT_MS,
     // ssh -G prints 0 both for 'unset' and for 'off'; a console needs to know about dead connections.
     keepAliveIntervalMs: milliseconds(values, 'serveraliveinterval') || KEEP_ALIVE_INTERVAL_MS,
     keepAliveMaxMissed:

@@ -20,8 +20,10 @@ export type EndpointOptions = {
   readonly env: Readonly<Record<string, string | undefined>>
   /** `ssh -F`: read this ssh_config alone. */
   readonly sshConfigFile?: string
-  /** Wins over ConnectTimeout; else 10 s where ssh_config says nothing. */
+  /** Wins over ConnectTimeout. */
   readonly connectTimeoutMs?: number
+  /** Where ssh_config says nothing either; 10 s unless given. */
+  readonly usualConnectTimeoutMs?: number
   /** Forward the agent to every host that does not say otherwise in hosts.yaml. */
   readonly forwardAgent?: boolean
   readonly signal?: AbortSignal
@@ -69,11 +71,12 @@ class EndpointResolver {
     this.#inventory = inventory
     this.#byName = new Map(inventory.hosts.map((host) => [host.name, host]))
     this.#options = options
-    const { env, connectTimeoutMs, forwardAgent, sshConfigFile, files } = options
+    const { env, connectTimeoutMs, usualConnectTimeoutMs, forwardAgent, sshConfigFile, files } = options
     this.#surroundings = {
       env,
       localUser: options.localUser ?? currentUser(),
       ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }),
+      ...(usualConnectTimeoutMs === undefined ? {} : { usualConnectTimeoutMs }),
       ...(forwardAgent === undefined ? {} : { forwardAgent }),
       ...(sshConfigFile === undefined ? {} : { sshConfigFile }),
       // Hundreds of hosts ask about the same few files.

@@ -43,6 +43,7 @@ export async function prepareBringUp(
   names: readonly string[],
   options: BringUpOptions,
   context: CliContext,
+  { usualConnectTimeoutMs }: { readonly usualConnectTimeoutMs?: number } = {},
 ): Promise<Prepared> {
   const { environment: env, workingDirectory: cwd, signal, stderr } = context
   const makers = chooseAreas(names)
@@ -57,6 +58,7 @@ export async function prepareBringUp(
     env,
     signal,
     ...(options.connectTimeout === undefined ? {} : { connectTimeoutMs: options.connectTimeout * 1000 }),
+    ...(usualConnectTimeoutMs === undefined ? {} : { usualConnectTimeoutMs }),
   })
   const byName = new Map(endpoints.map((endpoint) => [endpoint.host, endpoint]))
   const environmentFile = makers.some(({ name }) => name === 'env') ? await readEnvironmentFile(inventory) : undefined

@@ -6,13 +6,16 @@ import { type CliContext, EXIT } from '../context.ts'
 import { type BringUpOptions, prepareBringUp } from './prepare.ts'
 import { BringUpReport } from './report.ts'
 
+/** Who asks how things stand wants to read it now, whoever is down. */
+const CONNECT_TIMEOUT_MS = 4_000
+
 export async function showStatus(
   names: readonly string[],
   options: BringUpOptions,
   context: CliContext,
   depth: 'look' | 'proof' = 'look',
 ): Promise<number> {
-  using prepared = await prepareBringUp(names, options, context)
+  using prepared = await prepareBringUp(names, options, context, { usualConnectTimeoutMs: CONNECT_TIMEOUT_MS })
   const { areas, hosts, mark, isSelected, limitFactor } = prepared
   const { signal, now } = context
   const report = new BringUpReport(options, context)

@@ -16,8 +16,8 @@ export type Fact<T> = {
   /** What was printed, line breaks at the end removed. Undefined: it says nothing, and the fact is unknown. Pure. */
   parse(text: string, bytes: Buffer): T | undefined
   /**
-   * It touches what may not answer for ever (a mount of a dead server). Such facts run side by side before the others and
-   * are given up after 4 s; of their answers 2000 bytes count. One of the others that hangs takes those after it along.
+   * It touches what may not answer for ever (a mount of a dead server). Such facts run side by side and beside the others, and
+   * are given up after 3 s; of their answers 2000 bytes count. One of the others that hangs takes those after it along.
    */
   readonly mayHang?: boolean
 }
@@ -61,7 +61,7 @@ export type GatherOptions = {
 }
 
 /** After this a fact that may hang is unknown, and after the second all that have not answered. */
-const HANG_LIMIT_S = PROGRAM_LIMIT_S + 1
+const HANG_LIMIT_S = PROGRAM_LIMIT_S
 const SEQUENCE_LIMIT_S = 20
 /** For the host to say that, and a slow link. */
 const ANSWER_LIMIT_MS = (HANG_LIMIT_S + SEQUENCE_LIMIT_S) * 1000 + 6_000
@@ -122,14 +122,19 @@ function readAnswers(facts: FactSet<AnyFacts>, names: readonly string[], result:
 }
 
 /**
- * The script. Only answers that are written in one piece may come side by side, so the facts that may hang come first and
- * are short, and the others follow in one process. What is given up is ended with all that it started.
+ * The script. Only answers that are written in one piece may come side by side, so the facts that may hang are short and go
+ * through a pipe of their own, and the others follow each other in one process. What is given up is ended with all that it
+ * started.
  */
 export function gatherScript(facts: readonly Fact<unknown>[], mark: string, limitFactor = 1): string {
   const limitS = (seconds: number) => Math.ceil(seconds * limitFactor)
   const functions = facts.map(({ script }, index) => `fact_${index}() {\n${script}\n}`)
   const names = (isHanging: boolean) =>
     facts.flatMap(({ mayHang = false }, index) => (mayHang === isHanging ? [String(index)] : []))
+  const hanging = names(true)
+  const besides = (some: readonly string[]) => `exec 3>&1 > /dev/null; asked=
+for fact in ${some.join(' ')}; do answer $fact short & asked="$asked $!"; done
+within ${limitS(HANG_LIMIT_S)} $asked`
   return `exec 3>&1 > /dev/null 2>&1 < /dev/null
 LC_ALL=C; export LC_ALL
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; export PATH
@@ -145,15 +150,18 @@ answer() {
   fi
 }
 fell() {
-  for parent; do
-    kill -STOP "$parent"
+  doomed=" $* "; before=
+  kill -STOP "$@"
+  until [ "$doomed" = "$before" ]; do
+    before=$doomed
     for stat in /proc/[0-9]*/stat; do
       read -r words < "$stat" || continue
       child=\${words%% *}; words=\${words##*) }; words=\${words#* }
-      [ "\${words%% *}" != "$parent" ] || ( fell "$child" )
+      case $doomed in *" $child "*) continue;; esac
+      case $doomed in *" \${words%% *} "*) kill -STOP "$child"; doomed="$doomed$child ";; esac
     done
-    kill -9 "$parent"
   done
+  kill -9 $doomed
 }
 within() {
   limit=$1; shift
@@ -163,11 +171,9 @@ within() {
   kill $limit
 }
 ${functions.join('\n')}
-asked=
-for fact in ${names(true).join(' ')}; do answer $fact short & asked="$asked $!"; done
-[ -z "$asked" ] || within ${limitS(HANG_LIMIT_S)} $asked
 ( for fact in ${names(false).join(' ')}; do answer $fact whole; done ) &
-within ${limitS(SEQUENCE_LIMIT_S)} $!
-printf '\\n${mark} end 0\\n' >&3
+sequence=$!
+${hanging.length === 0 ? '' : `said=$(${besides(hanging)})\n`}within ${limitS(SEQUENCE_LIMIT_S)} $sequence
+${hanging.length === 0 ? '' : `printf %s "$said" >&3\n`}printf '\\n${mark} end 0\\n' >&3
 `
 }

@@ -106,15 +106,16 @@ const mountsFact: Fact<readonly Mount[]> = {
   parse: (text) => (text === '' ? undefined : parseMounts(text)),
 }
 
+/** The type of the file system is asked first: of all that is asked, only that is never answered from what a client remembers. */
 const LOOK = `look() {
-  said=$(limited stat -c %a "$2" 2>&1); status=$?
+  type=$(limited stat -f -c %T "$2" 2>&1); status=$?
   if overdue $status; then echo "$1 silent"; return; fi
-  case $said in
+  case $type in
     *[Ss]tale*) echo "$1 stale"; return;;
     *'No such file'*) echo "$1 absent"; return;;
   esac
   if [ $status -ne 0 ] || [ ! -d "$2" ]; then echo "$1 other"; return; fi
-  echo "$1 directory $(ls -A "$2" | head -n 1 | wc -l) $said $(stat -f -c %T "$2")"
+  echo "$1 directory $(ls -A "$2" | head -n 1 | wc -l) $(stat -c %a "$2") $type"
 }
 remote() {
   while read -r _ at type _; do

@@ -71,8 +71,9 @@ export function planMount(host: string, own: HostFactsOfNfs, share: Share): Verd
       run: { ...write, script: `${write.script}${reload}`, asRoot: true },
     })
   }
-  if (isStale || differing.length > 0) {
-    const why = isStale ? 'its handle is stale' : `${differing.join(', ')} is not in effect`
+  const why = isStale ? 'its handle is stale' : `${differing.join(', ')} is not in effect`
+  const isOther = isStale || differing.length > 0
+  if (isOther) {
     steps.push({
       id: `${id}/unmount`,
       title: `unmount ${share.point}: ${why}`,
@@ -80,8 +81,10 @@ export function planMount(host: string, own: HostFactsOfNfs, share: Share): Verd
       run: unmount(share.point, isStale),
     })
   }
-  if (!isRight || isStale || differing.length > 0) steps.push(mountStep(id, share, hasSystemd))
-  if (steps.length > 0) return { kind: 'steps', state: isRight ? 'differs' : 'missing', steps }
+  if (!isRight || isOther) steps.push(mountStep(id, share, hasSystemd))
+  if (steps.length > 0) {
+    return { kind: 'steps', state: isRight ? 'differs' : 'missing', ...(isOther ? { because: why } : {}), steps }
+  }
   return { kind: 'nothing', because: `${sourceOf(share)} is mounted at ${share.point}` }
 }
 

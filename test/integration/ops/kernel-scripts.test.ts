@@ -65,6 +65,20 @@ const stub = (name: string, text: string) => {
 }
 
 describe('facts', () => {
+  it('come byte for byte, what may hang beside them', async () => {
+    const bytesOf = (script: string): Fact<string> => ({ script, parse: (_, bytes) => `<${bytes.toString()}>` })
+    const facts = {
+      silent: { ...bytesOf('sleep 60'), mayHang: true },
+      first: bytesOf("printf 'a\\n\\nb\\n'"),
+      last: bytesOf("printf 'c\\n'"),
+    }
+    const signal = new AbortController().signal
+    const options = { signal, mark: 'mark', now: () => 7 }
+    const gathered = await gatherFacts(here, 'm1', facts as Record<string, Fact<unknown>>, options)
+    const found = { silent: { kind: 'unknown' }, first: { value: '<a\n\nb\n>' }, last: { value: '<c\n>' } }
+    expect(gathered).toMatchObject({ kind: 'facts', facts: { facts: found } })
+  })
+
   it('are each by themselves: one that fails or ends its shell costs the others nothing', async () => {
     const text = (script: string): Fact<string> => ({ script, parse: (said) => said || undefined })
     const facts = {

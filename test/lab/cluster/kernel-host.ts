@@ -74,6 +74,8 @@ export class KernelHost {
     })
     const pid = await readReadyLine(child, this.name)
     child.unref()
+    child.stdout.destroy()
+    child.stderr.destroy()
     this.#pid = pid
     await this.#waitForBoot(boots)
   }

@@ -24,7 +24,7 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
   let before: string[]
 
   const command = (...args: readonly string[]) => {
-    const hosts = ['--hosts', join(lab.directory, 'nfs.yaml'), '--connect-timeout', '60']
+    const hosts = ['--hosts', join(lab.directory, 'nfs.yaml'), '--connect-timeout', '20']
     return [...PROGRAM, ...hosts, 'nfs', ...args]
   }
   const nfs = async (...args: readonly string[]): Promise<RunResult> =>

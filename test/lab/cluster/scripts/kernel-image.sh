@@ -13,7 +13,21 @@ root=/mnt/root
 packages=openssh-server,nfs-kernel-server,nfs-common,kmod,iproute2,iputils-ping,procps,psmisc,sudo,systemd-sysv
 mmdebstrap --quiet --variant=minbase --include="$packages" \
   --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
-  --dpkgopt=force-unsafe-io bookworm "$root"
+  --dpkgopt=force-unsafe-io \
+  --customize-hook='mkdir "$1/var/local/packages" && cd "$1/var/local/packages" && APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-get -q download nfs-kernel-server' \
+  bookworm "$root"
+
+# Where a guest without a network installs packages from; the index as dpkg-scanpackages(1) writes it.
+(
+  cd "$root/var/local/packages"
+  for file in *.deb; do
+    chroot "$root" dpkg-deb -f "/var/local/packages/$file"
+    printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' "$file" "$(stat -c %s "$file")" "$(sha256sum "$file" | cut -d ' ' -f 1)"
+  done > Packages
+)
+echo 'deb [trusted=yes] file:/var/local/packages ./' > "$root/etc/apt/sources.list"
+rm -rf "$root"/etc/apt/sources.list.d/* "$root"/var/lib/apt/lists/*
+chroot "$root" apt-get -q update
 
 mkdir -p "$root/lib/modules"
 version=$(basename "$modules")
