@@ -1,8 +1,10 @@
 /** Between which nodes no connection would come about, and why: a name, a route, a firewall that drops or that says no. Pure. */
 import { knownValue } from '../kernel/fact.ts'
 import type { Finding } from '../kernel/finding.ts'
+import { apartFrom } from './addresses.ts'
 import type { Hindrance } from './facts.ts'
 import type { FactsOfHosts } from './findings.ts'
+import { WHAT_JOINS_NETWORKS } from './findings-of-networks.ts'
 import { takenBy } from './listeners.ts'
 import { nodesOf, portsOf, type RayNode, type RayWanted } from './wanted.ts'
 
@@ -34,40 +36,27 @@ export function findingsOfWays(wanted: RayWanted, { host }: RayNode, facts: Fact
     }
     const open = `Let ${host} reach all ports of ${other.host} (those that ray.ports names, where it has to be few)`
     const declare = 'or declare the address at which it can (ray.node_ips)'
-    const apart = apartFrom(facts, host, other.host)
+    const apart = apartWords(facts, host, other.host)
     return [
       ...(isWithinReach
         ? way(of('silent'), 'a firewall drops what is sent there', `${open}.`)
         : way(
             of('silent'),
             'nothing comes back',
-            `A firewall that drops, another network${apart}, or an address that is translated on the way. ${open}, ${declare}; a tunnel, a bridge or a VPN gives hosts that are apart one.`,
+            `A firewall that drops, another network${apart}, or an address that is translated on the way. ${open}, ${declare}; hosts that are apart need ${WHAT_JOINS_NETWORKS}.`,
           )),
       ...way(
         of('noroute'),
         'it is said on the way that it leads nowhere',
-        `A route is missing, a firewall says no, or they are on different networks${apart}. ${open}, ${declare}.`,
+        `A route is missing, a firewall says no, or they are on different networks${apart}. ${open}, ${declare}; hosts that are apart need ${WHAT_JOINS_NETWORKS}.`,
       ),
       ...way(refused, 'it listens there, and a firewall says no', `${open}.`),
     ]
   })
 }
 
-/** Where no network is common to both: ` (10.0.0.8/24 here, 192.168.1.9/24 there)`. */
-function apartFrom(facts: FactsOfHosts, host: string, other: string): string {
-  const [here = [], there = []] = [host, other].map((name) => {
-    const addresses = facts.get(name)?.facts.addresses
-    const networks = addresses === undefined ? [] : (knownValue(addresses)?.networks ?? [])
-    return networks.filter((network) => !network.startsWith('127.'))
-  })
-  const known = new Set(here.map(networkOf))
-  if (here.length === 0 || there.length === 0 || there.some((network) => known.has(networkOf(network)))) return ''
-  return ` (${here.join(', ')} here, ${there.join(', ')} there)`
-}
-
-/** `10.0.0.8/24` → the number of its network and the length of its prefix. */
-function networkOf(address: string): string {
-  const [ip = '', prefix = '32'] = address.split('/')
-  const number = ip.split('.').reduce((sum, byte) => sum * 256 + Number(byte), 0)
-  return `${Math.floor(number / 2 ** (32 - Number(prefix)))}/${prefix}`
+/** ` (10.0.0.8/24 here, 192.168.1.9/24 there)`. */
+function apartWords(facts: FactsOfHosts, host: string, other: string): string {
+  const apart = apartFrom(facts, host, other)
+  return apart === undefined ? '' : ` (${apart.here.join(', ')} here, ${apart.there.join(', ')} there)`
 }

@@ -4,7 +4,9 @@
  */
 import { type HostFacts, type Known, knownValue } from '../kernel/fact.ts'
 import { type Finding, formatBytes, formatDuration, type Gravity, onHost, quote } from '../kernel/finding.ts'
+import { ipOf } from './addresses.ts'
 import type { Installed, RayFacts } from './facts.ts'
+import { findingsOfNetworks, WHAT_JOINS_NETWORKS } from './findings-of-networks.ts'
 import { findingsOfWays } from './findings-of-ways.ts'
 import { takenBy } from './listeners.ts'
 import { placeName } from './place.ts'
@@ -13,12 +15,6 @@ import { nodesOf, type RayNode, type RayWanted } from './wanted.ts'
 
 export type FactsOfHosts = ReadonlyMap<string, HostFacts<RayFacts>>
 type Own = { readonly [K in keyof RayFacts]: Known<RayFacts[K]> }
-
-/** What the node announces to the others; undefined: nobody says. */
-export function ipOf({ ip, host }: RayNode, facts: FactsOfHosts): string | undefined {
-  const addresses = facts.get(host)?.facts.addresses
-  return ip ?? (addresses === undefined ? undefined : knownValue(addresses)?.ssh)
-}
 
 /** Of a host whose node is to be started. */
 export function findingsBeforeStart(wanted: RayWanted, node: RayNode, facts: FactsOfHosts): readonly Finding[] {
@@ -32,6 +28,7 @@ export function findingsBeforeStart(wanted: RayWanted, node: RayNode, facts: Fac
     ...findingsOfAddress(wanted, node, facts, own),
     ...findingsOfInstallation(wanted, node, facts, own),
     ...findingsOfPorts(wanted, node, facts, own),
+    ...findingsOfNetworks(wanted, node, facts),
     ...findingsOfWays(wanted, node, facts),
     ...findingsOfClock(wanted, node, facts),
     ...findingsOfSpace(wanted, node, own),
@@ -122,7 +119,7 @@ function findingsOfAddress(wanted: RayWanted, node: RayNode, facts: FactsOfHosts
   return [
     finding(node, 'blocker', 'foreign-ip', `${ip} is no address of the host, so that its node cannot listen there`, {
       detail: `it has ${others.join(', ')}`,
-      hint: `It is behind a router or a bridge that translates addresses. ${declare} The others have to reach it there.`,
+      hint: `It is behind a router or a bridge that translates addresses (NAT, WSL2). ${declare} It has to be one of its own at which the others reach it: that takes ${WHAT_JOINS_NETWORKS}.`,
     }),
   ]
 }

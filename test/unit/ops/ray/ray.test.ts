@@ -455,6 +455,48 @@ describe('what is told before anything starts', () => {
     expect(hint('192.168.7.2/24')).toContain('another network (192.168.7.2/24 here, 10.81.0.1/16 there), or')
   })
 
+  it('is a public address among private ones, whichever of them is the head', () => {
+    const announced = (head: string, worker: string, third = '10.81.0.3') => {
+      const nodes = { head: node('m10', head, 4), workers: [node('m8', worker, 16), node('m9', third, 16)] }
+      const at8 = { ...DOWN, addresses: at(worker) }
+      return risksOf(up({ ...DOWN, addresses: at(head) }, at8, nodes))
+    }
+    expect(announced('10.81.0.1', '10.81.0.2')).toEqual([])
+    expect(announced('198.51.100.1', '203.0.113.8', '198.51.100.3')).toEqual([])
+    expect(announced('192.168.1.1', '100.64.7.2', '172.31.0.9')).toEqual([])
+    expect(announced('10.81.0.1', '169.254.0.7')).toEqual([])
+    expect(announced('10.81.0.1', '203.0.113.8')).toEqual([
+      'its node would announce 203.0.113.8, a public address, and m[9-10] private ones (10.81.0.1, …), which nobody reaches from outside',
+    ])
+    expect(announced('172.32.0.1', '10.81.0.2', '198.51.100.3')).toEqual([
+      'its node would announce 172.32.0.1, a public address, and m8 private ones (10.81.0.2), which nobody reaches from outside',
+    ])
+    const [line] = changes(
+      up(DOWN, { ...DOWN, addresses: at('203.0.113.8') }, { workers: [node('m8', '203.0.113.8', 16)] }),
+    ).filter((each) => each.startsWith('~ risk'))
+    expect(line).toContain('in both directions. m8 needs an address that the others share: a bridge')
+  })
+
+  it('is hosts without a common network between which no way was tried', () => {
+    const elsewhere = { own: ['192.168.7.2'], networks: ['127.0.0.1/8', '192.168.7.2/24'] }
+    const untried: Known<never> = { kind: 'unknown', because: 'there is no python' }
+    const workers = { workers: [node('m8', '192.168.7.2', 16)] }
+    const of = (worker: Change) => risksOf(up(DOWN, { ...DOWN, addresses: elsewhere, ...worker }, workers))
+    expect(of({})).toEqual([])
+    expect(of({ unreached: untried })).toEqual([
+      'it has no network in common with m10 (192.168.7.2/24 here, 10.81.0.1/16 on m10), and no way to there was tried: there is no python',
+    ])
+    expect(risks({}, { unreached: untried })).toEqual([])
+  })
+
+  it('says what gives a host behind a translating router an address that works', () => {
+    const [, operation] = up(DOWN, { ...DOWN, addresses: at('172.20.3.4') })
+    const findings = operation?.verdict.kind === 'blocked' ? operation.verdict.findings : []
+    expect(findings.map(({ id, hint }) => [id, hint])).toEqual([
+      ['foreign-ip', expect.stringMatching(/WSL2.*node_ips: \{ m8: IP \}.*a bridge into their network, .*a tunnel/)],
+    ])
+  })
+
   it('is a clock that is surely another one, less room for objects than they take', () => {
     const clocks = (headMs: number, ownMs: number) => {
       const { facts, away } = world({ ...DOWN, clock: headMs }, { ...DOWN, clock: ownMs })
