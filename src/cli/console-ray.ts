@@ -1,5 +1,6 @@
 /** The Ray cluster for the console: over the connection that the shell of its head has. */
 import { randomBytes } from 'node:crypto'
+import { systemClock } from '../base/clock.ts'
 import { messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import { askForJobs, type JobOrder } from '../ops/ray/jobs.ts'
@@ -89,7 +90,9 @@ export function createConsoleRay({ fleet, wires, declared, context }: ConsoleRay
     },
     async watch(options) {
       const wanted = await wantedNow()
-      return wanted === undefined ? undefined : await watchCluster(wanted, { ...options, hosts, rounds: 0 })
+      return wanted === undefined
+        ? undefined
+        : await watchCluster(wanted, { ...options, hosts, clock: systemClock, rounds: 0 })
     },
     start(order, handlers) {
       const stopping = new Stopping()

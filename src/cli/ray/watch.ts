@@ -1,4 +1,5 @@
 /** `muster ray watch`: what the nodes do, what waits and why, until Ctrl-C. */
+import { systemClock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { formatBytes } from '../../ops/kernel/finding.ts'
@@ -20,18 +21,28 @@ export async function watchRay(options: WatchOptions, context: CliContext): Prom
   const isScreen = stdout.isTTY === true && options.once !== true && options.json !== true
   let isSilent = true
   let rowCount = 0
+  let told = ''
+  const tell = (reason: string) => {
+    rowCount = 0
+    if (reason === told) return
+    told = reason
+    stderr.write(`muster: Ray: the head on ${wanted.head.host} does not answer: ${reason}\n`)
+  }
   const reason = await watchCluster(wanted, {
     hosts: prepared.hosts,
+    clock: systemClock,
     signal,
     intervalMs: options.interval * 1000,
     rounds: options.once === true ? 1 : 0,
     onUsage: (usage, why) => {
       isSilent = usage === undefined
-      if (usage === undefined) stderr.write(`muster: the dashboard on ${wanted.head.host} does not answer: ${why}\n`)
+      if (usage !== undefined) told = ''
+      if (usage === undefined) tell(why)
       else if (options.json === true) stdout.write(`${formatUsageJson(usage, now())}\n`)
       else if (isScreen) rowCount = redraw(stdout, formatUsage(usage, names), rowCount)
       else stdout.write(formatUsage(usage, names))
     },
+    onSilent: tell,
   })
   if (reason !== undefined) {
     stderr.write(`muster: ${wanted.head.host}: ${reason}\n`)

@@ -25,6 +25,8 @@ export type RayWatchOptions = {
   readonly intervalMs: number
   /** Undefined: the head did not answer this time; the reason is printable. */
   onUsage(usage: ClusterUsage | undefined, reason: string): void
+  /** It says nothing at all; once, until it says something again. The reason is printable. */
+  onSilent(reason: string): void
 }
 
 export interface RayPort {

@@ -1,6 +1,6 @@
 /**
- * Follows the Ray cluster for as long as its head is connected: one program on the head says a line every few seconds. A head
- * that says nothing is as bad as one that is gone, and told within ten seconds.
+ * Follows the Ray cluster for as long as its head is connected: one program on the head says a line every few seconds, and
+ * what is gone within ten.
  */
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -10,7 +10,6 @@ import type { RayCluster } from './ray-port.ts'
 import { type RayView, rayNews, viewOf } from './ray-view.ts'
 
 const LOOK_EVERY_MS = 4000
-const SILENT_MS = 9000
 const RETRY_MS = 10_000
 
 export class RayWatch implements Disposable {
@@ -75,14 +74,14 @@ export class RayWatch implements Disposable {
     const watching = new AbortController()
     this.#watching = watching
     const isOver = (): boolean => this.#isDisposed || watching.signal.aborted
-    this.#expectLine(watching)
     const reason = await this.#console.ports.ray.watch({
       signal: watching.signal,
       intervalMs: LOOK_EVERY_MS,
       onUsage: (usage, why) => {
-        if (isOver()) return
-        this.#expectLine(watching)
-        this.#take(usage, why)
+        if (!isOver()) this.#take(usage, why)
+      },
+      onSilent: (why) => {
+        if (!isOver()) this.#lose(why)
       },
     })
     if (this.#watching === watching) this.#watching = undefined
@@ -91,12 +90,6 @@ export class RayWatch implements Disposable {
     if (watching.signal.aborted) return this.#follow()
     this.#lose(reason ?? 'the look has ended')
     this.#wait(RETRY_MS, () => this.#follow())
-  }
-
-  #expectLine({ signal }: AbortController): void {
-    this.#wait(SILENT_MS, () => {
-      if (!signal.aborted) this.#lose(`it has said nothing for ${SILENT_MS / 1000} s`)
-    })
   }
 
   #wait(ms: number, then: () => void): void {

@@ -243,7 +243,7 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
     await kill('m10', 'gcs_server')
     expect((await ray('status')).stdout).toMatch(/^differs {2}ray · m10: head node: its GCS is gone/m)
     const look = await ray('watch', '--once')
-    expect(look.stderr).toContain('the dashboard on m10 does not answer: its GCS does not answer at 10.81.0.1:6333')
+    expect(look.stderr).toContain('Ray: the head on m10 does not answer: its GCS does not answer at 10.81.0.1:6333')
     expect(look.code).toBe(1)
     const { code, stdout } = await muster('token.yaml', 'ray', 'up', '--yes')
     expect(stdout).toContain('~ its GCS is gone and left these behind')

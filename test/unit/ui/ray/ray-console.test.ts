@@ -75,7 +75,7 @@ describe('the header', () => {
 
   it('tells a head that does not answer, once, and one that says nothing', async () => {
     const { stand, ray } = await open()
-    const { onUsage } = ray.watches[0]?.options ?? {}
+    const { onUsage, onSilent } = ray.watches[0]?.options ?? {}
     onUsage?.(usageOf(), '')
     onUsage?.(undefined, 'Connection refused')
     onUsage?.(undefined, 'Connection refused')
@@ -84,9 +84,8 @@ describe('the header', () => {
     expect(stand.console.state.log.filter(({ text }) => text === said)).toHaveLength(1)
     expect(notice(stand)).toBe(said)
     onUsage?.(usageOf(), '')
-    stand.clock.advance(8999)
     expect(header(stand)).toContain(' ray 3/3 ')
-    stand.clock.advance(1)
+    onSilent?.('it has said nothing for 9 s')
     expect(header(stand)).toContain(' ray ? ')
     expect(notice(stand)).toBe('Ray: m1 cannot be asked: it has said nothing for 9 s')
   })

@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest'
+import type { ExecOptions, ExecResult, OpsHosts } from '../../../../src/ops/kernel/host-port.ts'
+import type { RayWanted } from '../../../../src/ops/ray/wanted.ts'
+import { watchCluster } from '../../../../src/ops/ray/watch.ts'
+import { ManualClock } from '../../ssh/manual-clock.ts'
+
+const HEAD = { host: 'm10', isHead: true, ip: '10.0.0.1', address: '10.0.0.1', custom: {}, labels: {} }
+const WANTED: RayWanted = {
+  head: HEAD,
+  workers: [],
+  port: 6333,
+  dashboardHost: '127.0.0.1',
+  dashboardPort: 8265,
+  hasToken: false,
+  ports: {},
+  tempDirectory: '/tmp/ray',
+  variables: {},
+  isSupervised: false,
+}
+
+function watching() {
+  const clock = new ManualClock()
+  const told: string[] = []
+  let options: ExecOptions | undefined
+  let end: (result: ExecResult) => void = () => {}
+  const hosts: OpsHosts = {
+    exec: (_, __, given) => {
+      options = given
+      return new Promise((resolve) => {
+        end = resolve
+      })
+    },
+  }
+  const reason = watchCluster(WANTED, {
+    hosts,
+    clock,
+    signal: new AbortController().signal,
+    intervalMs: 60_000,
+    rounds: 0,
+    onUsage: (usage, why) => told.push(usage === undefined ? `down: ${why}` : 'up'),
+    onSilent: (why) => told.push(`silent: ${why}`),
+  })
+  return { clock, told, reason, say: (text: string) => options?.onOutput?.('stdout', text), end: () => end(ENDED) }
+}
+
+const NOTHING = new Uint8Array()
+const ENDED: ExecResult = { outcome: { kind: 'exit', code: 1 }, stdout: NOTHING, stderr: NOTHING, durationMs: 0 }
+
+describe('a head that is watched', () => {
+  it('is told as silent nine seconds after its last sign of life, once, however long the interval is', () => {
+    const { clock, told, say } = watching()
+    say('\n')
+    say('{"nodes": {}}\n')
+    for (let second = 0; second < 30; second++) {
+      clock.advance(8999)
+      say('\n')
+    }
+    expect(told).toEqual(['up'])
+    clock.advance(8999)
+    expect(told).toEqual(['up'])
+    clock.advance(1)
+    clock.advance(60_000)
+    expect(told).toEqual(['up', 'silent: it has said nothing for 9 s'])
+    say('{"error": "its GCS does not answer"}\n')
+    expect(told.slice(2)).toEqual(['down: its GCS does not answer'])
+  })
+
+  it('is not silent before it has been asked, nor when it has ended', async () => {
+    const { clock, told, say, reason, end } = watching()
+    clock.advance(60_000)
+    say('\n')
+    end()
+    expect(await reason).toBe('exit 1')
+    expect(clock.timerCount).toBe(0)
+    expect(told).toEqual([])
+  })
+})
