@@ -52,7 +52,7 @@ Where OpenSSH is installed, \`ssh -G\` is asked for each host, so \`Match\`, \`I
 | UserKnownHostsFile, GlobalKnownHostsFile, StrictHostKeyChecking, HashKnownHosts | as in ssh |
 | ForwardAgent | as in ssh: if ssh_config asks for it, it is asked for; \`forward_agent\` wins |
 | PreferredAuthentications, PubkeyAuthentication, PasswordAuthentication, KbdInteractiveAuthentication, BatchMode | as in ssh, for publickey, keyboard-interactive and password |
-| ConnectTimeout | as in ssh; 10 seconds where it is not set; \`--connect-timeout\` wins |
+| ConnectTimeout | as in ssh; 10 seconds where it is not set, 4 for \`status\`; \`--connect-timeout\` wins |
 | ServerAliveInterval, ServerAliveCountMax | as in ssh; 5 seconds and 3 where the interval is not set or 0 |
 | RemoteCommand | what a shell runs, unless \`shell\` says otherwise |
 | SetEnv, SendEnv | as in ssh, for shells |
