@@ -6,6 +6,7 @@ import type { Endpoint } from '../inventory/host.ts'
 import type { DeliverOptions, Delivery, ExecOptions, ExecResult, OpsHosts } from '../ops/kernel/host-port.ts'
 import { outcomeOf } from '../ops/run/outcome.ts'
 import { createHostExec, type ExecEnd, type ExecFile, type HostExec } from '../ssh/exec/host-exec.ts'
+import { openScriptShell, type ScriptShell, type ScriptShellHandlers } from '../ssh/exec/script-shell.ts'
 import type { Fleet } from '../ssh/fleet.ts'
 import { createFleetTransport } from '../ssh/fleet-transport.ts'
 import { shareConnections } from '../ssh/share-connections.ts'
@@ -30,6 +31,10 @@ export type OpsHostsOptions = Pick<Wires, 'transports' | 'hostKeys' | 'credentia
   sudoPassword(): Promise<Secret | undefined>
 }
 
+export interface ShellHosts {
+  openShell(host: string, handlers: ScriptShellHandlers): ScriptShell
+}
+
 const STDOUT_LIMIT_BYTES = 1024 * 1024
 const STDERR_LIMIT_BYTES = 64 * 1024
 /** Hosts that files are brought to at once, over the connections of a console. */
@@ -41,7 +46,7 @@ const SHELL = `exec /bin/sh -c 'eval "unset MUSTER_SCRIPT; $MUSTER_SCRIPT"'`
 export function createOpsHosts(
   endpoints: readonly Endpoint[],
   options: OpsHostsOptions,
-): Required<OpsHosts> & Disposable {
+): Required<OpsHosts> & Disposable & ShellHosts {
   const byName = new Map(endpoints.map((endpoint) => [endpoint.host, endpoint]))
   const shared = shareConnections(options.transports, { ...options, clock: systemClock })
   const exec = createHostExec({ ...options, transports: shared.transports, clock: systemClock })
@@ -55,6 +60,7 @@ export function createOpsHosts(
   return {
     exec: (host, script, execOptions) => hosts.exec(host, script, execOptions),
     deliver: (host, delivery, deliverOptions) => hosts.deliver(host, delivery, deliverOptions),
+    openShell: (host, handlers) => openScriptShell(endpointOf(host), { ...wires, clock: systemClock }, handlers),
     [Symbol.dispose]: () => shared[Symbol.dispose](),
   }
 }

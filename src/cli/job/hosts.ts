@@ -1,12 +1,9 @@
 /** What the queue needs of hosts, over SSH. */
 import { randomBytes } from 'node:crypto'
-import { printable } from '../../base/printable.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { Delivery, ExecResult, OpsHosts } from '../../ops/kernel/host-port.ts'
-import { reasonOfResult } from '../../ops/kernel/host-port.ts'
-import { formatOutcome } from '../../ops/run/outcome.ts'
-import type { JobHosts } from '../../scheduler/jobs/driver.ts'
+import type { JobHosts } from '../../scheduler/jobs/host-line.ts'
 import { askSudoOnce } from '../ask-sudo-once.ts'
 import type { CliContext } from '../context.ts'
 import { createOpsHosts } from '../ops-hosts.ts'
@@ -14,8 +11,8 @@ import { createWires } from '../transports.ts'
 import { TtyDialog } from '../tty-dialog.ts'
 import type { JobOptions } from './open-queue.ts'
 
-/** A round has to be over by then, whatever its host does. */
-const ROUND_MS = 60_000
+/** A program has to be over by then, whatever its host does. */
+const PROGRAM_MS = 60_000
 
 export type ConnectedHosts = JobHosts &
   Disposable & {
@@ -55,16 +52,14 @@ export async function connectHosts(
     ),
   })
   const exec = (host: string, program: string, own: AbortSignal) =>
-    hosts.exec(host, 'exec sh -s', { stdin: Buffer.from(program), timeoutMs: ROUND_MS, signal: own })
+    hosts.exec(host, 'exec sh -s', { stdin: Buffer.from(program), timeoutMs: PROGRAM_MS, signal: own })
   return {
     ops: hosts,
     exec,
     deliver: (host, delivery, together, own) => hosts.deliver(host, delivery, { together, signal: own }),
-    async round(host, program, own) {
-      const result = await exec(host, program, own)
-      const { outcome, stdout } = result
-      if (outcome.kind !== 'exit') return { kind: 'trouble', reason: printable(reasonOfResult(result, formatOutcome)) }
-      return { kind: 'answer', text: Buffer.from(stdout).toString() }
+    open(host, { onText, onEnd }) {
+      const decoder = new TextDecoder()
+      return hosts.openShell(host, { onStdout: (bytes) => onText(decoder.decode(bytes, { stream: true })), onEnd })
     },
     [Symbol.dispose]() {
       hosts[Symbol.dispose]()

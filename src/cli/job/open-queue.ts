@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Host } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { loadInventory } from '../../inventory/load-inventory.ts'
-import type { DriverHost } from '../../scheduler/jobs/driver.ts'
+import type { DriverHost } from '../../scheduler/jobs/host-record.ts'
 import { JobStore } from '../../scheduler/jobs/store.ts'
 import type { CliContext, GlobalOptions } from '../context.ts'
 

@@ -1,40 +1,30 @@
 /**
- * Drives a queue: looks at what was sent to hosts, plans, sends more. It keeps nothing that is not in the store or on the
- * hosts, so that it may end at any moment and another one carries on. One round at a time a host; no host waits for another.
+ * Drives a queue: hears and looks what became of what was sent to hosts, plans, sends more. It keeps nothing that is not in the
+ * store or on the hosts, so that it may end at any moment and another one carries on. One round at a time a host; no host
+ * waits for another. Bundles tell when they begin and end; looks find what nobody told.
  */
 import type { Clock } from '../../base/clock.ts'
-import type { HostSpec } from '../model/resources.ts'
 import type { Usage } from '../plan/turn.ts'
 import { formatCleanProgram } from './clean-program.ts'
+import { HostLine, type JobHosts } from './host-line.ts'
+import { type HostAnswer, parseHostAnswer } from './host-program.ts'
 import {
-  type BundleOrder,
-  formatHostProgram,
-  type HostAnswer,
-  parseHostAnswer,
-  type RoundResult,
-} from './host-program.ts'
-import { isActive, type Job, type JobEvent } from './job.ts'
-import { bundleKey, ordersFor, type PlacedOrder } from './orders.ts'
+  chooseOrders,
+  type DriverHost,
+  type HostRecord,
+  isRay,
+  type JobOrder,
+  lookSoon,
+  NOT_YET,
+  newRecord,
+  planNextLook,
+  specOf,
+} from './host-record.ts'
+import { type BundleState, isActive, type Job, type JobEvent } from './job.ts'
+import { ordersFor, parseBundleKey } from './orders.ts'
 import { planJobs } from './plan-jobs.ts'
 import { isRayJob, RAY_PLACE, type RayEngine, type RayOrder, sendToRay } from './ray-jobs.ts'
 import type { JobStore, Lease, QueueView } from './store.ts'
-
-export interface JobHosts {
-  /** Runs a program of POSIX sh on a host. Never rejects. */
-  round(host: string, program: string, signal: AbortSignal): Promise<RoundResult>
-}
-
-export type DriverHost = {
-  readonly name: string
-  /** Under which other hosts reach it. */
-  readonly address: string
-  /** As declared; what is not declared is asked of the host. */
-  readonly cpuMilli?: number
-  readonly memoryBytes?: number
-  readonly gpuCount: number
-  readonly labels: Readonly<Record<string, string>>
-  readonly custom: HostSpec['custom']
-}
 
 export type DriverOptions = {
   readonly store: JobStore
@@ -61,39 +51,19 @@ export const LEASE_MS = 20_000
 const RENEW_MS = 5_000
 /** How soon it notices what others write to the queue. */
 const TICK_MS = 50
-/** Between two looks at a host: short after something happened, longer and longer while nothing does. */
-const SOON_MS = 100
-const LATE_MS = 2_000
-const IDLE_MS = 10_000
-const FIRST_RETRY_MS = 1_000
-const LAST_RETRY_MS = 10_000
+/** What comes meanwhile is seen together: it rests as long as the last tick took, within these. */
+const LEAST_REST_MS = 4
+const MOST_REST_MS = 50
 /** How many of those that wait are looked at in one plan. */
 const DEPTH = 1_000
 const VIEW_MS = 1_000
-const NOT_YET = 'it has not answered yet'
 const SWEEP_MS = 86_400_000
-
-type HostRecord = {
-  readonly spec: DriverHost
-  facts: HostAnswer['facts']
-  trouble: string | undefined
-  isBusy: boolean
-  nextMs: number
-  waitMs: number
-  sweptMs: number
-  /** Orders that it has had: others go at once. */
-  had: ReadonlySet<string>
-}
+const FACTS_MS = 10_000
 
 const NO_USAGE: Usage = new Map()
 
-type JobOrder = PlacedOrder & { readonly job: Job }
-
-type Answer = {
-  readonly record: HostRecord
-  readonly orders: readonly JobOrder[]
-  readonly bundles: HostAnswer['bundles']
-}
+/** `record`: it came of a look, and others did not tell it. */
+type Answer = { readonly record: HostRecord | undefined; readonly bundles: HostAnswer['bundles'] }
 
 export async function driveJobs(options: DriverOptions): Promise<void> {
   await new JobDriver(options).run()
@@ -108,7 +78,10 @@ class JobDriver {
   readonly #options: DriverOptions
   readonly #records: ReadonlyMap<string, HostRecord>
   readonly #addresses: ReadonlyMap<string, string>
-  #wake = () => {}
+  #resume = () => {}
+  /** Something has come since the last tick began. */
+  #isAwake = false
+  #isResting = false
   #isDirty = true
   #rounds = 0
   #tickedMs = 0
@@ -130,38 +103,49 @@ class JobDriver {
     this.#records = new Map(
       [...options.hosts, ...(options.ray ? [ray] : [])].map((spec) => [
         spec.name,
-        {
-          spec,
-          facts: undefined,
-          trouble: spec.name === RAY_PLACE ? undefined : NOT_YET,
-          isBusy: false,
-          nextMs: 0,
-          waitMs: SOON_MS,
-          sweptMs: 0,
-          had: new Set<string>(),
-        },
+        newRecord(spec, spec.name === RAY_PLACE ? undefined : this.#lineTo(spec.name)),
       ]),
     )
   }
 
   async run(): Promise<void> {
-    const { signal } = this.#options
-    const stop = () => this.#wake()
+    const { signal, clock } = this.#options
+    const stop = () => {
+      this.#wake()
+      this.#resume()
+    }
     signal.addEventListener('abort', stop)
     try {
       while (!signal.aborted) {
+        const sinceMs = clock.now()
+        this.#isAwake = false
         this.#tick()
         if (this.#isDone()) {
-          const nowMs = this.#options.clock.now()
+          const nowMs = clock.now()
           this.#options.store.together(() => this.#view(nowMs, {}))
           return
         }
-        await this.#pause()
+        await this.#pause(Math.min(MOST_REST_MS, Math.max(LEAST_REST_MS, clock.now() - sinceMs)), true)
+        if (!this.#isAwake) await this.#pause(TICK_MS, false)
         if (this.#failure !== undefined) throw this.#failure
       }
     } finally {
       signal.removeEventListener('abort', stop)
+      for (const { line } of this.#records.values()) line?.[Symbol.dispose]()
     }
+  }
+
+  #lineTo(host: string): HostLine {
+    const { port, clock } = this.#options
+    const onNotice = (text: string) => {
+      this.#answers.push({ record: undefined, bundles: parseHostAnswer(text).bundles })
+      this.#wake()
+    }
+    const onLost = () => {
+      const record = this.#records.get(host)
+      if (record) lookSoon(record, clock.now())
+    }
+    return new HostLine({ host, port, clock, onNotice, onLost })
   }
 
   #isDone(): boolean {
@@ -169,12 +153,18 @@ class JobDriver {
     return isUntilEmpty && this.#rounds === 0 && this.#answers.length === 0 && isEmpty(store)
   }
 
-  async #pause(): Promise<void> {
+  #wake(): void {
+    if (this.#isAwake) return
+    this.#isAwake = true
+    if (!this.#isResting) this.#resume()
+  }
+
+  async #pause(forMs: number, isRest: boolean): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
-    this.#wake = resolve
-    const timer = this.#options.clock.after(TICK_MS, resolve)
+    this.#isResting = isRest
+    this.#resume = resolve
+    using _ = this.#options.clock.after(forMs, resolve)
     await promise
-    timer[Symbol.dispose]()
   }
 
   #tick(): void {
@@ -296,48 +286,48 @@ class JobDriver {
         own.push({ ...order, job })
       }
     for (const [name, record] of this.#records) {
-      if (record.isBusy) continue
-      const own = orders.get(name) ?? []
-      if (isRay(record) && own.length === 0 && record.trouble === undefined) continue
-      const words = new Set(own.map(({ order }) => wordOf(order)))
-      const hasNew = record.trouble === undefined && [...words].some((word) => !record.had.has(word))
-      if (!hasNew && nowMs < record.nextMs) continue
-      record.had = words
-      if (hasNew) record.waitMs = SOON_MS
-      void this.#round(name, record, own).catch((error: unknown) => {
+      const chosen = chooseOrders(record, orders.get(name) ?? [], nowMs)
+      if (chosen === undefined) continue
+      void this.#round(name, record, chosen.orders, chosen.isWhole).catch((error: unknown) => {
         this.#failure = error
         this.#wake()
       })
     }
   }
 
-  async #round(name: string, record: HostRecord, orders: readonly JobOrder[]): Promise<void> {
-    const { port, ray, signal } = this.#options
+  async #round(name: string, record: HostRecord, orders: readonly JobOrder[], isWhole: boolean): Promise<void> {
+    const { ray, clock, signal } = this.#options
     record.isBusy = true
     this.#rounds++
+    const wantsFacts = isWhole && clock.now() - record.factsMs >= FACTS_MS
     const result =
-      ray !== undefined && isRay(record)
-        ? await ray.round(orders.map(rayOrderOf), signal)
-        : await port.round(name, formatHostProgram(orders.map(({ order }) => order)) + this.#sweepOf(record), signal)
+      record.line === undefined
+        ? await ray?.round(orders.map(rayOrderOf), signal)
+        : await record.line.round({
+            orders: orders.map(({ order }) => order),
+            wantsFacts,
+            besides: this.#sweepOf(record),
+          })
     record.isBusy = false
     this.#rounds--
-    if (signal.aborted) return
+    if (signal.aborted || result === undefined) return
     const answer = result.kind === 'answer' ? parseHostAnswer(result.text) : undefined
+    if (answer?.facts !== undefined) {
+      record.facts = answer.facts
+      record.factsMs = clock.now()
+    }
     const trouble =
       result.kind === 'trouble'
         ? result.reason
-        : (answer?.trouble ?? (answer?.facts ? undefined : 'it answered something else than was asked'))
+        : (answer?.trouble ?? (record.facts ? undefined : 'it answered something else than was asked'))
     if (trouble !== record.trouble) {
       this.#isDirty = true
       this.#options.onEvent?.({ kind: 'host', host: name, trouble })
     }
     const wasDown = record.trouble !== undefined
     record.trouble = trouble
-    record.facts = answer?.facts ?? record.facts
-    if (answer !== undefined) this.#answers.push({ record, orders, bundles: answer.bundles })
-    const waitMs = trouble === undefined ? record.waitMs * 2 : nextRetry(wasDown, record.waitMs)
-    record.waitMs = trouble === undefined ? Math.min(waitMs, orders.length > 0 ? LATE_MS : IDLE_MS) : waitMs
-    record.nextMs = this.#options.clock.now() + record.waitMs
+    if (answer !== undefined) this.#answers.push({ record, bundles: answer.bundles })
+    if (trouble !== undefined || isWhole) planNextLook(record, wasDown, orders.length > 0, clock.now())
     this.#wake()
   }
 
@@ -349,27 +339,33 @@ class JobDriver {
     return formatCleanProgram(store.id, store.keptDirectories(), keepDays)
   }
 
-  /** Hosts whose bundles are others than they were are looked at again soon. */
+  /** Hosts of which a look found what nobody told are looked at again soon. */
   #note(changed: Set<number>): void {
-    const { store, clock } = this.#options
-    for (const { record, orders, bundles } of this.#answers.splice(0)) {
-      const events = orders.flatMap(({ job, rank }) => {
-        const bundle = bundles.get(bundleKey(store.id, job, rank))
-        const before = isActive(job.state) ? job.state.bundles[rank] : undefined
-        if (bundle === undefined || bundle.kind === before?.kind) return []
-        return [{ id: job.id, attempt: job.attempt, event: { kind: 'seen', rank, bundle } as const }]
-      })
-      if (events.length === 0) continue
-      if (record.trouble === undefined) {
-        record.waitMs = SOON_MS
-        record.nextMs = Math.min(record.nextMs, clock.now() + SOON_MS)
-      }
-      // What was cancelled and tried again meanwhile is another attempt, of which this answer says nothing.
-      this.#apply(
-        events.filter(({ id, attempt }) => store.get(id)?.attempt === attempt),
-        changed,
-      )
+    const { clock } = this.#options
+    const seen = new Map<string, BundleState>()
+    for (const { record, bundles } of this.#answers.splice(0)) {
+      const news = [...bundles].filter(([key, bundle]) => seen.get(key)?.kind !== 'ended' && this.#isOther(key, bundle))
+      for (const [key, bundle] of news) seen.set(key, bundle)
+      if (news.length === 0 || record === undefined || record.trouble !== undefined) continue
+      lookSoon(record, clock.now())
     }
+    const events = [...seen].flatMap(([key, bundle]) => {
+      const parsed = parseBundleKey(this.#options.store.id, key)
+      return parsed === undefined
+        ? []
+        : [{ id: parsed.id, event: { kind: 'seen', rank: parsed.rank, bundle } as const }]
+    })
+    this.#apply(events, changed)
+  }
+
+  /** Of another attempt, after one was cancelled and tried again, a word says nothing. */
+  #isOther(key: string, bundle: BundleState): boolean {
+    const { store } = this.#options
+    const parsed = parseBundleKey(store.id, key)
+    const job = parsed && store.get(parsed.id)
+    if (job === undefined || job.attempt !== parsed?.attempt || !isActive(job.state)) return false
+    const before = job.state.bundles[parsed.rank]
+    return before !== undefined && before.kind !== 'ended' && before.kind !== bundle.kind
   }
 
   #apply(events: readonly { readonly id: number; readonly event: JobEvent }[], changed: Set<number>): void {
@@ -396,29 +392,6 @@ class JobDriver {
   }
 }
 
-const isRay = ({ spec }: Pick<HostRecord, 'spec'>): boolean => spec.name === RAY_PLACE
-
 function rayOrderOf({ job, order }: JobOrder): RayOrder {
   return order.kind === 'start' ? { ...order, job } : { kind: order.kind, key: order.key }
-}
-
-function wordOf(order: BundleOrder): string {
-  return `${order.kind} ${order.key} ${order.kind === 'stop' ? order.signal : ''}`
-}
-
-function nextRetry(wasDown: boolean, waitMs: number): number {
-  return wasDown ? Math.min(LAST_RETRY_MS, Math.max(FIRST_RETRY_MS, waitMs * 2)) : FIRST_RETRY_MS
-}
-
-function specOf({ spec, facts, trouble }: HostRecord): HostSpec {
-  const { name, gpuCount, labels, custom } = spec
-  return {
-    name,
-    cpuMilli: spec.cpuMilli ?? (facts?.cores ?? 0) * 1000,
-    memoryBytes: spec.memoryBytes ?? facts?.memoryBytes ?? 0,
-    gpus: Array.from({ length: gpuCount }, () => ''),
-    labels,
-    ...(custom === undefined ? {} : { custom }),
-    isDrained: trouble !== undefined,
-  }
 }

@@ -1,7 +1,8 @@
 /**
- * What is sent to a host: one program of POSIX sh a round, on the stdin of `sh`, with an order for each bundle there, and the
- * lines that come back. Every order may be given twice: a bundle begins by making a file (`claim`), which only one can,
- * and is known by boot, process and start time. It runs in a session of its own and does not notice when Muster goes.
+ * What is said to a host: a shell of POSIX sh reads it from its stdin, first what it has to know, then a command a round with
+ * orders for bundles there; and the lines that come back. Every order may be given twice: a bundle begins by making a file
+ * (`claim`), which only one can, and is known by boot, process and start time. It runs in a session of its own and does not
+ * notice when Muster goes. That it began and ended it tells at once (`+KEY …`), as long as the shell that began it is there.
  */
 import type { BundleEnd, BundleState } from './job.ts'
 
@@ -32,13 +33,22 @@ export type RoundResult =
 /** Where bundles are, on hosts; for sh. */
 export const JOBS_DIRECTORY = `"\${XDG_STATE_HOME:-$HOME/.local/state}/muster/jobs"`
 
-const PRELUDE = `umask 077
+/** The lines with which bundles tell of themselves begin with it. */
+export const NOTICE = '+'
+
+/**
+ * What a shell has to know, once. Descriptor 3 is a pipe to a reader that hands on what bundles tell: whoever is left with it
+ * when the shell has gone holds nothing of the channel, and is not held up.
+ */
+export const PRELUDE = `echo; umask 077
 b=${JOBS_DIRECTORY}
 mkdir -p "$b" && cd "$b" || { echo "trouble $b cannot be used"; exit 0; }
 command -v setsid >/dev/null || { echo "trouble setsid is missing (util-linux)"; exit 0; }
 boot=none; read -r boot </proc/sys/kernel/random/boot_id
-while read -r n v u; do [ "$n" = MemTotal: ] && break; done </proc/meminfo
-echo "host $(nproc) $v"
+facts() {
+  while read -r n v u; do [ "$n" = MemTotal: ] && break; done </proc/meminfo
+  echo "host $(nproc) $v"
+}
 alive() {
   p=0; { read -r p o t <"$1/id"; } 2>/dev/null || return 3
   [ "$o" = "$boot" ] || return 2
@@ -64,9 +74,9 @@ look() {
   esac
 }
 start() {
-  [ -e "$1/claim" ] && return
-  printf %s "$2" >"$1/run.$$" || { echo "trouble $b cannot be written"; return; }
-  setsid sh "$1/run.$$" "$1" </dev/null >/dev/null 2>&1 &
+  [ -e "$1/claim" ] && { look "$1"; return; }
+  printf %s "$2" >"$1/run.$$.$round" || { echo "trouble $b cannot be written"; return; }
+  setsid sh "$1/run.$$.$round" "$1" </dev/null >/dev/null 2>&1 &
 }
 stop() {
   mkdir -p "$1"
@@ -75,16 +85,45 @@ stop() {
   fi
   look "$1"
 }
+trap exit HUP INT TERM PIPE
+f=.line.$$; rm -f $f
+if mkfifo $f; then
+  cat <$f &
+  trap "kill $! 2>/dev/null" EXIT
+  exec 3>$f; rm -f $f
+else exec 3>/dev/null
+fi
 `
 
-/** The program; orders for as many bundles as one likes. */
-export function formatHostProgram(orders: readonly BundleOrder[]): string {
-  const started = orders.flatMap(({ kind, key }) => (kind === 'start' ? [key] : []))
-  // One process makes all directories: processes are what a start costs.
-  const room = started.length === 0 ? '' : `mkdir -p ${started.join(' ')} || echo "trouble $b cannot be written"\n`
-  const lines = [...orders.map(formatOrder), ...started.map((key) => `look ${key}`)]
-  return `${PRELUDE}${room}${lines.join('\n')}\necho end\n`
+export type Round = {
+  /** Another one each time that the same shell is asked. */
+  readonly number: number
+  /** For as many bundles as one likes. */
+  readonly orders: readonly BundleOrder[]
+  readonly wantsFacts: boolean
+  /** Another program, which prints no line that means anything here. */
+  readonly besides: string
 }
+
+/** One command of the shell: half of it does nothing. What it starts is no child of the shell, which may live for long. */
+export function formatRound({ number, orders, wantsFacts, besides }: Round): string {
+  const started = orders.flatMap(({ kind, key }) => (kind === 'start' ? [key] : []))
+  const lines = [
+    '(',
+    `round=${number}`,
+    ...(wantsFacts ? ['facts'] : []),
+    // One process makes all directories: processes are what a start costs.
+    ...(started.length === 0 ? [] : [`mkdir -p ${started.join(' ')} || echo "trouble $b cannot be written"`]),
+    ...orders.map(formatOrder),
+    ...(besides === '' ? [] : [`( ${besides} )`]),
+    `echo ${endLine(number)}`,
+    ')',
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+/** The last line of a round's answer. */
+export const endLine = (number: number): string => `end ${number}`
 
 function formatOrder(order: BundleOrder): string {
   switch (order.kind) {
@@ -104,14 +143,16 @@ const COPIED = /^\.\.\/[0-9a-f]+-copied-[0-9a-f]+$/
 function formatRun({ command, directory, environment }: BundleRun): string {
   const variables = Object.entries(environment).map(([name, value]) => `export ${name}=${quote(value)}\n`)
   const go = directory === undefined ? 'cd' : `${COPIED.test(directory) ? '' : 'cd && '}cd ${quote(directory)}`
-  return `cd "$1" || exit
+  return `k=$1; cd "$k" || exit
 set -C; : >claim || exit 0
-set +C; trap : TERM INT HUP
+set +C; trap : TERM INT HUP PIPE
 read -r s </proc/$$/stat; s=\${s##*) }; set -- $s
 read -r o </proc/sys/kernel/random/boot_id
 echo "$$ $o \${20}" >id || exit
-${variables.join('')}( ${go} && exec sh -c ${quote(command)} ) >out 2>err </dev/null
+echo "${NOTICE}$k begun" >&3
+( ${variables.join('')}${go} && exec sh -c ${quote(command)} ) >out 2>err </dev/null 3>&-
 c=$?; echo $c >exit || : >code.$c
+echo "${NOTICE}$k exit $c" >&3
 `
 }
 

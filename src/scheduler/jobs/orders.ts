@@ -15,6 +15,17 @@ export function bundleKey(storeId: string, { id, attempt }: Pick<Job, 'id' | 'at
   return `${storeId}-${id}-${attempt}-${rank}`
 }
 
+/** Undefined: it is none of this queue. */
+export function parseBundleKey(
+  storeId: string,
+  key: string,
+): { readonly id: number; readonly attempt: number; readonly rank: number } | undefined {
+  const [own, ...rest] = key.split('-')
+  if (own !== storeId || rest.length !== 3 || !rest.every((word) => /^\d{1,15}$/.test(word))) return undefined
+  const [id = 0, attempt = 0, rank = 0] = rest.map(Number)
+  return { id, attempt, rank }
+}
+
 /** `addresses`: by host, under which other hosts reach it. */
 export function ordersFor(
   job: Job,

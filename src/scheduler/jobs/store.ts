@@ -20,7 +20,7 @@ import {
   transition,
 } from './job.ts'
 import { JobRows, parse, type Row, SELECT } from './job-rows.ts'
-import { KeptList } from './kept-list.ts'
+import { KeptActive, KeptList } from './kept-list.ts'
 import { bundleKey } from './orders.ts'
 import { isSqlite, unusable } from './queue-errors.ts'
 import { SCHEMA } from './schema.ts'
@@ -65,7 +65,7 @@ export class JobStore implements Disposable {
   readonly #name: string
   readonly #statements = new Map<string, StatementSync>()
   readonly #rows = new JobRows()
-  readonly #active = new KeptList()
+  readonly #active = new KeptActive()
   readonly #ready = new KeptList()
   #isInside = false
   /** Tells this queue from all others, on hosts that serve several. */
@@ -117,6 +117,8 @@ export class JobStore implements Disposable {
   }
 
   get(id: number): Job | undefined {
+    const kept = this.#active.find(this.version(), id)
+    if (kept !== undefined) return kept
     const row = this.#one(`${SELECT} WHERE jobs.id = ?`, id)
     return row && this.#rows.jobOf(row)
   }
@@ -156,7 +158,7 @@ export class JobStore implements Disposable {
   }
 
   active(): readonly Job[] {
-    return this.#active.read(this.version(), 0, () =>
+    return this.#active.read(this.version(), () =>
       this.#jobs(`${SELECT} WHERE kind IN ('starting', 'running', 'ending') ORDER BY jobs.id`),
     )
   }
@@ -222,12 +224,12 @@ export class JobStore implements Disposable {
         const endedMs = isFinal(state) ? state.endedMs : null
         const ranMs = isFinal(state) && state.startedMs !== undefined ? state.endedMs - state.startedMs : null
         this.#run(UPDATE_JOB, attempt, failures, state.kind, JSON.stringify(state), endedMs, ranMs, id)
+        this.#active.note({ ...job, attempt, failures, state })
         if (state.kind === 'queued') this.#ready.forget()
         else left.add(id)
         hasDone ||= state.kind === 'done'
         return true
       })
-      this.#active.forget()
       this.#ready.remove(left)
       if (hasDone && this.#one(DEPENDENT) !== undefined) this.#ready.forget()
       return results

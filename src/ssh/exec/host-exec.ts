@@ -262,8 +262,7 @@ class Execution implements RunningExec {
     const limitMs = this.#endpoint.connectTimeoutMs
     this.#setTimer(limitMs, () => {
       this.#process?.signal('KILL')
-      const reason = `the login shell did not begin the command within ${limitMs / 1000} s. Look for start-up files that wait or print without end.`
-      this.#end({ kind: 'unreachable', reason })
+      this.#end({ kind: 'unreachable', reason: slowStart(limitMs) })
     })
   }
 
@@ -312,6 +311,10 @@ class Execution implements RunningExec {
   }
 }
 
-function withHint(reason: string, hint: string | undefined): string {
+export function slowStart(limitMs: number): string {
+  return `the login shell did not begin the command within ${limitMs / 1000} s. Look for start-up files that wait or print without end.`
+}
+
+export function withHint(reason: string, hint: string | undefined): string {
   return hint === undefined ? reason : `${reason}${/[.!?]$/.test(reason) ? '' : '.'} ${hint}`
 }

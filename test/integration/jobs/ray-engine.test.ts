@@ -124,7 +124,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     const lease = store.takeLease('test', Date.now(), LEASE_MS)
     if (lease === undefined) throw new Error('somebody else drives')
     const ray = createRayEngine(wanted, hosts)
-    const port = { round: async () => ({ kind: 'answer', text: 'host 1 1' }) as const }
+    const port = { open: () => ({ write() {}, [Symbol.dispose]() {} }) }
     const rest = { isPreempting: false, isUntilEmpty: true, clock: systemClock, port }
     await driveJobs({ store, lease, hosts: [], ray, signal, ...rest })
     store.giveLease(lease)

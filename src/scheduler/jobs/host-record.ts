@@ -1,0 +1,121 @@
+/** What the driver knows of a host while it drives, and when it asks it again. */
+import type { HostSpec } from '../model/resources.ts'
+import type { HostLine } from './host-line.ts'
+import type { BundleOrder, HostAnswer } from './host-program.ts'
+import type { Job } from './job.ts'
+import type { PlacedOrder } from './orders.ts'
+import { RAY_PLACE } from './ray-jobs.ts'
+
+export type DriverHost = {
+  readonly name: string
+  /** Under which other hosts reach it. */
+  readonly address: string
+  /** As declared; what is not declared is asked of the host. */
+  readonly cpuMilli?: number
+  readonly memoryBytes?: number
+  readonly gpuCount: number
+  readonly labels: Readonly<Record<string, string>>
+  readonly custom: HostSpec['custom']
+}
+
+/** Between two looks at a host: short after one found something, longer and longer while none does. */
+const SOON_MS = 100
+const LATE_MS = 2_000
+const IDLE_MS = 10_000
+const FIRST_RETRY_MS = 1_000
+const LAST_RETRY_MS = 10_000
+export const NOT_YET = 'it has not answered yet'
+
+export type HostRecord = {
+  readonly spec: DriverHost
+  /** Undefined: no host. */
+  readonly line: HostLine | undefined
+  facts: HostAnswer['facts']
+  trouble: string | undefined
+  isBusy: boolean
+  nextMs: number
+  waitMs: number
+  sweptMs: number
+  factsMs: number
+  /** Orders that it has had: others go at once. */
+  had: ReadonlySet<string>
+}
+
+export type JobOrder = PlacedOrder & { readonly job: Job }
+
+export function newRecord(spec: DriverHost, line: HostLine | undefined): HostRecord {
+  return {
+    spec,
+    line,
+    facts: undefined,
+    trouble: line === undefined ? undefined : NOT_YET,
+    isBusy: false,
+    nextMs: 0,
+    waitMs: SOON_MS,
+    sweptMs: 0,
+    factsMs: 0,
+    had: new Set(),
+  }
+}
+
+export const isRay = ({ spec }: Pick<HostRecord, 'spec'>): boolean => spec.name === RAY_PLACE
+
+/** Which orders go to a host now, and whether it is asked about everything; undefined: none. */
+export function chooseOrders(record: HostRecord, own: readonly JobOrder[], nowMs: number) {
+  if (record.isBusy || (isRay(record) && own.length === 0 && record.trouble === undefined)) return undefined
+  const isDue = nowMs >= record.nextMs
+  const news = record.trouble === undefined ? own.filter((order) => isNews(record, order)) : []
+  if (!isDue && news.length === 0) return undefined
+  // Who was told to end may do so without a word.
+  if (news.some(({ order }) => isRay(record) || order.kind === 'stop')) record.waitMs = SOON_MS
+  if (news.length > 0) lookWithin(record, Math.min(LATE_MS, record.waitMs), nowMs)
+  const isWhole = isDue || isRay(record) || record.line?.isNew === true
+  const orders = isWhole ? own : news
+  const kept = own.filter(({ order }) => record.had.has(wordOf(order)))
+  record.had = new Set([...orders, ...kept].map(({ order }) => wordOf(order)))
+  return { orders, isWhole }
+}
+
+/** After it was asked. */
+export function planNextLook(record: HostRecord, wasDown: boolean, hasOrders: boolean, nowMs: number): void {
+  const { trouble, waitMs } = record
+  record.waitMs =
+    trouble === undefined ? Math.min(waitMs * 2, hasOrders ? LATE_MS : IDLE_MS) : nextRetry(wasDown, waitMs)
+  record.nextMs = nowMs + record.waitMs
+}
+
+/** A look found what nobody had told: others may have something, too. */
+export function lookSoon(record: HostRecord, nowMs: number): void {
+  record.waitMs = SOON_MS
+  lookWithin(record, SOON_MS, nowMs)
+}
+
+function lookWithin(record: HostRecord, waitMs: number, nowMs: number): void {
+  record.nextMs = Math.min(record.nextMs, nowMs + waitMs)
+}
+
+/** What a host tells by itself needs no look; Ray tells nothing. */
+function isNews(record: HostRecord, { order }: JobOrder): boolean {
+  return (isRay(record) || order.kind !== 'look') && !record.had.has(wordOf(order))
+}
+
+function wordOf(order: BundleOrder): string {
+  return `${order.kind} ${order.key} ${order.kind === 'stop' ? order.signal : ''}`
+}
+
+function nextRetry(wasDown: boolean, waitMs: number): number {
+  return wasDown ? Math.min(LAST_RETRY_MS, Math.max(FIRST_RETRY_MS, waitMs * 2)) : FIRST_RETRY_MS
+}
+
+export function specOf({ spec, facts, trouble }: HostRecord): HostSpec {
+  const { name, gpuCount, labels, custom } = spec
+  return {
+    name,
+    cpuMilli: spec.cpuMilli ?? (facts?.cores ?? 0) * 1000,
+    memoryBytes: spec.memoryBytes ?? facts?.memoryBytes ?? 0,
+    gpus: Array.from({ length: gpuCount }, () => ''),
+    labels,
+    ...(custom === undefined ? {} : { custom }),
+    isDrained: trouble !== undefined,
+  }
+}

@@ -1,0 +1,129 @@
+/** What is said to a host, to a real shell of this machine. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { systemClock } from '../../../src/base/clock.ts'
+import { HostLine, type JobHosts } from '../../../src/scheduler/jobs/host-line.ts'
+import { type BundleOrder, formatRound, PRELUDE } from '../../../src/scheduler/jobs/host-program.ts'
+import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+const canRun = process.platform === 'linux' && requirement('setsid', 'mkfifo')
+
+const KEY = 'abc-1-1-0'
+const start = (command: string, environment = {}): BundleOrder => ({
+  kind: 'start',
+  key: KEY,
+  run: { command, directory: undefined, environment },
+})
+const only = (...orders: readonly BundleOrder[]) => ({ orders, wantsFacts: false, besides: '' })
+
+describe.skipIf(!canRun)('the line to a host', () => {
+  let directory: string
+  let child: ChildProcess
+  let notices: string[]
+  let lost: number
+  let line: HostLine
+
+  const shell = () => {
+    const environment = { PATH: process.env.PATH, HOME: directory }
+    return spawn('sh', ['-s'], { env: environment, stdio: ['pipe', 'pipe', 'ignore'] })
+  }
+  const port: JobHosts = {
+    open(_, { onText, onEnd }) {
+      const own = shell()
+      child = own
+      own.stdout.setEncoding('utf8').on('data', onText)
+      own.on('close', () => onEnd('it ended'))
+      return { write: (text) => void own.stdin.write(text), [Symbol.dispose]: () => own.stdin.end() }
+    },
+  }
+  const jobs = () => join(directory, '.local', 'state', 'muster', 'jobs')
+  const has = (name: string) => existsSync(join(jobs(), KEY, name))
+
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'muster-line-'))
+    notices = []
+    lost = 0
+    line = new HostLine({
+      host: 'a',
+      port,
+      clock: systemClock,
+      onNotice: (text) => notices.push(...text.split('\n')),
+      onLost: () => {
+        lost++
+      },
+    })
+  })
+  afterEach(() => {
+    line[Symbol.dispose]()
+    rmSync(directory, { recursive: true, force: true })
+  })
+
+  it('a bundle tells that it began and how it ended, and one shell is asked again and again', async () => {
+    const first = await line.round(only(start('exit 3', { k: 'x', c: '9' })))
+    expect(first).toMatchObject({ kind: 'answer', text: expect.stringMatching(/^host \d+ \d+$/m) })
+    await waitUntil(() => notices.length === 2, 'both words of it')
+    expect(notices).toEqual([`${KEY} begun`, `${KEY} exit 3`])
+    const { pid } = child
+    expect(await line.round(only({ kind: 'look', key: KEY }))).toEqual({ kind: 'answer', text: `${KEY} exit 3` })
+    expect(await line.round(only(start('exit 4')))).toEqual({ kind: 'answer', text: `${KEY} exit 3` })
+    expect(child.pid).toBe(pid)
+    expect(readdirSync(jobs())).toEqual([KEY])
+  })
+
+  it('half of a round does nothing', async () => {
+    const own = shell()
+    const text = formatRound({ ...only(start('true'), start('true')), number: 1 })
+    own.stdin.end(PRELUDE + text.slice(0, text.lastIndexOf(')')))
+    const said = (await own.stdout.setEncoding('utf8').toArray()).join('')
+    expect(said.trim()).toBe('')
+    expect(readdirSync(jobs())).toEqual([])
+  })
+
+  it('a bundle outlives its shell, which leaves no process behind, and is found by the next one', async () => {
+    await line.round(only(start('while [ ! -e go ]; do sleep 0.05; done; exit 5')))
+    await waitUntil(() => notices.length === 1, 'it to begin')
+    const { pid = 0 } = child
+    const readers = childrenOf(pid)
+    expect(readers).toHaveLength(1)
+    child.kill('SIGKILL')
+    child.stdout?.destroy()
+    await waitUntil(() => lost === 1, 'its end to be noticed')
+    writeFileSync(join(directory, 'go'), '')
+    await waitUntil(() => has('exit'), 'its end')
+    await waitUntil(() => !existsSync(`/proc/${readers[0]}`), 'the end of the reader')
+    expect(await line.round(only({ kind: 'look', key: KEY }))).toMatchObject({
+      text: expect.stringContaining(`${KEY} exit 5`),
+    })
+    expect(notices).toHaveLength(1)
+  })
+
+  it('whoever hangs up ends the reader, while a bundle runs on', async () => {
+    await line.round(only(start('while [ ! -e go ]; do sleep 0.05; done')))
+    await waitUntil(() => notices.length === 1, 'it to begin')
+    const ended = once(child, 'close')
+    line[Symbol.dispose]()
+    await ended
+    expect(has('exit')).toBe(false)
+    writeFileSync(join(directory, 'go'), '')
+    await waitUntil(() => has('exit'), 'its end')
+  })
+
+  it('says what is wrong with the host, and is opened anew', async () => {
+    writeFileSync(join(directory, '.local'), '')
+    for (const _ of [1, 2])
+      expect(await line.round(only())).toMatchObject({ text: expect.stringMatching(/^trouble .* cannot be used$/) })
+    rmSync(join(directory, '.local'))
+    expect(await line.round(only())).toMatchObject({ kind: 'answer', text: expect.stringMatching(/^host/m) })
+    child.stdin?.end()
+    await waitUntil(() => lost === 1, 'the line to be missed')
+  })
+})
+
+function childrenOf(pid: number): readonly number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
+}
