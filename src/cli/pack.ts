@@ -1,67 +1,83 @@
-/** `muster pack`: who is placed where, as a picture of the hosts of this cluster. */
-import type { Command } from 'commander'
-import { formatBytes } from '../base/format-bytes.ts'
+/** `muster pack`: who is placed where, as a picture of the hosts of this cluster, and of what Ray has handed out. */
+import { type Command, Option } from 'commander'
 import { printable } from '../base/printable.ts'
-import { letterOf, type PackedHost, packHosts } from '../scheduler/jobs/packing.ts'
+import type { PlacementGroup } from '../ops/ray/usage.ts'
+import type { Job } from '../scheduler/jobs/job.ts'
+import { letterOf, packHosts } from '../scheduler/jobs/packing.ts'
+import { isRayJob } from '../scheduler/jobs/ray-jobs.ts'
 import { type CliContext, EXIT, type Outcome } from './context.ts'
 import { hostsOf } from './job/hosts-seen.ts'
-import { type JobOptions, openQueue } from './job/open-queue.ts'
-import { formatBar } from './simulate/picture.ts'
-import { formatTable } from './table.ts'
+import { type JobOptions, type OpenQueue, openQueue } from './job/open-queue.ts'
+import { formatHosts } from './pack/host-table.ts'
 
-const DEVICE_CELLS = 8
-const BAR_CELLS = 12
+type PackOptions = JobOptions & { readonly engine?: 'embedded' | 'ray' }
+
+const EXAMPLES = `
+Each device is a box; a letter is a job, as often as its share of the device is wide, · is free. Where hosts.yaml declares a Ray
+cluster its head is asked, too: a letter is a placement group then, * what is in none. Ray does not tell which device a bundle has.
+
+Examples:
+  muster pack --json
+  muster pack --engine embedded     the queue alone; asks nobody
+`
 
 export function registerPack(program: Command, context: CliContext, outcome: Outcome): void {
   const pack = program
     .command('pack')
-    .description('which job is on which host and device')
-    .addHelpText(
-      'after',
-      '\nEach device is a box; a letter is a job, as often as its share of the device is wide, · is free.\n\nExample:\n  muster pack --json\n',
-    )
+    .description('which job is on which host and device, and which bundle of Ray on which node')
+    .addOption(new Option('--engine <name>', 'only what this one has placed').choices(['embedded', 'ray']))
+    .addHelpText('after', EXAMPLES)
     .action(async () => {
-      outcome.exitCode = await showPacking(pack.optsWithGlobals<JobOptions>(), context)
+      outcome.exitCode = await showPacking(pack.optsWithGlobals<PackOptions>(), context)
     })
 }
 
-async function showPacking(options: JobOptions, context: CliContext): Promise<number> {
+async function showPacking(options: PackOptions, context: CliContext): Promise<number> {
   using queue = await openQueue(options, context)
+  if (options.engine !== 'ray') showQueue(queue, options, context)
+  if (options.engine === 'embedded' || (queue.inventory.ray === undefined && options.engine !== 'ray')) return EXIT.ok
+  const { lookAtRay, showRay } = await import('./pack/ray.ts')
+  const sight = await lookAtRay(options, context)
+  return sight === undefined ? EXIT.ok : showRay(sight, (group) => jobOf(group, queue), options, context)
+}
+
+/** Groups of the queue's jobs are named after them. */
+function jobOf({ name }: PlacementGroup, { store }: OpenQueue): number | undefined {
+  const words = name.startsWith(`${store.id}-`) ? name.slice(store.id.length + 1) : ''
+  const [, id] = /^(\d+)-\d+-0$/.exec(words) ?? []
+  return id === undefined ? undefined : Number(id)
+}
+
+function showQueue(queue: OpenQueue, { json }: PackOptions, { stdout }: CliContext): void {
   const active = queue.store.active()
   const packed = packHosts(hostsOf(queue), active)
   const { down = {} } = queue.store.view() ?? {}
-  if (options.json) {
+  if (json) {
     for (const host of packed)
-      context.stdout.write(`${JSON.stringify({ type: 'host', ...host, trouble: down[host.name] ?? null })}\n`)
-    return EXIT.ok
+      stdout.write(`${JSON.stringify({ type: 'host', ...host, trouble: down[host.name] ?? null })}\n`)
+    return
   }
+  const onHosts = active.filter((job) => !isRayJob(job))
   const shown = new Set(packed.flatMap(({ jobs }) => jobs))
-  const rows = packed.map((host) => [
-    host.name,
-    host.devices.map((shares) => formatDevice(shares)).join(' ') || '-',
-    `${formatBar([[part(host.cpuUsedMilli, host.cpuMilli), '█']], BAR_CELLS)} ${host.cpuUsedMilli / 1000}/${host.cpuMilli / 1000}`,
-    `${formatBar([[part(host.memoryUsedBytes, host.memoryBytes), '█']], BAR_CELLS)} ${formatBytes(host.memoryUsedBytes)} / ${formatBytes(host.memoryBytes)}`,
-    down[host.name] === undefined ? '' : printable(down[host.name] ?? ''),
-  ])
-  context.stdout.write(formatTable(['HOST', 'GPUS', 'CORES', 'MEMORY', ''], rows))
-  for (const { id, spec } of active) {
-    if (shown.has(id)) context.stdout.write(`${letterOf(id)} ${id} ${printable(spec.name)}\n`)
+  stdout.write(
+    formatHosts(
+      'HOST',
+      packed.map((host) => ({ host, trouble: down[host.name] ?? '' })),
+    ),
+  )
+  for (const { id, spec } of onHosts) {
+    if (shown.has(id)) stdout.write(`${letterOf(id)} ${id} ${printable(spec.name)}\n`)
   }
   const stranded = packed.reduce((sum, { strandedMilli }) => sum + strandedMilli, 0)
   const waiting = queue.store.counts().get('queued') ?? 0
   const lines = [
-    `${active.length} ${active.length === 1 ? 'job is' : 'jobs are'} on these hosts, ${waiting} wait.`,
+    `${onHosts.length} ${onHosts.length === 1 ? 'job is' : 'jobs are'} on these hosts${withRay(active)}, ${waiting} wait.`,
     ...(stranded > 0 ? [`${stranded / 1000} GPUs are free where no core is.`] : []),
   ]
-  context.stdout.write(`\n${lines.join('\n')}\n`)
-  return EXIT.ok
+  stdout.write(`\n${lines.join('\n')}\n`)
 }
 
-function formatDevice(shares: PackedHost['devices'][number]): string {
-  const parts = shares.map(({ job, milli }) => [milli / 1000, letterOf(job)] as const)
-  return `[${formatBar(parts, DEVICE_CELLS)}]`
-}
-
-function part(used: number, all: number): number {
-  return all === 0 ? 0 : Math.min(1, used / all)
+function withRay(active: readonly Job[]): string {
+  const given = active.filter(isRayJob)
+  return given.length === 0 ? '' : `, ${given.length} with Ray (${given.map(({ id }) => id).join(', ')})`
 }

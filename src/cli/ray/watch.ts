@@ -111,7 +111,11 @@ export function formatUsage(
   return table + lines.map((line) => `${printable(line)}\n`).join('')
 }
 
-function formatGroup(group: PlacementGroup, alive: readonly NodeUsage[], nameOf: (node: NodeUsage) => string): string {
+export function formatGroup(
+  group: PlacementGroup,
+  alive: readonly NodeUsage[],
+  nameOf: (node: NodeUsage) => string,
+): string {
   const places = Map.groupBy(group.bundles, ({ nodeId }) => {
     const node = alive.find(({ id }) => id === nodeId)
     return nodeId === undefined ? 'nowhere' : node === undefined ? 'on a dead node' : `on ${nameOf(node)}`

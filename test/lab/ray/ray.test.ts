@@ -282,7 +282,9 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
       expect(
         lines
           .split('\n')
-          .filter((line) => /raylet|gcs_server|ray::|\/ray\/|forkserver/.test(line) && !line.includes('/proc/')),
+          .filter(
+            (line) => /raylet|gcs_server|ray::|-packages\/ray\/|forkserver/.test(line) && !line.includes('/proc/'),
+          ),
       ).toEqual(host === 'm8' ? [expect.stringContaining(BYSTANDER)] : [])
     }
     expect((await ray('down', '--yes')).stdout).toContain('no change: it is as wanted')

@@ -1,0 +1,132 @@
+/** What Ray has handed out, for `muster pack`: asked of the head, by node and placement group, as the Packing tab shows it. */
+import { systemClock } from '../../base/clock.ts'
+import { printable } from '../../base/printable.ts'
+import type { ClusterUsage, PlacementGroup } from '../../ops/ray/usage.ts'
+import { nodesOf, wantedRay } from '../../ops/ray/wanted.ts'
+import { watchCluster } from '../../ops/ray/watch.ts'
+import { LOOSE_JOB, rayPicture } from '../../ui/packing/ray-picture.ts'
+import { signOf } from '../../ui/packing/share-cells.ts'
+import { prepareBringUp } from '../bring-up/prepare.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../context.ts'
+import { formatGroup } from '../ray/watch.ts'
+import { formatHosts } from './host-table.ts'
+
+/** `isAway`: the head cannot be reached. */
+export type RaySight =
+  | { readonly kind: 'usage'; readonly usage: ClusterUsage; readonly names: ReadonlyMap<string, string> }
+  | { readonly kind: 'none'; readonly head: string; readonly reason: string; readonly isAway: boolean }
+
+/** Whose group it is: the job of the queue that has this number. */
+export type JobOfGroup = (group: PlacementGroup) => number | undefined
+
+/** Only where hosts.yaml declares a cluster. */
+export async function lookAtRay(options: GlobalOptions, context: CliContext): Promise<RaySight | undefined> {
+  using prepared = await prepareBringUp(['ray'], options, context)
+  const wanted = wantedRay(prepared.declared)
+  if (wanted === undefined) return undefined
+  const head = wanted.head.host
+  const names = new Map(nodesOf(wanted).map(({ address, host }) => [address, host]))
+  const silence = new AbortController()
+  let sight: RaySight = { kind: 'none', head, reason: '', isAway: true }
+  const reason = await watchCluster(wanted, {
+    hosts: prepared.hosts,
+    clock: systemClock,
+    signal: AbortSignal.any([context.signal, silence.signal]),
+    intervalMs: 0,
+    rounds: 1,
+    onUsage(usage, why) {
+      sight = usage === undefined ? { kind: 'none', head, reason: why, isAway: false } : { kind: 'usage', usage, names }
+    },
+    onSilent(why) {
+      sight = { kind: 'none', head, reason: why, isAway: true }
+      silence.abort()
+    },
+  })
+  return reason === undefined ? sight : { kind: 'none', head, reason, isAway: true }
+}
+
+/** The exit code. */
+export function showRay(
+  sight: RaySight,
+  jobOf: JobOfGroup,
+  { json }: GlobalOptions,
+  { stdout, stderr }: CliContext,
+): number {
+  if (sight.kind === 'none') {
+    stderr.write(`muster: Ray: the head on ${sight.head} does not answer: ${sight.reason}\n`)
+    return sight.isAway ? EXIT.unreachable : EXIT.ok
+  }
+  const { usage, names } = sight
+  stdout.write(json === true ? formatRayJson(usage, names, jobOf) : `\n${formatRay(usage, names, jobOf)}`)
+  return EXIT.ok
+}
+
+/** In the order of hosts.yaml; those that it does not name behind them. */
+function inOrder({ nodes, ...rest }: ClusterUsage, names: ReadonlyMap<string, string>): ClusterUsage {
+  const order = [...names.keys()]
+  const place = (ip: string) => (names.has(ip) ? order.indexOf(ip) : order.length)
+  return { ...rest, nodes: nodes.toSorted((left, right) => place(left.ip) - place(right.ip)) }
+}
+
+function numbersOf({ groups }: ClusterUsage): (id: string) => number {
+  const numbers = new Map(groups.map(({ id }, index) => [id, index + 1]))
+  return (id) => numbers.get(id) ?? 0
+}
+
+export function formatRay(given: ClusterUsage, names: ReadonlyMap<string, string>, jobOf: JobOfGroup): string {
+  const usage = inOrder(given, names)
+  const numberOf = numbersOf(usage)
+  const { hosts, dead, waiting, actors } = rayPicture(usage, names, numberOf)
+  const alive = usage.nodes.filter(({ isAlive }) => isAlive)
+  const hasLoose = hosts.some(({ jobs }) => jobs.includes(LOOSE_JOB))
+  const lines = [
+    ...dead.map((node) => `dead: ${node}`),
+    ...usage.groups.map((group) => {
+      const job = jobOf(group)
+      const whose = job === undefined ? '' : `job ${job}: `
+      return `${signOf(numberOf(group.id))} ${whose}${formatGroup(group, alive, ({ ip }) => names.get(ip) ?? ip)}`
+    }),
+    ...(hasLoose ? [`${signOf(LOOSE_JOB)} tasks and actors in no placement group`] : []),
+    ...[...actors].map(([state, count]) => `actors ${state.toLowerCase()}: ${count}`),
+    ...waiting.flatMap(({ group, why }) => (group === undefined ? [`waits: ${why}`] : [])),
+  ]
+  const table = formatHosts(
+    'RAY NODE',
+    hosts.map((host) => ({ host, trouble: '' })),
+  )
+  return table + lines.map((line) => `${printable(line)}\n`).join('')
+}
+
+export function formatRayJson(given: ClusterUsage, names: ReadonlyMap<string, string>, jobOf: JobOfGroup): string {
+  const usage = inOrder(given, names)
+  const { hosts } = rayPicture(usage, names, numbersOf(usage))
+  const alive = usage.nodes.filter(({ isAlive }) => isAlive)
+  const hostOf = (nodeId: string | undefined) => {
+    const at = alive.findIndex(({ id }) => id === nodeId)
+    return hosts[at]?.name ?? null
+  }
+  const amount = (index: number, name: string) => alive[index]?.logical.get(name) ?? { used: 0, total: 0 }
+  const nodes = hosts.map((host, index) => ({
+    type: 'node',
+    name: host.name,
+    isHead: alive[index]?.isHead === true,
+    cpuUsedMilli: host.cpuUsedMilli,
+    cpuMilli: host.cpuMilli,
+    gpuUsedMilli: Math.round(amount(index, 'GPU').used * 1000),
+    gpuMilli: Math.round(amount(index, 'GPU').total * 1000),
+    memoryUsedBytes: host.memoryUsedBytes,
+    memoryBytes: host.memoryBytes,
+  }))
+  const groups = usage.groups.map((group) => ({
+    type: 'group',
+    id: group.id,
+    name: group.name,
+    job: jobOf(group) ?? null,
+    state: group.state,
+    bundles: group.bundles.map(({ index, resources, nodeId }) => ({ index, host: hostOf(nodeId), resources })),
+  }))
+  return [...nodes, ...groups]
+    .map((line) => JSON.stringify(line, (_, value) => (typeof value === 'string' ? printable(value) : value)))
+    .map((line) => `${line}\n`)
+    .join('')
+}
