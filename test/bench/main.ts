@@ -182,7 +182,7 @@ switch (positionals[0]) {
     })
     break
   case 'ray':
-    table = await (await import('./ray.ts')).benchRay(Number(values.rounds ?? 3))
+    table = await (await import('./ray.ts')).benchRay(Number(values.rounds ?? 3), resolve(values.root))
     break
   default:
     process.stderr.write(USAGE)

@@ -2,11 +2,12 @@
  * `npm run bench -- ray`: a head and two workers until the head lists all of them as alive, by `muster up ray`, by one `ray start`
  * after the other, and by Ray's own launcher (`ray up`, provider local), in turns on the same hosts of a lab.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Lab, startLab } from '../lab/cluster/lab.ts'
 import { RAY_PLACE, RAY_VENV, rayEnvironment } from '../lab/cluster/ray-environment.ts'
-import { PROGRAM } from '../support/console-options.ts'
+import { buildProduct } from './support/build.ts'
 
 const NAMES = ['m10', 'm8', 'm9'] as const
 const [HEAD, ...WORKERS] = ['10.81.0.1', '10.81.0.2', '10.81.0.3'] as const
@@ -20,7 +21,7 @@ const workerStart = (ip: string) =>
 /** Until the dashboard lists as many nodes as alive. */
 const ALIVE = `${RAY_VENV}/bin/python -c '
 import json, time, urllib.request
-end = time.time() + 240
+end = time.time() + 200
 while time.time() < end:
     try: nodes = json.load(urllib.request.urlopen("http://127.0.0.1:8265/api/v0/nodes?detail=1", timeout=5))["data"]["result"]["result"]
     except Exception: nodes = []
@@ -37,26 +38,29 @@ environment: { venv: { path: ${RAY_VENV} } }
 ray: { head: m10, workers: "m[8-9]", port: 6333, object_store: 100MB, env: { RAY_enable_worker_prestart: 0, RAY_prestart_worker_first_driver: 0 } }
 `
 
+/** The head counts as one of the nodes of the one type that there is. */
 const LAUNCHER = `cluster_name: lab
 provider: { type: local, head_ip: ${HEAD}, worker_ips: [${WORKERS.join(', ')}] }
 auth: { ssh_user: root, ssh_private_key: /root/.ssh/id_lab }
-min_workers: ${WORKERS.length}
-max_workers: ${WORKERS.length}
+min_workers: ${NAMES.length}
+max_workers: ${NAMES.length}
 head_start_ray_commands: ["${VARIABLES} ${RAY} ${HEAD_START} --autoscaling-config=~/ray_bootstrap_config.yaml"]
 worker_start_ray_commands: ["${VARIABLES} ${RAY} start --address=$RAY_HEAD_IP:6333 --num-cpus=16 --num-gpus=0 ${OPTIONS}"]
 `
 
 class Cluster {
   readonly #lab: Lab
+  readonly #main: string
 
-  constructor(lab: Lab) {
+  constructor(lab: Lab, main: string) {
     this.#lab = lab
+    this.#main = main
     writeFileSync(join(lab.directory, 'ray.yaml'), HOSTS)
   }
 
   async muster(...args: readonly string[]): Promise<void> {
     const hosts = join(this.#lab.directory, 'ray.yaml')
-    const argv = [...PROGRAM, '--hosts', hosts, '--connect-timeout', '40', ...args]
+    const argv = [process.execPath, this.#main, '--hosts', hosts, '--connect-timeout', '40', ...args]
     const { code, stdout, stderr } = await this.#lab.run(argv, { timeoutMs: 400_000 })
     if (code !== 0) throw new Error(`muster ${args.join(' ')}: exit ${code}\n${stdout}${stderr}`)
   }
@@ -107,9 +111,18 @@ async function seconds(what: () => Promise<void>): Promise<number> {
 const median = (values: readonly number[]): number =>
   values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
 
-export async function benchRay(rounds: number): Promise<string> {
+export async function benchRay(rounds: number, root: string): Promise<string> {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-bench-ray-'))
+  try {
+    return await measure(rounds, join(await buildProduct(directory, root), 'dist', 'main.js'))
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+async function measure(rounds: number, main: string): Promise<string> {
   await using lab = await startLab({ names: [...NAMES], mounts: { [RAY_PLACE]: await rayEnvironment() } })
-  const cluster = new Cluster(lab)
+  const cluster = new Cluster(lab, main)
   const rows: { readonly head: number; readonly worker: number; readonly muster: number; readonly launcher: number }[] =
     []
   let why = ''
