@@ -78,6 +78,7 @@ class JobDriver {
   readonly #options: DriverOptions
   readonly #records: ReadonlyMap<string, HostRecord>
   readonly #addresses: ReadonlyMap<string, string>
+  readonly #orders = new WeakMap<Job, readonly JobOrder[]>()
   #resume = () => {}
   /** Something has come since the last tick began. */
   #isAwake = false
@@ -189,12 +190,12 @@ class JobDriver {
   }
 
   #look(nowMs: number): void {
-    const changed = new Set<number>()
+    const changed = new Map<number, Job>()
     this.#options.store.together(() => {
       this.#note(changed)
       this.#endOverdue(nowMs, changed)
     })
-    this.#plan(nowMs, changed)
+    if (this.#isDirty || nowMs - this.#plannedMs >= VIEW_MS) this.#plan(nowMs, changed)
     this.#tell(changed)
   }
 
@@ -207,7 +208,7 @@ class JobDriver {
     for (const record of this.#records.values()) record.nextMs = 0
   }
 
-  #endOverdue(nowMs: number, changed: Set<number>): void {
+  #endOverdue(nowMs: number, changed: Map<number, Job>): void {
     const overdue = this.#options.store.active().filter(({ state, spec }) => {
       if (spec.limitS === undefined || state.kind !== 'running') return false
       return nowMs - state.startedMs > spec.limitS * 1000
@@ -218,7 +219,7 @@ class JobDriver {
     )
   }
 
-  #plan(nowMs: number, changed: Set<number>): void {
+  #plan(nowMs: number, changed: Map<number, Job>): void {
     const { store, lease, isPreempting } = this.#options
     this.#plannedMs = nowMs
     if (this.#mayOrphan && nowMs - this.#orphansMs >= VIEW_MS) {
@@ -280,10 +281,10 @@ class JobDriver {
   #send(nowMs: number): void {
     const orders = new Map<string, JobOrder[]>()
     for (const job of this.#options.store.active())
-      for (const order of ordersFor(job, this.#options.store.id, this.#addresses, nowMs)) {
+      for (const order of this.#ordersOf(job, nowMs)) {
         const own = orders.get(order.host) ?? []
         orders.set(order.host, own)
-        own.push({ ...order, job })
+        own.push(order)
       }
     for (const [name, record] of this.#records) {
       const chosen = chooseOrders(record, orders.get(name) ?? [], nowMs)
@@ -293,6 +294,15 @@ class JobDriver {
         this.#wake()
       })
     }
+  }
+
+  /** Those of one that ends change with time. */
+  #ordersOf(job: Job, nowMs: number): readonly JobOrder[] {
+    const known = this.#orders.get(job)
+    if (known !== undefined) return known
+    const orders = ordersFor(job, this.#options.store.id, this.#addresses, nowMs).map((order) => ({ ...order, job }))
+    if (job.state.kind !== 'ending') this.#orders.set(job, orders)
+    return orders
   }
 
   async #round(name: string, record: HostRecord, orders: readonly JobOrder[], isWhole: boolean): Promise<void> {
@@ -340,7 +350,7 @@ class JobDriver {
   }
 
   /** Hosts of which a look found what nobody told are looked at again soon. */
-  #note(changed: Set<number>): void {
+  #note(changed: Map<number, Job>): void {
     const { clock } = this.#options
     const seen = new Map<string, BundleState>()
     for (const { record, bundles } of this.#answers.splice(0)) {
@@ -368,13 +378,14 @@ class JobDriver {
     return before !== undefined && before.kind !== 'ended' && before.kind !== bundle.kind
   }
 
-  #apply(events: readonly { readonly id: number; readonly event: JobEvent }[], changed: Set<number>): void {
+  #apply(events: readonly { readonly id: number; readonly event: JobEvent }[], changed: Map<number, Job>): void {
     if (events.length === 0) return
     const { store, clock, lease } = this.#options
-    store.applyAll(events, clock.now(), lease)
-    this.#isDirty = true
-    for (const { id, event } of events) {
-      changed.add(id)
+    const onChange = (job: Job) => void changed.set(job.id, job)
+    store.applyAll(events, clock.now(), { lease, onChange })
+    for (const { event } of events) {
+      // Who begins where he was placed frees nothing, and nobody has to be placed anew.
+      if (event.kind !== 'seen' || event.bundle.kind !== 'begun') this.#isDirty = true
       if (event.kind !== 'seen' || event.bundle.kind !== 'ended') continue
       const { end } = event.bundle
       if (end.kind !== 'exit' || end.code !== 0) this.#mayOrphan = true
@@ -382,13 +393,8 @@ class JobDriver {
   }
 
   /** After it is on disk. */
-  #tell(changed: ReadonlySet<number>): void {
-    const { store, onEvent } = this.#options
-    if (onEvent === undefined) return
-    for (const id of changed) {
-      const job = store.get(id)
-      if (job) onEvent({ kind: 'job', job })
-    }
+  #tell(changed: ReadonlyMap<number, Job>): void {
+    for (const job of changed.values()) this.#options.onEvent?.({ kind: 'job', job })
   }
 }
 

@@ -84,12 +84,23 @@ export function gangOf({ name, bundles, request, strategy, maxBundlesPerHost }: 
   }
 }
 
+/** Jobs that were submitted together have one specification, and are looked at in every plan. */
+const gangs = new WeakMap<JobSpec, Gang>()
+
+function keptGangOf(spec: JobSpec): Gang {
+  const known = gangs.get(spec)
+  if (known !== undefined) return known
+  const gang = gangOf(spec)
+  gangs.set(spec, gang)
+  return gang
+}
+
 function waitingOf({ id, user, submittedMs, priority, spec }: Job): WaitingJob {
   const { estimateS, limitS } = spec
   const known = [estimateS, limitS].filter((one) => one !== undefined)
   return {
     order: id,
-    gang: gangOf(spec),
+    gang: keptGangOf(spec),
     user,
     submitS: Math.floor(submittedMs / 1000),
     priority,

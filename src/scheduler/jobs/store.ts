@@ -58,6 +58,13 @@ export type JobGroup = {
   readonly counts: ReadonlyMap<string, number>
 }
 
+export type ApplyOptions = {
+  /** As the driver. */
+  readonly lease?: Lease | undefined
+  /** With each as it is now, before it is on disk. */
+  onChange?(job: Job): void
+}
+
 export type Lease = { readonly token: number }
 
 export class JobStore implements Disposable {
@@ -199,7 +206,7 @@ export class JobStore implements Disposable {
 
   /** Whether it changed anything; undefined: there is no such job. `lease`: as the driver. */
   apply(id: number, event: JobEvent, nowMs: number, lease?: Lease): boolean | undefined {
-    return this.applyAll([{ id, event }], nowMs, lease)[0]
+    return this.applyAll([{ id, event }], nowMs, { lease })[0]
   }
 
   /**
@@ -209,7 +216,7 @@ export class JobStore implements Disposable {
   applyAll(
     events: readonly { readonly id: number; readonly event: JobEvent }[],
     nowMs: number,
-    lease?: Lease,
+    { lease, onChange }: ApplyOptions = {},
   ): readonly (boolean | undefined)[] {
     if (events.length === 0) return []
     return this.#inTransaction(() => {
@@ -224,7 +231,9 @@ export class JobStore implements Disposable {
         const endedMs = isFinal(state) ? state.endedMs : null
         const ranMs = isFinal(state) && state.startedMs !== undefined ? state.endedMs - state.startedMs : null
         this.#run(UPDATE_JOB, attempt, failures, state.kind, JSON.stringify(state), endedMs, ranMs, id)
-        this.#active.note({ ...job, attempt, failures, state })
+        const next = { ...job, attempt, failures, state }
+        this.#active.note(next)
+        onChange?.(next)
         if (state.kind === 'queued') this.#ready.forget()
         else left.add(id)
         hasDone ||= state.kind === 'done'
@@ -304,7 +313,7 @@ export class JobStore implements Disposable {
     return this.applyAll(
       orphans.map(({ id }) => ({ id: Number(id), event })),
       nowMs,
-      lease,
+      { lease },
     ).length
   }
 
