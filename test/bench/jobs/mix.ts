@@ -4,13 +4,13 @@
  */
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { JobSpec } from '../../../src/scheduler/jobs/job.ts'
+import type { Job, JobSpec } from '../../../src/scheduler/jobs/job.ts'
 import { bundleKey } from '../../../src/scheduler/jobs/orders.ts'
 import { gangOf } from '../../../src/scheduler/jobs/plan-jobs.ts'
 import type { Strategy } from '../../../src/scheduler/model/gang.ts'
 import { runQueue } from '../../../src/scheduler/simulate/queue-run.ts'
 import { honestJob } from '../../support/honest-job.ts'
-import { formatNumber, type Row } from '../support/statistics.ts'
+import { formatNumber, formatPair, type Row } from '../support/statistics.ts'
 import type { Place, Resources } from './place.ts'
 import { SPEC, submission } from './store.ts'
 
@@ -66,7 +66,9 @@ export async function benchMix(place: Place, { cpu, gpu }: Resources, scale: num
   if (done.length !== jobs.length) throw new Error(`${done.length} of ${jobs.length} jobs were done`)
   checkHosts(place, jobs)
   const capacity = gpu * place.homes.length
-  const { heldS, spanS } = heldOnHosts(place, store.id, jobs)
+  const spans = spansOnHosts(place, store.id, jobs)
+  const { heldS, spanS } = heldOnHosts(spans)
+  const { startsMs, endsMs } = delays(done, spans)
   const used = (100 * heldS) / (spanS * capacity)
   const gpuS = jobs.reduce((sum, { part: { spec, runS } }) => sum + gpusOf(spec) * runS, 0)
   const slept = (100 * gpuS) / (spanS * capacity)
@@ -79,28 +81,53 @@ export async function benchMix(place: Place, { cpu, gpu }: Resources, scale: num
       goal: '0.9 of it',
       isReached: used >= 0.9 * predicted,
     },
+    {
+      what: 'the same: from the decision to the claim on the host, and from the exit code there to the word of it in the queue, ms (p50 / p99)',
+      ours: `${formatPair(startsMs)}, ${formatPair(endsMs)}`,
+      peer: '',
+    },
   ]
 }
 
 const gpusOf = ({ request, bundles }: JobSpec) => (request.gpuCount * request.gpuMilli * bundles) / 1000
 
-/** From the hosts' own files: GPU seconds from each bundle's claim to its exit code, and from the first claim to the last exit. */
-function heldOnHosts(place: Place, storeId: string, jobs: readonly Submitted[]) {
-  const spans = jobs.flatMap(({ id, part: { spec } }) =>
+/** What one bundle has of its host, from its claim to its exit code, by the times of these files. */
+type Span = { readonly id: number; readonly gpus: number; readonly beganMs: number; readonly endedMs: number }
+
+function spansOnHosts(place: Place, storeId: string, jobs: readonly Submitted[]): readonly Span[] {
+  return jobs.flatMap(({ id, part: { spec } }) =>
     Array.from({ length: spec.bundles }, (_, rank) => {
       const key = bundleKey(storeId, { id, attempt: 1 }, rank)
       const directory = place.homes
         .map((home) => join(home, '.local', 'state', 'muster', 'jobs', key))
         .find((path) => existsSync(path))
       if (directory === undefined) throw new Error(`${key} is on no host`)
-      const [beganMs, endedMs] = ['claim', 'exit'].map((name) => statSync(join(directory, name)).mtimeMs)
-      return { gpus: gpusOf(spec) / spec.bundles, beganMs: beganMs as number, endedMs: endedMs as number }
+      const [beganMs = 0, endedMs = 0] = ['claim', 'exit'].map((name) => statSync(join(directory, name)).mtimeMs)
+      return { id, gpus: gpusOf(spec) / spec.bundles, beganMs, endedMs }
     }),
   )
+}
+
+/** GPU seconds, and from the first claim to the last exit code. */
+function heldOnHosts(spans: readonly Span[]) {
   const firstMs = Math.min(...spans.map(({ beganMs }) => beganMs))
   const lastMs = Math.max(...spans.map(({ endedMs }) => endedMs))
   const heldS = spans.reduce((sum, { gpus, beganMs, endedMs }) => sum + (gpus * (endedMs - beganMs)) / 1000, 0)
   return { heldS, spanS: (lastMs - firstMs) / 1000 }
+}
+
+/** From the decision to each bundle's claim, and from a job's last exit code to the queue's word of it. */
+function delays(done: readonly Job[], spans: readonly Span[]) {
+  const own = Map.groupBy(spans, ({ id }) => id)
+  const times = done.flatMap(({ id, state }) =>
+    state.kind === 'done' && state.startedMs !== undefined
+      ? [{ startedMs: state.startedMs, endedMs: state.endedMs, spans: own.get(id) ?? [] }]
+      : [],
+  )
+  return {
+    startsMs: times.flatMap((job) => job.spans.map(({ beganMs }) => Math.max(0, beganMs - job.startedMs))),
+    endsMs: times.map((job) => Math.max(0, job.endedMs - Math.max(...job.spans.map(({ endedMs }) => endedMs)))),
+  }
 }
 
 function simulate(jobs: readonly Submitted[], count: number, cpu: number, gpu: number): number {
