@@ -57,6 +57,36 @@ describe('the queue on disk', () => {
     expect(other.get(99)).toBeUndefined()
   })
 
+  test('what runs is kept as it is on disk: after changes of its own and of others, and after one that came to nothing', () => {
+    using store = open()
+    using other = open()
+    const [first = 0, second = 0, third = 0] = store.submit(submission({ variants: [{}, {}, {}] }), 5)
+    const running = () => {
+      using fresh = open()
+      expect(store.active()).toEqual(fresh.active())
+      expect(store.get(first)).toEqual(fresh.get(first))
+      return store.active().map(({ id }) => id)
+    }
+    expect(running()).toEqual([])
+    store.apply(second, { kind: 'placed', places }, 6)
+    store.apply(first, { kind: 'placed', places }, 7)
+    expect(running()).toEqual([first, second])
+    other.apply(third, { kind: 'placed', places }, 8)
+    other.apply(first, { kind: 'stop', reason: 'cancelled' }, 9)
+    expect(running()).toEqual([first, second, third])
+    const told: Job[] = []
+    store.applyAll([{ id: second, event: done }], 10, { onChange: (job) => told.push(job) })
+    expect(told).toEqual([store.get(second)])
+    expect(running()).toEqual([first, third])
+    expect(() =>
+      store.together(() => {
+        store.apply(first, done, 11)
+        throw new Error('cut')
+      }),
+    ).toThrow('cut')
+    expect(running()).toEqual([first, third])
+  })
+
   test('the most important wait first, then the oldest', () => {
     using store = open()
     store.submit(submission({ variants: [{}, {}] }), 0)
