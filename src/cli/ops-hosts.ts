@@ -40,8 +40,8 @@ const STDERR_LIMIT_BYTES = 64 * 1024
 /** Hosts that files are brought to at once, over the connections of a console. */
 const FILES_AT_ONCE = 64
 const ID_TIMEOUT_MS = 10_000
-/** Any login shell reads this line alike; the script is seen by no shell but sh. */
-const SHELL = `exec /bin/sh -c 'eval "unset MUSTER_SCRIPT; $MUSTER_SCRIPT"'`
+/** The script is in no command line while it runs: what looks for words there does not find it. */
+const COMMAND = 'eval "unset MUSTER_SCRIPT; $MUSTER_SCRIPT"'
 
 export function createOpsHosts(
   endpoints: readonly Endpoint[],
@@ -124,7 +124,7 @@ class SshOpsHosts implements OpsHosts {
   }
 
   #run(endpoint: Endpoint, script: string, options: ExecOptions, isSudo: boolean): Promise<ExecResult> {
-    const { timeoutMs, signal, stdin, onOutput } = options
+    const { timeoutMs, signal, stdin, isBrief = false, onOutput } = options
     const sinceMs = systemClock.now()
     const streams = {
       stdout: new Kept(STDOUT_LIMIT_BYTES, (text) => onOutput?.('stdout', text)),
@@ -146,8 +146,10 @@ class SshOpsHosts implements OpsHosts {
       const running = this.#way.exec.start(
         endpoint,
         {
-          command: SHELL,
+          command: COMMAND,
+          isForSh: true,
           environment: { MUSTER_SCRIPT: script },
+          isBrief,
           ...(stdin === undefined ? {} : { stdin: fileOf(stdin) }),
           ...(isSudo ? { sudoPassword: () => this.#way.sudoPassword() } : {}),
         },

@@ -5,14 +5,25 @@
 import { printable } from '../../base/printable.ts'
 import { formatOutcome } from '../run/outcome.ts'
 import { type ExecResult, type OpsHosts, reasonOfResult } from './host-port.ts'
-import { FLATTEN, limitedFunctions, PROGRAM_LIMIT_S, STATUSES_OF_LIMIT, sectionsOf } from './probe-script.ts'
+import {
+  FLATTEN,
+  lazyLimitedFunctions,
+  PROGRAM_LIMIT_S,
+  type Section,
+  STATUSES_OF_LIMIT,
+  sectionsOf,
+  TELL,
+} from './probe-script.ts'
 
 export type Fact<T> = {
   /**
    * The body of a POSIX shell function that only reads. `limited COMMAND` runs a program that may hang under a time limit;
-   * `overdue STATUS` tells that it was ended by it, and then that status is to be returned. stderr is thrown away.
+   * `overdue STATUS` tells that it was ended by it, and then that status is to be returned. `tell FILE PREFIX` prints a file,
+   * each line behind the prefix. stderr is thrown away.
    */
   readonly script: string
+  /** What sets variables for it (and for others with the same): run once, before all facts, where nothing may hang. */
+  readonly before?: string
   /** What was printed, line breaks at the end removed. Undefined: it says nothing, and the fact is unknown. Pure. */
   parse(text: string, bytes: Buffer): T | undefined
   /**
@@ -20,6 +31,11 @@ export type Fact<T> = {
    * are given up after 3 s; of their answers 2000 bytes count. One of the others that hangs takes those after it along.
    */
   readonly mayHang?: boolean
+  /**
+   * In place of `script`: parts that may hang, each by itself; one that is not so (`when`) is left out. What they said are lines
+   * of the answer in any order, and those that said nothing are missing in it.
+   */
+  readonly parts?: readonly { readonly when: string; readonly script: string }[]
 }
 
 export type Known<T> =
@@ -89,6 +105,7 @@ export async function gatherFacts(
     timeoutMs: ANSWER_LIMIT_MS * limitFactor,
     signal,
     asRoot,
+    isBrief: true,
   })
   const { outcome } = result
   if (outcome.kind === 'unreachable' || outcome.kind === 'refused') {
@@ -101,15 +118,27 @@ export async function gatherFacts(
 
 function readAnswers(facts: FactSet<AnyFacts>, names: readonly string[], result: ExecResult, mark: string) {
   // Latin-1 keeps every byte; each fact gets its own as text and as they are.
-  const sections = sectionsOf(Buffer.from(result.stdout).toString('latin1'), mark)
-  const why = sections.size === 0 ? printable(reasonOfResult(result, formatOutcome)) : 'it did not answer in time'
+  const textOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1')
+  const sections = sectionsOf(textOf(result.stdout), mark)
+  const besides = sectionsOf(textOf(result.stderr), mark)
+  const hasAnswered = sections.size + besides.size > 0
+  const why = hasAnswered ? 'it did not answer in time' : printable(reasonOfResult(result, formatOutcome))
   return Object.fromEntries(
     names.map((name, index): [string, Known<unknown>] => {
-      const section = sections.get(`f${index}`)
+      const { parts, mayHang = false } = facts[name] ?? {}
+      const section =
+        parts !== undefined
+          ? joined(
+              parts.flatMap((_, part) => besides.get(`f${index}-${part}`) ?? []),
+              hasAnswered,
+            )
+          : mayHang
+            ? besides.get(`f${index}`)
+            : withStatus(sections.get(`f${index}`), sections.get(`s${index}`))
       if (section === undefined || STATUSES_OF_LIMIT.includes(section.status)) {
         return [name, { kind: 'unknown', because: section === undefined ? why : 'a program that was asked hangs' }]
       }
-      const bytes = Buffer.from(section.text.replace(/\n$/, ''), 'latin1')
+      const bytes = Buffer.from(section.text, 'latin1')
       try {
         const value = facts[name]?.parse(bytes.toString().trimEnd(), bytes)
         if (value !== undefined) return [name, known(value)]
@@ -121,37 +150,80 @@ function readAnswers(facts: FactSet<AnyFacts>, names: readonly string[], result:
   )
 }
 
+/** An answer counts once its status has come, which stands behind it. */
+function withStatus(answer: Section | undefined, end: Section | undefined): Section | undefined {
+  return answer === undefined || end === undefined ? undefined : { ...answer, status: end.status }
+}
+
+function joined(parts: readonly Section[], hasAnswered: boolean): Section | undefined {
+  return hasAnswered ? { status: 0, text: parts.map(({ text }) => text).join('\n') } : undefined
+}
+
 /**
- * The script. Only answers that are written in one piece may come side by side, so the facts that may hang are short and go
- * through a pipe of their own, and the others follow each other in one process. What is given up is ended with all that it
- * started.
+ * The script. The facts that do not hang follow each other in one process and print as they go. Only answers that are written in
+ * one piece may come side by side: those that may hang are short, and have stderr for themselves. What is given up is ended with
+ * all that it started. Every process that this takes counts: on some hosts a program takes 20 ms and more to start.
  */
 export function gatherScript(facts: readonly Fact<unknown>[], mark: string, limitFactor = 1): string {
-  const limitS = (seconds: number) => Math.ceil(seconds * limitFactor)
-  const functions = facts.map(({ script }, index) => `fact_${index}() {\n${script}\n}`)
-  const names = (isHanging: boolean) =>
-    facts.flatMap(({ mayHang = false }, index) => (mayHang === isHanging ? [String(index)] : []))
-  const hanging = names(true)
-  const besides = (some: readonly string[]) => `exec 3>&1 > /dev/null; asked=
-for fact in ${some.join(' ')}; do answer $fact short & asked="$asked $!"; done
-within ${limitS(HANG_LIMIT_S)} $asked`
-  return `exec 3>&1 > /dev/null 2>&1 < /dev/null
+  const hangS = Math.ceil(HANG_LIMIT_S * limitFactor)
+  const sequenceS = Math.ceil(SEQUENCE_LIMIT_S * limitFactor)
+  const before = new Set(facts.flatMap(({ before: own = [] }) => own))
+  const functions: string[] = []
+  const starts: string[] = []
+  const sequence: number[] = []
+  for (const [index, { script, mayHang = false, parts }] of facts.entries()) {
+    const besides = parts ?? (mayHang ? [{ when: ':', script }] : [])
+    for (const [part, { when, script: own }] of besides.entries()) {
+      const name = parts === undefined ? `f${index}` : `f${index}-${part}`
+      functions.push(`beside_${index}_${part}() {\n${own}\n}`)
+      starts.push(`if ${when}; then beside ${name} beside_${index}_${part} & asked="$asked $!"; fi`)
+    }
+    if (besides.length === 0 && parts === undefined) {
+      functions.push(`fact_${index}() {\n${script}\n}`)
+      sequence.push(index)
+    }
+  }
+  return `exec 3>&1 4>&2 > /dev/null 2>&1 < /dev/null
 LC_ALL=C; export LC_ALL
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; export PATH
-${limitedFunctions(limitFactor)}
-${FLATTEN}
-answer() {
-  said=$("fact_$1" 3>&-; echo "x$?")
+${[lazyLimitedFunctions(limitFactor), FLATTEN, TELL, ...before].join('\n')}
+beside() {
+  said=$("$2" 3>&- 4>&-; echo "x$?")
   status=\${said##*x}; said=\${said%x*}
-  if [ "$2" = whole ]; then printf '\\n${mark} f%s %s\\n%s\\n' "$1" "$status" "$said" >&3
-  else
-    fact=f$1; said=$(printf %.${HANGING_CHARACTERS}s "$said"); flatten
-    printf '\\n%s\\n' "${mark} $fact $status$us$said" >&3
-  fi
+  [ \${#said} -le ${HANGING_CHARACTERS} ] || said=$(printf %.${HANGING_CHARACTERS}s "$said")
+  name=$1; flatten; printf '\\n%s\\n' "${mark} $name $status$us$said" >&4
+}
+answers() {
+  next=1
+  # A fact that ends its shell takes none of the others along: another shell begins with the one behind it.
+  until [ $next -eq 0 ]; do
+    (
+      trap 'exit $((muster_at + 1))' EXIT
+      muster_from=$next muster_at=0
+      for muster_fact in ${sequence.join(' ')}; do
+        muster_at=$((muster_at + 1))
+        [ $muster_at -ge $muster_from ] || continue
+        printf '\\n${mark} f%s 0\\n' $muster_fact
+        fact_$muster_fact
+        printf '\\n${mark} s%s %s\\n' $muster_fact $?
+      done
+      trap - EXIT
+      exit 0
+    )
+    next=$?
+  done
 }
 fell() {
-  doomed=" $* "; before=
-  kill -STOP "$@"
+  doomed=' '; before=
+  for child; do
+    if read -r words < "/proc/$child/stat"; then
+      words=\${words##*) }; words=\${words#* }
+      [ "\${words%% *}" = $$ ] || continue
+    elif [ -d /proc/self ]; then continue
+    fi
+    kill -STOP "$child"; doomed="$doomed$child "
+  done
+  [ "$doomed" != ' ' ] || return
   until [ "$doomed" = "$before" ]; do
     before=$doomed
     for stat in /proc/[0-9]*/stat; do
@@ -163,17 +235,15 @@ fell() {
   done
   kill -9 $doomed
 }
-within() {
-  limit=$1; shift
-  ( trap 'kill $clock; exit' TERM; sleep $limit 3>&- & clock=$!; wait $clock; fell "$@" ) 3>&- &
-  limit=$!
-  wait "$@"
-  kill $limit
-}
+nap() { sleep $1 & nap=$!; wait $nap; }
 ${functions.join('\n')}
-( for fact in ${names(false).join(' ')}; do answer $fact whole; done ) &
+asked=
+${starts.join('\n')}
+answers >&3 3>&- 4>&- &
 sequence=$!
-${hanging.length === 0 ? '' : `said=$(${besides(hanging)})\n`}within ${limitS(SEQUENCE_LIMIT_S)} $sequence
-${hanging.length === 0 ? '' : `printf %s "$said" >&3\n`}printf '\\n${mark} end 0\\n' >&3
+( trap 'kill $nap; exit' TERM; nap ${hangS}; fell $asked; nap ${sequenceS - hangS}; fell $sequence ) 3>&- 4>&- &
+clock=$!
+wait $asked $sequence
+kill $clock
 `
 }

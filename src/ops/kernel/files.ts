@@ -49,22 +49,41 @@ export function fileFact(path: string): Fact<FileState> {
 if [ ! -e "$f" ] && [ ! -L "$f" ]; then echo none; return; fi
 if [ ! -f "$f" ]; then echo other it is no file; return; fi
 if [ ! -r "$f" ]; then echo other it cannot be read; return; fi
-set -- $(cksum < "$f")
+set -- $(stat -L -c '%a %s' "$f" || echo 600 $(wc -c < "$f"))
 if [ "$2" -gt ${MAX_FILE_BYTES} ]; then echo other it is too large; return; fi
-# The shell would lose them, and what is written back would be without.
-if [ "$(tr -dc '\\000' < "$f" | wc -c)" -ne 0 ]; then echo other it holds zero bytes; return; fi
-echo "file $(stat -L -c %a "$f" || echo 600) $1-$2"
+echo "file $1 $2"
 cat "$f"`,
     parse(_, bytes) {
-      const all = bytes.toString('latin1')
-      const [head = ''] = all.split('\n', 1)
+      const end = bytes.indexOf('\n')
+      const head = bytes.toString('latin1', 0, end < 0 ? bytes.length : end)
       if (head === 'none') return { kind: 'none' }
       if (head.startsWith('other ')) return { kind: 'other', because: head.slice('other '.length) }
-      const match = /^file ([0-7]{3,4}) (\d+-\d+)$/.exec(head)
-      if (match === null) return undefined
-      return { kind: 'file', mode: match[1] ?? '', sum: match[2] ?? '', text: all.slice(head.length + 1) }
+      const [, mode = '', size] = /^file ([0-7]{1,4}) (\d+)$/.exec(head) ?? []
+      const content = bytes.subarray(end + 1)
+      // It was changed meanwhile, or did not arrive whole.
+      if (size === undefined || content.length !== Number(size)) return undefined
+      // Scripts of shells that take it for text would lose them.
+      if (content.includes(0)) return { kind: 'other', because: 'it holds zero bytes' }
+      return { kind: 'file', mode, sum: cksum(content), text: content.toString('latin1') }
     },
   }
+}
+
+const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte << 24
+  for (let bit = 0; bit < 8; bit += 1) crc = (crc << 1) ^ (crc < 0 ? 0x04c11db7 : 0)
+  return crc
+})
+
+/** As cksum(1) tells it, with a dash between: the CRC of POSIX over the bytes and the digits of their number. */
+export function cksum(bytes: Uint8Array): string {
+  let crc = 0
+  const add = (byte: number) => {
+    crc = (crc << 8) ^ (CRC_TABLE[(crc >>> 24) ^ byte] ?? 0)
+  }
+  for (const byte of bytes) add(byte)
+  for (let rest = bytes.length; rest > 0; rest = Math.floor(rest / 256)) add(rest % 256)
+  return `${~crc >>> 0}-${bytes.length}`
 }
 
 /** $f: the file itself, behind links; $b: the copy of what was there. Ends when the file is not as it was read. */

@@ -9,6 +9,8 @@ export type ExecOptions = {
   /** From the script's beginning. */
   readonly timeoutMs: number
   readonly signal: AbortSignal
+  /** It changes nothing and ends by itself before long: where the link is lost without a word it may go on until then. */
+  readonly isBrief?: boolean
   /** Output as it comes, beside the result; UTF-8 cut between characters, not printable yet. */
   onOutput?(stream: 'stdout' | 'stderr', text: string): void
 }

@@ -34,13 +34,13 @@ const INSTALL_TIMEOUT_MS = 15 * 60_000
 
 const recordOf = (area: string): string => `/var/lib/muster/packages-${area}`
 
-/** Prints `NAME VERSION` for those of the arguments that are installed. */
+/** Prints `installed NAME VERSION` for those of the arguments that are installed, and other lines for others. */
 const QUERIES: Readonly<Record<PackageManager, string>> = {
-  apt: `dpkg-query -W -f '\${db:Status-Status} \${Package} \${Version}\\n' "$@" | sed -n 's/^installed //p'`,
-  dnf: `rpm -q --qf 'installed %{NAME} %{VERSION}-%{RELEASE}\\n' "$@" | sed -n 's/^installed //p'`,
-  zypper: `rpm -q --qf 'installed %{NAME} %{VERSION}-%{RELEASE}\\n' "$@" | sed -n 's/^installed //p'`,
-  pacman: 'pacman -Q "$@"',
-  apk: `for name; do sed -n "/^P:$name\\$/,/^\\$/s/^V:/$name /p" /lib/apk/db/installed; done`,
+  apt: `dpkg-query -W -f '\${db:Status-Status} \${Package} \${Version}\\n' "$@"`,
+  dnf: `rpm -q --qf 'installed %{NAME} %{VERSION}-%{RELEASE}\\n' "$@"`,
+  zypper: `rpm -q --qf 'installed %{NAME} %{VERSION}-%{RELEASE}\\n' "$@"`,
+  pacman: `pacman -Q "$@" | sed 's/^/installed /'`,
+  apk: `for name; do sed -n "/^P:$name\\$/,/^\\$/s/^V:/installed $name /p" /lib/apk/db/installed; done`,
 }
 
 export function packagesFact(names: PackageNames, area: string): Fact<Packages> {
@@ -49,8 +49,9 @@ export function packagesFact(names: PackageNames, area: string): Fact<Packages> 
     const query = words === '' ? '' : `set -- ${words}; ${QUERIES[manager]}`
     return `elif command -v ${PROGRAMS[manager]} > /dev/null; then echo ${manager}; ${query}`
   })
+  const record = recordOf(area)
   return {
-    script: `if false; then :\n${cases.join('\n')}\nelse return 1\nfi\nsed 's/^/own /' ${recordOf(area)}`,
+    script: `if false; then :\n${cases.join('\n')}\nelse return 1\nfi\n[ ! -f ${record} ] || tell ${record} 'own '`,
     parse(text) {
       const [first, ...lines] = text.split('\n')
       const manager = MANAGERS.find((each) => each === first)
@@ -58,8 +59,8 @@ export function packagesFact(names: PackageNames, area: string): Fact<Packages> 
       const words = lines.map((line) => line.trim().split(/\s+/))
       const own = words.flatMap(([key, name]) => (key === 'own' && name !== undefined ? [name] : []))
       const wanted = new Set(names[manager])
-      const installed = words.flatMap(([name = '', version = '']) =>
-        wanted.has(name) ? [[name, version] as const] : [],
+      const installed = words.flatMap(([state, name = '', version = '']) =>
+        wanted.has(name) && state === 'installed' ? [[name, version] as const] : [],
       )
       return { manager, installed: new Map(installed), own: [...new Set(own)] }
     },
@@ -148,7 +149,7 @@ export function removePackages(manager: PackageManager, own: readonly string[], 
   return {
     script: `${PATIENTLY}set -- ${own.map(quote).join(' ')}
 r=${recordOf(area)}
-set -- $( { ${there}; } 2> /dev/null | cut -d ' ' -f 1)
+set -- $( { ${there}; } 2> /dev/null | sed -n 's/^installed \\([^ ]*\\).*/\\1/p')
 if [ $# -gt 0 ]; then
 ${REMOVALS[manager]} || exit 1
 fi

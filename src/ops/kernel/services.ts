@@ -4,7 +4,10 @@ import { quote } from './finding.ts'
 
 export type ServiceManager = 'systemd' | 'openrc' | 'sysv' | 'by-hand'
 
-/** A service's name with each manager, and the scripts that stand in where there is none (exit code 0: it is so, it is done). */
+/**
+ * A service's name with each manager, and the scripts that stand in where there is none (exit code 0: it is so, it is done).
+ * Whether it runs they tell in the place of a script of init.d, too, which starts a dozen programs to say it.
+ */
 export type Service = {
   readonly systemd: string
   readonly openrc: string
@@ -37,7 +40,7 @@ state() {
   case $manager in
     systemd) limited systemctl is-active --quiet ${quote(systemd)};;
     openrc) limited rc-service ${quote(openrc)} status;;
-    sysv) limited /etc/init.d/${quote(sysv)} status;;
+    sysv) ${byHand?.isRunning ?? `limited /etc/init.d/${quote(sysv)} status`};;
     *) ${byHand?.isRunning ?? 'false'};;
   esac > /dev/null 2>&1
 }
@@ -45,7 +48,7 @@ enabled() {
   case $manager in
     systemd) limited systemctl is-enabled --quiet ${quote(systemd)};;
     openrc) rc-update show default | grep -q -w ${quote(openrc)};;
-    sysv) ls /etc/rc[2-5].d/S[0-9][0-9]${quote(sysv)};;
+    sysv) set -- /etc/rc[2-5].d/S[0-9][0-9]${quote(sysv)}; [ -L "$1" ] || [ -e "$1" ];;
     *) return 2;;
   esac > /dev/null 2>&1
 }

@@ -9,7 +9,14 @@ import { type Mount, parseMounts, unitName } from './mounts.ts'
 import type { NfsWanted } from './wanted.ts'
 
 export type Point =
-  | { readonly kind: 'directory'; readonly isEmpty: boolean; readonly mode: string; readonly filesystem: string }
+  | {
+      readonly kind: 'directory'
+      /** A mount point that is known to be empty. */
+      readonly isEmpty: boolean
+      /** Both of what is exported; of others `-`. */
+      readonly mode: string
+      readonly filesystem: string
+    }
   | { readonly kind: 'absent' }
   | { readonly kind: 'other' }
   /** Its server says that it is not what it was. */
@@ -19,24 +26,32 @@ export type Point =
 
 type Points = ReadonlyMap<string, Point>
 
-export type NfsFacts = {
-  readonly packages: Packages
+export type NfsServerFacts = {
   readonly service: ServiceState
   readonly ownExports: FileState
   /** Of the other files. */
   readonly foreignExports: Exports
   readonly active: readonly ActiveExport[]
+}
+
+export type NfsClientFacts = {
   readonly mounts: readonly Mount[]
   readonly fstab: FileState
   /** Mount units instead of lines in fstab. */
   readonly hasSystemd: boolean
-  /** Both by directory; each directory is in one of them. */
-  readonly localPoints: Points
-  readonly remotePoints: Points
 } & {
   /** The unit file of a mount point. */
   readonly [unit: `unit ${string}`]: FileState
 }
+
+/** Those of servers are there where something is exported, those of clients where something is mounted. */
+export type NfsFacts = {
+  readonly packages: Packages
+  /** Both by directory; each directory is in one of them, or did not answer. */
+  readonly localPoints: Points
+  readonly remotePoints: Points
+} & NfsServerFacts &
+  NfsClientFacts
 
 export const EXPORTS_FILE = '/etc/exports.d/muster-nfs.exports'
 
@@ -45,7 +60,7 @@ export const SERVICE: Service = {
   openrc: 'nfs',
   sysv: 'nfs-kernel-server',
   byHand: {
-    isRunning: '[ "$(cat /proc/fs/nfsd/threads)" -gt 0 ]',
+    isRunning: 'read -r threads < /proc/fs/nfsd/threads && [ "$threads" -gt 0 ]',
     start: `modprobe nfsd 2> /dev/null
 grep -q ' nfsd ' /proc/mounts || mount -t nfsd nfsd /proc/fs/nfsd || exit 1
 mkdir -p /run/rpcbind
@@ -78,7 +93,8 @@ const foreignExportsFact: Fact<Exports> = {
   script: `for file in /etc/exports /etc/exports.d/*.exports; do
   [ "$file" != ${EXPORTS_FILE} ] && [ -f "$file" ] || continue
   echo "file $file"
-  head -c 65536 "$file" | sed 's/^/ /'
+  # The last line may have no end.
+  tell "$file" ' '; echo
 done
 echo end`,
   parse(text) {
@@ -97,52 +113,85 @@ echo end`,
 
 /** What exportfs has told the kernel: the same as \`exportfs -s\`, which needs root. */
 const activeFact: Fact<readonly ActiveExport[]> = {
-  script: 'if [ -e /var/lib/nfs/etab ]; then cat /var/lib/nfs/etab; fi; echo end',
+  script: 'if [ -e /var/lib/nfs/etab ]; then tell /var/lib/nfs/etab; echo; fi; echo end',
   parse: (text) => (text.endsWith('end') ? parseActiveExports(text.slice(0, -3)) : undefined),
 }
 
+/**
+ * $mounted: /proc/mounts; $far: directories where something is mounted that may not answer, a line each. `is_far PATH`: it is
+ * there, or below. `at_far PATH`: it is such a directory itself.
+ */
+const READ_MOUNTS = `mounted=; far=$nl
+while read -r source at type rest; do
+  mounted="$mounted$source $at $type $rest$nl"
+  case $type in nfs | nfs4 | autofs | fuse* | cifs | smb3 | 9p | ceph | afs) ;; *) continue;; esac
+  case $at in *\\\\*) at=$(printf %b "$at");; esac
+  far="$far$at$nl"
+done < /proc/mounts
+at_far() { case $far in *"$nl$1$nl"*) ;; *) return 1;; esac; }
+is_far() {
+  is_below=1; set -f; IFS=$nl
+  for at in $far; do case $1/ in "$at"/*) is_below=0;; esac; done
+  set +f; unset IFS
+  return $is_below
+}
+is_filled() {
+  set -- "$1"/* "$1"/.[!.]* "$1"/..?*
+  for each; do
+    if [ -e "$each" ] || [ -L "$each" ]; then return 0; fi
+  done
+  return 1
+}
+kind() {
+  type=$(stat -f -c %T "$2" 2>&1); status=$?
+  case $type in
+    *[Ss]tale*) echo "$1 stale"; return 1;;
+    *'No such file'*) echo "$1 absent"; return 1;;
+  esac
+  if [ $status -ne 0 ] || [ ! -d "$2" ]; then echo "$1 other"; return 1; fi
+}
+look() {
+  entries=- mode=- type=-
+  case $3 in *exported*) kind "$1" "$2" || return; mode=$(stat -c %a "$2");; esac
+  case $3 in
+    *point*)
+      if is_far "$2" || [ ! -d "$2" ]; then kind "$1" "$2" || return; fi
+      if at_far "$2"; then :; elif is_filled "$2"; then entries=1; else entries=0; fi;;
+  esac
+  echo "$1 directory $entries $mode $type"
+}`
+
 const mountsFact: Fact<readonly Mount[]> = {
-  script: 'cat /proc/mounts',
+  before: READ_MOUNTS,
+  script: 'printf %s "$mounted"',
   parse: (text) => (text === '' ? undefined : parseMounts(text)),
 }
 
-/** The type of the file system is asked first: of all that is asked, only that is never answered from what a client remembers. */
-const LOOK = `look() {
-  type=$(limited stat -f -c %T "$2" 2>&1); status=$?
-  if overdue $status; then echo "$1 silent"; return; fi
-  case $type in
-    *[Ss]tale*) echo "$1 stale"; return;;
-    *'No such file'*) echo "$1 absent"; return;;
-  esac
-  if [ $status -ne 0 ] || [ ! -d "$2" ]; then echo "$1 other"; return; fi
-  echo "$1 directory $(ls -A "$2" | head -n 1 | wc -l) $(stat -c %a "$2") $type"
-}
-remote() {
-  while read -r _ at type _; do
-    case $type in nfs | nfs4 | autofs) ;; *) continue;; esac
-    case $1/ in "$(printf %b "$at")"/*) return 0;; esac
-  done < /proc/mounts
-  return 1
-}`
+/** What a directory is for a host: `point`, `exported`, or both. */
+type Uses = ReadonlyMap<string, string>
+
+const lookAt = (uses: Uses) => [...uses].map(([path, use], index) => `look ${index} ${quote(path)} ${quote(use)}`)
 
 /** Directories of the host itself. */
-function localPointsFact(paths: readonly string[]): Fact<Points> {
-  const looks = paths.map((path, index) => `remote ${quote(path)} || look ${index} ${quote(path)}`)
-  return { script: [LOOK, ...looks, 'echo end'].join('\n'), parse: (text) => parsePoints(text, paths) }
-}
-
-/** Those on a mount: each is looked at by a process of its own that may be left behind; an answer is one short line. */
-function remotePointsFact(paths: readonly string[]): Fact<Points> {
-  const looks = paths.map((path, index) => `! remote ${quote(path)} || look ${index} ${quote(path)} &`)
+function localPointsFact(uses: Uses): Fact<Points> {
+  const looks = lookAt(uses)
+  const script = [...uses.keys()].map((path, index) => `is_far ${quote(path)} || ${looks[index]}`)
   return {
-    script: [LOOK, ...looks, 'wait', 'echo end'].join('\n'),
-    mayHang: true,
-    parse: (text) => parsePoints(text, paths),
+    before: READ_MOUNTS,
+    script: [...script, 'echo end'].join('\n'),
+    parse: (text) => (text.endsWith('end') ? parsePoints(text, uses) : undefined),
   }
 }
 
-function parsePoints(text: string, paths: readonly string[]): Points | undefined {
-  if (!text.endsWith('end')) return undefined
+/** Those on a mount: each is looked at by a process of its own that may be left behind; an answer is one short line. */
+function remotePointsFact(uses: Uses): Fact<Points> {
+  const looks = lookAt(uses)
+  const parts = [...uses.keys()].map((path, index) => ({ when: `is_far ${quote(path)}`, script: looks[index] ?? '' }))
+  return { before: READ_MOUNTS, script: ':', parts, parse: (text) => parsePoints(text, uses) }
+}
+
+function parsePoints(text: string, uses: Uses): Points {
+  const paths = [...uses.keys()]
   const points = text.split('\n').flatMap((line): [string, Point][] => {
     const [index, kind, entries, mode = '', filesystem = ''] = line.trim().split(' ')
     const path = paths[Number(index)]
@@ -163,28 +212,42 @@ export function pointAt(
   return localPoints.value.get(path) ?? knownValue(remotePoints)?.get(path) ?? { kind: 'silent' }
 }
 
-export function nfsFacts(wanted: NfsWanted, host: string): FactSet<NfsFacts> {
-  const { shares } = wanted
-  const points = shares.flatMap(({ clients, point }) => (clients.includes(host) ? [point] : []))
-  const exported = shares.flatMap(({ server, path }) => (server === host ? [path] : []))
-  const units = Object.fromEntries(
-    points.map((point): [`unit ${string}`, Fact<FileState>] => [`unit ${point}`, fileFact(unitPath(point))]),
-  )
-  const paths = [...new Set([...points, ...exported])]
+/** Asked of servers only. */
+function serverFacts(): FactSet<NfsServerFacts> {
   return {
-    packages: packagesFact(packagesOf(wanted, host), 'nfs'),
     service: serviceFact(SERVICE),
     ownExports: fileFact(EXPORTS_FILE),
     foreignExports: foreignExportsFact,
     active: activeFact,
+  }
+}
+
+/** Asked of clients only. */
+function clientFacts(points: readonly string[]): FactSet<NfsClientFacts> {
+  const units = points.map((point): [`unit ${string}`, Fact<FileState>] => [`unit ${point}`, fileFact(unitPath(point))])
+  return {
     mounts: mountsFact,
     fstab: fileFact('/etc/fstab'),
     hasSystemd: {
       script: '[ -d /run/systemd/system ] && command -v systemctl > /dev/null; echo $?',
       parse: (text) => (/^\d+$/.test(text) ? text === '0' : undefined),
     },
-    localPoints: localPointsFact(paths),
-    remotePoints: remotePointsFact(paths),
-    ...units,
+    ...Object.fromEntries(units),
+  }
+}
+
+export function nfsFacts(wanted: NfsWanted, host: string): FactSet<NfsFacts> {
+  const { shares } = wanted
+  const points = shares.flatMap(({ clients, point }) => (clients.includes(host) ? [point] : []))
+  const exported = shares.flatMap(({ server, path }) => (server === host ? [path] : []))
+  const uses = new Map<string, string>()
+  for (const path of points) uses.set(path, 'point')
+  for (const path of exported) uses.set(path, uses.has(path) ? 'point exported' : 'exported')
+  return {
+    packages: packagesFact(packagesOf(wanted, host), 'nfs'),
+    ...(exported.length === 0 ? {} : serverFacts()),
+    ...(points.length === 0 ? {} : clientFacts(points)),
+    localPoints: localPointsFact(uses),
+    remotePoints: remotePointsFact(uses),
   } as FactSet<NfsFacts>
 }

@@ -48,9 +48,9 @@ export async function verifyNfs(
 function lookAt(host: string, shares: readonly Share[], world: World<NfsFacts>): Finding[] {
   const facts = world.facts.get(host)?.facts
   if (facts === undefined) return []
-  const mounts = knownValue(facts.mounts) ?? []
   const served = shares.filter(({ server }) => server === host)
   const mounted = shares.filter(({ clients }) => clients.includes(host))
+  const mounts = mounted.length === 0 ? [] : (knownValue(facts.mounts) ?? [])
   const foreign = served.length === 0 ? undefined : knownValue(facts.foreignExports)
   return [
     ...served.flatMap((share) => dangersOfShare(host, share, pointAt(facts, share.path))),

@@ -30,6 +30,10 @@ export type ExecFile = { readonly sizeBytes: number; open(): AsyncIterable<Uint8
 
 export type ExecRequest = {
   readonly command: string
+  /** For /bin/sh and not for the login shell. */
+  readonly isForSh?: boolean
+  /** It ends by itself before long, whatever becomes of the link, which is not watched for it then. */
+  readonly isBrief?: boolean
   readonly environment?: Readonly<Record<string, string>>
   readonly script?: {
     readonly file: ExecFile
@@ -172,11 +176,12 @@ class Execution implements RunningExec {
 
   async #start(connection: Connection): Promise<void> {
     const { token, beatMs = BEAT_MS } = this.#options
-    const { command, environment = {}, script, stdin, sudoPassword } = this.#request
+    const { command, isForSh = false, environment = {}, script, stdin, sudoPassword } = this.#request
     const mark = `begin${token}`
     const prompt = `sudo${token}`
     const line = buildRemoteCommand({
       command,
+      isForSh,
       environment,
       mark,
       beatLimitS: Math.ceil((beatMs * BEATS_MISSED) / 1000),
@@ -277,7 +282,7 @@ class Execution implements RunningExec {
         beatAfter(beatMs)
       })
     }
-    beatAfter(Math.min(FIRST_BEAT_MS, beatMs))
+    if (this.#request.isBrief !== true) beatAfter(Math.min(FIRST_BEAT_MS, beatMs))
     this.#handlers.onBegin()
   }
 

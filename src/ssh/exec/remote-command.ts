@@ -23,6 +23,8 @@ export type Delivery = {
 export type RemoteCommandSpec = Delivery & {
   /** Any text without NUL, for the login shell of the account. Unused when there is a script. */
   readonly command: string
+  /** The command is for /bin/sh, whatever the account has: a login shell may take long to start. */
+  readonly isForSh?: boolean
   readonly environment: Readonly<Record<string, string>>
   /** Printed on stdout, on a line of its own, when the command begins: a word of letters and digits. */
   readonly mark: string
@@ -112,7 +114,8 @@ function wrapper(spec: RemoteCommandSpec): string {
     parts.push('exec "$@"')
   } else {
     const isPlain = encode(spec.command) === spec.command
-    parts.push(`${isPlain ? 'v=$1' : 'u "$1"'}; exec "\${SHELL:-/bin/sh}" -c "$v"`)
+    const shell = spec.isForSh === true ? '/bin/sh' : '"${SHELL:-/bin/sh}"'
+    parts.push(`${isPlain ? 'v=$1' : 'u "$1"'}; exec ${shell} -c "$v"`)
   }
   return parts.join('; ')
 }

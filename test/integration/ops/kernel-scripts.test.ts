@@ -16,11 +16,12 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Fact, gatherFacts, knownValue } from '../../../src/ops/kernel/fact.ts'
-import { bytesOf, type FileState, fileFact, removeFile, writeFile } from '../../../src/ops/kernel/files.ts'
+import { bytesOf, cksum, type FileState, fileFact, removeFile, writeFile } from '../../../src/ops/kernel/files.ts'
 import type { ExecOptions, ExecResult, OpsHosts } from '../../../src/ops/kernel/host-port.ts'
 import type { Action } from '../../../src/ops/kernel/operation.ts'
 import { installPackages, packagesFact, removePackages } from '../../../src/ops/kernel/packages.ts'
 import { serviceFact } from '../../../src/ops/kernel/services.ts'
+import { findProgram } from '../../support/requirements.ts'
 
 let home: string
 let bin: string
@@ -34,16 +35,23 @@ afterEach(() => rmSync(home, { recursive: true, force: true }))
 
 const environment = () => ({ PATH: `${bin}:/usr/local/bin:/usr/bin:/bin`, HOME: home })
 
-function runScript(script: string, stdin: Uint8Array = Buffer.alloc(0)) {
-  return spawnSync('sh', ['-c', script], { env: environment(), input: stdin })
+const SHELLS: readonly (readonly string[])[] = [['sh'], ['dash'], ['bash'], ['bash', '--posix'], ['busybox', 'sh']]
+
+function runScript(
+  script: string,
+  stdin: Uint8Array = Buffer.alloc(0),
+  [shell = '', ...words]: readonly string[] = ['sh'],
+) {
+  return spawnSync(findProgram(shell) ?? shell, [...words, '-c', script], { env: environment(), input: stdin })
 }
 
-const here: OpsHosts = {
+const hostsOf = (shell?: readonly string[]): OpsHosts => ({
   async exec(_host: string, script: string, { stdin }: ExecOptions): Promise<ExecResult> {
-    const { status, stdout, stderr } = runScript(script, stdin)
+    const { status, stdout, stderr } = runScript(script, stdin, shell)
     return { outcome: { kind: 'exit', code: status ?? -1 }, stdout, stderr, durationMs: 0 }
   },
-}
+})
+const here = hostsOf()
 
 async function ask<T>(fact: Fact<T>): Promise<T | undefined> {
   const gathered = await gatherFacts(
@@ -102,6 +110,53 @@ describe('facts', () => {
     })
   })
 
+  it.each(
+    SHELLS.filter(([name = '']) => findProgram(name) !== undefined).map((words) => [words.join(' '), words] as const),
+  )('come whole in %s, whatever the others do', async (_, shell) => {
+    const lines = Array.from({ length: 100 }, (_, index) => `  ${index} \\\\ \\n %s "$x" `)
+    writeFileSync(join(home, 'long'), lines.join('\n'))
+    writeFileSync(join(home, 'short'), lines.slice(0, 9).join('\n'))
+    writeFileSync(join(home, 'file'), Buffer.from(Array.from({ length: 1024 }, (_, index) => (index % 255) + 1)))
+    const text = (script: string): Fact<unknown> => ({ script, parse: (_, bytes) => bytes.toString() })
+    const part = (script: string, when = ':') => ({ when, script })
+    const facts = {
+      bytes: text("printf 'a\\000\\n\\n'"),
+      exits: text('echo half; exit 0'),
+      long: text('tell ~/long "> "'),
+      dies: text('echo half; : > /no/such/directory/file; set -o no-such-option; exit 2'),
+      short: text('tell ~/short "> "'),
+      none: text('tell ~/none "> "; echo $?'),
+      before: { ...text('echo "$mine"'), before: 'mine=once' },
+      hangs: { ...text('limited sleep 60; overdue $? && return 124'), mayHang: true },
+      parts: { ...text(':'), parts: [part('sleep 60'), part('echo left out', 'false'), part('echo "$mine"')] },
+      file: fileFact('~/file'),
+    }
+    const gathered = await gatherFacts(hostsOf(shell), 'm1', facts, {
+      signal: new AbortController().signal,
+      mark: 'mark',
+      now: () => 7,
+      limitFactor: 0.5,
+    })
+    const value = (of: unknown) => ({ kind: 'known', value: of })
+    const prefixed = (all: readonly string[]) => all.map((line) => `> ${line}`).join('\n')
+    expect(gathered).toMatchObject({
+      facts: {
+        facts: {
+          bytes: value('a\0\n\n'),
+          exits: { kind: 'unknown' },
+          long: value(prefixed(lines)),
+          dies: { kind: 'unknown' },
+          short: value(prefixed(lines.slice(0, 9))),
+          none: { kind: 'known', value: expect.stringMatching(/^[12]\n$/) },
+          before: value('once\n'),
+          hangs: { kind: 'unknown' },
+          parts: value('once'),
+          file: { kind: 'known', value: { kind: 'file', sum: expect.stringMatching(/-1024$/) } },
+        },
+      },
+    })
+  })
+
   it('that hang are given up with all that they started, and the others are told', async () => {
     const text = (script: string): Fact<unknown> => ({ script, parse: (said) => said || undefined, mayHang: true })
     const facts = {
@@ -134,6 +189,22 @@ describe('facts', () => {
     const state = await ask(fileFact('~/file'))
     expect(state).toMatchObject({ kind: 'file' })
     expect(Buffer.from(bytesOf((state as { text: string }).text))).toEqual(bytes)
+  })
+
+  it('say nothing of a file that grows while it is read', async () => {
+    writeFileSync(join(home, 'file'), 'old\n')
+    stub('cat', `printf 'new\\n' >> "$1"; exec ${findProgram('cat')} "$1"`)
+    expect(await ask(fileFact('~/file'))).toBeUndefined()
+  })
+
+  it('have the sum of a file that cksum tells', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 700 }), (bytes) => {
+        const [sum, size] = spawnSync('cksum', { input: bytes }).stdout.toString().split(' ')
+        expect(cksum(bytes)).toBe(`${sum}-${size?.trim()}`)
+      }),
+      { numRuns: 20 },
+    )
   })
 
   it('tell a directory, a file that is not there, one that is no text, and an empty one apart', async () => {
