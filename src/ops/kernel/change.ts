@@ -66,7 +66,7 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
   // A person takes time to read, and another Muster may have been here: what is applied is what is so now.
   const now = await look(options)
   if (signal.aborted) return { kind: 'cancelled' }
-  if (JSON.stringify(now.plan) !== JSON.stringify(shown.plan)) {
+  if (stepsOf(now.plan) !== stepsOf(shown.plan)) {
     handlers.onPlan(now.plan, true)
     if (hasSteps(now.plan) && !(await handlers.confirm(now.plan))) return { kind: 'declined' }
     const known = hostsWithSteps(shown.plan)
@@ -91,6 +91,11 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
 
 export function hostsWithSteps({ operations }: Plan): string[] {
   return [...new Set(operations.flatMap(({ host, verdict }) => (verdict.kind === 'steps' ? [host] : [])))]
+}
+
+/** What would be done. Why something cannot be done may have other words each time, as for a host that is being connected. */
+function stepsOf({ operations }: Plan): string {
+  return JSON.stringify(operations.filter(({ verdict }) => verdict.kind === 'steps'))
 }
 
 async function look(options: ChangeOptions): Promise<Looked> {
