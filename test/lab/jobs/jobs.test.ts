@@ -143,6 +143,22 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
     expect(await left()).toEqual([])
   })
 
+  it("over the system's ssh a host is kept open and heard in the same way", async () => {
+    const [{ name, address } = { name: '', address: '' }] = lab.hosts
+    const file = join(lab.directory, 'openssh.yaml')
+    const resources = '{ cpu: 6, gpu: 0, memory: 1GiB }'
+    writeFileSync(
+      file,
+      `cluster: openssh\nhosts:\n  ${name}: { address: ${address}, user: root, transport: openssh, resources: ${resources} }\n`,
+    )
+    const own = async (...args: readonly string[]) =>
+      await lab.run([...PROGRAM, '--hosts', file, 'job', ...args], { timeoutMs: 60_000 })
+    expect((await own('submit', '--array', '1-20', '--', 'echo $MUSTER_JOB')).stdout.trim()).toBe('1-20')
+    expect((await own('work', '--until-empty')).code).toBe(0)
+    expect((await own('logs', '7')).stdout).toBe('7\n')
+    expect((await own('list', '--json')).stdout.match(/"state":"done"/g)).toHaveLength(20)
+  })
+
   it('says why one does not go in; who stood by takes over, and ends what is cancelled', async () => {
     const { code, stdout } = await job('submit', '--gpu', '2', '--bundles', '4', '--dry-run', '--', 'true')
     expect([code, stdout]).toEqual([1, expect.stringContaining('There is room for 3 of its 4 bundles')])
