@@ -108,13 +108,17 @@ export type Cell =
   | { readonly kind: 'undeclared' }
   /** Not asked yet. */
   | { readonly kind: 'unknown' }
-  | { readonly kind: 'changing'; readonly ended: number; readonly steps: number }
+  /** `isBad`: a step failed, or was not begun. */
+  | { readonly kind: 'changing'; readonly ended: number; readonly steps: number; readonly isBad: boolean }
   | { readonly kind: 'standing'; readonly standing: HostStanding }
 
 export function cellOf(view: BringUpView, column: AreaColumn, host: string): Cell {
   if (column.hosts?.includes(host) !== true) return { kind: 'undeclared' }
   const steps = isApplying(view.change) ? stepsOf(view.change, column.name, host) : []
-  if (steps.length > 0) return { kind: 'changing', ended: steps.filter(isEnded).length, steps: steps.length }
+  if (steps.length > 0) {
+    const isBad = toneOf(steps) === 'bad'
+    return { kind: 'changing', ended: steps.filter(isBad ? isWell : isEnded).length, steps: steps.length, isBad }
+  }
   const standing = view.standings.get(cellKey(column.name, host))
   return standing === undefined ? { kind: 'unknown' } : { kind: 'standing', standing }
 }

@@ -36,10 +36,10 @@ export function cellWords(cell: Cell, theme: Theme): CellWords {
       return { sign: '?', words: 'unknown', colour: theme.muted }
     case 'changing':
       return {
-        sign: '…',
-        words: `changing ${cell.ended}/${cell.steps}`,
+        sign: cell.isBad ? '✗' : '…',
+        words: `${cell.isBad ? 'failed' : 'changing'} ${cell.ended}/${cell.steps}`,
         short: `${cell.ended}/${cell.steps}`,
-        colour: theme.warning,
+        colour: cell.isBad ? theme.danger : theme.warning,
       }
     case 'standing':
       return standingWords(cell.standing.standing, theme)

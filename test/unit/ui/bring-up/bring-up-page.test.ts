@@ -170,6 +170,7 @@ describe('the Bring-up tab', () => {
     port.tell({ type: 'end', host: 'm2', step: second, end, durationMs: 5 })
     clock.advance(100)
     expect(text()).toMatch(/✗ m2[\s\S]*✗ make a key failed: disk full[\s\S]*… m1/)
+    expect(text()).toMatch(/m2 +✗ failed 0\/2/)
   })
 
   it('ends with how the hosts stand then, and tries the failed ones again', async () => {
