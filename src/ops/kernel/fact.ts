@@ -221,7 +221,7 @@ fell() {
       [ "\${words%% *}" = $$ ] || continue
     elif [ -d /proc/self ]; then continue
     fi
-    kill -STOP "$child"; doomed="$doomed$child "
+    kill -STOP "$child"; doomed=" $child$doomed"
   done
   [ "$doomed" != ' ' ] || return
   until [ "$doomed" = "$before" ]; do
@@ -230,9 +230,10 @@ fell() {
       read -r words < "$stat" || continue
       child=\${words%% *}; words=\${words##*) }; words=\${words#* }
       case $doomed in *" $child "*) continue;; esac
-      case $doomed in *" \${words%% *} "*) kill -STOP "$child"; doomed="$doomed$child ";; esac
+      case $doomed in *" \${words%% *} "*) kill -STOP "$child"; doomed=" $child$doomed";; esac
     done
   done
+  # Those first that the others started: once these are gone, nobody waits any more.
   kill -9 $doomed
 }
 nap() { sleep $1 & nap=$!; wait $nap; }

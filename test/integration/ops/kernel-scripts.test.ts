@@ -22,6 +22,7 @@ import type { Action } from '../../../src/ops/kernel/operation.ts'
 import { installPackages, packagesFact, removePackages } from '../../../src/ops/kernel/packages.ts'
 import { serviceFact } from '../../../src/ops/kernel/services.ts'
 import { findProgram } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 let home: string
 let bin: string
@@ -173,14 +174,16 @@ describe('facts', () => {
     expect(gathered).toMatchObject({
       facts: { facts: { hangs: { kind: 'unknown' }, quick: { value: 'quick' }, file: { value: { kind: 'none' } } } },
     })
-    const commands = readdirSync('/proc').flatMap((pid) => {
-      try {
-        return /^\d+$/.test(pid) ? [readFileSync(`/proc/${pid}/cmdline`, 'utf8')] : []
-      } catch {
-        return []
-      }
-    })
-    expect(commands.filter((command) => command === 'sleep\u000098765\u0000')).toEqual([])
+    const commands = () =>
+      readdirSync('/proc').flatMap((pid) => {
+        try {
+          return /^\d+$/.test(pid) ? [readFileSync(`/proc/${pid}/cmdline`, 'utf8')] : []
+        } catch {
+          return []
+        }
+      })
+    // A process that was killed takes a moment to be gone.
+    await waitUntil(() => !commands().includes('sleep\u000098765\u0000'), 'the end of what hangs')
   })
 
   it('keep every byte of a file', async () => {
