@@ -15,7 +15,8 @@ export async function showStatus(
   context: CliContext,
   depth: 'look' | 'proof' = 'look',
 ): Promise<number> {
-  using prepared = await prepareBringUp(names, options, context, { usualConnectTimeoutMs: CONNECT_TIMEOUT_MS })
+  const limits = depth === 'look' ? { usualConnectTimeoutMs: CONNECT_TIMEOUT_MS } : {}
+  using prepared = await prepareBringUp(names, options, context, limits)
   const { areas, hosts, mark, isSelected, limitFactor } = prepared
   const { signal, now } = context
   const report = new BringUpReport(options, context)

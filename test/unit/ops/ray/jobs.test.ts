@@ -1,21 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import type { ExecOptions, ExecResult } from '../../../../src/ops/kernel/host-port.ts'
 import { askForJobs, type JobEvent, type JobOrder, parseJobEvent } from '../../../../src/ops/ray/jobs.ts'
-import type { RayWanted } from '../../../../src/ops/ray/wanted.ts'
 import type { RunOutcome } from '../../../../src/ops/run/outcome.ts'
+import { rayWanted } from './ray-wanted.ts'
 
-const WANTED: RayWanted = {
+const WANTED = rayWanted({
   head: { host: 'm10', isHead: true, ip: '10.81.0.1', address: '10.81.0.1', custom: {}, labels: {} },
-  workers: [],
   port: 6379,
   dashboardHost: '0.0.0.0',
-  dashboardPort: 8265,
-  hasToken: false,
-  ports: {},
-  tempDirectory: '/tmp/ray',
-  variables: {},
-  isSupervised: false,
-}
+})
 
 /** What the head prints, in pieces, and how it ends. */
 async function ask(order: JobOrder, pieces: readonly string[], outcome: RunOutcome = { kind: 'exit', code: 0 }) {

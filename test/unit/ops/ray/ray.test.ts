@@ -10,6 +10,7 @@ import { planRay } from '../../../../src/ops/ray/plan.ts'
 import { processesFact, processesOf, type RayProcess } from '../../../../src/ops/ray/processes.ts'
 import { verifyRay } from '../../../../src/ops/ray/verify.ts'
 import type { RayNode, RayWanted } from '../../../../src/ops/ray/wanted.ts'
+import { rayWanted } from './ray-wanted.ts'
 
 const FIXTURES = join(import.meta.dirname, '../../../fixtures/ray')
 const read = (name: string): string => readFileSync(join(FIXTURES, name), 'utf8').trimEnd()
@@ -31,18 +32,7 @@ const node = (host: string, ip: string, cpu: number): RayNode => ({
   labels: {},
   environment: { kind: 'venv', path: '/opt/ray', python: 'python3', from: '.', hosts: ['m10', 'm8'] },
 })
-const WANTED: RayWanted = {
-  head: node('m10', '10.81.0.1', 4),
-  workers: [node('m8', '10.81.0.2', 16)],
-  port: 6333,
-  dashboardHost: '127.0.0.1',
-  dashboardPort: 8265,
-  hasToken: false,
-  ports: {},
-  tempDirectory: '/tmp/ray',
-  variables: {},
-  isSupervised: false,
-}
+const WANTED = rayWanted({ head: node('m10', '10.81.0.1', 4), workers: [node('m8', '10.81.0.2', 16)] })
 
 type Change = Partial<{ [K in keyof RayFacts]: RayFacts[K] | Known<RayFacts[K]> }>
 const SPACE = { uid: 0, sharedBytes: 8e9, memoryBytes: 16e9, tempUsedPercent: 10, isTempWritable: true }

@@ -1,22 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { ExecOptions, ExecResult, OpsHosts } from '../../../../src/ops/kernel/host-port.ts'
-import type { RayWanted } from '../../../../src/ops/ray/wanted.ts'
 import { watchCluster } from '../../../../src/ops/ray/watch.ts'
 import { ManualClock } from '../../ssh/manual-clock.ts'
+import { rayWanted } from './ray-wanted.ts'
 
 const HEAD = { host: 'm10', isHead: true, ip: '10.0.0.1', address: '10.0.0.1', custom: {}, labels: {} }
-const WANTED: RayWanted = {
-  head: HEAD,
-  workers: [],
-  port: 6333,
-  dashboardHost: '127.0.0.1',
-  dashboardPort: 8265,
-  hasToken: false,
-  ports: {},
-  tempDirectory: '/tmp/ray',
-  variables: {},
-  isSupervised: false,
-}
+const WANTED = rayWanted({ head: HEAD })
 
 function watching() {
   const clock = new ManualClock()
