@@ -51,7 +51,10 @@ export async function benchJobs({
       await using lab = await startLab({ count: HOSTS })
       const place = (name: string, resources = { cpu: CORES, gpu: 0 }) => new Place(lab, main, name, resources)
       if (parts.includes('store')) add(await benchStore(directory, place('store')))
-      if (parts.includes('dispatch')) add(await benchDispatch(place('dispatch'), directory, log))
+      if (parts.includes('dispatch')) {
+        const alone = new Place(lab, main, 'alone', { cpu: CORES, gpu: 0 }, true)
+        add(await benchDispatch({ spread: place('dispatch'), alone, directory, log }))
+      }
       if (parts.includes('mix')) add(await benchMix(place('mix', MIXED), MIXED, scale))
       return formatTable(rows)
     }

@@ -8,30 +8,39 @@ import type { Lab } from '../../lab/cluster/lab.ts'
 
 export type Resources = { readonly cpu: number; readonly gpu: number }
 
-/** A queue of its own on the lab's hosts. */
+/** A queue of its own on the lab's hosts, or on this machine alone without SSH (`isLocal`). */
 export class Place {
   readonly #lab: Lab
   readonly #main: string
   readonly #name: string
   readonly #file: string
+  readonly #isLocal: boolean
 
-  constructor(lab: Lab, main: string, name: string, { cpu, gpu }: Resources) {
+  constructor(lab: Lab, main: string, name: string, { cpu, gpu }: Resources, isLocal = false) {
     this.#lab = lab
     this.#main = main
     this.#name = name
+    this.#isLocal = isLocal
     this.#file = join(lab.directory, `${name}.yaml`)
-    const hosts = lab.hosts.map(({ name: host, address }) => `  ${host}: { address: ${address} }\n`)
+    const hosts = isLocal
+      ? ['  here: { transport: local }\n']
+      : lab.hosts.map(({ name: host, address }) => `  ${host}: { address: ${address} }\n`)
     const defaults = `defaults: { user: root, resources: { cpu: ${cpu}, gpu: ${gpu}, memory: 1GiB } }\n`
     writeFileSync(this.#file, `cluster: ${name}\n${defaults}hosts:\n${hosts.join('')}`)
   }
 
   /** The home directories of the hosts, seen from here. */
   get homes(): readonly string[] {
+    if (this.#isLocal) return [this.#home]
     return this.#lab.names.map((name) => join(this.#lab.directory, 'hosts', name, 'home'))
   }
 
+  get #home(): string {
+    return this.#lab.environment.HOME ?? this.#lab.directory
+  }
+
   openStore(): JobStore {
-    const directory = join(this.#lab.environment.HOME ?? this.#lab.directory, '.local', 'state', 'muster', 'jobs')
+    const directory = join(this.#home, '.local', 'state', 'muster', 'jobs')
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     return new JobStore(join(directory, `${this.#name}.db`))
   }

@@ -17,7 +17,8 @@ export interface Slurm extends AsyncDisposable {
   run(program: string, ...args: readonly string[]): Promise<string>
 }
 
-export async function startSlurm(directory: string, cores: number): Promise<Slurm> {
+/** `lines`: of slurm.conf, besides. */
+export async function startSlurm(directory: string, cores: number, lines: readonly string[]): Promise<Slurm> {
   mkdirSync(join(directory, 'spool'), { recursive: true })
   mkdirSync(join(directory, 'state'))
   const file = (name: string) => join(directory, name)
@@ -41,6 +42,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 MaxArraySize=10000
 ReturnToService=2
+${lines.join('\n')}
 NodeName=here NodeAddr=127.0.0.1 CPUs=${cores}
 PartitionName=all Nodes=here Default=YES State=UP
 `,

@@ -2,11 +2,16 @@
 import { join } from 'node:path'
 import type { JobSpec } from '../../../src/scheduler/jobs/job.ts'
 import { JobStore } from '../../../src/scheduler/jobs/store.ts'
-import { formatNumber, formatPair, type Row } from '../support/statistics.ts'
+import { formatNumber, formatPair, median, type Row } from '../support/statistics.ts'
+import { diskPerSecond } from './disk.ts'
 import type { Place } from './place.ts'
 
 const WAITING = 100_000
 const ONE_BY_ONE = 500
+const ROUNDS = 7
+/** Through the verb, each line after the number of the one before; of each submitter. */
+const ANSWERED = 300
+const SUBMITTERS = 4
 const LINES = 20_000
 const LOOKS = 200
 
@@ -32,7 +37,14 @@ export const submission = (spec: JobSpec, count = 1) => ({
 export async function benchStore(directory: string, place: Place): Promise<readonly Row[]> {
   using store = new JobStore(join(directory, 'store.db'))
   const nowMs = Date.now()
-  const single = perSecond(ONE_BY_ONE, () => times(ONE_BY_ONE, () => store.submit(submission(SPEC), nowMs)))
+  const rounds = Array.from({ length: ROUNDS }, () => ({
+    ...diskPerSecond(directory, ONE_BY_ONE),
+    ours: perSecond(ONE_BY_ONE, () => times(ONE_BY_ONE, () => store.submit(submission(SPEC), nowMs))),
+  }))
+  const of = (key: 'ours' | 'inPlace' | 'growing') => median(rounds.map((round) => round[key]))
+  const single = of('ours')
+  const alone = await answeredPerSecond(place, 1)
+  const together = await answeredPerSecond(place, SUBMITTERS)
   const array = perSecond(WAITING, () => store.submit(submission(SPEC, WAITING), nowMs))
   const list = times(LOOKS, () => store.list([], 50))
   const submit = times(LOOKS, () => store.submit(submission(SPEC), nowMs))
@@ -50,11 +62,18 @@ export async function benchStore(directory: string, place: Place): Promise<reado
     values.toSorted((one, other) => one - other)[Math.floor(values.length * 0.99)] as number
   return [
     {
-      what: 'submitted one after the other, each on disk before the next, a second',
+      what: `submitted one after the other, each on disk before the next, a second; peer: the disk alone, writes of 20 KB with fdatasync (medians of ${ROUNDS} times ${ONE_BY_ONE}, in turns)`,
       ours: formatNumber(single),
-      peer: '',
+      peer: `${formatNumber(of('inPlace'))} in place, ${formatNumber(of('growing'))} where the file grows`,
       goal: '2,000',
       isReached: single >= 2000,
+    },
+    {
+      what: `through \`submit --from -\`, each line after the number of the one before, a second: one program, ${SUBMITTERS} at the same time together`,
+      ours: `${formatNumber(alone)}, ${formatNumber(together)}`,
+      peer: '',
+      goal: '2,000',
+      isReached: together >= 2000,
     },
     {
       what: `${LINES.toLocaleString('en')} lines through \`submit --from -\`, each number printed when it is on disk, a second`,
@@ -105,6 +124,33 @@ async function linesPerSecond(place: Place): Promise<number> {
   const [code] = await ended
   if (code !== 0 || count !== LINES + 1) throw new Error(`submit --from -: exit ${code}, ${count} numbers`)
   return LINES / ((lastMs - firstMs) / 1000)
+}
+
+/** From the last one's first number on; several programs: of all of them together. */
+async function answeredPerSecond(place: Place, submitters: number): Promise<number> {
+  const programs = Array.from({ length: submitters }, () => {
+    const { child, ended } = place.spawn('submit', '--from', '-')
+    const answer = async () => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      child.stdout.once('data', () => resolve())
+      child.stdin.write('true\n')
+      await Promise.race([promise, ended.then(() => Promise.reject(new Error('submit --from - ended')))])
+    }
+    return { child, ended, answer }
+  })
+  await Promise.all(programs.map(({ answer }) => answer()))
+  const sinceMs = performance.now()
+  await Promise.all(
+    programs.map(async ({ answer }) => {
+      for (let index = 0; index < ANSWERED; index++) await answer()
+    }),
+  )
+  const seconds = (performance.now() - sinceMs) / 1000
+  for (const { child, ended } of programs) {
+    child.stdin.end()
+    await ended
+  }
+  return (submitters * ANSWERED) / seconds
 }
 
 function times(count: number, work: (index: number) => unknown): readonly number[] {
