@@ -150,6 +150,7 @@ class SshOpsHosts implements OpsHosts {
           isForSh: true,
           environment: { MUSTER_SCRIPT: script },
           isBrief,
+          isLasting: !Number.isFinite(timeoutMs),
           ...(stdin === undefined ? {} : { stdin: fileOf(stdin) }),
           ...(isSudo ? { sudoPassword: () => this.#way.sudoPassword() } : {}),
         },

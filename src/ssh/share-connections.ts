@@ -1,12 +1,13 @@
 /**
  * Transports whose connections are shared: everything of one host, one command after the other or side by side, goes over one
- * login, which stays until the whole is disposed of. A connection that was lost is made anew when it is next asked for.
+ * login, which stays until the whole is disposed of. A connection that was lost is made anew when it is next asked for; one on
+ * which the server allows no more sessions is not waited for.
  */
 import type { Clock } from '../base/clock.ts'
 import type { Endpoint, TransportName } from '../inventory/host.ts'
 import { ConnectGate } from './connect-gate.ts'
 import { lendWhileAsking } from './lend-while-asking.ts'
-import type { ConnectContext, Connection, Transport } from './transport.ts'
+import { type ConnectContext, ConnectError, type Connection, type Transport } from './transport.ts'
 
 type Transports = Readonly<Partial<Record<TransportName, Transport>>>
 
@@ -20,41 +21,86 @@ export type ShareOptions = {
 
 export type SharedTransports = Disposable & { readonly transports: Transports }
 
+/** Where the server allows few sessions on a connection, what stays open has connections of its own: so many a host. */
+const MOST_LOGINS = 4
+
 export function shareConnections(transports: Transports, options: ShareOptions): SharedTransports {
   const gate = new ConnectGate(options.fanOut)
-  const shared = new Map<string, Promise<Connection>>()
+  const shared = new Map<string, HostConnections>()
   const share = (transport: Transport): Transport => ({
     async connect(endpoint, context) {
       const key = `${endpoint.transport} ${endpoint.host}`
-      let connecting = shared.get(key)
-      if (connecting === undefined) {
-        const forget = () => shared.delete(key)
-        connecting = login(transport, endpoint, context, gate, options, forget)
-        shared.set(key, connecting)
-        // A login that failed is tried again by the next who asks.
-        connecting.catch(forget)
-      }
-      const { openShell, exec, forward } = await connecting.then((connection) => ({
-        openShell: connection.openShell.bind(connection),
-        exec: connection.exec.bind(connection),
-        forward: connection.forward.bind(connection),
-      }))
-      return { openShell, exec, forward, close() {} }
+      const own = shared.get(key) ?? new HostConnections()
+      shared.set(key, own)
+      return await own.use((onLost) => login(transport, endpoint, context, gate, options, onLost))
     },
   })
   const entries = Object.entries(transports).map(([name, transport]) => [name, share(transport)])
   return {
     transports: Object.fromEntries(entries) as Transports,
     [Symbol.dispose]() {
-      for (const connecting of shared.values()) {
-        connecting.then(
-          (connection) => connection.close(),
-          () => {},
-        )
-      }
+      for (const own of shared.values()) own[Symbol.dispose]()
       shared.clear()
     },
   }
+}
+
+type Login = (onLost: () => void) => Promise<Connection>
+
+/** One connection for everything of a host, and further ones where that is full. */
+class HostConnections implements Disposable {
+  readonly #logins: (Promise<Connection> | undefined)[] = []
+  /** The first that had room for a command that ends by itself. */
+  #at = 0
+
+  async use(login: Login): Promise<Connection> {
+    const at = this.#at
+    const first = await this.#connection(at, login)
+    return {
+      openShell: (...args) => first.openShell(...args),
+      forward: (...args) => first.forward(...args),
+      close() {},
+      exec: async (command, handlers, options = {}) => {
+        const { isLasting = false, waitsForRoom = true } = options
+        for (let index = isLasting ? 0 : at; ; index += 1) {
+          const connection = index === at ? first : await this.#connection(index, login)
+          try {
+            return await connection.exec(command, handlers, options)
+          } catch (error) {
+            if (!isFull(error) || !waitsForRoom || index === MOST_LOGINS - 1) throw error
+            if (!isLasting) this.#at = Math.max(this.#at, index + 1)
+          }
+        }
+      },
+    }
+  }
+
+  [Symbol.dispose](): void {
+    for (const made of this.#logins.splice(0)) {
+      made?.then(
+        (connection) => connection.close(),
+        () => {},
+      )
+    }
+  }
+
+  #connection(index: number, login: Login): Promise<Connection> {
+    let made = this.#logins[index]
+    if (made === undefined) {
+      const forget = () => {
+        if (this.#logins[index] === made) this.#logins[index] = undefined
+      }
+      made = login(forget)
+      this.#logins[index] = made
+      // A login that failed is tried again by the next who asks.
+      made.catch(forget)
+    }
+    return made
+  }
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof ConnectError && error.failure.isFull === true
 }
 
 async function login(

@@ -64,6 +64,8 @@ export interface RemoteProcess {
 export type ExecOptions = {
   /** False: refused where the server allows no more sessions now, instead of waiting until another command has ended. */
   readonly waitsForRoom?: boolean
+  /** It stays open for as long as somebody wants it: nobody waits for its end, and it waits for nobody's. */
+  readonly isLasting?: boolean
   /** How much the host may send before anybody has taken it, where the transport can choose; on a long way it bounds the speed. */
   readonly windowBytes?: number
 }
@@ -94,6 +96,8 @@ export type ConnectFailure = {
   readonly reason: string
   /** What to do next, one sentence. */
   readonly hint?: string
+  /** The connection is good, and the server allows no more sessions on it now. */
+  readonly isFull?: boolean
 }
 
 /** What `Transport.connect` rejects with. */

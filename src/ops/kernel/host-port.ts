@@ -6,7 +6,7 @@ export type ExecOptions = {
   readonly stdin?: Uint8Array
   /** As root: directly where the login is root, else through sudo, whose password is asked once for all hosts. */
   readonly asRoot?: boolean
-  /** From the script's beginning. */
+  /** From the script's beginning; infinite for what goes on until it is stopped. */
   readonly timeoutMs: number
   readonly signal: AbortSignal
   /** It changes nothing and ends by itself before long: where the link is lost without a word it may go on until then. */

@@ -10,7 +10,7 @@ import type { Secret } from '../../base/secret.ts'
 import type { Endpoint, TransportName } from '../../inventory/host.ts'
 import type { CredentialAsker } from '../credentials.ts'
 import type { HostKeyVerifier } from '../host-keys.ts'
-import { ConnectError, type Connection, type RemoteProcess, type Transport } from '../transport.ts'
+import { type ChannelEnd, ConnectError, type Connection, type RemoteProcess, type Transport } from '../transport.ts'
 import { MarkFilter, PromptFilter } from './filters.ts'
 import { BEAT, buildRemoteCommand, END, GRACE_MS, readyWord } from './remote-command.ts'
 
@@ -34,6 +34,8 @@ export type ExecRequest = {
   readonly isForSh?: boolean
   /** It ends by itself before long, whatever becomes of the link, which is not watched for it then. */
   readonly isBrief?: boolean
+  /** It goes on for as long as nobody stops it. */
+  readonly isLasting?: boolean
   readonly environment?: Readonly<Record<string, string>>
   readonly script?: {
     readonly file: ExecFile
@@ -176,7 +178,7 @@ class Execution implements RunningExec {
 
   async #start(connection: Connection): Promise<void> {
     const { token, beatMs = BEAT_MS } = this.#options
-    const { command, isForSh = false, environment = {}, script, stdin, sudoPassword } = this.#request
+    const { command, isForSh = false, environment = {}, script, stdin, sudoPassword, isLasting = false } = this.#request
     const mark = `begin${token}`
     const prompt = `sudo${token}`
     const line = buildRemoteCommand({
@@ -212,16 +214,16 @@ class Execution implements RunningExec {
           },
         )
       : undefined
-    const process = await connection.exec(line, {
-      onStdout: (bytes) => {
+    const handlers = {
+      onStdout: (bytes: Uint8Array) => {
         if (!this.#isOver()) ready.push(bytes)
       },
-      onStderr: (bytes) => {
+      onStderr: (bytes: Uint8Array) => {
         if (this.#isOver()) return
         if (err === undefined) this.#handlers.onStderr(bytes)
         else err.push(bytes)
       },
-      onEnd: (end) => {
+      onEnd: (end: ChannelEnd) => {
         if (this.#isOver()) return
         ready.flush()
         begin.flush()
@@ -229,7 +231,8 @@ class Execution implements RunningExec {
         if (end.kind === 'lost') this.#end({ kind: 'unreachable', reason: `lost: ${printable(end.reason)}` })
         else this.#end(end.kind === 'signal' ? { ...end, signal: `SIG${end.signal.replace(/^SIG/, '')}` } : end)
       },
-    })
+    }
+    const process = await connection.exec(line, handlers, { isLasting })
     this.#process = process
     if (this.#isOver()) return process.close()
     if (this.#isPaused) process.pause()

@@ -66,15 +66,16 @@ class OpenShell implements ScriptShell {
       if (this.#isOver) return
       this.#timer = clock.after(limitMs, () => this.#end(slowStart(limitMs)))
       const filter = new MarkFilter(`begin${token}\n`, this.#handlers.onStdout, () => this.#begin())
-      const process = await connection.exec(command(`begin${token}`), {
-        onStdout: (bytes) => {
+      const handlers = {
+        onStdout: (bytes: Uint8Array) => {
           if (!this.#isOver) filter.push(bytes)
         },
-        onStderr: (bytes) => {
+        onStderr: (bytes: Uint8Array) => {
           this.#error = Buffer.concat([this.#error, bytes]).subarray(-KEPT_ERROR_BYTES)
         },
-        onEnd: (end) => this.#end(reasonOf(end, this.#error)),
-      })
+        onEnd: (end: ChannelEnd) => this.#end(reasonOf(end, this.#error)),
+      }
+      const process = await connection.exec(command(`begin${token}`), handlers, { isLasting: true })
       this.#process = process
       if (this.#isOver) process.close()
     } catch (error) {

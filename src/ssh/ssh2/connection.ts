@@ -20,7 +20,7 @@ import type {
   ShellOptions,
 } from '../transport.ts'
 import { asRemoteProcess, asShell, openFailure } from './channels.ts'
-import { describeEndpoint, describeSocketError, misconfigured, remoteText, seconds, unreachable } from './failures.ts'
+import { connectError, describeEndpoint, describeSocketError, remoteText, seconds, unreachable } from './failures.ts'
 import { withSessionWindow } from './library.ts'
 import { type SessionKind, SessionSlots, TooManySessions } from './session-slots.ts'
 
@@ -93,14 +93,14 @@ export class Ssh2Connection implements Connection {
   async exec(
     command: string,
     handlers: ExecHandlers,
-    { waitsForRoom = true, windowBytes = COMMAND_WINDOW_BYTES }: ExecOptions = {},
+    { waitsForRoom = true, isLasting = false, windowBytes = COMMAND_WINDOW_BYTES }: ExecOptions = {},
   ): Promise<RemoteProcess> {
     const { client } = this.#parts
     let isWindowSmall = false
     const asProcess = (channel: ClientChannel) =>
       asRemoteProcess(this.#host(), channel, isWindowSmall ? windowBytes : undefined, handlers)
     return await this.#withAgent((agentForward) =>
-      this.#openSession(waitsForRoom ? 'command' : 'extra', asProcess, (callback) => {
+      this.#openSession(isLasting ? 'lasting' : waitsForRoom ? 'command' : 'extra', asProcess, (callback) => {
         isWindowSmall = withSessionWindow(client, windowBytes, () =>
           client.exec(command, { agentForward } as never, callback),
         )
@@ -154,10 +154,14 @@ export class Ssh2Connection implements Connection {
       return value.session
     } catch (error) {
       if (!(error instanceof TooManySessions)) throw error
-      throw misconfigured(
-        'shell',
-        `cannot open ${what}: ${error.message}`,
-        'Raise MaxSessions in its sshd_config, or close another shell of this host.',
+      throw connectError(
+        {
+          kind: 'configuration',
+          phase: 'shell',
+          reason: `cannot open ${what}: ${error.message}`,
+          hint: 'Raise MaxSessions in its sshd_config, or close another shell of this host.',
+          isFull: true,
+        },
         error,
       )
     }

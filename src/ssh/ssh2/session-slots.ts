@@ -7,8 +7,11 @@
 /** sshd tells the end of a session a moment before it counts it: so soon after an end, a refusal is asked about again. */
 const ASK_AGAIN_MS = [20, 40, 80, 160, 320]
 
-/** `extra`: a command that waits for no other, because what runs may wait for it. */
-export type SessionKind = 'shell' | 'command' | 'extra'
+/**
+ * `extra`: a command that waits for no other, because what runs may wait for it. `lasting`: one that waits for no other, and
+ * whose end nobody waits for.
+ */
+export type SessionKind = 'shell' | 'command' | 'extra' | 'lasting'
 
 /** A session that was refused because the server allows no more of them on this connection. */
 export class TooManySessions extends Error {
@@ -40,9 +43,10 @@ export class SessionSlots {
     open: () => Promise<T>,
     isRefusedForLimit: (error: unknown) => boolean,
   ): Promise<{ readonly value: T; release(): void }> {
+    const waits = kind === 'shell' || kind === 'command'
     for (let refusals = 0; ; ) {
       while (this.#open >= this.#limit && this.#commands > 0) {
-        if (kind === 'extra') throw new TooManySessions(this.#open, undefined)
+        if (!waits) throw new TooManySessions(this.#open, undefined)
         await new Promise<void>((go) => this.#waiting.push(go))
       }
       this.#count(kind, 1)
@@ -52,13 +56,15 @@ export class SessionSlots {
         return { value, release: this.#releaser(kind) }
       } catch (error) {
         this.#count(kind, -1)
+        // Whoever waited for these, which never ran, would wait for ever.
+        if (this.#commands === 0) this.#wakeAll()
         if (!isRefusedForLimit(error)) {
           this.#wake()
           throw error
         }
         this.#limit = Math.max(1, this.#open)
         // What ended since the question was asked has made room.
-        if ((this.#commands > 0 && kind !== 'extra') || this.#ended > endedBefore) continue
+        if ((this.#commands > 0 && waits) || this.#ended > endedBefore) continue
         const waitMs = this.#ended === 0 ? undefined : ASK_AGAIN_MS[refusals]
         if (waitMs === undefined) throw new TooManySessions(this.#open, error)
         refusals += 1
@@ -70,7 +76,7 @@ export class SessionSlots {
   /** The connection is gone: whoever waits shall try, and fail. */
   abandon(): void {
     this.#limit = Number.POSITIVE_INFINITY
-    for (const go of this.#waiting.splice(0)) go()
+    this.#wakeAll()
   }
 
   #releaser(kind: SessionKind): () => void {
@@ -88,8 +94,12 @@ export class SessionSlots {
     this.#waiting.shift()?.()
   }
 
+  #wakeAll(): void {
+    for (const go of this.#waiting.splice(0)) go()
+  }
+
   #count(kind: SessionKind, by: number): void {
     this.#open += by
-    if (kind !== 'shell') this.#commands += by
+    if (kind === 'command' || kind === 'extra') this.#commands += by
   }
 }

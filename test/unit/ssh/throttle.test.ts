@@ -88,6 +88,14 @@ describe('session slots', () => {
     await expect(slots.acquire('command', open, isLimit)).rejects.toBeInstanceOf(TooManySessions)
   })
 
+  it('refuse all commands that come together where something lasting stands in the way', async () => {
+    const slots = new SessionSlots(noWait)
+    const { open } = server(1)
+    await slots.acquire('lasting', open, isLimit)
+    const commands = await Promise.allSettled([1, 2, 3].map(() => slots.acquire('command', open, isLimit)))
+    expect(commands.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+  })
+
   it('refuse at once a command that waits for no other, whether the limit is known or not', async () => {
     const slots = new SessionSlots(noWait)
     const { open } = server(1)

@@ -1,0 +1,73 @@
+/** What stays open on a host beside commands that come and go, through real sshd with room for one session on a connection. */
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { createOpsHosts } from '../../../src/cli/ops-hosts.ts'
+import { HostLocks } from '../../../src/ops/kernel/lock.ts'
+import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
+import { type OpenSshServer, startOpenSshServer } from '../../support/openssh-server.ts'
+import { requirement } from '../../support/requirements.ts'
+import { nobody, watchedContext } from '../../support/ssh-context.ts'
+
+const TIMEOUT_MS = 20_000
+
+describe.skipIf(!requirement('sshd', 'ssh-keygen', 'flock'))('a host with MaxSessions 1', () => {
+  let narrow: OpenSshServer
+  beforeAll(async () => {
+    narrow = await startOpenSshServer({ config: ['MaxSessions 1'] })
+  })
+  afterAll(async () => await narrow?.stop())
+
+  const connected = () => {
+    const over = new AbortController()
+    const ssh2 = createSsh2Transport()
+    const hosts = createOpsHosts([narrow.endpoint({ host: 'm1' })], {
+      transports: { ssh2, openssh: ssh2, local: ssh2 },
+      hostKeys: watchedContext().hostKeys,
+      credentials: nobody,
+      fanOut: 8,
+      token: 'few5e55ions',
+      signal: over.signal,
+      sudoPassword: async () => undefined,
+    })
+    onTestFinished(() => {
+      over.abort()
+      hosts[Symbol.dispose]()
+    })
+    return { hosts, over }
+  }
+
+  it('takes an open shell of the queue, a program that watches, and commands side by side', async () => {
+    const { hosts, over } = connected()
+    const say = async (word: string) => {
+      const { stdout } = await hosts.exec('m1', `echo ${word}`, { timeoutMs: TIMEOUT_MS, signal: over.signal })
+      return Buffer.from(stdout).toString()
+    }
+    expect(await say('first')).toBe('first\n')
+
+    const written = Promise.withResolvers<string>()
+    using shell = hosts.openShell('m1', {
+      onStdout: (bytes) => written.resolve(Buffer.from(bytes).toString()),
+      onEnd: written.reject,
+    })
+    shell.write('echo from the shell\n')
+    expect(await written.promise).toBe('from the shell\n')
+
+    const watching = Promise.withResolvers<string>()
+    const watch = hosts.exec('m1', 'echo watching; exec sleep 1000', {
+      timeoutMs: Number.POSITIVE_INFINITY,
+      signal: over.signal,
+      onOutput: (_stream, text) => watching.resolve(text),
+    })
+    expect(await watching.promise).toBe('watching\n')
+    expect(await Promise.all(['one', 'two', 'three'].map(say))).toEqual(['one\n', 'two\n', 'three\n'])
+    over.abort()
+    expect((await watch).outcome.kind).toBe('cancelled')
+  })
+
+  it('can be locked and asked at once', async () => {
+    const { hosts, over } = connected()
+    using locks = new HostLocks(hosts, { owner: 'a test', signal: over.signal })
+    expect(await locks.take('m1')).toMatchObject({ kind: 'held', isReal: true })
+    const asked = await hosts.exec('m1', 'echo reached', { timeoutMs: TIMEOUT_MS, signal: over.signal })
+    expect(Buffer.from(asked.stdout).toString()).toBe('reached\n')
+  })
+})
