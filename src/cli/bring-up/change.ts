@@ -51,9 +51,17 @@ class Change {
 
   async run(direction: Direction): Promise<number> {
     const { signal, now, environment } = this.#context
-    const { dryRun: isDryRun = false, verbose = false } = this.#options
+    const { dryRun: isDryRun = false, yes: isAgreed = false, verbose = false } = this.#options
     const end = await changeHosts(
-      { ...this.#prepared, direction, signal, now, isDryRun, openJournal: () => openJournal({ environment, now }) },
+      {
+        ...this.#prepared,
+        direction,
+        signal,
+        now,
+        isDryRun,
+        isAgreed,
+        openJournal: () => openJournal({ environment, now }),
+      },
       {
         onPlan: (plan, isAgain) => {
           if (isAgain) this.#report.say('the hosts have changed meanwhile; this is the plan now:')

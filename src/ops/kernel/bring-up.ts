@@ -1,6 +1,6 @@
 /** The loop of bring-up over all areas: ask every host once, plan, verify. What applies a plan is in apply.ts. */
 import type { Area, Looker, World } from './area.ts'
-import { type AnyFacts, type FactSet, type Gathered, gatherFacts, type HostFacts } from './fact.ts'
+import { type AnyFacts, type Away, type FactSet, type Gathered, gatherFacts, type HostFacts } from './fact.ts'
 import type { Finding } from './finding.ts'
 import type { ExecOptions, OpsHosts } from './host-port.ts'
 import type { Plan } from './plan.ts'
@@ -16,6 +16,8 @@ export type LookOptions = {
   now(): number
   /** Multiplies every limit of time, for hosts that are slow; 1 unless given. */
   readonly limitFactor?: number
+  /** What comes before a host is asked; where it cannot be reached it is not asked. */
+  before?(host: string): Promise<Away | undefined>
   /** As soon as a host has answered. */
   onHost?(gathered: Gathered): void
 }
@@ -32,7 +34,9 @@ export async function lookAtHosts(areas: readonly Area[], options: LookOptions):
         const asking = areas.filter((area) => area.hosts.includes(host) && area.areFactsRoot === asRoot)
         if (asking.length === 0) return
         const sets = asking.map((area) => [area.name, area.factsOf(host)] as const)
-        const gathered = await gatherFacts(options.hosts, host, joined(sets), { ...options, asRoot })
+        const gathered =
+          (await options.before?.(host)) ??
+          (await gatherFacts(options.hosts, host, joined(sets), { ...options, asRoot }))
         options.onHost?.(gathered)
         for (const [name, set] of sets) {
           const world = worlds.get(name)

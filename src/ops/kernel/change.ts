@@ -1,12 +1,13 @@
 /**
- * The whole way of a change: look, plan, show and ask, lock, look again, apply, look again, verify. Who shows it and asks
- * gives the handlers; nothing is written anywhere but on the hosts and in the journal.
+ * The whole way of a change: look, plan, show and ask, lock, look again, apply, look again, verify; where nobody reads the plan,
+ * lock, look and go. Who shows it and asks gives the handlers; nothing is written anywhere but on the hosts and in the journal.
  */
 import { type ApplyEvent, type ApplyResult, applyPlan } from './apply.ts'
 import type { Area, Direction } from './area.ts'
 import { type AreaFinding, type LookOptions, lookAtHosts, verifyAreas, type Worlds } from './bring-up.ts'
+import { type Away, awayBy } from './fact.ts'
 import type { Journal } from './journal.ts'
-import { type Lock, lockHost } from './lock.ts'
+import { HostLocks, type Lock } from './lock.ts'
 import { hasSteps, makePlan, type Plan } from './plan.ts'
 
 export type ChangeOptions = LookOptions & {
@@ -18,6 +19,8 @@ export type ChangeOptions = LookOptions & {
   readonly owner: string
   /** Ends with the plan. */
   readonly isDryRun?: boolean
+  /** Nobody reads the plan before it is done. */
+  readonly isAgreed?: boolean
   /** Hosts that may be changed; the others are looked at all the same. */
   isSelected(host: string): boolean
   /** Opened before the first step. */
@@ -52,26 +55,34 @@ export type ChangeEnd =
   | ({ readonly kind: 'done'; readonly result: ApplyResult; readonly findings: readonly AreaFinding[] } & Looked)
 
 export async function changeHosts(options: ChangeOptions, handlers: ChangeHandlers): Promise<ChangeEnd> {
-  const { signal, areas, direction } = options
+  const { signal, areas, direction, hosts, isDryRun = false, isAgreed = false, isSelected } = options
+  using locks = new HostLocks(hosts, options)
   handlers.onPhase?.('look')
-  const shown = await look(options)
+  // What is looked at behind the lock already needs no other look there.
+  const isLockedFirst = isAgreed && !isDryRun
+  const shown = await look(
+    isLockedFirst
+      ? { ...options, before: async (host) => (isSelected(host) ? await awayOrTried(locks, host) : undefined) }
+      : options,
+  )
   if (signal.aborted) return { kind: 'cancelled' }
   handlers.onPlan(shown.plan, false)
   // Where nothing is to be done nothing is tried either: that takes long (a login along every pair), and status does it.
-  if (options.isDryRun === true || !hasSteps(shown.plan)) return { kind: 'unchanged', ...shown }
+  if (isDryRun || !hasSteps(shown.plan)) return { kind: 'unchanged', ...shown }
   if (!(await handlers.confirm(shown.plan))) return { kind: 'declined' }
-  using locks = new AbortOnDispose(signal)
   handlers.onPhase?.('lock')
-  if (!(await lockAll(hostsWithSteps(shown.plan), locks.signal, options, handlers))) return { kind: 'locked' }
+  const known = hostsWithSteps(shown.plan)
+  locks.keepOnly(known)
+  const isBehindLocks = known.every((host) => locks.isHeld(host))
+  if (!(await lockAll(known, locks, handlers))) return { kind: 'locked' }
   // A person takes time to read, and another Muster may have been here: what is applied is what is so now.
-  const now = await look(options)
+  const now = isBehindLocks ? shown : await look(options)
   if (signal.aborted) return { kind: 'cancelled' }
   if (stepsOf(now.plan) !== stepsOf(shown.plan)) {
     handlers.onPlan(now.plan, true)
     if (hasSteps(now.plan) && !(await handlers.confirm(now.plan))) return { kind: 'declined' }
-    const known = hostsWithSteps(shown.plan)
     const others = hostsWithSteps(now.plan).filter((host) => !known.includes(host))
-    if (!(await lockAll(others, locks.signal, options, handlers))) return { kind: 'locked' }
+    if (!(await lockAll(others, locks, handlers))) return { kind: 'locked' }
   }
   const journal = options.openJournal()
   handlers.onPhase?.('apply')
@@ -104,21 +115,22 @@ async function look(options: ChangeOptions): Promise<Looked> {
   return { worlds, plan: makePlan(direction, areas, worlds, { isSelected }) }
 }
 
-async function lockAll(
-  names: readonly string[],
-  signal: AbortSignal,
-  { hosts, owner, limitFactor }: ChangeOptions,
-  { onSay }: ChangeHandlers,
-): Promise<boolean> {
-  const locks = await Promise.all(
+/** A host that is not reached is away without another attempt. */
+async function awayOrTried(locks: HostLocks, host: string): Promise<Away | undefined> {
+  const lock = await locks.tryOnce(host)
+  return lock.kind === 'failed' && lock.outcome.kind !== 'cancelled' ? awayBy(host, lock.outcome) : undefined
+}
+
+async function lockAll(names: readonly string[], locks: HostLocks, { onSay }: ChangeHandlers): Promise<boolean> {
+  const taken = await Promise.all(
     names.map(async (host) => {
-      const lock = await lockHost(hosts, host, owner, signal, limitFactor)
+      const lock = await locks.take(host)
       const words = wordsOf(host, lock)
       if (words !== undefined) onSay(words, lock.kind === 'held')
       return lock
     }),
   )
-  return locks.every(({ kind }) => kind === 'held')
+  return taken.every(({ kind }) => kind === 'held')
 }
 
 function wordsOf(host: string, lock: Lock): string | undefined {
@@ -129,19 +141,5 @@ function wordsOf(host: string, lock: Lock): string | undefined {
       return `${host} cannot be locked: ${lock.reason}`
     case 'held':
       return lock.isReal ? undefined : `${host} has no flock: nobody keeps another Muster out`
-  }
-}
-
-/** Aborted with its parent, or when its owner is done. */
-class AbortOnDispose implements Disposable {
-  readonly #own = new AbortController()
-  readonly signal: AbortSignal
-
-  constructor(parent: AbortSignal) {
-    this.signal = AbortSignal.any([parent, this.#own.signal])
-  }
-
-  [Symbol.dispose](): void {
-    this.#own.abort()
   }
 }

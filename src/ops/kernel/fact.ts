@@ -3,7 +3,7 @@
  * unknown with the reason, and never a guess.
  */
 import { printable } from '../../base/printable.ts'
-import { formatOutcome } from '../run/outcome.ts'
+import { formatOutcome, type RunOutcome } from '../run/outcome.ts'
 import { type ExecResult, type OpsHosts, reasonOfResult } from './host-port.ts'
 import {
   FLATTEN,
@@ -55,15 +55,15 @@ export type HostFacts<F> = {
 export type AnyFacts = Readonly<Record<string, unknown>>
 
 /** What became of asking a host. */
-export type Gathered =
-  | { readonly kind: 'facts'; readonly host: string; readonly facts: HostFacts<AnyFacts> }
-  /** It could not be asked, or did not answer in time. */
-  | {
-      readonly kind: 'away'
-      readonly host: string
-      readonly outcome: 'unreachable' | 'refused' | 'cancelled'
-      readonly reason: string
-    }
+export type Gathered = { readonly kind: 'facts'; readonly host: string; readonly facts: HostFacts<AnyFacts> } | Away
+
+/** It could not be asked, or did not answer in time. */
+export type Away = {
+  readonly kind: 'away'
+  readonly host: string
+  readonly outcome: 'unreachable' | 'refused' | 'cancelled'
+  readonly reason: string
+}
 
 export type GatherOptions = {
   readonly signal: AbortSignal
@@ -107,13 +107,19 @@ export async function gatherFacts(
     asRoot,
     isBrief: true,
   })
-  const { outcome } = result
-  if (outcome.kind === 'unreachable' || outcome.kind === 'refused') {
-    return { kind: 'away', host, outcome: outcome.kind, reason: outcome.reason }
-  }
-  if (outcome.kind === 'cancelled') return { kind: 'away', host, outcome: 'cancelled', reason: 'cancelled' }
+  const away = awayBy(host, result.outcome)
+  if (away !== undefined) return away
   const answers = readAnswers(facts, names, result, mark)
   return { kind: 'facts', host, facts: { atMs, untilMs: now(), facts: answers } }
+}
+
+/** Undefined: it was reached. */
+export function awayBy(host: string, outcome: RunOutcome): Away | undefined {
+  const { kind } = outcome
+  if (kind === 'cancelled') return { kind: 'away', host, outcome: kind, reason: 'cancelled' }
+  return kind === 'unreachable' || kind === 'refused'
+    ? { kind: 'away', host, outcome: kind, reason: outcome.reason }
+    : undefined
 }
 
 function readAnswers(facts: FactSet<AnyFacts>, names: readonly string[], result: ExecResult, mark: string) {

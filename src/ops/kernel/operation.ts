@@ -20,10 +20,12 @@ export type Action = {
   readonly asRoot?: boolean
   /** 60,000 unless given. */
   readonly timeoutMs?: number
+  /** Its exit code 0 shows what the check shows, which is not looked at again then. */
+  readonly isProof?: boolean
 }
 
 /** Reads and changes nothing; exit code 0 means that it is so. */
-export type Check = Omit<Action, 'stdin' | 'files'>
+export type Check = Omit<Action, 'stdin' | 'files' | 'isProof'>
 
 export type Step = {
   readonly id: string

@@ -3,23 +3,31 @@ import { describe, expect, it } from 'vitest'
 import { areaOf } from '../../../../src/ops/kernel/area.ts'
 import { changeHosts } from '../../../../src/ops/kernel/change.ts'
 import type { Plan } from '../../../../src/ops/kernel/plan.ts'
-import { operationOf, StandInHosts } from './stand-in-hosts.ts'
+import { type Answer, operationOf, StandInHosts } from './stand-in-hosts.ts'
 
-/** Brings up a file on m1 while m2 is away, for another reason each time; `steps` gives the steps of each look. */
-async function bringUp(steps: readonly (readonly string[])[]) {
+/**
+ * Brings up a file on m1 while m2 is away, for another reason each time; `steps` gives the steps of each look, and `locks` what
+ * m1 answers to whoever wants to lock it (by default that it has no locks).
+ */
+async function bringUp(
+  steps: readonly (readonly string[])[],
+  { isAgreed = false, locks = [] }: { isAgreed?: boolean; locks?: readonly Answer[] } = {},
+) {
   let asked = 0
+  const lockAnswers = [...locks]
   const hosts = new StandInHosts((host, script) => {
-    asked += 1
+    if (host === 'm2') asked += 1
     if (host === 'm2') return { outcome: { kind: 'unreachable', reason: `the connection is made, try ${asked}` } }
-    return script.includes('muster-lock-holder') ? { outcome: { kind: 'exit', code: 76 } } : {}
+    if (!script.includes('muster-lock-holder')) return {}
+    return lockAnswers.shift() ?? { outcome: { kind: 'exit', code: 76 } }
   })
-  const looks = [...steps]
+  const left = [...steps]
   const area = areaOf(
     {
       name: 'area',
       hostsOf: () => ['m1', 'm2'],
       factsOf: () => ({}),
-      plan: () => [operationOf('file', 'm1', looks.shift() ?? [])],
+      plan: () => [operationOf('file', 'm1', left.shift() ?? [])],
     },
     undefined,
   )
@@ -34,6 +42,7 @@ async function bringUp(steps: readonly (readonly string[])[]) {
       fanOut: 8,
       signal: new AbortController().signal,
       now: () => 0,
+      isAgreed,
       isSelected: () => true,
       openJournal: () => ({ path: '', write: () => {} }),
     },
@@ -44,16 +53,43 @@ async function bringUp(steps: readonly (readonly string[])[]) {
       onSay: () => {},
     },
   )
-  return { end: end.kind, plans: plans.length, ran: hosts.scripts.filter((each) => /^m1 \w+$/.test(each)) }
+  const looks = steps.length - left.length
+  return {
+    end: end.kind,
+    plans: plans.length,
+    looks,
+    asked,
+    ran: hosts.scripts.filter((each) => /^m1 \w+$/.test(each)),
+  }
 }
 
 describe('a change', () => {
   it('is asked for once, though a host that is away is so for another reason meanwhile', async () => {
-    expect(await bringUp([['write'], ['write'], []])).toEqual({ end: 'done', plans: 1, ran: ['m1 write'] })
+    expect(await bringUp([['write'], ['write'], []])).toMatchObject({
+      end: 'done',
+      plans: 1,
+      looks: 3,
+      ran: ['m1 write'],
+    })
   })
 
   it('is asked for again when something else would be done now', async () => {
     const both = [['write'], ['write', 'more'], []]
-    expect(await bringUp(both)).toEqual({ end: 'done', plans: 2, ran: ['m1 write', 'm1 more'] })
+    expect(await bringUp(both)).toMatchObject({ end: 'done', plans: 2, ran: ['m1 write', 'm1 more'] })
+  })
+
+  it('looks once before it where nobody reads the plan, as the hosts are locked then', async () => {
+    const told = await bringUp([['write'], []], { isAgreed: true })
+    expect(told).toMatchObject({ end: 'done', plans: 1, looks: 2, asked: 2, ran: ['m1 write'] })
+  })
+
+  it('looks again behind a lock that somebody else had', async () => {
+    const busy = { outcome: { kind: 'exit', code: 75 }, stdout: 'somebody' } as const
+    const told = await bringUp([['write'], ['write', 'more'], []], { isAgreed: true, locks: [busy] })
+    expect(told).toMatchObject({ end: 'done', plans: 2, looks: 3, ran: ['m1 write', 'm1 more'] })
+    expect(await bringUp([['write']], { isAgreed: true, locks: [busy, busy] })).toMatchObject({
+      end: 'locked',
+      ran: [],
+    })
   })
 })
