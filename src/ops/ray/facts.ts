@@ -69,8 +69,9 @@ function installedFact({ environment }: RayNode): Fact<Installed> {
 if [ -z "$ray" ]; then echo absent; else limited ${installedProgram}; fi`,
     parse(text) {
       if (text === 'absent') return { kind: 'absent' }
-      const { ray, python, missing } = JSON.parse(text) as { ray: string; python: string; missing: readonly string[] }
-      return ray === '' ? { kind: 'absent' } : { kind: 'ray', ray, python, missing }
+      const [, ray, python = '', missing = ''] = /^ray=(\S*) python=(\S+)(.*)$/.exec(text) ?? []
+      if (ray === undefined) return undefined
+      return ray === '' ? { kind: 'absent' } : { kind: 'ray', ray, python, missing: missing.split(' ').filter(Boolean) }
     },
   }
 }

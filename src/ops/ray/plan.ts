@@ -220,7 +220,7 @@ function startStep(wanted: RayWanted, node: RayNode, ip: string, headIp: string,
     id: `${nodeId(node)}/start`,
     title: node.isHead ? 'start the head' : `join ${headIp}:${wanted.port}`,
     changes: [`+ ray ${words.join(' ')}`, ...(wanted.isSupervised ? [`+ ${unitName(wanted)}`] : []), ...risks],
-    run: { script: startScript(wanted, node, ip, headIp), timeoutMs: START_TIMEOUT_MS },
+    run: { script: startScript(wanted, node, ip, headIp), timeoutMs: START_TIMEOUT_MS, isProof: node.isHead },
     check: { script: startCheck(wanted, node, headIp) },
     undo: {
       title: 'end what it started',

@@ -13,8 +13,24 @@ import { DEFAULT_TEMP_DIRECTORY, dashboardAddress, type RayNode, type RayWanted 
 
 /** Ray itself gives up after 41 s where a port is taken, 30 s where a raylet does not come. */
 export const START_TIMEOUT_MS = 180_000
-/** Half seconds for a dashboard to answer, once its head is up. */
-const DASHBOARD_TRIES = 120
+/** Fifths of a second for a dashboard to answer, once its head is up. */
+const DASHBOARD_TRIES = 300
+
+/**
+ * Runs a Python program as its own first line says, and ends when that has done its work: the interpreter would tidy up for
+ * another half to whole second, with the node up already. What fails ends as ever.
+ */
+const WITHOUT_TIDYING = `import sys
+program = sys.argv[1]
+sys.path[:1] = [program.rpartition("/")[0]]
+import os, runpy
+sys.argv[:2] = [program]
+try: runpy.run_path(program, run_name="__main__")
+except SystemExit as end:
+    if end.code: raise
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(0)`
 
 /** The command line of `ray start`, as it is shown and run. */
 export function startArguments(wanted: RayWanted, node: RayNode, ip: string, headIp: string): readonly string[] {
@@ -62,36 +78,47 @@ ${node.isHead ? waitForDashboard(wanted) : ''}`
 }
 
 function startDetached(words: readonly string[], variables: ReadonlyMap<string, string>): string {
+  const own = words.map(quote).join(' ')
   const exports = [...variables].map(([name, value]) => `export ${name}=${quote(value)}\n`)
   return `files=$(ulimit -H -n)
 [ "$files" -lt ${OPEN_FILES} ] 2> /dev/null || files=${OPEN_FILES}
 ulimit -S -n "$files" 2> /dev/null || :
-${exports.join('')}said=$("$ray" ${words.map(quote).join(' ')} 2>&1 < /dev/null)
+${exports.join('')}said=$(
+  read -r first 2> /dev/null < "$ray"
+  case $first in '#!'/*python*) python=\${first#??};; *) python=;; esac
+  if [ -x "$python" ]; then exec "$python" -c ${quote(WITHOUT_TIDYING)} "$ray" ${own}; else exec "$ray" ${own}; fi 2>&1 < /dev/null
+)
 status=$?
 printf '%s\\n' "$said"
 [ $status -eq 0 ] || { explain; exit 1; }`
 }
 
 function waitForDashboard(wanted: RayWanted): string {
-  return `left=${DASHBOARD_TRIES}
-until ${isAlive(wanted)}; do
+  return `${isAliveFunction(wanted)}
+left=${DASHBOARD_TRIES}
+until is_alive; do
   left=$((left - 1))
   if [ $left -le 0 ]; then
     echo "ray start succeeded, and its dashboard at ${dashboardAddress(wanted)} does not list the head: see ${wanted.tempDirectory}/session_latest/logs/dashboard.log" >&2
     exit 1
   fi
-  sleep 0.5
+  sleep 0.2
 done`
 }
 
-function isAlive(wanted: RayWanted): string {
-  return `${clusterProgram(dashboardAddress(wanted))} | grep -q '"state": "ALIVE"'`
+/** The shell function `is_alive`. What listens is looked at first, as that is next to nothing. proc_pid_net(5) */
+function isAliveFunction(wanted: RayWanted): string {
+  const port = wanted.dashboardPort.toString(16).toUpperCase().padStart(4, '0')
+  return `is_alive() {
+  grep -q -h '^ *[0-9]*: [0-9A-F]*:${port} [0-9A-F]*:0000 0A ' /proc/net/tcp /proc/net/tcp6 2> /dev/null || return 1
+  ${clusterProgram(dashboardAddress(wanted))} | grep -q '"state": "ALIVE"'
+}`
 }
 
 /** Exit code 0: the node runs. */
 export function startCheck(wanted: RayWanted, node: RayNode, headIp: string): string {
   const place = `${placeScript(node.environment)}\n${tokenScript(wanted, node)}`
-  if (node.isHead) return inside(wanted, node, `${place}[ -n "$py" ] && ${isAlive(wanted)}`)
+  if (node.isHead) return inside(wanted, node, `${place}${isAliveFunction(wanted)}\n[ -n "$py" ] && is_alive`)
   const pattern = `^[0-9]* [0-9]* [0-9]* raylet .*--gcs-address=${headIp.replaceAll('.', '[.]')}:${wanted.port}\\( .*\\)*$`
   return inside(wanted, node, `${LIST_RAY}\nlist_ray | grep -q ${quote(pattern)}`)
 }

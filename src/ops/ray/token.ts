@@ -44,17 +44,19 @@ od -A n -t x1 -N 32 /dev/urandom | tr -d ' \\n' > ${file}.new && mv -f ${file}.n
 }
 
 /**
- * Lines of Python that make `opener`: no proxy, and the token that Ray itself would take. A head takes the login's by itself
+ * Lines of Python that set `token` as Ray itself would take it; empty where there is none. A head takes the login's by itself
  * where hosts.yaml says nothing (from Ray 2.60 on).
  */
-export const OPENER = `import os
-from urllib.request import build_opener, ProxyHandler
-opener = build_opener(ProxyHandler({}))
+export const TOKEN = `import os
 token = os.environ.get("RAY_AUTH_TOKEN", "")
 if not token:
     try:
         with open(os.environ.get("RAY_AUTH_TOKEN_PATH") or os.path.expanduser("~/.ray/auth_token")) as file: token = file.read(10000).strip()
     except Exception: pass
-if token:
-    opener.addheaders.append(("Authorization", "Bearer " + token))
-    os.environ.setdefault("RAY_AUTH_MODE", "token")`
+if token: os.environ.setdefault("RAY_AUTH_MODE", "token")`
+
+/** Lines of Python that make `opener`, which has the token and takes no proxy. */
+export const OPENER = `${TOKEN}
+from urllib.request import build_opener, ProxyHandler
+opener = build_opener(ProxyHandler({}))
+if token: opener.addheaders.append(("Authorization", "Bearer " + token))`

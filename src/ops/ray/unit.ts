@@ -73,7 +73,8 @@ export function startUnit(wanted: RayWanted, words: readonly string[], variables
 word() { printf %s "$1" | sed 's/[\\\\"]/\\\\&/g; s/%/%%/g'; }
 log=$HOME/${quote(logOf(wanted))}
 unit=$units/${quote(unit)}
-if [ $manager = --user ] && ! loginctl enable-linger; then
+# Without polkit a login may not even ask for what root has granted already.
+if [ $manager = --user ] && [ ! -e "/var/lib/systemd/linger/$(id -un)" ] && ! loginctl enable-linger; then
   echo 'the units of this login would end with its last connection: as root, loginctl enable-linger and its name' >&2
   exit 1
 fi
