@@ -43,6 +43,7 @@ const USAGE = `npm run bench -- NAME [options]
 for shells, run, copy, net and bring-up (the last three take no --node):
   ray                        muster up ray against ray start by hand and Ray's own launcher, on three hosts (root)
     --rounds 3
+    --parts muster,launcher  some of them; ray start by hand is measured with each
 for shells, run and copy (which takes no --node):
     --root DIRECTORY         another checkout, which is measured
     --node ARGUMENT          for the node that runs Muster, for example --node=--cpu-prof
@@ -182,7 +183,11 @@ switch (positionals[0]) {
     })
     break
   case 'ray':
-    table = await (await import('./ray.ts')).benchRay(Number(values.rounds ?? 3), resolve(values.root))
+    table = await (await import('./ray.ts')).benchRay({
+      rounds: Number(values.rounds ?? 3),
+      parts: (values.parts ?? 'muster,launcher').split(','),
+      root: resolve(values.root),
+    })
     break
   default:
     process.stderr.write(USAGE)

@@ -38,15 +38,24 @@ environment: { venv: { path: ${RAY_VENV} } }
 ray: { head: m10, workers: "m[8-9]", port: 6333, object_store: 100MB, env: { RAY_enable_worker_prestart: 0, RAY_prestart_worker_first_driver: 0 } }
 `
 
-/** The head counts as one of the nodes of the one type that there is. */
-const LAUNCHER = `cluster_name: lab
-provider: { type: local, head_ip: ${HEAD}, worker_ips: [${WORKERS.join(', ')}] }
+/**
+ * What Ray's launcher is told. Its second autoscaler counts the head among the `min_workers`, of which there cannot be more than
+ * `worker_ips`: so it is given an address more, at which nobody is, and takes the first two.
+ */
+const launcherFile = (workers: readonly string[]) => `cluster_name: lab
+provider: { type: local, head_ip: ${HEAD}, worker_ips: [${workers.join(', ')}] }
 auth: { ssh_user: root, ssh_private_key: /root/.ssh/id_lab }
-min_workers: ${NAMES.length}
-max_workers: ${NAMES.length}
+min_workers: ${workers.length}
+max_workers: ${workers.length}
 head_start_ray_commands: ["${VARIABLES} ${RAY} ${HEAD_START} --autoscaling-config=~/ray_bootstrap_config.yaml"]
 worker_start_ray_commands: ["${VARIABLES} ${RAY} start --address=$RAY_HEAD_IP:6333 --num-cpus=16 --num-gpus=0 ${OPTIONS}"]
 `
+
+/** The first as people had to ask for since Ray 2.50, the second as `ray up` does by itself. */
+const LAUNCHERS = {
+  first: { switch: '0', file: launcherFile(WORKERS) },
+  second: { switch: '1', file: launcherFile([...WORKERS, '10.81.0.99']) },
+} as const
 
 class Cluster {
   readonly #lab: Lab
@@ -72,7 +81,6 @@ class Cluster {
 
   async end(): Promise<void> {
     await this.muster('down', 'ray', '--yes')
-    // Ray's own launcher starts nodes of its own accord for as long as its monitor lives.
     for (const name of NAMES) await this.on(name, 'rm -rf /tmp/ray; ! pgrep -x "raylet|gcs_server"')
   }
 
@@ -86,16 +94,21 @@ class Cluster {
     return [head, Math.max(...workers)]
   }
 
-  async launcher(): Promise<number> {
+  /** What Ray's own launcher started: its monitor on the head would start nodes again, so that the head ends first. */
+  async endLaunched(): Promise<void> {
+    for (const name of NAMES) await this.on(name, `${RAY} stop --force > /dev/null 2>&1; rm -rf /tmp/ray`)
+  }
+
+  async launcher({ switch: second, file }: (typeof LAUNCHERS)[keyof typeof LAUNCHERS]): Promise<number> {
     const key = readFileSync(join(this.#lab.directory, 'home', '.ssh', 'id_ed25519'), 'utf8')
     await this.on(
       'm10',
-      `umask 077; cat > /root/.ssh/id_lab << 'KEY'\n${key}KEY\ncat > /root/up.yaml << 'YAML'\n${LAUNCHER}YAML`,
+      `umask 077; cat > /root/.ssh/id_lab << 'KEY'\n${key}KEY\ncat > /root/up.yaml << 'YAML'\n${file}YAML`,
     )
     return await seconds(async () => {
       await this.on(
         'm10',
-        `PATH=${RAY_VENV}/bin:$PATH ${RAY} up --yes --no-config-cache --disable-usage-stats /root/up.yaml < /dev/null`,
+        `PATH=${RAY_VENV}/bin:$PATH RAY_UP_enable_autoscaler_v2=${second} ${RAY} up --yes --no-config-cache --disable-usage-stats /root/up.yaml < /dev/null`,
       )
       await this.on('m10', ALIVE)
     })
@@ -111,48 +124,66 @@ async function seconds(what: () => Promise<void>): Promise<number> {
 const median = (values: readonly number[]): number =>
   values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
 
-export async function benchRay(rounds: number, root: string): Promise<string> {
+type RayOptions = {
+  readonly rounds: number
+  /** `muster`, `launcher` */
+  readonly parts: readonly string[]
+  readonly root: string
+}
+
+export async function benchRay({ rounds, parts, root }: RayOptions): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), 'muster-bench-ray-'))
   try {
-    return await measure(rounds, join(await buildProduct(directory, root), 'dist', 'main.js'))
+    const main = join(await buildProduct(directory, root), 'dist', 'main.js')
+    await using lab = await startLab({ names: [...NAMES], mounts: { [RAY_PLACE]: await rayEnvironment() } })
+    return format(rounds, await measure(new Cluster(lab, main), rounds, parts))
   } finally {
     rmSync(directory, { recursive: true, force: true })
   }
 }
 
-async function measure(rounds: number, main: string): Promise<string> {
-  await using lab = await startLab({ names: [...NAMES], mounts: { [RAY_PLACE]: await rayEnvironment() } })
-  const cluster = new Cluster(lab, main)
-  const rows: { readonly head: number; readonly worker: number; readonly muster: number; readonly launcher: number }[] =
-    []
-  let why = ''
+type Row = { readonly head: number; readonly worker: number } & Partial<
+  Record<'muster' | keyof typeof LAUNCHERS, number>
+>
+
+async function measure(cluster: Cluster, rounds: number, parts: readonly string[]): Promise<readonly Row[]> {
+  const rows: Row[] = []
   for (let round = 0; round < rounds; round += 1) {
     const [head, worker] = await cluster.byHand()
     await cluster.end()
-    const muster = await seconds(async () => await cluster.muster('up', 'ray', '--yes'))
-    await cluster.end()
-    let launcher = Number.NaN
-    if (why === '') {
-      try {
-        launcher = await cluster.launcher()
-      } catch (error) {
-        why = error instanceof Error ? error.message.trim().split('\n').slice(-3).join(' ') : String(error)
-      }
+    const row: Record<string, number> = {}
+    if (parts.includes('muster')) {
+      row.muster = await seconds(async () => await cluster.muster('up', 'ray', '--yes'))
       await cluster.end()
     }
-    rows.push({ head, worker, muster, launcher })
+    for (const [name, launcher] of parts.includes('launcher') ? Object.entries(LAUNCHERS) : []) {
+      row[name] = await cluster.launcher(launcher)
+      await cluster.endLaunched()
+    }
+    rows.push({ head, worker, ...row })
   }
-  const of = (key: 'head' | 'worker' | 'muster' | 'launcher') => median(rows.map((row) => row[key])).toFixed(1)
-  const ratio = median(rows.map(({ head, worker, muster }) => muster / (head + worker)))
+  return rows
+}
+
+function format(rounds: number, rows: readonly Row[]): string {
+  const lines = [
+    ['`ray start --head` alone', 'head'],
+    ['the slowest `ray start` of a worker alone', 'worker'],
+    ['`muster up ray --yes`, all nodes seen as alive', 'muster'],
+    ["`ray up`, Ray's first autoscaler, all nodes alive", 'first'],
+    ["`ray up`, Ray's second autoscaler, all nodes alive", 'second'],
+  ] as const
+  const measured = lines.flatMap(([what, key]): string[] => {
+    const values = rows.flatMap((row) => row[key] ?? [])
+    return values.length === 0 ? [] : [`| ${what} | ${median(values).toFixed(1)} |`]
+  })
+  const ratios = rows.flatMap(({ head, worker, muster }) => (muster === undefined ? [] : muster / (head + worker)))
   return [
     `A head and two workers, medians of ${rounds} rounds in turns.`,
     '',
     '| what | s |',
     '| --- | --- |',
-    `| \`ray start --head\` alone | ${of('head')} |`,
-    `| the slowest \`ray start\` of a worker alone | ${of('worker')} |`,
-    `| \`muster up ray\`, all nodes seen as alive | ${of('muster')} |`,
-    `| \`ray up\`, all nodes alive | ${why === '' ? of('launcher') : `does not work here: ${why}`} |`,
-    `| \`muster up ray\` ÷ (head + slowest worker) | ${ratio.toFixed(2)} |`,
+    ...measured,
+    ...(ratios.length === 0 ? [] : [`| \`muster up ray\` ÷ (head + slowest worker) | ${median(ratios).toFixed(2)} |`]),
   ].join('\n')
 }

@@ -199,7 +199,8 @@ ray: { head: m10, workers: "m[8-9]", port: 6333, object_store: 100MB, env: { ${V
     await exit
   })
 
-  it('a head that is killed is told in the header and in a line, by the console and by who watches', async () => {
+  /** Kills those processes of the head, and gives what who watches with a long interval is told then. */
+  const toldAfterKilling = async (isIt: (process: LabProcess) => boolean, atLeast: number): Promise<string> => {
     const [file = '', ...args] = lab.command(argv('ray', 'watch', '--interval', '60'))
     const watch = spawn(file, args, { env: lab.environment, stdio: ['ignore', 'pipe', 'pipe'] })
     let [output, messages] = ['', '']
@@ -210,10 +211,8 @@ ray: { head: m10, workers: "m[8-9]", port: 6333, object_store: 100MB, env: { ${V
       messages += text
     })
     await waitUntil(() => output.includes('m10 (head)'), 'the nodes', 60_000)
-    const isHead = ({ name, command: line }: LabProcess) =>
-      /^(gcs_server|raylet)$/.test(name) || /dashboard\.py|ray-dashboard/.test(line)
-    const killed = found('m10', isHead)
-    expect(killed.length).toBeGreaterThanOrEqual(3)
+    const killed = found('m10', isIt)
+    expect(killed.length).toBeGreaterThanOrEqual(atLeast)
     for (const { pid } of killed) signalProcess(pid, 'SIGKILL')
     await console.expectHeader(/ ray down /, RUNNING)
     await console.expectScreen(
@@ -221,11 +220,24 @@ ray: { head: m10, workers: "m[8-9]", port: 6333, object_store: 100MB, env: { ${V
       RUNNING,
     )
     await waitUntil(() => messages.includes('\n'), 'a line', 60_000)
-    expect(messages).toMatch(
-      /^muster: Ray: the head on m10 does not answer: its GCS does not answer at 10\.81\.0\.1:6333: .*\n$/,
-    )
     const exit = once(watch, 'exit')
     watch.kill('SIGINT')
     await exit
+    return messages
+  }
+  const LINE = /^muster: Ray: the head on m10 does not answer: its GCS does not answer at 10\.81\.0\.1:6333: .*\n$/
+
+  it('a GCS that is killed alone is told in the header and in a line, and up recovers', async () => {
+    expect(await toldAfterKilling(({ name }) => name === 'gcs_server', 1)).toMatch(LINE)
+    const { code, stdout } = await muster('ray', 'up', '--yes')
+    expect(stdout).toContain('ray · m10: 3 nodes are alive')
+    expect(code).toBe(0)
+    await console.expectHeader(/ ray 3\/3 /, RUNNING)
+  })
+
+  it('a head that is killed is told in the header and in a line, by the console and by who watches', async () => {
+    const isHead = ({ name, command: line }: LabProcess) =>
+      /^(gcs_server|raylet)$/.test(name) || /dashboard\.py|ray-dashboard/.test(line)
+    expect(await toldAfterKilling(isHead, 3)).toMatch(LINE)
   })
 })

@@ -56,7 +56,12 @@ describe.skipIf(!canRun)('muster ray', { timeout: 600_000 }, () => {
   }
 
   beforeAll(async () => {
-    lab = await startLab({ names: ['m10', 'm8', 'm9'], mounts: { [RAY_PLACE]: await rayEnvironment() } })
+    lab = await startLab({
+      names: ['m10', 'm8', 'm9'],
+      mounts: { [RAY_PLACE]: await rayEnvironment() },
+      // The lock, and who watches, keep the one session of their connections.
+      perHost: (name) => (name === 'm10' ? { sshdOptions: { MaxSessions: '1' } } : {}),
+    })
     const [m10, m8, m9] = lab.hosts.map(({ address }) => address)
     const yaml = (workers: string, ray: string, variables = VARIABLES) => `cluster: lab
 defaults: { user: root }
