@@ -21,6 +21,7 @@ export function createConsoleJobs(options: GlobalOptions, context: CliContext): 
     read: async (): Promise<QueueSight | undefined> => (await open()).read(),
     tryOut: async (whatIf) => (await open()).tryOut(whatIf),
     details: async (id): Promise<JobDetails | undefined> => (await open()).details(id),
+    sweep: async (id) => (await open()).sweep(id),
     members: async (spec, kinds) => (await open()).members(spec, kinds),
     async change(action, ids) {
       const queue = await open()

@@ -6,6 +6,7 @@ import type { CleanOptions } from './job/clean.ts'
 import type { EditOptions } from './job/edit.ts'
 import type { LogOptions } from './job/logs.ts'
 import type { JobOptions } from './job/open-queue.ts'
+import type { ResultsOptions } from './job/results.ts'
 import type { ListOptions } from './job/show.ts'
 import type { SubmitOptions } from './job/submit.ts'
 import type { WorkOptions } from './job/work.ts'
@@ -16,6 +17,7 @@ Examples:
   muster job submit --gpu 0.5 --array 0-99 -- 'python eval.py $MUSTER_ARRAY_INDEX'
   muster job submit --bundles 4 --gpu 8 --strategy STRICT_SPREAD -- ./train.sh
   muster job submit --grid lr=0.1:0.3:0.1 --grid size=8,16 -- 'python train.py $lr $size'
+  muster job submit --grid lr=0.1,0.2 --metric loss --metric max:acc -- 'python train.py $lr'; muster job results 17
   muster job work                    drives the queue until Ctrl-C; jobs go on without it
   muster job list; muster job show 17; muster job logs 17; muster job cancel 17-19
 
@@ -47,6 +49,15 @@ export function registerJob(program: Command, context: CliContext, outcome: Outc
     .action(async (id: string) => {
       const { showJob } = await import('./job/show.ts')
       outcome.exitCode = await showJob(one(id), show.optsWithGlobals<JobOptions>(), context)
+    })
+  const results = job
+    .command('results <id>')
+    .description('what was submitted together with it: parameters and metrics as a table, the best first')
+    .option('--sort <name>', 'by another metric, by a parameter, or by job')
+    .option('--limit <n>', 'so many', whole, 100)
+    .action(async (id: string) => {
+      const { showResults } = await import('./job/results.ts')
+      outcome.exitCode = await showResults(one(id), results.optsWithGlobals<ResultsOptions>(), context)
     })
   const logs = job
     .command('logs <id>')
@@ -141,6 +152,12 @@ function registerSubmit(job: Command, context: CliContext, outcome: Outcome): vo
     .option('--on <target>', 'only on these hosts')
     .option('--array <from-to>', 'one job for each number, in MUSTER_ARRAY_INDEX')
     .option('--grid <name=values>', 'one job for each combination: a,b,c or from:to:step', collect, [])
+    .option(
+      '--metric <name[=pattern]>',
+      'a number that it prints as NAME=0.1 or NAME: 0.1, or as the pattern (of sed -E) says; max:NAME where the most is best',
+      collect,
+      [],
+    )
     .option('--env <name=value>', 'for the command', collect, [])
     .option('--dir <path>', 'on the host, where it runs (else the home directory)')
     .option('--copy-dir <path>', 'a directory of this machine, brought to the hosts now; it runs there')

@@ -9,6 +9,7 @@ import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import { packHosts } from '../../scheduler/jobs/packing.ts'
 import { occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import { isRayJob } from '../../scheduler/jobs/ray-jobs.ts'
+import type { Sweep } from '../../scheduler/jobs/results.ts'
 import { placeAsRay } from '../../scheduler/ray/ray-placement.ts'
 import type { JobDetails, QueueSight } from '../../ui/jobs/jobs-port.ts'
 import { gangOfWhatIf, type Trial, type WhatIf } from '../../ui/packing/what-if.ts'
@@ -28,6 +29,7 @@ export interface ConsoleQueue extends Disposable {
   read(): QueueSight | undefined
   tryOut(whatIf: WhatIf): Trial
   details(id: number): JobDetails | undefined
+  sweep(id: number): Sweep | undefined
   members(spec: number, kinds: readonly string[]): readonly number[]
   change(event: JobEvent, ids: readonly number[]): number
 }
@@ -96,6 +98,10 @@ export async function openConsoleQueue(options: JobOptions, context: CliContext)
       if (job === undefined) return undefined
       const { why, expected } = whyWaiting(job, queue)
       return { job, why, expectedMs: expectedOf(expected), log: logOf(job, queue, ray) }
+    },
+    sweep(id) {
+      const [job, group] = [store.get(id), store.groupOf(id)]
+      return job && group !== undefined ? store.results.sweep(group, job.spec) : undefined
     },
     members: (spec, kinds) => store.idsOf(spec, kinds),
     change(event, ids) {

@@ -2,6 +2,7 @@
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { formatEnd, isFinal, type Job } from '../../scheduler/jobs/job.ts'
+import { metricJson } from '../../scheduler/jobs/metric.ts'
 import { isRayJob } from '../../scheduler/jobs/ray-jobs.ts'
 import { askedWords, durationWords, placeWords } from '../../ui/jobs/job-words.ts'
 import { type CliContext, EXIT } from '../context.ts'
@@ -46,8 +47,12 @@ export async function showJob(id: number, options: JobOptions, context: CliConte
   using queue = await openQueue(options, context)
   const job = jobOr(queue, id)
   const why = whyWaiting(job, queue)
+  const values = Object.entries(queue.store.results.of(id))
   if (options.json) {
-    context.stdout.write(`${JSON.stringify({ ...jobJson(job), spec: job.spec, state: job.state, ...why })}\n`)
+    const metrics = values.length === 0 ? {} : { metrics: Object.fromEntries(values.map(asNumber)) }
+    context.stdout.write(
+      `${JSON.stringify({ ...jobJson(job), spec: job.spec, state: job.state, ...why, ...metrics })}\n`,
+    )
     return EXIT.ok
   }
   const { state, spec } = job
@@ -72,12 +77,15 @@ export async function showJob(id: number, options: JobOptions, context: CliConte
   }
   if (isFinal(state))
     lines.push(['ended', `${new Date(state.endedMs).toISOString()}${state.reason ? `, ${state.reason}` : ''}`])
+  for (const [name, value] of values) lines.push([name, value])
   if (state.kind === 'queued' && state.last !== undefined) lines.push(['last time', state.last])
   if (why.expected !== undefined) lines.push(['expected', why.expected])
   for (const line of why.why) lines.push(['why not now', line])
   context.stdout.write(lines.map(([name, text]) => `${`${name}:`.padEnd(14)}${printable(text)}\n`).join(''))
   return EXIT.ok
 }
+
+const asNumber = ([name, value]: readonly [string, string]) => [name, metricJson(value)] as const
 
 /** @throws MusterError 'usage' when there is none. */
 export function jobOr({ store }: OpenQueue, id: number): Job {

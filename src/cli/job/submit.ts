@@ -8,6 +8,7 @@ import { findGang } from '../../scheduler/gangs/search-gang.ts'
 import { formatGangWhyNot, whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
 import { quote } from '../../scheduler/jobs/host-program.ts'
 import type { JobSpec } from '../../scheduler/jobs/job.ts'
+import { type Metric, parseMetric } from '../../scheduler/jobs/metric.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Strategy } from '../../scheduler/model/gang.ts'
 import { checkRequest, type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
@@ -29,6 +30,7 @@ export type SubmitOptions = JobOptions & {
   readonly on?: string
   readonly array?: string
   readonly grid: readonly string[]
+  readonly metric: readonly string[]
   readonly env: readonly string[]
   readonly dir?: string
   readonly copyDir?: string
@@ -134,6 +136,7 @@ function specOf(
   checkCommand(command)
   const declared = options.fromEnv === 'declared' ? inventory.environment?.hosts : undefined
   const request = requestOf(options, on ?? declared)
+  const metrics = metricsOf(options.metric)
   return {
     name: options.name ?? words.join(' ').slice(0, 60),
     command,
@@ -148,7 +151,23 @@ function specOf(
     ...(directory === undefined ? {} : { directory }),
     ...(options.estimate === undefined ? {} : { estimateS: options.estimate }),
     ...(options.limit === undefined ? {} : { limitS: options.limit }),
+    ...(metrics.length === 0 ? {} : { metrics }),
   }
+}
+
+const MOST_METRICS = 16
+
+/** @throws MusterError 'usage' */
+function metricsOf(texts: readonly string[]): readonly Metric[] {
+  const metrics = texts.map((text) => {
+    const metric = parseMetric(text)
+    if (typeof metric === 'string') throw new MusterError('usage', `--metric ${printable(text)}: ${metric}`)
+    return metric
+  })
+  if (new Set(metrics.map(({ name }) => name)).size < metrics.length)
+    throw new MusterError('usage', 'a metric is there twice')
+  if (metrics.length > MOST_METRICS) throw new MusterError('usage', `no more than ${MOST_METRICS} metrics`)
+  return metrics
 }
 
 /** @throws MusterError 'usage' */
@@ -164,7 +183,7 @@ const MOST_RAY_COMMAND_BYTES = 24 * 1024
 
 /** Ray places by itself: what only Muster's own placement knows is refused. */
 function engineOf(
-  { engine = 'embedded', on, perHost, preemptible, dryRun, copyDir, fromEnv }: SubmitOptions,
+  { engine = 'embedded', on, perHost, preemptible, dryRun, copyDir, fromEnv, metric }: SubmitOptions,
   command: string,
   { ray }: Inventory,
 ): { readonly engine?: 'ray' } {
@@ -180,6 +199,7 @@ function engineOf(
     'dry-run': dryRun,
     'copy-dir': copyDir,
     'from-env': fromEnv,
+    metric: metric.length > 0,
   }).flatMap(([name, value]) => (value === undefined || value === false ? [] : [`--${name}`]))
   if (foreign.length > 0)
     throw new MusterError('usage', `${foreign.join(', ')}: not with --engine ray, which places by itself`)

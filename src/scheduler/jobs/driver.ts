@@ -21,9 +21,11 @@ import {
   specOf,
 } from './host-record.ts'
 import { type BundleState, isActive, type Job, type JobEvent } from './job.ts'
+import { MetricReader } from './metric-reader.ts'
 import { ordersFor, parseBundleKey } from './orders.ts'
 import { planJobs } from './plan-jobs.ts'
 import { isRayJob, RAY_PLACE, type RayEngine, type RayOrder, sendToRay } from './ray-jobs.ts'
+import type { Reading } from './results.ts'
 import type { JobStore, Lease, QueueView } from './store.ts'
 
 export type DriverOptions = {
@@ -63,7 +65,11 @@ const FACTS_MS = 10_000
 const NO_USAGE: Usage = new Map()
 
 /** `record`: it came of a look, and others did not tell it. */
-type Answer = { readonly record: HostRecord | undefined; readonly bundles: HostAnswer['bundles'] }
+type Answer = {
+  readonly record: HostRecord | undefined
+  readonly bundles: HostAnswer['bundles']
+  readonly readings: readonly Reading[]
+}
 
 export async function driveJobs(options: DriverOptions): Promise<void> {
   await new JobDriver(options).run()
@@ -96,9 +102,11 @@ class JobDriver {
   #failure: unknown
   /** What hosts have answered and nobody has looked at yet: one wait for the disk is for all of it. */
   #answers: Answer[] = []
+  readonly #metrics: MetricReader
 
   constructor(options: DriverOptions) {
     this.#options = options
+    this.#metrics = new MetricReader(options.store.id, options.store.results.unread())
     this.#addresses = new Map(options.hosts.map(({ name, address }) => [name, address]))
     const ray = { name: RAY_PLACE, address: RAY_PLACE, gpuCount: 0, labels: {}, custom: undefined }
     this.#records = new Map(
@@ -139,7 +147,7 @@ class JobDriver {
   #lineTo(host: string): HostLine {
     const { port, clock } = this.#options
     const onNotice = (text: string) => {
-      this.#answers.push({ record: undefined, bundles: parseHostAnswer(text).bundles })
+      this.#answers.push({ record: undefined, bundles: parseHostAnswer(text).bundles, readings: [] })
       this.#wake()
     }
     const onLost = () => {
@@ -151,7 +159,10 @@ class JobDriver {
 
   #isDone(): boolean {
     const { store, isUntilEmpty } = this.#options
-    return isUntilEmpty && this.#rounds === 0 && this.#answers.length === 0 && isEmpty(store)
+    if (!isUntilEmpty || this.#rounds > 0 || this.#answers.length > 0 || !isEmpty(store)) return false
+    return ![...this.#records.values()].some(
+      ({ spec, trouble }) => (trouble === undefined || trouble === NOT_YET) && this.#metrics.hasEnded(spec.name),
+    )
   }
 
   #wake(): void {
@@ -316,7 +327,7 @@ class JobDriver {
         : await record.line.round({
             orders: orders.map(({ order }) => order),
             wantsFacts,
-            besides: this.#sweepOf(record),
+            besides: `${isWhole ? this.#metrics.programFor(name, this.#options.store.active(), clock.now()) : ''}${this.#sweepOf(record)}`,
           })
     record.isBusy = false
     this.#rounds--
@@ -336,8 +347,10 @@ class JobDriver {
     }
     const wasDown = record.trouble !== undefined
     record.trouble = trouble
-    if (answer !== undefined) this.#answers.push({ record, bundles: answer.bundles })
+    if (answer !== undefined && result.kind === 'answer')
+      this.#answers.push({ record, bundles: answer.bundles, readings: this.#metrics.take(name, result.text) })
     if (trouble !== undefined || isWhole) planNextLook(record, wasDown, orders.length > 0, clock.now())
+    if (trouble === undefined && this.#metrics.hasEnded(name)) lookSoon(record, clock.now())
     this.#wake()
   }
 
@@ -351,16 +364,21 @@ class JobDriver {
 
   /** Hosts of which a look found what nobody told are looked at again soon. */
   #note(changed: Map<number, Job>): void {
-    const { clock } = this.#options
+    const { clock, store, lease } = this.#options
     const seen = new Map<string, BundleState>()
-    for (const { record, bundles } of this.#answers.splice(0)) {
+    const answers = this.#answers.splice(0)
+    store.noteResults(
+      answers.flatMap(({ readings }) => readings),
+      lease,
+    )
+    for (const { record, bundles } of answers) {
       const news = [...bundles].filter(([key, bundle]) => seen.get(key)?.kind !== 'ended' && this.#isOther(key, bundle))
       for (const [key, bundle] of news) seen.set(key, bundle)
       if (news.length === 0 || record === undefined || record.trouble !== undefined) continue
       lookSoon(record, clock.now())
     }
     const events = [...seen].flatMap(([key, bundle]) => {
-      const parsed = parseBundleKey(this.#options.store.id, key)
+      const parsed = parseBundleKey(store.id, key)
       return parsed === undefined
         ? []
         : [{ id: parsed.id, event: { kind: 'seen', rank: parsed.rank, bundle } as const }]
@@ -394,7 +412,11 @@ class JobDriver {
 
   /** After it is on disk. */
   #tell(changed: ReadonlyMap<number, Job>): void {
-    for (const job of changed.values()) this.#options.onEvent?.({ kind: 'job', job })
+    for (const job of changed.values()) {
+      const record = this.#records.get(this.#metrics.noteEnd(job) ?? '')
+      if (record !== undefined) lookSoon(record, this.#options.clock.now())
+      this.#options.onEvent?.({ kind: 'job', job })
+    }
   }
 }
 

@@ -7,6 +7,7 @@
  */
 import type { Strategy } from '../model/gang.ts'
 import type { ResourceRequest } from '../model/resources.ts'
+import type { Metric } from './metric.ts'
 
 export type JobSpec = {
   readonly name: string
@@ -29,6 +30,8 @@ export type JobSpec = {
   readonly isPreemptible: boolean
   /** What places and runs it; undefined: Muster itself. */
   readonly engine?: 'ray'
+  /** Read from what its first bundle writes. */
+  readonly metrics?: readonly Metric[]
 }
 
 export type Place = { readonly host: string; readonly devices: readonly number[] }

@@ -23,6 +23,7 @@ import { JobRows, parse, type Row, SELECT } from './job-rows.ts'
 import { KeptActive, KeptList } from './kept-list.ts'
 import { bundleKey } from './orders.ts'
 import { isSqlite, unusable } from './queue-errors.ts'
+import { JobResults, RESULTS_SCHEMA, type Reading } from './results.ts'
 import { SCHEMA } from './schema.ts'
 
 const VERSION = 1
@@ -75,6 +76,11 @@ export class JobStore implements Disposable {
   readonly #active = new KeptActive()
   readonly #ready = new KeptList()
   #isInside = false
+  readonly results = new JobResults({
+    all: (sql, ...values) => this.#all(sql, ...values),
+    run: (sql, ...values) => void this.#run(sql, ...values),
+    jobs: (where, ...values) => this.#jobs(`${SELECT} ${where}`, ...values),
+  })
   /** Tells this queue from all others, on hosts that serve several. */
   readonly id: string
 
@@ -119,7 +125,9 @@ export class JobStore implements Disposable {
     this.#ready.forget()
     return variants.map((variant) => {
       const environment = Object.keys(variant).length === 0 ? null : JSON.stringify(variant)
-      return this.#run(INSERT_JOB, group, environment, user, nowMs, priority, kind, state, previous)
+      const id = this.#run(INSERT_JOB, group, environment, user, nowMs, priority, kind, state, previous)
+      if (spec.metrics !== undefined) this.results.expect(id)
+      return id
     })
   }
 
@@ -268,6 +276,21 @@ export class JobStore implements Disposable {
     })
   }
 
+  /** As the driver; all of them or none. */
+  noteResults(readings: readonly Reading[], lease: Lease): void {
+    if (readings.length === 0) return
+    this.#inTransaction(() => {
+      this.#check(lease)
+      for (const reading of readings) this.results.note(reading)
+    })
+  }
+
+  /** What a job was submitted with; undefined: there is no such job. */
+  groupOf(id: number): number | undefined {
+    const row = this.#one('SELECT spec FROM jobs WHERE id = ?', id)
+    return row && Number(row.spec)
+  }
+
   /** Directories on hosts, by name, that jobs that have not ended have or will run in. */
   keptDirectories(): readonly string[] {
     const own = this.active().flatMap((job) =>
@@ -375,7 +398,7 @@ export class JobStore implements Disposable {
 
   #migrate(): string {
     // What is as it should be is opened without waiting for whoever writes.
-    const isUpToDate = this.#fileVersion() === VERSION && this.#one(HAS_SPEC_INDEX) !== undefined
+    const isUpToDate = this.#fileVersion() === VERSION && this.#one(HAS_LATER_PARTS) !== undefined
     return isUpToDate ? this.#readId() : this.#makeUpToDate()
   }
 
@@ -399,6 +422,7 @@ export class JobStore implements Disposable {
       }
       // Of no consequence to a version that does not know it.
       this.#database.exec('CREATE INDEX IF NOT EXISTS jobs_by_spec ON jobs (spec, kind)')
+      this.#database.exec(RESULTS_SCHEMA)
       return this.#readId()
     })
   }
@@ -467,7 +491,8 @@ export class JobStore implements Disposable {
 const NEVER_DONE = FINAL_KINDS.filter((kind) => kind !== 'done')
   .map((kind) => `'${kind}'`)
   .join()
-const HAS_SPEC_INDEX = "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = 'jobs_by_spec'"
+const HAS_LATER_PARTS =
+  "SELECT 1 WHERE (SELECT count(*) FROM sqlite_master WHERE name IN ('jobs_by_spec', 'results')) = 2"
 const DEPENDENT = "SELECT 1 FROM jobs WHERE kind = 'queued' AND after IS NOT NULL LIMIT 1"
 const INSERT_JOB = `INSERT INTO jobs (spec, environment, user, submitted_ms, priority, attempt, failures, kind, state, after)
   VALUES (?, ?, ?, ?, ?, 1, 0, ?, ?, ?)`

@@ -1,6 +1,7 @@
 /** The Jobs tab: the queue as a list, the chosen job with its log beside it, and what may be done to it after a yes. */
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
 import type { PaneView, Rect } from '../compositor/compositor.ts'
 import type { Console } from '../console/console.ts'
 import { createConfirmDialog } from '../dialogs/confirm-dialog.ts'
@@ -13,14 +14,16 @@ import { mutedStyle, styleOf, type Theme, themes } from '../theme/theme.ts'
 import { areaOf } from '../work-views/panel.ts'
 import { jobDocument } from './job-document.ts'
 import { type JobsCommand, jobsKeys } from './jobs-keys.ts'
-import type { JobAction, JobDetails } from './jobs-port.ts'
+import { centred, layout } from './jobs-layout.ts'
+import type { JobAction, JobDetails, QueueSight } from './jobs-port.ts'
 import { listDocument } from './list-document.ts'
 import { LogTail } from './log-tail.ts'
 import { chosenLine, FILTERS, type JobLine, KINDS, type QueueView, shownLines } from './queue-view.ts'
 import type { QueueWatch } from './queue-watch.ts'
+import { nextOrder, type SweepOrder, sortSweep, sweepDocument } from './sweep-table.ts'
 
-const BESIDE_COLUMNS = 160
 const PAGE = 10
+const NO_ROWS: RowDocument = { head: [], length: 0, row: () => [] }
 
 /** Which states each of them changes, and how it is asked. */
 const ACTIONS: Readonly<Record<JobAction, { readonly kinds: readonly string[]; readonly title: string }>> = {
@@ -37,6 +40,8 @@ export class JobsPage implements Page {
   readonly #watch: QueueWatch
   readonly #tail: LogTail
   #details: JobDetails | undefined
+  #sweep: { readonly spec: number; readonly sweep: Sweep } | undefined
+  #sorted: { readonly sweep: Sweep; readonly table: SweepOrder; readonly rows: readonly SweepRow[] } | undefined
   #looked = 0
   #isDisposed = false
 
@@ -63,35 +68,50 @@ export class JobsPage implements Page {
       const place = { offset: 0, isFollowing: false }
       return [rowsPane({ id: ' jobs', title: 'jobs', hasKeys: true, isBusy: false, document, place, rect, theme })]
     }
-    const { list, side } = layout(rect)
+    const { list, table, side } = layout(rect, this.#view.table !== undefined)
+    const panes = [this.#listPane(list, theme, sight)]
+    if (table !== undefined) panes.push(this.#tablePane(table, theme))
+    if (side.height > 0) panes.push(this.#sidePane(side, theme))
+    return panes
+  }
+
+  #listPane(rect: Rect, theme: Theme, sight: QueueSight): PaneView {
+    const { filter, needle, table } = this.#view
     const lines = this.#lines
     const chosen = this.#chosen
-    const { filter, needle, logOffset } = this.#view
     const nowMs = this.#console.ports.clock.now()
-    const listRows = listDocument({ sight, lines, chosen, filter, needle, columns: list.width - 2, theme, nowMs })
+    const document = listDocument({ sight, lines, chosen, filter, needle, columns: rect.width - 2, theme, nowMs })
     const at = lines.findIndex((line) => line.spec === chosen?.spec)
-    const offset = Math.max(0, at - Math.floor(documentRows(list.height, listRows) / 2))
-    const own = { theme, isBusy: false }
-    return [
-      rowsPane({
-        ...own,
-        id: ' jobs',
-        title: 'jobs',
-        hasKeys: true,
-        document: listRows,
-        place: { offset, isFollowing: false },
-        rect: list,
-      }),
-      rowsPane({
-        ...own,
-        id: ' job',
-        title: this.#details === undefined ? 'job' : `job ${this.#details.job.id}`,
-        hasKeys: false,
-        document: this.#side(side.width - 2, theme),
-        place: { offset: logOffset ?? 0, isFollowing: logOffset === undefined && this.#hasLog },
-        rect: side,
-      }),
-    ]
+    const place = centred(at, rect, document)
+    const hasKeys = table === undefined
+    return rowsPane({ id: ' jobs', title: 'jobs', hasKeys, isBusy: false, document, place, rect, theme })
+  }
+
+  #tablePane(rect: Rect, theme: Theme): PaneView {
+    const [line, sweep, { table }] = [this.#chosen, this.#shownSweep, this.#view]
+    const own = { id: ' results', hasKeys: true, isBusy: false, rect, theme }
+    if (table === undefined || line === undefined || sweep === undefined)
+      return rowsPane({ ...own, title: 'results', document: NO_ROWS, place: { offset: 0, isFollowing: false } })
+    const rows = this.#sweepRows
+    const chosen = this.#view.member ?? rows[0]?.id
+    const document = sweepDocument({ sweep, rows, order: table, line, chosen, columns: rect.width - 2, theme })
+    const at = rows.findIndex(({ id }) => id === chosen)
+    const title = `results of ${line.first}-${line.first + line.count - 1}`
+    return rowsPane({ ...own, title, document, place: centred(at, rect, document) })
+  }
+
+  #sidePane(rect: Rect, theme: Theme): PaneView {
+    const { logOffset } = this.#view
+    return rowsPane({
+      id: ' job',
+      title: this.#details === undefined ? 'job' : `job ${this.#details.job.id}`,
+      hasKeys: false,
+      isBusy: false,
+      document: this.#side(rect.width - 2, theme),
+      place: { offset: logOffset ?? 0, isFollowing: logOffset === undefined && this.#hasLog },
+      rect,
+      theme,
+    })
   }
 
   handleKey(label: string): boolean {
@@ -129,7 +149,12 @@ export class JobsPage implements Page {
   #do(command: JobsCommand): void {
     switch (command) {
       case 'to-shells':
-        return this.#console.showTab('shells')
+        return this.#view.table === undefined ? this.#console.showTab('shells') : this.#choose({ table: undefined })
+      case 'table':
+        return this.#toggleTable()
+      case 'order':
+      case 'reverse':
+        return this.#sort(command === 'order' ? 1 : 'reverse')
       case 'filter': {
         const next = FILTERS[(FILTERS.indexOf(this.#view.filter) + 1) % FILTERS.length] ?? 'all'
         return this.#choose({ filter: next })
@@ -180,14 +205,53 @@ export class JobsPage implements Page {
     void this.#look()
   }
 
+  #toggleTable(): void {
+    const { table, member } = this.#view
+    const line = this.#chosen
+    if (table !== undefined) return this.#choose({ table: undefined, member: member ?? this.#sweepRows[0]?.id })
+    if (line === undefined || line.count === 1)
+      return this.#console.notice('no array or grid: it has no table', 'warning')
+    this.#choose({ table: { column: undefined, isReversed: false } })
+  }
+
+  #sort(by: 1 | 'reverse'): void {
+    const [sweep, { table }] = [this.#shownSweep, this.#view]
+    if (sweep === undefined || table === undefined) return this.#console.notice('Enter opens the table', 'warning')
+    this.#choose({ table: nextOrder(sweep, table, by) })
+  }
+
+  get #shownSweep(): Sweep | undefined {
+    return this.#sweep !== undefined && this.#sweep.spec === this.#chosen?.spec ? this.#sweep.sweep : undefined
+  }
+
+  get #sweepRows(): readonly SweepRow[] {
+    const [sweep, { table }] = [this.#shownSweep, this.#view]
+    if (sweep === undefined || table === undefined) return []
+    if (this.#sorted?.sweep !== sweep || this.#sorted.table !== table)
+      this.#sorted = { sweep, table, rows: sortSweep(sweep, table) }
+    return this.#sorted.rows
+  }
+
   #move(by: number): void {
+    if (this.#view.table !== undefined) return this.#moveInTable(by)
     const lines = this.#lines
     const at = lines.findIndex((line) => line.spec === this.#chosen?.spec)
     const spec = lines[Math.max(0, Math.min(lines.length - 1, at + by))]?.spec
     if (spec !== this.#view.spec) this.#choose({ spec })
   }
 
+  #moveInTable(by: number): void {
+    const rows = this.#sweepRows
+    const at = Math.max(
+      0,
+      rows.findIndex(({ id }) => id === this.#view.member),
+    )
+    const member = rows[Math.max(0, Math.min(rows.length - 1, at + by))]?.id
+    if (member !== undefined) this.#choose({ spec: this.#chosen?.spec, member })
+  }
+
   #step(by: number): void {
+    if (this.#view.table !== undefined) return this.#moveInTable(by)
     const line = this.#chosen
     if (line === undefined || line.count === 1) return
     const at = this.#details?.job.id ?? line.first
@@ -197,7 +261,7 @@ export class JobsPage implements Page {
 
   #scrollLog(by: number): void {
     const { state } = this.#console
-    const { side } = layout(areaOf(state))
+    const { side } = layout(areaOf(state), this.#view.table !== undefined)
     const document = this.#side(side.width - 2, themes[state.themeName])
     const rows = documentRows(side.height, document)
     const last = Math.max(0, document.length - rows)
@@ -226,11 +290,18 @@ export class JobsPage implements Page {
     const { jobs } = this.#console.ports
     const line = this.#chosen
     try {
-      const id = line === undefined ? undefined : (this.#view.member ?? (await this.#telling(line)))
+      const { table, member } = this.#view
+      const sweep = line === undefined || table === undefined ? undefined : await jobs.sweep(line.first)
+      const best = sweep && table && sortSweep(sweep, table)[0]?.id
+      const id = line && (member ?? best ?? (await this.#telling(line)))
       const details = id === undefined ? undefined : await jobs.details(id)
       if (looked !== this.#looked || this.#isDisposed) return
-      const hasChanged = JSON.stringify(details) !== JSON.stringify(this.#details)
+      const read = line && sweep && { spec: line.spec, sweep }
+      const hasOther = JSON.stringify(read) !== JSON.stringify(this.#sweep)
+      const hasChanged = hasOther || JSON.stringify(details) !== JSON.stringify(this.#details)
       this.#details = details
+      // What is sorted stays sorted.
+      if (hasOther) this.#sweep = read
       this.#tail.look(details?.log)
       if (hasChanged) this.#watch.redraw()
     } catch (error) {
@@ -285,14 +356,4 @@ export class JobsPage implements Page {
       if (!this.#isDisposed) this.#console.notice(messageOf(error), 'error')
     }
   }
-}
-
-/** The list, and the chosen job beside it or below. */
-function layout(rect: Rect): { readonly list: Rect; readonly side: Rect } {
-  if (rect.width >= BESIDE_COLUMNS) {
-    const width = Math.ceil(rect.width / 2)
-    return { list: { ...rect, width }, side: { ...rect, column: rect.column + width, width: rect.width - width } }
-  }
-  const height = Math.ceil(rect.height / 2)
-  return { list: { ...rect, height }, side: { ...rect, row: rect.row + height, height: rect.height - height } }
 }

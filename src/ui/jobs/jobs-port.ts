@@ -1,6 +1,7 @@
 /** What the console asks for to see and change the queue of jobs; the composition root gives it. */
 import type { Job } from '../../scheduler/jobs/job.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
+import type { Sweep } from '../../scheduler/jobs/results.ts'
 import type { JobGroup } from '../../scheduler/jobs/store.ts'
 import type { Trial, WhatIf } from '../packing/what-if.ts'
 
@@ -37,6 +38,8 @@ export interface JobsPort {
   /** Where a gang would go now. */
   tryOut(whatIf: WhatIf): Promise<Trial>
   details(id: number): Promise<JobDetails | undefined>
+  /** What was submitted together with it, and its metrics. */
+  sweep(id: number): Promise<Sweep | undefined>
   /** Jobs submitted together, so far as they are in one of these states, ascending. */
   members(spec: number, kinds: readonly string[]): Promise<readonly number[]>
   /** How many of them it changed. */

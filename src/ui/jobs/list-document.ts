@@ -88,7 +88,7 @@ export function colourOf(kind: JobState['kind'], theme: Theme): Theme['text'] {
 }
 
 /** `█████▒··  61/100 2 bad` */
-function progressSpans(line: JobLine, theme: Theme): readonly Span[] {
+export function progressSpans(line: JobLine, theme: Theme): readonly Span[] {
   const done = line.counts.get('done') ?? 0
   const ended = countOf(line, KINDS.ended)
   const running = countOf(line, KINDS.running)

@@ -1,6 +1,7 @@
 /** What the tabs Packing and Jobs show, as far as it is not the queue itself. */
 import type { WhatIf } from '../packing/what-if.ts'
 import type { QueueSight } from './jobs-port.ts'
+import type { SweepOrder } from './sweep-table.ts'
 
 export const FILTERS = ['all', 'waiting', 'running', 'ended'] as const
 export type Filter = (typeof FILTERS)[number]
@@ -14,6 +15,8 @@ export type QueueView = {
   /** Of an array or a grid: which one is looked at; undefined: the one that tells most. */
   readonly member: number | undefined
   readonly logOffset: number | undefined
+  /** How the table of an array or a grid is sorted; undefined: it is not open. */
+  readonly table: SweepOrder | undefined
   /** Whose boxes the Packing tab shows. */
   readonly picture: 'queue' | 'ray'
   /** A gang that is looked at without being submitted. */
@@ -30,6 +33,7 @@ export const FIRST_QUEUE_VIEW: QueueView = {
   spec: undefined,
   member: undefined,
   logOffset: undefined,
+  table: undefined,
   picture: 'queue',
   whatIf: undefined,
   packingOffset: 0,

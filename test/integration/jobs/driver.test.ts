@@ -131,6 +131,33 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect('places' in state && state.places).toHaveLength(1)
   })
 
+  it('what jobs print of their metrics is stored, the last word of each and of those that ran without a driver', async () => {
+    const metrics = [{ name: 'loss' }, { name: 'acc', isMost: true }]
+    const sweep = submit(spec('echo "loss=9"; echo "epoch $X loss=0.$X" && [ $X != 2 ]', { metrics }), {
+      variants: ['1', '2'].map((X) => ({ X })),
+    })
+    await drive()
+    const [first = 0, second = 0] = sweep
+    expect(kinds(sweep)).toEqual(['done', 'failed'])
+    expect([store.results.of(first), store.results.of(second)]).toEqual([{ loss: '0.1' }, { loss: '0.2' }])
+    expect(store.results.unread()).toEqual([])
+    store.apply(first, { kind: 'retry' }, Date.now())
+    store.apply(second, { kind: 'retry' }, Date.now())
+    const stop = new AbortController()
+    const driving = drive(stop.signal)
+    await waitUntil(() => kinds(sweep).every((kind) => kind !== 'queued'), 'both to begin again')
+    stop.abort()
+    await driving
+    await drive()
+    expect(store.results.unread()).toEqual([])
+    const { rows, parameters, count } = store.results.sweep(store.groupOf(first) ?? 0, job(first).spec)
+    expect([parameters, count]).toEqual([['X'], 2])
+    expect(rows).toMatchObject([
+      { id: first, kind: 'done', attempt: 2, parameters: { X: '1' }, values: { loss: '0.1' } },
+      { id: second, kind: 'failed', attempt: 2, parameters: { X: '2' }, values: { loss: '0.2' } },
+    ])
+  })
+
   it('failures are tried again, limits end what runs too long, and of a gang all ends with one', async () => {
     const flaky = submit(spec('mkdir "$OUT/once" 2>/dev/null && exit 9; exit 0', { retries: 1 }))
     const slow = submit(spec('sleep 1000 & wait', { limitS: 1 }))

@@ -90,6 +90,48 @@ describe('muster job', () => {
     await expect(job(['submit', '--from-env', 'spam', '--', line])).rejects.toThrow('venv:PATH')
   })
 
+  test('results: parameters and metrics of what was submitted together, the best first', async () => {
+    await job(['submit', '--grid', 'lr=0.1,0.2,0.3', '--metric', 'max:acc', '--metric', 'loss', '--', 'true'])
+    {
+      using store = openStore()
+      const lease = store.takeLease('test', 0, 1)
+      if (lease === undefined) throw new Error('somebody else drives')
+      const read = (id: number, values: Record<string, string>) =>
+        store.noteResults([{ job: id, attempt: 1, values, isFinal: false }], lease)
+      read(1, { acc: '0.50', loss: '1e-3' })
+      read(2, { acc: '0.9', loss: 'nan' })
+      read(2, { loss: '2' })
+    }
+    const lines = async (...args: readonly string[]) =>
+      (await job(['results', '2', ...args])).output.split('\n').map((line) => line.replaceAll(/ +/g, ' '))
+    expect(await lines()).toEqual([
+      'JOB STATE lr acc loss',
+      '2 queued 0.2 0.9 2',
+      '1 queued 0.1 0.50 1e-3',
+      '3 queued 0.3 - -',
+      '',
+    ])
+    expect((await lines('--sort', 'loss', '--limit', '1')).slice(1)).toEqual([
+      '1 queued 0.1 0.50 1e-3',
+      '',
+      '1 of 3: --limit shows more',
+      '',
+    ])
+    await expect(job(['results', '2', '--sort', 'spam'])).rejects.toThrow('nothing of this name')
+    const parsed = (await job(['results', '1', '--sort', 'lr', '--json'])).output.trim().split('\n')
+    expect(JSON.parse(parsed[0] ?? '')).toEqual({
+      type: 'result',
+      job: 1,
+      state: 'queued',
+      attempt: 1,
+      parameters: { lr: '0.1' },
+      metrics: { acc: 0.5, loss: 0.001 },
+    })
+    expect(JSON.parse((await job(['show', '2', '--json'])).output)).toMatchObject({ metrics: { acc: 0.9, loss: 2 } })
+    await expect(job(['submit', '--metric', 'a', '--metric', 'max:a', '--', 'true'])).rejects.toThrow('twice')
+    await expect(job(['submit', '--metric', 'a b', '--', 'true'])).rejects.toThrow('write it as')
+  })
+
   test('edit: what is named changes, the rest stays', async () => {
     await job(['submit', '--gpu', '0.5', '--memory', '2GiB', '--env', 'A=1', '--', 'true'])
     expect((await job(['edit', '1', '--priority', '7', '--cpu', '4', '--on', 'there'])).exitCode).toBe(0)

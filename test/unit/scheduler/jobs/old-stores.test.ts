@@ -58,4 +58,9 @@ test('version 1: every job is as it was, and goes on', () => {
   if (spec === undefined) throw new Error('job 6 is gone')
   const rest = { user: 'eve', priority: 0, isHeld: false, after: [], variants: [{}] }
   expect(store.submit({ spec, ...rest }, 1)).toEqual([8])
+  expect(store.submit({ spec: { ...spec, metrics: [{ name: 'loss' }] }, ...rest }, 1)).toEqual([9])
+  if (lease === undefined) throw new Error('somebody else drives')
+  store.noteResults([{ job: 9, attempt: 1, values: { loss: '1' }, isFinal: false }], lease)
+  expect([2, 9].map((id) => store.results.of(id))).toEqual([{}, { loss: '1' }])
+  expect(store.results.unread()).toEqual([])
 })

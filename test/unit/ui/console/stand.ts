@@ -93,6 +93,7 @@ const noQueue: JobsPort = {
   read: async () => undefined,
   tryOut: async () => ({ places: undefined, why: [] }),
   details: async () => undefined,
+  sweep: async () => undefined,
   members: async () => [],
   change: async () => 0,
 }

@@ -1,6 +1,7 @@
 /** A queue without a file: what the tabs are told of it is made from jobs. */
 import { isActive, type Job, type JobSpec, type JobState } from '../../../../src/scheduler/jobs/job.ts'
 import { packHosts } from '../../../../src/scheduler/jobs/packing.ts'
+import type { Sweep } from '../../../../src/scheduler/jobs/results.ts'
 import type { HostSpec } from '../../../../src/scheduler/model/resources.ts'
 import type { JobAction, JobsPort, QueueSight } from '../../../../src/ui/jobs/jobs-port.ts'
 import type { Trial, WhatIf } from '../../../../src/ui/packing/what-if.ts'
@@ -110,6 +111,13 @@ export class FakeQueue implements JobsPort {
     const place = 'places' in job.state ? job.state.places?.[0] : undefined
     const log = place && { host: place.host, program: `cat log-${id}` }
     return { job, why: job.state.kind === 'queued' ? ['n1: too few cores are free'] : [], expectedMs: undefined, log }
+  }
+
+  /** By the first job. */
+  readonly sweeps = new Map<number, Sweep>()
+
+  async sweep(id: number): Promise<Sweep | undefined> {
+    return this.sweeps.get(id)
   }
 
   async members(spec: number, kinds: readonly string[]): Promise<readonly number[]> {

@@ -102,6 +102,46 @@ describe('the Jobs tab', () => {
     expect(queue.changes).toEqual([['retry', [5]]])
   })
 
+  it.each([
+    [80, 24],
+    [240, 67],
+  ])('opens a sweep as a table, the best first, sorts it otherwise, and goes to a job from it, on %i×%i', async (columns, rows) => {
+    const { press, text, queue, console } = await openTab('5', columns, rows)
+    const row = (id: number, lr: string, values: Record<string, string>) =>
+      ({ id, kind: id < 3 ? 'done' : 'running', attempt: 1, parameters: { lr }, values }) as const
+    queue.sweeps.set(1, {
+      metrics: [{ name: 'loss' }, { name: 'acc', isMost: true }],
+      parameters: ['lr'],
+      rows: [
+        row(1, '0.10', { loss: '0.5', acc: '0.9' }),
+        row(2, '0.20', { loss: '1e-1', acc: '0.8' }),
+        row(3, '0.30', { loss: 'nan' }),
+        row(4, 'a\x1b[2J', {}),
+      ],
+      count: 4,
+    })
+    await press('\r')
+    expect(console.state.notice?.text).toContain('no table')
+    await press('jj\r')
+    const order = () => [...text().matchAll(/^[▸ ]([1-4]) .*[■·]{10}$/gm)].map(([, id]) => Number(id))
+    expect(order()).toEqual([2, 1, 3, 4])
+    expect(text()).toMatch(/^▸2 +done +1e-1 +0.8 +0.20 +■{10}$/m)
+    expect(text()).toMatch(/^ 1 +done +0.5 +0.9 +0.10 +·{10}$/m)
+    expect(text()).toMatch(/best loss 1e-1 lr=0.20 +best acc 0.9 lr=0.10/)
+    expect(text()).not.toContain('\x1b')
+    await press('o')
+    expect(text()).toContain('acc▾')
+    expect(order()).toEqual([1, 2, 3, 4])
+    await press('O')
+    expect(order()).toEqual([2, 1, 3, 4])
+    await press('jj')
+    expect(text()).toMatch(/^▸3 +running/m)
+    await press('\r')
+    expect(text()).toContain('python train.py 3')
+    await press('\r\x1b')
+    expect([console.state.tab, console.state.queue.table]).toEqual(['jobs', undefined])
+  })
+
   it('filters, and says which', async () => {
     const { press, text } = await openTab('5')
     await press('f')

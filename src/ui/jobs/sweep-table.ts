@@ -1,0 +1,168 @@
+/** A sweep opened: a row a job with its metrics and parameters, the best first. Pure. */
+import { printable } from '../../base/printable.ts'
+import { type Metric, metricNumber, rankBy } from '../../scheduler/jobs/metric.ts'
+import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
+import { BOLD, INVERSE } from '../../terminal/cells.ts'
+import type { Span } from '../compositor/compositor.ts'
+import type { Row, RowDocument } from '../rows/row-document.ts'
+import { clip, padEnd, textWidth } from '../text-width.ts'
+import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+import { colourOf, progressSpans } from './list-document.ts'
+import type { JobLine } from './queue-view.ts'
+
+/** By which column it is sorted; undefined: by its first metric, where it has one. */
+export type SweepOrder = { readonly column: number | undefined; readonly isReversed: boolean }
+
+type Column = {
+  readonly title: string
+  readonly kind: 'job' | 'state' | 'metric' | 'parameter'
+  /** How its rows are ranked. */
+  readonly rank: Metric
+}
+
+const BAR_CELLS = 10
+const MOST_COLUMN = 18
+/** So many rows decide how wide columns are. */
+const WIDTH_ROWS = 500
+
+/** Job and state first, then metrics, then parameters. */
+export function columnsOf({ metrics, parameters }: Pick<Sweep, 'metrics' | 'parameters'>): readonly Column[] {
+  return [
+    { title: 'JOB', kind: 'job', rank: { name: 'job' } },
+    { title: 'STATE', kind: 'state', rank: { name: 'state' } },
+    ...metrics.map((rank): Column => ({ title: printable(rank.name), kind: 'metric', rank })),
+    ...parameters.map((name): Column => ({ title: printable(name), kind: 'parameter', rank: { name } })),
+  ]
+}
+
+export function sortedBy(sweep: Sweep, { column }: SweepOrder): number {
+  return column ?? (sweep.metrics.length > 0 ? 2 : 0)
+}
+
+export function nextOrder(sweep: Sweep, order: SweepOrder, by: 1 | 'reverse'): SweepOrder {
+  if (by === 'reverse') return { ...order, isReversed: !order.isReversed }
+  return { column: (sortedBy(sweep, order) + 1) % columnsOf(sweep).length, isReversed: false }
+}
+
+export function sortSweep(sweep: Sweep, order: SweepOrder): readonly SweepRow[] {
+  const column = columnsOf(sweep)[sortedBy(sweep, order)]
+  if (column === undefined || column.kind === 'job') return order.isReversed ? sweep.rows.toReversed() : sweep.rows
+  const isMost = column.rank.isMost === true
+  const rank = { ...column.rank, isMost: order.isReversed !== isMost }
+  // Words stand in the order of words, numbers in that of numbers.
+  const words = sweep.rows.toSorted((one, other) => {
+    const [first, second] = [cellOf(column, one), cellOf(column, other)]
+    return first === second ? 0 : first < second === order.isReversed ? 1 : -1
+  })
+  const hasWords = column.kind === 'state' || column.kind === 'parameter'
+  return rankBy(hasWords ? words : sweep.rows, rank, (row) => ({ [rank.name]: cellOf(column, row) }))
+}
+
+function cellOf({ kind, rank }: Column, { id, kind: state, parameters, values }: SweepRow): string {
+  switch (kind) {
+    case 'job':
+      return String(id)
+    case 'state':
+      return state
+    case 'metric':
+      return values[rank.name] ?? ''
+    case 'parameter':
+      return parameters[rank.name] ?? ''
+  }
+}
+
+export type SweepInput = {
+  readonly sweep: Sweep
+  readonly rows: readonly SweepRow[]
+  readonly order: SweepOrder
+  readonly line: JobLine
+  /** The job that is looked at. */
+  readonly chosen: number | undefined
+  readonly columns: number
+  readonly theme: Theme
+}
+
+export function sweepDocument({ sweep, rows, order, line, chosen, columns, theme }: SweepInput): RowDocument {
+  const muted = mutedStyle(theme)
+  const shown = columnsOf(sweep)
+  const at = sortedBy(sweep, order)
+  const widths = shown.map((column) => {
+    const longest = rows
+      .slice(0, WIDTH_ROWS)
+      .reduce((width, row) => Math.max(width, textWidth(printable(cellOf(column, row)))), 1)
+    return Math.min(MOST_COLUMN, Math.max(longest, column.title.length + 1)) + 2
+  })
+  const sorting = shown[at]
+  const barOf = sorting?.kind === 'metric' ? barsOf(rows, sorting) : undefined
+  const hasBars = barOf !== undefined && widths.reduce((sum, width) => sum + width, 1 + BAR_CELLS) <= columns
+  const titles: Span[] = shown.map(({ title }, index) => ({
+    text: padEnd(
+      clip(`${title}${index === at ? (order.isReversed ? '▴' : '▾') : ''}`, MOST_COLUMN),
+      widths[index] ?? 0,
+    ),
+    style: index === at ? styleOf(theme.accent, undefined, BOLD) : muted,
+  }))
+  const head: Row[] = [summaryOf(sweep, line, theme), [{ text: ' ', style: muted }, ...titles]]
+  return {
+    head,
+    length: rows.length,
+    row(index) {
+      const row = rows[index]
+      if (row === undefined) return []
+      const isChosen = row.id === chosen
+      const plain = styleOf(
+        isChosen ? theme.accent : theme.text,
+        undefined,
+        isChosen ? BOLD | (theme.name === 'none' ? INVERSE : 0) : 0,
+      )
+      const cells = shown.map((column, place): Span => {
+        const text = printable(cellOf(column, row)) || '-'
+        const style = column.kind === 'state' ? styleOf(colourOf(row.kind, theme)) : plain
+        return { text: padEnd(clip(text, MOST_COLUMN), widths[place] ?? 0), style: isChosen ? plain : style }
+      })
+      const bar = hasBars ? barOf(row) : 0
+      return [
+        { text: isChosen ? '▸' : ' ', style: plain },
+        ...cells,
+        { text: '■'.repeat(bar), style: styleOf(theme.ok) },
+        { text: hasBars ? '·'.repeat(BAR_CELLS - bar) : '', style: muted },
+      ]
+    },
+  }
+}
+
+/** How good it is among all: the best has all cells. */
+function barsOf(rows: readonly SweepRow[], column: Column): (row: SweepRow) => number {
+  const numberOf = (row: SweepRow) => metricNumber(cellOf(column, row) || undefined)
+  const numbers = rows.map(numberOf).filter((one) => one !== undefined && Number.isFinite(one)) as number[]
+  const least = numbers.reduce((one, other) => Math.min(one, other), Number.POSITIVE_INFINITY)
+  const most = numbers.reduce((one, other) => Math.max(one, other), Number.NEGATIVE_INFINITY)
+  return (row) => {
+    const number = numberOf(row)
+    if (number === undefined || !Number.isFinite(number)) return 0
+    const share = most === least ? 1 : (number - least) / (most - least)
+    return Math.round((column.rank.isMost === true || most === least ? share : 1 - share) * BAR_CELLS)
+  }
+}
+
+/** Progress, and the best of each metric with what it was reached with. */
+function summaryOf(sweep: Sweep, line: JobLine, theme: Theme): Row {
+  const bests = sweep.metrics.flatMap((metric): Span[] => {
+    const [best] = rankBy(sweep.rows, metric, ({ values }) => values)
+    const value = best?.values[metric.name]
+    if (best === undefined || value === undefined || metricNumber(value) === undefined) return []
+    const words = Object.entries(best.parameters).map(([name, own]) => `${name}=${own}`)
+    return [
+      { text: `best ${metric.name} `, style: mutedStyle(theme) },
+      { text: value, style: styleOf(theme.ok, undefined, BOLD) },
+      { text: printable(` ${words.join(' ')}  `), style: styleOf(theme.text) },
+    ]
+  })
+  const fewer = sweep.rows.length < sweep.count ? `first ${sweep.rows.length} of ${sweep.count}  ` : ''
+  return [
+    { text: ' ', style: mutedStyle(theme) },
+    ...progressSpans(line, theme),
+    { text: fewer, style: mutedStyle(theme) },
+    ...bests,
+  ]
+}

@@ -1,0 +1,88 @@
+/** Metrics: what is accepted, what a real shell and sed find in output, and what is the best. */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import {
+  formatMetricProgram,
+  type Metric,
+  metricJson,
+  parseMetric,
+  parseMetricLines,
+  rankBy,
+} from '../../../../src/scheduler/jobs/metric.ts'
+
+function metric(text: string): Metric {
+  const parsed = parseMetric(text)
+  if (typeof parsed === 'string') throw new Error(parsed)
+  return parsed
+}
+
+/** As a host would find it in what a bundle wrote. */
+function found(output: string | Buffer, ...metrics: readonly string[]): readonly (string | undefined)[] {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-metric-'))
+  try {
+    mkdirSync(join(directory, 'k-1'))
+    writeFileSync(join(directory, 'k-1', 'out'), output)
+    const program = formatMetricProgram([{ key: 'k-1', metrics: metrics.map(metric) }])
+    const text = execFileSync('sh', ['-s'], { cwd: directory, input: program, encoding: 'utf8' })
+    const values = parseMetricLines(text).get('k-1')
+    return metrics.map((_, index) => values?.get(index))
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}
+
+describe('a metric', () => {
+  it('is a name, which way is better, and a pattern', () => {
+    expect(metric('loss')).toEqual({ name: 'loss' })
+    expect(metric('max:val/acc')).toEqual({ name: 'val/acc', isMost: true })
+    expect(metric('loss=a=([0-9.]+)')).toEqual({ name: 'loss', pattern: 'a=([0-9.]+)' })
+    for (const wrong of [
+      '',
+      'a b',
+      '=x',
+      'loss=none',
+      'loss=(',
+      'loss=(a\nb)',
+      'loss=(a\x02)',
+      `loss=(${'a'.repeat(300)})`,
+    ])
+      expect(parseMetric(wrong), wrong).toBeTypeOf('string')
+  })
+
+  it('is found in the usual ways to print one; the last one counts', () => {
+    expect(found('loss=0.5\nepoch 2 loss=0.123 lr=1e-3\nbye\n', 'loss', 'lr')).toEqual(['0.123', '1e-3'])
+    expect(found('{"loss": -1.5e+3, "acc": .5}\n', 'loss', 'max:acc')).toEqual(['-1.5e+3', '.5'])
+    expect(found('val_loss: 9\nLoss: 8\n', 'loss')).toEqual([undefined])
+    expect(found('10%\rloss: 3\r20%\rloss: 2\r', 'loss')).toEqual(['2'])
+    expect(found('loss=nan', 'loss')).toEqual(['nan'])
+    expect(found('', 'loss')).toEqual([undefined])
+  })
+
+  it('is found by a pattern of its own, whatever that has in it', () => {
+    expect(found("it's 0.75 of a/b\n0.25 of a/b\n", 'share=([0-9.]+) of a/b')).toEqual(['0.25'])
+    expect(found("don't: 7\n", "n=don't: ([0-9]+)")).toEqual(['7'])
+    expect(found('a1 b2\n', 'n=a([0-9])|b([0-9])')).toEqual(['1'])
+  })
+
+  it('is never anything but a number', () => {
+    expect(found('loss=\x1b[31m\nx=$(touch y)\n', 'x=x=(.*)')).toEqual([undefined])
+    expect(found(`x=${'1'.repeat(500)}\n`, 'x')).toEqual([undefined])
+    expect(found(Buffer.from([0x78, 0x3d, 0x31, 0xff, 0x00, 0x0a]), 'x')).toEqual(['1'])
+    expect(parseMetricLines('metric k 0 1 2\nmetric k x 1\nk exit 0\nmetric k 1 \x1b[2J').get('k')).toEqual(new Map())
+  })
+
+  it('ranks: least or most first, those without a number last', () => {
+    const rows = ['3', 'nan', '-inf', '1e1', undefined, '3'].map((loss, id) => ({
+      id,
+      values: loss === undefined ? {} : { loss },
+    }))
+    const order = (own: Metric) =>
+      rankBy(rows, own, ({ values }) => values as Record<string, string>).map(({ id }) => id)
+    expect(order({ name: 'loss' })).toEqual([2, 0, 5, 3, 1, 4])
+    expect(order({ name: 'loss', isMost: true })).toEqual([3, 0, 5, 2, 1, 4])
+    expect(['1e1', 'inf', '0.10'].map(metricJson)).toEqual([10, 'inf', 0.1])
+  })
+})
