@@ -61,6 +61,8 @@ const DEPTH = 1_000
 const VIEW_MS = 1_000
 const SWEEP_MS = 86_400_000
 const FACTS_MS = 10_000
+/** At first gangs, and with them all whose turn is later, wait so long for hosts to answer or to fail. */
+const GATHER_MS = 2_000
 
 const NO_USAGE: Usage = new Map()
 
@@ -93,6 +95,7 @@ class JobDriver {
   #rounds = 0
   #tickedMs = 0
   #renewedMs = 0
+  readonly #beganMs: number
   #plannedMs = 0
   #viewedMs = 0
   #orphansMs = 0
@@ -106,6 +109,7 @@ class JobDriver {
 
   constructor(options: DriverOptions) {
     this.#options = options
+    this.#beganMs = options.clock.now()
     this.#metrics = new MetricReader(options.store.id, options.store.results.unread())
     this.#addresses = new Map(options.hosts.map(({ name, address }) => [name, address]))
     const ray = { name: RAY_PLACE, address: RAY_PLACE, gpuCount: 0, labels: {}, custom: undefined }
@@ -245,10 +249,11 @@ class JobDriver {
     const active = store.active()
     if (this.#options.ray !== undefined && this.#records.get(RAY_PLACE)?.trouble === undefined)
       this.#apply(sendToRay(waiting, active), changed)
+    const own = waiting.filter((job) => !isRayJob(job))
     const { events, expectedS } = planJobs({
       hosts,
       active: active.filter((job) => !isRayJob(job)),
-      waiting: waiting.filter((job) => !isRayJob(job)),
+      waiting: this.#isGathering(own, nowMs) ? [] : own,
       runTimes: store.runTimes(),
       usage: this.#usageOf(waiting, nowMs),
       nowMs,
@@ -261,6 +266,15 @@ class JobDriver {
     })
     // What was planned is no news for the next plan.
     this.#isDirty = false
+  }
+
+  #isGathering(waiting: readonly Job[], nowMs: number): boolean {
+    const isEarly = nowMs >= this.#beganMs && nowMs - this.#beganMs < GATHER_MS
+    return (
+      isEarly &&
+      waiting.some(({ spec }) => spec.bundles > 1) &&
+      [...this.#records.values()].some(({ trouble }) => trouble === NOT_YET)
+    )
   }
 
   /** A host that has not been heard of yet is taken to be as it was last. */

@@ -51,12 +51,14 @@ describe.skipIf(!canRun)('driving a queue', () => {
   let directory: string
   let store: JobStore
   const down = new Set<string>()
+  const slow = new Set<string>()
   const cut = new Map<string, () => void>()
 
   beforeEach(() => {
     directory = mkdtempSync(join(tmpdir(), 'muster-jobs-'))
     store = new JobStore(join(directory, 'queue.db'))
     down.clear()
+    slow.clear()
   })
   afterEach(async () => {
     for (const { id } of store.active()) submitStop(id)
@@ -82,7 +84,8 @@ describe.skipIf(!canRun)('driving a queue', () => {
     const home = join(directory, host)
     mkdirSync(home, { recursive: true })
     const environment = { PATH: process.env.PATH, HOME: home, OUT: directory }
-    return spawn('sh', ['-s'], { env: environment, stdio: ['pipe', 'pipe', 'ignore'] })
+    const words = slow.has(host) ? ['-c', 'sleep 0.5; exec sh -s'] : ['-s']
+    return spawn('sh', words, { env: environment, stdio: ['pipe', 'pipe', 'ignore'] })
   }
   const run = async (host: string, program: string): Promise<string> => {
     const child = shell(host)
@@ -156,6 +159,16 @@ describe.skipIf(!canRun)('driving a queue', () => {
       { id: first, kind: 'done', attempt: 2, parameters: { X: '1' }, values: { loss: '0.1' } },
       { id: second, kind: 'failed', attempt: 2, parameters: { X: '2' }, values: { loss: '0.2' } },
     ])
+  })
+
+  it('a gang that is to be spread waits for a host that has not answered yet', async () => {
+    slow.add('a')
+    const gang = submit(spec('true', { bundles: 2, strategy: 'SPREAD' }))
+    const alone = submit(spec('true'))
+    await drive()
+    expect(kinds([...gang, ...alone])).toEqual(['done', 'done'])
+    const { state } = job(gang[0] as number)
+    expect('places' in state && state.places?.map(({ host }) => host).toSorted()).toEqual(['a', 'b'])
   })
 
   it('failures are tried again, limits end what runs too long, and of a gang all ends with one', async () => {
