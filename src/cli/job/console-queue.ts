@@ -1,6 +1,7 @@
 /** What the console's tabs read of the queue and write to it: short calls, each far below the time of a frame. */
 
 import type { RayWanted } from '../../ops/ray/wanted.ts'
+import { placeByPolicy } from '../../scheduler/gangs/place-by-policy.ts'
 import { findGang } from '../../scheduler/gangs/search-gang.ts'
 import { formatGangWhyNot, whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
 import { JOBS_DIRECTORY } from '../../scheduler/jobs/host-program.ts'
@@ -10,6 +11,10 @@ import { packHosts } from '../../scheduler/jobs/packing.ts'
 import { occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import { isRayJob } from '../../scheduler/jobs/ray-jobs.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
+import type { Cluster } from '../../scheduler/model/cluster.ts'
+import type { Gang } from '../../scheduler/model/gang.ts'
+import { WorkloadMix } from '../../scheduler/model/mix.ts'
+import { createPolicy } from '../../scheduler/policies/policies.ts'
 import { placeAsRay } from '../../scheduler/ray/ray-placement.ts'
 import type { JobDetails, QueueSight } from '../../ui/jobs/jobs-port.ts'
 import { gangOfWhatIf, type Trial, type WhatIf } from '../../ui/packing/what-if.ts'
@@ -47,6 +52,35 @@ function logOf(job: Job, queue: OpenQueue, ray: RayWanted | undefined): JobDetai
   return { host: place.host, program: `cd ${directory} && tail -c ${TAIL_BYTES} out && tail -c ${TAIL_BYTES} err` }
 }
 
+/** Of those that wait, so many tell a policy what is asked for. */
+const MIX_JOBS = 200
+
+function tryOut(whatIf: WhatIf, queue: OpenQueue): Trial {
+  const { store } = queue
+  const active = store.active()
+  const { cluster } = occupy(hostsOf(queue), active)
+  const gang = gangOfWhatIf(whatIf)
+  const places = placeBy(whatIf.by, cluster, gang, () =>
+    WorkloadMix.of([
+      ...[...active, ...store.queued(MIX_JOBS)].flatMap(({ spec }) =>
+        Array.from({ length: spec.bundles }, () => spec.request),
+      ),
+      ...gang.bundles,
+    ]),
+  )
+  if (places !== undefined)
+    return { places: places.map(({ host, devices }) => ({ host: cluster.hosts[host]?.name ?? '', devices })), why: [] }
+  const why = whyNotGang(cluster, gang)
+  return { places, why: why === undefined ? ['this way finds no place for it'] : formatGangWhyNot(cluster, gang, why) }
+}
+
+/** Takes nothing where it finds nothing. */
+function placeBy(by: WhatIf['by'], cluster: Cluster, gang: Gang, mixOf: () => WorkloadMix) {
+  if (by === 'muster') return findGang(cluster.copy(), gang)
+  if (by === 'ray') return placeAsRay(cluster.copy(), gang)
+  return placeByPolicy(cluster, gang, createPolicy(by, cluster, mixOf()))
+}
+
 export async function openConsoleQueue(options: JobOptions, context: CliContext): Promise<ConsoleQueue> {
   const queue = await openQueue(options, context, BUSY_MS)
   const { store } = queue
@@ -77,22 +111,7 @@ export async function openConsoleQueue(options: JobOptions, context: CliContext)
         driver,
       }
     },
-    tryOut(whatIf) {
-      const { cluster } = occupy(hostsOf(queue), store.active())
-      const gang = gangOfWhatIf(whatIf)
-      const places = (whatIf.by === 'ray' ? placeAsRay : findGang)(cluster.copy(), gang)
-      if (places === undefined) {
-        const why = whyNotGang(cluster, gang)
-        return {
-          places,
-          why: why === undefined ? ["Ray's way finds no place for it"] : formatGangWhyNot(cluster, gang, why),
-        }
-      }
-      return {
-        places: places.map(({ host, devices }) => ({ host: cluster.hosts[host]?.name ?? '', devices })),
-        why: [],
-      }
-    },
+    tryOut: (whatIf) => tryOut(whatIf, queue),
     details(id) {
       const job = store.get(id)
       if (job === undefined) return undefined

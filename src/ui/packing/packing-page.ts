@@ -12,7 +12,7 @@ import { areaOf } from '../work-views/panel.ts'
 import { type PackingCommand, packingKeys } from './packing-keys.ts'
 import { lastOffset, packingPanes, type RealUse } from './packing-panes.ts'
 import { rayPicture } from './ray-picture.ts'
-import { changeWhatIf, parseWhatIf, type Trial, type WhatIf, whatIfWords } from './what-if.ts'
+import { nextSlider, parseWhatIf, slide, type Trial, type WhatIf, whatIfWords } from './what-if.ts'
 
 export class PackingPage implements Page {
   readonly isIdle = true
@@ -73,8 +73,11 @@ export class PackingPage implements Page {
       case 'policy':
       case 'more':
       case 'fewer':
+      case 'left':
+      case 'right':
+      case 'slider':
         if (whatIf === undefined) return this.#console.notice('nothing is tried: w asks for a gang', 'warning')
-        return this.#try(changeWhatIf(whatIf, command))
+        return this.#try(changed(whatIf, command))
     }
   }
 
@@ -101,8 +104,9 @@ export class PackingPage implements Page {
     )
   }
 
+  /** What was found before stays until there is an answer: the picture does not flicker. */
   #try(whatIf: WhatIf | undefined): void {
-    this.#trial = undefined
+    if (whatIf === undefined || this.#console.state.queue.whatIf === undefined) this.#trial = undefined
     this.#set({ whatIf, picture: 'queue' })
     void this.#tryOut()
   }
@@ -188,5 +192,23 @@ export class PackingPage implements Page {
       used.set(host, { cpu: last.cpu, memoryBytes: last.memoryUsedBytes })
     }
     return used
+  }
+}
+
+type Change = Extract<PackingCommand, 'strategy' | 'policy' | 'more' | 'fewer' | 'left' | 'right' | 'slider'>
+
+function changed(whatIf: WhatIf, command: Change): WhatIf {
+  switch (command) {
+    case 'slider':
+      return nextSlider(whatIf)
+    case 'left':
+    case 'right':
+      return slide(whatIf, whatIf.slider, command === 'right' ? 1 : -1)
+    case 'more':
+    case 'fewer':
+      return slide(whatIf, 'bundles', command === 'more' ? 1 : -1)
+    case 'strategy':
+    case 'policy':
+      return slide(whatIf, command, 1)
   }
 }

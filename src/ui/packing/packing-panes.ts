@@ -11,7 +11,16 @@ import { clip, textWidth } from '../text-width.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import { LOOSE_JOB, type RayPicture } from './ray-picture.ts'
 import { jobSpan, shareCells, signOf } from './share-cells.ts'
-import { type Trial, type WhatIf, whatIfWords, withTrial } from './what-if.ts'
+import {
+  SLIDERS,
+  type Slider,
+  STRATEGIES,
+  type Trial,
+  WHAT_IF_POLICIES,
+  type WhatIf,
+  whatIfWords,
+  withTrial,
+} from './what-if.ts'
 
 /** What is really used of a host, whoever uses it. */
 export type RealUse = { readonly cpu: number; readonly memoryBytes: number }
@@ -35,8 +44,6 @@ const LEAST_BOX_COLUMNS = 24
 const MOST_BOX_COLUMNS = 60
 const LEAST_DEVICE_CELLS = 4
 const MOST_DEVICE_CELLS = 12
-/** The figures, in a frame; those who wait get as many rows at most. */
-const FIGURE_ROWS = 4
 const MOST_WAITING_ROWS = 8
 
 export function packingPanes(input: PackingInput): readonly PaneView[] {
@@ -48,13 +55,14 @@ export function packingPanes(input: PackingInput): readonly PaneView[] {
     const style = input.trouble === undefined ? mutedStyle(theme) : styleOf(theme.danger, undefined, BOLD)
     return [pane(' packing', title, rect, [[], ...wrapRows(printable(sight), look, '  ', style)], theme, true)]
   }
-  const top = { ...rect, height: Math.min(FIGURE_ROWS, rect.height) }
+  const topRows = sight.figures.length + 2
+  const top = { ...rect, height: Math.min(topRows, rect.height) }
   const figures = pane(' packing', title, top, sight.figures, theme, true)
   const waiting = waitingPane(sight, rect, theme)
   const area: Rect = {
     ...rect,
-    row: rect.row + FIGURE_ROWS,
-    height: Math.max(0, rect.height - FIGURE_ROWS - (waiting?.rect.height ?? 0)),
+    row: rect.row + topRows,
+    height: Math.max(0, rect.height - topRows - (waiting?.rect.height ?? 0)),
   }
   return [figures, ...boxPanes(sight, area, input), ...(waiting === undefined ? [] : [waiting])]
 }
@@ -83,7 +91,10 @@ function shownOf({ sight, trouble, ray, whatIf, theme }: PackingInput): Shown | 
   return {
     hosts,
     down: sight.down,
-    figures: whatIf === undefined ? figures : [...figures.slice(0, 1), whatIfRow(whatIf, theme)],
+    figures:
+      whatIf === undefined
+        ? figures
+        : [...figures.slice(0, 1), slidersRow(whatIf.gang, theme), whatIfRow(whatIf, theme)],
     waiting: sight.waiting.map((one) => waitingRow(one, theme)),
     waitingCount: sight.counts.get('queued') ?? sight.waiting.length,
   }
@@ -97,12 +108,36 @@ function whatIfRow({ gang, trial }: NonNullable<PackingInput['whatIf']>, theme: 
   return [words, { text: printable(`+ on ${hosts}`), style: styleOf(theme.ok, undefined, BOLD) }]
 }
 
+/** `strategy ●─── PACK  ▸policy ─●──────── ray   bundles 4`: the one that the arrow keys change is marked. */
+function slidersRow(whatIf: WhatIf, theme: Theme): Row {
+  const knob = (at: number, count: number) => `${'─'.repeat(at)}●${'─'.repeat(Math.max(0, count - at - 1))}`
+  const words: Readonly<Record<Slider, string>> = {
+    policy: `${knob(WHAT_IF_POLICIES.indexOf(whatIf.by), WHAT_IF_POLICIES.length)} ${whatIf.by.padEnd(14)}`,
+    strategy: `${knob(STRATEGIES.indexOf(whatIf.strategy), STRATEGIES.length)} ${whatIf.strategy.padEnd(13)}`,
+    bundles: String(whatIf.bundles),
+  }
+  return SLIDERS.flatMap((slider): Span[] => {
+    const isMarked = slider === whatIf.slider
+    const name = {
+      text: ` ${isMarked ? '▸' : ' '}${slider} `,
+      style: isMarked ? styleOf(theme.accent, undefined, BOLD) : mutedStyle(theme),
+    }
+    return [
+      name,
+      { text: words[slider], style: isMarked ? styleOf(theme.accent, undefined, BOLD) : styleOf(theme.text) },
+    ]
+  })
+}
+
 /** How far down it may be scrolled. */
 export function lastOffset(input: PackingInput): number {
   const { rect, theme } = input
   const sight = shownOf(input)
   if (typeof sight === 'string') return 0
-  const height = Math.max(0, rect.height - FIGURE_ROWS - (waitingPane(sight, rect, theme)?.rect.height ?? 0))
+  const height = Math.max(
+    0,
+    rect.height - sight.figures.length - 2 - (waitingPane(sight, rect, theme)?.rect.height ?? 0),
+  )
   const { across, boxRows } = arrangeBoxes(sight.hosts, rect.width, height)
   return Math.max(0, Math.ceil(sight.hosts.length / across) - Math.max(1, Math.floor(height / boxRows)))
 }

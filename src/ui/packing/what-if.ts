@@ -4,6 +4,7 @@ import type { Place } from '../../scheduler/jobs/job.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import type { Gang, Strategy } from '../../scheduler/model/gang.ts'
 import { type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
+import { POLICIES, type PolicyName } from '../../scheduler/policies/policies.ts'
 import { splitWords } from '../work-views/parse-work.ts'
 
 export const STRATEGIES: readonly Strategy[] = ['PACK', 'SPREAD', 'STRICT_PACK', 'STRICT_SPREAD']
@@ -13,8 +14,18 @@ export type WhatIf = {
   readonly bundles: number
   readonly strategy: Strategy
   /** Whose way of placing it is. */
-  readonly by: 'muster' | 'ray'
+  readonly by: WhatIfPolicy
+  /** What Left and Right change. */
+  readonly slider: Slider
 }
+
+/** `muster`: as the queue places gangs; `ray`: as Ray would; else each bundle as a policy of the simulator has it. */
+export type WhatIfPolicy = 'muster' | 'ray' | PolicyName
+
+export const WHAT_IF_POLICIES: readonly WhatIfPolicy[] = ['muster', 'ray', ...(Object.keys(POLICIES) as PolicyName[])]
+
+export const SLIDERS = ['strategy', 'policy', 'bundles'] as const
+export type Slider = (typeof SLIDERS)[number]
 
 /** `places`: by rank; undefined: it does not go in, and `why`. */
 export type Trial = { readonly places: readonly Place[] | undefined; readonly why: readonly string[] }
@@ -56,33 +67,38 @@ export function parseWhatIf(text: string): WhatIf | string {
     gpuCount: gpu === 0 ? 0 : Math.max(1, gpu),
     gpuMilli: gpu === 0 ? 0 : gpu < 1 ? Math.ceil(gpu * WHOLE_MILLI) : WHOLE_MILLI,
   }
-  return { request, bundles, strategy, by: 'muster' }
+  return { request, bundles, strategy, by: 'muster', slider: 'policy' }
 }
 
-export function changeWhatIf(whatIf: WhatIf, by: 'strategy' | 'policy' | 'more' | 'fewer'): WhatIf {
-  switch (by) {
+/** One step along a slider, up or down; at the end of a list it goes on at its beginning. */
+export function slide(whatIf: WhatIf, slider: Slider, by: 1 | -1): WhatIf {
+  switch (slider) {
     case 'strategy':
-      return {
-        ...whatIf,
-        strategy: STRATEGIES[(STRATEGIES.indexOf(whatIf.strategy) + 1) % STRATEGIES.length] ?? 'PACK',
-      }
+      return { ...whatIf, strategy: step(STRATEGIES, whatIf.strategy, by) }
     case 'policy':
-      return { ...whatIf, by: whatIf.by === 'ray' ? 'muster' : 'ray' }
-    case 'more':
-    case 'fewer':
-      return { ...whatIf, bundles: Math.max(1, Math.min(MOST_BUNDLES, whatIf.bundles + (by === 'more' ? 1 : -1))) }
+      return { ...whatIf, by: step(WHAT_IF_POLICIES, whatIf.by, by) }
+    case 'bundles':
+      return { ...whatIf, bundles: Math.max(1, Math.min(MOST_BUNDLES, whatIf.bundles + by)) }
   }
+}
+
+export function nextSlider(whatIf: WhatIf): WhatIf {
+  return { ...whatIf, slider: step(SLIDERS, whatIf.slider, 1) }
+}
+
+function step<T>(list: readonly T[], from: T, by: number): T {
+  return list[(list.indexOf(from) + by + list.length) % list.length] ?? from
 }
 
 export function gangOfWhatIf({ request, bundles, strategy }: WhatIf): Gang {
   return { name: '', strategy, bundles: Array.from({ length: bundles }, () => request) }
 }
 
-/** `4 × (1 CPU + 8 GPU) SPREAD, placed by muster` */
-export function whatIfWords({ request, bundles, strategy, by }: WhatIf): string {
+/** `4 × (1 CPU + 8 GPU) SPREAD` */
+export function whatIfWords({ request, bundles, strategy }: WhatIf): string {
   const gpu = request.gpuCount === 0 ? '' : ` + ${(request.gpuCount * request.gpuMilli) / 1000} GPU`
   const memory = request.memoryBytes === 0 ? '' : ` + ${Math.round(request.memoryBytes / 2 ** 30)} GiB`
-  return `${bundles} × (${request.cpuMilli / 1000} CPU${gpu}${memory}) ${strategy}, placed ${by === 'ray' ? "in Ray's way" : 'by Muster'}`
+  return `${bundles} × (${request.cpuMilli / 1000} CPU${gpu}${memory}) ${strategy}`
 }
 
 /** The hosts as they would be with it. */

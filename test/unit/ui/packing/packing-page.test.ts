@@ -42,17 +42,36 @@ describe('what if', () => {
     queue.trial = { places: [{ host: 'm2', devices: [0, 1] }], why: [] }
     stand.type('w--gpu 2 --cpu 8\r')
     await settle()
-    expect(screen(stand)).toContain('1 × (8 CPU + 2 GPU) PACK, placed by Muster: + on m2')
+    expect(screen(stand)).toContain('1 × (8 CPU + 2 GPU) PACK: + on m2')
     expect(screen(stand)).toMatch(/^\++ \++$/m)
     expect(screen(stand)).toMatch(/^cpu \++·+ +8\/16$/m)
     queue.trial = { places: undefined, why: ['too few GPUs are free'] }
     stand.type('sp+')
     await settle()
     expect(queue.tried.at(-1)).toMatchObject({ strategy: 'SPREAD', by: 'ray', bundles: 2 })
-    expect(screen(stand)).toContain("2 × (8 CPU + 2 GPU) SPREAD, placed in Ray's way: too few GPUs are free")
+    expect(screen(stand)).toContain('2 × (8 CPU + 2 GPU) SPREAD: too few GPUs are free')
     stand.type('w')
     expect(screen(stand)).not.toContain('+')
     expect(queue.changes).toEqual([])
+  })
+
+  it('has sliders: the marked one follows the arrow keys, there and back', async () => {
+    const { stand, queue } = await open(80, 24)
+    queue.trial = { places: [{ host: 'm2', devices: [0] }], why: [] }
+    stand.type('w--gpu 1 --bundles 2\r')
+    await settle()
+    expect(screen(stand)).toMatch(/strategy ●─── PACK .*▸policy ●─{9} muster .*bundles 2/)
+    stand.type('\x1b[C\x1b[C')
+    await settle()
+    expect(queue.tried.at(-1)).toMatchObject({ by: 'least-stranding' })
+    expect(screen(stand)).toMatch(/▸policy ──●─{7} least-stranding/)
+    stand.type('\x1b[D\x1b[D\x1b[D')
+    await settle()
+    expect(queue.tried.at(-1)).toMatchObject({ by: 'random' })
+    stand.type('\t\x1b[C\t\x1b[D')
+    await settle()
+    expect(queue.tried.at(-1)).toMatchObject({ by: 'random', bundles: 3, strategy: 'STRICT_SPREAD' })
+    expect(screen(stand)).toMatch(/▸strategy ───● STRICT_SPREAD .*bundles 3/)
   })
 
   it.each([
