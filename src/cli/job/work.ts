@@ -2,10 +2,11 @@
 import { hostname, userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '../../base/clock.ts'
-import { MusterError } from '../../base/errors.ts'
+import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { type DriverEvent, driveJobs, isEmpty, LEASE_MS } from '../../scheduler/jobs/driver.ts'
 import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
+import { isQueueFull } from '../../scheduler/jobs/queue-errors.ts'
 import type { Lease } from '../../scheduler/jobs/store.ts'
 import { placeWords } from '../../ui/jobs/job-words.ts'
 import { type CliContext, EXIT } from '../context.ts'
@@ -22,10 +23,12 @@ export type WorkOptions = JobOptions & {
 
 /** Between two tries of one that stands by. */
 const STANDBY_MS = 500
+const FULL_MS = 2_000
 
 export async function workQueue(options: WorkOptions, context: CliContext): Promise<number> {
   using queue = await openQueue(options, context)
   const { store, inventory } = queue
+  store.checkWhole()
   using hosts = await connectHosts(inventory, options, context)
   const told = new Map<number, string>()
   /** Of a gang each bundle makes an event; people want to know what became of the job. */
@@ -47,9 +50,7 @@ export async function workQueue(options: WorkOptions, context: CliContext): Prom
   }
   const ray = await rayOf(inventory, context)
   const isUntilEmpty = options.untilEmpty ?? false
-  for (;;) {
-    const lease = await becomeDriver(queue, isUntilEmpty, context)
-    if (lease === undefined) break
+  const drive = async (lease: Lease): Promise<void> => {
     try {
       await driveJobs({
         store,
@@ -64,12 +65,24 @@ export async function workQueue(options: WorkOptions, context: CliContext): Prom
         onEvent,
         ...(options.keep === undefined ? {} : { keepDays: options.keep }),
       })
+    } finally {
+      store.giveLease(lease)
+    }
+  }
+  let toldFull = false
+  for (;;) {
+    try {
+      const lease = await becomeDriver(queue, isUntilEmpty, context)
+      if (lease !== undefined) await drive(lease)
       break
     } catch (error) {
       // It was silent for too long, and another one has taken over: this one stands by.
-      if (!isLeaseLost(error, context)) throw error
-    } finally {
-      store.giveLease(lease)
+      if (isLeaseLost(error, context)) continue
+      if (!isQueueFull(error)) throw error
+      if (!toldFull)
+        context.stderr.write(`muster: ${messageOf(error)}: what runs goes on, the rest when there is room\n`)
+      toldFull = true
+      await sleep(FULL_MS, undefined, { signal: context.signal }).catch(() => undefined)
     }
   }
   await notifier.finish()
@@ -83,7 +96,11 @@ async function becomeDriver(
   context: CliContext,
 ): Promise<Lease | undefined> {
   const here = `${userInfo().username}@${hostname()}, process `
-  const isGone = (owner: string) => owner.startsWith(here) && !isAlive(Number(owner.slice(here.length)))
+  // What is held under this process's own name it could not give back.
+  const isGone = (owner: string) => {
+    const pid = Number(owner.slice(here.length))
+    return owner.startsWith(here) && (pid === process.pid || !isAlive(pid))
+  }
   let told = ''
   while (!context.signal.aborted) {
     const lease = store.takeLease(`${here}${process.pid}`, context.now(), LEASE_MS, isGone)

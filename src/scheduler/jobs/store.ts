@@ -416,6 +416,14 @@ export class JobStore implements Disposable {
       if (version > VERSION)
         throw new MusterError('configuration', 'the queue was written by a later version of Muster')
       if (version === 0) {
+        if (this.#one('SELECT 1 FROM sqlite_master') !== undefined)
+          throw new MusterError(
+            'configuration',
+            `${this.#name} cannot be used: it is the database of another program`,
+            {
+              hint: 'Move it away, or name another cluster in hosts.yaml.',
+            },
+          )
         this.#database.exec(SCHEMA)
         this.#run("INSERT INTO meta VALUES ('id', ?)", randomBytes(6).toString('hex'))
         this.#database.exec(`PRAGMA user_version = ${VERSION}`)
@@ -425,6 +433,14 @@ export class JobStore implements Disposable {
       this.#database.exec(RESULTS_SCHEMA)
       return this.#readId()
     })
+  }
+
+  /**
+   * Reads the whole file, which takes a while where it is large.
+   * @throws MusterError 'configuration' when it is damaged anywhere.
+   */
+  checkWhole(): void {
+    if (this.#one('PRAGMA quick_check(1)')?.quick_check !== 'ok') throw unusable(new Error('it is damaged'), this.#name)
   }
 
   /** A commit that failed may have done it already. */

@@ -1,6 +1,7 @@
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Job, JobSpec } from '../../../../src/scheduler/jobs/job.ts'
 import { JobStore, type Submission } from '../../../../src/scheduler/jobs/store.ts'
@@ -247,7 +248,54 @@ describe('the queue on disk', () => {
       store.list([], 5000)
     }
     expect(ask).toThrow(
-      expect.objectContaining({ code: 'configuration', hint: expect.stringContaining('Move the file') }),
+      expect.objectContaining({ code: 'configuration', hint: expect.stringContaining('Move it away') }),
+    )
+  })
+
+  test('a damaged page is found before anybody drives, wherever it is', () => {
+    const file = join(directory, 'queue.db')
+    {
+      using store = open()
+      store.submit(submission({ variants: Array.from({ length: 2000 }, () => ({ X: 'x'.repeat(50) })) }), 0)
+      store.checkWhole()
+    }
+    const bytes = readFileSync(file)
+    bytes.fill(0x5a, 12 * 4096, 13 * 4096)
+    writeFileSync(file, bytes)
+    using store = open()
+    expect(() => store.checkWhole()).toThrow(
+      expect.objectContaining({ code: 'configuration', hint: expect.stringContaining('Move it away, with -wal') }),
+    )
+    expect(readFileSync(file)).toEqual(bytes)
+  })
+
+  test('one that was cut off is told as damaged, and left as it is', () => {
+    const file = join(directory, 'queue.db')
+    {
+      using store = open()
+      store.submit(submission({ variants: Array.from({ length: 500 }, () => ({ X: 'x'.repeat(50) })) }), 0)
+    }
+    const cut = readFileSync(file).subarray(0, 20_000)
+    writeFileSync(file, cut)
+    expect(() => open()).toThrow(expect.objectContaining({ hint: expect.stringContaining('Move it away') }))
+    expect(readFileSync(file)).toEqual(cut)
+  })
+
+  test('the database of another program is left as it is', () => {
+    const file = join(directory, 'queue.db')
+    const other = new DatabaseSync(file)
+    other.exec('CREATE TABLE notes (text)')
+    other.close()
+    expect(() => open()).toThrow(/database of another program/)
+    const again = new DatabaseSync(file)
+    expect(again.prepare('SELECT name FROM sqlite_master').all()).toEqual([{ name: 'notes' }])
+    again.close()
+  })
+
+  test('where its directory cannot be made, it is said to look there', () => {
+    writeFileSync(join(directory, 'file'), '')
+    expect(() => open('file/queue.db')).toThrow(
+      expect.objectContaining({ hint: expect.stringContaining('owner and mode of its directory') }),
     )
   })
 
