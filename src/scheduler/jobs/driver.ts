@@ -103,6 +103,7 @@ class JobDriver {
   #mayOrphan = true
   #version = -1
   #failure: unknown
+  #hasEnded = false
   /** What hosts have answered and nobody has looked at yet: one wait for the disk is for all of it. */
   #answers: Answer[] = []
   readonly #metrics: MetricReader
@@ -143,6 +144,7 @@ class JobDriver {
         if (this.#failure !== undefined) throw this.#failure
       }
     } finally {
+      this.#hasEnded = true
       signal.removeEventListener('abort', stop)
       for (const { line } of this.#records.values()) line?.[Symbol.dispose]()
     }
@@ -334,7 +336,8 @@ class JobDriver {
     const { ray, clock, signal } = this.#options
     record.isBusy = true
     this.#rounds++
-    const wantsFacts = isWhole && clock.now() - record.factsMs >= FACTS_MS
+    // Whether what was wrong with it is mended is seen in its facts.
+    const wantsFacts = isWhole && (record.trouble !== undefined || clock.now() - record.factsMs >= FACTS_MS)
     const result =
       record.line === undefined
         ? await ray?.round(orders.map(rayOrderOf), signal)
@@ -345,7 +348,7 @@ class JobDriver {
           })
     record.isBusy = false
     this.#rounds--
-    if (signal.aborted || result === undefined) return
+    if (this.#hasEnded || signal.aborted || result === undefined) return
     const answer = result.kind === 'answer' ? parseHostAnswer(result.text) : undefined
     if (answer?.facts !== undefined) {
       record.facts = answer.facts

@@ -42,26 +42,36 @@ export const NOTICE = '+'
  */
 export const PRELUDE = `echo; umask 077
 b=${JOBS_DIRECTORY}
-mkdir -p "$b" && cd "$b" || { echo "trouble $b cannot be used"; exit 0; }
+e=$(mkdir -p "$b" 2>&1) && cd "$b" || { echo "trouble $b cannot be used\${e:+: \${e##*: }}"; exit 0; }
 command -v setsid >/dev/null || { echo "trouble setsid is missing (util-linux)"; exit 0; }
 boot=none; read -r boot </proc/sys/kernel/random/boot_id
 facts() {
   while read -r n v u; do [ "$n" = MemTotal: ] && break; done </proc/meminfo
   echo "host $(nproc) $v"
+  { printf %131072s '' >.room && : >.room; } 2>/dev/null || unwritable
+}
+unwritable() {
+  e=$( { head -c 131072 /dev/zero >.room; } 2>&1 ); { : >.room; } 2>/dev/null
+  echo "trouble $b cannot be written\${e:+: \${e##*: }}"
 }
 alive() {
-  p=0; { read -r p o t <"$1/id"; } 2>/dev/null || return 3
+  p=0; { read -r p o t <"$1/id"; } 2>/dev/null || {
+    for f in "$1/run.$boot".*; do [ -e "$f" ] && return 3; done
+    return 2
+  }
   [ "$o" = "$boot" ] || return 2
   { read -r s <"/proc/$p/stat"; } 2>/dev/null || return 1
   s=\${s##*) }; set -- $s
   [ "$1" != Z ] && [ "\${20}" = "$t" ]
 }
-ended() { [ -f "$1/exit" ] && read -r c <"$1/exit" && echo "$1 exit $c"; }
-last() {
-  ended "$1" && return
-  for f in "$1"/code.*; do [ -e "$f" ] && { echo "$1 exit \${f##*.}"; return; }; done
-  echo "$1 $2"
+ended() {
+  [ -f "$1/exit" ] && { read -r c <"$1/exit" && echo "$1 exit $c" || coded "$1"; }
 }
+coded() {
+  for f in "$1"/code.*; do [ -e "$f" ] && { echo "$1 exit \${f##*.} unwritten"; return; }; done
+  return 1
+}
+last() { ended "$1" || coded "$1" || echo "$1 $2"; }
 look() {
   ended "$1" && return
   [ -e "$1/claim" ] || { echo "$1 none"; return; }
@@ -75,12 +85,17 @@ look() {
 }
 start() {
   [ -e "$1/claim" ] && { look "$1"; return; }
-  printf %s "$2" >"$1/run.$$.$round" || { echo "trouble $b cannot be written"; return; }
-  setsid sh "$1/run.$$.$round" "$1" </dev/null >/dev/null 2>&1 &
+  r=$1/run.$boot.$$.$round
+  { printf %s "$2" >"$r"; } 2>/dev/null || { unwritable; unable "$1"; return; }
+  setsid sh "$r" "$1" </dev/null >/dev/null 2>&1 &
+}
+unable() {
+  (set -C; : >"$1/claim") 2>/dev/null || return
+  : >"$1/code.unable"; : >"$1/exit"; echo "$1 exit unable"
 }
 stop() {
   mkdir -p "$1"
-  if (set -C; : >"$1/claim") 2>/dev/null; then echo barred >"$1/exit"
+  if (set -C; : >"$1/claim") 2>/dev/null; then echo barred >"$1/exit" || : >"$1/code.barred"
   elif [ ! -f "$1/exit" ] && alive "$1"; then kill "-$2" "-$p" 2>/dev/null
   fi
   look "$1"
@@ -113,7 +128,7 @@ export function formatRound({ number, orders, wantsFacts, besides }: Round): str
     `round=${number}`,
     ...(wantsFacts ? ['facts'] : []),
     // One process makes all directories: processes are what a start costs.
-    ...(started.length === 0 ? [] : [`mkdir -p ${started.join(' ')} || echo "trouble $b cannot be written"`]),
+    ...(started.length === 0 ? [] : [`mkdir -p ${started.join(' ')} 2>/dev/null || unwritable`]),
     ...orders.map(formatOrder),
     ...(besides === '' ? [] : [`( ${besides} )`]),
     `echo ${endLine(number)}`,
@@ -148,11 +163,17 @@ set -C; : >claim || exit 0
 set +C; trap : TERM INT HUP PIPE
 read -r s </proc/$$/stat; s=\${s##*) }; set -- $s
 read -r o </proc/sys/kernel/random/boot_id
-echo "$$ $o \${20}" >id || exit
+echo "$$ $o \${20}" >id || { : >code.unable; : >exit; echo "${NOTICE}$k exit unable" >&3; exit; }
 echo "${NOTICE}$k begun" >&3
 ( ${variables.join('')}${go} && exec sh -c ${quote(command)} ) >out 2>err </dev/null 3>&-
-c=$?; echo $c >exit || : >code.$c
-echo "${NOTICE}$k exit $c" >&3
+c=$?; f=
+case $c in 129|137|143)
+  read -r i </proc/1/comm
+  [ "$i" = systemd ] && i=$(systemctl is-system-running 2>/dev/null)
+  case $i in stopping|systemd-shutdow) c=shutdown;; esac
+esac
+echo $c >exit || { : >code.$c; f=' unwritten'; }
+echo "${NOTICE}$k exit $c$f" >&3
 `
 }
 
@@ -167,19 +188,19 @@ export function parseHostAnswer(text: string): HostAnswer {
   let facts: HostAnswer['facts']
   let trouble: string | undefined
   for (const line of text.split('\n')) {
-    const [first = '', second = '', third = ''] = line.split(' ')
+    const [first = '', second = '', third = '', fourth] = line.split(' ')
     if (first === 'trouble') trouble = line.slice('trouble '.length)
     else if (first === 'host')
       facts = { cores: Number.parseInt(second, 10) || 0, memoryBytes: (Number.parseInt(third, 10) || 0) * 1024 }
     else {
-      const state = bundleState(second, third)
+      const state = bundleState(second, third, fourth === 'unwritten')
       if (state) bundles.set(first, state)
     }
   }
   return { facts, bundles, trouble }
 }
 
-function bundleState(word: string, code: string): BundleState | undefined {
+function bundleState(word: string, code: string, isUnwritten: boolean): BundleState | undefined {
   const ended = (end: BundleEnd): BundleState => ({ kind: 'ended', end })
   switch (word) {
     case 'none':
@@ -195,8 +216,10 @@ function bundleState(word: string, code: string): BundleState | undefined {
     case 'refused':
       return ended({ kind: 'gone', reason: 'Ray refused it' })
     case 'exit':
-      if (code === 'barred') return ended({ kind: 'barred' })
-      return /^\d{1,3}$/.test(code) ? ended({ kind: 'exit', code: Number(code) }) : undefined
+      if (code === 'shutdown') return ended({ kind: 'gone', reason: 'the host was shut down' })
+      if (code === 'barred' || code === 'unable') return ended({ kind: code })
+      if (!/^\d{1,3}$/.test(code)) return undefined
+      return ended({ kind: 'exit', code: Number(code), ...(isUnwritten ? { isUnwritten: true } : {}) })
     default:
       return undefined
   }

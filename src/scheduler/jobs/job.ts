@@ -36,10 +36,13 @@ export type JobSpec = {
 
 export type Place = { readonly host: string; readonly devices: readonly number[] }
 
-/** How one bundle ended. `barred`: it never began and cannot any more. `gone`: nobody knows. */
+/**
+ * How one bundle ended. `barred`: it never began and cannot any more; `unable`: the same, and its host is why. `gone`: nobody
+ * knows. `isUnwritten`: neither its end nor what it may have wanted to write found room.
+ */
 export type BundleEnd =
-  | { readonly kind: 'exit'; readonly code: number }
-  | { readonly kind: 'barred' }
+  | { readonly kind: 'exit'; readonly code: number; readonly isUnwritten?: boolean }
+  | { readonly kind: 'barred' | 'unable' }
   | { readonly kind: 'gone'; readonly reason: string }
 
 /** `sent`: it may have begun or not. */
@@ -59,11 +62,14 @@ type Active = {
   readonly startedMs: number
 }
 
+/** With which bundle's end it began, if one's. */
+type Ending = { readonly cause?: BundleEnd }
+
 export type JobState =
   | { readonly kind: 'held' }
   | { readonly kind: 'queued'; readonly notBeforeMs?: number; readonly last?: string }
   | ({ readonly kind: 'starting' | 'running' } & Active)
-  | ({ readonly kind: 'ending'; readonly stop: StopReason | undefined; readonly sinceMs: number } & Active)
+  | ({ readonly kind: 'ending'; readonly stop: StopReason | undefined; readonly sinceMs: number } & Ending & Active)
   | ({ readonly kind: FinalKind; readonly endedMs: number; readonly reason?: string } & Partial<Active>)
 
 export type FinalKind = 'done' | 'failed' | 'timed-out' | 'lost' | 'cancelled'
@@ -152,15 +158,23 @@ function seen(job: Job, state: ActiveState, rank: number, bundle: BundleState, n
   const stay: Life = { attempt: job.attempt, failures: job.failures, state }
   const before = state.bundles[rank]
   if (before === undefined || before.kind === 'ended') return stay
-  const bundles = state.bundles.with(rank, bundle)
+  // Of what began its host finds nothing: it may have run, and never begins again.
+  const isLost = before.kind === 'begun' && bundle.kind === 'sent' && job.spec.engine !== 'ray'
+  const bundles = state.bundles.with(rank, isLost ? { kind: 'ended', end: NOTHING_LEFT } : bundle)
   const ends = bundles.flatMap((one) => (one.kind === 'ended' ? [one.end] : []))
   if (ends.length === bundles.length) return ended(job, { ...state, bundles }, ends, nowMs)
   if (state.kind === 'ending') return { ...stay, state: { ...state, bundles } }
   // A gang lives and dies together.
-  if (ends.some((end) => !isWell(end)))
-    return { ...stay, state: { ...state, kind: 'ending', stop: undefined, sinceMs: nowMs, bundles } }
+  const cause = ends.find((end) => !isWell(end))
+  if (cause !== undefined)
+    return { ...stay, state: { ...state, kind: 'ending', stop: undefined, sinceMs: nowMs, bundles, cause } }
   const kind = bundles.some((one) => one.kind === 'sent') ? 'starting' : 'running'
   return { ...stay, state: { ...state, kind, bundles } }
+}
+
+const NOTHING_LEFT: BundleEnd = {
+  kind: 'gone',
+  reason: 'nothing of it is left on its host, which was started anew or cleaned up',
 }
 
 function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: number): Life {
@@ -175,7 +189,12 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
     const last = stop === 'preempted' ? 'ended for another' : 'ended to wait again'
     return { attempt: job.attempt + 1, failures: job.failures, state: { kind: 'queued', last } }
   }
-  const first = ends.find((end) => !isWell(end) && end.kind !== 'barred') ?? (ends[0] as BundleEnd)
+  const cause = state.kind === 'ending' ? state.cause : undefined
+  const first = cause ?? ends.find((end) => !isWell(end) && end.kind !== 'barred') ?? (ends[0] as BundleEnd)
+  if (stop === undefined && first.kind === 'unable') {
+    const waits = { notBeforeMs: nowMs + BACK_OFF_MS, last: formatEnd(first) }
+    return { attempt: job.attempt + 1, failures: job.failures, state: { kind: 'queued', ...waits } }
+  }
   const kind = stop === 'timed-out' ? 'timed-out' : first.kind === 'exit' ? 'failed' : 'lost'
   const reason = stop === 'timed-out' ? `ran for more than ${job.spec.limitS} s` : formatEnd(first)
   if (job.failures >= job.spec.retries) return life({ ...base, kind, reason })
@@ -194,9 +213,11 @@ function isWell(end: BundleEnd): boolean {
 export function formatEnd(end: BundleEnd): string {
   switch (end.kind) {
     case 'exit':
-      return `exit ${end.code}`
+      return `exit ${end.code}${end.isUnwritten ? ', and its output could not be written any more' : ''}`
     case 'barred':
       return 'never began'
+    case 'unable':
+      return 'its host could not begin it'
     case 'gone':
       return end.reason
   }

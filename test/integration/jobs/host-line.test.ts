@@ -72,7 +72,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
     expect(await line.round(only({ kind: 'look', key: KEY }))).toEqual({ kind: 'answer', text: `${KEY} exit 3` })
     expect(await line.round(only(start('exit 4')))).toEqual({ kind: 'answer', text: `${KEY} exit 3` })
     expect(child.pid).toBe(pid)
-    expect(readdirSync(jobs())).toEqual([KEY])
+    expect(readdirSync(jobs())).toEqual(['.room', KEY])
   })
 
   it('half of a round does nothing', async () => {
@@ -116,7 +116,9 @@ describe.skipIf(!canRun)('the line to a host', () => {
   it('says what is wrong with the host, and is opened anew', async () => {
     writeFileSync(join(directory, '.local'), '')
     for (const _ of [1, 2])
-      expect(await line.round(only())).toMatchObject({ text: expect.stringMatching(/^trouble .* cannot be used$/) })
+      expect(await line.round(only())).toMatchObject({
+        text: expect.stringMatching(/^trouble .* cannot be used: Not a directory$/),
+      })
     rmSync(join(directory, '.local'))
     expect(await line.round(only())).toMatchObject({ kind: 'answer', text: expect.stringMatching(/^host/m) })
     child.stdin?.end()

@@ -1,74 +1,38 @@
 /** `muster job` on real hosts: jobs check themselves that no device is over-committed, the driver is killed, a host goes away. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { PROGRAM } from '../../support/console-options.ts'
 import { honestJob } from '../../support/honest-job.ts'
 import { requirement } from '../../support/requirements.ts'
-import { waitUntil } from '../../support/wait-until.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
-import type { RunResult } from '../cluster/run.ts'
+import { type LabQueue, labQueue } from './lab-queue.ts'
 
 const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'setsid', 'flock')
 
 const HONEST = honestJob('0.3')
 
-type JobLine = { readonly job: number; readonly state: string; readonly places?: readonly { readonly host: string }[] }
-
 describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
   let lab: Lab
 
-  const argv = (...args: readonly string[]) => [
-    ...PROGRAM,
-    '--hosts',
-    join(lab.directory, 'jobs.yaml'),
-    '--connect-timeout',
-    '10',
-    'job',
-    ...args,
-  ]
-  const job = async (...args: readonly string[]): Promise<RunResult> =>
-    await lab.run(argv(...args), { timeoutMs: 200_000 })
-  const submit = async (...args: readonly string[]): Promise<string> => (await job('submit', ...args)).stdout.trim()
-  const list = async (): Promise<readonly JobLine[]> => {
-    const { stdout } = await job('list', '--limit', '1000', '--json')
-    return stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as JobLine)
-  }
+  let queue: LabQueue
+
+  const job = async (...args: readonly string[]) => await queue.job(...args)
+  const submit = async (...args: readonly string[]) => await queue.submit(...args)
+  const list = async () => await queue.list()
+  const work = () => queue.work()
   const onHosts = async (command: string) =>
     (await Promise.all(lab.hosts.map(async (host) => (await host.exec(command)).stdout))).join('')
-  const work = () => {
-    const [file = '', ...args] = lab.command(argv('work', '--until-empty', '--json'))
-    const child = spawn(file, args, { env: lab.environment, stdio: ['ignore', 'pipe', 'pipe'] })
-    let messages = ''
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      messages += text
-    })
-    const told = async (words: string) => await waitUntil(() => messages.includes(words), words, 90_000)
-    let output = ''
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      output += text
-    })
-    const ended = once(child, 'close')
-    const seen = async (pattern: RegExp, count = 1) =>
-      await waitUntil(
-        () => output.split('\n').filter((line) => pattern.test(line)).length >= count,
-        String(pattern),
-        90_000,
-      )
-    return { child, ended, seen, told }
-  }
 
   beforeAll(async () => {
     lab = await startLab({ count: 3 })
     const hosts = lab.hosts.map(({ name, address }) => `  ${name}: { address: ${address} }\n`)
     const defaults = 'defaults: { user: root, resources: { cpu: 6, gpu: 2, memory: 1GiB } }\n'
-    writeFileSync(join(lab.directory, 'jobs.yaml'), `cluster: lab\n${defaults}hosts:\n${hosts.join('')}`)
+    const file = join(lab.directory, 'jobs.yaml')
+    writeFileSync(file, `cluster: lab\n${defaults}hosts:\n${hosts.join('')}`)
+    queue = labQueue(lab, file)
   })
+  afterEach(async () => await queue.stop())
   afterAll(async () => await lab?.stop())
 
   it('runs everything once, over-commits no device, and finds what runs again when it was killed', async () => {

@@ -73,6 +73,28 @@ describe('a job', () => {
     expect(kindAfter(job(), placed, seen(0, gone), seen(1, exit(143)))).toBe('lost')
   })
 
+  test('has failed of what failed first, not of what was stopped because of it', () => {
+    const begun = [placed, seen(0, { kind: 'begun' }), seen(1, { kind: 'begun' })]
+    expect(lifeOf(job(), ...begun, seen(1, exit(3)), seen(0, exit(143))).state).toMatchObject({ reason: 'exit 3' })
+    expect(lifeOf(job(), ...begun, seen(1, gone), seen(0, exit(143))).state).toMatchObject({ kind: 'lost' })
+  })
+
+  test('waits again when a host could not begin it, which is no failure of its own', () => {
+    const unable: BundleState = { kind: 'ended', end: { kind: 'unable' } }
+    const again = lifeOf(job(), placed, seen(0, { kind: 'begun' }), seen(1, unable), seen(0, exit(143)))
+    expect(again).toMatchObject({ attempt: 2, failures: 0, state: { kind: 'queued', notBeforeMs: 2003 } })
+    expect(kindAfter(job(), placed, seen(0, exit(3)), seen(1, unable))).toBe('failed')
+    expect(kindAfter(job(), placed, seen(1, unable), cancel, seen(0, barred))).toBe('cancelled')
+  })
+
+  test('that had begun never begins again as the same attempt, though its host finds nothing of it', () => {
+    const began = [placed, seen(0, { kind: 'begun' }), seen(1, { kind: 'begun' })]
+    const lost = lifeOf(job(), ...began, seen(0, { kind: 'sent' }))
+    expect(ordersFor(lost, 'q', new Map(), 9).map(({ order }) => order.kind)).toEqual(['stop'])
+    expect(kindAfter(lost, seen(1, exit(143)))).toBe('lost')
+    expect(kindAfter(job({ engine: 'ray' }), ...began, seen(0, { kind: 'sent' }))).toBe('starting')
+  })
+
   test('is tried again as often as declared, later and later, each time as another attempt', () => {
     const fails = [placed, seen(0, exit(3)), seen(1, exit(0))]
     const again = lifeOf(job({ retries: 1 }), ...fails)

@@ -1,0 +1,231 @@
+/** What becomes of jobs when hosts, their disks, the way to them, or the disk of the queue fail (docs/jobs.md, "When something fails"). */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { type Lab, startLab } from '../cluster/lab.ts'
+import { type LabQueue, labQueue } from './lab-queue.ts'
+
+const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'setsid', 'flock')
+
+const JOBS = '.local/state/muster/jobs'
+/** A line in `ran` each time that it begins, and one in `twice` when the same attempt begins again. */
+const NOTED =
+  'n=$MUSTER_JOB.$RANK.$MUSTER_ATTEMPT; (set -C; : >began.$n) 2>/dev/null || echo $n >>twice; echo $n >>ran;'
+const UNTIL = (name: string) => `${NOTED} while [ ! -e ${name} ]; do sleep 0.1; done;`
+
+describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () => {
+  let lab: Lab
+  let queue: LabQueue
+
+  const on = async (name: string, command: string) => (await lab.host(name).exec(command)).stdout
+  const onHosts = async (command: string) =>
+    (await Promise.all(lab.names.map(async (name) => await on(name, command)))).join('')
+  const ran = async (id: string) =>
+    (await onHosts('cat ran 2>/dev/null'))
+      .split('\n')
+      .filter((line) => line.startsWith(`${id}.`))
+      .sort()
+  const left = (command: string) =>
+    lab.hosts.flatMap((host) => host.processes()).filter((process) => process.command === command)
+  const down = (name: string) => new RegExp(`"host":"${name}","trouble":"`)
+  const is = (id: string, state: string) => new RegExp(`"job":${id},"state":"${state}"`)
+
+  beforeAll(async () => {
+    lab = await startLab({ count: 3, sshConfig: ['Host *', '  ServerAliveInterval 1', '  ServerAliveCountMax 3'] })
+    const hosts = lab.hosts.map(({ name, address }) => `  ${name}: { address: ${address} }\n`)
+    const defaults = 'defaults: { user: root, resources: { cpu: 8, gpu: 0, memory: 1GiB } }\n'
+    const file = join(lab.directory, 'faults.yaml')
+    writeFileSync(file, `cluster: faults\n${defaults}hosts:\n${hosts.join('')}`)
+    queue = labQueue(lab, file)
+  })
+  afterEach(async () => await queue.stop())
+  afterAll(async () => {
+    const twice = await onHosts('cat twice 2>/dev/null')
+    await lab?.stop()
+    expect(twice).toBe('')
+  })
+
+  it('a host that was killed: what ran there is lost, or tried again, and what was elsewhere does not notice', async () => {
+    const plain = await queue.submit('--on', 'm1', '--', `${NOTED} sleep 1000`)
+    const again = await queue.submit(
+      '--on',
+      'm1',
+      '--retries',
+      '1',
+      '--',
+      `${NOTED} [ $MUSTER_ATTEMPT = 2 ] || sleep 1000`,
+    )
+    const gang = await queue.submit('--bundles', '3', '--strategy', 'STRICT_SPREAD', '--', `${NOTED} sleep 1000`)
+    const other = await queue.submit('--on', 'm2', '--', UNTIL('killed'))
+    const { seen, ended } = queue.work()
+    for (const id of [plain, again, gang, other]) await seen(is(id, 'running'))
+    await lab.host('m1').crash()
+    await seen(down('m1'))
+    await on('m2', 'touch killed')
+    await seen(is(other, 'done'))
+    expect((await queue.find(plain)).state).toBe('running')
+    await lab.host('m1').boot()
+    expect(await ended).toEqual([0, null])
+    expect([await queue.find(plain), await queue.find(gang)]).toMatchObject([
+      { state: 'lost', reason: 'its process ended without a word' },
+      { state: 'lost', reason: 'its process ended without a word' },
+    ])
+    expect(await queue.find(again)).toMatchObject({ state: 'done', attempt: 2 })
+    expect(await ran(plain)).toEqual([`${plain}.0.1`])
+    expect(await ran(again)).toEqual([`${again}.0.1`, `${again}.0.2`])
+    expect(await ran(gang)).toEqual([0, 1, 2].map((rank) => `${gang}.${rank}.1`))
+    expect(left('sleep 1000')).toEqual([])
+  })
+
+  it('a host without its sshd: what runs goes on, and its end is known when the sshd is back', async () => {
+    const id = await queue.submit('--on', 'm1', '--', UNTIL('refused'))
+    const { seen, ended } = queue.work()
+    await seen(is(id, 'running'))
+    await lab.host('m1').killSshd()
+    await seen(down('m1'))
+    await on('m1', 'touch refused')
+    await lab.host('m1').startSshd()
+    expect(await ended).toEqual([0, null])
+    expect(await queue.find(id)).toMatchObject({ state: 'done', attempt: 1 })
+    expect(await ran(id)).toEqual([`${id}.0.1`])
+  })
+
+  it('a host that is cut off gets nothing new; what ends there meanwhile, gangs too, is known when it is back', async () => {
+    const alone = await queue.submit('--on', 'm1', '--', UNTIL('cut'))
+    const fails = await queue.submit(
+      '--on',
+      'm1',
+      '--retries',
+      '1',
+      '--',
+      `${UNTIL('cut')} exit $((2 - MUSTER_ATTEMPT))`,
+    )
+    const gang = await queue.submit('--bundles', '3', '--strategy', 'STRICT_SPREAD', '--', UNTIL('cut'))
+    const broken = await queue.submit(
+      ...['--bundles', '3', '--strategy', 'STRICT_SPREAD', '--'],
+      `${NOTED} [ "$(hostname)" = m2 ] || exec sleep 2000; while [ ! -e broken ]; do sleep 0.1; done; exit 7`,
+    )
+    const { seen, ended } = queue.work()
+    for (const id of [alone, fails, gang, broken]) await seen(is(id, 'running'))
+    await lab.host('m1').linkDown()
+    await seen(down('m1'))
+    await onHosts('touch cut')
+    await waitUntil(async () => (await on('m1', `cat ${JOBS}/*/exit`)).trim().split('\n').length >= 3, 'all ends on m1')
+    const [first] = (await queue.submit('--array', '1-20', '--', NOTED)).split('-')
+    await seen(/"state":"done"/, 20)
+    const states = async () => await Promise.all([alone, fails, gang].map(async (id) => (await queue.find(id)).state))
+    expect(await states()).toEqual(['running', 'running', 'running'])
+    const places = (await queue.list()).flatMap((line) => (line.job >= Number(first) ? (line.places ?? []) : []))
+    expect(new Set(places.map(({ host }) => host))).toEqual(new Set(['m2', 'm3']))
+    await on('m2', 'touch broken')
+    await seen(is(broken, 'ending'))
+    await lab.host('m1').linkUp()
+    expect(await ended).toEqual([0, null])
+    expect(await states()).toEqual(['done', 'done', 'done'])
+    expect(await queue.find(broken)).toMatchObject({ state: 'failed', reason: 'exit 7' })
+    expect(left('sleep 2000')).toEqual([])
+    expect(await ran(fails)).toEqual([`${fails}.0.1`, `${fails}.0.2`])
+    expect(await ran(gang)).toEqual([0, 1, 2].map((rank) => `${gang}.${rank}.1`))
+  })
+
+  it('a full disk: nothing begins there and it is said why; others take what comes, and it goes on when there is room', async () => {
+    await on('m2', `mount -t tmpfs -o size=1m,mode=700 none ${JOBS}`)
+    const runs = await queue.submit('--on', 'm2', '--', UNTIL('full'))
+    const { seen, ended } = queue.work()
+    await seen(is(runs, 'running'))
+    await on('m2', `head -c 2000000 /dev/zero >${JOBS}/fill`)
+    const waits = await queue.submit('--on', 'm2', '--', NOTED)
+    await seen(/"host":"m2","trouble":"[^"]*jobs cannot be written: No space left on device"/)
+    const others = await queue.submit('--array', '1-20', '--', NOTED)
+    await seen(/"state":"done"/, 20)
+    const saysWhy = async () => {
+      const shown = await queue.show(waits)
+      return shown.includes('No space left on device') && /state: +queued/.test(shown)
+    }
+    await waitUntil(saysWhy, 'what waits to say why')
+    await on('m2', 'touch full')
+    await seen(is(runs, 'done'))
+    await on('m2', `rm ${JOBS}/fill`)
+    expect(await ended).toEqual([0, null])
+    expect((await queue.find(waits)).state).toBe('done')
+    expect(await ran(waits)).toHaveLength(1)
+    expect((await Promise.all(idsOf(others).map(ran))).map(({ length }) => length)).toEqual(new Array(20).fill(1))
+  })
+
+  it('a disk that a job fills: its end is known and says so, others go elsewhere until there is room', async () => {
+    const keeps = await queue.submit('--on', 'm3', '--', UNTIL('filled'))
+    const fills = await queue.submit('--on', 'm2', '--', `${NOTED} head -c 4000000 /dev/zero; [ $? = 0 ] || exit 9`)
+    const { seen, ended } = queue.work()
+    await seen(is(fills, 'failed'))
+    const waits = await queue.submit('--on', 'm2', '--', NOTED)
+    await seen(/"host":"m2","trouble":"[^"]*No space left on device"/)
+    const other = await queue.submit('--', NOTED)
+    await seen(is(other, 'done'))
+    await on('m2', `rm ${JOBS}/*-${fills}-1-0/out`)
+    await seen(is(waits, 'done'))
+    await on('m3', 'touch filled')
+    expect(await ended).toEqual([0, null])
+    expect(await queue.find(fills)).toMatchObject({ reason: 'exit 9, and its output could not be written any more' })
+    expect((await queue.find(keeps)).state).toBe('done')
+    expect([await ran(fills), await ran(waits)].map(({ length }) => length)).toEqual([1, 1])
+    await on('m2', `umount -l ${JOBS}`)
+  })
+
+  it('the disk of the queue is full or read-only: nothing is taken on, what runs goes on, and so does the driver when there is room', async () => {
+    const home = join(lab.directory, 'home', 'small')
+    const own = labQueue(lab, join(lab.directory, 'faults.yaml'), { XDG_STATE_HOME: home })
+    const here = async (command: string) => await lab.run(['sh', '-c', command])
+    await here(`mkdir ${home} && mount -t tmpfs -o size=1m none ${home}`)
+    const id = await own.submit('--on', 'm1', '--', 'while [ ! -e small ]; do sleep 0.1; done')
+    const { seen, told, ended } = own.work()
+    await seen(is(id, 'running'))
+    await here(`head -c 2000000 /dev/zero >${home}/fill`)
+    const refused = await own.job('submit', '--env', `LONG=${'x'.repeat(50_000)}`, '--', 'true')
+    expect([refused.code, refused.stderr]).toEqual([
+      3,
+      expect.stringContaining('Its disk is full: nothing of this call'),
+    ])
+    await on('m1', 'touch small')
+    await told('what runs goes on, the rest when there is room')
+    await here(`rm ${home}/fill`)
+    expect(await ended).toEqual([0, null])
+    expect(await own.list()).toMatchObject([{ job: Number(id), state: 'done' }])
+    await here(`mount -o remount,ro ${home}`)
+    const closed = await own.job('submit', '--', 'true')
+    expect([closed.code, closed.stderr]).toEqual([3, expect.stringContaining('Its directory cannot be used')])
+    await own.stop()
+    await here(`umount ${home}`)
+  })
+
+  it('three that are started at once: one drives, and when it is killed another one does; each job runs once', async () => {
+    const gated = `${NOTED} [ $MUSTER_ARRAY_INDEX -le 75 ] || until [ -e gate ]; do sleep 0.1; done`
+    const ids = idsOf(await queue.submit('--array', '1-150', '--', gated))
+    const all = [1, 2, 3].map(() => queue.work())
+    const done = async () =>
+      (await queue.list()).filter((line) => line.job >= Number(ids[0]) && line.state === 'done').length
+    const driver = async () => {
+      const pid = / process (\d+)$/m.exec((await queue.job('list', '--limit', '1')).stdout)?.[1]
+      return all.find(({ child }) => child.signalCode === null && String(child.pid) === pid)
+    }
+    for (const doneBefore of [20, 75]) {
+      await waitUntil(async () => (await done()) >= doneBefore, `${doneBefore} to be done`)
+      await waitUntil(async () => (await driver()) !== undefined, 'one to drive')
+      const killed = await driver()
+      killed?.child.kill('SIGKILL')
+      await killed?.ended
+    }
+    await onHosts('touch gate')
+    const ends = await Promise.all(all.map(async ({ ended }) => await ended))
+    expect(ends.filter(([code]) => code === 0)).toHaveLength(1)
+    expect((await queue.list()).every(({ state }) => state !== 'queued' && state !== 'running')).toBe(true)
+    const lines = (await onHosts('cat ran')).split('\n')
+    expect(ids.filter((id) => lines.filter((line) => line.startsWith(`${id}.`)).join() !== `${id}.0.1`)).toEqual([])
+  })
+})
+
+function idsOf(range: string): readonly string[] {
+  const [first = 0, last = first] = range.split('-').map(Number)
+  return Array.from({ length: last - first + 1 }, (_, index) => String(first + index))
+}

@@ -1,0 +1,95 @@
+/** `muster job` as the user of a lab, on one hosts.yaml. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { messageOf } from '../../../src/base/errors.ts'
+import { PROGRAM } from '../../support/console-options.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import type { Lab } from '../cluster/lab.ts'
+import type { RunResult } from '../cluster/run.ts'
+
+export type JobLine = {
+  readonly job: number
+  readonly state: string
+  readonly attempt: number
+  readonly reason?: string
+  readonly places?: readonly { readonly host: string }[]
+}
+
+const PATIENCE_MS = 90_000
+const RUN_MS = 200_000
+
+export type LabQueue = ReturnType<typeof labQueue>
+
+/** `environment`: besides what the lab's user has. */
+export function labQueue(lab: Lab, hostsFile: string, environment: NodeJS.ProcessEnv = {}) {
+  const env = { ...lab.environment, ...environment }
+  const argv = (...args: readonly string[]) => [
+    ...PROGRAM,
+    ...['--hosts', hostsFile, '--connect-timeout', '10', 'job'],
+    ...args,
+  ]
+  const job = async (...args: readonly string[]): Promise<RunResult> =>
+    await lab.run(argv(...args), { timeoutMs: RUN_MS, environment: env })
+
+  /** The numbers as they are printed. */
+  const submit = async (...args: readonly string[]): Promise<string> => {
+    const { stdout, stderr } = await job('submit', ...args)
+    if (stdout === '') throw new Error(stderr)
+    return stdout.trim()
+  }
+
+  const list = async (): Promise<readonly JobLine[]> => {
+    const { stdout } = await job('list', '--limit', '1000', '--json')
+    return stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as JobLine)
+  }
+
+  const find = async (id: string): Promise<JobLine> => {
+    const found = (await list()).find((line) => String(line.job) === id)
+    if (found === undefined) throw new Error(`there is no job ${id}`)
+    return found
+  }
+
+  const show = async (id: string): Promise<string> => (await job('show', id)).stdout
+
+  const children: ChildProcess[] = []
+  /** Ends whoever still drives. */
+  const stop = async () => {
+    for (const child of children.splice(0)) {
+      if (child.exitCode !== null || child.signalCode !== null) continue
+      const ended = once(child, 'close')
+      child.kill('SIGKILL')
+      await ended
+    }
+  }
+
+  const work = (...args: readonly string[]) => {
+    const [file = '', ...rest] = lab.command(argv('work', '--until-empty', '--json', ...args))
+    const child = spawn(file, rest, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    children.push(child)
+    let output = ''
+    let messages = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      messages += text
+    })
+    const wait = async (isTrue: () => boolean, what: string) => {
+      await waitUntil(isTrue, what, PATIENCE_MS).catch((error: unknown) => {
+        throw new Error(`${messageOf(error)}\n${output}${messages}`)
+      })
+    }
+    return {
+      child,
+      ended: once(child, 'close'),
+      told: async (words: string) => await wait(() => messages.includes(words), words),
+      seen: async (pattern: RegExp, count = 1) =>
+        await wait(() => output.split('\n').filter((line) => pattern.test(line)).length >= count, String(pattern)),
+    }
+  }
+
+  return { job, submit, list, find, show, work, stop }
+}
