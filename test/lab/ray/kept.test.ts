@@ -1,4 +1,4 @@
-/** Nodes of Ray that something else keeps: a real systemd, and a container of a real Docker. One head each. */
+/** Nodes of Ray that something else keeps: a real systemd, also one of a login's own, and containers of real Dockers on two hosts. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -9,7 +9,7 @@ import { type Lab, startLab } from '../cluster/lab.ts'
 import { RAY_PLACE, RAY_VENV, rayEnvironment } from '../cluster/ray-environment.ts'
 import type { RunResult } from '../cluster/run.ts'
 import { startDocker } from '../env/docker-host.ts'
-import { removeCgroup, startSystemd } from './systemd.ts'
+import { LOGIN, LOGIN_HOME, removeCgroup, startLoginSystemd, startSystemd } from './systemd.ts'
 
 const canRun = requirement(
   'root',
@@ -57,34 +57,43 @@ describe.skipIf(!canRun)('nodes that are kept', { timeout: 600_000 }, () => {
   }
 
   beforeAll(async () => {
-    lab = await startLab({ names: ['s1', 'c1'], mounts: { [RAY_PLACE]: await rayEnvironment() } })
+    lab = await startLab({ names: ['s1', 'u1', 'c1', 'c2'], mounts: { [RAY_PLACE]: await rayEnvironment() } })
     cgroup = basename(lab.directory)
-    for (const [index, { name, address }] of lab.hosts.entries()) {
+    const [s1, u1, c1, c2] = lab.hosts.map(({ address }) => address)
+    const clusters = [
+      { name: 's1', hosts: `s1: { address: ${s1}, resources: { cpu: 2, gpu: 0 } }` },
+      { name: 'u1', hosts: `u1: { address: ${u1}, user: ${LOGIN}, resources: { cpu: 2, gpu: 0 } }` },
+      {
+        name: 'c1',
+        hosts: `c1: { address: ${c1}, resources: { cpu: 2, gpu: 0 } }, c2: { address: ${c2}, resources: { cpu: 3, gpu: 0 } }`,
+      },
+    ]
+    for (const { name, hosts } of clusters) {
       const directory = join(lab.directory, name)
       mkdirSync(join(directory, 'etc'), { recursive: true })
       writeFileSync(join(directory, 'etc', 'passwd'), 'root:x:0:0:root:/root:/bin/sh\n')
       writeFileSync(join(directory, 'Dockerfile'), DOCKERFILE)
       const environment =
-        index === 0
+        name !== 'c1'
           ? `venv: { path: ${RAY_VENV} }`
           : `docker: { image: "lab/ray:1", file: Dockerfile, name: node, options: "${OPTIONS}" }`
       writeFileSync(
         join(directory, 'hosts.yaml'),
         `defaults: { user: root }
-hosts: { ${name}: { address: ${address}, resources: { cpu: 2, gpu: 0 } } }
+hosts: { ${hosts} }
 environment: { ${environment} }
 ray:
   head: ${name}
   object_store: 100MB
   env: { RAY_enable_worker_prestart: 0, RAY_prestart_worker_first_driver: 0, WORD: ${JSON.stringify(WORD)} }
-  ${index === 0 ? 'supervise: systemd' : 'auth: token'}
+  ${name !== 'c1' ? 'supervise: systemd' : 'workers: c2\n  auth: token'}
 `,
       )
     }
   }, 1_500_000)
   afterAll(async () => {
     await lab?.stop()
-    if (cgroup !== '') await removeCgroup(cgroup)
+    if (cgroup !== '') for (const host of ['s1', 'u1']) await removeCgroup(`${cgroup}-${host}`)
   })
 
   it('are told where nothing can keep them', async () => {
@@ -93,49 +102,66 @@ ray:
     expect(code).toBe(5)
   })
 
-  it('are started again by systemd, and leave nothing', async () => {
-    await startSystemd(lab.host('s1'), cgroup)
-    const up = await muster('s1', 'ray', 'up', '--yes')
-    expect(up.stdout).toContain('+ muster-ray-s1-6379.service')
-    expect(up.stdout).toContain('ray · s1: 1 nodes are alive')
+  it.each([
+    { host: 's1', begin: startSystemd, login: 'root', units: '/etc/systemd/system', ctl: 'systemctl' },
+    {
+      host: 'u1',
+      begin: startLoginSystemd,
+      login: LOGIN,
+      units: `${LOGIN_HOME}/.config/systemd/user`,
+      ctl: 'XDG_RUNTIME_DIR=/run/user/$(id -u) systemctl --user',
+    },
+  ])('are started again by the systemd of $login, and leave nothing', async ({ host, begin, login, units, ctl }) => {
+    await begin(lab.host(host), `${cgroup}-${host}`)
+    const unit = `muster-ray-${host}-6379.service`
+    const up = await muster(host, 'ray', 'up', '--yes')
+    expect(up.stdout).toContain(`+ ${unit}`)
+    expect(up.stdout).toContain(`ray · ${host}: 1 nodes are alive`)
     expect(up.code).toBe(0)
-    await on('s1', 'systemd-analyze verify /etc/systemd/system/muster-ray-s1-6379.service')
-    const status = await muster('s1', 'ray', 'status')
-    expect(status.stdout).toContain('ray · s1: systemd keeps it [active, enabled]')
-    const before = await pidsOf('s1', 'raylet')
+    if (login === 'root') await on(host, `systemd-analyze verify ${units}/${unit}`)
+    const status = await muster(host, 'ray', 'status')
+    expect(status.stdout).toContain(`ray · ${host}: systemd keeps it [active, enabled]`)
+    const before = await pidsOf(host, 'raylet')
     expect(before).toHaveLength(1)
-    const environment = await on('s1', `tr '\\000' '\\001' < /proc/${before[0]}/environ`)
+    expect(await on(host, `stat -c %U /proc/${before[0]}`)).toBe(`${login}\n`)
+    const environment = await on(host, `tr '\\000' '\\001' < /proc/${before[0]}/environ`)
     expect(environment.split('\u0001')).toContain(`WORD=${WORD}`)
 
-    await on('s1', 'pkill -9 -x gcs_server')
+    await on(host, 'pkill -9 -x gcs_server')
     await waitUntil(
       async () => {
-        const again = await pidsOf('s1', 'raylet')
+        const again = await pidsOf(host, 'raylet')
         if (again.length !== 1 || again[0] === before[0]) return false
-        return (await muster('s1', 'ray', 'status')).code === 0
+        return (await muster(host, 'ray', 'status')).code === 0
       },
       'the node to be back',
       200_000,
     )
-    const down = await muster('s1', 'ray', 'down', '--yes')
-    expect(down.stdout).toContain('- muster-ray-s1-6379.service')
+    const down = await muster(host, 'ray', 'down', '--yes')
+    expect(down.stdout).toContain(`- ${unit}`)
     expect(down.code).toBe(0)
-    expect(await on('s1', 'ls /etc/systemd/system; pgrep -x "raylet|gcs_server|monitor.py" || :')).toBe('')
-    const units = await lab.run(['ssh', 's1', 'systemctl list-units --all --no-legend "muster-*"'])
-    expect(units).toMatchObject({ code: 0, stdout: '' })
-    expect((await muster('s1', 'ray', 'down', '--yes')).stdout).toContain('no change: it is as wanted')
+    expect(await on(host, `ls ${units}; pgrep -x "raylet|gcs_server|monitor.py" || :`)).toBe('')
+    const listed = await lab.run(['ssh', `${login}@${host}`, `${ctl} list-units --all --no-legend "muster-*"`])
+    expect(listed).toMatchObject({ code: 0, stdout: '' })
+    expect((await muster(host, 'ray', 'down', '--yes')).stdout).toContain('no change: it is as wanted')
   })
 
-  it('are started inside a container, with jobs, and leave the container', async () => {
-    await startDocker(lab.host('c1'))
+  it('are started inside containers of two hosts, with jobs, and leave the containers', async () => {
+    await Promise.all(['c1', 'c2'].map(async (name) => await startDocker(lab.host(name))))
     const up = await muster('c1', 'up', 'env', 'ray', '--yes')
-    expect(up.stdout).toContain('ray · c1: 1 nodes are alive')
+    expect(up.stdout).toContain('ray · c1: 2 nodes are alive')
+    expect(up.stdout).toContain('[5 CPU')
     expect(up.code).toBe(0)
     expect((await muster('c1', 'status', 'ray')).code).toBe(0)
-    expect(await on('c1', 'docker exec node pgrep -x raylet | wc -l')).toBe('1\n')
+    for (const name of ['c1', 'c2']) expect(await on(name, 'docker exec node pgrep -x raylet | wc -l')).toBe('1\n')
+    const there = await muster('c1', 'ray', 'submit', '--cpus', '3', '--', 'hostname')
+    expect(there).toMatchObject({ code: 0, stdout: expect.stringMatching(/^c2$/m) })
     const job = await muster('c1', 'ray', 'submit', '--', 'printenv', 'WORD')
     expect(job).toMatchObject({ code: 0, stdout: expect.stringContaining(`${WORD}\n`) })
-    expect((await muster('c1', 'ray', 'watch', '--once')).stdout).toMatch(/^c1 \(head\) +0\/2 /m)
+    await waitUntil(async () => {
+      const { stdout } = await muster('c1', 'ray', 'watch', '--once')
+      return /^c1 \(head\) +0\/2 /m.test(stdout) && /^c2 +0\/3 /m.test(stdout)
+    }, 'the nodes to be free again')
     // Whoever stops to look leaves nothing there: Docker would.
     const looks = async () => await lab.host('c1').exec('docker exec node pgrep -f view=summary')
     const watch = muster('c1', 'ray', 'watch', '--interval', '1')
@@ -145,9 +171,11 @@ ray:
     await waitUntil(async () => (await looks()).code === 1, 'the end of the look')
     const down = await muster('c1', 'down', 'ray', '--yes')
     expect(down.code).toBe(0)
-    expect(await pidsOf('c1', 'raylet')).toEqual([])
-    expect(await pidsOf('c1', 'gcs_server')).toEqual([])
-    expect(await on('c1', "docker container inspect --format '{{.State.Running}}' node")).toBe('true\n')
+    for (const name of ['c1', 'c2']) {
+      expect(await pidsOf(name, 'raylet')).toEqual([])
+      expect(await pidsOf(name, 'gcs_server')).toEqual([])
+      expect(await on(name, "docker container inspect --format '{{.State.Running}}' node")).toBe('true\n')
+    }
     expect((await muster('c1', 'down', 'env', '--yes')).code).toBe(0)
   })
 })
