@@ -194,7 +194,6 @@ class Execution implements RunningExec {
       ...(sudoPassword ? { sudoPrompt: prompt } : {}),
     })
     this.#phase = 'starting'
-    this.#watchStart()
     const begin = new MarkFilter(
       `${mark}\n`,
       (bytes) => this.#handlers.onStdout(bytes),
@@ -235,6 +234,8 @@ class Execution implements RunningExec {
     const process = await connection.exec(line, handlers, { isLasting })
     this.#process = process
     if (this.#isOver()) return process.close()
+    // Not before: where the server allows few sessions it has waited for the end of others.
+    if (this.#phase === 'starting') this.#watchStart()
     if (this.#isPaused) process.pause()
   }
 

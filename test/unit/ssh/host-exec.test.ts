@@ -1,0 +1,47 @@
+/** How long a command on a host may take to begin, on a connection that the test holds in its hands. */
+import { setImmediate } from 'node:timers/promises'
+import { expect, it } from 'vitest'
+import { createHostExec, type ExecEnd } from '../../../src/ssh/exec/host-exec.ts'
+import type { Connection, RemoteProcess } from '../../../src/ssh/transport.ts'
+import { endpointOf } from '../../support/endpoint.ts'
+import { nobody, watchedContext } from '../../support/ssh-context.ts'
+import { ManualClock } from './manual-clock.ts'
+
+const LIMIT_MS = 10_000
+const SILENT: RemoteProcess = {
+  writeStdin: () => true,
+  endStdin() {},
+  signal() {},
+  pause() {},
+  resume() {},
+  close() {},
+}
+
+it('a command that waits for a session has all its time to begin once it has one', async () => {
+  const clock = new ManualClock()
+  const session = Promise.withResolvers<RemoteProcess>()
+  const refuse = () => Promise.reject(new Error('not here'))
+  const connection: Connection = { exec: () => session.promise, openShell: refuse, forward: refuse, close() {} }
+  const exec = createHostExec({
+    transports: { ssh2: { connect: async () => connection } },
+    hostKeys: watchedContext().hostKeys,
+    credentials: nobody,
+    clock,
+    token: 'word',
+  })
+  const ends: ExecEnd[] = []
+  exec.start(
+    endpointOf('m1', { connectTimeoutMs: LIMIT_MS }),
+    { command: 'true' },
+    { onBegin() {}, onStdout() {}, onStderr() {}, onEnd: (end) => ends.push(end) },
+  )
+  await setImmediate()
+  clock.advance(10 * LIMIT_MS)
+  expect(ends).toEqual([])
+  session.resolve(SILENT)
+  await setImmediate()
+  clock.advance(LIMIT_MS - 1)
+  expect(ends).toEqual([])
+  clock.advance(1)
+  expect(ends).toMatchObject([{ kind: 'unreachable', reason: expect.stringContaining('did not begin') }])
+})
