@@ -8,6 +8,7 @@ import { type DriverEvent, driveJobs, isEmpty, LEASE_MS } from '../../scheduler/
 import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { isQueueFull } from '../../scheduler/jobs/queue-errors.ts'
 import type { Lease } from '../../scheduler/jobs/store.ts'
+import { watchStore } from '../../scheduler/jobs/store-watch.ts'
 import { placeWords } from '../../ui/jobs/job-words.ts'
 import { type CliContext, EXIT } from '../context.ts'
 import { connectHosts } from './hosts.ts'
@@ -63,6 +64,7 @@ export async function workQueue(options: WorkOptions, context: CliContext): Prom
         isPreempting: options.preempt ?? false,
         isUntilEmpty,
         onEvent,
+        watchStore: (onWrite) => watchStore(queue.path, onWrite),
         ...(options.keep === undefined ? {} : { keepDays: options.keep }),
       })
     } finally {

@@ -43,6 +43,8 @@ export type DriverOptions = {
   /** Ends when nothing waits and nothing runs; held ones do not count. */
   readonly isUntilEmpty: boolean
   onEvent?(event: DriverEvent): void
+  /** Calls back, later only, when somebody may have written to the queue. */
+  watchStore?(onWrite: () => void): Disposable
 }
 
 export type DriverEvent =
@@ -51,7 +53,7 @@ export type DriverEvent =
 
 export const LEASE_MS = 20_000
 const RENEW_MS = 5_000
-/** How soon it notices what others write to the queue. */
+/** How soon it notices what others write to the queue, where nobody tells it. */
 const TICK_MS = 50
 /** What comes meanwhile is seen together: it rests as long as the last tick took, within these. */
 const LEAST_REST_MS = 4
@@ -129,6 +131,7 @@ class JobDriver {
       this.#resume()
     }
     signal.addEventListener('abort', stop)
+    using _ = this.#options.watchStore?.(() => this.#noticeWrite())
     try {
       while (!signal.aborted) {
         const sinceMs = clock.now()
@@ -147,6 +150,17 @@ class JobDriver {
       this.#hasEnded = true
       signal.removeEventListener('abort', stop)
       for (const { line } of this.#records.values()) line?.[Symbol.dispose]()
+    }
+  }
+
+  /** Its own writes are none for it. */
+  #noticeWrite(): void {
+    if (this.#isAwake) return
+    try {
+      if (this.#options.store.version() !== this.#version) this.#wake()
+    } catch (error) {
+      this.#failure = error
+      this.#wake()
     }
   }
 

@@ -23,6 +23,9 @@ import type { QueueWatch } from './queue-watch.ts'
 import { nextOrder, type SweepOrder, sortSweep, sweepDocument } from './sweep-table.ts'
 
 const PAGE = 10
+/** Of so many rows it is read again only after this time. */
+const LARGE_SWEEP = 1_000
+const LARGE_SWEEP_MS = 5_000
 const NO_ROWS: RowDocument = { head: [], length: 0, row: () => [] }
 
 /** Which states each of them changes, and how it is asked. */
@@ -40,7 +43,7 @@ export class JobsPage implements Page {
   readonly #watch: QueueWatch
   readonly #tail: LogTail
   #details: JobDetails | undefined
-  #sweep: { readonly spec: number; readonly sweep: Sweep } | undefined
+  #sweep: { readonly spec: number; readonly sweep: Sweep; readonly atMs: number } | undefined
   #sorted: { readonly sweep: Sweep; readonly table: SweepOrder; readonly rows: readonly SweepRow[] } | undefined
   #looked = 0
   #isDisposed = false
@@ -220,6 +223,13 @@ export class JobsPage implements Page {
     this.#choose({ table: nextOrder(sweep, table, by) })
   }
 
+  /** A large one takes longer to read than a frame lasts. */
+  get #freshSweep(): Sweep | undefined {
+    const { sweep, spec, atMs } = this.#sweep ?? { atMs: 0 }
+    if (sweep === undefined || spec !== this.#chosen?.spec || sweep.rows.length < LARGE_SWEEP) return undefined
+    return Math.abs(this.#console.ports.clock.now() - atMs) < LARGE_SWEEP_MS ? sweep : undefined
+  }
+
   get #shownSweep(): Sweep | undefined {
     return this.#sweep !== undefined && this.#sweep.spec === this.#chosen?.spec ? this.#sweep.sweep : undefined
   }
@@ -291,17 +301,18 @@ export class JobsPage implements Page {
     const line = this.#chosen
     try {
       const { table, member } = this.#view
-      const sweep = line === undefined || table === undefined ? undefined : await jobs.sweep(line.first)
-      const best = sweep && table && sortSweep(sweep, table)[0]?.id
+      const sweep = line && table && (this.#freshSweep ?? (await jobs.sweep(line.first)))
+      const best = member === undefined && sweep && table ? sortSweep(sweep, table)[0]?.id : undefined
       const id = line && (member ?? best ?? (await this.#telling(line)))
       const details = id === undefined ? undefined : await jobs.details(id)
       if (looked !== this.#looked || this.#isDisposed) return
-      const read = line && sweep && { spec: line.spec, sweep }
-      const hasOther = JSON.stringify(read) !== JSON.stringify(this.#sweep)
+      const before = this.#sweep?.sweep
+      const hasOther = sweep !== before && JSON.stringify(sweep) !== JSON.stringify(before)
       const hasChanged = hasOther || JSON.stringify(details) !== JSON.stringify(this.#details)
       this.#details = details
-      // What is sorted stays sorted.
-      if (hasOther) this.#sweep = read
+      const atMs = sweep === before ? (this.#sweep?.atMs ?? 0) : this.#console.ports.clock.now()
+      // What is the same stays sorted.
+      this.#sweep = line && sweep && { spec: line.spec, sweep: hasOther ? sweep : (before ?? sweep), atMs }
       this.#tail.look(details?.log)
       if (hasChanged) this.#watch.redraw()
     } catch (error) {

@@ -20,6 +20,7 @@ import type { JobHosts } from '../../../src/scheduler/jobs/host-line.ts'
 import type { DriverHost } from '../../../src/scheduler/jobs/host-record.ts'
 import { isActive, type Job, type JobSpec } from '../../../src/scheduler/jobs/job.ts'
 import { JobStore, type Submission } from '../../../src/scheduler/jobs/store.ts'
+import { watchStore } from '../../../src/scheduler/jobs/store-watch.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -99,7 +100,8 @@ describe.skipIf(!canRun)('driving a queue', () => {
     const lease = own.takeLease('test', Date.now(), LEASE_MS)
     if (lease === undefined) throw new Error('somebody else drives')
     const rest = { isPreempting: true, isUntilEmpty: true, clock: systemClock }
-    await driveJobs({ store: own, lease, hosts: HOSTS, port, signal, ...rest })
+    const watch = (onWrite: () => void) => watchStore(join(directory, 'queue.db'), onWrite)
+    await driveJobs({ store: own, lease, hosts: HOSTS, port, signal, watchStore: watch, ...rest })
     own.giveLease(lease)
   }
   const lines = (name: string) => readFileSync(join(directory, name), 'utf8').trim().split('\n')
@@ -169,6 +171,19 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect(kinds([...gang, ...alone])).toEqual(['done', 'done'])
     const { state } = job(gang[0] as number)
     expect('places' in state && state.places?.map(({ host }) => host).toSorted()).toEqual(['a', 'b'])
+  })
+
+  it('is told when somebody else writes to the queue', async () => {
+    const told = Promise.withResolvers<void>()
+    using _ = watchStore(join(directory, 'queue.db'), () => told.resolve())
+    using other = new JobStore(join(directory, 'queue.db'))
+    const rest = { user: 'ann', priority: 0, isHeld: false, after: [], variants: [{}] }
+    other.submit({ spec: spec('true'), ...rest }, Date.now())
+    await told.promise
+    using nothing = watchStore(join(directory, 'nowhere', 'queue.db'), () => expect.unreachable())
+    expect(nothing).toBeDefined()
+    await drive()
+    expect(store.counts()).toEqual(new Map([['done', 1]]))
   })
 
   it('failures are tried again, limits end what runs too long, and of a gang all ends with one', async () => {

@@ -47,6 +47,7 @@ describe('a metric', () => {
       'loss=(',
       'loss=(a\nb)',
       'loss=(a\x02)',
+      'loss=(a*)\\1',
       `loss=(${'a'.repeat(300)})`,
     ])
       expect(parseMetric(wrong), wrong).toBeTypeOf('string')
