@@ -12,6 +12,11 @@ const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'setsi
 
 const HONEST = honestJob('0.3')
 
+type Result = {
+  readonly parameters: Readonly<Record<string, string>>
+  readonly metrics: Readonly<Record<string, number>>
+}
+
 describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
   let lab: Lab
 
@@ -105,6 +110,34 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
       .map((line) => (JSON.parse(line) as { directories: number }).directories)
     expect(counts.every((count) => count > 0)).toBe(true)
     expect(await left()).toEqual([])
+  })
+
+  it('what a sweep prints is a table, the best first, also of what ended while nobody drove', async () => {
+    const grid = ['--grid', 'x=1,2,3', '--grid', 'y=0.5,1.5', '--metric', 'loss', '--metric', 'max:acc=is ([0-9.]+)%']
+    const ids = await submit(
+      ...grid,
+      '--',
+      'echo "loss=99"; sleep 1; echo "it is $x$y%"; echo "step 2 loss: $x.$(echo $y | cut -c1)"',
+    )
+    const [first = ''] = ids.split('-')
+    const killed = work()
+    await killed.seen(/"running"/)
+    killed.child.kill('SIGKILL')
+    await killed.ended
+    expect(await work().ended).toEqual([0, null])
+    const { stdout } = await job('results', first, '--json')
+    const rows = stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Result]))
+    expect(rows.map(({ parameters: { x, y }, metrics: { loss } }) => [x, y, loss])).toEqual([
+      ['1', '0.5', 1],
+      ['1', '1.5', 1.1],
+      ['2', '0.5', 2],
+      ['2', '1.5', 2.1],
+      ['3', '0.5', 3],
+      ['3', '1.5', 3.1],
+    ])
+    expect(rows.map(({ metrics: { acc } }) => acc)).toEqual([10.5, 11.5, 20.5, 21.5, 30.5, 31.5])
+    await onHosts('rm -rf .local/state/muster/jobs/*')
+    expect((await job('results', first, '--sort', 'acc', '--limit', '1')).stdout).toMatch(/ 3 +1\.5 +3\.1 +31\.5$/m)
   })
 
   it("over the system's ssh a host is kept open and heard in the same way", async () => {
