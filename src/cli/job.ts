@@ -145,6 +145,7 @@ function registerSubmit(job: Command, context: CliContext, outcome: Outcome): vo
     .option('--name <name>', 'for people')
     .option('--cpu <cores>', 'of each bundle', number, 1)
     .option('--memory <size>', 'of each bundle, as 16GiB')
+    .option('--no-limits', 'what it asks for with --memory is a promise: it is not ended when it takes more')
     .option('--gpu <n>', 'of each bundle: whole ones, or a share of one as 0.5', number, 0)
     .option('--bundles <n>', 'placed together or not at all; each runs the command', atLeastOne, 1)
     .option('--strategy <name>', 'PACK, SPREAD, STRICT_PACK or STRICT_SPREAD', 'PACK')

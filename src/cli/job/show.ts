@@ -43,6 +43,8 @@ export async function listJobs(options: ListOptions, context: CliContext): Promi
   return EXIT.ok
 }
 
+const UNLIMITED = '; its memory is not limited there (that takes root and cgroup v2)'
+
 export async function showJob(id: number, options: JobOptions, context: CliContext): Promise<number> {
   using queue = await openQueue(options, context)
   const job = jobOr(queue, id)
@@ -70,9 +72,13 @@ export async function showJob(id: number, options: JobOptions, context: CliConte
     lines.push(['since', new Date(state.startedMs ?? 0).toISOString()])
     state.places.forEach(({ host, devices }, rank) => {
       const bundle = state.bundles?.[rank]
-      const how = bundle?.kind === 'ended' ? formatEnd(bundle.end) : (bundle?.kind ?? '')
+      const how = bundle?.kind === 'ended' ? formatEnd(bundle.end, spec.request.memoryBytes) : (bundle?.kind ?? '')
+      const isUnlimited = bundle !== undefined && bundle.kind !== 'sent' && bundle.isUnlimited === true
       const where = isRayJob(job) ? 'Ray' : host
-      lines.push([`bundle ${rank}`, `${where}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}: ${how}`])
+      lines.push([
+        `bundle ${rank}`,
+        `${where}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}: ${how}${isUnlimited ? UNLIMITED : ''}`,
+      ])
     })
   }
   if (isFinal(state))

@@ -23,6 +23,8 @@ export type SubmitOptions = JobOptions & {
   readonly name?: string
   readonly cpu: number
   readonly memory?: string
+  /** `false`: --no-limits. */
+  readonly limits?: boolean
   readonly gpu: number
   readonly bundles: number
   readonly strategy: string
@@ -146,6 +148,7 @@ function specOf(
     strategy,
     retries: options.retries,
     isPreemptible: options.preemptible ?? false,
+    ...(options.limits === false ? { isUnlimited: true } : {}),
     ...engineOf(options, command, inventory),
     ...(options.perHost === undefined ? {} : { maxBundlesPerHost: options.perHost }),
     ...(directory === undefined ? {} : { directory }),

@@ -4,6 +4,7 @@
  * (`claim`), which only one can, and is known by boot, process and start time. It runs in a session of its own and does not
  * notice when Muster goes. That it began and ended it tells at once (`+KEY …`), as long as the shell that began it is there.
  */
+import { type BundleLimits, END_LIMITED, formatLimit, LIMITED, STOP_LIMITED, TELL_MEMORY } from './host-limits.ts'
 import type { BundleEnd, BundleState } from './job.ts'
 
 export type BundleOrder =
@@ -15,6 +16,8 @@ export type BundleRun = {
   readonly command: string
   readonly directory: string | undefined
   readonly environment: Readonly<Record<string, string>>
+  /** Undefined: none. */
+  readonly limits?: BundleLimits | undefined
 }
 
 export type HostAnswer = {
@@ -77,7 +80,7 @@ look() {
   [ -e "$1/claim" ] || { echo "$1 none"; return; }
   alive "$1"
   case $? in
-    0) echo "$1 begun";;
+    0) [ -e "$1/unlimited" ] && echo "$1 begun unlimited" || echo "$1 begun";;
     2) last "$1" rebooted;;
     3) if [ -n "$(find "$1/claim" -maxdepth 0 -mmin +1)" ]; then last "$1" gone; else echo "$1 begun"; fi;;
     *) last "$1" gone;;
@@ -96,7 +99,7 @@ unable() {
 stop() {
   mkdir -p "$1"
   if (set -C; : >"$1/claim") 2>/dev/null; then echo barred >"$1/exit" || : >"$1/code.barred"
-  elif [ ! -f "$1/exit" ] && alive "$1"; then kill "-$2" "-$p" 2>/dev/null
+  elif [ ! -f "$1/exit" ] && alive "$1"; then ${STOP_LIMITED} || kill "-$2" "-$p" 2>/dev/null
   fi
   look "$1"
 }
@@ -155,26 +158,26 @@ function formatOrder(order: BundleOrder): string {
 const COPIED = /^\.\.\/[0-9a-f]+-copied-[0-9a-f]+$/
 
 /** Whoever makes `claim` runs it; a full disk takes an empty file with the exit code in its name when it takes no line. */
-function formatRun({ command, directory, environment }: BundleRun): string {
+function formatRun({ command, directory, environment, limits }: BundleRun): string {
   const variables = Object.entries(environment).map(([name, value]) => `export ${name}=${quote(value)}\n`)
   const go = directory === undefined ? 'cd' : `${COPIED.test(directory) ? '' : 'cd && '}cd ${quote(directory)}`
   return `k=$1; cd "$k" || exit
 set -C; : >claim || exit 0
-set +C; trap : TERM INT HUP PIPE
+set +C; u=; trap : TERM INT HUP PIPE
 read -r s </proc/$$/stat; s=\${s##*) }; set -- $s
 read -r o </proc/sys/kernel/random/boot_id
 echo "$$ $o \${20}" >id || { : >code.unable; : >exit; echo "${NOTICE}$k exit unable" >&3; exit; }
-echo "${NOTICE}$k begun" >&3
-( ${variables.join('')}${go} && exec sh -c ${quote(command)} ) >out 2>err </dev/null 3>&-
+${limits === undefined ? '' : formatLimit(limits)}echo "${NOTICE}$k begun$u" >&3
+( ${limits === undefined ? '' : LIMITED}${variables.join('')}${go} && exec sh -c ${quote(command)} ) >out 2>err </dev/null 3>&-
 c=$?; f=
-case $c in 129|137|143)
+${limits === undefined ? '' : TELL_MEMORY}case $c in 129|137|143)
   read -r i </proc/1/comm
   [ "$i" = systemd ] && i=$(systemctl is-system-running 2>/dev/null)
   case $i in stopping|systemd-shutdow) c=shutdown;; esac
 esac
-echo $c >exit || { : >code.$c; f=' unwritten'; }
+echo $c$f >exit || { : >code.$c; f=' unwritten'; }
 echo "${NOTICE}$k exit $c$f" >&3
-`
+${limits === undefined ? '' : END_LIMITED}`
 }
 
 /** For sh: nothing in it means anything. */
@@ -193,20 +196,20 @@ export function parseHostAnswer(text: string): HostAnswer {
     else if (first === 'host')
       facts = { cores: Number.parseInt(second, 10) || 0, memoryBytes: (Number.parseInt(third, 10) || 0) * 1024 }
     else {
-      const state = bundleState(second, third, fourth === 'unwritten')
+      const state = bundleState(second, third, fourth)
       if (state) bundles.set(first, state)
     }
   }
   return { facts, bundles, trouble }
 }
 
-function bundleState(word: string, code: string, isUnwritten: boolean): BundleState | undefined {
+function bundleState(word: string, code: string, more: string | undefined): BundleState | undefined {
   const ended = (end: BundleEnd): BundleState => ({ kind: 'ended', end })
   switch (word) {
     case 'none':
       return { kind: 'sent' }
     case 'begun':
-      return { kind: 'begun' }
+      return code === 'unlimited' ? { kind: 'begun', isUnlimited: true } : { kind: 'begun' }
     case 'gone':
       return ended({ kind: 'gone', reason: 'its process ended without a word' })
     case 'rebooted':
@@ -219,7 +222,12 @@ function bundleState(word: string, code: string, isUnwritten: boolean): BundleSt
       if (code === 'shutdown') return ended({ kind: 'gone', reason: 'the host was shut down' })
       if (code === 'barred' || code === 'unable') return ended({ kind: code })
       if (!/^\d{1,3}$/.test(code)) return undefined
-      return ended({ kind: 'exit', code: Number(code), ...(isUnwritten ? { isUnwritten: true } : {}) })
+      return ended({
+        kind: 'exit',
+        code: Number(code),
+        ...(more === 'unwritten' ? { isUnwritten: true } : {}),
+        ...(more === 'memory' ? { isOutOfMemory: true } : {}),
+      })
     default:
       return undefined
   }

@@ -5,6 +5,7 @@
  *   held ⇄ queued → starting → running → (ending) → done | failed | timed-out | lost | cancelled
  *            ↑______________________________|  tried again, or ended for a more important one
  */
+import { formatBytes } from '../../base/format-bytes.ts'
 import type { Strategy } from '../model/gang.ts'
 import type { ResourceRequest } from '../model/resources.ts'
 import type { Metric } from './metric.ts'
@@ -25,6 +26,8 @@ export type JobSpec = {
   readonly estimateS?: number
   /** It is ended when it has run for so long. */
   readonly limitS?: number
+  /** The memory of its request is a promise, and nobody is held to it. */
+  readonly isUnlimited?: boolean
   /** So many times it is tried again after a failure. */
   readonly retries: number
   readonly isPreemptible: boolean
@@ -41,15 +44,15 @@ export type Place = { readonly host: string; readonly devices: readonly number[]
  * knows. `isUnwritten`: neither its end nor what it may have wanted to write found room.
  */
 export type BundleEnd =
-  | { readonly kind: 'exit'; readonly code: number; readonly isUnwritten?: boolean }
+  | { readonly kind: 'exit'; readonly code: number; readonly isUnwritten?: boolean; readonly isOutOfMemory?: boolean }
   | { readonly kind: 'barred' | 'unable' }
   | { readonly kind: 'gone'; readonly reason: string }
 
-/** `sent`: it may have begun or not. */
+/** `sent`: it may have begun or not. `isUnlimited`: its host could not hold it to what it asked for. */
 export type BundleState =
   | { readonly kind: 'sent' }
-  | { readonly kind: 'begun' }
-  | { readonly kind: 'ended'; readonly end: BundleEnd }
+  | { readonly kind: 'begun'; readonly isUnlimited?: boolean }
+  | { readonly kind: 'ended'; readonly end: BundleEnd; readonly isUnlimited?: boolean }
 
 /** Why a job ends other than by itself. */
 export type StopReason = 'cancelled' | 'timed-out' | 'preempted' | 'requeued'
@@ -160,7 +163,9 @@ function seen(job: Job, state: ActiveState, rank: number, bundle: BundleState, n
   if (before === undefined || before.kind === 'ended') return stay
   // Of what began its host finds nothing: it may have run, and never begins again.
   const isLost = before.kind === 'begun' && bundle.kind === 'sent' && job.spec.engine !== 'ray'
-  const bundles = state.bundles.with(rank, isLost ? { kind: 'ended', end: NOTHING_LEFT } : bundle)
+  const isUnlimited = before.kind === 'begun' && before.isUnlimited === true
+  const now: BundleState = isLost ? { kind: 'ended', end: NOTHING_LEFT } : bundle
+  const bundles = state.bundles.with(rank, isUnlimited && now.kind === 'ended' ? { ...now, isUnlimited } : now)
   const ends = bundles.flatMap((one) => (one.kind === 'ended' ? [one.end] : []))
   if (ends.length === bundles.length) return ended(job, { ...state, bundles }, ends, nowMs)
   if (state.kind === 'ending') return { ...stay, state: { ...state, bundles } }
@@ -196,7 +201,8 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
     return { attempt: job.attempt + 1, failures: job.failures, state: { kind: 'queued', ...waits } }
   }
   const kind = stop === 'timed-out' ? 'timed-out' : first.kind === 'exit' ? 'failed' : 'lost'
-  const reason = stop === 'timed-out' ? `ran for more than ${job.spec.limitS} s` : formatEnd(first)
+  const reason =
+    stop === 'timed-out' ? `ran for more than ${job.spec.limitS} s` : formatEnd(first, job.spec.request.memoryBytes)
   if (job.failures >= job.spec.retries) return life({ ...base, kind, reason })
   const notBeforeMs = nowMs + Math.min(MAX_BACK_OFF_MS, BACK_OFF_MS * 2 ** job.failures)
   return {
@@ -210,9 +216,10 @@ function isWell(end: BundleEnd): boolean {
   return end.kind === 'exit' && end.code === 0
 }
 
-export function formatEnd(end: BundleEnd): string {
+export function formatEnd(end: BundleEnd, askedBytes = 0): string {
   switch (end.kind) {
     case 'exit':
+      if (end.isOutOfMemory) return `ended by the kernel: more memory than asked for (${formatBytes(askedBytes)})`
       return `exit ${end.code}${end.isUnwritten ? ', and its output could not be written any more' : ''}`
     case 'barred':
       return 'never began'

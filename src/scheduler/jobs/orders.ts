@@ -43,11 +43,17 @@ export function ordersFor(
     if (state.kind === 'ending')
       return on({ kind: 'stop', key, signal: nowMs - state.sinceMs > GRACE_MS ? 'KILL' : 'TERM' })
     if (bundle.kind === 'begun') return on({ kind: 'look', key })
-    const { command, directory } = job.spec
+    const { command, directory, request, isUnlimited } = job.spec
+    const isLimited = request.memoryBytes > 0 && !isUnlimited
     return on({
       kind: 'start',
       key,
-      run: { command, directory, environment: environmentOf(job, rank, state.places, addresses) },
+      run: {
+        command,
+        directory,
+        environment: environmentOf(job, rank, state.places, addresses),
+        limits: isLimited ? request : undefined,
+      },
     })
   })
 }

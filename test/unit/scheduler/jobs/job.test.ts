@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { parseHostAnswer } from '../../../../src/scheduler/jobs/host-program.ts'
 import {
   type BundleState,
   isActive,
@@ -93,6 +94,25 @@ describe('a job', () => {
     expect(ordersFor(lost, 'q', new Map(), 9).map(({ order }) => order.kind)).toEqual(['stop'])
     expect(kindAfter(lost, seen(1, exit(143)))).toBe('lost')
     expect(kindAfter(job({ engine: 'ray' }), ...began, seen(0, { kind: 'sent' }))).toBe('starting')
+  })
+
+  test('that asks for memory is held to it, unless it shall not be, and says when the kernel ended it', () => {
+    const request = { cpuMilli: 2000, memoryBytes: 2 ** 30, gpuCount: 0, gpuMilli: 0 }
+    const limitsOf = (rest: Partial<JobSpec>) =>
+      ordersFor(lifeOf(job(rest), placed), 'q', new Map(), 0).map(
+        ({ order }) => order.kind === 'start' && order.run.limits,
+      )
+    expect(limitsOf({ request })).toEqual([request, request])
+    expect(limitsOf({ request, isUnlimited: true })).toEqual([undefined, undefined])
+    expect(limitsOf({})).toEqual([undefined, undefined])
+    const killed = parseHostAnswer('q-7-1-0 begun unlimited\nq-7-1-1 exit 137 memory').bundles
+    const life = [placed, seen(0, killed.get('q-7-1-0') as BundleState), seen(0, exit(0))]
+    const { state } = lifeOf(job({ request }), ...life, seen(1, killed.get('q-7-1-1') as BundleState))
+    expect(state).toMatchObject({
+      kind: 'failed',
+      reason: 'ended by the kernel: more memory than asked for (1.0 GiB)',
+      bundles: [{ kind: 'ended', isUnlimited: true }, { kind: 'ended' }],
+    })
   })
 
   test('is tried again as often as declared, later and later, each time as another attempt', () => {

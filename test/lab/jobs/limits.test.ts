@@ -1,0 +1,89 @@
+/** Memory that jobs are held to, on hosts with a kernel of their own: one with cgroups, one without. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { requirement } from '../../support/requirements.ts'
+import { kernelImage } from '../cluster/kernel-image.ts'
+import { type Lab, startLab } from '../cluster/lab.ts'
+import { type LabQueue, labQueue } from './lab-queue.ts'
+
+const canRun = requirement('root', 'namespaces', 'ssh', 'ip', 'nsenter', 'kernel hosts')
+
+/** Takes 40 MB; one after the other, as guests have little themselves. */
+const TAKES = 'perl -e \'$x = "a" x 20_000_000; print length $x\''
+
+const ALONE = ['--on', 'k1', '--cpu', '8']
+
+describe.skipIf(!canRun)('the memory of jobs', { timeout: 900_000 }, () => {
+  let lab: Lab
+  let queue: LabQueue
+
+  const is = (id: string, state: string) => new RegExp(`"job":${id},"state":"${state}"`)
+  const cgroups = async () =>
+    (await lab.kernelHost('k1').mustExec('ls -d /sys/fs/cgroup/muster/*/ 2>/dev/null || :')).trim()
+
+  beforeAll(async () => {
+    await kernelImage()
+  }, 1_200_000)
+  beforeAll(async () => {
+    lab = await startLab({ count: 0, kernelHosts: { k1: 'service', k2: 'service' } })
+    await lab.kernelHost('k1').mustExec('mount -t cgroup2 none /sys/fs/cgroup')
+    const hosts = lab.kernelHosts.map(({ name, address }) => `  ${name}: { address: ${address} }\n`)
+    const defaults = 'defaults: { user: root, resources: { cpu: 8, gpu: 0, memory: 1GiB } }\n'
+    const file = join(lab.directory, 'limits.yaml')
+    writeFileSync(file, `cluster: limits\n${defaults}hosts:\n${hosts.join('')}`)
+    queue = labQueue(lab, file)
+  }, 600_000)
+  afterEach(async () => await queue.stop())
+  afterAll(async () => await lab?.stop())
+
+  it('who takes more than he asked for is ended by the kernel and told so; who stays below, or asked for nothing, is not', async () => {
+    const more = await queue.submit(...ALONE, '--memory', '15MiB', '--', TAKES)
+    const child = await queue.submit(...ALONE, '--memory', '15MiB', '--', `(${TAKES}); exit 0`)
+    const less = await queue.submit(...ALONE, '--memory', '100MiB', '--', TAKES)
+    const none = await queue.submit(...ALONE, '--', TAKES)
+    const promise = await queue.submit(...ALONE, '--memory', '15MiB', '--no-limits', '--', TAKES)
+    expect(await queue.work().ended).toEqual([0, null])
+    for (const id of [more, child])
+      expect(await queue.find(id)).toMatchObject({
+        state: 'failed',
+        reason: 'ended by the kernel: more memory than asked for (15.0 MiB)',
+      })
+    for (const id of [less, none, promise]) {
+      expect((await queue.find(id)).state).toBe('done')
+      expect((await queue.job('logs', id)).stdout).toBe('20000000')
+    }
+    expect(await cgroups()).toBe('')
+  })
+
+  it('what has left the process group ends with the job, or when it is cancelled', async () => {
+    const leaves = 'setsid sleep 3000 & setsid sleep 3001 & wait'
+    const ends = await queue.submit(
+      '--on',
+      'k1',
+      '--memory',
+      '30MiB',
+      '--cpu',
+      '2',
+      '--',
+      'setsid sleep 3000 & cat $(sed "s/0:://" /proc/self/cgroup | sed "s|^|/sys/fs/cgroup|")/cpu.weight',
+    )
+    const stays = await queue.submit('--on', 'k1', '--memory', '30MiB', '--', `trap "" TERM; ${leaves}`)
+    const { seen, ended } = queue.work()
+    await seen(is(ends, 'done'))
+    expect((await queue.job('logs', ends)).stdout).toBe('200\n')
+    await seen(is(stays, 'running'))
+    expect((await queue.job('cancel', stays)).code).toBe(0)
+    expect(await ended).toEqual([0, null])
+    expect((await queue.find(stays)).state).toBe('cancelled')
+    const left = await lab.kernelHost('k1').mustExec("pgrep -f '^sleep 300' || :")
+    expect([left, await cgroups()]).toEqual(['', ''])
+  })
+
+  it('where there are no cgroups it runs as before, and `show` says that nobody is held to anything', async () => {
+    const id = await queue.submit('--on', 'k2', '--memory', '15MiB', '--', TAKES)
+    expect(await queue.work().ended).toEqual([0, null])
+    expect((await queue.find(id)).state).toBe('done')
+    expect(await queue.show(id)).toContain('exit 0; its memory is not limited there (that takes root and cgroup v2)')
+  })
+})
