@@ -1,7 +1,7 @@
 /** `muster job list` and `muster job show`. */
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { formatEnd, isFinal, type Job } from '../../scheduler/jobs/job.ts'
+import { type BundleState, formatEnd, isActive, isFinal, type Job, type JobSpec } from '../../scheduler/jobs/job.ts'
 import { metricJson } from '../../scheduler/jobs/metric.ts'
 import { isRayJob } from '../../scheduler/jobs/ray-jobs.ts'
 import { askedWords, durationWords, placeWords } from '../../ui/jobs/job-words.ts'
@@ -69,16 +69,14 @@ export async function showJob(id: number, options: JobOptions, context: CliConte
     ['attempt', String(job.attempt)],
   ]
   if ('places' in state && state.places) {
+    const { down = {} } = queue.store.view() ?? {}
     lines.push(['since', new Date(state.startedMs ?? 0).toISOString()])
     state.places.forEach(({ host, devices }, rank) => {
       const bundle = state.bundles?.[rank]
-      const how = bundle?.kind === 'ended' ? formatEnd(bundle.end, spec.request.memoryBytes) : (bundle?.kind ?? '')
-      const isUnlimited = bundle !== undefined && bundle.kind !== 'sent' && bundle.isUnlimited === true
+      const trouble = isActive(state) && bundle?.kind !== 'ended' ? down[host] : undefined
+      const how = bundle === undefined ? '' : bundleWords(bundle, spec, trouble)
       const where = isRayJob(job) ? 'Ray' : host
-      lines.push([
-        `bundle ${rank}`,
-        `${where}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}: ${how}${isUnlimited ? UNLIMITED : ''}`,
-      ])
+      lines.push([`bundle ${rank}`, `${where}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}: ${how}`])
     })
   }
   if (isFinal(state))
@@ -92,6 +90,13 @@ export async function showJob(id: number, options: JobOptions, context: CliConte
 }
 
 const asNumber = ([name, value]: readonly [string, string]) => [name, metricJson(value)] as const
+
+function bundleWords(bundle: BundleState, { request }: JobSpec, trouble: string | undefined): string {
+  const how = bundle.kind === 'ended' ? formatEnd(bundle.end, request.memoryBytes) : bundle.kind
+  const isUnlimited = bundle.kind !== 'sent' && bundle.isUnlimited === true
+  const unheard = trouble === undefined ? '' : `, as far as is known: ${trouble}`
+  return `${how}${unheard}${isUnlimited ? UNLIMITED : ''}`
+}
 
 /** @throws MusterError 'usage' when there is none. */
 export function jobOr({ store }: OpenQueue, id: number): Job {

@@ -66,6 +66,10 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     await on('m2', 'touch killed')
     await seen(is(other, 'done'))
     expect((await queue.find(plain)).state).toBe('running')
+    await waitUntil(
+      async () => /bundle 0: +m1: begun, as far as is known: /.test(await queue.show(plain)),
+      'a word on m1',
+    )
     await lab.host('m1').boot()
     expect(await ended).toEqual([0, null])
     expect([await queue.find(plain), await queue.find(gang)]).toMatchObject([
