@@ -22,12 +22,12 @@ export function formatLimit({ memoryBytes, cpuMilli }: BundleLimits): string {
   echo ${memoryBytes} >"$g/memory.max" && echo "$g" >cgroup || { rmdir "$g"; return 1; }
   echo 1 >"$g/memory.oom.group"; echo 0 >"$g/memory.swap.max"; echo ${weight} >"$g/cpu.weight"; :
 }
-g=; limit 2>/dev/null || { g=; u=' unlimited'; : >unlimited; }
+g=; limit 2>/dev/null || { g=; u=' unlimited'; true >unlimited; }
 `
 }
 
 /** What comes after it is inside. */
-export const LIMITED = `[ -z "$g" ] || { echo 0 >"$g/cgroup.procs"; } 2>/dev/null || : >unlimited
+export const LIMITED = `[ -z "$g" ] || { echo 0 >"$g/cgroup.procs"; } 2>/dev/null || true >unlimited
 `
 
 /** After the end of the command, with its exit code in `c`; what it left running ends, and holds no memory. */

@@ -3,6 +3,7 @@
  * orders for bundles there; and the lines that come back. Every order may be given twice: a bundle begins by making a file
  * (`claim`), which only one can, and is known by boot, process and start time. It runs in a session of its own and does not
  * notice when Muster goes. That it began and ended it tells at once (`+KEY …`), as long as the shell that began it is there.
+ * `true >FILE` makes a file: where that fails, `: >FILE` would end the shell.
  */
 import { type BundleLimits, END_LIMITED, formatLimit, LIMITED, STOP_LIMITED, TELL_MEMORY } from './host-limits.ts'
 import type { BundleEnd, BundleState } from './job.ts'
@@ -51,10 +52,10 @@ boot=none; read -r boot </proc/sys/kernel/random/boot_id
 facts() {
   while read -r n v u; do [ "$n" = MemTotal: ] && break; done </proc/meminfo
   echo "host $(nproc) $v"
-  { printf %131072s '' >.room && : >.room; } 2>/dev/null || unwritable
+  { printf %131072s '' >.room && true >.room; } 2>/dev/null || unwritable
 }
 unwritable() {
-  e=$( { head -c 131072 /dev/zero >.room; } 2>&1 ); { : >.room; } 2>/dev/null
+  e=$( { head -c 131072 /dev/zero >.room; } 2>&1 ); { true >.room; } 2>/dev/null
   echo "trouble $b cannot be written\${e:+: \${e##*: }}"
 }
 alive() {
@@ -94,11 +95,11 @@ start() {
 }
 unable() {
   (set -C; : >"$1/claim") 2>/dev/null || return
-  : >"$1/code.unable"; : >"$1/exit"; echo "$1 exit unable"
+  true >"$1/code.unable"; true >"$1/exit"; echo "$1 exit unable"
 }
 stop() {
   mkdir -p "$1"
-  if (set -C; : >"$1/claim") 2>/dev/null; then echo barred >"$1/exit" || : >"$1/code.barred"
+  if (set -C; : >"$1/claim") 2>/dev/null; then echo barred >"$1/exit" || true >"$1/code.barred"
   elif [ ! -f "$1/exit" ] && alive "$1"; then ${STOP_LIMITED} || kill "-$2" "-$p" 2>/dev/null
   fi
   look "$1"
@@ -166,7 +167,7 @@ set -C; : >claim || exit 0
 set +C; u=; trap : TERM INT HUP PIPE
 read -r s </proc/$$/stat; s=\${s##*) }; set -- $s
 read -r o </proc/sys/kernel/random/boot_id
-echo "$$ $o \${20}" >id || { : >code.unable; : >exit; echo "${NOTICE}$k exit unable" >&3; exit; }
+echo "$$ $o \${20}" >id || { true >code.unable; true >exit; echo "${NOTICE}$k exit unable" >&3; exit; }
 ${limits === undefined ? '' : formatLimit(limits)}echo "${NOTICE}$k begun$u" >&3
 ( ${limits === undefined ? '' : LIMITED}${variables.join('')}${go} && exec sh -c ${quote(command)} ) >out 2>err </dev/null 3>&-
 c=$?; f=
@@ -175,7 +176,7 @@ ${limits === undefined ? '' : TELL_MEMORY}case $c in 129|137|143)
   [ "$i" = systemd ] && i=$(systemctl is-system-running 2>/dev/null)
   case $i in stopping|systemd-shutdow) c=shutdown;; esac
 esac
-echo $c$f >exit || { : >code.$c; f=' unwritten'; }
+echo $c$f >exit || { true >code.$c; f=' unwritten'; }
 echo "${NOTICE}$k exit $c$f" >&3
 ${limits === undefined ? '' : END_LIMITED}`
 }
