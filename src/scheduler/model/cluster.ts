@@ -214,6 +214,11 @@ export class Cluster {
     this.#noteChange(host)
   }
 
+  /** Something about the host has changed that is not kept here, so that it is looked at anew. */
+  touch(host: number): void {
+    this.#noteChange(host)
+  }
+
   /**
    * Runs `work`; whatever it took and released is undone unless it returns a value. What it undoes are amounts: a placement
    * that it released is live again afterwards. Does not nest.

@@ -15,6 +15,8 @@ import type { HostFilter } from '../policy.ts'
 import { NO_FIT } from '../score-index.ts'
 import { type HostScorer, ScoredPolicy } from '../scored-policy.ts'
 import { BegunRoom } from './begun-room.ts'
+import { Clearing } from './clearing.ts'
+import { HostAges } from './host-ages.ts'
 import { HostStranding } from './host-stranding.ts'
 import { ModelTension } from './model-tension.ts'
 import { ShareWaste } from './share-waste.ts'
@@ -38,6 +40,8 @@ const MAX_TENSION = 2
 const GRAIN_MILLI = 20
 /** A mix that is counted as it comes is taken into account anew whenever it has grown by a quarter. */
 const GROWTH = 1.25
+/** More than anything else in a score, scarcity of a model excepted. */
+const CLEARING = 200
 const NEVER = -2
 
 export function createLeastStranding(cluster: Cluster, mix: WorkloadMix): ScoredPolicy {
@@ -46,13 +50,16 @@ export function createLeastStranding(cluster: Cluster, mix: WorkloadMix): Scored
   return new (class extends ScoredPolicy {
     override choose(shape: Shape, allowed?: HostFilter) {
       scorer.refresh()
-      return super.choose(shape, allowed)
+      const spot = super.choose(shape, allowed)
+      if (allowed === undefined) scorer.clearing.noteChoice(shape, spot === undefined)
+      return spot
     }
   })('least-stranding', cluster, scorer, groups)
 }
 
 class StrandingScorer implements HostScorer {
   device = 0
+  readonly clearing: Clearing
   /** How often the mix was taken into account anew, and how often the price of an idle GPU changed. */
   #learnt = 0
   #repriced = 0
@@ -66,6 +73,7 @@ class StrandingScorer implements HostScorer {
   /** By host: the change that its potential was worked out after. */
   readonly #potentialAt: Int32Array
   readonly #room: BegunRoom
+  readonly #ages: HostAges
   #openMilli = WEIGHTS.openMilli
   #waste: ShareWaste
   #stranding: HostStranding
@@ -83,12 +91,16 @@ class StrandingScorer implements HostScorer {
     this.#stranding = new HostStranding(mix, this.#maxGpus)
     this.#tension = new ModelTension(cluster, mix)
     this.#room = new BegunRoom(cluster, this.#waste)
+    this.#ages = new HostAges(cluster)
+    this.clearing = new Clearing(cluster, this.#ages)
     this.#learnAt = mix.total * GROWTH + 1
   }
 
   /** Before each choice: takes into account what the cluster and the mix have become. */
   refresh(): void {
     this.#learn()
+    this.#ages.refresh()
+    this.clearing.refresh()
     const openMilli = WEIGHTS.openMilli - this.#room.level() * WEIGHTS.crowdMilli
     if (openMilli === this.#openMilli) return
     this.#openMilli = openMilli
@@ -129,11 +141,12 @@ class StrandingScorer implements HostScorer {
     const idle = cluster.idleDevices[host] as number
     const gpuAfter = gpuLeft - gpuCount * gpuMilli
     const before = this.#potential(host, gpus)
+    const bonus = custom + this.#bonusOf(shape, host, gpus)
     const shortage =
       WEIGHTS.shortage * this.#stranding.ofShortage(gpuAfter, cpuLeft - shape.cpuMilli, memoryLeft - shape.memoryBytes)
     if (!share) {
       const after = shortage + this.#scatter(gpus, idle - gpuCount, gpuAfter)
-      return grains(before - after) + custom
+      return grains(before - after) + bonus
     }
     const onBegun = shortage + this.#scatter(gpus, idle, gpuAfter) - before
     const onIdle = shortage + this.#scatter(gpus, idle - 1, gpuAfter) - before
@@ -152,7 +165,13 @@ class StrandingScorer implements HostScorer {
         this.device = device
       }
     }
-    return best === NO_FIT ? NO_FIT : best + custom
+    return best === NO_FIT ? NO_FIT : best + bonus
+  }
+
+  /** For where it keeps no host from becoming empty. */
+  #bonusOf(shape: Shape, host: number, gpus: number): number {
+    if (shape.gpuCount === 0 || gpus === 1) return 0
+    return this.#ages.level(host) - (this.clearing.isFrom(shape, host) ? CLEARING : 0)
   }
 
   groupBonus(shape: Shape, group: number): number {

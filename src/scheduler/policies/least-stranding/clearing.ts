@@ -1,0 +1,92 @@
+/**
+ * While somebody waits who needs several idle GPUs on one host, one host is being cleared: whoever asks for fewer goes
+ * elsewhere as long as there is room. It is the host whose tenants are likely to leave first.
+ */
+import type { Cluster } from '../../model/cluster.ts'
+import type { Shape } from '../../model/shape.ts'
+import type { HostAges } from './host-ages.ts'
+
+/** Between two looks around: changes, at least, and as a part of all hosts. */
+const LEAST_LOOK = 32
+const LOOK = 1 / 4
+/** Another host has to be likely to be empty in half of the time, and so many changes, to be cleared in place of the one that is. */
+const RELUCTANCE = 2
+const LEAST_GAIN = 64
+
+export class Clearing {
+  readonly #cluster: Cluster
+  readonly #ages: HostAges
+  /** Shapes that found no place when they were last tried, with the change at which that was. */
+  readonly #waiting = new Map<Shape, number>()
+  #shape: Shape | undefined
+  #host = -1
+  #lookedAt = 0
+
+  constructor(cluster: Cluster, ages: HostAges) {
+    this.#cluster = cluster
+    this.#ages = ages
+  }
+
+  /** Whether the shape should stay away from the host. */
+  isFrom(shape: Shape, host: number): boolean {
+    return host === this.#host && shape.gpuCount < (this.#shape?.gpuCount ?? 0)
+  }
+
+  noteChoice(shape: Shape, isRefused: boolean): void {
+    if (shape.gpuCount < 2) return
+    if (isRefused) this.#waiting.set(shape, this.#cluster.changeCount)
+    else this.#waiting.delete(shape)
+  }
+
+  refresh(): void {
+    const { changeCount, hostCount } = this.#cluster
+    if (this.#waiting.size === 0) this.#clear(-1)
+    else if (changeCount - this.#lookedAt >= Math.max(LEAST_LOOK, LOOK * hostCount)) {
+      this.#lookedAt = changeCount
+      this.#shape = this.#largest()
+      this.#clear(this.#shape === undefined || !this.#ages.isTold ? -1 : this.#soonest(this.#shape))
+    }
+  }
+
+  /** Those of which nothing was heard for as many changes as there are GPUs do not wait any more. */
+  #largest(): Shape | undefined {
+    const { changeCount, deviceLeftMilli } = this.#cluster
+    let largest: Shape | undefined
+    for (const [shape, triedAt] of this.#waiting)
+      if (changeCount - triedAt > deviceLeftMilli.length) this.#waiting.delete(shape)
+      else if (shape.gpuCount > (largest?.gpuCount ?? 0)) largest = shape
+    return largest
+  }
+
+  /** The host that is likely to have enough idle GPUs first; the one that is being cleared unless another is far better. */
+  #soonest(shape: Shape): number {
+    let best = -1
+    let bestAge = Number.POSITIVE_INFINITY
+    for (let host = 0; host < this.#cluster.hostCount; host++) {
+      const age = this.#ageOfEnough(shape, host)
+      if (age >= bestAge) continue
+      bestAge = age
+      best = host
+    }
+    const ownAge = this.#host < 0 ? Number.POSITIVE_INFINITY : this.#ageOfEnough(shape, this.#host)
+    return ownAge < RELUCTANCE * bestAge + LEAST_GAIN ? this.#host : best
+  }
+
+  /** The age of the oldest among the youngest tenants that have to go. Infinite: they never suffice. */
+  #ageOfEnough({ gpuCount, takesModel, allowedOn }: Shape, host: number): number {
+    const { deviceStart, deviceModel, isClosed } = this.#cluster
+    const ages: number[] = []
+    if (allowedOn[host] !== 1 || isClosed[host] === 1) return Number.POSITIVE_INFINITY
+    for (let device = deviceStart[host] as number; device < (deviceStart[host + 1] as number); device++)
+      if (takesModel[deviceModel[device] as number] === 1) ages.push(this.#ages.ageOf(device))
+    if (ages.length < gpuCount) return Number.POSITIVE_INFINITY
+    return ages.sort((one, other) => one - other)[gpuCount - 1] as number
+  }
+
+  #clear(host: number): void {
+    if (host === this.#host) return
+    if (this.#host >= 0) this.#cluster.touch(this.#host)
+    if (host >= 0) this.#cluster.touch(host)
+    this.#host = host
+  }
+}

@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest'
+import { Cluster, type Placement } from '../../../../src/scheduler/model/cluster.ts'
+import { WorkloadMix } from '../../../../src/scheduler/model/mix.ts'
+import type { HostSpec, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
+import { createPolicy } from '../../../../src/scheduler/policies/policies.ts'
+
+const GIB = 2 ** 30
+const HOSTS = 3
+
+function ask(gpuCount: number): ResourceRequest {
+  return { cpuMilli: 1000, memoryBytes: GIB, gpuCount, gpuMilli: gpuCount === 0 ? 0 : 1000 }
+}
+
+/** Three hosts of eight GPUs; what is placed, where, by hand or by the policy. */
+class Fleet {
+  readonly cluster = new Cluster(
+    Array.from({ length: HOSTS }, (_, index): HostSpec => {
+      return { name: `m${index}`, cpuMilli: 96_000, memoryBytes: 512 * GIB, gpus: Array.from({ length: 8 }, () => 'A') }
+    }),
+  )
+  readonly policy = createPolicy('least-stranding', this.cluster, WorkloadMix.of([ask(1), ask(1), ask(1), ask(8)]))
+
+  put(host: number, devices: readonly number[]): Placement {
+    return this.cluster.take(this.cluster.shapeOf(ask(devices.length)), { host, devices })
+  }
+
+  choose(gpuCount: number): number | undefined {
+    return this.policy.choose(this.cluster.shapeOf(ask(gpuCount)))?.host
+  }
+
+  place(gpuCount: number): Placement {
+    const shape = this.cluster.shapeOf(ask(gpuCount))
+    const spot = this.policy.choose(shape)
+    if (spot === undefined) throw new Error('no place')
+    return this.cluster.take(shape, spot)
+  }
+
+  /** Short tenants of one GPU of a host come and go. */
+  passTime(host: number, device: number, count = 40): void {
+    for (let index = 0; index < count; index++) {
+      this.cluster.release(this.put(host, [device]))
+      this.choose(1)
+    }
+  }
+}
+
+describe('least-stranding, while requests come and go', () => {
+  it('puts who comes beside the oldest tenant, not on the lower host with a young one', () => {
+    const fleet = new Fleet()
+    fleet.put(1, [0])
+    fleet.passTime(2, 0)
+    fleet.put(0, [0])
+    expect(fleet.choose(1)).toBe(1)
+  })
+
+  it('takes the lower one of two hosts that are alike as long as nothing has left', () => {
+    const fleet = new Fleet()
+    fleet.put(1, [0])
+    fleet.put(0, [0])
+    expect(fleet.choose(1)).toBe(0)
+  })
+
+  it('clears the host whose tenants are the youngest for one who waits for all of its GPUs', () => {
+    const { fleet } = twoBegun()
+    expect(fleet.choose(1)).toBe(0)
+    expect(fleet.choose(8)).toBeUndefined()
+    for (let index = 0; index < 7; index++) expect(fleet.place(1).host).toBe(1)
+    expect(fleet.choose(1)).toBe(0)
+  })
+
+  it('uses the host that is being cleared where no other has room', () => {
+    const fleet = new Fleet()
+    fleet.put(1, [0, 1, 2, 3, 4, 5, 6, 7])
+    fleet.put(2, [0, 1, 2, 3, 4, 5, 6, 7])
+    fleet.passTime(0, 0)
+    fleet.put(0, [0])
+    expect(fleet.choose(8)).toBeUndefined()
+    expect(fleet.choose(1)).toBe(0)
+  })
+
+  it('clears nothing any more once who waited has a place', () => {
+    const { fleet, older, younger } = twoBegun()
+    expect(fleet.choose(8)).toBeUndefined()
+    expect(fleet.choose(1)).toBe(1)
+    fleet.cluster.release(older)
+    expect(fleet.place(8).host).toBe(1)
+    fleet.cluster.release(younger)
+    fleet.put(0, [0])
+    expect(fleet.choose(1)).toBe(0)
+  })
+})
+
+/** Host 2 is full; host 0 was begun right after host 1, long ago. */
+function twoBegun() {
+  const fleet = new Fleet()
+  fleet.put(2, [0, 1, 2, 3, 4, 5, 6])
+  const older = fleet.put(1, [0])
+  const younger = fleet.put(0, [0])
+  fleet.passTime(2, 7)
+  fleet.put(2, [7])
+  return { fleet, older, younger }
+}
