@@ -135,7 +135,7 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
   })
 
   it('a full disk: nothing begins there and it is said why; others take what comes, and it goes on when there is room', async () => {
-    await on('m2', `mount -t tmpfs -o size=1m,mode=700 none ${JOBS}`)
+    await on('m2', `mkdir -p ${JOBS} && mount -t tmpfs -o size=1m,mode=700 none ${JOBS}`)
     const runs = await queue.submit('--on', 'm2', '--', UNTIL('full'))
     const { seen, ended } = queue.work()
     await seen(is(runs, 'running'))
@@ -156,6 +156,20 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     expect((await queue.find(waits)).state).toBe('done')
     expect(await ran(waits)).toHaveLength(1)
     expect((await Promise.all(idsOf(others).map(ran))).map(({ length }) => length)).toEqual(new Array(20).fill(1))
+  })
+
+  it('a disk that was made read-only: it is said, and what was to begin there begins when it can be written', async () => {
+    const keeps = await queue.submit('--on', 'm3', '--', UNTIL('written'))
+    const { seen, ended } = queue.work()
+    await seen(is(keeps, 'running'))
+    expect((await lab.host('m2').exec(`mount -o remount,bind,ro ${JOBS}`)).stderr).toBe('')
+    const waits = await queue.submit('--on', 'm2', '--', NOTED)
+    await seen(/"host":"m2","trouble":"[^"]*jobs cannot be written: Read-only file system"/)
+    expect((await lab.host('m2').exec(`mount -o remount,bind,rw ${JOBS}`)).stderr).toBe('')
+    await seen(is(waits, 'done'))
+    await on('m3', 'touch written')
+    expect(await ended).toEqual([0, null])
+    expect(await ran(waits)).toHaveLength(1)
   })
 
   it('a disk that a job fills: its end is known and says so, others go elsewhere until there is room', async () => {
