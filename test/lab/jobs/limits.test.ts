@@ -26,7 +26,7 @@ describe.skipIf(!canRun)('the memory of jobs', { timeout: 900_000 }, () => {
     await kernelImage()
   }, 1_200_000)
   beforeAll(async () => {
-    lab = await startLab({ count: 0, kernelHosts: { k1: 'service', k2: 'service' } })
+    lab = await startLab({ count: 0, kernelHosts: { k1: 'service', k2: 'service', k3: 'systemd' } })
     await lab.kernelHost('k1').mustExec('mount -t cgroup2 none /sys/fs/cgroup')
     const hosts = lab.kernelHosts.map(({ name, address }) => `  ${name}: { address: ${address} }\n`)
     const defaults = 'defaults: { user: root, resources: { cpu: 8, gpu: 0, memory: 1GiB } }\n'
@@ -78,6 +78,21 @@ describe.skipIf(!canRun)('the memory of jobs', { timeout: 900_000 }, () => {
     expect((await queue.find(stays)).state).toBe('cancelled')
     const left = await lab.kernelHost('k1').mustExec("pgrep -f '^sleep 300' || :")
     expect([left, await cgroups()]).toEqual(['', ''])
+  })
+
+  it('beside systemd, which has cgroups of its own', async () => {
+    const more = await queue.submit('--on', 'k3', '--memory', '15MiB', '--', TAKES)
+    const less = await queue.submit(
+      '--on',
+      'k3',
+      '--memory',
+      '100MiB',
+      '--',
+      `grep -q ^0::/muster/ /proc/self/cgroup && ${TAKES}`,
+    )
+    expect(await queue.work().ended).toEqual([0, null])
+    expect((await queue.find(more)).reason).toMatch(/^ended by the kernel/)
+    expect((await queue.find(less)).state).toBe('done')
   })
 
   it('where there are no cgroups it runs as before, and `show` says that nobody is held to anything', async () => {
