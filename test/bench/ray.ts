@@ -184,6 +184,10 @@ function format(rounds: number, rows: readonly Row[]): string {
     '| what | s |',
     '| --- | --- |',
     ...measured,
-    ...(ratios.length === 0 ? [] : [`| \`muster up ray\` ÷ (head + slowest worker) | ${median(ratios).toFixed(2)} |`]),
+    ...(ratios.length === 0
+      ? []
+      : [
+          `| \`muster up ray\` ÷ (head + slowest worker) | ${median(ratios).toFixed(2)} (${ratios.map((ratio) => ratio.toFixed(2)).join(', ')}) |`,
+        ]),
   ].join('\n')
 }
