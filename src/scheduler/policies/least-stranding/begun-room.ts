@@ -1,15 +1,14 @@
 /**
  * Room on GPUs that shares have begun and that further shares could use, over the whole cluster. A few percent of it are what
- * lets each share find a good partner. Much more of it means that shares are spread thinly, as happens when requests leave
- * again: then idle GPUs are opened less and less readily.
+ * lets each share find a good partner. Much more of it means that shares are spread thinly: then idle GPUs are opened less and
+ * less readily. Where requests leave again, room comes by itself, and less of it is welcome.
  */
 import type { Cluster } from '../../model/cluster.ts'
 import { WHOLE_MILLI } from '../../model/resources.ts'
 import type { ShareWaste } from './share-waste.ts'
 
 /** Of all GPUs: room that is welcome, and how much more of it makes a level. */
-const WELCOME = 0.04
-const LEVEL = 0.02
+const STEPS = { whileAllStay: { welcome: 0.04, level: 0.02 }, whileSomeLeave: { welcome: 0.01, level: 0.01 } }
 const MAX_LEVEL = 10
 /** A level is left again only when the room has shrunk by so much of a level more. */
 const HYSTERESIS = 0.5
@@ -38,8 +37,9 @@ export class BegunRoom {
   }
 
   /** From 0 (no more than is welcome) to 10. */
-  level(): number {
-    const exact = (this.#roomMilli / Math.max(1, this.#cluster.totalGpuMilli) - WELCOME) / LEVEL
+  level(isLeaving: boolean): number {
+    const { welcome, level } = isLeaving ? STEPS.whileSomeLeave : STEPS.whileAllStay
+    const exact = (this.#roomMilli / Math.max(1, this.#cluster.totalGpuMilli) - welcome) / level
     if (exact >= this.#level + 1 || exact < this.#level - HYSTERESIS)
       this.#level = Math.min(MAX_LEVEL, Math.max(0, Math.floor(exact)))
     return this.#level

@@ -101,7 +101,7 @@ class StrandingScorer implements HostScorer {
     this.#learn()
     this.#ages.refresh()
     this.clearing.refresh()
-    const openMilli = WEIGHTS.openMilli - this.#room.level() * WEIGHTS.crowdMilli
+    const openMilli = WEIGHTS.openMilli - this.#room.level(this.#ages.isTold) * WEIGHTS.crowdMilli
     if (openMilli === this.#openMilli) return
     this.#openMilli = openMilli
     this.#repriced++
