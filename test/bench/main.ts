@@ -20,6 +20,11 @@ const USAGE = `npm run bench -- NAME [options]
   placement                  every policy on the openb traces in MUSTER_TRACES, and the default on fleets of growing size
     --seeds 42,43            which seeds (default 42)
     --policies fgd,first-fit instead of all
+  churn                      requests that come and go, on parts of the openb hosts in MUSTER_TRACES: every policy's waits
+    --seeds 1,2,3            which parts
+    --loads 90,100           GPUs asked for at once, in percent of all
+    --thin 24                every 24th host
+    --policies fgd,best-fit  beside the default
   gangs                      gangs from windows of the queue and as Ray does it, on the instances in MUSTER_TRACES
   copy                       muster copy against scp, rsync, clush, pdcp and tar, on hosts with slow links (root)
     --rounds 3               of each program, in turns
@@ -40,11 +45,10 @@ const USAGE = `npm run bench -- NAME [options]
   bring-up                 muster up, up again and status; status of NFS while its server is gone (root)
     --receivers 9            hosts for trust and a conda prefix
     --rounds 3               of all but the first up
-for shells, run, copy, net and bring-up (the last three take no --node):
   ray                        muster up ray against ray start by hand and Ray's own launcher, on three hosts (root)
     --rounds 3
     --parts muster,launcher  some of them; ray start by hand is measured with each
-for shells, run and copy (which takes no --node):
+for shells, run, copy, net and bring-up (the last three take no --node):
     --root DIRECTORY         another checkout, which is measured
     --node ARGUMENT          for the node that runs Muster, for example --node=--cpu-prof
 `
@@ -75,6 +79,8 @@ const { values, positionals } = parseArgs({
     scale: { type: 'string', default: '1' },
     seeds: { type: 'string', default: '42' },
     policies: { type: 'string', default: '' },
+    loads: { type: 'string', default: '90,100' },
+    thin: { type: 'string', default: '24' },
     quick: { type: 'boolean', default: false },
     root: { type: 'string', default: REPOSITORY },
     node: { type: 'string', multiple: true, default: [] },
@@ -93,6 +99,16 @@ let table: string
 switch (positionals[0]) {
   case 'gangs':
     table = (await import('./gangs.ts')).benchGangs(process.env.MUSTER_TRACES ?? '')
+    break
+  case 'churn':
+    table = (await import('./churn.ts')).benchChurn({
+      traces: process.env.MUSTER_TRACES ?? '',
+      seeds: numbers(values.seeds),
+      policies: values.policies.split(',').filter(Boolean),
+      loads: numbers(values.loads),
+      thin: Number(values.thin),
+      log,
+    })
     break
   case 'placement':
     table = (await import('./placement.ts')).benchPlacement({
