@@ -41,5 +41,10 @@ export const TELL_MEMORY = `[ -z "$g" ] || {
 export const END_LIMITED = `[ -z "$g" ] || for x in 1 2 3 4 5 6 7 8 9; do rmdir "$g" 2>/dev/null && break; sleep 0.2; done
 `
 
-/** To be killed is also for what has left the process group; it fails where there is no cgroup, or an old kernel. */
-export const STOP_LIMITED = `{ [ "$2" = KILL ] && read -r g <"$1/cgroup" && echo 1 >"$g/cgroup.kill"; } 2>/dev/null`
+/**
+ * To be killed is also for what has left the process group; it fails where there is no cgroup, or an old kernel. The job itself
+ * may have written there: no other group is ended.
+ */
+export const STOP_LIMITED = `{
+    [ "$2" = KILL ] && read -r g <"$1/cgroup" && case $g in *..*) false;; */muster/"$1") echo 1 >"$g/cgroup.kill";; *) false;; esac
+  } 2>/dev/null`
