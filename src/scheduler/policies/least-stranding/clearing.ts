@@ -12,6 +12,8 @@ const LOOK = 1 / 4
 /** Another host has to be likely to be empty in half of the time, and so many changes, to be cleared in place of the one that is. */
 const RELUCTANCE = 2
 const LEAST_GAIN = 64
+/** Who was not tried for so many changes, or as many as there are GPUs, does not wait any more. */
+const LEAST_PATIENCE = 256
 
 export class Clearing {
   readonly #cluster: Cluster
@@ -40,20 +42,20 @@ export class Clearing {
 
   refresh(): void {
     const { changeCount, hostCount } = this.#cluster
-    if (this.#waiting.size === 0) this.#clear(-1)
+    if (this.#waiting.size === 0) this.#clear(-1, undefined)
     else if (changeCount - this.#lookedAt >= Math.max(LEAST_LOOK, LOOK * hostCount)) {
       this.#lookedAt = changeCount
-      this.#shape = this.#largest()
-      this.#clear(this.#shape === undefined || !this.#ages.isTold ? -1 : this.#soonest(this.#shape))
+      const shape = this.#largest()
+      this.#clear(shape === undefined || !this.#ages.isTold ? -1 : this.#soonest(shape), shape)
     }
   }
 
-  /** Those of which nothing was heard for as many changes as there are GPUs do not wait any more. */
   #largest(): Shape | undefined {
     const { changeCount, deviceLeftMilli } = this.#cluster
+    const patience = Math.max(LEAST_PATIENCE, deviceLeftMilli.length)
     let largest: Shape | undefined
     for (const [shape, triedAt] of this.#waiting)
-      if (changeCount - triedAt > deviceLeftMilli.length) this.#waiting.delete(shape)
+      if (changeCount - triedAt > patience) this.#waiting.delete(shape)
       else if (shape.gpuCount > (largest?.gpuCount ?? 0)) largest = shape
     return largest
   }
@@ -83,10 +85,12 @@ export class Clearing {
     return ages.sort((one, other) => one - other)[gpuCount - 1] as number
   }
 
-  #clear(host: number): void {
-    if (host === this.#host) return
-    if (this.#host >= 0) this.#cluster.touch(this.#host)
-    if (host >= 0) this.#cluster.touch(host)
+  #clear(host: number, shape: Shape | undefined): void {
+    const before = this.#host
+    const isForOther = shape?.gpuCount !== this.#shape?.gpuCount
     this.#host = host
+    this.#shape = shape
+    if (before >= 0 && (before !== host || isForOther)) this.#cluster.touch(before)
+    if (host >= 0 && before !== host) this.#cluster.touch(host)
   }
 }

@@ -78,6 +78,21 @@ describe('least-stranding, while requests come and go', () => {
     expect(fleet.choose(1)).toBe(0)
   })
 
+  it('clears the host for the largest of those who wait, also where it was cleared for a smaller one before', () => {
+    const fleet = new Fleet()
+    fleet.put(2, [0, 1, 2, 3, 4, 5, 6])
+    for (const host of [1, 0]) for (const device of [0, 1, 2, 3]) fleet.put(host, [device])
+    const last = [fleet.put(1, [4]), fleet.put(0, [4])]
+    fleet.passTime(2, 7)
+    expect(fleet.choose(4)).toBeUndefined()
+    fleet.passTime(2, 7)
+    for (const one of last) fleet.cluster.release(one)
+    expect(fleet.choose(4)).toBe(0)
+    expect(fleet.choose(8)).toBeUndefined()
+    fleet.passTime(2, 7)
+    expect(fleet.choose(4)).toBe(1)
+  })
+
   it('clears nothing any more once who waited has a place', () => {
     const { fleet, older, younger } = twoBegun()
     expect(fleet.choose(8)).toBeUndefined()
