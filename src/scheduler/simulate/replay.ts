@@ -52,7 +52,7 @@ export function replayArrivals({
     durationsUs[index] = (now() - start) * 1000
     if (!spot) dropped++
     askedMilli += shape.gpuCount * shape.gpuMilli
-    const percent = Math.round((askedMilli / cluster.totalGpuMilli) * 100)
+    const percent = toNearestEven((askedMilli * 100) / cluster.totalGpuMilli)
     const bucket = buckets.get(percent) ?? { sum: 0, count: 0 }
     bucket.sum += Math.round((cluster.usedGpuMilli / cluster.totalGpuMilli) * 10_000) / 100
     bucket.count++
@@ -60,6 +60,12 @@ export function replayArrivals({
   })
   const curve = new Map([...buckets].map(([percent, { sum, count }]) => [percent, sum / count]))
   return { curve, placements: cluster.placementCount, dropped, durationsUs, cluster }
+}
+
+/** Halves to the even neighbour, as the published analysis does (NumPy's round). */
+function toNearestEven(value: number): number {
+  const rounded = Math.round(value)
+  return rounded - value === 0.5 && rounded % 2 !== 0 ? rounded - 1 : rounded
 }
 
 /** The value below which the given part of them lies; 0 of none. */

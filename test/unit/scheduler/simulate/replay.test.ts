@@ -77,6 +77,23 @@ describe('the published experiment', { timeout: TIMEOUT_MS }, () => {
   })
 })
 
+it('counts a request that makes half a percent full to the even percent', () => {
+  const request = { cpuMilli: 0, memoryBytes: 0, gpuCount: 1, gpuMilli: 1000 }
+  const gpus = Array.from({ length: 200 }, () => 'A')
+  const { curve } = replayArrivals({
+    hosts: [{ name: 'n0', cpuMilli: 1, memoryBytes: 1, gpus }],
+    arrivals: Array.from({ length: 5 }, () => request),
+    mix: new WorkloadMix(),
+    createPolicy: (cluster, mix) => createPolicy('first-fit', cluster, mix, 1),
+    now: () => 0,
+  })
+  expect([...curve]).toEqual([
+    [0, 0.5],
+    [1, 1],
+    [2, 2],
+  ])
+})
+
 describe('a broken trace', () => {
   const NODES = 'sn,cpu_milli,memory_mib,gpu,model'
   const PODS = 'name,cpu_milli,memory_mib,num_gpu,gpu_milli'
