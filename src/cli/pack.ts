@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander'
 import { printable } from '../base/printable.ts'
 import type { PlacementGroup } from '../ops/ray/usage.ts'
 import type { Job } from '../scheduler/jobs/job.ts'
-import { letterOf, packHosts } from '../scheduler/jobs/packing.ts'
+import { letterOf, packHosts, packingFigures } from '../scheduler/jobs/packing.ts'
 import { isRayJob } from '../scheduler/jobs/ray-jobs.ts'
 import { type CliContext, EXIT, type Outcome } from './context.ts'
 import { hostsOf } from './job/hosts-seen.ts'
@@ -68,11 +68,12 @@ function showQueue(queue: OpenQueue, { json }: PackOptions, { stdout }: CliConte
   for (const { id, spec } of onHosts) {
     if (shown.has(id)) stdout.write(`${letterOf(id)} ${id} ${printable(spec.name)}\n`)
   }
-  const stranded = packed.reduce((sum, { strandedMilli }) => sum + strandedMilli, 0)
+  const { downMilli, strandedMilli } = packingFigures(packed, down)
   const waiting = queue.store.counts().get('queued') ?? 0
   const lines = [
     `${onHosts.length} ${onHosts.length === 1 ? 'job is' : 'jobs are'} on these hosts${withRay(active)}, ${waiting} wait.`,
-    ...(stranded > 0 ? [`${stranded / 1000} GPUs are free where no core is.`] : []),
+    ...(downMilli > 0 ? [`${downMilli / 1000} GPUs are free on hosts that are down.`] : []),
+    ...(strandedMilli > 0 ? [`${strandedMilli / 1000} GPUs are free where no core is.`] : []),
   ]
   stdout.write(`\n${lines.join('\n')}\n`)
 }

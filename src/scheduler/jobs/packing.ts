@@ -62,36 +62,45 @@ function packHost({ name, gpus = [], cpuMilli, memoryBytes }: HostSpec, active: 
   }
 }
 
-/** Of all hosts together; what is free on a device that is shared already is in pieces: a whole GPU finds no room there. */
+/**
+ * Of all hosts together. What is free can be given away now; what is free on a device that is shared already is in pieces: a
+ * whole GPU finds no room there.
+ */
 export type PackingFigures = {
   readonly devices: number
   readonly heldMilli: number
   readonly freeDevices: number
+  /** Free in any way, on hosts that are down: nobody gets it. */
+  readonly downMilli: number
   readonly piecesMilli: number
   readonly strandedMilli: number
   readonly cpuMilli: number
   readonly cpuUsedMilli: number
-  readonly memoryBytes: number
-  readonly memoryUsedBytes: number
 }
 
-export function packingFigures(hosts: readonly PackedHost[]): PackingFigures {
-  const devices = hosts.flatMap((host) => host.devices)
-  const shared = devices.filter((shares) => shares.length > 0)
-  const sum = (amount: (host: PackedHost) => number) => hosts.reduce((total, host) => total + amount(host), 0)
-  const piecesMilli = shared.reduce((total, shares) => total + freeOf(shares), 0)
+/** `down`: by name of a host that takes nothing now. */
+export function packingFigures(
+  hosts: readonly PackedHost[],
+  down: Readonly<Record<string, unknown>> = {},
+): PackingFigures {
+  const up = hosts.filter(({ name }) => down[name] === undefined)
+  const [all, there] = [hosts.flatMap(devicesOf), up.flatMap(devicesOf)]
+  const shared = there.filter((shares) => shares.length > 0)
+  const sum = <T>(of: readonly T[], amount: (one: T) => number) => of.reduce((total, one) => total + amount(one), 0)
+  const freeMilli = sum(all, freeOf)
   return {
-    devices: devices.length,
-    heldMilli: shared.length * WHOLE_MILLI - piecesMilli,
-    freeDevices: devices.length - shared.length,
-    piecesMilli,
-    strandedMilli: sum(({ strandedMilli }) => strandedMilli),
-    cpuMilli: sum(({ cpuMilli }) => cpuMilli),
-    cpuUsedMilli: sum(({ cpuUsedMilli }) => cpuUsedMilli),
-    memoryBytes: sum(({ memoryBytes }) => memoryBytes),
-    memoryUsedBytes: sum(({ memoryUsedBytes }) => memoryUsedBytes),
+    devices: all.length,
+    heldMilli: all.length * WHOLE_MILLI - freeMilli,
+    freeDevices: there.length - shared.length,
+    downMilli: freeMilli - sum(there, freeOf),
+    piecesMilli: sum(shared, freeOf),
+    strandedMilli: sum(up, ({ strandedMilli }) => strandedMilli),
+    cpuMilli: sum(hosts, ({ cpuMilli }) => cpuMilli),
+    cpuUsedMilli: sum(hosts, ({ cpuUsedMilli }) => cpuUsedMilli),
   }
 }
+
+const devicesOf = ({ devices }: PackedHost) => devices
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 

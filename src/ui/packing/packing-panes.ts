@@ -77,7 +77,7 @@ type Shown = {
 }
 
 /** A sentence where there is nothing to draw. */
-function shownOf({ sight, trouble, ray, whatIf, theme }: PackingInput): Shown | string {
+function shownOf({ sight, trouble, ray, whatIf, rect, theme }: PackingInput): Shown | string {
   if (ray !== undefined) {
     const waiting = ray.waiting.map((one) => rayWaitingRow(one, theme))
     return { hosts: ray.hosts, down: {}, figures: rayFigureRows(ray, theme), waiting, waitingCount: waiting.length }
@@ -87,7 +87,7 @@ function shownOf({ sight, trouble, ray, whatIf, theme }: PackingInput): Shown | 
   if (sight.hosts.length === 0) return 'hosts.yaml names no host.'
   const { trial } = whatIf ?? {}
   const hosts = whatIf && trial ? withTrial(sight.hosts, whatIf.gang, trial) : sight.hosts
-  const figures = figureRows({ ...sight, hosts }, theme)
+  const figures = figureRows({ ...sight, hosts }, rect.width - 2, theme)
   return {
     hosts,
     down: sight.down,
@@ -232,31 +232,37 @@ function boxRowsOf(host: PackedHost, columns: number, theme: Theme, trouble: str
   ]
 }
 
-function figureRows({ hosts, active, counts, driver, down }: QueueSight, theme: Theme): readonly Row[] {
-  const figures = packingFigures(hosts)
+function figureRows({ hosts, active, counts, driver, down }: QueueSight, columns: number, theme: Theme): readonly Row[] {
+  const figures = packingFigures(hosts, down)
   const text = (words: string) => ({ text: words, style: styleOf(theme.text) })
   const bold = (words: string) => ({ text: words, style: styleOf(theme.text, undefined, BOLD) })
+  const part = (milli: number, words: string, style = styleOf(theme.text)) =>
+    milli > 0 ? [{ text: `, ${gpus(milli)} ${words}`, style }] : []
   const waiting = counts.get('queued') ?? 0
-  const troubled = hosts.filter(({ name }) => down[name] !== undefined).length
+  const downCount = hosts.filter(({ name }) => down[name] !== undefined).length
+  const gpuRow = (isShort: boolean): Row => [
+    bold(` GPUs ${gpus(figures.heldMilli)}/${figures.devices}`),
+    text(`${isShort ? '' : ' held'}, ${figures.freeDevices} free`),
+    ...part(figures.downMilli, isShort ? 'down' : downCount === 1 ? 'on a host that is down' : 'on hosts that are down', warn(theme)),
+    ...part(figures.piecesMilli, 'in pieces'),
+    ...part(figures.strandedMilli, isShort ? 'stranded' : 'stranded (no core)', warn(theme)),
+    bold(`  cores ${short(figures.cpuUsedMilli / 1000)}/${short(figures.cpuMilli / 1000)}`),
+  ]
   return [
-    [
-      bold(` GPUs ${gpus(figures.heldMilli)}/${figures.devices}`),
-      text(` held, ${figures.freeDevices} free`),
-      text(figures.piecesMilli > 0 ? `, ${gpus(figures.piecesMilli)} in pieces` : ''),
-      figures.strandedMilli > 0
-        ? { text: `, ${gpus(figures.strandedMilli)} stranded (no core)`, style: warn(theme) }
-        : text(''),
-      bold(`  cores ${short(figures.cpuUsedMilli / 1000)}/${short(figures.cpuMilli / 1000)}`),
-    ],
+    [gpuRow(false), gpuRow(true)].find((row) => rowWidth(row) <= columns) ?? gpuRow(true),
     [
       bold(` ${active.length} running, ${waiting} waiting`),
-      troubled > 0 ? { text: `  ${troubled} not answering`, style: warn(theme) } : text(''),
+      ...(downCount > 0
+        ? [{ text: `  ${downCount} ${downCount === 1 ? 'host' : 'hosts'} down`, style: warn(theme) }]
+        : []),
       driver === undefined
         ? { text: '  nobody drives it: muster job work', style: warn(theme) }
         : { text: `  driven by ${printable(driver)}`, style: mutedStyle(theme) },
     ],
   ]
 }
+
+const rowWidth = (row: Row): number => row.reduce((sum, { text }) => sum + textWidth(text), 0)
 
 function waitingRow({ job, why, expectedMs }: QueueSight['waiting'][number], theme: Theme): Row {
   const when = expectedMs === undefined ? '' : `expected ${new Date(expectedMs).toISOString().slice(11, 16)} UTC: `

@@ -35,7 +35,7 @@ describe('the boxes of the Packing tab', () => {
     expect(n2?.[2]).toBe('CCCCC CCCCC CCCCC CCCCC')
     expect(n3?.[2]).toBe('····· DD··· ····· ·····')
     for (const { rect } of panes) expect(rect.row + rect.height).toBeLessThanOrEqual(23)
-    expect(textOf(panes)).toContain('GPUs 5.3/36 held, 30 free, 0.7 in pieces, 3.7 stranded (no core)')
+    expect(textOf(panes)).toContain('GPUs 5.3/36, 30 free, 0.7 in pieces, 3.7 stranded  cores 40/144')
     expect(textOf(panes)).toContain('E 5 train-5  n1: too few cores are free')
   })
 
@@ -65,10 +65,20 @@ describe('the boxes of the Packing tab', () => {
     expect(boxesOf(packingPanes({ ...input, offset: 0 }))[0]?.host).toBe(' box n1')
   })
 
+  it.each([
+    [80, 'GPUs 5.8/36, 26 free, 3.5 down, 0.7 in pieces, 3.7 stranded  cores 44/144'],
+    [160, 'GPUs 5.8/36 held, 26 free, 3.5 on a host that is down, 0.7 in pieces, 3.7 stranded (no core)  cores 44/144'],
+  ])('count as free what can be given away alone, on %i columns', (columns, figures) => {
+    const more = [...jobs, jobOf(7, runningOn('n9', 2))]
+    const sight = sightOf(hostSpecs(9), more, { down: { n9: 'unreachable: no route' } })
+    const input = { sight, trouble: undefined, offset: 0, rect: area(columns, 24), theme }
+    expect(textOf(packingPanes(input))).toContain(figures)
+  })
+
   it('tell that a host does not answer, that nobody drives, and that the queue cannot be read', () => {
     const sight = sightOf(hostSpecs(2), [], { down: { n2: 'unreachable: no route' }, driver: undefined })
     const input = { sight, trouble: undefined, offset: 0, rect: area(80, 24), theme }
-    expect(textOf(packingPanes(input))).toMatch(/1 not answering +nobody drives it: muster job work/)
+    expect(textOf(packingPanes(input))).toMatch(/1 host down +nobody drives it: muster job work/)
     expect(boxesOf(packingPanes(input)).map(linesOf)[1]?.[0]).toBe('unreachable: no route')
     expect(textOf(packingPanes({ ...input, trouble: 'the file is damaged' }))).toContain('the file is damaged')
   })
