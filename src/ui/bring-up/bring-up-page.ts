@@ -78,12 +78,7 @@ export class BringUpPage implements Page {
   }
 
   handleKey(label: string): boolean {
-    // One key may stand for two things: in the footer is the one that is meant.
-    const { state } = this.#console
-    const meant = bringUpKeys.find(
-      (entry) => (entry.keys as readonly string[]).includes(label) && (!('isMeant' in entry) || entry.isMeant(state)),
-    )
-    const command = meant?.id ?? commandOf(bringUpKeys, label)
+    const command = commandOf(bringUpKeys, label, this.#console.state)
     if (this.#work.isDeciding && tabOfKey(label) === undefined && (command === undefined || !ANSWERS.has(command))) {
       this.#refuse(label)
       return true

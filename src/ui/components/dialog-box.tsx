@@ -110,11 +110,13 @@ function InputLine({ theme, input, width }: { theme: Theme; input: NonNullable<D
   const label = `  ${input.label} `
   const room = Math.max(4, width - textWidth(label) - 1)
   // The text scrolls so that the cursor stays in view.
-  const before = input.text.slice(0, input.cursor)
+  const isEmpty = input.text === ''
+  const text = isEmpty ? (input.placeholder ?? '') : input.text
+  const before = text.slice(0, input.cursor)
   const skip = Math.max(0, textWidth(before) - room + 1)
   const shownBefore = skip > 0 ? `…${before.slice(-(room - 2))}` : before
-  const at = input.text.slice(input.cursor, input.cursor + 1) || ' '
-  const after = clip(input.text.slice(input.cursor + 1), Math.max(0, room - textWidth(shownBefore) - 1))
+  const at = text.slice(input.cursor, input.cursor + 1) || ' '
+  const after = clip(text.slice(input.cursor + 1), Math.max(0, room - textWidth(shownBefore) - 1))
   const rest = ' '.repeat(
     Math.max(0, width - textWidth(label) - textWidth(shownBefore) - textWidth(at) - textWidth(after)),
   )
@@ -129,7 +131,7 @@ function InputLine({ theme, input, width }: { theme: Theme; input: NonNullable<D
       <Themed colour={theme.dialog ?? undefined} fill={theme.barText} isFilled>
         {at}
       </Themed>
-      <Themed colour={theme.barText} fill={theme.dialog} isBold>
+      <Themed colour={isEmpty ? theme.muted : theme.barText} fill={theme.dialog} isBold={!isEmpty}>
         {after + rest}
       </Themed>
     </Box>

@@ -18,7 +18,14 @@ export type DialogView = {
   readonly id: string
   readonly title: string
   /** An input line above the body; a secret's text is already masked. */
-  readonly input?: { readonly label: string; readonly text: string; readonly cursor: number; readonly error?: string }
+  readonly input?: {
+    readonly label: string
+    readonly text: string
+    readonly cursor: number
+    /** Stands where nothing has been typed. */
+    readonly placeholder?: string
+    readonly error?: string
+  }
   readonly lines: readonly DialogLine[]
   /** Keys of the moment: `Enter send`, `Esc discard`. */
   readonly keys: readonly (readonly [key: string, does: string])[]

@@ -13,6 +13,8 @@ export type PromptOptions = {
   readonly title: string
   readonly label: string
   readonly initial?: string
+  /** Taken where nothing is typed. */
+  readonly fallback?: string
   readonly submitTitle: string
   readonly help?: readonly DialogLine[]
   check(text: string): PromptCheck
@@ -33,7 +35,7 @@ export function createPromptDialog(options: PromptOptions): Dialog {
   }
   return {
     view(): DialogView {
-      const check = line.text === '' ? {} : options.check(line.text)
+      const check = line.text.trim() === '' ? {} : options.check(line.text)
       const shown = error ?? check.error
       return {
         id: options.id,
@@ -42,6 +44,7 @@ export function createPromptDialog(options: PromptOptions): Dialog {
           label: options.label,
           text: line.text,
           cursor: line.cursor,
+          ...(options.fallback === undefined ? {} : { placeholder: options.fallback }),
           ...(shown === undefined ? {} : { error: shown }),
         },
         lines: (shown === undefined ? check.preview : undefined) ?? options.help ?? [],
@@ -55,10 +58,11 @@ export function createPromptDialog(options: PromptOptions): Dialog {
       const label = keyLabel(event.key)
       if (label === 'Esc' || label === 'Ctrl-c' || label === 'Ctrl-g') return close()
       if (label === 'Enter') {
-        error = line.text.trim() === '' ? 'type something, or Esc' : options.check(line.text).error
-        if (error !== undefined) return options.onChange()
+        const text = line.text.trim() === '' ? options.fallback : line.text
+        error = text === undefined ? 'type something, or Esc' : options.check(text).error
+        if (text === undefined || error !== undefined) return options.onChange()
         close()
-        return options.onSubmit(line.text)
+        return options.onSubmit(text)
       }
       const next = editLine(line, event)
       if (next) edit(next)

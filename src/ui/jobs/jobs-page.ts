@@ -18,7 +18,7 @@ import { centred, layout } from './jobs-layout.ts'
 import type { JobAction, JobDetails, QueueSight } from './jobs-port.ts'
 import { listDocument } from './list-document.ts'
 import { LogTail } from './log-tail.ts'
-import { chosenLine, FILTERS, type JobLine, KINDS, type QueueView, shownLines } from './queue-view.ts'
+import { CHANGED_KINDS, chosenLine, FILTERS, type JobLine, KINDS, type QueueView, shownLines } from './queue-view.ts'
 import type { QueueWatch } from './queue-watch.ts'
 import { nextOrder, type SweepOrder, sortSweep, sweepDocument } from './sweep-table.ts'
 
@@ -28,12 +28,11 @@ const LARGE_SWEEP = 1_000
 const LARGE_SWEEP_MS = 5_000
 const NO_ROWS: RowDocument = { head: [], length: 0, row: () => [] }
 
-/** Which states each of them changes, and how it is asked. */
-const ACTIONS: Readonly<Record<JobAction, { readonly kinds: readonly string[]; readonly title: string }>> = {
-  cancel: { kinds: [...KINDS.waiting, 'starting', 'running', 'ending'], title: 'Cancel' },
-  hold: { kinds: ['queued'], title: 'Hold' },
-  release: { kinds: ['held'], title: 'Release' },
-  retry: { kinds: ['failed', 'timed-out', 'lost', 'cancelled'], title: 'Try again' },
+const TITLES: Readonly<Record<JobAction, string>> = {
+  cancel: 'Cancel',
+  hold: 'Hold',
+  release: 'Release',
+  retry: 'Try again',
 }
 
 export class JobsPage implements Page {
@@ -63,7 +62,7 @@ export class JobsPage implements Page {
   }
 
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
-    const { sight, trouble } = this.#watch
+    const { sight, trouble } = this.#view
     if (sight === undefined || trouble !== undefined) {
       const look = { theme, columns: rect.width - 2, rows: rect.height, column: 0 }
       const rows = wrapRows(printable(trouble ?? 'reading the queue …'), look, ' ', styleOf(theme.text))
@@ -118,7 +117,7 @@ export class JobsPage implements Page {
   }
 
   handleKey(label: string): boolean {
-    const command = commandOf(jobsKeys, label)
+    const command = commandOf(jobsKeys, label, this.#console.state)
     if (command === undefined) return false
     this.#do(command)
     return true
@@ -138,11 +137,11 @@ export class JobsPage implements Page {
   }
 
   get #lines(): readonly JobLine[] {
-    return shownLines(this.#watch.sight, this.#view)
+    return shownLines(this.#view)
   }
 
   get #chosen(): JobLine | undefined {
-    return chosenLine(this.#lines, this.#view)
+    return chosenLine(this.#view)
   }
 
   get #hasLog(): boolean {
@@ -152,9 +151,13 @@ export class JobsPage implements Page {
   #do(command: JobsCommand): void {
     switch (command) {
       case 'to-shells':
-        return this.#view.table === undefined ? this.#console.showTab('shells') : this.#choose({ table: undefined })
+        return this.#console.showTab('shells')
+      case 'to-list':
+        return this.#choose({ table: undefined })
       case 'table':
-        return this.#toggleTable()
+        return this.#openTable()
+      case 'from-table':
+        return this.#choose({ table: undefined, member: this.#view.member ?? this.#sweepRows[0]?.id })
       case 'order':
       case 'reverse':
         return this.#sort(command === 'order' ? 1 : 'reverse')
@@ -163,7 +166,9 @@ export class JobsPage implements Page {
         return this.#choose({ filter: next })
       }
       case 'search':
-        return this.#view.needle === '' ? this.#search() : this.#choose({ needle: '' })
+        return this.#search()
+      case 'show-all':
+        return this.#choose({ needle: '' })
       case 'member':
       case 'member-before':
         return this.#step(command === 'member' ? 1 : -1)
@@ -193,7 +198,7 @@ export class JobsPage implements Page {
         submitTitle: 'show them',
         help: [{ text: 'In name, command or user; or the number of a job.', tone: 'muted' }],
         check: (text) => {
-          const found = shownLines(this.#watch.sight, { ...this.#view, needle: text.trim() }).length
+          const found = shownLines({ ...this.#view, needle: text.trim() }).length
           return { preview: [{ text: `${found} ${found === 1 ? 'line' : 'lines'}`, tone: 'ok' }] }
         },
         onSubmit: (text) => this.#choose({ needle: text.trim() }),
@@ -208,10 +213,8 @@ export class JobsPage implements Page {
     void this.#look()
   }
 
-  #toggleTable(): void {
-    const { table, member } = this.#view
+  #openTable(): void {
     const line = this.#chosen
-    if (table !== undefined) return this.#choose({ table: undefined, member: member ?? this.#sweepRows[0]?.id })
     if (line === undefined || line.count === 1)
       return this.#console.notice('no array or grid: it has no table', 'warning')
     this.#choose({ table: { column: undefined, isReversed: false } })
@@ -333,10 +336,9 @@ export class JobsPage implements Page {
   async #ask(action: JobAction): Promise<void> {
     const line = this.#chosen
     if (line === undefined) return
-    const { kinds, title } = ACTIONS[action]
     const { jobs } = this.#console.ports
     try {
-      const ids = await jobs.members(line.spec, kinds)
+      const ids = await jobs.members(line.spec, CHANGED_KINDS[action])
       if (this.#isDisposed) return
       if (ids.length === 0) return this.#console.notice(`nothing to ${action} in this line`, 'warning')
       const [first = 0] = ids
@@ -345,7 +347,7 @@ export class JobsPage implements Page {
       this.#console.dialogs.open(({ onClose }) =>
         createConfirmDialog({
           id: 'change-jobs',
-          title: `${title} ${which}?`,
+          title: `${TITLES[action]} ${which}?`,
           lines: [{ text: printable(line.lead.spec.name) }],
           yesTitle: action === 'retry' ? 'try again' : action,
           onYes: () => void this.#change(action, ids),

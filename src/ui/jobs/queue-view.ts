@@ -1,12 +1,16 @@
-/** What the tabs Packing and Jobs show, as far as it is not the queue itself. */
-import type { WhatIf } from '../packing/what-if.ts'
-import type { QueueSight } from './jobs-port.ts'
+/** What the tabs Packing and Jobs know of the queue, and how they show it. */
+import type { Trial, WhatIf } from '../packing/what-if.ts'
+import type { JobAction, QueueSight } from './jobs-port.ts'
 import type { SweepOrder } from './sweep-table.ts'
 
 export const FILTERS = ['all', 'waiting', 'running', 'ended'] as const
 export type Filter = (typeof FILTERS)[number]
 
 export type QueueView = {
+  /** Undefined: not read yet. */
+  readonly sight: QueueSight | undefined
+  /** Why it cannot be read now. */
+  readonly trouble: string | undefined
   readonly filter: Filter
   /** Only lines with this in name, command, user or number; empty: all. */
   readonly needle: string
@@ -21,13 +25,17 @@ export type QueueView = {
   readonly picture: 'queue' | 'ray'
   /** A gang that is looked at without being submitted. */
   readonly whatIf: WhatIf | undefined
+  /** Where it would go; undefined: no answer yet. */
+  readonly trial: Trial | undefined
   /** Rows of boxes that are scrolled out above. */
   readonly packingOffset: number
-  /** Moves with what was read. */
+  /** Moves with what is shown besides. */
   readonly revision: number
 }
 
 export const FIRST_QUEUE_VIEW: QueueView = {
+  sight: undefined,
+  trouble: undefined,
   filter: 'all',
   needle: '',
   spec: undefined,
@@ -36,6 +44,7 @@ export const FIRST_QUEUE_VIEW: QueueView = {
   table: undefined,
   picture: 'queue',
   whatIf: undefined,
+  trial: undefined,
   packingOffset: 0,
   revision: 0,
 }
@@ -46,14 +55,18 @@ export const KINDS: Readonly<Record<Exclude<Filter, 'all'>, readonly string[]>> 
   ended: ['done', 'failed', 'timed-out', 'lost', 'cancelled'],
 }
 
+/** Which states each of them changes. */
+export const CHANGED_KINDS: Readonly<Record<JobAction, readonly string[]>> = {
+  cancel: [...KINDS.waiting, ...KINDS.running],
+  hold: ['queued'],
+  release: ['held'],
+  retry: ['failed', 'timed-out', 'lost', 'cancelled'],
+}
+
 export type JobLine = QueueSight['groups'][number]
 
-export function shownLines(
-  sight: QueueSight | undefined,
-  { filter, needle }: Pick<QueueView, 'filter' | 'needle'>,
-): readonly JobLine[] {
-  const groups = sight?.groups ?? []
-  return groups.filter(
+export function shownLines({ sight, filter, needle }: QueueView): readonly JobLine[] {
+  return (sight?.groups ?? []).filter(
     (line) =>
       (filter === 'all' || KINDS[filter].some((kind) => line.counts.has(kind))) &&
       (needle === '' || isFound(line, needle)),
@@ -70,8 +83,8 @@ function isFound({ lead, first, count }: JobLine, needle: string): boolean {
 }
 
 /** The chosen line: the first where the one that was chosen is not shown. */
-export function chosenLine(lines: readonly JobLine[], { spec }: Pick<QueueView, 'spec'>): JobLine | undefined {
-  return lines.find((line) => line.spec === spec) ?? lines[0]
+export function chosenLine(view: QueueView, lines = shownLines(view)): JobLine | undefined {
+  return lines.find((line) => line.spec === view.spec) ?? lines[0]
 }
 
 export const countOf = ({ counts }: Pick<JobLine, 'counts'>, kinds: readonly string[]): number =>

@@ -4,30 +4,19 @@
  */
 import { messageOf } from '../../base/errors.ts'
 import type { Console } from '../console/console.ts'
-import type { QueueSight } from './jobs-port.ts'
+import type { QueueView } from './queue-view.ts'
 
 const READ_EVERY_MS = 1000
 
 export class QueueWatch implements Disposable {
   readonly #console: Console
   readonly #listeners: (() => void)[] = []
-  #sight: QueueSight | undefined
-  #trouble: string | undefined
   #timer: Disposable | undefined
   #isReading = false
   #isDisposed = false
 
   constructor(console: Console) {
     this.#console = console
-  }
-
-  /** Undefined: not read yet. */
-  get sight(): QueueSight | undefined {
-    return this.#sight
-  }
-
-  get trouble(): string | undefined {
-    return this.#trouble
   }
 
   get isReading(): boolean {
@@ -51,10 +40,10 @@ export class QueueWatch implements Disposable {
     this.#timer = undefined
     try {
       const sight = await this.#console.ports.jobs.read()
-      if (sight !== undefined) this.#sight = sight
-      if (sight !== undefined || this.#trouble !== undefined) this.#show(undefined)
+      if (sight !== undefined) this.#show({ sight, trouble: undefined })
+      else if (this.#console.state.queue.trouble !== undefined) this.#show({ trouble: undefined })
     } catch (error) {
-      this.#show(messageOf(error))
+      this.#show({ trouble: messageOf(error) })
     }
     this.#isReading = false
     if (this.#isDisposed) return
@@ -68,7 +57,7 @@ export class QueueWatch implements Disposable {
   }
 
   redraw(): void {
-    if (!this.#isDisposed) this.#console.change(({ queue }) => ({ queue: { ...queue, revision: queue.revision + 1 } }))
+    this.#show({ revision: this.#console.state.queue.revision + 1 })
   }
 
   [Symbol.dispose](): void {
@@ -76,8 +65,7 @@ export class QueueWatch implements Disposable {
     this.#timer?.[Symbol.dispose]()
   }
 
-  #show(trouble: string | undefined): void {
-    this.#trouble = trouble
-    this.redraw()
+  #show(view: Partial<QueueView>): void {
+    if (!this.#isDisposed) this.#console.change(({ queue }) => ({ queue: { ...queue, ...view } }))
   }
 }

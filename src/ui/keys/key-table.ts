@@ -11,10 +11,15 @@ export type KeyEntry<S> = {
   readonly isMeant?: (state: S) => boolean
 }
 
-export const commandOf = <I extends string>(
-  table: readonly { readonly id: I; readonly keys: readonly string[] }[],
+/** Where a key stands for several things, it is the one that is meant now, or else the first. */
+export function commandOf<I extends string, S>(
+  table: readonly (KeyEntry<S> & { readonly id: I })[],
   label: string,
-): I | undefined => table.find(({ keys }) => keys.includes(label))?.id
+  state?: S,
+): I | undefined {
+  const own = table.filter(({ keys }) => keys.includes(label))
+  return (own.find(({ isMeant }) => state === undefined || isMeant?.(state) !== false) ?? own[0])?.id
+}
 
 /** Key and words, for the footer of now. */
 export function hintsOf<S>(table: readonly KeyEntry<S>[], state: S): (readonly [string, string])[] {

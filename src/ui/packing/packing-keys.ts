@@ -1,7 +1,17 @@
 import type { KeyEntry } from '../keys/key-table.ts'
 import type { ConsoleState } from '../state/console-state.ts'
+import { themes } from '../theme/theme.ts'
+import { areaOf } from '../work-views/panel.ts'
+import { lastOffset, queueInput } from './packing-panes.ts'
 
 const define = <const T extends readonly KeyEntry<ConsoleState>[]>(keys: T): T => keys
+
+type Meant = (state: ConsoleState) => boolean
+
+const ofQueue: Meant = ({ queue }) => queue.picture === 'queue'
+const isTrying: Meant = (state) => ofQueue(state) && state.queue.whatIf !== undefined
+const isTall: Meant = (state) =>
+  !ofQueue(state) || lastOffset(queueInput(state.queue, areaOf(state), themes[state.themeName])) > 0
 
 export const packingKeys = define([
   { id: 'to-shells', keys: ['Esc', 'q'], title: 'shells', help: 'Back to the shells.' },
@@ -9,15 +19,22 @@ export const packingKeys = define([
     id: 'what-if',
     keys: ['w'],
     title: 'what if',
-    help: 'Asks for a gang and shows where it would go, without submitting it; once more, and it is gone.',
-    isMeant: ({ queue }) => queue.picture === 'queue',
+    help: 'Asks for a gang and shows where it would go, without submitting it; Enter alone takes the last one, or an example.',
+    isMeant: (state) => ofQueue(state) && !isTrying(state),
+  },
+  {
+    id: 'end-what-if',
+    keys: ['w'],
+    title: 'without it',
+    help: 'The gang that is tried is gone again.',
+    isMeant: isTrying,
   },
   {
     id: 'right',
     keys: ['Right'],
     title: 'the next',
     help: 'Of what is tried: the next policy, strategy, or a bundle more, whichever slider is marked.',
-    isMeant: ({ queue }) => queue.whatIf !== undefined,
+    isMeant: isTrying,
   },
   { id: 'left', keys: ['Left'], help: 'Of what is tried: the one before, or a bundle less.' },
   {
@@ -25,7 +42,7 @@ export const packingKeys = define([
     keys: ['Tab'],
     title: 'other slider',
     help: 'Of what is tried: Left and Right change the next of policy, bundles and strategy.',
-    isMeant: ({ queue }) => queue.whatIf !== undefined,
+    isMeant: isTrying,
   },
   { id: 'strategy', keys: ['s'], help: 'Of what is tried: the next strategy.' },
   {
@@ -40,9 +57,9 @@ export const packingKeys = define([
     keys: ['y'],
     title: 'Ray or queue',
     help: 'What Ray has handed out, or what the queue has; Ray where its head answers.',
-    isMeant: ({ ray }) => ray.view.kind === 'up',
+    isMeant: (state) => state.ray.view.kind === 'up' || !ofQueue(state),
   },
-  { id: 'down', keys: ['Down', 'j', 'PageDown'], title: 'more hosts', help: 'A row of hosts down.' },
+  { id: 'down', keys: ['Down', 'j', 'PageDown'], title: 'more hosts', help: 'A row of hosts down.', isMeant: isTall },
   { id: 'up', keys: ['Up', 'k', 'PageUp'], help: 'A row of hosts up.' },
 ])
 

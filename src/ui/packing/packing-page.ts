@@ -10,9 +10,9 @@ import type { Page } from '../tabs/page.ts'
 import { type Theme, themes } from '../theme/theme.ts'
 import { areaOf } from '../work-views/panel.ts'
 import { type PackingCommand, packingKeys } from './packing-keys.ts'
-import { lastOffset, packingPanes, type RealUse } from './packing-panes.ts'
+import { lastOffset, packingPanes, queueInput, type RealUse } from './packing-panes.ts'
 import { rayPicture } from './ray-picture.ts'
-import { nextSlider, parseWhatIf, slide, type Trial, type WhatIf, whatIfWords } from './what-if.ts'
+import { exampleWhatIf, formatWhatIf, nextSlider, parseWhatIf, slide, type WhatIf, whatIfWords } from './what-if.ts'
 
 export class PackingPage implements Page {
   readonly isIdle = true
@@ -20,7 +20,8 @@ export class PackingPage implements Page {
   readonly #console: Console
   readonly #watch: QueueWatch
   readonly #numbers = new Map<string, number>()
-  #trial: Trial | undefined
+  /** What was tried last. */
+  #lastWhatIf: WhatIf | undefined
   /** What is really used, as it was drawn last. */
   #shownUse = '[]'
 
@@ -43,7 +44,7 @@ export class PackingPage implements Page {
   }
 
   handleKey(label: string): boolean {
-    const command = commandOf(packingKeys, label)
+    const command = commandOf(packingKeys, label, this.#console.state)
     if (command === undefined) return false
     this.#do(command)
     return true
@@ -68,7 +69,9 @@ export class PackingPage implements Page {
         if (this.#console.ray.usage === undefined) return this.#console.notice('no head of Ray answers', 'warning')
         return this.showRay()
       case 'what-if':
-        return whatIf === undefined ? this.#askWhatIf() : this.#try(undefined)
+        return this.#askWhatIf()
+      case 'end-what-if':
+        return this.#set({ whatIf: undefined, trial: undefined })
       case 'strategy':
       case 'policy':
       case 'more':
@@ -82,6 +85,9 @@ export class PackingPage implements Page {
   }
 
   #askWhatIf(): void {
+    const { sight } = this.#console.state.queue
+    const last = this.#lastWhatIf ?? exampleWhatIf(sight?.hosts ?? [])
+    const fallback = formatWhatIf(last)
     const check = (text: string): PromptCheck => {
       const parsed = parseWhatIf(text)
       return typeof parsed === 'string' ? { error: parsed } : { preview: [{ text: whatIfWords(parsed), tone: 'ok' }] }
@@ -92,11 +98,15 @@ export class PackingPage implements Page {
         title: 'Where would it go?',
         label: 'Asks for:',
         submitTitle: 'show it',
-        help: [{ text: '--bundles 4 --gpu 2 --cpu 8 --memory 16GiB --strategy SPREAD', tone: 'muted' }],
+        fallback,
+        help: [
+          { text: 'Enter alone takes what is there.', tone: 'muted' },
+          { text: 'It knows --bundles, --cpu, --gpu, --memory (16GiB) and --strategy.', tone: 'muted' },
+        ],
         check,
         onSubmit: (text) => {
           const parsed = parseWhatIf(text)
-          if (typeof parsed !== 'string') this.#try(parsed)
+          if (typeof parsed !== 'string') this.#try(text === fallback ? last : parsed)
         },
         onClose,
         onChange,
@@ -105,8 +115,8 @@ export class PackingPage implements Page {
   }
 
   /** What was found before stays until there is an answer: the picture does not flicker. */
-  #try(whatIf: WhatIf | undefined): void {
-    if (whatIf === undefined || this.#console.state.queue.whatIf === undefined) this.#trial = undefined
+  #try(whatIf: WhatIf): void {
+    this.#lastWhatIf = whatIf
     this.#set({ whatIf, picture: 'queue' })
     void this.#tryOut()
   }
@@ -117,10 +127,8 @@ export class PackingPage implements Page {
     if (whatIf === undefined) return
     try {
       const trial = await this.#console.ports.jobs.tryOut(whatIf)
-      if (this.#console.state.queue.whatIf !== whatIf) return
-      const hasChanged = JSON.stringify(trial) !== JSON.stringify(this.#trial)
-      this.#trial = trial
-      if (hasChanged) this.#watch.redraw()
+      const { queue } = this.#console.state
+      if (queue.whatIf === whatIf && JSON.stringify(trial) !== JSON.stringify(queue.trial)) this.#set({ trial })
     } catch (error) {
       this.#console.notice(messageOf(error), 'error')
     }
@@ -142,23 +150,13 @@ export class PackingPage implements Page {
   }
 
   #input(rect: Rect, theme: Theme) {
-    const { sight, trouble } = this.#watch
-    const { packingOffset, picture, whatIf } = this.#console.state.queue
+    const { queue } = this.#console.state
     const { usage, cluster } = this.#console.ray
     const ray =
-      picture === 'ray' && usage !== undefined && cluster !== undefined
+      queue.picture === 'ray' && usage !== undefined && cluster !== undefined
         ? rayPicture(usage, cluster.nodes, (group) => this.#numberOf(group))
         : undefined
-    return {
-      sight,
-      trouble,
-      ray,
-      whatIf: whatIf && { gang: whatIf, trial: this.#trial },
-      used: this.#used(),
-      offset: packingOffset,
-      rect,
-      theme,
-    }
+    return { ...queueInput(queue, rect, theme), ray, used: this.#used() }
   }
 
   /** Groups keep their letters. */

@@ -5,6 +5,7 @@ import { letterOf, type PackedHost, packingFigures } from '../../scheduler/jobs/
 import { BOLD } from '../../terminal/cells.ts'
 import type { PaneView, Rect, Span } from '../compositor/compositor.ts'
 import type { QueueSight } from '../jobs/jobs-port.ts'
+import type { QueueView } from '../jobs/queue-view.ts'
 import { type Row, wrapRows } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
 import { clip, textWidth } from '../text-width.ts'
@@ -37,6 +38,11 @@ export type PackingInput = {
   readonly offset: number
   readonly rect: Rect
   readonly theme: Theme
+}
+
+export function queueInput(queue: QueueView, rect: Rect, theme: Theme): PackingInput {
+  const { sight, trouble, whatIf, trial, packingOffset } = queue
+  return { sight, trouble, whatIf: whatIf && { gang: whatIf, trial }, offset: packingOffset, rect, theme }
 }
 
 /** With its frame. */
@@ -148,11 +154,13 @@ function boxPanes(sight: Shown, area: Rect, { offset, theme, ...rest }: PackingI
   const first = Math.min(offset, lastOffset({ ...rest, offset, theme })) * across
   return sight.hosts.slice(first, first + down * across).map((host, index) => {
     const at = index % across
-    const column = Math.floor((area.width * at) / across)
+    // Wide ones stay side by side where there is room for more than they may take.
+    const leftOf = (box: number) => Math.min(MOST_BOX_COLUMNS * box, Math.floor((area.width * box) / across))
+    const column = leftOf(at)
     const rect: Rect = {
       column: area.column + column,
       row: area.row + Math.floor(index / across) * boxRows,
-      width: Math.min(MOST_BOX_COLUMNS, Math.floor((area.width * (at + 1)) / across) - column),
+      width: leftOf(at + 1) - column,
       height: Math.min(boxRows, area.height),
     }
     const trouble = sight.down[host.name]
@@ -177,7 +185,7 @@ function arrangeBoxes(hosts: readonly PackedHost[], columns: number, rows: numbe
     const boxRows = Math.max(...hosts.map((host) => 4 + deviceLayout(host.devices.length, width).lines))
     return { across, boxRows, need: Math.ceil(hosts.length / across) * boxRows }
   }
-  for (let across = Math.max(1, Math.floor(columns / MOST_BOX_COLUMNS)); across <= most; across++) {
+  for (let across = Math.max(1, Math.ceil(columns / MOST_BOX_COLUMNS)); across <= most; across++) {
     const found = arranged(across)
     if (found.need <= rows) return found
   }
@@ -232,7 +240,11 @@ function boxRowsOf(host: PackedHost, columns: number, theme: Theme, trouble: str
   ]
 }
 
-function figureRows({ hosts, active, counts, driver, down }: QueueSight, columns: number, theme: Theme): readonly Row[] {
+function figureRows(
+  { hosts, active, counts, driver, down }: QueueSight,
+  columns: number,
+  theme: Theme,
+): readonly Row[] {
   const figures = packingFigures(hosts, down)
   const text = (words: string) => ({ text: words, style: styleOf(theme.text) })
   const bold = (words: string) => ({ text: words, style: styleOf(theme.text, undefined, BOLD) })
@@ -243,7 +255,11 @@ function figureRows({ hosts, active, counts, driver, down }: QueueSight, columns
   const gpuRow = (isShort: boolean): Row => [
     bold(` GPUs ${gpus(figures.heldMilli)}/${figures.devices}`),
     text(`${isShort ? '' : ' held'}, ${figures.freeDevices} free`),
-    ...part(figures.downMilli, isShort ? 'down' : downCount === 1 ? 'on a host that is down' : 'on hosts that are down', warn(theme)),
+    ...part(
+      figures.downMilli,
+      isShort ? 'down' : downCount === 1 ? 'on a host that is down' : 'on hosts that are down',
+      warn(theme),
+    ),
     ...part(figures.piecesMilli, 'in pieces'),
     ...part(figures.strandedMilli, isShort ? 'stranded' : 'stranded (no core)', warn(theme)),
     bold(`  cores ${short(figures.cpuUsedMilli / 1000)}/${short(figures.cpuMilli / 1000)}`),

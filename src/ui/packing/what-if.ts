@@ -37,7 +37,8 @@ const MOST_BUNDLES = 1000
 
 /** `--bundles 4 --gpu 8 --cpu 2 --memory 16GiB --strategy SPREAD`, as `muster job submit` has them; a string: what is wrong. */
 export function parseWhatIf(text: string): WhatIf | string {
-  const words = splitWords(text) ?? []
+  const words = splitWords(text)
+  if (words === undefined) return 'a quotation mark is open'
   let [cpu, gpu, bundles, memoryBytes, strategy] = [1, 0, 1, 0, 'PACK' as Strategy]
   for (let at = 0; at < words.length; at += 2) {
     const [name = '', value] = [words[at], words[at + 1]]
@@ -94,12 +95,42 @@ export function gangOfWhatIf({ request, bundles, strategy }: WhatIf): Gang {
   return { name: '', strategy, bundles: Array.from({ length: bundles }, () => request) }
 }
 
+/** To begin with, where nobody has asked for anything: bundles that any host may have room for. */
+export function exampleWhatIf(hosts: readonly PackedHost[]): WhatIf {
+  const hasGpus = hosts.some(({ devices }) => devices.length > 0)
+  const request = { cpuMilli: 1000, memoryBytes: 0, gpuCount: hasGpus ? 1 : 0, gpuMilli: hasGpus ? WHOLE_MILLI : 0 }
+  return { request, bundles: 2, strategy: 'SPREAD', by: 'muster', slider: 'policy' }
+}
+
+/** As `parseWhatIf` reads it. */
+export function formatWhatIf({
+  request: { cpuMilli, gpuCount, gpuMilli, memoryBytes },
+  bundles,
+  strategy,
+}: WhatIf): string {
+  const gpu = gpuCount === 0 ? '' : ` --gpu ${(gpuCount * gpuMilli) / 1000}`
+  const memory = memoryBytes === 0 ? '' : ` --memory ${memoryWords(memoryBytes)}`
+  return `--bundles ${bundles} --cpu ${cpuMilli / 1000}${gpu}${memory} --strategy ${strategy}`
+}
+
 /** `4 × (1 CPU + 8 GPU) SPREAD` */
 export function whatIfWords({ request, bundles, strategy }: WhatIf): string {
   const gpu = request.gpuCount === 0 ? '' : ` + ${(request.gpuCount * request.gpuMilli) / 1000} GPU`
-  const memory = request.memoryBytes === 0 ? '' : ` + ${Math.round(request.memoryBytes / 2 ** 30)} GiB`
+  const memory = request.memoryBytes === 0 ? '' : ` + ${memoryWords(request.memoryBytes)}`
   return `${bundles} × (${request.cpuMilli / 1000} CPU${gpu}${memory}) ${strategy}`
 }
+
+/** Exactly. */
+function memoryWords(bytes: number): string {
+  const [unit, size] = MEMORY_UNITS.find(([, size]) => bytes % size === 0) ?? ['B', 1]
+  return `${bytes / size}${unit}`
+}
+
+const MEMORY_UNITS = [
+  ['TiB', 2 ** 40],
+  ['GiB', 2 ** 30],
+  ['MiB', 2 ** 20],
+] as const
 
 /** The hosts as they would be with it. */
 export function withTrial(hosts: readonly PackedHost[], { request }: WhatIf, { places = [] }: Trial) {

@@ -2,6 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { Job } from '../../../../src/scheduler/jobs/job.ts'
+import { footerBars } from '../../../../src/ui/console/header.ts'
 import { themes } from '../../../../src/ui/theme/theme.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
 import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
@@ -41,8 +42,12 @@ async function openTab(key: string, columns = 80, rows = 24) {
     stand.type(keys)
     await setImmediate()
   }
+  const hints = (): string => {
+    const { left } = footerBars(stand.console.state, themes.none, stand.console.options.keymap)
+    return left.map((part) => part.text).join('')
+  }
   await press(`${LEADER}${key}`)
-  return { ...stand, queue, logs, text, press }
+  return { ...stand, queue, logs, text, hints, press }
 }
 
 describe('the Jobs tab', () => {
@@ -140,6 +145,24 @@ describe('the Jobs tab', () => {
     expect(text()).toContain('python train.py 3')
     await press('\r\x1b')
     expect([console.state.tab, console.state.queue.table]).toEqual(['jobs', undefined])
+  })
+
+  it('hints at the keys that do something on the chosen line', async () => {
+    const { press, hints, queue, console } = await openTab('5', 200)
+    expect(hints()).toMatch(/Esc shells .*f filter .*\/ search .*c cancel .*h hold *$/)
+    await press('j')
+    expect(hints()).toMatch(/search +t try again *$/)
+    await press('j')
+    expect(hints()).toMatch(/search .*Enter results .*Right next of array .*c cancel *$/)
+    queue.sweeps.set(1, { metrics: [], parameters: [], rows: [], count: 4 })
+    await press('\r')
+    expect(hints()).toMatch(/Esc list .*Enter this job .*o sort .*O turn round .*c cancel *$/)
+    await press('q')
+    expect([console.state.tab, console.state.queue.table]).toEqual(['jobs', undefined])
+    await press('/6\r')
+    expect(hints()).toMatch(/\/ show all .*h hold/)
+    await press('/')
+    expect(hints()).toMatch(/\/ search/)
   })
 
   it('filters, and says which', async () => {

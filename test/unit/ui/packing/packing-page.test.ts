@@ -1,6 +1,7 @@
 /** The Packing tab in a console on fakes: a gang that is only tried, what is really used, and Ray's picture. */
 import { afterEach, describe, expect, it } from 'vitest'
-import { parseWhatIf } from '../../../../src/ui/packing/what-if.ts'
+import { footerBars } from '../../../../src/ui/console/header.ts'
+import { exampleWhatIf, formatWhatIf, parseWhatIf } from '../../../../src/ui/packing/what-if.ts'
 import { themes } from '../../../../src/ui/theme/theme.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
 import { createStand, type Stand } from '../console/stand.ts'
@@ -31,6 +32,11 @@ const screen = ({ console }: Stand): string =>
     .panes(areaOf(console.state), themes.none)
     .flatMap((pane) => [pane.title, ...pane.notice].map((row) => row.map(({ text }) => text).join('')))
     .join('\n')
+
+const hints = ({ console }: Stand): string =>
+  footerBars(console.state, themes.none, console.options.keymap)
+    .left.map(({ text }) => text)
+    .join('')
 
 afterEach(() => {
   for (const { console } of stands.splice(0)) console[Symbol.dispose]()
@@ -74,7 +80,55 @@ describe('what if', () => {
     expect(screen(stand)).toMatch(/▸strategy ───● STRICT_SPREAD .*bundles 3/)
   })
 
+  it('takes an example where nothing is typed, and what was tried last from then on, with its sliders', async () => {
+    const { stand, queue } = await open()
+    stand.type('w')
+    expect(stand.console.state.mode).toMatchObject({
+      dialog: { input: { text: '', placeholder: '--bundles 2 --cpu 1 --gpu 1 --strategy SPREAD' } },
+    })
+    stand.type('\r')
+    await settle()
+    expect(screen(stand)).toContain('2 × (1 CPU + 1 GPU) SPREAD')
+    stand.type('+\x1b[Cw')
+    expect(stand.console.state.queue.whatIf).toBeUndefined()
+    stand.type('w\r')
+    await settle()
+    expect(queue.tried.at(-1)).toMatchObject({ bundles: 3, by: 'ray', strategy: 'SPREAD' })
+    stand.type('ww--cpu 2 --memory 512MiB\r')
+    await settle()
+    expect(queue.tried.at(-1)).toMatchObject({ bundles: 1, by: 'muster', request: { cpuMilli: 2000 } })
+    expect(screen(stand)).toContain('1 × (2 CPU + 512MiB) PACK')
+  })
+
+  it('asks for no GPU in its example where no host has one, and reads what it writes', () => {
+    const texts = [
+      formatWhatIf(exampleWhatIf([])),
+      '--bundles 3 --cpu 0.5 --gpu 0.25 --strategy PACK',
+      '--bundles 1 --cpu 0 --gpu 8 --memory 1536MiB --strategy STRICT_SPREAD',
+    ]
+    expect(texts[0]).toBe('--bundles 2 --cpu 1 --strategy SPREAD')
+    for (const text of texts) {
+      const parsed = parseWhatIf(text)
+      expect(typeof parsed === 'string' ? parsed : formatWhatIf(parsed)).toBe(text)
+    }
+  })
+
+  it('hints at the keys that do something now', async () => {
+    const { stand, queue } = await open(160)
+    expect(hints(stand)).toMatch(/Esc shells +w what if *$/)
+    stand.type('w\r')
+    await settle()
+    expect(hints(stand)).toMatch(/w without it .*Right the next .*Tab other slider *$/)
+    stand.type('w')
+    const specs = hostSpecs(40, 2)
+    queue.next = sightOf(specs, [])
+    stand.clock.advance(1000)
+    await settle()
+    expect(hints(stand)).toMatch(/w what if .*Down more hosts *$/)
+  })
+
   it.each([
+    ["--gpu '1", 'a quotation mark is open'],
     ['--gpu 1.5', 'a share is of one GPU, several GPUs are whole ones'],
     ['--bundles 0', '1 to 1000 bundles'],
     ['--memory much', 'write the memory as 16GiB'],
