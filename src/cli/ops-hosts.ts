@@ -61,7 +61,10 @@ export function createOpsHosts(
     exec: (host, script, execOptions) => hosts.exec(host, script, execOptions),
     deliver: (host, delivery, deliverOptions) => hosts.deliver(host, delivery, deliverOptions),
     openShell: (host, handlers) => openScriptShell(endpointOf(host), { ...wires, clock: systemClock }, handlers),
-    [Symbol.dispose]: () => shared[Symbol.dispose](),
+    [Symbol.dispose]() {
+      hosts[Symbol.dispose]()
+      shared[Symbol.dispose]()
+    },
   }
 }
 
@@ -84,8 +87,10 @@ const NOT_HERE: ExecResult = {
   durationMs: 0,
 }
 
-class SshOpsHosts implements OpsHosts {
+class SshOpsHosts implements OpsHosts, Disposable {
   readonly #way: Way
+  /** What hangs up, for everything that runs. */
+  readonly #running = new Set<() => void>()
   #carrier: Promise<FileCarrier> | undefined
   /** Whether the login is root, asked once a host. */
   readonly #roots = new Map<string, Promise<boolean>>()
@@ -99,6 +104,11 @@ class SshOpsHosts implements OpsHosts {
     if (endpoint === undefined) return NOT_HERE
     const isSudo = options.asRoot === true && !(await this.#isRoot(endpoint, options.signal))
     return await this.#run(endpoint, script, options, isSudo)
+  }
+
+  /** Nothing of it keeps the program: hosts end by themselves what somebody hung up on. */
+  [Symbol.dispose](): void {
+    for (const hangUp of this.#running) hangUp()
   }
 
   async deliver(host: string, delivery: Delivery, options: DeliverOptions): Promise<ExecResult> {
@@ -136,6 +146,7 @@ class SshOpsHosts implements OpsHosts {
       const finish = (end: ExecEnd): void => {
         timer?.[Symbol.dispose]()
         signal.removeEventListener('abort', cancel)
+        this.#running.delete(hangUp)
         resolve({
           outcome: outcomeOf(end, cause),
           stdout: streams.stdout.bytes(),
@@ -171,6 +182,12 @@ class SshOpsHosts implements OpsHosts {
         cause ??= 'cancelled'
         running.stop()
       }
+      const hangUp = () => {
+        running.abandon()
+        cause ??= 'cancelled'
+        finish({ kind: 'cancelled' })
+      }
+      this.#running.add(hangUp)
       if (signal.aborted) cancel()
       else signal.addEventListener('abort', cancel, { once: true })
     })

@@ -70,4 +70,17 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'flock'))('a host with MaxSes
     const asked = await hosts.exec('m1', 'echo reached', { timeoutMs: TIMEOUT_MS, signal: over.signal })
     expect(Buffer.from(asked.stdout).toString()).toBe('reached\n')
   })
+
+  it('holds nobody up who is done with it', async () => {
+    const { hosts, over } = connected()
+    const begun = Promise.withResolvers<string>()
+    const lasting = hosts.exec('m1', 'echo begun; exec sleep 1000', {
+      timeoutMs: Number.POSITIVE_INFINITY,
+      signal: over.signal,
+      onOutput: (_stream, text) => begun.resolve(text),
+    })
+    expect(await begun.promise).toBe('begun\n')
+    hosts[Symbol.dispose]()
+    expect((await lasting).outcome.kind).toBe('cancelled')
+  })
 })
