@@ -15,6 +15,7 @@ import { connectHosts } from './hosts.ts'
 import { type Hooks, Notifier } from './notify.ts'
 import { driverHost, type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
 import { createRayEngine, rayOf } from './ray-engine.ts'
+import { TroubleSpell } from './trouble-spell.ts'
 
 export type WorkOptions = JobOptions & {
   readonly untilEmpty?: boolean
@@ -25,6 +26,8 @@ export type WorkOptions = JobOptions & {
 /** Between two tries of one that stands by. */
 const STANDBY_MS = 500
 const FULL_MS = 2_000
+/** Whoever has written for so long has room again. */
+const ROOM_MS = 10_000
 
 export async function workQueue(options: WorkOptions, context: CliContext): Promise<number> {
   using queue = await openQueue(options, context)
@@ -71,8 +74,9 @@ export async function workQueue(options: WorkOptions, context: CliContext): Prom
       store.giveLease(lease)
     }
   }
-  let toldFull = false
+  const full = new TroubleSpell(ROOM_MS)
   for (;;) {
+    const sinceMs = context.now()
     try {
       const lease = await becomeDriver(queue, isUntilEmpty, context)
       if (lease !== undefined) await drive(lease)
@@ -81,9 +85,8 @@ export async function workQueue(options: WorkOptions, context: CliContext): Prom
       // It was silent for too long, and another one has taken over: this one stands by.
       if (isLeaseLost(error, context)) continue
       if (!isQueueFull(error)) throw error
-      if (!toldFull)
+      if (full.meet(sinceMs, context.now()))
         context.stderr.write(`muster: ${messageOf(error)}: what runs goes on, the rest when there is room\n`)
-      toldFull = true
       await sleep(FULL_MS, undefined, { signal: context.signal }).catch(() => undefined)
     }
   }
