@@ -19,6 +19,7 @@ import {
   newRecord,
   planNextLook,
   specOf,
+  wantsFacts,
 } from './host-record.ts'
 import { type BundleState, isActive, type Job, type JobEvent } from './job.ts'
 import { MetricReader } from './metric-reader.ts'
@@ -62,7 +63,6 @@ const MOST_REST_MS = 50
 const DEPTH = 1_000
 const VIEW_MS = 1_000
 const SWEEP_MS = 86_400_000
-const FACTS_MS = 10_000
 /** At first gangs, and with them all whose turn is later, wait so long for hosts to answer or to fail. */
 const GATHER_MS = 2_000
 
@@ -167,7 +167,13 @@ class JobDriver {
   #lineTo(host: string): HostLine {
     const { port, clock } = this.#options
     const onNotice = (text: string) => {
-      this.#answers.push({ record: undefined, bundles: parseHostAnswer(text).bundles, readings: [] })
+      const { bundles } = parseHostAnswer(text)
+      this.#answers.push({ record: undefined, bundles, readings: [] })
+      const record = this.#records.get(host)
+      if (record && [...bundles.values()].some(hasFoundNoRoom)) {
+        record.factsMs = undefined
+        lookSoon(record, clock.now())
+      }
       this.#wake()
     }
     const onLost = () => {
@@ -236,7 +242,10 @@ class JobDriver {
     this.#plannedMs = 0
     this.#viewedMs = 0
     this.#orphansMs = 0
-    for (const record of this.#records.values()) record.nextMs = 0
+    for (const record of this.#records.values()) {
+      record.nextMs = 0
+      record.factsMs = undefined
+    }
   }
 
   #endOverdue(nowMs: number, changed: Map<number, Job>): void {
@@ -350,14 +359,12 @@ class JobDriver {
     const { ray, clock, signal } = this.#options
     record.isBusy = true
     this.#rounds++
-    // Whether what was wrong with it is mended is seen in its facts.
-    const wantsFacts = isWhole && (record.trouble !== undefined || clock.now() - record.factsMs >= FACTS_MS)
     const result =
       record.line === undefined
         ? await ray?.round(orders.map(rayOrderOf), signal)
         : await record.line.round({
             orders: orders.map(({ order }) => order),
-            wantsFacts,
+            wantsFacts: wantsFacts(record, orders, isWhole, clock.now()),
             besides: `${isWhole ? this.#metrics.programFor(name, this.#options.store.active(), clock.now()) : ''}${this.#sweepOf(record)}`,
           })
     record.isBusy = false
@@ -449,6 +456,10 @@ class JobDriver {
       this.#options.onEvent?.({ kind: 'job', job })
     }
   }
+}
+
+function hasFoundNoRoom(bundle: BundleState): boolean {
+  return bundle.kind === 'ended' && bundle.end.kind === 'exit' && bundle.end.isUnwritten === true
 }
 
 function rayOrderOf({ job, order }: JobOrder): RayOrder {

@@ -49,12 +49,14 @@ b=${JOBS_DIRECTORY}
 e=$(mkdir -p "$b" 2>&1) && cd "$b" || { echo "trouble $b cannot be used\${e:+: \${e##*: }}"; exit 0; }
 command -v setsid >/dev/null || { echo "trouble setsid is missing (util-linux)"; exit 0; }
 boot=none; read -r boot </proc/sys/kernel/random/boot_id
+full=
 facts() {
   while read -r n v u; do [ "$n" = MemTotal: ] && break; done </proc/meminfo
   echo "host $(nproc) $v"
   { printf %131072s '' >.room && true >.room; } 2>/dev/null || unwritable
 }
 unwritable() {
+  full=1
   e=$( { head -c 131072 /dev/zero >.room; } 2>&1 ); { true >.room; } 2>/dev/null
   echo "trouble $b cannot be written\${e:+: \${e##*: }}"
 }
@@ -90,6 +92,7 @@ look() {
 start() {
   [ -e "$1/claim" ] && { look "$1"; return; }
   r=$1/run.$boot.$$.$round
+  [ -z "$full" ] || { unable "$1"; return; }
   { printf %s "$2" >"$r"; } 2>/dev/null || { unwritable; unable "$1"; return; }
   setsid sh "$r" "$1" </dev/null >/dev/null 2>&1 &
 }

@@ -24,6 +24,10 @@ const LATE_MS = 2_000
 const IDLE_MS = 10_000
 const FIRST_RETRY_MS = 1_000
 const LAST_RETRY_MS = 10_000
+/** Between two looks at its facts, of which one is whether its disk takes anything: homes may be on a server that all share. */
+const STARTING_FACTS_MS = 10_000
+const BUSY_FACTS_MS = 60_000
+const IDLE_FACTS_MS = 300_000
 export const NOT_YET = 'it has not answered yet'
 
 export type HostRecord = {
@@ -36,7 +40,8 @@ export type HostRecord = {
   nextMs: number
   waitMs: number
   sweptMs: number
-  factsMs: number
+  /** When its facts were seen; undefined: they are wanted at the next look. */
+  factsMs: number | undefined
   /** Orders that it has had: others go at once. */
   had: ReadonlySet<string>
 }
@@ -53,7 +58,7 @@ export function newRecord(spec: DriverHost, line: HostLine | undefined): HostRec
     nextMs: 0,
     waitMs: SOON_MS,
     sweptMs: 0,
-    factsMs: 0,
+    factsMs: undefined,
     had: new Set(),
   }
 }
@@ -74,6 +79,20 @@ export function chooseOrders(record: HostRecord, own: readonly JobOrder[], nowMs
   const kept = own.filter(({ order }) => record.had.has(wordOf(order)))
   record.had = new Set([...orders, ...kept].map(({ order }) => wordOf(order)))
   return { orders, isWhole }
+}
+
+/** What is wrong with a host is mended where its facts say so; a start that finds no room is told by itself. */
+export function wantsFacts(
+  { trouble, factsMs }: HostRecord,
+  orders: readonly JobOrder[],
+  isWhole: boolean,
+  nowMs: number,
+): boolean {
+  const isStarting = orders.some(({ order }) => order.kind === 'start')
+  if (!isWhole && !isStarting) return false
+  if (trouble !== undefined || factsMs === undefined) return true
+  const everyMs = isStarting ? STARTING_FACTS_MS : orders.length > 0 ? BUSY_FACTS_MS : IDLE_FACTS_MS
+  return nowMs - factsMs >= everyMs
 }
 
 /** After it was asked. */

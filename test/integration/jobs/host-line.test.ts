@@ -1,7 +1,7 @@
 /** What is said to a host, to a real shell of this machine. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -111,6 +111,16 @@ describe.skipIf(!canRun)('the line to a host', () => {
     expect(has('exit')).toBe(false)
     writeFileSync(join(directory, 'go'), '')
     await waitUntil(() => has('exit'), 'its end')
+  })
+
+  it('where its disk takes nothing nothing begins, also not within the round that finds it', async () => {
+    mkdirSync(join(jobs(), '.room'), { recursive: true })
+    const { text } = (await line.round({ ...only(start('exit 3')), wantsFacts: true })) as { text: string }
+    expect(text).toMatch(/^trouble .* cannot be written: Is a directory$/m)
+    expect(text).toMatch(new RegExp(`^${KEY} exit unable$`, 'm'))
+    rmSync(join(jobs(), '.room'), { recursive: true })
+    expect(await line.round({ ...only(), wantsFacts: true })).toMatchObject({ text: expect.stringMatching(/^host.*$/) })
+    expect([has('out'), notices]).toEqual([false, []])
   })
 
   it('says what is wrong with the host, and is opened anew', async () => {
