@@ -1,14 +1,23 @@
 /**
- * `npm run bench -- churn`: the openb trace in MUSTER_TRACES/openb with departures, on parts of its hosts: each seed takes
- * another part (every n-th node) and lays the trace over itself with other shifts. Single runs differ by several hours of
- * waiting for changes that mean nothing; what counts is the mean of the differences to the default, seed by seed.
+ * `npm run bench -- churn`: the openb trace in MUSTER_TRACES/openb with departures. Either the requests of the published
+ * experiment with their own times, coming faster, on all hosts: each seed takes one of the sequences and begins at another
+ * time of it. Or, laid over itself, on parts of the hosts: each seed takes another part (every n-th node) and other shifts.
+ * Single runs differ for changes that mean nothing; what counts is the mean of the differences to the default, seed by seed.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
 import { WorkloadMix } from '../../src/scheduler/model/mix.ts'
 import { createPolicy, DEFAULT_POLICY, type PolicyName } from '../../src/scheduler/policies/policies.ts'
 import { type ChurnResult, replayChurn } from '../../src/scheduler/simulate/churn.ts'
-import { parseNodes, parsePods } from '../../src/scheduler/simulate/openb-trace.ts'
+import { layOver, pressTogether } from '../../src/scheduler/simulate/churn-load.ts'
+import {
+  inRankOrder,
+  parseNodes,
+  parsePods,
+  parseSequence,
+  type TracePod,
+} from '../../src/scheduler/simulate/openb-trace.ts'
 
 type Options = {
   readonly traces: string
@@ -18,51 +27,70 @@ type Options = {
   readonly loads: readonly number[]
   /** Every n-th host. */
   readonly thin: number
+  readonly isFaster: boolean
   readonly log: (line: string) => void
 }
 
 const PEERS: readonly PolicyName[] = ['fgd', 'best-fit', 'first-fit']
+/** Of the arrival sequences that lie beside the trace. */
+const SEQUENCES = [42, 43, 44, 45, 46]
 const HOUR_S = 3600
 
-export function benchChurn({ traces, seeds, policies, loads, thin, log }: Options): string {
+export function benchChurn({ traces, seeds, policies, loads, thin, isFaster, log }: Options): string {
   const directory = join(traces, 'openb')
   if (!existsSync(directory)) return '(no openb trace: MUSTER_TRACES names the directory that has it)'
-  const read = (file: string) => readFileSync(join(directory, file), 'utf8')
-  const nodes = parseNodes(read('openb_node_list_gpu_node.csv'))
-  const pods = parsePods(read('openb_pod_list_default.csv'))
+  const read = (file: string) => readFileSync(join(directory, file))
+  const nodes = parseNodes(read('openb_node_list_gpu_node.csv').toString())
+  const pods = parsePods(read('openb_pod_list_default.csv').toString())
+  const sequences = isFaster ? gunzipSync(read('arrival_sequences.txt.gz')).toString() : ''
+  const caseOf = (load: number, seed: number) => {
+    const isIn = (_: unknown, index: number) => index % thin === seed % thin
+    if (!isFaster) {
+      const hosts = nodes.filter(isIn)
+      return { hosts, requests: layOver({ pods, hosts, load, seed }).requests }
+    }
+    const chosen = { variant: 'default', seed: SEQUENCES[seed % SEQUENCES.length] as number }
+    const counts = { nodeCount: nodes.length, podCount: pods.length }
+    const sequence = parseSequence(sequences, chosen, counts)
+    const hosts = inRankOrder(nodes, sequence.ranks).filter(isIn)
+    const own = sequence.pods.map((row) => pods[row] as TracePod)
+    return { hosts, requests: pressTogether({ pods: own, hosts, load, seed }).requests }
+  }
+  const [unitS, unit] = isFaster ? [1, 's'] : [HOUR_S, 'h']
   const names: PolicyName[] = [DEFAULT_POLICY, ...(policies.length > 0 ? (policies as PolicyName[]) : PEERS)]
   const rows: string[] = []
   for (const load of loads) {
     const results = new Map(names.map((name) => [name, [] as ChurnResult[]]))
-    for (const seed of seeds)
+    for (const seed of seeds) {
+      const given = caseOf(load / 100, seed)
       for (const name of names) {
         const result = replayChurn({
-          hosts: nodes.filter((_, index) => index % thin === seed % thin),
-          pods,
-          load: load / 100,
-          seed,
+          ...given,
           mix: WorkloadMix.of(pods.map(({ request }) => request)),
           isLearning: false,
           createPolicy: (cluster, mix) => createPolicy(name, cluster, mix, seed),
         })
         results.get(name)?.push(result)
-        log(`${load} % ${seed} ${name}: ${result.allocationPercent.toFixed(2)} %, ${hours(result).toFixed(1)} h`)
+        const waitS = result.averageWaitS
+        log(
+          `${load} % ${seed} ${name}: ${result.allocationPercent.toFixed(2)} %, ${(waitS / unitS).toFixed(1)} ${unit}`,
+        )
       }
+    }
     const own = results.get(DEFAULT_POLICY) ?? []
-    for (const [name, all] of results) rows.push(`| ${load} % | ${name} | ${cellsOf(all, own).join(' | ')} |`)
+    for (const [name, all] of results) rows.push(`| ${load} % | ${name} | ${cellsOf(all, own, unitS).join(' | ')} |`)
   }
   return [
-    `Every ${thin}th host, ${seeds.length} parts (seeds ${seeds.join(', ')}). The default beside each: mean difference ± its standard error.`,
+    `${isFaster ? 'One sequence, faster' : 'Laid over itself'}; every ${thin}th host, ${seeds.length} runs (seeds ${seeds.join(', ')}). The default beside each: mean difference ± its standard error.`,
     '',
-    '| load | policy | given away, % | mean wait, h | waited, % | default: given away | default: wait, h |',
+    `| load | policy | given away, % | mean wait, ${unit} | waited, % | default: given away | default: wait, ${unit} |`,
     '| --- | --- | --- | --- | --- | --- | --- |',
     ...rows,
   ].join('\n')
 }
 
-const hours = ({ averageWaitS }: ChurnResult): number => averageWaitS / HOUR_S
-
-function cellsOf(all: readonly ChurnResult[], own: readonly ChurnResult[]): string[] {
+function cellsOf(all: readonly ChurnResult[], own: readonly ChurnResult[], unitS: number): string[] {
+  const wait = ({ averageWaitS }: ChurnResult) => averageWaitS / unitS
   const beside = (value: (result: ChurnResult) => number, digits: number) =>
     all === own
       ? ''
@@ -72,10 +100,10 @@ function cellsOf(all: readonly ChurnResult[], own: readonly ChurnResult[]): stri
         )
   return [
     mean(all.map(({ allocationPercent }) => allocationPercent)).toFixed(2),
-    mean(all.map(hours)).toFixed(1),
+    mean(all.map(wait)).toFixed(1),
     mean(all.map(({ waitedPercent }) => waitedPercent)).toFixed(0),
     beside(({ allocationPercent }) => allocationPercent, 2),
-    beside(hours, 1),
+    beside(wait, 1),
   ]
 }
 

@@ -20,8 +20,9 @@ const USAGE = `npm run bench -- NAME [options]
   placement                  every policy on the openb traces in MUSTER_TRACES, and the default on fleets of growing size
     --seeds 42,43            which seeds (default 42)
     --policies fgd,first-fit instead of all
-  churn                      requests that come and go, on parts of the openb hosts in MUSTER_TRACES: every policy's waits
-    --seeds 1,2,3            which parts
+  churn                      requests that come and go, on the openb hosts in MUSTER_TRACES: every policy's waits
+    --faster                 those of the published experiment, coming faster; otherwise the trace, laid over itself
+    --seeds 1,2,3            which parts of the hosts, and which beginnings
     --loads 90,100           GPUs asked for at once, in percent of all
     --thin 24                every 24th host
     --policies fgd,best-fit  beside the default
@@ -81,6 +82,7 @@ const { values, positionals } = parseArgs({
     policies: { type: 'string', default: '' },
     loads: { type: 'string', default: '90,100' },
     thin: { type: 'string', default: '24' },
+    faster: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
     root: { type: 'string', default: REPOSITORY },
     node: { type: 'string', multiple: true, default: [] },
@@ -107,6 +109,7 @@ switch (positionals[0]) {
       policies: values.policies.split(',').filter(Boolean),
       loads: numbers(values.loads),
       thin: Number(values.thin),
+      isFaster: values.faster,
       log,
     })
     break

@@ -4,6 +4,7 @@ import { MusterError } from '../../base/errors.ts'
 import { WorkloadMix } from '../../scheduler/model/mix.ts'
 import { createPolicy, DEFAULT_POLICY, type PolicyName } from '../../scheduler/policies/policies.ts'
 import { type ChurnResult, replayChurn } from '../../scheduler/simulate/churn.ts'
+import { layOver } from '../../scheduler/simulate/churn-load.ts'
 import {
   inRankOrder,
   parseNodes,
@@ -200,17 +201,17 @@ function formatFleet({ cluster }: ReplayResult, name: string): string {
 }
 
 function churnAll({ hosts, pods }: Case, load: number, options: Options, context: CliContext): void {
+  const { requests, copies } = layOver({ pods, hosts, load, seed: options.seed })
   const results = options.policy.map((name) => {
     const result = replayChurn({
       hosts,
-      pods,
-      load,
-      seed: options.seed,
+      requests,
       mix: options.learn ? new WorkloadMix() : WorkloadMix.of(pods.map(({ request }) => request)),
       isLearning: options.learn ?? false,
       createPolicy: (cluster, mix) => createPolicy(name, cluster, mix, options.seed),
     })
-    if (options.json) context.stdout.write(`${JSON.stringify({ type: 'simulation', policy: name, load, ...result })}\n`)
+    if (options.json)
+      context.stdout.write(`${JSON.stringify({ type: 'simulation', policy: name, load, copies, ...result })}\n`)
     return { name, result }
   })
   if (options.json) return

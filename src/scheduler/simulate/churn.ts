@@ -1,21 +1,16 @@
 /**
- * Requests that come and go. The trace is laid over itself, each copy turned round by another time, until the GPUs that are
- * asked for at once are a given part of the cluster's; durations are the trace's own. Who does not fit waits; whenever
- * something leaves, those who wait are tried again, the oldest first, and whoever fits goes in.
+ * Requests that come and go. Who does not fit waits; whenever something leaves, those who wait are tried again, the oldest
+ * first, and whoever fits goes in.
  */
-import { MusterError } from '../../base/errors.ts'
 import { Cluster, type Placement } from '../model/cluster.ts'
 import type { WorkloadMix } from '../model/mix.ts'
-import type { HostSpec, ResourceRequest } from '../model/resources.ts'
+import type { HostSpec } from '../model/resources.ts'
 import type { Shape } from '../model/shape.ts'
 import type { PlacementPolicy } from '../policies/policy.ts'
-import { createRandomNumbers } from '../policies/random.ts'
-import type { TracePod } from './openb-trace.ts'
+import type { TimedRequest } from './churn-load.ts'
 import { TimeQueue } from './time-queue.ts'
 
 export type ChurnResult = {
-  /** Copies of the trace. */
-  readonly copies: number
   readonly requests: number
   /** Of all GPUs, from the first arrival to the last. */
   readonly allocationPercent: number
@@ -29,27 +24,19 @@ export type ChurnResult = {
 
 export type ChurnInput = {
   readonly hosts: readonly HostSpec[]
-  readonly pods: readonly TracePod[]
-  /** 1: as many GPUs are asked for as there are, on average. */
-  readonly load: number
-  readonly seed: number
+  /** In order of arrival. */
+  readonly requests: readonly TimedRequest[]
   readonly mix: WorkloadMix
   /** Requests are added to the mix as they come. */
   readonly isLearning: boolean
   readonly createPolicy: (cluster: Cluster, mix: WorkloadMix) => PlacementPolicy
 }
 
-type Job = {
-  readonly request: ResourceRequest
-  readonly shape: Shape
-  readonly arrivalS: number
-  readonly durationS: number
-}
+type Job = TimedRequest & { readonly shape: Shape }
 
-export function replayChurn({ hosts, pods, load, seed, mix, isLearning, createPolicy }: ChurnInput): ChurnResult {
+export function replayChurn({ hosts, requests, mix, isLearning, createPolicy }: ChurnInput): ChurnResult {
   const cluster = new Cluster(hosts)
   const policy = createPolicy(cluster, mix)
-  const { jobs, copies } = layOver(cluster, pods, load, seed)
   const leaving = new TimeQueue<Placement>()
   /** By shape, the oldest first: if the oldest does not fit, its like does not either. */
   const waiting = new Map<number, Job[]>()
@@ -98,7 +85,8 @@ export function replayChurn({ hosts, pods, load, seed, mix, isLearning, createPo
     count(timeS)
   }
 
-  for (const job of jobs) {
+  for (const timed of requests) {
+    const job: Job = { ...timed, shape: cluster.shapeOf(timed.request) }
     leaveUntil(job.arrivalS)
     if (isLearning) mix.add(job.request)
     const queue = waiting.get(job.shape.id) ?? []
@@ -108,45 +96,17 @@ export function replayChurn({ hosts, pods, load, seed, mix, isLearning, createPo
       waitedCount++
     }
   }
-  const endS = jobs.at(-1)?.arrivalS ?? 0
+  const endS = requests.at(-1)?.arrivalS ?? 0
   for (const job of [...waiting.values()].flat()) {
     waitedS += endS - job.arrivalS
     longestS = Math.max(longestS, endS - job.arrivalS)
   }
   return {
-    copies,
-    requests: jobs.length,
+    requests: requests.length,
     allocationPercent: (100 * milliSeconds) / Math.max(1, endS * cluster.totalGpuMilli),
-    averageWaitS: waitedS / jobs.length,
+    averageWaitS: waitedS / requests.length,
     maximumWaitS: longestS,
-    waitedPercent: (100 * waitedCount) / jobs.length,
+    waitedPercent: (100 * waitedCount) / requests.length,
     placements,
   }
-}
-
-function layOver(cluster: Cluster, pods: readonly TracePod[], load: number, seed: number) {
-  const timed = pods.flatMap(({ request, createdAtS, deletedAtS }) => {
-    if (createdAtS === undefined || deletedAtS === undefined) return []
-    return [{ request, shape: cluster.shapeOf(request), createdAtS, durationS: Math.max(1, deletedAtS - createdAtS) }]
-  })
-  if (timed.length === 0) throw new MusterError('configuration', 'the pod list says nothing of when pods came and went')
-  const spanS = timed.reduce((latest, { createdAtS }) => Math.max(latest, createdAtS), 1)
-  const asked = timed.reduce(
-    (sum, { shape, durationS }) => sum + shape.gpuCount * shape.gpuMilli * Math.min(durationS, spanS),
-    0,
-  )
-  const copies = Math.max(1, Math.round((load * cluster.totalGpuMilli * spanS) / Math.max(1, asked)))
-  const random = createRandomNumbers(seed)
-  const jobs: Job[] = []
-  for (let copy = 0; copy < copies; copy++) {
-    const turnS = Math.floor(random() * spanS)
-    for (const { request, shape, createdAtS, durationS } of timed) {
-      const arrivalS = (createdAtS + turnS) % spanS
-      jobs.push({ request, shape, arrivalS, durationS })
-      // Came before the beginning and still runs.
-      const restS = arrivalS + Math.min(durationS, spanS) - spanS
-      if (restS > 0) jobs.push({ request, shape, arrivalS: 0, durationS: restS })
-    }
-  }
-  return { jobs: jobs.sort((one, other) => one.arrivalS - other.arrivalS), copies }
 }
