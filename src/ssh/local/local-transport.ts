@@ -3,6 +3,7 @@
  * a pseudo-terminal, commands in process groups of their own. It never asks anything and opens no network connection
  * unless somebody forwards.
  */
+import { accessSync, constants, statSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { homedir } from 'node:os'
 import { type Clock, systemClock } from '../../base/clock.ts'
@@ -28,7 +29,7 @@ const NOT_INHERITED = /^(npm_.*|INIT_CWD|COLUMNS|LINES|TERM|TERM_PROGRAM|TERM_PR
 export function createLocalTransport(options: LocalTransportOptions): Transport {
   const { spawnPty, clock = systemClock } = options
   const environment = inheritedEnvironment(options.environment ?? process.env)
-  const directory = options.homeDirectory ?? homedir()
+  const directory = homeOrRoot(options.homeDirectory ?? homedir())
   return {
     async connect(endpoint, { signal }) {
       if (signal.aborted) throw new ConnectError({ kind: 'declined', phase: 'name', reason: 'cancelled' })
@@ -100,6 +101,16 @@ export function createLocalTransport(options: LocalTransportOptions): Transport 
         open.clear()
       },
     }
+  }
+}
+
+/** Where the home directory cannot be entered commands begin in the root directory, as after a login over SSH. */
+function homeOrRoot(home: string): string {
+  try {
+    accessSync(home, constants.X_OK)
+    return statSync(home).isDirectory() ? home : '/'
+  } catch {
+    return '/'
   }
 }
 

@@ -49,7 +49,8 @@ export function spawnProcess(options: ProcessOptions, handlers: ExecHandlers): P
   })
   child.on('exit', () => kill?.[Symbol.dispose]())
   child.on('close', (code, endedBy) => {
-    if (isClosed) return
+    // What never began has no end either: the promise tells.
+    if (isClosed || child.pid === undefined) return
     if (endedBy !== null) handlers.onEnd({ kind: 'signal', signal: endedBy })
     else handlers.onEnd({ kind: 'exit', code: code ?? 255 })
   })

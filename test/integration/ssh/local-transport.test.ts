@@ -3,8 +3,11 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { setImmediate } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { systemClock } from '../../../src/base/clock.ts'
 import { createLocalTransport } from '../../../src/ssh/local/local-transport.ts'
+import { spawnProcess } from '../../../src/ssh/local/spawn-process.ts'
 import type { Connection } from '../../../src/ssh/transport.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import { openWatchedShell, run, watchedContext } from '../../support/ssh-context.ts'
@@ -98,6 +101,21 @@ describe('the transport local', () => {
     })
     const other = await broken.connect(endpoint, watchedContext())
     await expect(openWatchedShell(other)).rejects.toThrow('/no/such/shell: no such file')
+  })
+
+  it('begins in the root directory where there is no home directory, as after a login over SSH', async () => {
+    const homeless = createLocalTransport({ spawnPty: spawnLocalPty, homeDirectory: join(home, 'missing') })
+    const other = await homeless.connect(endpoint, watchedContext())
+    expect((await run(other, 'pwd')).stdout).toBe('/\n')
+  })
+
+  it('tells of a program that cannot be started once, and of no end', async () => {
+    const onEnd = vi.fn<() => void>()
+    const handlers = { onStdout: () => {}, onStderr: () => {}, onEnd }
+    const options = { file: '/no/such/program', args: [], environment: {}, clock: systemClock }
+    await expect(spawnProcess(options, handlers)).rejects.toThrow('ENOENT')
+    await setImmediate()
+    expect(onEnd).not.toHaveBeenCalled()
   })
 
   it('forwards to a port of this machine', async () => {
