@@ -1,10 +1,10 @@
 /** Finds and reads the inventory: `--hosts FILE`, else ./hosts.yaml, else the one of the configuration directory. */
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
+import { configurationDirectory } from '../base/user-directories.ts'
 import type { Host } from './host.ts'
 import { parseHostsYaml } from './hosts-yaml.ts'
 import { type Inventory, inventoryFromTarget, resolveTarget, type TargetOptions } from './inventory.ts'
@@ -20,8 +20,7 @@ export type InventorySource = {
 const FILE_NAME = 'hosts.yaml'
 
 function configurationFile(env: InventorySource['env']): string {
-  const home = env.HOME || homedir()
-  return join(env.XDG_CONFIG_HOME || join(home, '.config'), 'muster', FILE_NAME)
+  return join(configurationDirectory(env), 'muster', FILE_NAME)
 }
 
 /** The absolute path of the hosts.yaml that is meant, or undefined where there is none. */

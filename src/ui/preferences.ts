@@ -3,12 +3,12 @@
  * column; a file that is wrong stops the start, so that a key does not silently do something else.
  */
 import { readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { isMap, isScalar, LineCounter, parseDocument } from 'yaml'
 import { z } from 'zod'
 import { MusterError, messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
+import { configurationDirectory } from '../base/user-directories.ts'
 import { didYouMean } from '../inventory/nearest-word.ts'
 import { isKeyLabel } from './keys/key-label.ts'
 import { type ActionId, actionSpecs } from './keys/registry.ts'
@@ -57,11 +57,7 @@ export type Preferences = z.infer<typeof preferencesSchema>
 export const defaultPreferences: Preferences = preferencesSchema.parse({})
 
 export function preferencesFile(environment: Readonly<Record<string, string | undefined>>): string {
-  return join(
-    environment.XDG_CONFIG_HOME || join(environment.HOME || homedir(), '.config'),
-    'muster',
-    'preferences.yaml',
-  )
+  return join(configurationDirectory(environment), 'muster', 'preferences.yaml')
 }
 
 /** `fileName` is what messages call the file. Throws a configuration error that names every problem. */

@@ -1,10 +1,13 @@
 /** The queue of the cluster that hosts.yaml names: one file each, for the user's eyes only. */
-import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { makeDirectories } from '../../base/make-directories.ts'
+import { printable } from '../../base/printable.ts'
+import { stateDirectory } from '../../base/user-directories.ts'
 import type { Host } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { loadInventory } from '../../inventory/load-inventory.ts'
 import type { DriverHost } from '../../scheduler/jobs/host-record.ts'
+import { unusable } from '../../scheduler/jobs/queue-errors.ts'
 import { JobStore } from '../../scheduler/jobs/store.ts'
 import type { CliContext, GlobalOptions } from '../context.ts'
 
@@ -19,9 +22,13 @@ export type OpenQueue = Disposable & { readonly store: JobStore; readonly invent
 export async function openQueue({ hosts }: JobOptions, context: CliContext, busyMs?: number): Promise<OpenQueue> {
   const { environment: env, workingDirectory: cwd } = context
   const inventory = await loadInventory({ cwd, env, ...(hosts === undefined ? {} : { file: hosts }) })
-  const state = env.XDG_STATE_HOME || join(env.HOME || homedir(), '.local', 'state')
   const name = (inventory.cluster ?? 'default').replaceAll(/[^A-Za-z0-9_-]/g, '_')
-  const path = join(state, 'muster', 'jobs', `${name}.db`)
+  const path = join(stateDirectory(env), 'jobs', `${name}.db`)
+  try {
+    makeDirectories(dirname(path), 0o700)
+  } catch (error) {
+    throw unusable(error, `the queue ${printable(path)}`)
+  }
   const store = new JobStore(path, busyMs)
   return { store, inventory, path, [Symbol.dispose]: () => store[Symbol.dispose]() }
 }

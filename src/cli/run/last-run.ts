@@ -1,9 +1,10 @@
 /** What `muster run --retry-failed` needs of the run before: $XDG_STATE_HOME/muster/last-run.json, for the user's eyes only. */
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { MusterError, messageOf } from '../../base/errors.ts'
+import { makeDirectories } from '../../base/make-directories.ts'
 import { printable } from '../../base/printable.ts'
+import { stateDirectory } from '../../base/user-directories.ts'
 
 export type LastRun = {
   /** Where relative paths and ./hosts.yaml were looked for. */
@@ -26,8 +27,7 @@ const VERSION = 1
 type Environment = Readonly<Record<string, string | undefined>>
 
 function lastRunFile(environment: Environment): string {
-  const state = environment.XDG_STATE_HOME || join(environment.HOME || homedir(), '.local', 'state')
-  return join(state, 'muster', 'last-run.json')
+  return join(stateDirectory(environment), 'last-run.json')
 }
 
 /** @throws MusterError `usage` when there is none, `configuration` when it cannot be read. */
@@ -49,7 +49,7 @@ export async function readLastRun(environment: Environment): Promise<LastRun> {
 
 export async function writeLastRun(run: LastRun, environment: Environment): Promise<void> {
   const path = lastRunFile(environment)
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  makeDirectories(dirname(path), 0o700)
   const temporary = `${path}.${process.pid}`
   await writeFile(temporary, `${JSON.stringify({ version: VERSION, ...run }, undefined, 2)}\n`, { mode: 0o600 })
   await rename(temporary, path)

@@ -3,6 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { configurationDirectory } from '../../base/user-directories.ts'
 import { parseHostsYaml } from '../hosts-yaml.ts'
 import { importAnsible } from './ansible.ts'
 import { readAnsibleIni, readAnsibleYaml } from './ansible-files.ts'
@@ -84,7 +85,7 @@ function importClush(source: ImportSource, inventory: ImportedInventory): void {
   const { env, home } = source
   const directories = [
     env.CLUSTERSHELL_CFGDIR,
-    join(env.XDG_CONFIG_HOME || join(home, '.config'), 'clustershell'),
+    join(configurationDirectory({ ...env, HOME: home }), 'clustershell'),
     join(home, '.local/etc/clustershell'),
     inEtc(source, 'clustershell'),
   ].filter((directory) => directory !== undefined)

@@ -7,10 +7,11 @@
  * write it is checked that the path still is the file that was written to, else the line is written again.
  */
 import { constants } from 'node:fs'
-import { chmod, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
+import { chmod, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { MusterError, messageOf } from '../../base/errors.ts'
+import { makeDirectories } from '../../base/make-directories.ts'
 import { printable } from '../../base/printable.ts'
 import type { NamingEntries } from './judge.ts'
 import { formatKnownHostsLine, KnownHosts, type KnownHostsEntry, parseKnownHosts } from './parse.ts'
@@ -67,7 +68,7 @@ export class KnownHostsFiles {
   }
 
   async #append(file: string, name: string, key: Uint8Array, isHashed: boolean): Promise<void> {
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    makeDirectories(dirname(file), 0o700)
     const target = await realpath(file).catch(() => file)
     const isRegular = await stat(target).then(
       (found) => found.isFile(),

@@ -6,9 +6,10 @@ import { closeSync, openSync, readdirSync, readFileSync, statSync, writeSync } f
 import { join } from 'node:path'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { stateDirectory } from '../../base/user-directories.ts'
 import { parseRecording, Replay, recordingLine } from '../../ops/net/watch/recording.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
-import { createRecordingDirectory, stateDirectory } from '../console/recordings.ts'
+import { createRecordingDirectory } from '../console/recordings.ts'
 
 const FILE = 'network.jsonl'
 /** Half a day of 64 hosts; what is longer goes to a file of its own with `muster net watch --record`. */

@@ -1,7 +1,8 @@
 /** Results of earlier days, and how today's differ: `$XDG_STATE_HOME/muster/net/mesh-TIME.json`, mode 0600. */
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeDirectories } from '../../../base/make-directories.ts'
+import { stateDirectory } from '../../../base/user-directories.ts'
 import { measuredOf, median, type NetFinding } from './judge.ts'
 import { formatBitRate, type LinkResult } from './link.ts'
 import type { MeshReport } from './measure-mesh.ts'
@@ -25,14 +26,13 @@ export type KeptMesh = {
 type Environment = Readonly<Record<string, string | undefined>>
 
 export function meshDirectory(environment: Environment): string {
-  const state = environment.XDG_STATE_HOME || join(environment.HOME || homedir(), '.local', 'state')
-  return join(state, 'muster', 'net')
+  return join(stateDirectory(environment), 'net')
 }
 
 /** @throws when the directory cannot be written. */
 export function keepMesh(environment: Environment, { links, pings }: MeshReport, way: string, timeMs: number): string {
   const directory = meshDirectory(environment)
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  makeDirectories(directory, 0o700)
   const time = new Date(timeMs).toISOString()
   const path = join(directory, `mesh-${time.replaceAll(':', '-')}.json`)
   const kept: KeptMesh = { version: VERSION, time, way, links, pings }
