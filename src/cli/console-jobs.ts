@@ -1,15 +1,23 @@
 /** The queue of jobs for the console: the file that the verbs use, opened when a tab of it is first shown. */
 import { setImmediate } from 'node:timers/promises'
+import { MusterError } from '../base/errors.ts'
 import type { JobEvent } from '../scheduler/jobs/job.ts'
 import type { JobAction, JobDetails, JobsPort, QueueSight } from '../ui/jobs/jobs-port.ts'
 import type { CliContext, GlobalOptions } from './context.ts'
 import type { ConsoleQueue } from './job/console-queue.ts'
 
 const CHUNK = 200
+const WITHOUT_FILE = 'A queue of jobs belongs to the hosts of a hosts.yaml, and the console is open on others.'
 
-export function createConsoleJobs(options: GlobalOptions, context: CliContext): JobsPort & Disposable {
+/** `isDeclared`: the console's hosts are those of hosts.yaml. What lies in the working directory is not the queue of others. */
+export function createConsoleJobs(
+  options: GlobalOptions,
+  context: CliContext,
+  isDeclared: boolean,
+): JobsPort & Disposable {
   let opening: Promise<ConsoleQueue> | undefined
   const open = (): Promise<ConsoleQueue> => {
+    if (!isDeclared) return Promise.reject(new MusterError('configuration', WITHOUT_FILE))
     opening ??= import('./job/console-queue.ts').then((module) => module.openConsoleQueue(options, context))
     // What could not be opened is tried again at the next look.
     opening.catch(() => {

@@ -71,7 +71,7 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
       const fanOut = request.options.fanOut ?? 64
       const fleet = createShellFleet(wires, fanOut)
       const { declared } = request
-      const jobs = createConsoleJobs(request.options, context)
+      const jobs = createConsoleJobs(request.options, context, declared.inventory.file !== undefined)
       own(jobs)
       return {
         fleet,

@@ -32,6 +32,7 @@ type Layout = {
   readonly hasBlanks: boolean
   readonly hasTitle: boolean
   readonly errors: string[]
+  readonly lines: readonly DialogLine[]
 }
 
 /** A screen too low for all of a dialog loses the blank lines first, then the title, then of the body what is far from the selection. */
@@ -44,7 +45,8 @@ function layoutDialog(view: DialogView, columns: number, rows: number): Layout {
   const width = Math.max(2, Math.min(columns < 40 ? columns : columns - 2, Math.max(wanted, Math.min(widest + 6, 120))))
   const errors = view.input?.error ? wrapText(view.input.error, width - 6).slice(0, ERROR_ROWS) : []
   const input = view.input ? 1 : 0
-  const needed = input + errors.length + Math.max(1, view.lines.length) + 1
+  const lines = wrappedLines(view.lines, width - 6)
+  const needed = input + errors.length + Math.max(1, lines.length) + 1
   // The frame, the title, and the blank lines: under the title, under the input, over the keys.
   const full = needed + 3 + 2 + input
   const room = rows < 12 ? rows : rows - 2
@@ -58,7 +60,17 @@ function layoutDialog(view: DialogView, columns: number, rows: number): Layout {
     width,
     height,
   }
-  return { rect, hasBlanks, hasTitle, errors }
+  return { rect, hasBlanks, hasTitle, errors, lines }
+}
+
+/** What is to be read is wrapped; of what is chosen from, a line stays a line. */
+function wrappedLines(lines: readonly DialogLine[], width: number): readonly DialogLine[] {
+  if (lines.some((line) => line.isSelected)) return lines
+  return lines.flatMap((line) =>
+    line.right !== undefined || textWidth(line.text) <= width + 2
+      ? [line]
+      : wrapText(line.text, width).map((text) => ({ ...line, text })),
+  )
 }
 
 /** Where the dialog goes: in the middle, never larger than the screen. */
@@ -169,7 +181,7 @@ export type DialogBoxProps = {
 
 export function DialogBox({ theme, view: given, columns, rows }: DialogBoxProps) {
   const view = printableView(given)
-  const { rect, hasBlanks, hasTitle, errors } = layoutDialog(view, columns, rows)
+  const { rect, hasBlanks, hasTitle, errors, lines } = layoutDialog(view, columns, rows)
   const width = rect.width - 2
   const edge = view.tone === 'danger' ? theme.danger : theme.accent
   const row = (text: string, colour: ThemeColour, isBold = false) => (
@@ -181,7 +193,7 @@ export function DialogBox({ theme, view: given, columns, rows }: DialogBoxProps)
   )
   const blank = hasBlanks ? row('', theme.muted) : null
   const around = (hasBlanks ? 2 + (view.input ? 1 : 0) : 0) + (hasTitle ? 1 : 0) + (view.input ? 1 : 0) + errors.length
-  const body = linesInView(view.lines, rect.height - 3 - around)
+  const body = linesInView(lines, rect.height - 3 - around)
   return (
     <Box
       position="absolute"

@@ -69,7 +69,7 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
     parts.push({ text: ` ${text} `, colour: away > 0 ? theme.warning : theme.muted })
   }
   if (length === 'page') return parts
-  if (state.isFolded) {
+  if (state.isFolded || (state.showsDifferences && state.equalGroups.length > 0)) {
     const kinds = state.equalGroups.length
     parts.push({
       text: kinds > 1 ? ` ${kinds} different ` : ' all equal ',

@@ -63,6 +63,18 @@ const ask = (stand: Stand, request: Partial<CredentialRequest>): void => {
   )
 }
 
+describe('dialogs', () => {
+  it('say all they have to say at 80 columns', async () => {
+    for (const key of ['!', 'c']) {
+      const stand = createStand({ size: { columns: 80, rows: 24 } })
+      stand.type(`${LEADER}${key}`)
+      const text = (await drawChrome(stand)).join('\n')
+      expect(text).toContain(key === '!' ? 'that.' : 'cut.')
+      expect(text).not.toContain('…')
+    }
+  })
+})
+
 describe('text from outside', () => {
   it('acts nowhere in a question that a server words', async () => {
     const stand = createStand({ size: { columns: 80, rows: 24 } })

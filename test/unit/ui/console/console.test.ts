@@ -140,6 +140,20 @@ describe('receivers', () => {
   })
 })
 
+describe('who differs', () => {
+  test('is counted in the header, also when nobody does', async () => {
+    const stand = createStand({ size: { columns: 120, rows: 40 } })
+    for (const host of ['m1', 'm2', 'm3', 'm4']) await stand.print(host, 'kernel 6.1')
+    stand.type(`${LEADER}d`)
+    expect(header(stand)).toContain('all equal')
+    await stand.print('m3', 'x')
+    stand.clock.advance(300)
+    expect(header(stand)).toContain('2 different')
+    stand.type(`${LEADER}d`)
+    expect(header(stand)).not.toContain('different')
+  })
+})
+
 describe('panes', () => {
   test('all terminals have the same size, and zoom gives one the whole', () => {
     const stand = createStand()

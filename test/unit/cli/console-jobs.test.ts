@@ -1,0 +1,35 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { createConsoleJobs } from '../../../src/cli/console-jobs.ts'
+import type { CliContext } from '../../../src/cli/context.ts'
+
+let directory: string
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'console-jobs-'))
+  writeFileSync(join(directory, 'hosts.yaml'), 'cluster: lab\nhosts: { m8: { transport: local } }\n')
+})
+afterEach(() => rmSync(directory, { recursive: true }))
+
+const contextIn = (workingDirectory: string): CliContext => ({
+  stdin: new PassThrough(),
+  stdout: new PassThrough(),
+  stderr: new PassThrough(),
+  environment: { HOME: workingDirectory },
+  workingDirectory,
+  signal: new AbortController().signal,
+  now: () => 1000,
+})
+
+it("shows the queue of hosts.yaml's hosts", async () => {
+  using jobs = createConsoleJobs({}, contextIn(directory), true)
+  expect((await jobs.read())?.hosts.map(({ name }) => name)).toEqual(['m8'])
+})
+
+it('has no queue for the hosts of the demo or of a target, whatever hosts.yaml lies about', async () => {
+  using jobs = createConsoleJobs({}, contextIn(directory), false)
+  await expect(jobs.read()).rejects.toThrow('the console is open on others')
+  await expect(jobs.change('cancel', [1])).rejects.toThrow('the console is open on others')
+})
