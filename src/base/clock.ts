@@ -7,10 +7,13 @@ export interface Clock {
   after(delayMs: number, callback: () => void): Disposable
 }
 
+const LONGEST_MS = 2 ** 31 - 1
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(delayMs, callback) {
-    const timer = setTimeout(callback, delayMs)
+    // Node takes what is longer for no time at all.
+    const timer = setTimeout(callback, Math.min(delayMs, LONGEST_MS))
     return { [Symbol.dispose]: () => clearTimeout(timer) }
   },
 }

@@ -16,10 +16,13 @@ export type CliContext = {
 export type GlobalOptions = {
   readonly hosts?: string
   readonly json?: boolean
+  readonly dryRun?: boolean
   readonly exclude?: string
   readonly fanOut?: number
   /** Seconds. */
   readonly connectTimeout?: number
+  /** Seconds; of `run` for the command on each host, else for all of it. */
+  readonly timeout?: number
   /** Seconds that connections stay warm after their last use, 0: not at all; undefined: as hosts.yaml says. */
   readonly persist?: number
   readonly color?: 'auto' | 'always' | 'never'

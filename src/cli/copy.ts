@@ -5,6 +5,7 @@ import { MusterError } from '../base/errors.ts'
 import { expandWord } from '../ops/run/command-template.ts'
 import type { CopyVia } from '../ssh/copy/passing.ts'
 import type { CliContext, Outcome } from './context.ts'
+import { refuseEmptyPaths } from './copy/paths.ts'
 import type { CopyReportOptions } from './copy/report.ts'
 
 type CopyOptions = CopyReportOptions & { readonly via: CopyVia }
@@ -54,6 +55,7 @@ async function copy(
       hint: 'As in: muster copy m[8-10] app.conf /etc/app/',
     })
   }
+  refuseEmptyPaths(paths)
   const [{ selectEndpoints, openCopyWires }, { CopyReport }, { copyToHosts }, { scanSources }, { bytePathOf }] =
     await Promise.all([
       import('./copy/prepare.ts'),

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { BringUpOptions } from './bring-up/prepare.ts'
 import type { CliContext, Outcome } from './context.ts'
+import { addExamples } from './help-examples.ts'
 
 const EXAMPLES = `
 Examples:
@@ -24,10 +25,7 @@ const VERBS = [
 ] as const
 
 export function registerEnv(program: Command, context: CliContext, outcome: Outcome): void {
-  const env = program
-    .command('env')
-    .description('the software environment of the hosts, as hosts.yaml declares it')
-    .addHelpText('after', EXAMPLES)
+  const env = program.command('env').description('the software environment of the hosts, as hosts.yaml declares it')
   for (const [name, description] of VERBS) {
     const command = env.command(name).description(description).option('--on <target>', 'only these hosts')
     const isChange = name === 'up' || name === 'sync' || name === 'down'
@@ -46,4 +44,5 @@ export function registerEnv(program: Command, context: CliContext, outcome: Outc
       }
     })
   }
+  addExamples(env, EXAMPLES)
 }

@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { MusterError } from '../base/errors.ts'
 import { expandWord } from '../ops/run/command-template.ts'
 import type { CliContext, Outcome } from './context.ts'
+import { refuseEmptyPaths } from './copy/paths.ts'
 import type { CopyReportOptions } from './copy/report.ts'
 
 const EXAMPLES = `
@@ -44,6 +45,7 @@ async function fetchFiles(
       hint: 'As in: muster fetch m[8-10] /etc/hosts ./etc',
     })
   }
+  refuseEmptyPaths(paths)
   const [{ selectEndpoints, openCopyWires }, { CopyReport }, { fetchFromHosts }] = await Promise.all([
     import('./copy/prepare.ts'),
     import('./copy/report.ts'),

@@ -1,6 +1,7 @@
 /** `muster job …`: the queue of jobs, kept on this machine's disk and worked on the hosts of hosts.yaml. */
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { CliContext, Outcome } from './context.ts'
+import { addExamples } from './help-examples.ts'
 import type { ChangeOptions } from './job/change.ts'
 import type { CleanOptions } from './job/clean.ts'
 import type { EditOptions } from './job/edit.ts'
@@ -17,9 +18,22 @@ Examples:
   muster job submit --gpu 0.5 --array 0-99 -- 'python eval.py $MUSTER_ARRAY_INDEX'
   muster job submit --bundles 4 --gpu 8 --strategy STRICT_SPREAD -- ./train.sh
   muster job submit --grid lr=0.1:0.3:0.1 --grid size=8,16 -- 'python train.py $lr $size'
-  muster job submit --grid lr=0.1,0.2 --metric loss --metric max:acc -- 'python train.py $lr'; muster job results 17
+  muster job submit --grid lr=0.1,0.2 --metric loss --metric max:acc -- 'python train.py $lr'
+  muster job submit --from jobs.txt              a job a line
   muster job work                    drives the queue until Ctrl-C; jobs go on without it
-  muster job list; muster job show 17; muster job logs 17; muster job cancel 17-19
+  muster job work --until-empty      the same, until nothing waits and nothing runs
+  muster job list --state running,failed
+  muster job show 17                 all about it, and why it waits
+  muster job results 17 --sort lr    what was submitted together with it
+  muster job logs 17 -f              what it writes, until it ends
+  muster job wait 17 --timeout 3600  until it has ended, an hour at most
+  muster job cancel 17-19            ends three of them
+  muster job hold 17                 keeps it from beginning
+  muster job release 17              lets it begin
+  muster job retry 17,19             queues them anew
+  muster job requeue 17              ends it, and lets it wait again
+  muster job edit 17 --priority 5    while it waits
+  muster job clean --older-than 30 --dry-run     what ended jobs have left on the hosts
 
 One word after -- is a line for sh; several are a program and its arguments. A job finds its devices in CUDA_VISIBLE_DEVICES
 and ROCR_VISIBLE_DEVICES, and RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, MUSTER_JOB, MUSTER_RANK, MUSTER_HOSTS besides.
@@ -29,7 +43,6 @@ export function registerJob(program: Command, context: CliContext, outcome: Outc
   const job = program
     .command('job')
     .description('a queue of jobs: submitted, placed on devices, run without a connection, found again')
-    .addHelpText('after', EXAMPLES)
   registerSubmit(job, context, outcome)
   const list = job
     .command('list')
@@ -105,6 +118,7 @@ export function registerJob(program: Command, context: CliContext, outcome: Outc
       const { workQueue } = await import('./job/work.ts')
       outcome.exitCode = await workQueue(work.optsWithGlobals<WorkOptions>(), context)
     })
+  addExamples(job, EXAMPLES)
 }
 
 function registerUpkeep(job: Command, context: CliContext, outcome: Outcome): void {
@@ -152,14 +166,14 @@ function registerSubmit(job: Command, context: CliContext, outcome: Outcome): vo
     .option('--per-host <n>', 'bundles on one host at most', atLeastOne)
     .option('--on <target>', 'only on these hosts')
     .option('--array <from-to>', 'one job for each number, in MUSTER_ARRAY_INDEX')
-    .option('--grid <name=values>', 'one job for each combination: a,b,c or from:to:step', collect, [])
-    .option(
-      '--metric <name[=pattern]>',
-      'a number that it prints as NAME=0.1 or NAME: 0.1, or as the pattern (of sed -E) says; max:NAME where the most is best',
-      collect,
-      [],
+    .addOption(repeated('--grid <name=values>', 'one job for each combination: a,b,c or from:to:step'))
+    .addOption(
+      repeated(
+        '--metric <name[=pattern]>',
+        'a number that it prints as NAME=0.1 or NAME: 0.1, or as the pattern (of sed -E) says; max:NAME where the most is best',
+      ),
     )
-    .option('--env <name=value>', 'for the command', collect, [])
+    .addOption(repeated('--env <name=value>', 'for the command'))
     .option('--dir <path>', 'on the host, where it runs (else the home directory)')
     .option('--copy-dir <path>', 'a directory of this machine, brought to the hosts now; it runs there')
     .option('--from-env <what>', 'inside declared (the environment of hosts.yaml), venv:PATH, conda:NAME or image:NAME')
@@ -168,7 +182,7 @@ function registerSubmit(job: Command, context: CliContext, outcome: Outcome): vo
     .option('--estimate <s>', 'how long it will run', atLeastOne)
     .option('--limit <s>', 'it is ended when it has run for so long', atLeastOne)
     .option('--retries <n>', 'tried again so often when it fails', whole, 0)
-    .option('--after <ids>', 'begins when these are done', parseIds, [])
+    .addOption(new Option('--after <ids>', 'begins when these are done').argParser(parseIds).default([], 'none'))
     .option('--preemptible', 'may be ended for one of higher priority, and begins anew')
     .option(
       '--engine <name>',
@@ -226,6 +240,10 @@ function parseIds(text: string): readonly number[] {
       throw new InvalidArgumentError(`'${part}' is no number of a job, nor a range as 17-19.`)
     return Array.from({ length: last - first + 1 }, (_, index) => first + index)
   })
+}
+
+function repeated(flags: string, description: string): Option {
+  return new Option(flags, `${description} (may be repeated)`).argParser(collect).default([], 'none')
 }
 
 function collect(text: string, before: readonly string[]): readonly string[] {

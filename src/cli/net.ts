@@ -43,7 +43,7 @@ export function registerNet(program: Command, context: CliContext, outcome: Outc
     .option('--udp <rate>', 'UDP at this rate, as 100M: jitter and loss', bitRate)
     .option('--interface <name>', 'measure at the addresses of this card')
     .option('--network <cidr>', 'measure at the addresses in this network', network)
-    .option('--ports <first-last>', 'where servers may listen', ports, { first: 5301, last: 5399 })
+    .addOption(portsOption())
     .addOption(new Option('--tool <name>', 'measure with this only').choices(['iperf3', 'iperf2', 'ssh']))
     .option('--csv <file>', 'writes one line a link there')
     .option('--svg <file>', 'writes a picture there')
@@ -85,7 +85,7 @@ function registerPair(net: Command, context: CliContext, outcome: Outcome): void
     .option('--udp <rate>', 'UDP at this rate, as 100M', bitRate)
     .option('--interface <name>', 'measure at the addresses of this card')
     .option('--network <cidr>', 'measure at the addresses in this network', network)
-    .option('--ports <first-last>', 'where servers may listen', ports, { first: 5301, last: 5399 })
+    .addOption(portsOption())
     .addOption(new Option('--tool <name>', 'measure with this only').choices(['iperf3', 'iperf2']))
     .addHelpText('after', PAIR_EXAMPLES)
   pair.action(async (a: string, b: string) => {
@@ -126,6 +126,12 @@ function bitRate(text: string): number {
   const value = Number(digits) * (FACTORS[unit.toLowerCase()] ?? 1)
   if (!(value >= 1000)) throw new InvalidArgumentError('It has to be bits a second, as 500k, 100M or 1.5G.')
   return value
+}
+
+function portsOption(): Option {
+  return new Option('--ports <first-last>', 'where servers may listen')
+    .argParser(ports)
+    .default({ first: 5301, last: 5399 }, '5301-5399')
 }
 
 function ports(text: string): { first: number; last: number } {

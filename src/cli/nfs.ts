@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { registerAreaVerbs } from './bring-up/register.ts'
 import type { CliContext, Outcome } from './context.ts'
+import { addExamples } from './help-examples.ts'
 
 const EXAMPLES = `
 Examples:
@@ -22,9 +23,7 @@ const VERBS = [
 ] as const
 
 export function registerNfs(program: Command, context: CliContext, outcome: Outcome): void {
-  const nfs = program
-    .command('nfs')
-    .description('exports and mounts, as hosts.yaml declares them')
-    .addHelpText('after', EXAMPLES)
+  const nfs = program.command('nfs').description('exports and mounts, as hosts.yaml declares them')
   registerAreaVerbs(nfs, 'nfs', VERBS, context, outcome)
+  addExamples(nfs, EXAMPLES)
 }

@@ -1,29 +1,20 @@
 /** The command line: the table of verbs, the options that all of them share, and the exit code. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { messageOf } from '../base/errors.ts'
 import { packageRoot } from '../base/package-root.ts'
 import { printable } from '../base/printable.ts'
-import { type CliContext, EXIT, type Outcome } from './context.ts'
+import { type CliContext, EXIT, type GlobalOptions, type Outcome } from './context.ts'
 import { describeError, exitCodeOf } from './errors.ts'
-
-function wholeNumber(text: string): number {
-  const value = Number(text)
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('It has to be a whole number from 1 on.')
-  return value
-}
-
-function seconds(text: string): number {
-  const value = Number(text)
-  if (!Number.isFinite(value) || value <= 0) throw new InvalidArgumentError('It has to be a number of seconds above 0.')
-  return value
-}
-
-/** 0 is one, too: whatever hosts.yaml says. */
-function secondsOrNone(text: string): number {
-  return Number(text) === 0 && text.trim() !== '' ? 0 : seconds(text)
-}
+import {
+  addOptionsEverywhere,
+  nameOfVerb,
+  refuseEmptyPromises,
+  TAKES_A_VALUE,
+  timedOutCode,
+} from './options-everywhere.ts'
+import { TimeLimit } from './time-limit.ts'
 
 function version(): string {
   const { version: text } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as { version: string }
@@ -67,16 +58,6 @@ function verbsFor(args: readonly string[]): readonly LoadVerb[] {
   return verb === undefined ? [loadConsole, ...Object.values(VERBS)] : [verb]
 }
 
-/** Options before the verb whose value is a word of its own. */
-const TAKES_A_VALUE: ReadonlySet<string> = new Set([
-  '--hosts',
-  '--exclude',
-  '--fan-out',
-  '--connect-timeout',
-  '--persist',
-  '--color',
-])
-
 /** Runs one verb. Never throws; what went wrong stands on stderr. */
 export async function runProgram(args: readonly string[], context: CliContext): Promise<number> {
   const { stdout, stderr } = context
@@ -96,39 +77,59 @@ export async function runProgram(args: readonly string[], context: CliContext): 
 
 async function runVerb(args: readonly string[], context: CliContext): Promise<number> {
   const outcome: Outcome = { exitCode: EXIT.ok }
-  const program = new Command('muster')
-  program
-    .description('One keyboard for every machine of a small cluster.')
-    .version(version(), '-V, --version')
-    .option('--hosts <file>', 'inventory (else ./hosts.yaml, else the one in the configuration directory)')
-    .option('--json', 'one JSON object a line on stdout, nothing else there')
-    .option('--exclude <target>', 'hosts to leave out')
-    .option('--fan-out <n>', 'hosts at once', wholeNumber, 64)
-    .option('--connect-timeout <s>', 'seconds for each step of connecting', seconds)
-    .option('--persist <s>', 'seconds that connections stay warm for the next command (0: not at all)', secondsOrNone)
-    .addOption(new Option('--color <when>', 'colours').choices(['auto', 'always', 'never']).default('auto'))
-    .option('-y, --yes', 'do not ask before something is overwritten')
-    .option('-v, --verbose', 'say more on stderr')
-    .exitOverride()
-    .configureOutput({
-      writeOut: (text) => context.stdout.write(text),
-      writeErr: (text) => context.stderr.write(text.split('\n').map(printable).join('\n')),
-    })
-    .showHelpAfterError('(muster --help shows how)')
-    .enablePositionalOptions(false)
-  for (const load of verbsFor(args)) await load(program, context, outcome)
+  using limit = new TimeLimit(context)
+  let verb: Command | undefined
+  const program = createProgram(context)
+  for (const load of verbsFor(args)) await load(program, limit.context, outcome)
+  sayWhereHelpIs(program)
+  program.hook('preAction', (_program, command) => {
+    const options = program.opts<GlobalOptions>()
+    verb = command
+    refuseEmptyPromises(command, options)
+    if (options.timeout !== undefined && nameOfVerb(command) !== 'run') limit.begin(options.timeout)
+  })
   try {
     await program.parseAsync(args, { from: 'user' })
-    return outcome.exitCode
+    if (!limit.isOver || outcome.exitCode !== EXIT.interrupted) return outcome.exitCode
   } catch (error) {
-    // Commander has written its own message; asking for help or the version is no error.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
-    // What a signal cut short fails in its own way; the user knows why.
-    if (context.signal.aborted) {
-      context.stderr.write('muster: stopped\n')
-      return EXIT.interrupted
-    }
-    context.stderr.write(describeError(error))
-    return exitCodeOf(error)
+    if (!limit.isOver) return explain(error, context)
   }
+  context.stderr.write(`muster: stopped after ${program.opts<GlobalOptions>().timeout} s (--timeout)\n`)
+  return timedOutCode(verb)
+}
+
+function createProgram({ stdout, stderr }: CliContext): Command {
+  const program = new Command('muster')
+  program.description('One keyboard for every machine of a small cluster.').version(version(), '-V, --version')
+  addOptionsEverywhere(program)
+  return program
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => stdout.write(text),
+      writeErr: (text) => stderr.write(text.split('\n').map(printable).join('\n')),
+      outputError: (text, write) => write(text.replace(/^error: /, 'muster: ')),
+    })
+    .enablePositionalOptions(false)
+}
+
+function sayWhereHelpIs(command: Command): void {
+  command.showHelpAfterError(`(${`muster ${nameOfVerb(command)}`.trim()} --help shows how)`)
+  for (const below of command.commands) sayWhereHelpIs(below)
+}
+
+function explain(error: unknown, { signal, stderr }: CliContext): number {
+  // What an action finds wrong with an argument nobody has told yet.
+  if (error instanceof InvalidArgumentError) {
+    stderr.write(`muster: ${printable(error.message)}\n`)
+    return EXIT.usage
+  }
+  // Commander has written its own message; asking for help or the version is no error.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
+  // What a signal cut short fails in its own way; the user knows why.
+  if (signal.aborted) {
+    stderr.write('muster: stopped\n')
+    return EXIT.interrupted
+  }
+  stderr.write(describeError(error))
+  return exitCodeOf(error)
 }

@@ -1,10 +1,10 @@
 /** `muster run TARGET -- COMMAND…`: one command on every host of the target, and nothing of it left behind on any. */
 import type { Command } from 'commander'
-import { InvalidArgumentError, Option } from 'commander'
+import { Option } from 'commander'
 import type { CliContext, GlobalOptions, Outcome } from './context.ts'
+import type { RunPlan } from './run/plan-run.ts'
 
 export type RunCommandOptions = GlobalOptions & {
-  readonly timeout?: number
   readonly fold?: boolean
   readonly diff?: boolean
   readonly out?: string
@@ -14,7 +14,6 @@ export type RunCommandOptions = GlobalOptions & {
   readonly sudo?: boolean
   readonly raw?: boolean
   readonly retryFailed?: boolean
-  readonly dryRun?: boolean
 }
 
 const EXAMPLES = `
@@ -31,12 +30,6 @@ After --timeout, Ctrl-C, or the end of muster itself, what it started on the hos
 Exit codes: 0 all well, 1 it failed somewhere, 4 some host could not be reached, 130 interrupted.
 `
 
-function seconds(text: string): number {
-  const value = Number(text)
-  if (!Number.isFinite(value) || value <= 0) throw new InvalidArgumentError('It has to be a number of seconds above 0.')
-  return value
-}
-
 function collect(value: string, previous: readonly string[] = []): readonly string[] {
   return [...previous, value]
 }
@@ -47,7 +40,6 @@ export function registerRun(program: Command, context: CliContext, outcome: Outc
     .description('runs a command on every host of the target')
     .argument('[target]', 'hosts: m[8-10], @workers, all, root@h1,h2:2222')
     .argument('[command...]', 'what runs in the login shell of each host; with --script its arguments')
-    .option('--timeout <s>', 'seconds that the command may take on a host', seconds)
     .option('--fold', 'groups of hosts with equal output (default on a terminal with more than one host)')
     .option('--no-fold', 'lines as they come')
     .option('--diff', 'what differs from the output of most hosts')
@@ -69,9 +61,17 @@ export function registerRun(program: Command, context: CliContext, outcome: Outc
         import('./run/execute-run.ts'),
       ])
       if (options.dryRun) {
-        for (const { endpoint, command: line } of plan.hosts) context.stdout.write(`${endpoint.host}: ${line}\n`)
+        sayPlan(plan, options, context)
         return
       }
       outcome.exitCode = await executeRun(plan, options, context)
     })
+}
+
+function sayPlan({ hosts }: RunPlan, { json }: GlobalOptions, { stdout, now }: CliContext): void {
+  const time = new Date(now()).toISOString()
+  for (const { endpoint, command } of hosts) {
+    const told = { type: 'would-run', host: endpoint.host, command, time }
+    stdout.write(json === true ? `${JSON.stringify(told)}\n` : `${endpoint.host}: ${command}\n`)
+  }
 }

@@ -31,7 +31,6 @@ export type MeshCommandOptions = GlobalOptions & {
   readonly csv?: string
   readonly svg?: string
   readonly install?: boolean
-  readonly dryRun?: boolean
 }
 
 /** What a slot takes over its time, for an estimate. */
@@ -57,7 +56,7 @@ export async function netMesh(
   const installed = options.install === true ? await install(names, opened.hosts, options, context) : EXIT.ok
   // Where some host could not be given it, the others are measured all the same.
   if (installed === EXIT.interrupted) return installed
-  if (options.dryRun === true) return sayPlan(names, meshOptions, context)
+  if (options.dryRun === true) return sayPlan(names, meshOptions, options.json === true, context)
   screen = new MeshScreen(options, context)
   let report: MeshReport
   try {
@@ -149,13 +148,21 @@ function write({ workingDirectory, stderr }: CliContext, option: string, path: s
   }
 }
 
-function sayPlan(names: readonly string[], options: MeshOptions, { stdout }: CliContext): number {
+function sayPlan(names: readonly string[], options: MeshOptions, isJson: boolean, { stdout, now }: CliContext): number {
   const slots = slotsOf(names, options)
   const links = slots.flat().length
+  const seconds = slots.length * (options.seconds + OVERHEAD_S)
+  if (isJson) {
+    const time = new Date(now()).toISOString()
+    const steps = slots.map((slot, index) => ({ type: 'would-measure', step: index + 1, links: slot, time }))
+    const plan = { type: 'plan', hosts: names.length, links, steps: slots.length, seconds, time }
+    for (const event of [...steps, plan]) stdout.write(`${JSON.stringify(event)}\n`)
+    return EXIT.ok
+  }
   for (const [index, slot] of slots.entries()) {
     stdout.write(`${index + 1}: ${slot.map(({ from, to }) => `${from} → ${to}`).join(', ')}\n`)
   }
-  const took = formatDuration(slots.length * (options.seconds + OVERHEAD_S) * 1000)
+  const took = formatDuration(seconds * 1000)
   stdout.write(`${links} links in ${slots.length} steps of ${options.seconds} s, about ${took}\n`)
   return EXIT.ok
 }

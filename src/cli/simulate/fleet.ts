@@ -1,5 +1,5 @@
 /** `muster simulate fleet`: how fast a policy decides on a large fleet that is full of running gangs. */
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { createPolicy, DEFAULT_POLICY, type PolicyName } from '../../scheduler/policies/policies.ts'
 import { runFleet } from '../../scheduler/simulate/fleet-run.ts'
 import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../context.ts'
@@ -21,7 +21,11 @@ export function registerSimulateFleet(simulate: Command, context: CliContext, ou
     .option('--nodes <n>', 'hosts', parseCount, 1000)
     .option('--gangs <n>', 'gangs that run at once', parseCount, 10_000)
     .option('--seed <n>', 'another fleet, other gangs', parseWhole, 1)
-    .option('--policy <names>', `one or several of ${POLICY_NAMES.join(', ')}`, parsePolicies, [DEFAULT_POLICY])
+    .addOption(
+      new Option('--policy <names>', `one or several of ${POLICY_NAMES.join(', ')}`)
+        .argParser(parsePolicies)
+        .default([DEFAULT_POLICY], DEFAULT_POLICY),
+    )
     .addHelpText('after', '\nExample:\n  muster simulate fleet --nodes 10000 --gangs 100000 --json\n')
     .action(() => {
       simulateFleet(command.optsWithGlobals<Options>(), context)

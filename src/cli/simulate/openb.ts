@@ -1,5 +1,5 @@
 /** `muster simulate openb`: the published experiment on the openb trace, with any policy, or all of them beside each other. */
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { MusterError } from '../../base/errors.ts'
 import { WorkloadMix } from '../../scheduler/model/mix.ts'
 import { createPolicy, DEFAULT_POLICY, type PolicyName } from '../../scheduler/policies/policies.ts'
@@ -52,7 +52,11 @@ export function registerSimulateOpenb(simulate: Command, context: CliContext, ou
     .option('--sequence <file>', 'order of arrival and ranks of nodes, plain or gzip (not needed with --churn)')
     .option('--variant <name>', 'which lines of the sequence', 'default')
     .option('--seed <n>', 'which lines of the sequence, and the choices of random', parseWhole, 42)
-    .option('--policy <names>', `one or several of ${POLICY_NAMES.join(', ')}`, parsePolicies, [DEFAULT_POLICY])
+    .addOption(
+      new Option('--policy <names>', `one or several of ${POLICY_NAMES.join(', ')}`)
+        .argParser(parsePolicies)
+        .default([DEFAULT_POLICY], DEFAULT_POLICY),
+    )
     .option('--learn', 'the mix of requests is learnt as they come, not known before')
     .option(
       '--churn <percent>',

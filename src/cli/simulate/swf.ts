@@ -1,5 +1,5 @@
 /** `muster simulate swf`: who waits how long when the jobs of a log queue for one machine. */
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { MusterError } from '../../base/errors.ts'
 import { DEFAULT_QUEUE_POLICY, QUEUE_POLICIES, type QueuePolicyName } from '../../scheduler/queue/queue-policies.ts'
 import { runLog, type SwfResult } from '../../scheduler/simulate/swf-run.ts'
@@ -24,7 +24,11 @@ export function registerSimulateSwf(simulate: Command, context: CliContext, outc
   const command = simulate
     .command('swf <file>')
     .description('who waits how long when the jobs of a log (Standard Workload Format) queue for one machine')
-    .option('--policy <names>', `one or several of ${NAMES.join(', ')}`, parseQueuePolicies, [DEFAULT_QUEUE_POLICY])
+    .addOption(
+      new Option('--policy <names>', `one or several of ${NAMES.join(', ')}`)
+        .argParser(parseQueuePolicies)
+        .default([DEFAULT_QUEUE_POLICY], DEFAULT_QUEUE_POLICY),
+    )
     .option('--processors <n>', 'what the machine has, if not what the log says', parseWhole)
     .option('--submit-scale <factor>', 'submit times are multiplied by it: 0.5 is twice the load', parseFactor, 1)
     .addHelpText(

@@ -1,0 +1,120 @@
+/** What every verb keeps of the command line: options everywhere, limits, help, and messages that say what is wrong. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { runProgram } from '../../src/cli/program.ts'
+import { ROOT } from '../support/console-options.ts'
+
+const HOSTS = 'cluster: lab\nhosts: { "m[8-10]": { transport: local } }\n'
+
+const schemaOf = (name: string) =>
+  z.fromJSONSchema(JSON.parse(readFileSync(join(ROOT, `docs/schema/${name}.schema.json`), 'utf8')))
+
+describe('the command line', () => {
+  let directory: string
+
+  const muster = async (args: readonly string[], environment: Readonly<Record<string, string>> = {}) => {
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+    const code = await runProgram(args, {
+      stdin: Readable.from([]),
+      stdout,
+      stderr,
+      environment: { ...process.env, HOME: directory, XDG_STATE_HOME: join(directory, 'state'), ...environment },
+      workingDirectory: directory,
+      signal: new AbortController().signal,
+      now: Date.now,
+    })
+    return { code, stdout: String(stdout.read() ?? ''), stderr: String(stderr.read() ?? '') }
+  }
+
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'command-line-'))
+    writeFileSync(join(directory, 'hosts.yaml'), HOSTS)
+  })
+  afterEach(() => rmSync(directory, { recursive: true }))
+
+  it('takes --dry-run and --timeout before the verb and behind it', async () => {
+    for (const args of [
+      ['--dry-run', 'run', 'm8', '--', 'touch', 'touched'],
+      ['run', '--dry-run', 'm8', '--', 'touch', 'touched'],
+    ]) {
+      expect(await muster(args)).toEqual({ code: 0, stdout: 'm8: touch touched\n', stderr: '' })
+    }
+    expect((await muster(['--timeout', '60', 'run', 'm8', '--', 'true'])).code).toBe(0)
+    expect((await muster(['hosts', 'm8', '--dry-run', '--timeout', '60'])).code).toBe(0)
+  })
+
+  it('refuses --dry-run where something would be done all the same', async () => {
+    for (const args of [['job', 'cancel', '1'], ['hosts', '--stop'], ['import', 'ssh', '-o', 'x'], ['m8']]) {
+      const { code, stderr } = await muster([...args, '--dry-run'])
+      expect([code, stderr]).toEqual([2, expect.stringMatching(/has no --dry-run: nothing was done/)])
+    }
+  })
+
+  it('ends a verb that has had its --timeout, with an exit code that is no success', async () => {
+    const { code, stderr } = await muster(['net', 'watch', '--json', '--timeout', '0.2'])
+    expect([code, stderr]).toEqual([1, 'muster: stopped after 0.2 s (--timeout)\n'])
+  })
+
+  it('takes limits that are longer than timers can be set to', async () => {
+    const args = ['run', 'm8', '--timeout', '99999999', '--connect-timeout', '99999999', '--', 'echo', 'here']
+    expect(await muster(args)).toEqual({ code: 0, stdout: 'm8: here\n', stderr: '' })
+  })
+
+  it('prints nothing but JSON with --json and --dry-run', async () => {
+    const run = await muster(['run', 'm[8-9]', '--dry-run', '--json', '--', 'echo', '%h'])
+    const lines = run.stdout.trim().split('\n')
+    expect(lines.map((line) => schemaOf('run').parse(JSON.parse(line)))).toMatchObject([
+      { type: 'would-run', host: 'm8', command: 'echo m8' },
+      { type: 'would-run', host: 'm9', command: 'echo m9' },
+    ])
+    const mesh = await muster(['net', 'mesh', 'm[8-9]', '--dry-run', '--json'])
+    const events = mesh.stdout.trim().split('\n')
+    expect(events.map((line) => schemaOf('net').parse(JSON.parse(line)))).toMatchObject([
+      { type: 'would-measure', step: 1 },
+      { type: 'would-measure', step: 2 },
+      { type: 'plan', links: 2, steps: 2 },
+    ])
+  })
+
+  it('says what is wrong with a number of a job', async () => {
+    const { code, stderr } = await muster(['job', 'cancel', 'seventeen'])
+    expect([code, stderr]).toEqual([2, "muster: 'seventeen' is no number of a job, nor a range as 17-19.\n"])
+  })
+
+  it('takes an empty path for a variable that is not set, and copies nothing', async () => {
+    for (const args of [
+      ['copy', 'm8', '', 'there'],
+      ['copy', 'm8', 'hosts.yaml', ''],
+      ['fetch', 'm8', '', 'here'],
+    ]) {
+      const { code, stderr } = await muster(args)
+      expect([code, stderr]).toEqual([2, expect.stringMatching(/^muster: a path is empty\n/)])
+    }
+  })
+
+  it.runIf(process.platform === 'linux')('says so where its state cannot be kept, and ends', async () => {
+    const run = await muster(['run', 'm8', '--', 'true'], { XDG_STATE_HOME: '/proc' })
+    expect([run.code, run.stderr]).toEqual([0, expect.stringContaining('--retry-failed will not know of this run')])
+    const list = await muster(['job', 'list'], { XDG_STATE_HOME: '/proc' })
+    expect([list.code, list.stderr]).toEqual([3, expect.stringContaining('/proc/muster/jobs/lab.db cannot be used')])
+  })
+
+  const VERBS =
+    `run copy fetch hosts doctor demo up down status import pack env:check env:status env:up env:sync env:down
+    nfs:status nfs:check nfs:up nfs:down ray:status ray:up ray:down ray:restart ray:submit ray:jobs ray:logs ray:stop ray:watch
+    net:mesh net:pair net:watch job:submit job:list job:show job:results job:logs job:cancel job:hold job:release job:retry
+    job:requeue job:edit job:wait job:work job:clean simulate:fleet simulate:openb simulate:gangs simulate:queue simulate:swf
+    env nfs ray job simulate`.split(/\s+/)
+
+  it.each(VERBS)('muster %s --help shows examples, and the options that all verbs take', async (verb) => {
+    const { code, stdout } = await muster([...verb.split(':'), '--help'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(new RegExp(`Examples?:\n(?:.*\n)*  muster ${verb.replace(':', ' ')}`))
+    expect(stdout).toContain('--connect-timeout <s>')
+    expect(stdout).not.toMatch(/default: (\[|\{)/)
+  })
+})
