@@ -134,7 +134,7 @@ class SshOpsHosts implements OpsHosts, Disposable {
   }
 
   #run(endpoint: Endpoint, script: string, options: ExecOptions, isSudo: boolean): Promise<ExecResult> {
-    const { timeoutMs, signal, stdin, isBrief = false, onOutput } = options
+    const { timeoutMs, signal, stdin, turn, isBrief = false, onOutput } = options
     const sinceMs = systemClock.now()
     const streams = {
       stdout: new Kept(STDOUT_LIMIT_BYTES, (text) => onOutput?.('stdout', text)),
@@ -161,23 +161,34 @@ class SshOpsHosts implements OpsHosts, Disposable {
           isForSh: true,
           environment: { MUSTER_SCRIPT: script },
           isBrief,
-          isLasting: !Number.isFinite(timeoutMs),
+          isHeld: turn !== undefined,
+          // It waits for what its own host is told before, which must not wait for it.
+          isLasting: turn !== undefined || !Number.isFinite(timeoutMs),
           ...(stdin === undefined ? {} : { stdin: fileOf(stdin) }),
           ...(isSudo ? { sudoPassword: () => this.#way.sudoPassword() } : {}),
         },
         {
           onBegin: () => {
-            if (!Number.isFinite(timeoutMs)) return
-            timer = systemClock.after(timeoutMs, () => {
-              cause ??= 'timeout'
-              running.stop()
-            })
+            if (turn === undefined) limit()
+            else void turn.then(goOn)
           },
           onStdout: (bytes) => streams.stdout.push(bytes),
           onStderr: (bytes) => streams.stderr.push(bytes),
           onEnd: finish,
         },
       )
+      const limit = () => {
+        if (!Number.isFinite(timeoutMs)) return
+        timer = systemClock.after(timeoutMs, () => {
+          cause ??= 'timeout'
+          running.stop()
+        })
+      }
+      const goOn = () => {
+        if (!this.#running.has(hangUp)) return
+        running.go()
+        limit()
+      }
       const cancel = () => {
         cause ??= 'cancelled'
         running.stop()

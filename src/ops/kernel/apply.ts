@@ -6,7 +6,8 @@
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { formatOutcome, type RunOutcome } from '../run/outcome.ts'
-import { type ExecResult, type OpsHosts, reasonOfResult } from './host-port.ts'
+import { EarlyStart } from './early-start.ts'
+import { type ExecOptions, type ExecResult, type OpsHosts, reasonOfResult } from './host-port.ts'
 import type { Action, Operation, StdinPart, Step } from './operation.ts'
 import type { Plan } from './plan.ts'
 
@@ -70,6 +71,9 @@ export async function applyPlan(plan: Plan, options: ApplyOptions): Promise<Appl
 /** Undefined: all steps are done; else why those behind it cannot run. */
 type OperationEnd = string | undefined
 
+/** `begun`: all that it waits for has ended. */
+type Course = { readonly begun: Promise<void>; readonly ended: Promise<OperationEnd> }
+
 class Application {
   readonly ends = new Map<string, StepEnd>()
   readonly #options: ApplyOptions
@@ -79,10 +83,13 @@ class Application {
   /** How many hosts are to be brought the same files. */
   readonly #deliveries = new Map<string, number>()
   readonly #slots: Slots
+  /** How many may still begin before their turn: no more than would be at work at once. */
+  #earlyStarts: number
 
   constructor(options: ApplyOptions) {
     this.#options = options
     this.#slots = new Slots(options.fanOut)
+    this.#earlyStarts = options.fanOut
   }
 
   async all(operations: readonly Operation[]): Promise<void> {
@@ -94,44 +101,69 @@ class Application {
           if (typeof part === 'object' && 'output' in part) this.#used.add(part.output)
       }
     }
-    const byId = new Map<string, Promise<OperationEnd>>()
+    const byId = new Map<string, Course>()
     const lastOf = new Map<string, Promise<OperationEnd>>()
     for (const operation of operations) {
       const { id, host, after } = operation
+      const begun = Promise.withResolvers<void>()
       // Those before it stand before it in the plan, so their promises are there.
-      const elsewhere = after.flatMap((other) => byId.get(other) ?? [])
-      const ended = this.#operation(operation, lastOf.get(host), elsewhere)
-      byId.set(id, ended)
+      const others = after.flatMap((other) => byId.get(other) ?? [])
+      const ended = this.#operation(operation, lastOf.get(host), others, begun.resolve)
+      byId.set(id, { begun: begun.promise, ended })
       lastOf.set(host, ended)
     }
-    await Promise.all(byId.values())
+    await Promise.all([...byId.values()].map(({ ended }) => ended))
   }
 
   async #operation(
     operation: Operation,
     before: Promise<OperationEnd> | undefined,
-    after: readonly Promise<OperationEnd>[],
+    others: readonly Course[],
+    onBegin: () => void,
   ): Promise<OperationEnd> {
-    const reasons = await Promise.all([before, ...after])
+    const all = Promise.all([before, ...others.map(({ ended }) => ended)])
+    // Once those that it waits for are at work: what comes before them may change what it loads.
+    const isFirst = await Promise.all([before, ...others.map(({ begun }) => begun)]).then(([why]) => why === undefined)
+    await using early = isFirst && others.length > 0 ? this.#startEarly(operation) : undefined
+    const reasons = await all
+    onBegin()
     const { verdict, host, title } = operation
     if (verdict.kind === 'nothing') return undefined
     let reason = reasons.find((each) => each !== undefined)
     if (verdict.kind === 'blocked') {
       return reason ?? `${title} on ${host} is blocked: ${printable(verdict.findings[0]?.cause ?? '')}`
     }
-    for (const step of verdict.steps) {
+    for (const [index, step] of verdict.steps.entries()) {
       if (reason !== undefined) {
         this.#end(operation, step, { kind: 'skipped', reason }, 0)
         continue
       }
-      const end = await this.#slots.use(() => this.#step(operation, step))
+      const end = await this.#slots.use(() => this.#step(operation, step, index === 0 ? early : undefined))
       if (end.kind === 'failed') reason = `${step.title} failed on ${host}`
       if (end.kind === 'cancelled') reason = 'cancelled'
     }
     return reason
   }
 
-  async #step(operation: Operation, step: Step): Promise<StepEnd> {
+  #startEarly(operation: Operation): EarlyStart | undefined {
+    const { verdict, host } = operation
+    const { hosts, signal, limitFactor = 1 } = this.#options
+    const [step] = verdict.kind === 'steps' ? verdict.steps : []
+    if (step?.run.early === undefined || this.#earlyStarts === 0) return undefined
+    this.#earlyStarts -= 1
+    const { early, timeoutMs = TIMEOUT_MS } = step.run
+    return new EarlyStart(hosts, host, early, {
+      signal,
+      timeoutMs: timeoutMs * limitFactor,
+      onOutput: this.#tellOutput(operation, step),
+    })
+  }
+
+  #tellOutput(operation: Operation, step: Step): NonNullable<ExecOptions['onOutput']> {
+    return (stream, text) => this.#options.onEvent({ type: 'output', operation, step, stream, text })
+  }
+
+  async #step(operation: Operation, step: Step, early: EarlyStart | undefined): Promise<StepEnd> {
     const { now, onEvent, signal } = this.#options
     const sinceMs = now()
     const end = (ended: StepEnd): StepEnd => this.#end(operation, step, ended, now() - sinceMs)
@@ -147,9 +179,8 @@ class Application {
     }
     const stdin = this.#stdinOf(step.run.stdin ?? [])
     if (typeof stdin === 'string') return end({ kind: 'failed', outcome: { kind: 'exit', code: 1 }, reason: stdin })
-    const result = await this.#run(operation, step.run, stdin, (stream, text) =>
-      onEvent({ type: 'output', operation, step, stream, text }),
-    )
+    const onOutput = this.#tellOutput(operation, step)
+    const result = (await early?.goOn()) ?? (await this.#run(operation, step.run, stdin, onOutput))
     if (result.outcome.kind === 'cancelled') return end({ kind: 'cancelled' })
     let failure = failureOf(result)
     if (failure === undefined && step.check !== undefined && step.run.isProof !== true) {

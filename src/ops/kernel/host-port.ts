@@ -4,9 +4,14 @@ import type { RunOutcome } from '../run/outcome.ts'
 export type ExecOptions = {
   /** What the script reads; empty unless given. Delivered whole before the script begins, or the script does not run. */
   readonly stdin?: Uint8Array
+  /**
+   * Until then the script waits at its stdin, which has one empty line from then on; with no `stdin` of its own. If the caller
+   * goes away before, the script is ended.
+   */
+  readonly turn?: Promise<void>
   /** As root: directly where the login is root, else through sudo, whose password is asked once for all hosts. */
   readonly asRoot?: boolean
-  /** From the script's beginning; infinite for what goes on until it is stopped. */
+  /** From the script's beginning or its turn; infinite for what goes on until it is stopped. */
   readonly timeoutMs: number
   readonly signal: AbortSignal
   /** It changes nothing and ends by itself before long: where the link is lost without a word it may go on until then. */

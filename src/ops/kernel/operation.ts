@@ -20,12 +20,17 @@ export type Action = {
   readonly asRoot?: boolean
   /** 60,000 unless given. */
   readonly timeoutMs?: number
+  /**
+   * The same as `script`, to begin before its turn where it waits for other hosts: it loads what it needs, and changes and prints
+   * nothing until it has read a line. It runs in place of `script` unless it has ended by then.
+   */
+  readonly early?: string
   /** Its exit code 0 shows what the check shows, which is not looked at again then. */
   readonly isProof?: boolean
 }
 
 /** Reads and changes nothing; exit code 0 means that it is so. */
-export type Check = Omit<Action, 'stdin' | 'files' | 'isProof'>
+export type Check = Omit<Action, 'stdin' | 'files' | 'early' | 'isProof'>
 
 export type Step = {
   readonly id: string

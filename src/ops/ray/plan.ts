@@ -9,7 +9,7 @@ import type { RayFacts } from './facts.ts'
 import { type FactsOfHosts, findingsBeforeStart } from './findings.ts'
 import { inside } from './inside.ts'
 import { processesOf, type RayProcess } from './processes.ts'
-import { START_TIMEOUT_MS, startArguments, startCheck, startScript } from './start-script.ts'
+import { earlyStartScript, START_TIMEOUT_MS, startArguments, startCheck, startScript } from './start-script.ts'
 import { STOP_TIMEOUT_MS, stopScript } from './stop-script.ts'
 import { tokenSteps } from './token.ts'
 import { stopUnit, type UnitState, unitName } from './unit.ts'
@@ -216,11 +216,17 @@ function differencesOfResources(node: RayNode, { resources }: ClusterNode): read
 
 function startStep(wanted: RayWanted, node: RayNode, ip: string, headIp: string, risks: readonly string[]): Step {
   const words = startArguments(wanted, node, ip, headIp).map(quote)
+  const early = earlyStartScript(wanted, node, ip, headIp)
   return {
     id: `${nodeId(node)}/start`,
     title: node.isHead ? 'start the head' : `join ${headIp}:${wanted.port}`,
     changes: [`+ ray ${words.join(' ')}`, ...(wanted.isSupervised ? [`+ ${unitName(wanted)}`] : []), ...risks],
-    run: { script: startScript(wanted, node, ip, headIp), timeoutMs: START_TIMEOUT_MS, isProof: node.isHead },
+    run: {
+      script: startScript(wanted, node, ip, headIp),
+      timeoutMs: START_TIMEOUT_MS,
+      isProof: node.isHead,
+      ...(early === undefined ? {} : { early }),
+    },
     check: { script: startCheck(wanted, node, headIp) },
     undo: {
       title: 'end what it started',

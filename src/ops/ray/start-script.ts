@@ -20,17 +20,27 @@ const DASHBOARD_TRIES = 300
  * Runs a Python program as its own first line says, and ends when that has done its work: the interpreter would tidy up for
  * another half to whole second, with the node up already. What fails ends as ever.
  */
-const WITHOUT_TIDYING = `import sys
+const withoutTidying = (begin: Begin): string => `import sys
 program = sys.argv[1]
 sys.path[:1] = [program.rpartition("/")[0]]
 import os, runpy
 sys.argv[:2] = [program]
-try: runpy.run_path(program, run_name="__main__")
+${begin === 'early' ? LOAD_AND_WAIT : ''}try: runpy.run_path(program, run_name="__main__")
 except SystemExit as end:
     if end.code: raise
 sys.stdout.flush()
 sys.stderr.flush()
 os._exit(0)`
+
+/** `early`: it loads Ray, and starts nothing until it has read a line; without one it ends. */
+type Begin = 'at once' | 'early'
+
+/** What fails to load fails again when it is needed, and says why then. */
+const LOAD_AND_WAIT = `try: import ray.scripts.scripts
+except Exception: pass
+if not os.read(0, 1): os._exit(1)
+os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+`
 
 /** The command line of `ray start`, as it is shown and run. */
 export function startArguments(wanted: RayWanted, node: RayNode, ip: string, headIp: string): readonly string[] {
@@ -59,11 +69,23 @@ export function startArguments(wanted: RayWanted, node: RayNode, ip: string, hea
   ]
 }
 
-export function startScript(wanted: RayWanted, node: RayNode, ip: string, headIp: string): string {
+/** For a node that waits for another: undefined where nothing can be loaded before. */
+export function earlyStartScript(wanted: RayWanted, node: RayNode, ip: string, headIp: string): string | undefined {
+  if (wanted.isSupervised || node.isHead || node.environment?.kind === 'docker') return undefined
+  return startScript(wanted, node, ip, headIp, 'early')
+}
+
+export function startScript(
+  wanted: RayWanted,
+  node: RayNode,
+  ip: string,
+  headIp: string,
+  begin: Begin = 'at once',
+): string {
   const words = [...startArguments(wanted, node, ip, headIp), '--log-style=pretty', '--log-color=false']
   // One look at the head instead of twenty: whether it can be reached is known already.
   const variables = new Map(Object.entries({ RAY_NUM_REDIS_GET_RETRIES: '1', ...wanted.variables }))
-  const script = `${placeScript(node.environment)}
+  const script = `${begin === 'early' ? 'exec 7<&0 < /dev/null\n' : ''}${placeScript(node.environment)}
 [ -n "$ray" ] || { echo ${quote(`there is no ray in ${placeName(node.environment)}`)} >&2; exit 1; }
 cd "$HOME" || cd /
 # As in an environment that is activated: jobs find its programs by their names.
@@ -72,13 +94,14 @@ explain() {
   why=$(printf '%s\\n' "$said" | sed -n '/^[A-Za-z_.]*\\(Error\\|Exception\\): /,$p' | tr '\\n' ' ' | cut -c 1-280)
   printf '%s\\n' "\${why:-$said}" >&2
 }
-${tokenScript(wanted, node)}${wanted.isSupervised ? startUnit(wanted, words, variables) : startDetached(words, variables)}
+${tokenScript(wanted, node)}${wanted.isSupervised ? startUnit(wanted, words, variables) : startDetached(words, variables, begin)}
 ${node.isHead ? waitForDashboard(wanted) : ''}`
   return inside(wanted, node, script)
 }
 
-function startDetached(words: readonly string[], variables: ReadonlyMap<string, string>): string {
+function startDetached(words: readonly string[], variables: ReadonlyMap<string, string>, begin: Begin): string {
   const own = words.map(quote).join(' ')
+  const [wait, stdin] = begin === 'early' ? ['read -r turn <&7 || exit 1; ', '<&7'] : ['', '< /dev/null']
   const exports = [...variables].map(([name, value]) => `export ${name}=${quote(value)}\n`)
   return `files=$(ulimit -H -n)
 [ "$files" -lt ${OPEN_FILES} ] 2> /dev/null || files=${OPEN_FILES}
@@ -86,7 +109,8 @@ ulimit -S -n "$files" 2> /dev/null || :
 ${exports.join('')}said=$(
   read -r first 2> /dev/null < "$ray"
   case $first in '#!'/*python*) python=\${first#??};; *) python=;; esac
-  if [ -x "$python" ]; then exec "$python" -c ${quote(WITHOUT_TIDYING)} "$ray" ${own}; else exec "$ray" ${own}; fi 2>&1 < /dev/null
+  if [ -x "$python" ]; then exec "$python" -c ${quote(withoutTidying(begin))} "$ray" ${own} ${stdin}
+  else ${wait}exec "$ray" ${own} < /dev/null; fi 2>&1
 )
 status=$?
 printf '%s\\n' "$said"

@@ -12,7 +12,7 @@ import type { CredentialAsker } from '../credentials.ts'
 import type { HostKeyVerifier } from '../host-keys.ts'
 import { type ChannelEnd, ConnectError, type Connection, type RemoteProcess, type Transport } from '../transport.ts'
 import { MarkFilter, PromptFilter } from './filters.ts'
-import { BEAT, buildRemoteCommand, END, GRACE_MS, readyWord } from './remote-command.ts'
+import { BEAT, buildRemoteCommand, END, GO, GRACE_MS, readyWord } from './remote-command.ts'
 
 export type HostExecOptions = {
   readonly transports: Readonly<Partial<Record<TransportName, Transport>>>
@@ -36,6 +36,8 @@ export type ExecRequest = {
   readonly isBrief?: boolean
   /** It goes on for as long as nobody stops it. */
   readonly isLasting?: boolean
+  /** It waits at its stdin, which has one line after `go`; with neither a script nor a stdin of its own. */
+  readonly isHeld?: boolean
   readonly environment?: Readonly<Record<string, string>>
   readonly script?: {
     readonly file: ExecFile
@@ -65,6 +67,8 @@ export type ExecHandlers = {
 }
 
 export interface RunningExec {
+  /** Lets a command that is held go on, once it has begun; at most once. */
+  go(): void
   /** Ends the remote processes (TERM, then KILL) and then calls `onEnd`, at the latest when the remote side had its time. */
   stop(): void
   /** Hangs up at once; the remote side ends its processes by itself. Calls no handler any more. */
@@ -128,6 +132,10 @@ class Execution implements RunningExec {
     }
   }
 
+  go(): void {
+    if (this.#phase === 'running') this.#process?.writeStdin(Buffer.from(GO))
+  }
+
   stop(): void {
     if (this.#phase === 'ended') return
     this.#abort.abort()
@@ -179,12 +187,14 @@ class Execution implements RunningExec {
   async #start(connection: Connection): Promise<void> {
     const { token, beatMs = BEAT_MS } = this.#options
     const { command, isForSh = false, environment = {}, script, stdin, sudoPassword, isLasting = false } = this.#request
+    const { isHeld = false } = this.#request
     const mark = `begin${token}`
     const prompt = `sudo${token}`
     const line = buildRemoteCommand({
       command,
       isForSh,
       environment,
+      isHeld,
       mark,
       beatLimitS: Math.ceil((beatMs * BEATS_MISSED) / 1000),
       ...(script

@@ -5,7 +5,8 @@
  *
  * The command itself takes the place of the process that sshd started, so that its exit code or signal is reported by
  * the server. A watcher beside it reads the channel's stdin: at its end (the connection is gone), at the word `x`, or when
- * after a first beat `b` no other comes in time, it ends the command's process group and session.
+ * after a first beat `b` no other comes in time, it ends the command's process group and session. At the word `g` a command that
+ * is held goes on.
  */
 
 /** Files that come first on the channel's stdin, and what becomes of them. */
@@ -30,6 +31,8 @@ export type RemoteCommandSpec = Delivery & {
   readonly mark: string
   /** Through sudo, whose prompt on stderr is this word. */
   readonly sudoPrompt?: string
+  /** The command's stdin stays open and empty until the word to go on, and has one empty line then. With no files. */
+  readonly isHeld?: boolean
   /** Seconds without a beat after which the command is ended, once there was one. */
   readonly beatLimitS: number
 }
@@ -37,6 +40,7 @@ export type RemoteCommandSpec = Delivery & {
 /** What the caller may write to the channel's stdin once the mark was seen. */
 export const BEAT = 'b\n'
 export const END = 'x\n'
+export const GO = 'g\n'
 
 /** Printed like the mark, when the files may be sent. */
 export function readyWord(mark: string): string {
@@ -57,8 +61,8 @@ const WATCHER = (spec: RemoteCommandSpec): string =>
     'read -r w x </proc/self/stat',
     // The first beat comes when the command is no short one: only then is timeout(1) worth its start.
     'read -r k',
-    `if command -v timeout; then while [ "$k" = b ]; do k=$(timeout ${spec.beatLimitS} dd bs=2 count=1); done`,
-    'else while [ "$k" = b ] && read -r k; do :; done; fi',
+    `if command -v timeout; then while ${isWatched(spec)}; do k=$(timeout ${spec.beatLimitS} dd bs=2 count=1); done`,
+    `else while ${isWatched(spec)} && read -r k; do :; done; fi`,
     // The command has ended by itself: what it left running on purpose stays, as with ssh.
     'if kill -0 $m; then i=0; while [ $i -lt 25 ]; do r=',
     // proc_pid_stat(5), after the name in parentheses: state, parent, group, session.
@@ -71,6 +75,15 @@ const WATCHER = (spec: RemoteCommandSpec): string =>
     '[ -z "$d" ] || rm -rf "$d"',
     '[ -n "$w" ] || kill -KILL -$m',
   ].join('; ')
+
+/** Whether the watcher reads on after the word $k. */
+function isWatched({ isHeld = false }: RemoteCommandSpec): string {
+  return isHeld ? 'case "$k" in b) ;; g) echo >&6; exec 6>&-;; *) false;; esac' : '[ "$k" = b ]'
+}
+
+/** 5 and 6 are the ends of a pipe; it is opened for both at first, as each end would wait for the other. */
+const HOLD =
+  'h=$(mktemp -d "${TMPDIR:-/tmp}/muster.XXXXXX") && mkfifo "$h/go" && exec 4<>"$h/go" 5<"$h/go" 6>"$h/go" 4<&- && rm -rf "$h" || exit 1'
 
 function wrapper(spec: RemoteCommandSpec): string {
   const parts = ['m=$$; d=']
@@ -91,17 +104,20 @@ function wrapper(spec: RemoteCommandSpec): string {
     )
     if (spec.script) parts.push(`head -c ${scriptBytes} <"$d/all" >"$d/script"`)
   }
+  if (spec.isHeld === true) parts.push(HOLD)
   parts.push('exec 3<&0')
   parts.push(
     spec.stdin
       ? `tail -c +${scriptBytes + 1} <"$d/all" >"$d/in"; exec <"$d/in"; rm -f "$d/all" "$d/in"`
       : isDelivered
         ? 'exec </dev/null; rm -f "$d/all"'
-        : 'exec </dev/null',
+        : spec.isHeld === true
+          ? 'exec <&5 5<&-'
+          : 'exec </dev/null',
   )
   if (isDelivered) parts.push('trap - HUP INT TERM PIPE')
   if (spec.stdin && !spec.script) parts.push('rmdir "$d"; d=')
-  parts.push(`( ${WATCHER(spec)} ) <&3 3<&- >/dev/null 2>&1 & exec 3<&-`)
+  parts.push(`( ${WATCHER(spec)} ) <&3 3<&- >/dev/null 2>&1 & exec 3<&-${spec.isHeld === true ? ' 6>&-' : ''}`)
   for (let index = 0; index < Object.keys(spec.environment).length; index += 1) parts.push('u "$1"; export "$v"; shift')
   // Below this level bash takes itself for a login under sshd and reads its start-up files, a second time here.
   parts.push('SHLVL=1; export SHLVL', `echo ${spec.mark}`)

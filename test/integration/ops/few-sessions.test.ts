@@ -71,6 +71,36 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'flock'))('a host with MaxSes
     expect(Buffer.from(asked.stdout).toString()).toBe('reached\n')
   })
 
+  it('takes a script that waits for its turn beside those that come before it', async () => {
+    const { hosts, over } = connected()
+    const exec = async (script: string, turn?: Promise<void>) => {
+      const options = { timeoutMs: TIMEOUT_MS, signal: over.signal, ...(turn === undefined ? {} : { turn }) }
+      const { outcome, stdout } = await hosts.exec('m1', script, options)
+      return [outcome, Buffer.from(stdout).toString()]
+    }
+    const turn = Promise.withResolvers<void>()
+    const waiting = exec('read -r go && echo "went on"', turn.promise)
+    expect(await exec('echo before')).toEqual([{ kind: 'exit', code: 0 }, 'before\n'])
+    turn.resolve()
+    expect(await waiting).toEqual([{ kind: 'exit', code: 0 }, 'went on\n'])
+  })
+
+  it('ends a script whose turn does not come, which never went on', async () => {
+    const { hosts } = connected()
+    const unwanted = new AbortController()
+    const waits = Promise.withResolvers<string>()
+    const waiting = hosts.exec('m1', 'echo waits; read -r go; echo "went on"; exec sleep 1000', {
+      timeoutMs: TIMEOUT_MS,
+      signal: unwanted.signal,
+      turn: new Promise(() => {}),
+      onOutput: (_stream, text) => waits.resolve(text),
+    })
+    expect(await waits.promise).toBe('waits\n')
+    unwanted.abort()
+    const { outcome, stdout } = await waiting
+    expect([outcome.kind, Buffer.from(stdout).toString()]).toEqual(['cancelled', 'waits\n'])
+  })
+
   it('holds nobody up who is done with it', async () => {
     const { hosts, over } = connected()
     const begun = Promise.withResolvers<string>()

@@ -108,6 +108,76 @@ describe('a plan', () => {
   })
 })
 
+describe('a step that may begin early', () => {
+  const join = (early = 'join early') => [{ id: 'join', run: { script: 'join', early } }]
+  const head = operationOf('head', 'm10', ['install', 'start'])
+  const worker = (early?: string) => operationOf('worker', 'm8', join(early), ['area/head@m10'])
+
+  it('loads while what it waits for is at work, and goes on when that is done', async () => {
+    const hosts = new StandInHosts()
+    const { ends, events } = await apply(hosts, [head, worker()])
+    expect(hosts.scripts.toSorted()).toEqual(['m10 install', 'm10 start', 'm8 join early'])
+    expect(hosts.scripts.at(-1)).toBe('m10 start')
+    expect(hosts.turns).toEqual(['join early: went on'])
+    expect(ends['worker@m8/join']).toBe('done')
+    expect(events.map(({ type, step }) => `${type} ${step.id}`).slice(-2)).toEqual([
+      'begin area/worker@m8/join',
+      'end area/worker@m8/join',
+    ])
+  })
+
+  it('is ended where its turn does not come', async () => {
+    const hosts = new StandInHosts((_, script) => (script === 'start' ? failure : {}))
+    const { ends } = await apply(hosts, [head, worker()])
+    expect(hosts.turns).toEqual(['join early: ended'])
+    expect(ends['worker@m8/join']).toBe('skipped: start failed on m10')
+  })
+
+  it('is ended when the plan is cancelled', async () => {
+    const stop = new AbortController()
+    const hosts = new StandInHosts((_, script) => {
+      if (script !== 'start') return {}
+      stop.abort()
+      return { outcome: { kind: 'cancelled' } }
+    })
+    await apply(hosts, [head, worker()], stop.signal)
+    expect(hosts.turns).toEqual(['join early: ended'])
+    expect(hosts.scripts).not.toContain('m8 join')
+  })
+
+  it('is ended where its check holds', async () => {
+    const hosts = new StandInHosts()
+    const checked = [{ id: 'join', run: { script: 'join', early: 'join early' }, check: { script: 'joined' } }]
+    const { ends } = await apply(hosts, [head, operationOf('worker', 'm8', checked, ['area/head@m10'])])
+    expect(hosts.turns).toEqual(['join early: ended'])
+    expect(ends['worker@m8/join']).toBe('unneeded')
+  })
+
+  it('runs as ever where that has ended by itself', async () => {
+    const hosts = new StandInHosts()
+    const { ends } = await apply(hosts, [head, worker('one that ends')])
+    expect(hosts.scripts.at(-1)).toBe('m8 join')
+    expect(ends['worker@m8/join']).toBe('done')
+  })
+
+  it('runs as ever where it is no first step, where nothing is waited for, and beyond the hosts at work at once', async () => {
+    const hosts = new StandInHosts()
+    await apply(hosts, [operationOf('alone', 'm7', join())])
+    await apply(hosts, [head, operationOf('worker', 'm8', ['token', ...join()], ['area/head@m10'])])
+    const second = operationOf('worker', 'm9', join(), ['area/head@m10'])
+    expect(hosts.turns).toEqual([])
+    await apply(hosts, [head, worker(), second], undefined, 1)
+    expect(hosts.turns).toEqual(['join early: went on'])
+  })
+
+  it('does not load what is still being changed before what it waits for', async () => {
+    const hosts = new StandInHosts()
+    await apply(hosts, [operationOf('env', 'm10', ['sync']), head, worker()])
+    expect(hosts.scripts.slice(0, 1)).toEqual(['m10 sync'])
+    expect(hosts.scripts.indexOf('m8 join early')).toBeGreaterThan(0)
+  })
+})
+
 describe('a step', () => {
   it('has more time, and so has its check, where hosts are slow', async () => {
     const limits: number[] = []

@@ -6,18 +6,33 @@ import type { RunOutcome } from '../../../../src/ops/run/outcome.ts'
 export type Answer = { readonly outcome?: RunOutcome; readonly stdout?: string; readonly stderr?: string }
 export type Ran = { readonly host: string; readonly script: string; readonly stdin: string }
 
+const NONE = new Uint8Array()
+const CANCELLED: ExecResult = { outcome: { kind: 'cancelled' }, stdout: NONE, stderr: NONE, durationMs: 0 }
+
 export class StandInHosts implements OpsHosts {
   readonly ran: Ran[] = []
+  /** What became of scripts that were to wait for their turn; one whose name ends with `that ends` does not wait. */
+  readonly turns: string[] = []
   readonly #answer: (host: string, script: string, signal: AbortSignal) => Answer | Promise<Answer>
 
   constructor(answer: (host: string, script: string, signal: AbortSignal) => Answer | Promise<Answer> = () => ({})) {
     this.#answer = answer
   }
 
-  async exec(host: string, script: string, { stdin, signal }: ExecOptions): Promise<ExecResult> {
+  async exec(host: string, script: string, { stdin, turn, signal }: ExecOptions): Promise<ExecResult> {
     this.ran.push({ host, script, stdin: Buffer.from(stdin ?? []).toString() })
+    if (turn !== undefined && (await this.#isOverBefore(turn, script, signal))) return CANCELLED
     const { outcome = { kind: 'exit', code: 0 }, stdout = '', stderr = '' } = await this.#answer(host, script, signal)
     return { outcome, stdout: Buffer.from(stdout), stderr: Buffer.from(stderr), durationMs: 0 }
+  }
+
+  async #isOverBefore(turn: Promise<void>, script: string, signal: AbortSignal): Promise<boolean> {
+    const over = Promise.withResolvers<'over'>()
+    signal.addEventListener('abort', () => over.resolve('over'), { once: true })
+    if (script.endsWith('that ends')) over.resolve('over')
+    const isOver = (await Promise.race([turn, over.promise])) === 'over'
+    this.turns.push(`${script}: ${isOver ? 'ended' : 'went on'}`)
+    return isOver
   }
 
   /** `HOST SCRIPT` of what ran, in that order. */

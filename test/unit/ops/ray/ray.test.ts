@@ -173,6 +173,18 @@ describe('the plan of Ray', () => {
     expect(start?.run.script).toContain('RAY_AUTH_TOKEN_PATH=$HOME/.ray/muster/m10-6333/auth_token; export')
   })
 
+  it('loads Ray on workers while the head starts, where the node is a process of the login', () => {
+    const early = (change: Partial<RayWanted>) =>
+      up(DOWN, DOWN, change).flatMap(({ host, verdict }) =>
+        verdict.kind === 'steps' && verdict.steps.some(({ run }) => run.early !== undefined) ? [host] : [],
+      )
+    expect(early({})).toEqual(['m8'])
+    expect(early({ isSupervised: true })).toEqual([])
+    const container = { ...node('m8', '10.81.0.2', 16), environment: docker('--network host') }
+    expect(said(up(DOWN, DOWN, { workers: [container] }))).toEqual(START_BOTH)
+    expect(early({ workers: [container] })).toEqual([])
+  })
+
   it('starts where the environment is declared and comes first', () => {
     expect(said(up({ ...DOWN, installed: { kind: 'absent' } }, DOWN))).toEqual(START_BOTH)
     const bare = { ...WANTED.head, environment: undefined as never }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { buildRemoteCommand } from '../../../../src/ssh/exec/remote-command.ts'
+import { buildRemoteCommand, END, GO } from '../../../../src/ssh/exec/remote-command.ts'
 import { findProgram } from '../../../support/requirements.ts'
 
 const plain = { command: 'true', environment: {}, mark: 'begin1', beatLimitS: 45 }
@@ -21,6 +21,27 @@ async function login(shell: string, line: string) {
   child.stdin.destroy()
   const text = Buffer.concat(output).toString()
   return { begin: text.slice(0, text.indexOf('\n')), output: text.slice(text.indexOf('\n') + 1) }
+}
+
+/** A command that is held, as sshd starts it, and what it has printed when it has ended. */
+async function held(command: string, words: (begun: () => Promise<unknown>) => AsyncIterable<string>) {
+  const child = spawn('/bin/sh', ['-c', buildRemoteCommand({ ...plain, command, isHeld: true })], {
+    env: { PATH: process.env.PATH, SHELL: '/bin/sh' },
+    detached: true,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const closed = once(child, 'close')
+  let printed = ''
+  child.stdout.on('data', (bytes: Buffer) => {
+    printed += bytes.toString()
+  })
+  const begun = async () => {
+    while (!printed.includes('loaded\n')) await once(child.stdout, 'data')
+  }
+  for await (const word of words(begun)) child.stdin.write(word)
+  child.stdin.end()
+  await closed
+  return printed
 }
 
 const anyText = fc
@@ -53,6 +74,28 @@ describe('the remote command line', () => {
       }),
       { numRuns: 6 },
     )
+  })
+
+  it('lets a command that is held go on when it is told to, also between beats', async () => {
+    const printed = await held('echo loaded; read -r go && echo "went on [$go]"; cat', async function* (begun) {
+      yield 'b\n'
+      await begun()
+      yield 'b\n'
+      yield GO
+      yield 'b\n'
+    })
+    expect(printed).toBe('begin1\nloaded\nwent on []\n')
+  })
+
+  it.each([
+    ['told to end', END],
+    ['left', ''],
+  ])('ends a command that is held and %s, before it went on', async (_, word) => {
+    const printed = await held('echo loaded; read -r go && echo "went on"; exec sleep 1000', async function* (begun) {
+      await begun()
+      yield word
+    })
+    expect(printed).toBe('begin1\nloaded\n')
   })
 
   it('holds neither a password nor a place for one', () => {
