@@ -89,8 +89,8 @@ export async function openConsoleQueue(options: JobOptions, context: CliContext)
   const expectedOf = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text))
   return {
     read() {
-      const driver = store.driver(context.now())
-      const state = `${store.version()} ${driver}`
+      const driver = store.lease.owner(context.now())
+      const state = `${store.file.version()} ${driver}`
       if (state === seen) return undefined
       seen = state
       const { down = {} } = store.view() ?? {}

@@ -36,7 +36,7 @@ export async function listJobs(options: ListOptions, context: CliContext): Promi
     formatTable(['JOB', 'STATE', ...(isShared ? ['USER'] : []), 'ASKS FOR', 'ON', 'RAN', 'NAME'], rows),
   )
   const counts = [...queue.store.counts()].map(([kind, count]) => `${count} ${kind}`)
-  const driver = queue.store.driver(context.now())
+  const driver = queue.store.lease.owner(context.now())
   context.stdout.write(
     `\n${counts.join(', ') || 'no jobs'}; ${driver === undefined ? 'nobody drives the queue' : `driven by ${printable(driver)}`}\n`,
   )

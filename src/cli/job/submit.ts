@@ -84,7 +84,7 @@ export async function submitJob(
     for await (const lines of linesOf(options.from, context))
       submit(lines.map((line) => specOf([line], options, place, queue)))
   }
-  if (queue.store.driver(context.now()) === undefined)
+  if (queue.store.lease.owner(context.now()) === undefined)
     context.stderr.write('muster: nobody drives this queue now: `muster job work` does\n')
   return EXIT.ok
 }

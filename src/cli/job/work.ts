@@ -5,9 +5,9 @@ import { systemClock } from '../../base/clock.ts'
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { type DriverEvent, driveJobs, isEmpty, LEASE_MS } from '../../scheduler/jobs/driver.ts'
+import type { Lease } from '../../scheduler/jobs/driver-lease.ts'
 import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { isQueueFull } from '../../scheduler/jobs/queue-errors.ts'
-import type { Lease } from '../../scheduler/jobs/store.ts'
 import { watchStore } from '../../scheduler/jobs/store-watch.ts'
 import { placeWords } from '../../ui/jobs/job-words.ts'
 import { type CliContext, EXIT } from '../context.ts'
@@ -32,7 +32,7 @@ const ROOM_MS = 10_000
 export async function workQueue(options: WorkOptions, context: CliContext): Promise<number> {
   using queue = await openQueue(options, context)
   const { store, inventory } = queue
-  store.checkWhole()
+  store.file.checkWhole()
   using hosts = await connectHosts(inventory, options, context)
   const told = new Map<number, string>()
   /** Of a gang each bundle makes an event; people want to know what became of the job. */
@@ -71,7 +71,7 @@ export async function workQueue(options: WorkOptions, context: CliContext): Prom
         ...(options.keep === undefined ? {} : { keepDays: options.keep }),
       })
     } finally {
-      store.giveLease(lease)
+      store.lease.give(lease)
     }
   }
   const full = new TroubleSpell(ROOM_MS)
@@ -108,10 +108,10 @@ async function becomeDriver(
   }
   let told = ''
   while (!context.signal.aborted) {
-    const lease = store.takeLease(`${here}${process.pid}`, context.now(), LEASE_MS, isGone)
+    const lease = store.lease.take(`${here}${process.pid}`, context.now(), LEASE_MS, isGone)
     if (lease !== undefined) return lease
     if (isUntilEmpty && isEmpty(store)) return undefined
-    const driver = printable(store.driver(context.now()) ?? 'another Muster')
+    const driver = printable(store.lease.owner(context.now()) ?? 'another Muster')
     if (driver !== told)
       context.stderr.write(`muster: this queue is driven by ${driver}; this one takes over when that one is gone\n`)
     told = driver

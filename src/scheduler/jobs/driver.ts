@@ -6,6 +6,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Usage } from '../plan/turn.ts'
 import { formatCleanProgram } from './clean-program.ts'
+import type { Lease } from './driver-lease.ts'
 import { HostLine, type JobHosts } from './host-line.ts'
 import { type HostAnswer, parseHostAnswer } from './host-program.ts'
 import {
@@ -27,7 +28,7 @@ import { ordersFor, parseBundleKey } from './orders.ts'
 import { planJobs } from './plan-jobs.ts'
 import { isRayJob, RAY_PLACE, type RayEngine, type RayOrder, sendToRay } from './ray-jobs.ts'
 import type { Reading } from './results.ts'
-import type { JobStore, Lease, QueueView } from './store.ts'
+import type { JobStore, QueueView } from './store.ts'
 
 export type DriverOptions = {
   readonly store: JobStore
@@ -157,7 +158,7 @@ class JobDriver {
   #noticeWrite(): void {
     if (this.#isAwake) return
     try {
-      if (this.#options.store.version() !== this.#version) this.#wake()
+      if (this.#options.store.file.version() !== this.#version) this.#wake()
     } catch (error) {
       this.#failure = error
       this.#wake()
@@ -211,10 +212,10 @@ class JobDriver {
     if (nowMs < this.#tickedMs) this.#forgetTimes()
     this.#tickedMs = nowMs
     if (nowMs - this.#renewedMs >= RENEW_MS) {
-      store.renewLease(lease, nowMs, LEASE_MS)
+      store.lease.renew(lease, nowMs, LEASE_MS)
       this.#renewedMs = nowMs
     }
-    const version = store.version()
+    const version = store.file.version()
     if (version !== this.#version) {
       this.#version = version
       this.#isDirty = true
@@ -279,7 +280,7 @@ class JobDriver {
       hosts,
       active: active.filter((job) => !isRayJob(job)),
       waiting: this.#isGathering(own, nowMs) ? [] : own,
-      runTimes: store.runTimes(),
+      runTimes: store.accounting.runTimes(),
       usage: this.#usageOf(waiting, nowMs),
       nowMs,
       isPreempting,
@@ -324,8 +325,9 @@ class JobDriver {
 
   /** One user alone shares with nobody. */
   #usageOf(waiting: readonly Job[], nowMs: number): Usage {
+    const { store } = this.#options
     const first = waiting[0]?.user
-    return waiting.some(({ user }) => user !== first) ? this.#options.store.usage(nowMs) : NO_USAGE
+    return waiting.some(({ user }) => user !== first) ? store.accounting.usage(store.active(), nowMs) : NO_USAGE
   }
 
   #send(nowMs: number): void {

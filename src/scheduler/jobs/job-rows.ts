@@ -1,12 +1,10 @@
 /** Rows of the queue's file as jobs. */
-import type { SQLOutputValue } from 'node:sqlite'
+import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import type { Job, JobSpec, JobState } from './job.ts'
 import { unusable } from './queue-errors.ts'
+import type { QueueFile, Row } from './queue-file.ts'
 
-export type Row = Readonly<Record<string, SQLOutputValue>>
-
-/** What `JobRows` wants of a row. */
-export const SELECT = `SELECT jobs.id, jobs.spec AS spec_id, specs.spec AS spec, environment, user, submitted_ms, priority, attempt, failures, state, after
+const SELECT = `SELECT jobs.id, jobs.spec AS spec_id, specs.spec AS spec, environment, user, submitted_ms, priority, attempt, failures, state, after
   FROM jobs JOIN specs ON specs.id = jobs.spec`
 
 /** Read specifications that are kept. */
@@ -30,10 +28,19 @@ export function parse<T>(value: SQLOutputValue | undefined): T {
 }
 
 export class JobRows {
+  readonly #file: QueueFile
   readonly #specs = new Map<number, { readonly text: SQLOutputValue | undefined; readonly spec: JobSpec }>()
 
-  /** @throws MusterError 'configuration' when a text in it is damaged. */
-  jobOf(row: Row): Job {
+  constructor(file: QueueFile) {
+    this.#file = file
+  }
+
+  /** `rest`: of the statement, from WHERE on. @throws MusterError 'configuration' when a text in it is damaged. */
+  read(rest: string, ...values: readonly SQLInputValue[]): readonly Job[] {
+    return this.#file.all(`${SELECT} ${rest}`, ...values).map((row) => this.#jobOf(row))
+  }
+
+  #jobOf(row: Row): Job {
     const spec = this.specOf(Number(row.spec_id), row.spec)
     const { environment } = row
     return {

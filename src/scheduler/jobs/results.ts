@@ -1,13 +1,9 @@
 /** What became of jobs with metrics: a row each in the queue's file, beside the jobs. */
-import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
+import type { SQLOutputValue } from 'node:sqlite'
 import { FINAL_KINDS, type Job, type JobSpec, type JobState } from './job.ts'
-import { parse, type Row } from './job-rows.ts'
+import { type JobRows, parse } from './job-rows.ts'
 import type { Metric, MetricValues } from './metric.ts'
-
-/** Of no consequence to a version that does not know it. `attempt`: what was read is of it; `is_final`: after it had ended. */
-export const RESULTS_SCHEMA = `CREATE TABLE IF NOT EXISTS results (
-  job INTEGER PRIMARY KEY, attempt INTEGER NOT NULL, is_final INTEGER NOT NULL, metrics TEXT NOT NULL
-)`
+import type { QueueFile } from './queue-file.ts'
 
 export type Reading = {
   readonly job: number
@@ -39,43 +35,39 @@ export type Sweep = {
 /** Of a sweep so many are read. */
 const MOST_ROWS = 10_000
 
-export interface ResultsPort {
-  all(sql: string, ...values: readonly SQLInputValue[]): readonly Row[]
-  run(sql: string, ...values: readonly SQLInputValue[]): void
-  jobs(where: string, ...values: readonly SQLInputValue[]): readonly Job[]
-}
-
 export class JobResults {
-  readonly #port: ResultsPort
+  readonly #file: QueueFile
+  readonly #rows: JobRows
 
-  constructor(port: ResultsPort) {
-    this.#port = port
+  constructor(file: QueueFile, rows: JobRows) {
+    this.#file = file
+    this.#rows = rows
   }
 
   /** With the job that is made. */
   expect(job: number): void {
-    this.#port.run("INSERT INTO results VALUES (?, 0, 0, '{}')", job)
+    this.#file.run("INSERT INTO results VALUES (?, 0, 0, '{}')", job)
   }
 
   /** What an attempt wrote before and did not write again stays. */
   note({ job, attempt, values, isFinal }: Reading): void {
-    const [row] = this.#port.all('SELECT attempt, is_final, metrics FROM results WHERE job = ?', job)
+    const [row] = this.#file.all('SELECT attempt, is_final, metrics FROM results WHERE job = ?', job)
     const [before, after] = [Number(row?.attempt ?? 0), { ...values }]
     if (before > attempt) return
     const merged =
       before === attempt || Object.keys(after).length === 0 ? { ...valuesOf(row?.metrics), ...after } : after
     const [text, ends] = [JSON.stringify(merged), Number(isFinal)]
     if (before === attempt && row?.metrics === text && Number(row.is_final) === ends) return
-    this.#port.run('INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)', job, attempt, ends, text)
+    this.#file.run('INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)', job, attempt, ends, text)
   }
 
   of(job: number): MetricValues {
-    return valuesOf(this.#port.all('SELECT metrics FROM results WHERE job = ?', job)[0]?.metrics)
+    return valuesOf(this.#file.all('SELECT metrics FROM results WHERE job = ?', job)[0]?.metrics)
   }
 
   /** Ended jobs of which nobody has read the last word yet. */
   unread(): readonly Job[] {
-    return this.#port.jobs(
+    return this.#rows.read(
       `WHERE jobs.id IN (SELECT job FROM results JOIN jobs AS own ON own.id = job
         WHERE own.kind IN (${FINAL_KINDS.map((kind) => `'${kind}'`).join()})
           AND (is_final = 0 OR results.attempt < own.attempt))`,
@@ -84,7 +76,7 @@ export class JobResults {
 
   /** Those that were submitted together, by what they were submitted as. */
   sweep(group: number, spec: JobSpec): Sweep {
-    const rows = this.#port
+    const rows = this.#file
       .all(
         `SELECT id, kind, jobs.attempt AS attempt, environment, metrics FROM jobs LEFT JOIN results ON results.job = jobs.id
           WHERE spec = ? ORDER BY id LIMIT ?`,
@@ -100,7 +92,7 @@ export class JobResults {
           values: valuesOf(metrics),
         }),
       )
-    const [{ count } = { count: 0 }] = this.#port.all('SELECT count(*) AS count FROM jobs WHERE spec = ?', group)
+    const [{ count } = { count: 0 }] = this.#file.all('SELECT count(*) AS count FROM jobs WHERE spec = ?', group)
     const parameters = [...new Set(rows.flatMap((row) => Object.keys(row.parameters)))]
     return { metrics: spec.metrics ?? [], parameters, rows, count: Number(count) }
   }

@@ -23,3 +23,16 @@ export const SCHEMA = `
   CREATE TABLE lease (one INTEGER PRIMARY KEY CHECK (one = 1), token INTEGER NOT NULL, owner TEXT NOT NULL, until_ms INTEGER NOT NULL);
   INSERT INTO lease VALUES (1, 0, '', 0);
 `
+
+/**
+ * What came later, and is of no consequence to a version that does not know it. Of results `attempt`: what was read is of it;
+ * `is_final`: after it had ended.
+ */
+export const LATER_PARTS = `
+  CREATE INDEX IF NOT EXISTS jobs_by_spec ON jobs (spec, kind);
+  CREATE TABLE IF NOT EXISTS results (
+    job INTEGER PRIMARY KEY, attempt INTEGER NOT NULL, is_final INTEGER NOT NULL, metrics TEXT NOT NULL
+  );
+`
+export const HAS_LATER_PARTS =
+  "SELECT 1 WHERE (SELECT count(*) FROM sqlite_master WHERE name IN ('jobs_by_spec', 'results')) = 2"

@@ -97,12 +97,12 @@ describe.skipIf(!canRun)('driving a queue', () => {
     store.submit({ spec: own, user: 'ann', priority: 0, isHeld: false, after: [], variants: [{}], ...rest }, Date.now())
   const submitStop = (id: number) => store.apply(id, { kind: 'stop', reason: 'cancelled' }, Date.now())
   const drive = async (signal = new AbortController().signal, own = store): Promise<void> => {
-    const lease = own.takeLease('test', Date.now(), LEASE_MS)
+    const lease = own.lease.take('test', Date.now(), LEASE_MS)
     if (lease === undefined) throw new Error('somebody else drives')
     const rest = { isPreempting: true, isUntilEmpty: true, clock: systemClock }
     const watch = (onWrite: () => void) => watchStore(join(directory, 'queue.db'), onWrite)
     await driveJobs({ store: own, lease, hosts: HOSTS, port, signal, watchStore: watch, ...rest })
-    own.giveLease(lease)
+    own.lease.give(lease)
   }
   const lines = (name: string) => readFileSync(join(directory, name), 'utf8').trim().split('\n')
   const exists = (name: string) => existsSync(join(directory, name))

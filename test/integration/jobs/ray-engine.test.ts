@@ -121,13 +121,13 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
   const submit = (own: JobSpec): number =>
     store.submit({ spec: own, user: 'ann', priority: 0, isHeld: false, after: [], variants: [{}] }, Date.now())[0] ?? 0
   const drive = async (signal = new AbortController().signal): Promise<void> => {
-    const lease = store.takeLease('test', Date.now(), LEASE_MS)
+    const lease = store.lease.take('test', Date.now(), LEASE_MS)
     if (lease === undefined) throw new Error('somebody else drives')
     const ray = createRayEngine(wanted, hosts)
     const port = { open: () => ({ write() {}, [Symbol.dispose]() {} }) }
     const rest = { isPreempting: false, isUntilEmpty: true, clock: systemClock, port }
     await driveJobs({ store, lease, hosts: [], ray, signal, ...rest })
-    store.giveLease(lease)
+    store.lease.give(lease)
   }
   const job = (id: number): Job => store.get(id) as Job
   const kind = (id: number) => job(id).state.kind

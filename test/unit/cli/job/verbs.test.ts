@@ -94,7 +94,7 @@ describe('muster job', () => {
     await job(['submit', '--grid', 'lr=0.1,0.2,0.3', '--metric', 'max:acc', '--metric', 'loss', '--', 'true'])
     {
       using store = openStore()
-      const lease = store.takeLease('test', 0, 1)
+      const lease = store.lease.take('test', 0, 1)
       if (lease === undefined) throw new Error('somebody else drives')
       const read = (id: number, values: Record<string, string>) =>
         store.noteResults([{ job: id, attempt: 1, values, isFinal: false }], lease)

@@ -49,7 +49,7 @@ test('version 1: every job is as it was, and goes on', () => {
     [6, 2],
     [1, 5],
   ])
-  const lease = store.takeLease('new', 2000, 1000)
+  const lease = store.lease.take('new', 2000, 1000)
   const ended = { kind: 'ended', end: { kind: 'exit', code: 0 } } as const
   expect(store.apply(2, { kind: 'seen', rank: 0, bundle: ended }, 3000, lease)).toBe(true)
   expect(store.get(2)?.state.kind).toBe('done')

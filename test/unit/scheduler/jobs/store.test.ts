@@ -105,22 +105,22 @@ describe('the queue on disk', () => {
   test('one drives: another one gets it when the first is silent for too long, and then the first can write no more', () => {
     using store = open()
     store.submit(submission(), 0)
-    const first = store.takeLease('one', 0, 1000)
-    expect(store.takeLease('other', 999, 1000)).toBeUndefined()
-    expect(store.driver(999)).toBe('one')
+    const first = store.lease.take('one', 0, 1000)
+    expect(store.lease.take('other', 999, 1000)).toBeUndefined()
+    expect(store.lease.owner(999)).toBe('one')
     if (first === undefined) throw new Error('no lease')
-    store.renewLease(first, 900, 1000)
-    expect(store.takeLease('other', 1800, 1000)).toBeUndefined()
-    const second = store.takeLease('other', 1900, 1000)
+    store.lease.renew(first, 900, 1000)
+    expect(store.lease.take('other', 1800, 1000)).toBeUndefined()
+    const second = store.lease.take('other', 1900, 1000)
     expect(() => store.apply(1, { kind: 'placed', places }, 2000, first)).toThrow('another Muster')
-    expect(() => store.renewLease(first, 2000, 1000)).toThrow('another Muster')
+    expect(() => store.lease.renew(first, 2000, 1000)).toThrow('another Muster')
     expect(store.get(1)?.state.kind).toBe('queued')
     expect(store.apply(1, { kind: 'placed', places }, 2000, second)).toBe(true)
-    const third = store.takeLease('third', 2000, 1000, (owner) => owner === 'other')
+    const third = store.lease.take('third', 2000, 1000, (owner) => owner === 'other')
     expect(third).toBeDefined()
-    expect(store.takeLease('fourth', 2000, 1000, (owner) => owner === 'other')).toBeUndefined()
-    store.giveLease(first)
-    expect(store.driver(2000)).toBe('third')
+    expect(store.lease.take('fourth', 2000, 1000, (owner) => owner === 'other')).toBeUndefined()
+    store.lease.give(first)
+    expect(store.lease.owner(2000)).toBe('third')
   })
 
   test('a driver and a person change the same job: nothing is lost', () => {
@@ -142,7 +142,7 @@ describe('the queue on disk', () => {
     store.submit(submission(), 0)
     store.submit(submission({ after: [1] }), 0)
     expect(() => store.submit(submission({ after: [9] }), 0)).toThrow('no job 9')
-    const lease = store.takeLease('one', 0, 1000)
+    const lease = store.lease.take('one', 0, 1000)
     if (lease === undefined) throw new Error('no lease')
     expect(store.cancelOrphans(1, lease)).toBe(0)
     store.apply(1, { kind: 'stop', reason: 'cancelled' }, 1)
@@ -227,11 +227,11 @@ describe('the queue on disk', () => {
       store.apply(id, { kind: 'placed', places: id === 1 ? places : [...places, ...places] }, 0)
       store.apply(id, { kind: 'forget' }, 10_000)
     }
-    expect(Object.fromEntries(store.usage(10_000))).toEqual({ ann: 10_000, bob: 20_000 })
-    expect(store.usage(10_000 + day).get('ann')).toBe(5000)
+    expect(Object.fromEntries(store.accounting.usage(store.active(), 10_000))).toEqual({ ann: 10_000, bob: 20_000 })
+    expect(store.accounting.usage(store.active(), 10_000 + day).get('ann')).toBe(5000)
     store.submit(submission({ user: 'eve' }), 0)
     store.apply(3, { kind: 'placed', places }, 20_000)
-    expect(store.usage(21_000).get('eve')).toBe(1000)
+    expect(store.accounting.usage(store.active(), 21_000).get('eve')).toBe(1000)
   })
 
   test('a file that was damaged later is told with what to do, whatever is asked', () => {
@@ -257,13 +257,13 @@ describe('the queue on disk', () => {
     {
       using store = open()
       store.submit(submission({ variants: Array.from({ length: 2000 }, () => ({ X: 'x'.repeat(50) })) }), 0)
-      store.checkWhole()
+      store.file.checkWhole()
     }
     const bytes = readFileSync(file)
     bytes.fill(0x5a, 12 * 4096, 13 * 4096)
     writeFileSync(file, bytes)
     using store = open()
-    expect(() => store.checkWhole()).toThrow(
+    expect(() => store.file.checkWhole()).toThrow(
       expect.objectContaining({ code: 'configuration', hint: expect.stringContaining('Move it away, with -wal') }),
     )
     expect(readFileSync(file)).toEqual(bytes)

@@ -1,0 +1,50 @@
+/** What users had of the hosts, for whose turn it is and for how long jobs may run. */
+import { isActive, type Job, type JobSpec } from './job.ts'
+import type { JobRows } from './job-rows.ts'
+import type { QueueFile } from './queue-file.ts'
+
+/** So many of the last are counted. */
+const USAGE_JOBS = 2_000
+const TIMED_JOBS = 100
+const HALF_LIFE_MS = 86_400_000
+
+export class Accounting {
+  readonly #file: QueueFile
+  readonly #rows: JobRows
+
+  constructor(file: QueueFile, rows: JobRows) {
+    this.#file = file
+    this.#rows = rows
+  }
+
+  /** Of the last that ended by themselves: by user, in seconds, the latest last. */
+  runTimes(): ReadonlyMap<string, readonly number[]> {
+    const rows = this.#file.all(
+      "SELECT user, ran_ms FROM jobs WHERE ended_ms IS NOT NULL AND kind = 'done' ORDER BY ended_ms DESC LIMIT ?",
+      TIMED_JOBS,
+    )
+    const byUser = Map.groupBy(rows.toReversed(), ({ user }) => String(user))
+    return new Map([...byUser].map(([user, own]) => [user, own.map(({ ran_ms }) => secondsOf(Number(ran_ms)))]))
+  }
+
+  /** What users had lately, halved for each day since: GPUs, or cores where there are none, in milli × seconds. */
+  usage(active: readonly Job[], nowMs: number): ReadonlyMap<string, number> {
+    const had = new Map<string, number>()
+    const add = (user: string, { request, bundles }: JobSpec, ranMs: number, agoMs: number) => {
+      const size = bundles * (request.gpuCount * request.gpuMilli || request.cpuMilli)
+      had.set(user, (had.get(user) ?? 0) + ((size * ranMs) / 1000) * 0.5 ** (agoMs / HALF_LIFE_MS))
+    }
+    for (const { user, spec, state } of active)
+      if (isActive(state)) add(user, spec, Math.max(0, nowMs - state.startedMs), 0)
+    const rows = this.#file.all(
+      `SELECT user, ran_ms, ended_ms, jobs.spec AS spec_id, specs.spec AS spec FROM jobs JOIN specs ON specs.id = jobs.spec
+        WHERE ended_ms IS NOT NULL AND ran_ms IS NOT NULL ORDER BY ended_ms DESC LIMIT ?`,
+      USAGE_JOBS,
+    )
+    for (const { user, ran_ms, ended_ms, spec_id, spec } of rows)
+      add(String(user), this.#rows.specOf(Number(spec_id), spec), Number(ran_ms), Math.max(0, nowMs - Number(ended_ms)))
+    return had
+  }
+}
+
+const secondsOf = (ms: number): number => Math.max(1, Math.round(ms / 1000))

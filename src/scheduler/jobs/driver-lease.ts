@@ -1,0 +1,52 @@
+/** Who drives a queue: one at a time, and whoever lost it can write nothing more as the driver. */
+import { MusterError } from '../../base/errors.ts'
+import type { QueueFile, Row } from './queue-file.ts'
+
+export type Lease = { readonly token: number }
+
+export class DriverLease {
+  readonly #file: QueueFile
+
+  constructor(file: QueueFile) {
+    this.#file = file
+  }
+
+  /** Undefined while another one drives. `isGone`: whether that owner is known to have ended without giving it back. */
+  take(owner: string, nowMs: number, forMs: number, isGone = (_: string) => false): Lease | undefined {
+    return this.#file.transaction(() => {
+      const { token, until_ms, owner: before } = this.#row()
+      if (Number(until_ms) > nowMs && !isGone(String(before))) return undefined
+      const next = Number(token) + 1
+      this.#file.run('UPDATE lease SET token = ?, owner = ?, until_ms = ?', next, owner, nowMs + forMs)
+      return { token: next }
+    })
+  }
+
+  /** @throws MusterError 'interrupted' when it is another one's by now. */
+  renew(lease: Lease, nowMs: number, forMs: number): void {
+    this.#file.transaction(() => {
+      this.check(lease)
+      this.#file.run('UPDATE lease SET until_ms = ?', nowMs + forMs)
+    })
+  }
+
+  give({ token }: Lease): void {
+    this.#file.transaction(() => this.#file.run('UPDATE lease SET until_ms = 0 WHERE token = ?', token))
+  }
+
+  /** Undefined: nobody drives. */
+  owner(nowMs: number): string | undefined {
+    const { owner, until_ms } = this.#row()
+    return Number(until_ms) > nowMs ? String(owner) : undefined
+  }
+
+  /** @throws MusterError 'interrupted' when it is another one's by now. */
+  check({ token }: Lease): void {
+    if (Number(this.#row().token) === token) return
+    throw new MusterError('interrupted', 'another Muster drives this queue now')
+  }
+
+  #row(): Row {
+    return this.#file.one('SELECT token, owner, until_ms FROM lease') ?? {}
+  }
+}

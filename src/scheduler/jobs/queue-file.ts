@@ -1,0 +1,132 @@
+/**
+ * The file of a queue: an SQLite database in a directory that only the user may read. What a call has returned from is on disk
+ * (write-ahead log, synced at each commit); a cut at any moment leaves the calls before it. Several programs may use it at once.
+ */
+import { randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
+import { MusterError } from '../../base/errors.ts'
+import { isSqlite, unusable } from './queue-errors.ts'
+import { HAS_LATER_PARTS, LATER_PARTS, SCHEMA } from './schema.ts'
+
+export type Row = Readonly<Record<string, SQLOutputValue>>
+
+const VERSION = 1
+const BUSY_MS = 10_000
+
+export class QueueFile implements Disposable {
+  /** Tells this queue from all others, on hosts that serve several. */
+  readonly id: string
+  readonly #database: DatabaseSync
+  readonly #name: string
+  readonly #statements = new Map<string, StatementSync>()
+  #isInside = false
+
+  /**
+   * `busyMs`: how long a call waits for another program that writes.
+   * @throws MusterError 'configuration' when the file is none of ours, is damaged, or was written by a later version.
+   */
+  constructor(path: string, busyMs = BUSY_MS) {
+    this.#name = `the queue ${path}`
+    try {
+      if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+      this.#database = new DatabaseSync(path)
+      this.#database.exec(
+        `PRAGMA busy_timeout = ${busyMs}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON`,
+      )
+      // What is as it should be is opened without waiting for whoever writes.
+      const isUpToDate = this.#fileVersion() === VERSION && this.one(HAS_LATER_PARTS) !== undefined
+      if (!isUpToDate) this.transaction(() => this.#makeUpToDate())
+      this.id = String(this.one("SELECT value FROM meta WHERE name = 'id'")?.value)
+    } catch (error) {
+      throw unusable(error, this.#name)
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#database.close()
+  }
+
+  /** Changes whenever another program has written. */
+  version(): number {
+    return Number(this.one('PRAGMA data_version')?.data_version)
+  }
+
+  /**
+   * Reads the whole file, which takes a while where it is large.
+   * @throws MusterError 'configuration' when it is damaged anywhere.
+   */
+  checkWhole(): void {
+    if (this.one('PRAGMA quick_check(1)')?.quick_check !== 'ok') throw unusable(new Error('it is damaged'), this.#name)
+  }
+
+  /** Whatever `work` writes is on disk with one wait for the disk, or not at all. Within another one it is part of that. */
+  transaction<T>(work: () => T): T {
+    if (this.#isInside) return work()
+    try {
+      this.#database.exec('BEGIN IMMEDIATE')
+      this.#isInside = true
+      const result = work()
+      this.#database.exec('COMMIT')
+      return result
+    } catch (error) {
+      this.#rollBack()
+      throw isSqlite(error) ? unusable(error, this.#name) : error
+    } finally {
+      this.#isInside = false
+    }
+  }
+
+  /** @throws MusterError when the file cannot be read. */
+  all(sql: string, ...values: readonly SQLInputValue[]): readonly Row[] {
+    try {
+      return this.#statement(sql).all(...values)
+    } catch (error) {
+      throw unusable(error, this.#name)
+    }
+  }
+
+  one(sql: string, ...values: readonly SQLInputValue[]): Row | undefined {
+    return this.all(sql, ...values)[0]
+  }
+
+  /** The number of the row that it made. */
+  run(sql: string, ...values: readonly SQLInputValue[]): number {
+    return Number(this.#statement(sql).run(...values).lastInsertRowid)
+  }
+
+  #fileVersion(): number {
+    return Number(this.one('PRAGMA user_version')?.user_version)
+  }
+
+  #makeUpToDate(): void {
+    const version = this.#fileVersion()
+    if (version > VERSION) throw new MusterError('configuration', 'the queue was written by a later version of Muster')
+    if (version === 0) {
+      if (this.one('SELECT 1 FROM sqlite_master') !== undefined)
+        throw new MusterError('configuration', `${this.#name} cannot be used: it is the database of another program`, {
+          hint: 'Move it away, or name another cluster in hosts.yaml.',
+        })
+      this.#database.exec(SCHEMA)
+      this.run("INSERT INTO meta VALUES ('id', ?)", randomBytes(6).toString('hex'))
+      this.#database.exec(`PRAGMA user_version = ${VERSION}`)
+    }
+    this.#database.exec(LATER_PARTS)
+  }
+
+  /** A commit that failed may have done it already. */
+  #rollBack(): void {
+    try {
+      this.#database.exec('ROLLBACK')
+    } catch {}
+  }
+
+  #statement(sql: string): StatementSync {
+    const known = this.#statements.get(sql)
+    if (known !== undefined) return known
+    const statement = this.#database.prepare(sql)
+    this.#statements.set(sql, statement)
+    return statement
+  }
+}
