@@ -9,6 +9,11 @@ export interface Clock {
 
 const LONGEST_MS = 2 ** 31 - 1
 
+/** Also where the clock was set back meanwhile. */
+export function hasPassed(sinceMs: number, forMs: number, nowMs: number): boolean {
+  return nowMs < sinceMs || nowMs - sinceMs >= forMs
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(delayMs, callback) {

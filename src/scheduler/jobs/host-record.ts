@@ -1,4 +1,5 @@
 /** What the driver knows of a host while it drives, and when it asks it again. */
+import { hasPassed } from '../../base/clock.ts'
 import type { HostSpec } from '../model/resources.ts'
 import type { HostLine } from './host-line.ts'
 import type { BundleOrder, HostAnswer } from './host-program.ts'
@@ -65,16 +66,21 @@ export function newRecord(spec: DriverHost, line: HostLine | undefined): HostRec
 
 export const isRay = ({ spec }: Pick<HostRecord, 'spec'>): boolean => spec.name === RAY_PLACE
 
+/** A clock that was set back makes a look due at once. */
+export function isDue({ nextMs }: Pick<HostRecord, 'nextMs'>, nowMs: number): boolean {
+  return nowMs >= nextMs || nextMs - nowMs > Math.max(IDLE_MS, LAST_RETRY_MS)
+}
+
 /** Which orders go to a host now, and whether it is asked about everything; undefined: none. */
 export function chooseOrders(record: HostRecord, own: readonly JobOrder[], nowMs: number) {
   if (record.isBusy || (isRay(record) && own.length === 0 && record.trouble === undefined)) return undefined
-  const isDue = nowMs >= record.nextMs
+  const isLook = isDue(record, nowMs)
   const news = record.trouble === undefined ? own.filter((order) => isNews(record, order)) : []
-  if (!isDue && news.length === 0) return undefined
+  if (!isLook && news.length === 0) return undefined
   // Who was told to end may do so without a word.
   if (news.some(({ order }) => isRay(record) || order.kind === 'stop')) record.waitMs = SOON_MS
   if (news.length > 0) lookWithin(record, Math.min(LATE_MS, record.waitMs), nowMs)
-  const isWhole = isDue || isRay(record) || record.line?.isNew === true
+  const isWhole = isLook || isRay(record) || record.line?.isNew === true
   const orders = isWhole ? own : news
   const kept = own.filter(({ order }) => record.had.has(wordOf(order)))
   record.had = new Set([...orders, ...kept].map(({ order }) => wordOf(order)))
@@ -92,7 +98,7 @@ export function wantsFacts(
   if (!isWhole && !isStarting) return false
   if (trouble !== undefined || factsMs === undefined) return true
   const everyMs = isStarting ? STARTING_FACTS_MS : orders.length > 0 ? BUSY_FACTS_MS : IDLE_FACTS_MS
-  return nowMs - factsMs >= everyMs
+  return hasPassed(factsMs, everyMs, nowMs)
 }
 
 /** After it was asked. */

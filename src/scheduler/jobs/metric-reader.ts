@@ -2,6 +2,7 @@
  * Which metrics are to be read on which host now: of jobs that run from time to time, of those that have ended once more. It
  * rides on the looks at hosts that the driver takes anyway. What it keeps is also in the store: another driver carries on.
  */
+import { hasPassed } from '../../base/clock.ts'
 import { isActive, isFinal, type Job } from './job.ts'
 import { formatMetricProgram, type MetricOrder, parseMetricLines } from './metric.ts'
 import { bundleKey } from './orders.ts'
@@ -74,8 +75,7 @@ export class MetricReader {
   }
 
   #isDue({ id }: Job, nowMs: number): boolean {
-    const lastMs = this.#readMs.get(id) ?? 0
-    if (nowMs >= lastMs && nowMs - lastMs < AGAIN_MS) return false
+    if (!hasPassed(this.#readMs.get(id) ?? 0, AGAIN_MS, nowMs)) return false
     this.#readMs.set(id, nowMs)
     return true
   }

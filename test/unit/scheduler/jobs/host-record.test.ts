@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import { hasPassed } from '../../../../src/base/clock.ts'
 import type { HostLine } from '../../../../src/scheduler/jobs/host-line.ts'
-import { type JobOrder, newRecord, wantsFacts } from '../../../../src/scheduler/jobs/host-record.ts'
+import { isDue, type JobOrder, newRecord, wantsFacts } from '../../../../src/scheduler/jobs/host-record.ts'
 
 const spec = { name: 'a', address: 'a', gpuCount: 0, labels: {}, custom: undefined }
 const NOW_MS = 1_000_000_000
@@ -16,4 +17,15 @@ test('a disk is written to when something is to begin, when there was trouble, a
   expect(wants(order('look'), false, 3600)).toBe(false)
   expect(wantsFacts({ ...record, trouble: 'it is full' }, [], true, NOW_MS)).toBe(true)
   expect(wantsFacts({ ...record, factsMs: undefined }, [], true, NOW_MS)).toBe(true)
+})
+
+test('a clock that was set back makes what was due later due now', () => {
+  expect([-1, 0, 10_000, 10_001].map((laterMs) => isDue({ nextMs: NOW_MS + laterMs }, NOW_MS))).toEqual([
+    true,
+    true,
+    false,
+    true,
+  ])
+  expect([0, 999, 1000].map((afterMs) => hasPassed(NOW_MS, 1000, NOW_MS + afterMs))).toEqual([false, false, true])
+  expect(hasPassed(NOW_MS, 1000, NOW_MS - 1)).toBe(true)
 })
