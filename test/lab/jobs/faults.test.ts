@@ -1,11 +1,10 @@
 /** What becomes of jobs when hosts, their disks, the way to them, or the disk of the queue fail (docs/jobs.md, "When something fails"). */
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
-import { type LabQueue, labQueue } from './lab-queue.ts'
+import { hostsFileOf, isJob, type LabQueue, labQueue } from './lab-queue.ts'
 
 const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'setsid', 'flock')
 
@@ -17,6 +16,7 @@ const UNTIL = (name: string) => `${NOTED} while [ ! -e ${name} ]; do sleep 0.1; 
 
 describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () => {
   let lab: Lab
+  let hostsFile: string
   let queue: LabQueue
 
   const on = async (name: string, command: string) => (await lab.host(name).exec(command)).stdout
@@ -30,15 +30,11 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
   const left = (command: string) =>
     lab.hosts.flatMap((host) => host.processes()).filter((process) => process.command === command)
   const down = (name: string) => new RegExp(`"host":"${name}","trouble":"`)
-  const is = (id: string, state: string) => new RegExp(`"job":${id},"state":"${state}"`)
 
   beforeAll(async () => {
     lab = await startLab({ count: 3, sshConfig: ['Host *', '  ServerAliveInterval 1', '  ServerAliveCountMax 3'] })
-    const hosts = lab.hosts.map(({ name, address }) => `  ${name}: { address: ${address} }\n`)
-    const defaults = 'defaults: { user: root, resources: { cpu: 8, gpu: 0, memory: 1GiB } }\n'
-    const file = join(lab.directory, 'faults.yaml')
-    writeFileSync(file, `cluster: faults\n${defaults}hosts:\n${hosts.join('')}`)
-    queue = labQueue(lab, file)
+    hostsFile = hostsFileOf(lab, 'faults')
+    queue = labQueue(lab, hostsFile)
   })
   afterEach(async () => await queue.stop())
   afterAll(async () => {
@@ -60,11 +56,11 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     const gang = await queue.submit('--bundles', '3', '--strategy', 'STRICT_SPREAD', '--', `${NOTED} sleep 1000`)
     const other = await queue.submit('--on', 'm2', '--', UNTIL('killed'))
     const { seen, ended } = queue.work()
-    for (const id of [plain, again, gang, other]) await seen(is(id, 'running'))
+    for (const id of [plain, again, gang, other]) await seen(isJob(id, 'running'))
     await lab.host('m1').crash()
     await seen(down('m1'))
     await on('m2', 'touch killed')
-    await seen(is(other, 'done'))
+    await seen(isJob(other, 'done'))
     expect((await queue.find(plain)).state).toBe('running')
     await waitUntil(
       async () => /bundle 0: +m1: begun, as far as is known: /.test(await queue.show(plain)),
@@ -86,7 +82,7 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
   it('a host without its sshd: what runs goes on, and its end is known when the sshd is back', async () => {
     const id = await queue.submit('--on', 'm1', '--', UNTIL('refused'))
     const { seen, ended } = queue.work()
-    await seen(is(id, 'running'))
+    await seen(isJob(id, 'running'))
     await lab.host('m1').killSshd()
     await seen(down('m1'))
     await on('m1', 'touch refused')
@@ -112,7 +108,7 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
       `${NOTED} [ "$(hostname)" = m2 ] || exec sleep 2000; while [ ! -e broken ]; do sleep 0.1; done; exit 7`,
     )
     const { seen, ended } = queue.work()
-    for (const id of [alone, fails, gang, broken]) await seen(is(id, 'running'))
+    for (const id of [alone, fails, gang, broken]) await seen(isJob(id, 'running'))
     await lab.host('m1').linkDown()
     await seen(down('m1'))
     await onHosts('touch cut')
@@ -124,7 +120,7 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     const places = (await queue.list()).flatMap((line) => (line.job >= Number(first) ? (line.places ?? []) : []))
     expect(new Set(places.map(({ host }) => host))).toEqual(new Set(['m2', 'm3']))
     await on('m2', 'touch broken')
-    await seen(is(broken, 'ending'))
+    await seen(isJob(broken, 'ending'))
     await lab.host('m1').linkUp()
     expect(await ended).toEqual([0, null])
     expect(await states()).toEqual(['done', 'done', 'done'])
@@ -138,7 +134,7 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     await on('m2', `mkdir -p ${JOBS} && mount -t tmpfs -o size=1m,mode=700 none ${JOBS}`)
     const runs = await queue.submit('--on', 'm2', '--', UNTIL('full'))
     const { seen, ended } = queue.work()
-    await seen(is(runs, 'running'))
+    await seen(isJob(runs, 'running'))
     await on('m2', `head -c 2000000 /dev/zero >${JOBS}/fill`)
     const waits = await queue.submit('--on', 'm2', '--', NOTED)
     await seen(/"host":"m2","trouble":"[^"]*jobs cannot be written: No space left on device"/)
@@ -150,7 +146,7 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     }
     await waitUntil(saysWhy, 'what waits to say why')
     await on('m2', 'touch full')
-    await seen(is(runs, 'done'))
+    await seen(isJob(runs, 'done'))
     await on('m2', `rm ${JOBS}/fill`)
     expect(await ended).toEqual([0, null])
     expect((await queue.find(waits)).state).toBe('done')
@@ -161,12 +157,12 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
   it('a disk that was made read-only: it is said, and what was to begin there begins when it can be written', async () => {
     const keeps = await queue.submit('--on', 'm3', '--', UNTIL('written'))
     const { seen, ended } = queue.work()
-    await seen(is(keeps, 'running'))
+    await seen(isJob(keeps, 'running'))
     expect((await lab.host('m2').exec(`mount -o remount,bind,ro ${JOBS}`)).stderr).toBe('')
     const waits = await queue.submit('--on', 'm2', '--', NOTED)
     await seen(/"host":"m2","trouble":"[^"]*jobs cannot be written: Read-only file system"/)
     expect((await lab.host('m2').exec(`mount -o remount,bind,rw ${JOBS}`)).stderr).toBe('')
-    await seen(is(waits, 'done'))
+    await seen(isJob(waits, 'done'))
     await on('m3', 'touch written')
     expect(await ended).toEqual([0, null])
     expect(await ran(waits)).toHaveLength(1)
@@ -176,13 +172,13 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     const keeps = await queue.submit('--on', 'm3', '--', UNTIL('filled'))
     const fills = await queue.submit('--on', 'm2', '--', `${NOTED} head -c 4000000 /dev/zero; [ $? = 0 ] || exit 9`)
     const { seen, ended } = queue.work()
-    await seen(is(fills, 'failed'))
+    await seen(isJob(fills, 'failed'))
     const waits = await queue.submit('--on', 'm2', '--', NOTED)
     await seen(/"host":"m2","trouble":"[^"]*No space left on device"/)
     const other = await queue.submit('--', NOTED)
-    await seen(is(other, 'done'))
+    await seen(isJob(other, 'done'))
     await on('m2', `rm ${JOBS}/*-${fills}-1-0/out`)
-    await seen(is(waits, 'done'))
+    await seen(isJob(waits, 'done'))
     await on('m3', 'touch filled')
     expect(await ended).toEqual([0, null])
     expect(await queue.find(fills)).toMatchObject({ reason: 'exit 9, and its output could not be written any more' })
@@ -193,12 +189,12 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
 
   it('the disk of the queue is full or read-only: nothing is taken on, what runs goes on, and so does the driver when there is room', async () => {
     const home = join(lab.directory, 'home', 'small')
-    const own = labQueue(lab, join(lab.directory, 'faults.yaml'), { XDG_STATE_HOME: home })
+    const own = labQueue(lab, hostsFile, { XDG_STATE_HOME: home })
     const here = async (command: string) => await lab.run(['sh', '-c', command])
     await here(`mkdir ${home} && mount -t tmpfs -o size=1m none ${home}`)
     const id = await own.submit('--on', 'm1', '--', 'while [ ! -e small ]; do sleep 0.1; done')
     const { seen, told, ended } = own.work()
-    await seen(is(id, 'running'))
+    await seen(isJob(id, 'running'))
     await here(`head -c 2000000 /dev/zero >${home}/fill`)
     const refused = await own.job('submit', '--env', `LONG=${'x'.repeat(50_000)}`, '--', 'true')
     expect([refused.code, refused.stderr]).toEqual([

@@ -6,7 +6,7 @@ import { PROGRAM } from '../../support/console-options.ts'
 import { honestJob } from '../../support/honest-job.ts'
 import { requirement } from '../../support/requirements.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
-import { type LabQueue, labQueue } from './lab-queue.ts'
+import { hostsFileOf, type LabQueue, labQueue } from './lab-queue.ts'
 
 const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'setsid', 'flock')
 
@@ -31,11 +31,7 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
 
   beforeAll(async () => {
     lab = await startLab({ count: 3 })
-    const hosts = lab.hosts.map(({ name, address }) => `  ${name}: { address: ${address} }\n`)
-    const defaults = 'defaults: { user: root, resources: { cpu: 6, gpu: 2, memory: 1GiB } }\n'
-    const file = join(lab.directory, 'jobs.yaml')
-    writeFileSync(file, `cluster: lab\n${defaults}hosts:\n${hosts.join('')}`)
-    queue = labQueue(lab, file)
+    queue = labQueue(lab, hostsFileOf(lab, 'lab', 'cpu: 6, gpu: 2, memory: 1GiB'))
   })
   afterEach(async () => await queue.stop())
   afterAll(async () => await lab?.stop())

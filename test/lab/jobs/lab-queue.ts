@@ -1,6 +1,8 @@
 /** `muster job` as the user of a lab, on one hosts.yaml. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { messageOf } from '../../../src/base/errors.ts'
 import { PROGRAM } from '../../support/console-options.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -19,6 +21,18 @@ const PATIENCE_MS = 90_000
 const RUN_MS = 200_000
 
 export type LabQueue = ReturnType<typeof labQueue>
+
+/** In what a driver prints: that a job is in this state now. */
+export const isJob = (id: string, state: string): RegExp => new RegExp(`"job":${id},"state":"${state}"`)
+
+/** Writes a hosts.yaml with all hosts of the lab, each with so much for jobs. */
+export function hostsFileOf(lab: Lab, cluster: string, resources = 'cpu: 8, gpu: 0, memory: 1GiB'): string {
+  const file = join(lab.directory, `${cluster}.yaml`)
+  const hosts = [...lab.hosts, ...lab.kernelHosts].map(({ name, address }) => `  ${name}: { address: ${address} }\n`)
+  const defaults = `defaults: { user: root, resources: { ${resources} } }\n`
+  writeFileSync(file, `cluster: ${cluster}\n${defaults}hosts:\n${hosts.join('')}`)
+  return file
+}
 
 /** `environment`: besides what the lab's user has. */
 export function labQueue(lab: Lab, hostsFile: string, environment: NodeJS.ProcessEnv = {}) {

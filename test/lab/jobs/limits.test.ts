@@ -1,11 +1,9 @@
 /** Memory that jobs are held to, on hosts with a kernel of their own: one with cgroups, one without. */
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { requirement } from '../../support/requirements.ts'
 import { kernelImage } from '../cluster/kernel-image.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
-import { type LabQueue, labQueue } from './lab-queue.ts'
+import { hostsFileOf, isJob, type LabQueue, labQueue } from './lab-queue.ts'
 
 const canRun = requirement('root', 'namespaces', 'ssh', 'ip', 'nsenter', 'kernel hosts')
 
@@ -18,7 +16,6 @@ describe.skipIf(!canRun)('the memory of jobs', { timeout: 900_000 }, () => {
   let lab: Lab
   let queue: LabQueue
 
-  const is = (id: string, state: string) => new RegExp(`"job":${id},"state":"${state}"`)
   const cgroups = async () =>
     (await lab.kernelHost('k1').mustExec('ls -d /sys/fs/cgroup/muster/*/ 2>/dev/null || :')).trim()
 
@@ -28,11 +25,7 @@ describe.skipIf(!canRun)('the memory of jobs', { timeout: 900_000 }, () => {
   beforeAll(async () => {
     lab = await startLab({ count: 0, kernelHosts: { k1: 'service', k2: 'service', k3: 'systemd' } })
     await lab.kernelHost('k1').mustExec('mount -t cgroup2 none /sys/fs/cgroup')
-    const hosts = lab.kernelHosts.map(({ name, address }) => `  ${name}: { address: ${address} }\n`)
-    const defaults = 'defaults: { user: root, resources: { cpu: 8, gpu: 0, memory: 1GiB } }\n'
-    const file = join(lab.directory, 'limits.yaml')
-    writeFileSync(file, `cluster: limits\n${defaults}hosts:\n${hosts.join('')}`)
-    queue = labQueue(lab, file)
+    queue = labQueue(lab, hostsFileOf(lab, 'limits'))
   }, 600_000)
   afterEach(async () => await queue.stop())
   afterAll(async () => await lab?.stop())
@@ -70,9 +63,9 @@ describe.skipIf(!canRun)('the memory of jobs', { timeout: 900_000 }, () => {
     )
     const stays = await queue.submit('--on', 'k1', '--memory', '30MiB', '--', `trap "" TERM; ${leaves}`)
     const { seen, ended } = queue.work()
-    await seen(is(ends, 'done'))
+    await seen(isJob(ends, 'done'))
     expect((await queue.job('logs', ends)).stdout).toBe('200\n')
-    await seen(is(stays, 'running'))
+    await seen(isJob(stays, 'running'))
     expect((await queue.job('cancel', stays)).code).toBe(0)
     expect(await ended).toEqual([0, null])
     expect((await queue.find(stays)).state).toBe('cancelled')

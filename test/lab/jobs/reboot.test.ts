@@ -1,11 +1,9 @@
 /** Hosts that are started anew under their jobs: kernel hosts, with a boot id and a disk of their own, of which one runs systemd. */
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { requirement } from '../../support/requirements.ts'
 import { kernelImage } from '../cluster/kernel-image.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
-import { type LabQueue, labQueue } from './lab-queue.ts'
+import { hostsFileOf, isJob, type LabQueue, labQueue } from './lab-queue.ts'
 
 const canRun = requirement('root', 'namespaces', 'ssh', 'ip', 'nsenter', 'kernel hosts')
 
@@ -18,8 +16,6 @@ describe.skipIf(!canRun)('jobs on a host that is started anew', { timeout: 900_0
   let lab: Lab
   let queue: LabQueue
 
-  const is = (id: string, state: string) => new RegExp(`"job":${id},"state":"${state}"`)
-
   beforeAll(async () => {
     await kernelImage()
   }, 1_200_000)
@@ -29,11 +25,7 @@ describe.skipIf(!canRun)('jobs on a host that is started anew', { timeout: 900_0
       kernelHosts: { k1: 'service', k2: 'systemd' },
       sshConfig: ['Host *', '  ServerAliveInterval 3', '  ServerAliveCountMax 3'],
     })
-    const hosts = lab.kernelHosts.map(({ name, address }) => `  ${name}: { address: ${address} }\n`)
-    const defaults = 'defaults: { user: root, resources: { cpu: 8, gpu: 0, memory: 1GiB } }\n'
-    const file = join(lab.directory, 'reboot.yaml')
-    writeFileSync(file, `cluster: reboot\n${defaults}hosts:\n${hosts.join('')}`)
-    queue = labQueue(lab, file)
+    queue = labQueue(lab, hostsFileOf(lab, 'reboot'))
   }, 600_000)
   afterEach(async () => await queue.stop())
   afterAll(async () => await lab?.stop())
@@ -49,10 +41,10 @@ describe.skipIf(!canRun)('jobs on a host that is started anew', { timeout: 900_0
     const ran = async () => (await k1.mustExec('cat ran; cat twice 2>/dev/null || :')).trim().split('\n').sort()
     const before = await both('k1')
     const { seen, ended } = queue.work()
-    for (const id of Object.values(before)) await seen(is(id, 'running'))
+    for (const id of Object.values(before)) await seen(isJob(id, 'running'))
     await k1.mustExec('sync')
     const { plain, again } = await both('k1')
-    for (const id of [plain, again]) await seen(is(id, 'running'))
+    for (const id of [plain, again]) await seen(isJob(id, 'running'))
     await k1.crash()
     await k1.boot()
     expect(await ended).toEqual([0, null])
@@ -74,7 +66,7 @@ describe.skipIf(!canRun)('jobs on a host that is started anew', { timeout: 900_0
     const k2 = lab.kernelHost('k2')
     const { plain, again } = await both('k2')
     const { seen, ended } = queue.work()
-    for (const id of [plain, again]) await seen(is(id, 'running'))
+    for (const id of [plain, again]) await seen(isJob(id, 'running'))
     await k2.reboot()
     expect(await ended).toEqual([0, null])
     expect(await queue.find(plain)).toMatchObject({ state: 'lost', reason: expect.stringContaining('host was') })

@@ -2,18 +2,14 @@
  * What goes wrong on the way, on two kernel hosts that serve each other, one with scripts in /etc/init.d and one with systemd:
  * `muster nfs` killed in the middle of each kind of step, a package manager in use, a stale handle.
  */
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { kernelImage } from '../cluster/kernel-image.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
-import type { RunResult } from '../cluster/run.ts'
 import { HALF, type Hold, holdOn } from './held.ts'
+import { type LabNfs, labNfs } from './lab-nfs.ts'
 
 const canRun = requirement('root', 'namespaces', 'ssh', 'ip', 'nsenter', 'kernel hosts')
 
@@ -58,19 +54,8 @@ const DOWN: readonly Holds[] = [
 
 describe.skipIf(!canRun)('muster nfs on two hosts that serve each other', { timeout: 1_200_000 }, () => {
   let lab: Lab
+  let nfs: LabNfs
   let before: string[]
-
-  const command = (...args: readonly string[]) => {
-    const hosts = ['--hosts', join(lab.directory, 'nfs.yaml'), '--connect-timeout', '60']
-    return [...PROGRAM, ...hosts, 'nfs', ...args]
-  }
-  const nfs = async (...args: readonly string[]): Promise<RunResult> =>
-    await lab.run(command(...args), { timeoutMs: 600_000 })
-  const start = (...args: readonly string[]) => {
-    const [file = '', ...argv] = lab.command(command(...args))
-    return spawn(file, argv, { env: lab.environment, stdio: ['ignore', 'pipe', 'inherit'] })
-  }
-  const states = async () => await Promise.all(lab.kernelHosts.map(async (host) => await host.mustExec(STATE)))
 
   const killIn = async (
     direction: 'up' | 'down',
@@ -78,7 +63,7 @@ describe.skipIf(!canRun)('muster nfs on two hosts that serve each other', { time
     meanwhile?: (output: () => string) => Promise<void>,
   ): Promise<void> => {
     const held = await Promise.all((['m10', 'm9'] as const).map((name) => holdOn(lab.kernelHost(name), holds[name])))
-    const muster = start(direction, '--yes', '-v')
+    const muster = nfs.start(direction, '--yes', '-v')
     let said = ''
     muster.stdout.setEncoding('utf8').on('data', (text: string) => {
       said += text
@@ -99,13 +84,9 @@ describe.skipIf(!canRun)('muster nfs on two hosts that serve each other', { time
   }, 1_200_000)
   beforeAll(async () => {
     lab = await startLab({ count: 0, kernelHosts: { m10: 'service', m9: 'systemd' } })
-    const hosts = lab.kernelHosts.map(({ name, address }) => `  ${name}: { address: ${address} }\n`)
-    writeFileSync(
-      join(lab.directory, 'nfs.yaml'),
-      `cluster: lab\ndefaults: { user: root }\nhosts:\n${hosts.join('')}nfs:\n${SHARES}`,
-    )
+    nfs = labNfs(lab, SHARES, 60)
     await lab.kernelHost('m10').mustExec('apt-get -q -y purge nfs-kernel-server')
-    before = await states()
+    before = await nfs.states(STATE)
   }, 600_000)
   afterAll(async () => await lab?.stop())
 
@@ -124,7 +105,7 @@ describe.skipIf(!canRun)('muster nfs on two hosts that serve each other', { time
   })
 
   it('is carried on to the end', async () => {
-    const { code, stdout, stderr } = await nfs('up', '--yes')
+    const { code, stdout, stderr } = await nfs.run('up', '--yes')
     expect([code, stderr], stdout).toEqual([0, ''])
     expect(stdout).toMatch(/m10: writes to \/mnt\/b, and the others read it/)
     expect(await lab.kernelHost('m10').mustExec("sed -n '/ nfs /p' /proc/mounts")).toMatch(
@@ -134,9 +115,9 @@ describe.skipIf(!canRun)('muster nfs on two hosts that serve each other', { time
 
   it('says that a handle is stale, and mends it', async () => {
     await lab.kernelHost('m9').mustExec('mkdir -m 1777 /srv/new && rm -r /srv/b && mv /srv/new /srv/b && exportfs -ra')
-    const status = await nfs('status')
+    const status = await nfs.run('status')
     expect([status.code, status.stdout]).toEqual([1, expect.stringMatching(/^differs .*m10: .*stale/m)])
-    const { code, stdout, stderr } = await nfs('up', '--yes')
+    const { code, stdout, stderr } = await nfs.run('up', '--yes')
     expect([code, stderr], stdout).toEqual([0, ''])
     expect(stdout).toContain('unmount /mnt/b: its handle is stale')
     expect(stdout).toMatch(/m10: writes to \/mnt\/b, and the others read it/)
@@ -147,10 +128,10 @@ describe.skipIf(!canRun)('muster nfs on two hosts that serve each other', { time
   })
 
   it('is taken back to the end, but for the directories that were shared', async () => {
-    const { code, stdout, stderr } = await nfs('down', '--yes')
+    const { code, stdout, stderr } = await nfs.run('down', '--yes')
     expect([code, stderr], stdout).toEqual([0, ''])
     await lab.kernelHost('m10').mustExec('rmdir /srv/a')
     await lab.kernelHost('m9').mustExec('rmdir /srv/b')
-    expect(await states()).toEqual(before)
+    expect(await nfs.states(STATE)).toEqual(before)
   })
 })

@@ -1,14 +1,10 @@
 /** `muster nfs` on a real server and real mounts: two hosts with scripts in /etc/init.d, one with systemd. */
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
 import { kernelImage } from '../cluster/kernel-image.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
-import type { RunResult } from '../cluster/run.ts'
+import { type LabNfs, labNfs } from './lab-nfs.ts'
 
 const canRun = requirement('root', 'namespaces', 'ssh', 'ip', 'nsenter', 'kernel hosts')
 
@@ -21,42 +17,32 @@ cut -d ' ' -f 1-3 /proc/mounts | grep ' nfs4\\?$'; ls -d /nfsroot; cat /proc/fs/
 
 describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
   let lab: Lab
+  let nfs: LabNfs
   let before: string[]
-
-  const command = (...args: readonly string[]) => {
-    const hosts = ['--hosts', join(lab.directory, 'nfs.yaml'), '--connect-timeout', '20']
-    return [...PROGRAM, ...hosts, 'nfs', ...args]
-  }
-  const nfs = async (...args: readonly string[]): Promise<RunResult> =>
-    await lab.run(command(...args), { timeoutMs: 600_000 })
-  const states = async () => await Promise.all(lab.kernelHosts.map(async (host) => await host.mustExec(STATE)))
 
   beforeAll(async () => {
     await kernelImage()
   }, 1_200_000)
   beforeAll(async () => {
     lab = await startLab({ count: 0, kernelHosts: { m10: 'service', m8: 'service', m9: 'systemd' } })
-    const hosts = lab.kernelHosts.map(({ name, address }) => `  ${name}: { address: ${address} }\n`)
     const share = `{ server: m10, path: /nfsroot, options: "${OPTIONS}", export_to: "*", clients: "m[8-9]", mount_options: nolock }`
-    const yaml = `cluster: lab\ndefaults: { user: root }\nhosts:\n${hosts.join('')}nfs:\n  - ${share}\n`
-    writeFileSync(join(lab.directory, 'nfs.yaml'), yaml)
+    nfs = labNfs(lab, `  - ${share}\n`, 20)
     await lab.kernelHost('m8').mustExec(`printf '${FSTAB}' > /etc/fstab`)
     await lab.kernelHost('m10').mustExec(`printf '${EXPORTS}' > /etc/exports`)
-    before = await states()
+    before = await nfs.states(STATE)
   }, 600_000)
   afterAll(async () => await lab?.stop())
 
   it('shows the plan and changes nothing', async () => {
-    const { code, stdout } = await nfs('up', '--dry-run')
+    const { code, stdout } = await nfs.run('up', '--dry-run')
     expect(stdout).toContain(`+ /nfsroot *(${OPTIONS})`)
     expect(stdout).toContain('3 hosts: 8 steps would be done')
     expect(code).toBe(0)
-    expect(await states()).toEqual(before)
+    expect(await nfs.states(STATE)).toEqual(before)
   })
 
   it('carries on where it was killed, and then each host reads what the others write', async () => {
-    const [file = '', ...args] = lab.command(command('up', '--yes'))
-    const child = spawn(file, args, { env: lab.environment, stdio: ['ignore', 'pipe', 'ignore'] })
+    const child = nfs.start('up', '--yes')
     let output = ''
     const ended = once(child, 'close')
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -67,7 +53,7 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
     expect(output).toContain('have it read: done')
     expect(output).not.toContain('8 done')
 
-    const again = await nfs('up', '--yes')
+    const again = await nfs.run('up', '--yes')
     expect(again.stdout).not.toMatch(/^blocker/m)
     expect(again.stdout).toMatch(/m8: writes to \/nfsroot, and the others read it \[.*\/s, .* for a small file\]/)
     expect(again.stdout).toMatch(/nolock does nothing at \/nfsroot: NFS 4\.2/)
@@ -86,7 +72,7 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
   })
 
   it('finds nothing to do the second time', async () => {
-    const { code, stdout } = await nfs('up', '--yes')
+    const { code, stdout } = await nfs.run('up', '--yes')
     expect(stdout).toContain('no change: it is as wanted')
     expect(code).toBe(0)
   })
@@ -94,7 +80,7 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
   it('does nothing while the exports of the machine have an error, and says where', async () => {
     const m10 = lab.kernelHost('m10')
     await m10.mustExec(`printf '/srv m8(rw,bogus)\\n' >> /etc/exports`)
-    const { code, stdout } = await nfs('up', '--yes')
+    const { code, stdout } = await nfs.run('up', '--yes')
     expect(stdout).toContain('/etc/exports:2:6: unknown keyword "bogus"')
     expect(code).toBe(5)
     expect(await m10.mustExec(`exportfs -s | grep -c nfsroot; printf '${EXPORTS}' > /etc/exports`)).toBe('1\n')
@@ -104,12 +90,12 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
     // A crash loses what was not written to the disk.
     await lab.kernelHost('m10').mustExec('sync')
     await lab.kernelHost('m10').crash()
-    const { code, stdout } = await nfs('status')
+    const { code, stdout } = await nfs.run('status')
     expect(stdout).toMatch(/^away {5}nfs · m10/m)
     expect(stdout).toMatch(/^failed {3}nfs · m\[8-9\]: \/nfsroot hangs: its server m10 does not answer/m)
     expect(code).toBe(4)
     await lab.kernelHost('m10').boot()
-    const back = await nfs('check')
+    const back = await nfs.run('check')
     expect(back.stdout).toContain('3 good')
     expect(back.code).toBe(0)
   })
@@ -117,15 +103,15 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
   it('names who holds a mount and takes nothing away', async () => {
     const m8 = lab.kernelHost('m8')
     const pid = (await m8.mustExec('cd /nfsroot; sleep infinity > /dev/null 2>&1 < /dev/null & echo $!')).trim()
-    const { code, stdout } = await nfs('down', '--yes')
+    const { code, stdout } = await nfs.run('down', '--yes')
     expect(stdout).toContain(`/nfsroot is held by process ${pid} (sleep infinity )`)
     expect(code).toBe(5)
     expect(await m8.mustExec(`cat /nfsroot/file; kill ${pid}`)).toBe('from m8\n')
   })
 
   it('leaves the hosts as they were, but for the files that were shared', async () => {
-    expect((await nfs('down', '--yes')).code).toBe(0)
+    expect((await nfs.run('down', '--yes')).code).toBe(0)
     await lab.kernelHost('m10').mustExec('cat /nfsroot/file; rm -r /nfsroot')
-    expect(await states()).toEqual(before)
+    expect(await nfs.states(STATE)).toEqual(before)
   })
 })
