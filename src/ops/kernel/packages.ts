@@ -5,7 +5,7 @@
  */
 import type { Fact } from './fact.ts'
 import { quote } from './finding.ts'
-import type { Action } from './operation.ts'
+import { type Action, type Check, operationId, type Step, type Verdict } from './operation.ts'
 
 export type PackageManager = 'apt' | 'dnf' | 'zypper' | 'pacman' | 'apk'
 
@@ -123,6 +123,38 @@ const REMOVALS: Readonly<Record<PackageManager, string>> = {
   zypper: 'patiently zypper --non-interactive remove --clean-deps "$@"',
   pacman: 'patiently pacman --noconfirm -Rns "$@"',
   apk: 'patiently apk del "$@"',
+}
+
+const idOf = (host: string, area: string, word: string) => `${operationId(area, 'packages', host)}/${word}`
+
+/** What is missing is installed; `check` is of the step. */
+export function installVerdict(
+  host: string,
+  area: string,
+  manager: PackageManager,
+  missing: readonly string[],
+  check?: Check,
+): Verdict {
+  const step: Step = {
+    id: idOf(host, area, 'install'),
+    title: `install ${missing.join(' and ')} with ${manager}`,
+    changes: missing.map((name) => `+ package ${name}`),
+    run: installPackages(manager, missing, area),
+    ...(check === undefined ? {} : { check }),
+  }
+  return { kind: 'steps', state: 'missing', steps: [step] }
+}
+
+/** What Muster installed for the area is taken away; `because`: it has installed nothing. */
+export function removalVerdict(host: string, area: string, { manager, own }: Packages, because: string): Verdict {
+  if (own.length === 0) return { kind: 'nothing', because }
+  const step: Step = {
+    id: idOf(host, area, 'remove'),
+    title: 'remove the packages that Muster installed',
+    changes: own.map((name) => `- package ${name}`),
+    run: removePackages(manager, own, area),
+  }
+  return { kind: 'steps', state: 'differs', steps: [step] }
 }
 
 /** Installs packages that are missing, and notes them as the area's. */

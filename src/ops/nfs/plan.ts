@@ -1,7 +1,7 @@
 /** What NFS would do on each host. Pure: out of what is wanted and the facts. */
 import type { Direction, World } from '../kernel/area.ts'
 import { blockedBy, type Operation, operationId, type Verdict } from '../kernel/operation.ts'
-import { installPackages, missingPackages, removePackages } from '../kernel/packages.ts'
+import { installVerdict, missingPackages, removalVerdict } from '../kernel/packages.ts'
 import { type NfsFacts, packagesOf } from './facts.ts'
 import { AREA, exportsId, type HostFactsOfNfs, ifKnown, mountId, serviceId } from './operations.ts'
 import { planMount, planUnmount } from './plan-client.ts'
@@ -39,18 +39,7 @@ function planUp(
       const missing = missingPackages(names, packages)
       if (missing.length === 0)
         return { kind: 'nothing', because: `${names[packages.manager].join(' and ')} installed` }
-      return {
-        kind: 'steps',
-        state: 'missing',
-        steps: [
-          {
-            id: `${operationId(AREA, 'packages', host)}/install`,
-            title: `install ${missing.join(' and ')} with ${packages.manager}`,
-            changes: missing.map((name) => `+ package ${name}`),
-            run: installPackages(packages.manager, missing, AREA),
-          },
-        ],
-      }
+      return installVerdict(host, AREA, packages.manager, missing)
     }),
   )
   const serving =
@@ -79,21 +68,9 @@ function planDown(host: string, own: HostFactsOfNfs, served: readonly Share[], m
     host,
     operationId(AREA, 'packages', host),
     'NFS packages',
-    ifKnown(host, own.packages, 'the packages', ({ manager, own: installed }) => {
-      if (installed.length === 0) return { kind: 'nothing', because: 'Muster installed no package for NFS' }
-      return {
-        kind: 'steps',
-        state: 'differs',
-        steps: [
-          {
-            id: `${operationId(AREA, 'packages', host)}/remove`,
-            title: 'remove the packages that Muster installed',
-            changes: installed.map((name) => `- package ${name}`),
-            run: removePackages(manager, installed, AREA),
-          },
-        ],
-      }
-    }),
+    ifKnown(host, own.packages, 'the packages', (packages) =>
+      removalVerdict(host, AREA, packages, 'Muster installed no package for NFS'),
+    ),
   )
   return [...unmounting, ...serving, removal]
 }

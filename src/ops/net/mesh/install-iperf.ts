@@ -6,12 +6,12 @@ import { type Area, areaOf } from '../../kernel/area.ts'
 import type { Fact, HostFacts, Known } from '../../kernel/fact.ts'
 import { blockedBy, type Operation, operationId, type Verdict } from '../../kernel/operation.ts'
 import {
-  installPackages,
+  installVerdict,
   missingPackages,
   type PackageNames,
   type Packages,
   packagesFact,
-  removePackages,
+  removalVerdict,
 } from '../../kernel/packages.ts'
 import type { NetTool } from './link.ts'
 
@@ -66,37 +66,12 @@ function planUp(host: string, tool: IperfTool, { facts: { hasProgram, packages }
     const cause = `${program} is missing, and ${manager} knows no package for it or has it installed already`
     return blockedBy({ host, gravity: 'blocker', id: 'no-package', cause })
   }
-  return {
-    kind: 'steps',
-    state: 'missing',
-    steps: [
-      {
-        id: `${operationId(AREA, 'packages', host)}/install`,
-        title: `install ${missing.join(' and ')} with ${manager}`,
-        changes: missing.map((name) => `+ package ${name}`),
-        run: installPackages(manager, missing, AREA),
-        check: { script: FIND(tool) },
-      },
-    ],
-  }
+  return installVerdict(host, AREA, manager, missing, { script: FIND(tool) })
 }
 
 function planDown(host: string, { facts: { packages } }: HostFacts<IperfFacts>): Verdict {
   if (packages.kind === 'unknown') return unknown(host, packages)
-  const { manager, own } = packages.value
-  if (own.length === 0) return { kind: 'nothing', because: 'Muster installed no iperf here' }
-  return {
-    kind: 'steps',
-    state: 'differs',
-    steps: [
-      {
-        id: `${operationId(AREA, 'packages', host)}/remove`,
-        title: 'remove the packages that Muster installed',
-        changes: own.map((name) => `- package ${name}`),
-        run: removePackages(manager, own, AREA),
-      },
-    ],
-  }
+  return removalVerdict(host, AREA, packages.value, 'Muster installed no iperf here')
 }
 
 function unknown(host: string, { because }: Extract<Known<Packages>, { kind: 'unknown' }>): Verdict {
