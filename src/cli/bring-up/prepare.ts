@@ -10,11 +10,9 @@ import { nearestWord } from '../../inventory/nearest-word.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { Area, AreaMaker, Declared } from '../../ops/kernel/area.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
-import { askSudoOnce } from '../ask-sudo-once.ts'
 import type { CliContext, GlobalOptions } from '../context.ts'
-import { createOpsHosts } from '../ops-hosts.ts'
+import { openOpsHosts } from '../open-ops-hosts.ts'
 import { readStdinNames } from '../stdin-names.ts'
-import { createWires } from '../transports.ts'
 import { TtyDialog } from '../tty-dialog.ts'
 import { AREAS } from './areas.ts'
 import { readEnvironmentFile } from './environment-file.ts'
@@ -45,7 +43,7 @@ export async function prepareBringUp(
   context: CliContext,
   { usualConnectTimeoutMs }: { readonly usualConnectTimeoutMs?: number } = {},
 ): Promise<Prepared> {
-  const { environment: env, workingDirectory: cwd, signal, stderr } = context
+  const { environment: env, workingDirectory: cwd, signal } = context
   const makers = chooseAreas(names)
   const stdinNames = await readStdinNames(context.stdin, options.on, options.exclude)
   const inventory = await loadInventory({ cwd, env, ...(options.hosts === undefined ? {} : { file: options.hosts }) })
@@ -73,36 +71,19 @@ export async function prepareBringUp(
   }
 
   const dialog = new TtyDialog()
-  const wires = createWires({
-    dialog,
-    reviewer: dialog,
-    environment: env,
-    persist: options.persist,
-    onWarning: (message) => stderr.write(`muster: ${message}\n`),
-  })
-  const fanOut = options.fanOut ?? 64
-  const hosts = createOpsHosts(endpoints, {
-    ...wires,
-    fanOut,
-    token: randomBytes(8).toString('hex'),
-    signal,
-    sudoPassword: askSudoOnce(dialog, namesOf(areas, endpoints)),
-  })
+  const opened = openOpsHosts(endpoints, options, context, dialog, namesOf(areas, endpoints))
   return {
     inventory,
     areas,
     declared,
-    hosts,
+    hosts: opened.hosts,
     dialog,
     mark: `m${randomBytes(8).toString('hex')}`,
-    fanOut,
+    fanOut: opened.fanOut,
     limitFactor: limitFactorOf(options),
     owner: ownerWords(context.now()),
     isSelected: (host) => selection.has(host),
-    [Symbol.dispose]() {
-      hosts[Symbol.dispose]()
-      wires[Symbol.dispose]()
-    },
+    [Symbol.dispose]: () => opened[Symbol.dispose](),
   }
 }
 

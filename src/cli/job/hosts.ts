@@ -1,13 +1,10 @@
 /** What the queue needs of hosts, over SSH. */
-import { randomBytes } from 'node:crypto'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { Delivery, ExecResult, OpsHosts } from '../../ops/kernel/host-port.ts'
 import type { JobHosts } from '../../scheduler/jobs/host-line.ts'
-import { askSudoOnce } from '../ask-sudo-once.ts'
 import type { CliContext } from '../context.ts'
-import { createOpsHosts } from '../ops-hosts.ts'
-import { createWires } from '../transports.ts'
+import { openOpsHosts } from '../open-ops-hosts.ts'
 import { TtyDialog } from '../tty-dialog.ts'
 import type { JobOptions } from './open-queue.ts'
 
@@ -27,30 +24,14 @@ export async function connectHosts(
   options: JobOptions,
   context: CliContext,
 ): Promise<ConnectedHosts> {
-  const { environment: env, signal, stderr } = context
+  const { environment: env, signal } = context
   const endpoints = await resolveEndpoints(inventory, inventory.hosts, {
     env,
     signal,
     ...(options.connectTimeout === undefined ? {} : { connectTimeoutMs: options.connectTimeout * 1000 }),
   })
-  const dialog = new TtyDialog()
-  const wires = createWires({
-    dialog,
-    reviewer: dialog,
-    environment: env,
-    persist: options.persist,
-    onWarning: (message) => stderr.write(`muster: ${message}\n`),
-  })
-  const hosts = createOpsHosts(endpoints, {
-    ...wires,
-    fanOut: options.fanOut ?? 64,
-    token: randomBytes(8).toString('hex'),
-    signal,
-    sudoPassword: askSudoOnce(
-      dialog,
-      endpoints.map(({ host }) => host),
-    ),
-  })
+  const opened = openOpsHosts(endpoints, options, context, new TtyDialog())
+  const { hosts } = opened
   const exec = (host: string, program: string, own: AbortSignal) =>
     hosts.exec(host, 'exec sh -s', { stdin: Buffer.from(program), timeoutMs: PROGRAM_MS, signal: own })
   return {
@@ -61,9 +42,6 @@ export async function connectHosts(
       const decoder = new TextDecoder()
       return hosts.openShell(host, { onStdout: (bytes) => onText(decoder.decode(bytes, { stream: true })), onEnd })
     },
-    [Symbol.dispose]() {
-      hosts[Symbol.dispose]()
-      wires[Symbol.dispose]()
-    },
+    [Symbol.dispose]: () => opened[Symbol.dispose](),
   }
 }

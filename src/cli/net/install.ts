@@ -6,8 +6,9 @@ import { type IperfTool, iperfArea } from '../../ops/net/mesh/install-iperf.ts'
 import { changePrepared } from '../bring-up/change.ts'
 import { limitFactorOf, ownerWords } from '../bring-up/prepare.ts'
 import type { CliContext, GlobalOptions } from '../context.ts'
+import { openOpsHosts } from '../open-ops-hosts.ts'
 import { TtyDialog } from '../tty-dialog.ts'
-import { openOpsHosts, selectEndpoints } from './prepare.ts'
+import { selectEndpoints } from './prepare.ts'
 
 export type InstallOptions = GlobalOptions & { readonly dryRun?: boolean }
 

@@ -14,9 +14,10 @@ import type { NetTool } from '../../ops/net/mesh/link.ts'
 import { type MeshOptions, type MeshReport, measureMesh } from '../../ops/net/mesh/measure-mesh.ts'
 import { slotsOf } from '../../ops/net/mesh/rounds.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../context.ts'
+import { openOpsHosts } from '../open-ops-hosts.ts'
 import { TtyDialog } from '../tty-dialog.ts'
 import { MeshScreen } from './mesh-screen.ts'
-import { openOpsHosts, selectEndpoints } from './prepare.ts'
+import { selectEndpoints } from './prepare.ts'
 
 export type MeshCommandOptions = GlobalOptions & {
   readonly time: number

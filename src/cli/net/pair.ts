@@ -7,8 +7,9 @@ import { formatBitRate, formatMs, type NetTool } from '../../ops/net/mesh/link.t
 import { measurePair, type PairEvent } from '../../ops/net/pair/measure-pair.ts'
 import type { PairView } from '../../ui/network/pair-panes.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../context.ts'
+import { openOpsHosts } from '../open-ops-hosts.ts'
 import { TtyDialog } from '../tty-dialog.ts'
-import { openOpsHosts, selectEndpoints, signIn } from './prepare.ts'
+import { selectEndpoints, signIn } from './prepare.ts'
 import { terminalOf } from './terminal.ts'
 
 export type PairCommandOptions = GlobalOptions & {

@@ -1,16 +1,10 @@
-/** What the verbs of `muster net` share before the first measurement: the hosts that are meant, and the way to them. */
-import { randomBytes } from 'node:crypto'
+/** What the verbs of `muster net` share before the first measurement: the hosts that are meant. */
 import type { Endpoint } from '../../inventory/host.ts'
 import { selectHosts } from '../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
-import type { CredentialDialog } from '../../ssh/credentials.ts'
-import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
-import { askSudoOnce } from '../ask-sudo-once.ts'
 import type { CliContext, GlobalOptions } from '../context.ts'
-import { createOpsHosts } from '../ops-hosts.ts'
 import { readStdinNames } from '../stdin-names.ts'
-import { createWires } from '../transports.ts'
 
 /** For a command that does nothing, from when it runs. */
 const SIGN_IN_MS = 10_000
@@ -36,40 +30,6 @@ export async function selectEndpoints(
     signal,
     ...(options.connectTimeout === undefined ? {} : { connectTimeoutMs: options.connectTimeout * 1000 }),
   })
-}
-
-/** Scripts on these hosts, over one login each; disposing closes them. */
-export function openOpsHosts(
-  endpoints: readonly Endpoint[],
-  options: GlobalOptions,
-  context: CliContext,
-  dialog: CredentialDialog & HostKeyReviewer,
-) {
-  const wires = createWires({
-    dialog,
-    reviewer: dialog,
-    environment: context.environment,
-    persist: options.persist,
-    onWarning: (message) => context.stderr.write(`muster: ${message}\n`),
-  })
-  const hosts = createOpsHosts(endpoints, {
-    ...wires,
-    fanOut: options.fanOut ?? 64,
-    token: randomBytes(8).toString('hex'),
-    signal: context.signal,
-    // Only installing needs root.
-    sudoPassword: askSudoOnce(
-      dialog,
-      endpoints.map(({ host }) => host),
-    ),
-  })
-  return {
-    hosts,
-    [Symbol.dispose]() {
-      hosts[Symbol.dispose]()
-      wires[Symbol.dispose]()
-    },
-  }
 }
 
 /** Logs in everywhere before a screen is opened: questions are asked on the terminal as it is now. */
