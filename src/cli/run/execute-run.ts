@@ -66,6 +66,8 @@ export async function executeRun(plan: RunPlan, options: RunCommandOptions, cont
   const outcomes = new Map<string, RunOutcome>()
   let run: HostRun | undefined
   let isGone = false
+  /** As of `head`, who has seen enough: what is left out for that is no news. */
+  let isUnread = false
   using screen = new RunScreen({
     stdout: context.stdout,
     stderr: context.stderr,
@@ -76,8 +78,9 @@ export async function executeRun(plan: RunPlan, options: RunCommandOptions, cont
     },
     onFull: () => run?.pause(),
     onRoom: () => run?.resume(),
-    onGone: () => {
+    onGone: ({ code }) => {
       isGone = true
+      isUnread = code === 'EPIPE'
       run?.stop()
     },
   })
@@ -108,7 +111,7 @@ export async function executeRun(plan: RunPlan, options: RunCommandOptions, cont
       reporting = reporting
         .then(async () => {
           directory?.write(host, store.of(host))
-          await report.onEnd(host, outcome, durationMs)
+          if (!isUnread || outcome.kind !== 'cancelled') await report.onEnd(host, outcome, durationMs)
         })
         .catch(giveUp)
       return
@@ -165,7 +168,7 @@ export async function executeRun(plan: RunPlan, options: RunCommandOptions, cont
   }
   const summary = summarize(outcomes.values())
   if (!isGone) await report.finish(summary)
-  if (options.json !== true && (names.length > 1 || summary.exit0 < names.length))
+  if (options.json !== true && !isUnread && (names.length > 1 || summary.exit0 < names.length))
     screen.err(`muster: ${formatSummary(summary)}\n`)
   const failed = names.filter((name) => !isSuccess(outcomes.get(name) ?? { kind: 'cancelled' }))
   await writeLastRun({ ...plan.record, failed }, context.environment).catch((error: unknown) =>

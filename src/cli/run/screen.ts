@@ -16,7 +16,7 @@ export type RunScreenOptions = {
   onFull(): void
   onRoom(): void
   /** Nothing can be written to stdout any more: nobody reads it, or the disk is full. */
-  onGone(): void
+  onGone(error: NodeJS.ErrnoException): void
 }
 
 export class RunScreen implements Disposable {
@@ -30,7 +30,7 @@ export class RunScreen implements Disposable {
     this.#isFull = false
     this.#options.onRoom()
   }
-  readonly #handleError = () => this.#options.onGone()
+  readonly #handleError = (error: NodeJS.ErrnoException) => this.#options.onGone(error)
 
   constructor(options: RunScreenOptions) {
     this.#options = options

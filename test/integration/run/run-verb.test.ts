@@ -226,6 +226,14 @@ describe('muster run', () => {
     expect(running.stderr()).toContain('2 cancelled')
   })
 
+  it('ends without a word when its reader has seen enough', async () => {
+    const running = start(['run', 'm[8-9]', '--', 'echo begun; sleep 30'])
+    await waitUntil(() => running.stdout().includes('begun'), 'output')
+    running.breakStdout(Object.assign(new Error('broken pipe'), { code: 'EPIPE' }))
+    expect(await running.code).toBe(1)
+    expect(running.stderr()).toBe('')
+  })
+
   it('is ended by an interrupt, tells of every host, and exits with 130', async () => {
     const interrupt = new AbortController()
     const running = start(['run', 'm[8-10]', '--fan-out', '2', '--', 'echo begun; sleep 30'], {
