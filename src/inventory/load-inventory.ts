@@ -18,6 +18,7 @@ export type InventorySource = {
 }
 
 const FILE_NAME = 'hosts.yaml'
+const decoder = new TextDecoder('utf-8', { fatal: true })
 
 function configurationFile(env: InventorySource['env']): string {
   return join(configurationDirectory(env), 'muster', FILE_NAME)
@@ -47,12 +48,12 @@ export async function loadInventory(source: InventorySource): Promise<Inventory>
   const shown = near !== '' && !near.startsWith('..') ? near : path
   let text: string
   try {
-    text = await readFile(path, 'utf8')
+    text = decoder.decode(await readFile(path))
   } catch (error) {
     const reason = reasonOf(error)
     throw new MusterError('configuration', `${printable(shown)} cannot be read: ${reason}`, {
       cause: error,
-      hint: 'Check the path after --hosts and its permissions.',
+      hint: 'Check the path after --hosts, its permissions, and what it holds.',
     })
   }
   return { ...parseHostsYaml(text, shown), file: path }
@@ -63,6 +64,7 @@ function reasonOf(error: unknown): string {
   if (code === 'ENOENT') return 'no such file'
   if (code === 'EACCES') return 'permission denied'
   if (code === 'EISDIR') return 'it is a directory'
+  if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return 'it is not text in UTF-8'
   return printable(error instanceof Error ? error.message : String(error))
 }
 

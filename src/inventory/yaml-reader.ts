@@ -34,6 +34,8 @@ type Values<F extends Fields> = { readonly [K in keyof F]?: F[K] extends Field<i
 
 // More nodes than this are read only when aliases multiply them.
 const MAX_NODES = 1_000_000
+const MESSAGE_LENGTH = 300
+const VALUE_LENGTH = 60
 
 export class YamlReader {
   readonly document: Document.Parsed
@@ -55,7 +57,7 @@ export class YamlReader {
 
   fail(offset: number, message: string): void {
     // Messages quote the file, also where the YAML library wrote them.
-    this.#problems.push({ offset, message: printable(message) })
+    this.#problems.push({ offset, message: clip(printable(message), MESSAGE_LENGTH) })
   }
 
   get problemCount(): number {
@@ -109,11 +111,17 @@ export function textOffsetOf(node: Node | null): number {
   return offsetOf(node) + (isQuoted ? 1 : 0)
 }
 
+const clip = (text: string, length: number): string => (text.length <= length ? text : `${text.slice(0, length)}…`)
+
 function describe(node: Node | null): string {
+  if (isAlias(node)) return `the alias *${node.source}, of which there is no anchor`
   if (isMap(node)) return 'a mapping'
   if (isSeq(node)) return 'a list'
   if (!isScalar(node) || node.value === null) return 'nothing'
-  return typeof node.value === 'string' ? `the text ${printable(node.value)}` : `the ${typeof node.value} ${node.value}`
+  if (node.value === '') return 'an empty text'
+  return typeof node.value === 'string'
+    ? `the text ${clip(printable(node.value), VALUE_LENGTH)}`
+    : `the ${typeof node.value} ${node.value}`
 }
 
 export function failType(node: Node | null, reader: YamlReader, path: string, wanted: string): undefined {
@@ -183,9 +191,11 @@ export function object<F extends Fields>(fields: F): Schema<Values<F>> {
   }
 }
 
+const pluralOf = (type: string): string => (type.endsWith('s') ? type : `${type}s`)
+
 export function list<T>(item: Schema<T>): Schema<readonly T[]> {
   return {
-    type: `list of ${item.type}s`,
+    type: `list of ${pluralOf(item.type)}`,
     ...(item.fields ? { fields: item.fields } : {}),
     read(node, reader, path) {
       if (!isSeq(node)) return failType(node, reader, path, 'a list')
@@ -200,7 +210,7 @@ export function list<T>(item: Schema<T>): Schema<readonly T[]> {
 export function oneOrMore<T>(item: Schema<T>): Schema<readonly T[]> {
   const many = list(item)
   return {
-    type: `${item.type} or list of ${item.type}s`,
+    type: `${item.type} or list of ${pluralOf(item.type)}`,
     read(node, reader, path) {
       if (isSeq(node)) return many.read(node, reader, path)
       const value = item.read(node, reader, path)
@@ -223,6 +233,13 @@ export function mapOf<T>(item: Schema<T>, nameType = 'name'): Schema<readonly (E
   }
 }
 
+const WITHOUT_ARTICLE: readonly string[] = ['text', 'options', 'clients']
+
+function withArticle(type: string): string {
+  if (WITHOUT_ARTICLE.includes(type)) return type
+  return `${/^([aeio]|IPv4)/.test(type) ? 'an' : 'a'} ${type}`
+}
+
 /** A scalar of text with a check of its own: `check` gives what is wrong, as a clause after the value. */
 export function text(type = 'text', check?: (value: string) => string | undefined): Schema<string> {
   return {
@@ -230,7 +247,7 @@ export function text(type = 'text', check?: (value: string) => string | undefine
     read(node, reader, path) {
       if (!isScalar(node) || typeof node.value !== 'string' || node.value === '') {
         const isNumber = isScalar(node) && (typeof node.value === 'number' || typeof node.value === 'boolean')
-        failType(node, reader, path, `${type}${isNumber ? ' (put it in quotes)' : ''}`)
+        failType(node, reader, path, `${withArticle(type)}${isNumber ? ' (put it in quotes)' : ''}`)
         return undefined
       }
       const wrong = /[\u0000-\u001f\u007f-\u009f]/.test(node.value) ? 'has a control character' : check?.(node.value)

@@ -193,7 +193,7 @@ describe('what is refused, each with its place', () => {
     [
       'a number for text',
       'hosts: { m1: { user: 1000 } }',
-      ['1:22: user must be user name (put it in quotes), not the number 1000'],
+      ['1:22: user must be a user name (put it in quotes), not the number 1000'],
     ],
     [
       'a flag in words',
@@ -251,7 +251,13 @@ describe('what is refused, each with its place', () => {
       ['2:22: there is no group @x; did you mean @a?'],
     ],
     ['an empty group', 'hosts: { m1: }\ngroups: { g: m1!m1 }', ['2:11: group g is empty']],
-    ['a group without value', 'hosts: { m1: }\ngroups: { g: }', ['2:14: g must be host set, not nothing']],
+    ['a group without value', 'hosts: { m1: }\ngroups: { g: }', ['2:14: g must be a host set, not nothing']],
+    ['an empty host set', 'hosts: { m1: }\ngroups: { g: "" }', ['2:14: g must be a host set, not an empty text']],
+    [
+      'an alias of nothing',
+      'hosts: { m1: *nope }',
+      ['1:14: m1 must be a mapping of `key: value` lines, not the alias *nope, of which there is no anchor'],
+    ],
     [
       'groups in a circle',
       'hosts: { m1: }\ngroups: { a: "@b", b: "@c,m1", c: "@a" }',

@@ -148,6 +148,13 @@ describe('where the inventory comes from', () => {
     expect((await thrownBy(() => loadInventory(source('.')))).message).toContain('it is a directory')
   })
 
+  test('a file of another encoding says so, instead of naming hosts and users that nobody meant', async () => {
+    writeFileSync(join(root, 'work/hosts.yaml'), Buffer.from('hosts: { m8: { user: j\xf6rg } }', 'latin1'))
+    expect((await thrownBy(() => loadInventory(source()))).message).toBe(
+      'hosts.yaml cannot be read: it is not text in UTF-8',
+    )
+  })
+
   test('problems carry the name of the file as the user knows it', async () => {
     writeFileSync(join(root, 'work/hosts.yaml'), 'hosts: { a: { prot: 1 } }')
     expect((await thrownBy(() => loadInventory(source()))).message).toBe(
