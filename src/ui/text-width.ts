@@ -22,6 +22,21 @@ export function clip(text: string, columns: number): string {
   return `${result}…`
 }
 
+const NAME_END = 8
+
+/** A machine's name: its domain goes first, then the middle, because names of machines differ at their ends. */
+export function clipName(name: string, columns: number): string {
+  if (textWidth(name) <= columns) return name
+  const label = /^[^.]*[^\d.][^.]*(?=\.)/.exec(name)?.[0]
+  if (label !== undefined && textWidth(label) < columns) return `${label}…`
+  const characters = Array.from(segmenter.segment(label ?? name), ({ segment }) => segment)
+  const most = Math.min(NAME_END, Math.floor((columns - 1) / 2))
+  let end = ''
+  for (let last = characters.pop(); last !== undefined && textWidth(last + end) <= most; last = characters.pop())
+    end = last + end
+  return clip(label ?? name, columns - textWidth(end)) + end
+}
+
 export const padEnd = (text: string, columns: number): string =>
   text + ' '.repeat(Math.max(0, columns - textWidth(text)))
 

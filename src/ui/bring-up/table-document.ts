@@ -4,7 +4,7 @@ import { BOLD } from '../../terminal/cells.ts'
 import type { Span } from '../compositor/compositor.ts'
 import type { Row, RowDocument } from '../rows/row-document.ts'
 import { wrapRows } from '../rows/row-document.ts'
-import { clip, padEnd, textWidth } from '../text-width.ts'
+import { clip, clipName, padEnd, textWidth } from '../text-width.ts'
 import { labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import type { AreaColumn } from './bring-up-port.ts'
 import {
@@ -76,18 +76,6 @@ export function tableDocument(view: BringUpView, hosts: readonly string[], look:
       ]
     },
   }
-}
-
-const NAME_END = 8
-
-/** Names of machines differ at their ends. */
-function clipName(name: string, width: number): string {
-  if (textWidth(name) <= width) return name
-  const characters = [...name]
-  let end = ''
-  for (let last = characters.pop(); last !== undefined && textWidth(last + end) <= NAME_END; last = characters.pop())
-    end = last + end
-  return clip(name, width - textWidth(end)) + end
 }
 
 /** An area that nothing is declared for takes no more room than its name. */

@@ -1,7 +1,7 @@
 /** What happened, newest at the bottom. */
 import { Box } from 'ink'
 import type { LogEntry } from '../state/console-state.ts'
-import { clip } from '../text-width.ts'
+import { clip, clipName, padEnd } from '../text-width.ts'
 import type { Theme } from '../theme/theme.ts'
 import { Themed } from './themed.tsx'
 
@@ -26,7 +26,7 @@ export function LogPanel({ theme, entries, offset, columns, rows }: LogPanelProp
         <Box key={index} height={1} flexShrink={0}>
           <Themed colour={theme.muted}>{` ${time(entry.atMs)} `}</Themed>
           <Themed colour={theme.accent} isBold>
-            {clip(entry.host, 16).padEnd(16)}
+            {padEnd(clipName(entry.host, 16), 16)}
           </Themed>
           <Themed
             colour={entry.tone === 'error' ? theme.danger : entry.tone === 'warning' ? theme.warning : theme.text}

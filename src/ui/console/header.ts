@@ -8,7 +8,7 @@ import { rayWords } from '../ray/ray-view.ts'
 import { type ConsoleState, isLive, receiverList } from '../state/console-state.ts'
 import { pageHints } from '../tabs/page-keys.ts'
 import { TABS, titleOf } from '../tabs/tabs.ts'
-import { clip, textWidth } from '../text-width.ts'
+import { clip, clipName, textWidth } from '../text-width.ts'
 import type { Theme } from '../theme/theme.ts'
 import { panelName } from '../work-views/panel.ts'
 import { panelHints } from '../work-views/panel-keys.ts'
@@ -242,7 +242,7 @@ export function footerBars(state: ConsoleState, theme: Theme, keymap: Keymap): B
         right: [],
       }
     case 'scroll': {
-      const host = clip(mode.host, NAME_WIDTH)
+      const host = clipName(mode.host, NAME_WIDTH)
       const hits =
         mode.needle === ''
           ? ''
@@ -287,7 +287,7 @@ export function footerBars(state: ConsoleState, theme: Theme, keymap: Keymap): B
         const hints = state.tab === 'shells' && panel ? panelHints(panel) : pageHints(state)
         return { left: [label(name), ...fitting(hints, theme, room - textWidth(name) - 2)], right: [] }
       }
-      const focus = state.focus === undefined ? '' : `${clip(state.focus, NAME_WIDTH)} `
+      const focus = state.focus === undefined ? '' : `${clipName(state.focus, NAME_WIDTH)} `
       return {
         left: fitting(
           [

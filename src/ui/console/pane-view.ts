@@ -5,7 +5,7 @@ import { BOLD } from '../../terminal/cells.ts'
 import type { Screen } from '../../terminal/screen.ts'
 import type { FrameLines, PaneView, Rect, Span, Style } from '../compositor/compositor.ts'
 import { type ConsoleState, type HostState, isLive, isTrouble } from '../state/console-state.ts'
-import { clip, wrapText } from '../text-width.ts'
+import { clip, clipName, textWidth, wrapText } from '../text-width.ts'
 import { labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 
 export type PaneInput = {
@@ -26,14 +26,16 @@ export function paneView({ state, theme, hosts, rect, screen, highlights }: Pane
   const isReceiving = receiving > 0
   const hasTrouble = host !== undefined && isTrouble(host)
   const colour = hasTrouble ? theme.danger : isReceiving ? theme.receiving : isFocused ? theme.accent : theme.frame
+  const badges = host ? badgeSpans(state, theme, host, screen) : []
+  const room = rect.width - 4 - badges.reduce((sum, { text }) => sum + textWidth(text), 0)
   return {
     host: lead,
     rect,
     screen,
     lines: frameLines(hasTrouble, isReceiving, isFocused),
     frameStyle: styleOf(colour, undefined, isFocused ? BOLD : 0),
-    title: titleSpans(state, theme, hosts, { isFocused, receiving, hasTrouble }),
-    badges: host ? badgeSpans(state, theme, host, screen) : [],
+    title: titleSpans(state, theme, hosts, { isFocused, receiving, hasTrouble, room }),
+    badges,
     notice: host && !isLive(host) ? fitNotice(noticeLines(state, theme, host, rect.width - 2), rect.height - 2) : [],
     isDimmed: !isReceiving,
     highlights,
@@ -47,11 +49,19 @@ function frameLines(hasTrouble: boolean, isReceiving: boolean, isFocused: boolea
   return 'light'
 }
 
-type TitleFacts = { readonly isFocused: boolean; readonly receiving: number; readonly hasTrouble: boolean }
+type TitleFacts = {
+  readonly isFocused: boolean
+  readonly receiving: number
+  readonly hasTrouble: boolean
+  /** Columns. */
+  readonly room: number
+}
 
 function titleSpans(state: ConsoleState, theme: Theme, hosts: readonly string[], facts: TitleFacts): Span[] {
   const mark = facts.receiving === 0 ? '○' : facts.receiving === hosts.length ? '●' : '◐'
-  const name = hosts.length === 1 ? clip(hosts[0] ?? '', 40) : `${foldHostSet(hosts)} (${hosts.length})`
+  const count = hosts.length === 1 ? '' : ` (${hosts.length})`
+  const room = Math.max(4, facts.room - textWidth(` ${mark} ${count} `))
+  const name = (count === '' ? clipName(hosts[0] ?? '', room) : clip(foldHostSet(hosts), room)) + count
   const colour = facts.hasTrouble ? theme.danger : facts.receiving > 0 ? theme.receiving : theme.muted
   const style: Style = facts.isFocused
     ? labelStyle(

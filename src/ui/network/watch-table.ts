@@ -4,7 +4,7 @@ import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import { BOLD, INVERSE } from '../../terminal/cells.ts'
 import type { Span, Style } from '../compositor/compositor.ts'
 import type { Row, RowDocument } from '../rows/row-document.ts'
-import { clip, padEnd, textWidth } from '../text-width.ts'
+import { clip, clipName, padEnd, textWidth } from '../text-width.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import { type Bar, sparkBars } from './traffic-words.ts'
 import { COLUMNS, type Column } from './watch-columns.ts'
@@ -112,7 +112,7 @@ type RowLook = Layout & {
 function hostRow(host: WatchedHost, look: RowLook): Row {
   const { columns, mosts, sparks, sparkWidth, nameWidth, width, isSelected, theme } = look
   const name: Span = {
-    text: padEnd(clip(`${isSelected ? '▸' : ' '}${host.host}`, nameWidth - 1), nameWidth),
+    text: padEnd(`${isSelected ? '▸' : ' '}${clipName(host.host, nameWidth - 2)}`, nameWidth),
     style: isSelected
       ? styleOf(theme.accent, undefined, BOLD | (theme.name === 'none' ? INVERSE : 0))
       : host.isOwn === true

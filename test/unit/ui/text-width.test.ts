@@ -1,11 +1,27 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { clip, textWidth, wrapText } from '../../../src/ui/text-width.ts'
+import { clip, clipName, textWidth, wrapText } from '../../../src/ui/text-width.ts'
 
 test('a text that is too wide is cut and marked', () => {
   expect(clip('abcdef', 4)).toBe('abc…')
   expect(clip('漢字漢字', 5)).toBe('漢字…')
   expect(clip('abc', 3)).toBe('abc')
+})
+
+test('a name that is too wide loses its domain, then its middle: names differ at their ends', () => {
+  expect(clipName('gpu-node-01.cluster.example.org', 40)).toBe('gpu-node-01.cluster.example.org')
+  expect(clipName('gpu-node-01.cluster.example.org', 20)).toBe('gpu-node-01…')
+  expect(clipName('a-machine-in-rack-seventeen-03.example.org', 20)).toBe('a-machine-i…nteen-03')
+  expect(clipName('192.168.100.101', 12)).toBe('192.16…0.101')
+  expect(clipName('主机主机主机主机01', 9)).toBe('主机…机01')
+})
+
+test('names are never wider than their room', () => {
+  fc.assert(
+    fc.property(fc.stringMatching(/^[a-z主é.0-9-]{1,60}$/), fc.integer({ min: 3, max: 40 }), (name, columns) => {
+      expect(textWidth(clipName(name, columns))).toBeLessThanOrEqual(columns)
+    }),
+  )
 })
 
 test('words go on in the next line, behind the indent', () => {
