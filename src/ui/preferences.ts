@@ -15,7 +15,7 @@ import { type ActionId, actionSpecs } from './keys/registry.ts'
 
 const keyLabelSchema = z
   .string()
-  .refine(isKeyLabel, { error: 'is not a key: write a, Space, Ctrl-], Alt-n, Shift-Tab, PageUp, F5 …' })
+  .refine(isKeyLabel, { error: 'is no key; write a, Space, Ctrl-], Alt-n, Shift-Tab, PageUp, F5 …' })
 const actionIds = actionSpecs.map((spec) => spec.id) as [ActionId, ...ActionId[]]
 
 const preferencesSchema = z.strictObject({
@@ -70,9 +70,10 @@ export function parsePreferences(text: string, fileName: string): Preferences {
   }
   const problems = document.errors.map((error) => `${at(error.pos[0])}: ${error.message}`)
   if (problems.length === 0) {
-    const parsed = preferencesSchema.safeParse(contentsOf(document))
-    if (parsed.success) return parsed.data
-    for (const issue of parsed.error.issues) {
+    const parsed = preferencesSchema.safeParse(contentsOf(document), { error: sentenceOf })
+    if (parsed.success) problems.push(...sharedKeys(parsed.data, (path) => at(offsetOf(document, path))))
+    if (parsed.success && problems.length === 0) return parsed.data
+    for (const issue of parsed.error?.issues ?? []) {
       const path = issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part))
       if (issue.code === 'unrecognized_keys') {
         const known = path.length === 0 ? Object.keys(preferencesSchema.shape) : (KNOWN_KEYS[path.join('.')] ?? [])
@@ -84,6 +85,39 @@ export function parsePreferences(text: string, fileName: string): Preferences {
   throw new MusterError('configuration', problems.map(printable).join('\n'), {
     hint: 'Mend the file, or move it away to go on with the defaults.',
   })
+}
+
+/** One key cannot do two things; that it takes the place of what the table has for it is meant. */
+function sharedKeys({ keys }: Preferences, placeOf: (path: readonly string[]) => string): string[] {
+  const owners = new Map<string, string>()
+  return Object.entries(keys).flatMap(([action, labels = []]) =>
+    [...new Set(labels)].flatMap((label) => {
+      const owner = owners.get(label)
+      owners.set(label, owner ?? action)
+      return owner === undefined
+        ? []
+        : [`${placeOf(['keys', action])}: keys.${action}: ${label} is the key of ${owner}, too`]
+    }),
+  )
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  object: 'a mapping of `key: value` lines',
+  record: 'a mapping of `key: value` lines',
+  array: 'a list',
+}
+
+/** What the schema finds wrong, where it has no words of its own for it. */
+function sentenceOf(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === 'invalid_type') return `has to be ${KINDS[issue.expected] ?? issue.expected}`
+  if (issue.code === 'too_small') return issue.origin === 'string' ? 'is empty' : `has to be ${issue.minimum} or more`
+  if (issue.code === 'too_big') return `has to be ${issue.maximum} or less`
+  if (issue.code === 'invalid_value') return `has to be one of ${issue.values.join(', ')}`
+  return undefined
 }
 
 /** What unknown keys are compared with, by the key of their mapping. */

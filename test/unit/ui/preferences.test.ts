@@ -33,6 +33,26 @@ test('every mistake is told with its line and column', () => {
   expect(problems).toContain('preferences.yaml:5:3: keys.zoom')
 })
 
+test('what is wrong is said in words', () => {
+  const problems = problemsOf('leader: 5\ntheme: pink\npane: { columns: 1, rows: 900 }\nmouse: maybe\nhistory: 1.5\n')
+  expect(problems.split('\n').toSorted()).toEqual([
+    'preferences.yaml:1:1: leader: has to be text',
+    'preferences.yaml:2:1: theme: has to be one of auto, dark, light, none',
+    'preferences.yaml:3:21: pane.rows: has to be 200 or less',
+    'preferences.yaml:3:9: pane.columns: has to be 10 or more',
+    'preferences.yaml:4:1: mouse: has to be true or false',
+    'preferences.yaml:5:1: history: has to be a whole number',
+  ])
+  expect(problemsOf('[]\n')).toBe('preferences.yaml:1:1: the file: has to be a mapping of `key: value` lines')
+})
+
+test('a key that is given to two actions is a mistake: one of them would silently not have it', () => {
+  expect(problemsOf('keys: { zoom: [z, z], fold: z }\n')).toBe(
+    'preferences.yaml:1:23: keys.fold: z is the key of zoom, too',
+  )
+  expect(parsePreferences('keys: { zoom: [z, z], fold: e }\n', 'p').keys.fold).toEqual(['e'])
+})
+
 test('an unknown word is a mistake, not ignored', () => {
   expect(problemsOf('leadr: Ctrl-a\n')).toContain('leadr')
 })
