@@ -21,24 +21,10 @@ const onLine =
 const changes = (action: JobAction): Meant => onLine((line) => countOf(line, CHANGED_KINDS[action]) > 0)
 const isSweep = onLine(({ count }) => count > 1)
 
+/** In the order of the footer: what is of the chosen line comes first, where not all has room. */
 export const jobsKeys = define([
   { id: 'to-shells', keys: ['Esc', 'q'], title: 'shells', help: 'Back to the shells.', isMeant: inList },
   { id: 'to-list', keys: ['Esc', 'q'], title: 'list', help: 'From a table back to the list.', isMeant: inTable },
-  {
-    id: 'filter',
-    keys: ['f'],
-    title: 'filter',
-    help: 'Shows all, those that wait, run, or have ended.',
-    isMeant: hasJobs,
-  },
-  {
-    id: 'search',
-    keys: ['/'],
-    title: 'search',
-    help: 'Only lines with a word in name, command or user, or with the number of a job.',
-    isMeant: (state) => hasJobs(state) && !isFiltered(state),
-  },
-  { id: 'show-all', keys: ['/'], title: 'show all', help: 'After a search: all lines again.', isMeant: isFiltered },
   {
     id: 'table',
     keys: ['Enter'],
@@ -64,7 +50,7 @@ export const jobsKeys = define([
   {
     id: 'member',
     keys: ['Right', 'l'],
-    title: 'next of array',
+    title: 'next',
     help: 'Of an array or a grid: looks at the next of its jobs.',
     isMeant: (state) => inList(state) && isSweep(state),
   },
@@ -97,6 +83,21 @@ export const jobsKeys = define([
     help: 'Queues those of the line anew that failed, were lost or cancelled, or took too long; asks.',
     isMeant: changes('retry'),
   },
+  {
+    id: 'filter',
+    keys: ['f'],
+    title: 'filter',
+    help: 'Shows all, those that wait, run, or have ended.',
+    isMeant: hasJobs,
+  },
+  {
+    id: 'search',
+    keys: ['/'],
+    title: 'search',
+    help: 'Only lines with a word in name, command or user, or with the number of a job.',
+    isMeant: (state) => hasJobs(state) && !isFiltered(state),
+  },
+  { id: 'show-all', keys: ['/'], title: 'show all', help: 'After a search: all lines again.', isMeant: isFiltered },
   { id: 'up', keys: ['Up', 'k'], help: 'The line above; in a table, the row.' },
   { id: 'down', keys: ['Down', 'j'], help: 'The line below; in a table, the row.' },
   { id: 'page-up', keys: ['PageUp'], help: 'Ten lines up.' },
