@@ -67,8 +67,12 @@ class HostCopy {
       for (let file = files[next++]; file !== undefined; file = files[next++]) await this.#copyFile(file)
     }
     await Promise.all(Array.from({ length: FILES_AT_ONCE }, work))
+    await Promise.all(
+      tree.entries.map((entry) =>
+        entry.kind !== 'link' ? undefined : isDryRun ? this.#lookAtLink(entry) : this.#makeLink(entry),
+      ),
+    )
     if (isDryRun) return
-    await Promise.all(tree.entries.map((entry) => (entry.kind === 'link' ? this.#makeLink(entry) : undefined)))
     await this.#dressDirectories(directories.toReversed(), helper)
   }
 
@@ -178,6 +182,16 @@ class HostCopy {
     return files.filter((file) => !taken.has(file))
   }
 
+  async #lookAtLink(entry: SourceEntry & { kind: 'link' }): Promise<void> {
+    const path = this.#pathOf(entry)
+    await this.#guard(entry, async () => {
+      const [kind] = (await this.#remote.call('P', path, temporaryOf(path), 'no')).split(' ')
+      refuseInPlace(kind)
+      const isSame = kind === 'link' && (await this.#remote.call('I', path)).replace(/\n?\/$/, '') === entry.target
+      this.#task.onFile(path, isSame ? 'identical' : 'would-copy', 0)
+    })
+  }
+
   async #makeLink(entry: SourceEntry & { kind: 'link' }): Promise<void> {
     const path = this.#pathOf(entry)
     if (this.#isLeftOut(path)) return
@@ -196,8 +210,7 @@ class HostCopy {
       const temporary = temporaryOf(path)
       const found = (await this.#remote.call('P', path, temporary, isDryRun ? 'no' : 'yes')).split(' ')
       const [kind, size, leftOver] = [found[0], Number(found[1]), Number(found[2])]
-      if (kind === 'directory') throw new RemoteRefusal('Is a directory')
-      if (kind === 'special') throw new RemoteRefusal('Is a device, pipe or socket')
+      refuseInPlace(kind)
       const times = touchTimes(file.mtimeNs)
       if (kind === 'file' && size === file.sizeBytes && (await this.#isSame(path, file))) {
         if (!isDryRun) await this.#remote.call('M', path, octal(file.mode), ...times)
@@ -269,6 +282,12 @@ class HostCopy {
       this.#task.onFile(this.#pathOf(entry), 'failed', entry.kind === 'file' ? entry.sizeBytes : 0, { reason })
     }
   }
+}
+
+/** What nothing can be renamed to. */
+function refuseInPlace(kind: string | undefined): void {
+  if (kind === 'directory') throw new RemoteRefusal('Is a directory')
+  if (kind === 'special') throw new RemoteRefusal('Is a device, pipe or socket')
 }
 
 /** An answer of the helper, as if the shell had given it. */

@@ -54,7 +54,8 @@ class HostFetch {
       files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
     )
     if (isDryRun) {
-      for (const file of files) onFile(file.target, 'would-copy', file.sizeBytes)
+      for (const { kind, target, sizeBytes } of wanted)
+        if (kind === 'file' || kind === 'link') onFile(target, 'would-copy', kind === 'file' ? sizeBytes : 0)
       return
     }
     if (wanted.length === 0) return

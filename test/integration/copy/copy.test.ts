@@ -349,6 +349,21 @@ describe('copying to hosts', () => {
     expect(readdirSync(directory)).toEqual(['source'])
   })
 
+  it('tells of symbolic links in a dry run what the copy will do', async () => {
+    const target = join(directory, 'target')
+    for (const name of ['same', 'other', 'new', 'in-place']) symlinkSync('to', join(source, name))
+    mkdirSync(join(target, 'in-place'), { recursive: true })
+    symlinkSync('to', join(target, 'same'))
+    symlinkSync('elsewhere', join(target, 'other'))
+    const actionsOf = (events: readonly CopyEvent[]) =>
+      events.flatMap((event) => (event.type === 'file' ? [`${basename(event.path)} ${event.action}`] : [])).sort()
+    const dry = await copy([local], [`${source}/.`], () => target, { isDryRun: true })
+    expect(actionsOf(dry.events)).toEqual(['in-place failed', 'new would-copy', 'other would-copy', 'same identical'])
+    expect(readlinkSync(join(target, 'other'))).toBe('elsewhere')
+    const { events } = await copy([local], [`${source}/.`], () => target)
+    expect(actionsOf(events)).toEqual(['in-place failed', 'new copied', 'other copied', 'same identical'])
+  })
+
   const fetch = async (
     endpoints: readonly Endpoint[],
     sources: readonly string[],
