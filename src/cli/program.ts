@@ -5,6 +5,7 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { messageOf } from '../base/errors.ts'
 import { packageRoot } from '../base/package-root.ts'
 import { printable } from '../base/printable.ts'
+import { nearestWord } from '../inventory/nearest-word.ts'
 import { type CliContext, EXIT, type GlobalOptions, type Outcome } from './context.ts'
 import { describeError, exitCodeOf } from './errors.ts'
 import {
@@ -50,10 +51,16 @@ const VERBS: Readonly<Record<string, LoadVerb>> = {
 
 const loadConsole: LoadVerb = async (...parts) => (await import('./console.ts')).registerConsole(...parts)
 
+const SHOWN_VERBS = Object.keys(VERBS).filter((verb) => verb !== 'keep-connections')
+
+function firstWord(args: readonly string[]): string | undefined {
+  return args.find((arg, index) => !arg.startsWith('-') && !TAKES_A_VALUE.has(args[index - 1] ?? ''))
+}
+
 /** The first word that is no option, if it is a verb; whatever else there is (a target, --help) is about all of them. */
 function verbsFor(args: readonly string[]): readonly LoadVerb[] {
   if (args[0] === '--version' || args[0] === '-V') return []
-  const first = args.find((arg, index) => !arg.startsWith('-') && !TAKES_A_VALUE.has(args[index - 1] ?? ''))
+  const first = firstWord(args)
   const verb = first === undefined || !Object.hasOwn(VERBS, first) ? undefined : VERBS[first]
   return verb === undefined ? [loadConsole, ...Object.values(VERBS)] : [verb]
 }
@@ -92,7 +99,13 @@ async function runVerb(args: readonly string[], context: CliContext): Promise<nu
     await program.parseAsync(args, { from: 'user' })
     if (!limit.isOver || outcome.exitCode !== EXIT.interrupted) return outcome.exitCode
   } catch (error) {
-    if (!limit.isOver) return explain(error, context)
+    if (!limit.isOver) {
+      const code = explain(error, context)
+      const first = firstWord(args) ?? ''
+      const meant = code === EXIT.usage ? nearestWord(first, SHOWN_VERBS) : undefined
+      if (meant !== undefined && meant !== first) context.stderr.write(`(Did you mean muster ${meant}?)\n`)
+      return code
+    }
   }
   context.stderr.write(`muster: stopped after ${program.opts<GlobalOptions>().timeout} s (--timeout)\n`)
   return timedOutCode(verb)

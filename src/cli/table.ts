@@ -2,8 +2,9 @@
 import { printable } from '../base/printable.ts'
 import { textWidth } from '../ui/text-width.ts'
 
-/** A column that says nothing in any row is left out. Cells may hold any text. */
+/** A column that says nothing in any row is left out, and so is a header without rows. Cells may hold any text. */
 export function formatTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  if (rows.length === 0) return ''
   const shown = rows.map((row) => row.map(printable))
   const columns = header.flatMap((_, column) => (shown.some((row) => row[column] !== '') ? [column] : []))
   const table = [header, ...shown].map((row) => columns.map((column) => row[column] ?? ''))

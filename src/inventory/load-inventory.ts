@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
 import { MusterError } from '../base/errors.ts'
+import { fileReason } from '../base/file-reason.ts'
 import { printable } from '../base/printable.ts'
 import { configurationDirectory } from '../base/user-directories.ts'
 import type { Host } from './host.ts'
@@ -50,22 +51,12 @@ export async function loadInventory(source: InventorySource): Promise<Inventory>
   try {
     text = decoder.decode(await readFile(path))
   } catch (error) {
-    const reason = reasonOf(error)
-    throw new MusterError('configuration', `${printable(shown)} cannot be read: ${reason}`, {
+    throw new MusterError('configuration', `${printable(shown)} cannot be read: ${fileReason(error)}`, {
       cause: error,
       hint: 'Check the path after --hosts, its permissions, and what it holds.',
     })
   }
   return { ...parseHostsYaml(text, shown), file: path }
-}
-
-function reasonOf(error: unknown): string {
-  const code = (error as NodeJS.ErrnoException).code
-  if (code === 'ENOENT') return 'no such file'
-  if (code === 'EACCES') return 'permission denied'
-  if (code === 'EISDIR') return 'it is a directory'
-  if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return 'it is not text in UTF-8'
-  return printable(error instanceof Error ? error.message : String(error))
 }
 
 export type Selection = { readonly inventory: Inventory; readonly hosts: readonly Host[] }

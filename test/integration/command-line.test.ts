@@ -80,6 +80,34 @@ describe('the command line', () => {
     ])
   })
 
+  it('names the verb that a misspelt one is near to', async () => {
+    for (const args of [['cpoy', 'm8', 'a', 'b'], ['hots'], ['jbo', '--bogus']]) {
+      const { code, stderr } = await muster(args)
+      expect([code, stderr]).toEqual([2, expect.stringMatching(/\(Did you mean muster (copy|hosts|job)\?\)\n$/)])
+    }
+    expect((await muster(['run'])).stderr).not.toContain('Did you mean')
+  })
+
+  it('says what is wrong with the name of a state, and prints no table of nothing', async () => {
+    const { code, stderr } = await muster(['job', 'list', '--state', 'runing'])
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^muster: there is no state runing; did you mean running\?/),
+    ])
+    expect((await muster(['job', 'list', '--state', 'running,done'])).stdout).toBe('no jobs; nobody drives the queue\n')
+  })
+
+  it.each([
+    ['run', 'm8', '--script', 'missing'],
+    ['run', 'm8', '--stdin', 'missing', '--', 'cat'],
+    ['job', 'submit', '--from', 'missing'],
+    ['simulate', 'gangs', 'missing'],
+    ['import', 'ssh', 'missing'],
+    ['hosts', '--hosts', 'missing'],
+  ])('%s %s %s %s: a file that is missing is said in words', async (...args) => {
+    expect((await muster(args)).stderr).toMatch(/missing cannot be read: no such file\n/)
+  })
+
   it('says what is wrong with a number of a job', async () => {
     const { code, stderr } = await muster(['job', 'cancel', 'seventeen'])
     expect([code, stderr]).toEqual([2, "muster: 'seventeen' is no number of a job, nor a range as 17-19.\n"])

@@ -1,7 +1,16 @@
 /** `muster job list` and `muster job show`. */
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { type BundleState, formatEnd, isActive, isFinal, type Job, type JobSpec } from '../../scheduler/jobs/job.ts'
+import { didYouMean } from '../../inventory/nearest-word.ts'
+import {
+  type BundleState,
+  FINAL_KINDS,
+  formatEnd,
+  isActive,
+  isFinal,
+  type Job,
+  type JobSpec,
+} from '../../scheduler/jobs/job.ts'
 import { metricJson } from '../../scheduler/jobs/metric.ts'
 import { isRayJob } from '../../scheduler/jobs/ray-jobs.ts'
 import { askedWords, durationWords, placeWords } from '../../ui/jobs/job-words.ts'
@@ -14,7 +23,7 @@ export type ListOptions = JobOptions & { readonly state?: string; readonly limit
 
 export async function listJobs(options: ListOptions, context: CliContext): Promise<number> {
   using queue = await openQueue(options, context)
-  const jobs = queue.store.list(options.state?.split(',') ?? [], options.limit)
+  const jobs = queue.store.list(statesOf(options.state), options.limit)
   if (options.json) {
     for (const job of jobs) context.stdout.write(`${JSON.stringify(jobJson(job))}\n`)
     return EXIT.ok
@@ -38,7 +47,7 @@ export async function listJobs(options: ListOptions, context: CliContext): Promi
   const counts = [...queue.store.counts()].map(([kind, count]) => `${count} ${kind}`)
   const driver = queue.store.lease.owner(context.now())
   context.stdout.write(
-    `\n${counts.join(', ') || 'no jobs'}; ${driver === undefined ? 'nobody drives the queue' : `driven by ${printable(driver)}`}\n`,
+    `${rows.length === 0 ? '' : '\n'}${counts.join(', ') || 'no jobs'}; ${driver === undefined ? 'nobody drives the queue' : `driven by ${printable(driver)}`}\n`,
   )
   return EXIT.ok
 }
@@ -126,4 +135,16 @@ function jobJson(job: Job): object {
 
 function cut(text: string, width: number): string {
   return text.length > width ? `${text.slice(0, width - 1)}…` : text
+}
+
+const STATES: readonly string[] = ['held', 'queued', 'starting', 'running', 'ending', ...FINAL_KINDS]
+
+/** @throws MusterError `usage`: of a state that there is not there would be no jobs, for ever. */
+function statesOf(names: string | undefined): readonly string[] {
+  const states = names?.split(',') ?? []
+  const wrong = states.find((name) => !STATES.includes(name))
+  if (wrong === undefined) return states
+  throw new MusterError('usage', `there is no state ${printable(wrong)}${didYouMean(wrong, STATES)}`, {
+    hint: STATES.join(', '),
+  })
 }

@@ -1,7 +1,8 @@
 /** `muster job submit --from FILE`: a job a line. What has arrived together is put on disk together, and then its numbers are printed. */
 import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
-import { MusterError, messageOf } from '../../base/errors.ts'
+import { MusterError } from '../../base/errors.ts'
+import { fileReason } from '../../base/file-reason.ts'
 import { printable } from '../../base/printable.ts'
 import type { CliContext } from '../context.ts'
 
@@ -26,7 +27,7 @@ export async function* linesOf(file: string, context: CliContext): AsyncGenerato
     }
   } catch (error) {
     if (error instanceof MusterError) throw error
-    throw new MusterError('usage', `${printable(file)} cannot be read: ${messageOf(error)}`)
+    throw new MusterError('usage', `${printable(file)} cannot be read: ${fileReason(error)}`)
   }
   if (rest.trim() !== '') yield [rest]
 }

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
 import { MusterError, messageOf } from '../../base/errors.ts'
+import { fileReason } from '../../base/file-reason.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { formatDuration } from '../../ops/kernel/finding.ts'
@@ -145,7 +146,7 @@ function write({ workingDirectory, stderr }: CliContext, option: string, path: s
     writeFileSync(resolve(workingDirectory, path), text)
   } catch (error) {
     // What was measured for minutes is still shown.
-    stderr.write(`muster: ${option} ${printable(path)} cannot be written: ${printable(messageOf(error))}\n`)
+    stderr.write(`muster: ${option} ${printable(path)} cannot be written: ${fileReason(error)}\n`)
   }
 }
 

@@ -3,7 +3,8 @@ import { closeSync, openSync, writeSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Emitter } from '../../base/emitter.ts'
-import { MusterError, messageOf } from '../../base/errors.ts'
+import { MusterError } from '../../base/errors.ts'
+import { fileReason } from '../../base/file-reason.ts'
 import { printable } from '../../base/printable.ts'
 import { parseRecording, Replay, recordingLine } from '../../ops/net/watch/recording.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
@@ -19,7 +20,7 @@ export function startRecording(path: string, { workingDirectory }: CliContext): 
   try {
     descriptor = openSync(resolve(workingDirectory, path), 'wx', 0o600)
   } catch (error) {
-    throw new MusterError('usage', `--record ${printable(path)}: ${printable(messageOf(error))}`)
+    throw new MusterError('usage', `--record ${printable(path)}: ${fileReason(error)}`)
   }
   return {
     write(host, sample) {
@@ -37,7 +38,7 @@ export async function openReplay(path: string, speed: number, { workingDirectory
   try {
     text = await readFile(resolve(workingDirectory, path), 'utf8')
   } catch (error) {
-    throw new MusterError('usage', `--replay ${printable(path)} cannot be read: ${printable(messageOf(error))}`)
+    throw new MusterError('usage', `--replay ${printable(path)} cannot be read: ${fileReason(error)}`)
   }
   const lines = parseRecording(text)
   if (lines.length === 0) throw new MusterError('usage', `${printable(path)} is no recording of muster net watch`)

@@ -3,7 +3,8 @@ import { closeSync, createReadStream, existsSync, openSync, renameSync, rmSync, 
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { MusterError, messageOf } from '../../base/errors.ts'
+import { MusterError } from '../../base/errors.ts'
+import { fileReason } from '../../base/file-reason.ts'
 import { makeDirectories } from '../../base/make-directories.ts'
 import { printable } from '../../base/printable.ts'
 import { parseInterpreter } from '../../ops/run/command-template.ts'
@@ -31,7 +32,7 @@ export async function execFile(path: string, option: string): Promise<ExecFile &
     }
   } catch (error) {
     if (error instanceof MusterError) throw error
-    throw new MusterError('usage', `${option} ${printable(path)} cannot be read: ${printable(messageOf(error))}`)
+    throw new MusterError('usage', `${option} ${printable(path)} cannot be read: ${fileReason(error)}`)
   }
 }
 
@@ -71,7 +72,7 @@ export class OutputDirectory {
     try {
       makeDirectories(path)
     } catch (error) {
-      throw new MusterError('usage', `--out ${printable(path)}: ${printable(messageOf(error))}`)
+      throw new MusterError('usage', `--out ${printable(path)}: ${fileReason(error)}`)
     }
     if (mayOverwrite) return
     const there = hosts

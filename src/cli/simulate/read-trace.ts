@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import { MusterError, messageOf } from '../../base/errors.ts'
+import { MusterError } from '../../base/errors.ts'
+import { fileReason } from '../../base/file-reason.ts'
 
 /** Beyond this a file is no trace of ours. */
 const MAX_BYTES = 512 * 2 ** 20
@@ -14,6 +15,6 @@ export async function readTrace(path: string, workingDirectory: string): Promise
     const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b
     return (isGzip ? await promisify(gunzip)(bytes, { maxOutputLength: MAX_BYTES }) : bytes).toString('utf8')
   } catch (error) {
-    throw new MusterError('configuration', `${path} cannot be read: ${messageOf(error)}`, { cause: error })
+    throw new MusterError('configuration', `${path} cannot be read: ${fileReason(error)}`, { cause: error })
   }
 }

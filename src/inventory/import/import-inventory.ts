@@ -1,7 +1,8 @@
 /** Finds the files of another tool, reads them and writes hosts.yaml out of them. */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { MusterError, messageOf } from '../../base/errors.ts'
+import { MusterError } from '../../base/errors.ts'
+import { fileReason } from '../../base/file-reason.ts'
 import { printable } from '../../base/printable.ts'
 import { configurationDirectory } from '../../base/user-directories.ts'
 import { parseHostsYaml } from '../hosts-yaml.ts'
@@ -39,7 +40,7 @@ function readSource(path: string): SourceFile {
   try {
     return { path, text: readFileSync(path, 'utf8') }
   } catch (error) {
-    throw new MusterError('configuration', `${printable(path)} cannot be read: ${printable(messageOf(error))}`, {
+    throw new MusterError('configuration', `${printable(path)} cannot be read: ${fileReason(error)}`, {
       cause: error,
     })
   }
@@ -51,13 +52,9 @@ function sourcesOf(source: ImportSource, usual: readonly string[]): SourceFile[]
   if (file !== undefined) return [text === undefined ? readSource(resolve(cwd, file)) : { path: file, text }]
   const found = usual.filter((path) => existsSync(path))
   if (found.length > 0) return found.map(readSource)
-  throw new MusterError(
-    'configuration',
-    `there is nothing to import: ${usual.map(printable).join(', ')} do not exist`,
-    {
-      hint: `Name the file: muster import ${kind} FILE`,
-    },
-  )
+  throw new MusterError('configuration', `there is nothing to import: no ${usual.map(printable).join(', no ')}`, {
+    hint: `Name the file: muster import ${kind} FILE`,
+  })
 }
 
 function importClusterSsh(source: ImportSource, inventory: ImportedInventory): void {
