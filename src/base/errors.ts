@@ -26,7 +26,8 @@ export class MusterError extends Error {
 
 /** With what to do next. */
 export function sentenceOf(error: unknown): string {
-  return error instanceof MusterError && error.hint ? `${error.message} ${error.hint}` : messageOf(error)
+  if (!(error instanceof MusterError) || !error.hint) return messageOf(error)
+  return `${error.message}${/[.!?:…]$/.test(error.message) ? '' : '.'} ${error.hint}`
 }
 
 /** The sentence of anything thrown, for a line on a screen. */

@@ -66,9 +66,11 @@ export function createPasteDialog(options: PasteOptions): Dialog {
           : { text: number + shown(line) }
       })
       const count = options.hosts.length
+      // A line break at the end begins no further line.
+      const sent = lines.length > 1 && lines.at(-1) === '' ? lines.length - 1 : lines.length
       return {
         id: options.id,
-        title: `Paste ${lines.length} line${lines.length === 1 ? '' : 's'} into ${count} host${count === 1 ? '' : 's'}: ${options.hostsText}`,
+        title: `Paste ${sent} line${sent === 1 ? '' : 's'} into ${count} host${count === 1 ? '' : 's'}: ${options.hostsText}`,
         lines: body,
         tone: 'danger',
         keys: [

@@ -222,6 +222,18 @@ describe('panes', () => {
 })
 
 describe('pastes', () => {
+  test('are counted as they are read: a line break at the end begins no line', () => {
+    for (const [text, title] of [
+      ['one\ntwo\n', 'Paste 2 lines into 4 hosts'],
+      ['one\ntwo\nthree', 'Paste 3 lines into 4 hosts'],
+    ] as const) {
+      const stand = createStand()
+      stand.type(`\x1b[200~${text}\x1b[201~`)
+      const { mode } = stand.console.state
+      expect(mode.kind === 'dialog' && mode.dialog.title).toContain(title)
+    }
+  })
+
   const paste = (text: string): string => `\x1b[200~${text}\x1b[201~`
 
   test('one line goes out at once, bracketed where the host asked for it', async () => {
