@@ -7,7 +7,8 @@ import type { CliContext, GlobalOptions } from './context.ts'
 import type { ConsoleQueue } from './job/console-queue.ts'
 
 const CHUNK = 200
-const WITHOUT_FILE = 'A queue of jobs belongs to the hosts of a hosts.yaml, and the console is open on others.'
+const WITHOUT_FILE =
+  'A queue of jobs belongs to the hosts of a hosts.yaml, and the console is open on others: open it on those to see one.'
 
 /** `isDeclared`: the console's hosts are those of hosts.yaml. What lies in the working directory is not the queue of others. */
 export function createConsoleJobs(

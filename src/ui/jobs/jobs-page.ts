@@ -2,6 +2,7 @@
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
+import { BOLD } from '../../terminal/cells.ts'
 import type { PaneView, Rect } from '../compositor/compositor.ts'
 import type { Console } from '../console/console.ts'
 import { createConfirmDialog } from '../dialogs/confirm-dialog.ts'
@@ -65,7 +66,8 @@ export class JobsPage implements Page {
     const { sight, trouble } = this.#view
     if (sight === undefined || trouble !== undefined) {
       const look = { theme, columns: rect.width - 2, rows: rect.height, column: 0 }
-      const rows = wrapRows(printable(trouble ?? 'reading the queue …'), look, ' ', styleOf(theme.text))
+      const style = trouble === undefined ? mutedStyle(theme) : styleOf(theme.danger, undefined, BOLD)
+      const rows = [[], ...wrapRows(printable(trouble ?? 'reading the queue …'), look, '  ', style)]
       const document: RowDocument = { head: [], length: rows.length, row: (index) => rows[index] ?? [] }
       const place = { offset: 0, isFollowing: false }
       return [rowsPane({ id: ' jobs', title: 'jobs', hasKeys: true, isBusy: false, document, place, rect, theme })]
