@@ -1,4 +1,5 @@
 /** What may name a machine, and how `user@host:port` is read. Nothing that ssh or a shell could take for an option or a command. */
+import { isIPv6 } from 'node:net'
 
 export type HostSpec = { readonly user?: string; readonly host: string; readonly port?: number }
 
@@ -19,7 +20,7 @@ export function isHostName(text: string): boolean {
 
 /** A DNS name, an IPv4 or an IPv6 address (with `%zone`), without brackets. */
 export function isAddress(text: string): boolean {
-  return text.length <= MAX_NAME_LENGTH && ADDRESS.test(text)
+  return text.length <= MAX_NAME_LENGTH && ADDRESS.test(text) && (!text.includes(':') || isIPv6(text))
 }
 
 export function isGroupName(text: string): boolean {

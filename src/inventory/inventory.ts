@@ -2,7 +2,7 @@
 import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import type { Host } from './host.ts'
-import { isExplicitSpec, parseHostSpec } from './host-name.ts'
+import { isExplicitSpec, isPort, parseHostSpec } from './host-name.ts'
 import { expandHostSet, type HostSetContext, HostSetError } from './host-set.ts'
 import { nearestWord } from './nearest-word.ts'
 
@@ -144,8 +144,14 @@ function hostsOf(specs: readonly string[], byName: ReadonlyMap<string, Host>, ex
     if (!isKnown) number += 1
     const host = hostOf(spec, byName, names[index] ?? spec, number)
     if (host) return host
-    throw new HostSetError(expression, Math.max(0, expression.indexOf(spec)), `${printable(spec)} is not a host name`)
+    throw new HostSetError(expression, Math.max(0, expression.indexOf(spec)), whyNoHost(spec))
   })
+}
+
+function whyNoHost(spec: string): string {
+  const port = /^[^:]+:(\d+)$/.exec(spec)?.[1]
+  const isNoPort = port !== undefined && !isPort(Number(port))
+  return isNoPort ? `${printable(spec)}: a port is from 1 to 65535` : `${printable(spec)} is not a host name`
 }
 
 /**

@@ -96,6 +96,11 @@ describe('a target without any file', () => {
     ])
   })
 
+  test('with a port that there is not says so', async () => {
+    for (const target of ['h:99999', 'h:0', 'root@h:123456'])
+      expect((await thrownBy(() => inventoryFromTarget(target))).message).toContain(': a port is from 1 to 65535')
+  })
+
   test.each([
     'all',
     '@workers',
