@@ -4,11 +4,12 @@
  */
 import { appendFileSync } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
-import { homedir, hostname, userInfo } from 'node:os'
+import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { makeDirectories } from '../../base/make-directories.ts'
 import { printable } from '../../base/printable.ts'
+import { stateDirectory } from '../../base/user-directories.ts'
 import type { ApplyEvent } from './apply.ts'
 
 export interface Journal {
@@ -22,7 +23,7 @@ export type JournalOptions = {
 
 /** Both throw MusterError `configuration` where nothing can be written; each line is on its way to the disk when `write` returns. */
 export function openJournal({ environment, now }: JournalOptions): Journal & { readonly directory: string } {
-  const directory = journalDirectory(environment)
+  const directory = join(stateDirectory(environment), 'journal')
   const append = (time: string, text: string) =>
     orExplain(directory, () => appendFileSync(join(directory, `${time.slice(0, 7)}.jsonl`), text, { mode: 0o600 }))
   orExplain(directory, () => makeDirectories(directory, 0o700))
@@ -50,11 +51,6 @@ export function openJournal({ environment, now }: JournalOptions): Journal & { r
   }
 }
 
-function journalDirectory(environment: JournalOptions['environment']): string {
-  const state = environment.XDG_STATE_HOME || join(environment.HOME || homedir(), '.local', 'state')
-  return join(state, 'muster', 'journal')
-}
-
 /** A step that ended, as the journal has it. */
 export type JournalLine = {
   /** ISO 8601. */
@@ -74,7 +70,7 @@ export async function readJournal(
   { area, host }: { readonly area: string; readonly host: string },
   limit: number,
 ): Promise<readonly JournalLine[]> {
-  const directory = journalDirectory(environment)
+  const directory = join(stateDirectory(environment), 'journal')
   const names = await readdir(directory).catch(() => [])
   const newest = names
     .filter((name) => /^\d{4}-\d{2}\.jsonl$/.test(name))
