@@ -8,7 +8,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { WorkloadMix } from '../../src/scheduler/model/mix.ts'
-import { createPolicy, DEFAULT_POLICY, type PolicyName } from '../../src/scheduler/policies/policies.ts'
+import { DEFAULT_POLICY } from '../../src/scheduler/policies/policies.ts'
 import { type ChurnResult, replayChurn } from '../../src/scheduler/simulate/churn.ts'
 import { layOver, pressTogether } from '../../src/scheduler/simulate/churn-load.ts'
 import {
@@ -18,6 +18,7 @@ import {
   parseSequence,
   type TracePod,
 } from '../../src/scheduler/simulate/openb-trace.ts'
+import { createBenchPolicy } from './bench-policy.ts'
 
 type Options = {
   readonly traces: string
@@ -31,7 +32,7 @@ type Options = {
   readonly log: (line: string) => void
 }
 
-const PEERS: readonly PolicyName[] = ['fgd', 'best-fit', 'first-fit']
+const PEERS: readonly string[] = ['fgd', 'best-fit', 'first-fit']
 /** Of the arrival sequences that lie beside the trace. */
 const SEQUENCES = [42, 43, 44, 45, 46]
 const HOUR_S = 3600
@@ -57,7 +58,7 @@ export function benchChurn({ traces, seeds, policies, loads, thin, isFaster, log
     return { hosts, requests: pressTogether({ pods: own, hosts, load, seed }).requests }
   }
   const [unitS, unit] = isFaster ? [1, 's'] : [HOUR_S, 'h']
-  const names: PolicyName[] = [DEFAULT_POLICY, ...(policies.length > 0 ? (policies as PolicyName[]) : PEERS)]
+  const names = [DEFAULT_POLICY, ...(policies.length > 0 ? policies : PEERS)]
   const rows: string[] = []
   for (const load of loads) {
     const results = new Map(names.map((name) => [name, [] as ChurnResult[]]))
@@ -68,7 +69,7 @@ export function benchChurn({ traces, seeds, policies, loads, thin, isFaster, log
           ...given,
           mix: WorkloadMix.of(pods.map(({ request }) => request)),
           isLearning: false,
-          createPolicy: (cluster, mix) => createPolicy(name, cluster, mix, seed),
+          createPolicy: (cluster, mix) => createBenchPolicy(name, cluster, mix, seed),
         })
         results.get(name)?.push(result)
         const waitS = result.averageWaitS

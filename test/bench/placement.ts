@@ -12,8 +12,8 @@ import { createPolicy, DEFAULT_POLICY, type PolicyName } from '../../src/schedul
 import { runFleet } from '../../src/scheduler/simulate/fleet-run.ts'
 import { inRankOrder, parseNodes, parsePods, parseSequence } from '../../src/scheduler/simulate/openb-trace.ts'
 import { percentile, type ReplayResult, replayArrivals } from '../../src/scheduler/simulate/replay.ts'
+import { createBenchPolicy } from './bench-policy.ts'
 import { solveConfigurationLp } from './lpd/configuration-lp.ts'
-import { createLpd } from './lpd/lpd.ts'
 
 type Options = {
   readonly traces: string
@@ -29,17 +29,14 @@ const PUBLISHED: Readonly<Record<string, PolicyName>> = {
   '03-GpuClustering': 'gpu-clustering',
   '04-GpuPacking': 'gpu-packing',
 }
-/** All that are compared, those that are no policies of the product too. */
-type BenchPolicy = PolicyName | 'lpd'
 const FLEETS = [1000, 2000, 4000, 10_000]
 
 export function benchPlacement({ traces, seeds, policies, log }: Options): string {
   const directory = join(traces, 'openb')
   if (!existsSync(directory))
     return `${benchFleets(log)}\n\n(no openb trace: MUSTER_TRACES names the directory that has it)`
-  const names = (
+  const names: readonly string[] =
     policies.length > 0 ? policies : [DEFAULT_POLICY, 'lpd', 'first-fit', ...Object.values(PUBLISHED)]
-  ) as BenchPolicy[]
   const read = (file: string) => readFileSync(join(directory, file))
   const nodes = parseNodes(read('openb_node_list_gpu_node.csv').toString())
   const sequences = gunzipSync(read('arrival_sequences.txt.gz')).toString()
@@ -65,8 +62,7 @@ export function benchPlacement({ traces, seeds, policies, log }: Options): strin
           hosts: inRankOrder(nodes, sequence.ranks),
           arrivals: sequence.pods.map((row) => pods[row]!.request),
           mix: WorkloadMix.of(pods.map(({ request }) => request)),
-          createPolicy: (cluster, mix) =>
-            name === 'lpd' ? createLpd(cluster, mix) : createPolicy(name, cluster, mix, seed),
+          createPolicy: (cluster, mix) => createBenchPolicy(name, cluster, mix, seed),
           now: () => performance.now(),
         })
         const cpuS = process.cpuUsage(cpu).user / 1e6
@@ -81,7 +77,7 @@ export function benchPlacement({ traces, seeds, policies, log }: Options): strin
         if (name === DEFAULT_POLICY && seed === seeds.at(-1)) speeds.push(speedRow(variant, result, cpuS))
       }
       means[index] = means[index]! + at100 / variants.length
-      return `${at100.toFixed(2)}${Object.values<BenchPolicy>(PUBLISHED).includes(name) ? ` (${off.toFixed(3)})` : ''}`
+      return `${at100.toFixed(2)}${Object.values<string>(PUBLISHED).includes(name) ? ` (${off.toFixed(3)})` : ''}`
     })
     const bounds = seeds.map((seed) => {
       const { pods: rows } = parseSequence(
