@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { type Lab, startLab } from '../lab/cluster/lab.ts'
 import { RAY_PLACE, RAY_VENV, rayEnvironment } from '../lab/cluster/ray-environment.ts'
 import { buildProduct } from './support/build.ts'
+import { median } from './support/statistics.ts'
 
 const NAMES = ['m10', 'm8', 'm9'] as const
 const [HEAD, ...WORKERS] = ['10.81.0.1', '10.81.0.2', '10.81.0.3'] as const
@@ -120,9 +121,6 @@ async function seconds(what: () => Promise<void>): Promise<number> {
   await what()
   return (performance.now() - beginMs) / 1000
 }
-
-const median = (values: readonly number[]): number =>
-  values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
 
 type RayOptions = {
   readonly rounds: number
