@@ -138,7 +138,8 @@ describe.skipIf(!canRun)('files that hosts pass on', () => {
   })
 
   it('do not wait for a slow host', async () => {
-    await lab.host('m2').shape({ bitsPerSecond: BITS_PER_SECOND / 20 })
+    // It alone takes 134 s: the others are done before it, however busy this machine is.
+    await lab.host('m2').shape({ bitsPerSecond: BITS_PER_SECOND / 40 })
     const copying = copy('--via', 'chain')
     await copying.chain()
     await widen()
