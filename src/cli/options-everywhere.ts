@@ -50,7 +50,7 @@ const CONSOLES = /^(demo)?$/
 
 /** Verbs that change nothing anywhere: with or without --dry-run they do the same. */
 const LOOKS_ONLY =
-  /^(hosts|doctor|status|pack|(env|nfs|ray) status|env check|ray (jobs|logs|watch)|net (pair|watch)|job (list|show|results|logs|wait)|import|simulate \w+)$/
+  /^(hosts|doctor|status|pack|(env|nfs|ray) status|env check|ray (jobs|logs|watch)|net watch|job (list|show|results|logs|wait)|import|simulate \w+)$/
 
 const hasOwn = (command: Command, long: string): boolean => command.options.some((option) => option.long === long)
 
@@ -61,9 +61,10 @@ const takesDryRun = (command: Command): boolean =>
 export function refuseEmptyPromises(command: Command, { dryRun, timeout }: GlobalOptions): void {
   const verb = nameOfVerb(command)
   const shown = verb === '' ? 'the console' : `\`muster ${verb}\``
-  // What `hosts` and `import` may do besides looking.
-  const { stop, output } = command.opts<{ stop?: boolean; output?: string }>()
-  if (dryRun === true && (!takesDryRun(command) || stop === true || output !== undefined)) {
+  // What `hosts`, `import` and `net watch` may do besides looking.
+  const { stop, output, record } = command.opts<{ stop?: boolean; output?: string; record?: string }>()
+  const isMore = stop === true || output !== undefined || record !== undefined
+  if (dryRun === true && (!takesDryRun(command) || isMore)) {
     throw new MusterError('usage', `${shown} has no --dry-run: nothing was done`)
   }
   if (timeout !== undefined && CONSOLES.test(verb)) throw new MusterError('usage', 'the console has no --timeout')

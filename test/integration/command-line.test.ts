@@ -48,7 +48,14 @@ describe('the command line', () => {
   })
 
   it('refuses --dry-run where something would be done all the same', async () => {
-    for (const args of [['job', 'cancel', '1'], ['hosts', '--stop'], ['import', 'ssh', '-o', 'x'], ['m8']]) {
+    for (const args of [
+      ['job', 'cancel', '1'],
+      ['hosts', '--stop'],
+      ['import', 'ssh', '-o', 'x'],
+      ['net', 'pair', 'm8', 'm9'],
+      ['net', 'watch', '--json', '--count', '1', '--record', 'x'],
+      ['m8'],
+    ]) {
       const { code, stderr } = await muster([...args, '--dry-run'])
       expect([code, stderr]).toEqual([2, expect.stringMatching(/has no --dry-run: nothing was done/)])
     }

@@ -6,7 +6,12 @@ export function percentile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))] ?? Number.NaN
 }
 
-export const median = (values: readonly number[]): number => percentile(values, 0.5)
+/** Of an even count: the middle of the two in the middle. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((one, other) => one - other)
+  const above = sorted.length >> 1
+  return (percentile(sorted, 0.5) + (sorted[above] ?? Number.NaN)) / 2
+}
 
 /** Three figures at most: 0.42, 8.5, 137. */
 export function formatNumber(value: number): string {
