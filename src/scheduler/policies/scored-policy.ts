@@ -1,6 +1,8 @@
 /**
  * A policy that gives each host a whole number and takes the highest; of equals, the lowest host number. Scores are kept by
  * shape and made anew only for hosts that changed since, so that a scorer has to be a pure function of shape and host state.
+ * To which GPU models a shape is bound may make no difference to it but for whether a host will do: shapes that differ in
+ * nothing else share their scores.
  */
 import type { Cluster, Spot } from '../model/cluster.ts'
 import { fitsBesidesDevices, tightestDevices } from '../model/fits.ts'
@@ -24,6 +26,9 @@ export interface HostScorer {
   stampOf?(shape: Shape): number
 }
 
+/** Where a shape is looked for: among the scores of a shape, in some groups. */
+type Search = { readonly scored: Shape; readonly groups: readonly number[] }
+
 /** One more soft condition that holds outweighs any score. */
 const PREFERENCE = 2 ** 22
 
@@ -35,6 +40,8 @@ export class ScoredPolicy implements PlacementPolicy {
   readonly groups: HostGroups
   readonly #cluster: Cluster
   readonly #scorer: HostScorer
+  /** By shape. */
+  readonly #searches: Search[] = []
   readonly #indexes = new Map<number, ScoreIndex>()
   readonly #empty: EmptyHosts
 
@@ -47,18 +54,31 @@ export class ScoredPolicy implements PlacementPolicy {
   }
 
   choose(shape: Shape, allowed?: HostFilter): Spot | undefined {
-    const index = this.#indexOf(shape)
-    const host = allowed ? this.#bestAllowed(shape, index, allowed) : this.#best(shape, index)
+    this.#searches[shape.id] ??= this.#searchFor(shape)
+    const { scored, groups } = this.#searches[shape.id] as Search
+    const index = this.#indexOf(scored)
+    const first = this.#best(shape, index, groups)
+    const host = first < 0 || !allowed || allowed(first) ? first : this.#bestAllowed(shape, index, groups, allowed)
     if (host < 0) return undefined
     if (shape.gpuCount === 1 && shape.gpuMilli < WHOLE_MILLI) return { host, devices: [index.devices[host] as number] }
     const devices = tightestDevices(this.#cluster, shape, host)
     return devices && { host, devices }
   }
 
-  #best(shape: Shape, index: ScoreIndex): number {
+  /** Scores of a shape that is bound to no model will do, unless a host has GPUs of which only some are of the right models. */
+  #searchFor(shape: Shape): Search {
+    const all = [...this.groups.models.keys()]
+    if (shape.takesAnyModel) return { scored: shape, groups: all }
+    const takes = (model: number) => shape.takesModel[model] === 1
+    const groups = all.filter((group) => this.groups.models[group]?.some(takes))
+    const isMixed = groups.some((group) => !this.groups.models[group]?.every(takes))
+    return { scored: isMixed ? shape : this.#cluster.shapeOf({ ...shape.request, gpuModels: [] }), groups }
+  }
+
+  #best(shape: Shape, index: ScoreIndex, groups: readonly number[]): number {
     let best = -1
     let bestScore = Number.NEGATIVE_INFINITY
-    for (let group = 0; group < this.groups.members.length; group++) {
+    for (const group of groups) {
       const host = index.bestOf(group)
       if (host < 0) continue
       const score = (index.scores[host] as number) + (this.#scorer.groupBonus?.(shape, group) ?? 0)
@@ -70,19 +90,19 @@ export class ScoredPolicy implements PlacementPolicy {
     return best
   }
 
-  #bestAllowed(shape: Shape, index: ScoreIndex, allowed: HostFilter): number {
-    const first = this.#best(shape, index)
-    if (first < 0 || allowed(first)) return first
-    const bonuses = this.groups.members.map((_, group) => this.#scorer.groupBonus?.(shape, group) ?? 0)
+  #bestAllowed(shape: Shape, index: ScoreIndex, groups: readonly number[], allowed: HostFilter): number {
     let best = -1
     let bestScore = Number.NEGATIVE_INFINITY
-    for (let host = 0; host < this.#cluster.hostCount; host++) {
-      const own = index.scores[host] as number
-      if (own === NO_FIT) continue
-      const score = own + (bonuses[this.groups.groupOf[host] as number] as number)
-      if (score > bestScore && allowed(host)) {
-        best = host
-        bestScore = score
+    for (const group of groups) {
+      const bonus = this.#scorer.groupBonus?.(shape, group) ?? 0
+      for (const host of this.groups.members[group] as Int32Array) {
+        const own = index.scores[host] as number
+        if (own === NO_FIT) continue
+        const score = own + bonus
+        if ((score > bestScore || (score === bestScore && host < best)) && allowed(host)) {
+          best = host
+          bestScore = score
+        }
       }
     }
     return best

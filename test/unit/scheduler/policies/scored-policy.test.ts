@@ -90,6 +90,29 @@ describe.each(STATELESS)('the policy %s', (name) => {
   })
 })
 
+describe.each(STATELESS)('the policy %s', (name) => {
+  it('chooses for who is bound to GPU models as for who is not, among the hosts that have them', () => {
+    const alike = hosts.filter(({ gpus = [] }) => new Set(gpus).size < 2)
+    fc.assert(
+      fc.property(steps, (list) => {
+        const cluster = new Cluster(alike)
+        const mix = WorkloadMix.of(list.map(([one]) => one))
+        const policy = createPolicy(name, cluster, mix)
+        const other = createPolicy(name, cluster, mix)
+        for (const [one] of list) {
+          const spot = policy.choose(cluster.shapeOf(one))
+          const wanted = one.gpuModels ?? []
+          const isWanted = (host: number) =>
+            one.gpuCount === 0 || wanted.length === 0 || wanted.includes(alike[host]?.gpus?.[0] ?? '')
+          expect(spot).toEqual(other.choose(cluster.shapeOf({ ...one, gpuModels: [] }), isWanted))
+          if (spot) cluster.take(cluster.shapeOf(one), spot)
+        }
+      }),
+      { numRuns: 40 },
+    )
+  })
+})
+
 describe('preferences', () => {
   it('are followed where they can be', () => {
     const cluster = new Cluster(hosts)
