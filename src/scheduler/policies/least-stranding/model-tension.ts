@@ -82,22 +82,20 @@ export class ModelTension {
     const free = this.#freeMilli.reduce((sum, milli) => sum + milli, 0)
     for (let sweep = 0; sweep < sweeps; sweep++)
       for (const demand of this.#demands) this.#pour(demand, demand.part * free)
-    for (let model = 0; model < this.#tension.length; model++)
-      this.#tension[model] = (this.#load[model] as number) / this.#room(model)
+    for (let model = 0; model < this.#tension.length; model++) this.#tension[model] = this.#level(model)
   }
 
   #pour({ models, load }: Demand, amount: number): void {
     models.forEach((model, index) => {
       this.#load[model] = Math.max(0, (this.#load[model] as number) - (load[index] as number))
     })
-    const levelOf = (model: number) => (this.#load[model] as number) / this.#room(model)
-    const rising = [...models].sort((one, other) => levelOf(one) - levelOf(other))
+    const rising = models.toSorted((one, other) => this.#level(one) - this.#level(other))
     // The water level over the lowest `taken` models that carries the whole amount and does not reach the next one.
     let loads = amount
     let room = 0
     let level = 0
     for (const model of rising) {
-      if (room > 0 && level <= levelOf(model)) break
+      if (room > 0 && level <= this.#level(model)) break
       loads += this.#load[model] as number
       room += this.#room(model)
       level = loads / room
@@ -107,6 +105,10 @@ export class ModelTension {
       load[index] = poured
       this.#load[model] = (this.#load[model] as number) + poured
     })
+  }
+
+  #level(model: number): number {
+    return (this.#load[model] as number) / this.#room(model)
   }
 
   #room(model: number): number {
