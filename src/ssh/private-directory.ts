@@ -9,10 +9,17 @@ export interface PrivateDirectory extends Disposable {
   readonly path: string
 }
 
-/** `parent`: default the system's directory for temporary files. */
-export async function createPrivateDirectory(prefix: string, parent = tmpdir()): Promise<PrivateDirectory> {
+/**
+ * `parent`: default the system's directory for temporary files. `lastDeed`: for sh, with the directory as $1; done before it is
+ * removed where the owner died without disposing of it.
+ */
+export async function createPrivateDirectory(
+  prefix: string,
+  parent = tmpdir(),
+  lastDeed = '',
+): Promise<PrivateDirectory> {
   const path = await realpath(await mkdtemp(join(parent, prefix)))
-  const stopWatching = removeWhenOwnerDies(path)
+  const stopWatching = removeWhenOwnerDies(path, lastDeed)
   const remove = () => rmSync(path, { recursive: true, force: true })
   process.on('exit', remove)
   return {
@@ -26,8 +33,8 @@ export async function createPrivateDirectory(prefix: string, parent = tmpdir()):
 }
 
 /** A small shell holds the reading end of a pipe from us: when this process ends in any way, even killed, it cleans up. */
-function removeWhenOwnerDies(directory: string): () => void {
-  const watcher = spawn('/bin/sh', ['-c', 'cat >/dev/null; exec rm -rf -- "$1"', 'sh', directory], {
+function removeWhenOwnerDies(directory: string, lastDeed: string): () => void {
+  const watcher = spawn('/bin/sh', ['-c', `cat >/dev/null\n${lastDeed}exec rm -rf -- "$1"`, 'sh', directory], {
     cwd: '/',
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],

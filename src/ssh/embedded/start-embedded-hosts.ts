@@ -13,6 +13,7 @@ import { createPrivateDirectory } from '../private-directory.ts'
 import { generateEd25519KeyPair } from './ed25519-key-pair.ts'
 import { RunningHost } from './embedded-host.ts'
 import type { EmbeddedHosts, EmbeddedHostsOptions } from './embedded-hosts.ts'
+import { END_LEFT_PROGRAMS, endLeftPrograms } from './left-programs.ts'
 import { type HostHome, writeHostHome } from './write-host-home.ts'
 
 const SHELLS = ['/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash', '/opt/homebrew/bin/bash', '/bin/sh']
@@ -25,7 +26,7 @@ export async function startEmbeddedHosts(options: EmbeddedHostsOptions): Promise
   const user = currentUser()
   const path = process.env.PATH ?? DEFAULT_PATH
   const shellFile = SHELLS.find((file) => existsSync(file)) ?? '/bin/sh'
-  const privateDirectory = await createPrivateDirectory('muster-demo-')
+  const privateDirectory = await createPrivateDirectory('muster-demo-', undefined, END_LEFT_PROGRAMS)
   const directory = privateDirectory.path
   const identity = generateEd25519KeyPair('muster-demo')
   const clientKey = ssh2.utils.parseKey(identity.privateKeyText)
@@ -57,6 +58,7 @@ export async function startEmbeddedHosts(options: EmbeddedHostsOptions): Promise
     if (isClosed) return
     isClosed = true
     await Promise.all(hosts.map((host) => host.close()))
+    await endLeftPrograms(directory)
     process.off('exit', killChildren)
     privateDirectory[Symbol.dispose]()
   }

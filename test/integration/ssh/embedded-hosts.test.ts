@@ -230,10 +230,13 @@ describe('embedded hosts', () => {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const [line] = (await once(owner.stdout, 'data')) as [Buffer]
-    const { directory, pid } = JSON.parse(String(line)) as { directory: string; pid: number }
-    expect(existsSync(directory) && isRunning(pid)).toBe(true)
+    const { directory, pids } = JSON.parse(String(line)) as { directory: string; pids: readonly number[] }
+    expect(existsSync(directory) && pids.some(isRunning)).toBe(true)
     owner.kill('SIGKILL')
-    await waitUntil(() => !existsSync(directory) && !isRunning(pid), 'the end of the directory and of the shell')
+    await waitUntil(
+      () => !existsSync(directory) && !pids.some(isRunning),
+      'the end of the directory and of the programs',
+    )
   })
 
   it('leave nothing behind: no listener, no directory, no program, however stubborn', async () => {
@@ -248,7 +251,12 @@ describe('embedded hosts', () => {
       onStderr: () => {},
       onEnd: () => {},
     })
-    await waitUntil(() => pids.length === 2, 'the process id')
+    await connection.exec("setsid sh -c 'echo $$; trap : TERM; while :; do sleep 1; done' || echo 0", {
+      onStdout: (bytes) => pids.push(Number(Buffer.from(bytes).toString())),
+      onStderr: () => {},
+      onEnd: () => {},
+    })
+    await waitUntil(() => pids.length === 3, 'the process ids')
     await others.close()
     await waitUntil(() => !pids.some(isRunning), 'the end of the programs')
     expect(existsSync(others.directory)).toBe(false)
