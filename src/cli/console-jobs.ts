@@ -10,16 +10,23 @@ const CHUNK = 200
 const WITHOUT_FILE =
   'A queue of jobs belongs to the hosts of a hosts.yaml, and the console is open on others: open it on those to see one.'
 
-/** `isDeclared`: the console's hosts are those of hosts.yaml. What lies in the working directory is not the queue of others. */
-export function createConsoleJobs(
+/** The queue of hosts.yaml, where the console's hosts are those of it: what lies in the working directory is not the queue of others. */
+export function declaredQueue(
   options: GlobalOptions,
   context: CliContext,
   isDeclared: boolean,
-): JobsPort & Disposable {
+): () => Promise<ConsoleQueue> {
+  return async () => {
+    if (!isDeclared) throw new MusterError('configuration', WITHOUT_FILE)
+    const { openConsoleQueue } = await import('./job/console-queue.ts')
+    return await openConsoleQueue(options, context)
+  }
+}
+
+export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>): JobsPort & Disposable {
   let opening: Promise<ConsoleQueue> | undefined
   const open = (): Promise<ConsoleQueue> => {
-    if (!isDeclared) return Promise.reject(new MusterError('configuration', WITHOUT_FILE))
-    opening ??= import('./job/console-queue.ts').then((module) => module.openConsoleQueue(options, context))
+    opening ??= openQueue()
     // What could not be opened is tried again at the next look.
     opening.catch(() => {
       opening = undefined

@@ -2,9 +2,12 @@
 import type { Command } from 'commander'
 import { InvalidArgumentError } from 'commander'
 import { MusterError } from '../base/errors.ts'
+import type { Inventory } from '../inventory/inventory.ts'
 import { embeddedEndpoints, startEmbeddedHosts } from '../ssh/embedded/start-embedded-hosts.ts'
 import { spawnLocalPty } from '../terminal/local-pty.ts'
 import type { CliContext, GlobalOptions, Outcome } from './context.ts'
+import { demoResources } from './demo/demo-jobs.ts'
+import type { DemoQueue } from './demo/demo-queue.ts'
 import { requireTerminal, runConsole } from './run-console.ts'
 
 function demoCount(text: string): number {
@@ -24,24 +27,33 @@ export function registerDemo(program: Command, context: CliContext, outcome: Out
       requireTerminal(context)
       await using embedded = await startEmbeddedHosts({ count, spawnPty: spawnLocalPty })
       const endpoints = embeddedEndpoints(embedded)
-      const names = endpoints.map(({ host }) => host)
-      const half = Math.ceil(names.length / 2)
+      const inventory = demoInventory(endpoints.map(({ host }) => host))
+      const openings: Promise<DemoQueue>[] = []
+      await using _queues = {
+        // Also one that is not open yet when the console is left.
+        async [Symbol.asyncDispose]() {
+          for (const opening of openings)
+            await opening.then(
+              (demo) => demo[Symbol.asyncDispose](),
+              () => undefined,
+            )
+        },
+      }
       outcome.exitCode = await runConsole(context, {
         cluster: 'demo',
         endpoints,
-        groups: new Map(
-          names.length > 1
-            ? [
-                ['head', names.slice(0, 1)],
-                ['odd', names.filter((_, index) => index % 2 === 0)],
-                ['first-half', names.slice(0, half)],
-              ]
-            : [],
-        ),
+        groups: inventory.groups,
         options: program.opts<GlobalOptions>(),
         declared: {
           inventory: { hosts: [], groups: new Map(), nfs: [] },
           endpoints: async () => endpoints,
+        },
+        openQueue: async () => {
+          const opening = import('./demo/demo-queue.ts').then(({ openDemoQueue }) =>
+            openDemoQueue({ directory: embedded.directory, inventory, endpoints, context }),
+          )
+          openings.push(opening)
+          return (await opening).queue
         },
         resolveNewHosts: () =>
           Promise.reject(
@@ -49,4 +61,19 @@ export function registerDemo(program: Command, context: CliContext, outcome: Out
           ),
       })
     })
+}
+
+function demoInventory(names: readonly string[]): Inventory {
+  const half = Math.ceil(names.length / 2)
+  const groups = [
+    ['head', names.slice(0, 1)],
+    ['odd', names.filter((_, index) => index % 2 === 0)],
+    ['first-half', names.slice(0, half)],
+  ] as const
+  return {
+    cluster: 'demo',
+    hosts: names.map((name, index) => ({ name, number: index + 1, resources: demoResources(index) })),
+    groups: new Map(names.length > 1 ? groups : []),
+    nfs: [],
+  }
 }

@@ -7,10 +7,11 @@ import { openConsole } from '../ui/open-console.tsx'
 import { loadPreferences } from '../ui/preferences.ts'
 import { limitFactorOf } from './bring-up/prepare.ts'
 import { createConsoleBringUp, type DeclaredSource } from './console-bring-up.ts'
-import { createConsoleJobs } from './console-jobs.ts'
+import { createConsoleJobs, declaredQueue } from './console-jobs.ts'
 import { createConsoleRay } from './console-ray.ts'
 import { createConsoleWork } from './console-work.ts'
 import { type CliContext, EXIT, type GlobalOptions } from './context.ts'
+import type { ConsoleQueue } from './job/console-queue.ts'
 import { createOwnMachine } from './net/own-machine.ts'
 import { createShellFleet, createWires } from './transports.ts'
 
@@ -22,6 +23,8 @@ export type ConsoleRequest = {
   /** For bring-up: all of it, also where the console is open on some hosts only. */
   readonly declared: DeclaredSource
   resolveNewHosts(expression: string): Promise<Endpoint[]>
+  /** Instead of the queue of hosts.yaml; asked for when a tab of it is first shown. */
+  readonly openQueue?: () => Promise<ConsoleQueue>
   readonly saveGroup?: (name: string, hosts: readonly string[]) => Promise<string>
 }
 
@@ -71,7 +74,8 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
       const fanOut = request.options.fanOut ?? 64
       const fleet = createShellFleet(wires, fanOut)
       const { declared } = request
-      const jobs = createConsoleJobs(request.options, context, declared.inventory.file !== undefined)
+      const isDeclared = declared.inventory.file !== undefined
+      const jobs = createConsoleJobs(request.openQueue ?? declaredQueue(request.options, context, isDeclared))
       own(jobs)
       return {
         fleet,

@@ -82,7 +82,11 @@ function placeBy(by: WhatIf['by'], cluster: Cluster, gang: Gang, mixOf: () => Wo
 }
 
 export async function openConsoleQueue(options: JobOptions, context: CliContext): Promise<ConsoleQueue> {
-  const queue = await openQueue(options, context, BUSY_MS)
+  return await consoleQueueOf(await openQueue(options, context, BUSY_MS), context)
+}
+
+/** Disposing closes the queue. */
+export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Promise<ConsoleQueue> {
   const { store } = queue
   const ray = await rayOf(queue.inventory, context)
   let seen = ''

@@ -1,8 +1,11 @@
 /** What the queue needs of hosts, over SSH. */
+import type { Endpoint } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { Delivery, ExecResult, OpsHosts } from '../../ops/kernel/host-port.ts'
 import type { JobHosts } from '../../scheduler/jobs/host-line.ts'
+import type { CredentialDialog } from '../../ssh/credentials.ts'
+import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
 import type { CliContext } from '../context.ts'
 import { openOpsHosts } from '../open-ops-hosts.ts'
 import { TtyDialog } from '../tty-dialog.ts'
@@ -30,7 +33,16 @@ export async function connectHosts(
     signal,
     ...(options.connectTimeout === undefined ? {} : { connectTimeoutMs: options.connectTimeout * 1000 }),
   })
-  const opened = openOpsHosts(endpoints, options, context, new TtyDialog())
+  return connectEndpoints(endpoints, options, context, new TtyDialog())
+}
+
+export function connectEndpoints(
+  endpoints: readonly Endpoint[],
+  options: JobOptions,
+  context: CliContext,
+  dialog: CredentialDialog & HostKeyReviewer,
+): ConnectedHosts {
+  const opened = openOpsHosts(endpoints, options, context, dialog)
   const { hosts } = opened
   const exec = (host: string, program: string, own: AbortSignal) =>
     hosts.exec(host, 'exec sh -s', { stdin: Buffer.from(program), timeoutMs: PROGRAM_MS, signal: own })

@@ -4,6 +4,7 @@
  */
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { TRAIN_COMMAND } from './train-command.ts'
 
 export type HostHome = {
   readonly directory: string
@@ -48,7 +49,11 @@ export async function writeHostHome(options: HostHomeOptions): Promise<HostHome>
     '.bashrc': bashrc(options, binDirectory),
     '.shrc': shrc(options, binDirectory),
   }
-  const commands: Record<string, string> = { hostname: hostnameCommand(options), uname: unameCommand(options) }
+  const commands: Record<string, string> = {
+    hostname: hostnameCommand(options),
+    uname: unameCommand(options),
+    train: TRAIN_COMMAND,
+  }
   await Promise.all([
     ...Object.entries(files).map(([file, content]) => writeFile(join(directory, file), content)),
     writeFile(logFile, ''),
@@ -78,6 +83,7 @@ function readme({ name, port }: HostHomeOptions): string {
     '  tail -f logs/sshd.log      what this SSH server sees of you',
     '  wc -l data/*.csv           invented numbers, of different lengths',
     '  vim, less, top             whole-screen programs work too',
+    '  train --steps 10           an invented training: jobs of the queue run it',
     '',
   ].join('\n')
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { createConsoleJobs } from '../../../src/cli/console-jobs.ts'
+import { createConsoleJobs, declaredQueue } from '../../../src/cli/console-jobs.ts'
 import type { CliContext } from '../../../src/cli/context.ts'
 
 let directory: string
@@ -24,12 +24,12 @@ const contextIn = (workingDirectory: string): CliContext => ({
 })
 
 it("shows the queue of hosts.yaml's hosts", async () => {
-  using jobs = createConsoleJobs({}, contextIn(directory), true)
+  using jobs = createConsoleJobs(declaredQueue({}, contextIn(directory), true))
   expect((await jobs.read())?.hosts.map(({ name }) => name)).toEqual(['m8'])
 })
 
-it('has no queue for the hosts of the demo or of a target, whatever hosts.yaml lies about', async () => {
-  using jobs = createConsoleJobs({}, contextIn(directory), false)
+it('has no queue for the hosts of a target, whatever hosts.yaml lies about', async () => {
+  using jobs = createConsoleJobs(declaredQueue({}, contextIn(directory), false))
   await expect(jobs.read()).rejects.toThrow('the console is open on others')
   await expect(jobs.change('cancel', [1])).rejects.toThrow('the console is open on others')
 })

@@ -1,0 +1,136 @@
+/** What hosts of the demo declare to have, and the invented jobs that come to them. Pure: the same each time. */
+import type { Host } from '../../inventory/host.ts'
+import type { Metric } from '../../scheduler/jobs/metric.ts'
+import type { Submission } from '../../scheduler/jobs/store.ts'
+import type { Strategy } from '../../scheduler/model/gang.ts'
+import { WHOLE_MILLI } from '../../scheduler/model/resources.ts'
+import { expandVariants } from '../job/variants.ts'
+
+const GIB = 2 ** 30
+
+/** In turn; nothing of it has to be there. */
+const SHAPES = [
+  { cpu: 16, gpu: 4, memoryBytes: 128 * GIB },
+  { cpu: 16, gpu: 4, memoryBytes: 128 * GIB },
+  { cpu: 32, gpu: 8, memoryBytes: 256 * GIB },
+  { cpu: 32, gpu: 8, memoryBytes: 256 * GIB },
+  { cpu: 8, gpu: 2, memoryBytes: 64 * GIB },
+  { cpu: 16, gpu: 0, memoryBytes: 64 * GIB },
+] as const
+
+export const demoResources = (index: number): NonNullable<Host['resources']> =>
+  SHAPES[index % SHAPES.length] ?? SHAPES[0]
+
+type DemoJob = {
+  readonly name: string
+  readonly user: string
+  readonly command: string
+  /** About so long it runs. */
+  readonly seconds: number
+  readonly cpu: number
+  readonly memory?: number
+  readonly gpu?: number
+  readonly bundles?: number
+  readonly strategy?: Strategy
+  readonly array?: string
+  readonly grid?: readonly string[]
+  readonly limit?: number
+  readonly retries?: number
+  readonly priority?: number
+}
+
+const METRICS: readonly Metric[] = [{ name: 'loss' }, { name: 'acc', isMost: true }]
+
+function submissionOf({ cpu, memory = 0, gpu = 0, ...job }: DemoJob): Submission {
+  const { name, command, seconds, bundles = 1, strategy = 'PACK', limit, retries = 0, grid } = job
+  return {
+    spec: {
+      name,
+      command,
+      environment: {},
+      request: {
+        cpuMilli: cpu * 1000,
+        memoryBytes: memory * GIB,
+        gpuCount: Math.ceil(gpu),
+        gpuMilli: gpu === 0 ? 0 : gpu < 1 ? gpu * WHOLE_MILLI : WHOLE_MILLI,
+      },
+      bundles,
+      strategy,
+      retries,
+      estimateS: seconds,
+      ...(limit === undefined ? {} : { limitS: limit }),
+      ...(grid === undefined ? {} : { metrics: METRICS }),
+      isPreemptible: false,
+      // The machine has no such memory to give.
+      isUnlimited: true,
+    },
+    user: job.user,
+    priority: job.priority ?? 0,
+    isHeld: false,
+    after: [],
+    variants: expandVariants(job.array, grid ?? []),
+  }
+}
+
+/** Of each second of what runs its processes take a little: what runs for long says less. */
+const PAUSE_S = 4
+
+const sweep = { command: 'train --lr $lr --batch $batch --steps 4', seconds: 8 }
+const train = (steps: number) => ({
+  command: `train --steps ${steps} --every ${PAUSE_S}`,
+  seconds: steps * PAUSE_S,
+})
+const distributed = (steps: number) => {
+  const { command, seconds } = train(steps)
+  return { command: `echo "rank $RANK of $WORLD_SIZE on GPUs $CUDA_VISIBLE_DEVICES"; ${command}`, seconds }
+}
+const shards = (count: number) => ({
+  command: `for n in $(seq ${count}); do sleep ${PAUSE_S}; echo "shard $n of ${count} written"; done`,
+  seconds: count * PAUSE_S,
+})
+
+/** Of the first jobs. */
+const WAITING_FROM = 5
+
+/** What is there at first: most of it begins at once, the last ones wait. */
+export function firstJobs(hosts: readonly Host[]): readonly Submission[] {
+  const grid = ['lr=0.003,0.01,0.03,0.1', 'batch=32,128']
+  const jobs: readonly DemoJob[] = [
+    { name: 'lr sweep', user: 'ana', ...sweep, cpu: 1, memory: 8, gpu: 1, grid },
+    { name: 'resnet', user: 'ben', ...distributed(12), cpu: 4, memory: 24, ...gang(hosts, 4, 2, 'SPREAD') },
+    { name: 'finetune', user: 'chen', ...train(10), cpu: 4, memory: 64, gpu: 4 },
+    { name: 'notebook', user: 'dora', ...shards(30), cpu: 1, memory: 8, gpu: 0.5, array: '1-3' },
+    { name: 'tokenize', user: 'ana', ...shards(7), cpu: 8, memory: 32 },
+    { name: 'pretrain', user: 'chen', ...distributed(8), cpu: 4, memory: 64, ...gang(hosts, 3, 4, 'STRICT_SPREAD') },
+    { name: 'too large for any host', user: 'ben', ...train(10), cpu: 8, gpu: 16 },
+  ]
+  // Those that are to be seen at work go before those that are to be seen waiting.
+  return jobs.map((job, index) => submissionOf({ ...job, priority: index < WAITING_FROM ? 1 : 0 }))
+}
+
+/** Which one comes as the `step`th, from 0. */
+export function nextJob(step: number, hosts: readonly Host[]): Submission {
+  const most = Math.max(...hosts.map(({ resources }) => resources?.gpu ?? 0))
+  const grid = ['lr=0.003,0.01,0.03', 'batch=32,64']
+  const jobs: readonly DemoJob[] = [
+    { name: 'evaluate', user: 'dora', ...shards(4), cpu: 1, memory: 8, gpu: 0.5, array: '1-4' },
+    { name: 'bert', user: 'ana', ...train(10), cpu: 2, memory: 16, gpu: 2 },
+    { name: 'two towers', user: 'ben', ...distributed(6), cpu: 2, memory: 16, ...gang(hosts, 2, 2, 'STRICT_SPREAD') },
+    { name: 'tokenize', user: 'chen', ...shards(6), cpu: 6, memory: 32 },
+    { name: 'lr sweep', user: 'ana', ...sweep, cpu: 1, memory: 8, gpu: 1, grid },
+    { name: 'import scans', user: 'dora', command: BROKEN, seconds: 6, cpu: 2, memory: 4, retries: 1 },
+    { name: 'whole host', user: 'chen', ...train(5), cpu: 8, memory: 64, gpu: most },
+    { name: 'render', user: 'dora', ...shards(12), limit: 24, cpu: 4, memory: 8 },
+    { name: 'resnet', user: 'ben', ...distributed(9), cpu: 2, memory: 24, ...gang(hosts, 4, 2, 'SPREAD') },
+    { name: 'notebook', user: 'ana', ...shards(12), cpu: 1, memory: 8, gpu: 0.5, array: '1-2' },
+  ]
+  return submissionOf(jobs[step % jobs.length] as DemoJob)
+}
+
+const BROKEN = 'echo "reading shard 7"; sleep 6; echo "shard 7: checksum does not match" >&2; exit 1'
+
+/** So many bundles as there are hosts that take one. */
+function gang(hosts: readonly Host[], bundles: number, gpu: number, strategy: Strategy) {
+  const able = hosts.filter(({ resources }) => (resources?.gpu ?? 0) >= gpu).length
+  return { bundles: Math.min(bundles, able), gpu, strategy }
+}

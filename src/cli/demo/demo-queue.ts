@@ -1,0 +1,107 @@
+/**
+ * A queue for the demo: its file lies in the directory of the embedded hosts, the driver of `muster job work` begins its jobs
+ * there as real processes, and invented ones come as long as it is open. Nobody else's queue is touched.
+ */
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { DisposableStore } from '../../base/disposable.ts'
+import type { Endpoint } from '../../inventory/host.ts'
+import type { Inventory } from '../../inventory/inventory.ts'
+import { formatCleanProgram } from '../../scheduler/jobs/clean-program.ts'
+import { JobStore } from '../../scheduler/jobs/store.ts'
+import type { CliContext } from '../context.ts'
+import { type ConsoleQueue, consoleQueueOf } from '../job/console-queue.ts'
+import { driveQueue } from '../job/drive-queue.ts'
+import { type ConnectedHosts, connectEndpoints } from '../job/hosts.ts'
+import type { OpenQueue } from '../job/open-queue.ts'
+import { firstJobs, nextJob } from './demo-jobs.ts'
+
+export type DemoQueueOptions = {
+  /** Private; it goes with the demo. */
+  readonly directory: string
+  readonly inventory: Inventory
+  readonly endpoints: readonly Endpoint[]
+  readonly context: CliContext
+}
+
+/** `queue` for the console: its tabs say why when the driver has failed. Disposing ends the driver; what runs ends with its hosts. */
+export type DemoQueue = AsyncDisposable & { readonly queue: ConsoleQueue }
+
+/** Between two jobs that come. */
+const PACE_MS = 2_000
+/** Another one comes while fewer wait, and no more than so many run: each is a process of this machine. */
+const MOST_WAITING = 2
+const MOST_ACTIVE = 24
+/** What ended jobs have left is removed so often, when it is so old. */
+const CLEAN_EVERY_MS = 300_000
+const KEEP_DAYS = 1 / 48
+
+/** The keys are known, and nobody is asked anything. */
+const NOBODY = { ask: async () => undefined, review: async () => new Set<string>() }
+
+export async function openDemoQueue(options: DemoQueueOptions): Promise<DemoQueue> {
+  const { directory, inventory, endpoints } = options
+  const stop = new AbortController()
+  const { signal } = stop
+  const context = { ...options.context, signal }
+  const path = join(directory, 'queue', 'demo.db')
+  const open = (): OpenQueue => {
+    const store = new JobStore(path)
+    return { store, inventory, path, [Symbol.dispose]: () => store[Symbol.dispose]() }
+  }
+  const owned = new DisposableStore()
+  try {
+    const driven = owned.own(open())
+    const coming = owned.own(open())
+    const queue = owned.own(await consoleQueueOf(open(), context))
+    const hosts = owned.own(connectEndpoints(endpoints, {}, context, NOBODY))
+    const { store } = driven
+    if (store.counts().size === 0) store.submitAll(firstJobs(inventory.hosts), context.now())
+    const { now } = context
+    let failure: unknown
+    const running = Promise.all([
+      driveQueue({ queue: driven, port: hosts, signal, now, isPreempting: false, isUntilEmpty: false, say() {} }),
+      keepComing(coming, hosts, context),
+    ]).catch((error: unknown) => {
+      failure = error
+      stop.abort()
+    })
+    return {
+      queue: {
+        ...queue,
+        read() {
+          if (failure !== undefined) throw failure
+          return queue.read()
+        },
+        [Symbol.dispose]() {},
+      },
+      async [Symbol.asyncDispose]() {
+        stop.abort()
+        await running
+        owned[Symbol.dispose]()
+      },
+    }
+  } catch (error) {
+    owned[Symbol.dispose]()
+    throw error
+  }
+}
+
+/** Until the signal. */
+async function keepComing(
+  { store, inventory }: OpenQueue,
+  hosts: ConnectedHosts,
+  { signal, now }: CliContext,
+): Promise<void> {
+  let [step, cleanedMs] = [0, now()]
+  while (!signal.aborted) {
+    await sleep(PACE_MS, undefined, { signal }).catch(() => undefined)
+    if (signal.aborted) return
+    if (store.queued(MOST_WAITING).length < MOST_WAITING && store.active().length < MOST_ACTIVE)
+      store.submit(nextJob(step++, inventory.hosts), now())
+    if (now() - cleanedMs < CLEAN_EVERY_MS) continue
+    cleanedMs = now()
+    const program = formatCleanProgram(store.id, store.keptDirectories(), KEEP_DAYS)
+    await Promise.all(inventory.hosts.map(({ name }) => hosts.exec(name, program, signal)))
+  }
+}

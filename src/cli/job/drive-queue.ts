@@ -1,0 +1,95 @@
+/** Drives an open queue until it is stopped, or stands by while another one does. Who is lost takes over again; what runs goes on. */
+import { hostname, userInfo } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { systemClock } from '../../base/clock.ts'
+import { MusterError, messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { type DriverOptions, driveJobs, isEmpty, LEASE_MS } from '../../scheduler/jobs/driver.ts'
+import type { Lease } from '../../scheduler/jobs/driver-lease.ts'
+import { isQueueFull } from '../../scheduler/jobs/queue-errors.ts'
+import { watchStore } from '../../scheduler/jobs/store-watch.ts'
+import { driverHost, type OpenQueue } from './open-queue.ts'
+import { TroubleSpell } from './trouble-spell.ts'
+
+export type DriveRequest = Omit<DriverOptions, 'store' | 'lease' | 'hosts' | 'clock' | 'watchStore'> & {
+  readonly queue: OpenQueue
+  now(): number
+  /** What its user should know, in a line. */
+  say(text: string): void
+}
+
+/** Between two tries of one that stands by. */
+const STANDBY_MS = 500
+const FULL_MS = 2_000
+/** Whoever has written for so long has room again. */
+const ROOM_MS = 10_000
+
+export async function driveQueue(request: DriveRequest): Promise<void> {
+  const { signal, now, say } = request
+  const full = new TroubleSpell(ROOM_MS)
+  for (;;) {
+    const sinceMs = now()
+    try {
+      const lease = await becomeDriver(request)
+      if (lease !== undefined) await drive(request, lease)
+      return
+    } catch (error) {
+      // It was silent for too long, and another one has taken over: this one stands by.
+      if (isLeaseLost(error, request)) continue
+      if (!isQueueFull(error)) throw error
+      if (full.meet(sinceMs, now())) say(`${messageOf(error)}: what runs goes on, the rest when there is room`)
+      await sleep(FULL_MS, undefined, { signal }).catch(() => undefined)
+    }
+  }
+}
+
+async function drive({ queue, ...rest }: DriveRequest, lease: Lease): Promise<void> {
+  const { store, inventory, path } = queue
+  try {
+    await driveJobs({
+      ...rest,
+      store,
+      lease,
+      hosts: inventory.hosts.map(driverHost),
+      clock: systemClock,
+      watchStore: (onWrite) => watchStore(path, onWrite),
+    })
+  } finally {
+    store.lease.give(lease)
+  }
+}
+
+/** When nobody else drives; undefined: it was stopped before, or there is nothing left to do. */
+async function becomeDriver({ queue, isUntilEmpty, signal, now, say }: DriveRequest): Promise<Lease | undefined> {
+  const { store } = queue
+  const here = `${userInfo().username}@${hostname()}, process `
+  // What is held under this process's own name it could not give back.
+  const isGone = (owner: string) => {
+    const pid = Number(owner.slice(here.length))
+    return owner.startsWith(here) && (pid === process.pid || !isAlive(pid))
+  }
+  let told = ''
+  while (!signal.aborted) {
+    const lease = store.lease.take(`${here}${process.pid}`, now(), LEASE_MS, isGone)
+    if (lease !== undefined) return lease
+    if (isUntilEmpty && isEmpty(store)) return undefined
+    const driver = printable(store.lease.owner(now()) ?? 'another Muster')
+    if (driver !== told) say(`this queue is driven by ${driver}; this one takes over when that one is gone`)
+    told = driver
+    await sleep(STANDBY_MS, undefined, { signal }).catch(() => undefined)
+  }
+  return undefined
+}
+
+function isLeaseLost(error: unknown, { signal }: DriveRequest): boolean {
+  return error instanceof MusterError && error.code === 'interrupted' && !signal.aborted
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
+  }
+}

@@ -1,0 +1,171 @@
+/** The queue of the demo: real jobs on its own hosts, and nothing of them anywhere else or after it. */
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
+import type { ConsoleOptions } from '../../support/console-options.ts'
+import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+const canRun = process.platform === 'linux' && requirement('setsid', 'awk')
+
+describe.skipIf(!canRun)('the queue of the demo', () => {
+  let directory: string
+  let home: string
+  let temporary: string
+  let console: ConsoleDriver
+
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'muster-demo-queue-'))
+    home = join(directory, 'home')
+    temporary = join(directory, 'tmp')
+    mkdirSync(home)
+    mkdirSync(temporary)
+  })
+  afterAll(() => rmSync(directory, { recursive: true, force: true }))
+
+  const open = (options: ConsoleOptions = {}) =>
+    openConsole({
+      args: ['demo'],
+      size: [100, 40],
+      ...options,
+      environment: { HOME: home, TMPDIR: temporary, ...options.environment },
+    })
+
+  const left = () => [
+    ...readdirSync(temporary).filter((name) => name.startsWith('muster-demo-')),
+    ...programsAt(temporary),
+  ]
+
+  describe('while it is open', () => {
+    beforeAll(async () => {
+      console = await open()
+      await console.expectReady()
+    })
+    afterAll(async () => await console?.close())
+
+    it('begins when it is first looked at', async () => {
+      expect(readdirSync(temporary).filter((name) => existsSync(join(temporary, name, 'queue')))).toEqual([])
+      await console.leader('4')
+      await console.expectScreen(/GPUs [1-9][\d.]*\/26 held/)
+      await console.expectScreen(/1[0-9] running, 2 waiting {2}driven by/)
+      await console.expectScreen(/pretrain.*There is room for|pretrain.*finds no host/)
+      await console.expectScreen(/too large for any host {2}These hosts could not hold it/)
+    })
+
+    it('shows what a sweep has found, the best first', async () => {
+      await console.leader('5')
+      await console.key('/')
+      await console.type('lr sweep')
+      await console.key('Enter')
+      await console.expectScreen(/▸1-8 .*lr sweep/)
+      await console.expectScreen(/▸1-8 +█{8} 8\/8/)
+      await console.key('Enter')
+      await console.expectScreen(/best loss 0\.\d+ lr=0\.01 batch=32/)
+      await console.expectScreen(/▸3 +done +0\.2\d+ +0\.8\d+ +0\.01 +32/)
+      await console.key('Escape', '/')
+      await console.expectNowhere(/with “lr sweep”/)
+    })
+
+    it('cancels one after a yes', async () => {
+      await console.key('/')
+      await console.type('too large')
+      await console.key('Enter')
+      await console.expectScreen(/▸16 +queued .*too large/)
+      await console.key('c')
+      await console.expectMode('dialog:change-jobs')
+      await console.key('y')
+      await console.expectScreen(/▸16 +cancelled/)
+    })
+
+    it('tries out where a gang would go', async () => {
+      await console.leader('4')
+      await console.key('w')
+      await console.expectMode('dialog:what-if')
+      await console.key('Enter')
+      await console.expectScreen(/2 × \(1 CPU \+ 1 GPU\) SPREAD: (\+ on m|Bundle|There is)/)
+    })
+
+    it('goes on with others when the first ones have ended', async () => {
+      await console.leader('5')
+      await console.key('/')
+      await console.expectScreen(/(1[7-9]|[2-9]\d)(-\d+)? +(queued|starting|running|done|\S+ \d\/4)/)
+    })
+
+    it('has not touched what the user keeps', () => {
+      expect(existsSync(join(home, '.local', 'state', 'muster', 'jobs'))).toBe(false)
+    })
+
+    it('leaves nothing when the console is left', async () => {
+      expect(programsAt(temporary).length).toBeGreaterThan(0)
+      expect(await console.quit()).toEqual({ code: 0 })
+      expect(left()).toEqual([])
+    })
+  })
+
+  describe('that is left in a hurry', () => {
+    beforeEach(async () => {
+      console = await open({ until: false })
+    })
+    afterEach(async () => await console?.close())
+
+    it('leaves nothing when it is ended while it starts', async () => {
+      await waitUntil(() => left().length > 0, 'its directory')
+      console.signal('SIGTERM')
+      await console.ended()
+      await waitUntil(() => left().length === 0, 'the end of what it began')
+    })
+
+    it('leaves nothing when it is ended while its queue is opened', async () => {
+      await console.expectAllOpen()
+      console.send('\u001d4')
+      await waitUntil(() => queuesAt(temporary).length > 0, 'the file of its queue')
+      console.signal('SIGTERM')
+      await console.ended()
+      await waitUntil(() => left().length === 0, 'the end of what it began')
+    })
+
+    it('leaves nothing when it is killed while jobs run', async () => {
+      await console.expectAllOpen()
+      await console.leader('4')
+      await console.expectScreen(/1[0-9] running/)
+      console.signal('SIGKILL')
+      await console.ended()
+      await waitUntil(() => left().length === 0, 'the end of what it began')
+    })
+  })
+
+  it('says what a machine lacks, and the rest of the demo works', async () => {
+    const bin = join(directory, 'bin')
+    mkdirSync(bin)
+    for (const path of (process.env.PATH ?? '').split(delimiter).filter(existsSync))
+      for (const name of readdirSync(path))
+        if (name !== 'setsid' && !existsSync(join(bin, name))) symlinkSync(join(path, name), join(bin, name))
+    await using poor = await open({ environment: { PATH: bin }, args: ['demo', '--count', '2'] })
+    await poor.expectReady()
+    await poor.leader('4')
+    await poor.expectScreen(/setsid is missing/)
+    await poor.leader('1')
+    await poor.type('hostname\r')
+    await poor.expectOn('m2', /^m2$/m)
+    await poor.quit()
+    expect(left()).toEqual([])
+  })
+})
+
+function queuesAt(directory: string): readonly string[] {
+  return readdirSync(directory).filter((name) => existsSync(join(directory, name, 'queue', 'demo.db')))
+}
+
+/** Numbers of processes whose home is below a directory. */
+function programsAt(directory: string): readonly string[] {
+  return readdirSync('/proc').filter((name) => {
+    if (!/^\d+$/.test(name)) return false
+    try {
+      return readFileSync(`/proc/${name}/environ`, 'utf8').includes(`HOME=${directory}/muster-demo-`)
+    } catch {
+      return false
+    }
+  })
+}

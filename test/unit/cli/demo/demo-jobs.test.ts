@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest'
+import { demoResources, firstJobs, nextJob } from '../../../../src/cli/demo/demo-jobs.ts'
+import { driverHost } from '../../../../src/cli/job/open-queue.ts'
+import { findGang } from '../../../../src/scheduler/gangs/search-gang.ts'
+import { gangOf, occupy } from '../../../../src/scheduler/jobs/plan-jobs.ts'
+import type { Submission } from '../../../../src/scheduler/jobs/store.ts'
+
+const STEPS = 40
+
+const hostsOf = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({
+    name: `m${index + 1}`,
+    number: index + 1,
+    resources: demoResources(index),
+  }))
+
+/** Of the hosts with nothing on them. */
+function emptyCluster(count: number) {
+  const specs = hostsOf(count).map((host) => {
+    const { name, cpuMilli = 0, memoryBytes = 0, gpuCount, labels } = driverHost(host)
+    return { name, cpuMilli, memoryBytes, gpus: Array.from({ length: gpuCount }, () => ''), labels }
+  })
+  return occupy(specs, []).cluster
+}
+
+const places = (submissions: readonly Submission[], count: number) => {
+  const cluster = emptyCluster(count)
+  return submissions.flatMap(({ spec, variants }) => variants.map(() => findGang(cluster, gangOf(spec)) !== undefined))
+}
+
+describe('the jobs of the demo', () => {
+  it('are all there at first, but for one that waits for room and one that never finds any', () => {
+    const first = firstJobs(hostsOf(6))
+    const flat = places(first, 6)
+    expect(flat.slice(0, -2).every(Boolean)).toBe(true)
+    expect(flat.slice(-2)).toEqual([false, false])
+  })
+
+  it.each([
+    1, 2, 3, 6, 9, 200,
+  ])('find room on %i hosts with nothing else on them, but for the one that is too large', (count) => {
+    const first = firstJobs(hostsOf(count))
+    const later = Array.from({ length: STEPS }, (_, step) => nextJob(step, hostsOf(count)))
+    const homeless = [...first, ...later].filter(
+      ({ spec }) => findGang(emptyCluster(count), gangOf(spec)) === undefined,
+    )
+    expect(homeless.map(({ spec }) => spec.name)).toEqual(['too large for any host'])
+  })
+
+  it('are of several people, with gangs, shares of a device and a sweep that is measured', () => {
+    const jobs = firstJobs(hostsOf(6))
+    expect(new Set(jobs.map(({ user }) => user)).size).toBeGreaterThan(2)
+    expect(jobs.some(({ spec }) => spec.bundles > 1 && spec.request.gpuCount > 1)).toBe(true)
+    expect(jobs.some(({ spec }) => spec.request.gpuMilli > 0 && spec.request.gpuMilli < 1000)).toBe(true)
+    expect(jobs.find(({ spec }) => spec.metrics !== undefined)?.variants).toHaveLength(8)
+  })
+
+  it('hold nobody to memory that the machine does not have', () => {
+    const jobs = Array.from({ length: STEPS }, (_, step) => nextJob(step, hostsOf(6)))
+    expect([...firstJobs(hostsOf(6)), ...jobs].every(({ spec }) => spec.isUnlimited)).toBe(true)
+  })
+})
