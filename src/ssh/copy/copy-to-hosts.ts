@@ -62,6 +62,7 @@ export async function copyToHosts(
     }
     try {
       await copyToHost(remote, {
+        clock,
         tree,
         reader,
         destination,

@@ -96,10 +96,11 @@ export class Links implements Disposable {
       to.helper.tell({ op: 'listen', link, address: to.address, ...secret })
       const { at } = await listening
       const up = this.#answer(link, SETUP_LIMIT_MS, (message) => message.up === true)
+      const probed = this.#answer(link, SETUP_LIMIT_MS + PROBE_LIMIT_MS, ({ probe }) => probe !== undefined)
       from.helper.tell({ op: 'connect', link, to: at, ...secret })
-      await up
-      const probed = this.#answer(link, PROBE_LIMIT_MS, ({ probe }) => probe !== undefined)
+      // At once: on a narrow link from here each order takes long.
       from.helper.tell({ op: 'probe', link, ...PROBE })
+      await up
       const [bytes, seconds] = (await probed).probe ?? [0, 1]
       const made = { number: link, from, to, bitsPerSecond: (8 * bytes) / seconds }
       this.#standing.set(link, made)

@@ -7,8 +7,8 @@ import type { Link, Member } from './links.ts'
 export interface Seat {
   /** Others bring it: nothing more is to be sent from here. */
   readonly isCarried: boolean
-  /** The way may change: little should be under way. */
-  readonly isUndecided: boolean
+  /** That may be under way from here: little while the way may change, and least while orders must come through. */
+  readonly allowedBytes: number
   /** The host has the file up to there, sent from here. */
   advance(haveBytes: number): void
   /** Nothing is under way from here; resolves with what the host has when nobody else brings more. */
@@ -21,7 +21,7 @@ export interface Way {
   readonly number: number
   readonly sizeBytes: number
   readonly clock: Clock
-  readonly isUndecided: boolean
+  readonly allowedBytes: number
   handleGone(seat: PassingSeat): void
   /** Somebody has everything, or has left. */
   handleChange(): void
@@ -44,6 +44,8 @@ export class PassingSeat implements Seat, Place {
   movedAtMs: number
   watchedBytes: number
   rate = 0
+  /** For so many seconds on end it has taken far less from here than its share. */
+  slowSeconds = 0
 
   constructor(way: Way, member: Member, have: number, onHave: (bytes: number) => void) {
     this.#way = way
@@ -63,8 +65,8 @@ export class PassingSeat implements Seat, Place {
     return !this.isGone && !this.member.helper.isLost
   }
 
-  get isUndecided(): boolean {
-    return this.#way.isUndecided
+  get allowedBytes(): number {
+    return this.#way.allowedBytes
   }
 
   advance(haveBytes: number): void {

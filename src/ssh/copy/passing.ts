@@ -56,6 +56,12 @@ const STALL_MS = 3_000
 const LAG_BYTES = 16 * 1024 * 1024
 const CLOSE_BYTES = 4 * 1024 * 1024
 const TRIES = 3
+/** Under way to each host while it is measured, and while the orders that make links go the same way. */
+const UNDECIDED_BYTES = 768 * 1024
+const LINKING_BYTES = 64 * 1024
+/** Of its share of what is sent from here. */
+const SLOW_SHARE = 0.3
+const SLOW_SECONDS = 5
 
 /** One file on its way to all hosts that want it. */
 export class Passing implements Way {
@@ -82,8 +88,9 @@ export class Passing implements Way {
     return this.chain.clock
   }
 
-  get isUndecided(): boolean {
-    return this.#state !== 'direct' && this.#state !== 'chain'
+  get allowedBytes(): number {
+    if (this.#state === 'linking') return LINKING_BYTES
+    return this.#state === 'direct' || this.#state === 'chain' ? Number.POSITIVE_INFINITY : UNDECIDED_BYTES
   }
 
   get isOver(): boolean {
@@ -157,7 +164,10 @@ export class Passing implements Way {
       if (this.#state !== 'observing') seat.watchedBytes = seat.have
     }
     if (this.#state !== 'chain') return
+    const share = this.#hereBitsPerSecond / this.#active.filter((seat) => !seat.isCarried).length
     for (const seat of this.#active) {
+      const isSlow = !seat.isCarried && seat.rate < SLOW_SHARE * share
+      seat.slowSeconds = isSlow ? seat.slowSeconds + 1 : 0
       const isStill = nowMs - seat.movedAtMs >= STALL_MS
       const behind = this.#active.filter(
         (each) => each.source === seat && each.waiting !== undefined && seat.have - each.have < CLOSE_BYTES,
@@ -172,7 +182,7 @@ export class Passing implements Way {
         if (isStill) for (const each of behind) void this.#detour(each, `${seat.member.host} does not take anything`)
       } else if (behind.length > 0) {
         // What is sent from here to this one holds up the others.
-        if (isStill || seat.rate < this.#hereBitsPerSecond * 0.3) void this.#promote(behind, seat, isStill)
+        if (isStill || seat.slowSeconds >= SLOW_SECONDS) void this.#promote(behind, seat, isStill)
       }
     }
   }
@@ -231,6 +241,8 @@ export class Passing implements Way {
         detours.push(() => this.#detour(seat, reason))
       }
     }
+    // Who came while links were made.
+    for (const seat of this.#active) if (!order.includes(seat)) detours.push(() => this.#detour(seat, undefined))
     // Once all have their place: nobody may take the file from one who takes it from him.
     for (const detour of detours) void detour()
   }

@@ -2,8 +2,10 @@
  * The bytes of one file to its temporary name on a host: carried on where an earlier copy was cut, from here or from other
  * hosts. It gives the file no name.
  */
+import type { Clock } from '../../base/clock.ts'
 import type { BytePath } from './byte-path.ts'
 import { CHAIN_BYTES } from './chain.ts'
+import { Pace } from './pace.ts'
 import type { Seat } from './passing-seat.ts'
 import { type RemoteFiles, RemoteRefusal } from './remote-files.ts'
 import type { RemoteHelper } from './remote-helper.ts'
@@ -11,6 +13,7 @@ import { UNIT_BYTES } from './remote-script.ts'
 import { BLOCK_BYTES, SourceChanged, type SourceFile, type SourceReader } from './source.ts'
 
 export type SendTask = {
+  readonly clock: Clock
   readonly reader: SourceReader
   /** Undefined where there is none. */
   readonly helper?: Promise<RemoteHelper | undefined>
@@ -26,22 +29,20 @@ export type Sent = {
   readonly isCarried: boolean
 }
 
-/** Bytes with one order; the host answers each. */
-const SEGMENT_BLOCKS = 4
-/** Segments on the way that the host has not answered. */
-const SEGMENTS_AHEAD = 4
-/** As long as the file may yet come from another host. */
-const UNDECIDED = { blocks: 1, ahead: 2 }
+/** Of a file; without chunks, a hole. */
+type Stretch = { readonly chunks: readonly Buffer[]; readonly bytes: number }
 
 export class FileSender {
   readonly #remote: RemoteFiles
   readonly #task: SendTask
+  readonly #pace: Pace
   /** How the temporary names of this copy end. */
   #suffix: Promise<string> | undefined
 
   constructor(remote: RemoteFiles, task: SendTask) {
     this.#remote = remote
     this.#task = task
+    this.#pace = new Pace(task.clock)
   }
 
   /** `isAlone`: from here only. @throws RemoteRefusal, RemoteLost, SourceChanged */
@@ -59,8 +60,7 @@ export class FileSender {
         if (have >= file.sizeBytes || seat === undefined) break
         const carriedTo = await this.#remote.orLost(seat.carried(have))
         isCarried ||= carriedTo > have
-        // Blocks are sent whole.
-        have = carriedTo === file.sizeBytes ? carriedTo : carriedTo - (carriedTo % BLOCK_BYTES)
+        have = carriedTo === file.sizeBytes ? carriedTo : carriedTo - (carriedTo % UNIT_BYTES)
       } while (have < file.sizeBytes)
     } catch (error) {
       if (error instanceof RemoteRefusal || error instanceof SourceChanged) await this.#remote.call('Z', temporary)
@@ -80,57 +80,76 @@ export class FileSender {
 
   /** From here, until the end or until others bring it. Returns how much the host has then: nothing is under way. */
   async #sendFrom(file: SourceFile, temporary: BytePath, from: number, seat: Seat | undefined): Promise<number> {
-    const { reader, onProgress } = this.#task
+    const { onProgress } = this.#task
     const answers: Promise<void>[] = []
-    const blockCount = Math.max(1, Math.ceil(file.sizeBytes / BLOCK_BYTES))
     let failure: unknown
     let have = from
-    let chunks: Buffer[] = []
-    let startIndex = 0
-    const flush = async () => {
-      if (chunks.length === 0) return
-      const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
-      const end = startIndex * BLOCK_BYTES + bytes
-      const units = (startIndex * BLOCK_BYTES) / UNIT_BYTES
-      const { written, done } = this.#remote.send(chunks, 'W', temporary, units, bytes)
-      chunks = []
+    let underWay = 0
+    const send = ({ chunks, bytes }: Stretch, start: number) => {
+      underWay += bytes
+      const flight = this.#pace.send(underWay)
+      const { written, done } = this.#remote.send(chunks, 'W', temporary, start / UNIT_BYTES, bytes)
       answers.push(
         done.then(
           () => {
+            this.#pace.handleAnswer(flight)
+            underWay -= bytes
             onProgress(bytes, true)
             if (failure !== undefined) return
-            have = end
-            seat?.advance(end)
+            have = start + bytes
+            seat?.advance(have)
           },
           (error: unknown) => {
             failure ??= error
           },
         ),
       )
-      await written
-      while (answers.length > (seat?.isUndecided ? UNDECIDED.ahead : SEGMENTS_AHEAD)) await answers.shift()
+      return written
     }
     try {
-      for (let index = from / BLOCK_BYTES; index < blockCount && failure === undefined; index += 1) {
+      let at = from
+      do {
         if (seat?.isCarried) break
-        const block = file.sizeBytes === 0 ? Buffer.alloc(0) : await reader.read(file, index)
-        // The last block is always written: it gives the file its size.
-        if (file.isSparse && index < blockCount - 1 && isZero(block)) {
-          await flush()
-          onProgress(block.length, false)
-          continue
-        }
-        if (chunks.length === 0) startIndex = index
-        chunks.push(block)
-        if (chunks.length >= (seat?.isUndecided ? UNDECIDED.blocks : SEGMENT_BLOCKS)) await flush()
-      }
-      await flush()
+        const stretch = await this.#nextStretch(file, at, this.#segmentBytes(seat))
+        if (stretch.chunks.length === 0) onProgress(stretch.bytes, false)
+        else await send(stretch, at)
+        at += stretch.bytes
+        while (answers.length > 0 && underWay + this.#segmentBytes(seat) > this.#windowBytes(seat))
+          await answers.shift()
+      } while (at < file.sizeBytes && failure === undefined)
     } catch (error) {
       failure ??= error
     }
     await Promise.all(answers)
     if (failure !== undefined) throw failure
     return have
+  }
+
+  #windowBytes(seat: Seat | undefined): number {
+    return Math.min(this.#pace.windowBytes, seat?.allowedBytes ?? Number.POSITIVE_INFINITY)
+  }
+
+  #segmentBytes(seat: Seat | undefined): number {
+    return Math.min(this.#pace.segmentBytes, this.#windowBytes(seat))
+  }
+
+  /** A hole, or what is to be sent up to the next one. The last block is always sent: it gives the file its size. */
+  async #nextStretch(file: SourceFile, from: number, most: number): Promise<Stretch> {
+    const lastIndex = Math.ceil(file.sizeBytes / BLOCK_BYTES) - 1
+    const chunks: Buffer[] = []
+    let bytes = 0
+    do {
+      const at = from + bytes
+      const index = Math.floor(at / BLOCK_BYTES)
+      const block = (await this.#task.reader.read(file, index)).subarray(at % BLOCK_BYTES)
+      if (file.isSparse && index < lastIndex && isZero(block)) {
+        return chunks.length === 0 ? { chunks, bytes: block.length } : { chunks, bytes }
+      }
+      const chunk = block.subarray(0, most - bytes)
+      chunks.push(chunk)
+      bytes += chunk.length
+    } while (bytes < most && from + bytes < file.sizeBytes)
+    return { chunks, bytes }
   }
 
   /** How much of what is left from an earlier copy is the beginning of this file. */

@@ -40,6 +40,12 @@ class FakeHelper implements LinkHelper {
     if (op === 'probe') this.#chain.listener(link)?.say({ link, probe: [this.bitsPerSecond / 8, 1] })
   }
 
+  /** What it has not answered yet, and from now on everything. */
+  answerLinks(): void {
+    this.links = 'made'
+    for (const { op, link = 0 } of [...this.orders]) if (op === 'listen') this.#answer({ link, at: ['127.0.0.1', 1] })
+  }
+
   say(message: HelperMessage): void {
     if (!this.isLost) this.#listener(message)
   }
@@ -127,8 +133,12 @@ class FakeHost {
     this.#seat = cluster.chain.enter(name, cluster.file, '.muster', 0, () => {})
   }
 
-  get isWaiting(): boolean {
-    return this.#isWaiting
+  get have(): number {
+    return this.#have
+  }
+
+  get allowedBytes(): number | undefined {
+    return this.#seat?.allowedBytes
   }
 
   /** What the shell was sent, or that it waits now. */
@@ -242,6 +252,55 @@ describe('a chain', () => {
     await setImmediate()
     host.step(SIZE_BYTES)
     expect(host.isOver).toBe(true)
+  })
+
+  it('lets little be under way while orders make links, and sends them together', async () => {
+    const cluster = new FakeCluster('auto')
+    for (const name of HOSTS) cluster.host(name).helper.links = 'unanswered'
+    expect(cluster.host('m1').allowedBytes).toBe((3 * MIB) / 4)
+    for (const name of HOSTS) cluster.host(name).step(MIB)
+    await cluster.pass(800)
+    expect(cluster.host('m1').allowedBytes).toBe(MIB / 16)
+    for (const name of HOSTS) cluster.host(name).helper.answerLinks()
+    await setImmediate()
+    const { orders } = cluster.host('m1').helper
+    expect(orders.filter(({ op }) => op === 'connect' || op === 'probe').map(({ op }) => op)).toEqual([
+      'connect',
+      'probe',
+    ])
+    await cluster.pass(100)
+    expect(cluster.host('m1').allowedBytes).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  it('takes in who comes while links are made', async () => {
+    const cluster = new FakeCluster('auto')
+    const [last = '', ...first] = HOSTS.toReversed()
+    for (const name of first) cluster.host(name).helper.links = 'unanswered'
+    for (const name of first) cluster.host(name).step(MIB)
+    await cluster.pass(800)
+    cluster.host(last).step(0)
+    for (const name of first) cluster.host(name).helper.answerLinks()
+    await cluster.pass(100)
+    expect(cluster.events).toMatchObject([{ via: 'chain', hosts: first.toReversed() }])
+    cluster.host(last).step(0)
+    await cluster.pass(100)
+    expect(first).toContain(cluster.sourceOf(last))
+  })
+
+  it.each([
+    [4, []],
+    [5, [{ via: 'detour', host: 'm2', reason: 'm1 is slow' }]],
+  ])('whose first host takes little for %s s is then told as', async (seconds, detours) => {
+    const cluster = await startChain('chain')
+    const feed = async (bytes: number) => {
+      cluster.host('m1').step(bytes)
+      for (const name of HOSTS.slice(1)) cluster.host(name).receive(cluster.host('m1').have)
+      await cluster.pass(1000)
+    }
+    await feed(4 * MIB)
+    for (let second = 0; second < seconds; second += 1) await feed(MIB / 16)
+    await feed(4 * MIB)
+    expect(cluster.events.filter(({ via }) => via === 'detour')).toEqual(detours)
   })
 
   it('goes round whoever stands still', async () => {
