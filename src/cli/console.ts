@@ -6,6 +6,7 @@ import { inventoryFromTarget, resolveTarget } from '../inventory/inventory.ts'
 import { selectHosts } from '../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../inventory/resolve-endpoints.ts'
 import type { CliContext, GlobalOptions, Outcome } from './context.ts'
+import { inventorySource } from './inventory-source.ts'
 import { requireTerminal, runConsole } from './run-console.ts'
 
 const EXAMPLES = `
@@ -22,13 +23,8 @@ export function registerConsole(program: Command, context: CliContext, outcome: 
     .addHelpText('after', EXAMPLES)
     .action(async (target: string | undefined) => {
       const options = program.opts<GlobalOptions>()
-      const source = {
-        cwd: context.workingDirectory,
-        env: context.environment,
-        ...(options.hosts === undefined ? {} : { file: options.hosts }),
-      }
       const { inventory, hosts } = await selectHosts(
-        source,
+        inventorySource(options, context),
         target,
         options.exclude === undefined ? {} : { exclude: options.exclude },
       )

@@ -17,6 +17,7 @@ import type { CredentialDialog } from '../ssh/credentials.ts'
 import type { HostKeyReviewer } from '../ssh/host-keys.ts'
 import { type CliContext, EXIT, type GlobalOptions, type Outcome } from './context.ts'
 import { createDoctorHost } from './doctor-host.ts'
+import { inventorySource } from './inventory-source.ts'
 import { readStdinNames } from './stdin-names.ts'
 import { createWires } from './transports.ts'
 import { TtyDialog } from './tty-dialog.ts'
@@ -46,16 +47,12 @@ export function registerDoctor(program: Command, context: CliContext, outcome: O
 }
 
 async function doctor(target: string | undefined, options: GlobalOptions, context: CliContext): Promise<number> {
-  const { environment: env, workingDirectory: cwd, signal, stdout, stderr } = context
+  const { environment: env, signal, stdout, stderr } = context
   const stdinNames = await readStdinNames(context.stdin, target, options.exclude)
-  const { inventory, hosts } = await selectHosts(
-    { cwd, env, ...(options.hosts === undefined ? {} : { file: options.hosts }) },
-    target,
-    {
-      ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
-      ...(stdinNames === undefined ? {} : { stdinNames }),
-    },
-  )
+  const { inventory, hosts } = await selectHosts(inventorySource(options, context), target, {
+    ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
+    ...(stdinNames === undefined ? {} : { stdinNames }),
+  })
   const endpoints = await resolveEndpoints(inventory, hosts, {
     env,
     signal,

@@ -5,6 +5,7 @@ import { groupsByHost } from '../inventory/inventory.ts'
 import { selectHosts } from '../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../inventory/resolve-endpoints.ts'
 import { type CliContext, EXIT, type GlobalOptions, type Outcome } from './context.ts'
+import { inventorySource } from './inventory-source.ts'
 import { readStdinNames } from './stdin-names.ts'
 import { formatTable } from './table.ts'
 
@@ -59,10 +60,9 @@ Examples:
 }
 
 async function selectEndpoints(target: string | undefined, options: GlobalOptions, context: CliContext) {
-  const { environment: env, workingDirectory: cwd } = context
+  const { environment: env } = context
   const stdinNames = await readStdinNames(context.stdin, target, options.exclude)
-  const source = { cwd, env, ...(options.hosts === undefined ? {} : { file: options.hosts }) }
-  const { inventory, hosts } = await selectHosts(source, target, {
+  const { inventory, hosts } = await selectHosts(inventorySource(options, context), target, {
     ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
     ...(stdinNames === undefined ? {} : { stdinNames }),
   })

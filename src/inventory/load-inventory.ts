@@ -1,6 +1,5 @@
 /** Finds and reads the inventory: `--hosts FILE`, else ./hosts.yaml, else the one of the configuration directory. */
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
 import { MusterError } from '../base/errors.ts'
 import { fileReason } from '../base/file-reason.ts'
@@ -10,12 +9,15 @@ import type { Host } from './host.ts'
 import { parseHostsYaml } from './hosts-yaml.ts'
 import { type Inventory, inventoryFromTarget, resolveTarget, type TargetOptions } from './inventory.ts'
 import { nearestWord } from './nearest-word.ts'
+import { readHostsFile } from './read-hosts-file.ts'
 
 export type InventorySource = {
   /** What `--hosts` says; `none`: no file at all. */
   readonly file?: string
   readonly cwd: string
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Ends the wait for a file that is a pipe. */
+  readonly signal?: AbortSignal
 }
 
 const FILE_NAME = 'hosts.yaml'
@@ -49,8 +51,9 @@ export async function loadInventory(source: InventorySource): Promise<Inventory>
   const shown = near !== '' && !near.startsWith('..') ? near : path
   let text: string
   try {
-    text = decoder.decode(await readFile(path))
+    text = decoder.decode(await readHostsFile(path, source))
   } catch (error) {
+    source.signal?.throwIfAborted()
     throw new MusterError('configuration', `${printable(shown)} cannot be read: ${fileReason(error)}`, {
       cause: error,
       hint: 'Check the path after --hosts, its permissions, and what it holds.',

@@ -1,5 +1,7 @@
 /** What every verb keeps of the command line: options everywhere, limits, help, and messages that say what is wrong. */
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
@@ -7,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { runProgram } from '../../src/cli/program.ts'
 import { ROOT } from '../support/console-options.ts'
+import { requirement } from '../support/requirements.ts'
 
 const HOSTS = 'cluster: lab\nhosts: { "m[8-10]": { transport: local } }\n'
 
@@ -16,7 +19,11 @@ const schemaOf = (name: string) =>
 describe('the command line', () => {
   let directory: string
 
-  const muster = async (args: readonly string[], environment: Readonly<Record<string, string>> = {}) => {
+  const muster = async (
+    args: readonly string[],
+    environment: Readonly<Record<string, string>> = {},
+    signal = new AbortController().signal,
+  ) => {
     const [stdout, stderr] = [new PassThrough(), new PassThrough()]
     const code = await runProgram(args, {
       stdin: Readable.from([]),
@@ -24,7 +31,7 @@ describe('the command line', () => {
       stderr,
       environment: { ...process.env, HOME: directory, XDG_STATE_HOME: join(directory, 'state'), ...environment },
       workingDirectory: directory,
-      signal: new AbortController().signal,
+      signal,
       now: Date.now,
     })
     return { code, stdout: String(stdout.read() ?? ''), stderr: String(stderr.read() ?? '') }
@@ -45,6 +52,25 @@ describe('the command line', () => {
     }
     expect((await muster(['--timeout', '60', 'run', 'm8', '--', 'true'])).code).toBe(0)
     expect((await muster(['hosts', 'm8', '--dry-run', '--timeout', '60'])).code).toBe(0)
+  })
+
+  it.skipIf(!requirement('mkfifo'))('ends by a signal while it waits for a hosts file that is a pipe', async () => {
+    const pipe = join(directory, 'pipe')
+    execFileSync('mkfifo', [pipe])
+    await using _writer = await open(pipe, 'r+')
+    const verbs = [
+      ['hosts'],
+      ['run', 'm8', '--', 'true'],
+      ['copy', 'm8', 'hosts.yaml', 'x'],
+      ['doctor'],
+      ['net', 'mesh'],
+      ['job', 'list'],
+      ['status'],
+    ]
+    for (const verb of verbs) {
+      const { code, stderr } = await muster(['--hosts', pipe, ...verb], {}, AbortSignal.abort('SIGTERM'))
+      expect([...verb, code, stderr]).toEqual([...verb, 130, 'muster: stopped\n'])
+    }
   })
 
   it('refuses --dry-run where something would be done all the same', async () => {

@@ -11,6 +11,7 @@ import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { Area, AreaMaker, Declared } from '../../ops/kernel/area.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import type { CliContext, GlobalOptions } from '../context.ts'
+import { inventorySource } from '../inventory-source.ts'
 import { openOpsHosts } from '../open-ops-hosts.ts'
 import { readStdinNames } from '../stdin-names.ts'
 import { TtyDialog } from '../tty-dialog.ts'
@@ -43,10 +44,10 @@ export async function prepareBringUp(
   context: CliContext,
   { usualConnectTimeoutMs }: { readonly usualConnectTimeoutMs?: number } = {},
 ): Promise<Prepared> {
-  const { environment: env, workingDirectory: cwd, signal } = context
+  const { environment: env, signal } = context
   const makers = chooseAreas(names)
   const stdinNames = await readStdinNames(context.stdin, options.on, options.exclude)
-  const inventory = await loadInventory({ cwd, env, ...(options.hosts === undefined ? {} : { file: options.hosts }) })
+  const inventory = await loadInventory(inventorySource(options, context))
   const selected = resolveTarget(inventory, options.on, {
     ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
     ...(stdinNames === undefined ? {} : { stdinNames }),

@@ -6,6 +6,7 @@ import { selectHosts } from '../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { CopyWires } from '../../ssh/copy/on-each-host.ts'
 import type { CliContext, GlobalOptions } from '../context.ts'
+import { inventorySource } from '../inventory-source.ts'
 import { readStdinNames } from '../stdin-names.ts'
 import { createWires } from '../transports.ts'
 import { TtyDialog } from '../tty-dialog.ts'
@@ -14,11 +15,11 @@ import { TtyDialog } from '../tty-dialog.ts'
 export async function selectEndpoints(
   target: string,
   options: GlobalOptions,
-  { environment: env, workingDirectory: cwd, stdin, signal }: CliContext,
+  context: CliContext,
 ): Promise<readonly Endpoint[]> {
+  const { environment: env, stdin, signal } = context
   const stdinNames = await readStdinNames(stdin, target, options.exclude)
-  const source = { cwd, env, ...(options.hosts === undefined ? {} : { file: options.hosts }) }
-  const { inventory, hosts } = await selectHosts(source, target, {
+  const { inventory, hosts } = await selectHosts(inventorySource(options, context), target, {
     ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
     ...(stdinNames === undefined ? {} : { stdinNames }),
   })

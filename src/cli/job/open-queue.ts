@@ -10,6 +10,7 @@ import type { DriverHost } from '../../scheduler/jobs/host-record.ts'
 import { unusable } from '../../scheduler/jobs/queue-errors.ts'
 import { JobStore } from '../../scheduler/jobs/store.ts'
 import type { CliContext, GlobalOptions } from '../context.ts'
+import { inventorySource } from '../inventory-source.ts'
 
 export type JobOptions = GlobalOptions
 
@@ -19,9 +20,9 @@ export type OpenQueue = Disposable & { readonly store: JobStore; readonly invent
  * `busyMs`: how long a call may wait for others that write.
  * @throws MusterError `configuration` when hosts.yaml or the queue cannot be used.
  */
-export async function openQueue({ hosts }: JobOptions, context: CliContext, busyMs?: number): Promise<OpenQueue> {
-  const { environment: env, workingDirectory: cwd } = context
-  const inventory = await loadInventory({ cwd, env, ...(hosts === undefined ? {} : { file: hosts }) })
+export async function openQueue(options: JobOptions, context: CliContext, busyMs?: number): Promise<OpenQueue> {
+  const { environment: env } = context
+  const inventory = await loadInventory(inventorySource(options, context))
   const name = (inventory.cluster ?? 'default').replaceAll(/[^A-Za-z0-9_-]/g, '_')
   const path = join(stateDirectory(env), 'jobs', `${name}.db`)
   try {

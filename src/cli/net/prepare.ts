@@ -4,6 +4,7 @@ import { selectHosts } from '../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import type { CliContext, GlobalOptions } from '../context.ts'
+import { inventorySource } from '../inventory-source.ts'
 import { readStdinNames } from '../stdin-names.ts'
 
 /** For a command that does nothing, from when it runs. */
@@ -15,16 +16,12 @@ export async function selectEndpoints(
   options: GlobalOptions,
   context: CliContext,
 ): Promise<readonly Endpoint[]> {
-  const { environment: env, workingDirectory: cwd, signal } = context
+  const { environment: env, signal } = context
   const stdinNames = await readStdinNames(context.stdin, target, options.exclude)
-  const { inventory, hosts } = await selectHosts(
-    { cwd, env, ...(options.hosts === undefined ? {} : { file: options.hosts }) },
-    target,
-    {
-      ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
-      ...(stdinNames === undefined ? {} : { stdinNames }),
-    },
-  )
+  const { inventory, hosts } = await selectHosts(inventorySource(options, context), target, {
+    ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
+    ...(stdinNames === undefined ? {} : { stdinNames }),
+  })
   return await resolveEndpoints(inventory, hosts, {
     env,
     signal,

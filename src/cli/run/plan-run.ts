@@ -57,6 +57,7 @@ export async function planRun(
   const source = {
     cwd: record.directory,
     env,
+    signal: context.signal,
     ...(record.hostsFile === undefined ? {} : { file: record.hostsFile }),
   }
   const { inventory, hosts } = await selectHosts(source, record.target, {
