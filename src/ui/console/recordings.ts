@@ -1,15 +1,24 @@
 /** Where recordings go: one folder for each time that recording was switched on, one file a host. */
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeDirectories } from '../../base/make-directories.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 
-/** Makes `recordings/2026-11-21T10-15-30` (only the user may look into it) and gives its path. */
+/** Makes `recordings/2026-11-21T10-15-30`, or `…-30-2` if there is that one (only the user may look into it); its path. */
 export function createRecordingDirectory(
   environment: Readonly<Record<string, string | undefined>>,
   nowMs: number,
 ): string {
   const stamp = new Date(nowMs).toISOString().slice(0, 19).replaceAll(':', '-')
-  const directory = join(stateDirectory(environment), 'recordings', stamp)
-  makeDirectories(directory, 0o700)
-  return directory
+  const all = join(stateDirectory(environment), 'recordings')
+  makeDirectories(all, 0o700)
+  for (let count = 1; ; count += 1) {
+    const directory = join(all, count === 1 ? stamp : `${stamp}-${count}`)
+    try {
+      mkdirSync(directory, 0o700)
+      return directory
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    }
+  }
 }

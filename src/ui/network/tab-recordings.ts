@@ -103,11 +103,10 @@ export class TabRecordings implements Disposable {
   #paths(): string[] {
     const directory = join(stateDirectory(this.#environment), 'recordings')
     try {
-      const paths = readdirSync(directory).map((name) => join(directory, name, FILE))
-      const there = paths.filter(
-        (path) => path !== this.#file?.path && statSync(path, { throwIfNoEntry: false })?.isFile(),
-      )
-      return there.toSorted().toReversed()
+      const names = readdirSync(directory).toSorted().toReversed()
+      return names
+        .map((name) => join(directory, name, FILE))
+        .filter((path) => path !== this.#file?.path && statSync(path, { throwIfNoEntry: false })?.isFile())
     } catch {
       return []
     }

@@ -1,0 +1,24 @@
+/** Where recordings of the console go. */
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createRecordingDirectory } from '../../../../src/ui/console/recordings.ts'
+
+describe('the directory of a recording', () => {
+  let state: string
+  beforeEach(() => {
+    state = mkdtempSync(join(tmpdir(), 'muster-recordings-'))
+  })
+  afterEach(() => rmSync(state, { recursive: true }))
+
+  it('belongs to one recording, whoever else begins one in the same second, and to the user alone', () => {
+    const nowMs = Date.UTC(2026, 10, 21, 10, 15, 30)
+    const made = [0, 1, 999].map((ms) => createRecordingDirectory({ XDG_STATE_HOME: state }, nowMs + ms))
+    const all = join(state, 'muster', 'recordings')
+    const names = ['2026-11-21T10-15-30', '2026-11-21T10-15-30-2', '2026-11-21T10-15-30-3']
+    expect(made).toEqual(names.map((name) => join(all, name)))
+    expect(readdirSync(all).toSorted()).toEqual(names)
+    for (const directory of made) expect(statSync(directory).mode & 0o777).toBe(0o700)
+  })
+})

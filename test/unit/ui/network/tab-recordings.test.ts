@@ -1,0 +1,22 @@
+/** What the Network tab has recorded, from the newest back. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { TabRecordings } from '../../../../src/ui/network/tab-recordings.ts'
+
+let state: string
+beforeEach(() => {
+  state = mkdtempSync(join(tmpdir(), 'muster-recordings-'))
+})
+afterEach(() => rmSync(state, { recursive: true }))
+
+it('shows the later of two recordings of one second first', () => {
+  const environment = { XDG_STATE_HOME: state }
+  using earlier = new TabRecordings(environment)
+  using later = new TabRecordings(environment)
+  const [first, second] = [earlier, later].map((each) => /\/.*/.exec(each.toggle(0))?.[0] ?? '')
+  expect(dirname(second ?? '')).toBe(`${dirname(first ?? '')}-2`)
+  using reader = new TabRecordings(environment)
+  expect(reader.showOlder()).toBe(`${second} holds nothing`)
+})
