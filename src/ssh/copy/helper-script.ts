@@ -205,6 +205,10 @@ class File:
 
     def write(self, offset, data, hole):
         with self.changed:
+            # The word that this much is there may come after what follows it: they go different ways.
+            until = time.monotonic() + 10
+            while offset > self.have and not self.broken and time.monotonic() < until:
+                self.changed.wait(0.5)
             if offset > self.have or offset + max(len(data), hole) <= self.have or self.broken:
                 return
             skip = self.have - offset
