@@ -1,13 +1,27 @@
 /** What is known of the hosts without asking them. */
-import type { HostSpec } from '../../scheduler/model/resources.ts'
+import type { KnownHost } from '../../scheduler/jobs/packing.ts'
 import { driverHost, type OpenQueue } from './open-queue.ts'
 
 /** Hosts as the driver saw them last, else as hosts.yaml declares them. */
-export function hostsOf({ store, inventory }: OpenQueue): readonly HostSpec[] {
+export function hostsOf({ store, inventory }: OpenQueue): readonly KnownHost[] {
   const seen = new Map(store.view()?.hosts.map((host) => [host.name, host]))
   return inventory.hosts.map((host) => {
-    const { name, cpuMilli = 0, memoryBytes = 0, gpuCount, labels, custom } = driverHost(host)
+    const declared = driverHost(host)
+    const { name, cpuMilli = 0, memoryBytes = 0, gpuCount, labels, custom } = declared
     const gpus = Array.from({ length: gpuCount }, () => '')
-    return seen.get(name) ?? { name, cpuMilli, memoryBytes, gpus, labels, ...(custom === undefined ? {} : { custom }) }
+    const known = seen.get(name) ?? {
+      name,
+      cpuMilli,
+      memoryBytes,
+      gpus,
+      labels,
+      ...(custom === undefined ? {} : { custom }),
+    }
+    // No machine has none: it has not told yet.
+    const unknown = [
+      ...(declared.cpuMilli === undefined && known.cpuMilli === 0 ? ['cores' as const] : []),
+      ...(declared.memoryBytes === undefined && known.memoryBytes === 0 ? ['memory' as const] : []),
+    ]
+    return unknown.length === 0 ? known : { ...known, unknown }
   })
 }

@@ -16,12 +16,22 @@ export function formatHosts(
   const rows = hosts.map(({ host, trouble }) => [
     host.name,
     host.devices.map((shares) => formatDevice(shares)).join(' ') || '-',
-    `${formatBar([[part(host.cpuUsedMilli, host.cpuMilli), '█']], BAR_CELLS)} ${host.cpuUsedMilli / 1000}/${host.cpuMilli / 1000}`,
-    `${formatBar([[part(host.memoryUsedBytes, host.memoryBytes), '█']], BAR_CELLS)} ${formatBytes(host.memoryUsedBytes)} / ${formatBytes(host.memoryBytes)}`,
+    coresOf(host),
+    memoryOf(host),
     host.jobs.map(signOf).join(''),
     printable(trouble),
   ])
   return formatTable([title, 'GPUS', 'CORES', 'MEMORY', 'OF', ''], rows)
+}
+
+function coresOf({ cpuUsedMilli: used, cpuMilli: all, unknown }: PackedHost): string {
+  if (unknown?.includes('cores')) return '-'
+  return `${formatBar([[part(used, all), '█']], BAR_CELLS)} ${used / 1000}/${all / 1000}`
+}
+
+function memoryOf({ memoryUsedBytes: used, memoryBytes: all, unknown }: PackedHost): string {
+  if (unknown?.includes('memory')) return '-'
+  return `${formatBar([[part(used, all), '█']], BAR_CELLS)} ${formatBytes(used)} / ${formatBytes(all)}`
 }
 
 function formatDevice(shares: PackedHost['devices'][number]): string {

@@ -9,6 +9,9 @@ export type DeviceShare = { readonly job: number; readonly milli: number }
 /** What one job holds of a host, all of its bundles there together. */
 export type Holding = { readonly job: number; readonly cpuMilli: number; readonly memoryBytes: number }
 
+/** What a host has of these is not known: nothing declares it, and the host was not asked yet. */
+export type Unknown = readonly ('cores' | 'memory')[]
+
 export type PackedHost = {
   readonly name: string
   /** In device order; those who were placed first come first. */
@@ -20,15 +23,18 @@ export type PackedHost = {
   readonly jobs: readonly number[]
   /** One a job, in the order of `jobs`. */
   readonly holdings: readonly Holding[]
+  readonly unknown?: Unknown
   /** Milli-GPU that are free while no core is: nobody can use them. */
   readonly strandedMilli: number
 }
 
-export function packHosts(hosts: readonly HostSpec[], active: readonly Job[]): readonly PackedHost[] {
+export type KnownHost = HostSpec & { readonly unknown?: Unknown }
+
+export function packHosts(hosts: readonly KnownHost[], active: readonly Job[]): readonly PackedHost[] {
   return hosts.map((host) => packHost(host, active))
 }
 
-function packHost({ name, gpus = [], cpuMilli, memoryBytes }: HostSpec, active: readonly Job[]): PackedHost {
+function packHost({ name, gpus = [], cpuMilli, memoryBytes, unknown }: KnownHost, active: readonly Job[]): PackedHost {
   const devices: DeviceShare[][] = gpus.map(() => [])
   const holdings: Holding[] = []
   for (const { id, state, spec } of active) {
@@ -58,7 +64,8 @@ function packHost({ name, gpus = [], cpuMilli, memoryBytes }: HostSpec, active: 
     memoryBytes,
     jobs: holdings.map(({ job }) => job),
     holdings,
-    strandedMilli: cpuUsedMilli >= cpuMilli ? freeMilli : 0,
+    ...(unknown === undefined ? {} : { unknown }),
+    strandedMilli: cpuUsedMilli >= cpuMilli && !unknown?.includes('cores') ? freeMilli : 0,
   }
 }
 

@@ -202,9 +202,11 @@ function deviceLayout(count: number, columns: number) {
 }
 
 function boxRowsOf(host: PackedHost, columns: number, theme: Theme, trouble: string | undefined): readonly Row[] {
-  const cores = ` ${short(host.cpuUsedMilli / 1000)}/${short(host.cpuMilli / 1000)}`
+  const cores = host.unknown?.includes('cores') ? ' -' : ` ${cpuWords(host)}`
   const gib = 2 ** 30
-  const memory = ` ${short(host.memoryUsedBytes / gib)}/${short(host.memoryBytes / gib)}G`
+  const memory = host.unknown?.includes('memory')
+    ? ' -'
+    : ` ${short(host.memoryUsedBytes / gib)}/${short(host.memoryBytes / gib)}G`
   const text = Math.max(cores.length, memory.length)
   const bar = Math.max(1, columns - 4 - text)
   const label = (words: string) => ({ text: words, style: mutedStyle(theme) })
@@ -262,7 +264,7 @@ function figureRows(
     ),
     ...part(figures.piecesMilli, 'in pieces'),
     ...part(figures.strandedMilli, isShort ? 'stranded' : 'stranded (no core)', warn(theme)),
-    bold(`  cores ${short(figures.cpuUsedMilli / 1000)}/${short(figures.cpuMilli / 1000)}`),
+    bold(`  cores ${hosts.every(({ unknown }) => unknown?.includes('cores')) ? '-' : cpuWords(figures)}`),
   ]
   return [
     [gpuRow(false), gpuRow(true)].find((row) => rowWidth(row) <= columns) ?? gpuRow(true),
@@ -277,6 +279,9 @@ function figureRows(
     ],
   ]
 }
+
+const cpuWords = ({ cpuUsedMilli, cpuMilli }: { readonly cpuUsedMilli: number; readonly cpuMilli: number }) =>
+  `${short(cpuUsedMilli / 1000)}/${short(cpuMilli / 1000)}`
 
 const rowWidth = (row: Row): number => row.reduce((sum, { text }) => sum + textWidth(text), 0)
 
@@ -305,7 +310,7 @@ function rayFigureRows({ hosts, dead, groupCount, actors }: RayPicture, theme: T
   return [
     [
       bold(` GPUs ${gpus(figures.heldMilli)}/${figures.devices}`),
-      bold(`  cores ${short(figures.cpuUsedMilli / 1000)}/${short(figures.cpuMilli / 1000)}`),
+      bold(`  cores ${cpuWords(figures)}`),
       { text: `  of ${hosts.length} nodes`, style: styleOf(theme.text) },
       dead.length > 0
         ? { text: `  dead: ${printable(dead.join(', '))}`, style: styleOf(theme.danger, undefined, BOLD) }

@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { CliContext, Outcome } from '../../../../src/cli/context.ts'
 import { Notifier } from '../../../../src/cli/job/notify.ts'
 import { registerJob } from '../../../../src/cli/job.ts'
+import { registerPack } from '../../../../src/cli/pack.ts'
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
 
 let directory: string
@@ -21,7 +22,9 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(directory, { recursive: true }))
 
-async function job(args: readonly string[], stdin: readonly string[] = []) {
+const job = (args: readonly string[], stdin: readonly string[] = []) => muster(['job', ...args], stdin)
+
+async function muster(args: readonly string[], stdin: readonly string[] = []) {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
   const context: CliContext = {
     stdin: Readable.from(stdin.map((piece) => Buffer.from(piece))),
@@ -35,7 +38,8 @@ async function job(args: readonly string[], stdin: readonly string[] = []) {
   const outcome: Outcome = { exitCode: -1 }
   const program = new Command('muster').exitOverride().option('--json')
   registerJob(program, context, outcome)
-  await program.parseAsync(['job', ...args], { from: 'user' })
+  registerPack(program, context, outcome)
+  await program.parseAsync(args, { from: 'user' })
   return {
     output: String(stdout.read() ?? ''),
     messages: String(stderr.read() ?? ''),
@@ -189,4 +193,24 @@ describe('muster job', () => {
     expect(lines('failed')).toEqual(['1', '2'])
     expect(String((context.stderr as PassThrough).read())).toContain('the command for the end of job 1: exit 3\n')
   })
+})
+
+test('muster pack tells what is declared, and of what nobody knows yet that it is not known', async () => {
+  const resources = (text: string) => `{ transport: local, resources: { ${text} } }`
+  writeFileSync(
+    join(directory, 'hosts.yaml'),
+    `cluster: lab\nhosts: { m1: { transport: local }, m2: ${resources('cpu: 4, gpu: 1')}, m3: ${resources('cpu: 0, memory: 1GiB')} }\n`,
+  )
+  const { output } = await muster(['pack', '--engine', 'embedded'])
+  expect(output.split('\n').slice(1, 4)).toEqual([
+    'm1    -           -                 -',
+    'm2    [········]  ············ 0/4  -',
+    'm3    -           ············ 0/0  ············ 0 B / 1.0 GiB',
+  ])
+  const json = await muster(['--json', 'pack', '--engine', 'embedded'])
+  const hosts = json.output
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(hosts.map(({ unknown }) => unknown)).toEqual([['cores', 'memory'], ['memory'], undefined])
 })

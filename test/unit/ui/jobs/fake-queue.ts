@@ -1,6 +1,6 @@
 /** A queue without a file: what the tabs are told of it is made from jobs. */
 import { isActive, type Job, type JobSpec, type JobState } from '../../../../src/scheduler/jobs/job.ts'
-import { packHosts } from '../../../../src/scheduler/jobs/packing.ts'
+import { type KnownHost, packHosts } from '../../../../src/scheduler/jobs/packing.ts'
 import type { Sweep } from '../../../../src/scheduler/jobs/results.ts'
 import type { HostSpec } from '../../../../src/scheduler/model/resources.ts'
 import type { JobAction, JobsPort, QueueSight } from '../../../../src/ui/jobs/jobs-port.ts'
@@ -45,7 +45,7 @@ export const hostSpecs = (count: number, gpus = 4): readonly HostSpec[] =>
 
 /** `arrays`: by the first of its jobs, how many of them there are. */
 export function sightOf(
-  hosts: readonly HostSpec[],
+  hosts: readonly KnownHost[],
   jobs: readonly Job[],
   rest: Partial<QueueSight> & { readonly arrays?: Readonly<Record<number, number>> } = {},
 ): QueueSight {

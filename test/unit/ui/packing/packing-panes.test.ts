@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { KnownHost } from '../../../../src/scheduler/jobs/packing.ts'
 import type { PaneView, Rect } from '../../../../src/ui/compositor/compositor.ts'
 import { lastOffset, packingPanes } from '../../../../src/ui/packing/packing-panes.ts'
 import { shareCells } from '../../../../src/ui/packing/share-cells.ts'
@@ -37,6 +38,21 @@ describe('the boxes of the Packing tab', () => {
     for (const { rect } of panes) expect(rect.row + rect.height).toBeLessThanOrEqual(23)
     expect(textOf(panes)).toContain('GPUs 5.3/36, 30 free, 0.7 in pieces, 3.7 stranded  cores 40/144')
     expect(textOf(panes)).toContain('E 5 train-5  n1: too few cores are free')
+  })
+
+  it('say with a dash that it is not known how many cores and how much memory a host has', () => {
+    const [known, silent] = hostSpecs(2) as [KnownHost, KnownHost]
+    const unknown = { ...silent, cpuMilli: 0, memoryBytes: 0, unknown: ['cores', 'memory'] as const }
+    const shown = (hosts: readonly KnownHost[]) =>
+      packingPanes({ sight: sightOf(hosts, []), trouble: undefined, offset: 0, rect: area(80, 24), theme })
+    const [n1, n2] = boxesOf(shown([known, unknown])).map(linesOf)
+    expect([n1?.[0], n2?.[0], n2?.[1]]).toEqual([
+      expect.stringMatching(/^cpu ·+ {2}0\/16$/),
+      expect.stringMatching(/^cpu ·+ -$/),
+      expect.stringMatching(/^mem ·+ -$/),
+    ])
+    expect(textOf(shown([known, unknown]))).toContain('GPUs 0/8 held, 8 free  cores 0/16')
+    expect(textOf(shown([unknown]))).toContain('GPUs 0/4 held, 4 free  cores -')
   })
 
   it('show sixty-four hosts of eight devices whole on 240×67', () => {
