@@ -1,7 +1,7 @@
 import type { KeyEntry } from '../keys/key-table.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import type { JobAction } from './jobs-port.ts'
-import { CHANGED_KINDS, chosenLine, countOf, type JobLine } from './queue-view.ts'
+import { CHANGED_KINDS, chosenLine, countOf, hasMetrics, type JobLine } from './queue-view.ts'
 
 const define = <const T extends readonly KeyEntry<ConsoleState>[]>(keys: T): T => keys
 
@@ -20,6 +20,7 @@ const onLine =
   }
 const changes = (action: JobAction): Meant => onLine((line) => countOf(line, CHANGED_KINDS[action]) > 0)
 const isSweep = onLine(({ count }) => count > 1)
+const hasResults = onLine(({ count, lead }) => count > 1 && hasMetrics(lead))
 
 /** In the order of the footer: what is of the chosen line comes first, where not all has room. */
 export const jobsKeys = define([
@@ -30,7 +31,14 @@ export const jobsKeys = define([
     keys: ['Enter'],
     title: 'results',
     help: 'Of an array or a grid: its jobs as a table of metrics and parameters, the best first.',
-    isMeant: (state) => inList(state) && isSweep(state),
+    isMeant: (state) => inList(state) && hasResults(state),
+  },
+  {
+    id: 'members',
+    keys: ['Enter'],
+    title: 'its jobs',
+    help: 'Of an array or a grid without metrics: its jobs as a table of states and parameters.',
+    isMeant: (state) => inList(state) && isSweep(state) && !hasResults(state),
   },
   {
     id: 'from-table',

@@ -19,7 +19,16 @@ import { centred, layout } from './jobs-layout.ts'
 import type { JobAction, JobDetails, QueueSight } from './jobs-port.ts'
 import { listDocument } from './list-document.ts'
 import { LogTail } from './log-tail.ts'
-import { CHANGED_KINDS, chosenLine, FILTERS, type JobLine, KINDS, type QueueView, shownLines } from './queue-view.ts'
+import {
+  CHANGED_KINDS,
+  chosenLine,
+  FILTERS,
+  hasMetrics,
+  type JobLine,
+  KINDS,
+  type QueueView,
+  shownLines,
+} from './queue-view.ts'
 import type { QueueWatch } from './queue-watch.ts'
 import { nextOrder, type SweepOrder, sortSweep, sweepDocument } from './sweep-table.ts'
 
@@ -100,7 +109,7 @@ export class JobsPage implements Page {
     const chosen = this.#view.member ?? rows[0]?.id
     const document = sweepDocument({ sweep, rows, order: table, line, chosen, columns: rect.width - 2, theme })
     const at = rows.findIndex(({ id }) => id === chosen)
-    const title = `results of ${line.first}-${line.first + line.count - 1}`
+    const title = `${hasMetrics(line.lead) ? 'results of' : 'jobs'} ${line.first}-${line.first + line.count - 1}`
     return rowsPane({ ...own, title, document, place: centred(at, rect, document) })
   }
 
@@ -157,6 +166,7 @@ export class JobsPage implements Page {
       case 'to-list':
         return this.#choose({ table: undefined })
       case 'table':
+      case 'members':
         return this.#openTable()
       case 'from-table':
         return this.#choose({ table: undefined, member: this.#view.member ?? this.#sweepRows[0]?.id })

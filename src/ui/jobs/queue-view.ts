@@ -89,3 +89,8 @@ export function chosenLine(view: QueueView, lines = shownLines(view)): JobLine |
 
 export const countOf = ({ counts }: Pick<JobLine, 'counts'>, kinds: readonly string[]): number =>
   kinds.reduce((sum, kind) => sum + (counts.get(kind) ?? 0), 0)
+
+/** Its jobs write what can be compared. */
+export function hasMetrics({ spec }: JobLine['lead']): boolean {
+  return (spec.metrics?.length ?? 0) > 0
+}

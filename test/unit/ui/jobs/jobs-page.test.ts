@@ -18,9 +18,9 @@ const JOBS = [
   jobOf(6, { kind: 'queued' }),
 ]
 
-async function openTab(key: string, columns = 80, rows = 24) {
-  const sight = sightOf(hostSpecs(3), JOBS, { arrays: { 1: 4 } })
-  const queue = new FakeQueue(JOBS, sight)
+async function openTab(key: string, columns = 80, rows = 24, jobs: readonly Job[] = JOBS) {
+  const sight = sightOf(hostSpecs(3), jobs, { arrays: { 1: 4 } })
+  const queue = new FakeQueue(jobs, sight)
   const logs: Parameters<WorkPort['startCommand']>[] = []
   const work: WorkPort = {
     startCommand(...order) {
@@ -38,6 +38,10 @@ async function openTab(key: string, columns = 80, rows = 24) {
     const panes = page?.panes(areaOf(state), themes.none) ?? []
     return panes.flatMap(({ notice }) => notice.map((row) => row.map((span) => span.text).join(''))).join('\n')
   }
+  const titles = (): string[] => {
+    const panes = stand.console.page?.panes(areaOf(stand.console.state), themes.none) ?? []
+    return panes.map(({ title }) => title.map((span) => span.text).join(''))
+  }
   const press = async (keys: string) => {
     stand.type(keys)
     await setImmediate()
@@ -47,7 +51,7 @@ async function openTab(key: string, columns = 80, rows = 24) {
     return left.map((part) => part.text).join('')
   }
   await press(`${LEADER}${key}`)
-  return { ...stand, queue, logs, text, hints, press }
+  return { ...stand, queue, logs, text, titles, hints, press }
 }
 
 describe('the Jobs tab', () => {
@@ -148,14 +152,15 @@ describe('the Jobs tab', () => {
   })
 
   it('hints at the keys that do something on the chosen line', async () => {
-    const { press, hints, queue, console } = await openTab('5')
+    const { press, hints, queue, console, titles } = await openTab('5')
     expect(hints()).toMatch(/Esc shells +c cancel +h hold +f filter +\/ search *$/)
     await press('j')
     expect(hints()).toMatch(/Esc shells +t try again +f filter/)
     await press('j')
-    expect(hints()).toMatch(/Esc shells +Enter results +Right next +c cancel +f filter/)
+    expect(hints()).toMatch(/Esc shells +Enter its jobs +Right next +c cancel +f filter/)
     queue.sweeps.set(1, { metrics: [], parameters: [], rows: [], count: 4 })
     await press('\r')
+    expect(titles().join()).toContain('jobs 1-4')
     expect(hints()).toMatch(/Esc list +Enter this job +o sort +O turn round +c cancel +f filter/)
     await press('q')
     expect([console.state.tab, console.state.queue.table]).toEqual(['jobs', undefined])
@@ -163,6 +168,16 @@ describe('the Jobs tab', () => {
     expect(hints()).toMatch(/h hold .*\/ show all/)
     await press('/')
     expect(hints()).toMatch(/\/ search/)
+  })
+
+  it('hints at results where jobs write some', async () => {
+    const jobs = JOBS.map((job) => (job.id > 4 ? job : { ...job, spec: { ...job.spec, metrics: [{ name: 'loss' }] } }))
+    const { press, hints, queue, titles } = await openTab('5', 80, 24, jobs)
+    await press('jj')
+    expect(hints()).toMatch(/Esc shells +Enter results +Right next/)
+    queue.sweeps.set(1, { metrics: [{ name: 'loss' }], parameters: [], rows: [], count: 4 })
+    await press('\r')
+    expect(titles().join()).toContain('results of 1-4')
   })
 
   it('filters, and says which', async () => {
