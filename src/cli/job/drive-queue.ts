@@ -1,6 +1,7 @@
 /** Drives an open queue until it is stopped, or stands by while another one does. Who is lost takes over again; what runs goes on. */
-import { hostname, userInfo } from 'node:os'
+import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { accountName } from '../../base/account-name.ts'
 import { systemClock } from '../../base/clock.ts'
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -62,7 +63,7 @@ async function drive({ queue, ...rest }: DriveRequest, lease: Lease): Promise<vo
 /** When nobody else drives; undefined: it was stopped before, or there is nothing left to do. */
 async function becomeDriver({ queue, isUntilEmpty, signal, now, say }: DriveRequest): Promise<Lease | undefined> {
   const { store } = queue
-  const here = `${userInfo().username}@${hostname()}, process `
+  const here = `${accountName()}@${hostname()}, process `
   // What is held under this process's own name it could not give back.
   const isGone = (owner: string) => {
     const pid = Number(owner.slice(here.length))

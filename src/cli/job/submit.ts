@@ -1,5 +1,5 @@
 /** `muster job submit`: from words to jobs on disk; with `--dry-run`, where it would go now, or why not. */
-import { userInfo } from 'node:os'
+import { accountName } from '../../base/account-name.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
@@ -62,7 +62,7 @@ export async function submitJob(
   using queue = await openQueue(options, context)
   const variants = expandVariants(options.array, options.grid)
   const rest = {
-    user: options.user ?? userInfo().username,
+    user: options.user ?? accountName(),
     priority: options.priority,
     isHeld: options.hold ?? false,
     after: options.after,
