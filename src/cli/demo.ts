@@ -1,4 +1,7 @@
 /** `muster demo`: the console on SSH servers of this program's own, for somebody who has no machine at hand. */
+import { mkdirSync, watch } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Command } from 'commander'
 import { InvalidArgumentError } from 'commander'
 import { MusterError } from '../base/errors.ts'
@@ -8,6 +11,8 @@ import { spawnLocalPty } from '../terminal/local-pty.ts'
 import type { CliContext, GlobalOptions, Outcome } from './context.ts'
 import { demoResources } from './demo/demo-jobs.ts'
 import type { DemoQueue } from './demo/demo-queue.ts'
+import { formatHostsFile, HOSTS_FILE, musterCommand, STATE } from './demo/muster-command.ts'
+import { TRAIN_COMMAND } from './demo/train-command.ts'
 import { requireTerminal, runConsole } from './run-console.ts'
 
 function demoCount(text: string): number {
@@ -25,20 +30,31 @@ export function registerDemo(program: Command, context: CliContext, outcome: Out
     .addHelpText('after', '\nExamples:\n  muster demo\n  muster demo --count 12\n')
     .action(async ({ count }: { count: number }) => {
       requireTerminal(context)
-      await using embedded = await startEmbeddedHosts({ count, spawnPty: spawnLocalPty })
+      await using embedded = await startEmbeddedHosts({ count, spawnPty: spawnLocalPty, commands: commands() })
+      const { directory } = embedded
       const endpoints = embeddedEndpoints(embedded)
       const inventory = demoInventory(endpoints.map(({ host }) => host))
-      const openings: Promise<DemoQueue>[] = []
-      await using _queues = {
+      await writeFile(join(directory, HOSTS_FILE), formatHostsFile(inventory))
+      let opening: Promise<DemoQueue> | undefined
+      const openQueue = (): Promise<DemoQueue> => {
+        opening ??= import('./demo/demo-queue.ts').then(({ openDemoQueue }) =>
+          openDemoQueue({ directory, inventory, endpoints, context }),
+        )
+        opening.catch(() => {
+          opening = undefined
+        })
+        return opening
+      }
+      await using _queue = {
         // Also one that is not open yet when the console is left.
         async [Symbol.asyncDispose]() {
-          for (const opening of openings)
-            await opening.then(
-              (demo) => demo[Symbol.asyncDispose](),
-              () => undefined,
-            )
+          await opening?.then(
+            (demo) => demo[Symbol.asyncDispose](),
+            () => undefined,
+          )
         },
       }
+      using _wanted = onFirstUse(join(directory, STATE), () => void openQueue().catch(() => undefined))
       outcome.exitCode = await runConsole(context, {
         cluster: 'demo',
         endpoints,
@@ -48,19 +64,40 @@ export function registerDemo(program: Command, context: CliContext, outcome: Out
           inventory: { hosts: [], groups: new Map(), nfs: [] },
           endpoints: async () => endpoints,
         },
-        openQueue: async () => {
-          const opening = import('./demo/demo-queue.ts').then(({ openDemoQueue }) =>
-            openDemoQueue({ directory: embedded.directory, inventory, endpoints, context }),
-          )
-          openings.push(opening)
-          return (await opening).queue
-        },
+        openQueue: async () => (await openQueue()).queue,
         resolveNewHosts: () =>
           Promise.reject(
             new MusterError('usage', 'the demo has only its own hosts', { hint: 'muster TARGET opens real ones.' }),
           ),
       })
     })
+}
+
+const commands = () => [
+  {
+    name: 'train',
+    script: TRAIN_COMMAND,
+    example: 'train --steps 10',
+    about: 'an invented training: jobs of the queue run it',
+  },
+  {
+    name: 'muster',
+    script: musterCommand(),
+    example: 'muster job submit -- train',
+    about: 'a job for the queue: Ctrl-] 5 shows it',
+  },
+]
+
+/** What hosts change in a directory; where the system does not tell it, the queue begins when it is looked at. */
+function onFirstUse(directory: string, onUse: () => void): Disposable {
+  mkdirSync(directory)
+  try {
+    const watcher = watch(directory, { persistent: false }, onUse)
+    watcher.on('error', () => watcher.close())
+    return { [Symbol.dispose]: () => watcher.close() }
+  } catch {
+    return { [Symbol.dispose]() {} }
+  }
 }
 
 function demoInventory(names: readonly string[]): Inventory {

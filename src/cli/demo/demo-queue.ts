@@ -15,6 +15,7 @@ import { driveQueue } from '../job/drive-queue.ts'
 import { type ConnectedHosts, connectEndpoints } from '../job/hosts.ts'
 import type { OpenQueue } from '../job/open-queue.ts'
 import { firstJobs, nextJob } from './demo-jobs.ts'
+import { STATE } from './muster-command.ts'
 
 export type DemoQueueOptions = {
   /** Private; it goes with the demo. */
@@ -44,7 +45,7 @@ export async function openDemoQueue(options: DemoQueueOptions): Promise<DemoQueu
   const stop = new AbortController()
   const { signal } = stop
   const context = { ...options.context, signal }
-  const path = join(directory, 'queue', 'demo.db')
+  const path = join(directory, STATE, 'muster', 'jobs', 'demo.db')
   const open = (): OpenQueue => {
     const store = new JobStore(path)
     return { store, inventory, path, [Symbol.dispose]: () => store[Symbol.dispose]() }
@@ -56,7 +57,7 @@ export async function openDemoQueue(options: DemoQueueOptions): Promise<DemoQueu
     const queue = owned.own(await consoleQueueOf(open(), context))
     const hosts = owned.own(connectEndpoints(endpoints, {}, context, NOBODY))
     const { store } = driven
-    if (store.counts().size === 0) store.submitAll(firstJobs(inventory.hosts), context.now())
+    store.submitAll(firstJobs(inventory.hosts), context.now())
     const { now } = context
     let failure: unknown
     const running = Promise.all([

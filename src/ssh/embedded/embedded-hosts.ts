@@ -18,6 +18,14 @@ export type EmbeddedFaults = {
 
 export type EmbeddedAuthentication = 'publickey' | 'password' | 'keyboard-interactive'
 
+/** A program for sh that hosts have besides, and how it is used. */
+export type HostCommand = {
+  readonly name: string
+  readonly script: string
+  readonly example: string
+  readonly about: string
+}
+
 export type EmbeddedHostsOptions = {
   readonly count: number
   readonly spawnPty: PtySpawner
@@ -28,6 +36,7 @@ export type EmbeddedHostsOptions = {
   readonly authentications?: readonly EmbeddedAuthentication[]
   /** What `password` and `keyboard-interactive` accept; without it they accept nothing. */
   readonly password?: string
+  readonly commands?: readonly HostCommand[]
 }
 
 export interface EmbeddedHost {

@@ -4,9 +4,9 @@
  */
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import ssh2 from 'ssh2'
+import { accountName } from '../../base/account-name.ts'
 import { MusterError } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { createPrivateDirectory } from '../private-directory.ts'
@@ -23,7 +23,8 @@ const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 
 export async function startEmbeddedHosts(options: EmbeddedHostsOptions): Promise<EmbeddedHosts> {
   const names = options.names ?? Array.from({ length: options.count }, (_, index) => `m${index + 1}`)
-  const user = currentUser()
+  const { commands = [] } = options
+  const user = accountName()
   const path = process.env.PATH ?? DEFAULT_PATH
   const shellFile = SHELLS.find((file) => existsSync(file)) ?? '/bin/sh'
   const privateDirectory = await createPrivateDirectory('muster-demo-', undefined, END_LEFT_PROGRAMS)
@@ -70,7 +71,8 @@ export async function startEmbeddedHosts(options: EmbeddedHostsOptions): Promise
       hosts.map(async (host, index) => {
         await host.start()
         const { name, port } = host
-        host.moveIn(await writeHostHome({ parent: directory, name, number: index + 1, port, user, shellFile, path }))
+        const number = index + 1
+        host.moveIn(await writeHostHome({ parent: directory, name, number, port, user, shellFile, path, commands }))
       }),
     )
     const knownHosts = hosts.map((host) => `[${host.address}]:${host.port} ${host.publicKeyLine}\n`).join('')
@@ -121,15 +123,6 @@ export function embeddedEndpoints(embedded: EmbeddedHosts): Endpoint[] {
     keepAliveMaxMissed: 3,
     authentications: ['publickey', 'keyboard-interactive', 'password'],
   }))
-}
-
-/** The account's name; a container's user id may have none. */
-function currentUser(): string {
-  try {
-    return userInfo().username
-  } catch {
-    return process.env.USER ?? 'demo'
-  }
 }
 
 function environmentOf(name: string, user: string, path: string, home: HostHome): Readonly<Record<string, string>> {

@@ -4,7 +4,7 @@
  */
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { TRAIN_COMMAND } from './train-command.ts'
+import type { HostCommand } from './embedded-hosts.ts'
 
 export type HostHome = {
   readonly directory: string
@@ -28,6 +28,7 @@ export type HostHomeOptions = {
   readonly shellFile: string
   /** PATH of the machine. */
   readonly path: string
+  readonly commands: readonly HostCommand[]
 }
 
 export async function writeHostHome(options: HostHomeOptions): Promise<HostHome> {
@@ -52,7 +53,7 @@ export async function writeHostHome(options: HostHomeOptions): Promise<HostHome>
   const commands: Record<string, string> = {
     hostname: hostnameCommand(options),
     uname: unameCommand(options),
-    train: TRAIN_COMMAND,
+    ...Object.fromEntries(options.commands.map(({ name, script }) => [name, script])),
   }
   await Promise.all([
     ...Object.entries(files).map(([file, content]) => writeFile(join(directory, file), content)),
@@ -71,7 +72,7 @@ export async function writeHostHome(options: HostHomeOptions): Promise<HostHome>
   }
 }
 
-function readme({ name, port }: HostHomeOptions): string {
+function readme({ name, port, commands }: HostHomeOptions): string {
   return [
     `${name} is a demo host of Muster: a real SSH server on 127.0.0.1:${port} with a`,
     'real shell of yours, all on this machine. Only its name and this home directory',
@@ -83,7 +84,7 @@ function readme({ name, port }: HostHomeOptions): string {
     '  tail -f logs/sshd.log      what this SSH server sees of you',
     '  wc -l data/*.csv           invented numbers, of different lengths',
     '  vim, less, top             whole-screen programs work too',
-    '  train --steps 10           an invented training: jobs of the queue run it',
+    ...commands.map(({ example, about }) => `  ${example.padEnd(26)} ${about}`),
     '',
   ].join('\n')
 }

@@ -46,7 +46,7 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
     afterAll(async () => await console?.close())
 
     it('begins when it is first looked at', async () => {
-      expect(readdirSync(temporary).filter((name) => existsSync(join(temporary, name, 'queue')))).toEqual([])
+      expect(readdirSync(temporary).filter((name) => existsSync(join(temporary, name, 'state', 'muster')))).toEqual([])
       await console.leader('4')
       await console.expectScreen(/GPUs [1-9][\d.]*\/26 held/)
       await console.expectScreen(/1[0-9] running, 2 waiting {2}driven by/)
@@ -91,6 +91,21 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
       await console.leader('5')
       await console.key('/')
       await console.expectScreen(/(1[7-9]|[2-9]\d)(-\d+)? +(queued|starting|running|done|\S+ \d\/4)/)
+    })
+
+    it('takes a job from a shell of its hosts, and opens no connection from there', async () => {
+      await console.leader('1')
+      await console.receivers('m2')
+      await console.type(
+        "muster run all -- true; muster job submit --gpu 0.5 --name mine -- 'echo from $MUSTER_HOSTS'\r",
+      )
+      await console.expectOn('m2', /muster: a host of the demo knows/)
+      await console.expectOn('m2', /^\d+$/m)
+      await console.leader('5')
+      await console.key('/')
+      await console.type('mine')
+      await console.key('Enter')
+      await console.expectScreen(/▸\d+ +done +[\d.]+ m?s +m\d +.*mine/)
     })
 
     it('has not touched what the user keeps', () => {
@@ -155,7 +170,9 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
 })
 
 function queuesAt(directory: string): readonly string[] {
-  return readdirSync(directory).filter((name) => existsSync(join(directory, name, 'queue', 'demo.db')))
+  return readdirSync(directory).filter((name) =>
+    existsSync(join(directory, name, 'state', 'muster', 'jobs', 'demo.db')),
+  )
 }
 
 /** Numbers of processes whose home is below a directory. */

@@ -1,0 +1,52 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { demoResources } from '../../../../src/cli/demo/demo-jobs.ts'
+import { formatHostsFile, musterCommand, STATE } from '../../../../src/cli/demo/muster-command.ts'
+import { loadInventory } from '../../../../src/inventory/load-inventory.ts'
+
+const inventory = {
+  cluster: 'demo',
+  hosts: ['m1', 'm2'].map((name, index) => ({ name, number: index + 1, resources: demoResources(index) })),
+  groups: new Map([['odd', ['m1']]]),
+  nfs: [],
+}
+
+let directory: string
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-command-'))
+})
+afterEach(() => rmSync(directory, { recursive: true }))
+
+describe('muster on hosts of the demo', () => {
+  it('finds hosts with what the demo declares of them, and no way to them', async () => {
+    const file = join(directory, 'hosts.yaml')
+    writeFileSync(file, formatHostsFile(inventory))
+    const loaded = await loadInventory({ file, cwd: directory, env: {} })
+    expect(loaded.hosts.map(({ name, resources }) => ({ name, resources }))).toEqual(
+      inventory.hosts.map(({ name, resources }) => ({ name, resources })),
+    )
+    expect(loaded.hosts.map(({ address }) => address)).toEqual(['demo.invalid', 'demo.invalid'])
+    expect(loaded.groups).toEqual(inventory.groups)
+  })
+
+  it.each([
+    ['run', 'all'],
+    ['job', 'logs', '1'],
+    ['job', 'work'],
+    ['--hosts', 'x', 'job', 'list'],
+    [],
+  ])('refuses what would connect: %s %s %s %s', (...words) => {
+    const home = join(directory, 'm1')
+    mkdirSync(home)
+    mkdirSync(join(directory, STATE))
+    const { status, stderr } = spawnSync('/bin/sh', ['-c', musterCommand(), 'muster', ...words], {
+      env: { HOME: home },
+      encoding: 'utf8',
+    })
+    expect(status).toBe(2)
+    expect(stderr).toContain('a host of the demo knows: muster pack, muster job submit')
+  })
+})
