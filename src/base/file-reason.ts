@@ -16,3 +16,8 @@ const REASONS: Readonly<Record<string, string>> = {
 export function fileReason(error: unknown): string {
   return REASONS[(error as NodeJS.ErrnoException).code ?? ''] ?? printable(messageOf(error))
 }
+
+/** Of what would be kept in the user's state directory, in a line. */
+export function notKept(path: string, error: unknown): string {
+  return `${printable(path)}: ${fileReason(error)} (XDG_STATE_HOME may name another place)`
+}

@@ -7,7 +7,7 @@ import { letterOf, packHosts, packingFigures } from '../scheduler/jobs/packing.t
 import { isRayJob } from '../scheduler/jobs/ray-jobs.ts'
 import { type CliContext, EXIT, type Outcome } from './context.ts'
 import { hostsOf } from './job/hosts-seen.ts'
-import { type JobOptions, type OpenQueue, openQueue } from './job/open-queue.ts'
+import { type JobOptions, lookAtQueue, type OpenQueue } from './job/open-queue.ts'
 import { formatHosts } from './pack/host-table.ts'
 
 type PackOptions = JobOptions & { readonly engine?: 'embedded' | 'ray' }
@@ -33,7 +33,7 @@ export function registerPack(program: Command, context: CliContext, outcome: Out
 }
 
 async function showPacking(options: PackOptions, context: CliContext): Promise<number> {
-  using queue = await openQueue(options, context)
+  using queue = await lookAtQueue(options, context)
   if (options.engine !== 'ray') showQueue(queue, options, context)
   if (options.engine === 'embedded' || (queue.inventory.ray === undefined && options.engine !== 'ray')) return EXIT.ok
   const { lookAtRay, showRay } = await import('./pack/ray.ts')

@@ -160,8 +160,13 @@ describe('the command line', () => {
   it.runIf(process.platform === 'linux')('says so where its state cannot be kept, and ends', async () => {
     const run = await muster(['run', 'm8', '--', 'true'], { XDG_STATE_HOME: '/proc' })
     expect([run.code, run.stderr]).toEqual([0, expect.stringContaining('--retry-failed will not know of this run')])
+    const submit = await muster(['job', 'submit', 'true'], { XDG_STATE_HOME: '/proc' })
+    expect([submit.code, submit.stderr]).toEqual([
+      3,
+      expect.stringContaining('/proc/muster/jobs/lab.db cannot be used'),
+    ])
     const list = await muster(['job', 'list'], { XDG_STATE_HOME: '/proc' })
-    expect([list.code, list.stderr]).toEqual([3, expect.stringContaining('/proc/muster/jobs/lab.db cannot be used')])
+    expect([list.code, list.stdout]).toEqual([0, 'no jobs; nobody drives the queue\n'])
   })
 
   const VERBS =

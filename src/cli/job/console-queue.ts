@@ -20,7 +20,7 @@ import type { JobDetails, QueueSight } from '../../ui/jobs/jobs-port.ts'
 import { gangOfWhatIf, type Trial, type WhatIf } from '../../ui/packing/what-if.ts'
 import type { CliContext } from '../context.ts'
 import { hostsOf } from './hosts-seen.ts'
-import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
+import { type JobOptions, lookAtQueue, type OpenQueue } from './open-queue.ts'
 import { rayLogScript, rayOf } from './ray-engine.ts'
 import { whyWaiting } from './why-waiting.ts'
 
@@ -82,7 +82,7 @@ function placeBy(by: WhatIf['by'], cluster: Cluster, gang: Gang, mixOf: () => Wo
 }
 
 export async function openConsoleQueue(options: JobOptions, context: CliContext): Promise<ConsoleQueue> {
-  return await consoleQueueOf(await openQueue(options, context, BUSY_MS), context)
+  return await consoleQueueOf(await lookAtQueue(options, context, BUSY_MS), context)
 }
 
 /** Disposing closes the queue. */

@@ -10,7 +10,7 @@ import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import { isRayJob } from '../../scheduler/jobs/ray-jobs.ts'
 import { type CliContext, EXIT } from '../context.ts'
 import { connectHosts } from './hosts.ts'
-import { type JobOptions, openQueue } from './open-queue.ts'
+import { type JobOptions, lookAtQueue } from './open-queue.ts'
 import { rayLogScript, rayOf } from './ray-engine.ts'
 import { jobOr } from './show.ts'
 
@@ -20,7 +20,7 @@ const PIECE_BYTES = 256 * 1024
 const LOOK_MS = 500
 
 export async function showLogs(id: number, options: LogOptions, context: CliContext): Promise<number> {
-  using queue = await openQueue(options, context)
+  using queue = await lookAtQueue(options, context)
   const job = jobOr(queue, id)
   const place = 'places' in job.state ? job.state.places?.[isRayJob(job) ? 0 : options.rank] : undefined
   if (place === undefined)

@@ -1,4 +1,5 @@
 /** The queue of the cluster that hosts.yaml names: one file each, for the user's eyes only. */
+import { statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { makeDirectories } from '../../base/make-directories.ts'
 import { printable } from '../../base/printable.ts'
@@ -21,17 +22,49 @@ export type OpenQueue = Disposable & { readonly store: JobStore; readonly invent
  * @throws MusterError `configuration` when hosts.yaml or the queue cannot be used.
  */
 export async function openQueue(options: JobOptions, context: CliContext, busyMs?: number): Promise<OpenQueue> {
-  const { environment: env } = context
+  return await openWith(options, context, (path) => openStore(path, busyMs))
+}
+
+/** For those who change nothing: where there is no queue and none can be made, it is empty. Else as `openQueue`. */
+export async function lookAtQueue(options: JobOptions, context: CliContext, busyMs?: number): Promise<OpenQueue> {
+  return await openWith(options, context, (path) => {
+    try {
+      return openStore(path, busyMs)
+    } catch (error) {
+      if (!isNothingThere(path)) throw error
+      return new JobStore(':memory:', busyMs)
+    }
+  })
+}
+
+async function openWith(
+  options: JobOptions,
+  context: CliContext,
+  open: (path: string) => JobStore,
+): Promise<OpenQueue> {
   const inventory = await loadInventory(inventorySource(options, context))
   const name = (inventory.cluster ?? 'default').replaceAll(/[^A-Za-z0-9_-]/g, '_')
-  const path = join(stateDirectory(env), 'jobs', `${name}.db`)
+  const path = join(stateDirectory(context.environment), 'jobs', `${name}.db`)
+  const store = open(path)
+  return { store, inventory, path, [Symbol.dispose]: () => store[Symbol.dispose]() }
+}
+
+function openStore(path: string, busyMs: number | undefined): JobStore {
   try {
     makeDirectories(dirname(path), 0o700)
   } catch (error) {
     throw unusable(error, `the queue ${printable(path)}`)
   }
-  const store = new JobStore(path, busyMs)
-  return { store, inventory, path, [Symbol.dispose]: () => store[Symbol.dispose]() }
+  return new JobStore(path, busyMs)
+}
+
+/** What may not be looked at may be there. */
+function isNothingThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) === undefined
+  } catch {
+    return false
+  }
 }
 
 /** What hosts.yaml declares of it; without an address other hosts use the name. */

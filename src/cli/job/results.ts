@@ -5,13 +5,13 @@ import { type Metric, metricJson, rankBy } from '../../scheduler/jobs/metric.ts'
 import type { SweepRow } from '../../scheduler/jobs/results.ts'
 import { type CliContext, EXIT } from '../context.ts'
 import { formatTable } from '../table.ts'
-import { type JobOptions, openQueue } from './open-queue.ts'
+import { type JobOptions, lookAtQueue } from './open-queue.ts'
 import { jobOr } from './show.ts'
 
 export type ResultsOptions = JobOptions & { readonly sort?: string; readonly limit: number }
 
 export async function showResults(id: number, options: ResultsOptions, context: CliContext): Promise<number> {
-  using queue = await openQueue(options, context)
+  using queue = await lookAtQueue(options, context)
   const { spec } = jobOr(queue, id)
   const { metrics, parameters, rows, count } = queue.store.results.sweep(queue.store.groupOf(id) ?? 0, spec)
   const sorted = sortRows(rows, metrics, parameters, options.sort).slice(0, options.limit)

@@ -16,13 +16,13 @@ import { isRayJob } from '../../scheduler/jobs/ray-jobs.ts'
 import { askedWords, durationWords, placeWords } from '../../ui/jobs/job-words.ts'
 import { type CliContext, EXIT } from '../context.ts'
 import { formatTable } from '../table.ts'
-import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
+import { type JobOptions, lookAtQueue, type OpenQueue } from './open-queue.ts'
 import { whyWaiting } from './why-waiting.ts'
 
 export type ListOptions = JobOptions & { readonly state?: string; readonly limit: number }
 
 export async function listJobs(options: ListOptions, context: CliContext): Promise<number> {
-  using queue = await openQueue(options, context)
+  using queue = await lookAtQueue(options, context)
   const jobs = queue.store.list(statesOf(options.state), options.limit)
   if (options.json) {
     for (const job of jobs) context.stdout.write(`${JSON.stringify(jobJson(job))}\n`)
@@ -55,7 +55,7 @@ export async function listJobs(options: ListOptions, context: CliContext): Promi
 const UNLIMITED = '; its memory is not limited there (that takes root and cgroup v2)'
 
 export async function showJob(id: number, options: JobOptions, context: CliContext): Promise<number> {
-  using queue = await openQueue(options, context)
+  using queue = await lookAtQueue(options, context)
   const job = jobOr(queue, id)
   const why = whyWaiting(job, queue)
   const values = Object.entries(queue.store.results.of(id))

@@ -2,15 +2,15 @@
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
-import { MusterError, messageOf } from '../../base/errors.ts'
-import { fileReason } from '../../base/file-reason.ts'
+import { MusterError } from '../../base/errors.ts'
+import { fileReason, notKept } from '../../base/file-reason.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { formatDuration } from '../../ops/kernel/finding.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { meshCsv, meshSvg } from '../../ops/net/mesh/export-mesh.ts'
 import { judgeMesh } from '../../ops/net/mesh/judge.ts'
-import { compareMesh, type KeptMesh, keepMesh, lastMesh } from '../../ops/net/mesh/kept-mesh.ts'
+import { compareMesh, type KeptMesh, keepMesh, lastMesh, meshDirectory } from '../../ops/net/mesh/kept-mesh.ts'
 import type { NetTool } from '../../ops/net/mesh/link.ts'
 import { type MeshOptions, type MeshReport, measureMesh } from '../../ops/net/mesh/measure-mesh.ts'
 import { slotsOf } from '../../ops/net/mesh/rounds.ts'
@@ -137,7 +137,7 @@ function keep(report: MeshReport, way: string, { environment, stderr, now }: Cli
   try {
     keepMesh(environment, report, way, now())
   } catch (error) {
-    stderr.write(`muster: the result is not kept: ${printable(messageOf(error))}\n`)
+    stderr.write(`muster: the result is not kept: ${notKept(meshDirectory(environment), error)}\n`)
   }
 }
 

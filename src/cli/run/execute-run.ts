@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
 import { MusterError, messageOf } from '../../base/errors.ts'
+import { notKept } from '../../base/file-reason.ts'
 import { printable } from '../../base/printable.ts'
 import { keepHeapSmall } from '../../base/small-heap.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -20,7 +21,7 @@ import { createWires } from '../transports.ts'
 import { TtyDialog } from '../tty-dialog.ts'
 import { OutputDirectory } from './exec-files.ts'
 import { isInForeground } from './foreground.ts'
-import { writeLastRun } from './last-run.ts'
+import { lastRunFile, writeLastRun } from './last-run.ts'
 import type { RunPlan } from './plan-run.ts'
 import { foldReport, jsonReport, type ReportOptions, type RunReport, streamReport } from './reports.ts'
 import { cutToWidth, RunScreen } from './screen.ts'
@@ -172,7 +173,9 @@ export async function executeRun(plan: RunPlan, options: RunCommandOptions, cont
     screen.err(`muster: ${formatSummary(summary)}\n`)
   const failed = names.filter((name) => !isSuccess(outcomes.get(name) ?? { kind: 'cancelled' }))
   await writeLastRun({ ...plan.record, failed }, context.environment).catch((error: unknown) =>
-    screen.err(`muster: --retry-failed will not know of this run: ${printable(messageOf(error))}\n`),
+    screen.err(
+      `muster: --retry-failed will not know of this run: ${notKept(lastRunFile(context.environment), error)}\n`,
+    ),
   )
   return context.signal.aborted ? EXIT.interrupted : exitCodeOf(summary)
 }

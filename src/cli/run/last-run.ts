@@ -26,7 +26,7 @@ const VERSION = 1
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-function lastRunFile(environment: Environment): string {
+export function lastRunFile(environment: Environment): string {
   return join(stateDirectory(environment), 'last-run.json')
 }
 

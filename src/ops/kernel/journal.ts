@@ -6,7 +6,8 @@ import { appendFileSync } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { MusterError, messageOf } from '../../base/errors.ts'
+import { MusterError } from '../../base/errors.ts'
+import { fileReason } from '../../base/file-reason.ts'
 import { makeDirectories } from '../../base/make-directories.ts'
 import { printable } from '../../base/printable.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
@@ -117,7 +118,7 @@ function orExplain(directory: string, write: () => void): void {
   try {
     write()
   } catch (error) {
-    const reason = `the journal cannot be written: ${printable(messageOf(error))}`
+    const reason = `the journal cannot be written: ${fileReason(error)}`
     const hint = `Nothing is changed without it. Make ${printable(directory)} writable, or set XDG_STATE_HOME to another place.`
     throw new MusterError('configuration', reason, { hint, cause: error })
   }

@@ -214,3 +214,23 @@ test('muster pack tells what is declared, and of what nobody knows yet that it i
     .map((line) => JSON.parse(line))
   expect(hosts.map(({ unknown }) => unknown)).toEqual([['cores', 'memory'], ['memory'], undefined])
 })
+
+describe('where the state directory cannot be made', () => {
+  // A file where a directory should be stops root, too.
+  beforeEach(() => writeFileSync(join(directory, '.local'), ''))
+
+  test('verbs that only look find an empty queue', async () => {
+    expect((await job(['list'])).output).toBe('no jobs; nobody drives the queue\n')
+    expect((await muster(['--json', 'pack', '--engine', 'embedded'])).output).toContain('"name":"there"')
+    await expect(job(['show', '1'])).rejects.toThrow('there is no job 1')
+  })
+
+  test('verbs that write say where they would, and what to do', async () => {
+    const path = join(directory, '.local', 'state', 'muster', 'jobs', 'lab.db')
+    const error = await job(['submit', 'true']).catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({
+      message: `the queue ${path} cannot be used: something in its path is no directory`,
+      hint: expect.stringContaining('set XDG_STATE_HOME to another place'),
+    })
+  })
+})

@@ -32,6 +32,8 @@ describe('the journal', () => {
     })()
     expect(failure).toBeInstanceOf(MusterError)
     expect(failure).toMatchObject({ code: 'configuration', hint: expect.stringContaining('XDG_STATE_HOME') })
-    expect((failure as MusterError).message).toMatch(/^the journal cannot be written: ENOTDIR/)
+    expect((failure as MusterError).message).toMatch(
+      /^the journal cannot be written: something in its path is no directory/,
+    )
   })
 })
