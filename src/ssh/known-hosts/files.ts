@@ -11,6 +11,7 @@ import { chmod, open, readFile, realpath, rename, rm, stat } from 'node:fs/promi
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { MusterError, messageOf } from '../../base/errors.ts'
+import { fileReason } from '../../base/file-reason.ts'
 import { makeDirectories } from '../../base/make-directories.ts'
 import { printable } from '../../base/printable.ts'
 import type { NamingEntries } from './judge.ts'
@@ -40,7 +41,7 @@ export class KnownHostsFiles {
     try {
       await mine
     } catch (error) {
-      throw new MusterError('configuration', `cannot record a host key in ${printable(file)}: ${messageOf(error)}`, {
+      throw new MusterError('configuration', `cannot record a host key in ${printable(file)}: ${fileReason(error)}`, {
         hint: `Check the permissions of ${printable(file)} and its directory.`,
         cause: error,
       })

@@ -79,9 +79,11 @@ describe('known_hosts files', () => {
     expect(readdirSync(directory)).toEqual(['known_hosts'])
   })
 
-  it('say which file could not be written', async () => {
-    mkdirSync(file)
-    await expect(new KnownHostsFiles().add(file, 'm8', KEY, false)).rejects.toThrow(file)
+  it('say which file could not be written, and why', async () => {
+    writeFileSync(file, '')
+    const below = join(file, 'ssh', 'known_hosts')
+    const why = `cannot record a host key in ${below}: something in its path is no directory`
+    await expect(new KnownHostsFiles().add(below, 'm8', KEY, false)).rejects.toThrow(why)
   })
 
   it('are written by processes at once without a line lost or doubled', async () => {

@@ -1,5 +1,5 @@
 /** Where recordings of the console go. */
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -20,5 +20,12 @@ describe('the directory of a recording', () => {
     expect(made).toEqual(names.map((name) => join(all, name)))
     expect(readdirSync(all).toSorted()).toEqual(names)
     for (const directory of made) expect(statSync(directory).mode & 0o777).toBe(0o700)
+  })
+
+  it('is told with its place and what to do where it cannot be made', () => {
+    writeFileSync(join(state, 'muster'), '')
+    expect(() => createRecordingDirectory({ XDG_STATE_HOME: state }, 0)).toThrow(
+      `${join(state, 'muster', 'recordings')}: something in its path is no directory (XDG_STATE_HOME may name another place)`,
+    )
   })
 })
