@@ -98,7 +98,7 @@ export function renderKeysDocs(keymap: Keymap, leader: string): string {
     '',
     '## Mouse',
     '',
-    'A click focuses a pane, a click on its title adds it to the receivers or takes it out, the wheel scrolls back. Where the program in the pane asked for the mouse, it gets the clicks inside its pane, and the drags that begin there to their end.',
+    'A click focuses a pane, a click on its title adds it to the receivers or takes it out, the wheel scrolls back; a program that fills the screen without asking for the mouse (`less`) gets the wheel as arrows. Where the program in the pane asked for the mouse, it gets the clicks inside its pane, and the drags that begin there to their end.',
     '',
   )
   return out.join('\n')

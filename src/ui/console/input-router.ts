@@ -4,7 +4,7 @@
  */
 import type { Rect } from '../compositor/compositor.ts'
 import type { InputEvent, KeyEvent, MouseEvent } from '../keys/decode-input.ts'
-import { encodeKey, encodeMouse } from '../keys/encode-for-pane.ts'
+import { encodeKey, encodeMouse, encodeWheel } from '../keys/encode-for-pane.ts'
 import { keyLabel } from '../keys/key-label.ts'
 import type { ActionId } from '../keys/registry.ts'
 import { receiverList } from '../state/console-state.ts'
@@ -197,8 +197,14 @@ export class InputRouter {
       if (event.button === 'left') console.change(() => ({ focus: lead }))
       return
     }
-    if (event.button === 'wheel-up' || event.button === 'wheel-down')
+    if (event.button === 'wheel-up' || event.button === 'wheel-down') {
+      const isForProgram = screen?.modes.isAlternateScreen && isOnScreen && console.state.mode.kind !== 'scroll'
+      if (isForProgram) {
+        const bytes = encodeWheel(event.button, WHEEL_LINES, screen.modes)
+        return console.sendEach([{ hosts: [lead], bytes }])
+      }
       return console.scroll.scrollBy(lead, event.button === 'wheel-up' ? WHEEL_LINES : -WHEEL_LINES)
+    }
     if (event.button !== 'left') return
     console.change((state) => ({
       focus: lead,

@@ -98,6 +98,15 @@ export function encodeMouse(
   return Buffer.from([0x1b, 0x5b, 0x4d, released + 32, event.column + 33, event.row + 33])
 }
 
+/** The wheel for a program that fills the screen and did not ask for the mouse: arrows, as terminals send them. */
+export function encodeWheel(
+  button: 'wheel-up' | 'wheel-down',
+  lines: number,
+  { isApplicationCursor }: Pick<ScreenModes, 'isApplicationCursor'>,
+): Uint8Array {
+  return Buffer.from(`\x1b${isApplicationCursor ? 'O' : '['}${button === 'wheel-up' ? 'A' : 'B'}`.repeat(lines))
+}
+
 /** For a program that asked to be told when its pane is looked at. Undefined: it did not. */
 export function encodeFocus(isFocused: boolean, modes: Pick<ScreenModes, 'isFocusReporting'>): Uint8Array | undefined {
   return modes.isFocusReporting ? Buffer.from(isFocused ? '\x1b[I' : '\x1b[O') : undefined

@@ -219,6 +219,16 @@ describe('panes', () => {
     expect(stand.got('m2')).toBe('\x1b[<0;9;8M')
     expect(stand.got('m1')).toBe('')
   })
+
+  test('a program that fills the screen without the mouse gets the wheel as arrows, in its mode and it alone', async () => {
+    const stand = createStand()
+    await stand.print('m1', '\x1b[?1049h')
+    await stand.print('m2', '\x1b[?1049h\x1b[?1h')
+    stand.type('\x1b[<65;5;5M')
+    expect([stand.got('m1'), stand.got('m2')]).toEqual(['\x1b[B'.repeat(3), ''])
+    stand.type('\x1b[<64;70;10M')
+    expect([stand.got('m1'), stand.got('m2')]).toEqual(['\x1b[B'.repeat(3), '\x1bOA'.repeat(3)])
+  })
 })
 
 describe('pastes', () => {
