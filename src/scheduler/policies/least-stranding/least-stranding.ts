@@ -18,6 +18,7 @@ import { BegunRoom } from './begun-room.ts'
 import { Clearing } from './clearing.ts'
 import { HostAges } from './host-ages.ts'
 import { HostStranding } from './host-stranding.ts'
+import { IdleHostPrice } from './idle-host-price.ts'
 import { ModelTension } from './model-tension.ts'
 import { ShareWaste } from './share-waste.ts'
 
@@ -30,8 +31,6 @@ const WEIGHTS = {
   openMilli: 20,
   /** For each level of room on begun GPUs beyond what is welcome: opening one is dearer by so much. */
   crowdMilli: 40,
-  /** For each GPU of a host whose GPUs are all idle. */
-  idleHostMilli: 6.25,
   /** Of a scarce model, by the square of its tension, for each milli asked. */
   scarcity: 2,
 }
@@ -51,7 +50,7 @@ export function createLeastStranding(cluster: Cluster, mix: WorkloadMix): Scored
     override choose(shape: Shape, allowed?: HostFilter) {
       scorer.refresh()
       const spot = super.choose(shape, allowed)
-      if (allowed === undefined) scorer.clearing.noteChoice(shape, spot === undefined)
+      if (allowed === undefined) scorer.noteChoice(shape, spot === undefined)
       return spot
     }
   })('least-stranding', cluster, scorer, groups)
@@ -59,9 +58,8 @@ export function createLeastStranding(cluster: Cluster, mix: WorkloadMix): Scored
 
 class StrandingScorer implements HostScorer {
   device = 0
-  readonly clearing: Clearing
-  /** How often the mix was taken into account anew, and how often the price of an idle GPU changed. */
-  #learnt = 0
+  /** How often the potentials of all hosts changed, and how often the price of an idle GPU. */
+  #revalued = 0
   #repriced = 0
   readonly #cluster: Cluster
   readonly #mix: WorkloadMix
@@ -74,6 +72,9 @@ class StrandingScorer implements HostScorer {
   readonly #potentialAt: Int32Array
   readonly #room: BegunRoom
   readonly #ages: HostAges
+  readonly #clearing: Clearing
+  readonly #idleHostPrice: IdleHostPrice
+  #idleHostMilli: number
   #openMilli = WEIGHTS.openMilli
   #waste: ShareWaste
   #stranding: HostStranding
@@ -92,7 +93,9 @@ class StrandingScorer implements HostScorer {
     this.#tension = new ModelTension(cluster, mix)
     this.#room = new BegunRoom(cluster, this.#waste)
     this.#ages = new HostAges(cluster)
-    this.clearing = new Clearing(cluster, this.#ages)
+    this.#clearing = new Clearing(cluster, this.#ages)
+    this.#idleHostPrice = new IdleHostPrice(cluster)
+    this.#idleHostMilli = this.#idleHostPrice.milli(false)
     this.#learnAt = mix.total * GROWTH + 1
   }
 
@@ -100,16 +103,26 @@ class StrandingScorer implements HostScorer {
   refresh(): void {
     this.#learn()
     this.#ages.refresh()
-    this.clearing.refresh()
+    this.#clearing.refresh()
+    const idleHostMilli = this.#idleHostPrice.milli(this.#ages.isTold)
+    if (idleHostMilli !== this.#idleHostMilli) {
+      this.#idleHostMilli = idleHostMilli
+      this.#revalueAll()
+    }
     const openMilli = WEIGHTS.openMilli - this.#room.level(this.#ages.isTold) * WEIGHTS.crowdMilli
     if (openMilli === this.#openMilli) return
     this.#openMilli = openMilli
     this.#repriced++
   }
 
+  noteChoice(shape: Shape, isRefused: boolean): void {
+    this.#clearing.noteChoice(shape, isRefused)
+    this.#idleHostPrice.noteChoice(shape, isRefused)
+  }
+
   /** Only shares mind what opening a GPU costs. */
   stampOf(shape: Shape): number {
-    return isShare(shape) ? this.#learnt + this.#repriced : this.#learnt
+    return isShare(shape) ? this.#revalued + this.#repriced : this.#revalued
   }
 
   #learn(): void {
@@ -119,8 +132,12 @@ class StrandingScorer implements HostScorer {
     this.#stranding = new HostStranding(this.#mix, this.#maxGpus)
     this.#tension.learn(this.#cluster, this.#mix)
     this.#room.learn(this.#waste)
+    this.#revalueAll()
+  }
+
+  #revalueAll(): void {
     this.#potentialAt.fill(NEVER)
-    this.#learnt++
+    this.#revalued++
   }
 
   score(shape: Shape, host: number): number {
@@ -171,7 +188,7 @@ class StrandingScorer implements HostScorer {
   /** For where it keeps no host from becoming empty. */
   #bonusOf(shape: Shape, host: number, gpus: number): number {
     if (shape.gpuCount === 0 || gpus === 1) return 0
-    return this.#ages.level(host) - (this.clearing.isFrom(shape, host) ? CLEARING : 0)
+    return this.#ages.level(host) - (this.#clearing.isFrom(shape, host) ? CLEARING : 0)
   }
 
   groupBonus(shape: Shape, group: number): number {
@@ -204,7 +221,7 @@ class StrandingScorer implements HostScorer {
   }
 
   #scatter(gpus: number, idle: number, gpuLeft: number): number {
-    const kept = idle === gpus && gpus > 1 ? WEIGHTS.idleHostMilli * gpus : 0
+    const kept = idle === gpus && gpus > 1 ? this.#idleHostMilli * gpus : 0
     return WEIGHTS.scatter * this.#stranding.ofScatter(gpus, idle, gpuLeft) - kept
   }
 }
