@@ -101,7 +101,7 @@ export class Links implements Disposable {
       // At once: on a narrow link from here each order takes long.
       from.helper.tell({ op: 'probe', link, ...PROBE })
       await up
-      const [bytes, seconds] = (await probed).probe ?? [0, 1]
+      const [bytes, seconds] = (await this.#within(PROBE_LIMIT_MS, probed)).probe ?? [0, 1]
       const made = { number: link, from, to, bitsPerSecond: (8 * bytes) / seconds }
       this.#standing.set(link, made)
       return made
@@ -109,6 +109,12 @@ export class Links implements Disposable {
       for (const { helper } of [from, to]) helper.tell({ op: 'drop', link })
       throw error
     }
+  }
+
+  async #within(limitMs: number, answer: Promise<HelperMessage>): Promise<HelperMessage> {
+    const late = Promise.withResolvers<never>()
+    using _limit = this.#clock.after(limitMs, () => late.reject(new Error('no answer')))
+    return await Promise.race([answer, late.promise])
   }
 
   #answer(link: number, limitMs: number, isAnswer: (message: HelperMessage) => boolean): Promise<HelperMessage> {

@@ -19,6 +19,7 @@ class FakeHelper implements LinkHelper {
   readonly orders: Order[] = []
   isLost = false
   links: 'made' | 'refused' | 'unanswered' = 'made'
+  isMeasured = true
   bitsPerSecond = 100_000_000
   readonly #chain: FakeCluster
   #listener: (message: HelperMessage | undefined) => void = () => {}
@@ -37,7 +38,7 @@ class FakeHelper implements LinkHelper {
     const { op, link = 0 } = order
     if (op === 'listen') this.#answer({ link, at: ['127.0.0.1', 1] })
     if (op === 'connect') this.#chain.listener(link)?.say({ link, up: true })
-    if (op === 'probe') this.#chain.listener(link)?.say({ link, probe: [this.bitsPerSecond / 8, 1] })
+    if (op === 'probe' && this.isMeasured) this.#chain.listener(link)?.say({ link, probe: [this.bitsPerSecond / 8, 1] })
   }
 
   /** What it has not answered yet, and from now on everything. */
@@ -270,6 +271,16 @@ describe('a chain', () => {
     ])
     await cluster.pass(100)
     expect(cluster.host('m1').allowedBytes).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  it('does not wait long for a link that is too slow to be measured', async () => {
+    const cluster = new FakeCluster('auto')
+    cluster.host('m4').helper.isMeasured = false
+    for (const name of HOSTS) cluster.host(name).step(MIB)
+    await cluster.pass(800)
+    expect(cluster.events).toEqual([])
+    await cluster.pass(10_000)
+    expect(cluster.events[0]).toMatchObject({ via: 'chain', hosts: HOSTS })
   })
 
   it('takes in who comes while links are made', async () => {
