@@ -8,17 +8,21 @@ import type { Cluster } from '../../model/cluster.ts'
 import type { Shape } from '../../model/shape.ts'
 
 const MILLI = { whileAllStay: 6.25, whileSomeLeave: 50, whileOnlyWideWait: 200 }
-/** A refusal counts for so many changes of the cluster, as a part of all GPUs. */
+/** A refusal counts for so many changes of the cluster for each of its GPUs. */
 const WIDE_COUNTS = 4
 const NARROW_COUNTS = 1
 
 export class IdleHostPrice {
   readonly #cluster: Cluster
+  #isLeaving = false
   #wideRefusedAt = Number.NEGATIVE_INFINITY
   #narrowRefusedAt = Number.NEGATIVE_INFINITY
 
   constructor(cluster: Cluster) {
     this.#cluster = cluster
+    cluster.watch((_, isTake) => {
+      this.#isLeaving ||= !isTake
+    })
   }
 
   noteChoice({ gpuCount }: Shape, isRefused: boolean): void {
@@ -28,8 +32,8 @@ export class IdleHostPrice {
   }
 
   /** For each GPU of the host. */
-  milli(isLeaving: boolean): number {
-    if (!isLeaving) return MILLI.whileAllStay
+  get milli(): number {
+    if (!this.#isLeaving) return MILLI.whileAllStay
     const { changeCount, deviceLeftMilli } = this.#cluster
     const isWideWaiting = changeCount - this.#wideRefusedAt <= WIDE_COUNTS * deviceLeftMilli.length
     const isNarrowWaiting = changeCount - this.#narrowRefusedAt <= NARROW_COUNTS * deviceLeftMilli.length

@@ -95,7 +95,7 @@ class StrandingScorer implements HostScorer {
     this.#ages = new HostAges(cluster)
     this.#clearing = new Clearing(cluster, this.#ages)
     this.#idleHostPrice = new IdleHostPrice(cluster)
-    this.#idleHostMilli = this.#idleHostPrice.milli(false)
+    this.#idleHostMilli = this.#idleHostPrice.milli
     this.#learnAt = mix.total * GROWTH + 1
   }
 
@@ -104,7 +104,7 @@ class StrandingScorer implements HostScorer {
     this.#learn()
     this.#ages.refresh()
     this.#clearing.refresh()
-    const idleHostMilli = this.#idleHostPrice.milli(this.#ages.isTold)
+    const { milli: idleHostMilli } = this.#idleHostPrice
     if (idleHostMilli !== this.#idleHostMilli) {
       this.#idleHostMilli = idleHostMilli
       this.#revalueAll()

@@ -26,40 +26,45 @@ function pass(cluster: Cluster, host: number, device: number, count: number): vo
 }
 
 describe('the price of an idle host', () => {
-  const askedOf = (cluster: Cluster) => {
+  const begun = () => {
+    const cluster = clusterOf(1)
     const price = new IdleHostPrice(cluster)
-    return {
-      refuse: (gpuCount: number) => price.noteChoice(cluster.shapeOf(ask(gpuCount)), true),
-      whileAllStay: () => price.milli(false),
-      now: () => price.milli(true),
-    }
+    pass(cluster, 0, 0, 1)
+    const refuse = (gpuCount: number) => price.noteChoice(cluster.shapeOf(ask(gpuCount)), true)
+    return { cluster, price, usual: price.milli, refuse }
   }
 
-  it('is higher once requests leave, and highest while only who needs several GPUs is refused', () => {
-    const { refuse, whileAllStay, now } = askedOf(clusterOf(2))
-    const usual = now()
-    expect(usual).toBeGreaterThan(whileAllStay())
+  it('is higher once something has left, whoever was refused before', () => {
+    const cluster = clusterOf(1)
+    const price = new IdleHostPrice(cluster)
+    const whileAllStay = price.milli
+    const placement = cluster.take(cluster.shapeOf(ask(1)), { host: 0, devices: [0] })
+    price.noteChoice(cluster.shapeOf(ask(8)), true)
+    expect(price.milli).toBe(whileAllStay)
+    cluster.release(placement)
+    expect(price.milli).toBeGreaterThan(whileAllStay)
+  })
+
+  it('is highest while only who needs several GPUs is refused', () => {
+    const { price, usual, refuse } = begun()
     refuse(0)
-    expect(now()).toBe(usual)
+    expect(price.milli).toBe(usual)
     refuse(8)
-    expect(now()).toBeGreaterThan(usual)
-    expect(whileAllStay()).toBeLessThan(usual)
+    expect(price.milli).toBeGreaterThan(usual)
     refuse(1)
-    expect(now()).toBe(usual)
+    expect(price.milli).toBe(usual)
   })
 
   it('forgets who was refused long ago, one GPU sooner than several', () => {
-    const cluster = clusterOf(1)
-    const { refuse, now } = askedOf(cluster)
-    const usual = now()
+    const { cluster, price, usual, refuse } = begun()
     refuse(8)
     refuse(1)
     pass(cluster, 0, 0, GPUS / 2)
-    expect(now()).toBe(usual)
+    expect(price.milli).toBe(usual)
     pass(cluster, 0, 0, 1)
-    expect(now()).toBeGreaterThan(usual)
+    expect(price.milli).toBeGreaterThan(usual)
     pass(cluster, 0, 0, 2 * GPUS)
-    expect(now()).toBe(usual)
+    expect(price.milli).toBe(usual)
   })
 })
 
