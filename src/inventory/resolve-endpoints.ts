@@ -1,7 +1,8 @@
 /** How each host is reached: hosts.yaml over ssh_config over defaults. */
 import { existsSync } from 'node:fs'
-import { hostname, userInfo } from 'node:os'
+import { hostname } from 'node:os'
 import { dirname, resolve } from 'node:path'
+import { currentAccount } from '../base/account.ts'
 import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import { createEndpoint, createLocalEndpoint, EndpointProblem, type Surroundings } from './endpoint.ts'
@@ -36,10 +37,7 @@ export type EndpointOptions = {
 const MAX_HOPS = 16
 const MAX_ROUNDS = 32
 
-function currentUser(): LocalUser {
-  const { username, uid, homedir } = userInfo()
-  return { name: username, uid, home: homedir, hostName: hostname() }
-}
+const currentUser = (): LocalUser => ({ ...currentAccount(), hostName: hostname() })
 
 /** `ssh -G` where ssh is installed, else a library that reads the same files. */
 export function createSshConfigSource({ env, sshConfigFile, localUser }: EndpointOptions): SshConfigSource {

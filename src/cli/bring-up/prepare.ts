@@ -1,6 +1,7 @@
 /** What up, down and status share before the first connection: the areas that hosts.yaml declares, and the way to their hosts. */
 import { randomBytes } from 'node:crypto'
-import { hostname, userInfo } from 'node:os'
+import { hostname } from 'node:os'
+import { accountName } from '../../base/account.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
@@ -95,7 +96,7 @@ export function limitFactorOf({ connectTimeout = 0 }: GlobalOptions): number {
 
 /** Who changes hosts, for whoever finds one locked. */
 export function ownerWords(nowMs: number): string {
-  return `${userInfo().username}@${hostname()}, process ${process.pid}, since ${new Date(nowMs).toISOString()}`
+  return `${accountName()}@${hostname()}, process ${process.pid}, since ${new Date(nowMs).toISOString()}`
 }
 
 function chooseAreas(names: readonly string[]): readonly AreaMaker[] {

@@ -1,7 +1,7 @@
 /** Drives an open queue until it is stopped, or stands by while another one does. Who is lost takes over again; what runs goes on. */
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { accountName } from '../../base/account-name.ts'
+import { accountName } from '../../base/account.ts'
 import { systemClock } from '../../base/clock.ts'
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'

@@ -1,5 +1,5 @@
 /** `muster job submit`: from words to jobs on disk; with `--dry-run`, where it would go now, or why not. */
-import { accountName } from '../../base/account-name.ts'
+import { accountName } from '../../base/account.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'

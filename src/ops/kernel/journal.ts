@@ -4,8 +4,9 @@
  */
 import { appendFileSync } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
-import { hostname, userInfo } from 'node:os'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { accountName } from '../../base/account.ts'
 import { MusterError } from '../../base/errors.ts'
 import { fileReason } from '../../base/file-reason.ts'
 import { makeDirectories } from '../../base/make-directories.ts'
@@ -30,7 +31,7 @@ export function openJournal({ environment, now }: JournalOptions): Journal & { r
   orExplain(directory, () => makeDirectories(directory, 0o700))
   // Found out now, and not between two steps.
   append(new Date(now()).toISOString(), '')
-  const who = `${userInfo().username}@${hostname()}`
+  const who = `${accountName()}@${hostname()}`
   return {
     directory,
     write(event) {
