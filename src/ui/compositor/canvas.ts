@@ -81,6 +81,11 @@ export function drawFrame(grid: CellGrid, pane: PaneView, isUtf8: boolean): void
     put(grid, at, row, horizontal, frameStyle)
     put(grid, at, bottom, horizontal, frameStyle)
   }
+  // What lies below may be a moment older than the frame, and have a wide character across its edge.
+  for (let at = row; at <= bottom; at++) {
+    mend(grid, column, at)
+    mend(grid, right, at)
+  }
   for (let at = row + 1; at < bottom; at++) {
     put(grid, column, at, vertical, frameStyle)
     put(grid, right, at, vertical, frameStyle)

@@ -145,8 +145,8 @@ export class FrameEncoder {
         column++
         continue
       }
-      // The right half of a wide character is written with its left half.
-      if (back[at] === WIDE_TAIL && column > 0) {
+      // The right half of a wide character is written with its left half. Without one it is a blank like any other.
+      if (back[at] === WIDE_TAIL && column > 0 && isWide(back[at - WORDS_PER_CELL] ?? 0)) {
         column--
         at -= WORDS_PER_CELL
       }
@@ -206,7 +206,7 @@ export class FrameEncoder {
     this.#reserve(ROOM_PER_CELL)
     this.#pen(this.#mapColour(words[at + 1] ?? 0), this.#mapColour(words[at + 2] ?? 0), words[at + 3] ?? 0)
     const word = words[at] ?? 0
-    const width = ((word >>> WIDTH_SHIFT) & WIDTH_MASK) === 2 ? 2 : 1
+    const width = isWide(word) ? 2 : 1
     if (word & CLUSTER_BIT) {
       this.#cluster(clusterText(word & CODE_MASK), width)
       return width
@@ -328,6 +328,10 @@ export class FrameEncoder {
     this.#out.copy(larger, 0, 0, this.#length)
     this.#out = larger
   }
+}
+
+function isWide(word: number): boolean {
+  return ((word >>> WIDTH_SHIFT) & WIDTH_MASK) === 2
 }
 
 function isEqual(front: Uint32Array, back: Uint32Array, at: number): boolean {

@@ -184,3 +184,18 @@ test('with sixteen colours and with none the colours are brought down', () => {
     expect(terminal.last).toMatch(wanted)
   }
 })
+
+test('a pane that covers half of a wide character of an older picture leaves no other half', () => {
+  const { compositor, terminal, frame } = start(20, 6)
+  const chrome = createCellGrid(20, 6)
+  // Across the left and the right edge of the pane, on its upper, middle and lower rows.
+  for (const row of [1, 2, 4]) {
+    putSpans(chrome, 2, row, 2, [{ text: '漢', style }])
+    putSpans(chrome, 12, row, 2, [{ text: '字', style }])
+  }
+  const rect = { column: 3, row: 1, width: 10, height: 4 }
+  const panes = [pane('m1', screenOf(8, 2), rect)]
+  compositor.setScene({ columns: 20, rows: 6, chrome, panes, overlays: [] })
+  frame()
+  expect(terminal.screen.visibleText()).toEqual(['', '   ┌─ m1 ───┐', '   │        │', '   │        │', '   └────────┘', ''])
+})

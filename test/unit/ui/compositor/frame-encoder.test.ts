@@ -5,6 +5,7 @@ import {
   CLUSTER_BIT,
   createCellGrid,
   rgbColour,
+  WIDE_TAIL,
   WORDS_PER_CELL,
 } from '../../../../src/terminal/cells.ts'
 import * as clusters from '../../../../src/terminal/clusters.ts'
@@ -93,4 +94,12 @@ test('half of a wide character that is overwritten leaves no other half', () => 
   expect(Array.from(from.words.subarray(0, 4 * WORDS_PER_CELL))).toEqual(
     Array.from(to.words.subarray(0, 4 * WORDS_PER_CELL)),
   )
+})
+
+test('half a wide character without its other half is a blank, and the frame comes to its end', () => {
+  const to = line('xxxxx')
+  to.words.fill(WIDE_TAIL, 2 * WORDS_PER_CELL, 3 * WORDS_PER_CELL)
+  const from = line('')
+  expect(encode(from, to)).toBe('\x1b[1;1H\x1b[0mxx xx')
+  expect(from.words).toEqual(to.words)
 })
