@@ -195,7 +195,14 @@ test('a pane that covers half of a wide character of an older picture leaves no 
   }
   const rect = { column: 3, row: 1, width: 10, height: 4 }
   const panes = [pane('m1', screenOf(8, 2), rect)]
-  compositor.setScene({ columns: 20, rows: 6, chrome, panes, overlays: [] })
+  compositor.setScene({ columns: 20, rows: 6, chrome, panes, overlays: [], cursor: undefined })
   frame()
-  expect(terminal.screen.visibleText()).toEqual(['', '   ┌─ m1 ───┐', '   │        │', '   │        │', '   └────────┘', ''])
+  expect(terminal.screen.visibleText()).toEqual([
+    '',
+    '   ┌─ m1 ───┐',
+    '   │        │',
+    '   │        │',
+    '   └────────┘',
+    '',
+  ])
 })
