@@ -1,11 +1,13 @@
 /** Changes hosts.yaml as a careful person would: one entry more, every other byte as it was. */
 import { readFile } from 'node:fs/promises'
-import { isMap, isScalar, type Pair, parseDocument, type YAMLMap } from 'yaml'
+import { isDeepStrictEqual } from 'node:util'
+import { isMap, isNode, isScalar, type Pair, parseDocument, type YAMLMap } from 'yaml'
 import { MusterError, messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import { isGroupName, isHostName } from './host-name.ts'
 import { parseHostsYaml } from './hosts-yaml.ts'
 import type { Inventory } from './inventory.ts'
+import { keepAliasedValues, replaceInText } from './replace-value.ts'
 import { writeFileAtomically } from './write-file.ts'
 import { formatHostKeys, formatScalar, type HostKeys } from './yaml-text.ts'
 
@@ -48,7 +50,8 @@ function insertIntoBlock(text: string, map: YAMLMap, entry: string): string {
 /** One more entry of a section; an entry of the same key is replaced. Undefined: not possible without rewriting. */
 function insertEntry(text: string, section: Section, key: string, value: string): string | undefined {
   const entry = value === '' ? `${formatScalar(key)}:` : `${formatScalar(key)}: ${value}`
-  const root = parseDocument(text).contents
+  const document = parseDocument(text)
+  const root = document.contents
   if (root === null) return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${section}:\n  ${entry}\n`
   if (!isMap(root)) return undefined
   const pair = root.items.find((item) => keyOf(item) === section)
@@ -60,13 +63,13 @@ function insertEntry(text: string, section: Section, key: string, value: string)
   if (!isMap(map)) return undefined
   const known = map.items.find((item) => keyOf(item) === key)
   if (!known) return map.flow ? insertIntoFlow(text, map, entry) : insertIntoBlock(text, map, entry)
-  const range = (known.value as { range?: [number, number, number] | null } | null)?.range
-  return range ? splice(text, range[0], range[1], value) : undefined
+  return isNode(known.value) ? replaceInText(text, document, known.value, value) : undefined
 }
 
 /** What cannot be inserted by hand goes through the library, which keeps comments but may lay lines out anew. */
 function setEntry(text: string, section: Section, key: string, value: string): string {
   const document = parseDocument(text)
+  keepAliasedValues(document, document.getIn([section, key], true))
   document.setIn([section, key], document.createNode(parseDocument(value).toJS()))
   return document.toString({ lineWidth: 0 })
 }
@@ -80,28 +83,33 @@ function inventoryOf(text: string, file: string): Inventory | MusterError {
   }
 }
 
-/** The entry is there, and so is everything that was there before. */
-function isExtended(before: Inventory | MusterError, after: Inventory, section: Section, key: string): boolean {
-  const names = new Set(after.hosts.map(({ name }) => name))
-  if (!(section === 'groups' ? after.groups.has(key) : names.has(key))) return false
-  if (before instanceof MusterError) return true
-  return (
-    before.hosts.every(({ name }) => names.has(name)) &&
-    [...before.groups.keys()].every((name) => after.groups.has(name))
-  )
+/** What a text says besides one entry. */
+function restOf(text: string, section: Section, key: string): unknown {
+  const { [section]: entries, ...rest } = Object(parseDocument(text).toJS({ maxAliasCount: -1 }))
+  const { [key]: _, ...others } = Object(entries)
+  return [rest, others]
+}
+
+/** The entry is there, and everything else means what it meant before. */
+function isExtended(before: string, after: string, section: Section, key: string, file: string): boolean {
+  const [old, inventory] = [inventoryOf(before, file), inventoryOf(after, file)]
+  if (inventory instanceof MusterError) return false
+  if (!(section === 'groups' ? inventory.groups.has(key) : inventory.hosts.some(({ name }) => name === key)))
+    return false
+  return old instanceof MusterError || isDeepStrictEqual(restOf(before, section, key), restOf(after, section, key))
 }
 
 function edited(text: string, section: Section, key: string, value: string, file: string): string {
   // Text that is not YAML can only be mended by hand.
   if (parseDocument(text).errors.length > 0) parseHostsYaml(text, file)
   const inserted = insertEntry(text, section, key, value)
-  const after = inserted === undefined ? undefined : inventoryOf(inserted, file)
-  if (inserted !== undefined && after && !(after instanceof MusterError)) {
-    if (isExtended(inventoryOf(text, file), after, section, key)) return inserted
-  }
+  if (inserted !== undefined && isExtended(text, inserted, section, key, file)) return inserted
   const rewritten = setEntry(text, section, key, value)
   parseHostsYaml(rewritten, file)
-  return rewritten
+  if (isExtended(text, rewritten, section, key, file)) return rewritten
+  throw new MusterError('configuration', `${printable(file)}: setting ${printable(key)} would change other entries`, {
+    hint: 'Edit the file by hand: aliases or ranges in it share what this entry has.',
+  })
 }
 
 /**

@@ -18,6 +18,8 @@ export function parseMemorySize(text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?) ?([A-Za-z]+)?$/.exec(text)
   const unit = UNITS[match?.[2] ?? 'B']
   if (!match || unit === undefined) return undefined
-  const bytes = Number(match[1]) * unit
+  const product = Number(match[1]) * unit
+  // 4.1 × 10⁹ is 4099999999.9999995 in binary fractions.
+  const bytes = Number.isInteger(product) ? product : Number(product.toPrecision(15))
   return Number.isSafeInteger(bytes) ? bytes : undefined
 }

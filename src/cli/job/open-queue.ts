@@ -10,6 +10,7 @@ import { loadInventory } from '../../inventory/load-inventory.ts'
 import type { DriverHost } from '../../scheduler/jobs/host-record.ts'
 import { unusable } from '../../scheduler/jobs/queue-errors.ts'
 import { JobStore } from '../../scheduler/jobs/store.ts'
+import { milliOf } from '../../scheduler/model/resources.ts'
 import type { CliContext, GlobalOptions } from '../context.ts'
 import { inventorySource } from '../inventory-source.ts'
 
@@ -76,7 +77,7 @@ export function driverHost({ name, address, resources = {}, labels = {} }: Host)
   return {
     name,
     address: address ?? name,
-    ...(cpu === undefined ? {} : { cpuMilli: Math.floor(cpu * 1000) }),
+    ...(cpu === undefined ? {} : { cpuMilli: milliOf(cpu, 'down') }),
     ...(memoryBytes === undefined ? {} : { memoryBytes }),
     gpuCount: gpu,
     labels,

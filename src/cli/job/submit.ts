@@ -11,7 +11,7 @@ import type { JobSpec } from '../../scheduler/jobs/job.ts'
 import { type Metric, parseMetric } from '../../scheduler/jobs/metric.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Strategy } from '../../scheduler/model/gang.ts'
-import { checkRequest, type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
+import { checkRequest, milliOf, type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import { type CliContext, EXIT } from '../context.ts'
 import { inEnvironment, parseJobEnvironment } from './from-env.ts'
 import { hostsOf } from './hosts-seen.ts'
@@ -226,10 +226,10 @@ export function requestOf(
   if (gpu > 1 && !Number.isInteger(gpu))
     throw new MusterError('usage', 'a share is of one GPU, several GPUs are whole ones')
   const request: ResourceRequest = {
-    cpuMilli: Math.ceil(cpu * 1000),
+    cpuMilli: milliOf(cpu, 'up'),
     memoryBytes,
     gpuCount: gpu === 0 ? 0 : Math.max(1, Math.floor(gpu)),
-    gpuMilli: gpu === 0 ? 0 : gpu < 1 ? Math.ceil(gpu * WHOLE_MILLI) : WHOLE_MILLI,
+    gpuMilli: gpu === 0 ? 0 : gpu < 1 ? milliOf(gpu, 'up') : WHOLE_MILLI,
     ...(on === undefined ? {} : { selectors: [{ label: 'host', is: 'in', values: on }] }),
   }
   checkRequest(request)

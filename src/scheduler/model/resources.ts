@@ -7,6 +7,15 @@ import { MusterError } from '../../base/errors.ts'
 /** A whole device (a GPU, or one instance of a `unit` resource), in milli. */
 export const WHOLE_MILLI = 1000
 
+/** Further digits of an amount in milli come from its binary fraction: 16.1 × 1000 is 16100.000000000002. */
+const DIGITS = 12
+
+/** An amount in milli: what is asked for is rounded up, what there is is rounded down. */
+export function milliOf(amount: number, rounding: 'up' | 'down'): number {
+  const milli = Number((amount * WHOLE_MILLI).toPrecision(DIGITS))
+  return rounding === 'up' ? Math.ceil(milli) : Math.floor(milli)
+}
+
 /** `pool`: one amount that is divided freely. `unit`: instances, of which a share lives on one. */
 export type CustomCapacity =
   | { readonly kind: 'pool'; readonly amount: number }

@@ -3,7 +3,7 @@ import { parseMemorySize } from '../../inventory/memory-size.ts'
 import type { Place } from '../../scheduler/jobs/job.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import type { Gang, Strategy } from '../../scheduler/model/gang.ts'
-import { type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
+import { milliOf, type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import { POLICIES, type PolicyName } from '../../scheduler/policies/policies.ts'
 import { splitWords } from '../work-views/parse-work.ts'
 
@@ -63,10 +63,10 @@ export function parseWhatIf(text: string): WhatIf | string {
     else gpu = number
   }
   const request: ResourceRequest = {
-    cpuMilli: Math.ceil(cpu * 1000),
+    cpuMilli: milliOf(cpu, 'up'),
     memoryBytes,
     gpuCount: gpu === 0 ? 0 : Math.max(1, gpu),
-    gpuMilli: gpu === 0 ? 0 : gpu < 1 ? Math.ceil(gpu * WHOLE_MILLI) : WHOLE_MILLI,
+    gpuMilli: gpu === 0 ? 0 : gpu < 1 ? milliOf(gpu, 'up') : WHOLE_MILLI,
   }
   return { request, bundles, strategy, by: 'muster', slider: 'policy' }
 }

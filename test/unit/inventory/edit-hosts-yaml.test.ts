@@ -67,6 +67,35 @@ describe('one entry more', () => {
     expect(twice).not.toContain('mine: m8')
   })
 
+  test.each([
+    ['an alias', 'a: &x "m[1-2]"\n  b: *x', 'a: m3\n  b: &x "m[1-2]"'],
+    ['two aliases', 'a: &x m1\n  b: *x\n  c: *x', 'a: m3\n  b: &x m1\n  c: *x'],
+    ['an anchor inside', 'a: [&x m1, m2]\n  b: *x', 'a: m3\n  b: &x m1'],
+    ['an anchor and one inside', 'a: &y [&x m1, m2]\n  b: *x\n  c: *y', 'a: m3\n  b: &x m1\n  c: &y [&x m1, m2]'],
+    ['a tag', 'a: !!str &x m1\n  b: *x', 'a: m3\n  b: !!str &x m1'],
+    ['an anchor of the same name later on', 'a: &x m1\n  b: &x m2\n  c: *x', 'a: m3\n  b: &x m2\n  c: *x'],
+  ])('replacing a group leaves groups that refer to it as they were: %s', (_, before, after) => {
+    const file = (groups: string) => `# mine\nhosts: { "m[1-3]": }\ngroups:\n  ${groups}\n`
+    expect(withGroup(file(before), 'a', 'm3')).toBe(file(after))
+  })
+
+  test.each([
+    'a: &y\n    - &x m1\n    - *x\n  b: *x\n  c: *y',
+    'a: &y [&x m1, &z m2, *x]\n  b: *y\n  c: [*z, *x]',
+    'a: &y\n    - m1 # one\n    - m2\n  b: *y # two\n  c: *y',
+  ])('replacing a group over several lines leaves the other groups as they were', (groups) => {
+    const file = `# mine\nhosts: { "m[1-3]": }\ngroups:\n  ${groups}\n`
+    const { groups: before } = parseHostsYaml(file, 'hosts.yaml')
+    const edited = withGroup(file, 'a', 'm3')
+    expect(edited).toContain('# mine')
+    expect(parseHostsYaml(edited, 'hosts.yaml').groups).toEqual(new Map([...before, ['a', ['m3']]]))
+  })
+
+  test('replacing a host leaves hosts that refer to it as they were', () => {
+    const file = 'hosts:\n  a: &x { port: 1 }\n  b: *x\n'
+    expect(withHost(file, 'a', { port: 2 })).toBe('hosts:\n  a: { port: 2 }\n  b: &x { port: 1 }\n')
+  })
+
   test('what would make the file wrong is refused', () => {
     expect(() => withGroup(lab, 'mine', 'm99')).toThrow('there is no host m99')
     expect(() => withGroup(lab, 'all', 'm8')).toThrow('all is not a group name')

@@ -136,6 +136,13 @@ describe('muster job', () => {
     await expect(job(['submit', '--metric', 'a b', '--', 'true'])).rejects.toThrow('write it as')
   })
 
+  test('edit keeps fractions of cores and GPUs exactly as they were submitted', async () => {
+    await job(['submit', '--cpu', '16.1', '--gpu', '0.07', '--', 'true'])
+    for (const priority of ['1', '2']) await job(['edit', '1', '--priority', priority])
+    using store = openStore()
+    expect(store.get(1)?.spec.request).toMatchObject({ cpuMilli: 16_100, gpuCount: 1, gpuMilli: 70 })
+  })
+
   test('edit: what is named changes, the rest stays', async () => {
     await job(['submit', '--gpu', '0.5', '--memory', '2GiB', '--env', 'A=1', '--', 'true'])
     expect((await job(['edit', '1', '--priority', '7', '--cpu', '4', '--on', 'there'])).exitCode).toBe(0)
