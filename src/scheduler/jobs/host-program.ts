@@ -44,7 +44,7 @@ export const NOTICE = '+'
  * What a shell has to know, once. Descriptor 3 is a pipe to a reader that hands on what bundles tell: whoever is left with it
  * when the shell has gone holds nothing of the channel, and is not held up.
  */
-export const PRELUDE = `echo; umask 077
+export const PRELUDE = `echo; mask=$(umask); umask 077
 b=${JOBS_DIRECTORY}
 e=$(mkdir -p "$b" 2>&1) && cd "$b" || { echo "trouble $b cannot be used\${e:+: \${e##*: }}"; exit 0; }
 command -v setsid >/dev/null || { echo "trouble setsid is missing (util-linux)"; exit 0; }
@@ -94,7 +94,7 @@ start() {
   r=$1/run.$boot.$$.$round
   [ -z "$full" ] || { unable "$1"; return; }
   { printf %s "$2" >"$r"; } 2>/dev/null || { unwritable; unable "$1"; return; }
-  setsid sh "$r" "$1" </dev/null >/dev/null 2>&1 &
+  setsid sh "$r" "$1" "$mask" </dev/null >/dev/null 2>&1 &
 }
 unable() {
   (set -C; : >"$1/claim") 2>/dev/null || return
@@ -161,18 +161,21 @@ function formatOrder(order: BundleOrder): string {
 /** The directory of a job that was brought to its hosts: beside those of bundles. Others are seen from the home directory. */
 const COPIED = /^\.\.\/[0-9a-f]+-copied-[0-9a-f]+$/
 
-/** Whoever makes `claim` runs it; a full disk takes an empty file with the exit code in its name when it takes no line. */
+/**
+ * The process that makes `claim` runs it; a full disk takes an empty file with the exit code in its name when it takes no line.
+ * What Muster keeps is private; the command makes files with the umask of its user.
+ */
 function formatRun({ command, directory, environment, limits }: BundleRun): string {
   const variables = Object.entries(environment).map(([name, value]) => `export ${name}=${quote(value)}\n`)
   const go = directory === undefined ? 'cd' : `${COPIED.test(directory) ? '' : 'cd && '}cd ${quote(directory)}`
-  return `k=$1; cd "$k" || exit
+  return `k=$1 m=$2; cd "$k" || exit
 set -C; : >claim || exit 0
 set +C; u=; trap : TERM INT HUP PIPE
 read -r s </proc/$$/stat; s=\${s##*) }; set -- $s
 read -r o </proc/sys/kernel/random/boot_id
 echo "$$ $o \${20}" >id || { true >code.unable; true >exit; echo "${NOTICE}$k exit unable" >&3; exit; }
 ${limits === undefined ? '' : formatLimit(limits)}echo "${NOTICE}$k begun$u" >&3
-( ${limits === undefined ? '' : LIMITED}${variables.join('')}${go} && exec sh -c ${quote(command)} ) >out 2>err </dev/null 3>&-
+( ${limits === undefined ? '' : LIMITED}umask $m; ${variables.join('')}${go} && exec sh -c ${quote(command)} ) >out 2>err </dev/null 3>&-
 c=$?; f=
 ${limits === undefined ? '' : TELL_MEMORY}case $c in 129|137|143)
   read -r i </proc/1/comm

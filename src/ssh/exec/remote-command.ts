@@ -94,7 +94,7 @@ function wrapper(spec: RemoteCommandSpec): string {
   const isDelivered = spec.script !== undefined || spec.stdin !== undefined
   if (isDelivered) {
     parts.push(
-      'umask 077; d=$(mktemp -d "${TMPDIR:-/tmp}/muster.XXXXXX") || exit 1',
+      'n=$(umask); umask 077; d=$(mktemp -d "${TMPDIR:-/tmp}/muster.XXXXXX") || exit 1',
       'trap "rm -rf $d; exit 1" HUP INT TERM PIPE',
       // Start-up files, or sudo's prompt, may read stdin before: nothing is sent until this is seen.
       `echo ${readyWord(spec.mark)}`,
@@ -115,7 +115,8 @@ function wrapper(spec: RemoteCommandSpec): string {
           ? 'exec <&5 5<&-'
           : 'exec </dev/null',
   )
-  if (isDelivered) parts.push('trap - HUP INT TERM PIPE')
+  // The files of the wrapper are private; those of the command are as its user wants them.
+  if (isDelivered) parts.push('trap - HUP INT TERM PIPE; umask $n')
   if (spec.stdin && !spec.script) parts.push('rmdir "$d"; d=')
   parts.push(`( ${WATCHER(spec)} ) <&3 3<&- >/dev/null 2>&1 & exec 3<&-${spec.isHeld === true ? ' 6>&-' : ''}`)
   for (let index = 0; index < Object.keys(spec.environment).length; index += 1) parts.push('u "$1"; export "$v"; shift')

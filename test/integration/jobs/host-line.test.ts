@@ -1,7 +1,7 @@
 /** What is said to a host, to a real shell of this machine. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -30,7 +30,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
 
   const shell = () => {
     const environment = { PATH: process.env.PATH, HOME: directory }
-    return spawn('sh', ['-s'], { env: environment, stdio: ['pipe', 'pipe', 'ignore'] })
+    return spawn('sh', ['-c', 'umask 027; exec sh -s'], { env: environment, stdio: ['pipe', 'pipe', 'ignore'] })
   }
   const port: JobHosts = {
     open(_, { onText, onEnd }) {
@@ -73,6 +73,16 @@ describe.skipIf(!canRun)('the line to a host', () => {
     expect(await line.round(only(start('exit 4')))).toEqual({ kind: 'answer', text: `${KEY} exit 3` })
     expect(child.pid).toBe(pid)
     expect(readdirSync(jobs())).toEqual(['.room', KEY])
+  })
+
+  it('a bundle makes files with the umask of its user, and what it prints stays private', async () => {
+    await line.round(only(start('echo data >"$HOME/result"; umask')))
+    await waitUntil(() => notices.length === 2, 'its end')
+    const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
+    expect(readFileSync(join(jobs(), KEY, 'out'), 'utf8')).toBe('0027\n')
+    expect(modeOf(join(directory, 'result'))).toBe('640')
+    expect(['out', 'err', 'id', 'exit'].map((name) => modeOf(join(jobs(), KEY, name)))).toEqual(Array(4).fill('600'))
+    expect(modeOf(join(jobs(), KEY))).toBe('700')
   })
 
   it('half of a round does nothing', async () => {

@@ -174,6 +174,19 @@ describe.skipIf(process.platform !== 'linux')('a command on a host', () => {
     )
   })
 
+  it.each(places)('makes files as its user wants them, also when files come with it (%s)', async (place) => {
+    const umaskOf = async (request: Partial<ExecRequest>) => {
+      const run = startExec(at(place), { command: 'umask', ...request }, { environment: { TMPDIR: directory } })
+      expect(await run.ended).toEqual({ kind: 'exit', code: 0 })
+      return run.stdout().toString().trim()
+    }
+    const wanted = await umaskOf({})
+    expect(wanted).not.toMatch(/077$/)
+    const script = { file: fileOf('umask\n'), interpreter: ['/bin/sh'], args: [] }
+    const others = [{ isForSh: true }, { stdin: fileOf('x') }, { script }, { script, stdin: fileOf('x') }]
+    for (const request of others) expect(await umaskOf(request)).toBe(wanted)
+  })
+
   it.each(places)('is ended with all its children, the stubborn ones after a grace (%s)', async (place) => {
     const run = startExec(at(place), {
       command: `sleep ${number} & (trap '' TERM; sleep ${number}) & trap '' TERM; sleep ${number}; sleep ${number}`,
@@ -224,7 +237,7 @@ describe.skipIf(process.platform !== 'linux')('a command on a host', () => {
 for try in 1 2 3; do
   printf %s "$3" >&2
   read -r word
-  [ "$word" = sesame ] && { shift 4; exec "$@"; }
+  [ "$word" = sesame ] && { shift 4; umask 027; exec "$@"; }
   echo "Sorry, try again." >&2
 done
 exit 1
@@ -254,6 +267,15 @@ exit 1
       const well = run('sesame', { command: 'cat', stdin: fileOf('input\n') })
       expect(await well.ended).toEqual({ kind: 'exit', code: 0 })
       expect(well.stdout().toString()).toBe('input\n')
+    })
+
+    it('has the umask of sudo, also when files come with it', async () => {
+      const script = { file: fileOf('umask\n'), interpreter: ['/bin/sh'], args: [] }
+      for (const request of [{}, { stdin: fileOf('x') }, { script }]) {
+        const well = run('sesame', { command: 'umask', ...request })
+        expect(await well.ended).toEqual({ kind: 'exit', code: 0 })
+        expect(well.stdout().toString()).toBe('0027\n')
+      }
     })
 
     it('is asked once only: a wrong password is a refusal', async () => {
