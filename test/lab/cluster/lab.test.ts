@@ -8,10 +8,12 @@ import { waitUntil } from '../../support/wait-until.ts'
 import { createLabDirectory, sweepLabs, writeOwners } from './directories.ts'
 import { type Lab, startLab } from './lab.ts'
 import { pidNamespaceOf, processesIn, startTimeOf } from './processes.ts'
+import { runOrThrow } from './run.ts'
 
 const canRun = requirement('root', 'namespaces', 'sshd', 'ssh', 'ip', 'tc', 'nsenter')
 
 const mounts = (): string => readFileSync('/proc/self/mountinfo', 'utf8')
+const OWNER = [process.execPath, '--import', 'tsx', `${import.meta.dirname}/owner-fixture.ts`]
 const ssh = (lab: Lab, host: string, command: string, connectTimeoutS = 60) =>
   lab.run(['ssh', '-o', 'BatchMode=yes', '-o', `ConnectTimeout=${connectTimeoutS}`, host, command])
 
@@ -115,8 +117,32 @@ describe.skipIf(!canRun)('the lab', () => {
     expect(existsSync(short.directory)).toBe(false)
   })
 
+  it('keeps its own /etc when a file of the machine is replaced', async () => {
+    // A mount namespace with a copy of /etc stands for the machine, so that the real one is not touched.
+    const machine = 'mount -t tmpfs tmpfs /mnt && cp -a /etc/. /mnt && mount --move /mnt /etc && exec "$@"'
+    const owner = spawn('unshare', ['--mount', 'sh', '-c', machine, 'sh', ...OWNER])
+    try {
+      const [line] = await once(owner.stdout.setEncoding('utf8'), 'data')
+      const { pid, hostPids } = JSON.parse(line)
+      const inside = (of: number, command: string) =>
+        runOrThrow(['nsenter', '--target', String(of), '--mount', 'sh', '-c', command])
+      const passwords = () => Promise.all([pid, ...hostPids].map((of) => inside(of, 'cat /etc/passwd')))
+      const before = await passwords()
+      await inside(owner.pid as number, 'echo replaced > /etc/passwd.new && mv /etc/passwd.new /etc/passwd')
+      expect(await inside(owner.pid as number, 'cat /etc/passwd')).toBe('replaced\n')
+      expect(await passwords()).toEqual(before)
+      const names = before.map((text) => text.split(':')[0])
+      expect(names).toEqual(names.map(() => 'root'))
+      await expect(inside(hostPids[0], 'touch /etc/muster-was-here')).rejects.toThrow('Read-only file system')
+      owner.kill('SIGKILL')
+      await waitUntil(() => startTimeOf(pid) === undefined, 'the end of the lab')
+    } finally {
+      owner.kill('SIGKILL')
+    }
+  })
+
   it('goes when its owner is killed', async () => {
-    const owner = spawn(process.execPath, ['--import', 'tsx', `${import.meta.dirname}/owner-fixture.ts`])
+    const owner = spawn('env', OWNER)
     const [line] = await once(owner.stdout.setEncoding('utf8'), 'data')
     const { directory, pid } = JSON.parse(line)
     expect(startTimeOf(pid)).toBeDefined()

@@ -18,6 +18,7 @@ mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts /dev/pts
 mount --bind /dev/pts/ptmx /dev/ptmx
 mount -t sysfs sysfs /sys
 mount -t proc proc /proc
+mount -o remount,bind,ro /etc
 mount -o remount,bind,ro /
 cd /
 mount -t tmpfs -o size=256m,mode=1777 tmpfs /tmp

@@ -17,6 +17,10 @@ link add muster0 type bridge
 addr add $address dev muster0
 link set muster0 up
 LINKS
+# A copy: a mount on a file goes when somebody replaces the file by another, as adduser and apt do on the machine.
+mount -t tmpfs -o size=128m,mode=755 tmpfs /mnt
+cp -a /etc/. /mnt
+mount --move /mnt /etc
 for name in passwd hosts resolv.conf profile; do
   [ ! -e "/etc/$name" ] || mount --bind "$directory/etc/$name" "/etc/$name"
 done
