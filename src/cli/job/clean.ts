@@ -13,9 +13,11 @@ export async function cleanHosts(options: CleanOptions, context: CliContext): Pr
   using queue = await openQueue(options, context)
   const { store, inventory } = queue
   using hosts = await connectHosts(inventory, options, context)
-  const program = formatCleanProgram(store.id, store.keptDirectories(), options.olderThan, options.dryRun ?? false)
+  const copied = store.copiedDirectories()
   const codes = await Promise.all(
     inventory.hosts.map(async ({ name }) => {
+      const kept = [...store.activeDirectories(name), ...copied]
+      const program = formatCleanProgram(store.id, kept, options.olderThan, options.dryRun ?? false)
       const result = await hosts.exec(name, program, context.signal)
       const { outcome, stdout } = result
       const count = Number(/^removed (\d+)$/m.exec(Buffer.from(stdout).toString())?.[1] ?? Number.NaN)

@@ -5,7 +5,10 @@ import { JOBS_DIRECTORY } from './host-program.ts'
 const LEAST_MINUTES = 1
 const MINUTES_A_DAY = 1440
 
-/** Of this queue alone; those with a key in `kept` stay, and those that changed within so many days. */
+/**
+ * Of this queue alone; those with a key in `kept` stay, and those that changed within so many days. The keys are no arguments of
+ * a program, which may have only so many bytes of them. Names that a job made up are left alone.
+ */
 export function formatCleanProgram(
   storeId: string,
   kept: readonly string[],
@@ -13,10 +16,24 @@ export function formatCleanProgram(
   isTrial = false,
 ): string {
   const minutes = Math.max(LEAST_MINUTES, Math.round(olderThanDays * MINUTES_A_DAY))
-  const others = kept.map((key) => ` ! -name ${key}`).join('')
-  const remove = isTrial ? '' : ' -exec rm -rf {} \\;'
   return `cd ${JOBS_DIRECTORY} 2>/dev/null || { echo removed 0; exit 0; }
-n=$(find . -maxdepth 1 -type d -name '${storeId}-*' -mmin +${minutes}${others} -print${remove} | wc -l)
-echo "removed $((n))"
+kept='
+${kept.map((key) => `./${key}\n`).join('')}'
+find . -maxdepth 1 -type d -name '${storeId}-*' -mmin +${minutes} | {
+n=0
+while read -r d; do
+  case $d in *[!0-9a-z./-]*) continue;; ./${storeId}-*) ;; *) continue;; esac
+  case $kept in *"
+$d
+"*) continue;; esac
+  ${isTrial ? '' : 'rm -rf "$d"; '}n=$((n + 1))
+done
+echo "removed $n"
+}
 `
+}
+
+/** The same beside a round, which does not wait for it: a disk may take minutes to remove a large directory. */
+export function formatDetachedClean(storeId: string, kept: readonly string[], olderThanDays: number): string {
+  return `( ${formatCleanProgram(storeId, kept, olderThanDays)} ) </dev/null >/dev/null 2>&1 3>&- &\n`
 }

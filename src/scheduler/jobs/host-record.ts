@@ -41,6 +41,8 @@ export type HostRecord = {
   nextMs: number
   waitMs: number
   sweptMs: number
+  /** A program that goes with the next look; empty: none. */
+  sweep: string
   /** When its facts were seen; undefined: they are wanted at the next look. */
   factsMs: number | undefined
   /** Orders that it has had: others go at once. */
@@ -59,6 +61,7 @@ export function newRecord(spec: DriverHost, line: HostLine | undefined): HostRec
     nextMs: 0,
     waitMs: SOON_MS,
     sweptMs: 0,
+    sweep: '',
     factsMs: undefined,
     had: new Set(),
   }

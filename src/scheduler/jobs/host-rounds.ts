@@ -4,7 +4,7 @@
  */
 import { type Clock, hasPassed } from '../../base/clock.ts'
 import type { HostSpec } from '../model/resources.ts'
-import { formatCleanProgram } from './clean-program.ts'
+import { formatDetachedClean } from './clean-program.ts'
 import { HostLine, type JobHosts } from './host-line.ts'
 import { type HostAnswer, parseHostAnswer } from './host-program.ts'
 import {
@@ -29,6 +29,8 @@ import type { Reading } from './results.ts'
 import type { JobStore, QueueView } from './store.ts'
 
 const SWEEP_MS = 86_400_000
+/** Between two readings of what must stay: hosts become due one after another, and with a long queue it takes a while. */
+const SWEEP_REST_MS = 5_000
 
 export type RoundsOptions = {
   readonly store: JobStore
@@ -66,6 +68,7 @@ export class HostRounds implements Disposable {
   /** What nobody has looked at yet: one wait for the disk is for all of it. */
   #answers: Answer[] = []
   #underWay = 0
+  #sweptMs = 0
   #isDisposed = false
 
   constructor(options: RoundsOptions, handlers: RoundsHandlers) {
@@ -137,6 +140,7 @@ export class HostRounds implements Disposable {
 
   /** To each host that is free what is to be done there now. */
   send(nowMs: number): void {
+    this.#planSweeps(nowMs)
     const orders = Map.groupBy(
       this.#options.store.active().flatMap((job) => this.#ordersOf(job, nowMs)),
       ({ host }) => host,
@@ -195,7 +199,7 @@ export class HostRounds implements Disposable {
         : await record.line.round({
             orders: orders.map(({ order }) => order),
             wantsFacts: wantsFacts(record, orders, isWhole, clock.now()),
-            besides: `${isWhole ? this.#metrics.programFor(name, store.active(), clock.now()) : ''}${this.#sweepOf(record)}`,
+            besides: `${isWhole ? this.#metrics.programFor(name, store.active(), clock.now()) : ''}${isWhole ? takeSweep(record) : ''}`,
           })
     record.isBusy = false
     this.#underWay--
@@ -219,14 +223,30 @@ export class HostRounds implements Disposable {
     this.#handlers.onAnswer()
   }
 
-  /** Once a day on each host that answers. */
-  #sweepOf(record: HostRecord): string {
-    const { keepDays, store, clock } = this.#options
-    const nowMs = clock.now()
-    if (keepDays === undefined || record.trouble !== undefined || !hasPassed(record.sweptMs, SWEEP_MS, nowMs)) return ''
-    record.sweptMs = nowMs
-    return formatCleanProgram(store.id, store.keptDirectories(), keepDays)
+  /** Once a day on each host that answers. What must stay is read once for all that are due. */
+  #planSweeps(nowMs: number): void {
+    const { keepDays, store } = this.#options
+    if (keepDays === undefined || !hasPassed(this.#sweptMs, SWEEP_REST_MS, nowMs)) return
+    const due = this.#hostRecords.filter(
+      ({ trouble, isBusy, sweptMs }) => trouble === undefined && !isBusy && hasPassed(sweptMs, SWEEP_MS, nowMs),
+    )
+    if (due.length === 0) return
+    this.#sweptMs = nowMs
+    const copied = store.copiedDirectories()
+    for (const record of due) {
+      record.sweptMs = nowMs
+      record.nextMs = nowMs
+      const kept = [...store.activeDirectories(record.spec.name), ...copied]
+      record.sweep = formatDetachedClean(store.id, kept, keepDays)
+    }
   }
+}
+
+/** It goes with one round alone. */
+function takeSweep(record: HostRecord): string {
+  const { sweep } = record
+  record.sweep = ''
+  return sweep
 }
 
 function hasFoundNoRoom(bundle: BundleState): boolean {

@@ -249,18 +249,34 @@ export class JobStore implements Disposable {
 
   /** Directories on hosts, by name, that jobs that have not ended have or will run in. */
   keptDirectories(): readonly string[] {
-    const own = this.active().flatMap((job) =>
-      isActive(job.state) ? job.state.places.map((_, rank) => bundleKey(this.id, job, rank)) : [],
-    )
+    return [...this.activeDirectories(), ...this.copiedDirectories()]
+  }
+
+  /** Those of `keptDirectories` in which bundles run; `host`: on this one alone. */
+  activeDirectories(host?: string): readonly string[] {
+    return this.active().flatMap((job) => {
+      const { state } = job
+      if (!isActive(state)) return []
+      return state.places.flatMap((place, rank) =>
+        host === undefined || place.host === host ? [bundleKey(this.id, job, rank)] : [],
+      )
+    })
+  }
+
+  /** Those of `keptDirectories` that were copied there for jobs. It reads every job that has not ended. */
+  copiedDirectories(): readonly string[] {
+    const start = `../${this.id}-`
+    // Few specifications name one: the others are not worth parsing.
     const rows = this.file.all(
       `SELECT DISTINCT jobs.spec AS spec_id, specs.spec AS spec FROM jobs JOIN specs ON specs.id = jobs.spec
-        WHERE kind IN ('held', 'queued', 'starting', 'running', 'ending')`,
+        WHERE kind IN ('held', 'queued', 'starting', 'running', 'ending') AND instr(specs.spec, ?) > 0`,
+      JSON.stringify(start).slice(0, -1),
     )
-    const copied = rows.flatMap(({ spec_id, spec }) => {
+    const directories = rows.flatMap(({ spec_id, spec }) => {
       const { directory } = this.#rows.specOf(Number(spec_id), spec)
-      return directory?.startsWith(`../${this.id}-`) ? [directory.slice(3)] : []
+      return directory?.startsWith(start) ? [directory.slice('../'.length)] : []
     })
-    return [...own, ...new Set(copied)]
+    return [...new Set(directories)]
   }
 
   /** Cancels those that wait for what will never be done. */

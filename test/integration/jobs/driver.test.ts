@@ -12,10 +12,10 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { formatCleanProgram } from '../../../src/scheduler/jobs/clean-program.ts'
-import { driveJobs, LEASE_MS } from '../../../src/scheduler/jobs/driver.ts'
+import { type DriverOptions, driveJobs, LEASE_MS } from '../../../src/scheduler/jobs/driver.ts'
 import type { JobHosts } from '../../../src/scheduler/jobs/host-line.ts'
 import type { DriverHost } from '../../../src/scheduler/jobs/host-record.ts'
 import { isActive, type Job, type JobSpec } from '../../../src/scheduler/jobs/job.ts'
@@ -84,7 +84,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
   const shell = (host: string) => {
     const home = join(directory, host)
     mkdirSync(home, { recursive: true })
-    const environment = { PATH: process.env.PATH, HOME: home, OUT: directory }
+    const environment = { PATH: `${join(directory, 'bin')}:${process.env.PATH}`, HOME: home, OUT: directory }
     const words = slow.has(host) ? ['-c', 'sleep 0.5; exec sh -s'] : ['-s']
     return spawn('sh', words, { env: environment, stdio: ['pipe', 'pipe', 'ignore'] })
   }
@@ -96,12 +96,16 @@ describe.skipIf(!canRun)('driving a queue', () => {
   const submit = (own: JobSpec, rest: Partial<Submission> = {}) =>
     store.submit({ spec: own, user: 'ann', priority: 0, isHeld: false, after: [], variants: [{}], ...rest }, Date.now())
   const submitStop = (id: number) => store.apply(id, { kind: 'stop', reason: 'cancelled' }, Date.now())
-  const drive = async (signal = new AbortController().signal, own = store): Promise<void> => {
+  const drive = async (
+    signal = new AbortController().signal,
+    own = store,
+    more: Partial<DriverOptions> = {},
+  ): Promise<void> => {
     const lease = own.lease.take('test', Date.now(), LEASE_MS)
     if (lease === undefined) throw new Error('somebody else drives')
     const rest = { isPreempting: true, isUntilEmpty: true, clock: systemClock }
     const watch = (onWrite: () => void) => watchStore(join(directory, 'queue.db'), onWrite)
-    await driveJobs({ store: own, lease, hosts: HOSTS, port, signal, watchStore: watch, ...rest })
+    await driveJobs({ store: own, lease, hosts: HOSTS, port, signal, watchStore: watch, ...rest, ...more })
     own.lease.give(lease)
   }
   const lines = (name: string) => readFileSync(join(directory, name), 'utf8').trim().split('\n')
@@ -314,6 +318,45 @@ describe.skipIf(!canRun)('driving a queue', () => {
       expect(answer).toMatch(/^removed \d\n$/)
     }
     expect(left()).toEqual(['other-1-1-0', ...store.keptDirectories()].sort())
+  })
+
+  it('a host on which it takes long to remove what is old takes jobs meanwhile', async () => {
+    const onA = {
+      request: {
+        ...spec('').request,
+        selectors: [{ label: 'host', is: 'in' as const, values: ['a'] }],
+      },
+    }
+    const [old = 0] = submit(spec('true', onA))
+    await drive()
+    const key = `${store.id}-${old}-1-0`
+    const path = join(directory, 'a', '.local/state/muster/jobs', key)
+    utimesSync(path, 0, 0)
+    mkdirSync(join(directory, 'bin'))
+    const slow = `[ "$1" != -rf ] || { : >"$OUT/rm"; while [ ! -e "$OUT/go" ]; do sleep 0.05; done; }`
+    writeFileSync(join(directory, 'bin', 'rm'), `#!/bin/sh\n${slow}\nPATH=/usr/bin:/bin; exec rm "$@"\n`, {
+      mode: 0o755,
+    })
+    const first = submit(spec('while [ ! -e "$OUT/rm" ]; do sleep 0.05; done', onA))
+    const next = submit(spec('true', onA), { after: first })
+    const troubles: (string | undefined)[] = []
+    const onEvent: DriverOptions['onEvent'] = (event) => void (event.kind === 'host' && troubles.push(event.trouble))
+    await drive(undefined, undefined, { keepDays: 1, hosts: HOSTS.slice(0, 1), onEvent })
+    expect([...kinds(next), existsSync(path), ...troubles]).toEqual(['done', true, undefined])
+    writeFileSync(join(directory, 'go'), '')
+    await waitUntil(() => !existsSync(path), 'the old directory to be removed')
+  })
+
+  it('what must stay on hosts is read once for all of them, however many they are', async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `h${index}`)
+    const hosts = names.map((name): DriverHost => ({ ...(HOSTS[0] as DriverHost), name }))
+    submit(spec('sleep 1'))
+    const reads = vi.spyOn(store.file, 'all')
+    await drive(undefined, undefined, { keepDays: 1, hosts })
+    const ofSweeps = reads.mock.calls.filter(([sql]) => sql.includes("kind IN ('held', 'queued'"))
+    reads.mockRestore()
+    expect(ofSweeps.length).toBeGreaterThan(0)
+    expect(ofSweeps.length).toBeLessThanOrEqual(2)
   })
 
   it('cancelled: what runs ends, with all of its group, and what was sent cannot begin any more', async () => {
