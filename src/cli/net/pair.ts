@@ -3,12 +3,14 @@ import { systemClock } from '../../base/clock.ts'
 import { Emitter } from '../../base/emitter.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import type { NetFinding } from '../../ops/net/mesh/judge.ts'
 import { formatBitRate, formatMs, type NetTool } from '../../ops/net/mesh/link.ts'
 import { measurePair, type PairEvent } from '../../ops/net/pair/measure-pair.ts'
 import type { PairView } from '../../ui/network/pair-panes.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../context.ts'
 import { openOpsHosts } from '../open-ops-hosts.ts'
 import { TtyDialog } from '../tty-dialog.ts'
+import { findingEvent } from './mesh-events.ts'
 import { selectEndpoints, signIn } from './prepare.ts'
 import { terminalOf } from './terminal.ts'
 
@@ -39,6 +41,7 @@ export async function netPair(
   const signal = AbortSignal.any([context.signal, left.signal])
   using opened = openOpsHosts(endpoints, options, context, new TtyDialog())
   const failures: Extract<PairEvent, { type: 'failed' }>[] = []
+  const findings: NetFinding[] = []
   // As they were named, not as the inventory has them.
   const [from, to] = first === names[1] ? [second, first] : [first, second]
   const measure = async (onEvent: (event: PairEvent) => void) =>
@@ -62,6 +65,7 @@ export async function netPair(
         clock: systemClock,
         onEvent(event) {
           if (event.type === 'failed') failures.push(event)
+          if (event.type === 'finding') findings.push(event.finding)
           onEvent(event)
         },
       },
@@ -72,15 +76,23 @@ export async function netPair(
   if (hasScreen)
     for (const { from: a, to: b, reason } of failures)
       context.stderr.write(`muster: ${a} → ${b}: ${printable(reason)}\n`)
+  if (hasScreen) for (const finding of findings) context.stdout.write(`${formatFinding(finding)}\n`)
   if (context.signal.aborted) return EXIT.interrupted
   if (failures.some(({ isAway }) => isAway)) return EXIT.unreachable
   return failures.length > 0 ? EXIT.failed : EXIT.ok
 }
 
+const formatFinding = ({ gravity, text }: NetFinding): string => `${gravity}  ${printable(text)}`
+
 function print(event: PairEvent, { json }: GlobalOptions, { stdout, stderr, now }: CliContext): void {
   if (json === true) {
-    const whole = { ...event, time: new Date(now()).toISOString() }
+    const data = event.type === 'finding' ? findingEvent(event.finding) : event
+    const whole = { ...data, time: new Date(now()).toISOString() }
     stdout.write(`${JSON.stringify(whole, (_, value) => (typeof value === 'string' ? printable(value) : value))}\n`)
+    return
+  }
+  if (event.type === 'finding') {
+    stdout.write(`${formatFinding(event.finding)}\n`)
     return
   }
   const arrow = `${event.from} → ${event.to}`
@@ -113,6 +125,7 @@ async function show(
   const measuring = measure((event) => {
     if (event.type === 'interval') (event.from === first ? view.there : view.back).push(event.bitsPerSecond)
     else if (event.type === 'round-trip') view.roundTrips.push(event.ms)
+    else if (event.type === 'finding') view.words.push(formatFinding(event.finding))
     else view.words.push(printable(`${event.from} → ${event.to}: ${event.reason}`))
     changes.emit()
   }).finally(() => {

@@ -112,6 +112,15 @@ describe.skipIf(!canRun)('muster net mesh', () => {
     expect(code).toBe(0)
   })
 
+  it('tells a lopsided link between two hosts, as a mesh and as a pair', async () => {
+    const told = /asymmetric-link: m7 → m1 is \d+ % slower than m1 → m7/
+    expect((await mesh('m1,m7')).findings).toMatch(told)
+    const pair = [...PROGRAM, '--hosts', lab.hostsFile, 'net', 'pair', 'm1', 'm7', '--time', '4', '--json']
+    const { stdout } = await lab.run(pair)
+    const findings = eventsOf(stdout).flatMap(({ type, id, text }) => (type === 'finding' ? [`${id}: ${text}`] : []))
+    expect(findings.join('\n')).toMatch(told)
+  })
+
   it.each(['iperf3', 'mixed'])('measures what the links can do and names who is slow, with %s', async (tool) => {
     const before = programs()
     if (tool === 'mixed') for (const name of ['m1', 'm4', 'm8']) await lab.host(name).exec(HIDE('iperf3'))

@@ -5,8 +5,10 @@
  */
 import { foldHostSet } from '../../../inventory/host-set.ts'
 import type { Gravity } from '../../kernel/finding.ts'
+import { failures } from './failures.ts'
 import { formatBitRate, formatMs, type LinkResult } from './link.ts'
 import type { MeshReport, ReadyHost } from './measure-mesh.ts'
+import type { OrderedPair } from './rounds.ts'
 
 export type NetFinding = {
   readonly gravity: Gravity
@@ -80,8 +82,13 @@ export function median(values: readonly number[]): number | undefined {
       : ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2
 }
 
+/** Hosts that were measured are enough to tell a slow host from a slow link. */
+function isComparable(abilities: readonly Ability[]): boolean {
+  return abilities.filter(({ sends, receives }) => sends !== undefined || receives !== undefined).length >= 3
+}
+
 function slowHosts(abilities: readonly Ability[]): readonly NetFinding[] {
-  if (abilities.length < 3) return []
+  if (!isComparable(abilities)) return []
   const others = (name: string, key: 'sends' | 'receives') =>
     median(abilities.flatMap((each) => (each.name === name ? [] : (each[key] ?? []))))
   return abilities.flatMap(({ name, sends, receives }): NetFinding[] => {
@@ -114,6 +121,7 @@ function slowLinks(abilities: readonly Ability[], links: readonly Rated[]): read
   const possible = ({ from, to }: { readonly from: string; readonly to: string }) =>
     Math.min(byName.get(from)?.sends ?? 0, byName.get(to)?.receives ?? 0)
   const findings: (NetFinding & { readonly part: number })[] = []
+  const canCompare = isComparable(abilities)
   for (const link of links) {
     const { from, to, outcome } = link
     const rate = outcome.bitsPerSecond
@@ -128,13 +136,14 @@ function slowLinks(abilities: readonly Ability[], links: readonly Rated[]): read
       const rest = isBoth || back === undefined ? '' : `; ${to} → ${from} is not: ${formatBitRate(back)}`
       const text = `${from} ${arrow} ${to} is slow: ${formatBitRate(rate)}, though with others both reach ${formatBitRate(possible(link))}: the way between these two${rest}`
       findings.push({ gravity: 'risk', id: 'slow-link', hosts: [from, to], text, part })
-    } else if (back !== undefined && part < backPart * (1 - ASYMMETRY) && rate < back * (1 - ASYMMETRY)) {
-      const text = `${from} → ${to} has ${percent(1 - rate / back)} less than back: ${formatBitRate(rate)} and ${formatBitRate(back)}`
-      findings.push({ gravity: 'note', id: 'asymmetric-link', hosts: [from, to], text, part })
+    } else if (back !== undefined && (!canCompare || part < backPart * (1 - ASYMMETRY))) {
+      const finding = asymmetryOf({ from, to, rate, back })
+      // Among several hosts the others' links tell which end is slow.
+      if (finding !== undefined) findings.push({ ...finding, ...(canCompare ? { gravity: 'note' } : {}), part })
     }
   }
   const hosts = abilities.flatMap(({ name, sends, receives }): NetFinding[] => {
-    if (sends === undefined || receives === undefined || abilities.length < 3) return []
+    if (sends === undefined || receives === undefined || !canCompare) return []
     const [less, more] = [Math.min(sends, receives), Math.max(sends, receives)]
     if (less >= more * (1 - ASYMMETRY) || less < SLOW * more) return []
     const text = `${name} sends at most ${formatBitRate(sends)} and receives at most ${formatBitRate(receives)}`
@@ -156,6 +165,22 @@ function slowLinks(abilities: readonly Ability[], links: readonly Rated[]): read
           },
         ]
   return [...shown, ...more, ...hosts]
+}
+
+/** A direction that is slower than the other one by more than a fifth; undefined: it is not. */
+export function asymmetryOf({
+  from,
+  to,
+  rate,
+  back,
+}: OrderedPair & { readonly rate: number; readonly back: number }): NetFinding | undefined {
+  if (rate >= back * (1 - ASYMMETRY)) return undefined
+  return {
+    gravity: rate < SLOW * back ? 'risk' : 'note',
+    id: 'asymmetric-link',
+    hosts: [from, to],
+    text: `${from} → ${to} is ${percent(1 - rate / back)} slower than ${to} → ${from}: ${formatBitRate(rate)} against ${formatBitRate(back)}`,
+  }
 }
 
 /** What the cards say of themselves, beside what was measured. */
@@ -332,51 +357,6 @@ function plainOnes(links: readonly Rated[]): readonly NetFinding[] {
       hosts: names,
       text: `${plain.length === 1 ? 'one link was' : `${plain.length} links were`} measured over ssh, as there is no iperf in common: encryption may be the limit, and jitter, loss and retransmits are not known`,
     },
-  ]
-}
-
-/** One for each host that is away; else one for each reason and receiver. */
-function failures({ hosts, links }: MeshReport): readonly NetFinding[] {
-  const failed = links.flatMap(({ from, to, outcome }) =>
-    outcome.kind === 'failed' && outcome.cause !== 'cancelled' ? [{ from, to, ...outcome }] : [],
-  )
-  const aways = hosts.flatMap((host): NetFinding[] =>
-    'facts' in host
-      ? []
-      : [
-          {
-            gravity: 'blocker',
-            id: host.cause,
-            hosts: [host.name],
-            text: `${host.name} was not measured: ${host.reason}`,
-          },
-        ],
-  )
-  const known = new Set(aways.flatMap((finding) => finding.hosts))
-  const lost = Map.groupBy(
-    failed.filter(({ cause, from, to }) => cause === 'away' && !known.has(from) && !known.has(to)),
-    ({ reason }) => reason,
-  )
-  const pairs = Map.groupBy(
-    failed.filter(({ cause, from, to }) => cause !== 'away' && !known.has(from) && !known.has(to)),
-    ({ cause, to }) => `${cause} ${to}`,
-  )
-  return [
-    ...aways,
-    ...[...lost].map(
-      ([reason, each]): NetFinding => ({
-        gravity: 'blocker',
-        id: 'lost',
-        hosts: [...new Set(each.flatMap(({ from, to }) => [from, to]))].filter((name) => reason.startsWith(`${name}:`)),
-        text: `lost while it was measured: ${reason} (${each.length} ${each.length === 1 ? 'link' : 'links'} not measured)`,
-      }),
-    ),
-    ...[...pairs.values()].map((each): NetFinding => {
-      const [first] = each
-      const froms = each.map(({ from }) => from)
-      const text = `${foldHostSet(froms)} → ${first?.to}: ${first?.reason}`
-      return { gravity: 'blocker', id: first?.cause ?? 'broken', hosts: [...froms, first?.to ?? ''], text }
-    }),
   ]
 }
 

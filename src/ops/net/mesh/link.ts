@@ -33,6 +33,7 @@ export type LinkFailure =
   | 'refused' // a firewall answers that this is not wanted, or nobody listens any more
   | 'no-answer' // packets vanish
   | 'broken' // it began, and gave no result
+  | 'unsteady' // it gave results that do not agree
   | 'cancelled'
 
 export type LinkOutcome =

@@ -3,16 +3,17 @@
  * started while this one is at work. What goes wrong with a pair is its outcome; the rest goes on.
  */
 import type { Clock } from '../../../base/clock.ts'
-import { type ExecResult, type OpsHosts, reasonOfResult } from '../../kernel/host-port.ts'
+import type { ExecResult, OpsHosts } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
 import { type AddressWish, chooseAddress, type Place } from './choose-address.ts'
 import { MESH_FACTS, type MeshFacts, parseMeshFacts } from './host-facts.ts'
 import type { LinkFailure, LinkOutcome, LinkResult, MeasureOptions, NetTool } from './link.ts'
+import { measureOverSsh } from './over-ssh.ts'
 import { parseIperf2 } from './parse-iperf2.ts'
 import { parseIperf3 } from './parse-iperf3.ts'
 import { type PingResult, parsePings } from './ping.ts'
 import { type OrderedPair, type Slot, type SlotOptions, slotsOf } from './rounds.ts'
-import { clientScript, limitSeconds, pingScript, type SshTarget, serverScript, sshScript } from './scripts.ts'
+import { clientScript, limitSeconds, pingScript, type SshTarget, serverScript } from './scripts.ts'
 import { type ServerStart, startServer } from './server.ts'
 
 const FACTS_TIMEOUT_MS = 20_000
@@ -216,16 +217,16 @@ class Mesh {
   async #run(ready: Extract<Prepared, { kind: 'ready' }>): Promise<LinkOutcome> {
     const { pair, from, to, tool, server } = ready
     const { hosts, signal, clock } = this.#context
-    const place = {
-      address: to.place.address,
-      facts: from.facts,
-      port: server?.port ?? 0,
-      ownAddress: from.place.address,
+    const { address } = to.place
+    if (tool === 'ssh') {
+      const target = { ...this.#options.sshTarget(pair.to), address }
+      const outcome = await measureOverSsh(pair, target, this.#options, this.#context)
+      if (signal.aborted) return CANCELLED
+      if (outcome.kind === 'failed' && outcome.cause === 'away') this.#lose(pair.from, outcome.reason)
+      return outcome
     }
-    const script =
-      tool === 'ssh'
-        ? sshScript({ ...this.#options.sshTarget(pair.to), address: to.place.address }, this.#options)
-        : clientScript(tool, place, this.#options)
+    const place = { address, facts: from.facts, port: server?.port ?? 0, ownAddress: from.place.address }
+    const script = clientScript(tool, place, this.#options)
     const timeoutMs = limitSeconds(this.#options) * 1000
     const result = await hosts.exec(pair.from, script, { timeoutMs, signal })
     using _overdue = clock.after(SERVER_END_MS, () => server?.stop())
@@ -247,18 +248,17 @@ class Mesh {
     if (outcome.kind === 'timeout') {
       return { kind: 'failed', cause: 'broken', reason: `no result within ${timeoutMs / 1000} s` }
     }
-    return this.#read(ready, result, served?.text ?? '')
+    return this.#read(ready, tool, result, served?.text ?? '')
   }
 
-  #read({ pair, tool, server }: Extract<Prepared, { kind: 'ready' }>, result: ExecResult, served: string): LinkOutcome {
+  #read(
+    { pair, server }: Extract<Prepared, { kind: 'ready' }>,
+    tool: Exclude<NetTool, 'ssh'>,
+    result: ExecResult,
+    served: string,
+  ): LinkOutcome {
     const stdout = Buffer.from(result.stdout).toString()
     const stderr = Buffer.from(result.stderr).toString()
-    if (tool === 'ssh') {
-      const arrived = Number(/^arrived\s+(\d+)/m.exec(stdout)?.[1] ?? 0)
-      if (arrived > 0) return { kind: 'measured', tool, bitsPerSecond: (arrived * 8) / this.#options.seconds }
-      const reason = `${pair.from} cannot log in to ${pair.to}: ${reasonOfResult(result, formatOutcome)}`
-      return { kind: 'failed', cause: 'no-tool', reason }
-    }
     const parsed =
       tool === 'iperf3'
         ? parseIperf3(text(result))

@@ -53,13 +53,28 @@ export function clientScript(tool: Exclude<NetTool, 'ssh'>, place: ClientPlace, 
 
 export type SshTarget = { readonly user: string; readonly address: string; readonly port: number }
 
-/** Prints how many bytes arrived within the time. Nobody is asked for anything: what is not trusted fails. */
+/** TCP and the cipher come up to speed in this time, which does not count. */
+export const SSH_WARM_UP_S = 1
+
+/** The parts of a run that are counted by themselves, in seconds: two where it is long enough. */
+export function sshParts(seconds: number): readonly number[] {
+  const half = Math.floor(seconds / 2)
+  return seconds < 4 ? [seconds] : [half, seconds - half]
+}
+
+/**
+ * Prints how many bytes arrived in each part of the time, counted from when the first arrived; it exits as ssh does. Nobody is
+ * asked for anything: what is not trusted fails.
+ */
 export function sshScript({ user, address, port }: SshTarget, { seconds }: MeasureOptions): string {
   const options = `-o BatchMode=yes -o ConnectTimeout=${CONNECT_S} -o Compression=no -o LogLevel=ERROR -o ControlPath=none`
   const login = `${options} -p ${port} -l ${quote(user)} -- ${quote(address)}`
+  const counts = sshParts(seconds).map((part) => `timeout ${part} cat | wc -c`)
   return `${PATHS}
-n=$(dd if=/dev/zero bs=65536 2>/dev/null | ssh ${login} 'timeout ${seconds} cat | wc -c')
-case $n in *[0-9]*) echo "arrived $n";; esac`
+counts=$(dd if=/dev/zero bs=65536 2>/dev/null | ssh ${login} 'head -c 1 > /dev/null; timeout ${SSH_WARM_UP_S} cat > /dev/null; ${counts.join('; ')}')
+code=$?
+for n in $counts; do echo "arrived $n"; done
+exit $code`
 }
 
 /** For each target `ping INDEX MIN MEAN MAX`, `loss INDEX PERCENT` and `whole INDEX yes|no` (a packet of the full size passes undivided). */

@@ -5,6 +5,7 @@ import type { ExecResult } from '../../kernel/host-port.ts'
 import { reasonOfResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
 import type { AddressWish } from '../mesh/choose-address.ts'
+import { asymmetryOf, median, type NetFinding } from '../mesh/judge.ts'
 import type { MeasureOptions, NetTool } from '../mesh/link.ts'
 import {
   chooseTool,
@@ -31,6 +32,8 @@ export type PairOptions = MeasureOptions &
 export type PairEvent =
   | ({ readonly type: 'interval' } & OrderedPair & Interval)
   | { readonly type: 'round-trip'; readonly from: string; readonly to: string; readonly ms: number }
+  /** At the end: one direction is much slower than the other. */
+  | { readonly type: 'finding'; readonly finding: NetFinding }
   | {
       readonly type: 'failed'
       readonly from: string
@@ -66,17 +69,31 @@ export async function measurePair(
   const ways = options.isOneWay
     ? [measureWay(one, other, options, context)]
     : [measureWay(one, other, options, context), measureWay(other, one, options, context)]
-  await Promise.all(ways)
+  const [there, back] = await Promise.all(ways)
   pinging.abort()
   await ping
+  if (there === undefined || back === undefined || context.signal.aborted) return
+  const finding =
+    asymmetryOf({ from: first, to: second, rate: there, back }) ??
+    asymmetryOf({ from: second, to: first, rate: back, back: there })
+  if (finding !== undefined) context.onEvent({ type: 'finding', finding })
 }
 
 const isReady = (host: MeshHost): host is ReadyHost => 'facts' in host
 
-async function measureWay(from: ReadyHost, to: ReadyHost, options: PairOptions, context: PairContext): Promise<void> {
+/** The median of what arrived each second; undefined: it failed, or nothing arrived. */
+async function measureWay(
+  from: ReadyHost,
+  to: ReadyHost,
+  options: PairOptions,
+  context: PairContext,
+): Promise<number | undefined> {
   const { hosts, signal, clock, onEvent } = context
   const pair = { from: from.name, to: to.name }
-  const fail = (reason: string, isAway = false) => onEvent({ type: 'failed', ...pair, isAway, reason })
+  const fail = (reason: string, isAway = false): undefined => {
+    onEvent({ type: 'failed', ...pair, isAway, reason })
+  }
+  const rates: number[] = []
   const tool = chooseTool(from.facts, to.facts, options)
   if (typeof tool !== 'string') return fail(tool.reason(pair))
   if (tool === 'ssh') return fail(`${pair.from} and ${pair.to} have no iperf in common`)
@@ -95,12 +112,15 @@ async function measureWay(from: ReadyHost, to: ReadyHost, options: PairOptions, 
     clock,
     onTaken() {},
     onText(text) {
-      for (const interval of reader.push(text)) onEvent({ type: 'interval', ...pair, ...interval })
+      for (const interval of reader.push(text)) {
+        rates.push(interval.bitsPerSecond)
+        onEvent({ type: 'interval', ...pair, ...interval })
+      }
     },
   })
   if (server.kind === 'failed') {
     if (!signal.aborted) fail(`${pair.to}: ${server.reason}`, server.isAway)
-    return
+    return undefined
   }
   const place = { address: to.place.address, port: server.port, ownAddress: from.place.address, facts: from.facts }
   const result = await hosts.exec(pair.from, clientScript(tool, place, options), {
@@ -110,9 +130,9 @@ async function measureWay(from: ReadyHost, to: ReadyHost, options: PairOptions, 
   server.stop()
   await server.ended
   const reason = signal.aborted ? undefined : reasonOf(result, tool)
-  if (reason === undefined) return
+  if (reason === undefined) return median(rates)
   const explained = explainFailure(reason, pair, server.port)
-  fail(explained.kind === 'failed' ? explained.reason : reason, result.outcome.kind === 'unreachable')
+  return fail(explained.kind === 'failed' ? explained.reason : reason, result.outcome.kind === 'unreachable')
 }
 
 /** Undefined: it went well. */

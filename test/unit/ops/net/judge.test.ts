@@ -69,9 +69,31 @@ describe('what a mesh means', () => {
 
   it('is an asymmetry over a fifth, also between two hosts only', () => {
     expect(words(mesh((from, to) => (from === 'm4' && to === 'm2' ? 700 : 941)))).toEqual([
-      'asymmetric-link: m4 → m2 has 26 % less than back: 700 Mbit/s and 941 Mbit/s',
+      'asymmetric-link: m4 → m2 is 26 % slower than m2 → m4: 700 Mbit/s against 941 Mbit/s',
     ])
     expect(words(mesh((from) => (from === 'm1' ? 800 : 941), [host('m1'), host('m2')]))).toEqual([])
+  })
+
+  it('is a lopsided link between two hosts, and blames neither of them', () => {
+    const lopsided: Rate = (from) => (from === 'm1' ? 191 : 16_400)
+    const words = ({ hosts, links, pings }: MeshReport) =>
+      judgeMesh({ hosts, links, pings }).map(({ gravity, id, text }) => [gravity, id, text])
+    const finding = ['risk', 'asymmetric-link', 'm1 → m2 is 99 % slower than m2 → m1: 191 Mbit/s against 16.4 Gbit/s']
+    expect(words(mesh(lopsided, [host('m1'), host('m2')]))).toEqual([finding])
+    const away = { name: 'm3', cause: 'away' as const, reason: 'timed out' }
+    const failed = { kind: 'failed', cause: 'away', reason: 'm3: timed out' } as const
+    const withThird = mesh(
+      (from, to) => (from === 'm3' || to === 'm3' ? failed : lopsided(from, to)),
+      [host('m1'), host('m2'), away],
+    )
+    expect(words(withThird)).toEqual([['blocker', 'away', 'm3 was not measured: timed out'], finding])
+  })
+
+  it('names the receiver of a link whose rate is not known, and blames no host', () => {
+    const report = mesh((from) => (from === 'm3' ? { kind: 'failed', cause: 'unsteady', reason: 'unknown' } : 200))
+    expect(judgeMesh(report).map(({ gravity, id, text }) => [gravity, id, text])).toEqual(
+      ['m1', 'm2', 'm4', 'm5'].map((to) => ['risk', 'unsteady', `m3 → ${to}: unknown`]),
+    )
   })
 
   it('tells slow hosts of different speeds from each other', () => {
