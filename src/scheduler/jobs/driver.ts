@@ -227,8 +227,10 @@ class JobDriver {
       answers.flatMap(({ readings }) => readings),
       lease,
     )
-    for (const { record, bundles } of answers) {
-      const news = [...bundles].filter(([key, bundle]) => seen.get(key)?.kind !== 'ended' && this.#isOther(key, bundle))
+    for (const { host, record, bundles } of answers) {
+      const news = [...bundles].filter(
+        ([key, bundle]) => seen.get(key)?.kind !== 'ended' && this.#isOther(host, key, bundle),
+      )
       for (const [key, bundle] of news) seen.set(key, bundle)
       if (news.length > 0 && record !== undefined && record.trouble === undefined) lookSoon(record, clock.now())
     }
@@ -241,12 +243,13 @@ class JobDriver {
     this.#apply(events, changed)
   }
 
-  /** Of another attempt, after one was cancelled and tried again, a word says nothing. */
-  #isOther(key: string, bundle: BundleState): boolean {
+  /** A host speaks of its own bundles alone; of another attempt, after one was cancelled and tried again, it says nothing. */
+  #isOther(host: string, key: string, bundle: BundleState): boolean {
     const { store } = this.#options
     const parsed = parseBundleKey(store.id, key)
     const job = parsed && store.get(parsed.id)
     if (job === undefined || job.attempt !== parsed?.attempt || !isActive(job.state)) return false
+    if (job.state.places[parsed.rank]?.host !== host) return false
     const before = job.state.bundles[parsed.rank]
     return before !== undefined && before.kind !== 'ended' && before.kind !== bundle.kind
   }

@@ -1,9 +1,12 @@
 /**
  * One shell on a host that is asked round after round: opened when it is needed, and again when it was lost. One round at a
- * time. What bundles tell between rounds and within them is handed on at once. It keeps nothing and decides nothing.
+ * time. What bundles tell between rounds and within them is handed on at once. It keeps nothing and decides nothing. Lines
+ * without the shell's mark come of something else on the host and are passed over; a host that prints too much is cut off.
  */
+import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
-import { endLine, formatRound, NOTICE, PRELUDE, type Round, type RoundResult } from './host-program.ts'
+import { formatBytes } from '../../base/format-bytes.ts'
+import { endLine, formatPrelude, formatRound, NOTICE, type Round, type RoundResult } from './host-program.ts'
 
 /** A shell of POSIX sh that reads its program from stdin. Disposing ends it. */
 export interface HostShell extends Disposable {
@@ -35,6 +38,10 @@ export type HostLineOptions = {
 const ROUND_MS = 60_000
 /** Of a line that never ends. */
 const MOST_HELD = 64 * 1024
+/** From one round to the next, and for each of its orders besides: many times what an honest host prints. */
+const MOST_BYTES = 4 * 1024 * 1024
+const MOST_ORDER_BYTES = 1024
+const MARK_BYTES = 8
 
 export class HostLine implements Disposable {
   readonly #options: HostLineOptions
@@ -42,6 +49,11 @@ export class HostLine implements Disposable {
   #round: { readonly last: string; lines: string[]; readonly end: (result: RoundResult) => void } | undefined
   #number = 0
   #held = ''
+  #mark = ''
+  #mostBytes = 0
+  #leftBytes = 0
+  /** Why it was cut off while nobody asked. */
+  #cutOff: string | undefined
 
   constructor(options: HostLineOptions) {
     this.#options = options
@@ -54,13 +66,19 @@ export class HostLine implements Disposable {
 
   /** Not before the one before it has ended. Never rejects. */
   async round(round: Omit<Round, 'number'>): Promise<RoundResult> {
+    const cutOff = this.#cutOff
+    this.#cutOff = undefined
+    if (cutOff !== undefined) return { kind: 'trouble', reason: cutOff }
     const number = ++this.#number
     const { promise, resolve } = Promise.withResolvers<RoundResult>()
     this.#round = { last: endLine(number), lines: [], end: resolve }
+    this.#mostBytes = MOST_BYTES + round.orders.length * MOST_ORDER_BYTES
+    this.#leftBytes = this.#mostBytes
     const isNew = this.#shell === undefined
     const shell = this.#shell ?? this.#open()
     this.#shell = shell
-    shell.write(`${isNew ? PRELUDE : ''}${formatRound({ ...round, number, wantsFacts: round.wantsFacts || isNew })}`)
+    const text = formatRound({ ...round, number, wantsFacts: round.wantsFacts || isNew })
+    shell.write(`${isNew ? formatPrelude(this.#mark) : ''}${text}`)
     using _ = this.#options.clock.after(ROUND_MS, () => this.#lose(`it did not answer within ${ROUND_MS / 1000} s`))
     return await promise
   }
@@ -73,6 +91,7 @@ export class HostLine implements Disposable {
 
   #open(): HostShell {
     this.#held = ''
+    this.#mark = randomBytes(MARK_BYTES).toString('hex')
     const { host, port } = this.#options
     const shell: HostShell = port.open(host, {
       onText: (text) => {
@@ -86,8 +105,15 @@ export class HostLine implements Disposable {
   }
 
   #take(text: string): void {
-    const lines = (this.#held + text).split('\n')
-    this.#held = (lines.pop() ?? '').slice(-MOST_HELD)
+    this.#leftBytes -= text.length
+    if (this.#leftBytes < 0) return this.#cut()
+    const all = (this.#held + text).split('\n')
+    this.#held = (all.pop() ?? '').slice(-MOST_HELD)
+    // What something else has printed may stand before the mark.
+    const lines = all.flatMap((line) => {
+      const at = line.indexOf(this.#mark)
+      return at < 0 ? [] : [line.slice(at + this.#mark.length)]
+    })
     const told = lines.filter((line) => line.startsWith(NOTICE)).map((line) => line.slice(NOTICE.length))
     if (told.length > 0) this.#options.onNotice(told.join('\n'))
     for (const line of lines) {
@@ -95,6 +121,13 @@ export class HostLine implements Disposable {
       if (line === this.#round?.last) this.#end({ kind: 'answer', text: this.#round.lines.join('\n') })
       else this.#round?.lines.push(line)
     }
+  }
+
+  #cut(): void {
+    const reason = `it printed more than ${formatBytes(this.#mostBytes)} where a few lines are expected, and was cut off`
+    if (this.#round === undefined) this.#cutOff = reason
+    else this.#round.lines = []
+    this.#lose(reason)
   }
 
   /** A shell that ends by itself may have said why. */

@@ -41,24 +41,27 @@ export const JOBS_DIRECTORY = `"\${XDG_STATE_HOME:-$HOME/.local/state}/muster/jo
 export const NOTICE = '+'
 
 /**
- * What a shell has to know, once. Descriptor 3 is a pipe to a reader that hands on what bundles tell: whoever is left with it
- * when the shell has gone holds nothing of the channel, and is not held up.
+ * What a shell has to know, once. Each line that it and bundles print begins with the mark: what start-up files of the account
+ * print, or leave running, has none. The mark comes by stdin alone and is no argument and no environment variable. Descriptor 3
+ * is a pipe to a reader that hands on what bundles tell: whoever is left with it when the shell has gone holds nothing of the
+ * channel, and is not held up.
  */
-export const PRELUDE = `echo; mask=$(umask); umask 077
+export const formatPrelude = (mark: string): string => `echo; unset mark; mark=${mark}; mask=$(umask); umask 077
+say() { echo "$mark$1"; }
 b=${JOBS_DIRECTORY}
-e=$(mkdir -p "$b" 2>&1) && cd "$b" || { echo "trouble $b cannot be used\${e:+: \${e##*: }}"; exit 0; }
-command -v setsid >/dev/null || { echo "trouble setsid is missing (util-linux)"; exit 0; }
+e=$(mkdir -p "$b" 2>&1) && cd "$b" || { say "trouble $b cannot be used\${e:+: \${e##*: }}"; exit 0; }
+command -v setsid >/dev/null || { say "trouble setsid is missing (util-linux)"; exit 0; }
 boot=none; read -r boot </proc/sys/kernel/random/boot_id
 full=
 facts() {
   while read -r n v u; do [ "$n" = MemTotal: ] && break; done </proc/meminfo
-  echo "host $(nproc) $v"
+  say "host $(nproc) $v"
   { printf %131072s '' >.room && true >.room; } 2>/dev/null || unwritable
 }
 unwritable() {
   full=1
   e=$( { head -c 131072 /dev/zero >.room; } 2>&1 ); { true >.room; } 2>/dev/null
-  echo "trouble $b cannot be written\${e:+: \${e##*: }}"
+  say "trouble $b cannot be written\${e:+: \${e##*: }}"
 }
 alive() {
   p=0; { read -r p o t <"$1/id"; } 2>/dev/null || {
@@ -71,21 +74,21 @@ alive() {
   [ "$1" != Z ] && [ "\${20}" = "$t" ]
 }
 ended() {
-  [ -f "$1/exit" ] && { read -r c <"$1/exit" && echo "$1 exit $c" || coded "$1"; }
+  [ -f "$1/exit" ] && { read -r c <"$1/exit" && say "$1 exit $c" || coded "$1"; }
 }
 coded() {
-  for f in "$1"/code.*; do [ -e "$f" ] && { echo "$1 exit \${f##*.} unwritten"; return; }; done
+  for f in "$1"/code.*; do [ -e "$f" ] && { say "$1 exit \${f##*.} unwritten"; return; }; done
   return 1
 }
-last() { ended "$1" || coded "$1" || echo "$1 $2"; }
+last() { ended "$1" || coded "$1" || say "$1 $2"; }
 look() {
   ended "$1" && return
-  [ -e "$1/claim" ] || { echo "$1 none"; return; }
+  [ -e "$1/claim" ] || { say "$1 none"; return; }
   alive "$1"
   case $? in
-    0) [ -e "$1/unlimited" ] && echo "$1 begun unlimited" || echo "$1 begun";;
+    0) [ -e "$1/unlimited" ] && say "$1 begun unlimited" || say "$1 begun";;
     2) last "$1" rebooted;;
-    3) if [ -n "$(find "$1/claim" -maxdepth 0 -mmin +1)" ]; then last "$1" gone; else echo "$1 begun"; fi;;
+    3) if [ -n "$(find "$1/claim" -maxdepth 0 -mmin +1)" ]; then last "$1" gone; else say "$1 begun"; fi;;
     *) last "$1" gone;;
   esac
 }
@@ -98,7 +101,7 @@ start() {
 }
 unable() {
   (set -C; : >"$1/claim") 2>/dev/null || return
-  true >"$1/code.unable"; true >"$1/exit"; echo "$1 exit unable"
+  true >"$1/code.unable"; true >"$1/exit"; say "$1 exit unable"
 }
 stop() {
   mkdir -p "$1"
@@ -110,7 +113,7 @@ stop() {
 trap exit HUP INT TERM PIPE
 f=.line.$$; rm -f $f
 if mkfifo $f; then
-  cat <$f &
+  while IFS= read -r l; do say "$l"; done <$f &
   trap "kill $! 2>/dev/null" EXIT
   exec 3>$f; rm -f $f
 else exec 3>/dev/null
@@ -138,7 +141,7 @@ export function formatRound({ number, orders, wantsFacts, besides }: Round): str
     ...(started.length === 0 ? [] : [`mkdir -p ${started.join(' ')} 2>/dev/null || unwritable`]),
     ...orders.map(formatOrder),
     ...(besides === '' ? [] : [`( ${besides} )`]),
-    `echo ${endLine(number)}`,
+    `say ${quote(endLine(number))}`,
     ')',
   ]
   return `${lines.join('\n')}\n`

@@ -53,6 +53,8 @@ export type RoundsHandlers = {
 
 /** `record`: it came of a look, and others did not tell it. */
 export type Answer = {
+  /** What it says of bundles elsewhere is not believed. */
+  readonly host: string
   readonly record: HostRecord | undefined
   readonly bundles: HostAnswer['bundles']
   readonly readings: readonly Reading[]
@@ -166,7 +168,7 @@ export class HostRounds implements Disposable {
     const record = () => this.#records.get(host) as HostRecord
     const onNotice = (text: string) => {
       const { bundles } = parseHostAnswer(text)
-      this.#answers.push({ record: undefined, bundles, readings: [] })
+      this.#answers.push({ host, record: undefined, bundles, readings: [] })
       if ([...bundles.values()].some(hasFoundNoRoom)) {
         record().factsMs = undefined
         lookSoon(record(), clock.now())
@@ -216,7 +218,12 @@ export class HostRounds implements Disposable {
         : (answer?.trouble ?? (record.facts ? undefined : 'it answered something else than was asked'))
     if (record.trouble !== before) this.#handlers.onTrouble(name, record.trouble)
     if (answer !== undefined && result.kind === 'answer')
-      this.#answers.push({ record, bundles: answer.bundles, readings: this.#metrics.take(name, result.text) })
+      this.#answers.push({
+        host: name,
+        record,
+        bundles: answer.bundles,
+        readings: this.#metrics.take(name, result.text),
+      })
     if (record.trouble !== undefined || isWhole)
       planNextLook(record, before !== undefined, orders.length > 0, clock.now())
     if (record.trouble === undefined && this.#metrics.hasEnded(name)) lookSoon(record, clock.now())

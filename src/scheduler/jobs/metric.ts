@@ -52,7 +52,7 @@ function wrongPattern(pattern: string): string | undefined {
 
 export type MetricOrder = { readonly key: string; readonly metrics: readonly Metric[] }
 
-/** For the shell of a host, in the directory of bundles; prints `metric KEY INDEX NUMBER` for each. */
+/** For the shell of a host, in the directory of bundles; prints `metric KEY INDEX NUMBER` for each, after its mark. */
 export function formatMetricProgram(orders: readonly MetricOrder[]): string {
   if (orders.length === 0) return ''
   const lines = orders.flatMap(({ key, metrics }) =>
@@ -60,7 +60,7 @@ export function formatMetricProgram(orders: readonly MetricOrder[]): string {
   )
   return `m() {
 v=$(tail -c ${TAIL_BYTES} "$1/out" 2>/dev/null | tr '\\r' '\\n' | LC_ALL=C sed -nE "$3" 2>/dev/null)
-printf 'metric %s %s %.${MOST_VALUE}s\\n' "$1" "$2" "$v"
+printf '%smetric %s %s %.${MOST_VALUE}s\\n' "$mark" "$1" "$2" "$v"
 }
 ${lines.join('\n')}
 `

@@ -5,18 +5,24 @@
 
 /** What a login shell may print before the command begins; of more, the beginning is dropped. */
 const HELD_BYTES = 64 * 1024
+/** Start-up files that print more than that before the command begins print without end. */
+export const MOST_BEFORE_BYTES = 16 * 1024 * 1024
 
 /** Drops everything up to and including the mark. Without a mark, `flush` gives what was held: the shell's own complaint. */
 export class MarkFilter {
   readonly #mark: Buffer
   readonly #pass: (bytes: Uint8Array) => void
   readonly #onMark: () => void
+  readonly #onFlood: () => void
   #held: Buffer | undefined = Buffer.alloc(0)
+  #bytes = 0
 
-  constructor(mark: string, pass: (bytes: Uint8Array) => void, onMark: () => void) {
+  /** `onFlood`: once, when so much has come without the mark that it will not come any more. */
+  constructor(mark: string, pass: (bytes: Uint8Array) => void, onMark: () => void, onFlood: () => void) {
     this.#mark = Buffer.from(mark)
     this.#pass = pass
     this.#onMark = onMark
+    this.#onFlood = onFlood
   }
 
   push(bytes: Uint8Array): void {
@@ -25,6 +31,9 @@ export class MarkFilter {
     const at = held.indexOf(this.#mark)
     if (at < 0) {
       this.#held = held.subarray(Math.max(0, held.length - HELD_BYTES))
+      const before = this.#bytes
+      this.#bytes += bytes.length
+      if (before <= MOST_BEFORE_BYTES && this.#bytes > MOST_BEFORE_BYTES) this.#onFlood()
       return
     }
     this.#held = undefined

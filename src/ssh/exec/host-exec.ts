@@ -5,13 +5,14 @@
  */
 import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
+import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
 import type { Secret } from '../../base/secret.ts'
 import type { Endpoint, TransportName } from '../../inventory/host.ts'
 import type { CredentialAsker } from '../credentials.ts'
 import type { HostKeyVerifier } from '../host-keys.ts'
 import { type ChannelEnd, ConnectError, type Connection, type RemoteProcess, type Transport } from '../transport.ts'
-import { MarkFilter, PromptFilter } from './filters.ts'
+import { MarkFilter, MOST_BEFORE_BYTES, PromptFilter } from './filters.ts'
 import { BEAT, buildRemoteCommand, END, GO, GRACE_MS, readyWord } from './remote-command.ts'
 
 export type HostExecOptions = {
@@ -204,14 +205,21 @@ class Execution implements RunningExec {
       ...(sudoPassword ? { sudoPrompt: prompt } : {}),
     })
     this.#phase = 'starting'
+    const flooded = () => {
+      this.#process?.signal('KILL')
+      this.#end({ kind: 'unreachable', reason: floodedStart() })
+    }
     const begin = new MarkFilter(
       `${mark}\n`,
       (bytes) => this.#handlers.onStdout(bytes),
       () => this.#begin(),
+      flooded,
     )
     const isDelivered = script !== undefined || stdin !== undefined
     const deliver = () => void this.#deliver([script?.file, stdin]).catch((error: unknown) => this.#endBy(error))
-    const ready = isDelivered ? new MarkFilter(`${readyWord(mark)}\n`, (bytes) => begin.push(bytes), deliver) : begin
+    const ready = isDelivered
+      ? new MarkFilter(`${readyWord(mark)}\n`, (bytes) => begin.push(bytes), deliver, flooded)
+      : begin
     let prompts = 0
     const err = sudoPassword
       ? new PromptFilter(
@@ -332,6 +340,10 @@ class Execution implements RunningExec {
 
 export function slowStart(limitMs: number): string {
   return `the login shell did not begin the command within ${limitMs / 1000} s. Look for start-up files that wait or print without end.`
+}
+
+export function floodedStart(): string {
+  return `the login shell printed more than ${formatBytes(MOST_BEFORE_BYTES)} before it began the command, and was cut off. Look for start-up files that print without end.`
 }
 
 export function withHint(reason: string, hint: string | undefined): string {

@@ -7,7 +7,7 @@ import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { type ChannelEnd, ConnectError, type RemoteProcess } from '../transport.ts'
 import { MarkFilter } from './filters.ts'
-import { type HostExecOptions, slowStart, withHint } from './host-exec.ts'
+import { floodedStart, type HostExecOptions, slowStart, withHint } from './host-exec.ts'
 
 export type ScriptShellHandlers = {
   onStdout(bytes: Uint8Array): void
@@ -65,7 +65,12 @@ class OpenShell implements ScriptShell {
       const connection = await transport.connect(this.#endpoint, wires)
       if (this.#isOver) return
       this.#timer = clock.after(limitMs, () => this.#end(slowStart(limitMs)))
-      const filter = new MarkFilter(`begin${token}\n`, this.#handlers.onStdout, () => this.#begin())
+      const filter = new MarkFilter(
+        `begin${token}\n`,
+        this.#handlers.onStdout,
+        () => this.#begin(),
+        () => this.#end(floodedStart()),
+      )
       const handlers = {
         onStdout: (bytes: Uint8Array) => {
           if (!this.#isOver) filter.push(bytes)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { HostLine, type JobHosts } from '../../../src/scheduler/jobs/host-line.ts'
-import { type BundleOrder, formatRound, PRELUDE } from '../../../src/scheduler/jobs/host-program.ts'
+import { type BundleOrder, formatPrelude, formatRound } from '../../../src/scheduler/jobs/host-program.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -88,7 +88,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
   it('half of a round does nothing', async () => {
     const own = shell()
     const text = formatRound({ ...only(start('true'), start('true')), number: 1 })
-    own.stdin.end(PRELUDE + text.slice(0, text.lastIndexOf(')')))
+    own.stdin.end(formatPrelude('m') + text.slice(0, text.lastIndexOf(')')))
     const said = (await own.stdout.setEncoding('utf8').toArray()).join('')
     expect(said.trim()).toBe('')
     expect(readdirSync(jobs())).toEqual([])

@@ -26,6 +26,7 @@ describe('the mark', () => {
           'MARK\n',
           (bytes) => (passed += Buffer.from(bytes)),
           () => (marks += 1),
+          () => expect.unreachable(),
         )
         for (const piece of cut('welcome\nMAMARK\nMARK\nrest', lengths)) filter.push(piece)
         filter.flush()
@@ -40,11 +41,24 @@ describe('the mark', () => {
       'MARK\n',
       (bytes) => (passed += Buffer.from(bytes)),
       () => {},
+      () => expect.unreachable(),
     )
     filter.push(Buffer.from('This account is not available.\n'))
     expect(passed).toBe('')
     filter.flush()
     expect(passed).toBe('This account is not available.\n')
+  })
+})
+
+describe('a mark that is not found', () => {
+  it('is given up once, after a bound, and what is held stays small', () => {
+    let floods = 0
+    const filter = new MarkFilter('MARK\n', Boolean, Boolean, () => (floods += 1))
+    const piece = Buffer.alloc(1024 * 1024, 'y\n')
+    for (let count = 0; count < 16; count += 1) filter.push(piece)
+    expect(floods).toBe(0)
+    for (let count = 0; count < 4; count += 1) filter.push(piece)
+    expect(floods).toBe(1)
   })
 })
 
