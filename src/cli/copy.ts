@@ -19,7 +19,8 @@ Examples:
 
 DEST is taken as by cp; without a leading slash it is in the home directory. Identical files (by SHA-256) are left alone,
 others are replaced whole, without a question: each is written beside its target and renamed when its checksum agrees.
-After a cut, the same command carries on where it was. Owners are not copied.
+After a cut, the same command carries on where it was. Owners are not copied. Sources that would overwrite each other
+(a/x and b/x, or x and X where case is ignored) are refused before anything is written.
 Large files to three or more hosts that can reach each other go from host to host where that is measured to be faster.
 Exit codes: 0 all well, 1 something failed somewhere, 4 some host could not be reached, 130 interrupted.
 `

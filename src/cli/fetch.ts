@@ -16,6 +16,7 @@ Examples:
 
 Sources without a leading slash are in the home directory; patterns are not expanded. Identical files (by SHA-256) are left
 alone, others are replaced whole, without a question, once their checksum agrees. After a cut, the same command carries on.
+Sources that would overwrite each other (a/x and b/x, or x and X where case is ignored) are refused before anything is written.
 Exit codes: 0 all well, 1 something failed somewhere, 4 some host could not be reached, 130 interrupted.
 `
 

@@ -4,6 +4,7 @@
  * computed the same checksum. It keeps no file in memory and does nothing that it has not been told to overwrite.
  */
 import { type BytePath, joinPath, parentOf, showPath, withoutDash } from './byte-path.ts'
+import { type Clash, describeClash, findRealClash } from './clashes.ts'
 import type { CopyAction } from './events.ts'
 import { touchTimes } from './file-times.ts'
 import { type RemoteFiles, RemoteRefusal, reasonOf } from './remote-files.ts'
@@ -16,6 +17,8 @@ import { temporaryOf } from './temporary-name.ts'
 
 export type CopyTask = SendTask & {
   readonly tree: SourceTree
+  /** What would be written over each other where the host's file system ignores case. */
+  readonly clashes: readonly Clash[]
   /** Relative: to the home directory. A slash at its end, or several sources: a directory, which is made. */
   readonly destination: BytePath
   readonly isDryRun: boolean
@@ -55,7 +58,12 @@ class HostCopy {
 
   async run(): Promise<void> {
     const { tree, isDryRun, smallFiles } = this.#task
-    this.#roots = await this.#findRoots()
+    const { roots, base, isMissing } = await this.#findRoots()
+    this.#roots = roots
+    if (!isDryRun) {
+      await this.#refuseClashes(base)
+      if (isMissing) await this.#makeDestination(base)
+    }
     // For the directories too, where there are many files anyway.
     const helper = (smallFiles?.batches.length ?? 0) > 0 ? await this.#remote.orLost(this.#helper()) : undefined
     const directories = tree.entries.filter((entry) => entry.kind === 'directory')
@@ -80,26 +88,39 @@ class HostCopy {
     return await this.#task.helper
   }
 
-  async #findRoots(): Promise<readonly BytePath[]> {
-    const { tree, destination, isDryRun } = this.#task
+  /** `base`: what holds all of it; `isMissing`: it is still to be made. */
+  async #findRoots(): Promise<{ roots: readonly BytePath[]; base: BytePath; isMissing: boolean }> {
+    const { tree, destination } = this.#task
     const path = withoutDash(destination.replace(/^~(?=\/|$)/, '.').replace(/(?<=.)\/+$/, ''))
     const kind = await this.#remote.call('D', path)
     const isMany = tree.names.length > 1 || destination.endsWith('/') || tree.names.includes('')
     if (kind === 'other' && isMany) throw new RemoteRefusal(`${path}: Not a directory`)
-    if (kind === 'none' && isMany && !isDryRun) {
-      await this.#remote.call('A', path).catch((error: unknown) => {
-        throw error instanceof RemoteRefusal ? new RemoteRefusal(`${path}: ${reasonOf(error)}`) : error
-      })
-    }
     if (kind !== 'directory' && !isMany) {
       const parent = parentOf(path)
       const above = await this.#remote.call('D', parent)
       if (above !== 'directory') {
         throw new RemoteRefusal(`${parent}: ${above === 'none' ? 'No such directory' : 'Not a directory'}`)
       }
-      return [path]
+      return { roots: [path], base: path, isMissing: false }
     }
-    return tree.names.map((name) => joinPath(path, name))
+    const roots = tree.names.map((name) => joinPath(path, name))
+    return { roots, base: path, isMissing: kind === 'none' }
+  }
+
+  async #makeDestination(path: BytePath): Promise<void> {
+    await this.#remote.call('A', path).catch((error: unknown) => {
+      throw error instanceof RemoteRefusal ? new RemoteRefusal(`${path}: ${reasonOf(error)}`) : error
+    })
+  }
+
+  async #refuseClashes(base: BytePath): Promise<void> {
+    const [root = base] = this.#roots
+    const top = this.#roots.length === 1 ? root : base
+    const clash = await findRealClash(
+      this.#task.clashes,
+      async (directory) => (await this.#remote.call('B', joinPath(top, directory === '.' ? '' : directory))) === 'yes',
+    )
+    if (clash !== undefined) throw new Error(`${describeClash(clash)}. Rename one of them.`)
   }
 
   #pathOf(entry: SourceEntry): BytePath {

@@ -1,7 +1,9 @@
 /** `muster copy` without a command line: files of this machine to many hosts, from here or from host to host. */
+import { MusterError } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import { bytePathOf } from './byte-path.ts'
+import { bytePathOf, joinPath } from './byte-path.ts'
 import { CHAIN_BYTES, Chain } from './chain.ts'
+import { type Clash, describeClash, findClashes } from './clashes.ts'
 import { copyToHost } from './copy-to-host.ts'
 import { type CopyWires, onEachHost } from './on-each-host.ts'
 import type { CopyVia, PathEvent } from './passing.ts'
@@ -21,7 +23,10 @@ export type CopyRequest = {
   onPath?(event: PathEvent): void
 }
 
-/** Never throws: how it went on each host is its `result` event. Returns how many bytes were read here. */
+/**
+ * How it went on each host is its `result` event. Returns how many bytes were read here.
+ * @throws MusterError `usage`: two sources would become the same file
+ */
 export async function copyToHosts(
   endpoints: readonly Endpoint[],
   request: CopyRequest,
@@ -29,6 +34,7 @@ export async function copyToHosts(
 ): Promise<number> {
   const { tree, isDryRun, via = 'auto', hasHelpers = true } = request
   const { clock } = wires
+  const clashes = clashesIn(tree)
   const reader = new SourceReader()
   const files = tree.entries.filter((entry) => entry.kind === 'file')
   const totalBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0)
@@ -64,6 +70,7 @@ export async function copyToHosts(
       await copyToHost(remote, {
         clock,
         tree,
+        clashes,
         reader,
         destination,
         isDryRun,
@@ -79,4 +86,17 @@ export async function copyToHosts(
     return chain && (() => chain.released(host).then(end))
   })
   return reader.readBytes
+}
+
+/** Those where it depends on the host. @throws MusterError */
+function clashesIn({ names, entries }: SourceTree): readonly Clash[] {
+  const placed = entries.map(({ root, below, path, kind }) => ({
+    target: joinPath(names.length > 1 ? (names[root] ?? '') : '', below),
+    source: path.replace('/./', '/'),
+    isDirectory: kind === 'directory',
+  }))
+  const clashes = findClashes(placed)
+  const certain = clashes.find(({ ifCaseIgnoredIn }) => ifCaseIgnoredIn === undefined)
+  if (certain === undefined) return clashes
+  throw new MusterError('usage', describeClash(certain), { hint: 'Copy them one after the other, to different names.' })
 }

@@ -6,7 +6,9 @@
 import { chmod, lstat, mkdir, readlink, utimes } from 'node:fs/promises'
 import { makeDirectories } from '../../base/make-directories.ts'
 import { type BytePath, baseName, bytesOf, joinPath, parentOf, showPath, withoutDash } from './byte-path.ts'
-import { ArrivingFile, digestOfFile, FileInTheWay, placeLink, sizeOfTarget } from './local-file.ts'
+import { ignoresCase } from './case-probe.ts'
+import { describeClash, findClashes, findRealClash } from './clashes.ts'
+import { ArrivingFile, digestOfFile, FileInTheWay, LeftOvers, placeLink, sizeOfTarget } from './local-file.ts'
 import type { HostReport } from './on-each-host.ts'
 import { type RemoteFiles, RemoteRefusal, reasonOf } from './remote-files.ts'
 import { parseListing, type RemoteEntry } from './remote-listing.ts'
@@ -37,6 +39,7 @@ class HostFetch {
   readonly #task: FetchTask
   /** Directories here that are known to be directories: nothing is written anywhere else. */
   readonly #usable = new Set<BytePath>()
+  readonly #leftOvers = new LeftOvers()
   #unwritten = 0
 
   constructor(remote: RemoteFiles, task: FetchTask) {
@@ -48,6 +51,7 @@ class HostFetch {
     const { sources, directory, isDryRun, onBegin, onFile } = this.#task
     const wanted: Wanted[] = []
     for (const source of sources) wanted.push(...(await this.#list(source)))
+    await this.#refuseClashes(wanted)
     const files = wanted.filter(({ kind }) => kind === 'file')
     onBegin(
       files.length,
@@ -86,6 +90,15 @@ class HostFetch {
       if (!this.#usable.has(each.target) || each.target === directory) continue
       await this.#guard(each, () => dress(each.target, each))
     }
+  }
+
+  /** Nothing that is fetched may overwrite something else that is. @throws Error */
+  async #refuseClashes(wanted: readonly Wanted[]): Promise<void> {
+    const placed = wanted.map(({ target, path, kind }) => ({ target, source: path, isDirectory: kind === 'directory' }))
+    // Only by making something can it be told whether case counts, which a dry run does not do.
+    const clash = await findRealClash(findClashes(placed), async (path) => !this.#task.isDryRun && ignoresCase(path))
+    if (clash === undefined) return
+    throw new Error(`${describeClash(clash)}. Fetch each into a directory of its own.`)
   }
 
   async #list(source: BytePath): Promise<readonly Wanted[]> {
@@ -152,16 +165,20 @@ class HostFetch {
         return onFile(file.target, 'identical', file.sizeBytes)
       }
     }
-    await using arriving = await ArrivingFile.open(file.target, file.isSparse)
+    await using arriving = await ArrivingFile.open(file.target, file.isSparse, this.#leftOvers)
     try {
       const kept = await this.#keepPrefix(file, arriving)
       if (kept > 0) onProgress(kept, false)
       await this.#pull(file, arriving, kept)
-      if ((await this.#remote.call('S', file.path)) !== arriving.digest) {
+      const [theirs, { sha256, sizeBytes }] = await Promise.all([
+        this.#remote.call('S', file.path),
+        arriving.readBack(),
+      ])
+      if (theirs !== sha256) {
         throw new RemoteRefusal('the checksum does not agree, it may have changed meanwhile')
       }
       await arriving.finish(file.target, file)
-      onFile(file.target, 'copied', file.sizeBytes, kept > 0 ? { resumedBytes: kept } : {})
+      onFile(file.target, 'copied', sizeBytes, kept > 0 ? { resumedBytes: kept } : {})
     } catch (error) {
       if (isTold(error)) await arriving.remove()
       throw error
@@ -173,7 +190,7 @@ class HostFetch {
     if (units > 0) {
       const [theirs, ours] = await Promise.all([
         this.#remote.call('S', file.path, units),
-        arriving.keep(units * UNIT_BYTES),
+        arriving.digestOfFirst(units * UNIT_BYTES),
       ])
       if (theirs === ours) {
         await arriving.cut(units * UNIT_BYTES)

@@ -2,7 +2,7 @@
  * A file that is being fetched: written beside its target under a name of its own, checked, and renamed. What an earlier
  * process of this machine has left is taken over. It follows no link and replaces only files and links.
  */
-import { createHash, type Hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, lutimes, open, readdir, rename, rm, symlink } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -13,6 +13,7 @@ import { temporaryOf } from './temporary-name.ts'
 
 const READ_BYTES = 1024 * 1024
 const ZEROS = Buffer.alloc(UNIT_BYTES)
+const MACHINE = hostname()
 
 export class FileInTheWay extends Error {
   override readonly name = 'FileInTheWay'
@@ -33,16 +34,16 @@ export async function sizeOfTarget(path: BytePath): Promise<number | undefined> 
 /** SHA-256 in hexadecimal of a file here. */
 export async function digestOfFile(path: BytePath): Promise<string> {
   await using handle = await open(bytesOf(path), constants.O_RDONLY | constants.O_NOFOLLOW)
-  const hash = createHash('sha256')
-  await hashInto(hash, handle, Number.POSITIVE_INFINITY)
-  return hash.digest('hex')
+  return await digestOfHandle(handle, Number.POSITIVE_INFINITY)
 }
+
+/** Temporary names that something in this process writes to at the moment. */
+const namesInUse = new Set<BytePath>()
 
 export class ArrivingFile implements AsyncDisposable {
   readonly #handle: FileHandle
   readonly #temporary: BytePath
   readonly #isSparse: boolean
-  #hash = createHash('sha256')
   #at = 0
   /** What is left of an earlier fetch. */
   readonly leftOverBytes: number
@@ -54,31 +55,30 @@ export class ArrivingFile implements AsyncDisposable {
     this.leftOverBytes = leftOverBytes
   }
 
-  static async open(target: BytePath, isSparse: boolean): Promise<ArrivingFile> {
-    const temporary = temporaryName(target)
-    await claim(target, temporary)
-    const flags = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW
-    const handle = await open(bytesOf(temporary), flags, 0o600)
-    return new ArrivingFile(handle, temporary, isSparse, (await handle.stat()).size)
+  static async open(target: BytePath, isSparse: boolean, leftOvers: LeftOvers): Promise<ArrivingFile> {
+    const temporary = takeTemporaryName(target)
+    try {
+      await leftOvers.claim(target, temporary)
+      const handle = await openOwn(temporary)
+      return new ArrivingFile(handle, temporary, isSparse, (await handle.stat()).size)
+    } catch (error) {
+      namesInUse.delete(temporary)
+      throw error
+    }
   }
 
-  /** Goes on behind the first bytes, and says what their checksum is. */
-  async keep(bytes: number): Promise<string> {
-    this.#hash = createHash('sha256')
-    await hashInto(this.#hash, this.#handle, bytes)
-    this.#at = bytes
-    return this.#hash.copy().digest('hex')
+  /** The checksum of its first bytes. */
+  async digestOfFirst(bytes: number): Promise<string> {
+    return await digestOfHandle(this.#handle, bytes)
   }
 
-  /** Begins anew behind what is kept. */
+  /** Goes on behind the first bytes. */
   async cut(bytes: number): Promise<void> {
-    if (bytes === 0) this.#hash = createHash('sha256')
     this.#at = bytes
     await this.#handle.truncate(bytes)
   }
 
   async append(bytes: Buffer): Promise<void> {
-    this.#hash.update(bytes)
     const isHole = this.#isSparse && bytes.equals(ZEROS.subarray(0, bytes.length))
     if (!isHole) {
       for (let done = 0; done < bytes.length; ) {
@@ -89,13 +89,15 @@ export class ArrivingFile implements AsyncDisposable {
     this.#at += bytes.length
   }
 
-  get digest(): string {
-    return this.#hash.copy().digest('hex')
+  /** Size and checksum as they are read back from the disk, with nothing more to come. */
+  async readBack(): Promise<{ readonly sizeBytes: number; readonly sha256: string }> {
+    await this.#handle.truncate(this.#at)
+    const sha256 = await digestOfHandle(this.#handle, Number.POSITIVE_INFINITY)
+    return { sizeBytes: (await this.#handle.stat()).size, sha256 }
   }
 
   /** Gives it its time, mode and name. */
   async finish(target: BytePath, { mode, mtimeNs }: Facts): Promise<void> {
-    await this.#handle.truncate(this.#at)
     const seconds = Number(mtimeNs) / 1e9
     await this.#handle.utimes(seconds, seconds)
     await this.#handle.chmod(mode)
@@ -108,33 +110,75 @@ export class ArrivingFile implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    namesInUse.delete(this.#temporary)
     await this.#handle.close()
   }
 }
 
 export async function placeLink(target: BytePath, path: BytePath, mtimeNs: bigint): Promise<void> {
   await sizeOfTarget(path)
-  const temporary = temporaryName(path)
-  await rm(bytesOf(temporary), { force: true })
-  await symlink(bytesOf(target), bytesOf(temporary))
-  const seconds = Number(mtimeNs) / 1e9
-  await lutimes(bytesOf(temporary), seconds, seconds)
-  await rename(bytesOf(temporary), bytesOf(path))
-}
-
-function temporaryName(target: BytePath): BytePath {
-  return `${temporaryOf(target)}.${hostname()}.${process.pid}`
-}
-
-/** Takes over what a process that has ended has left for this target. */
-async function claim(target: BytePath, temporary: BytePath): Promise<void> {
-  const directory = parentOf(target)
-  const prefix = `${baseName(temporaryOf(target))}.${hostname()}.`
-  for (const name of await readdir(bytesOf(directory), { encoding: 'latin1' })) {
-    const pid = Number(name.slice(prefix.length))
-    if (!name.startsWith(prefix) || pid === process.pid || isRunning(pid)) continue
-    await rename(bytesOf(joinPath(directory, name)), bytesOf(temporary))
+  const temporary = takeTemporaryName(path)
+  try {
+    await rm(bytesOf(temporary), { force: true })
+    await symlink(bytesOf(target), bytesOf(temporary))
+    const seconds = Number(mtimeNs) / 1e9
+    await lutimes(bytesOf(temporary), seconds, seconds)
+    await rename(bytesOf(temporary), bytesOf(path))
+  } finally {
+    namesInUse.delete(temporary)
   }
+}
+
+/** `.muster-HASH.MACHINE.PID`, with a number behind it where this process is writing the same target already. */
+function takeTemporaryName(target: BytePath): BytePath {
+  const name = `${temporaryOf(target)}.${MACHINE}.${process.pid}`
+  let free = name
+  for (let number = 2; namesInUse.has(free); number += 1) free = `${name}-${number}`
+  namesInUse.add(free)
+  return free
+}
+
+/** What processes that have ended left in directories, each of which is read once. */
+export class LeftOvers {
+  readonly #byDirectory = new Map<BytePath, Promise<readonly string[]>>()
+
+  /** Gives what was left for a target that name. */
+  async claim(target: BytePath, temporary: BytePath): Promise<void> {
+    const directory = parentOf(target)
+    const prefix = `${baseName(temporaryOf(target))}.${MACHINE}.`
+    for (const name of await this.#in(directory)) {
+      if (!name.startsWith(prefix)) continue
+      const pid = /^(\d+)(?:-\d+)?$/.exec(name.slice(prefix.length))?.[1]
+      if (pid === undefined || Number(pid) === process.pid || isRunning(Number(pid))) continue
+      await rename(bytesOf(joinPath(directory, name)), bytesOf(temporary)).catch((error: { code?: string }) => {
+        if (error.code !== 'ENOENT') throw error
+      })
+    }
+  }
+
+  #in(directory: BytePath): Promise<readonly string[]> {
+    const known = this.#byDirectory.get(directory)
+    if (known !== undefined) return known
+    const reading = readdir(bytesOf(directory), { encoding: 'latin1' }).then((names) =>
+      names.filter((name) => name.startsWith('.muster-')),
+    )
+    this.#byDirectory.set(directory, reading)
+    return reading
+  }
+}
+
+/** For writing: a file of this user that has no other name. What somebody else put in its place is removed. */
+async function openOwn(path: BytePath): Promise<FileHandle> {
+  const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants
+  const found = await lstat(bytesOf(path)).catch(() => undefined)
+  if (found !== undefined) {
+    const handle = await open(bytesOf(path), O_RDWR | O_NOFOLLOW | O_NONBLOCK).catch(() => undefined)
+    const facts = await handle?.stat()
+    if (handle !== undefined && facts?.isFile() && facts.nlink === 1 && facts.uid === process.geteuid?.()) return handle
+    await handle?.close()
+    await rm(bytesOf(path), { force: true })
+  }
+  return await open(bytesOf(path), O_RDWR | O_CREAT | O_EXCL, 0o600)
 }
 
 function isRunning(pid: number): boolean {
@@ -146,12 +190,14 @@ function isRunning(pid: number): boolean {
   }
 }
 
-async function hashInto(hash: Hash, handle: FileHandle, limit: number): Promise<void> {
+async function digestOfHandle(handle: FileHandle, limit: number): Promise<string> {
+  const hash = createHash('sha256')
   const buffer = Buffer.allocUnsafe(READ_BYTES)
   for (let at = 0; at < limit; ) {
     const { bytesRead } = await handle.read(buffer, 0, Math.min(READ_BYTES, limit - at), at)
-    if (bytesRead === 0) return
+    if (bytesRead === 0) break
     hash.update(buffer.subarray(0, bytesRead))
     at += bytesRead
   }
+  return hash.digest('hex')
 }

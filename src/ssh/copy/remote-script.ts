@@ -31,6 +31,8 @@ const FUNCTIONS = [
   `K() { if [ -d "$1" ]; then [ -w "$1" ] || chmod u+rwx "$1" 2>/dev/null; r ok old; else if e=$(mkdir "$1" 2>&1); then r ok new; else r err "$e"; fi; fi; }`,
   // A PATH: a directory with all above it.
   `A() { if e=$(mkdir -p "$1" 2>&1); then r ok; else r err "$e"; fi; }`,
+  // B PATH: whether names there, or in the nearest directory above that exists, are the same when they differ only in case. By a directory, as mkdir follows no link.
+  `B() { d=$1; while [ ! -d "$d" ]; do case $d in */*) d=\${d%/*}; d=\${d:-/};; *) d=.;; esac; done; if e=$(mkdir "$d/.muster-case.$NODE.$$" 2>&1); then k=no; [ -d "$d/.MUSTER-CASE.$NODE.$$" ] && k=yes; rmdir "$d/.muster-case.$NODE.$$"; r ok $k; else r err "$d: $e"; fi; }`,
   // P PATH TEMPORARY CLAIM: kind and size of what is there, and the size of what an earlier copy has left, which becomes ours.
   `P() { k='none 0'; if [ -L "$1" ]; then k='link 0'; elif [ -d "$1" ]; then k='directory 0'; elif [ -f "$1" ]; then k="file $(size "$1")"; elif [ -e "$1" ]; then k='special 0'; fi; p=0; for o in "$2.$NODE".*; do [ -f "$o" ] || continue; q=\${o##*.}; [ "$q" = $$ ] || { kill -0 "$q" 2>/dev/null && continue; }; [ "$3" = yes ] && [ "$q" != $$ ] && { mv -f "$o" "$2.$NODE.$$" 2>/dev/null || continue; o="$2.$NODE.$$"; }; p=$(size "$o"); done; r ok "$k $p"; }`,
   // S PATH [UNITS]: the checksum of a file, or of its beginning.

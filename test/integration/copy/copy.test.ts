@@ -3,10 +3,12 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import {
   chmodSync,
+  closeSync,
   lstatSync,
   lutimesSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -18,6 +20,7 @@ import {
   truncateSync,
   utimesSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -37,6 +40,7 @@ import { embeddedEndpoints, startEmbeddedHosts } from '../../../src/ssh/embedded
 import { createHostKeyVerifier } from '../../../src/ssh/known-hosts/verifier.ts'
 import { createLocalTransport } from '../../../src/ssh/local/local-transport.ts'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
+import type { Transport } from '../../../src/ssh/transport.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import { endpointOf } from '../../support/endpoint.ts'
 import { nobody } from '../../support/ssh-context.ts'
@@ -46,6 +50,8 @@ type CopyOptions = {
   /** False: as on hosts without Python. */
   readonly hasHelpers?: boolean
   readonly signal?: AbortSignal
+  /** In place of the local one. */
+  readonly transport?: Transport
   readonly onEvent?: (event: CopyEvent) => void
 }
 
@@ -70,7 +76,7 @@ describe('copying to hosts', () => {
   })
 
   const wires = (events: CopyEvent[], results: Map<string, HostResult>, options: CopyOptions): CopyWires => ({
-    transports,
+    transports: { ...transports, local: options.transport ?? transports.local },
     hostKeys: createHostKeyVerifier(),
     credentials: nobody,
     clock: systemClock,
@@ -180,6 +186,30 @@ describe('copying to hosts', () => {
     expect(result('here')).toMatchObject({ outcome: 'failed', reason: `${directory}/no: No such directory` })
     const other = await copy([local], [join(source, 'a'), join(source, 'b')], () => join(directory, 'name'))
     expect(other.result('here')).toMatchObject({ outcome: 'failed', reason: `${directory}/name: Not a directory` })
+  })
+
+  it('refuses two sources that would become the same file, before it begins', async () => {
+    for (const name of ['a', 'b']) {
+      mkdirSync(join(source, name))
+      writeFileSync(join(source, name, 'x'), `x of ${name}`)
+    }
+    const target = join(directory, 'target')
+    const twice = copy([local], [join(source, 'a', 'x'), join(source, 'b', 'x')], () => target)
+    await expect(twice).rejects.toThrow(`${source}/a/x and ${source}/b/x would both become x`)
+    const contents = copy([local], [`${source}/a/.`, `${source}/b/.`], () => target)
+    await expect(contents).rejects.toThrow(`${source}/a/x and ${source}/b/x would both become x`)
+    expect(readdirSync(directory)).toEqual(['source'])
+  })
+
+  it('merges directories of the same name, as cp does', async () => {
+    for (const name of ['a', 'b']) {
+      mkdirSync(join(source, name, 'd'), { recursive: true })
+      writeFileSync(join(source, name, 'd', name), name)
+    }
+    const target = join(directory, 'target')
+    const { result } = await copy([local], [join(source, 'a', 'd'), join(source, 'b', 'd')], () => target)
+    expect(result('here')).toMatchObject({ outcome: 'ok', copied: 2 })
+    expect(readdirSync(join(target, 'd'))).toEqual(['a', 'b'])
   })
 
   it('leaves identical files alone, replaces others, and follows the mode of both', async () => {
@@ -450,6 +480,77 @@ describe('copying to hosts', () => {
     expect(second.result('m1').sentBytes).toBeLessThan(bytes.length - 4_000_000)
     expect(readdirSync(join(out, 'm1'))).toEqual(['big'])
     expect(readFileSync(join(out, 'm1', 'big')).equals(bytes)).toBe(true)
+  })
+
+  it('refuses to fetch two files that would become the same one, before it begins', async () => {
+    for (const [name, size] of [
+      ['a', 9_000_000],
+      ['b', 30_000_000],
+    ] as const) {
+      mkdirSync(join(source, name))
+      writeFileSync(join(source, name, 'x'), randomBytes(size))
+    }
+    const out = join(directory, 'out')
+    const { result } = await fetch(embeddedEndpoints(embedded), [join(source, 'a', 'x'), join(source, 'b', 'x')], out)
+    for (const { name } of embedded.hosts) {
+      const reason = `${source}/a/x and ${source}/b/x would both become ${out}/${name}/x. Fetch each into a directory of its own.`
+      expect(result(name)).toMatchObject({ outcome: 'failed', reason, copied: 0 })
+    }
+    expect(readdirSync(directory)).toEqual(['source'])
+  })
+
+  it('refuses a listing that has a name twice', async () => {
+    writeFileSync(join(source, 'x'), 'x')
+    const programs = join(directory, 'programs')
+    mkdirSync(programs)
+    const find = execFileSync('sh', ['-c', 'command -v find'], { encoding: 'utf8' }).trim()
+    // Every path is looked at twice.
+    writeFileSync(join(programs, 'find'), `#!/bin/sh\np=$1; shift\nexec ${find} "$p" "$p" "$@"\n`, { mode: 0o755 })
+    const lying: Transport = {
+      async connect(endpoint, context) {
+        const connection = await transports.local.connect(endpoint, context)
+        return {
+          ...connection,
+          exec: (command, handlers) => connection.exec(`PATH="${programs}:$PATH"; ${command}`, handlers),
+          close: () => connection.close(),
+        }
+      },
+    }
+    const { result } = await fetch([local], [source], join(directory, 'out'), { transport: lying })
+    const reason = expect.stringMatching(/^\S+\/x is listed twice/)
+    expect(result('here')).toMatchObject({ outcome: 'failed', reason })
+    expect(readdirSync(directory)).not.toContain('out')
+  })
+
+  it('gives two fetches of one process to the same place files of their own', async () => {
+    const bytes = randomBytes(6_000_000)
+    writeFileSync(join(source, 'x'), bytes)
+    const out = join(directory, 'out')
+    const both = await Promise.all([1, 2].map(() => fetch([local], [join(source, 'x')], out)))
+    for (const { result } of both) expect(result('here')).toMatchObject({ outcome: 'ok' })
+    expect(readFileSync(join(out, 'here', 'x')).equals(bytes)).toBe(true)
+    expect(readdirSync(join(out, 'here'))).toEqual(['x'])
+  })
+
+  it('tells what is on the disk, not what it has sent there', async () => {
+    writeFileSync(join(source, 'x'), randomBytes(6_000_000))
+    const out = join(directory, 'out')
+    const { result, events } = await fetch([local], [join(source, 'x')], out, {
+      onEvent: ({ type }) => {
+        if (type !== 'progress') return
+        // Somebody writes into the file while it arrives.
+        for (const name of readdirSync(join(out, 'here'))) {
+          if (!name.startsWith('.muster')) continue
+          const handle = openSync(join(out, 'here', name), 'r+')
+          writeSync(handle, 'other bytes', 0)
+          closeSync(handle)
+        }
+      },
+    })
+    expect(result('here')).toMatchObject({ outcome: 'failed', copied: 0, failed: 1 })
+    const reason = expect.stringContaining('the checksum')
+    expect(events).toContainEqual(expect.objectContaining({ action: 'failed', reason }))
+    expect(readdirSync(join(out, 'here'))).toEqual([])
   })
 
   it('never shows half a file under its final name, whenever it is cut', async () => {
