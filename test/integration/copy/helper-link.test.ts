@@ -2,7 +2,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -13,6 +13,7 @@ import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const canRun = process.platform === 'linux' && requirement('python3')
+const canBare = requirement('root', 'namespaces')
 const PART_BYTES = 64 * 1024
 const TOKEN = 'ready'
 
@@ -21,10 +22,12 @@ class Helper {
   readonly #process: ChildProcessWithoutNullStreams
   #isReady = false
 
-  constructor() {
+  /** `prefix`: what runs it. */
+  constructor(prefix: readonly string[] = []) {
     const script = helperScript(TOKEN)
     const start = `import sys;exec(sys.stdin.buffer.read(${script.length}))`
-    this.#process = spawn('python3', ['-I', '-S', '-c', start], { env: { PATH: process.env.PATH } })
+    const [program = '', ...args] = [...prefix, 'python3', '-I', '-S', '-c', start]
+    this.#process = spawn(program, args, { env: { PATH: `/usr/bin:${process.env.PATH}` } })
     this.#process.stdin.write(script)
     let text = ''
     this.#process.stdout.setEncoding('utf8').on('data', (more) => {
@@ -57,6 +60,12 @@ class Helper {
     await ended
   }
 }
+
+/** In containers and chroots /dev and /proc may be nearly empty. */
+const BARE = `mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3 && mount -t tmpfs none /proc && exec "$@"`
+/** Nothing that could hold a pipe with a name. */
+const READ_ONLY = 'for d in /tmp /var/tmp /root; do mount -t tmpfs -o ro none $d || exit; done; cd /'
+const WITHOUT_DESCRIPTORS = ['unshare', '--mount', 'sh', '-c', BARE, 'sh']
 
 describe.skipIf(!canRun)('helpers that pass a file on', () => {
   let directory: string
@@ -91,5 +100,31 @@ describe.skipIf(!canRun)('helpers that pass a file on', () => {
     taker.tell({ op: 'have', file: 1, have: PART_BYTES })
     await taker.said(({ have }) => have === bytes.length)
     expect(readFileSync(ours).equals(bytes)).toBe(true)
+  })
+
+  it.skipIf(!canBare)('make a link on hosts without /dev/fd, and leave nothing there', async () => {
+    const temporary = join(directory, 'tmp')
+    mkdirSync(temporary)
+    const bare = ['env', `TMPDIR=${temporary}`, ...WITHOUT_DESCRIPTORS]
+    await Promise.all([source.close(), taker.close()])
+    ;[source, taker] = [new Helper(bare), new Helper(bare)]
+    const secret = createLinkCertificate()
+    taker.tell({ op: 'listen', link: 1, address: '127.0.0.1', ...secret })
+    const answer = await taker.said(({ at, error }) => at !== undefined || error !== undefined)
+    expect(answer.error).toBeUndefined()
+    source.tell({ op: 'connect', link: 1, to: answer.at, ...secret })
+    const made = await taker.said(({ up, error }) => up === true || error !== undefined)
+    expect(made.error).toBeUndefined()
+    expect(readdirSync(temporary)).toEqual([])
+  })
+
+  it.skipIf(!canBare)('name what they could not use when no link can be made', async () => {
+    await source.close()
+    source = new Helper(['env', 'TMPDIR=/nowhere', 'unshare', '--mount', 'sh', '-c', `${READ_ONLY} && ${BARE}`, 'sh'])
+    source.tell({ op: 'listen', link: 1, address: '127.0.0.1', ...createLinkCertificate() })
+    const { error } = await source.said((message) => message.error !== undefined)
+    expect(error).toMatch(
+      /^the key of the link cannot be handed over: no \/dev\/fd; \/nowhere: No such file or directory, \/tmp: /,
+    )
   })
 })
