@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { messageOf } from '../../src/base/errors.ts'
 import { vitest } from '../support/vitest-run.ts'
 import { killOwners, labsDirectory, livingOwners, sweepLabs } from './cluster/directories.ts'
 import { kernelImage } from './cluster/kernel-image.ts'
@@ -17,11 +18,22 @@ const USAGE = `usage: npm run lab -- up [--count N] [--kernel N [--systemd]]
        npm run lab -- AREA        one of: ${areas().join(', ')}
 `
 
+type Order = { readonly count: number; readonly kernelCount: number; readonly hasSystemd: boolean }
+
 const [verb = '', ...rest] = process.argv.slice(2)
 process.exitCode = await main(verb, rest)
 
 async function main(verb: string, rest: readonly string[]): Promise<number> {
-  if (verb === 'up') return await up(rest)
+  if (verb === '--help' || (verb !== '' && !areas().includes(verb) && rest.includes('--help'))) {
+    process.stdout.write(USAGE)
+    return 0
+  }
+  if (verb === 'up') {
+    const order = orderOf(rest)
+    if (typeof order !== 'string') return await up(order)
+    process.stderr.write(`${order}\n${USAGE}`)
+    return 2
+  }
   if (verb === 'down') return down()
   if (verb === 'image') {
     process.stdout.write(`${await kernelImage()}\n${await rayEnvironment()}\n`)
@@ -34,19 +46,25 @@ async function main(verb: string, rest: readonly string[]): Promise<number> {
   return await vitest(['--project', 'lab', join('test', 'lab', verb), ...rest], { MUSTER_LAB: 'required' })
 }
 
-async function up(args: readonly string[]): Promise<number> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: { count: { type: 'string' }, kernel: { type: 'string', default: '0' }, systemd: { type: 'boolean' } },
-  })
-  const kernelCount = Number(values.kernel)
-  const count = Number(values.count ?? (kernelCount > 0 ? 0 : 3))
-  if (!isCount(count, 1000) || !isCount(kernelCount, 20) || count + kernelCount === 0) {
-    process.stderr.write('--count is a number up to 1000, --kernel one up to 20, and one of them is not 0\n')
-    return 2
+/** A string: what is wrong with the arguments. */
+function orderOf(args: readonly string[]): Order | string {
+  let values: { count?: string; kernel?: string; systemd?: boolean }
+  try {
+    const options = { count: { type: 'string' }, kernel: { type: 'string' }, systemd: { type: 'boolean' } } as const
+    values = parseArgs({ args: [...args], options }).values
+  } catch (error) {
+    return messageOf(error)
   }
+  const kernelCount = Number(values.kernel ?? 0)
+  const count = Number(values.count ?? (kernelCount > 0 ? 0 : 3))
+  if (!isCount(count, 1000) || !isCount(kernelCount, 20) || count + kernelCount === 0)
+    return '--count is a number up to 1000, --kernel one up to 20, and one of them is not 0'
+  return { count, kernelCount, hasSystemd: values.systemd ?? false }
+}
+
+async function up({ count, kernelCount, hasSystemd }: Order): Promise<number> {
   const guests = Array.from({ length: kernelCount }, (_, index) => `k${index + 1}`)
-  const init = values.systemd ? 'systemd' : 'service'
+  const init = hasSystemd ? 'systemd' : 'service'
   const standing = standingLab()
   if (standing !== undefined) {
     process.stderr.write(`a lab stands already in ${standing}; end it first: npm run lab -- down\n`)

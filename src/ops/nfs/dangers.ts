@@ -24,7 +24,7 @@ export function dangersOfForeign(host: string, { entries }: Exports): Finding[] 
 /** Of what hosts.yaml declares: it is wanted so, and said once. */
 export function dangersOfShare(host: string, share: Share, point: Point | undefined): Finding[] {
   const found = share.exportTo.flatMap((client) =>
-    dangersOf({ path: share.path, client, options: share.options, isStray: false }),
+    dangersOf({ path: share.path, client, options: share.options, isStray: false }, share.clientAddresses),
   )
   const once = found.filter(({ id }, index) => found.findIndex((other) => other.id === id) === index)
   const notes = once.map(({ id, cause, hint }): Finding => {
@@ -33,12 +33,19 @@ export function dangersOfShare(host: string, share: Share, point: Point | undefi
   return [...notes, ...modeOf(host, share, point)]
 }
 
-function dangersOf({
-  path,
-  client,
-  options,
-  isStray,
-}: Pick<ExportEntry, 'path' | 'client' | 'options' | 'isStray'>): Danger[] {
+const SHOWN_ADDRESSES = 3
+
+function namedClients(addresses: readonly string[]): string {
+  const left = addresses.length - SHOWN_ADDRESSES
+  const names = `${addresses.slice(0, SHOWN_ADDRESSES).join(', ')}${left > 0 ? ` and ${left} more` : ''}`
+  return `Leave out export_to in hosts.yaml: then only the clients may mount it (${names}).`
+}
+
+/** `addresses`: of the clients that hosts.yaml declares; undefined: it is not declared there. */
+function dangersOf(
+  { path, client, options, isStray }: Pick<ExportEntry, 'path' | 'client' | 'options' | 'isStray'>,
+  addresses?: readonly string[],
+): Danger[] {
   const isWritten = options.includes('rw')
   const found: Danger[] = []
   if (isStray) {
@@ -51,7 +58,10 @@ function dangersOf({
     ]
   }
   if (client === '*') {
-    const hint = `Name the clients: ${path} 10.0.0.0/24(${options.join(',')}), or leave out export_to in hosts.yaml.`
+    const hint =
+      addresses === undefined
+        ? `Name the clients in place of *: ${path} CLIENT(${options.join(',')}), with the address or the network of the clients.`
+        : namedClients(addresses)
     found.push({ id: 'export-world', cause: `${path} is exported to everybody who reaches the server`, hint })
   }
   if (options.includes('no_root_squash')) {

@@ -8,6 +8,7 @@ export type Share = {
   readonly path: string
   /** The hosts that mount it. */
   readonly clients: readonly string[]
+  readonly clientAddresses: readonly string[]
   /** As they stand in the exports file: the addresses of the clients, or what was declared. */
   readonly exportTo: readonly string[]
   readonly options: readonly string[]
@@ -36,13 +37,14 @@ export function wantedNfs({ inventory, endpoints }: Declared): NfsWanted | undef
   const shares = inventory.nfs.map((spec): Share => {
     // The server has the directory itself where both are the same.
     const clients = spec.clients.filter((host) => host !== spec.server || spec.mount !== spec.path)
-    const addresses = clients.map(addressOf)
+    const clientAddresses = [...new Set(clients.map(addressOf))]
     return {
       server: spec.server,
       serverAddress: bracketed(addressOf(spec.server)),
       path: trimmed(spec.path),
       clients,
-      exportTo: spec.exportTo ?? [...new Set(addresses)],
+      clientAddresses,
+      exportTo: spec.exportTo ?? clientAddresses,
       options: wordsOf(spec.options),
       ...(spec.mode === undefined ? {} : { mode: spec.mode }),
       point: trimmed(spec.mount),

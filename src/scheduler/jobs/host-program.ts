@@ -6,7 +6,7 @@
  * `true >FILE` makes a file: where that fails, `: >FILE` would end the shell.
  */
 import { type BundleLimits, END_LIMITED, formatLimit, LIMITED, STOP_LIMITED, TELL_MEMORY } from './host-limits.ts'
-import type { BundleEnd, BundleState } from './job.ts'
+import { type BundleEnd, type BundleState, ENDED_SILENTLY } from './job.ts'
 
 export type BundleOrder =
   | { readonly kind: 'start'; readonly key: string; readonly run: BundleRun }
@@ -221,7 +221,7 @@ function bundleState(word: string, code: string, more: string | undefined): Bund
     case 'begun':
       return code === 'unlimited' ? { kind: 'begun', isUnlimited: true } : { kind: 'begun' }
     case 'gone':
-      return ended({ kind: 'gone', reason: 'its process ended without a word' })
+      return ended({ kind: 'gone', reason: ENDED_SILENTLY })
     case 'rebooted':
       return ended({ kind: 'gone', reason: 'the host was started anew' })
     case 'forgotten':

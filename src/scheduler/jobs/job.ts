@@ -164,7 +164,7 @@ function seen(job: Job, state: ActiveState, rank: number, bundle: BundleState, n
   // Of what began its host finds nothing: it may have run, and never begins again.
   const isLost = before.kind === 'begun' && bundle.kind === 'sent' && job.spec.engine !== 'ray'
   const isUnlimited = before.kind === 'begun' && before.isUnlimited === true
-  const now: BundleState = isLost ? { kind: 'ended', end: NOTHING_LEFT } : bundle
+  const now: BundleState = isLost ? { kind: 'ended', end: NOTHING_LEFT } : withKiller(state, bundle)
   const bundles = state.bundles.with(rank, isUnlimited && now.kind === 'ended' ? { ...now, isUnlimited } : now)
   const ends = bundles.flatMap((one) => (one.kind === 'ended' ? [one.end] : []))
   if (ends.length === bundles.length) return ended(job, { ...state, bundles }, ends, nowMs)
@@ -175,6 +175,24 @@ function seen(job: Job, state: ActiveState, rank: number, bundle: BundleState, n
     return { ...stay, state: { ...state, kind: 'ending', stop: undefined, sinceMs: nowMs, bundles, cause } }
   const kind = bundles.some((one) => one.kind === 'sent') ? 'starting' : 'running'
   return { ...stay, state: { ...state, kind, bundles } }
+}
+
+/** The end of a process that could not write its exit code. */
+export const ENDED_SILENTLY = 'its process ended without a word'
+
+const KILLED: Readonly<Record<StopReason, string>> = {
+  cancelled: 'killed when the job was cancelled',
+  'timed-out': 'killed at the time limit',
+  preempted: 'killed for another job',
+  requeued: 'killed to wait again',
+}
+
+/** What Muster killed cannot write how it ended. */
+function withKiller(state: ActiveState, bundle: BundleState): BundleState {
+  if (state.kind !== 'ending' || bundle.kind !== 'ended') return bundle
+  if (bundle.end.kind !== 'gone' || bundle.end.reason !== ENDED_SILENTLY) return bundle
+  const reason = state.stop === undefined ? 'killed when another bundle ended' : KILLED[state.stop]
+  return { ...bundle, end: { kind: 'gone', reason } }
 }
 
 const NOTHING_LEFT: BundleEnd = {

@@ -70,8 +70,8 @@ function packHost({ name, gpus = [], cpuMilli, memoryBytes, unknown }: KnownHost
 }
 
 /**
- * Of all hosts together. What is free can be given away now; what is free on a device that is shared already is in pieces: a
- * whole GPU finds no room there.
+ * Of all hosts together. Each part of a device counts once: as held, free (a whole device that can be given away now),
+ * fragmented (free on a device that is shared already), stranded (free where no core is), or down.
  */
 export type PackingFigures = {
   readonly devices: number
@@ -92,13 +92,15 @@ export function packingFigures(
 ): PackingFigures {
   const up = hosts.filter(({ name }) => down[name] === undefined)
   const [all, there] = [hosts.flatMap(devicesOf), up.flatMap(devicesOf)]
-  const shared = there.filter((shares) => shares.length > 0)
+  // A host without a core has nothing that could be given away.
+  const usable = up.filter(({ strandedMilli }) => strandedMilli === 0).flatMap(devicesOf)
+  const shared = usable.filter((shares) => shares.length > 0)
   const sum = <T>(of: readonly T[], amount: (one: T) => number) => of.reduce((total, one) => total + amount(one), 0)
   const freeMilli = sum(all, freeOf)
   return {
     devices: all.length,
     heldMilli: all.length * WHOLE_MILLI - freeMilli,
-    freeDevices: there.length - shared.length,
+    freeDevices: usable.length - shared.length,
     downMilli: freeMilli - sum(there, freeOf),
     piecesMilli: sum(shared, freeOf),
     strandedMilli: sum(up, ({ strandedMilli }) => strandedMilli),

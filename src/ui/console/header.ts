@@ -70,11 +70,7 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
   }
   if (length === 'page') return parts
   if (state.isFolded || (state.showsDifferences && state.equalGroups.length > 0)) {
-    const kinds = state.equalGroups.length
-    parts.push({
-      text: kinds > 1 ? ` ${kinds} different ` : ' all equal ',
-      colour: kinds > 1 ? theme.warning : theme.ok,
-    })
+    parts.push(differencePart(state, theme))
   }
   const oldest = oldestFactMs(state.bringUp)
   if (oldest !== undefined && length !== 'numbers' && length !== 'digits') {
@@ -91,6 +87,15 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
     })
   }
   return parts
+}
+
+/** How many hosts are not in the largest group of equal screens. */
+function differencePart({ equalGroups }: ConsoleState, theme: Theme): BarPart {
+  const [majority = [], ...others] = equalGroups
+  const count = others.flat().length
+  if (count === 0) return { text: ' all equal ', colour: theme.ok }
+  const text = majority.length === 1 ? ' all differ ' : ` ${count} ${count === 1 ? 'differs' : 'differ'} `
+  return { text, colour: theme.warning }
 }
 
 type ReceiverText = { readonly start: string; readonly names: string; readonly end: string }

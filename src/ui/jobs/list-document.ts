@@ -4,7 +4,7 @@ import type { JobState } from '../../scheduler/jobs/job.ts'
 import { BOLD, INVERSE } from '../../terminal/cells.ts'
 import type { Span } from '../compositor/compositor.ts'
 import type { Row, RowDocument } from '../rows/row-document.ts'
-import { clip, padEnd } from '../text-width.ts'
+import { clip, padEnd, textWidth } from '../text-width.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import { askedWords, durationWords, placeWords } from './job-words.ts'
 import type { QueueSight } from './jobs-port.ts'
@@ -15,6 +15,7 @@ const STATE_WIDTH = 24
 const RAN_WIDTH = 9
 const ON_WIDTH = 12
 const BAR_CELLS = 8
+const WORDS_WIDTH = STATE_WIDTH - BAR_CELLS - 2
 
 export type ListInput = {
   readonly sight: QueueSight
@@ -87,7 +88,7 @@ export function colourOf(kind: JobState['kind'], theme: Theme): Theme['text'] {
   return kind === 'queued' ? theme.warning : theme.muted
 }
 
-/** `█████▒··  61/100 2 bad` */
+/** `█████▒·· 61/90 2 failed` */
 export function progressSpans(line: JobLine, theme: Theme): readonly Span[] {
   const done = line.counts.get('done') ?? 0
   const ended = countOf(line, KINDS.ended)
@@ -95,15 +96,24 @@ export function progressSpans(line: JobLine, theme: Theme): readonly Span[] {
   const cells = (count: number) => Math.floor((count / line.count) * BAR_CELLS)
   const full = cells(ended)
   const busy = Math.min(BAR_CELLS - full, running > 0 ? Math.max(1, cells(running)) : 0)
-  const bad = ended - done
-  const words = `${ended}/${line.count}${bad > 0 ? ` ${bad} bad` : ''}`
+  const cancelled = line.counts.get('cancelled') ?? 0
+  const failed = ended - done - cancelled
+  const progress = `${ended}/${line.count}`
+  const words = [
+    // The bar tells how far it is, too.
+    ...(failed > 0 ? [`${progress} ${failed} failed`, `${failed} failed`] : []),
+    ...(failed === 0 && cancelled > 0 ? [`${progress} ${cancelled} cancelled`] : []),
+    ...(cancelled === line.count ? [`${cancelled} cancelled`] : []),
+    progress,
+  ].find((each) => textWidth(each) <= WORDS_WIDTH)
+  const colour = failed > 0 ? theme.danger : cancelled > 0 ? theme.muted : undefined
   return [
-    { text: '█'.repeat(full), style: styleOf(bad > 0 ? theme.danger : theme.ok) },
+    { text: '█'.repeat(full), style: styleOf(colour ?? theme.ok) },
     { text: '▒'.repeat(busy), style: styleOf(theme.accent) },
     { text: '·'.repeat(BAR_CELLS - full - busy), style: mutedStyle(theme) },
     {
-      text: ` ${padEnd(clip(words, STATE_WIDTH - BAR_CELLS - 2), STATE_WIDTH - BAR_CELLS - 1)}`,
-      style: styleOf(bad > 0 ? theme.danger : theme.text, undefined, BOLD),
+      text: ` ${padEnd(words ?? clip(progress, WORDS_WIDTH), STATE_WIDTH - BAR_CELLS - 1)}`,
+      style: styleOf(colour ?? theme.text, undefined, BOLD),
     },
   ]
 }

@@ -262,7 +262,7 @@ function figureRows(
       isShort ? 'down' : downCount === 1 ? 'on a host that is down' : 'on hosts that are down',
       warn(theme),
     ),
-    ...part(figures.piecesMilli, 'in pieces'),
+    ...part(figures.piecesMilli, 'fragmented'),
     ...part(figures.strandedMilli, isShort ? 'stranded' : 'stranded (no core)', warn(theme)),
     bold(`  cores ${hosts.every(({ unknown }) => unknown?.includes('cores')) ? '-' : cpuWords(figures)}`),
   ]

@@ -152,6 +152,7 @@ const share: fc.Arbitrary<Share> = fc.record({
   serverAddress: fc.constant(SERVER),
   path: fc.constant('/srv'),
   clients: fc.constant(['m8']),
+  clientAddresses: fc.constant(['10.0.0.8']),
   exportTo: fc.constantFrom(['10.0.0.8'], ['*'], ['10.0.0.0/24', 'm8']),
   options: fc.constantFrom(['rw', 'sync'], ['ro', 'sync'], ['rw', 'sync', 'no_root_squash']),
   point: fc.constantFrom('/mnt', '/mnt/of mine', '/a-b'),

@@ -3,6 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { parseHostAnswer } from '../../../../src/scheduler/jobs/host-program.ts'
 import {
   type BundleState,
+  ENDED_SILENTLY,
+  formatEnd,
   isActive,
   isFinal,
   type Job,
@@ -132,6 +134,21 @@ describe('a job', () => {
     expect(kindAfter(job(), { kind: 'hold' }, cancel, { kind: 'release' })).toBe('cancelled')
     expect(kindAfter(job(), placed, cancel)).toBe('ending')
     expect(kindAfter(job({ retries: 3 }), placed, cancel, seen(0, barred), seen(1, barred))).toBe('cancelled')
+  })
+
+  test('a bundle that is killed after a stop says by what, not that it ended by itself', () => {
+    const silent: BundleState = { kind: 'ended', end: { kind: 'gone', reason: ENDED_SILENTLY } }
+    const endsAfter = (...events: readonly JobEvent[]) => {
+      const { state } = lifeOf(job(), placed, seen(0, { kind: 'begun' }), seen(1, { kind: 'begun' }), ...events)
+      if (!('bundles' in state)) throw new Error(`it has no bundles: ${state.kind}`)
+      return state.bundles.map((one) => (one.kind === 'ended' ? formatEnd(one.end) : one.kind))
+    }
+    const killed = 'killed when the job was cancelled'
+    expect(endsAfter(cancel, seen(0, silent), seen(1, silent))).toEqual([killed, killed])
+    const limit: JobEvent = { kind: 'stop', reason: 'timed-out' }
+    expect(endsAfter(limit, seen(0, silent), seen(1, exit(143)))).toEqual(['killed at the time limit', 'exit 143'])
+    expect(endsAfter(seen(0, exit(1)), seen(1, silent))).toEqual(['exit 1', 'killed when another bundle ended'])
+    expect(endsAfter(seen(0, silent), seen(1, exit(143)))).toEqual([ENDED_SILENTLY, 'exit 143'])
   })
 
   test('given up it is over at once, whatever its hosts say later, and nothing more is sent to them', () => {

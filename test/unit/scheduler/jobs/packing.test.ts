@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Job, Place } from '../../../../src/scheduler/jobs/job.ts'
-import { packHosts } from '../../../../src/scheduler/jobs/packing.ts'
+import { packHosts, packingFigures } from '../../../../src/scheduler/jobs/packing.ts'
 
 const host = { name: 'a', cpuMilli: 2000, memoryBytes: 100, gpus: ['', ''] }
 const running = (id: number, gpuMilli: number, places: readonly Place[]): Job => ({
@@ -55,4 +55,26 @@ test('each device has its shares, each host what is held of it, and what nobody 
     },
     expect.objectContaining({ name: 'c', devices: [[], []], cpuUsedMilli: 0, jobs: [], strandedMilli: 0 }),
   ])
+})
+
+test('each part of the devices counts once: held, free, fragmented, stranded, or on a host that is down', () => {
+  const hosts = ['a', 'b', 'c', 'd'].map((name) => ({ ...host, name }))
+  const jobs = [
+    // No core is left on `a`, which has half a device and a whole one; `b` has half a device and cores.
+    running(1, 500, [
+      { host: 'a', devices: [0] },
+      { host: 'a', devices: [0] },
+      { host: 'b', devices: [0] },
+      { host: 'd', devices: [1] },
+    ]),
+  ]
+  const figures = packingFigures(packHosts(hosts, jobs), { d: 'timed out' })
+  expect(figures).toMatchObject({
+    devices: 8,
+    heldMilli: 2000,
+    freeDevices: 3,
+    piecesMilli: 500,
+    strandedMilli: 1000,
+    downMilli: 1500,
+  })
 })

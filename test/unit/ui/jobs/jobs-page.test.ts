@@ -1,7 +1,7 @@
 /** The tabs Jobs and Packing of a console, over a queue that a test makes up. */
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import type { Job } from '../../../../src/scheduler/jobs/job.ts'
+import type { Job, JobState } from '../../../../src/scheduler/jobs/job.ts'
 import { footerBars } from '../../../../src/ui/console/header.ts'
 import { themes } from '../../../../src/ui/theme/theme.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
@@ -65,6 +65,18 @@ describe('the Jobs tab', () => {
     expect(text()).toMatch(/^ 1-4 +████▒▒▒▒ 2\/4 .*sweep/m)
     expect(text()).toContain('n1: too few cores are free')
     expect(text()).toContain('python train.py 6')
+  })
+
+  it('counts the jobs of an array that were cancelled apart from those that failed', async () => {
+    const shown = async (...kinds: ('done' | 'failed' | 'lost' | 'cancelled')[]) => {
+      const jobs = kinds.map((kind, index) => {
+        const reason = kind === 'failed' || kind === 'lost' ? { reason: '' } : {}
+        return jobOf(index + 1, { kind, endedMs: 0, ...reason } as JobState)
+      })
+      return (await openTab('5', 80, 24, jobs)).text()
+    }
+    expect(await shown('cancelled', 'cancelled', 'cancelled', 'cancelled')).toMatch(/█{8} 4 cancelled +-/)
+    expect(await shown('done', 'lost', 'failed', 'cancelled')).toMatch(/4\/4 2 failed +-/)
   })
 
   it('shows only the lines with a word, and all again', async () => {

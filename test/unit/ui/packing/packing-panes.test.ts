@@ -36,7 +36,7 @@ describe('the boxes of the Packing tab', () => {
     expect(n2?.[2]).toBe('CCCCC CCCCC CCCCC CCCCC')
     expect(n3?.[2]).toBe('····· DD··· ····· ·····')
     for (const { rect } of panes) expect(rect.row + rect.height).toBeLessThanOrEqual(23)
-    expect(textOf(panes)).toContain('GPUs 5.3/36, 30 free, 0.7 in pieces, 3.7 stranded  cores 40/144')
+    expect(textOf(panes)).toContain('GPUs 5.3/36 held, 27 free, 3.7 stranded (no core)  cores 40/144')
     expect(textOf(panes)).toContain('E 5 train-5  n1: too few cores are free')
   })
 
@@ -82,8 +82,8 @@ describe('the boxes of the Packing tab', () => {
   })
 
   it.each([
-    [80, 'GPUs 5.8/36, 26 free, 3.5 down, 0.7 in pieces, 3.7 stranded  cores 44/144'],
-    [160, 'GPUs 5.8/36 held, 26 free, 3.5 on a host that is down, 0.7 in pieces, 3.7 stranded (no core)  cores 44/144'],
+    [80, 'GPUs 5.8/36, 23 free, 3.5 down, 3.7 stranded  cores 44/144'],
+    [160, 'GPUs 5.8/36 held, 23 free, 3.5 on a host that is down, 3.7 stranded (no core)  cores 44/144'],
   ])('count as free what can be given away alone, on %i columns', (columns, figures) => {
     const more = [...jobs, jobOf(7, runningOn('n9', 2))]
     const sight = sightOf(hostSpecs(9), more, { down: { n9: 'unreachable: no route' } })
