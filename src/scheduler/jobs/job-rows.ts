@@ -1,7 +1,7 @@
 /** Rows of the queue's file as jobs. */
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import type { Job, JobSpec, JobState } from './job.ts'
-import { unusable } from './queue-errors.ts'
+import { damaged } from './queue-errors.ts'
 import type { QueueFile, Row } from './queue-file.ts'
 
 const SELECT = `SELECT jobs.id, jobs.spec AS spec_id, specs.spec AS spec, environment, user, submitted_ms, priority, attempt, failures, state, after
@@ -23,7 +23,7 @@ export function parse<T>(value: SQLOutputValue | undefined): T {
   try {
     return JSON.parse(String(value)) as T
   } catch (error) {
-    throw unusable(error, 'the queue')
+    throw damaged('the queue', error)
   }
 }
 

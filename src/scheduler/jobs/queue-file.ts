@@ -7,7 +7,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { MusterError } from '../../base/errors.ts'
-import { isSqlite, unusable } from './queue-errors.ts'
+import { damaged, isSqlite, unusable } from './queue-errors.ts'
 import { HAS_LATER_PARTS, LATER_PARTS, SCHEMA } from './schema.ts'
 
 export type Row = Readonly<Record<string, SQLOutputValue>>
@@ -58,7 +58,7 @@ export class QueueFile implements Disposable {
    * @throws MusterError 'configuration' when it is damaged anywhere.
    */
   checkWhole(): void {
-    if (this.one('PRAGMA quick_check(1)')?.quick_check !== 'ok') throw unusable(new Error('it is damaged'), this.#name)
+    if (this.one('PRAGMA quick_check(1)')?.quick_check !== 'ok') throw damaged(this.#name)
   }
 
   /** Whatever `work` writes is on disk with one wait for the disk, or not at all. Within another one it is part of that. */
