@@ -10,6 +10,7 @@ import { lookSoon } from './host-record.ts'
 import { HostRounds, type RoundsOptions } from './host-rounds.ts'
 import { type BundleState, isActive, type Job, type JobEvent } from './job.ts'
 import { parseBundleKey } from './orders.ts'
+import { overdue } from './overdue.ts'
 import { Pause } from './pause.ts'
 import { planJobs } from './plan-jobs.ts'
 import { isRayJob, sendToRay } from './ray-jobs.ts'
@@ -155,12 +156,11 @@ class JobDriver {
   }
 
   #endOverdue(nowMs: number, changed: Map<number, Job>): void {
-    const overdue = this.#options.store.active().filter(({ state, spec }) => {
-      if (spec.limitS === undefined || state.kind !== 'running') return false
-      return nowMs - state.startedMs > spec.limitS * 1000
-    })
     this.#apply(
-      overdue.map(({ id }) => ({ id, event: { kind: 'stop', reason: 'timed-out' } })),
+      overdue(this.#options.store.active(), nowMs).map(({ id }) => ({
+        id,
+        event: { kind: 'stop', reason: 'timed-out' },
+      })),
       changed,
     )
   }

@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest'
+import type { BundleState, Job, JobState } from '../../../../src/scheduler/jobs/job.ts'
+import { overdue } from '../../../../src/scheduler/jobs/overdue.ts'
+
+const sent: BundleState = { kind: 'sent' }
+const begun: BundleState = { kind: 'begun' }
+const done: BundleState = { kind: 'ended', end: { kind: 'exit', code: 0 } }
+
+const job = (bundles: readonly BundleState[], limitS: number | null = 60, rest: Partial<JobState> = {}): Job => ({
+  id: 1,
+  user: 'ann',
+  submittedMs: 0,
+  priority: 0,
+  attempt: 1,
+  failures: 0,
+  spec: {
+    name: '',
+    command: 'true',
+    environment: {},
+    request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
+    bundles: bundles.length,
+    strategy: 'PACK',
+    retries: 0,
+    isPreemptible: false,
+    ...(limitS === null ? {} : { limitS }),
+  },
+  state: {
+    kind: bundles.includes(sent) ? 'starting' : 'running',
+    places: bundles.map(() => ({ host: 'a', devices: [] })),
+    bundles,
+    startedMs: 1000,
+    ...rest,
+  } as JobState,
+  after: [],
+})
+
+const isOverdue = (one: Job, nowMs = 61_001) => overdue([one], nowMs).length === 1
+
+describe('the limit of a job', () => {
+  test('ends it after so many seconds, not before, and only if it has one', () => {
+    expect(isOverdue(job([begun]))).toBe(true)
+    expect(isOverdue(job([begun]), 61_000)).toBe(false)
+    expect(isOverdue(job([begun], null), 1e12)).toBe(false)
+  })
+
+  test('ends a gang of which one bundle was sent to a host that does not answer', () => {
+    expect(isOverdue(job([begun, sent]))).toBe(true)
+    expect(isOverdue(job([done, sent]))).toBe(true)
+  })
+
+  test('does not end what has not begun anywhere, nor what ends already', () => {
+    expect(isOverdue(job([sent, sent]))).toBe(false)
+    expect(isOverdue(job([begun], 60, { kind: 'ending' }))).toBe(false)
+  })
+})
