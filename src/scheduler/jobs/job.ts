@@ -63,14 +63,17 @@ type Active = {
   readonly bundles: readonly BundleState[]
   /** When it was placed. */
   readonly startedMs: number
-}
+} & Waited
+
+/** From when on its wait counts, where that is not its submission: what it ran before is no wait. */
+type Waited = { readonly waitsFromMs?: number }
 
 /** With which bundle's end it began, if one's. */
 type Ending = { readonly cause?: BundleEnd }
 
 export type JobState =
-  | { readonly kind: 'held' }
-  | { readonly kind: 'queued'; readonly notBeforeMs?: number; readonly last?: string }
+  | ({ readonly kind: 'held' } & Waited)
+  | ({ readonly kind: 'queued'; readonly notBeforeMs?: number; readonly last?: string } & Waited)
   | ({ readonly kind: 'starting' | 'running' } & Active)
   | ({ readonly kind: 'ending'; readonly stop: StopReason | undefined; readonly sinceMs: number } & Ending & Active)
   | ({ readonly kind: FinalKind; readonly endedMs: number; readonly reason?: string } & Partial<Active>)
@@ -128,7 +131,8 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Life {
     case 'placed': {
       if (state.kind !== 'queued') return stay
       const bundles = event.places.map((): BundleState => ({ kind: 'sent' }))
-      return { ...stay, state: { kind: 'starting', places: event.places, bundles, startedMs: nowMs } }
+      const waited = keptWait(state)
+      return { ...stay, state: { kind: 'starting', places: event.places, bundles, startedMs: nowMs, ...waited } }
     }
     case 'seen':
       return isActive(state) ? seen(job, state, event.rank, event.bundle, nowMs) : stay
@@ -147,13 +151,15 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Life {
       return { ...stay, state: { kind: 'cancelled', places, bundles, startedMs, endedMs: nowMs, reason } }
     }
     case 'hold':
-      return state.kind === 'queued' ? { ...stay, state: { kind: 'held' } } : stay
+      return state.kind === 'queued' ? { ...stay, state: { kind: 'held', ...keptWait(state) } } : stay
     case 'release':
-      return state.kind === 'held' ? { ...stay, state: { kind: 'queued' } } : stay
+      return state.kind === 'held' ? { ...stay, state: { kind: 'queued', ...keptWait(state) } } : stay
     case 'requeue':
       return isActive(state) ? transition(job, { kind: 'stop', reason: 'requeued' }, nowMs) : stay
     case 'retry':
-      return isFinal(state) ? { attempt: job.attempt + 1, failures: 0, state: { kind: 'queued' } } : stay
+      return isFinal(state)
+        ? { attempt: job.attempt + 1, failures: 0, state: { kind: 'queued', waitsFromMs: nowMs } }
+        : stay
   }
 }
 
@@ -203,6 +209,7 @@ const NOTHING_LEFT: BundleEnd = {
 function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: number): Life {
   const stop = state.kind === 'ending' ? state.stop : undefined
   const { places, bundles, startedMs } = state
+  const waitsFromMs = nowMs - Math.max(0, startedMs - waitsFrom(job))
   const base = { places, bundles, startedMs, endedMs: nowMs }
   const life = (own: JobState): Life => ({ attempt: job.attempt, failures: job.failures, state: own })
   // Whoever has ended well before the stop reached him has ended well.
@@ -210,12 +217,12 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   if (stop === 'cancelled') return life({ ...base, kind: 'cancelled' })
   if (stop === 'preempted' || stop === 'requeued') {
     const last = stop === 'preempted' ? 'ended for another' : 'ended to wait again'
-    return { attempt: job.attempt + 1, failures: job.failures, state: { kind: 'queued', last } }
+    return { attempt: job.attempt + 1, failures: job.failures, state: { kind: 'queued', last, waitsFromMs } }
   }
   const cause = state.kind === 'ending' ? state.cause : undefined
   const first = cause ?? ends.find((end) => !isWell(end) && end.kind !== 'barred') ?? (ends[0] as BundleEnd)
   if (stop === undefined && first.kind === 'unable') {
-    const waits = { notBeforeMs: nowMs + BACK_OFF_MS, last: formatEnd(first) }
+    const waits = { notBeforeMs: nowMs + BACK_OFF_MS, last: formatEnd(first), waitsFromMs }
     return { attempt: job.attempt + 1, failures: job.failures, state: { kind: 'queued', ...waits } }
   }
   const kind = stop === 'timed-out' ? 'timed-out' : first.kind === 'exit' ? 'failed' : 'lost'
@@ -226,8 +233,17 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   return {
     attempt: job.attempt + 1,
     failures: job.failures + 1,
-    state: { kind: 'queued', notBeforeMs, last: `${kind}: ${reason}` },
+    state: { kind: 'queued', notBeforeMs, last: `${kind}: ${reason}`, waitsFromMs },
   }
+}
+
+/** Since when it waits, or waited before it was placed; the time between two attempts in which it ran is left out. */
+export function waitsFrom({ state, submittedMs }: Pick<Job, 'state' | 'submittedMs'>): number {
+  return isFinal(state) ? submittedMs : (state.waitsFromMs ?? submittedMs)
+}
+
+function keptWait({ waitsFromMs }: Waited): Waited {
+  return waitsFromMs === undefined ? {} : { waitsFromMs }
 }
 
 function isWell(end: BundleEnd): boolean {

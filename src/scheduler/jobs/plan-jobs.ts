@@ -6,7 +6,7 @@ import type { ActiveJob, WaitingJob } from '../plan/job.ts'
 import { planQueue } from '../plan/plan-queue.ts'
 import type { RunTimes } from '../plan/predict.ts'
 import type { Usage } from '../plan/turn.ts'
-import { isActive, type Job, type JobEvent, type JobSpec } from './job.ts'
+import { isActive, type Job, type JobEvent, type JobSpec, waitsFrom } from './job.ts'
 
 export type JobsSnapshot = {
   readonly hosts: readonly HostSpec[]
@@ -24,21 +24,13 @@ export type JobsPlan = {
   readonly expectedS: Readonly<Record<string, number | null>>
 }
 
+/** TERM, KILL ten seconds later, and some time to hear of it. */
+const ENDS_WITHIN_S = 30
+
 export function planJobs({ hosts, active, waiting, runTimes, usage, nowMs, isPreempting }: JobsSnapshot): JobsPlan {
   const { cluster, placements } = occupy(hosts, active)
   const nowS = Math.floor(nowMs / 1000)
-  const running = active.map((job): ActiveJob => {
-    const startedMs = isActive(job.state) ? job.state.startedMs : nowMs
-    const isEnding = job.state.kind === 'ending'
-    return {
-      ...waitingOf(job),
-      // Who was told to end will not be there for long.
-      ...(isEnding ? { estimateS: 1 } : {}),
-      startS: isEnding ? nowS : Math.floor(startedMs / 1000),
-      placements: placements.get(job.id) ?? [],
-      isPreemptible: job.spec.isPreemptible && !isEnding,
-    }
-  })
+  const running = active.map((job) => runningOf(job, placements.get(job.id) ?? [], nowS))
   const plan = planQueue({ cluster, nowS, running, waiting: waiting.map(waitingOf), runTimes, usage, isPreempting })
   const starts = plan.starts.map(({ job, placements: spots }) => ({
     id: job.order,
@@ -53,6 +45,18 @@ export function planJobs({ hosts, active, waiting, runTimes, usage, nowMs, isPre
   }))
   const expected = [...plan.expectedS].map(([order, startS]) => [order, startS ?? null])
   return { events: [...starts, ...victims], expectedS: Object.fromEntries(expected) }
+}
+
+function runningOf(job: Job, placements: readonly Placement[], nowS: number): ActiveJob {
+  const { state, spec } = job
+  const own = waitingOf(job)
+  const startS = isActive(state) ? Math.floor(state.startedMs / 1000) : nowS
+  if (state.kind !== 'ending') return { ...own, startS, placements, isPreemptible: spec.isPreemptible }
+  // One that was told to end will be gone in the next second; if it does not end, nothing counts on that any more.
+  const sinceS = Math.floor(state.sinceMs / 1000)
+  const isSoon = nowS - sinceS < ENDS_WITHIN_S
+  const times = isSoon ? { estimateS: 1, startS: nowS } : { estimateS: ENDS_WITHIN_S, startS: sinceS }
+  return { ...own, ...times, placements, isPreemptible: false }
 }
 
 /** A cluster on which the active jobs are where they are. A host that does not hold them any more gets nothing new. */
@@ -95,14 +99,15 @@ function keptGangOf(spec: JobSpec): Gang {
   return gang
 }
 
-function waitingOf({ id, user, submittedMs, priority, spec }: Job): WaitingJob {
+function waitingOf(job: Job): WaitingJob {
+  const { id, user, priority, spec } = job
   const { estimateS, limitS } = spec
   const known = [estimateS, limitS].filter((one) => one !== undefined)
   return {
     order: id,
     gang: keptGangOf(spec),
     user,
-    submitS: Math.floor(submittedMs / 1000),
+    submitS: Math.floor(waitsFrom(job) / 1000),
     priority,
     estimateS: known.length === 0 ? undefined : Math.max(1, Math.ceil(Math.min(...known))),
   }

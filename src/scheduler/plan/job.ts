@@ -7,6 +7,7 @@ export type WaitingJob = {
   readonly order: number
   readonly gang: Gang
   readonly user: string
+  /** Since when it waits: from its submission on, later by the time that it ran meanwhile. */
   readonly submitS: number
   /** Any whole number; the higher goes first, 0 is what everyone has. */
   readonly priority: number

@@ -21,8 +21,9 @@ export function predictS(
 }
 
 /**
- * When a running one is taken to end. Who has outrun an estimate is taken to end in the next second, so that the plan is made
- * for those who wait; who has outrun a prediction, to run as long again as it has.
+ * When a running one is taken to end. One that has outrun its estimate is taken to need as long again as it is late: it may
+ * have forgotten the end, and nothing that waits may count on the next second for ever. One that has outrun a prediction is
+ * taken to run as long again as it has.
  */
 export function expectedEndS(
   job: { user: string; estimateS: number | undefined; startS: number },
@@ -31,5 +32,5 @@ export function expectedEndS(
 ): number {
   const endS = job.startS + predictS(job, times)
   if (endS > nowS) return endS
-  return job.estimateS === undefined ? nowS + Math.max(1, nowS - job.startS) : nowS + 1
+  return nowS + Math.max(1, nowS - (job.estimateS === undefined ? job.startS : endS))
 }

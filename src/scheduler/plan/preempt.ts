@@ -4,7 +4,18 @@ import type { Cluster } from '../model/cluster.ts'
 import type { ActiveJob, WaitingJob } from './job.ts'
 import { rankOf } from './turn.ts'
 
-/** Of those that rank below it; undefined when even all of them together make no room. */
+/**
+ * May one that runs be ended for one that waits? Only for a higher priority: what waiting adds to it decides whose turn it is,
+ * and would have equals end each other day after day. What it had itself gained by waiting before it began protects it, so
+ * that one that was passed for days is not ended as soon as it runs; while it runs it gains nothing.
+ */
+export function mayEnd(running: ActiveJob, waiting: WaitingJob, nowS: number): boolean {
+  return running.isPreemptible && running.priority < waiting.priority && rankAtStart(running) < rankOf(waiting, nowS)
+}
+
+const rankAtStart = (job: ActiveJob): number => rankOf(job, job.startS)
+
+/** Of those that may be ended for it; undefined when even all of them together make no room. */
 export function chooseVictims(
   cluster: Cluster,
   waiting: WaitingJob,
@@ -13,9 +24,13 @@ export function chooseVictims(
 ): readonly ActiveJob[] | undefined {
   const { gang } = waiting
   const candidates = running
-    .filter((job) => job.isPreemptible && rankOf(job, nowS) < rankOf(waiting, nowS))
+    .filter((job) => mayEnd(job, waiting, nowS))
     .sort(
-      (one, other) => rankOf(one, nowS) - rankOf(other, nowS) || other.startS - one.startS || other.order - one.order,
+      (one, other) =>
+        one.priority - other.priority ||
+        rankAtStart(one) - rankAtStart(other) ||
+        other.startS - one.startS ||
+        other.order - one.order,
     )
   const free = cluster.copy()
   const fits = () => {

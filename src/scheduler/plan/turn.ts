@@ -44,7 +44,7 @@ function compare(one: Ranked, other: Ranked): number {
   if (one.rank !== other.rank) return other.rank - one.rank
   if (one.had !== other.had) return one.had - other.had
   if (one.slowdown !== other.slowdown) return other.slowdown - one.slowdown
-  return one.job.order - other.job.order
+  return one.job.submitS - other.job.submitS || one.job.order - other.job.order
 }
 
 /** Users count as equal until one has had twice as much. */

@@ -49,7 +49,7 @@ export function runQueue(input: QueueRunInput): QueueRunResult {
   for (const { untilS } of reservations) events.add(untilS, { kind: 'look' })
   const share = new FairShare()
   const runTimes = new Map<string, number[]>()
-  const startsS = new Map<QueueRunJob, number>()
+  const startsS = new Map<number, number>()
   let waiting: QueueRunJob[] = []
   let preempted = 0
   let next = 0
@@ -88,7 +88,7 @@ export function runQueue(input: QueueRunInput): QueueRunResult {
     for (const { job, placements } of plan.starts) {
       const taken = placements.map(({ shape, host, devices }) => cluster.take(shape, { host, devices }))
       running.set(job, { ...job, startS: nowS, placements: taken })
-      startsS.set(job, nowS)
+      startsS.set(job.order, nowS)
       events.add(nowS + job.runS, { kind: 'end', job, startS: nowS })
     }
     const begun = new Set(plan.starts.map(({ job }) => job))
@@ -98,7 +98,7 @@ export function runQueue(input: QueueRunInput): QueueRunResult {
       if (job === undefined) continue
       leave(job, nowS)
       preempted++
-      waiting.push(job)
+      waiting.push({ ...job, submitS: nowS - (victim.startS - job.submitS) })
     }
     if (plan.victims.length > 0) events.add(nowS + 1, { kind: 'look' })
   }
@@ -114,7 +114,7 @@ function sizeOf({ gang }: WaitingJob): number {
 function summarise(
   hosts: readonly HostSpec[],
   jobs: readonly QueueRunJob[],
-  startsS: ReadonlyMap<QueueRunJob, number>,
+  startsS: ReadonlyMap<number, number>,
 ): Omit<QueueRunResult, 'impossible' | 'preempted'> {
   const waits = new Map<string, number[]>()
   let waitedS = 0
@@ -124,7 +124,7 @@ function summarise(
   let gpu = 0
   let lastS = (jobs[0]?.submitS ?? 0) + 1
   for (const job of jobs) {
-    const startS = startsS.get(job) ?? job.submitS
+    const startS = startsS.get(job.order) ?? job.submitS
     const waitS = startS - job.submitS
     waits.set(job.user, [...(waits.get(job.user) ?? []), waitS])
     waitedS += waitS

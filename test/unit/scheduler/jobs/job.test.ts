@@ -11,6 +11,7 @@ import {
   type JobEvent,
   type JobSpec,
   transition,
+  waitsFrom,
 } from '../../../../src/scheduler/jobs/job.ts'
 import { bundleKey, ordersFor } from '../../../../src/scheduler/jobs/orders.ts'
 
@@ -161,6 +162,21 @@ describe('a job', () => {
   test('ended for another it waits again, without counting as a failure', () => {
     const events: JobEvent[] = [placed, { kind: 'stop', reason: 'preempted' }, seen(0, exit(143)), seen(1, exit(143))]
     expect(lifeOf(job(), ...events)).toMatchObject({ attempt: 2, failures: 0, state: { kind: 'queued' } })
+  })
+
+  test('counts as waiting what it waited, and not what it ran, also while it is held and when it is tried again', () => {
+    const at = (one: Job, event: JobEvent, nowMs: number): Job => ({ ...one, ...transition(one, event, nowMs) })
+    const ends = [seen(0, exit(143)), seen(1, exit(143))]
+    const running = at(job(), placed, 100)
+    const again = ends.reduce((one, end) => at(one, end, 1000), at(running, { kind: 'stop', reason: 'preempted' }, 900))
+    expect([waitsFrom(job()), waitsFrom(running), waitsFrom(again)]).toEqual([0, 0, 900])
+    const released = at(at(again, { kind: 'hold' }, 1100), { kind: 'release' }, 1200)
+    expect(waitsFrom(released)).toBe(900)
+    const second = at(released, placed, 1300)
+    const third = ends.reduce((one, end) => at(one, end, 5000), at(second, { kind: 'stop', reason: 'requeued' }, 4000))
+    expect(waitsFrom(third)).toBe(4600)
+    const cancelled = at(third, cancel, 6000)
+    expect(waitsFrom(at(cancelled, { kind: 'retry' }, 9000))).toBe(9000)
   })
 })
 

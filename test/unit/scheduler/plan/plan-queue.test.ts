@@ -66,7 +66,8 @@ describe('who begins', () => {
     const head = job(gang(2000, 2, 'STRICT_SPREAD'))
     const short = job(gang(1000), { submitS: 1, estimateS: 50 })
     const long = job(gang(1000), { submitS: 1, estimateS: 500 })
-    const plan = planQueue(snapshotOf(cluster, running, [head, long, short], 4000))
+    const late = running.map((one) => ({ ...one, startS: 3890 }))
+    const plan = planQueue(snapshotOf(cluster, late, [head, long, short], 4000))
     expect(plan.starts.map((start) => start.job.order)).toEqual([])
     const early = planQueue(snapshotOf(cluster, running, [head, long, short], 10))
     expect(early.starts.map((start) => [start.job.order, start.placements[0]?.host])).toEqual([[short.order, 1]])
@@ -165,6 +166,60 @@ describe('who begins', () => {
     const unknown = job(gang(1000), { estimateS: undefined, submitS: 10 })
     expect(startedOrders(snapshotOf(cluster, running, [head, unknown], 4000))).toEqual([unknown.order])
     expect(startedOrders(snapshotOf(cluster, running, [head, unknown], 22_000))).toEqual([])
+  })
+})
+
+describe('preemption', () => {
+  const alone = (rest: Partial<QueueRunJob>) => job(gang(1000), rest)
+  const victimsOf = (running: readonly ActiveJob[], waiting: WaitingJob, cluster: Cluster, nowS: number) =>
+    planQueue({ ...snapshotOf(cluster, running, [waiting], nowS), isPreempting: true }).victims.map(
+      (one) => one.job.order,
+    )
+
+  test('one that is past its estimate is ended, too, and is not taken to end in the next second for ever', () => {
+    const cluster = new Cluster(hosts(1, 1))
+    const late = started(cluster, alone({ estimateS: 10, isPreemptible: true }), 0)
+    const urgent = alone({ priority: 10, submitS: 100 })
+    expect(victimsOf([late], urgent, cluster, 1000)).toEqual([late.order])
+  })
+
+  test('a job that would end sooner than one past its estimate is back-filled on the idle host beside it', () => {
+    const cluster = new Cluster(hosts(2, 1))
+    const late = started(cluster, alone({ estimateS: 10 }), 0)
+    const pair = job(gang(1000, 2, 'STRICT_SPREAD'), { priority: 1 })
+    const short = alone({ estimateS: 60, submitS: 900 })
+    expect(startedOrders(snapshotOf(cluster, [late], [pair, short], 1000))).toEqual([short.order])
+  })
+
+  test('one that runs for days gains nothing by that: 0 that began five days ago gives way to 5', () => {
+    const cluster = new Cluster(hosts(1, 1))
+    const old = started(cluster, alone({ estimateS: 30 * DAY_S, isPreemptible: true }), 0)
+    const urgent = alone({ priority: 5, submitS: 5 * DAY_S })
+    expect(victimsOf([old], urgent, cluster, 5 * DAY_S + 10)).toEqual([old.order])
+  })
+
+  test('equals do not end each other, whoever has waited for days', () => {
+    const cluster = new Cluster(hosts(1, 1))
+    const first = started(cluster, alone({ estimateS: 30 * DAY_S, isPreemptible: true, submitS: 60 }), 120)
+    const older = alone({ submitS: 0 })
+    for (const nowS of [DAY_S, DAY_S + 30, 3 * DAY_S, 10 * DAY_S])
+      expect(victimsOf([first], older, cluster, nowS)).toEqual([])
+  })
+
+  test('one that had waited for days before it began is not ended for one that is as important by now', () => {
+    const cluster = new Cluster(hosts(1, 1))
+    const patient = started(cluster, alone({ estimateS: DAY_S, isPreemptible: true }), 5 * DAY_S)
+    const fresh = (priority: number) => alone({ priority, submitS: 5 * DAY_S + 5 })
+    expect(victimsOf([patient], fresh(1), cluster, 5 * DAY_S + 10)).toEqual([])
+    expect(victimsOf([patient], fresh(6), cluster, 5 * DAY_S + 10)).toEqual([patient.order])
+  })
+
+  test('of two that have waited for an hour the one that was submitted first goes first, whatever its number', () => {
+    const cluster = new Cluster(hosts(1, 1))
+    const later = alone({ submitS: 50 })
+    const earlier = alone({ submitS: 0 })
+    expect(earlier.order).toBeGreaterThan(later.order)
+    expect(startedOrders(snapshotOf(cluster, [], [later, earlier], 4000))).toEqual([earlier.order])
   })
 })
 
