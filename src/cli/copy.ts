@@ -8,7 +8,7 @@ import type { CliContext, Outcome } from './context.ts'
 import { refuseEmptyPaths } from './copy/paths.ts'
 import type { CopyReportOptions } from './copy/report.ts'
 
-type CopyOptions = CopyReportOptions & { readonly via: CopyVia }
+type CopyOptions = CopyReportOptions & { readonly via: CopyVia; readonly specialBits?: boolean }
 
 const EXAMPLES = `
 Examples:
@@ -19,8 +19,9 @@ Examples:
 
 DEST is taken as by cp; without a leading slash it is in the home directory. Identical files (by SHA-256) are left alone,
 others are replaced whole, without a question: each is written beside its target and renamed when its checksum agrees.
-After a cut, the same command carries on where it was. Owners are not copied. Sources that would overwrite each other
-(a/x and b/x, or x and X where case is ignored) are refused before anything is written.
+After a cut, the same command carries on where it was. Sources that would overwrite each other (a/x and b/x, or x and X
+where case is ignored) are refused before anything is written. Owners are not copied. Setuid, setgid and sticky bits are
+copied only with --special-bits, and only if the copy has the same user (for setgid: and group) number as the original.
 Large files to three or more hosts that can reach each other go from host to host where that is measured to be faster.
 Exit codes: 0 all well, 1 something failed somewhere, 4 some host could not be reached, 130 interrupted.
 `
@@ -32,6 +33,7 @@ export function registerCopy(program: Command, context: CliContext, outcome: Out
     .argument('<target>', 'hosts: m[8-10], @workers, all, root@h1,h2:2222')
     .argument('<paths...>', 'one or more sources here, then the destination on the hosts')
     .option('--dry-run', 'looks at the hosts and says what would be copied')
+    .option('--special-bits', 'keep setuid, setgid and sticky bits where the owner is the same (default: drop them)')
     .addOption(
       new Option('--via <way>', 'large files from here to every host, or along a chain of hosts')
         .choices(['auto', 'chain', 'direct'])
@@ -71,7 +73,7 @@ async function copy(
     const absolute = resolve(context.workingDirectory, path)
     return bytePathOf(/(^|\/)\.\/*$/.test(path) ? `${absolute}/.` : absolute)
   })
-  const tree = await scanSources(sources)
+  const tree = await scanSources(sources, { keepsSpecialBits: options.specialBits === true })
   const report = new CopyReport(
     endpoints.map(({ host }) => host),
     options,

@@ -7,6 +7,8 @@ import type { CliContext, Outcome } from './context.ts'
 import { refuseEmptyPaths } from './copy/paths.ts'
 import type { CopyReportOptions } from './copy/report.ts'
 
+type FetchOptions = CopyReportOptions & { readonly specialBits?: boolean }
+
 const EXAMPLES = `
 Examples:
   muster fetch all /etc/hosts ./etc              etc/m8/hosts, etc/m9/hosts, …
@@ -17,6 +19,8 @@ Examples:
 Sources without a leading slash are in the home directory; patterns are not expanded. Identical files (by SHA-256) are left
 alone, others are replaced whole, without a question, once their checksum agrees. After a cut, the same command carries on.
 Sources that would overwrite each other (a/x and b/x, or x and X where case is ignored) are refused before anything is written.
+Setuid, setgid and sticky bits are kept only with --special-bits, and only where the host says that your user number owns
+the file: such a program then runs as you for everybody here, so use it only with hosts that you trust.
 Exit codes: 0 all well, 1 something failed somewhere, 4 some host could not be reached, 130 interrupted.
 `
 
@@ -27,9 +31,10 @@ export function registerFetch(program: Command, context: CliContext, outcome: Ou
     .argument('<target>', 'hosts: m[8-10], @workers, all, root@h1,h2:2222')
     .argument('<paths...>', 'one or more sources on the hosts, then a directory here')
     .option('--dry-run', 'looks at the hosts and says what there is to fetch')
+    .option('--special-bits', 'keep setuid, setgid and sticky bits where the owner is the same (default: drop them)')
     .addHelpText('after', EXAMPLES)
     .action(async (target: string, paths: readonly string[], _options: unknown, command: Command) => {
-      const options = command.optsWithGlobals<CopyReportOptions>()
+      const options = command.optsWithGlobals<FetchOptions>()
       outcome.exitCode = await fetchFiles(target, paths, options, context)
     })
 }
@@ -37,7 +42,7 @@ export function registerFetch(program: Command, context: CliContext, outcome: Ou
 async function fetchFiles(
   target: string,
   paths: readonly string[],
-  options: CopyReportOptions,
+  options: FetchOptions,
   context: CliContext,
 ): Promise<number> {
   const directory = paths.at(-1)
@@ -62,6 +67,7 @@ async function fetchFiles(
       sourcesOf: (endpoint) => paths.slice(0, -1).map((path) => expandWord(path, endpoint)),
       directory: resolve(context.workingDirectory, directory),
       isDryRun: options.dryRun === true,
+      keepsSpecialBits: options.specialBits === true,
     },
     { ...wires, onEvent: (event) => report.handle(event) },
   )

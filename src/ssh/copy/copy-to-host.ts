@@ -13,6 +13,7 @@ import { FileSender, type SendTask, type Sent } from './send-file.ts'
 import { sendBatch } from './send-small-files.ts'
 import type { SmallFiles } from './small-files.ts'
 import { SourceChanged, type SourceEntry, type SourceFile, type SourceTree, systemReason } from './source.ts'
+import { modeOfCopy, type Owner, symbolicMode } from './special-bits.ts'
 import { temporaryOf } from './temporary-name.ts'
 
 export type CopyTask = SendTask & {
@@ -47,6 +48,8 @@ class HostCopy {
   #roots: readonly BytePath[] = []
   /** Directories that could not be made: what is below them is not tried. */
   readonly #unusable = new Set<BytePath>()
+  /** Of what is made there; undefined: not asked, or it has not told. */
+  #owner: Owner | undefined
   readonly #sender: FileSender
   #sending: Promise<void> = Promise.resolve()
 
@@ -64,6 +67,7 @@ class HostCopy {
       await this.#refuseClashes(base)
       if (isMissing) await this.#makeDestination(base)
     }
+    if (tree.entries.some(({ owner }) => owner !== undefined)) await this.#askOwner()
     // For the directories too, where there are many files anyway.
     const helper = (smallFiles?.batches.length ?? 0) > 0 ? await this.#remote.orLost(this.#helper()) : undefined
     const directories = tree.entries.filter((entry) => entry.kind === 'directory')
@@ -127,6 +131,15 @@ class HostCopy {
     return joinPath(this.#roots[entry.root] ?? '', entry.below)
   }
 
+  async #askOwner(): Promise<void> {
+    const match = /^(\d+):(\d+)$/.exec(await this.#remote.call('O'))
+    if (match !== null) this.#owner = { uid: Number(match[1]), gid: Number(match[2]) }
+  }
+
+  #modeOf({ mode, owner }: SourceEntry): number {
+    return owner === undefined ? mode : modeOfCopy(mode, owner, this.#owner)
+  }
+
   /** Below a directory that could not be made. */
   #isLeftOut(path: BytePath): boolean {
     if (this.#unusable.size === 0) return false
@@ -159,14 +172,15 @@ class HostCopy {
     // The contents of a source go into a directory that is not its copy.
     const isIntoOther = ({ below, root }: SourceEntry) => below === '' && this.#task.tree.names[root] === ''
     const ours = entries.filter((entry) => !isIntoOther(entry) && !this.#isLeftOut(this.#pathOf(entry)))
-    const order = ours.map((entry) => [this.#pathOf(entry), entry.mode, String(entry.mtimeNs)])
+    const order = ours.map((entry) => [this.#pathOf(entry), this.#modeOf(entry), String(entry.mtimeNs)])
     const dressed = await this.#remote.orLost(unlessLost(helper?.ask({ op: 'dress', paths: order })))
     await Promise.all(
       ours.map((entry, index) =>
         this.#guard(entry, () => {
           const said = dressed?.answers?.[index]
           if (said !== undefined) return saidBy(said)
-          return this.#remote.call('M', this.#pathOf(entry), octal(entry.mode), ...touchTimes(entry.mtimeNs))
+          const mode = symbolicMode(this.#modeOf(entry))
+          return this.#remote.call('M', this.#pathOf(entry), mode, ...touchTimes(entry.mtimeNs))
         }),
       ),
     )
@@ -180,6 +194,7 @@ class HostCopy {
       helper,
       isDryRun,
       pathOf: (file: SourceFile) => this.#pathOf(file),
+      modeOf: (file: SourceFile) => this.#modeOf(file),
       onLeftOut: (file: SourceFile) => {
         taken.add(file)
         onProgress(file.sizeBytes, false)
@@ -234,7 +249,7 @@ class HostCopy {
       refuseInPlace(kind)
       const times = touchTimes(file.mtimeNs)
       if (kind === 'file' && size === file.sizeBytes && (await this.#isSame(path, file))) {
-        if (!isDryRun) await this.#remote.call('M', path, octal(file.mode), ...times)
+        if (!isDryRun) await this.#remote.call('M', path, octal(this.#modeOf(file)), ...times)
         if (leftOver > 0 && !isDryRun) await this.#remote.call('Z', temporary)
         onProgress(file.sizeBytes, false)
         return onFile(path, 'identical', file.sizeBytes)
@@ -244,7 +259,7 @@ class HostCopy {
       const send = (isAlone: boolean) => this.#inTurn(() => this.#sender.send(file, temporary, leftOver, isAlone))
       const { resumedBytes, isCarried } = isSent ? NOTHING_SENT : await send(false)
       const sha256 = await reader.digest(file)
-      const finish = () => this.#remote.call('F', temporary, path, sha256, octal(file.mode), ...times)
+      const finish = () => this.#remote.call('F', temporary, path, sha256, octal(this.#modeOf(file)), ...times)
       await finish().catch(async (error: unknown) => {
         // Another host has passed on something else: what comes from here can be trusted.
         if (!isCarried || !(error instanceof RemoteRefusal) || !/checksum/.test(error.message)) throw error

@@ -14,12 +14,15 @@ import { type RemoteFiles, RemoteRefusal, reasonOf } from './remote-files.ts'
 import { parseListing, type RemoteEntry } from './remote-listing.ts'
 import { UNIT_BYTES } from './remote-script.ts'
 import { type Facts, systemReason } from './source.ts'
+import { MODE_BITS, modeOfCopy, PERMISSION_BITS } from './special-bits.ts'
 
 export type FetchTask = HostReport & {
   readonly sources: readonly BytePath[]
   /** The host's own directory here; it is made. */
   readonly directory: BytePath
   readonly isDryRun: boolean
+  /** Set-id and sticky bits of what belongs to the same user there and here. */
+  readonly keepsSpecialBits: boolean
 }
 
 const SEGMENT_BYTES = 4 * 1024 * 1024
@@ -88,7 +91,7 @@ class HostFetch {
     }
     for (const each of directories.toReversed()) {
       if (!this.#usable.has(each.target) || each.target === directory) continue
-      await this.#guard(each, () => dress(each.target, each))
+      await this.#guard(each, () => dressDirectory(each))
     }
   }
 
@@ -116,12 +119,22 @@ class HostFetch {
       for (const name of unknown) failed(name, 'cannot be looked at')
       if (entries.length + unknown.length === 0) failed(source, 'the host lists nothing')
       const base = baseName(path)
-      return entries.map((entry) => ({ ...entry, target: joinPath(joinPath(directory, base), entry.below) }))
+      return entries.map((entry) => ({
+        ...entry,
+        mode: this.#modeOf(entry),
+        target: joinPath(joinPath(directory, base), entry.below),
+      }))
     } catch (error) {
       if (!(error instanceof RemoteRefusal)) throw error
       failed(source, reasonOf(error))
       return []
     }
+  }
+
+  #modeOf({ mode, owner }: RemoteEntry): number {
+    if (!this.#task.keepsSpecialBits) return mode & PERMISSION_BITS
+    const [uid, gid] = [process.geteuid?.(), process.getegid?.()]
+    return modeOfCopy(mode, owner, uid === undefined || gid === undefined ? undefined : { uid, gid })
   }
 
   /** Below a directory that could not be made, which was told, or that the host did not list. */
@@ -138,7 +151,8 @@ class HostFetch {
       // Not through a link: a host could have it lead anywhere.
       const facts = await lstat(bytesOf(target)).catch(() => undefined)
       if (facts?.isDirectory() === true) {
-        if ((facts.mode & 0o700) !== 0o700) await chmod(bytesOf(target), 0o700).catch(() => {})
+        if ((facts.mode & 0o700) !== 0o700)
+          await chmod(bytesOf(target), (facts.mode & MODE_BITS) | 0o700).catch(() => {})
         this.#usable.add(target)
         return
       }
@@ -277,6 +291,12 @@ class HostFetch {
 function isTold(error: unknown): boolean {
   if (error instanceof RemoteRefusal || error instanceof FileInTheWay) return true
   return (error as { code?: string }).code !== undefined
+}
+
+/** It keeps the special bits that it has already. */
+async function dressDirectory({ target, mode, mtimeNs }: Wanted): Promise<void> {
+  const { mode: own } = await lstat(bytesOf(target))
+  await dress(target, { mode: mode | (own & MODE_BITS & ~PERMISSION_BITS), mtimeNs })
 }
 
 async function dress(path: BytePath, { mode, mtimeNs }: Facts): Promise<void> {

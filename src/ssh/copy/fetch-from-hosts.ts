@@ -13,6 +13,8 @@ export type FetchRequest = {
   /** Absolute; each host's files go into a directory of its name there. */
   readonly directory: string
   readonly isDryRun: boolean
+  /** Set-id and sticky bits of what belongs to the same user there and here; not unless given. */
+  readonly keepsSpecialBits?: boolean
 }
 
 /**
@@ -21,7 +23,7 @@ export type FetchRequest = {
  */
 export async function fetchFromHosts(
   endpoints: readonly Endpoint[],
-  { sourcesOf, directory, isDryRun }: FetchRequest,
+  { sourcesOf, directory, isDryRun, keepsSpecialBits = false }: FetchRequest,
   wires: CopyWires,
 ): Promise<void> {
   const directoryOf = (host: string) => joinPath(bytePathOf(directory), directoryNameOf(host))
@@ -39,6 +41,7 @@ export async function fetchFromHosts(
       sources: sourcesOf(endpoint).map(bytePathOf),
       directory: directoryOf(endpoint.host),
       isDryRun,
+      keepsSpecialBits,
       ...report,
     })
     return undefined

@@ -117,7 +117,9 @@ def dress_all(message):
     answers = []
     for name, mode, mtime in message['paths']:
         try:
-            dress(path_of(name), mode, int(mtime))
+            path = path_of(name)
+            # Directories keep the special bits that they have.
+            dress(path, mode | stat.S_IMODE(os.stat(path).st_mode) & 0o7000, int(mtime))
             answers.append('')
         except OSError as error:
             answers.append(why(error))

@@ -1,8 +1,10 @@
 /** What the remote script's N prints, as entries. A host may be hostile: a name that leads out of the source is an error. */
 import type { BytePath } from './byte-path.ts'
 import type { Facts } from './source.ts'
+import { MODE_BITS, type Owner } from './special-bits.ts'
 
 export type RemoteEntry = Facts & {
+  readonly owner: Owner
   /** As the host knows it. */
   readonly path: BytePath
   /** Under the source; empty: the source itself. */
@@ -18,7 +20,8 @@ export type RemoteListing = {
   readonly unknown: readonly BytePath[]
 }
 
-const FACTS = /(?<mode>[0-9a-f]+):(?<size>\d+):(?<time>-?\d+)(?:[.,](?<fraction>\d{1,9}))?:(?<blocks>\d+):/iy
+const FACTS =
+  /(?<mode>[0-9a-f]+):(?<size>\d+):(?<time>-?\d+)(?:[.,](?<fraction>\d{1,9}))?:(?<blocks>\d+):(?<uid>\d+):(?<gid>\d+):/iy
 /** By the upper bits of st_mode (inode(7)): S_IFDIR, S_IFREG, S_IFLNK. */
 const KINDS: Readonly<Record<number, RemoteEntry['kind']>> = { 4: 'directory', 8: 'file', 10: 'link' }
 
@@ -62,7 +65,8 @@ function entryOf(path: BytePath, below: BytePath, groups: Readonly<Record<string
     path,
     below,
     kind: KINDS[mode >> 12] ?? 'other',
-    mode: mode & 0o7777,
+    mode: mode & MODE_BITS,
+    owner: { uid: Number(groups.uid), gid: Number(groups.gid) },
     mtimeNs: BigInt(groups.time ?? 0) * 1_000_000_000n + fraction,
     sizeBytes,
     isSparse: Number(groups.blocks) * 512 < sizeBytes,

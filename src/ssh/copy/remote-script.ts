@@ -48,6 +48,8 @@ const FUNCTIONS = [
   `Z() { rm -f "$1.$NODE.$$"; r ok; }`,
   // E: how temporary names end.
   `E() { r ok "$NODE.$$"; }`,
+  // O: whose files these are.
+  `O() { r ok "$(id -u):$(id -g)"; }`,
   // U PATH TIME STAMP: the time of modification, with fractions of a second where touch knows them.
   `U() { TZ=UTC0 touch -d "$2" "$1" 2>/dev/null || TZ=UTC0 touch -t "$3" "$1"; }`,
   // clear PATH: something may be renamed to it. A link to a directory goes first: mv would move into the directory.
@@ -64,7 +66,7 @@ const FUNCTIONS = [
   `G() { if [ -r "$1" ]; then printf 'ok %s\\n' "$3"; { dd if="$1" bs=${UNIT_BYTES} skip="$2" 2>/dev/null; cat /dev/zero; } 2>/dev/null | head -c "$3"; else r err "$1: Permission denied"; fi; }`,
   // I PATH: where a symbolic link points to, and a slash behind it against the loss of line feeds.
   `I() { e=$(readlink "$1" 2>&1; echo /); r ok "$e"; }`,
-  `if stat -c %.9Y / 2>/dev/null | grep -q '^[0-9]*[.][0-9]*$'; then STAT='-c %f:%s:%.9Y:%b:%n'; elif stat -c %Y / >/dev/null 2>&1; then STAT='-c %f:%s:%Y:%b:%n'; else STAT='-f %Xp:%z:%Fm:%b:%N'; fi; export STAT`,
+  `if stat -c %.9Y / 2>/dev/null | grep -q '^[0-9]*[.][0-9]*$'; then STAT='-c %f:%s:%.9Y:%b:%u:%g:%n'; elif stat -c %Y / >/dev/null 2>&1; then STAT='-c %f:%s:%Y:%b:%u:%g:%n'; else STAT='-f %Xp:%z:%Fm:%b:%u:%g:%N'; fi; export STAT`,
   // sweep: a listing that was cut leaves nothing behind.
   `l=; sweep() { [ -z "$l" ] || rm -f "$l" "$l.e"; l=; }; trap sweep EXIT; trap 'exit 1' HUP INT TERM PIPE`,
   // list DIRECTORY PATH: a listing into a file there, $l, as batches: names, each ended by NUL, an empty one, and the facts of stat in the same order; what find says into $l.e. Each has a mark at its end, which is missing when the disk was full.

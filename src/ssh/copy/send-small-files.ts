@@ -11,6 +11,7 @@ export type BatchTask = {
   readonly helper: RemoteHelper
   readonly isDryRun: boolean
   pathOf(file: SourceFile): BytePath
+  modeOf(file: SourceFile): number
   /** Below a directory that could not be made. */
   isLeftOut(path: BytePath): boolean
   onLeftOut(file: SourceFile): void
@@ -27,7 +28,7 @@ export async function sendBatch(loaded: readonly (SmallFile | Unreadable)[], tas
     else if ('reason' in each) onFile(each.file, 'failed', false, `${showPath(each.file.path)}: ${each.reason}`)
     else items.push({ ...each, path })
   }
-  const facts = ({ file, sha256 }: SmallFile) => [file.sizeBytes, file.mode, String(file.mtimeNs), sha256]
+  const facts = ({ file, sha256 }: SmallFile) => [file.sizeBytes, task.modeOf(file), String(file.mtimeNs), sha256]
   const offer = items.map((item) => [item.path, ...facts(item)])
   const { answers = [] } = await helper.ask({ op: 'offer', files: offer, dress: !isDryRun })
   const needed: typeof items = []

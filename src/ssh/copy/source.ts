@@ -7,16 +7,19 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { lstat, open, readdir, readlink, stat } from 'node:fs/promises'
 import { messageOf } from '../../base/errors.ts'
 import { type BytePath, baseName, bytesOf, joinPath, showPath } from './byte-path.ts'
+import { MODE_BITS, type Owner, PERMISSION_BITS } from './special-bits.ts'
 
 export type Facts = {
-  /** Permission bits, set-id and sticky ones too. */
   readonly mode: number
   /** Nanoseconds since 1970. */
   readonly mtimeNs: bigint
 }
 
 /** One thing to copy. `root` is the index of the source that it belongs to, `below` its path under that source. */
-export type SourceEntry = Facts & { readonly root: number; readonly below: BytePath; readonly path: BytePath } & (
+export type SourceEntry = Facts & {
+  /** Where the mode has bits that only a copy of the same owner may have. */
+  readonly owner?: Owner
+} & { readonly root: number; readonly below: BytePath; readonly path: BytePath } & (
     | { readonly kind: 'directory' }
     | { readonly kind: 'link'; readonly target: BytePath }
     | { readonly kind: 'file'; readonly sizeBytes: number; readonly isSparse: boolean; readonly identity: string }
@@ -34,13 +37,19 @@ export type SourceTree = {
 }
 
 /** A source that is itself a symbolic link is followed, as cp does; those below stay links. */
-export async function scanSources(sources: readonly BytePath[]): Promise<SourceTree> {
+export async function scanSources(
+  sources: readonly BytePath[],
+  { keepsSpecialBits = false }: { readonly keepsSpecialBits?: boolean } = {},
+): Promise<SourceTree> {
+  const bits = keepsSpecialBits ? MODE_BITS : PERMISSION_BITS
   const entries: SourceEntry[] = []
   const problems: { path: string; reason: string }[] = []
   const visit = async (root: number, path: BytePath, below: BytePath): Promise<void> => {
     try {
       const facts = await (below === '' ? stat : lstat)(bytesOf(path), { bigint: true })
-      const common = { root, below, path, mode: Number(facts.mode & 0o7777n), mtimeNs: facts.mtimeNs }
+      const mode = Number(facts.mode) & bits
+      const owner = mode > PERMISSION_BITS ? { owner: { uid: Number(facts.uid), gid: Number(facts.gid) } } : {}
+      const common = { root, below, path, mode, mtimeNs: facts.mtimeNs, ...owner }
       if (facts.isDirectory()) {
         const names = await readdir(bytesOf(path), { encoding: 'buffer' })
         entries.push({ ...common, kind: 'directory' })

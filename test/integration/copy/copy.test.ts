@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import {
   chmodSync,
+  chownSync,
   closeSync,
   lstatSync,
   lutimesSync,
@@ -49,6 +50,7 @@ type CopyOptions = {
   readonly isDryRun?: boolean
   /** False: as on hosts without Python. */
   readonly hasHelpers?: boolean
+  readonly keepsSpecialBits?: boolean
   readonly signal?: AbortSignal
   /** In place of the local one. */
   readonly transport?: Transport
@@ -100,7 +102,7 @@ describe('copying to hosts', () => {
     const readBytes = await copyToHosts(
       endpoints,
       {
-        tree: await scanSources(sources.map(bytePathOf)),
+        tree: await scanSources(sources.map(bytePathOf), { keepsSpecialBits: options.keepsSpecialBits ?? false }),
         destinationOf: ({ host }) => destination(host),
         isDryRun: options.isDryRun ?? false,
         hasHelpers: options.hasHelpers ?? true,
@@ -404,7 +406,12 @@ describe('copying to hosts', () => {
     const results = new Map<string, HostResult>()
     await fetchFromHosts(
       endpoints,
-      { sourcesOf: () => sources, directory: into, isDryRun: options.isDryRun ?? false },
+      {
+        sourcesOf: () => sources,
+        directory: into,
+        isDryRun: options.isDryRun ?? false,
+        keepsSpecialBits: options.keepsSpecialBits ?? false,
+      },
       wires(events, results, options),
     )
     return { events, result: (host: string) => results.get(host)! }
@@ -551,6 +558,79 @@ describe('copying to hosts', () => {
     const reason = expect.stringContaining('the checksum')
     expect(events).toContainEqual(expect.objectContaining({ action: 'failed', reason }))
     expect(readdirSync(join(out, 'here'))).toEqual([])
+  })
+
+  describe('set-id and sticky bits', () => {
+    /** Many of them, so that helpers bring them where there are any; and one of somebody else. */
+    const makeSpecial = () => {
+      const names = Array.from({ length: 10 }, (_, index) => `f${index}`)
+      for (const name of names) writeFileSync(join(source, name), name)
+      writeFileSync(join(source, 'large'), randomBytes(200_000))
+      mkdirSync(join(source, 'd'))
+      for (const name of [...names, 'large', 'd']) chmodSync(join(source, name), 0o7755)
+      if (process.geteuid?.() === 0) {
+        for (const name of ['f0', 'large']) {
+          chownSync(join(source, name), 4711, 4711)
+          chmodSync(join(source, name), 0o7755)
+        }
+      }
+      return process.geteuid?.() === 0 ? ['f0', 'large'] : []
+    }
+    const modesIn = (target: string) =>
+      Object.fromEntries(readdirSync(target).map((name) => [name, statSync(join(target, name)).mode & 0o7777]))
+    const allOf = (target: string, mode: number) => Object.fromEntries(readdirSync(target).map((name) => [name, mode]))
+
+    it.each([true, false])('do not survive a copy (with a helper: %s)', async (hasHelpers) => {
+      makeSpecial()
+      const target = join(directory, 'target')
+      for (const _ of ['new', 'identical']) {
+        const { result } = await copy([local], [`${source}/.`], () => target, { hasHelpers })
+        expect(result('here')).toMatchObject({ outcome: 'ok' })
+        expect(modesIn(target)).toEqual(allOf(source, 0o755))
+        for (const name of readdirSync(target)) if (name !== 'd') chmodSync(join(target, name), 0o6755)
+      }
+    })
+
+    it.each([
+      true,
+      false,
+    ])('survive it where that is asked for and the owner is the same (with a helper: %s)', async (hasHelpers) => {
+      const others = makeSpecial()
+      const target = join(directory, 'target')
+      await copy([local], [`${source}/.`], () => target, { hasHelpers, keepsSpecialBits: true })
+      expect(modesIn(target)).toEqual({
+        ...allOf(source, 0o7755),
+        ...Object.fromEntries(others.map((name) => [name, 0o755])),
+      })
+    })
+
+    it('do not survive a fetch, unless that is asked for and the owner is the same', async () => {
+      const others = makeSpecial()
+      const out = join(directory, 'out')
+      const target = join(out, 'here', 'source')
+      await fetch([local], [source], out)
+      expect(modesIn(target)).toEqual(allOf(source, 0o755))
+      await fetch([local], [source], join(directory, 'asked'), { keepsSpecialBits: true })
+      expect(modesIn(join(directory, 'asked', 'here', 'source'))).toEqual({
+        ...allOf(source, 0o7755),
+        ...Object.fromEntries(others.map((name) => [name, 0o755])),
+      })
+    })
+
+    it.each([true, false])('that a directory has at the destination stay (with a helper: %s)', async (hasHelpers) => {
+      mkdirSync(join(source, 'd'))
+      chmodSync(join(source, 'd'), 0o750)
+      for (let index = 0; index < 10; index += 1) writeFileSync(join(source, 'd', `${index}`), 'x')
+      const [target, out] = [join(directory, 'target'), join(directory, 'out')]
+      const places = [join(target, 'd'), join(out, 'here', 'd')]
+      for (const place of places) {
+        mkdirSync(place, { recursive: true })
+        chmodSync(place, 0o3077)
+      }
+      await copy([local], [join(source, 'd')], () => target, { hasHelpers })
+      await fetch([local], [join(source, 'd')], out)
+      for (const place of places) expect([place, statSync(place).mode & 0o7777]).toEqual([place, 0o3750])
+    })
   })
 
   it('never shows half a file under its final name, whenever it is cut', async () => {

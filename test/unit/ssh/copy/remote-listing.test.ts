@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { parseListing } from '../../../../src/ssh/copy/remote-listing.ts'
 
 const line = (name: string, mode = '81a4', size = 5, time = '1700000000.000000007') =>
-  `${mode}:${size}:${time}:8:${name}\n`
+  `${mode}:${size}:${time}:8:1000:100:${name}\n`
 const batch = (names: readonly string[], facts: string) => `${names.map((name) => `${name}\0`).join('')}\0${facts}\0`
 
 describe('the listing of a host', () => {
@@ -12,7 +12,7 @@ describe('the listing of a host', () => {
     const { entries, unknown } = parseListing(first + batch(['/d/l'], line('/d/l', 'a1ff', 2, '-3')))
     expect(unknown).toEqual([])
     expect(entries).toMatchObject([
-      { below: '', kind: 'directory', mode: 0o755 },
+      { below: '', kind: 'directory', mode: 0o755, owner: { uid: 1000, gid: 100 } },
       { below: 'f', kind: 'file', mode: 0o644, sizeBytes: 5, mtimeNs: 1_700_000_000_000_000_007n, isSparse: false },
       { below: 'l', kind: 'link', mtimeNs: -3_000_000_000n },
     ])
