@@ -3,8 +3,10 @@
  * looking for two hundred of them took longer than running a command on fifty hosts. What only the console needs (Ink,
  * React, charts, the emulator, native parts) stays a package.
  */
+import { execFile } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { build, type Plugin } from 'esbuild'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -59,7 +61,30 @@ export async function bundle(root: string, directory: string, entries: readonly 
     logLevel: 'warning',
     logOverride: { 'require-resolve-not-external': 'silent' },
   })
-  writeFileSync(join(directory, 'LICENSES.txt'), licensesOf(packagesIn(Object.keys(metafile.inputs)), root))
+  const bundled = packagesIn(Object.keys(metafile.inputs))
+  writeFileSync(join(directory, 'LICENSES.txt'), licensesOf(bundled, root))
+  writeFileSync(join(directory, 'sbom.cdx.json'), await billOfMaterials(bundled, root))
+}
+
+type Component = { readonly 'bom-ref': string; readonly properties?: readonly { readonly name: string }[] }
+
+/** All packages of the installed program, in these files or beside them, with versions, licences and hashes: CycloneDX, as npm writes it. */
+async function billOfMaterials(bundled: readonly string[], root: string): Promise<string> {
+  // npm's `--omit=dev` also leaves out packages that the program shares with a development tool (npm 11.19).
+  const npm = ['sbom', '--sbom-format=cyclonedx']
+  const { stdout } = await promisify(execFile)('npm', npm, { cwd: root, maxBuffer: 64 * 1024 * 1024 })
+  const bill = JSON.parse(stdout) as { components: Component[]; dependencies: { ref: string }[] }
+  const dropped = new Set(bill.components.filter(isDevelopment).map((component) => component['bom-ref']))
+  bill.components = bill.components.filter((component) => !dropped.has(component['bom-ref']))
+  bill.dependencies = bill.dependencies.filter(({ ref }) => !dropped.has(ref))
+  const listed = new Set(bill.components.map((component) => component['bom-ref'].replace(/(?<=.)@[^@]*$/, '')))
+  const missing = bundled.filter((name) => !listed.has(name))
+  if (missing.length > 0) throw new Error(`bundled, but not in npm's list of packages: ${missing.join(', ')}`)
+  return `${JSON.stringify(bill, null, 2)}\n`
+}
+
+function isDevelopment({ properties = [] }: Component): boolean {
+  return properties.some(({ name }) => name === 'cdx:npm:package:development')
 }
 
 function packagesIn(inputs: readonly string[]): readonly string[] {

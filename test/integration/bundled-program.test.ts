@@ -6,6 +6,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -59,5 +60,16 @@ describe('the program as it is installed', () => {
 
   it('has the licences of what became part of it', () => {
     expect(readdirSync(join(directory, 'dist'))).toContain('LICENSES.txt')
+  })
+
+  it('lists every package in it with version and licence, as CycloneDX', () => {
+    const bill = JSON.parse(readFileSync(join(directory, 'dist/sbom.cdx.json'), 'utf8'))
+    expect(bill.bomFormat).toBe('CycloneDX')
+    type Component = { name: string; version: string; licenses?: readonly unknown[] }
+    const components: readonly Component[] = bill.components
+    expect(components.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['ssh2', 'commander', 'yaml', 'node-pty']),
+    )
+    expect(components.filter(({ version, licenses }) => version === '' || (licenses ?? []).length === 0)).toEqual([])
   })
 })
