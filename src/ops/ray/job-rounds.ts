@@ -106,11 +106,18 @@ function headScript(wanted: RayWanted): string {
 ${tokenScript(wanted, wanted.head)}`
 }
 
+/** Ray's own is 3 s between TERM and KILL; other jobs have 10. */
+const STOP_WAIT = { RAY_JOB_STOP_WAIT_TIME_S: '10' }
+
 function requestOf(order: RoundOrder, wanted: RayWanted): object {
   if (order.kind !== 'start') return order
   const { kind, key, count, environment, bundle } = order
   const own = count === 1 ? singleJob(order) : { entrypoint: gangEntrypoint(order, wanted) }
-  const variables = { ...(count === 1 && bundle.GPU === 0 ? { CUDA_VISIBLE_DEVICES: '' } : {}), ...environment }
+  const variables = {
+    ...STOP_WAIT,
+    ...(count === 1 && bundle.GPU === 0 ? { CUDA_VISIBLE_DEVICES: '' } : {}),
+    ...environment,
+  }
   return { kind, key, count, job: { ...own, submission_id: key, runtime_env: { env_vars: variables } } }
 }
 

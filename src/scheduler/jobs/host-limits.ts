@@ -1,7 +1,8 @@
 /**
- * A cgroup (version 2) of its own for a bundle whose memory is limited, in pieces of the program that runs it: whoever may not
- * make one runs as all others do, and says so. Only the command goes in, so that its end can be told. Two processes more, one
- * that makes the directory and one that removes it.
+ * A cgroup (version 2) of its own for a bundle whose memory is limited, in pieces of the program that runs it: one that may not
+ * make it runs as all others do, and says so. Only the command goes in, so that its end can be told, and into the group `main`
+ * below: a group without processes of its own is one whose controllers the command may hand on, as container engines do. Two
+ * processes more, one that makes the directories and one that removes them.
  */
 
 export type BundleLimits = { readonly memoryBytes: number; readonly cpuMilli: number }
@@ -17,9 +18,9 @@ export function formatLimit({ memoryBytes, cpuMilli }: BundleLimits): string {
   while read -r x y t z; do [ "$t" = cgroup2 ] && break; done </proc/mounts
   [ "$t" = cgroup2 ] && [ -w "$y/cgroup.procs" ] || return
   read -r x <"$y/cgroup.controllers"; case " $x " in *" memory "*) ;; *) return 1;; esac
-  g=$y/muster/$k; mkdir -p "$g" || return
+  g=$y/muster/$k; mkdir -p "$g/main" || return
   for x in "$y" "$y/muster"; do echo +memory >"$x/cgroup.subtree_control"; echo +cpu >"$x/cgroup.subtree_control"; done
-  echo ${memoryBytes} >"$g/memory.max" && echo "$g" >cgroup || { rmdir "$g"; return 1; }
+  echo ${memoryBytes} >"$g/memory.max" && echo "$g" >cgroup || { rmdir "$g/main" "$g"; return 1; }
   echo 1 >"$g/memory.oom.group"; echo 0 >"$g/memory.swap.max"; echo ${weight} >"$g/cpu.weight"; :
 }
 g=; limit 2>/dev/null || { g=; u=' unlimited'; true >unlimited; }
@@ -27,7 +28,7 @@ g=; limit 2>/dev/null || { g=; u=' unlimited'; true >unlimited; }
 }
 
 /** What comes after it is inside. */
-export const LIMITED = `[ -z "$g" ] || { echo 0 >"$g/cgroup.procs"; } 2>/dev/null || true >unlimited
+export const LIMITED = `[ -z "$g" ] || { echo 0 >"$g/main/cgroup.procs"; } 2>/dev/null || true >unlimited
 `
 
 /** After the end of the command, with its exit code in `c`; what it left running ends, and holds no memory. */
@@ -37,14 +38,9 @@ export const TELL_MEMORY = `[ -z "$g" ] || {
 } 2>/dev/null
 `
 
-/** When all is told: the directory can be removed when the last process in it is gone. */
-export const END_LIMITED = `[ -z "$g" ] || for x in 1 2 3 4 5 6 7 8 9; do rmdir "$g" 2>/dev/null && break; sleep 0.2; done
+/** When all is told: the directories can be removed when the last process in them is gone, those of the command first. */
+export const END_LIMITED = `[ -z "$g" ] || for x in 1 2 3 4 5 6 7 8 9; do
+  find "$g" -depth -type d -exec rmdir {} \\; 2>/dev/null
+  [ -d "$g" ] || break; sleep 0.2
+done
 `
-
-/**
- * To be killed is also for what has left the process group; it fails where there is no cgroup, or an old kernel. The job itself
- * may have written there: no other group is ended.
- */
-export const STOP_LIMITED = `{
-    [ "$2" = KILL ] && read -r g <"$1/cgroup" && case $g in *..*) false;; */muster/"$1") echo 1 >"$g/cgroup.kill";; *) false;; esac
-  } 2>/dev/null`

@@ -5,7 +5,8 @@
  * notice when Muster goes. That it began and ended it tells at once (`+KEY …`), as long as the shell that began it is there.
  * `true >FILE` makes a file: where that fails, `: >FILE` would end the shell.
  */
-import { type BundleLimits, END_LIMITED, formatLimit, LIMITED, STOP_LIMITED, TELL_MEMORY } from './host-limits.ts'
+import { END_BUNDLE, END_FUNCTIONS, END_REST } from './host-end.ts'
+import { type BundleLimits, END_LIMITED, formatLimit, LIMITED, TELL_MEMORY } from './host-limits.ts'
 import { type BundleEnd, type BundleState, ENDED_SILENTLY } from './job.ts'
 
 export type BundleOrder =
@@ -52,8 +53,10 @@ b=${JOBS_DIRECTORY}
 e=$(mkdir -p "$b" 2>&1) && cd "$b" || { say "trouble $b cannot be used\${e:+: \${e##*: }}"; exit 0; }
 command -v setsid >/dev/null || { say "trouble setsid is missing (util-linux)"; exit 0; }
 boot=none; read -r boot </proc/sys/kernel/random/boot_id
-full=
-facts() {
+full= scanned=
+lib='${END_FUNCTIONS}'
+eval "$lib"
+${END_BUNDLE}facts() {
   while read -r n v u; do [ "$n" = MemTotal: ] && break; done </proc/meminfo
   say "host $(nproc) $v"
   { printf %131072s '' >.room && true >.room; } 2>/dev/null || unwritable
@@ -96,7 +99,7 @@ start() {
   [ -e "$1/claim" ] && { look "$1"; return; }
   r=$1/run.$boot.$$.$round
   [ -z "$full" ] || { unable "$1"; return; }
-  { printf %s "$2" >"$r"; } 2>/dev/null || { unwritable; unable "$1"; return; }
+  { printf %s "$lib" "$2" >"$r"; } 2>/dev/null || { unwritable; unable "$1"; return; }
   setsid sh "$r" "$1" "$mask" </dev/null >/dev/null 2>&1 &
 }
 unable() {
@@ -106,7 +109,7 @@ unable() {
 stop() {
   mkdir -p "$1"
   if (set -C; : >"$1/claim") 2>/dev/null; then echo barred >"$1/exit" || true >"$1/code.barred"
-  elif [ ! -f "$1/exit" ] && alive "$1"; then ${STOP_LIMITED} || kill "-$2" "-$p" 2>/dev/null
+  elif [ ! -f "$1/exit" ] && alive "$1"; then end "$1" "$2"
   fi
   look "$1"
 }
@@ -173,13 +176,14 @@ function formatRun({ command, directory, environment, limits }: BundleRun): stri
   const go = directory === undefined ? 'cd' : `${COPIED.test(directory) ? '' : 'cd && '}cd ${quote(directory)}`
   return `k=$1 m=$2; cd "$k" || exit
 set -C; : >claim || exit 0
-set +C; u=; trap : TERM INT HUP PIPE
+set +C; u= g= me=; trap : TERM INT HUP PIPE
 read -r s </proc/$$/stat; s=\${s##*) }; set -- $s
 read -r o </proc/sys/kernel/random/boot_id
 echo "$$ $o \${20}" >id || { true >code.unable; true >exit; echo "${NOTICE}$k exit unable" >&3; exit; }
 ${limits === undefined ? '' : formatLimit(limits)}echo "${NOTICE}$k begun$u" >&3
 ( ${limits === undefined ? '' : LIMITED}umask $m; ${variables.join('')}${go} && exec sh -c ${quote(command)} ) >out 2>err </dev/null 3>&-
-c=$?; f=
+c=$?
+${END_REST}f=
 ${limits === undefined ? '' : TELL_MEMORY}case $c in 129|137|143)
   read -r i </proc/1/comm
   [ "$i" = systemd ] && i=$(systemctl is-system-running 2>/dev/null)

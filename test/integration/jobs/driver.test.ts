@@ -359,6 +359,67 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect(ofSweeps.length).toBeLessThanOrEqual(2)
   })
 
+  /** Counts the signals that come; does not end by them. */
+  const counts = (name: string) =>
+    `trap 'echo TERM >>"$OUT/${name}.signals"' TERM; echo $$ >>"$OUT/${name}"; while :; do sleep 0.1; done`
+  const pidsOf = (name: string) => (exists(name) ? lines(name).filter(Boolean).map(Number) : [])
+
+  it('sends TERM once and then KILL, whatever a job is ended for, and knows how it ended', {
+    timeout: 60_000,
+  }, async () => {
+    const on = (host: string) => ({
+      ...{ cpuMilli: 4000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
+      selectors: [{ label: 'host', is: 'in' as const, values: [host] }],
+    })
+    const whole = { ...on('b'), cpuMilli: 8000 }
+    const cancelled = submit(spec(counts('cancelled'), { request: on('a') }))
+    const overdue = submit(spec(counts('overdue'), { request: on('a'), limitS: 1 }))
+    const low = submit(
+      spec(`[ $MUSTER_ATTEMPT = 2 ] && exit; ${counts('low')}`, { request: whole, isPreemptible: true }),
+    )
+    const driving = drive()
+    await waitUntil(() => kinds([...cancelled, ...low]).every((kind) => kind === 'running'), 'all to run')
+    await waitUntil(() => ['cancelled', 'overdue', 'low'].every(exists), 'all to listen')
+    submitStop(cancelled[0] as number)
+    const urgent = submit(spec('true', { request: whole }), { priority: 1 })
+    await driving
+    expect(kinds([...cancelled, ...overdue, ...low, ...urgent])).toEqual(['cancelled', 'timed-out', 'done', 'done'])
+    for (const name of ['cancelled', 'overdue', 'low']) expect(lines(`${name}.signals`)).toEqual(['TERM'])
+    for (const id of [...cancelled, ...overdue])
+      expect(job(id).state).toMatchObject({ bundles: [{ kind: 'ended', end: { kind: 'exit', code: 137 } }] })
+  })
+
+  it('ends what has left the process group, each process with one TERM, before the job has ended', {
+    timeout: 60_000,
+  }, async () => {
+    const script = (name: string, text: string) => {
+      writeFileSync(join(directory, name), `echo $$ >>"$OUT/pids"; ${text}`)
+      return `sh "$OUT/${name}"`
+    }
+    const saves = (name: string) =>
+      `trap 'echo TERM >>"$OUT/${name}"; sleep 0.5; exit 9' TERM; while :; do sleep 0.1; done`
+    const worker = script('worker', saves('worker.signals'))
+    const agent = script('agent', `setsid ${worker} & w=$!; trap 'kill -TERM $w; wait $w; exit' TERM; wait`)
+    const jobs = [
+      // A supervisor that hands the signal on to a worker in a session of its own, as torchrun does.
+      `${agent}; echo more`,
+      // In a process group of its own, and its parent ends at once.
+      `timeout 1000 ${script('in-time', saves('in-time.signals'))}; echo more`,
+      `exec setsid ${script('alone', saves('alone.signals'))}`,
+      `(trap '' TERM; echo $$ >>"$OUT/pids"; sh -c 'echo $$ >>"$OUT/pids"; exec sleep 1000') & sleep 1000`,
+    ]
+    const ids = jobs.flatMap((command) => submit(spec(command)))
+    const driving = drive()
+    await waitUntil(() => pidsOf('pids').length === 6, 'all to run')
+    for (const id of ids) submitStop(id)
+    await driving
+    expect(kinds(ids)).toEqual(ids.map(() => 'cancelled'))
+    expect(pidsOf('pids').filter(isAlive)).toEqual([])
+    for (const name of ['worker', 'alone']) expect(lines(`${name}.signals`)).toEqual(['TERM'])
+    // timeout(1) itself sends it to its child and to its group.
+    expect(new Set(lines('in-time.signals'))).toEqual(new Set(['TERM']))
+  })
+
   it('cancelled: what runs ends, with all of its group, and what was sent cannot begin any more', async () => {
     const ids = submit(spec('echo $$ >"$OUT/pid"; sleep 1000 & sleep 1001'))
     const driving = drive()

@@ -85,6 +85,16 @@ describe.skipIf(!canRun)('the line to a host', () => {
     expect(modeOf(join(jobs(), KEY))).toBe('700')
   })
 
+  it('a bundle that hears of its end late gets TERM first, and time to save', async () => {
+    await line.round(
+      only(start(`trap 'touch "$HOME/saved"; exit 5' TERM; touch "$HOME/up"; while :; do sleep 0.05; done`)),
+    )
+    await waitUntil(() => existsSync(join(directory, 'up')), 'it to listen')
+    await line.round(only({ kind: 'stop', key: KEY, signal: 'KILL' }))
+    await waitUntil(() => notices.length === 2, 'its end')
+    expect([notices[1], existsSync(join(directory, 'saved'))]).toEqual([`${KEY} exit 5`, true])
+  })
+
   it('half of a round does nothing', async () => {
     const own = shell()
     const text = formatRound({ ...only(start('true'), start('true')), number: 1 })

@@ -144,7 +144,10 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
       entrypoint_num_cpus: 0.5,
       entrypoint_num_gpus: 0.5,
       runtime_env: {
-        env_vars: { WORD: "it's", MUSTER_JOB: String(well), MUSTER_ATTEMPT: '1', MUSTER_GPU_MILLI: '500' },
+        env_vars: {
+          ...{ WORD: "it's", MUSTER_JOB: String(well), MUSTER_ATTEMPT: '1', MUSTER_GPU_MILLI: '500' },
+          RAY_JOB_STOP_WAIT_TIME_S: '10',
+        },
       },
     })
     expect(kind(well)).toBe('starting')

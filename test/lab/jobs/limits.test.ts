@@ -1,6 +1,7 @@
 /** Memory that jobs are held to, on hosts with a kernel of their own: one with cgroups, one without. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 import { kernelImage } from '../cluster/kernel-image.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
 import { hostsFileOf, isJob, type LabQueue, labQueue } from './lab-queue.ts'
@@ -9,6 +10,9 @@ const canRun = requirement('root', 'namespaces', 'ssh', 'ip', 'nsenter', 'kernel
 
 /** Takes 40 MB; one after the other, as guests have little themselves. */
 const TAKES = 'perl -e \'$x = "a" x 20_000_000; print length $x\''
+
+/** The cgroup of a job; its processes are in a group below. */
+const GROUP = 'g=/sys/fs/cgroup$(sed "s/^0:://; s|/main$||" /proc/self/cgroup)'
 
 const ALONE = ['--on', 'k1', '--cpu', '8']
 
@@ -59,7 +63,7 @@ describe.skipIf(!canRun)('the memory of jobs', { timeout: 900_000 }, () => {
       '--cpu',
       '2',
       '--',
-      'setsid sleep 3000 & cat $(sed "s/0:://" /proc/self/cgroup | sed "s|^|/sys/fs/cgroup|")/cpu.weight',
+      `setsid sleep 3000 & ${GROUP}; cat $g/cpu.weight`,
     )
     const stays = await queue.submit('--on', 'k1', '--memory', '30MiB', '--', `trap "" TERM; ${leaves}`)
     const { seen, ended } = queue.work()
@@ -71,6 +75,33 @@ describe.skipIf(!canRun)('the memory of jobs', { timeout: 900_000 }, () => {
     expect((await queue.find(stays)).state).toBe('cancelled')
     const left = await lab.kernelHost('k1').mustExec("pgrep -f '^sleep 300' || :")
     expect([left, await cgroups()]).toEqual(['', ''])
+  })
+
+  it('a job may make cgroups of its own, with controllers, and nothing of it is left, wherever it went', async () => {
+    const inner =
+      'echo +memory >$g/cgroup.subtree_control && mkdir -p $g/inner/more && echo 0 >$g/inner/more/cgroup.procs'
+    const makes = await queue.submit(
+      '--on',
+      'k1',
+      '--memory',
+      '30MiB',
+      '--',
+      `${GROUP}; ${inner} && cat $g/inner/memory.max`,
+    )
+    const saves = `trap 'echo saved >>/root/saved; exit' TERM; while :; do sleep 0.1; done`
+    const moves = `sh -c 'echo 0 >/sys/fs/cgroup/cgroup.procs; trap "" TERM; while :; do sleep 0.1; done # moved' & `
+    const daemon = `(setsid sh -c '${saves.replaceAll("'", `'"'"'`)}' &); `
+    const stays = await queue.submit('--on', 'k1', '--memory', '30MiB', '--', `${daemon}${moves}echo up; wait`)
+    const { seen, ended } = queue.work()
+    await seen(isJob(makes, 'done'))
+    expect((await queue.job('logs', makes)).stdout).toBe('max\n')
+    await seen(isJob(stays, 'running'))
+    await waitUntil(async () => (await queue.job('logs', stays)).stdout === 'up\n', 'all of it to run')
+    expect((await queue.job('cancel', stays)).code).toBe(0)
+    expect(await ended).toEqual([0, null])
+    expect((await queue.find(stays)).state).toBe('cancelled')
+    const left = await lab.kernelHost('k1').mustExec("cat /root/saved; pgrep -f '^(sh -c echo 0|sleep 0.1)' || :")
+    expect([left, await cgroups()]).toEqual(['saved\n', ''])
   })
 
   it('beside systemd, which has cgroups of its own', async () => {
