@@ -14,7 +14,7 @@ export type NodeUsage = {
   readonly isAlive: boolean
   /** Why it is dead. */
   readonly message: string
-  /** What Ray has handed out, by Ray's names. */
+  /** What Ray has handed out or reserved, by Ray's names: what is left of the total is free. */
   readonly logical: ReadonlyMap<string, Amount>
   /** What is really used, a few seconds old; undefined: its agent says nothing (yet). */
   readonly cpuPercent?: number
@@ -50,8 +50,12 @@ export type ClusterUsage = {
   readonly demands: readonly string[]
 }
 
-/** `1.5/4.0 CPU (…)`, `0B/22.18GiB memory`, a line each. */
-const AMOUNT = /^\s*([\d.]+)([KMGTPE]iB|B)?\/([\d.]+)([KMGTPE]iB|B)? (\S+)/
+/**
+ * `1.5/4.0 CPU (1.0 used of 2.0 reserved in placement groups)`, `0B/22.18GiB memory`, a line each. The first number leaves out
+ * what groups hold and do not use (parse_usage in ray/autoscaler/_private/util.py), and nothing else can have that either.
+ */
+const AMOUNT =
+  /^\s*([\d.]+)([KMGTPE]iB|B)?\/([\d.]+)([KMGTPE]iB|B)? (\S+)(?: \(([\d.]+)([KMGTPE]iB|B)? used of ([\d.]+)([KMGTPE]iB|B)? reserved)?/
 const POWERS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB']
 
 function parseAmounts(text: string): ReadonlyMap<string, Amount> {
@@ -59,8 +63,10 @@ function parseAmounts(text: string): ReadonlyMap<string, Amount> {
     Number(value) * 1024 ** Math.max(0, POWERS.indexOf(unit ?? 'B'))
   const amounts = new Map<string, Amount>()
   for (const line of text.split('\n')) {
-    const [, used, usedUnit, total, totalUnit, name] = AMOUNT.exec(line) ?? []
-    if (name !== undefined) amounts.set(name, { used: bytes(used, usedUnit), total: bytes(total, totalUnit) })
+    const [, used, usedUnit, total, totalUnit, name, inUse, inUseUnit, held, heldUnit] = AMOUNT.exec(line) ?? []
+    if (name === undefined) continue
+    const unused = held === undefined ? 0 : Math.max(0, bytes(held, heldUnit) - bytes(inUse, inUseUnit))
+    amounts.set(name, { used: bytes(used, usedUnit) + unused, total: bytes(total, totalUnit) })
   }
   return amounts
 }

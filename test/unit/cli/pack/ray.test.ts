@@ -22,7 +22,7 @@ describe('what Ray has handed out', () => {
     const lines = formatRay(usage, NAMES, ({ name }) => (name === 'keep' ? 17 : undefined)).split('\n')
     expect(lines).toEqual([
       'RAY NODE  GPUS                   CORES             MEMORY                       OF',
-      'm10       [········]             █████████··· 3/4  ············ 0 B / 22.6 GiB  B*',
+      'm10       [········]             ████████████ 4/4  ············ 0 B / 22.6 GiB  B*',
       'm8        [BBBB····] [········]  ███████████· 7/8  ············ 0 B / 22.4 GiB  B*',
       'dead: 10.77.0.13',
       'A placement group pending_pg pending (infeasible: no node has 9 GPU): #0 (9 GPU), #1 (1 GPU) nowhere',

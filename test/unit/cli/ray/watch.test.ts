@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { formatUsage } from '../../../../src/cli/ray/watch.ts'
-import { parseClusterUsage, parseDemands } from '../../../../src/ops/ray/usage.ts'
+import { parseClusterUsage, parseDemands, parseNodeUsages } from '../../../../src/ops/ray/usage.ts'
 
 const read = (name: string): string => readFileSync(join(import.meta.dirname, '../../../fixtures/ray', name), 'utf8')
 /** What the dashboard of one cluster said, with each of Ray's autoscalers. */
@@ -19,7 +19,7 @@ describe('what a cluster does', () => {
     if (usage === undefined) throw new Error('the fixture is no answer')
     expect(formatUsage(usage, new Map([['10.77.0.11', 'm10']])).split('\n')).toEqual([
       'NODE        CPU  GPU    MEMORY     SPECIAL_RES  OBJECTS    BUSY  USED MEMORY',
-      'm10 (head)  3/4  0/1    0 B/23 GB  0/2          0 B/95 MB  26 %  1.5 GB/24 GB',
+      'm10 (head)  4/4  0/1    0 B/23 GB  1/2          0 B/95 MB  26 %  1.5 GB/24 GB',
       '10.77.0.12  7/8  0.5/2  0 B/22 GB               0 B/95 MB  41 %  1.6 GB/24 GB',
       'dead: 10.77.0.13: Unexpected termination: health check failed due to missing too many heartbeats',
       'placement group pending_pg pending (infeasible: no node has 9 GPU): #0 (9 GPU), #1 (1 GPU) nowhere',
@@ -29,6 +29,22 @@ describe('what a cluster does', () => {
       "waits: {'GPU': 9.0} * 1, {'GPU': 1.0} * 1 (SPREAD): 1+ pending placement groups",
       '',
     ])
+  })
+
+  it('counts what placement groups hold as used, whether anything in them runs or not', () => {
+    const text = `Total Usage:
+ 1.0/4.0 CPU (0.0 used of 1.0 reserved in placement groups)
+ 1.5/8.0 GPU (0.5 used of 2.0 reserved in placement groups)
+ 1.00GiB/8.00GiB memory (0B used of 512.00MiB reserved in placement groups)
+ 0.0/2.0 scratch`
+    const summary = [{ raylet: { nodeId: 'a', state: 'ALIVE' } }]
+    const [node] = parseNodeUsages({ data: { summary, nodeLogicalResources: { a: text } } })
+    expect(Object.fromEntries(node?.logical ?? [])).toEqual({
+      CPU: { used: 2, total: 4 },
+      GPU: { used: 3, total: 8 },
+      memory: { used: 1.5 * 1024 ** 3, total: 8 * 1024 ** 3 },
+      scratch: { used: 0, total: 2 },
+    })
   })
 
   it('is the same with both autoscalers', () => {
