@@ -48,14 +48,23 @@ fi`,
 }
 
 /**
- * The script for the place where Ray is. It has no stdin unless `stdin` says so; where that is guarded it goes on for as long as somebody waits for it, and its programs
- * end with it: Docker leaves what it runs behind when whoever asked for it is gone.
+ * The script for the place where Ray is. It has no stdin unless `stdin` says so; where that is guarded it goes on for as long as
+ * somebody waits for it, and its programs end with it: Docker leaves what it runs behind when whoever asked for it is gone.
+ * `absent` makes what comes before the error where its container does not run.
  */
-export function inside(wanted: RayWanted, node: RayNode, script: string, stdin: Stdin = 'none'): string {
+export function inside(
+  wanted: RayWanted,
+  node: RayNode,
+  script: string,
+  stdin: Stdin = 'none',
+  absent: (name: string) => string = () => ':',
+): string {
   const { environment } = node
   if (environment?.kind !== 'docker') return script
   const { name } = environment
-  return `${DOCK}${isRunning(name)} || { echo ${quote(`the container ${name} does not run`)} >&2; exit 1; }
+  return `${DOCK}${isRunning(name)} || {
+  ${absent(name)}
+  echo ${quote(`the container ${name} does not run`)} >&2; exit 1; }
 ${execIn(name, wanted, script, stdin)}`
 }
 

@@ -1,8 +1,4 @@
-/**
- * Jobs of a queue that Ray runs: one program on the head a round, which begins, looks at and ends them through the dashboard's
- * REST interface (loading Ray's client takes seconds), and answers with a line each. Every order may be given twice.
- * https://docs.ray.io/en/latest/cluster/running-applications/job-submission/rest.html
- */
+/** Jobs of a queue that Ray runs: one program on the head a round starts, checks and ends them. Every order may be given twice. */
 import { printable } from '../../base/printable.ts'
 import { quote } from '../kernel/finding.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
@@ -10,6 +6,8 @@ import { formatOutcome } from '../run/outcome.ts'
 import { GANG_PROGRAM, OUTPUT_MARK } from './gang-program.ts'
 import { inside } from './inside.ts'
 import { placeName, placeScript } from './place.ts'
+import { LIST_RAY } from './processes.ts'
+import { NOTHING_LISTENS, ROUND_PROGRAM } from './round-program.ts'
 import { OPENER, tokenScript } from './token.ts'
 import { dashboardAddress, nodesOf, type RayWanted } from './wanted.ts'
 
@@ -33,70 +31,65 @@ export type Round =
   | { readonly kind: 'answer'; readonly text: string }
   | { readonly kind: 'trouble'; readonly reason: string }
 
-const PROGRAM = `import json, sys
-from urllib.error import HTTPError
-from urllib.parse import quote
-from urllib.request import Request
-${OPENER}
-base = "http://" + sys.argv[1]
-def ask(path, body=None):
-    data = None if body is None else json.dumps(body).encode()
-    with opener.open(Request(base + path, data=data, headers={"Content-Type": "application/json"}), timeout=15) as reply: return json.loads(reply.read(8000000))
-def job(key):
-    try: return ask("/api/jobs/" + key)
-    except HTTPError as error:
-        if error.code == 404: return None
-        raise
-def is_placed(key):
-    found = ask("/api/v0/placement_groups?filter_keys=name&filter_predicates=%3D&filter_values=" + quote(key))["data"]["result"]["result"]
-    return any(group.get("state") == "CREATED" for group in found)
-def state(order, found):
-    status = found["status"]
-    if status == "SUCCEEDED": return "exit 0"
-    if status == "STOPPED": return "exit 143"
-    if status == "FAILED":
-        code = found.get("driver_exit_code")
-        return "gone" if code is None else "exit %d" % (code if code >= 0 else 128 - code)
-    if status == "RUNNING" and (order["kind"] != "start" or order["count"] == 1 or is_placed(order["key"])): return "begun"
-    return "none"
-def one(order):
-    key, found = order["key"], job(order["key"])
-    if found is None:
-        if order["kind"] == "stop": return "exit barred"
-        if order["kind"] == "look": return "forgotten"
-        try: ask("/api/jobs/", order["job"])
-        except HTTPError as error:
-            if error.code >= 500 or error.code in (401, 403): raise
-            return "refused"
-        return "none"
-    if order["kind"] == "stop" and found["status"] in ("PENDING", "RUNNING"): ask("/api/jobs/" + key + "/stop", {})
-    return state(order, found)
-try:
-    for order in json.load(sys.stdin): print(order["key"], one(order), flush=True)
-    print("host 0 0")
-except HTTPError as error: print("trouble Ray answers with HTTP", error.code, error.read(2000).decode(errors="replace").strip().split("\\n")[-1][:200])
-except Exception as error: print("trouble Ray does not answer:", str(getattr(error, "reason", error)).split("\\n")[0])
-`
+const ROUND_MS = 150_000
 
-const ROUND_MS = 120_000
+/** What the head prints instead of answers where nothing of the cluster runs there. */
+const DOWN = 'down'
 
-/** The lines: `KEY none | begun | exit CODE | exit barred | gone | forgotten | refused`, `trouble WHY`. Never rejects. */
+/** The lines of ROUND_PROGRAM, only of what was asked. Never rejects. */
 export async function askForRound(
   wanted: RayWanted,
   orders: readonly RoundOrder[],
   { hosts, signal }: { readonly hosts: OpsHosts; readonly signal: AbortSignal },
 ): Promise<Round> {
   const { head } = wanted
-  const script = `${headScript(wanted)}exec "$py" -c ${quote(PROGRAM)} ${quote(dashboardAddress(wanted))}`
   const stdin = Buffer.from(JSON.stringify(orders.map((order) => requestOf(order, wanted))))
-  const result = await hosts.exec(head.host, inside(wanted, head, script, 'whole'), {
+  const result = await hosts.exec(head.host, inside(wanted, head, roundScript(wanted), 'whole', ABSENT), {
     stdin,
     timeoutMs: ROUND_MS,
     signal,
   })
   const { outcome, stdout } = result
-  if (outcome.kind === 'exit' && outcome.code === 0) return { kind: 'answer', text: Buffer.from(stdout).toString() }
+  if (outcome.kind === 'exit' && outcome.code === 0) {
+    return { kind: 'answer', text: linesFor(wanted, orders, Buffer.from(stdout).toString()).join('\n') }
+  }
   return { kind: 'trouble', reason: printable(reasonOfResult(result, formatOutcome)) }
+}
+
+/** A container that is not there, or does not run, has nothing of the cluster; Docker may also not tell. */
+const ABSENT = (name: string) => `case $(dock container inspect --format '{{.State.Running}}' ${quote(name)} 2>&1) in
+  false | *[Nn]'o such container'*) echo ${DOWN}; exit 0;;
+esac`
+
+/** Without its environment, which may have gone with it, any Python asks; without any, the list of processes tells. */
+function roundScript(wanted: RayWanted): string {
+  const { head, port } = wanted
+  const words = [dashboardAddress(wanted), String(port), head.ip ?? '']
+  return `${placeScript(head.environment)}
+[ -n "$py" ] || py=$(command -v python3)
+${tokenScript(wanted, head)}code=${NOTHING_LISTENS}
+[ -z "$py" ] || { "$py" -c ${quote(ROUND_PROGRAM)} ${words.map(quote).join(' ')}; code=$?; }
+[ "$code" -eq ${NOTHING_LISTENS} ] || exit "$code"
+${LIST_RAY}
+case "$(list_ray | grep ' gcs_server ' | tr '\\n' ' ')" in
+  *" --gcs_server_port=${port} "*) echo 'trouble Ray runs, and its dashboard does not answer';;
+  *) echo ${DOWN};;
+esac`
+}
+
+/** A head speaks about the jobs that it was asked about, and about no other place of the queue. */
+function linesFor(wanted: RayWanted, orders: readonly RoundOrder[], text: string): readonly string[] {
+  const asked = new Set(orders.map(({ key }) => key))
+  return text.split('\n').flatMap((line) => {
+    const [first = ''] = line.split(' ', 1)
+    if (asked.has(first) || line === 'host 0 0') return line
+    if (first === 'trouble') return printable(line)
+    if (line !== DOWN) return []
+    const trouble = `trouble Ray does not run on ${wanted.head.host}. Start it: muster ray up`
+    // A GCS that keeps what it knows elsewhere knows it again once it is back.
+    if (wanted.variables.RAY_REDIS_ADDRESS !== undefined) return trouble
+    return [trouble, ...orders.flatMap(({ kind, key }) => (kind === 'start' ? [] : `${key} forgotten`))]
+  })
 }
 
 function headScript(wanted: RayWanted): string {

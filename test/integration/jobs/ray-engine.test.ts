@@ -19,7 +19,13 @@ import { waitUntil } from '../../support/wait-until.ts'
 
 const canRun = requirement('python3')
 
-type Known = { status: string; driver_exit_code: number | null; logs: string; readonly order: Record<string, unknown> }
+type Known = {
+  status: string
+  driver_exit_code: number | null
+  logs: string
+  message?: string
+  readonly order: Record<string, unknown>
+}
 
 const spec = (rest: Partial<JobSpec> = {}): JobSpec => ({
   name: 'train',
@@ -43,6 +49,8 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
   const placed = new Set<string>()
   const counts = { posts: 0 }
   let broken = false
+  /** By key of a job: what Ray answers instead. */
+  const statuses = new Map<string, readonly [number, string]>()
 
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), 'muster-ray-jobs-'))
@@ -54,6 +62,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     placed.clear()
     counts.posts = 0
     broken = false
+    statuses.clear()
     server = createServer(async (request, response) => {
       const answer = (status: number, body: unknown): void => {
         response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
@@ -62,19 +71,25 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
       for await (const piece of request.setEncoding('utf8')) text += piece
       const url = new URL(request.url ?? '', 'http://ray')
       if (broken) return answer(500, 'Internal error')
+      if (url.pathname === '/api/version') return answer(200, { ray_version: '2.60.0' })
       if (url.pathname === '/api/v0/placement_groups') {
         const name = url.searchParams.get('filter_values') ?? ''
         return answer(200, { data: { result: { result: placed.has(name) ? [{ state: 'CREATED' }] : [] } } })
       }
+      if (url.pathname === '/api/v0/nodes') return answer(200, { data: { result: { result: [] } } })
       const [, key = '', verb] = /^\/api\/jobs\/([^/]*)(?:\/(stop|logs))?$/.exec(url.pathname) ?? []
       if (key === '') {
         const order = JSON.parse(text) as Record<string, unknown>
+        const status = statuses.get(String(order.submission_id))
+        if (status !== undefined) return answer(...status)
         counts.posts += 1
         if (known.has(String(order.submission_id))) return answer(500, 'already exists')
         known.set(String(order.submission_id), { status: 'PENDING', driver_exit_code: null, logs: '', order })
         return answer(200, { submission_id: order.submission_id })
       }
       const job = known.get(key)
+      const status = statuses.get(key)
+      if (status !== undefined && job !== undefined) return answer(...status)
       if (job === undefined) return answer(404, 'no such job')
       if (verb === 'logs') return answer(200, { logs: job.logs })
       if (verb === 'stop') job.status = 'STOPPED'
@@ -217,5 +232,76 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     for (const id of ids) store.apply(id, { kind: 'stop', reason: 'cancelled' }, Date.now())
     await driving
     expect(new Set(ids.map(kind))).toEqual(new Set(['cancelled']))
+  })
+
+  it('go on when Ray answers with an error for one of them', async () => {
+    const [running, stuck, refused] = [submit(spec()), submit(spec()), submit(spec())]
+    statuses.set(keyOf(stuck), [500, 'No available agent to submit job, please try again later.'])
+    statuses.set(keyOf(refused), [500, 'RuntimeError: Request failed with status code 400: ValueError: no such thing'])
+    const driving = drive()
+    await waitUntil(() => known.has(keyOf(running)), 'Ray to have the one')
+    ended(running, { status: 'RUNNING' })
+    await waitUntil(() => kind(running) === 'running', 'one to run')
+    // Nothing is known of it for a while: it stays as it is.
+    statuses.set(keyOf(running), [500, 'Internal error'])
+    const others = Array.from({ length: 9 }, () => submit(spec()))
+    await waitUntil(() => {
+      for (const id of others) ended(id, { status: 'SUCCEEDED', driver_exit_code: 0 })
+      return others.every((id) => kind(id) === 'done')
+    }, 'the end of all others')
+    expect([running, stuck, refused].map(kind)).toEqual(['running', 'starting', 'lost'])
+    expect(job(refused).state).toMatchObject({ reason: 'Ray refused it' })
+    expect(store.view()?.down['@ray']).toBeUndefined()
+    statuses.clear()
+    await waitUntil(() => known.has(keyOf(stuck)), 'the one to be sent after all')
+    for (const id of [running, stuck]) ended(id, { status: 'SUCCEEDED', driver_exit_code: 0 })
+    await driving
+    expect([running, stuck].map(kind)).toEqual(['done', 'done'])
+  })
+
+  it('are tried again when Ray gave up on waiting for resources', async () => {
+    const id = submit(spec())
+    const driving = drive()
+    await waitUntil(() => known.has(keyOf(id)), 'Ray to have it')
+    const message = 'Job supervisor actor failed to start within 900.0 seconds. This timeout can be configured'
+    ended(id, { status: 'FAILED', message })
+    await waitUntil(() => job(id).attempt === 2, 'another attempt')
+    expect(job(id).failures).toBe(0)
+    store.apply(id, { kind: 'stop', reason: 'cancelled' }, Date.now())
+    await driving
+  })
+
+  it('end where the cluster is gone when they ran or were to be stopped, and wait for it otherwise', async () => {
+    const ids = [submit(spec()), submit(spec()), submit(spec())] as const
+    const [running, stopped, waiting] = ids
+    const end = new AbortController()
+    const driving = drive(end.signal)
+    await waitUntil(() => ids.every((id) => known.has(keyOf(id))), 'Ray to have them')
+    ended(running, { status: 'RUNNING' })
+    await waitUntil(() => kind(running) === 'running', 'one to run')
+    await new Promise((resolve) => {
+      server.close(resolve)
+      server.closeAllConnections()
+    })
+    await waitUntil(() => store.view()?.down['@ray'] !== undefined, 'the trouble to be told')
+    expect(store.view()?.down['@ray']).toBe('Ray does not run on m10. Start it: muster ray up')
+    store.apply(stopped, { kind: 'stop', reason: 'cancelled' }, Date.now())
+    await waitUntil(() => kind(stopped) === 'cancelled', 'the end of the one')
+    expect([kind(running), kind(waiting)]).toEqual(['lost', 'starting'])
+    expect(job(running).state).toMatchObject({ reason: 'Ray knows nothing of it any more' })
+    end.abort()
+    await driving
+  })
+
+  it('are not asked about one by one where Ray lets nobody in', async () => {
+    const ids = [submit(spec()), submit(spec())]
+    statuses.set(keyOf(ids[0] ?? 0), [401, 'Unauthorized'])
+    const end = new AbortController()
+    const driving = drive(end.signal)
+    await waitUntil(() => store.view()?.down['@ray'] !== undefined, 'the trouble to be told')
+    expect(store.view()?.down['@ray']).toContain('Ray answers with HTTP 401')
+    expect(known.size).toBe(0)
+    end.abort()
+    await driving
   })
 })
