@@ -45,8 +45,11 @@ export type AreaSpec<W, F> = {
   /** Whether the facts have to be read as root. */
   readonly areFactsRoot?: boolean
   factsOf(wanted: W, host: string): FactSet<F>
-  /** Operations of the hosts that answered, for what is wanted (`up`) or for nothing of it (`down`). Pure. */
-  plan(direction: Direction, wanted: W, world: World<F>): readonly Operation[]
+  /**
+   * Operations of the hosts that answered, for what is wanted (`up`) or for nothing of it (`down`). `before`: those of the areas
+   * that come first, on all hosts. Pure.
+   */
+  plan(direction: Direction, wanted: W, world: World<F>, before: readonly Operation[]): readonly Operation[]
   /**
    * Looks whether what is declared really works: logs in, mounts, asks. `hosts` answered and have nothing to be done; it
    * finds nothing when all is well. `proof`: it may write what it removes again; else it only looks, for `status`.
@@ -60,7 +63,7 @@ export type Area = {
   readonly hosts: readonly string[]
   readonly areFactsRoot: boolean
   factsOf(host: string): FactSet<AnyFacts>
-  plan(direction: Direction, world: World<AnyFacts>): readonly Operation[]
+  plan(direction: Direction, world: World<AnyFacts>, before?: readonly Operation[]): readonly Operation[]
   verify(world: World<AnyFacts>, looker: Looker, depth: 'look' | 'proof'): Promise<readonly Finding[]>
 }
 
@@ -86,7 +89,7 @@ export function areaOf<W, F>(spec: Omit<AreaSpec<W, F>, 'wantedOf'>, wanted: W):
     hosts: spec.hostsOf(wanted),
     areFactsRoot: spec.areFactsRoot ?? false,
     factsOf: (host) => spec.factsOf(wanted, host) as FactSet<AnyFacts>,
-    plan: (direction, world) => spec.plan(direction, wanted, own(world)),
+    plan: (direction, world, before = []) => spec.plan(direction, wanted, own(world), before),
     verify: async (world, looker, depth) => (await spec.verify?.(wanted, own(world), looker, depth)) ?? [],
   }
 }

@@ -24,11 +24,12 @@ export function makePlan(
   { isSelected = () => true }: PlanOptions = {},
 ): Plan {
   const ordered = direction === 'up' ? areas : areas.toReversed()
-  const all = ordered.flatMap((area) => {
+  const all: Operation[] = []
+  for (const area of ordered) {
     const world = worlds.get(area.name) ?? { facts: new Map(), away: new Map() }
     const absent = [...world.away].map(([host, reason]) => absentOperation(area.name, host, reason))
-    return [...absent, ...area.plan(direction, world)]
-  })
+    all.push(...absent, ...area.plan(direction, world, [...all]))
+  }
   const leftOut = new Map(all.filter(({ host }) => !isSelected(host)).map((each) => [each.id, each]))
   const away = new Map([...worlds.values()].flatMap((world) => [...world.away]))
   const kept = all.filter(({ host }) => isSelected(host)).map((operation) => blockedByOthers(operation, leftOut, away))

@@ -12,7 +12,8 @@ import { type UnitState, unitFact } from './unit.ts'
 import { dashboardAddress, nodeOf, nodesOf, portsOf, type RayNode, type RayWanted } from './wanted.ts'
 
 export type Installed =
-  | { readonly kind: 'absent' }
+  /** `hasPython`: what should have it is there. */
+  | { readonly kind: 'absent'; readonly hasPython: boolean }
   | {
       readonly kind: 'ray'
       readonly ray: string
@@ -66,12 +67,14 @@ export type RayFacts = {
 function installedFact({ environment }: RayNode): Fact<Installed> {
   return {
     script: `${placeScript(environment)}
-if [ -z "$ray" ]; then echo absent; else limited ${installedProgram}; fi`,
+if [ -z "$ray" ]; then echo "absent$py"; else limited ${installedProgram}; fi`,
     parse(text) {
-      if (text === 'absent') return { kind: 'absent' }
+      if (text.startsWith('absent')) return { kind: 'absent', hasPython: text !== 'absent' }
       const [, ray, python = '', missing = ''] = /^ray=(\S*) python=(\S+)(.*)$/.exec(text) ?? []
       if (ray === undefined) return undefined
-      return ray === '' ? { kind: 'absent' } : { kind: 'ray', ray, python, missing: missing.split(' ').filter(Boolean) }
+      return ray === ''
+        ? { kind: 'absent', hasPython: true }
+        : { kind: 'ray', ray, python, missing: missing.split(' ').filter(Boolean) }
     },
   }
 }

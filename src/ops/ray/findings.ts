@@ -3,21 +3,28 @@
  * after minutes when Ray itself runs into them. Pure.
  */
 import { type HostFacts, type Known, knownValue } from '../kernel/fact.ts'
-import { type Finding, formatBytes, formatDuration, type Gravity, onHost, quote } from '../kernel/finding.ts'
+import { type Finding, formatBytes, formatDuration, onHost } from '../kernel/finding.ts'
+import type { Operation } from '../kernel/operation.ts'
 import { ipOf } from './addresses.ts'
-import type { Installed, RayFacts } from './facts.ts'
+import type { RayFacts } from './facts.ts'
+import { findingsOfInstallation } from './findings-of-installation.ts'
 import { findingsOfNetworks, WHAT_JOINS_NETWORKS } from './findings-of-networks.ts'
 import { findingsOfWays } from './findings-of-ways.ts'
 import { takenBy } from './listeners.ts'
-import { placeName } from './place.ts'
+import { finding } from './node-finding.ts'
 import { processesOf } from './processes.ts'
 import { nodesOf, type RayNode, type RayWanted } from './wanted.ts'
 
 export type FactsOfHosts = ReadonlyMap<string, HostFacts<RayFacts>>
 type Own = { readonly [K in keyof RayFacts]: Known<RayFacts[K]> }
 
-/** Of a host whose node is to be started. */
-export function findingsBeforeStart(wanted: RayWanted, node: RayNode, facts: FactsOfHosts): readonly Finding[] {
+/** Of a host whose node is to be started; `before`: what is planned to be done first. */
+export function findingsBeforeStart(
+  wanted: RayWanted,
+  node: RayNode,
+  facts: FactsOfHosts,
+  before: readonly Operation[],
+): readonly Finding[] {
   const own = facts.get(node.host)?.facts
   if (own === undefined) return []
   return [
@@ -26,7 +33,7 @@ export function findingsBeforeStart(wanted: RayWanted, node: RayNode, facts: Fac
     ...findingsOfLabels(node),
     ...findingsOfKeeping(wanted, node, own),
     ...findingsOfAddress(wanted, node, facts, own),
-    ...findingsOfInstallation(wanted, node, facts, own),
+    ...findingsOfInstallation(wanted, node, facts, before),
     ...findingsOfPorts(wanted, node, facts, own),
     ...findingsOfNetworks(wanted, node, facts),
     ...findingsOfWays(wanted, node, facts),
@@ -124,85 +131,6 @@ function findingsOfAddress(wanted: RayWanted, node: RayNode, facts: FactsOfHosts
   ]
 }
 
-function findingsOfInstallation(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, own: Own): Finding[] {
-  const installed = knownValue(own.installed)
-  if (installed === undefined) return []
-  const place = placeName(node.environment)
-  if (installed.kind === 'absent') {
-    // An environment that is declared comes first, and the step looks again.
-    if (node.environment !== undefined) return []
-    const hint = 'Or declare the environment that has it (environment in hosts.yaml).'
-    return [finding(node, 'blocker', 'no-ray', `there is no ray in ${place}`, { mend: pip('ray[default]'), hint })]
-  }
-  if (wanted.hasToken && isBefore(installed.ray, FIRST_WITH_TOKENS)) {
-    const cause = `Ray ${installed.ray} knows no tokens, and one is declared (ray.auth)`
-    const mend = pipIn(node, `ray[default]>=${FIRST_WITH_TOKENS.join('.')}`)
-    return [finding(node, 'blocker', 'no-tokens', cause, { mend })]
-  }
-  if (Object.keys(node.labels).length > 0 && isBefore(installed.ray, FIRST_WITH_LABELS)) {
-    const cause = `Ray ${installed.ray} knows no labels that tasks select by, and some are declared (ray.labels)`
-    const mend = pipIn(node, `ray[default]>=${FIRST_WITH_LABELS.join('.')}`)
-    return [finding(node, 'blocker', 'no-labels', cause, { mend })]
-  }
-  const complete = `ray[default]==${installed.ray}`
-  const missing =
-    node.isHead && installed.missing.length > 0
-      ? [
-          finding(node, 'blocker', 'no-dashboard', `Ray is installed without [default]: no dashboard, no jobs`, {
-            detail: `${installed.missing.join(', ')} missing`,
-            mend: pipIn(node, complete),
-          }),
-        ]
-      : []
-  return [...missing, ...(node.isHead ? [] : findingsOfVersions(wanted, node, facts, installed))]
-}
-
-const FIRST_WITH_TOKENS = [2, 52] as const
-const FIRST_WITH_LABELS = [2, 49] as const
-
-function isBefore(version: string, [major, minor]: readonly [number, number]): boolean {
-  const [ownMajor = 0, ownMinor = 0] = version.split('.').map(Number)
-  return ownMajor < major || (ownMajor === major && ownMinor < minor)
-}
-
-type Versions = { readonly ray: string; readonly python?: string }
-
-/** Of the cluster that runs, else of what the head would start. */
-function versionsOfHead({ head }: RayWanted, facts: FactsOfHosts): Versions | undefined {
-  const own = facts.get(head.host)?.facts
-  if (own === undefined) return undefined
-  const cluster = knownValue(own.cluster)
-  const installed = knownValue(own.installed)
-  const files = installed?.kind === 'ray' ? installed : undefined
-  if (cluster?.kind !== 'answers') return files
-  const python = cluster.python ?? files?.python
-  return { ray: cluster.ray, ...(python === undefined ? {} : { python }) }
-}
-
-function findingsOfVersions(
-  wanted: RayWanted,
-  node: RayNode,
-  facts: FactsOfHosts,
-  { ray, python }: Extract<Installed, { kind: 'ray' }>,
-): Finding[] {
-  const head = versionsOfHead(wanted, facts)
-  if (head === undefined) return []
-  const name = wanted.head.host
-  if (ray !== head.ray) {
-    const cause = `Ray is another version than on ${name}, and the head would refuse the node`
-    const detail = `${ray}, ${name} has ${head.ray}`
-    return [finding(node, 'blocker', 'ray-version', cause, { detail, mend: pipIn(node, `ray[default]==${head.ray}`) })]
-  }
-  if (head.python === undefined || python === head.python) return []
-  const isPatch = python.split('.').slice(0, 2).join('.') === head.python.split('.').slice(0, 2).join('.')
-  if (isPatch && wanted.variables.RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL === 'minor') return []
-  const cause = `Python is another version than on ${name}, and the head would refuse the node`
-  const hint = isPatch
-    ? 'Make the environment from the same Python; or, from Ray 2.51 on, declare ray.env: { RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL: minor }.'
-    : 'Make the environment from the same Python.'
-  return [finding(node, 'blocker', 'python-version', cause, { detail: `${python}, ${name} has ${head.python}`, hint })]
-}
-
 function findingsOfPorts(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, own: Own): Finding[] {
   const { port, ports, dashboardPort, dashboardHost } = wanted
   const listeners = knownValue(own.listeners) ?? []
@@ -298,24 +226,4 @@ function findingsOfSpace({ objectStoreBytes, tempDirectory }: RayWanted, node: R
     findings.push(finding(node, 'risk', 'small-shm', cause, { detail, ...more }))
   }
   return findings
-}
-
-function finding(
-  { host }: RayNode,
-  gravity: Gravity,
-  id: string,
-  cause: string,
-  more: Pick<Finding, 'detail' | 'mend' | 'hint'> = {},
-): Finding {
-  return { host, gravity, id, cause, ...more }
-}
-
-function pip(what: string) {
-  return onHost(`python3 -m pip install ${quote(what)}`)
-}
-
-function pipIn({ environment }: RayNode, what: string) {
-  if (environment?.kind === 'venv') return onHost(`${environment.path}/bin/python -m pip install ${quote(what)}`)
-  if (environment?.kind === 'conda') return onHost(`conda run -n ${quote(environment.name)} pip install ${quote(what)}`)
-  return pip(what)
 }

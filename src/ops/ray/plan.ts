@@ -18,9 +18,14 @@ import { dashboardAddress, nodesOf, type RayNode, type RayWanted } from './wante
 const AREA = 'ray'
 const nodeId = ({ host, isHead }: RayNode): string => operationId(AREA, isHead ? 'head' : 'worker', host)
 
-export function planRay(direction: Direction, wanted: RayWanted, { facts }: World<RayFacts>): Operation[] {
+export function planRay(
+  direction: Direction,
+  wanted: RayWanted,
+  { facts }: World<RayFacts>,
+  before: readonly Operation[] = [],
+): Operation[] {
   const headIp = ipOf(wanted.head, facts)
-  const operations = direction === 'up' ? planUp(wanted, facts, headIp) : planDown(wanted, facts, headIp)
+  const operations = direction === 'up' ? planUp(wanted, facts, headIp, before) : planDown(wanted, facts, headIp)
   return operations.filter(({ host }) => facts.has(host))
 }
 
@@ -35,11 +40,16 @@ function operation(node: RayNode, after: readonly string[], verdict: Verdict): O
   }
 }
 
-function planUp(wanted: RayWanted, facts: FactsOfHosts, headIp: string | undefined): Operation[] {
-  const head = operation(wanted.head, [], startOf(wanted, wanted.head, facts, headIp, false))
+function planUp(
+  wanted: RayWanted,
+  facts: FactsOfHosts,
+  headIp: string | undefined,
+  before: readonly Operation[],
+): Operation[] {
+  const head = operation(wanted.head, [], startOf(wanted, wanted.head, { facts, headIp, before, isAnew: false }))
   const isHeadStarted = head.verdict.kind === 'steps'
   const workers = wanted.workers.flatMap((worker) => {
-    const verdict = startOf(wanted, worker, facts, headIp, isHeadStarted)
+    const verdict = startOf(wanted, worker, { facts, headIp, before, isAnew: isHeadStarted })
     return isHeadStarted ? aside(worker, verdict, head.id) : [operation(worker, [head.id], verdict)]
   })
   return [head, ...workers]
@@ -58,14 +68,16 @@ function aside(worker: RayNode, verdict: Verdict, head: string): Operation[] {
   return [old, operation(worker, [head, old.id], { kind: 'steps', state: 'missing', steps })]
 }
 
-/** `isAnew`: the head becomes another one, which knows no node of the old. */
-function startOf(
-  wanted: RayWanted,
-  node: RayNode,
-  facts: FactsOfHosts,
-  headIp: string | undefined,
-  isAnew: boolean,
-): Verdict {
+type Start = {
+  readonly facts: FactsOfHosts
+  readonly headIp: string | undefined
+  /** Of other areas. */
+  readonly before: readonly Operation[]
+  /** The head becomes another one, which knows no node of the old. */
+  readonly isAnew: boolean
+}
+
+function startOf(wanted: RayWanted, node: RayNode, { facts, headIp, before, isAnew }: Start): Verdict {
   const ip = ipOf(node, facts)
   const running = runningOn(wanted, node, facts, headIp)
   const untold = isAnew ? undefined : whyUntold(wanted, node, facts, running)
@@ -80,7 +92,7 @@ function startOf(
     }
   }
   const foreign = findingOfOwner(node, facts, running)
-  const findings = [...(foreign === undefined ? [] : [foreign]), ...findingsBeforeStart(wanted, node, facts)]
+  const findings = [...(foreign === undefined ? [] : [foreign]), ...findingsBeforeStart(wanted, node, facts, before)]
   const blockers = findings.filter(({ gravity }) => gravity === 'blocker')
   if (blockers.length > 0 || ip === undefined || headIp === undefined) {
     const { host } = node

@@ -2,7 +2,9 @@
 import { isIPv4 } from 'node:net'
 import type { Host } from '../../inventory/host.ts'
 import type { EnvironmentSpec, RayPorts } from '../../inventory/inventory.ts'
+import { envWantedOf } from '../env/wanted.ts'
 import type { Declared } from '../kernel/area.ts'
+import { type EnvironmentSource, sourceOf } from './environment-source.ts'
 
 export type RayNode = {
   readonly host: string
@@ -19,6 +21,8 @@ export type RayNode = {
   readonly labels: Readonly<Record<string, string>>
   /** Where Ray is on the host; undefined: in the PATH of the login. */
   readonly environment?: EnvironmentSpec
+  /** The host that looks after its directory, where that is another one's over NFS. */
+  readonly environmentOwner?: string
 }
 
 export type RayWanted = {
@@ -35,16 +39,22 @@ export type RayWanted = {
   readonly variables: Readonly<Record<string, string>>
   /** systemd starts nodes again that died, and with the machine. */
   readonly isSupervised: boolean
+  /** What the environment is made from; undefined: from the one of another host, or by nobody. */
+  readonly source?: EnvironmentSource
 }
 
 export const DEFAULT_TEMP_DIRECTORY = '/tmp/ray'
 
-export function wantedRay({ inventory, endpoints }: Declared): RayWanted | undefined {
+export function wantedRay(declared: Declared): RayWanted | undefined {
+  const { inventory, endpoints } = declared
   const { ray, environment } = inventory
   if (ray === undefined) return undefined
+  const owners = envWantedOf(declared)?.sharedBy
+  const source = sourceOf(declared)
   const byName = new Map(inventory.hosts.map((host) => [host.name, host]))
   const node = (name: string): RayNode => {
     const address = ray.nodeIps[name] ?? endpoints.get(name)?.address ?? name
+    const owner = owners?.get(name)
     const isLocal = endpoints.get(name)?.transport === 'local' && ray.nodeIps[name] === undefined
     return {
       host: name,
@@ -54,6 +64,7 @@ export function wantedRay({ inventory, endpoints }: Declared): RayWanted | undef
       ...resourcesOf(byName.get(name)),
       labels: labelsOf(byName.get(name), ray.labels),
       ...(environment?.hosts.includes(name) ? { environment } : {}),
+      ...(owner === undefined ? {} : { environmentOwner: owner }),
     }
   }
   return {
@@ -67,6 +78,7 @@ export function wantedRay({ inventory, endpoints }: Declared): RayWanted | undef
     tempDirectory: ray.tempDirectory ?? DEFAULT_TEMP_DIRECTORY,
     variables: ray.variables,
     isSupervised: ray.isSupervised,
+    ...(source === undefined ? {} : { source }),
     ...(ray.objectStoreBytes === undefined ? {} : { objectStoreBytes: ray.objectStoreBytes }),
   }
 }

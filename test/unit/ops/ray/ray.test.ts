@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import type { Declared } from '../../../../src/ops/kernel/area.ts'
 import { type Known, known } from '../../../../src/ops/kernel/fact.ts'
+import { formatFinding } from '../../../../src/ops/kernel/finding.ts'
 import type { Operation } from '../../../../src/ops/kernel/operation.ts'
 import { parseClusterView, parseNodes } from '../../../../src/ops/ray/cluster-view.ts'
+import { type EnvironmentSource, sourceOf } from '../../../../src/ops/ray/environment-source.ts'
 import type { Hindrance, Installed, RayFacts } from '../../../../src/ops/ray/facts.ts'
 import { parseListeners, takenBy } from '../../../../src/ops/ray/listeners.ts'
 import { planRay } from '../../../../src/ops/ray/plan.ts'
@@ -183,12 +186,6 @@ describe('the plan of Ray', () => {
     const container = { ...node('m8', '10.81.0.2', 16), environment: docker('--network host') }
     expect(said(up(DOWN, DOWN, { workers: [container] }))).toEqual(START_BOTH)
     expect(early({ workers: [container] })).toEqual([])
-  })
-
-  it('starts where the environment is declared and comes first', () => {
-    expect(said(up({ ...DOWN, installed: { kind: 'absent' } }, DOWN))).toEqual(START_BOTH)
-    const bare = { ...WANTED.head, environment: undefined as never }
-    expect(said(up({ ...DOWN, installed: { kind: 'absent' } }, DOWN, { head: bare }))[0]).toBe('m10: blocker no-ray')
   })
 
   it('joins again a worker whose raylet is gone, or which the head counts as dead', () => {
@@ -379,6 +376,111 @@ describe('what is told before anything starts', () => {
       'm10: blocker port-taken',
       'm8: blocker port-taken',
     ])
+  })
+
+  describe('is a Ray that is not there', () => {
+    const NO_VENV: Installed = { kind: 'absent', hasPython: false }
+    const NO_RAY: Installed = { kind: 'absent', hasPython: true }
+    const source = (own: Partial<EnvironmentSource> = {}): Partial<RayWanted> => ({
+      source: { path: 'requirements.txt', namesRay: 'yes', isComplete: false, ...own },
+    })
+    const env = (host: string, kind: 'nothing' | 'steps' | 'blocked'): Operation => {
+      const verdicts = {
+        nothing: { kind: 'nothing', because: 'it is as declared' },
+        steps: { kind: 'steps', state: 'missing', steps: [] },
+        blocked: { kind: 'blocked', findings: [] },
+      } as const
+      return { id: `env/venv@${host}`, area: 'env', host, title: 'venv', after: [], verdict: verdicts[kind] }
+    }
+    const both = (kind: 'nothing' | 'steps' | 'blocked') => [env('m10', kind), env('m8', kind)]
+    const hints = (operations: readonly Operation[]) =>
+      operations.flatMap(({ host, verdict }) =>
+        verdict.kind === 'blocked' ? verdict.findings.map((found) => `${host}: ${formatFinding(found)}`) : [],
+      )
+    const plan = (installed: Installed, wanted: Partial<RayWanted> = {}, before: readonly Operation[] = []) =>
+      planRay('up', { ...WANTED, ...wanted }, world({ ...DOWN, installed }, { ...DOWN, installed }), before)
+
+    it('where nobody makes the environment this time', () => {
+      expect(hints(plan(NO_VENV, source({ namesRay: 'unknown' })))).toEqual(
+        ['m10', 'm8'].map(
+          (host) =>
+            `${host}: there is no ray in /opt/ray. Make the environment first: muster up env. What it is made from, requirements.txt, has to name ray[default].`,
+        ),
+      )
+      expect(hints(plan(NO_RAY, source()))).toEqual(
+        ['m10', 'm8'].map(
+          (host) =>
+            `${host}: there is no ray in /opt/ray. Add the line ray[default] to requirements.txt, then: muster up env.`,
+        ),
+      )
+      const followed = { ...WANTED.head.environment, from: 'm10' } as NonNullable<RayNode['environment']>
+      const nodes = {
+        head: { ...WANTED.head, environment: followed },
+        workers: WANTED.workers.map((worker) => ({ ...worker, environment: followed })),
+      }
+      expect(hints(plan(NO_RAY, nodes))).toEqual([
+        "m10: there is no ray in /opt/ray (there: /opt/ray/bin/python -m pip install 'ray[default]')",
+        'm8: there is no ray in /opt/ray. It follows m10: install ray[default] there, then: muster up env.',
+      ])
+      const bare = { ...WANTED.head, environment: undefined as never }
+      expect(hints(plan(NO_VENV, { head: bare, workers: [] }))).toEqual([
+        "m10: there is no ray in the PATH of the login. Install it, or declare the environment that has it (environment in hosts.yaml). (there: python3 -m pip install 'ray[default]')",
+      ])
+    })
+
+    it('where the environment stays as it is, or cannot be made', () => {
+      expect(said(plan(NO_RAY, source(), both('nothing')))).toEqual(['m10: blocker no-ray', 'm8: blocker no-ray'])
+      expect(said(plan(NO_VENV, source(), both('blocked')))).toEqual(['m10: blocker no-ray', 'm8: blocker no-ray'])
+    })
+
+    it('but not where the environment is made first, from something that names it', () => {
+      expect(said(plan(NO_VENV, source(), both('steps')))).toEqual(START_BOTH)
+      expect(said(plan(NO_VENV, source({ namesRay: 'unknown' }), both('steps')))).toEqual(START_BOTH)
+      // One of them looks after the directory of both.
+      const workers = WANTED.workers.map((worker) => ({ ...worker, environmentOwner: 'm10' }))
+      const shared = [env('m10', 'steps'), env('m8', 'nothing')]
+      expect(said(plan(NO_VENV, { ...source(), workers }, shared))).toEqual(START_BOTH)
+    })
+
+    it('as a risk where another package may bring it, and surely where all are named', () => {
+      const operations = plan(NO_VENV, source({ namesRay: 'no' }), both('steps'))
+      expect(said(operations)).toEqual(START_BOTH)
+      expect(changes(operations)).toContain(
+        '~ risk: requirements.txt does not name ray. Unless another package needs it, the node cannot start. Add the line ray[default] to requirements.txt.',
+      )
+      const complete = { path: 'uv.lock', namesRay: 'no', isComplete: true } as const
+      expect(said(plan(NO_VENV, source(complete), both('steps')))[0]).toBe('m10: blocker no-ray')
+    })
+  })
+
+  it.each([
+    ['requirements.txt', 'numpy\n', 'no'],
+    ['requirements.txt', '# ray\nxray==1\nray-tune==1\n', 'no'],
+    ['requirements.txt', 'numpy\nray[default]==2.60.0 # for all\n', 'yes'],
+    ['requirements.txt', 'Ray >= 2.9; python_version > "3.8"\n', 'yes'],
+    ['requirements.txt', './wheels/ray-2.60.0-cp311-cp311-manylinux2014_x86_64.whl\n', 'yes'],
+    ['uv.lock', '[[package]]\nname = "ray"\n', 'yes'],
+    ['uv.lock', '[[package]]\nname = "numpy"\n', 'no'],
+    ['requirements.txt', undefined, 'unknown'],
+  ])('reads from %s whether it names Ray: %j', (requirements, text, namesRay) => {
+    const environment = { kind: 'venv', path: '/opt/ray', python: 'python3', hosts: [], from: 'm10', requirements }
+    const file = text === undefined ? {} : { environmentFile: { kind: 'text', path: requirements, text, digest: '' } }
+    const declared = { inventory: { environment }, endpoints: new Map(), ...file } as unknown as Declared
+    expect(sourceOf(declared)?.namesRay).toBe(namesRay)
+  })
+
+  it.each([
+    ['- ray-default=2.9', 'yes'],
+    ['- conda-forge::ray-core', 'yes'],
+    ['    - ray[default]==2.60', 'yes'],
+    ['https://conda.anaconda.org/conda-forge/linux-64/ray-core-2.9.0-py311h.conda', 'yes'],
+    ['- numpy', 'no'],
+    ['name: ray', 'no'],
+  ])('reads from what conda is given whether it names Ray: %j', (text, namesRay) => {
+    const environment = { kind: 'conda', name: 'ray', hosts: [], from: 'm10', file: 'environment.yml' }
+    const environmentFile = { kind: 'text', path: 'environment.yml', text: `dependencies:\n${text}\n`, digest: '' }
+    const declared = { inventory: { environment }, endpoints: new Map(), environmentFile } as unknown as Declared
+    expect(sourceOf(declared)?.namesRay).toBe(namesRay)
   })
 
   it('is a Ray that knows no tokens, where one is declared', () => {

@@ -1,0 +1,161 @@
+/** Whether the Ray that a node would start with is there, or will be, is complete, and is the head's version. Pure. */
+import { knownValue } from '../kernel/fact.ts'
+import { type Finding, onHost, quote } from '../kernel/finding.ts'
+import type { Operation } from '../kernel/operation.ts'
+import type { Installed } from './facts.ts'
+import type { FactsOfHosts } from './findings.ts'
+import { finding } from './node-finding.ts'
+import { placeName } from './place.ts'
+import type { RayNode, RayWanted } from './wanted.ts'
+
+export function findingsOfInstallation(
+  wanted: RayWanted,
+  node: RayNode,
+  facts: FactsOfHosts,
+  before: readonly Operation[],
+): Finding[] {
+  const installed = installedOn(node.host, facts)
+  if (installed === undefined) return []
+  const fate = fateOf(node, before)
+  if (fate === 'made') {
+    const doubt = findingOfSource(wanted, node, facts)
+    if (doubt !== undefined) return [doubt]
+  }
+  if (installed.kind === 'absent') return fate === 'made' ? [] : [noRay(wanted, node, installed, fate)]
+  if (wanted.hasToken && isBefore(installed.ray, FIRST_WITH_TOKENS)) {
+    const cause = `Ray ${installed.ray} knows no tokens, and one is declared (ray.auth)`
+    const mend = pipIn(node, `ray[default]>=${FIRST_WITH_TOKENS.join('.')}`)
+    return [finding(node, 'blocker', 'no-tokens', cause, { mend })]
+  }
+  if (Object.keys(node.labels).length > 0 && isBefore(installed.ray, FIRST_WITH_LABELS)) {
+    const cause = `Ray ${installed.ray} knows no labels that tasks select by, and some are declared (ray.labels)`
+    const mend = pipIn(node, `ray[default]>=${FIRST_WITH_LABELS.join('.')}`)
+    return [finding(node, 'blocker', 'no-labels', cause, { mend })]
+  }
+  const complete = `ray[default]==${installed.ray}`
+  const missing =
+    node.isHead && installed.missing.length > 0
+      ? [
+          finding(node, 'blocker', 'no-dashboard', `Ray is installed without [default]: no dashboard, no jobs`, {
+            detail: `${installed.missing.join(', ')} missing`,
+            mend: pipIn(node, complete),
+          }),
+        ]
+      : []
+  return [...missing, ...(node.isHead ? [] : findingsOfVersions(wanted, node, facts, installed))]
+}
+
+function installedOn(host: string, facts: FactsOfHosts): Installed | undefined {
+  const own = facts.get(host)?.facts
+  return own === undefined ? undefined : knownValue(own.installed)
+}
+
+/** What becomes of a node's environment before the node starts. `unplanned`: nobody looks after it this time. */
+type Fate = 'unplanned' | 'kept' | 'made' | 'blocked'
+
+function fateOf({ host, environmentOwner = host }: RayNode, before: readonly Operation[]): Fate {
+  const kinds = before.flatMap(({ area, host: of, verdict }) =>
+    area === 'env' && of === environmentOwner ? verdict.kind : [],
+  )
+  if (kinds.length === 0) return 'unplanned'
+  if (kinds.includes('blocked')) return 'blocked'
+  return kinds.includes('steps') ? 'made' : 'kept'
+}
+
+/** Whether an environment that is about to be made will have Ray, as far as what it is made from tells. */
+function findingOfSource({ source }: RayWanted, node: RayNode, facts: FactsOfHosts): Finding | undefined {
+  if (source === undefined) {
+    const { from = node.host } = node.environment ?? {}
+    if (from === node.host || installedOn(from, facts)?.kind !== 'absent') return undefined
+    const cause = `there will be no ray in ${placeName(node.environment)}, as there is none on ${from}`
+    return finding(node, 'blocker', 'no-ray', cause, { hint: `Install it on ${from}, then: muster up.` })
+  }
+  if (source.namesRay !== 'no') return undefined
+  const cause = `${source.path} does not name ray`
+  if (source.isComplete) return finding(node, 'blocker', 'no-ray', cause, { hint: `${lineFor(node, source.path)}.` })
+  const hint = `Unless another package needs it, the node cannot start. ${lineFor(node, source.path)}.`
+  return finding(node, 'risk', 'no-ray', cause, { hint })
+}
+
+function noRay(
+  { source }: RayWanted,
+  node: RayNode,
+  { hasPython }: Extract<Installed, { kind: 'absent' }>,
+  fate: Fate,
+): Finding {
+  const { host, environment } = node
+  const cause = `there is no ray in ${placeName(environment)}`
+  const blocker = (more: Pick<Finding, 'mend' | 'hint'>) => finding(node, 'blocker', 'no-ray', cause, more)
+  if (environment === undefined) {
+    const hint = 'Install it, or declare the environment that has it (environment in hosts.yaml).'
+    return blocker({ mend: pipIn(node, 'ray[default]'), hint })
+  }
+  if (!hasPython && fate !== 'kept') {
+    const line = source === undefined ? '' : ` What it is made from, ${source.path}, has to name ray[default].`
+    return blocker({ hint: `Make the environment first: muster up env.${line}` })
+  }
+  if (source !== undefined) return blocker({ hint: `${lineFor(node, source.path)}, then: muster up env.` })
+  if (environment.from === host) return blocker({ mend: pipIn(node, 'ray[default]') })
+  return blocker({ hint: `It follows ${environment.from}: install ray[default] there, then: muster up env.` })
+}
+
+function lineFor({ environment }: RayNode, path: string): string {
+  if (environment?.kind === 'docker') return `Install ray[default] in ${path}`
+  return environment?.kind === 'conda' ? `Add ray-default to ${path}` : `Add the line ray[default] to ${path}`
+}
+
+const FIRST_WITH_TOKENS = [2, 52] as const
+const FIRST_WITH_LABELS = [2, 49] as const
+
+function isBefore(version: string, [major, minor]: readonly [number, number]): boolean {
+  const [ownMajor = 0, ownMinor = 0] = version.split('.').map(Number)
+  return ownMajor < major || (ownMajor === major && ownMinor < minor)
+}
+
+type Versions = { readonly ray: string; readonly python?: string }
+
+/** Of the cluster that runs, else of what the head would start. */
+function versionsOfHead({ head }: RayWanted, facts: FactsOfHosts): Versions | undefined {
+  const own = facts.get(head.host)?.facts
+  if (own === undefined) return undefined
+  const cluster = knownValue(own.cluster)
+  const installed = knownValue(own.installed)
+  const files = installed?.kind === 'ray' ? installed : undefined
+  if (cluster?.kind !== 'answers') return files
+  const python = cluster.python ?? files?.python
+  return { ray: cluster.ray, ...(python === undefined ? {} : { python }) }
+}
+
+function findingsOfVersions(
+  wanted: RayWanted,
+  node: RayNode,
+  facts: FactsOfHosts,
+  { ray, python }: Extract<Installed, { kind: 'ray' }>,
+): Finding[] {
+  const head = versionsOfHead(wanted, facts)
+  if (head === undefined) return []
+  const name = wanted.head.host
+  if (ray !== head.ray) {
+    const cause = `Ray is another version than on ${name}, and the head would refuse the node`
+    const detail = `${ray}, ${name} has ${head.ray}`
+    return [finding(node, 'blocker', 'ray-version', cause, { detail, mend: pipIn(node, `ray[default]==${head.ray}`) })]
+  }
+  if (head.python === undefined || python === head.python) return []
+  const isPatch = python.split('.').slice(0, 2).join('.') === head.python.split('.').slice(0, 2).join('.')
+  if (isPatch && wanted.variables.RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL === 'minor') return []
+  const cause = `Python is another version than on ${name}, and the head would refuse the node`
+  const hint = isPatch
+    ? 'Make the environment from the same Python; or, from Ray 2.51 on, declare ray.env: { RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL: minor }.'
+    : 'Make the environment from the same Python.'
+  return [finding(node, 'blocker', 'python-version', cause, { detail: `${python}, ${name} has ${head.python}`, hint })]
+}
+
+function pip(what: string) {
+  return onHost(`python3 -m pip install ${quote(what)}`)
+}
+
+function pipIn({ environment }: RayNode, what: string) {
+  if (environment?.kind === 'venv') return onHost(`${environment.path}/bin/python -m pip install ${quote(what)}`)
+  if (environment?.kind === 'conda') return onHost(`conda run -n ${quote(environment.name)} pip install ${quote(what)}`)
+  return pip(what)
+}
