@@ -1,5 +1,6 @@
 /** How hosts stand, and bring-up, for the console: over the connections that its shells have. */
 import { randomBytes } from 'node:crypto'
+import { printable } from '../base/printable.ts'
 import type { Endpoint } from '../inventory/host.ts'
 import type { Inventory } from '../inventory/inventory.ts'
 import type { Area, Declared } from '../ops/kernel/area.ts'
@@ -13,6 +14,7 @@ import type { Fleet } from '../ssh/fleet.ts'
 import type { BringUpPort } from '../ui/bring-up/bring-up-port.ts'
 import { AREAS } from './bring-up/areas.ts'
 import { readEnvironmentFile } from './bring-up/environment-file.ts'
+import { jobsAtStake } from './bring-up/jobs-at-stake.ts'
 import { ownerWords } from './bring-up/prepare.ts'
 import type { CliContext } from './context.ts'
 import { createFleetOpsHosts } from './ops-hosts.ts'
@@ -90,7 +92,14 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
           isSelected: (host) => selection.has(host),
           openJournal: () => openJournal({ environment, now }),
         },
-        handlers,
+        {
+          ...handlers,
+          onPlan(plan, isAgain) {
+            handlers.onPlan(plan, isAgain)
+            for (const text of jobsAtStake(plan, options.declared.inventory, context))
+              handlers.onSay(printable(text), false)
+          },
+        },
       )
       if (end.kind !== 'done' || direction === 'down') return { kind: end.kind }
       // What was looked at tells how all hosts stand in these areas, also those that were not to be changed.

@@ -10,6 +10,7 @@ import { countPlan } from '../../ops/kernel/format-plan.ts'
 import { openJournal } from '../../ops/kernel/journal.ts'
 import { hasSteps, type Plan } from '../../ops/kernel/plan.ts'
 import { type CliContext, EXIT } from '../context.ts'
+import { jobsAtStake } from './jobs-at-stake.ts'
 import { type BringUpOptions, type Prepared, prepareBringUp } from './prepare.ts'
 import { BringUpReport } from './report.ts'
 
@@ -21,11 +22,15 @@ export async function change(
   context: CliContext,
 ): Promise<number> {
   using prepared = await prepareBringUp(names, options, context)
-  return await changePrepared(direction, prepared, options, context)
+  const atStake = (plan: Plan) => jobsAtStake(plan, prepared.inventory, context)
+  return await changePrepared(direction, { ...prepared, atStake }, options, context)
 }
 
 /** What a change needs of what was prepared. */
-type Changed = Omit<Prepared, 'inventory' | 'declared' | typeof Symbol.dispose>
+type Changed = Omit<Prepared, 'inventory' | 'declared' | typeof Symbol.dispose> & {
+  /** What runs on what the plan takes away, a sentence each. */
+  atStake?(plan: Plan): readonly string[]
+}
 
 export async function changePrepared(
   direction: Direction,
@@ -41,6 +46,7 @@ class Change {
   readonly #report: BringUpReport
   readonly #options: BringUpOptions
   readonly #context: CliContext
+  #atStake: readonly string[] = []
 
   constructor(prepared: Changed, report: BringUpReport, options: BringUpOptions, context: CliContext) {
     this.#prepared = prepared
@@ -66,6 +72,8 @@ class Change {
         onPlan: (plan, isAgain) => {
           if (isAgain) this.#report.say('the hosts have changed meanwhile; this is the plan now:')
           this.#report.plan(plan)
+          this.#atStake = this.#prepared.atStake?.(plan) ?? []
+          for (const sentence of this.#atStake) this.#report.say(sentence)
         },
         confirm: (plan) => this.#confirm(plan),
         onEvent: (event) => this.#report.apply(event),
@@ -93,7 +101,7 @@ class Change {
     const { steps } = countPlan(plan)
     const on = foldHostSet(hostsWithSteps(plan))
     const answer = await this.#prepared.dialog.confirm(
-      `Do ${steps === 1 ? 'this step' : `these ${steps} steps`} on ${on}?`,
+      `Do ${steps === 1 ? 'this step' : `these ${steps} steps`} on ${on}${this.#atStake.length === 0 ? '' : ', with the jobs that run there'}?`,
       this.#context.signal,
     )
     if (answer === undefined) {

@@ -44,10 +44,13 @@ async function openWith(
   open: (path: string) => JobStore,
 ): Promise<OpenQueue> {
   const inventory = await loadInventory(inventorySource(options, context))
-  const name = (inventory.cluster ?? 'default').replaceAll(/[^A-Za-z0-9_-]/g, '_')
-  const path = join(stateDirectory(context.environment), 'jobs', `${name}.db`)
+  const path = queuePath(inventory, context)
   const store = open(path)
   return { store, inventory, path, [Symbol.dispose]: () => store[Symbol.dispose]() }
+}
+
+export function queuePath({ cluster = 'default' }: Inventory, { environment }: CliContext): string {
+  return join(stateDirectory(environment), 'jobs', `${cluster.replaceAll(/[^A-Za-z0-9_-]/g, '_')}.db`)
 }
 
 function openStore(path: string, busyMs: number | undefined): JobStore {

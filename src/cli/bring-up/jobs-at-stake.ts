@@ -1,0 +1,58 @@
+/** The jobs of the queue that run on what `down` takes away, for the person who is asked. */
+import { existsSync } from 'node:fs'
+import { messageOf } from '../../base/errors.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import type { Inventory } from '../../inventory/inventory.ts'
+import { operationId } from '../../ops/kernel/operation.ts'
+import type { Plan } from '../../ops/kernel/plan.ts'
+import { isActive, type Job } from '../../scheduler/jobs/job.ts'
+import { isRayJob } from '../../scheduler/jobs/ray-jobs.ts'
+import { JobStore } from '../../scheduler/jobs/store.ts'
+import type { CliContext } from '../context.ts'
+import { queuePath } from '../job/open-queue.ts'
+
+const MOST_NAMED = 20
+
+/** A sentence each; none where nothing is taken away. What a queue cannot tell keeps nobody from taking things away. */
+export function jobsAtStake(plan: Plan, inventory: Inventory, context: CliContext): readonly string[] {
+  const path = queuePath(inventory, context)
+  if (plan.direction !== 'down' || !existsSync(path)) return []
+  try {
+    using store = new JobStore(path)
+    return sentencesAbout(plan, inventory.ray?.head, store.active())
+  } catch (error) {
+    return [`cannot tell which jobs of the queue run there: ${messageOf(error)}`]
+  }
+}
+
+/** `head`: the host of Ray's head, where a cluster is declared. Pure. */
+export function sentencesAbout(
+  { operations }: Plan,
+  head: string | undefined,
+  active: readonly Job[],
+): readonly string[] {
+  const changed = operations.filter(({ verdict }) => verdict.kind === 'steps')
+  const nodes = changed.flatMap(({ area, host }) => (area === 'ray' ? [host] : []))
+  const hasHead = head !== undefined && changed.some(({ id }) => id === operationId('ray', 'head', head))
+  const losses = Map.groupBy(
+    changed.filter(({ area }) => area === 'env' || area === 'nfs'),
+    ({ host }) => host,
+  )
+  const sentences = active.flatMap((job): string[] => {
+    if (!isActive(job.state)) return []
+    const name = `job ${job.id} (${job.spec.name})`
+    if (isRayJob(job)) {
+      if (nodes.length === 0) return []
+      if (!hasHead) return [`${name} runs on Ray, and may run on ${foldHostSet(nodes)}`]
+      return [
+        job.state.kind === 'starting' ? `${name} waits in Ray, which ends` : `${name} runs on Ray, and ends with it`,
+      ]
+    }
+    const hosts = [...new Set(job.state.places.map(({ host }) => host))].filter((host) => losses.has(host))
+    if (hosts.length === 0) return []
+    const areas = [...new Set(hosts.flatMap((host) => losses.get(host) ?? []).map(({ area }) => area))]
+    return [`${name} runs on ${foldHostSet(hosts)}, and may use what is taken away there (${areas.join(', ')})`]
+  })
+  const rest = sentences.length - MOST_NAMED
+  return rest > 0 ? [...sentences.slice(0, MOST_NAMED), `${rest} more jobs run there: muster job list`] : sentences
+}

@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest'
+import { sentencesAbout } from '../../../../src/cli/bring-up/jobs-at-stake.ts'
+import type { Operation } from '../../../../src/ops/kernel/operation.ts'
+import type { Job } from '../../../../src/scheduler/jobs/job.ts'
+
+const operation = (id: string, kind: 'steps' | 'nothing' = 'steps'): Operation => {
+  const [area = '', rest = ''] = id.split('/')
+  const verdict =
+    kind === 'steps'
+      ? ({ kind, state: 'differs', steps: [] } as const)
+      : ({ kind, because: 'nothing of it is there' } as const)
+  return { id, area, host: rest.split('@')[1] ?? '', title: rest, after: [], verdict }
+}
+const job = (id: number, kind: 'starting' | 'running', hosts: readonly string[], engine?: 'ray'): Job =>
+  ({
+    id,
+    spec: { name: `job-${id}`, ...(engine === undefined ? {} : { engine }) },
+    state: { kind, places: hosts.map((host) => ({ host, devices: [] })), bundles: [], startedMs: 0 },
+  }) as unknown as Job
+const ACTIVE = [
+  job(1, 'running', ['@ray'], 'ray'),
+  job(2, 'starting', ['@ray'], 'ray'),
+  job(3, 'running', ['m8', 'm8', 'm9']),
+  job(4, 'running', ['m10']),
+]
+const told = (...operations: readonly Operation[]) => sentencesAbout({ direction: 'down', operations }, 'm10', ACTIVE)
+
+describe('jobs of the queue on what is taken away', () => {
+  it('are those on Ray where its cluster ends', () => {
+    expect(told(operation('ray/worker@m8'), operation('ray/head@m10'))).toEqual([
+      'job 1 (job-1) runs on Ray, and ends with it',
+      'job 2 (job-2) waits in Ray, which ends',
+    ])
+    expect(told(operation('ray/worker@m8'), operation('ray/head@m10', 'nothing'))).toEqual([
+      'job 1 (job-1) runs on Ray, and may run on m8',
+      'job 2 (job-2) runs on Ray, and may run on m8',
+    ])
+  })
+
+  it('are those on hosts that lose their environment or their mounts', () => {
+    expect(told(operation('env/venv@m8'), operation('env/venv@m9'), operation('nfs/mount@m9'))).toEqual([
+      'job 3 (job-3) runs on m[8-9], and may use what is taken away there (env, nfs)',
+    ])
+  })
+
+  it('are none where nothing is taken away', () => {
+    expect(told(operation('ray/head@m10', 'nothing'), operation('trust/keys@m8'))).toEqual([])
+  })
+
+  it('are named up to twenty', () => {
+    const active = Array.from({ length: 25 }, (_, index) => job(index + 1, 'running', ['m8']))
+    const lines = sentencesAbout({ direction: 'down', operations: [operation('env/venv@m8')] }, undefined, active)
+    expect(lines).toHaveLength(21)
+    expect(lines.at(-1)).toBe('5 more jobs run there: muster job list')
+  })
+})
