@@ -92,7 +92,7 @@ export function registerJob(program: Command, context: CliContext, outcome: Outc
   for (const [name, description] of changes) {
     const command = job.command(`${name} <ids...>`).description(description)
     if (name === 'cancel')
-      command.option('--forget', 'without waiting for hosts that never come back; what runs there is left alone')
+      command.option('--forget', 'do not wait for hosts that are down; what runs there is left alone')
     command.action(async (words: readonly string[]) => {
       const { changeJobs, waitForJobs } = await import('./job/change.ts')
       const options = command.optsWithGlobals<ChangeOptions>()

@@ -1,6 +1,7 @@
 /** `muster job cancel`, `hold`, `release`, `retry` and `wait`. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isFinal, type JobEvent } from '../../scheduler/jobs/job.ts'
+import { hostsToForget } from '../../scheduler/jobs/forget.ts'
+import { isActive, isFinal, type Job, type JobEvent } from '../../scheduler/jobs/job.ts'
 import { type CliContext, EXIT } from '../context.ts'
 import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
 import { jobOr } from './show.ts'
@@ -18,15 +19,25 @@ export async function changeJobs(
   context: CliContext,
 ): Promise<number> {
   using queue = await openQueue(options, context)
+  const { store } = queue
+  const jobsOf = (): readonly Job[] => ids.flatMap((id) => store.get(id) ?? [])
   const event: JobEvent = options.forget
-    ? { kind: 'forget' }
+    ? { kind: 'forget', hosts: hostsToForget(jobsOf(), store.view()) }
     : change === 'cancel'
       ? { kind: 'stop', reason: 'cancelled' }
       : { kind: change }
-  const results = queue.store.applyAll(
+  const results = store.applyAll(
     ids.map((id) => ({ id, event })),
     context.now(),
   )
+  if (options.forget && !options.json) {
+    for (const { id, state } of jobsOf()) {
+      if (!isActive(state)) continue
+      const left = state.places.flatMap(({ host }, rank) => (state.bundles[rank]?.kind === 'ended' ? [] : [host]))
+      const hosts = [...new Set(left)].join(', ')
+      context.stderr.write(`muster: job ${id} ends on ${hosts} first: only hosts that are down are given up\n`)
+    }
+  }
   return tellChanges(change, ids, results, queue, options, context)
 }
 

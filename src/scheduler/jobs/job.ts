@@ -88,8 +88,8 @@ export type JobEvent =
   | { readonly kind: 'stop'; readonly reason: StopReason }
   /** `requeue`: one that runs is ended and waits again. */
   | { readonly kind: 'hold' | 'release' | 'retry' | 'requeue' }
-  /** Its hosts are not waited for: what runs there, if anything does, is left alone. */
-  | { readonly kind: 'forget' }
+  /** These hosts are not waited for: what runs there, if anything does, is left alone. What runs on others is ended. */
+  | { readonly kind: 'forget'; readonly hosts: readonly string[] }
 
 export type Job = {
   /** From 1 on. */
@@ -144,12 +144,8 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Life {
       }
       if (state.kind === 'ending' && (state.stop === 'cancelled' || event.reason !== 'cancelled')) return stay
       return { ...stay, state: { ...state, kind: 'ending', stop: event.reason, sinceMs: nowMs } }
-    case 'forget': {
-      if (!isActive(state)) return transition(job, { kind: 'stop', reason: 'cancelled' }, nowMs)
-      const { places, bundles, startedMs } = state
-      const reason = 'given up without its hosts'
-      return { ...stay, state: { kind: 'cancelled', places, bundles, startedMs, endedMs: nowMs, reason } }
-    }
+    case 'forget':
+      return forgotten(job, event.hosts, nowMs)
     case 'hold':
       return state.kind === 'queued' ? { ...stay, state: { kind: 'held', ...keptWait(state) } } : stay
     case 'release':
@@ -161,6 +157,20 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Life {
         ? { attempt: job.attempt + 1, failures: 0, state: { kind: 'queued', waitsFromMs: nowMs } }
         : stay
   }
+}
+
+function forgotten(job: Job, hosts: readonly string[], nowMs: number): Life {
+  const { state } = job
+  const cancel = { kind: 'stop', reason: 'cancelled' } as const
+  if (!isActive(state)) return transition(job, cancel, nowMs)
+  const bundles = state.bundles.map((bundle, rank): BundleState => {
+    const isGivenUp = bundle.kind !== 'ended' && hosts.includes(state.places[rank]?.host ?? '')
+    return isGivenUp ? { kind: 'ended', end: GIVEN_UP } : bundle
+  })
+  if (bundles.every((bundle, rank) => bundle === state.bundles[rank])) return transition(job, cancel, nowMs)
+  const life = transition({ ...job, state: { ...state, bundles } }, cancel, nowMs)
+  const ends = bundles.flatMap((one) => (one.kind === 'ended' ? [one.end] : []))
+  return isActive(life.state) && ends.length === bundles.length ? ended(job, life.state, ends, nowMs) : life
 }
 
 function seen(job: Job, state: ActiveState, rank: number, bundle: BundleState, nowMs: number): Life {
@@ -201,6 +211,8 @@ function withKiller(state: ActiveState, bundle: BundleState): BundleState {
   return { ...bundle, end: { kind: 'gone', reason } }
 }
 
+const GIVEN_UP = { kind: 'gone', reason: 'given up, as its host did not answer' } as const
+
 const NOTHING_LEFT: BundleEnd = {
   kind: 'gone',
   reason: 'nothing of it is left on its host, which was started anew or cleaned up',
@@ -214,7 +226,14 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   const life = (own: JobState): Life => ({ attempt: job.attempt, failures: job.failures, state: own })
   // Whoever has ended well before the stop reached him has ended well.
   if (ends.every(isWell)) return life({ ...base, kind: 'done' })
-  if (stop === 'cancelled') return life({ ...base, kind: 'cancelled' })
+  if (stop === 'cancelled') {
+    const isGivenUp = ends.some((end) => end.kind === 'gone' && end.reason === GIVEN_UP.reason)
+    return life({
+      ...base,
+      kind: 'cancelled',
+      ...(isGivenUp ? { reason: 'given up on hosts that did not answer' } : {}),
+    })
+  }
   if (stop === 'preempted' || stop === 'requeued') {
     const last = stop === 'preempted' ? 'ended for another' : 'ended to wait again'
     return { attempt: job.attempt + 1, failures: job.failures, state: { kind: 'queued', last, waitsFromMs } }

@@ -16,6 +16,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { formatCleanProgram } from '../../../src/scheduler/jobs/clean-program.ts'
 import { type DriverOptions, driveJobs, LEASE_MS } from '../../../src/scheduler/jobs/driver.ts'
+import { hostsToForget } from '../../../src/scheduler/jobs/forget.ts'
 import type { JobHosts } from '../../../src/scheduler/jobs/host-line.ts'
 import type { DriverHost } from '../../../src/scheduler/jobs/host-record.ts'
 import { isActive, type Job, type JobSpec } from '../../../src/scheduler/jobs/job.ts'
@@ -260,6 +261,28 @@ describe.skipIf(!canRun)('driving a queue', () => {
     down.delete('a')
     await driving
     expect(kinds(ids)).toEqual(['done'])
+  })
+
+  it('a gang that is given up ends on the hosts that answer before their devices are free', async () => {
+    const gang = submit(
+      spec('echo $$ >"$OUT/pid.$MUSTER_RANK"; exec sleep 1000', { bundles: 2, strategy: 'STRICT_SPREAD' }),
+    )
+    const id = gang[0] as number
+    const driving = drive()
+    const pids = () => [0, 1].map((rank) => (exists(`pid.${rank}`) ? Number(lines(`pid.${rank}`)[0]) : 0))
+    await waitUntil(() => kinds(gang)[0] === 'running' && pids().every((pid) => pid > 0), 'it to run')
+    down.add('a')
+    cut.get('a')?.()
+    await waitUntil(() => store.view()?.down.a !== undefined, 'its host to be missed')
+    const { state } = job(id)
+    const rank = 'places' in state && state.places?.[0]?.host === 'a' ? 0 : 1
+    const hosts = hostsToForget([job(id)], store.view())
+    expect(hosts).toEqual(['a'])
+    store.apply(id, { kind: 'forget', hosts }, Date.now())
+    await driving
+    expect(kinds(gang)).toEqual(['cancelled'])
+    expect([pids()[rank], pids()[1 - rank]].map((pid) => isAlive(Number(pid)))).toEqual([true, false])
+    process.kill(Number(pids()[rank]), 'SIGKILL')
   })
 
   it('one that runs may be put back: it ends, waits, and runs again', async () => {

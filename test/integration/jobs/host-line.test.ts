@@ -108,8 +108,9 @@ describe.skipIf(!canRun)('the line to a host', () => {
     await line.round(only(start('while [ ! -e go ]; do sleep 0.05; done; exit 5')))
     await waitUntil(() => notices.length === 1, 'it to begin')
     const { pid = 0 } = child
+    // The round itself may take a moment to end after its last line.
+    await waitUntil(() => childrenOf(pid).length === 1, 'the reader to be alone')
     const readers = childrenOf(pid)
-    expect(readers).toHaveLength(1)
     child.kill('SIGKILL')
     child.stdout?.destroy()
     await waitUntil(() => lost === 1, 'its end to be noticed')

@@ -152,11 +152,28 @@ describe('a job', () => {
     expect(endsAfter(seen(0, silent), seen(1, exit(143)))).toEqual([ENDED_SILENTLY, 'exit 143'])
   })
 
-  test('given up it is over at once, whatever its hosts say later, and nothing more is sent to them', () => {
-    const life = lifeOf(job(), placed, { kind: 'forget' }, seen(0, exit(0)), seen(1, exit(0)))
-    expect(life.state).toMatchObject({ kind: 'cancelled', reason: 'given up without its hosts', places })
+  test('given up without its hosts it is over at once, whatever they say later, and nothing more is sent to them', () => {
+    const forget: JobEvent = { kind: 'forget', hosts: ['a', 'b', 'c'] }
+    const life = lifeOf(job(), placed, forget, seen(0, exit(0)), seen(1, exit(0)))
+    expect(life.state).toMatchObject({ kind: 'cancelled', reason: 'given up on hosts that did not answer', places })
     expect(ordersFor({ ...job(), ...life }, 'store', new Map(), 0)).toEqual([])
-    expect(kindAfter(job(), { kind: 'forget' })).toBe('cancelled')
+    expect(kindAfter(job(), forget)).toBe('cancelled')
+  })
+
+  test('given up on one host it still ends on the others, and holds their devices until then', () => {
+    const forget: JobEvent = { kind: 'forget', hosts: ['a'] }
+    const begun = [placed, seen(0, { kind: 'begun' }), seen(1, { kind: 'begun' })]
+    for (const before of [[], [cancel]]) {
+      const ending = lifeOf(job(), ...begun, ...before, forget)
+      expect(ending.state.kind).toBe('ending')
+      expect(ordersFor(ending, 'q', new Map(), 9)).toMatchObject([{ host: 'b', rank: 1, order: { kind: 'stop' } }])
+      expect(lifeOf(ending, seen(0, exit(0)), seen(1, exit(143))).state).toMatchObject({
+        kind: 'cancelled',
+        reason: 'given up on hosts that did not answer',
+        bundles: [{ end: { reason: 'given up, as its host did not answer' } }, exit(143)],
+      })
+    }
+    expect(kindAfter(job(), ...begun, { kind: 'forget', hosts: [] })).toBe('ending')
   })
 
   test('ended for another it waits again, without counting as a failure', () => {
@@ -189,6 +206,7 @@ test('whatever comes: what has ended stays so but for a retry, an attempt is sen
       kind: fc.constant('stop' as const),
       reason: fc.constantFrom('cancelled' as const, 'timed-out' as const, 'preempted' as const),
     }),
+    fc.record({ kind: fc.constant('forget' as const), hosts: fc.subarray(['a', 'b']) }),
     fc.record({ kind: fc.constantFrom('hold' as const, 'release' as const, 'retry' as const) }),
   )
   fc.assert(

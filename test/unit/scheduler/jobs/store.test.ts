@@ -225,7 +225,7 @@ describe('the queue on disk', () => {
     const day = 86_400_000
     for (const id of [1, 2]) {
       store.apply(id, { kind: 'placed', places: id === 1 ? places : [...places, ...places] }, 0)
-      store.apply(id, { kind: 'forget' }, 10_000)
+      store.apply(id, { kind: 'forget', hosts: places.map(({ host }) => host) }, 10_000)
     }
     expect(Object.fromEntries(store.accounting.usage(store.active(), 10_000))).toEqual({ ann: 10_000, bob: 20_000 })
     expect(store.accounting.usage(store.active(), 10_000 + day).get('ann')).toBe(5000)
