@@ -8,7 +8,7 @@ import { lookAtHosts, verifyAreas } from '../ops/kernel/bring-up.ts'
 import { changeHosts } from '../ops/kernel/change.ts'
 import { openJournal, readJournal } from '../ops/kernel/journal.ts'
 import { makePlan } from '../ops/kernel/plan.ts'
-import { standingsOf } from '../ops/kernel/standing.ts'
+import { type HostStanding, standingsOf } from '../ops/kernel/standing.ts'
 import type { CredentialDialog } from '../ssh/credentials.ts'
 import type { Fleet } from '../ssh/fleet.ts'
 import type { BringUpPort } from '../ui/bring-up/bring-up-port.ts'
@@ -61,6 +61,8 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
     sudo.begin([...new Set(areas.flatMap((area) => area.hosts))])
     return areas
   }
+  const presentOf = (areas: readonly Area[]): ReadonlySet<string> =>
+    new Set(areas.flatMap((area) => area.hosts).filter((host) => fleet.endpoint(host) !== undefined))
   return {
     async areas() {
       const areas = await prepare()
@@ -68,16 +70,18 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
     },
     async look(signal, onHost) {
       const areas = await begin()
+      const began = { atMs: now(), here: presentOf(areas) }
       const onGathered = ({ host }: { readonly host: string }): void => onHost(host)
       const worlds = await lookAtHosts(areas, { hosts, signal, mark, now, limitFactor, onHost: onGathered })
       const plan = makePlan('up', areas, worlds)
       const findings = await verifyAreas(areas, worlds, plan, { hosts, signal, limitFactor }, 'look')
-      return standingsOf(areas, worlds, plan, findings)
+      return withTrials(standingsOf(areas, worlds, plan, findings), began)
     },
     async change({ direction, areas: names, hosts: chosen, signal }, handlers) {
       const all = await begin()
       const areas = all.filter(({ name }) => names.includes(name))
       const selection = new Set(chosen)
+      const began = { atMs: now(), here: presentOf(areas) }
       const end = await changeHosts(
         {
           direction,
@@ -104,10 +108,21 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
       if (end.kind !== 'done' || direction === 'down') return { kind: end.kind }
       // What was looked at tells how all hosts stand in these areas, also those that were not to be changed.
       const plan = makePlan('up', areas, end.worlds)
-      return { kind: end.kind, standings: standingsOf(areas, end.worlds, plan, end.findings) }
+      return { kind: end.kind, standings: withTrials(standingsOf(areas, end.worlds, plan, end.findings), began) }
     },
     journal: (area, host) => readJournal(environment, { area, host }, JOURNAL_LINES),
   }
+}
+
+/** A host without an answer: one that was tried has the time of that, one that is not on the console was not asked. */
+function withTrials(
+  standings: readonly HostStanding[],
+  { atMs, here }: { readonly atMs: number; readonly here: ReadonlySet<string> },
+): readonly HostStanding[] {
+  return standings.map((standing) => {
+    if (standing.standing !== 'away') return standing
+    return here.has(standing.host) ? { ...standing, atMs } : { ...standing, standing: 'unasked', because: [] }
+  })
 }
 
 async function prepareAreas(inventory: Inventory, endpoints: readonly Endpoint[]): Promise<readonly Area[]> {

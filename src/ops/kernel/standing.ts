@@ -16,6 +16,8 @@ export type Standing =
   | 'blocked'
   /** The host did not answer. */
   | 'away'
+  /** Nothing was asked of the host: there is no connection to it, and none was to be made. */
+  | 'unasked'
 
 export type HostStanding = {
   readonly area: string
@@ -24,7 +26,7 @@ export type HostStanding = {
   /** What is good, or what is wrong: the words of operations and findings, not printable yet. */
   readonly because: readonly string[]
   readonly findings: readonly AreaFinding[]
-  /** When the host was asked; undefined: it did not answer. */
+  /** When the host was asked; undefined: it was not asked, or did not answer. */
   readonly atMs?: number
 }
 

@@ -150,12 +150,12 @@ export function retryable({ change, standings }: BringUpView): string[] {
   const { direction, areas, hosts } = change.order
   const isBad = (host: string) =>
     direction === 'up' &&
-    areas.some((area) => (standings.get(cellKey(area, host)) ?? { standing: 'good' }).standing !== 'good')
+    areas.some((area) => !['good', 'unasked'].includes(standings.get(cellKey(area, host))?.standing ?? 'good'))
   return hosts.filter((host) => unwell.has(host) || isBad(host))
 }
 
 /** The worst first. */
-const STANDINGS: readonly Standing[] = ['failed', 'blocked', 'away', 'differs', 'missing', 'good']
+const STANDINGS: readonly Standing[] = ['failed', 'blocked', 'away', 'differs', 'missing', 'unasked', 'good']
 
 /** How many hosts have such a standing as the worst of theirs; the worst first, none without a host. */
 export function countHosts({ standings }: BringUpView): readonly (readonly [Standing, number])[] {

@@ -168,7 +168,8 @@ export class BringUpWork implements Disposable {
       end = result.kind
       const after = standingsByCell(withFailures(result.standings ?? [], this.#view.change))
       this.set({ standings: new Map([...this.#view.standings, ...after]) })
-      isKnown = result.standings !== undefined || end === 'unchanged' || end === 'declined'
+      // A plan with nothing to do has asked the hosts, and tried nothing: a look says how they stand now.
+      isKnown = result.standings !== undefined || end === 'declined'
     } catch (error) {
       this.#changeChange((change) => ({ ...change, said: [...change.said, sentence(error)] }))
     }

@@ -65,6 +65,10 @@ function detailsDocument(view: BringUpView, look: TableLook): RowDocument {
   const standing = view.standings.get(cellKey(column.name, host))
   if (standing?.atMs !== undefined) out.say(`asked ${formatAge(nowMs - standing.atMs)} ago`, mutedStyle(theme))
   out.blank()
+  if (standing?.standing === 'unasked') {
+    const how = 'Press + after the leader to add it, then r here.'
+    out.say(`It is not on the console, so it was not asked. ${how}`, mutedStyle(theme))
+  }
   for (const because of standing?.because ?? []) out.say(`· ${printable(because)}`, styleOf(theme.text), 2)
   for (const { gravity, cause, detail, hint, mend } of standing?.findings ?? []) {
     const tone = gravity === 'blocker' ? theme.danger : gravity === 'risk' ? theme.warning : theme.text

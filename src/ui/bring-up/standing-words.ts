@@ -13,7 +13,7 @@ export type CellWords = {
 
 /** The signs are those of the plan: `+` would be added, `~` changed, `!` stands in the way. */
 const STANDINGS: Readonly<
-  Record<Standing, readonly [string, string, 'ok' | 'warning' | 'danger' | 'accent', string?]>
+  Record<Standing, readonly [string, string, 'ok' | 'warning' | 'danger' | 'accent' | 'muted', string?]>
 > = {
   good: ['✓', 'good', 'ok'],
   missing: ['+', 'missing', 'accent'],
@@ -21,6 +21,7 @@ const STANDINGS: Readonly<
   failed: ['✗', 'failed', 'danger'],
   blocked: ['!', 'blocked', 'danger'],
   away: ['?', 'no answer', 'danger', 'away'],
+  unasked: ['·', 'not asked', 'muted', 'unasked'],
 }
 
 export function standingWords(standing: Standing, theme: Theme): CellWords {

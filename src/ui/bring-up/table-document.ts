@@ -66,7 +66,7 @@ export function tableDocument(view: BringUpView, hosts: readonly string[], look:
           const isChosen = isHere && column.name === view.cursor.area
           const style = isChosen
             ? labelStyle(theme, theme.dangerText, colour ?? theme.accent)
-            : styleOf(colour, undefined, sign === '-' || sign === '?' ? 0 : BOLD)
+            : styleOf(colour, undefined, ['-', '?', '·'].includes(sign) ? 0 : BOLD)
           return [
             { text, style },
             { text: ' '.repeat(Math.max(0, areaWidth - textWidth(text))), style: styleOf(theme.text) },
@@ -122,7 +122,8 @@ function ageOf({ columns = [], standings, look, change }: BringUpView, host: str
   }
   if (isChanging(change) && own.length === 0) return ''
   const times = own.flatMap(({ atMs }) => atMs ?? [])
-  return times.length === 0 ? '' : `${formatAge(nowMs - Math.min(...times))} ago`
+  // When it was asked last; the oldest fact of all is told above the table.
+  return times.length === 0 ? '' : `${formatAge(nowMs - Math.max(...times))} ago`
 }
 
 function summaryRow(view: BringUpView, hosts: readonly string[], { theme, nowMs }: TableLook): Row {

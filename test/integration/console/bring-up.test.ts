@@ -52,10 +52,27 @@ describe.skipIf(!canRun)('the Bring-up tab', () => {
   it('tells that a host does not answer, and leaves the others as they are', async () => {
     await hosts.host('m2').stop()
     await console.key('r')
-    await console.expectScreen(/m1 +\+ missing .*\n.*m2 +\? no answer/)
+    await console.expectScreen(/m1 +\+ missing .*\n.*m2 +\? no answer .* \d+ s ago/)
     await console.key('j', 'Enter')
     await console.expectScreen(/m2 · trust[\s\S]*no connection/)
     await console.key('Escape')
+  })
+
+  it('says of a host that is not on the console that it was not asked', async () => {
+    using other = writeEmbeddedInventory(hosts, ['trust: { mesh: "m[1,3]" }'])
+    const alone = await openConsole({
+      args: ['--hosts', other.file, 'm1'],
+      size: [80, 24],
+      environment: other.environment,
+    })
+    try {
+      await alone.expectReady()
+      await alone.leader('2')
+      await alone.expectScreen(/m1 +\+ missing .*\n.*m3 +· not asked/)
+      expect(connections()[2]).toBe(1)
+    } finally {
+      await alone.close()
+    }
   })
 
   it('gives the keys back to the shells', async () => {

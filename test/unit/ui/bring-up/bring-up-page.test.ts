@@ -95,6 +95,46 @@ describe('the Bring-up tab', () => {
     expect(header()).toContain('facts 12 s old')
   })
 
+  it.each(SIZES)('says of a host that is not on the console that it was not asked, on %i×%i', async (columns, rows) => {
+    const { type, port, text, clock } = await openTab(columns, rows)
+    port.columns = [{ name: 'trust', hosts: ['m1', 'm2', 'm3', 'm4'] }]
+    port.standings = [...port.standings, standingOf('m4', 'unasked')]
+    type('r')
+    await setImmediate()
+    clock.advance(5_000)
+    expect(text()).toMatch(/· 1 host not asked/)
+    expect(text()).toMatch(/m1 +✓ good +5 s ago/)
+    expect(text()).toMatch(/m4 +· not asked *(?:$|│|\n)/m)
+    type('G\r')
+    expect(text().replace(/\s+/g, ' ')).toContain('It is not on the console, so it was not asked. Press + after the leader to add it')
+  })
+
+  it('tells in the table when a host was asked last, and above it how old the oldest fact is', async () => {
+    const { type, port, text, clock } = await openTab(120, 40)
+    const thenMs = clock.now()
+    port.columns = [
+      { name: 'trust', hosts: ['m1'] },
+      { name: 'nfs', hosts: ['m1'] },
+    ]
+    port.standings = [
+      { ...standingOf('m1', 'good', thenMs), area: 'nfs' },
+      standingOf('m1', 'good', thenMs + 60_000),
+    ]
+    clock.advance(63_000)
+    type('r')
+    await setImmediate()
+    expect(text()).toMatch(/m1 +✓ good +✓ good +3 s ago/)
+    expect(text()).toContain('oldest 1 min ago')
+  })
+
+  it('asks again when a plan has nothing to do, so that ages are those of the last look', async () => {
+    const { type, port } = await openTab()
+    type('u')
+    port.last.ended.resolve({ kind: 'unchanged' })
+    await setImmediate()
+    expect(port.looks).toBe(2)
+  })
+
   it('shows what to declare where nothing is', async () => {
     const { type, port, text } = await openTab()
     port.columns = [{ name: 'trust', hosts: undefined }]
