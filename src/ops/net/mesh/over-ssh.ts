@@ -65,7 +65,10 @@ function ratesOf({ stdout }: ExecResult, seconds: number): readonly number[] {
 
 function explain({ from, to }: OrderedPair, { tool }: Options, result: ExecResult): LinkOutcome {
   const said = reasonOfResult(result, formatOutcome)
-  // ssh(1): 255 is an error of its own, before or beside the command.
+  // sh(1): 127 is a program that is not there. ssh(1): 255 is an error of its own, before or beside the command.
+  if (result.outcome.kind === 'exit' && result.outcome.code === 127) {
+    return { kind: 'failed', cause: 'no-tool', reason: `${from} cannot log in to ${to}: ${said}` }
+  }
   if (result.outcome.kind !== 'exit' || result.outcome.code !== 255) {
     return { kind: 'failed', cause: 'broken', reason: `nothing arrived over ssh: ${said}` }
   }

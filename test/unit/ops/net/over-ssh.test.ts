@@ -67,6 +67,15 @@ it('names the command that lets hosts log in to each other', async () => {
   })
 })
 
+it('does not name trust where the host has no ssh', async () => {
+  const missing: Answer = { outcome: { kind: 'exit', code: 127 }, stderr: 'sh: ssh: not found\n' }
+  expect((await measure(1, [missing])).outcome).toEqual({
+    kind: 'failed',
+    cause: 'no-tool',
+    reason: 'm1 cannot log in to m2: sh: ssh: not found (exit 127)',
+  })
+})
+
 it('says what failed behind a login that worked', async () => {
   const missing: Answer = { outcome: { kind: 'exit', code: 0 }, stdout: 'arrived 0\n', stderr: 'timeout: not found\n' }
   expect((await measure(1, [missing])).outcome).toEqual({

@@ -106,7 +106,9 @@ describe('the Bring-up tab', () => {
     expect(text()).toMatch(/m1 +✓ good +5 s ago/)
     expect(text()).toMatch(/m4 +· not asked *(?:$|│|\n)/m)
     type('G\r')
-    expect(text().replace(/\s+/g, ' ')).toContain('It is not on the console, so it was not asked. Press + after the leader to add it')
+    expect(text().replace(/\s+/g, ' ')).toContain(
+      'It is not on the console, so it was not asked. Press + after the leader to add it',
+    )
   })
 
   it('tells in the table when a host was asked last, and above it how old the oldest fact is', async () => {
@@ -116,10 +118,7 @@ describe('the Bring-up tab', () => {
       { name: 'trust', hosts: ['m1'] },
       { name: 'nfs', hosts: ['m1'] },
     ]
-    port.standings = [
-      { ...standingOf('m1', 'good', thenMs), area: 'nfs' },
-      standingOf('m1', 'good', thenMs + 60_000),
-    ]
+    port.standings = [{ ...standingOf('m1', 'good', thenMs), area: 'nfs' }, standingOf('m1', 'good', thenMs + 60_000)]
     clock.advance(63_000)
     type('r')
     await setImmediate()
