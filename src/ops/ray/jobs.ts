@@ -9,7 +9,7 @@ import { formatOutcome } from '../run/outcome.ts'
 import { inside } from './inside.ts'
 import { JOB_PROGRAM } from './job-program.ts'
 import { type JsonRecord, numberOf, parseJson, record, textOf } from './json.ts'
-import { Lines } from './lines.ts'
+import { Lines, TOO_LONG } from './lines.ts'
 import { placeName, placeScript } from './place.ts'
 import { tokenScript } from './token.ts'
 import { dashboardAddress, type RayWanted } from './wanted.ts'
@@ -67,6 +67,9 @@ export type JobEnd =
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'away' | 'cancelled'; readonly reason: string }
 
+/** Of one answer. */
+const MOST_JOBS = 100_000
+
 export async function askForJobs(
   wanted: RayWanted,
   order: JobOrder,
@@ -78,11 +81,18 @@ export async function askForJobs(
 [ -n "$py" ] || { echo ${quote(`there is no ray in ${placeName(head.environment)}`)} >&2; exit 1; }
 ${tokenScript(wanted, head)}exec "$py" -c ${quote(JOB_PROGRAM)} ${quote(JSON.stringify(requestOf(order, dashboardAddress(wanted))))}`
   let reason: string | undefined
-  const lines = new Lines((line) => {
-    const event = parseJobEvent(line)
-    if (event?.type === 'error') reason = event.reason
-    else if (event !== undefined) onEvent(event)
-  })
+  let jobCount = 0
+  const lines = new Lines(
+    (line) => {
+      const event = parseJobEvent(line)
+      if (event?.type === 'job' && ++jobCount > MOST_JOBS) reason = `it lists more than ${MOST_JOBS} jobs`
+      else if (event?.type === 'error') reason = event.reason
+      else if (event !== undefined) onEvent(event)
+    },
+    () => {
+      reason = TOO_LONG
+    },
+  )
   const result = await hosts.exec(head.host, inside(wanted, head, script, 'guarded'), {
     timeoutMs,
     signal,

@@ -1,15 +1,49 @@
-/** Text that comes in pieces, as whole lines; what has no end yet waits. */
+/** Text that comes in pieces, as whole lines; what has no end yet waits, up to a bound. */
 export class Lines {
-  #rest = ''
+  /** Of the line that has not ended. */
+  #pieces: string[] = []
+  #length = 0
+  #isTooLong = false
   readonly #onLine: (line: string) => void
+  readonly #onTooLong: () => void
+  readonly #mostLength: number
 
-  constructor(onLine: (line: string) => void) {
+  /** A line of more characters is left out, and told once, as soon as it is that long. */
+  constructor(onLine: (line: string) => void, onTooLong: () => void, mostLength = MOST_LENGTH) {
     this.#onLine = onLine
+    this.#onTooLong = onTooLong
+    this.#mostLength = mostLength
   }
 
   push(text: string): void {
-    const lines = (this.#rest + text).split('\n')
-    this.#rest = lines.pop() ?? ''
-    for (const line of lines) this.#onLine(line)
+    let from = 0
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', from)) {
+      this.#take(text.slice(from, end))
+      const line = this.#pieces.join('')
+      const isWhole = !this.#isTooLong
+      this.#pieces = []
+      this.#length = 0
+      this.#isTooLong = false
+      if (isWhole) this.#onLine(line)
+      from = end + 1
+    }
+    this.#take(text.slice(from))
+  }
+
+  #take(piece: string): void {
+    this.#length += piece.length
+    if (this.#length <= this.#mostLength) {
+      if (piece !== '') this.#pieces.push(piece)
+      return
+    }
+    if (this.#isTooLong) return
+    this.#isTooLong = true
+    this.#pieces = []
+    this.#onTooLong()
   }
 }
+
+const MOST_LENGTH = 64_000_000
+
+/** What is told of it. */
+export const TOO_LONG = `it answers with more than ${MOST_LENGTH / 1e6} MB at once`

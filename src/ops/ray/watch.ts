@@ -6,7 +6,7 @@ import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome } from '../run/outcome.ts'
 import { inside } from './inside.ts'
 import { parseJson, record, textOf } from './json.ts'
-import { Lines } from './lines.ts'
+import { Lines, TOO_LONG } from './lines.ts'
 import { placeScript } from './place.ts'
 import { tokenScript } from './token.ts'
 import { type ClusterUsage, parseClusterUsage } from './usage.ts'
@@ -42,13 +42,16 @@ export async function watchCluster(
 ${tokenScript(wanted, head)}echo
 exec "$py" -c ${quote(WATCH_PROGRAM)} ${quote(dashboardAddress(wanted))} ${intervalMs / 1000} ${rounds} ${quote(gcs)}`
   let silence: Disposable | undefined
-  const lines = new Lines((line) => {
-    silence?.[Symbol.dispose]()
-    silence = clock.after(SILENT_MS, () => onSilent(`it has said nothing for ${SILENT_MS / 1000} s`))
-    if (line === '') return
-    const answer = parseJson(line)
-    onUsage(parseClusterUsage(answer), printable(textOf(record(answer)?.error)))
-  })
+  const lines = new Lines(
+    (line) => {
+      silence?.[Symbol.dispose]()
+      silence = clock.after(SILENT_MS, () => onSilent(`it has said nothing for ${SILENT_MS / 1000} s`))
+      if (line === '') return
+      const answer = parseJson(line)
+      onUsage(parseClusterUsage(answer), printable(textOf(record(answer)?.error)))
+    },
+    () => onUsage(undefined, TOO_LONG),
+  )
   const result = await hosts.exec(head.host, inside(wanted, head, script, 'guarded'), {
     timeoutMs: Number.POSITIVE_INFINITY,
     signal,

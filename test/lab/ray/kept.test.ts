@@ -148,6 +148,11 @@ ray:
 
   it('are started inside containers of two hosts, with jobs, and leave the containers', async () => {
     await Promise.all(['c1', 'c2'].map(async (name) => await startDocker(lab.host(name))))
+    const early = await muster('c1', 'ray', 'up', '--yes')
+    expect(early.stdout).toContain(
+      '! there is no ray in the container node. Make the environment first: muster up env.',
+    )
+    expect(early.code).toBe(5)
     const up = await muster('c1', 'up', 'env', 'ray', '--yes')
     expect(up.stdout).toContain('ray · c1: 2 nodes are alive')
     expect(up.stdout).toContain('[5 CPU')

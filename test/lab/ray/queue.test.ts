@@ -40,17 +40,16 @@ describe.skipIf(!canRun)('the queue on a Ray cluster', { timeout: 400_000 }, () 
   beforeAll(async () => {
     lab = await startLab({ names: ['m10', 'm8'], mounts: { [RAY_PLACE]: await rayEnvironment() } })
     const [m10, m8] = lab.hosts.map(({ address }) => address)
-    writeFileSync(
-      join(lab.directory, 'ray.yaml'),
-      `cluster: lab
+    const yaml = (environment: string) => `cluster: lab
 defaults: { user: root }
 hosts:
   m10: { address: ${m10}, resources: { cpu: 4, gpu: 2, memory: 1GiB } }
   m8: { address: ${m8}, resources: { cpu: 4, gpu: 2, memory: 1GiB } }
-environment: { venv: { path: ${RAY_VENV} } }
+environment: { venv: ${environment} }
 ray: { head: m10, workers: m8, port: 6333, object_store: 100MB, env: { ${VARIABLES} } }
-`,
-    )
+`
+    writeFileSync(join(lab.directory, 'ray.yaml'), yaml(`{ path: ${RAY_VENV} }`))
+    writeFileSync(join(lab.directory, 'missing.yaml'), yaml('{ path: /root/venv, requirements: requirements.txt }'))
     const up = await muster('ray', 'up', '--yes')
     expect(up.code, up.stdout + up.stderr).toBe(0)
     const [file = '', ...args] = lab.command(argv('job', 'work'))
@@ -102,5 +101,22 @@ ray: { head: m10, workers: m8, port: 6333, object_store: 100MB, env: { ${VARIABL
     if (worker !== undefined) await once(worker, 'exit')
     // Nothing is left that a queue without its cluster would wait for.
     expect((await muster('job', 'work', '--until-empty')).code).toBe(0)
+  })
+  it('is not started where Ray is missing in an environment: the plan says so, with the fix', async () => {
+    const requirements = join(lab.directory, 'requirements.txt')
+    const other = ['--hosts', join(lab.directory, 'missing.yaml')]
+    writeFileSync(requirements, 'numpy\n')
+    for (const mode of ['--dry-run', '--yes']) {
+      const { code, stdout } = await muster(...other, 'up', 'ray', mode)
+      expect(stdout).toContain('! there is no ray in /root/venv. Make the environment first: muster up env.')
+      expect(stdout).toContain('2 blocked')
+      expect(code).toBe(5)
+    }
+    const whole = await muster(...other, 'up', '--dry-run')
+    expect(whole.stdout).toContain('~ risk: requirements.txt does not name ray.')
+    writeFileSync(requirements, 'numpy\nray[default]\n')
+    const named = await muster(...other, 'up', '--dry-run')
+    expect(named.stdout).not.toContain('does not name ray')
+    expect(named.stdout).toContain('start the head')
   })
 })

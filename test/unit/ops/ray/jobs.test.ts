@@ -56,6 +56,18 @@ describe('jobs of Ray', () => {
     ])
   })
 
+  it('are not taken from an answer without end', async () => {
+    const piece = 'x'.repeat(1_000_000)
+    const endless = Array.from({ length: 70 }, () => piece)
+    expect((await ask({ do: 'logs', id: 'one', follow: false }, ['{"type":"log","text":"', ...endless])).end).toEqual({
+      kind: 'refused',
+      reason: 'it answers with more than 64 MB at once',
+    })
+    const { end, events } = await ask({ do: 'list' }, [`${'{"type":"job","submission_id":"a"}\n'.repeat(100_001)}`])
+    expect(end).toEqual({ kind: 'refused', reason: 'it lists more than 100000 jobs' })
+    expect(events).toHaveLength(100_000)
+  })
+
   it('end with what Ray says against them, or why the head could not be asked', async () => {
     const refused = '{"type":"error","reason":"Traceback\\n  File x\\nRuntimeError: Job nope does not exist"}\n'
     expect((await ask({ do: 'stop', id: 'nope' }, [refused])).end).toEqual({

@@ -1,0 +1,33 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Lines } from '../../../../src/ops/ray/lines.ts'
+
+function linesOf(pieces: readonly string[], mostLength: number) {
+  const lines: string[] = []
+  let tooLong = 0
+  const reader = new Lines(
+    (line) => lines.push(line),
+    () => {
+      tooLong++
+    },
+    mostLength,
+  )
+  for (const piece of pieces) reader.push(piece)
+  return { lines, tooLong }
+}
+
+describe('lines of a program on a head', () => {
+  it('are the same however the text is cut, without those that are too long', () => {
+    const text = fc.array(fc.constantFrom('a', 'bc', 'defgh', '\n'), { maxLength: 60 })
+    fc.assert(
+      fc.property(text, (pieces) => {
+        const whole = pieces.join('').split('\n')
+        const ended = whole.slice(0, -1)
+        expect(linesOf(pieces, 8)).toEqual({
+          lines: ended.filter((line) => line.length <= 8),
+          tooLong: whole.filter((line) => line.length > 8).length,
+        })
+      }),
+    )
+  })
+})
