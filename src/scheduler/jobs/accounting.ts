@@ -20,7 +20,10 @@ export class Accounting {
   /** Of the last that ended by themselves: by user, in seconds, the latest last. */
   runTimes(): ReadonlyMap<string, readonly number[]> {
     const rows = this.#file.all(
-      "SELECT user, ran_ms FROM jobs WHERE ended_ms IS NOT NULL AND kind = 'done' ORDER BY ended_ms DESC LIMIT ?",
+      `SELECT user, ran_ms FROM
+        (SELECT user, ran_ms, kind FROM jobs WHERE ran_ms IS NOT NULL ORDER BY ended_ms DESC LIMIT ?)
+        WHERE kind = 'done' LIMIT ?`,
+      USAGE_JOBS,
       TIMED_JOBS,
     )
     const byUser = Map.groupBy(rows.toReversed(), ({ user }) => String(user))
@@ -37,12 +40,11 @@ export class Accounting {
     for (const { user, spec, state } of active)
       if (isActive(state)) add(user, spec, Math.max(0, nowMs - state.startedMs), 0)
     const rows = this.#file.all(
-      `SELECT user, ran_ms, ended_ms, jobs.spec AS spec_id, specs.spec AS spec FROM jobs JOIN specs ON specs.id = jobs.spec
-        WHERE ended_ms IS NOT NULL AND ran_ms IS NOT NULL ORDER BY ended_ms DESC LIMIT ?`,
+      'SELECT user, ran_ms, ended_ms, spec FROM jobs WHERE ran_ms IS NOT NULL ORDER BY ended_ms DESC LIMIT ?',
       USAGE_JOBS,
     )
-    for (const { user, ran_ms, ended_ms, spec_id, spec } of rows)
-      add(String(user), this.#rows.specOf(Number(spec_id), spec), Number(ran_ms), Math.max(0, nowMs - Number(ended_ms)))
+    for (const { user, ran_ms, ended_ms, spec } of rows)
+      add(String(user), this.#rows.specOf(Number(spec)), Number(ran_ms), Math.max(0, nowMs - Number(ended_ms)))
     return had
   }
 }

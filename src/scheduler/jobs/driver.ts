@@ -4,7 +4,6 @@
  * looks find what nobody told.
  */
 import { hasPassed } from '../../base/clock.ts'
-import type { Usage } from '../plan/turn.ts'
 import type { Lease } from './driver-lease.ts'
 import { lookSoon } from './host-record.ts'
 import { HostRounds, type RoundsOptions } from './host-rounds.ts'
@@ -12,8 +11,7 @@ import { type BundleState, isActive, type Job, type JobEvent } from './job.ts'
 import { parseBundleKey } from './orders.ts'
 import { overdue } from './overdue.ts'
 import { Pause } from './pause.ts'
-import { planJobs } from './plan-jobs.ts'
-import { isRayJob, sendToRay } from './ray-jobs.ts'
+import { PlanPass } from './plan-pass.ts'
 import type { JobStore, QueueView } from './store.ts'
 
 export type DriverOptions = RoundsOptions & {
@@ -37,13 +35,9 @@ const TICK_MS = 50
 /** What comes meanwhile is seen together: it rests as long as the last tick took, within these. */
 const LEAST_REST_MS = 4
 const MOST_REST_MS = 50
-/** How many of those that wait are looked at in one plan. */
-const DEPTH = 1_000
 const VIEW_MS = 1_000
 /** At first gangs, and with them all whose turn is later, wait so long for hosts to answer or to fail. */
 const GATHER_MS = 2_000
-
-const NO_USAGE: Usage = new Map()
 
 export async function driveJobs(options: DriverOptions): Promise<void> {
   await new JobDriver(options).run()
@@ -57,6 +51,7 @@ export function isEmpty(store: JobStore): boolean {
 class JobDriver {
   readonly #options: DriverOptions
   readonly #rounds: HostRounds
+  readonly #pass: PlanPass
   readonly #pause: Pause
   readonly #beganMs: number
   #isDirty = true
@@ -72,6 +67,7 @@ class JobDriver {
   constructor(options: DriverOptions) {
     this.#options = options
     this.#beganMs = options.clock.now()
+    this.#pass = new PlanPass(options.store)
     this.#pause = new Pause(options.clock)
     this.#rounds = new HostRounds(options, {
       onAnswer: () => this.#pause.wake(),
@@ -173,20 +169,12 @@ class JobDriver {
       this.#mayOrphan = store.cancelOrphans(nowMs, lease) > 0
       this.#orphansMs = nowMs
     }
-    const waiting = store
-      .ready(DEPTH)
-      .filter(({ state }) => state.kind === 'queued' && (state.notBeforeMs ?? 0) <= nowMs)
-    const active = store.active()
-    if (this.#rounds.hasRay) this.#apply(sendToRay(waiting, active), changed)
-    const own = waiting.filter((job) => !isRayJob(job))
-    const { events, expectedS } = planJobs({
-      hosts: this.#rounds.specs(),
-      active: active.filter((job) => !isRayJob(job)),
-      waiting: this.#isGathering(own, nowMs) ? [] : own,
-      runTimes: store.accounting.runTimes(),
-      usage: this.#usageOf(waiting, active, nowMs),
+    const { events, expectedS } = this.#pass.plan({
       nowMs,
+      hosts: this.#rounds.specs(),
+      hasRay: this.#rounds.hasRay,
       isPreempting,
+      isGathering: !hasPassed(this.#beganMs, GATHER_MS, nowMs) && this.#rounds.isGathering,
     })
     // Nobody has to wait for the plan to write; what it finds changed meanwhile stays as it is.
     store.together(() => {
@@ -197,25 +185,10 @@ class JobDriver {
     this.#isDirty = false
   }
 
-  #isGathering(waiting: readonly Job[], nowMs: number): boolean {
-    return (
-      !hasPassed(this.#beganMs, GATHER_MS, nowMs) &&
-      waiting.some(({ spec }) => spec.bundles > 1) &&
-      this.#rounds.isGathering
-    )
-  }
-
   #view(nowMs: number, expectedS: QueueView['expectedS']): void {
     const { store, lease } = this.#options
     this.#viewedMs = nowMs
     store.writeView({ atMs: nowMs, ...this.#rounds.sight(store.view()?.hosts), expectedS }, lease)
-  }
-
-  /** One user alone shares with nobody. */
-  #usageOf(waiting: readonly Job[], active: readonly Job[], nowMs: number): Usage {
-    const first = waiting[0]?.user
-    const isShared = waiting.some(({ user }) => user !== first)
-    return isShared ? this.#options.store.accounting.usage(active, nowMs) : NO_USAGE
   }
 
   /** Hosts of which a look found what nobody told are looked at again soon. */

@@ -4,15 +4,14 @@ import type { Job, JobSpec, JobState } from './job.ts'
 import { damaged } from './queue-errors.ts'
 import type { QueueFile, Row } from './queue-file.ts'
 
-const SELECT = `SELECT jobs.id, jobs.spec AS spec_id, specs.spec AS spec, environment, user, submitted_ms, priority, attempt, failures, state, after
-  FROM jobs JOIN specs ON specs.id = jobs.spec`
+const SELECT = 'SELECT id, spec, environment, user, submitted_ms, priority, attempt, failures, state, after FROM jobs'
 
-/** Read specifications that are kept. */
+/** Read specifications of which so many are kept: twice as many, of which the half that nobody asked for lately is forgotten. */
 const MOST_SPECS = 10_000
 
 /** Nearly all that wait. */
 const QUEUED: JobState = { kind: 'queued' }
-const QUEUED_TEXT = JSON.stringify(QUEUED)
+export const QUEUED_TEXT = JSON.stringify(QUEUED)
 
 function afterOf(value: SQLOutputValue | undefined): readonly number[] {
   return value === null || value === undefined ? [] : parse<number[]>(value)
@@ -29,7 +28,8 @@ export function parse<T>(value: SQLOutputValue | undefined): T {
 
 export class JobRows {
   readonly #file: QueueFile
-  readonly #specs = new Map<number, { readonly text: SQLOutputValue | undefined; readonly spec: JobSpec }>()
+  #specs = new Map<number, JobSpec>()
+  #olderSpecs = new Map<number, JobSpec>()
 
   constructor(file: QueueFile) {
     this.#file = file
@@ -41,7 +41,7 @@ export class JobRows {
   }
 
   #jobOf(row: Row): Job {
-    const spec = this.specOf(Number(row.spec_id), row.spec)
+    const spec = this.specOf(Number(row.spec))
     const { environment } = row
     return {
       id: Number(row.id),
@@ -59,13 +59,28 @@ export class JobRows {
     }
   }
 
-  /** What was submitted together shares it, and nobody changes it. */
-  specOf(id: number, text: SQLOutputValue | undefined): JobSpec {
+  /** What was submitted together shares it. It never changes once it is on disk, and its number is never given again. */
+  specOf(id: number): JobSpec {
     const known = this.#specs.get(id)
-    if (known?.text === text && known !== undefined) return known.spec
-    if (this.#specs.size >= MOST_SPECS) this.#specs.clear()
-    const spec = parse<JobSpec>(text)
-    this.#specs.set(id, { text, spec })
+    if (known !== undefined) return known
+    const spec = this.#olderSpecs.get(id) ?? this.#readSpec(id)
+    if (this.#specs.size >= MOST_SPECS) {
+      this.#olderSpecs = this.#specs
+      this.#specs = new Map()
+    }
+    this.#specs.set(id, spec)
     return spec
+  }
+
+  /** What was read of a call that came to nothing was never on disk. */
+  forget(): void {
+    this.#specs.clear()
+    this.#olderSpecs.clear()
+  }
+
+  #readSpec(id: number): JobSpec {
+    const row = this.#file.one('SELECT spec FROM specs WHERE id = ?', id)
+    if (row === undefined) throw damaged('the queue', new Error(`there is no specification ${id}`))
+    return parse<JobSpec>(row.spec)
   }
 }

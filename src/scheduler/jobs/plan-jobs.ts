@@ -3,16 +3,21 @@ import { Cluster, type Placement } from '../model/cluster.ts'
 import type { Gang } from '../model/gang.ts'
 import type { HostSpec } from '../model/resources.ts'
 import type { ActiveJob, WaitingJob } from '../plan/job.ts'
-import { planQueue } from '../plan/plan-queue.ts'
+import { planLines } from '../plan/plan-queue.ts'
 import type { RunTimes } from '../plan/predict.ts'
-import type { Usage } from '../plan/turn.ts'
+import type { Usage, WaitingLine } from '../plan/turn.ts'
 import { isActive, type Job, type JobEvent, type JobSpec, waitsFrom } from './job.ts'
+
+/** Jobs of one user and priority that are placed alike, the longest waiting first. */
+type JobLine = { at(index: number): Job | undefined }
 
 export type JobsSnapshot = {
   readonly hosts: readonly HostSpec[]
   readonly active: readonly Job[]
   /** Those that may begin now. */
-  readonly waiting: readonly Job[]
+  readonly lines: readonly JobLine[]
+  /** Whether not even idle hosts would hold it. */
+  neverFits?(gang: Gang): boolean
   readonly runTimes: RunTimes
   readonly usage: Usage
   readonly nowMs: number
@@ -27,11 +32,11 @@ export type JobsPlan = {
 /** TERM, KILL ten seconds later, and some time to hear of it. */
 const ENDS_WITHIN_S = 30
 
-export function planJobs({ hosts, active, waiting, runTimes, usage, nowMs, isPreempting }: JobsSnapshot): JobsPlan {
+export function planJobs({ hosts, active, lines, nowMs, ...rest }: JobsSnapshot): JobsPlan {
   const { cluster, placements } = occupy(hosts, active)
   const nowS = Math.floor(nowMs / 1000)
   const running = active.map((job) => runningOf(job, placements.get(job.id) ?? [], nowS))
-  const plan = planQueue({ cluster, nowS, running, waiting: waiting.map(waitingOf), runTimes, usage, isPreempting })
+  const plan = planLines({ ...rest, cluster, nowS, running, lines: lines.map(waitingLine) })
   const starts = plan.starts.map(({ job, placements: spots }) => ({
     id: job.order,
     event: {
@@ -45,6 +50,16 @@ export function planJobs({ hosts, active, waiting, runTimes, usage, nowMs, isPre
   }))
   const expected = [...plan.expectedS].map(([order, startS]) => [order, startS ?? null])
   return { events: [...starts, ...victims], expectedS: Object.fromEntries(expected) }
+}
+
+/** As the planner sees it. */
+export function waitingLine(line: JobLine): WaitingLine {
+  return {
+    at(index) {
+      const job = line.at(index)
+      return job && waitingOf(job)
+    },
+  }
 }
 
 function runningOf(job: Job, placements: readonly Placement[], nowS: number): ActiveJob {

@@ -8,7 +8,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { MusterError } from '../../base/errors.ts'
 import { damaged, isSqlite, unusable } from './queue-errors.ts'
-import { HAS_LATER_PARTS, LATER_PARTS, SCHEMA } from './schema.ts'
+import { ADD_ALIKE, HAS_ALIKE, HAS_LATER_PARTS, LATER_PARTS, SCHEMA } from './schema.ts'
 
 export type Row = Readonly<Record<string, SQLOutputValue>>
 
@@ -112,6 +112,7 @@ export class QueueFile implements Disposable {
       this.run("INSERT INTO meta VALUES ('id', ?)", randomBytes(6).toString('hex'))
       this.#database.exec(`PRAGMA user_version = ${VERSION}`)
     }
+    if (this.one(HAS_ALIKE) === undefined) this.#database.exec(ADD_ALIKE)
     this.#database.exec(LATER_PARTS)
   }
 

@@ -8,7 +8,7 @@ import { isActive, type Job, type JobEvent } from './job.ts'
 /** No host has such a name. */
 export const RAY_PLACE = '@ray'
 
-const MOST_WAITING = 8
+export const MOST_WAITING = 8
 
 export type RayOrder =
   | (Extract<BundleOrder, { kind: 'start' }> & { readonly job: Job })
@@ -21,15 +21,14 @@ export interface RayEngine {
 
 export const isRayJob = ({ spec }: Pick<Job, 'spec'>): boolean => spec.engine === 'ray'
 
-/** Which of those that wait go to Ray now. */
+/** Which of those that wait for Ray, by number and in turn, go to it now. */
 export function sendToRay(
-  waiting: readonly Job[],
+  waiting: readonly number[],
   active: readonly Job[],
 ): readonly { readonly id: number; readonly event: JobEvent }[] {
   const starting = active.filter((job) => isRayJob(job) && isActive(job.state) && job.state.kind === 'starting')
   const room = Math.max(0, MOST_WAITING - starting.length)
   return waiting
-    .filter(isRayJob)
     .slice(0, room)
-    .map(({ id }) => ({ id, event: { kind: 'placed', places: [{ host: RAY_PLACE, devices: [] }] } }))
+    .map((id) => ({ id, event: { kind: 'placed', places: [{ host: RAY_PLACE, devices: [] }] } }))
 }

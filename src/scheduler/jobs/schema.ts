@@ -30,9 +30,19 @@ export const SCHEMA = `
  */
 export const LATER_PARTS = `
   CREATE INDEX IF NOT EXISTS jobs_by_spec ON jobs (spec, kind);
+  CREATE INDEX IF NOT EXISTS jobs_by_run ON jobs (ended_ms) WHERE ran_ms IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS jobs_in_line ON jobs (alike, user, priority, id)
+    WHERE kind = 'queued' AND after IS NULL AND state = '{"kind":"queued"}';
+  CREATE INDEX IF NOT EXISTS jobs_bound ON jobs (alike, user, priority)
+    WHERE kind = 'queued' AND (after IS NOT NULL OR state <> '{"kind":"queued"}');
+  CREATE INDEX IF NOT EXISTS jobs_unnamed ON jobs (spec) WHERE kind = 'queued' AND alike IS NULL;
   CREATE TABLE IF NOT EXISTS results (
     job INTEGER PRIMARY KEY, attempt INTEGER NOT NULL, is_final INTEGER NOT NULL, metrics TEXT NOT NULL
   );
 `
-export const HAS_LATER_PARTS =
-  "SELECT 1 WHERE (SELECT count(*) FROM sqlite_master WHERE name IN ('jobs_by_spec', 'results')) = 2"
+export const HAS_LATER_PARTS = `SELECT 1 WHERE 6 = (SELECT count(*) FROM sqlite_master
+  WHERE name IN ('jobs_by_spec', 'jobs_by_run', 'jobs_in_line', 'jobs_bound', 'jobs_unnamed', 'results'))`
+
+/** Needed by later parts. It is the number of alike.ts; null where a version that does not know it submitted the job. */
+export const ADD_ALIKE = 'ALTER TABLE jobs ADD COLUMN alike INTEGER'
+export const HAS_ALIKE = "SELECT 1 FROM pragma_table_info('jobs') WHERE name = 'alike'"

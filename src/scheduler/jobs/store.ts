@@ -2,6 +2,7 @@
 import { MusterError } from '../../base/errors.ts'
 import type { HostSpec } from '../model/resources.ts'
 import { Accounting } from './accounting.ts'
+import { alikeOf } from './alike.ts'
 import { DriverLease, type Lease } from './driver-lease.ts'
 import {
   FINAL_KINDS,
@@ -14,10 +15,11 @@ import {
   transition,
 } from './job.ts'
 import { JobRows, parse } from './job-rows.ts'
-import { KeptActive, KeptList } from './kept-list.ts'
+import { KeptActive } from './kept-active.ts'
 import { bundleKey } from './orders.ts'
 import { QueueFile } from './queue-file.ts'
 import { JobResults, type Reading } from './results.ts'
+import { type StoredLine, WaitingLines } from './waiting-lines.ts'
 
 export type Submission = {
   readonly spec: JobSpec
@@ -61,7 +63,7 @@ export class JobStore implements Disposable {
   readonly id: string
   readonly #rows: JobRows
   readonly #active = new KeptActive()
-  readonly #ready = new KeptList()
+  readonly #waiting: WaitingLines
 
   /** As a QueueFile. */
   constructor(path: string, busyMs?: number) {
@@ -71,6 +73,7 @@ export class JobStore implements Disposable {
     this.lease = new DriverLease(this.file)
     this.results = new JobResults(this.file, this.#rows)
     this.accounting = new Accounting(this.file, this.#rows)
+    this.#waiting = new WaitingLines(this.file, this.#rows)
   }
 
   [Symbol.dispose](): void {
@@ -93,10 +96,11 @@ export class JobStore implements Disposable {
     const state = JSON.stringify({ kind } satisfies JobState)
     const previous = after.length === 0 ? null : JSON.stringify(after)
     const group = this.file.run('INSERT INTO specs (spec) VALUES (?)', JSON.stringify(spec))
-    this.#ready.forget()
+    const alike = alikeOf(spec)
+    this.#waiting.forget()
     return variants.map((variant) => {
       const environment = Object.keys(variant).length === 0 ? null : JSON.stringify(variant)
-      const id = this.file.run(INSERT_JOB, group, environment, user, nowMs, priority, kind, state, previous)
+      const id = this.file.run(INSERT_JOB, group, environment, user, nowMs, priority, kind, state, previous, alike)
       if (spec.metrics !== undefined) this.results.expect(id)
       return id
     })
@@ -153,19 +157,9 @@ export class JobStore implements Disposable {
     return this.#rows.read(`WHERE kind = 'queued' ORDER BY priority DESC, jobs.id LIMIT ?`, limit)
   }
 
-  /**
-   * Of these, those that wait for no other one, however many do before them; at times fewer than there are, but never less than
-   * half of `limit`.
-   */
-  ready(limit: number): readonly Job[] {
-    return this.#ready.read(this.file.version(), limit, () =>
-      this.#rows.read(
-        `WHERE kind = 'queued' AND (after IS NULL OR NOT EXISTS
-          (SELECT 1 FROM json_each(jobs.after) AS each JOIN jobs AS other ON other.id = each.value WHERE other.kind <> 'done'))
-          ORDER BY priority DESC, jobs.id LIMIT ?`,
-        limit,
-      ),
-    )
+  /** Those that may begin now, whatever stands before them; each line has at least one. */
+  waiting(nowMs: number): readonly StoredLine[] {
+    return this.#waiting.read(this.file.version(), nowMs)
   }
 
   /** Whether it changed anything; undefined: there is no such job. `lease`: as the driver. */
@@ -198,13 +192,13 @@ export class JobStore implements Disposable {
         const next = { ...job, attempt, failures, state }
         this.#active.note(next)
         onChange?.(next)
-        if (state.kind === 'queued') this.#ready.forget()
+        if (state.kind === 'queued') this.#waiting.forget()
         else left.add(id)
         hasDone ||= state.kind === 'done'
         return true
       })
-      this.#ready.remove(left)
-      if (hasDone && this.file.one(DEPENDENT) !== undefined) this.#ready.forget()
+      this.#waiting.remove(left)
+      if (hasDone && this.file.one(DEPENDENT) !== undefined) this.#waiting.forgetBound()
       return results
     })
   }
@@ -216,7 +210,7 @@ export class JobStore implements Disposable {
   ): readonly (boolean | undefined)[] {
     return this.together(() => {
       const rows = new Map<string, number>()
-      this.#ready.forget()
+      this.#waiting.forget()
       return ids.map((id) => {
         const job = this.get(id)
         if (job === undefined) return undefined
@@ -226,7 +220,7 @@ export class JobStore implements Disposable {
         const row = rows.get(text) ?? this.file.run('INSERT INTO specs (spec) VALUES (?)', text)
         rows.set(text, row)
         // The variables of its own are part of the new text.
-        this.file.run('UPDATE jobs SET spec = ?, environment = NULL, priority = ? WHERE id = ?', row, priority, id)
+        this.file.run(UPDATE_SPEC, row, priority, alikeOf(spec), id)
         return true
       })
     })
@@ -268,12 +262,12 @@ export class JobStore implements Disposable {
     const start = `../${this.id}-`
     // Few specifications name one: the others are not worth parsing.
     const rows = this.file.all(
-      `SELECT DISTINCT jobs.spec AS spec_id, specs.spec AS spec FROM jobs JOIN specs ON specs.id = jobs.spec
+      `SELECT DISTINCT jobs.spec AS spec FROM jobs JOIN specs ON specs.id = jobs.spec
         WHERE kind IN ('held', 'queued', 'starting', 'running', 'ending') AND instr(specs.spec, ?) > 0`,
       JSON.stringify(start).slice(0, -1),
     )
-    const directories = rows.flatMap(({ spec_id, spec }) => {
-      const { directory } = this.#rows.specOf(Number(spec_id), spec)
+    const directories = rows.flatMap(({ spec }) => {
+      const { directory } = this.#rows.specOf(Number(spec))
       return directory?.startsWith(start) ? [directory.slice('../'.length)] : []
     })
     return [...new Set(directories)]
@@ -312,7 +306,8 @@ export class JobStore implements Disposable {
       return this.file.transaction(work)
     } catch (error) {
       this.#active.forget()
-      this.#ready.forget()
+      this.#waiting.forget()
+      this.#rows.forget()
       throw error
     }
   }
@@ -322,7 +317,8 @@ const NEVER_DONE = FINAL_KINDS.filter((kind) => kind !== 'done')
   .map((kind) => `'${kind}'`)
   .join()
 const DEPENDENT = "SELECT 1 FROM jobs WHERE kind = 'queued' AND after IS NOT NULL LIMIT 1"
-const INSERT_JOB = `INSERT INTO jobs (spec, environment, user, submitted_ms, priority, attempt, failures, kind, state, after)
-  VALUES (?, ?, ?, ?, ?, 1, 0, ?, ?, ?)`
+const INSERT_JOB = `INSERT INTO jobs (spec, environment, user, submitted_ms, priority, attempt, failures, kind, state, after, alike)
+  VALUES (?, ?, ?, ?, ?, 1, 0, ?, ?, ?, ?)`
+const UPDATE_SPEC = 'UPDATE jobs SET spec = ?, environment = NULL, priority = ?, alike = ? WHERE id = ?'
 const UPDATE_JOB =
   'UPDATE jobs SET attempt = ?, failures = ?, kind = ?, state = ?, ended_ms = ?, ran_ms = ? WHERE id = ?'

@@ -4,28 +4,36 @@
  * taken from the cluster, and the same state gives the same plan.
  */
 import type { Cluster, Placement } from '../model/cluster.ts'
+import type { Gang } from '../model/gang.ts'
 import type { ActiveJob, Reservation, WaitingJob } from './job.ts'
 import { ENDLESS_S, expectedEndS, predictS, type RunTimes } from './predict.ts'
 import { chooseVictims } from './preempt.ts'
 import { type Place, TimeLine } from './time-line.ts'
-import { inTurn, type Usage } from './turn.ts'
+import { Turns, type Usage, type WaitingLine } from './turn.ts'
 
 /** So many of those who wait have places in the plan. More: nearer to conservative back-fill, and slower. */
 const RESERVED = 8
 /** Behind somebody who has waited for so long, those of unknown length may only take what he will not need. */
 const PATIENCE_S = 6 * 3600
 
-export type QueueSnapshot<Job extends WaitingJob = WaitingJob> = {
+export type LinesSnapshot<Job extends WaitingJob = WaitingJob> = {
   /** What is placed there is what `running` holds. */
   readonly cluster: Cluster
   readonly nowS: number
   readonly running: readonly ActiveJob[]
-  readonly waiting: readonly Job[]
+  readonly lines: readonly WaitingLine<Job>[]
+  /** Whether not even idle hosts would hold it: no place is looked for at later times. */
+  neverFits?(gang: Gang): boolean
   readonly reservations?: readonly Reservation[]
   readonly usage?: Usage
   readonly runTimes?: RunTimes
   /** Running jobs may be ended for those of higher priority. */
   readonly isPreempting?: boolean
+}
+
+/** Each of those that wait stands alone. */
+export type QueueSnapshot<Job extends WaitingJob = WaitingJob> = Omit<LinesSnapshot<Job>, 'lines'> & {
+  readonly waiting: readonly Job[]
 }
 
 export type QueuePlan<Job extends WaitingJob = WaitingJob> = {
@@ -36,14 +44,19 @@ export type QueuePlan<Job extends WaitingJob = WaitingJob> = {
   readonly victims: readonly { readonly job: ActiveJob; readonly forOrder: number }[]
 }
 
-export function planQueue<Job extends WaitingJob>(snapshot: QueueSnapshot<Job>): QueuePlan<Job> {
+export function planQueue<Job extends WaitingJob>({ waiting, ...snapshot }: QueueSnapshot<Job>): QueuePlan<Job> {
+  return planLines({ ...snapshot, lines: waiting.map((job) => [job]) })
+}
+
+/** Of a line that finds no place the rest is not looked at: it would find none either. */
+export function planLines<Job extends WaitingJob>(snapshot: LinesSnapshot<Job>): QueuePlan<Job> {
   return new QueuePlanner(snapshot).plan()
 }
 
 type Taken = { readonly startS: number; readonly durationS: number; readonly placements: readonly Placement[] }
 
 class QueuePlanner<Job extends WaitingJob> {
-  readonly #snapshot: QueueSnapshot<Job>
+  readonly #snapshot: LinesSnapshot<Job>
   readonly #runTimes: RunTimes
   readonly #victims: { readonly job: ActiveJob; readonly forOrder: number }[] = []
   readonly #starts: { readonly job: Job; readonly placements: readonly Placement[] }[] = []
@@ -54,21 +67,24 @@ class QueuePlanner<Job extends WaitingJob> {
   #timeLine: TimeLine
   #isPatienceOver = false
 
-  constructor(snapshot: QueueSnapshot<Job>) {
+  constructor(snapshot: LinesSnapshot<Job>) {
     this.#snapshot = snapshot
     this.#runTimes = snapshot.runTimes ?? new Map()
     this.#timeLine = this.#drawTimeLine()
   }
 
   plan(): QueuePlan<Job> {
-    const { waiting, nowS, usage = new Map() } = this.#snapshot
+    const { lines, nowS, usage = new Map() } = this.#snapshot
+    const turns = new Turns(lines, { nowS, usage, lengthS: (job) => predictS(job, this.#runTimes) })
     let reserved = 0
-    for (const job of inTurn(waiting, nowS, usage, (one) => predictS(one, this.#runTimes))) {
-      if (this.#startNow(job) || reserved === RESERVED) continue
-      if (this.#reserve(job)) {
-        reserved++
-        if (nowS - job.submitS > PATIENCE_S) this.#isPatienceOver = true
-      }
+    for (let head = turns.take(); head !== undefined; head = turns.take()) {
+      const { job } = head
+      const isStarted = this.#startNow(job)
+      const isReserved = !isStarted && reserved < RESERVED && this.#reserve(job)
+      if (isStarted || isReserved) turns.follow(head)
+      if (!isReserved) continue
+      reserved++
+      if (nowS - job.submitS > PATIENCE_S) this.#isPatienceOver = true
     }
     return { starts: this.#starts, expectedS: this.#expectedS, victims: this.#victims }
   }
@@ -90,6 +106,10 @@ class QueuePlanner<Job extends WaitingJob> {
   }
 
   #reserve(job: Job): boolean {
+    if (this.#snapshot.neverFits?.(job.gang)) {
+      this.#expectedS.set(job.order, undefined)
+      return false
+    }
     const durationS = this.#durationS(job)
     let place = this.#timeLine.earliest(job.gang, job.user, durationS)
     const { isPreempting, nowS } = this.#snapshot

@@ -13,26 +13,88 @@ const SHORT_S = 10
 /** How much a user has had lately, in any unit; users that are not named had nothing. */
 export type Usage = ReadonlyMap<string, number>
 
-type Ranked = { readonly job: WaitingJob; readonly rank: number; readonly had: number; readonly slowdown: number }
+/** Jobs of one user and priority that are placed alike, the longest waiting first; one job alone is a line, too. */
+export interface WaitingLine<Job extends WaitingJob = WaitingJob> {
+  at(index: number): Job | undefined
+}
 
-/** `lengthS`: how long a job is taken to run. */
-export function inTurn<Job extends WaitingJob>(
-  waiting: readonly Job[],
-  nowS: number,
-  usage: Usage,
-  lengthS: (job: Job) => number,
-): readonly Job[] {
-  const ranked = waiting.map((job) => {
+/** The first of a line that has not been looked at yet. */
+export type Head<Job extends WaitingJob> = {
+  readonly job: Job
+  readonly line: WaitingLine<Job>
+  readonly index: number
+  readonly rank: number
+  readonly had: number
+  readonly slowdown: number
+}
+
+export type TurnOptions<Job extends WaitingJob> = {
+  readonly nowS: number
+  readonly usage: Usage
+  /** How long a job is taken to run. */
+  lengthS(job: Job): number
+}
+
+/** Takes the jobs of many lines in turn, and reads of each line no more than it is told to go on with. */
+export class Turns<Job extends WaitingJob> {
+  readonly #options: TurnOptions<Job>
+  /** The next one is the last. */
+  readonly #heads: Head<Job>[]
+
+  constructor(lines: readonly WaitingLine<Job>[], options: TurnOptions<Job>) {
+    this.#options = options
+    this.#heads = lines.flatMap((line) => this.#headOf(line, 0) ?? []).sort((one, other) => compare(other, one))
+  }
+
+  take(): Head<Job> | undefined {
+    return this.#heads.pop()
+  }
+
+  /** Whoever stands behind it in its line has a turn as well. */
+  follow({ line, index }: Head<Job>): void {
+    const head = this.#headOf(line, index + 1)
+    if (head === undefined) return
+    let [from, to] = [0, this.#heads.length]
+    while (from < to) {
+      const middle = (from + to) >> 1
+      if (compare(this.#heads[middle] as Head<Job>, head) > 0) from = middle + 1
+      else to = middle
+    }
+    this.#heads.splice(from, 0, head)
+  }
+
+  #headOf(line: WaitingLine<Job>, index: number): Head<Job> | undefined {
+    const { nowS, usage, lengthS } = this.#options
+    const job = line.at(index)
+    if (job === undefined) return undefined
     const waitS = Math.max(0, nowS - job.submitS)
     const length = lengthS(job)
     return {
       job,
+      line,
+      index,
       rank: rankOf(job, nowS),
       had: level(usage.get(job.user) ?? 0),
       slowdown: waitS > OLD_S ? Number.POSITIVE_INFINITY : (waitS + length) / Math.max(SHORT_S, length),
     }
-  })
-  return ranked.sort(compare).map(({ job }) => job)
+  }
+}
+
+/** So many of all lines together. */
+export function firstInTurn<Job extends WaitingJob>(
+  lines: readonly WaitingLine<Job>[],
+  count: number,
+  options: TurnOptions<Job>,
+): readonly Job[] {
+  const turns = new Turns(lines, options)
+  const first: Job[] = []
+  while (first.length < count) {
+    const head = turns.take()
+    if (head === undefined) break
+    first.push(head.job)
+    turns.follow(head)
+  }
+  return first
 }
 
 /** Its priority and what waiting has added to it. */
@@ -40,7 +102,7 @@ export function rankOf({ priority, submitS }: WaitingJob, nowS: number): number 
   return priority + Math.floor(Math.max(0, nowS - submitS) / AGEING_S)
 }
 
-function compare(one: Ranked, other: Ranked): number {
+function compare(one: Head<WaitingJob>, other: Head<WaitingJob>): number {
   if (one.rank !== other.rank) return other.rank - one.rank
   if (one.had !== other.had) return one.had - other.had
   if (one.slowdown !== other.slowdown) return other.slowdown - one.slowdown

@@ -34,7 +34,7 @@ const planAt = (nowMs: number, active: readonly Job[], hosts = [HOST]) =>
   planJobs({
     hosts,
     active,
-    waiting: [job(9, { kind: 'queued' }, 1)],
+    lines: [[job(9, { kind: 'queued' }, 1)]],
     runTimes: new Map(),
     usage: new Map(),
     nowMs,

@@ -1,0 +1,33 @@
+/** All jobs that are on hosts, kept from one look to the next; read anew when another program wrote. */
+import { isActive, type Job } from './job.ts'
+
+export class KeptActive {
+  #jobs: Map<number, Job> | undefined
+  #list: readonly Job[] | undefined
+  #version = -1
+
+  /** By number. `version` changes with each write of others. */
+  read(version: number, load: () => readonly Job[]): readonly Job[] {
+    if (this.#version !== version) this.forget()
+    this.#jobs ??= new Map(load().map((job) => [job.id, job]))
+    this.#version = version
+    this.#list ??= [...this.#jobs.values()].toSorted((one, other) => one.id - other.id)
+    return this.#list
+  }
+
+  find(version: number, id: number): Job | undefined {
+    return this.#version === version ? this.#jobs?.get(id) : undefined
+  }
+
+  /** As it is now. */
+  note(job: Job): void {
+    this.#list = undefined
+    if (isActive(job.state)) this.#jobs?.set(job.id, job)
+    else this.#jobs?.delete(job.id)
+  }
+
+  forget(): void {
+    this.#jobs = undefined
+    this.#list = undefined
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * The jobs that may begin now, as lines: jobs of one user and priority that are placed alike (alike.ts), the longest waiting
+ * first. The plan needs the head of each line, and more of it only when the head begins, so that neither the length of a line
+ * nor what stands before it in the file keeps another line out. Read as far as it is asked for, and kept until something changes.
+ */
+import type { SQLInputValue } from 'node:sqlite'
+import { alikeOf } from './alike.ts'
+import type { Job } from './job.ts'
+import { type JobRows, QUEUED_TEXT } from './job-rows.ts'
+import type { QueueFile } from './queue-file.ts'
+
+/** So many of a line are read at first, four times as many each time that they were not enough. */
+const FIRST = 4
+const MOST = 1024
+
+/** Nothing but their turn keeps them; as the index jobs_in_line has it. */
+const FREE = `kind = 'queued' AND after IS NULL AND state = '${QUEUED_TEXT}'`
+/** The others: they wait for jobs or for a time, or have run before; as jobs_bound has it. */
+const BOUND = `kind = 'queued' AND (after IS NOT NULL OR state <> '${QUEUED_TEXT}')`
+
+const FREE_LINES = `WITH RECURSIVE line (alike, user, priority) AS (
+  SELECT * FROM (SELECT alike, user, priority FROM jobs INDEXED BY jobs_in_line WHERE ${FREE} ORDER BY alike, user, priority LIMIT 1)
+  UNION ALL
+  SELECT next.alike, next.user, next.priority FROM line JOIN jobs AS next ON next.id =
+    (SELECT id FROM jobs INDEXED BY jobs_in_line
+      WHERE ${FREE} AND (alike, user, priority) > (line.alike, line.user, line.priority) ORDER BY alike, user, priority LIMIT 1)
+) SELECT alike, user, priority FROM line`
+const FREE_JOBS = `INDEXED BY jobs_in_line WHERE ${FREE} AND alike = ? AND user = ? AND priority = ? AND id > ? ORDER BY id LIMIT ?`
+
+/** Many have the same text of jobs that they wait for: each is looked at once. */
+const DONE = `SELECT list FROM (SELECT DISTINCT after AS list FROM jobs WHERE kind = 'queued' AND after IS NOT NULL) WHERE NOT EXISTS
+  (SELECT 1 FROM json_each(list) AS each JOIN jobs AS other ON other.id = each.value WHERE other.kind <> 'done')`
+const NOT_BEFORE = "coalesce(json_extract(state, '$.notBeforeMs'), 0)"
+const IS_READY = `${BOUND} AND ${NOT_BEFORE} <= ? AND (after IS NULL OR after IN (${DONE}))`
+const IN_ORDER = "ORDER BY coalesce(json_extract(state, '$.waitsFromMs'), submitted_ms), id"
+const BOUND_HEADS = `SELECT id, alike, user, priority FROM
+  (SELECT id, alike, user, priority, row_number() OVER (PARTITION BY alike, user, priority ${IN_ORDER}) AS place FROM jobs WHERE ${IS_READY})
+  WHERE place = 1`
+const BOUND_JOBS = `WHERE ${IS_READY} AND alike = ? AND user = ? AND priority = ? ${IN_ORDER} LIMIT ? OFFSET ?`
+const NEXT_DUE = `SELECT min(${NOT_BEFORE}) AS due FROM jobs WHERE ${BOUND} AND ${NOT_BEFORE} > ?`
+
+type Load = (lastId: number, had: number, count: number) => readonly Job[]
+
+export class StoredLine {
+  readonly user: string
+  readonly #load: Load
+  #jobs: Job[] = []
+  #lastId = 0
+  #count = FIRST
+  #isAll = false
+
+  constructor(user: string, load: Load) {
+    this.user = user
+    this.#load = load
+  }
+
+  at(index: number): Job | undefined {
+    while (index >= this.#jobs.length && !this.#isAll) {
+      const more = this.#load(this.#lastId, this.#jobs.length, this.#count)
+      this.#isAll = more.length < this.#count
+      this.#count = Math.min(MOST, this.#count * 4)
+      this.#lastId = more.at(-1)?.id ?? this.#lastId
+      this.#jobs.push(...more)
+    }
+    return this.#jobs[index]
+  }
+
+  remove(ids: ReadonlySet<number>): void {
+    if (this.#jobs.some(({ id }) => ids.has(id))) this.#jobs = this.#jobs.filter(({ id }) => !ids.has(id))
+  }
+}
+
+export class WaitingLines {
+  readonly #file: QueueFile
+  readonly #rows: JobRows
+  #free: readonly StoredLine[] | undefined
+  #bound: readonly StoredLine[] | undefined
+  #version = -1
+  /** When more of those that wait for a time may begin. */
+  #dueMs = Number.POSITIVE_INFINITY
+  #readMs = 0
+
+  constructor(file: QueueFile, rows: JobRows) {
+    this.#file = file
+    this.#rows = rows
+  }
+
+  /** Each has at least one. `version` changes with each write of others. */
+  read(version: number, nowMs: number): readonly StoredLine[] {
+    if (this.#version !== version) this.forget()
+    if (nowMs >= this.#dueMs || nowMs < this.#readMs) this.forgetBound()
+    if (this.#free === undefined || this.#bound === undefined) this.#nameLines()
+    this.#free ??= this.#file
+      .all(FREE_LINES)
+      .map(({ user, ...line }) => this.#freeLine(line.alike, user, line.priority))
+    this.#bound ??= this.#readBound(nowMs)
+    this.#version = version
+    return [...this.#free, ...this.#bound].filter((line) => line.at(0) !== undefined)
+  }
+
+  /** They do not wait any more. */
+  remove(ids: ReadonlySet<number>): void {
+    if (ids.size === 0) return
+    for (const line of [...(this.#free ?? []), ...(this.#bound ?? [])]) line.remove(ids)
+  }
+
+  forget(): void {
+    this.#free = undefined
+    this.forgetBound()
+  }
+
+  /** Something has come to an end that others may have waited for. */
+  forgetBound(): void {
+    this.#bound = undefined
+  }
+
+  #freeLine(alike: unknown, user: unknown, priority: unknown): StoredLine {
+    const key = [alike, user, priority] as SQLInputValue[]
+    return new StoredLine(String(user), (lastId, _, count) => this.#rows.read(FREE_JOBS, ...key, lastId, count))
+  }
+
+  #readBound(nowMs: number): readonly StoredLine[] {
+    const due = this.#file.one(NEXT_DUE, nowMs)?.due
+    this.#dueMs = due === null || due === undefined ? Number.POSITIVE_INFINITY : Number(due)
+    this.#readMs = nowMs
+    return this.#file.all(BOUND_HEADS, nowMs).map(({ alike = null, user = null, priority = null }) => {
+      const load: Load = (_, had, count) => this.#rows.read(BOUND_JOBS, nowMs, alike, user, priority, count, had)
+      return new StoredLine(String(user), load)
+    })
+  }
+
+  /** Those that another version of Muster has submitted do not know their line yet. */
+  #nameLines(): void {
+    const unnamed = "FROM jobs WHERE kind = 'queued' AND alike IS NULL"
+    if (this.#file.one(`SELECT 1 ${unnamed} LIMIT 1`) === undefined) return
+    this.#file.transaction(() => {
+      for (const { spec } of this.#file.all(`SELECT DISTINCT spec ${unnamed}`))
+        this.#file.run(
+          "UPDATE jobs SET alike = ? WHERE spec = ? AND alike IS NULL AND kind = 'queued'",
+          alikeOf(this.#rows.specOf(Number(spec))),
+          spec as SQLInputValue,
+        )
+    })
+  }
+}
