@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { Argument, type Command } from 'commander'
 import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
+import { MAX_TEXT_BYTES, TOO_LARGE } from '../base/read-bounded.ts'
 import { formatNote, IMPORT_KINDS, type ImportKind, importInventory } from '../inventory/import/import-inventory.ts'
 import { writeFileAtomically } from '../inventory/write-file.ts'
 import { type CliContext, EXIT, type GlobalOptions, type Outcome } from './context.ts'
@@ -67,6 +68,11 @@ async function importTo(
 
 async function readAll(stdin: CliContext['stdin']): Promise<string> {
   const chunks: Buffer[] = []
-  for await (const chunk of stdin) chunks.push(Buffer.from(chunk as Uint8Array | string))
+  let bytes = 0
+  for await (const chunk of stdin) {
+    chunks.push(Buffer.from(chunk as Uint8Array | string))
+    bytes += chunks.at(-1)?.length ?? 0
+    if (bytes > MAX_TEXT_BYTES) throw new MusterError('configuration', `stdin cannot be read: ${TOO_LARGE}`)
+  }
   return Buffer.concat(chunks).toString('utf8')
 }

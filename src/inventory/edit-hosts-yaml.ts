@@ -1,12 +1,13 @@
 /** Changes hosts.yaml as a careful person would: one entry more, every other byte as it was. */
-import { readFile } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { isMap, isNode, isScalar, type Pair, parseDocument, type YAMLMap } from 'yaml'
+import { isMap, isNode, isScalar, type Pair, type YAMLMap } from 'yaml'
 import { MusterError, messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
+import { readBoundedSync } from '../base/read-bounded.ts'
 import { isGroupName, isHostName } from './host-name.ts'
 import { parseHostsYaml } from './hosts-yaml.ts'
 import type { Inventory } from './inventory.ts'
+import { parseYaml } from './parse-yaml.ts'
 import { keepAliasedValues, replaceInText } from './replace-value.ts'
 import { writeFileAtomically } from './write-file.ts'
 import { formatHostKeys, formatScalar, type HostKeys } from './yaml-text.ts'
@@ -50,7 +51,7 @@ function insertIntoBlock(text: string, map: YAMLMap, entry: string): string {
 /** One more entry of a section; an entry of the same key is replaced. Undefined: not possible without rewriting. */
 function insertEntry(text: string, section: Section, key: string, value: string): string | undefined {
   const entry = value === '' ? `${formatScalar(key)}:` : `${formatScalar(key)}: ${value}`
-  const document = parseDocument(text)
+  const document = parseYaml(text)
   const root = document.contents
   if (root === null) return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${section}:\n  ${entry}\n`
   if (!isMap(root)) return undefined
@@ -68,9 +69,9 @@ function insertEntry(text: string, section: Section, key: string, value: string)
 
 /** What cannot be inserted by hand goes through the library, which keeps comments but may lay lines out anew. */
 function setEntry(text: string, section: Section, key: string, value: string): string {
-  const document = parseDocument(text)
+  const document = parseYaml(text)
   keepAliasedValues(document, document.getIn([section, key], true))
-  document.setIn([section, key], document.createNode(parseDocument(value).toJS()))
+  document.setIn([section, key], document.createNode(parseYaml(value).toJS()))
   return document.toString({ lineWidth: 0 })
 }
 
@@ -85,7 +86,7 @@ function inventoryOf(text: string, file: string): Inventory | MusterError {
 
 /** What a text says besides one entry. */
 function restOf(text: string, section: Section, key: string): unknown {
-  const { [section]: entries, ...rest } = Object(parseDocument(text).toJS({ maxAliasCount: -1 }))
+  const { [section]: entries, ...rest } = Object(parseYaml(text).toJS({ maxAliasCount: -1 }))
   const { [key]: _, ...others } = Object(entries)
   return [rest, others]
 }
@@ -101,7 +102,7 @@ function isExtended(before: string, after: string, section: Section, key: string
 
 function edited(text: string, section: Section, key: string, value: string, file: string): string {
   // Text that is not YAML can only be mended by hand.
-  if (parseDocument(text).errors.length > 0) parseHostsYaml(text, file)
+  if (parseYaml(text).errors.length > 0) parseHostsYaml(text, file)
   const inserted = insertEntry(text, section, key, value)
   if (inserted !== undefined && isExtended(text, inserted, section, key, file)) return inserted
   const rewritten = setEntry(text, section, key, value)
@@ -130,7 +131,7 @@ export function withGroup(text: string, name: string, expression: string, file =
 async function editFile(path: string, edit: (text: string) => string): Promise<void> {
   let text = ''
   try {
-    text = await readFile(path, 'utf8')
+    text = readBoundedSync(path).toString('utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
       throw new MusterError('configuration', `${printable(path)} cannot be read: ${printable(messageOf(error))}`, {

@@ -10,6 +10,7 @@ import { parseHostsYaml } from './hosts-yaml.ts'
 import { type Inventory, inventoryFromTarget, resolveTarget, type TargetOptions } from './inventory.ts'
 import { nearestWord } from './nearest-word.ts'
 import { readHostsFile } from './read-hosts-file.ts'
+import { refuseForeignFile } from './trusted-place.ts'
 
 export type InventorySource = {
   /** What `--hosts` says; `none`: no file at all. */
@@ -49,6 +50,7 @@ export async function loadInventory(source: InventorySource): Promise<Inventory>
   // A file below the working directory is called as the user would call it.
   const near = relative(source.cwd, path)
   const shown = near !== '' && !near.startsWith('..') ? near : path
+  if (source.file === undefined) refuseForeignFile(path, shown)
   let text: string
   try {
     text = decoder.decode(await readHostsFile(path, source))

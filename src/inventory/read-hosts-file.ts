@@ -3,8 +3,9 @@
  * nothing can end, and one that nobody writes into is an error.
  */
 import { constants } from 'node:fs'
-import { type FileHandle, open, readFile, stat } from 'node:fs/promises'
+import { type FileHandle, open, stat } from 'node:fs/promises'
 import { type Clock, systemClock } from '../base/clock.ts'
+import { MAX_TEXT_BYTES, readBoundedSync, TOO_LARGE } from '../base/read-bounded.ts'
 
 export type ReadOptions = { readonly signal?: AbortSignal; readonly clock?: Clock }
 
@@ -15,17 +16,21 @@ const CHUNK_BYTES = 64 * 1024
 
 /** @throws as node:fs does, an Error with a sentence, or why the signal was aborted */
 export async function readHostsFile(path: string, { signal, clock = systemClock }: ReadOptions = {}): Promise<Buffer> {
-  if (!(await stat(path)).isFIFO()) return await readFile(path)
+  if (!(await stat(path)).isFIFO()) return readBoundedSync(path)
   await using pipe = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   const chunks: Buffer[] = []
   const untilMs = clock.now() + WRITER_LIMIT_MS
   let isWritten = false
+  let bytes = 0
   for (;;) {
     signal?.throwIfAborted()
     const chunk = await readSome(pipe)
     if (chunk === 'nothing yet') isWritten = true
-    else if (chunk.length > 0) chunks.push(chunk)
-    else if (isWritten || chunks.length > 0) return Buffer.concat(chunks)
+    else if (chunk.length > 0) {
+      chunks.push(chunk)
+      bytes += chunk.length
+      if (bytes > MAX_TEXT_BYTES) throw new Error(TOO_LARGE)
+    } else if (isWritten || chunks.length > 0) return Buffer.concat(chunks)
     else if (clock.now() >= untilMs) throw new Error('it is a pipe that nobody writes into')
     if (chunk === 'nothing yet' || chunk.length === 0) await pass(clock, LOOK_MS)
   }

@@ -1,7 +1,8 @@
 /** Reads a YAML document by a schema: all problems at once, each with its place, and no value that the schema does not name. */
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from 'yaml'
+import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, visit } from 'yaml'
 import { printable } from '../base/printable.ts'
 import { didYouMean } from './nearest-word.ts'
+import { parseYaml } from './parse-yaml.ts'
 
 /** `line` and `column` count from 1. */
 export type YamlProblem = { readonly line: number; readonly column: number; readonly message: string }
@@ -45,7 +46,7 @@ export class YamlReader {
   #nodesRead = 0
 
   constructor(text: string) {
-    this.document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, uniqueKeys: false })
+    this.document = parseYaml(text, { lineCounter: this.#lines, prettyErrors: false, uniqueKeys: false })
     for (const { pos, message } of [...this.document.errors, ...this.document.warnings]) this.fail(pos[0], message)
     this.#collectAliases()
   }

@@ -2,14 +2,15 @@
  * The user's own settings: `$XDG_CONFIG_HOME/muster/preferences.yaml`. Every mistake is told at once with its line and
  * column; a file that is wrong stops the start, so that a key does not silently do something else.
  */
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isMap, isScalar, LineCounter, parseDocument } from 'yaml'
+import { isMap, isScalar, LineCounter } from 'yaml'
 import { z } from 'zod'
 import { MusterError, messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
+import { readBoundedSync } from '../base/read-bounded.ts'
 import { configurationDirectory } from '../base/user-directories.ts'
 import { didYouMean } from '../inventory/nearest-word.ts'
+import { parseYaml } from '../inventory/parse-yaml.ts'
 import { isKeyLabel } from './keys/key-label.ts'
 import { type ActionId, actionSpecs } from './keys/registry.ts'
 
@@ -63,7 +64,7 @@ export function preferencesFile(environment: Readonly<Record<string, string | un
 /** `fileName` is what messages call the file. Throws a configuration error that names every problem. */
 export function parsePreferences(text: string, fileName: string): Preferences {
   const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
+  const document = parseYaml(text, { lineCounter: lines, prettyErrors: false })
   const at = (offset: number): string => {
     const { line, col } = lines.linePos(offset)
     return `${fileName}:${line}:${col}`
@@ -127,7 +128,7 @@ const KNOWN_KEYS: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Aliases that multiply are a mistake like any other; the schema says so of what is no mapping. */
-function contentsOf(document: ReturnType<typeof parseDocument>): unknown {
+function contentsOf(document: ReturnType<typeof parseYaml>): unknown {
   try {
     return document.toJS({ maxAliasCount: 10 }) ?? {}
   } catch (error) {
@@ -135,7 +136,7 @@ function contentsOf(document: ReturnType<typeof parseDocument>): unknown {
   }
 }
 
-function offsetOf(document: ReturnType<typeof parseDocument>, path: readonly (string | number)[]): number {
+function offsetOf(document: ReturnType<typeof parseYaml>, path: readonly (string | number)[]): number {
   for (let length = path.length; length > 0; length--) {
     const parent = length === 1 ? document.contents : document.getIn(path.slice(0, length - 1), true)
     if (!isMap(parent)) continue
@@ -150,7 +151,7 @@ export function loadPreferences(environment: Readonly<Record<string, string | un
   const file = preferencesFile(environment)
   let text: string
   try {
-    text = readFileSync(file, 'utf8')
+    text = readBoundedSync(file).toString('utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return defaultPreferences
     throw new MusterError('configuration', `${file} cannot be read: ${messageOf(error)}`, {

@@ -1,9 +1,10 @@
 /** Finds the files of another tool, reads them and writes hosts.yaml out of them. */
-import { existsSync, globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { MusterError } from '../../base/errors.ts'
 import { fileReason } from '../../base/file-reason.ts'
 import { printable } from '../../base/printable.ts'
+import { readBoundedSync } from '../../base/read-bounded.ts'
 import { configurationDirectory } from '../../base/user-directories.ts'
 import { parseHostsYaml } from '../hosts-yaml.ts'
 import { importAnsible } from './ansible.ts'
@@ -38,7 +39,7 @@ const inEtc = ({ etc = '/etc' }: ImportSource, name: string): string => join(etc
 
 function readSource(path: string): SourceFile {
   try {
-    return { path, text: readFileSync(path, 'utf8') }
+    return { path, text: readBoundedSync(path).toString('utf8') }
   } catch (error) {
     throw new MusterError('configuration', `${printable(path)} cannot be read: ${fileReason(error)}`, {
       cause: error,

@@ -1,7 +1,7 @@
 /** A foreign YAML file as plain values; nothing is printed, aliases cannot multiply without bound. */
-import { parseDocument } from 'yaml'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { parseYaml } from '../parse-yaml.ts'
 import type { ImportedInventory, SourceFile } from './imported-inventory.ts'
 
 export type Tree = Readonly<Record<string, unknown>>
@@ -13,7 +13,7 @@ export function isTree(value: unknown): value is Tree {
 /** The mapping that the file holds; an empty one, with a note, when it holds none. */
 export function readTree({ path, text }: SourceFile, inventory: ImportedInventory): Tree {
   try {
-    const document = parseDocument(text, { prettyErrors: true })
+    const document = parseYaml(text, { prettyErrors: true })
     const [error] = document.errors
     if (error) throw error
     const value: unknown = document.toJS({ maxAliasCount: 100 })

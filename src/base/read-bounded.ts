@@ -1,0 +1,26 @@
+/** Files of this machine that should be small texts: one that is not, as /dev/zero, is an error instead of all memory. */
+import { closeSync, openSync, readSync } from 'node:fs'
+
+/** A hosts.yaml with ten thousand hosts, each on a line of its own, has a quarter of it. */
+export const MAX_TEXT_BYTES = 4 * 1024 * 1024
+export const TOO_LARGE = 'it is larger than 4 MiB'
+
+const CHUNK_BYTES = 64 * 1024
+
+/** The whole file. @throws as node:fs does, or an Error with a sentence when it is larger than `MAX_TEXT_BYTES` */
+export function readBoundedSync(path: string): Buffer {
+  const file = openSync(path, 'r')
+  try {
+    const chunks: Buffer[] = []
+    for (let total = 0; total <= MAX_TEXT_BYTES; ) {
+      const chunk = Buffer.allocUnsafe(CHUNK_BYTES)
+      const length = readSync(file, chunk)
+      if (length === 0) return Buffer.concat(chunks)
+      chunks.push(chunk.subarray(0, length))
+      total += length
+    }
+    throw new Error(TOO_LARGE)
+  } finally {
+    closeSync(file)
+  }
+}
