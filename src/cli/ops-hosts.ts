@@ -134,7 +134,7 @@ class SshOpsHosts implements OpsHosts, Disposable {
   }
 
   #run(endpoint: Endpoint, script: string, options: ExecOptions, isSudo: boolean): Promise<ExecResult> {
-    const { timeoutMs, signal, stdin, turn, isBrief = false, onOutput } = options
+    const { timeoutMs, signal, stdin, turn, isBrief = false, endsLast = false, onOutput } = options
     const sinceMs = systemClock.now()
     const streams = {
       stdout: new Kept(STDOUT_LIMIT_BYTES, (text) => onOutput?.('stdout', text)),
@@ -161,6 +161,7 @@ class SshOpsHosts implements OpsHosts, Disposable {
           isForSh: true,
           environment: { MUSTER_SCRIPT: script },
           isBrief,
+          endsLast,
           isHeld: turn !== undefined,
           // It waits for what its own host is told before, which must not wait for it.
           isLasting: turn !== undefined || !Number.isFinite(timeoutMs),

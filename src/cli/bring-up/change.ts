@@ -89,6 +89,9 @@ class Change {
         return EXIT.interrupted
       case 'locked':
         return EXIT.incomplete
+      case 'lost':
+        if (end.result !== undefined) this.#finish(end, end.result, [])
+        return EXIT.incomplete
       case 'cancelled':
         return end.applied === undefined ? EXIT.interrupted : this.#finish(end.applied, end.applied.result, [])
       case 'done':
@@ -122,19 +125,21 @@ class Change {
     const away = new Set([...worlds.values()].flatMap((world) => [...world.away.keys()])).size
     const done = count('done')
     const failed = count('failed') + count('skipped')
+    const cancelled = count('cancelled')
     const blockers = findings.filter(({ gravity }) => gravity === 'blocker').length
     const words = [
       ...(this.#options.dryRun === true ? [`${counts.steps} steps would be done`] : []),
       ...(result === undefined && this.#options.dryRun !== true ? ['no change: it is as wanted'] : []),
       ...(result === undefined ? [] : [`${done} done`]),
       ...(failed > 0 ? [`${failed} failed or not begun`] : []),
+      ...(cancelled > 0 ? [`${cancelled} cancelled`] : []),
       ...(counts.blocked > away ? [`${counts.blocked - away} blocked`] : []),
       ...(away > 0 ? [`${away} not reached`] : []),
       ...(blockers > 0 ? [`${blockers} do not work`] : []),
     ]
     const hosts = new Set(plan.operations.map(({ host }) => host)).size
     this.#report.summary(
-      { hosts, done, failed, blocked: counts.blocked, unreachable: away, findings: findings.length },
+      { hosts, done, failed, cancelled, blocked: counts.blocked, unreachable: away, findings: findings.length },
       `${hosts} ${hosts === 1 ? 'host' : 'hosts'}: ${printable(words.join(', '))}`,
     )
     if (signal.aborted) return EXIT.interrupted

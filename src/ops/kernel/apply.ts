@@ -1,7 +1,7 @@
 /**
  * Carries out a plan: hosts side by side, the operations of a host one after the other, each behind those that it comes after.
  * A host stops at its first failure; what waits for it elsewhere is told why it does not run. It may be cut at any moment:
- * nothing is remembered here, and the next plan is made from the facts of that time.
+ * nothing is remembered here, and the next plan is made from the facts of that time. However it ends, nothing of it runs then.
  */
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -61,6 +61,7 @@ const CHECK_TIMEOUT_MS = 20_000
 /** What another step may hand over. */
 const OUTPUT_CHARACTERS = 16_384
 
+/** Where `onEvent` throws, everything that runs is ended, and then it rejects with that. */
 export async function applyPlan(plan: Plan, options: ApplyOptions): Promise<ApplyResult> {
   const run = new Application(options)
   await run.all(plan.operations.filter(({ verdict }) => verdict.kind !== 'nothing'))
@@ -83,12 +84,17 @@ class Application {
   /** How many hosts are to be brought the same files. */
   readonly #deliveries = new Map<string, number>()
   readonly #slots: Slots
+  /** Ends all courses at the first defect; the options' signal is part of it. */
+  readonly #signal: AbortSignal
+  readonly #broken = new AbortController()
+  #defect: { readonly error: unknown } | undefined
   /** How many may still begin before their turn: no more than would be at work at once. */
   #earlyStarts: number
 
   constructor(options: ApplyOptions) {
     this.#options = options
     this.#slots = new Slots(options.fanOut)
+    this.#signal = AbortSignal.any([options.signal, this.#broken.signal])
     this.#earlyStarts = options.fanOut
   }
 
@@ -108,11 +114,21 @@ class Application {
       const begun = Promise.withResolvers<void>()
       // Those before it stand before it in the plan, so their promises are there.
       const others = after.flatMap((other) => byId.get(other) ?? [])
-      const ended = this.#operation(operation, lastOf.get(host), others, begun.resolve)
+      const ended = this.#operation(operation, lastOf.get(host), others, begun.resolve).catch((error: unknown) => {
+        begun.resolve()
+        this.#break(error)
+        return 'cancelled'
+      })
       byId.set(id, { begun: begun.promise, ended })
       lastOf.set(host, ended)
     }
     await Promise.all([...byId.values()].map(({ ended }) => ended))
+    if (this.#defect !== undefined) throw this.#defect.error
+  }
+
+  #break(error: unknown): void {
+    this.#defect ??= { error }
+    this.#broken.abort()
   }
 
   async #operation(
@@ -147,24 +163,32 @@ class Application {
 
   #startEarly(operation: Operation): EarlyStart | undefined {
     const { verdict, host } = operation
-    const { hosts, signal, limitFactor = 1 } = this.#options
+    const { hosts, limitFactor = 1 } = this.#options
     const [step] = verdict.kind === 'steps' ? verdict.steps : []
     if (step?.run.early === undefined || this.#earlyStarts === 0) return undefined
     this.#earlyStarts -= 1
     const { early, timeoutMs = TIMEOUT_MS } = step.run
     return new EarlyStart(hosts, host, early, {
-      signal,
+      signal: this.#signal,
       timeoutMs: timeoutMs * limitFactor,
       onOutput: this.#tellOutput(operation, step),
     })
   }
 
   #tellOutput(operation: Operation, step: Step): NonNullable<ExecOptions['onOutput']> {
-    return (stream, text) => this.#options.onEvent({ type: 'output', operation, step, stream, text })
+    return (stream, text) => {
+      try {
+        this.#options.onEvent({ type: 'output', operation, step, stream, text })
+      } catch (error) {
+        // Whoever hands over the output has nobody to tell it.
+        this.#break(error)
+      }
+    }
   }
 
   async #step(operation: Operation, step: Step, early: EarlyStart | undefined): Promise<StepEnd> {
-    const { now, onEvent, signal } = this.#options
+    const { now, onEvent } = this.#options
+    const signal = this.#signal
     const sinceMs = now()
     const end = (ended: StepEnd): StepEnd => this.#end(operation, step, ended, now() - sinceMs)
     if (signal.aborted) return end({ kind: 'cancelled' })
@@ -201,7 +225,8 @@ class Application {
 
   /** Undefined: it holds; else what it said. */
   async #holds({ host }: Operation, check: NonNullable<Step['check']>): Promise<string | undefined> {
-    const { hosts, signal, limitFactor = 1 } = this.#options
+    const { hosts, limitFactor = 1 } = this.#options
+    const signal = this.#signal
     const { script, asRoot = false, timeoutMs = CHECK_TIMEOUT_MS } = check
     return failureOf(await hosts.exec(host, script, { asRoot, timeoutMs: timeoutMs * limitFactor, signal }))?.reason
   }
@@ -212,7 +237,8 @@ class Application {
     stdin: Uint8Array | string,
     onOutput?: (stream: 'stdout' | 'stderr', text: string) => void,
   ): Promise<ExecResult> {
-    const { hosts, signal, limitFactor = 1 } = this.#options
+    const { hosts, limitFactor = 1 } = this.#options
+    const signal = this.#signal
     if (files !== undefined) {
       const together = this.#deliveries.get(JSON.stringify(files)) ?? 1
       const brought = await hosts.deliver?.(host, files, {

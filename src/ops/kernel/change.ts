@@ -51,6 +51,8 @@ export type ChangeEnd =
   | { readonly kind: 'locked' }
   /** `applied`: in the middle of the steps. */
   | { readonly kind: 'cancelled'; readonly applied?: Looked & { readonly result: ApplyResult } }
+  /** A host's lock went while steps ran, or right before: everything was ended. */
+  | ({ readonly kind: 'lost'; readonly result?: ApplyResult } & Looked)
   /** The plan is what is left to do. */
   | ({ readonly kind: 'done'; readonly result: ApplyResult; readonly findings: readonly AreaFinding[] } & Looked)
 
@@ -84,16 +86,24 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
     const others = hostsWithSteps(now.plan).filter((host) => !known.includes(host))
     if (!(await lockAll(others, locks, handlers))) return { kind: 'locked' }
   }
+  const lost = locks.watch()
+  if (lost.aborted) return endOfLost(now, locks, handlers)
   const journal = options.openJournal()
   handlers.onPhase?.('apply')
   const result = await applyPlan(now.plan, {
     ...options,
+    hosts: locks.guarded(),
+    signal: AbortSignal.any([signal, lost]),
     onEvent: (event) => {
-      journal.write(event)
-      handlers.onEvent(event)
+      try {
+        journal.write(event)
+      } finally {
+        handlers.onEvent(event)
+      }
     },
   })
   if (signal.aborted) return { kind: 'cancelled', applied: { ...now, result } }
+  if (lost.aborted) return endOfLost({ ...now, result }, locks, handlers)
   handlers.onPhase?.('verify')
   const after = await look(options)
   const findings = direction === 'down' ? [] : await verifyAreas(areas, after.worlds, after.plan, options, 'proof')
@@ -131,6 +141,20 @@ async function lockAll(names: readonly string[], locks: HostLocks, { onSay }: Ch
     }),
   )
   return taken.every(({ kind }) => kind === 'held')
+}
+
+function endOfLost(
+  known: Looked & { readonly result?: ApplyResult },
+  locks: HostLocks,
+  { onSay }: ChangeHandlers,
+): ChangeEnd {
+  for (const { host, reason } of locks.lost) {
+    onSay(
+      `the lock of ${host} is gone: ${reason}. Everything was stopped, as another Muster may be at work there now`,
+      false,
+    )
+  }
+  return { kind: 'lost', ...known }
 }
 
 function wordsOf(host: string, lock: Lock): string | undefined {

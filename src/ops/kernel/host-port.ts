@@ -16,6 +16,8 @@ export type ExecOptions = {
   readonly signal: AbortSignal
   /** It changes nothing and ends by itself before long: where the link is lost without a word it may go on until then. */
   readonly isBrief?: boolean
+  /** Where the link is lost it ends on the host after everything else of this caller that runs there. */
+  readonly endsLast?: boolean
   /** Output as it comes, beside the result; UTF-8 cut between characters, not printable yet. */
   onOutput?(stream: 'stdout' | 'stderr', text: string): void
 }

@@ -120,7 +120,7 @@ function orExplain(directory: string, write: () => void): void {
     write()
   } catch (error) {
     const reason = `the journal cannot be written: ${fileReason(error)}`
-    const hint = `Nothing is changed without it. Make ${printable(directory)} writable, or set XDG_STATE_HOME to another place.`
+    const hint = `Nothing more is changed without it. Make ${printable(directory)} writable, or set XDG_STATE_HOME to another place.`
     throw new MusterError('configuration', reason, { hint, cause: error })
   }
 }

@@ -1,6 +1,7 @@
 /**
  * One bring-up at a time on a host: a process there holds a lock of the kernel (flock(2) on /run, which every login may open
- * and which is no file of anybody) for as long as its owner's connection lives. An owner that died holds nothing.
+ * and which is no file of anybody) for as long as its owner's connection lives, and a little longer than what the owner runs
+ * there. An owner that died holds nothing soon after; an owner that was away for too long learns that it has no lock any more.
  */
 import { printable } from '../../base/printable.ts'
 import { formatOutcome, type RunOutcome } from '../run/outcome.ts'
@@ -16,11 +17,15 @@ export type Lock =
 
 const BUSY_CODE = 75
 const NO_FLOCK_CODE = 76
-/** For an owner that is just leaving. */
-const WAIT_S = 3
+const LOST_CODE = 77
+/** For an owner that is just leaving, or was killed: its lock outlives what it ran. */
+const WAIT_S = 5
 const TIMEOUT_MS = 30_000
 
-/** The owner's words stand in the argument list of the holder, where whoever finds the lock taken reads them. */
+/**
+ * What sleeps does not keep the channel open: when the holder is killed its end is seen at once.
+ * The owner's words stand in the argument list of the holder, where whoever finds the lock taken reads them.
+ */
 function lockScript(owner: string, waitS: number): string {
   return `command -v flock > /dev/null || exit ${NO_FLOCK_CODE}
 exec /bin/sh -c '
@@ -31,15 +36,22 @@ if ! flock ${waitS === 0 ? '-n' : `-w ${waitS}`} 9; then
   done | grep -v -F -x "$1" | head -n 1
   exit ${BUSY_CODE}
 fi
-echo held
-while :; do sleep 3600 9<&-; done
+echo held $$
+while :; do sleep 60 9<&- > /dev/null 2>&1; done
 ' muster-lock-holder ${quote(owner)}`
+}
+
+/** Lines before a script that begins only while the process PID holds the lock: who slept for a minute may have none. */
+function guardScript(owner: string, pid: string): string {
+  return `tr '\\000' '\\n' 2> /dev/null < /proc/${pid}/cmdline | grep -q -F -x -e ${quote(owner)} || {
+echo 'this host is not locked any more' >&2; exit ${LOST_CODE}; }
+`
 }
 
 export type LockOptions = {
   /** Who, for others. */
   readonly owner: string
-  /** Until then it is kept. */
+  /** Ends attempts; what is held is kept until it is released. */
   readonly signal: AbortSignal
   /** For hosts that are slow. */
   readonly limitFactor?: number | undefined
@@ -47,12 +59,21 @@ export type LockOptions = {
   readonly waitS?: number
 }
 
-/** The locks of one change, each kept until it is released or all of them are disposed of. */
+export type LostLock = { readonly host: string; readonly reason: string }
+
+type Attempt = { readonly own: AbortController; readonly lock: Promise<Lock> }
+
+/** The locks of one change, each kept until it is released, all of them are disposed of, or its holder ends. */
 export class HostLocks implements Disposable {
   readonly #hosts: OpsHosts
   readonly #options: LockOptions
-  readonly #attempts = new Map<string, { readonly own: AbortController; readonly lock: Promise<Lock> }>()
+  readonly #attempts = new Map<string, Attempt>()
   readonly #held = new Map<string, Lock>()
+  /** What scripts begin with, where there is a lock. */
+  readonly #guards = new Map<string, string>()
+  /** Held once and gone since, with the reason. */
+  readonly #lost = new Map<string, string>()
+  #onLost = (): void => {}
 
   constructor(hosts: OpsHosts, options: LockOptions) {
     this.#hosts = hosts
@@ -61,6 +82,19 @@ export class HostLocks implements Disposable {
 
   isHeld(host: string): boolean {
     return this.#held.has(host)
+  }
+
+  /** Locks that went without being released, and were not taken again. */
+  get lost(): readonly LostLock[] {
+    return [...this.#lost].map(([host, reason]) => ({ host, reason }))
+  }
+
+  /** Aborted as soon as a lock is lost, or at once where one is; of the last call only. */
+  watch(): AbortSignal {
+    const over = new AbortController()
+    this.#onLost = () => over.abort()
+    if (this.#lost.size > 0) over.abort()
+    return over.signal
   }
 
   /** Where it is free. Once a host. */
@@ -77,16 +111,42 @@ export class HostLocks implements Disposable {
     for (const host of this.#attempts.keys()) if (!names.includes(host)) this.#release(host)
   }
 
+  /** The same hosts, on which a script begins only while its host's lock is held. */
+  guarded(): OpsHosts {
+    const { deliver } = this.#hosts
+    const exec: OpsHosts['exec'] = (host, script, options) =>
+      this.#hosts.exec(host, `${this.#guards.get(host) ?? ''}${script}`, options)
+    if (deliver === undefined) return { exec }
+    return {
+      exec,
+      deliver: async (host, delivery, options) => {
+        const { signal } = options
+        const asked = await exec(host, ':', { signal, timeoutMs: TIMEOUT_MS, isBrief: true })
+        const isHeld = asked.outcome.kind === 'exit' && asked.outcome.code === 0
+        return isHeld ? await deliver.call(this.#hosts, host, delivery, options) : asked
+      },
+    }
+  }
+
   [Symbol.dispose](): void {
     this.keepOnly([])
   }
 
   #attempt(host: string, more: Pick<LockOptions, 'waitS'>): Promise<Lock> {
     const own = new AbortController()
-    const signal = AbortSignal.any([this.#options.signal, own.signal])
-    const lock = lockHost(this.#hosts, host, { ...this.#options, ...more, signal }).then((taken) => {
-      if (taken.kind === 'held' && !own.signal.aborted) this.#held.set(host, taken)
+    const attempt = lockHost(this.#hosts, host, { ...this.#options, ...more, until: own.signal })
+    const lock = attempt.taken.then(({ lock: taken, guard }) => {
+      if (taken.kind !== 'held' || own.signal.aborted) return taken
+      this.#held.set(host, taken)
+      this.#guards.set(host, guard)
+      this.#lost.delete(host)
       return taken
+    })
+    void attempt.lost.then((reason) => {
+      if (this.#attempts.get(host)?.own !== own) return
+      this.#release(host)
+      this.#lost.set(host, reason)
+      this.#onLost()
     })
     this.#attempts.set(host, { own, lock })
     return lock
@@ -96,39 +156,56 @@ export class HostLocks implements Disposable {
     this.#attempts.get(host)?.own.abort()
     this.#attempts.delete(host)
     this.#held.delete(host)
+    this.#guards.delete(host)
+    this.#lost.delete(host)
   }
 }
 
-/** Takes the lock of a host. */
-async function lockHost(
+type HeldLock = { readonly lock: Lock; readonly guard: string }
+
+/** Takes the lock of a host, and keeps it until `until`. `lost`: why it is gone, where it was held and the end came before. */
+function lockHost(
   hosts: OpsHosts,
   host: string,
-  { owner, signal, limitFactor = 1, waitS = WAIT_S }: LockOptions,
-): Promise<Lock> {
-  const { promise, resolve } = Promise.withResolvers<Lock>()
+  { owner, signal, until, limitFactor = 1, waitS = WAIT_S }: LockOptions & { readonly until: AbortSignal },
+): { readonly taken: Promise<HeldLock>; readonly lost: Promise<string> } {
+  const taken = Promise.withResolvers<HeldLock>()
+  const lost = Promise.withResolvers<string>()
   const waiting = new AbortController()
-  const limit = setTimeout(() => waiting.abort(), TIMEOUT_MS * limitFactor)
-  const held = AbortSignal.any([signal, waiting.signal])
+  const stopWaiting = (): void => waiting.abort()
+  const limit = setTimeout(stopWaiting, TIMEOUT_MS * limitFactor)
+  signal.addEventListener('abort', stopWaiting, { once: true })
+  if (signal.aborted) stopWaiting()
+  // From here on only its release ends it: whoever stops a change stops its steps first.
+  const settle = (lock: Lock, guard = ''): void => {
+    clearTimeout(limit)
+    signal.removeEventListener('abort', stopWaiting)
+    taken.resolve({ lock, guard })
+  }
   let printed = ''
+  let isHeld = false
   void hosts
     .exec(host, lockScript(owner, waitS), {
       timeoutMs: Number.POSITIVE_INFINITY,
-      signal: held,
+      signal: AbortSignal.any([until, waiting.signal]),
+      endsLast: true,
       onOutput: (stream, text) => {
+        if (isHeld) return
         if (stream === 'stdout') printed += text
-        if (!printed.startsWith('held\n')) return
-        clearTimeout(limit)
-        resolve({ kind: 'held', isReal: true })
+        const pid = /^held (\d+)\n/.exec(printed)?.[1]
+        if (pid === undefined) return
+        isHeld = true
+        settle({ kind: 'held', isReal: true }, guardScript(owner, pid))
       },
     })
     .then((result) => {
-      clearTimeout(limit)
       const { outcome } = result
-      if (outcome.kind === 'exit' && outcome.code === NO_FLOCK_CODE) return resolve({ kind: 'held', isReal: false })
+      if (isHeld) return lost.resolve(printable(formatOutcome(outcome)))
+      if (outcome.kind === 'exit' && outcome.code === NO_FLOCK_CODE) return settle({ kind: 'held', isReal: false })
       if (outcome.kind === 'exit' && outcome.code === BUSY_CODE) {
-        return resolve({ kind: 'busy', owner: printable(printed.trim()) || 'somebody' })
+        return settle({ kind: 'busy', owner: printable(printed.trim()) || 'somebody' })
       }
-      resolve({ kind: 'failed', reason: printable(reasonOfResult(result, formatOutcome)), outcome })
+      settle({ kind: 'failed', reason: printable(reasonOfResult(result, formatOutcome)), outcome })
     })
-  return await promise
+  return { taken: taken.promise, lost: lost.promise }
 }

@@ -37,6 +37,8 @@ export type ExecRequest = {
   readonly isBrief?: boolean
   /** It goes on for as long as nobody stops it. */
   readonly isLasting?: boolean
+  /** Where the link is lost, the remote side ends it after every other command of this caller. */
+  readonly endsLast?: boolean
   /** It waits at its stdin, which has one line after `go`; with neither a script nor a stdin of its own. */
   readonly isHeld?: boolean
   readonly environment?: Readonly<Record<string, string>>
@@ -80,6 +82,8 @@ export interface RunningExec {
 
 const BEAT_MS = 15_000
 const BEATS_MISSED = 3
+/** Over those of others: the beats of two commands do not come at the same time, and each end takes its grace. */
+const LAST_BEATS_MORE = 2
 /** Shorter commands are not worth watching the link for: until then only a broken connection ends them. */
 const FIRST_BEAT_MS = 20
 /** For the remote side to end everything, over its own grace. */
@@ -188,7 +192,7 @@ class Execution implements RunningExec {
   async #start(connection: Connection): Promise<void> {
     const { token, beatMs = BEAT_MS } = this.#options
     const { command, isForSh = false, environment = {}, script, stdin, sudoPassword, isLasting = false } = this.#request
-    const { isHeld = false } = this.#request
+    const { isHeld = false, endsLast = false } = this.#request
     const mark = `begin${token}`
     const prompt = `sudo${token}`
     const line = buildRemoteCommand({
@@ -197,7 +201,8 @@ class Execution implements RunningExec {
       environment,
       isHeld,
       mark,
-      beatLimitS: Math.ceil((beatMs * BEATS_MISSED) / 1000),
+      beatLimitS: Math.ceil((beatMs * (BEATS_MISSED + (endsLast ? LAST_BEATS_MORE : 0))) / 1000),
+      endsLast,
       ...(script
         ? { script: { sizeBytes: script.file.sizeBytes, interpreter: script.interpreter, args: script.args } }
         : {}),

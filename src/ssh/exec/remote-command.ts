@@ -35,6 +35,8 @@ export type RemoteCommandSpec = Delivery & {
   readonly isHeld?: boolean
   /** Seconds without a beat after which the command is ended, once there was one. */
   readonly beatLimitS: number
+  /** When the connection is gone it is ended after other commands had their grace; at the word to end, at once. */
+  readonly endsLast?: boolean
 }
 
 /** What the caller may write to the channel's stdin once the mark was seen. */
@@ -64,7 +66,7 @@ const WATCHER = (spec: RemoteCommandSpec): string =>
     `if command -v timeout; then while ${isWatched(spec)}; do k=$(timeout ${spec.beatLimitS} dd bs=2 count=1); done`,
     `else while ${isWatched(spec)} && read -r k; do :; done; fi`,
     // The command has ended by itself: what it left running on purpose stays, as with ssh.
-    'if kill -0 $m; then i=0; while [ $i -lt 25 ]; do r=',
+    `if kill -0 $m; then ${waitForOthers(spec)}i=0; while [ $i -lt 25 ]; do r=`,
     // proc_pid_stat(5), after the name in parentheses: state, parent, group, session.
     'for f in /proc/[0-9]*/stat; do read -r s <$f || continue; p=${s%% *}; set -- ${s##*) }; case " $1 $3 $4 " in " Z "*) ;; *" $m "*) [ $p = $w ] || r="$r $p";; esac; done',
     '[ -n "$w" ] || { kill -0 $m && r=$m; }',
@@ -79,6 +81,11 @@ const WATCHER = (spec: RemoteCommandSpec): string =>
 /** Whether the watcher reads on after the word $k. */
 function isWatched({ isHeld = false }: RemoteCommandSpec): string {
   return isHeld ? 'case "$k" in b) ;; g) echo >&6; exec 6>&-;; *) false;; esac' : '[ "$k" = b ]'
+}
+
+/** Until the others had their grace; a caller that says the word has seen to that itself. */
+function waitForOthers({ endsLast = false }: RemoteCommandSpec): string {
+  return endsLast ? `[ "$k" = x ] || sleep ${Math.ceil(GRACE_MS / 1000) + 1}; ` : ''
 }
 
 /** 5 and 6 are the ends of a pipe; it is opened for both at first, as each end would wait for the other. */

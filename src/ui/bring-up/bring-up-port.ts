@@ -17,7 +17,7 @@ export type ChangeOrder = {
 
 /** How a change ended; `standings`: of its areas after it, where it looked whether they work. */
 export type ChangeResult = {
-  readonly kind: 'unchanged' | 'declined' | 'locked' | 'cancelled' | 'done'
+  readonly kind: 'unchanged' | 'declined' | 'locked' | 'lost' | 'cancelled' | 'done'
   readonly standings?: readonly HostStanding[]
 }
 

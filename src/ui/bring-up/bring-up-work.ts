@@ -259,6 +259,7 @@ const END_WORDS = {
   unchanged: 'nothing was to be done',
   declined: 'not wanted',
   locked: 'not begun',
+  lost: 'stopped: a host is not locked any more',
   cancelled: 'ended before its end',
   done: 'done',
   error: 'broken off',

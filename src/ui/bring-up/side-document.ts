@@ -185,12 +185,22 @@ function stepsHead(change: ChangeView, look: TableLook): readonly Row[] {
   const bad = number('failed') + number('skipped') + number('cancelled')
   if (phase !== 'ended') out.say(`${phaseWords(change)} …`, bold(theme.warning))
   else {
-    const how = end === 'done' ? '' : end === 'locked' ? 'not begun: ' : end === 'error' ? 'broken off: ' : 'ended: '
+    const how = end === undefined ? 'ended: ' : HOW[end]
     const words = `${how}${done} of ${count(states.length, 'step')} done${bad > 0 ? `, ${bad} failed or not begun` : ''}`
     out.say(words, bold(end === 'done' && bad === 0 ? theme.ok : theme.danger))
   }
   for (const text of said) out.say(text, bold(theme.warning))
   return [...out.rows, []]
+}
+
+const HOW: Readonly<Record<NonNullable<ChangeView['end']>, string>> = {
+  done: '',
+  unchanged: 'ended: ',
+  declined: 'ended: ',
+  cancelled: 'ended: ',
+  locked: 'not begun: ',
+  lost: 'broken off: ',
+  error: 'broken off: ',
 }
 
 const SHOWN_OUTPUT = 3

@@ -2,6 +2,8 @@
 import { once } from 'node:events'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { signalProcess } from '../cluster/processes.ts'
 import { kill, type Mesh, startMesh } from './mesh.ts'
 
 const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'ssh', 'ssh-keygen', 'flock')
@@ -75,6 +77,48 @@ describe.skipIf(!canRun)('bring-up on three hosts', { timeout: 400_000 }, () => 
     expect(second.stdout).not.toMatch(/done/)
     await held.release()
     expect((await ended)[0]).toBe(0)
+    await expectGood()
+  })
+
+  const holdersOf = (name: string) =>
+    mesh.lab
+      .host(name)
+      .processes()
+      .filter(({ command }) => command.includes('muster-lock-holder'))
+
+  it('stops everything when the lock of one host is gone', async () => {
+    const held = await mesh.replace('m1', 'dd', '*of=*')
+    await held.hold()
+    const running = mesh.muster('up', '--yes')
+    await held.reached()
+    for (const { pid } of holdersOf('m2')) signalProcess(pid, 'SIGKILL')
+    const { code, stderr } = await running
+    expect([code, stderr]).toEqual([5, expect.stringMatching(/^muster: the lock of m2 is gone: /)])
+    await held.gone()
+    await held.release()
+    expect((await mesh.muster('up', '--yes')).code).toBe(0)
+    await expectGood()
+  })
+
+  it('begins nothing more when it wakes and its locks are gone, as those of a laptop that slept', async () => {
+    const held = await mesh.replace('m1', 'ssh-keygen', '*-t*')
+    await held.hold()
+    const first = mesh.start('up', '--yes')
+    const ended = once(first, 'exit')
+    await held.reached()
+    await waitUntil(async () => (await mesh.exec('m2', 'ls .ssh')).includes('id_muster.pub'), 'the other keys', 60_000)
+    first.kill('SIGSTOP')
+    const before = await mesh.filesOf('m1')
+    // The step ends well, and nobody is there to begin the next one.
+    await held.release()
+    await waitUntil(() => holdersOf('m1').length === 0, 'the end of the lock of m1', 150_000)
+    expect(await mesh.exec('m1', 'ls .ssh')).toContain('id_muster.pub')
+    const made = await mesh.filesOf('m1')
+    expect(made).not.toBe(before)
+    first.kill('SIGCONT')
+    expect((await ended)[0]).toBe(5)
+    expect(await mesh.filesOf('m1')).toBe(made)
+    expect((await mesh.muster('up', '--yes')).code).toBe(0)
     await expectGood()
   })
 

@@ -108,6 +108,65 @@ describe('a plan', () => {
   })
 })
 
+describe('a plan whose events cannot be told', () => {
+  it('has ended on all hosts before that is thrown', async () => {
+    const ran: string[] = []
+    const begun = Promise.withResolvers<void>()
+    const hosts = new StandInHosts(async (host, script, signal) => {
+      ran.push(`${host} ${script} begins`)
+      if (host === 'm1') await begun.promise
+      else {
+        begun.resolve()
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      ran.push(`${host} ${script} ended`)
+      return host === 'm1' ? {} : { outcome: { kind: 'cancelled' } }
+    })
+    const operations = [operationOf('a', 'm2', ['long', 'more']), operationOf('b', 'm1', ['short', 'more'])]
+    const applied = applyPlan(
+      { direction: 'up', operations },
+      {
+        hosts,
+        signal: new AbortController().signal,
+        fanOut: 8,
+        now: () => 0,
+        onEvent: ({ type, operation }) => {
+          if (type === 'end' && operation.host === 'm1') throw new Error('no room for the journal')
+        },
+      },
+    )
+    await expect(applied).rejects.toThrow('no room for the journal')
+    expect(ran).toEqual(['m2 long begins', 'm1 short begins', 'm1 short ended', 'm2 long ended'])
+  })
+
+  it('ends where output cannot be told, too, and not in whoever handed it over', async () => {
+    const hosts: OpsHosts = {
+      async exec(_host, _script, { onOutput, signal }) {
+        onOutput?.('stdout', 'a line')
+        const outcome = signal.aborted ? ({ kind: 'cancelled' } as const) : ({ kind: 'exit', code: 0 } as const)
+        return { outcome, stdout: new Uint8Array(), stderr: new Uint8Array(), durationMs: 0 }
+      },
+    }
+    const ends: string[] = []
+    const applied = applyPlan(
+      { direction: 'up', operations: [operationOf('a', 'm1', ['one', 'two'])] },
+      {
+        hosts,
+        signal: new AbortController().signal,
+        fanOut: 8,
+        now: () => 0,
+        onEvent: (event) => {
+          if (event.type === 'output') throw new Error('stdout is closed')
+          if (event.type === 'end') ends.push(`${event.step.title} ${event.end.kind}`)
+        },
+      },
+    )
+    await expect(applied).rejects.toThrow('stdout is closed')
+    expect(ends).toEqual(['one cancelled', 'two skipped'])
+  })
+})
+
 describe('a step that may begin early', () => {
   const join = (early = 'join early') => [{ id: 'join', run: { script: 'join', early } }]
   const head = operationOf('head', 'm10', ['install', 'start'])
