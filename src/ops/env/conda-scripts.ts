@@ -23,7 +23,9 @@ done
 [ -n "$tool" ] || { echo 'there is no micromamba, mamba or conda' >&2; exit 1; }
 `
 
-const REMOVE_HALF = `[ ! -e "$p${HALF}" ] || { rm -rf "$p" && rm -f "$p${HALF}"; } || exit 1`
+/** Behind the name of a prefix: what conda and pip put down while they make it. */
+const SCRATCH = '.muster-tmp'
+const REMOVE_HALF = `[ ! -e "$p${HALF}" ] || { rm -rf "$p" "$p${SCRATCH}" && rm -f "$p${HALF}"; } || exit 1`
 const FINISH = `${REMOVE_HALF}
 [ ! -d "$p" ] || rmdir "$p" || exit 1
 [ ! -e "$p.muster-before" ] || mv "$p.muster-before" "$p"`
@@ -54,11 +56,15 @@ esac`
 p=${pathWord(prefix)}
 ${REMOVE_HALF}
 [ ! -e "$p" ] || rmdir "$p" || exit 1
-${FIND_TOOL}t=$(mktemp -d) || exit 1
+${FIND_TOOL}mkdir -p "\${p%/*}" && echo ${quote(`conda ${key}`)} > "$p${HALF}" || exit 1
+t=$p${SCRATCH}
+rm -rf "$t"
+mkdir "$t" || exit 1
 trap 'rm -rf "$t"' EXIT
 trap 'exit 1' HUP INT TERM
+TMPDIR=$t
+export TMPDIR
 cat > "$t/${file}" || exit 1
-mkdir -p "\${p%/*}" && echo ${quote(`conda ${key}`)} > "$p${HALF}" || exit 1
 CONDA_ALWAYS_YES=true MAMBA_ALWAYS_YES=true MAMBA_NO_BANNER=1
 export CONDA_ALWAYS_YES MAMBA_ALWAYS_YES MAMBA_NO_BANNER
 ${create}

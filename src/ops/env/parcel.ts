@@ -31,10 +31,10 @@ export function parcelCheck(directory: string, content: string): string {
 sed -n 's/.* # //p' "$d/${content}" | while read -r f; do [ -f "$d/$f" ] || exit 1; done`
 }
 
-/** Takes it away with the directories above it that are empty then. */
+/** Takes it away, what a cut run left beside it (scratch in venv-scripts.ts), and the directories above it that are empty then. */
 export function removeParcel(directory: string): string {
   return `d=${pathWord(directory)}
-rm -rf "$d" || exit 1
+rm -rf "$d" "$d".tmp-* || exit 1
 case $d in */.cache/muster/env/*) cd "$HOME" && rmdir -p .cache/muster/env;; *) rmdir "\${d%/*}";; esac 2> /dev/null
 :`
 }

@@ -13,6 +13,33 @@ PIP_PROGRESS_BAR=off PIP_REQUIRE_VIRTUALENV=0
 export PIP_DISABLE_PIP_VERSION_CHECK PIP_NO_INPUT PIP_ROOT_USER_ACTION PIP_NO_CACHE_DIR PIP_NO_COLOR PIP_PROGRESS_BAR PIP_REQUIRE_VIRTUALENV
 `
 
+/**
+ * Sets $t, where pip puts what it unpacks and builds: beside the parcel, so that what a cut run left there goes with the next one
+ * or with `down`. A name for each host, as several may share a home directory.
+ */
+function scratch(parcel: string): string {
+  return `t=${pathWord(parcel)}.tmp-$(uname -n)
+rm -rf "$t"
+mkdir -p "$t" || exit 1
+trap 'rm -rf "$t"' EXIT
+trap 'exit 1' HUP INT TERM
+TMPDIR=$t
+export TMPDIR
+`
+}
+
+/** What pip says when nobody answers it, whatever else is wrong; every index has pip itself. */
+const NO_ANSWER =
+  'requirement pip .from versions: none|NewConnectionError|ConnectTimeout|ReadTimeout|ConnectionError|ProxyError|NameResolutionError|name resolution|Max retries exceeded|Network is unreachable|No route to host'
+
+/** A word of the shell: what to do about a package index that does not answer; $missing and $index are set. */
+function noIndexWord(wheels: string | undefined): string {
+  const index = `', and the package index '"$index"' does not answer this host'`
+  return wheels === undefined
+    ? `'cannot fetch '"$missing"${index.replace(', and', ':')}'. Put the wheels into a directory of this host and name it in hosts.yaml (wheels: DIRECTORY, below environment: venv:)'`
+    : `'cannot fetch '"$missing"': it is not in '${quote(wheels)}' (wheels: in hosts.yaml)'${index}'. Put its wheel there'`
+}
+
 /** Prints pip's report (`pip install --report`) as a lock: `name==version --hash=sha256:… # FILE`, with the wheels in $1. */
 const LOCK_PROGRAM = `import glob, hashlib, json, os, re, shutil, sys
 directory, report, others = sys.argv[1], sys.argv[2], sys.argv[3:]
@@ -129,10 +156,7 @@ export function gatherWheels({ python, prefix, parcel, content, wheels, requirem
 ${QUIET}d=${pathWord(parcel)} p=${pathWord(prefix)} python=${quote(python)}
 command -v "$python" > /dev/null || { echo "$python is not installed" >&2; exit 1; }
 mkdir -p "$d" || exit 1
-t=$(mktemp -d) || exit 1
-trap 'rm -rf "$t"' EXIT
-trap 'exit 1' HUP INT TERM
-cat > "$t/${kind === 'lock' ? 'lock.toml' : 'requirements.txt'}" || exit 1
+${scratch(parcel)}cat > "$t/${kind === 'lock' ? 'lock.toml' : 'requirements.txt'}" || exit 1
 pins() { ${
       kind === 'lock'
         ? `"$python" -I -c ${quote(PINS_PROGRAM)} "$wheel" "$t/lock.toml" > "$t/requirements.txt" || exit 1`
@@ -151,6 +175,17 @@ built() {
   grep -q -e --hash= "$t/requirements.txt" || return 1
   sed 's/ *--hash=[^ ]*//g; s/ *\\\\$//' "$t/requirements.txt" > "$t/list" && mv "$t/list" "$t/requirements.txt" && resolve "$@"
 }
+failed() {
+  if grep -q -E ${quote(NO_ANSWER)} "$t/said"; then
+    missing=$(sed -n 's/^ERROR: No matching distribution found for //p' "$t/said" | tail -n 1)
+    missing=\${missing:-the packages}
+    # It may have a password in it.
+    index=$(printf %s "\${PIP_INDEX_URL:-$("$@" config get global.index-url 2> /dev/null || echo https://pypi.org/simple)}" | sed 's#//[^/@]*@#//#')
+    echo ${noIndexWord(wheels)} >&2
+  else tail -n 20 "$t/said" >&2
+  fi
+  exit 1
+}
 if [ -n "$wheel" ]; then pins; fi
 if [ -n "$wheel" ] && resolve "$python" "$wheel/pip" 2> /dev/null && lock; then finish; exit; fi
 if "$p/bin/python" -m pip --version > /dev/null 2>&1; then set -- "$p/bin/python" -m pip
@@ -159,12 +194,12 @@ elif command -v uv > /dev/null; then set -- uv tool run pip
 elif "$python" -m venv "$t/venv" > /dev/null 2>&1; then set -- "$t/venv/bin/python" -m pip
 else echo "there is no pip for $python: install python3-venv (or python3-pip, or uv)" >&2; exit 1
 fi
-"$@" download --quiet --no-deps --dest "$d" pip || exit 1
+"$@" download --quiet --no-deps --dest "$d" pip 2> "$t/said" || failed "$@"
 wheel=$(ls -t "$d"/pip-*.whl | head -n 1)
 pins
 set -- "$python" "$wheel/pip"
-"$@" wheel --quiet --wheel-dir "$d" --find-links "$d"${others === '' ? '' : ` --find-links${others}`} ${deps}-r "$t/requirements.txt" &&
-  { resolve "$@" 2> "$t/said" || built "$@" || { cat "$t/said" >&2; exit 1; }; } && lock && finish`,
+"$@" wheel --quiet --wheel-dir "$d" --find-links "$d"${others === '' ? '' : ` --find-links${others}`} ${deps}-r "$t/requirements.txt" 2> "$t/said" || failed "$@"
+{ resolve "$@" 2> "$t/said" || built "$@" || { cat "$t/said" >&2; exit 1; }; } && lock && finish`,
     stdin: [requirements],
     timeoutMs: FETCH_TIMEOUT_MS,
   }
@@ -178,7 +213,7 @@ p=${pathWord(prefix)} python=${quote(python)}
 command -v "$python" > /dev/null || { echo "$python is not installed" >&2; exit 1; }
 if [ -f "$p/${MARK_FILE}" ]; then find "$p" -mindepth 1 -maxdepth 1 ! -name ${MARK_FILE} -exec rm -rf {} + || exit 1; fi
 mkdir -p "$p" && echo ${quote(`venv ${key}`)} > "$p/${MARK_FILE}" || exit 1
-# With the wheel of pip in the parcel nothing else is needed of the system.
+${scratch(parcel)}# With the wheel of pip in the parcel nothing else is needed of the system.
 if ls ${pathWord(parcel)}/pip-*.whl > /dev/null 2>&1; then "$python" -m venv --without-pip "$p"; else "$python" -m venv "$p"; fi`,
     timeoutMs: INSTALL_TIMEOUT_MS,
   }
@@ -198,7 +233,7 @@ export function installLock(prefix: string, parcel: string, content: string): Ac
   return {
     script: `umask 022
 ${QUIET}d=${pathWord(parcel)} p=${pathWord(prefix)}
-# What has no list of its files cannot be replaced; pip puts it there anew.
+${scratch(parcel)}# What has no list of its files cannot be replaced; pip puts it there anew.
 for s in "$p"/lib/python[0-9]*/site-packages; do
   for i in "$s"/*.dist-info; do [ ! -d "$i" ] || [ -e "$i/RECORD" ] || rm -rf "$i"; done
 done

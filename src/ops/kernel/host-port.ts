@@ -76,5 +76,13 @@ function lastLines(bytes: Uint8Array): string {
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '')
-  return lines.slice(-SHOWN_LINES).join(' · ').slice(-SHOWN_CHARACTERS)
+  return endOf(lines.slice(-SHOWN_LINES).join(' · '))
+}
+
+/** Cut between two words. */
+function endOf(text: string): string {
+  if (text.length <= SHOWN_CHARACTERS) return text
+  const end = text.slice(-SHOWN_CHARACTERS)
+  const words = end.slice(end.indexOf(' ') + 1)
+  return `… ${words}`
 }

@@ -1,6 +1,7 @@
 /** Muster, killed while it works. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { waitUntil } from '../../support/wait-until.ts'
 import type { Lab } from '../cluster/lab.ts'
 
 /**
@@ -19,4 +20,14 @@ export async function killAtStep(lab: Lab, command: readonly string[], step: Reg
   })
   const [code] = (await ended) as [number | null]
   if (code !== null && code !== 0) throw new Error(`it ended by itself, with ${code}:\n${output}`)
+}
+
+/** Kills it as soon as this holds. */
+export async function killWhen(lab: Lab, command: readonly string[], holds: () => Promise<boolean>): Promise<void> {
+  const [file = '', ...args] = lab.command(command)
+  const child = spawn(file, args, { env: lab.environment, stdio: 'ignore' })
+  const ended = once(child, 'exit')
+  await waitUntil(holds, 'the moment to kill it', 60_000)
+  child.kill('SIGKILL')
+  await ended
 }

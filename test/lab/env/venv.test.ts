@@ -1,14 +1,17 @@
 /** `muster env` on hosts without a network: real packages, gathered on one host, installed on all, drift found and mended. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
+import { signalProcess } from '../cluster/processes.ts'
 import type { RunResult } from '../cluster/run.ts'
-import { killAtStep } from './kill-at.ts'
+import { killAtStep, killWhen } from './kill-at.ts'
 
 const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'ssh', 'flock', 'python3')
 
@@ -188,6 +191,74 @@ printf 'black-24.1.0.dist-info/METADATA,,\\nblack-24.1.0.dist-info/RECORD,,\\n' 
     expect((await locked('down', '--yes')).code).toBe(0)
     await exec('m1', 'rm -r ~/mine')
     for (const name of lab.names) await exec(name, 'rm ~/uv')
+  })
+
+  describe('without wheels, and with a package index', () => {
+    const bare = (...args: readonly string[]) => command('bare.yaml', 'env', ...args)
+    const hasPip = () =>
+      lab
+        .host('m1')
+        .processes()
+        .some(({ command }) => /pip.* (download|wheel) /.test(command))
+
+    beforeAll(async () => {
+      const hosts = lab.hosts.map(({ name, address }) => `  ${name}: { address: ${address} }\n`).join('')
+      writeFileSync(
+        join(lab.directory, 'bare.yaml'),
+        `defaults: { user: root }\nhosts:\n${hosts}environment:\n  venv:\n    path: ~/bare\n    python: ${PYTHON}\n    requirements: requirements.txt\n`,
+      )
+      const address = lab.hosts.find(({ name }) => name === 'm2')?.address
+      const index = `http://somebody:secret@${address}:8099/simple`
+      await exec(
+        'm1',
+        `mkdir -p ~/.config/pip && printf '[global]\nindex-url = ${index}\ntrusted-host = ${address}\nretries = 1\n' > ~/.config/pip/pip.conf`,
+      )
+    })
+    afterAll(async () => void (await exec('m1', 'rm -r ~/.config/pip && rmdir ~/.config 2> /dev/null; :')))
+
+    it('leaves nothing of pip behind when it is cut, and counts what was cancelled', async () => {
+      // It takes connections and never answers.
+      await exec(
+        'm2',
+        `${PYTHON} -c "import socket, time; s = socket.create_server(('', 8099)); time.sleep(1000)" > /dev/null 2>&1 & echo $! > /run/index.pid`,
+      )
+      const files = await exec('m1', `ls -A /tmp; ${FILES}`)
+      const [file = '', ...args] = lab.command(bare('up', '--yes'))
+      const child = spawn(file, args, { env: lab.environment, stdio: ['ignore', 'pipe', 'ignore'] })
+      const closed = once(child, 'close')
+      let said = ''
+      child.stdout.setEncoding('utf8').on('data', (text: string) => {
+        said += text
+      })
+      await waitUntil(hasPip, 'pip to ask the index', 60_000)
+      const made = 'find /tmp ~/.cache -name "pip-*" -path "*pip-*" ! -name "*.whl" 2> /dev/null; :'
+      await waitUntil(async () => (await exec('m1', made)) !== '', 'the temporary directories of pip', 60_000)
+      child.kill('SIGINT')
+      const [code] = (await closed) as [number]
+      expect([code, said.trimEnd().split('\n').at(-1)]).toEqual([130, expect.stringMatching(/ 1 cancelled/)])
+      await waitUntil(() => !hasPip(), 'the end of pip', 30_000)
+      expect(await exec('m1', 'ls -A /tmp')).toBe('')
+      // Killed at once, nothing can be tidied up: `down` does it.
+      await killWhen(lab, bare('up', '--yes'), async () => (await exec('m1', made)) !== '')
+      for (const { pid, command } of lab.host('m1').processes()) if (/pip/.test(command)) signalProcess(pid, 'SIGKILL')
+      await waitUntil(() => !hasPip(), 'the end of pip', 30_000)
+      const down = await lab.run(bare('down', '--yes'), { timeoutMs: 60_000 })
+      expect([down.code, await exec('m1', `ls -A /tmp; ${FILES}`)]).toEqual([0, files])
+    })
+
+    it('says that the index does not answer, and how to do without', async () => {
+      await exec('m2', 'kill $(cat /run/index.pid); rm /run/index.pid')
+      const up = await lab.run(bare('up', '--yes'), { timeoutMs: 200_000 })
+      expect(up.code).toBe(5)
+      const index = 'http://[^@ ]*:8099/simple'
+      expect(up.stdout).toMatch(
+        new RegExp(
+          `^m1: gather the wheels of .*: FAILED: cannot fetch pip: the package index ${index} does not answer this host. Put the wheels into a directory of this host and name it in hosts.yaml \\(wheels: DIRECTORY, below environment: venv:\\) \\(exit 1\\)$`,
+          'm',
+        ),
+      )
+      expect((await lab.run(bare('down', '--yes'), { timeoutMs: 60_000 })).code).toBe(0)
+    })
   })
 
   it('removes what it made, and nothing else', async () => {

@@ -95,7 +95,7 @@ ${end}`
 const said = () =>
   readFileSync(join(home, 'said'), 'utf8')
     .replaceAll(home, '~')
-    .replace(/-f \S*\/|--file \S*\//, (word) => `${word.split(' ')[0]} `)
+    .replace(/-f .*\/|--file .*\//, (word) => `${word.split(' ')[0]} `)
 
 const YAML = 'name: other\ndependencies: [numpy]\n'
 const EXPLICIT = '@EXPLICIT\nhttps://example.org/numpy-1.26.4-py311_0.conda\n'
