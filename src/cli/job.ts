@@ -144,6 +144,7 @@ function registerUpkeep(job: Command, context: CliContext, outcome: Outcome): vo
     .command('clean')
     .description('removes from all hosts what ended jobs left there: output, and what was run')
     .option('--older-than <days>', 'only of those that ended so long ago', number, 7)
+    .option('--records', 'also delete their records from the queue, for good (default: keep them for ever)')
     .option('--dry-run', 'counts only')
     .action(async () => {
       const { cleanHosts } = await import('./job/clean.ts')

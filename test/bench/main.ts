@@ -34,7 +34,7 @@ const USAGE = `npm run bench -- NAME [options]
     --mebibytes 256          how large it is
     --megabits 100           of each host's link and this machine's, a second
   jobs                       the queue of jobs on nine hosts, beside task-spooler and Slurm (root)
-    --parts store,dispatch,kills,mix   some of these
+    --parts store,dispatch,kills,mix,ended   some of these
     --rounds 100             of kills (or MUSTER_ROUNDS)
     --seconds 3600           no more rounds of kills after these
     --scale 1                of the mix: 5,000 jobs
@@ -166,7 +166,7 @@ switch (positionals[0]) {
     break
   case 'jobs':
     table = await (await import('./jobs/jobs.ts')).benchJobs({
-      parts: (values.parts ?? 'store,dispatch,kills,mix').split(','),
+      parts: (values.parts ?? 'store,dispatch,kills,mix,ended').split(','),
       rounds: Number(values.rounds ?? process.env.MUSTER_ROUNDS ?? 100),
       seconds: Number(values.seconds),
       scale: Number(values.scale),

@@ -1,13 +1,21 @@
-/** `muster job clean`: removes what ended jobs left on hosts. */
+/** `muster job clean`: removes what ended jobs left on hosts, and their records in the queue if asked to. */
 import { printable } from '../../base/printable.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { formatCleanProgram } from '../../scheduler/jobs/clean-program.ts'
+import type { JobStore } from '../../scheduler/jobs/store.ts'
 import { type CliContext, EXIT } from '../context.ts'
 import { connectHosts } from './hosts.ts'
 import { type JobOptions, openQueue } from './open-queue.ts'
 
-export type CleanOptions = JobOptions & { readonly olderThan: number; readonly dryRun?: boolean }
+const DAY_MS = 86_400_000
+const AT_ONCE = 2_000
+
+export type CleanOptions = JobOptions & {
+  readonly olderThan: number
+  readonly dryRun?: boolean
+  readonly records?: boolean
+}
 
 export async function cleanHosts(options: CleanOptions, context: CliContext): Promise<number> {
   using queue = await openQueue(options, context)
@@ -34,5 +42,21 @@ export async function cleanHosts(options: CleanOptions, context: CliContext): Pr
       return outcome.kind === 'exit' ? EXIT.failed : EXIT.unreachable
     }),
   )
+  if (options.records) forgetRecords(store, options, context)
   return Math.max(...codes, EXIT.ok)
+}
+
+/** In parts, so that a scheduler and submissions have their turn between them. */
+function forgetRecords(store: JobStore, { olderThan, dryRun, json }: CleanOptions, context: CliContext): void {
+  const beforeMs = context.now() - olderThan * DAY_MS
+  let count = dryRun ? store.countForgettable(beforeMs) : 0
+  if (!dryRun)
+    for (let part = AT_ONCE; part === AT_ONCE && !context.signal.aborted; ) {
+      part = store.forgetEnded(beforeMs, AT_ONCE)
+      count += part
+    }
+  const word = dryRun ? 'would be deleted' : 'deleted'
+  context.stdout.write(
+    json ? `${JSON.stringify({ type: 'forgotten', jobs: count })}\n` : `queue: records of ${count} jobs ${word}\n`,
+  )
 }

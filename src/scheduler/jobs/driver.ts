@@ -11,6 +11,7 @@ import { type BundleState, isActive, type Job, type JobEvent } from './job.ts'
 import { parseBundleKey } from './orders.ts'
 import { overdue } from './overdue.ts'
 import { Pause } from './pause.ts'
+import { PlanPace } from './plan-pace.ts'
 import { PlanPass } from './plan-pass.ts'
 import type { JobStore, QueueView } from './store.ts'
 
@@ -52,11 +53,11 @@ class JobDriver {
   readonly #options: DriverOptions
   readonly #rounds: HostRounds
   readonly #pass: PlanPass
+  readonly #pace = new PlanPace(VIEW_MS)
   readonly #pause: Pause
   readonly #beganMs: number
   #isDirty = true
   #renewedMs = 0
-  #plannedMs = 0
   #viewedMs = 0
   #orphansMs = 0
   /** Whether something ended that is not done, and others may have waited for it. */
@@ -127,14 +128,16 @@ class JobDriver {
       this.#renewedMs = nowMs
     }
     const version = store.file.version()
-    if (version !== this.#version) {
+    const hasNews = version !== this.#version
+    if (hasNews) {
       this.#version = version
-      this.#isDirty = true
+      this.#pace.noteNews()
       this.#mayOrphan = true
     }
-    const isDue = this.#isDirty || this.#rounds.hasAnswers || hasPassed(this.#plannedMs, VIEW_MS, nowMs)
+    const isDue = this.#isDirty || this.#rounds.hasAnswers || this.#pace.isDue(nowMs)
     if (isDue) this.#look(nowMs)
-    if (isDue || this.#rounds.hasDue(nowMs)) this.#rounds.send(nowMs)
+    // What others cancelled ends at once, whenever the next plan is.
+    if (isDue || hasNews || this.#rounds.hasDue(nowMs)) this.#rounds.send(nowMs)
   }
 
   #look(nowMs: number): void {
@@ -143,7 +146,7 @@ class JobDriver {
       this.#note(changed)
       this.#endOverdue(nowMs, changed)
     })
-    if (this.#isDirty || hasPassed(this.#plannedMs, VIEW_MS, nowMs)) this.#plan(nowMs, changed)
+    if (this.#isDirty || this.#pace.isDue(nowMs)) this.#plan(nowMs, changed)
     // After it is on disk.
     for (const job of changed.values()) {
       this.#rounds.noteEnd(job)
@@ -162,8 +165,7 @@ class JobDriver {
   }
 
   #plan(nowMs: number, changed: Map<number, Job>): void {
-    const { store, lease, isPreempting } = this.#options
-    this.#plannedMs = nowMs
+    const { store, lease, clock, isPreempting } = this.#options
     if (this.#mayOrphan && hasPassed(this.#orphansMs, VIEW_MS, nowMs)) {
       // Those that wait for the cancelled ones are found in the next look.
       this.#mayOrphan = store.cancelOrphans(nowMs, lease) > 0
@@ -183,6 +185,7 @@ class JobDriver {
     })
     // What was planned is no news for the next plan.
     this.#isDirty = false
+    this.#pace.notePlan(nowMs, clock.now())
   }
 
   #view(nowMs: number, expectedS: QueueView['expectedS']): void {

@@ -30,6 +30,7 @@ export class JobRows {
   readonly #file: QueueFile
   #specs = new Map<number, JobSpec>()
   #olderSpecs = new Map<number, JobSpec>()
+  readonly #texts = new WeakMap<Job, string>()
 
   constructor(file: QueueFile) {
     this.#file = file
@@ -38,6 +39,18 @@ export class JobRows {
   /** `rest`: of the statement, from WHERE on. @throws MusterError 'configuration' when a text in it is damaged. */
   read(rest: string, ...values: readonly SQLInputValue[]): readonly Job[] {
     return this.#file.all(`${SELECT} ${rest}`, ...values).map((row) => this.#jobOf(row))
+  }
+
+  /** The same, with those that are `known` and are as they were; what is kept of them by others stays right. */
+  readAgain(known: ReadonlyMap<number, Job>, rest: string): readonly Job[] {
+    return this.#file.all(`${SELECT} ${rest}`).map((row) => {
+      const text = `${row.attempt} ${row.failures} ${row.priority} ${row.spec} ${row.state}`
+      const before = known.get(Number(row.id))
+      if (before !== undefined && this.#texts.get(before) === text) return before
+      const job = this.#jobOf(row)
+      this.#texts.set(job, text)
+      return job
+    })
   }
 
   #jobOf(row: Row): Job {

@@ -7,9 +7,10 @@ export class KeptActive {
   #version = -1
 
   /** By number. `version` changes with each write of others. */
-  read(version: number, load: () => readonly Job[]): readonly Job[] {
+  read(version: number, load: (known: ReadonlyMap<number, Job>) => readonly Job[]): readonly Job[] {
+    const known = this.#jobs ?? new Map<number, Job>()
     if (this.#version !== version) this.forget()
-    this.#jobs ??= new Map(load().map((job) => [job.id, job]))
+    this.#jobs ??= new Map(load(known).map((job) => [job.id, job]))
     this.#version = version
     this.#list ??= [...this.#jobs.values()].toSorted((one, other) => one.id - other.id)
     return this.#list

@@ -25,7 +25,8 @@ export const SCHEMA = `
 `
 
 /**
- * What came later, and is of no consequence to a version that does not know it. Of results `attempt`: what was read is of it;
+ * What came later, and is of no consequence to a version that does not know it. `tally`: how many jobs there are of each kind,
+ * kept by the file itself, so that a million that have ended are not counted again and again. Of results `attempt`: what was read is of it;
  * `is_final`: after it had ended.
  */
 export const LATER_PARTS = `
@@ -39,9 +40,22 @@ export const LATER_PARTS = `
   CREATE TABLE IF NOT EXISTS results (
     job INTEGER PRIMARY KEY, attempt INTEGER NOT NULL, is_final INTEGER NOT NULL, metrics TEXT NOT NULL
   );
+  CREATE TABLE IF NOT EXISTS tally (kind TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
+  INSERT OR REPLACE INTO tally SELECT kind, count(*) FROM jobs GROUP BY kind;
+  CREATE TRIGGER IF NOT EXISTS tally_new AFTER INSERT ON jobs BEGIN
+    INSERT INTO tally VALUES (new.kind, 1) ON CONFLICT (kind) DO UPDATE SET count = count + 1;
+  END;
+  CREATE TRIGGER IF NOT EXISTS tally_change AFTER UPDATE OF kind ON jobs WHEN old.kind <> new.kind BEGIN
+    UPDATE tally SET count = count - 1 WHERE kind = old.kind;
+    INSERT INTO tally VALUES (new.kind, 1) ON CONFLICT (kind) DO UPDATE SET count = count + 1;
+  END;
+  CREATE TRIGGER IF NOT EXISTS tally_gone AFTER DELETE ON jobs BEGIN
+    UPDATE tally SET count = count - 1 WHERE kind = old.kind;
+  END;
 `
-export const HAS_LATER_PARTS = `SELECT 1 WHERE 6 = (SELECT count(*) FROM sqlite_master
-  WHERE name IN ('jobs_by_spec', 'jobs_by_run', 'jobs_in_line', 'jobs_bound', 'jobs_unnamed', 'results'))`
+export const HAS_LATER_PARTS = `SELECT 1 WHERE 10 = (SELECT count(*) FROM sqlite_master
+  WHERE name IN ('jobs_by_spec', 'jobs_by_run', 'jobs_in_line', 'jobs_bound', 'jobs_unnamed', 'results',
+    'tally', 'tally_new', 'tally_change', 'tally_gone'))`
 
 /** Needed by later parts. It is the number of alike.ts; null where a version that does not know it submitted the job. */
 export const ADD_ALIKE = 'ALTER TABLE jobs ADD COLUMN alike INTEGER'

@@ -119,7 +119,7 @@ export class JobStore implements Disposable {
   }
 
   counts(): ReadonlyMap<string, number> {
-    const rows = this.file.all('SELECT kind, count(*) AS count FROM jobs GROUP BY kind')
+    const rows = this.file.all('SELECT kind, count FROM tally WHERE count > 0')
     return new Map(rows.map(({ kind, count }) => [String(kind), Number(count)]))
   }
 
@@ -147,8 +147,8 @@ export class JobStore implements Disposable {
   }
 
   active(): readonly Job[] {
-    return this.#active.read(this.file.version(), () =>
-      this.#rows.read(`WHERE kind IN ('starting', 'running', 'ending') ORDER BY jobs.id`),
+    return this.#active.read(this.file.version(), (known) =>
+      this.#rows.readAgain(known, `WHERE kind IN ('starting', 'running', 'ending') ORDER BY jobs.id`),
     )
   }
 
@@ -287,6 +287,28 @@ export class JobStore implements Disposable {
     ).length
   }
 
+  /** Forgets jobs that ended before that time, so many at most; those that unfinished jobs wait for stay. How many it forgot. */
+  forgetEnded(beforeMs: number, most: number): number {
+    return this.together(() => {
+      const rows = this.file.all(`SELECT id, spec ${FORGETTABLE} LIMIT ?`, beforeMs, most)
+      const [ids, specs] = [rows.map(({ id }) => id), rows.map(({ spec }) => spec)].map((list) => JSON.stringify(list))
+      this.file.run('DELETE FROM results WHERE job IN (SELECT value FROM json_each(?))', ids ?? '[]')
+      this.file.run('DELETE FROM jobs WHERE id IN (SELECT value FROM json_each(?))', ids ?? '[]')
+      // The last one stays, so that its number is not given again.
+      this.file.run(
+        `DELETE FROM specs WHERE id IN (SELECT value FROM json_each(?)) AND id < (SELECT max(id) FROM specs)
+          AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.spec = specs.id)`,
+        specs ?? '[]',
+      )
+      return rows.length
+    })
+  }
+
+  /** So many `forgetEnded` would forget. */
+  countForgettable(beforeMs: number): number {
+    return Number(this.file.one(`SELECT count(*) AS count ${FORGETTABLE}`, beforeMs)?.count)
+  }
+
   /** What the driver saw last, for those who watch. */
   writeView(view: QueueView, lease: Lease): void {
     this.together(() => {
@@ -313,6 +335,9 @@ export class JobStore implements Disposable {
   }
 }
 
+const FORGETTABLE = `FROM jobs WHERE ended_ms IS NOT NULL AND ended_ms < ? AND id NOT IN
+  (SELECT each.value FROM jobs AS waiting JOIN json_each(waiting.after) AS each
+    WHERE waiting.kind IN ('held', 'queued', 'starting', 'running', 'ending') AND waiting.after IS NOT NULL)`
 const NEVER_DONE = FINAL_KINDS.filter((kind) => kind !== 'done')
   .map((kind) => `'${kind}'`)
   .join()

@@ -18,26 +18,30 @@ const FREE = `kind = 'queued' AND after IS NULL AND state = '${QUEUED_TEXT}'`
 /** The others: they wait for jobs or for a time, or have run before; as jobs_bound has it. */
 const BOUND = `kind = 'queued' AND (after IS NOT NULL OR state <> '${QUEUED_TEXT}')`
 
+/** The first behind a line: a comparison of all three at once would walk through the line. */
+const firstOf = (condition: string): string =>
+  `(SELECT id FROM jobs INDEXED BY jobs_in_line WHERE ${FREE} AND ${condition} ORDER BY alike, user, priority LIMIT 1)`
 const FREE_LINES = `WITH RECURSIVE line (alike, user, priority) AS (
   SELECT * FROM (SELECT alike, user, priority FROM jobs INDEXED BY jobs_in_line WHERE ${FREE} ORDER BY alike, user, priority LIMIT 1)
   UNION ALL
-  SELECT next.alike, next.user, next.priority FROM line JOIN jobs AS next ON next.id =
-    (SELECT id FROM jobs INDEXED BY jobs_in_line
-      WHERE ${FREE} AND (alike, user, priority) > (line.alike, line.user, line.priority) ORDER BY alike, user, priority LIMIT 1)
+  SELECT next.alike, next.user, next.priority FROM line JOIN jobs AS next ON next.id = coalesce(
+    ${firstOf('alike = line.alike AND user = line.user AND priority > line.priority')},
+    ${firstOf('alike = line.alike AND user > line.user')},
+    ${firstOf('alike > line.alike')})
 ) SELECT alike, user, priority FROM line`
 const FREE_JOBS = `INDEXED BY jobs_in_line WHERE ${FREE} AND alike = ? AND user = ? AND priority = ? AND id > ? ORDER BY id LIMIT ?`
 
 /** Many have the same text of jobs that they wait for: each is looked at once. */
-const DONE = `SELECT list FROM (SELECT DISTINCT after AS list FROM jobs WHERE kind = 'queued' AND after IS NOT NULL) WHERE NOT EXISTS
+const DONE = `SELECT list FROM (SELECT DISTINCT after AS list FROM jobs INDEXED BY jobs_by_after WHERE kind = 'queued' AND after IS NOT NULL) WHERE NOT EXISTS
   (SELECT 1 FROM json_each(list) AS each JOIN jobs AS other ON other.id = each.value WHERE other.kind <> 'done')`
 const NOT_BEFORE = "coalesce(json_extract(state, '$.notBeforeMs'), 0)"
 const IS_READY = `${BOUND} AND ${NOT_BEFORE} <= ? AND (after IS NULL OR after IN (${DONE}))`
 const IN_ORDER = "ORDER BY coalesce(json_extract(state, '$.waitsFromMs'), submitted_ms), id"
 const BOUND_HEADS = `SELECT id, alike, user, priority FROM
-  (SELECT id, alike, user, priority, row_number() OVER (PARTITION BY alike, user, priority ${IN_ORDER}) AS place FROM jobs WHERE ${IS_READY})
+  (SELECT id, alike, user, priority, row_number() OVER (PARTITION BY alike, user, priority ${IN_ORDER}) AS place FROM jobs INDEXED BY jobs_bound WHERE ${IS_READY})
   WHERE place = 1`
-const BOUND_JOBS = `WHERE ${IS_READY} AND alike = ? AND user = ? AND priority = ? ${IN_ORDER} LIMIT ? OFFSET ?`
-const NEXT_DUE = `SELECT min(${NOT_BEFORE}) AS due FROM jobs WHERE ${BOUND} AND ${NOT_BEFORE} > ?`
+const BOUND_JOBS = `INDEXED BY jobs_bound WHERE ${IS_READY} AND alike = ? AND user = ? AND priority = ? ${IN_ORDER} LIMIT ? OFFSET ?`
+const NEXT_DUE = `SELECT min(${NOT_BEFORE}) AS due FROM jobs INDEXED BY jobs_bound WHERE ${BOUND} AND ${NOT_BEFORE} > ?`
 
 type Load = (lastId: number, had: number, count: number) => readonly Job[]
 
@@ -131,7 +135,7 @@ export class WaitingLines {
 
   /** Those that another version of Muster has submitted do not know their line yet. */
   #nameLines(): void {
-    const unnamed = "FROM jobs WHERE kind = 'queued' AND alike IS NULL"
+    const unnamed = "FROM jobs INDEXED BY jobs_unnamed WHERE kind = 'queued' AND alike IS NULL"
     if (this.#file.one(`SELECT 1 ${unnamed} LIMIT 1`) === undefined) return
     this.#file.transaction(() => {
       for (const { spec } of this.#file.all(`SELECT DISTINCT spec ${unnamed}`))

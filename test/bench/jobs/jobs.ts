@@ -6,6 +6,7 @@ import { startLab } from '../../lab/cluster/lab.ts'
 import { buildProduct } from '../support/build.ts'
 import { formatTable, type Row } from '../support/statistics.ts'
 import { benchDispatch } from './dispatch.ts'
+import { benchEnded } from './ended.ts'
 import { benchKills } from './kills.ts'
 import { benchMix } from './mix.ts'
 import { Place } from './place.ts'
@@ -47,7 +48,8 @@ export async function benchJobs({
         rows.push(...more)
       }
       if (parts.includes('kills')) add(await benchKills(directory, main, rounds, seconds, log))
-      if (parts.every((part) => part === 'kills')) return formatTable(rows)
+      if (parts.includes('ended')) add(benchEnded(directory, log))
+      if (parts.every((part) => part === 'kills' || part === 'ended')) return formatTable(rows)
       await using lab = await startLab({ count: HOSTS })
       const place = (name: string, resources = { cpu: CORES, gpu: 0 }) => new Place(lab, main, name, resources)
       if (parts.includes('store')) add(await benchStore(directory, place('store')))

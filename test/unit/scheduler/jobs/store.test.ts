@@ -218,6 +218,73 @@ describe('the queue on disk', () => {
     expect(ids()).toEqual([3, 6, 7])
   })
 
+  test('jobs that ended long ago are forgotten when asked to, but not those that others wait for, and numbers are not given again', () => {
+    using store = open()
+    store.submit(submission({ variants: [{}, {}, {}] }), 0)
+    store.submit(submission({ spec: { ...spec, metrics: [{ name: 'loss' }] } }), 0)
+    store.submit(submission({ after: [2], isHeld: true }), 0)
+    for (const [id, atMs] of [
+      [1, 10],
+      [2, 20],
+      [3, 5000],
+      [4, 30],
+    ] as const) {
+      store.apply(id, { kind: 'placed', places }, 1)
+      store.apply(id, done, atMs)
+    }
+    expect(store.countForgettable(1000)).toBe(2)
+    expect([store.forgetEnded(1000, 1), store.forgetEnded(1000, 9), store.forgetEnded(1000, 9)]).toEqual([1, 1, 0])
+    expect(store.list([], 10).map(({ id }) => id)).toEqual([5, 3, 2])
+    expect(store.file.all('SELECT job FROM results')).toEqual([])
+    expect(store.counts()).toEqual(
+      new Map([
+        ['done', 2],
+        ['held', 1],
+      ]),
+    )
+    const last = store.groupOf(5)
+    store.apply(5, { kind: 'stop', reason: 'cancelled' }, 40)
+    expect(store.forgetEnded(1_000_000, 9)).toBe(3)
+    expect(store.submit(submission(), 0)).toEqual([6])
+    expect(store.groupOf(6)).toBeGreaterThan(Number(last))
+    expect(store.get(6)?.spec.name).toBe('one')
+  })
+
+  test('how many there are of each kind is right after whatever was done, also by a version that does not count', () => {
+    using store = open()
+    using other = open()
+    store.submit(submission({ variants: Array.from({ length: 9 }, () => ({})) }), 0)
+    other.apply(1, { kind: 'hold' }, 1)
+    store.apply(2, { kind: 'placed', places }, 1)
+    other.apply(2, done, 2)
+    expect(() =>
+      store.together(() => {
+        store.apply(3, { kind: 'hold' }, 1)
+        throw new Error('cut')
+      }),
+    ).toThrow('cut')
+    store.file.run("UPDATE jobs SET kind = 'lost' WHERE id = 9")
+    store.file.run('DELETE FROM jobs WHERE id = 8')
+    const counted = store.file.all('SELECT kind, count(*) AS count FROM jobs GROUP BY kind')
+    expect(store.counts()).toEqual(new Map(counted.map(({ kind, count }) => [String(kind), Number(count)])))
+    expect(Object.fromEntries(store.counts())).toEqual({ held: 1, done: 1, lost: 1, queued: 5 })
+  })
+
+  test('what runs is the same object after others wrote, unless they changed it', () => {
+    using store = open()
+    using other = open()
+    store.submit(submission({ variants: [{}, {}] }), 0)
+    other.applyAll(
+      [1, 2].map((id) => ({ id, event: { kind: 'placed', places } })),
+      1,
+    )
+    const before = store.active()
+    other.apply(1, { kind: 'stop', reason: 'cancelled' }, 2)
+    const after = store.active()
+    expect(after[1]).toBe(before[1])
+    expect(after.map(({ state }) => state.kind)).toEqual(['ending', 'starting'])
+  })
+
   test('who waits may be edited, with the variables of its own; who runs may not', () => {
     using store = open()
     store.submit(submission({ variants: [{ X: '1' }, { X: '2' }] }), 0)

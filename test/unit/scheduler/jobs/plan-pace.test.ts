@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { PlanPace } from '../../../../src/scheduler/jobs/plan-pace.ts'
+
+test('what others write is planned for at once while plans are cheap, and takes a fifth of the time when they are not', () => {
+  const planned = (tookMs: number) => {
+    const pace = new PlanPace(1000)
+    const at: number[] = []
+    for (let nowMs = 10_000; nowMs < 20_000; nowMs += 5) {
+      pace.noteNews()
+      if (!pace.isDue(nowMs)) continue
+      at.push(nowMs)
+      pace.notePlan(nowMs, nowMs + tookMs)
+    }
+    return at
+  }
+  expect(planned(0)).toHaveLength(2000)
+  expect(planned(20)).toHaveLength(100)
+  expect(planned(3000)).toHaveLength(10)
+})
+
+test('nothing new is planned for once in the longest time', () => {
+  const pace = new PlanPace(1000)
+  pace.notePlan(10_000, 10_002)
+  expect([pace.isDue(10_999), pace.isDue(11_000)]).toEqual([false, true])
+})
