@@ -119,6 +119,11 @@ describe.skipIf(!canRun)('muster net mesh', () => {
     const { stdout } = await lab.run(pair)
     const findings = eventsOf(stdout).flatMap(({ type, id, text }) => (type === 'finding' ? [`${id}: ${text}`] : []))
     expect(findings.join('\n')).toMatch(told)
+    const measures = () =>
+      programs()
+        .flat()
+        .filter((program) => /iperf|ping/.test(program))
+    await waitUntil(() => measures().length === 0, 'every server to be gone')
   })
 
   it.each(['iperf3', 'mixed'])('measures what the links can do and names who is slow, with %s', async (tool) => {
