@@ -116,7 +116,7 @@ export class Chain implements ChainState, Disposable {
       for (const passing of this.#passings.values()) passing.handleMemberLost(member)
       return
     }
-    if (message.link !== undefined) this.links.handle(message)
+    if (message.link !== undefined) this.links.handle(member, message)
     if (message.file !== undefined) for (const passing of this.#passings.values()) passing.handleFile(member, message)
   }
 }

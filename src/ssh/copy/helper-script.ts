@@ -197,6 +197,8 @@ class File:
     def __init__(self, number, path, have, size, sparse):
         self.number, self.size, self.have, self.sparse = number, size, have, sparse
         self.told, self.told_at, self.broken = have, 0.0, False
+        # The link that it may come over.
+        self.link = None
         self.changed = threading.Condition()
         self.handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
 
@@ -205,16 +207,21 @@ class File:
             self.have = max(self.have, have)
             self.changed.notify_all()
 
-    def write(self, offset, data, hole):
+    def take_from(self, link):
         with self.changed:
-            # The word that this much is there may come after what follows it: they go different ways.
+            self.link = link
+            self.changed.notify_all()
+
+    def write(self, link, offset, data, hole):
+        end = offset + max(len(data), hole)
+        with self.changed:
+            # The word that it may come, and that this much is there, may come after what follows: they go different ways.
             until = time.monotonic() + 10
-            while offset > self.have and not self.broken and time.monotonic() < until:
+            while (self.link != link or offset > self.have) and not self.broken and time.monotonic() < until:
                 self.changed.wait(0.5)
-            if offset > self.have or offset + max(len(data), hole) <= self.have or self.broken:
+            if self.link != link or offset > self.have or not self.have < end <= self.size or self.broken:
                 return
             skip = self.have - offset
-            end = offset + max(len(data), hole)
             try:
                 if hole:
                     os.ftruncate(self.handle, max(end, os.fstat(self.handle).st_size))
@@ -360,8 +367,10 @@ class Link:
                     began = began or time.monotonic()
                     if length == 0:
                         say(link=self.number, probe=[offset, max(time.monotonic() - began, 1e-4)])
-                elif number in files:
-                    files[number].write(offset, data, length if hole else 0)
+                else:
+                    file = files.get(number)
+                    if file is not None:
+                        file.write(self.number, offset, data, length if hole else 0)
 
     def read(self, stream, block, length):
         view = memoryview(block)[:length]
@@ -436,6 +445,9 @@ def obey(message):
     elif what == 'have':
         if message['file'] in files:
             files[message['file']].grow(message['have'])
+    elif what == 'take':
+        if message['file'] in files:
+            files[message['file']].take_from(message['link'])
     elif what == 'forget':
         file = files.pop(message['file'], None)
         if file is not None:

@@ -36,6 +36,8 @@ const PROBE_LIMIT_MS = 10_000
 
 type Waiting = {
   readonly link: number
+  /** Nobody else is believed about this link. */
+  readonly members: readonly Member[]
   isAnswer(message: HelperMessage): boolean
   settle(message: HelperMessage): void
   readonly timer: Disposable
@@ -69,15 +71,20 @@ export class Links implements Disposable {
     for (const { helper } of [link.from, link.to]) helper.tell({ op: 'drop', link: link.number })
   }
 
-  /** What a member's helper says about links. */
-  handle(message: HelperMessage): void {
+  /** What a member's helper says about links: it is believed about its own only. */
+  handle(member: Member, message: HelperMessage): void {
     for (const each of this.#waiting) {
-      if (each.link !== message.link || (message.error === undefined && !each.isAnswer(message))) continue
+      if (
+        each.link !== message.link ||
+        !each.members.includes(member) ||
+        (message.error === undefined && !each.isAnswer(message))
+      )
+        continue
       this.#waiting.delete(each)
       each.settle(message)
     }
     const link = this.#standing.get(message.link ?? 0)
-    if (message.error === undefined || link === undefined) return
+    if (message.error === undefined || link === undefined || (link.from !== member && link.to !== member)) return
     this.drop(link)
     this.#onLost(link, message.error)
   }
@@ -92,11 +99,11 @@ export class Links implements Disposable {
     const link = this.#lastNumber
     const secret = createLinkCertificate()
     try {
-      const listening = this.#answer(link, SETUP_LIMIT_MS, ({ at }) => at !== undefined)
+      const listening = this.#answer(link, [to], SETUP_LIMIT_MS, ({ at }) => at !== undefined)
       to.helper.tell({ op: 'listen', link, address: to.address, ...secret })
       const { at } = await listening
-      const up = this.#answer(link, SETUP_LIMIT_MS, (message) => message.up === true)
-      const probed = this.#answer(link, SETUP_LIMIT_MS + PROBE_LIMIT_MS, ({ probe }) => probe !== undefined)
+      const up = this.#answer(link, [from, to], SETUP_LIMIT_MS, (message) => message.up === true)
+      const probed = this.#answer(link, [from, to], SETUP_LIMIT_MS + PROBE_LIMIT_MS, ({ probe }) => probe !== undefined)
       from.helper.tell({ op: 'connect', link, to: at, ...secret })
       // At once: on a narrow link from here each order takes long.
       from.helper.tell({ op: 'probe', link, ...PROBE })
@@ -117,7 +124,12 @@ export class Links implements Disposable {
     return await Promise.race([answer, late.promise])
   }
 
-  #answer(link: number, limitMs: number, isAnswer: (message: HelperMessage) => boolean): Promise<HelperMessage> {
+  #answer(
+    link: number,
+    members: readonly Member[],
+    limitMs: number,
+    isAnswer: (message: HelperMessage) => boolean,
+  ): Promise<HelperMessage> {
     const { promise, resolve, reject } = Promise.withResolvers<HelperMessage>()
     const timer = this.#clock.after(limitMs, () => {
       this.#waiting.delete(waiting)
@@ -125,6 +137,7 @@ export class Links implements Disposable {
     })
     const waiting: Waiting = {
       link,
+      members,
       timer,
       isAnswer,
       settle: (message) => {

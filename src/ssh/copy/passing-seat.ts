@@ -96,6 +96,7 @@ export class PassingSeat implements Seat, Place {
   serve(): void {
     if (this.waiting === undefined || this.link === undefined || this.source === undefined) return
     const { number } = this.#way
+    this.member.helper.tell({ op: 'take', link: this.link.number, file: number })
     this.source.member.helper.tell({ op: 'serve', link: this.link.number, file: number, from: this.have })
   }
 

@@ -81,6 +81,14 @@ describe.skipIf(!canRun)('helpers that pass a file on', () => {
     rmSync(directory, { recursive: true })
   })
 
+  const link = async () => {
+    const secret = createLinkCertificate()
+    taker.tell({ op: 'listen', link: 1, address: '127.0.0.1', ...secret })
+    const { at } = await taker.said((message) => message.at !== undefined)
+    source.tell({ op: 'connect', link: 1, to: at, ...secret })
+    await taker.said(({ up }) => up === true)
+  }
+
   it('lose nothing that comes before the word that what precedes it is there', async () => {
     const [theirs, ours] = [join(directory, 'source'), join(directory, 'taker')]
     const bytes = randomBytes(2 * PART_BYTES)
@@ -89,17 +97,38 @@ describe.skipIf(!canRun)('helpers that pass a file on', () => {
     const file = { op: 'file', file: 1, size: bytes.length, sparse: false }
     source.tell({ ...file, path: theirs, have: bytes.length })
     taker.tell({ ...file, path: ours, have: 0 })
-    const secret = createLinkCertificate()
-    taker.tell({ op: 'listen', link: 1, address: '127.0.0.1', ...secret })
-    const { at } = await taker.said((message) => message.at !== undefined)
-    source.tell({ op: 'connect', link: 1, to: at, ...secret })
-    await taker.said(({ up }) => up === true)
+    await link()
     const before = taker.readBytes
+    taker.tell({ op: 'take', link: 1, file: 1 })
     source.tell({ op: 'serve', link: 1, file: 1, from: PART_BYTES })
     await waitUntil(() => taker.readBytes >= before + PART_BYTES, 'the bytes on the link')
     taker.tell({ op: 'have', file: 1, have: PART_BYTES })
     await taker.said(({ have }) => have === bytes.length)
     expect(readFileSync(ours).equals(bytes)).toBe(true)
+  })
+
+  it('take from each other no byte behind the end of the file, and only the file that was granted', async () => {
+    const [theirs, ours, other] = ['source', 'taker', 'other'].map((name) => join(directory, name)) as [
+      string,
+      string,
+      string,
+    ]
+    writeFileSync(theirs, randomBytes(3 * PART_BYTES))
+    const [small, granted, notGranted] = [1, 1, 2]
+    source.tell({ op: 'file', file: granted, path: theirs, have: 3 * PART_BYTES, size: 3 * PART_BYTES, sparse: false })
+    source.tell({ op: 'file', file: notGranted, path: theirs, have: PART_BYTES, size: PART_BYTES, sparse: false })
+    // To the one that takes it, the file is shorter than what comes.
+    taker.tell({ op: 'file', file: small, path: ours, have: 0, size: PART_BYTES, sparse: false })
+    taker.tell({ op: 'file', file: notGranted, path: other, have: 0, size: PART_BYTES, sparse: false })
+    await link()
+    const before = taker.readBytes
+    taker.tell({ op: 'take', link: 1, file: small })
+    source.tell({ op: 'serve', link: 1, file: granted, from: 0 })
+    source.tell({ op: 'serve', link: 1, file: notGranted, from: 0 })
+    await waitUntil(() => taker.readBytes >= before + 4 * PART_BYTES, 'the bytes on the link')
+    taker.tell({ op: 'take', link: 1, file: notGranted })
+    await taker.said(({ file, have }) => file === notGranted && have === PART_BYTES)
+    expect(readFileSync(ours).length).toBeLessThanOrEqual(PART_BYTES)
   })
 
   it.skipIf(!canBare)('make a link on hosts without /dev/fd, and leave nothing there', async () => {

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Chain } from '../../../../src/ssh/copy/chain.ts'
-import type { LinkHelper } from '../../../../src/ssh/copy/links.ts'
+import { type LinkHelper, Links, type Member } from '../../../../src/ssh/copy/links.ts'
 import type { PathEvent } from '../../../../src/ssh/copy/passing.ts'
 import type { HelperMessage } from '../../../../src/ssh/copy/remote-helper.ts'
 import type { SourceFile } from '../../../../src/ssh/copy/source.ts'
@@ -404,5 +404,42 @@ describe('a chain', () => {
       ),
       { numRuns: 100 },
     )
+  })
+
+  it('believes no host about the links of others', async () => {
+    const clock = new ManualClock()
+    const lost: string[] = []
+    const links = new Links(clock, (_, reason) => lost.push(reason))
+    const orders = new Map<string, Order[]>(HOSTS.map((host) => [host, []]))
+    const [m1, m2, liar] = HOSTS.map((host): Member => {
+      const helper = {
+        isLost: false,
+        onMessage() {},
+        tell: (order: object) => void orders.get(host)?.push(order as Order),
+      }
+      return { host, address: host, helper }
+    }) as [Member, Member, Member]
+    const making = links.between(m1, m2)
+    const claim = (member: Member, port: number) => {
+      links.handle(member, { link: 1, at: ['127.0.0.1', port] })
+    }
+    links.handle(liar, { link: 1, error: 'no route' })
+    claim(liar, 6379)
+    claim(m1, 6379)
+    await setImmediate()
+    expect(orders.get('m1')).toEqual([])
+    claim(m2, 5000)
+    await setImmediate()
+    expect(orders.get('m1')).toContainEqual(expect.objectContaining({ op: 'connect', to: ['127.0.0.1', 5000] }))
+    links.handle(liar, { link: 1, up: true })
+    links.handle(liar, { link: 1, probe: [1e12, 1] })
+    await setImmediate()
+    links.handle(m2, { link: 1, up: true })
+    links.handle(m2, { link: 1, probe: [1e6, 1] })
+    expect((await making).bitsPerSecond).toBe(8e6)
+    links.handle(liar, { link: 1, error: 'gone' })
+    expect(lost).toEqual([])
+    links.handle(m1, { link: 1, error: 'gone' })
+    expect(lost).toEqual(['gone'])
   })
 })
