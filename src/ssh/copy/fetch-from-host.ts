@@ -253,7 +253,7 @@ class HostFetch {
     try {
       for (let at = from; at < file.sizeBytes && failure === undefined; at += SEGMENT_BYTES) {
         const bytes = Math.min(SEGMENT_BYTES, file.sizeBytes - at)
-        const asked = this.#remote.pull(sink, 'G', file.path, at / UNIT_BYTES, bytes)
+        const asked = this.#remote.pull(sink, bytes, 'G', file.path, at / UNIT_BYTES, bytes)
         asked.catch(() => {})
         await ahead
         ahead = asked

@@ -24,9 +24,15 @@ type Waiting = {
   readonly reject: (error: Error) => void
   /** Takes the answer's bytes as they come, instead of keeping them. */
   readonly sink?: ((bytes: Buffer) => void) | undefined
+  /** How long the answer is if it is not a refusal; undefined: `ANSWER_LIMIT` at most. */
+  readonly bytes?: number | undefined
+  readonly limit?: number
 }
 
 const NOISE_LIMIT = 64 * 1024
+const ANSWER_LIMIT = 1024 * 1024
+/** Names and facts of some millions of files. */
+const LISTING_LIMIT = 256 * 1024 * 1024
 /** What is fetched comes at this a round trip at most, and while this program is busy no more. */
 const WINDOW_BYTES = 2 * 1024 * 1024
 
@@ -40,6 +46,8 @@ export type RemoteFilesOptions = {
 export class RemoteFiles {
   #process: RemoteProcess | undefined
   readonly #waiting: Waiting[] = []
+  /** With which each order begins. */
+  #token = ''
   #isReady = false
   #pending = Buffer.alloc(0)
   #missing = -1
@@ -103,25 +111,32 @@ export class RemoteFiles {
     await ready.promise
     signal.removeEventListener('abort', handleAbort)
     if (files.#lost !== undefined) throw files.#lost
-    const lines = SETUP.map((line) => `${line}\n`).join('')
+    files.#token = token
+    const lines = SETUP.map((line) => `${token}${line}\n`).join('')
     await files.#order(lines, undefined)
     return files
   }
 
   /** Runs a function of the remote script; resolves with what it says. @throws RemoteRefusal, RemoteLost */
   call(name: string, ...words: readonly (string | number)[]): Promise<string> {
-    return this.#order(lineOf(name, words), undefined)
+    return this.#order(this.#lineOf(name, words), undefined)
   }
 
-  /** Like `call`, but the bytes of the answer go to `sink` as they come. */
-  pull(sink: (bytes: Buffer) => void, name: string, ...words: readonly (string | number)[]): Promise<string> {
-    return this.#order(lineOf(name, words), undefined, sink)
+  /** Like `call`, but the answer has so many bytes, which go to `sink` as they come. */
+  pull(
+    sink: (bytes: Buffer) => void,
+    bytes: number,
+    name: string,
+    ...words: readonly (string | number)[]
+  ): Promise<string> {
+    return this.#order(this.#lineOf(name, words), undefined, { sink, bytes })
   }
 
-  /** One order that is answered twice: two texts. */
+  /** One order that is answered twice: two long texts. */
   async callTwice(name: string, ...words: readonly (string | number)[]): Promise<readonly [string, string]> {
-    const first = this.#order(lineOf(name, words), undefined)
-    const second = new Promise<string>((resolve, reject) => this.#waiting.push({ resolve, reject }))
+    const limit = LISTING_LIMIT
+    const first = this.#order(this.#lineOf(name, words), undefined, { limit })
+    const second = new Promise<string>((resolve, reject) => this.#waiting.push({ resolve, reject, limit }))
     second.catch(() => {})
     // A refusal is answered once.
     const text = await first.catch((error: unknown) => {
@@ -134,7 +149,7 @@ export class RemoteFiles {
   /** An order with bytes behind it. `written`: they are on their way; `done`: the host has answered. */
   send(chunks: readonly Buffer[], name: string, ...words: readonly (string | number)[]) {
     const { promise: written, resolve } = Promise.withResolvers<void>()
-    const done = this.#order(lineOf(name, words), { chunks, written: resolve })
+    const done = this.#order(this.#lineOf(name, words), { chunks, written: resolve })
     done.catch(() => resolve())
     return { written, done }
   }
@@ -157,14 +172,18 @@ export class RemoteFiles {
     this.#process?.close()
   }
 
+  #lineOf(name: string, words: readonly (string | number)[]): string {
+    return `${this.#token}${[name, ...words.map((word) => quoteWord(String(word)))].join(' ')}\n`
+  }
+
   #order(
     line: string,
     payload: { readonly chunks: readonly Buffer[]; written(): void } | undefined,
-    sink?: (bytes: Buffer) => void,
+    answer: Omit<Waiting, 'resolve' | 'reject'> = {},
   ): Promise<string> {
     return new Promise((resolve, reject) => {
       if (this.#lost !== undefined) return reject(this.#lost)
-      this.#waiting.push({ resolve, reject, sink })
+      this.#waiting.push({ resolve, reject, ...answer })
       this.#writing = this.#writing.then(async () => {
         await this.#write(Buffer.from(line, 'latin1'))
         for (const chunk of payload?.chunks ?? []) await this.#write(chunk)
@@ -204,6 +223,7 @@ export class RemoteFiles {
         if (match === null) return this.#garbled()
         this.#isOk = match[1] === 'ok'
         this.#missing = Number(match[2])
+        if (!this.#isExpected()) return
         if (this.#missing > 0) continue
       } else {
         const part = rest.subarray(0, this.#missing)
@@ -217,6 +237,17 @@ export class RemoteFiles {
     }
   }
 
+  /** A host that answers more than it was asked for would fill the disk or the memory here. */
+  #isExpected(): boolean {
+    const { bytes, limit = ANSWER_LIMIT } = this.#waiting[0] ?? {}
+    if (this.#isOk && bytes !== undefined) {
+      if (this.#missing !== bytes) this.#garbled()
+      return this.#missing === bytes
+    }
+    if (this.#missing > limit) this.#garbled('the host answers more than can be kept')
+    return this.#missing <= limit
+  }
+
   #answer(): void {
     this.#missing = -1
     const text = Buffer.concat(this.#parts).toString('latin1')
@@ -226,8 +257,8 @@ export class RemoteFiles {
     else waiting?.reject(new RemoteRefusal(text))
   }
 
-  #garbled(): void {
-    this.#lose('what the host answers makes no sense')
+  #garbled(reason = 'what the host answers makes no sense'): void {
+    this.#lose(reason)
     this.#process?.close()
   }
 
@@ -237,10 +268,6 @@ export class RemoteFiles {
     this.#makeRoom()
     for (const each of this.#waiting.splice(0)) each.reject(this.#lost)
   }
-}
-
-function lineOf(name: string, words: readonly (string | number)[]): string {
-  return `${[name, ...words.map((word) => quoteWord(String(word)))].join(' ')}\n`
 }
 
 function describeEnd(end: ChannelEnd, stderr: string): string {

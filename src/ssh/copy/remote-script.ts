@@ -1,7 +1,8 @@
 /**
  * The remote half of a copy: functions for a POSIX shell, sent over one channel, so that a host needs no sftp-server and
  * nothing of ours. It reads one line of shell code at a time (`read` takes no byte more) and answers each with
- * `STATUS LENGTH`, a line feed, and so many bytes. It must never leave bytes of a transfer unread: they would be run.
+ * `STATUS LENGTH`, a line feed, and so many bytes. Each order begins with the token of this session: what does not, such as the
+ * bytes of a file whose reader was killed, ends the shell instead of being run.
  *
  * Temporary names end in the machine's name and the shell's process id, so that a later copy knows which are left over.
  */
@@ -11,7 +12,8 @@ export const UNIT_BYTES = 65_536
 
 /** What the login shell gets, whichever it is: no line feed, no single quote inside, no `!`, no backslash. */
 export function bootCommand(token: string): string {
-  return `exec env LC_ALL=C /bin/sh -c 'umask 077; echo ${token}; while IFS= read -r line; do eval "$line"; done'`
+  const orders = `while IFS= read -r line; do case $line in ${token}*) eval "\${line#${token}}";; *) exit 1;; esac; done`
+  return `exec env LC_ALL=C /bin/sh -c 'UMASK=$(umask); umask 077; echo ${token}; ${orders}'`
 }
 
 const FUNCTIONS = [
@@ -29,22 +31,26 @@ const FUNCTIONS = [
   `D() { if [ -d "$1" ]; then r ok directory; elif [ -e "$1" ] || [ -L "$1" ]; then r ok other; else r ok none; fi; }`,
   // K PATH: a directory that can be written into.
   `K() { if [ -d "$1" ]; then [ -w "$1" ] || chmod u+rwx "$1" 2>/dev/null; r ok old; else if e=$(mkdir "$1" 2>&1); then r ok new; else r err "$e"; fi; fi; }`,
-  // A PATH: a directory with all above it.
-  `A() { if e=$(mkdir -p "$1" 2>&1); then r ok; else r err "$e"; fi; }`,
+  // A PATH: a directory with all above it, with the umask of the user.
+  `A() { if e=$(umask "$UMASK"; mkdir -p "$1" 2>&1); then r ok; else r err "$e"; fi; }`,
   // B PATH: whether names there, or in the nearest directory above that exists, are the same when they differ only in case. By a directory, as mkdir follows no link.
   `B() { d=$1; while [ ! -d "$d" ]; do case $d in */*) d=\${d%/*}; d=\${d:-/};; *) d=.;; esac; done; if e=$(mkdir "$d/.muster-case.$NODE.$$" 2>&1); then k=no; [ -d "$d/.MUSTER-CASE.$NODE.$$" ] && k=yes; rmdir "$d/.muster-case.$NODE.$$"; r ok $k; else r err "$d: $e"; fi; }`,
+  // mine FILE: a regular file of this user under no other name. In a directory of many users a link to somewhere else may stand under any name.
+  `ME=$(id -u); mine() { [ -f "$1" ] && [ ! -L "$1" ] && [ -n "$(find "$1" -prune -type f -links 1 -user "$ME" 2>/dev/null)" ]; }`,
   // P PATH TEMPORARY CLAIM: kind and size of what is there, and the size of what an earlier copy has left, which becomes ours.
-  `P() { k='none 0'; if [ -L "$1" ]; then k='link 0'; elif [ -d "$1" ]; then k='directory 0'; elif [ -f "$1" ]; then k="file $(size "$1")"; elif [ -e "$1" ]; then k='special 0'; fi; p=0; for o in "$2.$NODE".*; do [ -f "$o" ] || continue; q=\${o##*.}; [ "$q" = $$ ] || { kill -0 "$q" 2>/dev/null && continue; }; [ "$3" = yes ] && [ "$q" != $$ ] && { mv -f "$o" "$2.$NODE.$$" 2>/dev/null || continue; o="$2.$NODE.$$"; }; p=$(size "$o"); done; r ok "$k $p"; }`,
+  `P() { k='none 0'; if [ -L "$1" ]; then k='link 0'; elif [ -d "$1" ]; then k='directory 0'; elif [ -f "$1" ]; then k="file $(size "$1")"; elif [ -e "$1" ]; then k='special 0'; fi; p=0; for o in "$2.$NODE".*; do [ -f "$o" ] && [ ! -L "$o" ] || continue; q=\${o##*.}; [ "$q" = $$ ] || { kill -0 "$q" 2>/dev/null && continue; }; mine "$o" || continue; [ "$3" = yes ] && [ "$q" != $$ ] && { mv -f "$o" "$2.$NODE.$$" 2>/dev/null || continue; o="$2.$NODE.$$"; }; p=$(size "$o"); done; r ok "$k $p"; }`,
   // S PATH [UNITS]: the checksum of a file, or of its beginning.
   `S() { if [ -r "$1" ]; then if [ $# = 1 ]; then h=$($SHA <"$1"); else h=$(dd if="$1" bs=${UNIT_BYTES} count="$2" 2>/dev/null | $SHA); fi; r ok "\${h%% *}"; else r err "$1: Permission denied"; fi; }`,
+  // T TEMPORARY: a new file, unless what an earlier copy has left became ours. Where that fails, W refuses.
+  `BAD=; T() { t="$1.$NODE.$$"; BAD=$t; if [ -e "$t" ] || [ -L "$t" ]; then mine "$t" || rm -f "$t"; fi; if [ -f "$t" ] || e=$(set -C; { : >"$t"; } 2>&1); then BAD=; r ok; else r err "$e"; fi; }`,
   // W TEMPORARY UNITS BYTES: bytes of stdin into a file from an offset on; all of them are read, whatever happens.
-  `W() { X "$3" | { if e=$(dd of="$1.$NODE.$$" bs=${UNIT_BYTES} seek="$2" conv=notrunc 2>&1); then r ok; else r err "$e"; fi; cat >/dev/null; }; }`,
+  `W() { X "$3" | { if [ "$1.$NODE.$$" = "$BAD" ]; then r err "$1: File exists"; elif e=$(dd of="$1.$NODE.$$" bs=${UNIT_BYTES} seek="$2" conv=notrunc 2>&1); then r ok; else r err "$e"; fi; cat >/dev/null; }; }`,
   // V TEMPORARY BYTES: a whole small file, without starting a program.
-  `V() { t="$1.$NODE.$$"; if { printf %s "$2" >"$t"; } 2>/dev/null; then r ok; else e=$({ printf %s "$2" >"$t"; } 2>&1); r err "$e"; fi; }`,
+  `V() { t="$1.$NODE.$$"; if [ -e "$t" ] || [ -L "$t" ]; then rm -f "$t"; fi; set -C; if { printf %s "$2" >"$t"; } 2>/dev/null; then r ok; else e=$({ printf %s "$2" >"$t"; } 2>&1); r err "$e"; fi; set +C; }`,
   // Y TEMPORARY UNITS: the checksum of the beginning of a temporary file.
   `Y() { S "$1.$NODE.$$" "$2"; }`,
   // C TEMPORARY UNITS: cuts a file off there.
-  `C() { if e=$(dd if=/dev/null of="$1.$NODE.$$" bs=${UNIT_BYTES} seek="$2" 2>&1); then r ok; else r err "$e"; fi; }`,
+  `C() { if [ "$1.$NODE.$$" = "$BAD" ]; then r err "$1: File exists"; elif e=$(dd if=/dev/null of="$1.$NODE.$$" bs=${UNIT_BYTES} seek="$2" 2>&1); then r ok; else r err "$e"; fi; }`,
   `Z() { rm -f "$1.$NODE.$$"; r ok; }`,
   // E: how temporary names end.
   `E() { r ok "$NODE.$$"; }`,
@@ -78,5 +84,5 @@ const FUNCTIONS = [
 /** The first line: defines everything, and answers when it is done. */
 export const SETUP = [
   ...FUNCTIONS,
-  `if printf '' | $SHA >/dev/null 2>&1; then r ok; else r err 'there is no sha256sum, shasum, sha256 or openssl'; fi`,
+  `if ! printf '' | $SHA >/dev/null 2>&1; then r err 'there is no sha256sum, shasum, sha256 or openssl'; elif [ "$(printf abcdef | { X 3 >/dev/null; cat; })" != def ]; then r err 'there is no head or dd that reads a given number of bytes'; else r ok; fi`,
 ]

@@ -49,7 +49,11 @@ export class FileSender {
   async send(file: SourceFile, temporary: BytePath, leftOver: number, isAlone: boolean): Promise<Sent> {
     const { onProgress } = this.#task
     const resumedBytes = await this.#usablePrefix(file, temporary, leftOver)
+    // Not awaited: where it is refused, so is every order behind it.
+    const begun = this.#remote.call('T', temporary)
+    begun.catch(() => {})
     if (leftOver > 0 || resumedBytes > 0) await this.#remote.call('C', temporary, resumedBytes / UNIT_BYTES)
+    if (file.sizeBytes >= CHAIN_BYTES) await begun
     if (resumedBytes > 0) onProgress(resumedBytes, false)
     const seat = isAlone ? undefined : await this.#enterChain(file, temporary, resumedBytes)
     let have = resumedBytes
@@ -57,6 +61,7 @@ export class FileSender {
     try {
       do {
         have = await this.#sendFrom(file, temporary, have, seat)
+        await begun
         if (have >= file.sizeBytes || seat === undefined) break
         const carriedTo = await this.#remote.orLost(seat.carried(have))
         isCarried ||= carriedTo > have

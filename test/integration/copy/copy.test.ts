@@ -111,6 +111,17 @@ describe('copying to hosts', () => {
     )
     return { events, readBytes, result: (host: string) => results.get(host)! }
   }
+  /** This machine, with other programs in place of its own. */
+  const withPrograms = (place: string): Transport => ({
+    async connect(endpoint, context) {
+      const connection = await transports.local.connect(endpoint, context)
+      return {
+        ...connection,
+        exec: (command, handlers) => connection.exec(`PATH="${place}:$PATH"; ${command}`, handlers),
+        close: () => connection.close(),
+      }
+    },
+  })
   const local: Endpoint = { ...endpointOf('here'), transport: 'local' }
 
   it.each([
@@ -513,17 +524,7 @@ describe('copying to hosts', () => {
     const find = execFileSync('sh', ['-c', 'command -v find'], { encoding: 'utf8' }).trim()
     // Every path is looked at twice.
     writeFileSync(join(programs, 'find'), `#!/bin/sh\np=$1; shift\nexec ${find} "$p" "$p" "$@"\n`, { mode: 0o755 })
-    const lying: Transport = {
-      async connect(endpoint, context) {
-        const connection = await transports.local.connect(endpoint, context)
-        return {
-          ...connection,
-          exec: (command, handlers) => connection.exec(`PATH="${programs}:$PATH"; ${command}`, handlers),
-          close: () => connection.close(),
-        }
-      },
-    }
-    const { result } = await fetch([local], [source], join(directory, 'out'), { transport: lying })
+    const { result } = await fetch([local], [source], join(directory, 'out'), { transport: withPrograms(programs) })
     const reason = expect.stringMatching(/^\S+\/x is listed twice/)
     expect(result('here')).toMatchObject({ outcome: 'failed', reason })
     expect(readdirSync(directory)).not.toContain('out')
@@ -631,6 +632,49 @@ describe('copying to hosts', () => {
       await fetch([local], [join(source, 'd')], out)
       for (const place of places) expect([place, statSync(place).mode & 0o7777]).toEqual([place, 0o3750])
     })
+  })
+
+  it.each([
+    1000, 2_000_000,
+  ])('writes through no link that stands where an earlier copy may have left a file (%s bytes)', async (size) => {
+    const bytes = randomBytes(size)
+    bytes.writeUInt8(0)
+    writeFileSync(join(source, 'x'), size > 2048 ? bytes : bytes.toString('hex'))
+    const target = join(directory, 'target')
+    mkdirSync(target)
+    const victim = join(directory, 'victim')
+    writeFileSync(victim, 'of somebody else')
+    symlinkSync(victim, join(target, `${temporaryOf('x')}.${hostname()}.${spawnSync('true').pid}`))
+    const { result } = await copy([local], [join(source, 'x')], () => target)
+    expect(result('here')).toMatchObject({ outcome: 'ok' })
+    expect(readFileSync(victim, 'utf8')).toBe('of somebody else')
+    expect(lstatSync(join(target, 'x')).isFile()).toBe(true)
+    expect(readFileSync(join(target, 'x')).equals(readFileSync(join(source, 'x')))).toBe(true)
+  })
+
+  it('never runs the bytes of a file, even when the program that reads them is killed', async () => {
+    const line = `touch ${join(directory, 'run')}\n`
+    writeFileSync(join(source, 'x'), line.repeat(20_000))
+    const programs = join(directory, 'programs')
+    mkdirSync(programs)
+    const head = execFileSync('sh', ['-c', 'command -v head'], { encoding: 'utf8' }).trim()
+    // As if the system had killed it for memory.
+    writeFileSync(join(programs, 'head'), `#!/bin/sh\n[ "$2" -lt 1000 ] && exec ${head} "$@"\nkill -9 $$\n`, {
+      mode: 0o755,
+    })
+    const { result } = await copy([local], [join(source, 'x')], () => join(directory, 'target'), {
+      transport: withPrograms(programs),
+    })
+    expect(result('here')).toMatchObject({ outcome: expect.stringMatching(/^(failed|unreachable)$/), copied: 0 })
+    expect(readdirSync(directory)).not.toContain('run')
+  })
+
+  it('makes the destination with the umask of the user', async () => {
+    writeFileSync(join(source, 'x'), 'x')
+    const target = join(directory, 'new', 'target')
+    await copy([local], [join(source, 'x')], () => `${target}/`)
+    for (const made of [join(directory, 'new'), target])
+      expect(statSync(made).mode & 0o777).toBe(0o777 & ~process.umask())
   })
 
   it('never shows half a file under its final name, whenever it is cut', async () => {

@@ -1,0 +1,60 @@
+/** What a host may answer: a host that answers more than it was asked for is given up. */
+import { expect, it } from 'vitest'
+import { RemoteFiles, RemoteLost } from '../../../../src/ssh/copy/remote-files.ts'
+import type { Connection, ExecHandlers } from '../../../../src/ssh/transport.ts'
+import { ManualClock } from '../manual-clock.ts'
+
+/** Says that it is ready, and gives these answers, one to each order. */
+async function startWith(answers: readonly string[]): Promise<RemoteFiles> {
+  const said = ['ok 0\n', ...answers]
+  const connection = {
+    async exec(command: string, handlers: ExecHandlers) {
+      const token = /muster-[0-9a-f]+/.exec(command)?.[0]
+      queueMicrotask(() => handlers.onStdout(Buffer.from(`${token}\n`)))
+      let isSetUp = false
+      return {
+        writeStdin(bytes: Uint8Array) {
+          const text = said.shift()
+          if (!isSetUp || bytes.length > 0)
+            queueMicrotask(() => text !== undefined && handlers.onStdout(Buffer.from(text)))
+          isSetUp = true
+          return true
+        },
+        endStdin() {},
+        signal() {},
+        pause() {},
+        resume() {},
+        close() {},
+      }
+    },
+  } as unknown as Connection
+  return await RemoteFiles.start(connection, {
+    clock: new ManualClock(),
+    startLimitMs: 1000,
+    signal: new AbortController().signal,
+  })
+}
+
+it('takes the bytes that it asked for', async () => {
+  const files = await startWith(['ok 5\nbytes', 'ok 3\nyes'])
+  const parts: Buffer[] = []
+  await files.pull((bytes) => parts.push(bytes), 5, 'G', './x', 0, 5)
+  expect(Buffer.concat(parts).toString()).toBe('bytes')
+  expect(await files.call('D', './x')).toBe('yes')
+})
+
+it.each([
+  'ok 6\nbytes!',
+  'ok 4\nbyte',
+  'ok 99999999999999999999\nbytes',
+])('takes no more and no fewer: %j', async (answer) => {
+  const files = await startWith([answer])
+  let taken = 0
+  await expect(files.pull((bytes) => (taken += bytes.length), 5, 'G', './x', 0)).rejects.toThrow(RemoteLost)
+  expect(taken).toBe(0)
+})
+
+it('keeps no answer without an end', async () => {
+  const files = await startWith(['ok 99999999999\n'])
+  await expect(files.call('I', './x')).rejects.toThrow('the host answers more than can be kept')
+})
