@@ -15,8 +15,10 @@ import type { Finding } from '../ops/kernel/finding.ts'
 import { checkHosts, type HostCheck } from '../ssh/check-hosts.ts'
 import type { CredentialDialog } from '../ssh/credentials.ts'
 import type { HostKeyReviewer } from '../ssh/host-keys.ts'
+import { limitFactorOf } from './bring-up/prepare.ts'
 import { type CliContext, EXIT, type GlobalOptions, type Outcome } from './context.ts'
 import { createDoctorHost } from './doctor-host.ts'
+import { declaresAreas, upFindings } from './doctor-up.ts'
 import { inventorySource } from './inventory-source.ts'
 import { readStdinNames } from './stdin-names.ts'
 import { createWires } from './transports.ts'
@@ -27,6 +29,9 @@ Examples:
   muster doctor                     every host of hosts.yaml
   muster doctor @workers --json     one object a finding, one a host
   muster doctor root@h1,h2:2222     no file needed
+
+Where hosts.yaml declares areas for muster up, it looks for what they would stumble over: packages or wheels,
+Ray in the environment, rights and room.
 
 It reads and changes nothing. For hosts that are slow to answer, give a longer --connect-timeout. blocker: the next step fails; risk: it may fail; note: good to know.
 Exit code: 0 no blocker, 1 a host has a blocker, 4 a host was not reached.
@@ -53,11 +58,12 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
     ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
     ...(stdinNames === undefined ? {} : { stdinNames }),
   })
-  const endpoints = await resolveEndpoints(inventory, hosts, {
+  const resolution = {
     env,
     signal,
     ...(options.connectTimeout === undefined ? {} : { connectTimeoutMs: options.connectTimeout * 1000 }),
-  })
+  }
+  const endpoints = await resolveEndpoints(inventory, hosts, resolution)
   const order = endpoints.map(({ host }) => host)
   const locals = new Set(endpoints.flatMap(({ host, transport }) => (transport === 'local' ? [host] : [])))
   const writeEvent = (event: object): void => {
@@ -108,6 +114,22 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
     progress.done(check.host)
   }
   progress.clear()
+  if (declaresAreas(inventory) && !signal.aborted) {
+    const answered = new Set(reports.flatMap((report) => ('examination' in report ? [report.host] : [])))
+    const isWhole = hosts.length === inventory.hosts.length
+    const ofUp = await upFindings({
+      ...wires,
+      inventory,
+      endpoints: isWhole ? endpoints : await resolveEndpoints(inventory, inventory.hosts, resolution),
+      answered,
+      limitFactor: limitFactorOf(options),
+      fanOut: options.fanOut ?? 64,
+      signal,
+      now: context.now,
+    })
+    findings.push(...ofUp)
+    writeFindings(ofUp)
+  }
   if (signal.aborted) {
     stderr.write(`muster: stopped; ${reports.length} of ${order.length} hosts were examined\n`)
     if (reports.length === 0) return EXIT.interrupted
