@@ -136,7 +136,7 @@ export async function executeRun(plan: RunPlan, options: RunCommandOptions, cont
           planned.endpoint,
           {
             command: planned.command,
-            environment: plan.environment,
+            variables: plan.environment,
             ...(plan.script === undefined ? {} : { script: { ...plan.script, args: planned.args } }),
             ...(plan.stdin === undefined ? {} : { stdin: plan.stdin }),
             ...(sudoPassword === undefined ? {} : { sudoPassword }),

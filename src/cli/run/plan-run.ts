@@ -95,11 +95,17 @@ export async function planRun(
   })
   const interpreter = scriptFile === undefined ? undefined : interpreterOf(scriptFile)
   const longest = Math.max(
-    ...planned.map(({ command, args }) => wordsBytes(environment, interpreter ? [...interpreter, ...args] : [command])),
+    ...planned.map(({ command, args }) => wordsBytes({}, interpreter ? [...interpreter, ...args] : [command])),
   )
   if (longest > MAX_COMMAND_BYTES) {
     throw new MusterError('usage', `a command of ${longest} bytes is too long for a command line`, {
       hint: 'Put it into a file: muster run TARGET --script FILE',
+    })
+  }
+  const [tooLong] = Object.entries(environment).filter(([, value]) => Buffer.byteLength(value) > MAX_COMMAND_BYTES)
+  if (tooLong !== undefined) {
+    throw new MusterError('usage', `the value of --env ${tooLong[0]} has more than ${MAX_COMMAND_BYTES} bytes`, {
+      hint: 'Bring it as a file: muster run TARGET --stdin FILE',
     })
   }
   return {

@@ -13,7 +13,7 @@ import type { CredentialAsker } from '../credentials.ts'
 import type { HostKeyVerifier } from '../host-keys.ts'
 import { type ChannelEnd, ConnectError, type Connection, type RemoteProcess, type Transport } from '../transport.ts'
 import { MarkFilter, MOST_BEFORE_BYTES, PromptFilter } from './filters.ts'
-import { BEAT, buildRemoteCommand, END, GO, GRACE_MS, readyWord } from './remote-command.ts'
+import { BEAT, buildRemoteCommand, END, formatVariables, GO, GRACE_MS, readyWord } from './remote-command.ts'
 
 export type HostExecOptions = {
   readonly transports: Readonly<Partial<Record<TransportName, Transport>>>
@@ -41,7 +41,10 @@ export type ExecRequest = {
   readonly endsLast?: boolean
   /** It waits at its stdin, which has one line after `go`; with neither a script nor a stdin of its own. */
   readonly isHeld?: boolean
+  /** In the command line, where other users of the host see it. */
   readonly environment?: Readonly<Record<string, string>>
+  /** For the command alone: their values come on stdin and stand in no command line. */
+  readonly variables?: Readonly<Record<string, string>>
   readonly script?: {
     readonly file: ExecFile
     readonly interpreter: readonly string[]
@@ -193,6 +196,7 @@ class Execution implements RunningExec {
     const { token, beatMs = BEAT_MS } = this.#options
     const { command, isForSh = false, environment = {}, script, stdin, sudoPassword, isLasting = false } = this.#request
     const { isHeld = false, endsLast = false } = this.#request
+    const variables = fileOf(formatVariables(this.#request.variables ?? {}))
     const mark = `begin${token}`
     const prompt = `sudo${token}`
     const line = buildRemoteCommand({
@@ -207,6 +211,7 @@ class Execution implements RunningExec {
         ? { script: { sizeBytes: script.file.sizeBytes, interpreter: script.interpreter, args: script.args } }
         : {}),
       ...(stdin ? { stdin: { sizeBytes: stdin.sizeBytes } } : {}),
+      ...(variables ? { variables: { sizeBytes: variables.sizeBytes } } : {}),
       ...(sudoPassword ? { sudoPrompt: prompt } : {}),
     })
     this.#phase = 'starting'
@@ -220,8 +225,9 @@ class Execution implements RunningExec {
       () => this.#begin(),
       flooded,
     )
-    const isDelivered = script !== undefined || stdin !== undefined
-    const deliver = () => void this.#deliver([script?.file, stdin]).catch((error: unknown) => this.#endBy(error))
+    const isDelivered = variables !== undefined || script !== undefined || stdin !== undefined
+    const deliver = () =>
+      void this.#deliver([variables, script?.file, stdin]).catch((error: unknown) => this.#endBy(error))
     const ready = isDelivered
       ? new MarkFilter(`${readyWord(mark)}\n`, (bytes) => begin.push(bytes), deliver, flooded)
       : begin
@@ -340,6 +346,16 @@ class Execution implements RunningExec {
     this.#beat?.[Symbol.dispose]()
     this.#process?.close()
     this.#connection?.close()
+  }
+}
+
+function fileOf(bytes: Uint8Array | undefined): ExecFile | undefined {
+  if (bytes === undefined) return undefined
+  return {
+    sizeBytes: bytes.length,
+    async *open() {
+      yield bytes
+    },
   }
 }
 

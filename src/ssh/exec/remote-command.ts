@@ -9,8 +9,10 @@
  * is held goes on.
  */
 
-/** Files that come first on the channel's stdin, and what becomes of them. */
+/** What comes first on the channel's stdin, in this order, and what becomes of it. */
 export type Delivery = {
+  /** What `formatVariables` makes: values that stand in no command line, and in the environment of the command alone. */
+  readonly variables?: { readonly sizeBytes: number }
   /** A program for its own `#!` line, or for the login shell: interpreter words and the arguments after the file. */
   readonly script?: {
     readonly sizeBytes: number
@@ -26,6 +28,7 @@ export type RemoteCommandSpec = Delivery & {
   readonly command: string
   /** The command is for /bin/sh, whatever the account has: a login shell may take long to start. */
   readonly isForSh?: boolean
+  /** In the command line, where other users of the host see it. */
   readonly environment: Readonly<Record<string, string>>
   /** Printed on stdout, on a line of its own, when the command begins: a word of letters and digits. */
   readonly mark: string
@@ -44,7 +47,15 @@ export const BEAT = 'b\n'
 export const END = 'x\n'
 export const GO = 'g\n'
 
-/** Printed like the mark, when the files may be sent. */
+/** For sh; its last line tells whether it came whole. Undefined: there are none. */
+export function formatVariables(variables: Readonly<Record<string, string>>): Buffer | undefined {
+  const lines = Object.entries(variables).map(([name, value]) => `export ${name}='${value.replaceAll("'", `'\\''`)}'\n`)
+  return lines.length === 0 ? undefined : Buffer.from(`${lines.join('')}${WHOLE}`)
+}
+
+const WHOLE = '# whole'
+
+/** Printed like the mark, when what is delivered may be sent. */
 export function readyWord(mark: string): string {
   return `ready${mark}`
 }
@@ -66,12 +77,13 @@ const WATCHER = (spec: RemoteCommandSpec): string =>
     `if command -v timeout; then while ${isWatched(spec)}; do k=$(timeout ${spec.beatLimitS} dd bs=2 count=1); done`,
     `else while ${isWatched(spec)} && read -r k; do :; done; fi`,
     // The command has ended by itself: what it left running on purpose stays, as with ssh.
-    `if kill -0 $m; then ${waitForOthers(spec)}i=0; while [ $i -lt 25 ]; do r=`,
+    `if kill -0 $m; then ${waitForOthers(spec)}i=0; while [ $i -lt 25 ]; do r= o=`,
     // proc_pid_stat(5), after the name in parentheses: state, parent, group, session.
-    'for f in /proc/[0-9]*/stat; do read -r s <$f || continue; p=${s%% *}; set -- ${s##*) }; case " $1 $3 $4 " in " Z "*) ;; *" $m "*) [ $p = $w ] || r="$r $p";; esac; done',
+    'for f in /proc/[0-9]*/stat; do read -r s <$f || continue; p=${s%% *}; set -- ${s##*) }; case " $1 $3 $4 " in " Z "*) ;; *" $m "*) [ $p = $w ] || r="$r $p"; [ $3 = $m ] || o="$o $p";; esac; done',
     '[ -n "$w" ] || { kill -0 $m && r=$m; }',
     '[ -n "$r" ] || break',
-    `case $i in 0) kill -TERM -$m; kill -TERM $r; kill -CONT $r;; ${GRACE_FIFTHS}) kill -KILL $r;; esac`,
+    // One TERM for each: some programs take the second one as an order to leave at once.
+    `case $i in 0) kill -TERM -$m; kill -TERM $o; kill -CONT $r;; ${GRACE_FIFTHS}) kill -KILL $r;; esac`,
     'i=$((i+1)); sleep 0.2 || sleep 1; done',
     'fi',
     '[ -z "$d" ] || rm -rf "$d"',
@@ -96,8 +108,10 @@ function wrapper(spec: RemoteCommandSpec): string {
   const parts = ['m=$$; d=']
   // %b turns the octal escapes of the arguments into bytes; the dot keeps line breaks at the end.
   parts.push('u() { v=$(printf %b. "$1"); v=${v%.}; }')
+  const variablesBytes = spec.variables?.sizeBytes ?? 0
   const scriptBytes = spec.script?.sizeBytes ?? 0
   const stdinBytes = spec.stdin?.sizeBytes ?? 0
+  const allBytes = variablesBytes + scriptBytes + stdinBytes
   const isDelivered = spec.script !== undefined || spec.stdin !== undefined
   if (isDelivered) {
     parts.push(
@@ -105,17 +119,23 @@ function wrapper(spec: RemoteCommandSpec): string {
       'trap "rm -rf $d; exit 1" HUP INT TERM PIPE',
       // Start-up files, or sudo's prompt, may read stdin before: nothing is sent until this is seen.
       `echo ${readyWord(spec.mark)}`,
-      `head -c ${scriptBytes + stdinBytes} >"$d/all"`,
+      `head -c ${allBytes} >"$d/all"`,
       // Half a file must not run: the connection broke, or the disk is full.
-      `[ $(wc -c <"$d/all") -eq ${scriptBytes + stdinBytes} ] || { rm -rf "$d"; echo "muster: the file did not arrive whole in $d" >&2; exit 1; }`,
+      `[ $(wc -c <"$d/all") -eq ${allBytes} ] || { rm -rf "$d"; echo "muster: the file did not arrive whole in $d" >&2; exit 1; }`,
     )
-    if (spec.script) parts.push(`head -c ${scriptBytes} <"$d/all" >"$d/script"`)
+    if (spec.script) parts.push(`tail -c +${variablesBytes + 1} <"$d/all" | head -c ${scriptBytes} >"$d/script"`)
+  }
+  if (spec.variables) {
+    // Whatever the login exports under this name, no child gets the values by it.
+    if (isDelivered) parts.push(`unset e; e=$(head -c ${variablesBytes} <"$d/all")`)
+    else parts.push(`echo ${readyWord(spec.mark)}; unset e; e=$(head -c ${variablesBytes})`)
+    parts.push(`case "$e" in *"${WHOLE}") ;; *) echo "muster: the variables did not arrive whole" >&2; exit 1;; esac`)
   }
   if (spec.isHeld === true) parts.push(HOLD)
   parts.push('exec 3<&0')
   parts.push(
     spec.stdin
-      ? `tail -c +${scriptBytes + 1} <"$d/all" >"$d/in"; exec <"$d/in"; rm -f "$d/all" "$d/in"`
+      ? `tail -c +${variablesBytes + scriptBytes + 1} <"$d/all" >"$d/in"; exec <"$d/in"; rm -f "$d/all" "$d/in"`
       : isDelivered
         ? 'exec </dev/null; rm -f "$d/all"'
         : spec.isHeld === true
@@ -129,17 +149,19 @@ function wrapper(spec: RemoteCommandSpec): string {
   for (let index = 0; index < Object.keys(spec.environment).length; index += 1) parts.push('u "$1"; export "$v"; shift')
   // Below this level bash takes itself for a login under sshd and reads its start-up files, a second time here.
   parts.push('SHLVL=1; export SHLVL', `echo ${spec.mark}`)
+  // Last of all: no name of the wrapper's own is read after it.
+  const setVariables = spec.variables ? 'eval "$e"; ' : ''
   if (spec.script) {
     // The words come as arguments; each is decoded and put behind the others, the file between them.
     const rotate = 'u "$1"; shift; set -- "$@" "$v"'
     const { interpreter, args } = spec.script
     parts.push(...interpreter.map(() => rotate), 'set -- "$@" "$d/script"', ...args.map(() => rotate))
     if (interpreter.length === 0) parts.push('set -- "${SHELL:-/bin/sh}" "$@"')
-    parts.push('exec "$@"')
+    parts.push(`${setVariables}exec "$@"`)
   } else {
     const isPlain = encode(spec.command) === spec.command
     const shell = spec.isForSh === true ? '/bin/sh' : '"${SHELL:-/bin/sh}"'
-    parts.push(`${isPlain ? 'v=$1' : 'u "$1"'}; exec ${shell} -c "$v"`)
+    parts.push(`${isPlain ? '' : 'u "$1"; set -- "$v"; '}${setVariables}exec ${shell} -c "$1"`)
   }
   return parts.join('; ')
 }

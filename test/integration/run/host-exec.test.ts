@@ -187,6 +187,64 @@ describe.skipIf(process.platform !== 'linux')('a command on a host', () => {
     for (const request of others) expect(await umaskOf(request)).toBe(wanted)
   })
 
+  describe('with variables', () => {
+    const value = `it's "$HOME"\n\\ é ${Math.random()} `
+    /** What a process shows to others: its command line and its environment. */
+    const shown = () =>
+      readdirSync('/proc')
+        .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
+        .flatMap((pid) =>
+          ['cmdline', 'environ'].flatMap((file) => {
+            try {
+              return readFileSync(`/proc/${pid}/${file}`, 'utf8').includes(value) ? [`${pid} ${file}`] : []
+            } catch {
+              return []
+            }
+          }),
+        )
+    const variables = { SECRET: value, v: '1', d: '2', e: '3', n: '4' }
+    const text = 'printf %s "$SECRET:$v$d$e$n:"; echo $$ >&2; read -r line; printf %s "$line"; exec sleep 1000'
+    const script = { file: fileOf(text), interpreter: ['/bin/sh'], args: [] }
+    const requests: readonly (readonly [string, Partial<ExecRequest>])[] = [
+      ['a command', { command: text }],
+      ['a command for sh', { command: text, isForSh: true }],
+      ['a command with stdin', { command: text, stdin: fileOf('input\n') }],
+      ['a script', { script }],
+      ['a script with stdin', { script, stdin: fileOf('input\n') }],
+    ]
+    const check = async (run: ReturnType<typeof startExec>, wanted: string) => {
+      try {
+        await waitUntil(() => run.stdout().toString() === wanted && run.stderr().endsWith('\n'), 'the command')
+        const pid = run.stderr().trim().split('\n').at(-1) ?? ''
+        await waitUntil(() => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'sleep\n', 'the last of it')
+        // The command's own, and no other: not the wrapper, its watcher, sudo or ssh.
+        expect(shown()).toEqual([`${pid} environ`])
+      } finally {
+        run.running.stop()
+        await run.ended
+      }
+    }
+
+    it.each(requests)('no process but the command shows their values: %s', async (_, request) => {
+      for (const place of places) {
+        // What the login exports under the wrapper's own names gets no value either.
+        const run = startExec(at(place), { command: '', variables, ...request }, { environment: { e: 'x', v: 'x' } })
+        await check(run, `${value}:1234:${request.stdin === undefined ? '' : 'input'}`)
+      }
+    })
+  })
+
+  it.each(places)('is ended with one TERM for each process (%s)', async (place) => {
+    const file = join(directory, `signals-${place}`)
+    const counts = (name: string) => `trap "echo ${name} >>${file}" TERM; echo up; while :; do sleep 0.1; done`
+    const command = `perl -e 'setpgrp; exec @ARGV' sh -c '${counts('outside')}' & ${counts('inside')}`
+    const run = startExec(at(place), { command })
+    await waitUntil(() => run.stdout().toString() === 'up\nup\n', 'both')
+    run.running.stop()
+    expect(await run.ended).toMatchObject({ kind: 'signal' })
+    expect(readFileSync(file, 'utf8').trim().split('\n').sort()).toEqual(['inside', 'outside'])
+  })
+
   it.each(places)('is ended with all its children, the stubborn ones after a grace (%s)', async (place) => {
     const run = startExec(at(place), {
       command: `sleep ${number} & (trap '' TERM; sleep ${number}) & trap '' TERM; sleep ${number}; sleep ${number}`,
@@ -267,6 +325,32 @@ exit 1
       const well = run('sesame', { command: 'cat', stdin: fileOf('input\n') })
       expect(await well.ended).toEqual({ kind: 'exit', code: 0 })
       expect(well.stdout().toString()).toBe('input\n')
+    })
+
+    it('shows the values of variables to nobody, sudo neither', async () => {
+      const value = `secret ${Math.random()}`
+      const words = () => readdirSync('/proc').filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
+      for (const request of [
+        { command: 'echo "$S $$"; exec sleep 1000' },
+        { stdin: fileOf('x'), command: 'echo "$S $$"; exec sleep 1000' },
+      ]) {
+        const well = run('sesame', { variables: { S: value }, ...request })
+        await waitUntil(() => well.stdout().toString().endsWith('\n'), 'the command')
+        const pid = well.stdout().toString().trim().split(' ').at(-1) ?? ''
+        await waitUntil(() => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'sleep\n', 'the last of it')
+        const seen = words().filter((name) =>
+          ['cmdline', 'environ'].some((file) => {
+            try {
+              return readFileSync(`/proc/${name}/${file}`, 'utf8').includes(value)
+            } catch {
+              return false
+            }
+          }),
+        )
+        expect([well.stdout().toString(), seen]).toEqual([`${value} ${pid}\n`, [pid]])
+        well.running.stop()
+        await well.ended
+      }
     })
 
     it('has the umask of sudo, also when files come with it', async () => {
