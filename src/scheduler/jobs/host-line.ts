@@ -6,7 +6,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
-import { endLine, formatPrelude, formatRound, NOTICE, type Round, type RoundResult } from './host-program.ts'
+import type { HostClock } from './host-clock.ts'
+import { endLine, formatPrelude, formatRound, NOTICE, parseUp, type Round, type RoundResult } from './host-program.ts'
 
 /** A shell of POSIX sh that reads its program from stdin. Disposing ends it. */
 export interface HostShell extends Disposable {
@@ -28,6 +29,8 @@ export type HostLineOptions = {
   readonly host: string
   readonly port: JobHosts
   readonly clock: Clock
+  /** Is told what the host says of time. */
+  readonly hostClock: HostClock
   /** Lines as bundles told them, several at once. */
   onNotice(text: string): void
   /** While nobody asked. */
@@ -46,7 +49,9 @@ const MARK_BYTES = 8
 export class HostLine implements Disposable {
   readonly #options: HostLineOptions
   #shell: HostShell | undefined
-  #round: { readonly last: string; lines: string[]; readonly end: (result: RoundResult) => void } | undefined
+  #round:
+    | { readonly last: string; readonly sentMs: number; lines: string[]; readonly end: (result: RoundResult) => void }
+    | undefined
   #number = 0
   #held = ''
   #mark = ''
@@ -71,7 +76,7 @@ export class HostLine implements Disposable {
     if (cutOff !== undefined) return { kind: 'trouble', reason: cutOff }
     const number = ++this.#number
     const { promise, resolve } = Promise.withResolvers<RoundResult>()
-    this.#round = { last: endLine(number), lines: [], end: resolve }
+    this.#round = { last: endLine(number), sentMs: this.#options.clock.now(), lines: [], end: resolve }
     this.#mostBytes = MOST_BYTES + round.orders.length * MOST_ORDER_BYTES
     this.#leftBytes = this.#mostBytes
     const isNew = this.#shell === undefined
@@ -114,6 +119,7 @@ export class HostLine implements Disposable {
       const at = line.indexOf(this.#mark)
       return at < 0 ? [] : [line.slice(at + this.#mark.length)]
     })
+    this.#noteTime(lines)
     const told = lines.filter((line) => line.startsWith(NOTICE)).map((line) => line.slice(NOTICE.length))
     if (told.length > 0) this.#options.onNotice(told.join('\n'))
     for (const line of lines) {
@@ -121,6 +127,14 @@ export class HostLine implements Disposable {
       if (line === this.#round?.last) this.#end({ kind: 'answer', text: this.#round.lines.join('\n') })
       else this.#round?.lines.push(line)
     }
+  }
+
+  /** What bundles tell in the same breath is of that time. */
+  #noteTime(lines: readonly string[]): void {
+    if (this.#round === undefined) return
+    const upS = lines.map(parseUp).find((seconds) => seconds !== undefined)
+    const { hostClock, clock } = this.#options
+    if (upS !== undefined) hostClock.note(upS, this.#round.sentMs, clock.now())
   }
 
   #cut(): void {

@@ -7,7 +7,7 @@
  */
 import { END_BUNDLE, END_FUNCTIONS, END_REST } from './host-end.ts'
 import { type BundleLimits, END_LIMITED, formatLimit, LIMITED, TELL_MEMORY } from './host-limits.ts'
-import { type BundleEnd, type BundleState, ENDED_SILENTLY } from './job.ts'
+import { type BundleEnd, type BundleState, type BundleTimes, ENDED_SILENTLY } from './job.ts'
 
 export type BundleOrder =
   | { readonly kind: 'start'; readonly key: string; readonly run: BundleRun }
@@ -66,8 +66,9 @@ unwritable() {
   e=$( { head -c 131072 /dev/zero >.room; } 2>&1 ); { true >.room; } 2>/dev/null
   say "trouble $b cannot be written\${e:+: \${e##*: }}"
 }
+up() { v=; read -r v x </proc/uptime; say "up $v"; }
 alive() {
-  p=0; { read -r p o t <"$1/id"; } 2>/dev/null || {
+  p=0; { read -r p o t v <"$1/id"; } 2>/dev/null || {
     for f in "$1/run.$boot".*; do [ -e "$f" ] && return 3; done
     return 2
   }
@@ -77,7 +78,7 @@ alive() {
   [ "$1" != Z ] && [ "\${20}" = "$t" ]
 }
 ended() {
-  [ -f "$1/exit" ] && { read -r c <"$1/exit" && say "$1 exit $c" || coded "$1"; }
+  [ -f "$1/exit" ] && { read -r c <"$1/exit" && say "$1 exit \${c% boot=$boot}" || coded "$1"; }
 }
 coded() {
   for f in "$1"/code.*; do [ -e "$f" ] && { say "$1 exit \${f##*.} unwritten"; return; }; done
@@ -89,7 +90,7 @@ look() {
   [ -e "$1/claim" ] || { say "$1 none"; return; }
   alive "$1"
   case $? in
-    0) [ -e "$1/unlimited" ] && say "$1 begun unlimited" || say "$1 begun";;
+    0) [ -e "$1/unlimited" ] && say "$1 begun unlimited at=$v" || say "$1 begun at=$v";;
     2) last "$1" rebooted;;
     3) if [ -n "$(find "$1/claim" -maxdepth 0 -mmin +1)" ]; then last "$1" gone; else say "$1 begun"; fi;;
     *) last "$1" gone;;
@@ -138,7 +139,7 @@ export function formatRound({ number, orders, wantsFacts, besides }: Round): str
   const started = orders.flatMap(({ kind, key }) => (kind === 'start' ? [key] : []))
   const lines = [
     '(',
-    `round=${number}`,
+    `round=${number}; up`,
     ...(wantsFacts ? ['facts'] : []),
     // One process makes all directories: processes are what a start costs.
     ...(started.length === 0 ? [] : [`mkdir -p ${started.join(' ')} 2>/dev/null || unwritable`]),
@@ -178,19 +179,18 @@ function formatRun({ command, directory, environment, limits }: BundleRun): stri
 set -C; : >claim || exit 0
 set +C; u= g= me=; trap : TERM INT HUP PIPE
 read -r s </proc/$$/stat; s=\${s##*) }; set -- $s
-read -r o </proc/sys/kernel/random/boot_id
-echo "$$ $o \${20}" >id || { true >code.unable; true >exit; echo "${NOTICE}$k exit unable" >&3; exit; }
-${limits === undefined ? '' : formatLimit(limits)}echo "${NOTICE}$k begun$u" >&3
+read -r o </proc/sys/kernel/random/boot_id; v=; read -r v x </proc/uptime
+echo "$$ $o \${20} $v" >id || { true >code.unable; true >exit; echo "${NOTICE}$k exit unable" >&3; exit; }
+${limits === undefined ? '' : formatLimit(limits)}echo "${NOTICE}$k begun$u at=$v" >&3
 ( ${limits === undefined ? '' : LIMITED}umask $m; ${variables.join('')}${go} && exec sh -c ${quote(command)} ) >out 2>err </dev/null 3>&-
-c=$?
-${END_REST}f=
-${limits === undefined ? '' : TELL_MEMORY}case $c in 129|137|143)
+c=$?; f=; w=; read -r w x </proc/uptime
+${END_REST}${limits === undefined ? '' : TELL_MEMORY}case $c in 129|137|143)
   read -r i </proc/1/comm
   [ "$i" = systemd ] && i=$(systemctl is-system-running 2>/dev/null)
   case $i in stopping|systemd-shutdow) c=shutdown;; esac
 esac
-echo $c$f >exit || { true >code.$c; f=' unwritten'; }
-echo "${NOTICE}$k exit $c$f" >&3
+echo "$c$f at=$v to=$w boot=$o" >exit || { true >code.$c; f=' unwritten'; }
+echo "${NOTICE}$k exit $c$f at=$v to=$w" >&3
 ${limits === undefined ? '' : END_LIMITED}`
 }
 
@@ -199,25 +199,43 @@ export function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-/** Lines that are none of ours are passed over. */
-export function parseHostAnswer(text: string): HostAnswer {
+/** Where a host's own seconds stand at that moment; the line is `up SECONDS`. */
+export function parseUp(line: string): number | undefined {
+  return line.startsWith('up ') ? secondsOf(line.slice('up '.length)) : undefined
+}
+
+/** `toMs`: from the host's own seconds to this machine's clock. Lines that are none of ours are passed over. */
+export function parseHostAnswer(text: string, toMs: (upS: number) => number | undefined = () => undefined): HostAnswer {
   const bundles = new Map<string, BundleState>()
   let facts: HostAnswer['facts']
   let trouble: string | undefined
   for (const line of text.split('\n')) {
-    const [first = '', second = '', third = '', fourth] = line.split(' ')
+    const [first = '', second = '', third = '', ...more] = line.split(' ')
     if (first === 'trouble') trouble = line.slice('trouble '.length)
     else if (first === 'host')
       facts = { cores: Number.parseInt(second, 10) || 0, memoryBytes: (Number.parseInt(third, 10) || 0) * 1024 }
     else {
-      const state = bundleState(second, third, fourth)
-      if (state) bundles.set(first, state)
+      const state = bundleState(second, third, more)
+      if (state) bundles.set(first, { ...state, ...timesOf([third, ...more], toMs) })
     }
   }
   return { facts, bundles, trouble }
 }
 
-function bundleState(word: string, code: string, more: string | undefined): BundleState | undefined {
+/** Of an earlier start of the host only how long it took is known. */
+function timesOf(words: readonly string[], toMs: (upS: number) => number | undefined): BundleTimes {
+  const tell = (name: string) => words.find((word) => word.startsWith(name))?.slice(name.length)
+  const [beganS, endedS] = [secondsOf(tell('at=')), secondsOf(tell('to='))]
+  const ranMs = beganS === undefined || endedS === undefined ? undefined : Math.round((endedS - beganS) * 1000)
+  const beganMs = beganS === undefined || tell('boot=') !== undefined ? undefined : toMs(beganS)
+  return { ...(beganMs === undefined ? {} : { beganMs }), ...(ranMs === undefined ? {} : { ranMs }) }
+}
+
+function secondsOf(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,10}(\.\d{1,6})?$/.test(text) ? Number(text) : undefined
+}
+
+function bundleState(word: string, code: string, more: readonly string[]): BundleState | undefined {
   const ended = (end: BundleEnd): BundleState => ({ kind: 'ended', end })
   switch (word) {
     case 'none':
@@ -239,8 +257,8 @@ function bundleState(word: string, code: string, more: string | undefined): Bund
       return ended({
         kind: 'exit',
         code: Number(code),
-        ...(more === 'unwritten' ? { isUnwritten: true } : {}),
-        ...(more === 'memory' ? { isOutOfMemory: true } : {}),
+        ...(more.includes('unwritten') ? { isUnwritten: true } : {}),
+        ...(more.includes('memory') ? { isOutOfMemory: true } : {}),
       })
     default:
       return undefined

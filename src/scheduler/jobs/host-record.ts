@@ -1,6 +1,7 @@
 /** What the driver knows of a host while it drives, and when it asks it again. */
 import { hasPassed } from '../../base/clock.ts'
 import type { HostSpec } from '../model/resources.ts'
+import { HostClock } from './host-clock.ts'
 import type { HostLine } from './host-line.ts'
 import type { BundleOrder, HostAnswer } from './host-program.ts'
 import type { Job } from './job.ts'
@@ -35,6 +36,7 @@ export type HostRecord = {
   readonly spec: DriverHost
   /** Undefined: no host. */
   readonly line: HostLine | undefined
+  readonly clock: HostClock
   facts: HostAnswer['facts']
   trouble: string | undefined
   isBusy: boolean
@@ -51,10 +53,11 @@ export type HostRecord = {
 
 export type JobOrder = PlacedOrder & { readonly job: Job }
 
-export function newRecord(spec: DriverHost, line: HostLine | undefined): HostRecord {
+export function newRecord(spec: DriverHost, line: HostLine | undefined, clock = new HostClock()): HostRecord {
   return {
     spec,
     line,
+    clock,
     facts: undefined,
     trouble: line === undefined ? undefined : NOT_YET,
     isBusy: false,

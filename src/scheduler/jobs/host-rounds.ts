@@ -5,8 +5,9 @@
 import { type Clock, hasPassed } from '../../base/clock.ts'
 import type { HostSpec } from '../model/resources.ts'
 import { formatDetachedClean } from './clean-program.ts'
+import { HostClock } from './host-clock.ts'
 import { HostLine, type JobHosts } from './host-line.ts'
-import { type HostAnswer, parseHostAnswer } from './host-program.ts'
+import { type HostAnswer, parseHostAnswer, parseUp } from './host-program.ts'
 import {
   chooseOrders,
   type DriverHost,
@@ -81,7 +82,10 @@ export class HostRounds implements Disposable {
     this.#addresses = new Map(hosts.map(({ name, address }) => [name, address]))
     const place = { name: RAY_PLACE, address: RAY_PLACE, gpuCount: 0, labels: {}, custom: undefined }
     this.#records = new Map([
-      ...hosts.map((spec) => [spec.name, newRecord(spec, this.#lineTo(spec.name))] as const),
+      ...hosts.map((spec) => {
+        const hostClock = new HostClock()
+        return [spec.name, newRecord(spec, this.#lineTo(spec.name, hostClock), hostClock)] as const
+      }),
       ...(ray === undefined ? [] : [[RAY_PLACE, newRecord(place, undefined)] as const]),
     ])
   }
@@ -163,11 +167,11 @@ export class HostRounds implements Disposable {
     return [...this.#records.values()].filter((record) => !isRay(record))
   }
 
-  #lineTo(host: string): HostLine {
+  #lineTo(host: string, hostClock: HostClock): HostLine {
     const { port, clock } = this.#options
     const record = () => this.#records.get(host) as HostRecord
     const onNotice = (text: string) => {
-      const { bundles } = parseHostAnswer(text)
+      const { bundles } = parseHostAnswer(text, (upS) => hostClock.toMs(upS))
       this.#answers.push({ host, record: undefined, bundles, readings: [] })
       if ([...bundles.values()].some(hasFoundNoRoom)) {
         record().factsMs = undefined
@@ -175,7 +179,7 @@ export class HostRounds implements Disposable {
       }
       this.#handlers.onAnswer()
     }
-    return new HostLine({ host, port, clock, onNotice, onLost: () => lookSoon(record(), clock.now()) })
+    return new HostLine({ host, port, clock, hostClock, onNotice, onLost: () => lookSoon(record(), clock.now()) })
   }
 
   /** Those of one that ends change with time. */
@@ -195,6 +199,7 @@ export class HostRounds implements Disposable {
     const { name } = record.spec
     record.isBusy = true
     this.#underWay++
+    const sentMs = clock.now()
     const result =
       record.line === undefined
         ? await ray?.round(orders.map(rayOrderOf), signal)
@@ -206,7 +211,8 @@ export class HostRounds implements Disposable {
     record.isBusy = false
     this.#underWay--
     if (this.#isDisposed || signal.aborted || result === undefined) return
-    const answer = result.kind === 'answer' ? parseHostAnswer(result.text) : undefined
+    if (record.line === undefined && result.kind === 'answer') noteTime(record, result.text, sentMs, clock.now())
+    const answer = result.kind === 'answer' ? parseHostAnswer(result.text, (upS) => record.clock.toMs(upS)) : undefined
     if (answer?.facts !== undefined) {
       record.facts = answer.facts
       record.factsMs = clock.now()
@@ -254,6 +260,15 @@ function takeSweep(record: HostRecord): string {
   const { sweep } = record
   record.sweep = ''
   return sweep
+}
+
+/** Ray has no line of its own that would do it. */
+function noteTime({ clock }: HostRecord, text: string, sentMs: number, heardMs: number): void {
+  const upS = text
+    .split('\n')
+    .map(parseUp)
+    .find((seconds) => seconds !== undefined)
+  if (upS !== undefined) clock.note(upS, sentMs, heardMs)
 }
 
 function hasFoundNoRoom(bundle: BundleState): boolean {

@@ -48,11 +48,14 @@ export type BundleEnd =
   | { readonly kind: 'barred' | 'unable' }
   | { readonly kind: 'gone'; readonly reason: string }
 
+/** By its host, in milliseconds of the clock here: when it began, and how long it ran. */
+export type BundleTimes = { readonly beganMs?: number; readonly ranMs?: number }
+
 /** `sent`: it may have begun or not. `isUnlimited`: its host could not hold it to what it asked for. */
 export type BundleState =
   | { readonly kind: 'sent' }
-  | { readonly kind: 'begun'; readonly isUnlimited?: boolean }
-  | { readonly kind: 'ended'; readonly end: BundleEnd; readonly isUnlimited?: boolean }
+  | ({ readonly kind: 'begun'; readonly isUnlimited?: boolean } & BundleTimes)
+  | ({ readonly kind: 'ended'; readonly end: BundleEnd; readonly isUnlimited?: boolean } & BundleTimes)
 
 /** Why a job ends other than by itself. */
 export type StopReason = 'cancelled' | 'timed-out' | 'preempted' | 'requeued'
@@ -61,8 +64,10 @@ type Active = {
   readonly places: readonly Place[]
   /** By rank, as places. */
   readonly bundles: readonly BundleState[]
-  /** When it was placed. */
+  /** When its first bundle began; until that is known, when it was placed. */
   readonly startedMs: number
+  /** When it was placed, once `startedMs` is something else. */
+  readonly placedMs?: number
 } & Waited
 
 /** From when on its wait counts, where that is not its submission: what it ran before is no wait. */
@@ -181,7 +186,9 @@ function seen(job: Job, state: ActiveState, rank: number, bundle: BundleState, n
   const isLost = before.kind === 'begun' && bundle.kind === 'sent' && job.spec.engine !== 'ray'
   const isUnlimited = before.kind === 'begun' && before.isUnlimited === true
   const now: BundleState = isLost ? { kind: 'ended', end: NOTHING_LEFT } : withKiller(state, bundle)
-  const bundles = state.bundles.with(rank, isUnlimited && now.kind === 'ended' ? { ...now, isUnlimited } : now)
+  const timed = withTimes(before, now, state.placedMs ?? state.startedMs, nowMs)
+  const bundles = state.bundles.with(rank, isUnlimited && timed.kind === 'ended' ? { ...timed, isUnlimited } : timed)
+  state = { ...state, ...startOf(state, bundles) }
   const ends = bundles.flatMap((one) => (one.kind === 'ended' ? [one.end] : []))
   if (ends.length === bundles.length) return ended(job, { ...state, bundles }, ends, nowMs)
   if (state.kind === 'ending') return { ...stay, state: { ...state, bundles } }
@@ -213,6 +220,25 @@ function withKiller(state: ActiveState, bundle: BundleState): BundleState {
 
 const GIVEN_UP = { kind: 'gone', reason: 'given up, as its host did not answer' } as const
 
+/**
+ * A host's word on time counts as far as it can be so: not before the order was sent, and not after it was heard. What it says
+ * nothing of was when it was heard.
+ */
+function withTimes(before: BundleState, bundle: BundleState, sentMs: number, nowMs: number): BundleState {
+  if (bundle.kind === 'sent') return bundle
+  const within = (ms: number, leastMs: number) => Math.max(leastMs, Math.min(ms, nowMs))
+  const toldMs = (before.kind === 'begun' ? before.beganMs : undefined) ?? bundle.beganMs
+  if (bundle.kind === 'begun') return { ...bundle, beganMs: within(toldMs ?? nowMs, sentMs) }
+  if (bundle.end.kind === 'barred' || bundle.end.kind === 'unable') return { kind: 'ended', end: bundle.end }
+  const beganMs = within(toldMs ?? sentMs, sentMs)
+  return { ...bundle, beganMs, ranMs: within(beganMs + (bundle.ranMs ?? nowMs - beganMs), beganMs) - beganMs }
+}
+
+function startOf({ startedMs, placedMs }: ActiveState, bundles: readonly BundleState[]) {
+  const begun = bundles.flatMap((one) => (one.kind !== 'sent' && one.beganMs !== undefined ? [one.beganMs] : []))
+  return begun.length === 0 ? {} : { startedMs: Math.min(...begun), placedMs: placedMs ?? startedMs }
+}
+
 const NOTHING_LEFT: BundleEnd = {
   kind: 'gone',
   reason: 'nothing of it is left on its host, which was started anew or cleaned up',
@@ -220,9 +246,9 @@ const NOTHING_LEFT: BundleEnd = {
 
 function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: number): Life {
   const stop = state.kind === 'ending' ? state.stop : undefined
-  const { places, bundles, startedMs } = state
+  const { places, bundles, startedMs, placedMs = startedMs } = state
   const waitsFromMs = nowMs - Math.max(0, startedMs - waitsFrom(job))
-  const base = { places, bundles, startedMs, endedMs: nowMs }
+  const base = { places, bundles, startedMs, placedMs, endedMs: endOf(bundles) ?? nowMs }
   const life = (own: JobState): Life => ({ attempt: job.attempt, failures: job.failures, state: own })
   // Whoever has ended well before the stop reached him has ended well.
   if (ends.every(isWell)) return life({ ...base, kind: 'done' })
@@ -263,6 +289,14 @@ export function waitsFrom({ state, submittedMs }: Pick<Job, 'state' | 'submitted
 
 function keptWait({ waitsFromMs }: Waited): Waited {
   return waitsFromMs === undefined ? {} : { waitsFromMs }
+}
+
+/** Of the last one that ran. */
+function endOf(bundles: readonly BundleState[]): number | undefined {
+  const ends = bundles.flatMap((one) =>
+    one.kind === 'ended' && one.beganMs !== undefined && one.ranMs !== undefined ? [one.beganMs + one.ranMs] : [],
+  )
+  return ends.length === 0 ? undefined : Math.max(...ends)
 }
 
 function isWell(end: BundleEnd): boolean {

@@ -53,7 +53,7 @@ async function measureOurs(place: Place, count: number): Promise<Figures> {
   const spans = store
     .list(['done'], count)
     .flatMap(({ state }) =>
-      state.kind === 'done' && state.startedMs !== undefined ? [[state.startedMs, state.endedMs] as const] : [],
+      state.kind === 'done' && state.placedMs !== undefined ? [[state.placedMs, state.endedMs] as const] : [],
     )
   if (spans.length !== count) throw new Error(`${spans.length} of ${count} jobs were done`)
   const seconds = (Math.max(...spans.map(([, end]) => end)) - Math.min(...spans.map(([start]) => start))) / 1000

@@ -61,14 +61,14 @@ export async function benchMix(place: Place, { cpu, gpu }: Resources, scale: num
     nowMs,
   )
   const jobs = groups.flatMap((ids, index) => ids.map((id) => ({ id, part: all[index] as Part })))
-  await place.run('work', '--until-empty', '--json')
+  const heardMs = endsHeard(await place.run('work', '--until-empty', '--json'))
   const done = store.list(['done'], jobs.length)
   if (done.length !== jobs.length) throw new Error(`${done.length} of ${jobs.length} jobs were done`)
   checkHosts(place, jobs)
   const capacity = gpu * place.homes.length
   const spans = spansOnHosts(place, store.id, jobs)
   const { heldS, spanS } = heldOnHosts(spans)
-  const { startsMs, endsMs } = delays(done, spans)
+  const { startsMs, endsMs } = delays(done, spans, heardMs)
   const used = (100 * heldS) / (spanS * capacity)
   const gpuS = jobs.reduce((sum, { part: { spec, runS } }) => sum + gpusOf(spec) * runS, 0)
   const slept = (100 * gpuS) / (spanS * capacity)
@@ -117,17 +117,28 @@ function heldOnHosts(spans: readonly Span[]) {
 }
 
 /** From the decision to each bundle's claim, and from a job's last exit code to the queue's word of it. */
-function delays(done: readonly Job[], spans: readonly Span[]) {
+function delays(done: readonly Job[], spans: readonly Span[], heardMs: ReadonlyMap<number, number>) {
   const own = Map.groupBy(spans, ({ id }) => id)
   const times = done.flatMap(({ id, state }) =>
-    state.kind === 'done' && state.startedMs !== undefined
-      ? [{ startedMs: state.startedMs, endedMs: state.endedMs, spans: own.get(id) ?? [] }]
+    state.kind === 'done' && state.placedMs !== undefined
+      ? [{ placedMs: state.placedMs, heardMs: heardMs.get(id) ?? Number.NaN, spans: own.get(id) ?? [] }]
       : [],
   )
   return {
-    startsMs: times.flatMap((job) => job.spans.map(({ beganMs }) => Math.max(0, beganMs - job.startedMs))),
-    endsMs: times.map((job) => Math.max(0, job.endedMs - Math.max(...job.spans.map(({ endedMs }) => endedMs)))),
+    startsMs: times.flatMap((job) => job.spans.map(({ beganMs }) => Math.max(0, beganMs - job.placedMs))),
+    endsMs: times.map((job) => Math.max(0, job.heardMs - Math.max(...job.spans.map(({ endedMs }) => endedMs)))),
   }
+}
+
+/** When the queue had the word of each end, by the lines of `muster job work --json`. */
+function endsHeard(output: string): ReadonlyMap<number, number> {
+  const events = output
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { job?: number; state?: string; time: string })
+  return new Map(
+    events.flatMap(({ job, state, time }) => (job !== undefined && state === 'done' ? [[job, Date.parse(time)]] : [])),
+  )
 }
 
 function simulate(jobs: readonly Submitted[], count: number, cpu: number, gpu: number): number {

@@ -53,11 +53,16 @@ export class Place {
     return { child, ended: once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]> }
   }
 
-  async run(...args: readonly string[]): Promise<void> {
+  /** What it printed. */
+  async run(...args: readonly string[]): Promise<string> {
     const { child, ended } = this.spawn(...args)
-    child.stdout.resume()
+    let output = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
     child.stdin.end()
     const [code] = await ended
     if (code !== 0) throw new Error(`muster job ${args.join(' ')}: exit ${code}`)
+    return output
   }
 }

@@ -285,6 +285,29 @@ describe.skipIf(!canRun)('driving a queue', () => {
     process.kill(Number(pids()[rank]), 'SIGKILL')
   })
 
+  it('a job that ended while no scheduler ran has the times of its host, and not those of the next look', async () => {
+    const laterMs = 3_600_000
+    const ids = submit(spec('while [ ! -e "$OUT/go" ]; do sleep 0.05; done; touch "$OUT/over"; exit 3'))
+    const unheard = submit(spec('exit 0'))
+    const controller = new AbortController()
+    const driving = drive(controller.signal)
+    await waitUntil(() => kinds(ids)[0] === 'running', 'it to run')
+    controller.abort()
+    await driving
+    const beganMs = Date.now()
+    writeFileSync(join(directory, 'go'), '')
+    await waitUntil(() => exists('over'), 'its end')
+    await drive(undefined, undefined, { clock: { ...systemClock, now: () => Date.now() + laterMs } })
+    for (const id of [...ids, ...unheard]) {
+      const { state } = job(id)
+      if (state.kind !== 'failed' && state.kind !== 'done') throw new Error(state.kind)
+      expect(state.endedMs - (state.startedMs ?? 0)).toBeLessThan(30_000)
+    }
+    expect(job(ids[0] as number).state).toMatchObject({ startedMs: expect.closeTo(beganMs, -4) })
+    const [ranS] = store.accounting.runTimes().get('ann') ?? []
+    expect(ranS).toBeLessThan(30)
+  })
+
   it('one that runs may be put back: it ends, waits, and runs again', async () => {
     const ids = submit(spec('echo $MUSTER_ATTEMPT >>"$OUT/again"; [ $MUSTER_ATTEMPT = 2 ] || sleep 1000'))
     const driving = drive()

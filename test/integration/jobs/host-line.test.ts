@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
+import { HostClock } from '../../../src/scheduler/jobs/host-clock.ts'
 import { HostLine, type JobHosts } from '../../../src/scheduler/jobs/host-line.ts'
 import { type BundleOrder, formatPrelude, formatRound } from '../../../src/scheduler/jobs/host-program.ts'
 import { requirement } from '../../support/requirements.ts'
@@ -52,6 +53,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
       host: 'a',
       port,
       clock: systemClock,
+      hostClock: new HostClock(),
       onNotice: (text) => notices.push(...text.split('\n')),
       onLost: () => {
         lost++
@@ -67,10 +69,16 @@ describe.skipIf(!canRun)('the line to a host', () => {
     const first = await line.round(only(start('exit 3', { k: 'x', c: '9' })))
     expect(first).toMatchObject({ kind: 'answer', text: expect.stringMatching(/^host \d+ \d+$/m) })
     await waitUntil(() => notices.length === 2, 'both words of it')
-    expect(notices).toEqual([`${KEY} begun`, `${KEY} exit 3`])
+    const [at, to] = /at=(\S+) to=(\S+)$/
+      .exec(notices[1] ?? '')
+      ?.slice(1)
+      .map(Number) as [number, number]
+    expect(notices[0]).toMatch(new RegExp(`^${KEY} begun at=${at}0*$`))
+    expect(to).toBeGreaterThanOrEqual(at)
     const { pid } = child
-    expect(await line.round(only({ kind: 'look', key: KEY }))).toEqual({ kind: 'answer', text: `${KEY} exit 3` })
-    expect(await line.round(only(start('exit 4')))).toEqual({ kind: 'answer', text: `${KEY} exit 3` })
+    const said = new RegExp(`^up \\S+\n${KEY} exit 3 at=\\S+ to=\\S+$`)
+    expect(await line.round(only({ kind: 'look', key: KEY }))).toMatchObject({ text: expect.stringMatching(said) })
+    expect(await line.round(only(start('exit 4')))).toMatchObject({ text: expect.stringMatching(said) })
     expect(child.pid).toBe(pid)
     expect(readdirSync(jobs())).toEqual(['.room', KEY])
   })
@@ -92,7 +100,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
     await waitUntil(() => existsSync(join(directory, 'up')), 'it to listen')
     await line.round(only({ kind: 'stop', key: KEY, signal: 'KILL' }))
     await waitUntil(() => notices.length === 2, 'its end')
-    expect([notices[1], existsSync(join(directory, 'saved'))]).toEqual([`${KEY} exit 5`, true])
+    expect([notices[1], existsSync(join(directory, 'saved'))]).toEqual([expect.stringContaining(`${KEY} exit 5`), true])
   })
 
   it('half of a round does nothing', async () => {
@@ -140,7 +148,9 @@ describe.skipIf(!canRun)('the line to a host', () => {
     expect(text).toMatch(/^trouble .* cannot be written: Is a directory$/m)
     expect(text).toMatch(new RegExp(`^${KEY} exit unable$`, 'm'))
     rmSync(join(jobs(), '.room'), { recursive: true })
-    expect(await line.round({ ...only(), wantsFacts: true })).toMatchObject({ text: expect.stringMatching(/^host.*$/) })
+    expect(await line.round({ ...only(), wantsFacts: true })).toMatchObject({
+      text: expect.stringMatching(/^up \S+\nhost.*$/),
+    })
     expect([has('out'), notices]).toEqual([false, []])
   })
 

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { type DriverEvent, driveJobs, LEASE_MS } from '../../../src/scheduler/jobs/driver.ts'
+import { HostClock } from '../../../src/scheduler/jobs/host-clock.ts'
 import { HostLine, type JobHosts } from '../../../src/scheduler/jobs/host-line.ts'
 import type { DriverHost } from '../../../src/scheduler/jobs/host-record.ts'
 import type { JobSpec } from '../../../src/scheduler/jobs/job.ts'
@@ -61,7 +62,14 @@ describe.skipIf(!canRun)('a host that prints what nobody asked for', () => {
   })
   const lineOver = (port: JobHosts): HostLine => {
     const onNotice = (text: string) => void notices.push(...text.split('\n'))
-    const line = new HostLine({ host: 'a', port, clock: systemClock, onNotice, onLost() {} })
+    const line = new HostLine({
+      host: 'a',
+      port,
+      clock: systemClock,
+      hostClock: new HostClock(),
+      onNotice,
+      onLost() {},
+    })
     lines.push(line)
     return line
   }
@@ -207,7 +215,14 @@ describe.skipIf(!canServe)('the shell for rounds over a real sshd', () => {
   const withLine = async (use: (line: HostLine, notices: string[]) => Promise<void>) => {
     const notices: string[] = []
     const onNotice = (text: string) => void notices.push(...text.split('\n'))
-    using line = new HostLine({ host: 'a', port: port(), clock: systemClock, onNotice, onLost() {} })
+    using line = new HostLine({
+      host: 'a',
+      port: port(),
+      clock: systemClock,
+      hostClock: new HostClock(),
+      onNotice,
+      onLost() {},
+    })
     await use(line, notices)
   }
 

@@ -108,6 +108,27 @@ describe('a job', () => {
     expect(limitsOf({ request })).toEqual([request, request])
     expect(limitsOf({ request, isUnlimited: true })).toEqual([undefined, undefined])
     expect(limitsOf({})).toEqual([undefined, undefined])
+    expect(
+      parseHostAnswer('k begun at=12.5\nm exit 0 memory at=12.50 to=14.00\nn exit 3 at=1.00 to=3.50 boot=b').bundles,
+    ).toEqual(
+      new Map<string, BundleState>([
+        ['k', { kind: 'begun' }],
+        ['m', { kind: 'ended', end: { kind: 'exit', code: 0, isOutOfMemory: true }, ranMs: 1500 }],
+        ['n', { ...exit(3), ranMs: 2500 } as BundleState],
+      ]),
+    )
+    const timed = parseHostAnswer(
+      'k begun unlimited at=12.5\nm begun at=\nn exit 0 at=1 to=2 boot=b\no begun at=1e9',
+      (upS) => upS * 10,
+    )
+    expect(timed.bundles).toEqual(
+      new Map<string, BundleState>([
+        ['k', { kind: 'begun', isUnlimited: true, beganMs: 125 }],
+        ['m', { kind: 'begun' }],
+        ['n', { ...exit(0), ranMs: 1000 } as BundleState],
+        ['o', { kind: 'begun' }],
+      ]),
+    )
     const killed = parseHostAnswer('q-7-1-0 begun unlimited\nq-7-1-1 exit 137 memory').bundles
     const life = [placed, seen(0, killed.get('q-7-1-0') as BundleState), seen(0, exit(0))]
     const { state } = lifeOf(job({ request }), ...life, seen(1, killed.get('q-7-1-1') as BundleState))
@@ -195,6 +216,50 @@ describe('a job', () => {
     const cancelled = at(third, cancel, 6000)
     expect(waitsFrom(at(cancelled, { kind: 'retry' }, 9000))).toBe(9000)
   })
+})
+
+test('times are those of the host, between when the order was sent and when its word was heard', () => {
+  const begun = (beganMs: number): BundleState => ({ kind: 'begun', beganMs })
+  const over = (beganMs: number, ranMs: number): BundleState => ({ ...exit(0), beganMs, ranMs }) as BundleState
+  const at = (events: readonly (readonly [number, JobEvent])[]) => {
+    let current = job()
+    for (const [nowMs, event] of events) current = { ...current, ...transition(current, event, nowMs) }
+    return current.state
+  }
+  const times = at([
+    [1000, placed],
+    [9000, seen(0, begun(1200))],
+    [9000, seen(1, begun(1300))],
+    [90_000, seen(0, over(1250, 5000))],
+    [95_000, seen(1, over(1300, 7000))],
+  ])
+  expect(times).toMatchObject({ kind: 'done', startedMs: 1200, placedMs: 1000, endedMs: 8300 })
+  expect(
+    at([
+      [1000, placed],
+      [5000, seen(0, exit(0))],
+      [6000, seen(1, exit(0))],
+    ]),
+  ).toMatchObject({
+    startedMs: 1000,
+    endedMs: 6000,
+  })
+  const any = fc.double({ min: -1e12, max: 1e12, noNaN: true })
+  fc.assert(
+    fc.property(any, any, any, (beganMs, otherMs, ranMs) => {
+      const state = at([
+        [1000, placed],
+        [2000, seen(0, begun(beganMs))],
+        [2000, seen(1, over(otherMs, ranMs))],
+        [3000, seen(0, over(otherMs, ranMs))],
+      ])
+      if (state.kind !== 'done' || state.startedMs === undefined) throw new Error(state.kind)
+      expect(state.startedMs).toBeGreaterThanOrEqual(1000)
+      expect(state.startedMs).toBeLessThanOrEqual(2000)
+      expect(state.endedMs).toBeGreaterThanOrEqual(state.startedMs)
+      expect(state.endedMs).toBeLessThanOrEqual(3000)
+    }),
+  )
 })
 
 test('whatever comes: what has ended stays so but for a retry, an attempt is sent once, orders follow from the state', () => {
