@@ -192,6 +192,7 @@ function registerSubmit(job: Command, context: CliContext, outcome: Outcome): vo
     )
     .option('--hold', 'does not begin before it is released')
     .option('--dry-run', 'says where it would go now, or why not; submits nothing')
+    .option('--strict', 'refuse a job that no host can ever hold (default: accept it with a warning)')
     .action(async (words: readonly string[]) => {
       const { submitJob } = await import('./job/submit.ts')
       outcome.exitCode = await submitJob(words, submit.optsWithGlobals<SubmitOptions>(), context)

@@ -127,7 +127,7 @@ describe('the command line', () => {
       2,
       expect.stringMatching(/^muster: there is no state runing; did you mean running\?/),
     ])
-    expect((await muster(['job', 'list', '--state', 'running,done'])).stdout).toBe('no jobs; nobody drives the queue\n')
+    expect((await muster(['job', 'list', '--state', 'running,done'])).stdout).toBe('no jobs; no scheduler running\n')
   })
 
   it.each([
@@ -166,7 +166,7 @@ describe('the command line', () => {
       expect.stringContaining('/proc/muster/jobs/lab.db cannot be used'),
     ])
     const list = await muster(['job', 'list'], { XDG_STATE_HOME: '/proc' })
-    expect([list.code, list.stdout]).toEqual([0, 'no jobs; nobody drives the queue\n'])
+    expect([list.code, list.stdout]).toEqual([0, 'no jobs; no scheduler running\n'])
   })
 
   const VERBS =

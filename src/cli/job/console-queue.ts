@@ -104,7 +104,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
         down,
         active,
         waiting: store.queued(MOST_WAITING).map((job) => {
-          const { why, expected } = whyWaiting(job, queue)
+          const { why, expected } = whyWaiting(job, queue, context.now())
           return { job, why: why.join(' '), expectedMs: expectedOf(expected) }
         }),
         groups: store.groups(MOST_GROUPS).flatMap((group) => {
@@ -119,7 +119,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
     details(id) {
       const job = store.get(id)
       if (job === undefined) return undefined
-      const { why, expected } = whyWaiting(job, queue)
+      const { why, expected } = whyWaiting(job, queue, context.now())
       return { job, why, expectedMs: expectedOf(expected), log: logOf(job, queue, ray) }
     },
     sweep(id) {

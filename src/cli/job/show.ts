@@ -47,7 +47,7 @@ export async function listJobs(options: ListOptions, context: CliContext): Promi
   const counts = [...queue.store.counts()].map(([kind, count]) => `${count} ${kind}`)
   const driver = queue.store.lease.owner(context.now())
   context.stdout.write(
-    `${rows.length === 0 ? '' : '\n'}${counts.join(', ') || 'no jobs'}; ${driver === undefined ? 'nobody drives the queue' : `driven by ${printable(driver)}`}\n`,
+    `${rows.length === 0 ? '' : '\n'}${counts.join(', ') || 'no jobs'}; ${driver === undefined ? 'no scheduler running' : `scheduler: ${printable(driver)}`}\n`,
   )
   return EXIT.ok
 }
@@ -57,7 +57,7 @@ const UNLIMITED = '; its memory is not limited there (that takes root and cgroup
 export async function showJob(id: number, options: JobOptions, context: CliContext): Promise<number> {
   using queue = await lookAtQueue(options, context)
   const job = jobOr(queue, id)
-  const why = whyWaiting(job, queue)
+  const why = whyWaiting(job, queue, context.now())
   const values = Object.entries(queue.store.results.of(id))
   if (options.json) {
     const metrics = values.length === 0 ? {} : { metrics: Object.fromEntries(values.map(asNumber)) }

@@ -46,6 +46,7 @@ export type SubmitOptions = JobOptions & {
   readonly preemptible?: boolean
   readonly hold?: boolean
   readonly dryRun?: boolean
+  readonly strict?: boolean
   readonly engine?: string
 }
 
@@ -76,16 +77,23 @@ export async function submitJob(
   if (options.from === undefined) {
     const spec = specOf(words, options, place, queue)
     if (options.dryRun) return tryOut(spec, queue, options, context)
+    checkRoom(spec, queue, options, context)
     submit([spec])
   } else {
     if (words.length > 0 || options.dryRun)
       throw new MusterError('usage', '--from takes no command besides, and no --dry-run')
     const { linesOf } = await import('./submit-lines.ts')
-    for await (const lines of linesOf(options.from, context))
-      submit(lines.map((line) => specOf([line], options, place, queue)))
+    let isChecked = false
+    for await (const lines of linesOf(options.from, context)) {
+      const specs = lines.map((line) => specOf([line], options, place, queue))
+      // All lines ask for the same.
+      if (!isChecked && specs[0] !== undefined) checkRoom(specs[0], queue, options, context)
+      isChecked = true
+      submit(specs)
+    }
   }
   if (queue.store.lease.owner(context.now()) === undefined)
-    context.stderr.write('muster: nobody drives this queue now: `muster job work` does\n')
+    context.stderr.write('muster: no scheduler running. Run: muster job work\n')
   return EXIT.ok
 }
 
@@ -241,6 +249,28 @@ function parseVariable(text: string): readonly [string, string] {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(text.slice(0, at)))
     throw new MusterError('usage', `--env ${printable(text)}: write it as NAME=value`)
   return [text.slice(0, at), text.slice(at + 1)]
+}
+
+/** What is not known of a host yet may be as much as one likes. */
+const UNKNOWN_CPU_MILLI = 1_000_000_000
+const UNKNOWN_MEMORY_BYTES = 2 ** 50
+
+/** A job that these hosts can never hold waits for ever, unless hosts.yaml changes. @throws MusterError 'usage' with --strict. */
+function checkRoom(spec: JobSpec, queue: OpenQueue, { strict }: SubmitOptions, { stderr }: CliContext): void {
+  if (spec.engine === 'ray') return
+  const hosts = hostsOf(queue).map(({ unknown = [], ...host }) => ({
+    ...host,
+    ...(unknown.includes('cores') ? { cpuMilli: UNKNOWN_CPU_MILLI } : {}),
+    ...(unknown.includes('memory') ? { memoryBytes: UNKNOWN_MEMORY_BYTES } : {}),
+  }))
+  const { cluster } = occupy(hosts, [])
+  const gang = gangOf(spec)
+  const why = whyNotGang(cluster, gang)
+  if (why?.isImpossible !== true) return
+  const [, ...reasons] = formatGangWhyNot(cluster, gang, why)
+  const hint = [...reasons, 'Ask for less, or change resources in hosts.yaml.'].map((line) => printable(line))
+  if (strict) throw new MusterError('usage', 'no host can ever hold this job', { hint: hint.join(' ') })
+  stderr.write(`muster: warning: no host can ever hold this job. ${hint.join(' ')}\n`)
 }
 
 function tryOut(spec: JobSpec, queue: OpenQueue, { json }: SubmitOptions, { stdout }: CliContext): number {

@@ -1,6 +1,6 @@
 /** Why a job does not run yet, from what is stored alone. */
 import { formatGangWhyNot, whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
-import type { Job } from '../../scheduler/jobs/job.ts'
+import { isFinal, type Job, missedWords } from '../../scheduler/jobs/job.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import { isRayJob, RAY_PLACE } from '../../scheduler/jobs/ray-jobs.ts'
 import { hostsOf } from './hosts-seen.ts'
@@ -13,11 +13,39 @@ function rayWords({ store }: OpenQueue): string | undefined {
 
 export type WhyWaiting = { readonly why: readonly string[]; readonly expected?: string }
 
-export function whyWaiting(job: Job, queue: OpenQueue): WhyWaiting {
+const NO_DRIVER = 'no scheduler running. Run: muster job work'
+
+export function whyWaiting(job: Job, queue: OpenQueue, nowMs: number): WhyWaiting {
+  const { why, ...rest } = whyNotNow(job, queue)
+  const isDriven = job.state.kind !== 'queued' || queue.store.lease.owner(nowMs) !== undefined
+  return { why: isDriven ? why : [NO_DRIVER, ...why.filter((line) => line !== THERE_IS_ROOM)], ...rest }
+}
+
+const THERE_IS_ROOM = 'it fits: it starts at the next scheduling pass unless other jobs go first'
+
+/** Preemptible jobs of lower priority that would make room, if the scheduler did that. */
+function preemptWords(job: Job, queue: OpenQueue): readonly string[] {
+  const { store } = queue
+  if (store.view()?.isPreempting !== false) return []
+  const staying = store
+    .active()
+    .filter(({ spec, priority, state }) => !spec.isPreemptible || priority >= job.priority || state.kind === 'ending')
+  const { cluster } = occupy(hostsOf(queue), staying)
+  return whyNotGang(cluster, gangOf(job.spec)) === undefined
+    ? ['It would fit if preemptible jobs of lower priority ended. Run the scheduler with: muster job work --preempt']
+    : []
+}
+
+function whyNotNow(job: Job, queue: OpenQueue): WhyWaiting {
   if (job.state.kind === 'held') return { why: ['it is held'] }
   if (job.state.kind === 'starting' && isRayJob(job))
     return { why: [rayWords(queue) ?? 'Ray has it, and it waits for room there'] }
   if (job.state.kind !== 'queued') return { why: [] }
+  const missed = job.after.flatMap((id) => {
+    const state = queue.store.get(id)?.state
+    return state !== undefined && isFinal(state) && state.kind !== 'done' ? [missedWords(id, state.kind)] : []
+  })
+  if (missed.length > 0) return { why: missed }
   const undone = job.after.filter((id) => queue.store.get(id)?.state.kind !== 'done')
   if (undone.length > 0) return { why: [`it waits for ${undone.join(', ')}`] }
   const { notBeforeMs = 0 } = job.state
@@ -34,9 +62,7 @@ export function whyWaiting(job: Job, queue: OpenQueue): WhyWaiting {
     why: [
       ...(notBeforeMs > (view?.atMs ?? 0) ? [`it is tried again at ${new Date(notBeforeMs).toISOString()}`] : []),
       ...down,
-      ...(why === undefined
-        ? ['there is room: it is begun at the next look, or others are before it']
-        : formatGangWhyNot(cluster, gang, why)),
+      ...(why === undefined ? [THERE_IS_ROOM] : [...formatGangWhyNot(cluster, gang, why), ...preemptWords(job, queue)]),
     ],
     ...(typeof startS === 'number' ? { expected: new Date(startS * 1000).toISOString() } : {}),
   }

@@ -189,9 +189,9 @@ class JobDriver {
   }
 
   #view(nowMs: number, expectedS: QueueView['expectedS']): void {
-    const { store, lease } = this.#options
+    const { store, lease, isPreempting } = this.#options
     this.#viewedMs = nowMs
-    store.writeView({ atMs: nowMs, ...this.#rounds.sight(store.view()?.hosts), expectedS }, lease)
+    store.writeView({ atMs: nowMs, ...this.#rounds.sight(store.view()?.hosts), expectedS, isPreempting }, lease)
   }
 
   /** Hosts of which a look found what nobody told are looked at again soon. */

@@ -90,7 +90,8 @@ export type ActiveState = Extract<JobState, { kind: 'starting' | 'running' | 'en
 export type JobEvent =
   | { readonly kind: 'placed'; readonly places: readonly Place[] }
   | { readonly kind: 'seen'; readonly rank: number; readonly bundle: BundleState }
-  | { readonly kind: 'stop'; readonly reason: StopReason }
+  /** `because`: for people, of one that never began. */
+  | { readonly kind: 'stop'; readonly reason: StopReason; readonly because?: string }
   /** `requeue`: one that runs is ended and waits again. */
   | { readonly kind: 'hold' | 'release' | 'retry' | 'requeue' }
   /** These hosts are not waited for: what runs there, if anything does, is left alone. What runs on others is ended. */
@@ -145,7 +146,8 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Life {
       if (isFinal(state)) return stay
       if (!isActive(state)) {
         if (event.reason !== 'cancelled') return stay
-        return { ...stay, state: { kind: 'cancelled', endedMs: nowMs } }
+        const reason = event.because === undefined ? {} : { reason: event.because }
+        return { ...stay, state: { kind: 'cancelled', endedMs: nowMs, ...reason } }
       }
       if (state.kind === 'ending' && (state.stop === 'cancelled' || event.reason !== 'cancelled')) return stay
       return { ...stay, state: { ...state, kind: 'ending', stop: event.reason, sinceMs: nowMs } }
@@ -301,6 +303,18 @@ function endOf(bundles: readonly BundleState[]): number | undefined {
 
 function isWell(end: BundleEnd): boolean {
   return end.kind === 'exit' && end.code === 0
+}
+
+/** Why a job never runs that waits for another one. */
+export function missedWords(id: number, kind: FinalKind): string {
+  const words = {
+    done: 'is done',
+    failed: 'failed',
+    'timed-out': 'timed out',
+    lost: 'was lost',
+    cancelled: 'was cancelled',
+  }
+  return `it needs job ${id}, which ${words[kind]}`
 }
 
 export function formatEnd(end: BundleEnd, askedBytes = 0): string {

@@ -6,12 +6,14 @@ import { alikeOf } from './alike.ts'
 import { DriverLease, type Lease } from './driver-lease.ts'
 import {
   FINAL_KINDS,
+  type FinalKind,
   isActive,
   isFinal,
   type Job,
   type JobEvent,
   type JobSpec,
   type JobState,
+  missedWords,
   transition,
 } from './job.ts'
 import { JobRows, parse } from './job-rows.ts'
@@ -38,6 +40,7 @@ export type QueueView = {
   readonly down: Readonly<Record<string, string>>
   /** By job, in seconds since the epoch; null: never, as things are. */
   readonly expectedS: Readonly<Record<string, number | null>>
+  readonly isPreempting?: boolean
 }
 
 /** Jobs that were submitted together: an array, a grid, or one alone. */
@@ -276,12 +279,15 @@ export class JobStore implements Disposable {
   /** Cancels those that wait for what will never be done. */
   cancelOrphans(nowMs: number, lease: Lease): number {
     const orphans = this.file.all(
-      `SELECT id FROM jobs WHERE kind IN ('queued', 'held') AND after IS NOT NULL AND EXISTS
-        (SELECT 1 FROM json_each(jobs.after) AS each JOIN jobs AS other ON other.id = each.value WHERE other.kind IN (${NEVER_DONE}))`,
+      `SELECT jobs.id AS id, min(other.id) AS needed, other.kind AS kind
+        FROM jobs, json_each(jobs.after) AS each JOIN jobs AS other ON other.id = each.value
+        WHERE jobs.kind IN ('queued', 'held') AND jobs.after IS NOT NULL AND other.kind IN (${NEVER_DONE}) GROUP BY jobs.id`,
     )
-    const event = { kind: 'stop', reason: 'cancelled' } as const
     return this.applyAll(
-      orphans.map(({ id }) => ({ id: Number(id), event })),
+      orphans.map(({ id, needed, kind }) => ({
+        id: Number(id),
+        event: { kind: 'stop', reason: 'cancelled', because: missedWords(Number(needed), kind as FinalKind) },
+      })),
       nowMs,
       { lease },
     ).length

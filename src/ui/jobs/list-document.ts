@@ -32,7 +32,7 @@ export function listDocument({ sight, lines, chosen, filter, needle, columns, th
   const askedWidth = columns >= 100 ? 28 : 0
   const muted = mutedStyle(theme)
   const counts = [...sight.counts].map(([kind, count]) => `${count} ${kind}`).join(', ') || 'no jobs yet'
-  const driver = sight.driver === undefined ? 'nobody drives the queue: muster job work' : printable(sight.driver)
+  const driver = sight.driver === undefined ? 'no scheduler running: muster job work' : printable(sight.driver)
   const summary: Row = [
     { text: ` ${counts}`, style: styleOf(theme.text, undefined, BOLD) },
     {

@@ -51,6 +51,57 @@ async function muster(args: readonly string[], stdin: readonly string[] = []) {
 const openStore = () => new JobStore(join(directory, '.local', 'state', 'muster', 'jobs', 'lab.db'))
 
 describe('muster job', () => {
+  test('submit tells a job that no host can ever hold, and refuses it with --strict', async () => {
+    writeFileSync(
+      join(directory, 'hosts.yaml'),
+      'cluster: lab\nhosts: { here: { transport: local, resources: { gpu: 2 } }, there: { transport: local } }\n',
+    )
+    const impossible = await job(['submit', '--gpu', '3', '--', 'true'])
+    expect([impossible.exitCode, impossible.output]).toEqual([0, '1\n'])
+    expect(impossible.messages).toMatch(/^muster: warning: no host can ever hold this job\. .*GPU.*hosts\.yaml\.$/m)
+    await expect(job(['submit', '--strict', '--gpu', '3', '--', 'true'])).rejects.toThrow(
+      'no host can ever hold this job',
+    )
+    // Cores and memory that nobody has asked the hosts for may be enough.
+    const possible = await job(['submit', '--strict', '--gpu', '2', '--cpu', '500', '--memory', '1TiB', '--', 'true'])
+    expect([possible.output, possible.messages]).toEqual([
+      '2\n',
+      'muster: no scheduler running. Run: muster job work\n',
+    ])
+  })
+
+  test('show says that no scheduler is running, that --preempt would help, and what a cancelled job needed', async () => {
+    writeFileSync(
+      join(directory, 'hosts.yaml'),
+      'cluster: lab\nhosts: { here: { transport: local, resources: { cpu: 4, gpu: 1 } } }\n',
+    )
+    await job(['submit', '--gpu', '1', '--preemptible', '--', 'true'])
+    await job(['submit', '--gpu', '1', '--priority', '1', '--', 'true'])
+    const why = async (id: string) => (await job(['show', id])).output.match(/^why not now: .*$/gm) ?? []
+    expect(await why('2')).toEqual(['why not now:  no scheduler running. Run: muster job work'])
+    using store = openStore()
+    const lease = store.lease.take('test', 1000, 10_000)
+    if (lease === undefined) throw new Error('somebody else drives')
+    expect(await why('2')).toEqual([expect.stringMatching(/^why not now: {2}it fits/)])
+    store.apply(1, { kind: 'placed', places: [{ host: 'here', devices: [0] }] }, 1000, lease)
+    const view = { atMs: 1000, hosts: [], down: {}, expectedS: {} }
+    const preempt = expect.stringContaining('lower priority ended. Run the scheduler with: muster job work --preempt')
+    for (const isPreempting of [true, false]) {
+      store.writeView({ ...view, isPreempting }, lease)
+      const lines = await why('2')
+      expect(lines).not.toEqual([])
+      if (isPreempting) expect(lines).not.toContainEqual(preempt)
+      else expect(lines).toContainEqual(preempt)
+    }
+    await job(['submit', '--after', '1', '--', 'true'])
+    store.apply(1, { kind: 'seen', rank: 0, bundle: { kind: 'ended', end: { kind: 'exit', code: 3 } } }, 2000, lease)
+    expect(await why('3')).toEqual(['why not now:  it needs job 1, which failed'])
+    store.cancelOrphans(3000, lease)
+    expect((await job(['show', '3'])).output).toMatch(
+      /^state: +cancelled$[\s\S]*^ended: .*, it needs job 1, which failed$/m,
+    )
+  })
+
   test('submit --from: a job a line, wherever lines are cut; each number is printed', async () => {
     const { output, exitCode } = await job(
       ['submit', '--gpu', '0.5', '--from', '-'],
@@ -227,7 +278,7 @@ describe('where the state directory cannot be made', () => {
   beforeEach(() => writeFileSync(join(directory, '.local'), ''))
 
   test('verbs that only look find an empty queue', async () => {
-    expect((await job(['list'])).output).toBe('no jobs; nobody drives the queue\n')
+    expect((await job(['list'])).output).toBe('no jobs; no scheduler running\n')
     expect((await muster(['--json', 'pack', '--engine', 'embedded'])).output).toContain('"name":"there"')
     await expect(job(['show', '1'])).rejects.toThrow('there is no job 1')
   })
