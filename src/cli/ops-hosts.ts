@@ -1,6 +1,7 @@
 /** What operations need of hosts, over SSH: scripts on one shared login a host, ended with everything that they started. */
 import { systemClock } from '../base/clock.ts'
 import { MusterError } from '../base/errors.ts'
+import { formatBytes } from '../base/format-bytes.ts'
 import type { Secret } from '../base/secret.ts'
 import type { Endpoint } from '../inventory/host.ts'
 import type { DeliverOptions, Delivery, ExecOptions, ExecResult, OpsHosts } from '../ops/kernel/host-port.ts'
@@ -37,6 +38,8 @@ export interface ShellHosts {
 
 const STDOUT_LIMIT_BYTES = 1024 * 1024
 const STDERR_LIMIT_BYTES = 64 * 1024
+/** A host that prints so much where nobody reads along is cut off. */
+const FLOOD_BYTES = 64 * 1024 * 1024
 /** Hosts that files are brought to at once, over the connections of a console. */
 const FILES_AT_ONCE = 64
 const ID_TIMEOUT_MS = 10_000
@@ -79,6 +82,11 @@ export function createFleetOpsHosts(
   const wires = { ...options, transports, fanOut: FILES_AT_ONCE }
   return new SshOpsHosts({ exec, wires, endpoint: (host) => fleet.endpoint(host), sudoPassword: options.sudoPassword })
 }
+
+const FLOODED = {
+  kind: 'refused',
+  reason: `it printed more than ${formatBytes(FLOOD_BYTES)} where a short answer is expected, and was cut off`,
+} as const
 
 const NOT_HERE: ExecResult = {
   outcome: { kind: 'unreachable', reason: 'it is not on the console' },
@@ -142,13 +150,14 @@ class SshOpsHosts implements OpsHosts, Disposable {
     }
     return new Promise((resolve) => {
       let cause: 'timeout' | 'cancelled' | undefined
+      let isFlooded = false
       let timer: Disposable | undefined
       const finish = (end: ExecEnd): void => {
         timer?.[Symbol.dispose]()
         signal.removeEventListener('abort', cancel)
         this.#running.delete(hangUp)
         resolve({
-          outcome: outcomeOf(end, cause),
+          outcome: isFlooded ? FLOODED : outcomeOf(end, cause),
           stdout: streams.stdout.bytes(),
           stderr: streams.stderr.bytes(),
           durationMs: systemClock.now() - sinceMs,
@@ -173,11 +182,18 @@ class SshOpsHosts implements OpsHosts, Disposable {
             if (turn === undefined) limit()
             else void turn.then(goOn)
           },
-          onStdout: (bytes) => streams.stdout.push(bytes),
-          onStderr: (bytes) => streams.stderr.push(bytes),
+          onStdout: (bytes) => take('stdout', bytes),
+          onStderr: (bytes) => take('stderr', bytes),
           onEnd: finish,
         },
       )
+      const take = (name: 'stdout' | 'stderr', bytes: Uint8Array) => {
+        streams[name].push(bytes)
+        if (onOutput !== undefined || isFlooded || streams[name].passedBytes <= FLOOD_BYTES) return
+        isFlooded = true
+        running.abandon()
+        finish({ kind: 'cancelled' })
+      }
       const limit = () => {
         if (!Number.isFinite(timeoutMs)) return
         timer = systemClock.after(timeoutMs, () => {
@@ -213,6 +229,7 @@ class Kept {
   readonly #decoder = new TextDecoder()
   readonly #chunks: Uint8Array[] = []
   #size = 0
+  passedBytes = 0
 
   constructor(limitBytes: number, onText: (text: string) => void) {
     this.#limit = limitBytes
@@ -220,6 +237,7 @@ class Kept {
   }
 
   push(bytes: Uint8Array): void {
+    this.passedBytes += bytes.length
     this.#onText(this.#decoder.decode(bytes, { stream: true }))
     const part = bytes.subarray(0, Math.max(0, this.#limit - this.#size))
     this.#size += part.length

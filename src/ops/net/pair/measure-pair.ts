@@ -21,6 +21,9 @@ import { clientScript, limitSeconds, serverScript } from '../mesh/scripts.ts'
 import { startServer } from '../mesh/server.ts'
 import { type Interval, IntervalReader } from './intervals.ts'
 
+/** One a second: an hour. */
+const MOST_RATES = 3_600
+
 export type PairOptions = MeasureOptions &
   AddressWish & {
     readonly tool?: Exclude<NetTool, 'ssh'>
@@ -113,6 +116,7 @@ async function measureWay(
     onTaken() {},
     onText(text) {
       for (const interval of reader.push(text)) {
+        if (rates.length >= MOST_RATES) return
         rates.push(interval.bitsPerSecond)
         onEvent({ type: 'interval', ...pair, ...interval })
       }

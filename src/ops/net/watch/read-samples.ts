@@ -3,6 +3,9 @@ import type { CardTraffic, GpuSample, NfsTraffic, Sample } from './sample.ts'
 
 /** More than any sample of a machine with hundreds of disks and cards. */
 const MAX_TEXT = 256 * 1024
+/** More than any line, and more than any machine has GPUs: what is kept from one sample to the next. */
+const MAX_LINE = 16 * 1024
+const MAX_GPUS = 256
 const VIRTUAL_CARDS =
   /^(lo|veth.*|docker\d*|br-.*|virbr.*|cni.*|flannel.*|cali.*|tap.*|tun\d*|ifb\d*|dummy\d*|bond\d*|team\d*|.*\.\d+)$/
 
@@ -29,6 +32,8 @@ const fresh = (): Counters => ({ memory: {}, cards: new Map(), disks: new Map(),
 
 export class SampleReader {
   #partial = ''
+  /** Of the sample that is being told. */
+  #length = 0
   #now = fresh()
   #before: Counters | undefined
   #cores = 0
@@ -50,7 +55,12 @@ export class SampleReader {
   }
 
   #line(line: string, atMs: number): Sample | undefined {
-    if (line === '=') return this.#end(atMs)
+    if (line === '=') {
+      this.#length = 0
+      return this.#end(atMs)
+    }
+    this.#length += line.length
+    if (line.length > MAX_LINE || this.#length > MAX_TEXT) return
     const words = line.split(/\s+/)
     const [key = '', ...rest] = words
     const now = this.#now
@@ -156,9 +166,9 @@ export class SampleReader {
 
   #nvidia(fields: readonly string[]): undefined {
     const [id = '', uuid = '', name = ''] = fields
-    if (!/^\d+$/.test(id)) return
+    if (!/^\d+$/.test(id) || !this.#hasRoomFor(id)) return
     const [busy, used, total, celsius, watts] = fields.slice(3).map(numberOf)
-    this.#gpuNames.set(uuid, id)
+    if (this.#gpuNames.size < MAX_GPUS || this.#gpuNames.has(uuid)) this.#gpuNames.set(uuid, id)
     // A new round: the processes are told anew after it.
     const processes = this.#processes.get(uuid)
     this.#processes.delete(uuid)
@@ -175,7 +185,7 @@ export class SampleReader {
   }
 
   #process([uuid = '', pid = '']: readonly string[]): undefined {
-    if (!/^\d+$/.test(pid)) return
+    if (!/^\d+$/.test(pid) || (this.#processes.size >= MAX_GPUS && !this.#processes.has(uuid))) return
     const pids = this.#processes.get(uuid) ?? []
     if (pids.length < 64) this.#processes.set(uuid, [...pids, Number(pid)])
   }
@@ -186,7 +196,7 @@ export class SampleReader {
       return
     }
     const match = /^card(\d+)$/.exec(fields[0] ?? '')
-    if (match === null) return
+    if (match === null || !this.#hasRoomFor(match[1] ?? '')) return
     const text = (pattern: RegExp) => fields[this.#rocmHead.findIndex((name) => pattern.test(name))]
     const find = (pattern: RegExp) => numberOf(text(pattern))
     const busy = find(/GPU use \(%\)/i)
@@ -204,6 +214,10 @@ export class SampleReader {
       ...(celsius === undefined ? {} : { celsius }),
       ...(watts === undefined ? {} : { watts }),
     })
+  }
+
+  #hasRoomFor(gpu: string): boolean {
+    return this.#gpus.size < MAX_GPUS || this.#gpus.has(gpu)
   }
 
   #end(atMs: number): Sample | undefined {

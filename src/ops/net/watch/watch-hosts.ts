@@ -1,5 +1,6 @@
 /** Watches hosts: the script runs on each over its session, is started again when it ends, and what it says becomes history. */
-import type { Clock } from '../../../base/clock.ts'
+import { type Clock, hasPassed } from '../../../base/clock.ts'
+import { formatBytes } from '../../../base/format-bytes.ts'
 import { SampleReader } from './read-samples.ts'
 import type { Sample } from './sample.ts'
 import { WATCH_SCRIPT } from './sample-script.ts'
@@ -8,6 +9,11 @@ export const HISTORY_MS = 15 * 60_000
 /** Between two tries with a host that does not answer, doubled up to the last. */
 const AGAIN_MS = 2_000
 const AGAIN_MOST_MS = 60_000
+/** A sample a second has no more than a few KB. */
+const FLOOD_MS = 10_000
+const FLOOD_BYTES = 16 * 1024 * 1024
+/** One sample a second, and some for clocks that are set. */
+const MOST_SAMPLES = 2_000
 
 export interface WatchPort {
   /** Runs a script of POSIX sh until it is stopped or ends; never throws, and calls `onEnd` once, with why. */
@@ -68,7 +74,8 @@ export class HostWatch implements Disposable {
 export function keepSample(samples: Sample[], sample: Sample): void {
   samples.push(sample)
   const first = samples.findIndex(({ atMs }) => atMs > sample.atMs - HISTORY_MS)
-  if (first > 0) samples.splice(0, first)
+  const extra = Math.max(first, samples.length - MOST_SAMPLES)
+  if (extra > 0) samples.splice(0, extra)
 }
 
 class Watched implements Disposable {
@@ -101,9 +108,30 @@ class Watched implements Disposable {
   #start(): void {
     const { port, clock, onSample, onTrouble } = this.#options
     const reader = new SampleReader()
+    let [sinceMs, length, isCut] = [clock.now(), 0, false]
+    const end = (reason: string, isFinal: boolean) => {
+      if (this.#isDisposed) return
+      this.#trouble = reader.isUnsupported ? 'it has no /proc: only Linux can be watched' : reason
+      onTrouble(this.#host, this.#trouble)
+      if (reader.isUnsupported || isFinal) return
+      this.#timer = clock.after(this.#waitMs, () => this.#start())
+      this.#waitMs = Math.min(AGAIN_MOST_MS, this.#waitMs * 2)
+    }
+    const isFlood = (text: string): boolean => {
+      if (hasPassed(sinceMs, FLOOD_MS, clock.now())) [sinceMs, length] = [clock.now(), 0]
+      length += text.length
+      return length > FLOOD_BYTES
+    }
     this.#running = port.start(this.#host, WATCH_SCRIPT, {
       onText: (text) => {
-        for (const sample of this.#isDisposed ? [] : reader.push(text, clock.now())) {
+        if (isCut || this.#isDisposed) return
+        if (isFlood(text)) {
+          isCut = true
+          this.#running?.stop()
+          const words = `more than ${formatBytes(FLOOD_BYTES)} in ${FLOOD_MS / 1000} s where a few lines are expected`
+          return end(`it printed ${words}, and was cut off`, false)
+        }
+        for (const sample of reader.push(text, clock.now())) {
           this.#trouble = undefined
           this.#waitMs = AGAIN_MS
           keepSample(this.#samples, sample)
@@ -111,12 +139,7 @@ class Watched implements Disposable {
         }
       },
       onEnd: (reason, isFinal = false) => {
-        if (this.#isDisposed) return
-        this.#trouble = reader.isUnsupported ? 'it has no /proc: only Linux can be watched' : reason
-        onTrouble(this.#host, this.#trouble)
-        if (reader.isUnsupported || isFinal) return
-        this.#timer = clock.after(this.#waitMs, () => this.#start())
-        this.#waitMs = Math.min(AGAIN_MOST_MS, this.#waitMs * 2)
+        if (!isCut) end(reason, isFinal)
       },
     })
   }

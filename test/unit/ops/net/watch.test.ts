@@ -149,6 +149,28 @@ describe('samples', () => {
     for (let atMs = 0; atMs <= 2 * HISTORY_MS; atMs += 1000) keepSample(kept, { ...sample, atMs })
     expect(kept).toHaveLength(HISTORY_MS / 1000)
   })
+
+  it('are few, whatever a host sends: it may send many at once, for ever', () => {
+    const kept: Sample[] = []
+    const [sample] = read(second(1) + second(2))
+    if (sample === undefined) throw new Error('there is no sample')
+    for (let count = 0; count < 10_000; count++) keepSample(kept, { ...sample, atMs: 5000 + (count % 2) })
+    expect(kept.length).toBeLessThanOrEqual(2000)
+  })
+
+  it('have bounds of their own, however many cards, disks and GPUs a host makes up', () => {
+    const reader = new SampleReader()
+    const many = (line: (index: number) => string) => Array.from({ length: 50_000 }, (_, index) => line(index)).join('')
+    const counters = (up: number) => second(up).replace(/=\n$/, '')
+    const text = (up: number) =>
+      `${counters(up)}${many((index) => `card${index}: ${'1 '.repeat(16)}\n`)}=\n${many((index) => `nvidia ${index}, u${index}, ${'x'.repeat(1000)}, 1, 1, 1, 1, 1\n`)}=\n`
+    reader.push(text(1), 1000)
+    reader.push(text(2), 2000)
+    const [sample] = reader.push(second(3), 3000)
+    if (sample === undefined) throw new Error('there is no sample')
+    expect(sample.gpus.length).toBeLessThanOrEqual(256)
+    expect(JSON.stringify(sample).length).toBeLessThan(1_000_000)
+  })
 })
 
 it('is one line that every login shell hands to sh unchanged', () => {
@@ -185,5 +207,36 @@ describe('watching', () => {
     started[3]?.handlers.onText(second(1) + second(2))
     expect(watch.hosts[0]?.samples).toHaveLength(1)
     expect(watch.hosts[0]?.trouble).toBeUndefined()
+  })
+
+  it('cuts off a host that prints without end, says so, and tries again later', () => {
+    const clock = new ManualClock()
+    const started: WatchHandlers[] = []
+    const troubles: string[] = []
+    let stops = 0
+    using watch = new HostWatch(['m1'], {
+      port: {
+        start(_host, _script, handlers) {
+          started.push(handlers)
+          return { stop: () => void stops++ }
+        },
+      },
+      clock,
+      onSample() {},
+      onTrouble: (_host, reason) => troubles.push(reason),
+    })
+    const flood = 'y\n'.repeat(512 * 1024)
+    for (let count = 0; count < 64; count++) started[0]?.onText(flood)
+    expect([stops, troubles]).toEqual([1, [expect.stringMatching(/^it printed more than 16\.0 MiB .* was cut off$/)]])
+    started[0]?.onEnd('cancelled')
+    expect(troubles).toHaveLength(1)
+    expect(watch.hosts[0]?.trouble).toBe(troubles[0])
+    clock.advance(2000)
+    // What comes over a long time is none.
+    for (let count = 0; count < 64; count++) {
+      started[1]?.onText(flood)
+      clock.advance(1000)
+    }
+    expect([started.length, stops]).toEqual([2, 1])
   })
 })
