@@ -11,7 +11,7 @@ const INTRODUCTION = `# hosts.yaml
 
 <!-- Generated from src/inventory/hosts-yaml-schema.ts by scripts/generate-hosts-yaml-docs.ts: change it there. -->
 
-The machines, how they are reached, and what they are for. Muster reads the file that \`--hosts FILE\` names, else \`./hosts.yaml\`, else \`$XDG_CONFIG_HOME/muster/hosts.yaml\` (\`~/.config/muster/hosts.yaml\`). A pipe will do, as in \`--hosts <(…)\`, as long as somebody writes into it. \`--hosts none\` reads none: then a target names its hosts itself, as in \`muster root@h1,h2:2222\`. Every mistake is told at once, as \`hosts.yaml:LINE:COLUMN\`, with the nearest valid word.
+The machines, how they are reached, and what they are for. Muster reads the file that \`--hosts FILE\` names, else \`./hosts.yaml\`, else \`$XDG_CONFIG_HOME/muster/hosts.yaml\` (\`~/.config/muster/hosts.yaml\`). A pipe will do, as in \`--hosts <(…)\`, as long as somebody writes into it. A hosts.yaml that was found, not named, is used only if it belongs to you (or root) and no other user can change it or its directory, since it can name programs that Muster runs. \`--hosts none\` reads none: then a target names its hosts itself, as in \`muster root@h1,h2:2222\`. Every mistake is told at once, as \`hosts.yaml:LINE:COLUMN\`, with the nearest valid word.
 
 A name alone is enough for a host: everything else comes from \`~/.ssh/config\`. What hosts.yaml says wins over ssh_config, and ssh_config over Muster's defaults.
 `
