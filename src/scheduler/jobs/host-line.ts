@@ -41,9 +41,10 @@ export type HostLineOptions = {
 const ROUND_MS = 60_000
 /** Of a line that never ends. */
 const MOST_HELD = 64 * 1024
-/** From one round to the next, and for each of its orders besides: many times what an honest host prints. */
+/** What a host may print at once; and what each round, and each of its orders, adds to that again: many times what it takes. */
 const MOST_BYTES = 4 * 1024 * 1024
-const MOST_ORDER_BYTES = 1024
+const ROUND_BYTES = 64 * 1024
+const ORDER_BYTES = 1024
 const MARK_BYTES = 8
 
 export class HostLine implements Disposable {
@@ -55,7 +56,6 @@ export class HostLine implements Disposable {
   #number = 0
   #held = ''
   #mark = ''
-  #mostBytes = 0
   #leftBytes = 0
   /** Why it was cut off while nobody asked. */
   #cutOff: string | undefined
@@ -77,9 +77,9 @@ export class HostLine implements Disposable {
     const number = ++this.#number
     const { promise, resolve } = Promise.withResolvers<RoundResult>()
     this.#round = { last: endLine(number), sentMs: this.#options.clock.now(), lines: [], end: resolve }
-    this.#mostBytes = MOST_BYTES + round.orders.length * MOST_ORDER_BYTES
-    this.#leftBytes = this.#mostBytes
     const isNew = this.#shell === undefined
+    const leftBytes = isNew ? MOST_BYTES : Math.min(MOST_BYTES, this.#leftBytes + ROUND_BYTES)
+    this.#leftBytes = leftBytes + round.orders.length * ORDER_BYTES
     const shell = this.#shell ?? this.#open()
     this.#shell = shell
     const text = formatRound({ ...round, number, wantsFacts: round.wantsFacts || isNew })
@@ -138,7 +138,7 @@ export class HostLine implements Disposable {
   }
 
   #cut(): void {
-    const reason = `it printed more than ${formatBytes(this.#mostBytes)} where a few lines are expected, and was cut off`
+    const reason = `it printed more than ${formatBytes(MOST_BYTES)} where a few lines are expected, and was cut off`
     if (this.#round === undefined) this.#cutOff = reason
     else this.#round.lines = []
     this.#lose(reason)
