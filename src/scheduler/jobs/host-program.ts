@@ -59,11 +59,11 @@ eval "$lib"
 ${END_BUNDLE}facts() {
   while read -r n v u; do [ "$n" = MemTotal: ] && break; done </proc/meminfo
   say "host $(nproc) $v"
-  { printf %131072s '' >.room && true >.room; } 2>/dev/null || unwritable
+  { printf %131072s '' >.room && rm -f .room; } 2>/dev/null || unwritable
 }
 unwritable() {
   full=1
-  e=$( { head -c 131072 /dev/zero >.room; } 2>&1 ); { true >.room; } 2>/dev/null
+  e=$( { head -c 131072 /dev/zero >.room; } 2>&1 ); rm -f .room 2>/dev/null
   say "trouble $b cannot be written\${e:+: \${e##*: }}"
 }
 up() { v=; read -r v x </proc/uptime; say "up $v"; }
@@ -115,13 +115,20 @@ stop() {
   look "$1"
 }
 trap exit HUP INT TERM PIPE
-f=.line.$$; rm -f $f
+f=.line.$$; rm -f $f .room 2>/dev/null
+reader=
+trap 'leave 2>/dev/null' EXIT
 if mkfifo $f; then
   while IFS= read -r l; do say "$l"; done <$f &
-  trap "kill $! 2>/dev/null" EXIT
+  reader=$!
   exec 3>$f; rm -f $f
 else exec 3>/dev/null
 fi
+leave() {
+  [ -z "$reader" ] || kill $reader
+  # Where nothing ran, or all of it was removed, nothing stays.
+  cd / && rmdir "$b" "\${b%/*}"
+}
 `
 
 export type Round = {
@@ -139,6 +146,8 @@ export function formatRound({ number, orders, wantsFacts, besides }: Round): str
   const started = orders.flatMap(({ kind, key }) => (kind === 'start' ? [key] : []))
   const lines = [
     '(',
+    // Another shell takes the directory away when it ends and nothing is in it.
+    'cd "$b" 2>/dev/null || { mkdir -p "$b" && cd "$b"; } 2>/dev/null || unwritable',
     `round=${number}; up`,
     ...(wantsFacts ? ['facts'] : []),
     // One process makes all directories: processes are what a start costs.

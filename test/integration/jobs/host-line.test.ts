@@ -80,7 +80,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
     expect(await line.round(only({ kind: 'look', key: KEY }))).toMatchObject({ text: expect.stringMatching(said) })
     expect(await line.round(only(start('exit 4')))).toMatchObject({ text: expect.stringMatching(said) })
     expect(child.pid).toBe(pid)
-    expect(readdirSync(jobs())).toEqual(['.room', KEY])
+    expect(readdirSync(jobs())).toEqual([KEY])
   })
 
   it('a bundle makes files with the umask of its user, and what it prints stays private', async () => {
@@ -109,7 +109,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
     own.stdin.end(formatPrelude('m') + text.slice(0, text.lastIndexOf(')')))
     const said = (await own.stdout.setEncoding('utf8').toArray()).join('')
     expect(said.trim()).toBe('')
-    expect(readdirSync(jobs())).toEqual([])
+    expect(existsSync(join(jobs(), KEY))).toBe(false)
   })
 
   it('a bundle outlives its shell, which leaves no process behind, and is found by the next one', async () => {
@@ -140,6 +140,26 @@ describe.skipIf(!canRun)('the line to a host', () => {
     expect(has('exit')).toBe(false)
     writeFileSync(join(directory, 'go'), '')
     await waitUntil(() => has('exit'), 'its end')
+  })
+
+  it('leaves nothing on a host that ran no job, also not what an earlier shell left that was killed', async () => {
+    mkdirSync(jobs(), { recursive: true })
+    writeFileSync(join(jobs(), '.room'), '')
+    expect(await line.round({ ...only(), wantsFacts: true })).toMatchObject({ kind: 'answer' })
+    expect(readdirSync(jobs())).toEqual([])
+    const ended = once(child, 'close')
+    line[Symbol.dispose]()
+    await ended
+    expect(readdirSync(directory, { recursive: true })).toEqual(['.local', '.local/state'])
+  })
+
+  it('starts a bundle though another shell took the empty directory away when it ended', async () => {
+    await line.round({ ...only(), wantsFacts: true })
+    rmSync(join(directory, '.local'), { recursive: true })
+    const { text } = (await line.round({ ...only(start('exit 3')), wantsFacts: true })) as { text: string }
+    expect(text).toMatch(/^host /)
+    await waitUntil(() => notices.length === 2, 'both words of it')
+    expect(notices).toEqual([`${KEY} begun`, `${KEY} exit 3`])
   })
 
   it('where its disk takes nothing nothing begins, also not within the round that finds it', async () => {
