@@ -70,7 +70,7 @@ export function refuseEmptyPromises(command: Command, { dryRun, timeout }: Globa
   if (timeout !== undefined && CONSOLES.test(verb)) throw new MusterError('usage', 'the console has no --timeout')
 }
 
-const CHANGES_BY_PLAN = /^(up|down|(env|nfs|ray) (up|down|sync|restart)|net uninstall)$/
+const CHANGES_BY_PLAN = /^(up|down|(env|nfs|ray) (up|down|sync|restart)|net uninstall|left)$/
 
 /** The exit code of a verb that --timeout ended. */
 export function timedOutCode(command: Command | undefined): number {

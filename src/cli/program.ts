@@ -38,6 +38,7 @@ const VERBS: Readonly<Record<string, LoadVerb>> = {
   up: async (...parts) => (await import('./up.ts')).registerUp(...parts),
   down: async (...parts) => (await import('./down.ts')).registerDown(...parts),
   status: async (...parts) => (await import('./status.ts')).registerStatus(...parts),
+  left: async (...parts) => (await import('./left.ts')).registerLeft(...parts),
   env: async (...parts) => (await import('./env.ts')).registerEnv(...parts),
   net: async (...parts) => (await import('./net.ts')).registerNet(...parts),
   nfs: async (...parts) => (await import('./nfs.ts')).registerNfs(...parts),

@@ -49,8 +49,12 @@ async function openWith(
   return { store, inventory, path, [Symbol.dispose]: () => store[Symbol.dispose]() }
 }
 
-export function queuePath({ cluster = 'default' }: Inventory, { environment }: CliContext): string {
-  return join(stateDirectory(environment), 'jobs', `${cluster.replaceAll(/[^A-Za-z0-9_-]/g, '_')}.db`)
+export function queueName({ cluster }: Inventory): string {
+  return (cluster ?? 'default').replaceAll(/[^A-Za-z0-9_-]/g, '_')
+}
+
+export function queuePath(inventory: Inventory, { environment }: CliContext): string {
+  return join(stateDirectory(environment), 'jobs', `${queueName(inventory)}.db`)
 }
 
 function openStore(path: string, busyMs: number | undefined): JobStore {

@@ -26,7 +26,8 @@ done
 /** Behind the name of a prefix: what conda and pip put down while they make it. */
 const SCRATCH = '.muster-tmp'
 const REMOVE_HALF = `[ ! -e "$p${HALF}" ] || { rm -rf "$p" "$p${SCRATCH}" && rm -f "$p${HALF}"; } || exit 1`
-const FINISH = `${REMOVE_HALF}
+/** Finishes the removal of "$p"; what was there before Muster takes its place again. */
+export const CONDA_FINISH = `${REMOVE_HALF}
 [ ! -d "$p" ] || rmdir "$p" || exit 1
 [ ! -e "$p.muster-before" ] || mv "$p.muster-before" "$p"`
 
@@ -136,18 +137,16 @@ ${removeParcel(parcel)}`,
   }
 }
 
-/** One that Muster made; what was there before takes its place again. */
-export function removePrefix(prefix: string): Action {
-  return {
-    script: `p=${pathWord(prefix)}
-[ -f "$p/${MARK_FILE}" ] || { echo "$p was not made by Muster" >&2; exit 1; }
+/** Removes "$p", which Muster made; what was there before takes its place again. */
+export const CONDA_REMOVE = `[ -f "$p/${MARK_FILE}" ] || { echo "$p was not made by Muster" >&2; exit 1; }
 : > "$p${HALF}" || exit 1
-${FINISH}`,
-    timeoutMs: MOVE_TIMEOUT_MS,
-  }
+${CONDA_FINISH}`
+
+export function removePrefix(prefix: string): Action {
+  return { script: `p=${pathWord(prefix)}\n${CONDA_REMOVE}`, timeoutMs: MOVE_TIMEOUT_MS }
 }
 
 /** Where making or removing it was cut. */
 export function finishRemoval(prefix: string): Action {
-  return { script: `p=${pathWord(prefix)}\n${FINISH}`, timeoutMs: MOVE_TIMEOUT_MS }
+  return { script: `p=${pathWord(prefix)}\n${CONDA_FINISH}`, timeoutMs: MOVE_TIMEOUT_MS }
 }

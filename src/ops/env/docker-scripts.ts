@@ -135,10 +135,14 @@ done`,
   }
 }
 
+/** Both for the name "$p". */
+export const CONTAINER_REMOVE = `${DOCK}dock stop --time ${STOP_S} "$p" > /dev/null; dock rm --force "$p"`
+export const IMAGE_REMOVE = `${DOCK}dock image rm "$p"`
+
 export function removeContainer(name: string): Action {
-  return { script: `${DOCK}dock stop --time ${STOP_S} ${quote(name)} > /dev/null; dock rm --force ${quote(name)}` }
+  return { script: `p=${quote(name)}\n${CONTAINER_REMOVE}` }
 }
 
 export function removeImage(image: string): Action {
-  return { script: `${DOCK}dock image rm ${quote(image)}` }
+  return { script: `p=${quote(image)}\n${IMAGE_REMOVE}` }
 }

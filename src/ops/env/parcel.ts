@@ -33,8 +33,10 @@ sed -n 's/.* # //p' "$d/${content}" | while read -r f; do [ -f "$d/$f" ] || exit
 
 /** Takes it away, what a cut run left beside it (scratch in venv-scripts.ts), and the directories above it that are empty then. */
 export function removeParcel(directory: string): string {
-  return `d=${pathWord(directory)}
-rm -rf "$d" "$d".tmp-* || exit 1
-case $d in */.cache/muster/env/*) cd "$HOME" && rmdir -p .cache/muster/env;; *) rmdir "\${d%/*}";; esac 2> /dev/null
-:`
+  return `p=${pathWord(directory)}\n${PARCEL_REMOVE}`
 }
+
+/** The same for "$p". */
+export const PARCEL_REMOVE = `rm -rf "$p" "$p".tmp-* || exit 1
+case $p in */.cache/muster/env/*) cd "$HOME" && rmdir -p .cache/muster/env;; *) rmdir "\${p%/*}";; esac 2> /dev/null
+:`

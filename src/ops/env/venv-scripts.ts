@@ -246,12 +246,10 @@ extra=$("$p/bin/python" -I -c ${quote(EXTRA_PROGRAM)} "$d/${content}") || exit 1
   }
 }
 
-/** The mark goes last, so that a removal that was cut is carried on. */
+/** Removes "$p". The mark goes last, so that a removal that was cut is carried on. */
+export const VENV_REMOVE = `[ -f "$p/${MARK_FILE}" ] || { echo "$p was not made by Muster" >&2; exit 1; }
+find "$p" -mindepth 1 -maxdepth 1 ! -name ${MARK_FILE} -exec rm -rf {} + && rm -f "$p/${MARK_FILE}" && rmdir "$p"`
+
 export function removeVenv(prefix: string): Action {
-  return {
-    script: `p=${pathWord(prefix)}
-[ -f "$p/${MARK_FILE}" ] || { echo "$p was not made by Muster" >&2; exit 1; }
-find "$p" -mindepth 1 -maxdepth 1 ! -name ${MARK_FILE} -exec rm -rf {} + && rm -f "$p/${MARK_FILE}" && rmdir "$p"`,
-    timeoutMs: INSTALL_TIMEOUT_MS,
-  }
+  return { script: `p=${pathWord(prefix)}\n${VENV_REMOVE}`, timeoutMs: INSTALL_TIMEOUT_MS }
 }

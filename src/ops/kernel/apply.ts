@@ -120,7 +120,7 @@ class Application {
         return 'cancelled'
       })
       byId.set(id, { begun: begun.promise, ended })
-      lastOf.set(host, ended)
+      lastOf.set(host, operation.isAlone === true ? ended.then(() => undefined) : ended)
     }
     await Promise.all([...byId.values()].map(({ ended }) => ended))
     if (this.#defect !== undefined) throw this.#defect.error

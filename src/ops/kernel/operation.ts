@@ -68,6 +68,8 @@ export type Operation = {
   /** Operations that come before it, also of other hosts. One that is not in the plan has nothing to do and is not waited for. */
   readonly after: readonly string[]
   readonly verdict: Verdict
+  /** Its failure ends nothing but itself: what stands behind it on its host runs all the same. */
+  readonly isAlone?: boolean
 }
 
 export function operationId(area: string, name: string, host: string): string {

@@ -72,7 +72,7 @@ for process in $(pidof rpc.mountd); do kill "$process"; done`,
   },
 }
 
-const SERVER_PACKAGES: PackageNames = {
+export const SERVER_PACKAGES: PackageNames = {
   apt: ['nfs-kernel-server', 'nfs-common'],
   dnf: ['nfs-utils'],
   zypper: ['nfs-kernel-server', 'nfs-client'],
@@ -213,7 +213,7 @@ export function pointAt(
 }
 
 /** Asked of servers only. */
-function serverFacts(): FactSet<NfsServerFacts> {
+export function serverFacts(): FactSet<NfsServerFacts> {
   return {
     service: serviceFact(SERVICE),
     ownExports: fileFact(EXPORTS_FILE),
@@ -223,7 +223,7 @@ function serverFacts(): FactSet<NfsServerFacts> {
 }
 
 /** Asked of clients only. */
-function clientFacts(points: readonly string[]): FactSet<NfsClientFacts> {
+export function clientFacts(points: readonly string[]): FactSet<NfsClientFacts> {
   const units = points.map((point): [`unit ${string}`, Fact<FileState>] => [`unit ${point}`, fileFact(unitPath(point))])
   return {
     mounts: mountsFact,

@@ -67,6 +67,12 @@ export function fstabLine(source: string, point: string, options: string): strin
   return `${octal(source)} ${octal(point)} nfs ${options},_netdev,nofail 0 0`
 }
 
+/** Where a line of fstab(5) mounts something. */
+export function pointOf(line: string): string | undefined {
+  const point = /^[^#\s]\S*\s+(\/\S*)/.exec(line)?.[1]
+  return point === undefined ? undefined : plain(point)
+}
+
 function trimmed(path: string): string {
   return path.length > 1 ? path.replace(/\/+$/, '') : path
 }

@@ -7,11 +7,12 @@ import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.
 import { type Finding, quote } from '../kernel/finding.ts'
 import { type Action, blockedBy, type Step, type Verdict } from '../kernel/operation.ts'
 import { type Point, pointAt, unitPath } from './facts.ts'
-import { fstabLine, isMountOf, isNfs, missingOptions, mountAt, unitName } from './mounts.ts'
+import { fstabLine, isMountOf, isNfs, missingOptions, mountAt, pointOf, unitName } from './mounts.ts'
 import { allKnown, type HostFactsOfNfs, mountId } from './operations.ts'
 import { type Share, sourceOf } from './wanted.ts'
 
-const HEAD = '# Made by Muster from hosts.yaml: changes here are lost.'
+/** The first line of a unit of Muster's. */
+export const UNIT_HEAD = '# Made by Muster from hosts.yaml: changes here are lost.'
 const MADE = '# Muster made the directory.'
 /** Seconds; a mount that hangs is given up. */
 const MOUNT_LIMIT_S = 40
@@ -40,7 +41,7 @@ export function planMount(host: string, own: HostFactsOfNfs, share: Share): Verd
   if (place.was.kind === 'other') {
     return blockedBy({ host, gravity: 'blocker', id: 'not-a-file', cause: `${place.path}: ${place.was.because}` })
   }
-  const isOthers = hasSystemd && place.was.kind === 'file' && !place.was.text.startsWith(HEAD)
+  const isOthers = hasSystemd && place.was.kind === 'file' && !place.was.text.startsWith(UNIT_HEAD)
   const foreign = foreignLines(facts.fstab, share)
   if (isOthers || (foreign.length > 0 && !isRight)) {
     const cause = `${isOthers ? place.path : '/etc/fstab'} declares ${share.point} already, and it is not Muster's`
@@ -148,13 +149,20 @@ function blockName({ point }: Share): string {
   return `nfs ${unitName(point).replace(/\.mount$/, '')}`
 }
 
+/** Where Muster's blocks in fstab mount something. */
+export function declaredPoints(fstab: FileState): readonly string[] {
+  if (fstab.kind !== 'file') return []
+  const names = [...fstab.text.matchAll(/^# >>> muster (nfs [^\s:]+)[: ]/gm)].flatMap(([, name]) => name ?? [])
+  return names.flatMap((name) => blockOf(fstab.text, name)?.flatMap((line) => pointOf(line) ?? []) ?? [])
+}
+
 function declarationOf(share: Share, hasSystemd: boolean, isMade: boolean): string[] {
   const notes = isMade ? [MADE] : []
   const options = share.mountOptions.join(',')
   if (!hasSystemd) return [...notes, fstabLine(sourceOf(share), share.point, options)]
   const value = (text: string) => text.replaceAll('%', '%%')
   return [
-    HEAD,
+    UNIT_HEAD,
     ...notes,
     '[Unit]',
     'After=network-online.target',
@@ -250,7 +258,7 @@ export function planUnmount(host: string, own: HostFactsOfNfs, share: Share): Ve
   if ('kind' in facts) return facts as Verdict
   const { mounts, hasSystemd } = facts
   const place = placeOf(share, facts)
-  const isOwn = hasSystemd ? place.lines[0] === HEAD : place.lines.length > 0
+  const isOwn = hasSystemd ? place.lines[0] === UNIT_HEAD : place.lines.length > 0
   if (place.was.kind !== 'file' || !isOwn) {
     return { kind: 'nothing', because: `Muster declares no mount at ${share.point}` }
   }

@@ -10,13 +10,13 @@ import type { RayNode, RayWanted } from './wanted.ts'
 const FILE = 'auth_token'
 
 /** A directory for each cluster, the same on all its hosts. */
-function directoryOf({ head, port }: RayWanted): string {
+export function clusterDirectory({ head, port }: RayWanted): string {
   return `.ray/muster/${head.host}-${port}`
 }
 
 /** As a word of the shell. */
 export function tokenFile(wanted: RayWanted): string {
-  return `$HOME/${quote(`${directoryOf(wanted)}/${FILE}`)}`
+  return `$HOME/${quote(`${clusterDirectory(wanted)}/${FILE}`)}`
 }
 
 /** Shell words after which programs of Ray use the token; none where none is declared, and a container is given it otherwise. */
@@ -28,7 +28,7 @@ export function tokenScript(wanted: RayWanted, { environment }: RayNode): string
 /** What comes before a node starts. */
 export function tokenSteps(wanted: RayWanted, node: RayNode, operation: string): readonly Step[] {
   if (!wanted.hasToken) return []
-  const directory = directoryOf(wanted)
+  const directory = clusterDirectory(wanted)
   const file = tokenFile(wanted)
   const step = { id: `${operation}/token`, changes: [`+ ~/${directory}/${FILE}`] }
   const isThere = `[ -s ${file} ]`

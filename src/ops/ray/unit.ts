@@ -5,6 +5,7 @@
  */
 import type { Fact } from '../kernel/fact.ts'
 import { quote } from '../kernel/finding.ts'
+import { CTL, execWord, unitWord } from '../kernel/systemd.ts'
 import type { RayWanted } from './wanted.ts'
 
 export type UnitState =
@@ -19,19 +20,6 @@ type Cluster = Pick<RayWanted, 'head' | 'port'>
 export function unitName({ head, port }: Cluster): string {
   return `muster-ray-${head.host}-${port}.service`
 }
-
-/** Sets $units, where the login's units are, and $manager, options of systemctl; `ctl` is systemctl with these. */
-const CTL = `if [ "$(id -u)" = 0 ]; then units=/etc/systemd/system manager=--system
-else
-  units=$HOME/.config/systemd/user manager=--user
-  XDG_RUNTIME_DIR=\${XDG_RUNTIME_DIR:-/run/user/$(id -u)}; export XDG_RUNTIME_DIR
-fi
-ctl() { systemctl $manager "$@"; }
-can_supervise() {
-  [ -d /run/systemd/system ] && command -v systemctl > /dev/null || return 1
-  [ "$(id -u)" = 0 ] || [ -S "$XDG_RUNTIME_DIR/systemd/private" ]
-}
-`
 
 export function unitFact(wanted: RayWanted): Fact<UnitState> {
   const unit = quote(unitName(wanted))
@@ -133,16 +121,12 @@ fi
 `
 }
 
-/** systemd.syntax(7): in quotes, and with %% for what would be a specifier. */
-function unitWord(text: string): string {
-  const plain = text.replaceAll(/[\\"]/g, '\\$&').replaceAll('%', '%%')
-  return `"${plain.replaceAll('\n', '\\n')}"`
-}
-
-/** In a command line variables are replaced, too. */
-function execWord(text: string): string {
-  return unitWord(text).replaceAll('$', '$$$$')
-}
+/** Removes the unit file "$p", which does not run. */
+export const UNIT_REMOVE = `${CTL}name=\${p##*/}
+! can_supervise || ctl disable --quiet "$name"
+rm -f "$p" "$units"/*.wants/"$name"
+! can_supervise || { ctl daemon-reload; ctl reset-failed "$name" 2> /dev/null; }
+:`
 
 /** In a here-document whose variables are replaced. */
 function heredoc(text: string): string {

@@ -208,7 +208,8 @@ function oneStep(
   return { kind: 'steps', state, steps: [{ id, title, changes, run }] }
 }
 
-function planDown(host: string, own: Facts): Operation[] {
+/** Keys of the host's SSH server are not needed for it. */
+export function planDown(host: string, own: Omit<Facts, 'hostKeys'>): Operation[] {
   const file = (name: FileName, title: string, fact: Known<FileState>) =>
     operation(host, name, title, fact, (state) => removeBlock(host, name, state))
   return [

@@ -3,7 +3,8 @@
  * is asked for by a verb. What Muster installed is noted on the host, and nothing else is taken away again.
  */
 import { type Area, areaOf } from '../../kernel/area.ts'
-import type { Fact, HostFacts, Known } from '../../kernel/fact.ts'
+import { type Fact, type HostFacts, type Known, knownValue } from '../../kernel/fact.ts'
+import { defineLeft, leftOfOperations } from '../../kernel/left.ts'
 import { blockedBy, type Operation, operationId, type Verdict } from '../../kernel/operation.ts'
 import {
   installVerdict,
@@ -54,6 +55,27 @@ export function iperfArea(hosts: readonly string[], tool: IperfTool): Area {
     },
     hosts,
   )
+}
+
+/** What is still installed: `muster net uninstall` removes the same. */
+export const iperfLeft = defineLeft<{ packages: Packages; processes: readonly string[] }>({
+  name: AREA,
+  factsOf: () => ({ packages: packagesFact(NAMES.iperf3, AREA), processes: serversFact }),
+  itemsOf({ packages, processes }, _, host) {
+    const own = knownValue(packages)
+    // Where no package manager answers Muster has installed nothing.
+    if (own === undefined) return []
+    const id = operationId(AREA, 'packages', host)
+    const verdict = removalVerdict(host, AREA, own, '')
+    const [first] = knownValue(processes) ?? []
+    const used = first === undefined ? undefined : `process ${first} is an iperf that runs`
+    return leftOfOperations([{ id, area: AREA, host, title: 'iperf', after: [], verdict }], undefined, used)
+  },
+})
+
+const serversFact: Fact<readonly string[]> = {
+  script: `grep -l -E -x -a '(iperf|iperf3)' /proc/[0-9]*/comm; echo end`,
+  parse: (text) => [...text.matchAll(/^\/proc\/(\d+)\/comm$/gm)].map(([, pid = '']) => pid),
 }
 
 function planUp(host: string, tool: IperfTool, { facts: { hasProgram, packages } }: HostFacts<IperfFacts>): Verdict {

@@ -1,0 +1,149 @@
+/** `muster left`: asks hosts what Muster left there and shows it as a table, or removes it as a change with a plan. */
+import { randomBytes } from 'node:crypto'
+import { statSync } from 'node:fs'
+import { MusterError } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import type { Endpoint } from '../../inventory/host.ts'
+import type { Inventory } from '../../inventory/inventory.ts'
+import { selectHosts } from '../../inventory/load-inventory.ts'
+import { didYouMean } from '../../inventory/nearest-word.ts'
+import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
+import { lookAtHosts } from '../../ops/kernel/bring-up.ts'
+import { pathWord } from '../../ops/kernel/files.ts'
+import { type HostLeftover, type LeftAreas, leftAreas } from '../../ops/kernel/left.ts'
+import type { OwnQueue } from '../../scheduler/jobs/left.ts'
+import { changePrepared } from '../bring-up/change.ts'
+import { limitFactorOf, ownerWords } from '../bring-up/prepare.ts'
+import { BringUpReport } from '../bring-up/report.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../context.ts'
+import { inventorySource } from '../inventory-source.ts'
+import { lookAtQueue, queuePath } from '../job/open-queue.ts'
+import { openOpsHosts } from '../open-ops-hosts.ts'
+import { readStdinNames } from '../stdin-names.ts'
+import { TtyDialog } from '../tty-dialog.ts'
+import { formatLeft, leftEvent } from './format-left.ts'
+import { leftRooms } from './rooms.ts'
+
+export type LeftOptions = GlobalOptions & {
+  readonly remove?: boolean
+  readonly area?: readonly string[]
+  readonly also?: readonly string[]
+}
+
+/** Home directories are searched: that takes longer than other facts do. */
+const SEARCH_FACTOR = 5
+/** More than that is not said to a host: all jobs of the queue are left alone then. */
+const MOST_KEPT = 1000
+
+type Meant = {
+  readonly inventory: Inventory
+  readonly hosts: readonly string[]
+  readonly endpoints: readonly Endpoint[]
+}
+
+/** @throws MusterError `usage` or `configuration` */
+export async function showOrRemove(
+  target: string | undefined,
+  options: LeftOptions,
+  context: CliContext,
+): Promise<number> {
+  const { inventory, hosts: names, endpoints } = await hostsMeant(target, options, context)
+  const rooms = chosenRooms(await ownQueue(inventory, options, context), options.area)
+  const declared = { inventory, endpoints: new Map(endpoints.map((endpoint) => [endpoint.host, endpoint])) }
+  const left = leftAreas(rooms, declared, names, (options.also ?? []).map(absoluteWord))
+  const dialog = new TtyDialog()
+  using opened = openOpsHosts(endpoints, options, context, dialog, names)
+  const looking = {
+    hosts: opened.hosts,
+    mark: `m${randomBytes(8).toString('hex')}`,
+    limitFactor: limitFactorOf(options) * SEARCH_FACTOR,
+  }
+  if (options.remove !== true) return await show(left, looking, options, context)
+  const prepared = {
+    ...looking,
+    areas: left.areas,
+    dialog,
+    fanOut: opened.fanOut,
+    owner: ownerWords(context.now()),
+    isSelected: () => true,
+  }
+  return await changePrepared('down', prepared, options, context)
+}
+
+async function show(
+  { areas, itemsOf }: LeftAreas,
+  looking: Pick<Parameters<typeof lookAtHosts>[1], 'hosts' | 'mark' | 'limitFactor'>,
+  options: LeftOptions,
+  context: CliContext,
+): Promise<number> {
+  const { signal, now } = context
+  const report = new BringUpReport(options, context)
+  const worlds = await lookAtHosts(areas, { ...looking, signal, now })
+  if (signal.aborted) return EXIT.interrupted
+  const items = itemsOf(worlds)
+  const away = new Map([...worlds.values()].flatMap((world) => [...world.away]))
+  if (options.json) for (const item of items) report.event(leftEvent(item))
+  else context.stdout.write(formatLeft(items, now()))
+  for (const [host, reason] of away) report.say(`${host}: ${reason}`)
+  const count = (kind: HostLeftover['state']['kind']) => items.filter(({ state }) => state.kind === kind).length
+  const counts = {
+    left: count('left'),
+    used: count('used'),
+    declared: count('declared'),
+    kept: count('kept'),
+    unknown: count('unknown'),
+  }
+  const words = Object.entries(counts).flatMap(([kind, number]) => (number > 0 ? [`${number} ${kind}`] : []))
+  if (away.size > 0) words.push(`${away.size} not reached`)
+  const hint = counts.left > 0 ? '; to remove what is left: muster left --remove' : ''
+  report.summary({ ...counts, unreachable: away.size }, `${words.join(', ') || 'nothing of Muster is left'}${hint}`)
+  if (away.size > 0) return EXIT.unreachable
+  return counts.unknown > 0 ? EXIT.incomplete : EXIT.ok
+}
+
+async function hostsMeant(target: string | undefined, options: LeftOptions, context: CliContext): Promise<Meant> {
+  const { environment: env, signal } = context
+  const stdinNames = await readStdinNames(context.stdin, target, options.exclude)
+  const { inventory, hosts } = await selectHosts(inventorySource(options, context), target, {
+    ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
+    ...(stdinNames === undefined ? {} : { stdinNames }),
+  })
+  // Whether something is declared depends on addresses of all hosts.
+  const all = await resolveEndpoints(inventory, [...new Set([...inventory.hosts, ...hosts])], {
+    env,
+    signal,
+    ...(options.connectTimeout === undefined ? {} : { connectTimeoutMs: options.connectTimeout * 1000 }),
+  })
+  return { inventory, hosts: hosts.map(({ name }) => name), endpoints: all }
+}
+
+function chosenRooms(queue: OwnQueue | undefined, names: readonly string[] | undefined) {
+  const rooms = leftRooms(queue)
+  const known = rooms.map(({ name }) => name)
+  const wrong = names?.find((name) => !known.includes(name))
+  if (wrong !== undefined) {
+    throw new MusterError('usage', `unknown area: ${printable(wrong)}${didYouMean(wrong, known)}`, {
+      hint: `Areas: ${known.join(', ')}.`,
+    })
+  }
+  return names === undefined ? rooms : rooms.filter(({ name }) => names.includes(name))
+}
+
+/** Of the queue on this machine, which is not made where there is none. */
+async function ownQueue(
+  inventory: Inventory,
+  options: LeftOptions,
+  context: CliContext,
+): Promise<OwnQueue | undefined> {
+  const path = queuePath(inventory, context)
+  if (inventory.file === undefined || statSync(path, { throwIfNoEntry: false }) === undefined) return undefined
+  using queue = await lookAtQueue(options, context)
+  const kept = queue.store.keptDirectories()
+  return { id: queue.store.id, kept: kept.length > MOST_KEPT ? undefined : kept }
+}
+
+function absoluteWord(path: string): string {
+  if (!path.startsWith('/') && !path.startsWith('~/'))
+    throw new MusterError('usage', `--also ${printable(path)}: give an absolute path, or one that begins with ~/`)
+  return pathWord(path)
+}

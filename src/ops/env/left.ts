@@ -1,0 +1,122 @@
+/**
+ * What env leaves where hosts.yaml does not declare it any more, or was cut: environments that bear Muster's mark, halves of them,
+ * what was brought for the others, containers and images. They go as `down` lets them go.
+ */
+import type { LeftKind } from '../../base/left.ts'
+import { pathWord } from '../kernel/files.ts'
+import { quote } from '../kernel/finding.ts'
+import { declaredWith, defineLeft, type Leftover } from '../kernel/left.ts'
+import { type LeftAnswer, leftFact } from '../kernel/left-script.ts'
+import { leftoversOf } from '../kernel/left-traces.ts'
+import { CONDA_FINISH, CONDA_REMOVE } from './conda-scripts.ts'
+import { CONTAINER_LABEL, CONTAINER_REMOVE, IMAGE_REMOVE, SOURCE_LABEL } from './docker-scripts.ts'
+import { findPrefix, HALF, MARK_FILE, type PrefixPlace } from './facts.ts'
+import { PARCEL_REMOVE } from './parcel.ts'
+import { VENV_REMOVE } from './venv-scripts.ts'
+import { type EnvWanted, envWantedOf, PARCELS, parcelOf } from './wanted.ts'
+
+/** `declared` is the directory that hosts.yaml names, if it names one; `wheels` the one that a person keeps wheels in. */
+function findScript(wanted: EnvWanted | undefined): string {
+  const spec = wanted?.spec
+  const declared = spec === undefined || spec.kind === 'docker' ? 'p=' : findPrefix(placeOf(spec))
+  const wheels = spec?.kind === 'venv' && spec.wheels !== undefined ? ` ${pathWord(spec.wheels)}` : ''
+  const parcel = wanted === undefined ? "''" : pathWord(parcelOf(wanted))
+  return `${declared}
+declared=$p
+is_declared() { [ -n "$declared" ] && { [ "$1" = "$declared" ] || [ "$1" -ef "$declared" ]; }; }
+told=$nl
+tell_once() {
+  case $told in *"$nl$2$nl"*) return;; esac
+  told="$told$2$nl"
+  left_found "$1" "$2"
+}
+mark() {
+  each=\${1%/*}; kind=venv
+  case $each in *.muster-new) return;; esac
+  [ ! -d "$each/conda-meta" ] || kind=conda
+  ! is_declared "$each" || kind=declared
+  tell_once $kind "$each"
+}
+half() {
+  kind=half
+  ! is_declared "\${1%${HALF}}" || kind=declared
+  tell_once $kind "$1"
+}
+new() { [ ! -f "$1/${MARK_FILE}" ] || tell_once unpacked "$1"; }
+old() { [ ! -f "$1/${MARK_FILE}" ] || tell_once unpacked "$1"; }
+before() {
+  [ -d "$1/conda-meta" ] || return 0
+  each=\${1%.muster-before}
+  [ ! -f "$each/${MARK_FILE}" ] && [ ! -e "$each${HALF}" ] || return 0
+  if [ -e "$each" ]; then tell_once others "$1"; else tell_once replaced "$1"; fi
+}
+# A place that hosts.yaml names may lie where nobody searches.
+[ -z "$declared" ] || [ ! -f "$declared/${MARK_FILE}" ] || mark "$declared/${MARK_FILE}"
+left_each '${MARK_FILE}' mark
+left_each '*${HALF}' half
+left_each '*.muster-new' new
+left_each '*.muster-old' old
+left_each '*.muster-before' before
+for place in ${pathWord(PARCELS)}${wheels}; do
+  for each in "$place"/muster-????????????????; do
+    [ -d "$each" ] || continue
+    if [ "$each" = ${parcel} ]; then left_found declared "$each"; else left_found parcel "$each"; fi
+  done
+  # Of one that is cut; with the parcel they go, too.
+  for each in "$place"/muster-????????????????.tmp-*; do [ ! -e "$each" ] || left_found scratch "$each"; done
+done
+command -v docker > /dev/null || return 0
+dock() { limited docker "$@"; }
+docker_names() { dock ps --all --filter label=${CONTAINER_LABEL} --format '{{.State}} {{.Names}}' | head -n 100; }
+said=$(dock version --format '{{.Server.Version}}' 2>&1) || {
+  case $said in *'permission denied'*) dock() { limited sudo -n docker "$@"; };; *) return 0;; esac
+}
+docker_names | while read -r state name; do
+  [ "$name" != ${spec?.kind === 'docker' ? quote(spec.name) : "''"} ] || { left_sum declared "container $name" 1; continue; }
+  if [ "$state" = running ]; then left_sum container "$name" 1 - - "it runs; to end it: docker stop $name"
+  else left_sum container "$name" 1; fi
+done
+dock image ls --filter label=${SOURCE_LABEL} --format '{{.ID}} {{.Repository}}:{{.Tag}}' | head -n 100 | while read -r id name; do
+  if [ "$name" = ${spec?.kind === 'docker' ? quote(spec.image.includes(':') ? spec.image : `${spec.image}:latest`) : "''"} ]; then left_sum declared "image $name" 1
+  elif [ -n "$(dock ps --all --quiet --filter "ancestor=$id" | head -n 1)" ]; then left_sum image "$id" 1 - - 'a container is made of it'
+  else left_sum image "$id" 1; fi
+done`
+}
+
+const KINDS: Readonly<Record<string, LeftKind>> = {
+  declared: { title: 'environment' },
+  venv: { title: 'virtual environment', remove: VENV_REMOVE },
+  conda: { title: 'conda environment', remove: CONDA_REMOVE },
+  half: { title: 'unfinished conda environment', remove: `p=\${p%${HALF}}\n${CONDA_FINISH}`, isBrief: true },
+  unpacked: { title: 'unpacked conda environment', isBrief: true },
+  replaced: {
+    title: 'conda environment that Muster moved aside',
+    action: 'put it back in its place',
+    remove: `p=\${p%.muster-before}\n${CONDA_FINISH}`,
+  },
+  others: {
+    title: 'conda environment as it was before Muster',
+    keep: 'another one has taken its place; move it back or remove it by hand',
+  },
+  parcel: { title: 'packages brought from another host', remove: PARCEL_REMOVE },
+  scratch: { title: 'temporary files of an environment', remove: PARCEL_REMOVE, isBrief: true },
+  container: { title: 'container', remove: CONTAINER_REMOVE, isSum: true },
+  image: { title: 'image', remove: IMAGE_REMOVE, isSum: true },
+}
+
+export const envLeft = defineLeft<{ found: LeftAnswer }>({
+  name: 'env',
+  factsOf: (declared, host, also) => ({ found: leftFact(findScript(wantedOn(host, declared)), also) }),
+  itemsOf: ({ found }): Leftover[] =>
+    leftoversOf(found, KINDS, ({ kind }) => (kind === 'declared' ? declaredWith('env') : undefined)),
+})
+
+function placeOf(spec: Exclude<EnvWanted['spec'], { kind: 'docker' }>): PrefixPlace {
+  if (spec.kind === 'venv') return { path: spec.path }
+  return spec.prefix === undefined ? { condaName: spec.name } : { path: spec.prefix }
+}
+
+function wantedOn(host: string, declared: Parameters<typeof envWantedOf>[0]): EnvWanted | undefined {
+  const wanted = envWantedOf(declared)
+  return wanted?.spec.hosts.includes(host) === true ? wanted : undefined
+}

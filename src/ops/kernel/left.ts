@@ -1,0 +1,130 @@
+/**
+ * What Muster has left on hosts: each area tells what it finds, whether it is in use or declared, and how it goes. Removing it is a
+ * change like any other (change.ts): a plan that is shown, locks, a second look, a journal. What hosts.yaml declares is left to
+ * `down`, so that the two never contradict each other.
+ */
+import { type Area, areaOf, type Declared, type World } from './area.ts'
+import type { AnyFacts, FactSet, HostFacts, Known } from './fact.ts'
+import { formatBytes } from './finding.ts'
+import { blockedBy, type Operation, operationId, type Step, type Verdict } from './operation.ts'
+
+export type Leftover = {
+  /** Not printable yet, as are all words of hosts. */
+  readonly what: string
+  readonly bytes?: number
+  /** When it last changed, in seconds since the epoch by the host's clock. */
+  readonly changedS?: number
+  readonly state:
+    | { readonly kind: 'left'; readonly steps: readonly Omit<Step, 'id'>[] }
+    /** A process or a job uses it. */
+    | { readonly kind: 'used'; readonly because: string }
+    /** hosts.yaml declares it; because: what removes it. */
+    | { readonly kind: 'declared'; readonly because: string }
+    /** It is somebody's data, or another account's. */
+    | { readonly kind: 'kept'; readonly because: string }
+    /** The host did not tell. */
+    | { readonly kind: 'unknown'; readonly because: string }
+}
+
+export type LeftSpec<F> = {
+  readonly name: string
+  factsOf(declared: Declared, host: string, also: readonly string[]): FactSet<F>
+  /** Pure. */
+  itemsOf(facts: { readonly [K in keyof F]: Known<F[K]> }, declared: Declared, host: string): readonly Leftover[]
+}
+
+/** What a room leaves, without the type of its facts. */
+export type LeftRoom = LeftSpec<AnyFacts>
+
+/** Facts travel without their type: a room gets the answers to its own questions only. */
+export function defineLeft<F>(spec: LeftSpec<F>): LeftRoom {
+  return spec as unknown as LeftRoom
+}
+
+export type HostLeftover = Leftover & { readonly area: string; readonly host: string }
+
+export type LeftAreas = {
+  readonly areas: readonly Area[]
+  itemsOf(worlds: ReadonlyMap<string, World<AnyFacts>>): readonly HostLeftover[]
+}
+
+/** `also`: words of the shell, directories to search besides. */
+export function leftAreas(
+  rooms: readonly LeftRoom[],
+  declared: Declared,
+  hosts: readonly string[],
+  also: readonly string[],
+): LeftAreas {
+  const itemsOn = (room: LeftRoom, host: string, { facts }: HostFacts<AnyFacts>): readonly HostLeftover[] =>
+    room.itemsOf(facts, declared, host).map((item) => ({ ...item, area: room.name, host }))
+  return {
+    areas: rooms.map((room) =>
+      areaOf<null, AnyFacts>(
+        {
+          name: room.name,
+          hostsOf: () => hosts,
+          factsOf: (_, host) => room.factsOf(declared, host, also),
+          plan: (_, __, { facts }) => [...facts].flatMap(([host, own]) => itemsOn(room, host, own).map(operationOf)),
+        },
+        null,
+      ),
+    ),
+    itemsOf: (worlds) =>
+      hosts.flatMap((host) =>
+        rooms.flatMap((room) => {
+          const own = worlds.get(room.name)?.facts.get(host)
+          return own === undefined ? [] : itemsOn(room, host, own)
+        }),
+      ),
+  }
+}
+
+function operationOf(item: HostLeftover, index: number): Operation {
+  const { area, host, what } = item
+  const id = operationId(area, `left-${index + 1}`, host)
+  return { id, area, host, title: what, after: [], isAlone: true, verdict: verdictOf(item, id) }
+}
+
+function verdictOf({ state, host, bytes }: HostLeftover, id: string): Verdict {
+  switch (state.kind) {
+    case 'left': {
+      const size = bytes === undefined ? '' : ` (${formatBytes(bytes)})`
+      const steps = state.steps.map((step, index) => ({
+        ...step,
+        id: `${id}/${index + 1}`,
+        changes: step.changes.map((line, at) => (index + at === 0 ? `${line}${size}` : line)),
+      }))
+      return { kind: 'steps', state: 'differs', steps }
+    }
+    case 'unknown':
+      return blockedBy({ host, gravity: 'blocker', id: 'unknown', cause: state.because })
+    default:
+      return { kind: 'nothing', because: state.because }
+  }
+}
+
+/** Of operations that a plan for `down` has for an area: what is in effect there, or was half done. */
+export function leftOfOperations(
+  operations: readonly Operation[],
+  declaredBy: string | undefined,
+  usedBy?: string,
+): readonly Leftover[] {
+  return operations.flatMap(({ title, verdict }): Leftover[] => {
+    if (verdict.kind === 'nothing') return []
+    if (verdict.kind === 'blocked') {
+      const because = verdict.findings.map(({ cause }) => cause).join(', ')
+      return [{ what: title, state: { kind: 'unknown', because } }]
+    }
+    if (declaredBy !== undefined) return [{ what: title, state: declaredWith(declaredBy) }]
+    if (usedBy !== undefined) return [{ what: title, state: { kind: 'used', because: usedBy } }]
+    return [{ what: title, state: { kind: 'left', steps: verdict.steps.map(({ id: _, ...step }) => step) } }]
+  })
+}
+
+export function declaredWith(area: string): Leftover['state'] {
+  return { kind: 'declared', because: `hosts.yaml declares it; to remove it: muster down ${area}` }
+}
+
+export function unknownOf(what: string, because: string): Leftover {
+  return { what, state: { kind: 'unknown', because: `cannot tell: ${because}` } }
+}

@@ -1,0 +1,194 @@
+/**
+ * What NFS leaves where hosts.yaml does not declare it any more: Muster's exports file, its mounts by their units or blocks in
+ * fstab, packages, and files of a verification that was cut. They go as `down` lets them go; what is mounted and in use stays.
+ */
+import type { LeftKind } from '../../base/left.ts'
+import type { Declared } from '../kernel/area.ts'
+import { type Fact, type FactSet, type Known, known, knownValue } from '../kernel/fact.ts'
+import type { FileState } from '../kernel/files.ts'
+import { quote } from '../kernel/finding.ts'
+import { defineLeft, type Leftover, leftOfOperations, unknownOf } from '../kernel/left.ts'
+import { type LeftAnswer, leftFact } from '../kernel/left-script.ts'
+import { leftoversOf } from '../kernel/left-traces.ts'
+import { operationId, type Verdict } from '../kernel/operation.ts'
+import { packagesFact, removalVerdict } from '../kernel/packages.ts'
+import {
+  clientFacts,
+  type NfsClientFacts,
+  type NfsFacts,
+  type NfsServerFacts,
+  SERVER_PACKAGES,
+  serverFacts,
+} from './facts.ts'
+import { isNfs } from './mounts.ts'
+import { AREA, exportsId, type HostFactsOfNfs, mountId } from './operations.ts'
+import { declaredPoints, planUnmount, UNIT_HEAD } from './plan-client.ts'
+import { planUnexport } from './plan-server.ts'
+import { type NfsWanted, type Share, wantedNfs } from './wanted.ts'
+
+type Unit = { readonly point: string; readonly state: FileState; readonly process?: number }
+
+type Facts = Pick<NfsFacts, 'packages'> &
+  NfsServerFacts &
+  NfsClientFacts & { readonly units: readonly Unit[]; readonly found: LeftAnswer }
+
+/** Every unit of Muster's: its sum, where it mounts, whether Muster made the directory, and who uses it. */
+const unitsFact: Fact<readonly Unit[]> = {
+  script: `for file in /etc/systemd/system/*.mount; do
+  [ -f "$file" ] && [ ! -L "$file" ] || continue
+  IFS= read -r first < "$file"
+  [ "$first" = ${quote(UNIT_HEAD)} ] || continue
+  echo "unit $(cksum < "$file")"
+  tell "$file" ' '; echo
+done
+echo end`,
+  parse(text) {
+    if (!text.endsWith('end')) return undefined
+    return text
+      .split(/^unit /m)
+      .slice(1)
+      .flatMap((part): Unit[] => {
+        const [sum = '', ...lines] = part.split('\n')
+        const own = lines.flatMap((line) => (line.startsWith(' ') ? [line.slice(1)] : []))
+        const point = own
+          .find((line) => line.startsWith('Where='))
+          ?.slice('Where='.length)
+          .replaceAll('%%', '%')
+        const [, crc, size] = /^(\d+) (\d+)$/.exec(sum.trim()) ?? []
+        if (point === undefined || !point.startsWith('/') || crc === undefined) return []
+        return [{ point, state: { kind: 'file', mode: '644', sum: `${crc}-${size}`, text: `${own.join('\n')}\n` } }]
+      })
+  },
+}
+
+const KINDS: Readonly<Record<string, LeftKind>> = {
+  proof: { title: 'files of a check', isBrief: true },
+  back: { title: 'unfinished file', isOfRoot: true, isBrief: true },
+}
+
+export const nfsLeft = defineLeft<Facts>({
+  name: AREA,
+  factsOf(declared, host, also) {
+    const wanted = wantedNfs(declared)
+    return {
+      packages: packagesFact(SERVER_PACKAGES, AREA),
+      ...serverFacts(),
+      ...clientFacts([]),
+      units: unitsFact,
+      found: leftFact(findScript(wanted, host), also),
+    } as FactSet<Facts>
+  },
+  itemsOf(facts, declared, host) {
+    const shares = wantedNfs(declared)?.shares ?? []
+    return [
+      ...mountsOf(host, facts, shares),
+      ...exportsOf(host, facts, shares),
+      ...packagesOf(host, facts, shares, declared),
+      ...leftoversOf(facts.found, KINDS),
+    ]
+  },
+})
+
+function findScript(wanted: NfsWanted | undefined, host: string): string {
+  const places = (wanted?.shares ?? []).flatMap(({ server, clients, path, point }) => [
+    ...(server === host ? [path] : []),
+    ...(clients.includes(host) ? [point] : []),
+  ])
+  const own = places.map(
+    (path) => `limited find ${quote(path)} -maxdepth 1 -name '.muster-proof-????????*' -user "$(id -u)"`,
+  )
+  return `{ ${[...own, ':'].join('; ')}; } 2> /dev/null | head -n 100 | while read -r each; do
+  case $each in */.muster-proof-*[!A-Za-z0-9]*) ;; *) left_found proof "$each";; esac
+done
+[ ! -e /etc/exports.d/muster-nfs.exports.back ] || left_found back /etc/exports.d/muster-nfs.exports.back`
+}
+
+type KnownFacts = { readonly [K in keyof Facts]: Known<Facts[K]> }
+
+function mountsOf(host: string, facts: KnownFacts, shares: readonly Share[]): readonly Leftover[] {
+  const units = knownValue(facts.units)
+  const fstab = knownValue(facts.fstab)
+  if (units === undefined || fstab === undefined) return [unknownOf('mounts', 'the host does not say what it mounts')]
+  const points = [...new Set([...units.map(({ point }) => point), ...declaredPoints(fstab)])]
+  const own = {
+    ...facts,
+    ...Object.fromEntries(units.map(({ point, state }) => [`unit ${point}`, known(state)])),
+    // Nothing is taken away by force: a server that is gone is for a person to judge.
+    localPoints: known(
+      new Map(points.map((point) => [point, { kind: 'directory', isEmpty: true, mode: '-', filesystem: '-' }])),
+    ),
+    remotePoints: known(new Map()),
+  } as unknown as HostFactsOfNfs
+  return points.flatMap((point) => {
+    const declared = shares.some((share) => share.point === point && share.clients.includes(host))
+    const hasUnit = units.some((unit) => unit.point === point)
+    const stateOf = {
+      ...own,
+      ...(hasUnit ? {} : { [`unit ${point}`]: known({ kind: 'none' }), hasSystemd: known(false) }),
+    }
+    return of(
+      host,
+      mountId(host, point),
+      `mount at ${point}`,
+      planUnmount(host, stateOf, shareAt(host, point)),
+      declared,
+    )
+  })
+}
+
+function shareAt(host: string, point: string): Share {
+  const nothing = {
+    server: '',
+    serverAddress: '',
+    path: '',
+    exportTo: [],
+    clientAddresses: [],
+    options: [],
+    mountOptions: [],
+  }
+  return { ...nothing, clients: [host], point }
+}
+
+function exportsOf(host: string, facts: KnownFacts, shares: readonly Share[]): readonly Leftover[] {
+  const verdict = planUnexport(host, facts as unknown as HostFactsOfNfs)
+  return of(
+    host,
+    exportsId(host),
+    'exports',
+    verdict,
+    shares.some(({ server }) => server === host),
+  )
+}
+
+function packagesOf(
+  host: string,
+  { packages, mounts, foreignExports }: KnownFacts,
+  shares: readonly Share[],
+  _: Declared,
+): readonly Leftover[] {
+  const own = knownValue(packages)
+  // Hosts with another package manager, or none, have nothing of Muster's.
+  if (own === undefined) return []
+  const declared = shares.some(({ server, clients }) => server === host || clients.includes(host))
+  const others = (knownValue(foreignExports)?.entries.length ?? 0) > 0 || (knownValue(mounts) ?? []).some(isNfs)
+  const verdict = removalVerdict(host, AREA, own, '')
+  return of(
+    host,
+    operationId(AREA, 'packages', host),
+    'NFS packages',
+    verdict,
+    declared,
+    others ? 'the host exports or mounts something' : undefined,
+  )
+}
+
+function of(
+  host: string,
+  id: string,
+  title: string,
+  verdict: Verdict,
+  isDeclared: boolean,
+  usedBy?: string,
+): readonly Leftover[] {
+  return leftOfOperations([{ id, area: AREA, host, title, after: [], verdict }], isDeclared ? AREA : undefined, usedBy)
+}

@@ -1,0 +1,49 @@
+/** What trust leaves where hosts.yaml does not declare it any more, or was cut: what `down` would remove, and halves of keys. */
+import type { LeftKind } from '../../base/left.ts'
+import type { FactSet } from '../kernel/fact.ts'
+import { defineLeft, leftOfOperations } from '../kernel/left.ts'
+import { type LeftAnswer, leftFact } from '../kernel/left-script.ts'
+import { leftoversOf } from '../kernel/left-traces.ts'
+import type { Operation } from '../kernel/operation.ts'
+import { type TrustFacts, trustFacts } from './facts.ts'
+import { planDown } from './plan.ts'
+import { trustWantedOf } from './trust.ts'
+
+/** Keys of the host's SSH server are of no account here. */
+type Facts = Omit<TrustFacts, 'hostKeys'> & { readonly found: LeftAnswer }
+
+const FIND = `for file in "$HOME"/.ssh/id_muster.new "$HOME"/.ssh/id_muster.new.pub; do
+  [ ! -e "$file" ] || left_found half "$file"
+done
+[ -e "$HOME/.ssh/id_muster" ] || [ ! -e "$HOME/.ssh/id_muster.pub" ] || left_found half "$HOME/.ssh/id_muster.pub"`
+
+const KINDS: Readonly<Record<string, LeftKind>> = { half: { title: 'unfinished SSH key', isBrief: true } }
+
+const NAMES: Readonly<Record<string, string>> = {
+  'authorized-keys': 'lines in ~/.ssh/authorized_keys',
+  'known-hosts': 'lines in ~/.ssh/known_hosts',
+  config: 'lines in ~/.ssh/config',
+  key: 'SSH key ~/.ssh/id_muster',
+}
+
+/** By where it is, not by what it is good for. */
+function named(operation: Operation): Operation {
+  const name = operation.id.slice(operation.id.indexOf('/') + 1, operation.id.lastIndexOf('@'))
+  return { ...operation, title: NAMES[name] ?? operation.title }
+}
+
+export const trustLeft = defineLeft<Facts>({
+  name: 'trust',
+  factsOf(_, __, also) {
+    const { key, authorizedKeys, knownHosts, config } = trustFacts
+    return { key, authorizedKeys, knownHosts, config, found: leftFact(FIND, also) } satisfies FactSet<Facts>
+  },
+  itemsOf({ found, ...own }, declared, host) {
+    const { members = [], unusable = new Map() } = trustWantedOf(declared) ?? {}
+    const isDeclared = members.some(({ name }) => name === host) || unusable.has(host)
+    return [
+      ...leftOfOperations(planDown(host, own).map(named), isDeclared ? 'trust' : undefined),
+      ...leftoversOf(found, KINDS),
+    ]
+  },
+})

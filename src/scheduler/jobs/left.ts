@@ -1,0 +1,91 @@
+/**
+ * What jobs leave on a host: the directories of those that ended, and of those that another queue began. Nothing of a job that may
+ * still run goes: one that is alive, one that the queue still knows as not ended, and, where the directory is on storage that hosts
+ * share, one that may run on another host.
+ */
+import type { LeftTraces } from '../../base/left.ts'
+import { JOBS_DIRECTORY } from './host-program.ts'
+
+/** Another queue's are left alone for so long after they last changed. */
+const OTHERS_DAYS = 30
+
+export type OwnQueue = {
+  readonly id: string
+  /** Names of directories that jobs need which have not ended; undefined: so many that none of the queue may go. */
+  readonly kept: readonly string[] | undefined
+}
+
+/** `queue`: the one of this cluster on this machine; undefined: there is none. */
+export function jobsLeft(queue: OwnQueue | undefined): LeftTraces {
+  const classes = formatClasses(queue)
+  return {
+    name: 'jobs',
+    find: `left_place=${JOBS_DIRECTORY}
+if cd "$left_place" 2> /dev/null; then
+${classes}
+  left_classes=$(classes)
+  for left_class in ended running waiting other; do
+    left_list=$(printf '%s\\n' "$left_classes" | sed -n "s/^$left_class //p" | head -n 20000)
+    [ -n "$left_list" ] || continue
+    left_kb=$(printf '%s\\n' "$left_list" | limited xargs du -sk 2> /dev/null | awk '{ sum += $1 } END { print sum + 0 }')
+    left_why=
+    case $left_class in
+      running) left_why='jobs that run';;
+      waiting) left_why='jobs of the queue that have not ended';;
+      other) left_why='jobs of another queue, changed within the last ${OTHERS_DAYS} days';;
+    esac
+    left_sum jobs "$left_place" $(printf '%s\\n' "$left_list" | wc -l) "$left_kb" - "$left_why"
+  done
+  for left_file in .room .line.*; do [ ! -e "$left_file" ] || left_found helper "$left_place/$left_file"; done
+  cd "$HOME" || cd /
+fi
+while read -r _ left_mount left_type _; do
+  [ "$left_type" = cgroup2 ] && [ -d "$left_mount/muster" ] || continue
+  if grep -q -x 'populated 1' "$left_mount/muster/cgroup.events"; then left_found cgroup "$left_mount/muster" 'jobs run in it'
+  else left_found cgroup "$left_mount/muster"; fi
+done < /proc/mounts`,
+    kinds: {
+      jobs: {
+        title: 'directories of jobs',
+        action: 'remove the directories of jobs that have ended, with what they wrote',
+        isSum: true,
+        remove: `cd "$p" || exit 0
+${classes}
+classes | sed -n 's/^ended //p' | xargs rm -rf
+cd / && rmdir "$p" "\${p%/*}" 2> /dev/null
+:`,
+      },
+      helper: { title: 'file of a scheduler', isBrief: true },
+      cgroup: { title: 'control groups of jobs', remove: `find "$p" -depth -type d -exec rmdir {} +` },
+    },
+  }
+}
+
+/** The function `classes`: a line `CLASS NAME` for each directory of a job in the working directory. */
+function formatClasses(queue: OwnQueue | undefined): string {
+  return `classes() {
+  boot=none; read -r boot < /proc/sys/kernel/random/boot_id
+  shared=; case $(stat -f -c %T .) in nfs* | cifs* | smb* | fuse* | lustre | ceph | gpfs | beegfs | 9p | v9fs | afs) shared=1;; esac
+  kept=' ${queue?.kept?.join(' ') ?? ''} '
+  old=" $(find . -maxdepth 1 -type d -mtime +${OTHERS_DAYS} | sed 's/^\\.\\///' | tr '\\n' ' ') "
+  for name in *-*; do
+    case $name in *[!0-9a-z-]*) continue;; esac
+    [ -d "$name" ] && [ ! -L "$name" ] || continue
+    class_of "$name"; echo "$class $name"
+  done
+}
+class_of() {
+  case $kept in *" $1 "*) class=waiting; return;; esac
+  if [ ! -e "$1/exit" ]; then
+    p=0; o=; t=; { read -r p o t _ < "$1/id"; } 2> /dev/null
+    if [ -n "$o" ] && [ "$o" != "$boot" ]; then
+      [ -z "$shared" ] || { class=running; return; }
+    elif { read -r s < "/proc/$p/stat"; } 2> /dev/null; then
+      s=\${s##*) }; set -- "$1" $s
+      if [ "$2" != Z ] && [ "\${21}" = "$t" ]; then class=running; return; fi
+    fi
+  fi
+  case $1 in ${queue === undefined ? "''" : `${queue.id}-*`}) class=${queue !== undefined && queue.kept === undefined ? 'waiting' : 'ended'}; return;; esac
+  case $old in *" $1 "*) class=ended;; *) class=other;; esac
+}`
+}

@@ -1,0 +1,26 @@
+/** What a copy leaves on a host that was killed in the middle: the file as far as it came, beside its target. */
+import type { LeftTraces } from '../../base/left.ts'
+
+export const copyLeft: LeftTraces = {
+  name: 'copy',
+  // A name ends in the machine's name and the process that writes it.
+  find: `part() {
+  case \${1##*/} in .muster-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]*) ;; *) return;; esac
+  pid=\${1##*.}; node=\${1%.*}
+  case $pid in '' | *[!0-9]*) ;; *)
+    case $node in *".$(uname -n)")
+      if kill -0 "$pid" 2> /dev/null && tr '\\000' ' ' < "/proc/$pid/cmdline" | grep -q -e python -e sh; then
+        left_found part "$1" "process $pid is at work on it"; return
+      fi;;
+    esac;;
+  esac
+  left_found part "$1"
+}
+left_each '.muster-*' part
+trial() { left_found trial "$1"; }
+left_each '.muster-case.*' trial`,
+  kinds: {
+    part: { title: 'unfinished copy' },
+    trial: { title: 'trial of upper and lower case', remove: 'rmdir "$p"', isBrief: true },
+  },
+}

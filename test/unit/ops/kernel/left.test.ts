@@ -1,0 +1,97 @@
+/** What is left on a host, from its answer to what may be removed: an answer is not believed, and names of files mean nothing. */
+import { execFileSync } from 'node:child_process'
+import { describe, expect, it } from 'vitest'
+import type { LeftKind } from '../../../../src/base/left.ts'
+import { known } from '../../../../src/ops/kernel/fact.ts'
+import { decodeWord, type LeftAnswer, leftFact, setPath } from '../../../../src/ops/kernel/left-script.ts'
+import { leftoversOf } from '../../../../src/ops/kernel/left-traces.ts'
+
+const fact = leftFact(':', [])
+const read = (...lines: readonly string[]): LeftAnswer | undefined => {
+  const text = ['self 1000 5000', ...lines, 'end'].join('\n')
+  return fact.parse(text, Buffer.from(text))
+}
+const KINDS: Readonly<Record<string, LeftKind>> = {
+  part: { title: 'unfinished copy' },
+  new: { title: 'unfinished file', isOfRoot: true, isBrief: true },
+  queue: { title: 'queue', keep: 'it is yours' },
+}
+const statesOf = (...lines: readonly string[]) => {
+  const answer = read(...lines)
+  if (answer === undefined) throw new Error('no answer')
+  return leftoversOf(known(answer), KINDS).map(({ what, state }) => [
+    what,
+    state.kind,
+    'because' in state ? state.because : '',
+  ])
+}
+
+describe('what a host tells about leftovers', () => {
+  it('is a record a line, and lines that are none are passed over', () => {
+    const answer = read(
+      'part =/root/.muster-01 1 1000 4000 4 - =',
+      'part =/x$(reboot) 1 0 1 1 - =',
+      'PART =/x 1 1 1 1 - =',
+      'x',
+    )
+    expect(answer?.records).toEqual([
+      { kind: 'part', path: '/root/.muster-01', count: 1, uid: 1000, changedS: 4000, bytes: 4096 },
+    ])
+  })
+
+  it('is unknown when it is cut', () => {
+    const text = 'self 1000 5000\npart =/a 1 1000 4000 4 - ='
+    expect(fact.parse(text, Buffer.from(text))).toBeUndefined()
+  })
+
+  it('is bounded, and says so', () => {
+    const answer = read(...Array.from({ length: 1000 }, (_, index) => `part =/a${index} 1 1000 4000 4 - =`))
+    expect([answer?.records.length, answer?.isCut]).toEqual([400, true])
+  })
+
+  it('keeps every byte of a name on its way to the host and back', () => {
+    const name = 'a \'b" $(touch c)\\ \n\u001b[31m ü'
+    const word = [...Buffer.from(name)].map((byte) => `\\0${byte.toString(8).padStart(3, '0')}`).join('')
+    expect(decodeWord(word)).toBe(name)
+    expect(execFileSync('sh', ['-c', `${setPath(word)}; printf %s "$p"`], { encoding: 'utf8' })).toBe(name)
+  })
+})
+
+describe('what may be removed', () => {
+  it('is nothing that a process uses, that is kept, or that another account has', () => {
+    expect(
+      statesOf(
+        'part =/a 1 1000 4000 4 17 =',
+        'part =/b 1 1000 4000 4 - =a\\0040job',
+        'part =/c 1 1001 4000 4 - =',
+        'part =/d 1 0 4000 4 - =',
+        'queue =/e 1 1000 4000 4 - =',
+        'new =/f 1 1000 4995 4 - =',
+        'other =/g 1 1000 4995 4 - =',
+      ),
+    ).toEqual([
+      ['unfinished copy: /a', 'used', 'process 17 uses it'],
+      ['unfinished copy: /b', 'used', 'a job'],
+      ['unfinished copy: /c', 'kept', 'it belongs to another account (1001)'],
+      ['unfinished copy: /d', 'kept', 'it belongs to root'],
+      ['queue: /e', 'kept', 'it is yours'],
+      ['unfinished file: /f', 'used', 'it has just changed'],
+    ])
+  })
+
+  it('is looked at again right before, as root where it is of root', () => {
+    const answer = read('new =/etc/.muster-new-fstab 1 0 4000 4 - =')
+    const [item] = answer === undefined ? [] : leftoversOf(known(answer), KINDS)
+    const [step] = item?.state.kind === 'left' ? item.state.steps : []
+    expect(step).toMatchObject({
+      title: 'remove the unfinished file',
+      changes: ['- /etc/.muster-new-fstab'],
+      run: { asRoot: true },
+    })
+    expect(step?.run.script).toContain('held=$(left_holder "$p")')
+  })
+
+  it('is told as unknown where the search was cut', () => {
+    expect(statesOf('cut').map(([, state]) => state)).toEqual(['unknown'])
+  })
+})
