@@ -22,6 +22,7 @@ Examples:
   muster job submit --from jobs.txt              a job a line
   muster job work                    drives the queue until Ctrl-C; jobs go on without it
   muster job work --until-empty      the same, until nothing waits and nothing runs
+  muster job work --install          the same as a service of this machine, without a terminal
   muster job list --state running,failed
   muster job show 17                 all about it, and why it waits
   muster job results 17 --sort lr    what was submitted together with it
@@ -114,11 +115,26 @@ export function registerJob(program: Command, context: CliContext, outcome: Outc
     )
     .option('--on-end <command>', 'run here by sh when a job has ended, with MUSTER_JOB, MUSTER_JOB_STATE and others')
     .option('--on-fail <command>', 'the same, when it was not done')
+    .option('--install', 'run it as a service of this machine, with these options, without a terminal; asks first')
+    .option('--uninstall', 'remove the service; jobs that run continue')
+    .option('--dry-run', 'with --install or --uninstall: show the plan, without doing it')
     .action(async () => {
-      const { workQueue } = await import('./job/work.ts')
-      outcome.exitCode = await workQueue(work.optsWithGlobals<WorkOptions>(), context)
+      const options = work.optsWithGlobals<WorkOptions>()
+      outcome.exitCode = await workOrInstall(options, context)
     })
   addExamples(job, EXAMPLES)
+}
+
+async function workOrInstall(options: WorkOptions, context: CliContext): Promise<number> {
+  const { install = false, uninstall = false, dryRun = false } = options
+  if (install && uninstall) throw new InvalidArgumentError('--install and --uninstall cannot be used together')
+  if (install || uninstall) {
+    const { changeService } = await import('./job/service/install.ts')
+    return await changeService(install ? 'up' : 'down', options, context)
+  }
+  if (dryRun) throw new InvalidArgumentError('--dry-run needs --install or --uninstall: nothing was done')
+  const { workQueue } = await import('./job/work.ts')
+  return await workQueue(options, context)
 }
 
 function registerUpkeep(job: Command, context: CliContext, outcome: Outcome): void {

@@ -104,6 +104,12 @@ export class BringUpReport {
     }
   }
 
+  /** The scheduler of the queue on this machine. */
+  service({ name, state }: { readonly name: string; readonly state: string }): void {
+    if (this.#isJson) this.#event({ type: 'service', name, state })
+    else this.lines([`${(state === 'active' ? 'good' : 'failed').padEnd(8)} job scheduler · ${name}: ${state}`])
+  }
+
   summary(counts: object, words: string): void {
     if (this.#isJson) this.#event({ type: 'summary', ...counts })
     else this.lines([words])

@@ -3,6 +3,7 @@ import { lookAtHosts, verifyAreas } from '../../ops/kernel/bring-up.ts'
 import { makePlan } from '../../ops/kernel/plan.ts'
 import { type HostStanding, standingsOf } from '../../ops/kernel/standing.ts'
 import { type CliContext, EXIT } from '../context.ts'
+import { serviceState } from '../job/service/state.ts'
 import { type BringUpOptions, prepareBringUp } from './prepare.ts'
 import { BringUpReport } from './report.ts'
 
@@ -28,6 +29,8 @@ export async function showStatus(
   const standings = standingsOf(areas, worlds, plan, findings).filter(({ host }) => isSelected(host))
   report.standings(standings)
   report.findings(standings.flatMap((standing) => standing.findings))
+  const service = await serviceState(prepared.inventory, context)
+  if (service !== undefined && names.length === 0) report.service(service)
   const counts = countStandings(standings)
   const words = Object.entries(counts).flatMap(([word, count]) => (count > 0 ? [`${count} ${word}`] : []))
   report.summary({ standings: standings.length, ...counts }, words.join(', '))

@@ -1,8 +1,7 @@
 /** `muster` on hosts of the demo: the verbs of the queue that need no connection, on the queue of the demo. */
-import { join } from 'node:path'
-import { packageRoot } from '../../base/package-root.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { quote } from '../../scheduler/jobs/host-program.ts'
+import { programWords } from '../program-words.ts'
 
 const GIB = 2 ** 30
 const VERBS = ['submit', 'list', 'show', 'results', 'wait', 'cancel', 'hold', 'release', 'retry', 'requeue', 'edit']
@@ -23,18 +22,6 @@ d=\${HOME%/*}
 true >"$d/${WANTED}"
 XDG_STATE_HOME="$d/${STATE}" exec ${programWords().map(quote).join(' ')} --hosts "$d/${HOSTS_FILE}" "$@"
 `
-}
-
-/** As this program was started, from whatever directory. */
-function programWords(): readonly string[] {
-  const main = join(packageRoot(), import.meta.filename.endsWith('.ts') ? 'src/main.ts' : 'dist/main.js')
-  const options = process.execArgv.filter((option) => !option.startsWith('--inspect'))
-  const whole = options.map((option, index) =>
-    options[index - 1] === '--import' && /^[a-z@]/.test(option) && !option.startsWith('file:')
-      ? import.meta.resolve(option)
-      : option,
-  )
-  return [process.execPath, ...whole, main]
 }
 
 /** JSON is YAML. */

@@ -17,6 +17,7 @@ import { askedWords, durationWords, placeWords } from '../../ui/jobs/job-words.t
 import { type CliContext, EXIT } from '../context.ts'
 import { formatTable } from '../table.ts'
 import { type JobOptions, lookAtQueue, type OpenQueue } from './open-queue.ts'
+import { type ServiceState, serviceState } from './service/state.ts'
 import { whyWaiting } from './why-waiting.ts'
 
 export type ListOptions = JobOptions & { readonly state?: string; readonly limit: number }
@@ -46,10 +47,15 @@ export async function listJobs(options: ListOptions, context: CliContext): Promi
   )
   const counts = [...queue.store.counts()].map(([kind, count]) => `${count} ${kind}`)
   const driver = queue.store.lease.owner(context.now())
+  const service = driver === undefined ? await serviceState(queue.inventory, context) : undefined
   context.stdout.write(
-    `${rows.length === 0 ? '' : '\n'}${counts.join(', ') || 'no jobs'}; ${driver === undefined ? 'no scheduler running' : `scheduler: ${printable(driver)}`}\n`,
+    `${rows.length === 0 ? '' : '\n'}${counts.join(', ') || 'no jobs'}; ${driver === undefined ? `no scheduler running${serviceWords(service)}` : `scheduler: ${printable(driver)}`}\n`,
   )
   return EXIT.ok
+}
+
+function serviceWords(service: ServiceState | undefined): string {
+  return service === undefined ? '' : `, and its service ${service.name} is ${service.state}`
 }
 
 const UNLIMITED = '; its memory is not limited there (that takes root and cgroup v2)'

@@ -14,6 +14,8 @@ export type WorkOptions = JobOptions & {
   readonly untilEmpty?: boolean
   readonly preempt?: boolean
   readonly keep?: number
+  readonly install?: boolean
+  readonly uninstall?: boolean
 } & Hooks
 
 export async function workQueue(options: WorkOptions, context: CliContext): Promise<number> {

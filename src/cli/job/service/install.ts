@@ -1,0 +1,100 @@
+/** `muster job work --install` and `--uninstall`: the scheduler as a service of this machine, as a plan that is asked about. */
+import { randomBytes } from 'node:crypto'
+import { homedir } from 'node:os'
+import { dirname, resolve } from 'node:path'
+import { MusterError } from '../../../base/errors.ts'
+import { stateDirectory } from '../../../base/user-directories.ts'
+import type { Inventory } from '../../../inventory/inventory.ts'
+import { loadInventory } from '../../../inventory/load-inventory.ts'
+import { resolveEndpoints } from '../../../inventory/resolve-endpoints.ts'
+import { changePrepared } from '../../bring-up/change.ts'
+import { limitFactorOf, ownerWords } from '../../bring-up/prepare.ts'
+import type { CliContext } from '../../context.ts'
+import { inventorySource } from '../../inventory-source.ts'
+import { openOpsHosts } from '../../open-ops-hosts.ts'
+import { programWords } from '../../program-words.ts'
+import { TtyDialog } from '../../tty-dialog.ts'
+import { queueName } from '../open-queue.ts'
+import type { WorkOptions } from '../work.ts'
+import { serviceArea } from './area.ts'
+import type { Service } from './texts.ts'
+
+/** As the machine is called in the plan. */
+const HERE = 'localhost'
+
+/** @throws MusterError */
+export async function changeService(
+  direction: 'up' | 'down',
+  options: WorkOptions,
+  context: CliContext,
+): Promise<number> {
+  const inventory = await loadInventory(inventorySource(options, context))
+  const service = serviceOf(inventory, options, context)
+  const { environment: env, signal } = context
+  const endpoints = await resolveEndpoints(
+    { hosts: [], groups: new Map(), nfs: [] },
+    [{ name: HERE, number: 1, transport: 'local' }],
+    { env, signal },
+  )
+  const dialog = new TtyDialog()
+  using opened = openOpsHosts(endpoints, options, context, dialog)
+  const prepared = {
+    areas: [serviceArea(service, HERE)],
+    hosts: opened.hosts,
+    dialog,
+    mark: `m${randomBytes(8).toString('hex')}`,
+    fanOut: 1,
+    limitFactor: limitFactorOf(options),
+    owner: ownerWords(context.now()),
+    isSelected: () => true,
+  }
+  return await changePrepared(direction, prepared, options, context)
+}
+
+/** @throws MusterError `usage` */
+export function serviceOf(inventory: Inventory, options: WorkOptions, context: CliContext): Service {
+  const { environment, workingDirectory } = context
+  if (options.untilEmpty === true)
+    throw new MusterError('usage', '--until-empty cannot be used with --install: a service runs until it is stopped')
+  if (inventory.file === undefined || options.hosts === '-')
+    throw new MusterError('usage', 'a service needs a hosts file: give it with --hosts FILE')
+  const file = resolve(workingDirectory, inventory.file)
+  return {
+    cluster: queueName(inventory),
+    words: [...programWords(), '--hosts', file, ...optionWords(options), 'job', 'work', ...workWords(options)],
+    directory: dirname(file),
+    environment: {
+      HOME: environment.HOME || homedir(),
+      PATH: environment.PATH || '/usr/local/bin:/usr/bin:/bin',
+      ...kept(environment, ['XDG_STATE_HOME', 'XDG_CONFIG_HOME', 'XDG_CACHE_HOME']),
+    },
+    isRoot: process.getuid?.() === 0,
+    stateDirectory: stateDirectory(environment),
+  }
+}
+
+function optionWords({ connectTimeout, fanOut, persist }: WorkOptions): string[] {
+  return [
+    ...(connectTimeout === undefined ? [] : ['--connect-timeout', String(connectTimeout)]),
+    ...(fanOut === undefined ? [] : ['--fan-out', String(fanOut)]),
+    ...(persist === undefined ? [] : ['--persist', String(persist)]),
+  ]
+}
+
+function workWords({ preempt, keep, onEnd, onFail }: WorkOptions): string[] {
+  return [
+    ...(preempt === true ? ['--preempt'] : []),
+    ...(keep === undefined ? [] : ['--keep', String(keep)]),
+    ...(onEnd === undefined ? [] : ['--on-end', onEnd]),
+    ...(onFail === undefined ? [] : ['--on-fail', onFail]),
+  ]
+}
+
+function kept(environment: CliContext['environment'], names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = environment[name]
+      return value === undefined || value === '' ? [] : [[name, value] as const]
+    }),
+  )
+}

@@ -1,0 +1,101 @@
+/** What `muster job work --install` writes: a unit of systemd, or a script that cron starts with the machine. Pure. */
+import { quote } from '../../../ops/kernel/finding.ts'
+import { execWord, unitWord } from '../../../ops/kernel/systemd.ts'
+
+export type Service = {
+  /** Of the queue, as in its file's name. */
+  readonly cluster: string
+  /** The whole command line: absolute paths. */
+  readonly words: readonly string[]
+  /** Where hosts.yaml is. */
+  readonly directory: string
+  readonly environment: Readonly<Record<string, string>>
+  /** The unit is one of the system, as the login is root. */
+  readonly isRoot: boolean
+  /** Of the queues: absolute. */
+  readonly stateDirectory: string
+}
+
+export const SERVICE_HEAD = '# Made by Muster (muster job work --install): changes here are lost.'
+/** Noted where it is found again, so that uninstalling takes it back. */
+export const LINGER_NOTE = '# Muster let the login linger.'
+
+export function unitOf({ cluster }: Pick<Service, 'cluster'>): string {
+  return `muster-job-${cluster}.service`
+}
+
+export function unitFile(service: Pick<Service, 'cluster' | 'isRoot'>): string {
+  return `${service.isRoot ? '/etc/systemd/system' : '~/.config/systemd/user'}/${unitOf(service)}`
+}
+
+/** What a scheduler ends with when it was stopped: Muster's code for an interrupt. */
+const STOPPED = 130
+const RESTART_S = 10
+
+export function unitText(service: Service, isLingerOurs: boolean): string {
+  const { cluster, words, directory, environment, isRoot } = service
+  return [
+    SERVICE_HEAD,
+    ...(isLingerOurs ? [LINGER_NOTE] : []),
+    '[Unit]',
+    `Description=Scheduler of the job queue ${cluster} (muster job work)`,
+    'Wants=network-online.target',
+    'After=network-online.target',
+    'StartLimitIntervalSec=0',
+    '',
+    '[Service]',
+    // A path stands for itself here but for specifiers.
+    `WorkingDirectory=${directory.replaceAll('%', '%%')}`,
+    ...Object.entries(environment).map(([name, value]) => `Environment=${unitWord(`${name}=${value}`)}`),
+    'UMask=0077',
+    `ExecStart=${words.map(execWord).join(' ')}`,
+    `SuccessExitStatus=${STOPPED}`,
+    'Restart=on-failure',
+    `RestartSec=${RESTART_S}`,
+    'TimeoutStopSec=30',
+    '',
+    '[Install]',
+    `WantedBy=${isRoot ? 'multi-user.target' : 'default.target'}`,
+    '',
+  ].join('\n')
+}
+
+/** Without systemd. */
+export function scriptFile({ stateDirectory, cluster }: Service): string {
+  return `${stateDirectory}/jobs/work-${cluster}.sh`
+}
+
+/** Beside the script: the process that runs it. */
+export const pidFile = (service: Service): string => `${scriptFile(service)}.pid`
+/** Beside the script: what the scheduler says on stderr. */
+export const logFile = (service: Service): string => `${scriptFile(service)}.log`
+
+/** Starts the scheduler again when it fails; TERM ends both. The log is begun anew when it has grown. */
+export function scriptText(service: Service): string {
+  const { words, directory, environment } = service
+  const exports = Object.entries(environment).map(([name, value]) => `export ${name}=${quote(value)}`)
+  return `#!/bin/sh
+${SERVICE_HEAD}
+umask 077
+${exports.join('\n')}
+cd ${quote(directory)} || exit 1
+log=${quote(logFile(service))} pid=${quote(pidFile(service))} child=
+echo $$ > "$pid"
+trap 'rm -f "$pid"; [ -z "$child" ] || kill "$child"; exit 0' HUP INT TERM
+while :; do
+  [ ! -f "$log" ] || [ "$(($(wc -c < "$log")))" -lt 1000000 ] || mv -f "$log" "$log.old"
+  ${words.map(quote).join(' ')} < /dev/null > /dev/null 2>> "$log" &
+  child=$!
+  wait "$child"
+  case $? in 0 | ${STOPPED}) break;; esac
+  sleep ${RESTART_S} & child=$!
+  wait "$child"
+done
+rm -f "$pid"
+`
+}
+
+/** In a crontab a per cent sign is a line break. crontab(5) */
+export function cronLines(service: Service): readonly string[] {
+  return [`@reboot /bin/sh ${quote(scriptFile(service)).replaceAll('%', '\\%')}`]
+}
