@@ -1,5 +1,11 @@
 /** The composition root: arguments → context → one verb → exit code. */
 import { runProgram } from './cli/program.ts'
+import { tameNodeWarnings } from './node-warnings.ts'
+
+// Behind `--` are words of another program.
+const ownArgs = process.argv.includes('--') ? process.argv.slice(0, process.argv.indexOf('--')) : process.argv
+const isVerbose = ownArgs.includes('-v') || ownArgs.includes('--verbose')
+tameNodeWarnings(isVerbose ? (line) => process.stderr.write(line) : undefined)
 
 const interrupted = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => interrupted.abort(signal))

@@ -3,7 +3,7 @@
  * (write-ahead log, synced at each commit); a cut at any moment leaves the calls before it. Several programs may use it at once.
  */
 import { randomBytes } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
+import { chmodSync, closeSync, lstatSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { MusterError } from '../../base/errors.ts'
@@ -30,7 +30,10 @@ export class QueueFile implements Disposable {
   constructor(path: string, busyMs = BUSY_MS) {
     this.#name = `the queue ${path}`
     try {
-      if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+      if (path !== ':memory:') {
+        mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+        makePrivate(path)
+      }
       this.#database = new DatabaseSync(path)
       this.#database.exec(
         `PRAGMA busy_timeout = ${busyMs}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON`,
@@ -129,5 +132,25 @@ export class QueueFile implements Disposable {
     const statement = this.#database.prepare(sql)
     this.#statements.set(sql, statement)
     return statement
+  }
+}
+
+/** The file, and what SQLite keeps beside it: commands and environments of jobs are nobody else's business. */
+function makePrivate(path: string): void {
+  try {
+    // SQLite makes it readable for all, and gives the files beside it the same mode.
+    closeSync(openSync(path, 'wx', 0o600))
+  } catch {
+    // It is there, or SQLite says why it cannot be made.
+  }
+  const files = [path, `${path}-wal`, `${path}-shm`].map((file) => [file, 0o600] as const)
+  for (const [file, mode] of [[dirname(path), 0o700] as const, ...files]) {
+    try {
+      const facts = lstatSync(file)
+      // Where a link leads to may be meant for others.
+      if (!facts.isSymbolicLink() && (facts.mode & 0o077) !== 0) chmodSync(file, mode)
+    } catch {
+      // Not there, or another user's, who decides.
+    }
   }
 }

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -96,6 +96,25 @@ describe('the queue on disk', () => {
       }),
     ).toThrow('cut')
     expect(running()).toEqual([first, third])
+  })
+
+  test('only the user may read it and what is beside it, also where others could before', () => {
+    const umask = process.umask(0)
+    try {
+      const kept = join(directory, 'jobs')
+      const files = ['queue.db', 'queue.db-wal', 'queue.db-shm'].map((name) => join(kept, name))
+      const modes = () => [kept, ...files].map((path) => (statSync(path).mode & 0o777).toString(8))
+      using store = open('jobs/queue.db')
+      store.submit(submission(), 0)
+      expect(modes()).toEqual(['700', '600', '600', '600'])
+      chmodSync(kept, 0o755)
+      for (const file of files) chmodSync(file, 0o666)
+      using other = open('jobs/queue.db')
+      expect(other.get(1)?.user).toBe('ann')
+      expect(modes()).toEqual(['700', '600', '600', '600'])
+    } finally {
+      process.umask(umask)
+    }
   })
 
   test('the most important wait first, then the oldest', () => {

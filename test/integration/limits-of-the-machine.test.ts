@@ -1,0 +1,47 @@
+/** The real program where the machine gives it little: what the user sees of it, and how it ends. */
+import { type ExecFileException, execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ROOT } from '../support/console-options.ts'
+
+describe('the program on a machine with limits', () => {
+  let directory: string
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'limits-'))
+    writeFileSync(join(directory, 'hosts.yaml'), 'hosts: { "m[1-64]": { transport: local } }\n', { mode: 0o600 })
+  })
+  afterAll(() => rmSync(directory, { recursive: true }))
+
+  /** `script`: for sh, in which "$@" is the program. */
+  const muster = async (script: string, options = '') => {
+    const program = [process.execPath, '--import', 'tsx', join(ROOT, 'src/main.ts')]
+    const env = {
+      PATH: process.env.PATH,
+      HOME: directory,
+      HOSTS: join(directory, 'hosts.yaml'),
+      ...(options === '' ? {} : { NODE_OPTIONS: options }),
+    }
+    return await new Promise<{ code: unknown; stdout: string; stderr: string }>((resolve) => {
+      execFile('/bin/sh', ['-c', script, 'sh', ...program], { cwd: ROOT, env }, (error, stdout, stderr) =>
+        resolve({ code: (error as ExecFileException | null)?.code ?? 0, stdout, stderr }),
+      )
+    })
+  }
+
+  it('shows no warning of Node, and with --verbose each as one line', async () => {
+    const warn = `data:text/javascript,${encodeURIComponent(`
+      const { stdout } = process
+      const write = stdout.write.bind(stdout)
+      stdout.write = (...args) => {
+        process.emitWarning('first\\nsecond', 'DeprecationWarning', 'DEP0001')
+        return write(...args)
+      }`)}`
+    const run = '--hosts "$HOSTS" run m1 -- echo hello'
+    const options = `--import ${warn}`
+    expect(await muster(`"$@" ${run}`, options)).toEqual({ code: 0, stdout: 'm1: hello\n', stderr: '' })
+    const { stderr } = await muster(`"$@" --verbose ${run}`, options)
+    expect(stderr).toContain('muster: Node warns: DEP0001: first\\x0asecond\n')
+  })
+})
