@@ -48,9 +48,9 @@ function heldState(record: LeftRecord, kind: LeftKind, { uid, nowS }: LeftAnswer
     const owner = record.uid === 0 ? 'root' : `another account (${record.uid})`
     return { kind: 'kept', because: `it belongs to ${owner}` }
   }
+  if (kind.keep !== undefined) return { kind: 'kept', because: kind.keep }
   if (reason !== undefined) return { kind: 'used', because: reason }
   if (process !== undefined) return { kind: 'used', because: `process ${process} uses it` }
-  if (kind.keep !== undefined) return { kind: 'kept', because: kind.keep }
   if (kind.isBrief === true && changedS !== undefined && Math.abs(nowS - changedS) < BRIEF_S)
     return { kind: 'used', because: 'it has just changed' }
   return undefined

@@ -113,7 +113,7 @@ describe.skipIf(!canRun)('muster left', { timeout: 400_000 }, () => {
       stdio: 'ignore',
     })
     const running = async () =>
-      (await muster('full.yaml', 'job', 'list', '--state', 'running')).stdout.includes('running')
+      (await muster('full.yaml', 'job', 'list', '--state', 'running')).stdout.includes('1 running')
     await waitUntil(running, 'the job to run', 60_000)
     const ended = once(driver, 'exit')
     driver.kill('SIGINT')
