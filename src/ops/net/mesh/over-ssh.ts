@@ -4,6 +4,7 @@
  */
 import { type ExecResult, type OpsHosts, reasonOfResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
+import { amountOf } from '../amount.ts'
 import { formatBitRate, type LinkOutcome, type MeasureOptions, type NetTool } from './link.ts'
 import type { OrderedPair } from './rounds.ts'
 import { limitSeconds, SSH_WARM_UP_S, type SshTarget, sshParts, sshScript } from './scripts.ts'
@@ -58,7 +59,7 @@ function ratesOf({ stdout }: ExecResult, seconds: number): readonly number[] {
       .matchAll(/^arrived (\d+)$/gm),
   ]
   // Numbers before these may come from the start-up files of the other host's shell.
-  const counts = matches.slice(-parts.length).map((match) => Number(match[1]))
+  const counts = matches.slice(-parts.length).map((match) => amountOf(match[1]))
   const rates = parts.map((part, index) => ((counts[index] ?? 0) * 8) / part)
   return rates.some((rate) => rate > 0) ? rates : []
 }

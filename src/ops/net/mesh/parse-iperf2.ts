@@ -3,6 +3,7 @@
  * when the link is slow: TCP's rate is read from the server's report, everything else from the client's. UDP's server sends its
  * report to the client. Made for 2.1.8; its CSV has no sum, no retransmits and wrong times. Pure.
  */
+import { amountOf } from '../amount.ts'
 import type { Measured } from './link.ts'
 import type { Parsed } from './parse-iperf3.ts'
 
@@ -21,14 +22,14 @@ function parseTcp(client: string, server: string): Parsed {
   const sent = reportsOf(client)
   const sum = total(sent)
   // `4400/0  2  2557K/3417(5816) us`: writes/errors, retransmits, window/round-trip time.
-  const retransmits = /^\d+\/\d+\s+(\d+)/.exec(sum?.rest ?? '')?.[1]
-  const rtts = sent.flatMap(({ rest }) => /K\/(\d+)(?:\(\d+\))? us/.exec(rest)?.[1] ?? []).map(Number)
+  const retransmits = amountOf(/^\d+\/\d+\s+(\d+)/.exec(sum?.rest ?? '')?.[1])
+  const rtts = sent.flatMap(({ rest }) => amountOf(/K\/(\d+)(?:\(\d+\))? us/.exec(rest)?.[1]) ?? [])
   return {
     kind: 'measured',
     measured: {
       bitsPerSecond: arrived.bitsPerSecond,
       ...(sum === undefined ? {} : { sentBytes: sum.bytes }),
-      ...(retransmits === undefined ? {} : { retransmits: Number(retransmits) }),
+      ...(retransmits === undefined ? {} : { retransmits }),
       ...(rtts.length === 0 ? {} : { loadedRttMs: rtts.reduce((all, rtt) => all + rtt, 0) / rtts.length / 1000 }),
     },
   }
@@ -47,14 +48,14 @@ function parseUdp(client: string): Parsed {
   for (const { rest } of reports) {
     // `0.001 ms 0/1786 (0%)`
     const match = /^([\d.]+) ms\s+(\d+)\/\s*(\d+)/.exec(rest)
-    jitterMs += Number(match?.[1] ?? 0) / reports.length
-    lost += Number(match?.[2] ?? 0)
-    packets += Number(match?.[3] ?? 0)
+    jitterMs += (amountOf(match?.[1]) ?? 0) / reports.length
+    lost += amountOf(match?.[2]) ?? 0
+    packets += amountOf(match?.[3]) ?? 0
   }
   const measured: Measured = {
     bitsPerSecond: reports.reduce((sum, { bitsPerSecond }) => sum + bitsPerSecond, 0),
     jitterMs,
-    ...(packets === 0 ? {} : { lostFraction: lost / packets }),
+    ...(packets === 0 ? {} : { lostFraction: Math.min(1, lost / packets) }),
   }
   return measured.bitsPerSecond > 0 ? { kind: 'measured', measured } : { kind: 'failed', reason: 'nothing arrived' }
 }
@@ -63,8 +64,9 @@ function reportsOf(text: string): Report[] {
   return text.split('\n').flatMap((line) => {
     const match = REPORT.exec(line.trimEnd())
     if (match === null) return []
-    const [, id, , , bytes, rate, rest = ''] = match
-    return [{ isSum: id === 'SUM', bytes: Number(bytes), bitsPerSecond: Number(rate), rest }]
+    const [bytes, bitsPerSecond] = [amountOf(match[4]), amountOf(match[5])]
+    if (bytes === undefined || bitsPerSecond === undefined) return []
+    return [{ isSum: match[1] === 'SUM', bytes, bitsPerSecond, rest: match[6] ?? '' }]
   })
 }
 

@@ -3,6 +3,7 @@
  * killed): there is a result when the JSON is whole, has no `error`, and something arrived. Made for 3.12; fields of other
  * versions that are missing are unknown. Pure.
  */
+import { amountOf } from '../amount.ts'
 import type { Measured } from './link.ts'
 
 export type Parsed =
@@ -22,7 +23,8 @@ export function parseIperf3(text: string): Parsed {
   if (typeof error === 'string') return { kind: 'failed', reason: error }
   const end = at(report, 'end')
   const udp = at(end, 'sum', 'lost_percent') === undefined ? undefined : at(end, 'sum')
-  const lostFraction = udp === undefined ? undefined : scale(numberAt(udp, 'lost_percent'), 0.01)
+  const lost = udp === undefined ? undefined : scale(numberAt(udp, 'lost_percent'), 0.01)
+  const lostFraction = lost === undefined ? undefined : Math.min(1, lost)
   const received = numberAt(end, 'sum_received', 'bits_per_second')
   // Before sum_received, the sum of UDP was what was sent.
   const bitsPerSecond = received ?? scale(numberAt(udp, 'bits_per_second'), 1 - (lostFraction ?? 0))
@@ -59,7 +61,7 @@ function at(value: unknown, ...path: readonly string[]): unknown {
 
 function numberAt(value: unknown, ...path: readonly string[]): number | undefined {
   const number = at(value, ...path)
-  return typeof number === 'number' && Number.isFinite(number) ? number : undefined
+  return typeof number === 'number' ? amountOf(number) : undefined
 }
 
 function scale(value: number | undefined, factor: number): number | undefined {

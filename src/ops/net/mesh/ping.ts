@@ -1,4 +1,5 @@
 /** Round-trip times while nothing else goes on, out of what `pingScript` prints. Pure. */
+import { amountOf } from '../amount.ts'
 
 export type PingResult = {
   readonly from: string
@@ -16,16 +17,16 @@ export function parsePings(text: string, from: string, targets: readonly string[
   const lines = text.split('\n').map((line) => line.trim().split(/\s+/))
   return targets.flatMap((to, index) => {
     const find = (key: string) => lines.find(([word, number]) => word === key && number === String(index))
-    const loss = find('loss')
-    if (loss === undefined) return []
-    const times = find('ping')
+    const lost = amountOf(find('loss')?.[2])
+    if (lost === undefined) return []
+    const [minMs, meanMs] = [2, 3].map((word) => amountOf(find('ping')?.[word]))
     const whole = find('whole')
     return [
       {
         from,
         to,
-        lostFraction: Math.min(1, Number(loss[2]) / 100),
-        ...(times === undefined ? {} : { minMs: Number(times[2]), meanMs: Number(times[3]) }),
+        lostFraction: Math.min(1, lost / 100),
+        ...(minMs === undefined || meanMs === undefined ? {} : { minMs, meanMs }),
         ...(whole === undefined ? {} : { isWhole: whole[2] === 'yes' }),
       },
     ]

@@ -1,4 +1,5 @@
 /** What a server of iperf3 (`-f k`) or iperf 2 (`-f b`) reports each second while it receives. Incremental; pure but for its state. */
+import { amountOf } from '../amount.ts'
 
 /** `[  5]   1.00-2.00   sec   112 MBytes  941000 Kbits/sec`, `[SUM] 0.0000-1.0000 sec  1 Bytes  2 bits/sec` */
 const LINE = /^\[\s*(\d+|SUM)\]\s+([\d.]+)-\s*([\d.]+)\s+sec\s+[\d.]+ \w+\s+([\d.]+) (K?)bits\/sec/
@@ -22,10 +23,11 @@ export class IntervalReader {
     return lines.flatMap((line): Interval[] => {
       const match = LINE.exec(line.trim())
       if (match === null || (match[1] === 'SUM') !== this.#isSummed) return []
-      const [begin, end] = [Number(match[2]), Number(match[3])]
+      const [begin, end, rate] = [match[2], match[3], match[4]].map(amountOf)
+      if (begin === undefined || end === undefined || rate === undefined) return []
       // What is left over at the end is a few milliseconds of nothing.
       if (end - begin > MOST_SECONDS || end - begin < 0.5) return []
-      return [{ second: Math.round(end), bitsPerSecond: Number(match[4]) * (match[5] === 'K' ? 1000 : 1) }]
+      return [{ second: Math.round(end), bitsPerSecond: rate * (match[5] === 'K' ? 1000 : 1) }]
     })
   }
 }

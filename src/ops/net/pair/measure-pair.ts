@@ -4,6 +4,7 @@ import { quote } from '../../kernel/finding.ts'
 import type { ExecResult } from '../../kernel/host-port.ts'
 import { reasonOfResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
+import { amountOf } from '../amount.ts'
 import type { AddressWish } from '../mesh/choose-address.ts'
 import { asymmetryOf, median, type NetFinding } from '../mesh/judge.ts'
 import type { MeasureOptions, NetTool } from '../mesh/link.ts'
@@ -167,8 +168,8 @@ async function pingAlong(
       const lines = (partial + text).split('\n')
       partial = (lines.pop() ?? '').slice(-4096)
       for (const line of lines) {
-        const ms = Number(/ time[=<]([\d.]+) ?ms/.exec(line)?.[1])
-        if (Number.isFinite(ms)) context.onEvent({ type: 'round-trip', from: from.name, to: to.name, ms })
+        const ms = amountOf(/ time[=<]([\d.]+) ?ms/.exec(line)?.[1])
+        if (ms !== undefined) context.onEvent({ type: 'round-trip', from: from.name, to: to.name, ms })
       }
     },
   })

@@ -1,4 +1,5 @@
 /** The output of the script of a watched host as samples: counters become rates between two of them. Bounded, pure but for its state. */
+import { amountOf } from '../amount.ts'
 import type { CardTraffic, GpuSample, NfsTraffic, Sample } from './sample.ts'
 
 /** More than any sample of a machine with hundreds of disks and cards. */
@@ -69,10 +70,10 @@ export class SampleReader {
         this.isUnsupported = true
         return
       case 'cores':
-        this.#cores = Number(rest[0]) || 0
+        this.#cores = amountOf(rest[0]) ?? 0
         return
       case 'cpu':
-        return this.#cpu(rest.map(Number))
+        return this.#cpu(rest.map((word) => amountOf(word) ?? 0))
       case 'fs':
         return this.#fileSystem(rest)
       case 'nvidia':
@@ -98,7 +99,7 @@ export class SampleReader {
         )
       case 'pswpin':
       case 'pswpout':
-        now.swapped = (now.swapped ?? 0) + Number(rest[0])
+        now.swapped = (now.swapped ?? 0) + (amountOf(rest[0]) ?? 0)
         return
       case 'device':
         this.#mountFrom = / fstype nfs4? /.test(line) ? rest[0] : undefined
@@ -109,14 +110,14 @@ export class SampleReader {
       case 'WRITE:':
       case 'GETATTR:':
         if (now.nfs === undefined || this.#mountFrom === undefined) return
-        now.nfs.operations += Number(rest[0]) || 0
-        now.nfs.waitedMs += Number(rest[6]) || 0
+        now.nfs.operations += amountOf(rest[0]) ?? 0
+        now.nfs.waitedMs += amountOf(rest[6]) ?? 0
         return
     }
     if (/^\d[\d.]*$/.test(key)) return this.#numbers(words)
     const [name = '', first] = line.split(/:\s*/)
-    const values = (first ?? '').split(/\s+/).map(Number)
-    if (values.length >= 16 && values.every(Number.isFinite)) {
+    const values = (first ?? '').split(/\s+/).map(amountOf)
+    if (values.length >= 16 && values.every((value) => value !== undefined)) {
       now.cards.set(name, { received: values[0] ?? 0, sent: values[8] ?? 0 })
     } else if (/^(Mem|Swap|Buffers|Cached)/.test(name)) now.memory[name] = (values[0] ?? 0) * 1024
   }
@@ -130,10 +131,12 @@ export class SampleReader {
 
   #numbers(words: readonly string[]): undefined {
     const now = this.#now
-    if (words.length === 2) now.upMs = Number(words[0]) * 1000
-    else if (words.length === 5 && words[3]?.includes('/')) now.load = Number(words[0])
+    const first = amountOf(words[0])
+    if (first === undefined) return
+    if (words.length === 2) now.upMs = first * 1000
+    else if (words.length === 5 && words[3]?.includes('/')) now.load = first
     else if (words.length >= 13) {
-      const [read = 0, written = 0, busyMs = 0] = [words[5], words[9], words[12]].map(Number)
+      const [read = 0, written = 0, busyMs = 0] = [words[5], words[9], words[12]].map(amountOf)
       now.disks.set(words[2] ?? '', { read: read * 512, written: written * 512, busyMs })
     }
   }
@@ -148,17 +151,17 @@ export class SampleReader {
     now.mounts.add(mount)
     now.nfs ??= { readBytes: 0, writtenBytes: 0, operations: 0, waitedMs: 0 }
     // nfsiostat's: what went over the wire is the fifth and the sixth.
-    now.nfs.readBytes += Number(values[4]) || 0
-    now.nfs.writtenBytes += Number(values[5]) || 0
+    now.nfs.readBytes += amountOf(values[4]) ?? 0
+    now.nfs.writtenBytes += amountOf(values[5]) ?? 0
   }
 
   #fileSystem(words: readonly string[]): undefined {
-    const used = Number(words[4]?.replace('%', ''))
+    const used = amountOf(words[4]?.replace('%', ''))
     const point = words.slice(5).join(' ')
     // The heading comes first.
     if (words[0] === 'Filesystem') this.#fullestNext = undefined
-    const isReal = Number.isFinite(used) && /^\/(?!proc|sys|dev|run|snap)/.test(point)
-    if (!isReal || /^(tmpfs|devtmpfs|udev|overlay|none|efivarfs)$/.test(words[0] ?? '')) return
+    const isReal = /^\/(?!proc|sys|dev|run|snap)/.test(point)
+    if (used === undefined || !isReal || /^(tmpfs|devtmpfs|udev|overlay|none|efivarfs)$/.test(words[0] ?? '')) return
     if (this.#fullestNext === undefined || used / 100 > this.#fullestNext.used)
       this.#fullestNext = { point, used: used / 100 }
     this.#fullest = this.#fullestNext
@@ -167,7 +170,8 @@ export class SampleReader {
   #nvidia(fields: readonly string[]): undefined {
     const [id = '', uuid = '', name = ''] = fields
     if (!/^\d+$/.test(id) || !this.#hasRoomFor(id)) return
-    const [busy, used, total, celsius, watts] = fields.slice(3).map(numberOf)
+    // `[N/A]`, `[Not Supported]` and the like are unknown.
+    const [busy, used, total, celsius, watts] = fields.slice(3).map(amountOf)
     if (this.#gpuNames.size < MAX_GPUS || this.#gpuNames.has(uuid)) this.#gpuNames.set(uuid, id)
     // A new round: the processes are told anew after it.
     const processes = this.#processes.get(uuid)
@@ -198,7 +202,7 @@ export class SampleReader {
     const match = /^card(\d+)$/.exec(fields[0] ?? '')
     if (match === null || !this.#hasRoomFor(match[1] ?? '')) return
     const text = (pattern: RegExp) => fields[this.#rocmHead.findIndex((name) => pattern.test(name))]
-    const find = (pattern: RegExp) => numberOf(text(pattern))
+    const find = (pattern: RegExp) => amountOf(text(pattern))
     const busy = find(/GPU use \(%\)/i)
     const totalBytes = find(/VRAM Total Memory \(B\)/i)
     const usedBytes = find(/VRAM Total Used Memory \(B\)/i)
@@ -252,9 +256,9 @@ export class SampleReader {
       cpu: ticks > 0 ? Math.min(1, Math.max(0, ((now.busy ?? 0) - (before.busy ?? 0)) / ticks)) : 0,
       ...(now.load === undefined ? {} : { load: now.load }),
       memoryBytes,
-      memoryUsedBytes: memoryBytes - available,
+      memoryUsedBytes: Math.max(0, memoryBytes - available),
       swapBytes: memory.SwapTotal ?? 0,
-      swapUsedBytes: (memory.SwapTotal ?? 0) - (memory.SwapFree ?? 0),
+      swapUsedBytes: Math.max(0, (memory.SwapTotal ?? 0) - (memory.SwapFree ?? 0)),
       ...(now.swapped === undefined || before.swapped === undefined
         ? {}
         : { swapped: rate(now.swapped, before.swapped) }),
@@ -281,10 +285,4 @@ function nfsOf(now: Nfs, before: Nfs, rate: (later: number, earlier: number) => 
     operations: rate(now.operations, before.operations),
     ...(operations > 0 ? { roundTripMs: Math.max(0, now.waitedMs - before.waitedMs) / operations } : {}),
   }
-}
-
-/** `[N/A]`, `[Not Supported]` and the like are unknown. */
-function numberOf(text: string | undefined): number | undefined {
-  const value = Number(text)
-  return text === undefined || text === '' || !Number.isFinite(value) ? undefined : value
 }

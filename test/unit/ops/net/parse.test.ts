@@ -9,6 +9,7 @@ import { explainFailure } from '../../../../src/ops/net/mesh/measure-mesh.ts'
 import { parseIperf2 } from '../../../../src/ops/net/mesh/parse-iperf2.ts'
 import { parseIperf3 } from '../../../../src/ops/net/mesh/parse-iperf3.ts'
 import { parsePings } from '../../../../src/ops/net/mesh/ping.ts'
+import { IntervalReader } from '../../../../src/ops/net/pair/intervals.ts'
 
 const fixture = (name: string) => readFileSync(join(import.meta.dirname, '../../../fixtures/net', name), 'utf8')
 
@@ -155,4 +156,23 @@ it.each([
 ])('writes %d bits a second as %s', (rate, long, short) => {
   expect(formatBitRate(rate)).toBe(long)
   expect(shortBitRate(rate)).toBe(short)
+})
+
+describe('numbers that a host tells', () => {
+  it.each([
+    'NaN',
+    '-1',
+    '1e309',
+    '1.2.3',
+    'x',
+    '99999999999999999999',
+  ])('count only where they can be: %j', (number) => {
+    expect(parsePings(`loss 0 ${number}\nping 0 1 2 3\n`, 'm1', ['m2'])).toEqual([])
+    expect(parsePings(`loss 0 0\nping 0 1 ${number} 3\n`, 'm1', ['m2'])).toEqual([
+      { from: 'm1', to: 'm2', lostFraction: 0 },
+    ])
+    expect(new IntervalReader(1).push(`[  5]   0.00-1.00   sec  5472 KBytes  ${number} Kbits/sec\n`)).toEqual([])
+    const report = { end: { sum_received: { bits_per_second: 5 }, sum_sent: { retransmits: Number(number) || -1 } } }
+    expect(parseIperf3(JSON.stringify(report))).toEqual({ kind: 'measured', measured: { bitsPerSecond: 5 } })
+  })
 })

@@ -1,0 +1,50 @@
+/** Hosts of operations of which one lies: what they run is answered by a function, in time that does not pass. */
+import type { ExecOptions, ExecResult, OpsHosts } from '../../../src/ops/kernel/host-port.ts'
+import type { RunOutcome } from '../../../src/ops/run/outcome.ts'
+import type { HostileAnswer, HostileEnd } from './mutate.ts'
+
+export type GoodAnswer = { readonly stdout?: Buffer; readonly stderr?: Buffer }
+
+const STDOUT_LIMIT = 1024 * 1024
+const STDERR_LIMIT = 64 * 1024
+/** Of an answer without end, before the host is cut off. */
+const ENDLESS_PIECES = 1100
+const NOTHING = Buffer.alloc(0)
+
+const OUTCOMES: Readonly<Record<HostileEnd, RunOutcome>> = {
+  well: { kind: 'exit', code: 0 },
+  badly: { kind: 'exit', code: 1 },
+  killed: { kind: 'signal', signal: 'SIGKILL' },
+  lost: { kind: 'unreachable', reason: 'lost: reset' },
+  silent: { kind: 'timeout' },
+}
+
+/** As createOpsHosts gives it: cut after so much, and refused where it has no end and nobody reads along. */
+export function resultOf(answer: HostileAnswer, good: GoodAnswer, options: ExecOptions): ExecResult {
+  const isStdout = good.stdout !== undefined
+  const decoder = new TextDecoder()
+  const tell = (piece: Buffer) =>
+    options.onOutput?.(isStdout ? 'stdout' : 'stderr', decoder.decode(piece, { stream: true }))
+  for (const piece of answer.pieces) tell(piece)
+  if (answer.endless !== undefined && options.onOutput !== undefined) {
+    for (let count = 0; count < ENDLESS_PIECES; count++) tell(answer.endless)
+  }
+  const whole = Buffer.concat([...answer.pieces, ...(answer.endless === undefined ? [] : [answer.endless])])
+  const isCut = answer.endless !== undefined && options.onOutput === undefined
+  return {
+    outcome: isCut ? { kind: 'refused', reason: 'it was cut off' } : OUTCOMES[answer.end],
+    stdout: (isStdout ? whole : NOTHING).subarray(0, STDOUT_LIMIT),
+    stderr: (isStdout ? (good.stderr ?? NOTHING) : whole).subarray(0, STDERR_LIMIT),
+    durationMs: 5,
+  }
+}
+
+export function goodResult({ stdout = NOTHING, stderr = NOTHING }: GoodAnswer): ExecResult {
+  return { outcome: { kind: 'exit', code: 0 }, stdout, stderr, durationMs: 5 }
+}
+
+export function hostileHosts(
+  answer: (host: string, script: string, options: ExecOptions) => ExecResult | Promise<ExecResult>,
+): OpsHosts {
+  return { exec: async (host, script, options) => await answer(host, script, options) }
+}
