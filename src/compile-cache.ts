@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
+import { foreignDirectory } from './base/foreign-place.ts'
 
 /** In `$XDG_CACHE_HOME/muster` (`~/.cache/muster`), if it is the user's alone: whoever writes there decides what runs here. */
 export function keepCompiledCode({ XDG_CACHE_HOME: cache, HOME: home } = process.env): void {
@@ -12,7 +13,9 @@ export function keepCompiledCode({ XDG_CACHE_HOME: cache, HOME: home } = process
     // Not recursively: Node never ends where a file system answers strangely.
     for (const each of [parent, directory]) if (!existsSync(each)) mkdirSync(each, { mode: 0o700 })
     const { uid, mode } = statSync(directory)
-    if (uid === process.getuid() && (mode & 0o022) === 0) enableCompileCache(join(directory, 'compiled'))
+    const isOwn = uid === process.getuid() && (mode & 0o022) === 0
+    // Nor may others put another directory in its place.
+    if (isOwn && foreignDirectory(parent) === undefined) enableCompileCache(join(directory, 'compiled'))
   } catch {
     // Then it is compiled anew.
   }

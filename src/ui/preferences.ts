@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { isMap, isScalar, LineCounter } from 'yaml'
 import { z } from 'zod'
 import { MusterError, messageOf } from '../base/errors.ts'
+import { foreignFile, notOwn } from '../base/foreign-place.ts'
 import { printable } from '../base/printable.ts'
 import { readBoundedSync } from '../base/read-bounded.ts'
 import { configurationDirectory } from '../base/user-directories.ts'
@@ -151,9 +152,13 @@ export function loadPreferences(environment: Readonly<Record<string, string | un
   const file = preferencesFile(environment)
   let text: string
   try {
+    // Its macros run programs.
+    const reason = foreignFile(file)
+    if (reason !== undefined) throw notOwn(printable(file), reason, `chmod go-w ${printable(file)}, and its directory`)
     text = readBoundedSync(file).toString('utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return defaultPreferences
+    if (error instanceof MusterError) throw error
     throw new MusterError('configuration', `${file} cannot be read: ${messageOf(error)}`, {
       hint: 'Make it readable, or move it away.',
       cause: error,

@@ -1,14 +1,11 @@
 /** The queue of the cluster that hosts.yaml names: one file each, for the user's eyes only. */
 import { statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { makeDirectories } from '../../base/make-directories.ts'
-import { printable } from '../../base/printable.ts'
+import { join } from 'node:path'
 import { stateDirectory } from '../../base/user-directories.ts'
 import type { Host } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { loadInventory } from '../../inventory/load-inventory.ts'
 import type { DriverHost } from '../../scheduler/jobs/host-record.ts'
-import { unusable } from '../../scheduler/jobs/queue-errors.ts'
 import { JobStore } from '../../scheduler/jobs/store.ts'
 import { milliOf } from '../../scheduler/model/resources.ts'
 import type { CliContext, GlobalOptions } from '../context.ts'
@@ -23,14 +20,14 @@ export type OpenQueue = Disposable & { readonly store: JobStore; readonly invent
  * @throws MusterError `configuration` when hosts.yaml or the queue cannot be used.
  */
 export async function openQueue(options: JobOptions, context: CliContext, busyMs?: number): Promise<OpenQueue> {
-  return await openWith(options, context, (path) => openStore(path, busyMs))
+  return await openWith(options, context, (path) => new JobStore(path, busyMs))
 }
 
 /** For those who change nothing: where there is no queue and none can be made, it is empty. Else as `openQueue`. */
 export async function lookAtQueue(options: JobOptions, context: CliContext, busyMs?: number): Promise<OpenQueue> {
   return await openWith(options, context, (path) => {
     try {
-      return openStore(path, busyMs)
+      return new JobStore(path, busyMs)
     } catch (error) {
       if (!isNothingThere(path)) throw error
       return new JobStore(':memory:', busyMs)
@@ -55,15 +52,6 @@ export function queueName({ cluster }: Inventory): string {
 
 export function queuePath(inventory: Inventory, { environment }: CliContext): string {
   return join(stateDirectory(environment), 'jobs', `${queueName(inventory)}.db`)
-}
-
-function openStore(path: string, busyMs: number | undefined): JobStore {
-  try {
-    makeDirectories(dirname(path), 0o700)
-  } catch (error) {
-    throw unusable(error, `the queue ${printable(path)}`)
-  }
-  return new JobStore(path, busyMs)
 }
 
 /** What may not be looked at may be there. */

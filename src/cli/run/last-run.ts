@@ -2,7 +2,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { MusterError, messageOf } from '../../base/errors.ts'
-import { makeDirectories } from '../../base/make-directories.ts'
+import { foreignFile, makeOwnDirectories, notOwn } from '../../base/foreign-place.ts'
 import { printable } from '../../base/printable.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 
@@ -40,6 +40,8 @@ export async function readLastRun(environment: Environment): Promise<LastRun> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new MusterError('usage', 'there is no run to retry')
     throw new MusterError('configuration', `${printable(path)} cannot be read: ${printable(messageOf(error))}`)
   }
+  const reason = foreignFile(path)
+  if (reason !== undefined) throw notOwn(printable(path), reason, 'remove it')
   const run = parsed(text)
   if (!isLastRun(run)) {
     throw new MusterError('configuration', `${printable(path)} is no record of a run`, { hint: 'Remove it.' })
@@ -49,7 +51,7 @@ export async function readLastRun(environment: Environment): Promise<LastRun> {
 
 export async function writeLastRun(run: LastRun, environment: Environment): Promise<void> {
   const path = lastRunFile(environment)
-  makeDirectories(dirname(path), 0o700)
+  makeOwnDirectories(dirname(path))
   const temporary = `${path}.${process.pid}`
   await writeFile(temporary, `${JSON.stringify({ version: VERSION, ...run }, undefined, 2)}\n`, { mode: 0o600 })
   await rename(temporary, path)

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { accountName } from '../../base/account.ts'
 import { MusterError } from '../../base/errors.ts'
 import { fileReason } from '../../base/file-reason.ts'
-import { makeDirectories } from '../../base/make-directories.ts'
+import { makeOwnDirectories } from '../../base/foreign-place.ts'
 import { printable } from '../../base/printable.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import type { ApplyEvent } from './apply.ts'
@@ -28,7 +28,7 @@ export function openJournal({ environment, now }: JournalOptions): Journal & { r
   const directory = join(stateDirectory(environment), 'journal')
   const append = (time: string, text: string) =>
     orExplain(directory, () => appendFileSync(join(directory, `${time.slice(0, 7)}.jsonl`), text, { mode: 0o600 }))
-  orExplain(directory, () => makeDirectories(directory, 0o700))
+  orExplain(directory, () => makeOwnDirectories(directory))
   // Found out now, and not between two steps.
   append(new Date(now()).toISOString(), '')
   const who = `${accountName()}@${hostname()}`
@@ -119,6 +119,7 @@ function orExplain(directory: string, write: () => void): void {
   try {
     write()
   } catch (error) {
+    if (error instanceof MusterError) throw error
     const reason = `the journal cannot be written: ${fileReason(error)}`
     const hint = `Nothing more is changed without it. Make ${printable(directory)} writable, or set XDG_STATE_HOME to another place.`
     throw new MusterError('configuration', reason, { hint, cause: error })

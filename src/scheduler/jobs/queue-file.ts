@@ -3,10 +3,11 @@
  * (write-ahead log, synced at each commit); a cut at any moment leaves the calls before it. Several programs may use it at once.
  */
 import { randomBytes } from 'node:crypto'
-import { chmodSync, closeSync, lstatSync, mkdirSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, lstatSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { MusterError } from '../../base/errors.ts'
+import { foreignFile, makeOwnDirectories, notOwn } from '../../base/foreign-place.ts'
 import { damaged, isSqlite, unusable } from './queue-errors.ts'
 import { ADD_ALIKE, HAS_ALIKE, HAS_LATER_PARTS, LATER_PARTS, SCHEMA } from './schema.ts'
 
@@ -30,10 +31,7 @@ export class QueueFile implements Disposable {
   constructor(path: string, busyMs = BUSY_MS) {
     this.#name = `the queue ${path}`
     try {
-      if (path !== ':memory:') {
-        mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-        makePrivate(path)
-      }
+      if (path !== ':memory:') requireOwnFile(path)
       this.#database = new DatabaseSync(path)
       this.#database.exec(
         `PRAGMA busy_timeout = ${busyMs}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON`,
@@ -153,4 +151,12 @@ function makePrivate(path: string): void {
       // Not there, or another user's, who decides.
     }
   }
+}
+
+/** Who can write it decides what runs on all hosts. */
+function requireOwnFile(path: string): void {
+  makeOwnDirectories(dirname(path))
+  makePrivate(path)
+  const reason = existsSync(path) ? foreignFile(path) : undefined
+  if (reason !== undefined) throw notOwn(`the queue ${path}`, reason, 'look at its owner and mode')
 }

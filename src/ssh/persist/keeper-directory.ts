@@ -7,8 +7,9 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { constants, lstatSync, type Stats } from 'node:fs'
 import { link, lstat, mkdir, open, unlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { MusterError } from '../../base/errors.ts'
+import { foreignDirectory } from '../../base/foreign-place.ts'
 import { printable } from '../../base/printable.ts'
 import { PROTOCOL } from './messages.ts'
 
@@ -38,6 +39,13 @@ export async function preparePrivateDirectory(directory: string): Promise<void> 
     if (error.code !== 'EEXIST') throw refused(directory, `cannot be made: ${error.code ?? error.message}`)
   })
   requirePrivate(directory, await lstat(directory), userId(), 'directory')
+  // Who can replace it can stand between the two ends, and pass on the proofs of both.
+  const reason = foreignDirectory(dirname(directory))
+  if (reason !== undefined)
+    throw refused(
+      directory,
+      `can be replaced: ${printable(dirname(directory))}, where it lies, ${reason.replace(/^it /, '')}`,
+    )
 }
 
 /** Throws MusterError. Exported for what it refuses: a test cannot own files as somebody else. */

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { MusterError } from '../../base/errors.ts'
 import { notKept } from '../../base/file-reason.ts'
-import { makeDirectories } from '../../base/make-directories.ts'
+import { makeOwnDirectories } from '../../base/foreign-place.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 
 /**
@@ -17,9 +17,10 @@ export function createRecordingDirectory(
   const stamp = new Date(nowMs).toISOString().slice(0, 19).replaceAll(':', '-')
   const all = join(stateDirectory(environment), 'recordings')
   try {
-    makeDirectories(all, 0o700)
+    makeOwnDirectories(all)
     return makeFirst(all, stamp)
   } catch (error) {
+    if (error instanceof MusterError) throw error
     throw new MusterError('configuration', notKept(all, error), { cause: error })
   }
 }

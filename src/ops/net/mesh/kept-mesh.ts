@@ -1,7 +1,7 @@
 /** Results of earlier days, and how today's differ: `$XDG_STATE_HOME/muster/net/mesh-TIME.json`, mode 0600. */
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeDirectories } from '../../../base/make-directories.ts'
+import { makeOwnDirectories } from '../../../base/foreign-place.ts'
 import { stateDirectory } from '../../../base/user-directories.ts'
 import { measuredOf, median, type NetFinding } from './judge.ts'
 import { formatBitRate, type LinkResult } from './link.ts'
@@ -32,7 +32,7 @@ export function meshDirectory(environment: Environment): string {
 /** @throws when the directory cannot be written. */
 export function keepMesh(environment: Environment, { links, pings }: MeshReport, way: string, timeMs: number): string {
   const directory = meshDirectory(environment)
-  makeDirectories(directory, 0o700)
+  makeOwnDirectories(directory)
   const time = new Date(timeMs).toISOString()
   const path = join(directory, `mesh-${time.replaceAll(':', '-')}.json`)
   const kept: KeptMesh = { version: VERSION, time, way, links, pings }

@@ -1,0 +1,77 @@
+/**
+ * Who but the user could have written what is read, or could replace what is written: another owner, or a mode that lets
+ * others in. Root is trusted, as it can do everything anyway.
+ */
+import { lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { MusterError } from './errors.ts'
+import { makeDirectories } from './make-directories.ts'
+import { printable } from './printable.ts'
+
+const GROUP_WRITES = 0o020
+const OTHERS_WRITE = 0o002
+const STICKY = 0o1000
+
+const ownId = (): number | undefined => process.geteuid?.()
+
+/**
+ * Words for why another user could have written this file; undefined where none could.
+ * @param path of a file that exists
+ * @param uid of the user; undefined where the system has no such numbers
+ */
+export function foreignFile(path: string, uid: number | undefined = ownId()): string | undefined {
+  if (uid === undefined) return undefined
+  const real = realpathSync(path)
+  return (
+    foreignReason(lstatSync(path), uid, 'it') ??
+    foreignReason(statSync(real), uid, 'it') ??
+    [...new Set([dirname(path), dirname(real)])]
+      .map((directory) => foreignReason(statSync(directory), uid, 'its directory'))
+      .find((found) => found !== undefined)
+  )
+}
+
+/** As `foreignFile`: why another user could replace what is in a directory that exists. */
+export function foreignDirectory(path: string, uid: number | undefined = ownId()): string | undefined {
+  return uid === undefined ? undefined : foreignReason(statSync(path), uid, 'it')
+}
+
+/**
+ * Where Muster keeps something for the user alone; what is missing is made with mode 0700.
+ * @throws MusterError `configuration` where another user could change what is kept there, else what the system says
+ */
+export function makeOwnDirectories(path: string): void {
+  makeDirectories(path, 0o700)
+  const stats = statSync(path)
+  const uid = ownId()
+  // In a sticky directory another user could leave links for what is written later.
+  const reason = uid === undefined ? undefined : (foreignOwner(stats, uid, 'it') ?? openTo(stats, 'it'))
+  if (reason !== undefined) {
+    const shown = printable(path)
+    throw notOwn(shown, reason, `chmod go-w ${shown}, or set XDG_STATE_HOME to another place`)
+  }
+}
+
+export function notOwn(shown: string, reason: string, remedy: string): MusterError {
+  return new MusterError('configuration', `${shown} is not used: ${reason}`, {
+    hint: `Another user could change what Muster does: ${remedy}. Under sudo, HOME may still name the other user's home: use sudo -H.`,
+  })
+}
+
+function foreignReason(stats: Stats, uid: number, what: string): string | undefined {
+  const owner = foreignOwner(stats, uid, what)
+  if (owner !== undefined) return owner
+  // Permissions of a link mean nothing, and in a sticky directory nobody replaces another user's file.
+  if (stats.isSymbolicLink() || (stats.isDirectory() && (stats.mode & STICKY) !== 0)) return undefined
+  return openTo(stats, what)
+}
+
+function foreignOwner({ uid: owner }: Stats, uid: number, what: string): string | undefined {
+  return owner === uid || owner === 0 ? undefined : `${what} belongs to user ${owner}, not to you (${uid})`
+}
+
+function openTo({ mode }: Stats, what: string): string | undefined {
+  if ((mode & OTHERS_WRITE) !== 0) return `${what} can be changed by every user of this machine`
+  if ((mode & GROUP_WRITES) !== 0) return `${what} can be changed by its group`
+  return undefined
+}

@@ -1,0 +1,109 @@
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { lastRunFile, readLastRun, writeLastRun } from '../../../src/cli/run/last-run.ts'
+import { openJournal } from '../../../src/ops/kernel/journal.ts'
+import { keepMesh } from '../../../src/ops/net/mesh/kept-mesh.ts'
+import { JobStore } from '../../../src/scheduler/jobs/store.ts'
+import { preparePrivateDirectory } from '../../../src/ssh/persist/keeper-directory.ts'
+import { createRecordingDirectory } from '../../../src/ui/console/recordings.ts'
+import { loadPreferences } from '../../../src/ui/preferences.ts'
+
+const OTHER = 54_321
+const isRoot = process.geteuid?.() === 0
+const RUN = {
+  directory: '/',
+  target: 'm1',
+  command: ['true'],
+  isRaw: false,
+  isSudo: false,
+  environmentNames: [],
+  failed: ['m1'],
+}
+
+describe('files that another user could have written', () => {
+  let home: string
+  let environment: { HOME: string; XDG_STATE_HOME: string; XDG_CONFIG_HOME: string }
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), 'muster-foreign-'))
+    environment = { HOME: home, XDG_STATE_HOME: join(home, 'state'), XDG_CONFIG_HOME: join(home, 'config') }
+  })
+  afterEach(() => rmSync(home, { recursive: true }))
+  const made = (...names: string[]): string => {
+    const path = join(home, ...names)
+    mkdirSync(path, { recursive: true, mode: 0o755 })
+    return path
+  }
+  const preferences = (): string => {
+    const path = join(made('config', 'muster'), 'preferences.yaml')
+    writeFileSync(path, 'macros:\n  - { name: rank, command: [/bin/true] }\n', { mode: 0o644 })
+    return path
+  }
+
+  it('are read where only the user can change them', () => {
+    preferences()
+    expect(loadPreferences(environment).macros).toHaveLength(1)
+  })
+
+  it('are no preferences, as macros run programs', () => {
+    const path = preferences()
+    chmodSync(path, 0o666)
+    expect(() => loadPreferences(environment)).toThrow(/preferences\.yaml is not used: it can be changed by every user/)
+    chmodSync(path, 0o644)
+    chmodSync(join(path, '..'), 0o777)
+    expect(() => loadPreferences(environment)).toThrow(/its directory can be changed by every user/)
+  })
+
+  it.runIf(isRoot)('are no preferences where they belong to the user who called sudo', () => {
+    chownSync(preferences(), OTHER, OTHER)
+    expect(() => loadPreferences(environment)).toThrow(`belongs to user ${OTHER}, not to you (0)`)
+  })
+
+  it.each([
+    ['a queue', ['jobs'], () => new JobStore(join(home, 'state/muster/jobs/c.db'))[Symbol.dispose]()],
+    ['a journal', ['journal'], () => openJournal({ environment, now: () => 0 })],
+    ['a recording', ['recordings'], () => createRecordingDirectory(environment, 0)],
+    ['measurements', ['net'], () => keepMesh(environment, { links: [], pings: [] } as never, 'x', 0)],
+  ])('are not taken for %s', (_, names, use) => {
+    const directory = made('state', 'muster', ...names)
+    use()
+    chmodSync(directory, 0o1777)
+    expect(use).toThrow('it can be changed by every user of this machine')
+    if (!isRoot) return
+    chmodSync(directory, 0o755)
+    chownSync(directory, OTHER, OTHER)
+    expect(use).toThrow(`it belongs to user ${OTHER}, not to you (0)`)
+  })
+
+  it.runIf(isRoot)('are not taken for a queue, in whichever directory', () => {
+    const path = join(made('state', 'muster', 'jobs'), 'c.db')
+    new JobStore(path)[Symbol.dispose]()
+    chownSync(path, OTHER, OTHER)
+    expect(() => new JobStore(path)).toThrow(`it belongs to user ${OTHER}, not to you (0)`)
+  })
+
+  it.runIf(isRoot)('are not written through a link that another user left for a journal', () => {
+    const directory = made('state', 'muster', 'journal')
+    chownSync(directory, OTHER, OTHER)
+    const victim = join(home, 'victim')
+    symlinkSync(victim, join(directory, '1970-01.jsonl'))
+    expect(() => openJournal({ environment, now: () => 0 })).toThrow('belongs to user')
+    expect(existsSync(victim)).toBe(false)
+  })
+
+  it('are no record of a run: its command would be run again', async () => {
+    await writeLastRun(RUN, environment)
+    expect((await readLastRun(environment)).target).toBe('m1')
+    chmodSync(lastRunFile(environment), 0o666)
+    await expect(readLastRun(environment)).rejects.toThrow('it can be changed by every user')
+  })
+
+  it('hold no kept connections: who can replace the directory can stand between', async () => {
+    const open = made('run')
+    chmodSync(open, 0o777)
+    await expect(preparePrivateDirectory(join(open, 'muster'))).rejects.toThrow('can be changed by every user')
+    chmodSync(open, 0o1777)
+    await preparePrivateDirectory(join(open, 'muster'))
+  })
+})
