@@ -1,4 +1,5 @@
 /** The composition root: arguments → context → one verb → exit code. */
+import { keepToAscii } from './cli/ascii-output.ts'
 import { runProgram } from './cli/program.ts'
 import { tameNodeWarnings } from './node-warnings.ts'
 
@@ -14,6 +15,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(sign
 const environment = { ...process.env }
 // React checks much more while it is developed on; the console that loads it is not.
 process.env.NODE_ENV ??= 'production'
+
+for (const stream of [process.stdout, process.stderr]) keepToAscii(stream, environment)
 
 process.exitCode = await runProgram(process.argv.slice(2), {
   stdin: process.stdin,

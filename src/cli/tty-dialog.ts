@@ -9,6 +9,7 @@ import { Secret } from '../base/secret.ts'
 import { foldHostSet } from '../inventory/host-set.ts'
 import type { CredentialDialog, CredentialRequest } from '../ssh/credentials.ts'
 import type { HostKeyReviewer, NewHostKey } from '../ssh/host-keys.ts'
+import { keepToAscii } from './ascii-output.ts'
 
 const INTERRUPT = '\u0003'
 const END = '\u0004'
@@ -75,6 +76,7 @@ class Terminal implements Disposable {
   constructor() {
     this.#input = new tty.ReadStream(openSync('/dev/tty', 'r'))
     this.#output = new tty.WriteStream(openSync('/dev/tty', 'w'))
+    keepToAscii(this.#output, process.env)
   }
 
   write(text: string): void {

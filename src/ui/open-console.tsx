@@ -1,6 +1,7 @@
 /** Puts the console together on a terminal: input, hosts, chrome, compositor; and takes all of it away again. */
 import chalk from 'chalk'
 import { render } from 'ink'
+import { isUtf8Locale } from '../base/ascii.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { DisposableStore } from '../base/disposable.ts'
 import { printable } from '../base/printable.ts'
@@ -68,7 +69,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   for (const endpoint of options.endpoints) fleet.add(endpoint)
   const writer = owned.own(createTtyWriter(stdout))
   const compositor = owned.own(
-    createCompositor({ writer, clock, colourDepth: options.colourDepth, isUtf8: isUtf8(environment) }),
+    createCompositor({ writer, clock, colourDepth: options.colourDepth, isUtf8: isUtf8Locale(environment) }),
   )
 
   let isScenePlanned = false
@@ -230,10 +231,4 @@ function observe(console: Console, inputBytes: number, outputBytes: number, fram
       shell: shell.kind,
     })),
   }
-}
-
-function isUtf8(environment: Readonly<Record<string, string | undefined>>): boolean {
-  const locale = environment.LC_ALL || environment.LC_CTYPE || environment.LANG || ''
-  // No locale at all is a bare container, whose terminal almost always takes UTF-8; `C` and `POSIX` are said on purpose.
-  return locale === '' || /utf-?8/i.test(locale)
 }

@@ -43,7 +43,7 @@ export function createCompositor(options: CompositorOptions): Compositor {
   const soon = options.soon ?? ((callback) => void setImmediate(callback))
   const preciseNow = options.preciseNow ?? (() => performance.now())
   const frameMs = 1000 / (options.framesPerSecond ?? 30)
-  const encoder = new FrameEncoder(createColourMap(options.colourDepth))
+  const encoder = new FrameEncoder(createColourMap(options.colourDepth), options.isUtf8)
 
   let scene: Scene | undefined
   /** What the back buffer shows: the scene as it was when it was last composed. */

@@ -2,6 +2,7 @@
  * Turns the difference between two grids into the bytes that make one into the other: cursor moves, SGR, text. It is the
  * last line of defence: of a cell it writes nothing but printable characters. Source: ECMA-48 (CUP, CHA, CUF, ECH, SGR).
  */
+import { asciiLike } from '../../base/ascii.ts'
 import {
   BLANK,
   BLINK,
@@ -53,6 +54,7 @@ const SOFT_HYPHEN = 0xad
 
 export class FrameEncoder {
   readonly #mapColour: (colour: Colour) => Colour
+  readonly #isUtf8: boolean
   #out: Buffer = Buffer.allocUnsafe(64 * 1024)
   #length = 0
   // What the terminal's pen is at; -1: not known.
@@ -62,8 +64,10 @@ export class FrameEncoder {
   #background = -1
   #attributes = -1
 
-  constructor(mapColour: (colour: Colour) => Colour) {
+  /** `isUtf8`: else the terminal gets ASCII alone. */
+  constructor(mapColour: (colour: Colour) => Colour, isUtf8: boolean) {
     this.#mapColour = mapColour
+    this.#isUtf8 = isUtf8
   }
 
   /** Bytes so far. */
@@ -207,6 +211,10 @@ export class FrameEncoder {
     this.#pen(this.#mapColour(words[at + 1] ?? 0), this.#mapColour(words[at + 2] ?? 0), words[at + 3] ?? 0)
     const word = words[at] ?? 0
     const width = isWide(word) ? 2 : 1
+    if (!this.#isUtf8) {
+      this.#asciiCell(word, width)
+      return width
+    }
     if (word & CLUSTER_BIT) {
       this.#cluster(clusterText(word & CODE_MASK), width)
       return width
@@ -222,6 +230,15 @@ export class FrameEncoder {
       this.#row = -1
     } else this.#column += width
     return width
+  }
+
+  #asciiCell(word: number, width: 1 | 2): void {
+    const code = word & CODE_MASK
+    const text = word & CLUSTER_BIT ? clusterText(code) : String.fromCodePoint(code === SOFT_HYPHEN ? 0x2d : code)
+    const byte = asciiLike(text).charCodeAt(0)
+    this.#byte(byte >= 0x20 && byte < 0x7f ? byte : 0x20)
+    this.#blanks(width - 1)
+    this.#column += width
   }
 
   #cluster(text: string, width: 1 | 2): void {

@@ -23,8 +23,8 @@ const line = (text: string, columns = 40): CellGrid => {
 }
 
 /** The bytes that make `from` into `to`, with what they act with left visible. */
-function encode(from: CellGrid, to: CellGrid): string {
-  const encoder = new FrameEncoder(createColourMap('truecolor'))
+function encode(from: CellGrid, to: CellGrid, isUtf8 = true): string {
+  const encoder = new FrameEncoder(createColourMap('truecolor'), isUtf8)
   encoder.begin()
   encoder.difference(from, to, { column: 0, row: 0, width: to.columns, height: to.rows })
   return encoder.finish().toString()
@@ -49,6 +49,11 @@ test('a soft hyphen is written as the hyphen that it looks like', () => {
   const grid = line('a b')
   grid.words[WORDS_PER_CELL] = (1 << 24) | 0xad
   expect(encode(line(''), grid)).toContain('a-b')
+})
+
+test('a terminal that is not UTF-8 gets ASCII, in the same columns', () => {
+  const text = '┌ m1 · 漢! ● ▁█ e\u0301 😀. ┐'
+  expect(encode(line(''), line(text), false)).toBe('\x1b[1;1H\x1b[0m+ m1 - ? ! * _# e ? . +')
 })
 
 test('only what changed is written, and a short gap is written again', () => {
