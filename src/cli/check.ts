@@ -1,6 +1,7 @@
 /** `muster hosts --check`: who answers, on the real wires, with questions on the terminal. */
 import { systemClock } from '../base/clock.ts'
 import { checkHosts as checkAll } from '../ssh/check-hosts.ts'
+import { fanOutFor } from './fan-out.ts'
 import type { CheckHosts } from './hosts.ts'
 import { createWires } from './transports.ts'
 import { TtyDialog } from './tty-dialog.ts'
@@ -18,7 +19,7 @@ export const checkHosts: CheckHosts = async function* (endpoints, options, conte
   for await (const check of checkAll(endpoints, {
     ...wires,
     clock: systemClock,
-    fanOut: options.fanOut ?? 64,
+    fanOut: fanOutFor(endpoints.length, options, context),
     signal: context.signal,
   })) {
     const { failure } = check

@@ -81,7 +81,7 @@ async function copy(
   )
   for (const problem of tree.problems) report.problem(problem)
   if (tree.entries.length === 0) throw new MusterError('usage', 'there is nothing to copy')
-  using wires = openCopyWires(context, options)
+  using wires = openCopyWires(endpoints.length, context, options)
   await copyToHosts(
     endpoints,
     {

@@ -19,6 +19,7 @@ import { limitFactorOf } from './bring-up/prepare.ts'
 import { type CliContext, EXIT, type GlobalOptions, type Outcome } from './context.ts'
 import { createDoctorHost } from './doctor-host.ts'
 import { declaresAreas, upFindings } from './doctor-up.ts'
+import { fanOutFor } from './fan-out.ts'
 import { inventorySource } from './inventory-source.ts'
 import { readStdinNames } from './stdin-names.ts'
 import { createWires } from './transports.ts'
@@ -92,10 +93,11 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
   const examinations = new Map<string, Examination>()
   const reports: HostReport[] = []
   const findings: Finding[] = []
+  const fanOut = fanOutFor(endpoints.length, options, context)
   for await (const check of checkHosts(endpoints, {
     ...wires,
     clock: systemClock,
-    fanOut: options.fanOut ?? 64,
+    fanOut,
     signal,
     onConnected: async ({ host, connectTimeoutMs }, connection) => {
       const mark = `m${randomBytes(8).toString('hex')}`
@@ -123,7 +125,7 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
       endpoints: isWhole ? endpoints : await resolveEndpoints(inventory, inventory.hosts, resolution),
       answered,
       limitFactor: limitFactorOf(options),
-      fanOut: options.fanOut ?? 64,
+      fanOut,
       signal,
       now: context.now,
     })

@@ -60,7 +60,7 @@ async function fetchFiles(
   const endpoints = await selectEndpoints(target, options, context)
   const hosts = endpoints.map(({ host }) => host)
   const report = new CopyReport(hosts, options, context)
-  using wires = openCopyWires(context, options)
+  using wires = openCopyWires(endpoints.length, context, options)
   await fetchFromHosts(
     endpoints,
     {

@@ -6,6 +6,7 @@ import type { CredentialDialog } from '../ssh/credentials.ts'
 import type { HostKeyReviewer } from '../ssh/host-keys.ts'
 import { askSudoOnce } from './ask-sudo-once.ts'
 import type { CliContext, GlobalOptions } from './context.ts'
+import { fanOutFor, requireRoomFor } from './fan-out.ts'
 import { createOpsHosts, type ShellHosts } from './ops-hosts.ts'
 import { createWires } from './transports.ts'
 
@@ -26,7 +27,8 @@ export function openOpsHosts(
     persist: options.persist,
     onWarning: (message) => context.stderr.write(`muster: ${message}\n`),
   })
-  const fanOut = options.fanOut ?? 64
+  requireRoomFor(endpoints.length)
+  const fanOut = fanOutFor(endpoints.length, options, context)
   const hosts = createOpsHosts(endpoints, {
     ...wires,
     fanOut,

@@ -11,6 +11,7 @@ import { createConsoleJobs, declaredQueue } from './console-jobs.ts'
 import { createConsoleRay } from './console-ray.ts'
 import { createConsoleWork } from './console-work.ts'
 import { type CliContext, EXIT, type GlobalOptions } from './context.ts'
+import { fanOutFor, requireRoomFor } from './fan-out.ts'
 import type { ConsoleQueue } from './job/console-queue.ts'
 import { createOwnMachine } from './net/own-machine.ts'
 import { createShellFleet, createWires } from './transports.ts'
@@ -52,6 +53,7 @@ export function colourDepthOf(environment: CliContext['environment'], color: Glo
 /** The exit code: 0, or 130 when a signal ended it. */
 export async function runConsole(context: CliContext, request: ConsoleRequest): Promise<number> {
   const { environment, signal } = context
+  requireRoomFor(request.endpoints.length)
   await openConsole({
     cluster: request.cluster,
     endpoints: request.endpoints,
@@ -71,7 +73,7 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
         onWarning: (message) => questions.warn(message),
       })
       own(wires)
-      const fanOut = request.options.fanOut ?? 64
+      const fanOut = fanOutFor(request.endpoints.length, request.options, context)
       const fleet = createShellFleet(wires, fanOut)
       const { declared } = request
       const isDeclared = declared.inventory.file !== undefined

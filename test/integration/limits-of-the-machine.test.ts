@@ -44,4 +44,27 @@ describe('the program on a machine with limits', () => {
     const { stderr } = await muster(`"$@" --verbose ${run}`, options)
     expect(stderr).toContain('muster: Node warns: DEP0001: first\\x0asecond\n')
   })
+
+  it('works on fewer hosts at once where it may open few files, and says so', async () => {
+    const { code, stdout, stderr } = await muster('ulimit -n 64; "$@" --hosts "$HOSTS" run all -- echo hello')
+    expect(stderr).toMatch(
+      /^muster: this process may open only 64 files: \d+ hosts? at once instead of 64\. Raise the limit: ulimit -n \d+\nmuster: 64 hosts: 64 ok\n$/,
+    )
+    expect(stdout.match(/^m\d+: hello$/gm)).toHaveLength(64)
+    expect(code).toBe(0)
+  })
+
+  it('refuses where it may open too few files for a single host', async () => {
+    const { code, stderr } = await muster('ulimit -n 32; "$@" --hosts "$HOSTS" run all -- echo hello')
+    expect(stderr).toMatch(/too few for a single host\nRaise the limit: ulimit -n \d+\n$/)
+    expect(code).toBe(2)
+  })
+
+  it('refuses to keep connections to more hosts than it may open files for', async () => {
+    const { code, stderr } = await muster('ulimit -n 64; "$@" --hosts "$HOSTS" net watch all --json')
+    expect(stderr).toMatch(
+      /^muster: this process may open only 64 files, too few for connections to 64 hosts that stay open\n/,
+    )
+    expect(code).toBe(2)
+  })
 })

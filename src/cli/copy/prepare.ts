@@ -6,6 +6,7 @@ import { selectHosts } from '../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { CopyWires } from '../../ssh/copy/on-each-host.ts'
 import type { CliContext, GlobalOptions } from '../context.ts'
+import { fanOutFor } from '../fan-out.ts'
 import { inventorySource } from '../inventory-source.ts'
 import { readStdinNames } from '../stdin-names.ts'
 import { createWires } from '../transports.ts'
@@ -33,9 +34,11 @@ export async function selectEndpoints(
 
 /** To be disposed when all is over. */
 export function openCopyWires(
-  { environment, stderr, signal }: CliContext,
+  hosts: number,
+  context: CliContext,
   options: GlobalOptions,
 ): Disposable & Omit<CopyWires, 'onEvent'> {
+  const { environment, stderr, signal } = context
   const dialog = new TtyDialog()
   const wires = createWires({
     dialog,
@@ -44,5 +47,5 @@ export function openCopyWires(
     persist: options.persist,
     onWarning: (message) => stderr.write(`muster: ${message}\n`),
   })
-  return { ...wires, clock: systemClock, fanOut: options.fanOut ?? 64, signal }
+  return { ...wires, clock: systemClock, fanOut: fanOutFor(hosts, options, context), signal }
 }

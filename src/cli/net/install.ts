@@ -6,6 +6,7 @@ import { type IperfTool, iperfArea } from '../../ops/net/mesh/install-iperf.ts'
 import { changePrepared } from '../bring-up/change.ts'
 import { limitFactorOf, ownerWords } from '../bring-up/prepare.ts'
 import type { CliContext, GlobalOptions } from '../context.ts'
+import { fanOutFor } from '../fan-out.ts'
 import { openOpsHosts } from '../open-ops-hosts.ts'
 import { TtyDialog } from '../tty-dialog.ts'
 import { selectEndpoints } from './prepare.ts'
@@ -26,7 +27,7 @@ export async function changeIperf(
     hosts,
     dialog: new TtyDialog(),
     mark: `m${randomBytes(8).toString('hex')}`,
-    fanOut: options.fanOut ?? 64,
+    fanOut: fanOutFor(names.length, options, context),
     limitFactor: limitFactorOf(options),
     owner: ownerWords(context.now()),
     isSelected: () => true,

@@ -16,6 +16,7 @@ import { createHostExec } from '../../ssh/exec/host-exec.ts'
 import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
 import { askSudoOnce } from '../ask-sudo-once.ts'
 import { type CliContext, EXIT } from '../context.ts'
+import { fanOutFor } from '../fan-out.ts'
 import type { RunCommandOptions } from '../run-command.ts'
 import { createWires } from '../transports.ts'
 import { TtyDialog } from '../tty-dialog.ts'
@@ -146,7 +147,7 @@ export async function executeRun(plan: RunPlan, options: RunCommandOptions, cont
       },
     },
     {
-      fanOut: options.fanOut ?? 64,
+      fanOut: fanOutFor(names.length, options, context),
       ...(options.timeout === undefined ? {} : { timeoutMs: options.timeout * 1000 }),
       clock: systemClock,
       onEvent: handleEvent,

@@ -3,6 +3,7 @@
  * that ending it ends all of it. It must not outlive its owner's `close`.
  */
 import { spawn } from 'node:child_process'
+import { basename } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import type { ExecHandlers, RemoteProcess } from '../transport.ts'
 
@@ -26,6 +27,9 @@ export function spawnProcess(options: ProcessOptions, handlers: ExecHandlers): P
     detached: true,
     stdio: 'pipe',
   })
+  // With no file left for its pipes there is no child, and its error comes later.
+  if (child.stdout === undefined)
+    return new Promise((_, reject) => child.once('error', (error) => reject(spawnError(error))))
   let isClosed = false
   let kill: Disposable | undefined
   const signal = (name: NodeJS.Signals) => {
@@ -77,6 +81,12 @@ export function spawnProcess(options: ProcessOptions, handlers: ExecHandlers): P
   }
   return new Promise((resolve, reject) => {
     child.once('spawn', () => resolve(remote))
-    child.on('error', reject)
+    child.on('error', (error) => reject(spawnError(error)))
   })
+}
+
+/** Node's message quotes the whole command. */
+function spawnError(error: NodeJS.ErrnoException): Error {
+  if (error.code !== 'EMFILE' && error.code !== 'ENFILE') return error
+  return new Error(`${basename(error.path ?? 'a program')} cannot be started: too many open files`, { cause: error })
 }

@@ -54,6 +54,8 @@ const SOCKET_ERRORS: Readonly<Record<string, readonly [reason: string, hint: str
   ECONNRESET: ['the connection was reset', 'Check the log of sshd there.'],
   EADDRNOTAVAIL: ['no local address leads there', 'Check the address, and the network of this machine.'],
   EACCES: ['this machine does not allow the connection', 'Check the local firewall.'],
+  EMFILE: ['this process has too many open files', 'Raise the limit (ulimit -n 4096), or use a smaller --fan-out.'],
+  ENFILE: ['this machine has too many open files', 'End programs that hold files, or raise fs.file-max.'],
 }
 
 /** The words for a socket's error code, and what to do. */

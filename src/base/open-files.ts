@@ -1,0 +1,29 @@
+/** How many more files this process may open (`ulimit -n`): sockets, pipes and terminals count, too. */
+import { readdirSync, readFileSync } from 'node:fs'
+
+export type OpenFiles = { readonly limit: number; readonly used: number }
+
+/** Undefined: not known, or there is no limit. */
+export function openFiles(): OpenFiles | undefined {
+  const limit = fileLimit()
+  if (limit === undefined || !Number.isFinite(limit)) return undefined
+  try {
+    return { limit, used: readdirSync('/dev/fd').length }
+  } catch {
+    return undefined
+  }
+}
+
+function fileLimit(): number | undefined {
+  if (process.platform === 'linux') {
+    try {
+      const [, limit] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
+      return limit === undefined ? undefined : Number(limit)
+    } catch {
+      // No /proc here.
+    }
+  }
+  const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } }
+  const soft = Number(userLimits?.open_files?.soft)
+  return Number.isFinite(soft) ? soft : undefined
+}
