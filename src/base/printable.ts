@@ -3,9 +3,9 @@
  * control characters, bidirectional overrides and lone surrogates become visible escapes, so nothing can act.
  */
 
-// C0, DEL, C1, line and paragraph separators, zero-width and bidirectional controls, lone surrogates.
+// C0, DEL, C1, line and paragraph separators, zero-width, annotation and bidirectional controls, lone surrogates.
 const UNSAFE =
-  /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
+  /[\u0000-\u001f\u007f-\u009f\u061c\u2028\u2029\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
 
 export function printable(text: string): string {
   return text.replace(UNSAFE, (character) => {

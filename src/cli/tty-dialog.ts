@@ -20,11 +20,11 @@ export class TtyDialog implements CredentialDialog, HostKeyReviewer {
 
   ask(request: CredentialRequest, signal: AbortSignal): Promise<readonly Secret[] | undefined> {
     return this.#inTurn(async (terminal) => {
-      terminal.write(`${request.isRetry ? 'That was not accepted. ' : ''}${printable(request.title)}\n`)
-      if (request.instruction !== '') terminal.write(`${printable(request.instruction)}\n`)
+      const { heading, prompts } = wordsOf(request)
+      terminal.write(heading)
       const answers: Secret[] = []
-      for (const { text, isEchoed } of request.prompts) {
-        const answer = await terminal.readLine(`${printable(text.trim()) || 'Answer:'} `, isEchoed, signal)
+      for (const [index, { isEchoed }] of request.prompts.entries()) {
+        const answer = await terminal.readLine(prompts[index] ?? '', isEchoed, signal)
         if (answer === undefined) return undefined
         answers.push(new Secret(answer))
       }
@@ -66,6 +66,17 @@ export class TtyDialog implements CredentialDialog, HostKeyReviewer {
     })
     this.#last = turn.catch(() => undefined)
     return turn
+  }
+}
+
+/** What stands on the terminal. A server's words are told from Muster's own, so that it cannot ask for what is another's. */
+export function wordsOf({ kind, title, instruction, prompts, isRetry }: CredentialRequest) {
+  const isServer = kind === 'keyboard-interactive'
+  const lines = [`${isRetry ? 'That was not accepted. ' : ''}${printable(title)}`]
+  if (instruction !== '') lines.push(`${isServer ? 'The server says: ' : ''}${printable(instruction)}`)
+  return {
+    heading: `${lines.join('\n')}\n`,
+    prompts: prompts.map(({ text }) => `${isServer ? 'The server asks: ' : ''}${printable(text.trim()) || 'Answer:'} `),
   }
 }
 

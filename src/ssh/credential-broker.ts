@@ -9,6 +9,7 @@ import { printable } from '../base/printable.ts'
 import type { Secret } from '../base/secret.ts'
 import type { Endpoint } from '../inventory/host.ts'
 import type { CredentialAsker, CredentialDialog, CredentialPrompt, CredentialRequest } from './credentials.ts'
+import { remoteText } from './ssh2/failures.ts'
 
 /** A dialog opens once no further host asked the same for this long … */
 const QUIET_MS = 200
@@ -115,7 +116,10 @@ class CredentialBroker {
   }
 
   #join(question: Question, host: string, isRetry: boolean, signal: AbortSignal): Promise<Answer | undefined> {
-    const group = this.#groups.get(question.key) ?? this.#open(question)
+    const same = this.#groups.get(question.key)
+    // A one-time code goes to nobody whom the dialog did not name.
+    const isTooLate = same?.finishGathering === undefined && !question.isLasting
+    const group = same === undefined || isTooLate ? this.#open(question) : same
     group.isRetry ||= isRetry
     return new Promise((resolve) => {
       const onAbort = () => {
@@ -258,8 +262,8 @@ function interactiveQuestion(endpoint: Endpoint, instruction: string, prompts: r
   return {
     key: ['keyboard-interactive', endpoint.user, ...generic].join('\n'),
     kind: 'keyboard-interactive',
-    instruction: printable(instruction),
-    prompts: prompts.map(({ text, isEchoed }) => ({ text: printable(text), isEchoed })),
+    instruction: remoteText(instruction),
+    prompts: prompts.map(({ text, isEchoed }) => ({ text: remoteText(text), isEchoed })),
     isGathered: true,
     isLasting: prompts.every(({ text, isEchoed }) => !isEchoed && /password/i.test(text)),
     title: (hosts) => `Login of ${user} on ${hosts}`,

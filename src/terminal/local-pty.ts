@@ -83,7 +83,7 @@ class NodePty implements LocalPty {
     // node-pty destroys the stream 200 ms after the program's end, read or not. An error (EIO: all was read) passes.
     stream.destroy = (error?: Error) => {
       if (error || this.#isClosed) return destroy(error)
-      this.#endsAt ??= Date.now() + LAST_OUTPUT_MS
+      this.#endsAt ??= performance.now() + LAST_OUTPUT_MS
       this.#destroyWhenRead()
       return stream
     }
@@ -97,7 +97,7 @@ class NodePty implements LocalPty {
       },
     })
     stream.on('data', (bytes: Uint8Array) => {
-      this.#readAt = Date.now()
+      this.#readAt = performance.now()
       if (!this.#isClosed) handlers.onData(bytes)
     })
     pty.onExit(({ exitCode, signal }) => {
@@ -131,10 +131,10 @@ class NodePty implements LocalPty {
   resume(): void {
     if (!this.#isPaused || this.#isClosed) return
     this.#isPaused = false
-    this.#readAt = Date.now()
+    this.#readAt = performance.now()
     this.#stream.resume()
     if (this.#endsAt !== undefined) {
-      this.#endsAt = Date.now() + LAST_OUTPUT_MS
+      this.#endsAt = performance.now() + LAST_OUTPUT_MS
       this.#destroyWhenRead()
     }
   }
@@ -142,7 +142,7 @@ class NodePty implements LocalPty {
   /** Usually the end of the terminal (EIO) comes first; this is for a terminal that another process keeps open. */
   #destroyWhenRead(): void {
     if (this.#isPaused || this.#isClosed || this.#stream.destroyed) return
-    const now = Date.now()
+    const now = performance.now()
     if (now - this.#readAt >= LAST_SILENCE_MS || now >= (this.#endsAt ?? 0)) this.#destroyStream()
     else setTimeout(() => this.#destroyWhenRead(), LAST_SILENCE_MS / 2)
   }

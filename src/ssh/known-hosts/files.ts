@@ -107,7 +107,8 @@ async function appendLine(file: string, line: string): Promise<void> {
 
 /** Waits its turn for the lock file; one that its owner left behind is moved out of the way. Resolves to the unlock. */
 async function lock(path: string): Promise<() => Promise<void>> {
-  const giveUpAt = Date.now() + LOCK_PATIENCE_MS
+  // Also where somebody sets the clock.
+  const giveUpAt = performance.now() + LOCK_PATIENCE_MS
   for (;;) {
     try {
       const handle = await open(path, 'wx', 0o600)
@@ -125,7 +126,7 @@ async function lock(path: string): Promise<() => Promise<void>> {
       const grave = `${path}.${process.pid}`
       await rename(path, grave).catch(() => {})
       await rm(grave, { force: true })
-    } else if (Date.now() > giveUpAt) {
+    } else if (performance.now() > giveUpAt) {
       throw new Error(`another Muster holds ${printable(path)}`)
     } else {
       await delay(5 + Math.random() * 20)

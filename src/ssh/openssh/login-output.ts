@@ -15,6 +15,12 @@ const PHASES: readonly (readonly [RegExp, ConnectPhase])[] = [
   [/^debug1: Next authentication method/, 'authentication'],
 ]
 
+/** The order in which the phases come. */
+export function isLater(phase: ConnectPhase, than: ConnectPhase): boolean {
+  const order = ['name', ...PHASES.map(([, each]) => each)]
+  return order.indexOf(phase) > order.indexOf(than)
+}
+
 export function phaseOf(line: string): ConnectPhase | undefined {
   return PHASES.find(([pattern]) => pattern.test(line))?.[1]
 }

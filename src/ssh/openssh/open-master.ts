@@ -13,7 +13,7 @@ import type { Pty, PtySpawner } from '../pty-spawner.ts'
 import { type ConnectContext, ConnectError, type ConnectFailure, type ConnectPhase } from '../transport.ts'
 import { answerQuestions } from './answer-questions.ts'
 import type { AskpassServer } from './askpass-server.ts'
-import { failureFromOutput, phaseOf } from './login-output.ts'
+import { failureFromOutput, isLater, phaseOf } from './login-output.ts'
 import { loginMarker, masterArguments } from './ssh-arguments.ts'
 
 export type MasterOptions = {
@@ -129,9 +129,9 @@ export function openMaster(endpoint: Endpoint, context: ConnectContext, options:
       }
       keep(lines, line)
       const next = phaseOf(line)
-      if (next === undefined) return
+      // A banner of the host may look the same: it gets no more time by that.
+      if (next === undefined || !isLater(next, phase)) return
       startDeadline()
-      if (next === phase) return
       phase = next
       context.onPhase(phase)
     }

@@ -57,6 +57,8 @@ export function clientArguments(
     ...option('RemoteCommand', 'none'),
     ...option('ClearAllForwardings', 'yes'),
     ...option('EscapeChar', 'none'),
+    // Of the master and its client, both have to want it.
+    ...option('ForwardAgent', yesNo(endpoint.forwardAgent)),
     ...options,
     '--',
     endpoint.alias ?? endpoint.host,

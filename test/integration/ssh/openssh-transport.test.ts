@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Secret } from '../../../src/base/secret.ts'
 import type { Endpoint } from '../../../src/inventory/host.ts'
 import type { CredentialAsker } from '../../../src/ssh/credentials.ts'
@@ -12,7 +12,14 @@ import type { HostKeyReviewer, NewHostKey } from '../../../src/ssh/host-keys.ts'
 import { createOpensshTransport } from '../../../src/ssh/openssh/openssh-transport.ts'
 import type { Connection } from '../../../src/ssh/transport.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
-import { freePort, makeKey, type OpenSshServer, publicLine, startOpenSshServer } from '../../support/openssh-server.ts'
+import {
+  freePort,
+  makeKey,
+  type OpenSshServer,
+  publicLine,
+  startAgent,
+  startOpenSshServer,
+} from '../../support/openssh-server.ts'
 import { requirement } from '../../support/requirements.ts'
 import { failureOf, nobody, openWatchedShell, run, watchedContext } from '../../support/ssh-context.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -73,6 +80,23 @@ describe.skipIf(!requirement('ssh', 'sshd', 'ssh-keygen'))("the system's ssh as 
     watched.type('\n~.\necho al"ive"\n')
     await watched.shows(/alive/)
     watched.shell.close()
+  })
+
+  it('forwards the agent only when asked to', async () => {
+    const agent = await startAgent(server.directory, [server.keyFile])
+    onTestFinished(agent.stop)
+    const config = join(server.directory, 'forwards')
+    for (const forwardAgent of [true, false]) {
+      writeFileSync(config, `Host *\n  ForwardAgent ${forwardAgent ? 'no' : 'yes'}\n`)
+      const other = await transport.connect(
+        endpoint({ agentSocket: agent.socket, forwardAgent, sshConfigFile: config }),
+        watchedContext(),
+      )
+      const { stdout } = await run(other, 'echo "[$SSH_AUTH_SOCK]"; ssh-add -l')
+      if (forwardAgent) expect(stdout).toContain('ED25519')
+      else expect(stdout).toMatch(/^\[\]\n/)
+      other.close()
+    }
   })
 
   it('forwards to a port of the other side', async () => {

@@ -176,6 +176,34 @@ describe('the credential broker', () => {
     expect((await second)?.[0]?.reveal()).toBe('222222')
   })
 
+  it('gives a one-time code to no host that asks after its question was shown', async () => {
+    const { person, broker, clock, dialog, live } = setUp()
+    const ask = (host: string) =>
+      broker.keyboardInteractive(endpointOf(host), '', [{ text: 'Verification code: ', isEchoed: false }], false, live)
+    const first = [ask('m1'), ask('m2')]
+    expect((await dialog(1)).hosts).toEqual(['m1', 'm2'])
+    const late = [ask('m3'), ask('m4')]
+    person.answers('111111')
+    expect((await Promise.all(first)).map((secrets) => secrets?.[0]?.reveal())).toEqual(['111111', '111111'])
+    clock.advance(200)
+    expect((await dialog(2)).hosts).toEqual(['m3', 'm4'])
+    person.answers('222222')
+    expect((await Promise.all(late)).map((secrets) => secrets?.[0]?.reveal())).toEqual(['222222', '222222'])
+  })
+
+  it('keeps what a server writes short, so that the title stays in view', async () => {
+    const { person, broker, dialog, live } = setUp()
+    const text = `Password:${' '.repeat(5000)}Passphrase of /root/.ssh/id${'\n'.repeat(5000)}${'x'.repeat(5000)}`
+    const asked = broker.keyboardInteractive(endpointOf('m8'), text, [{ text, isEchoed: false }], false, live)
+    const { instruction, prompts } = await dialog(1)
+    for (const line of [instruction, prompts[0]?.text]) {
+      expect(line).toContain('Password: Passphrase of')
+      expect(line?.length).toBeLessThanOrEqual(201)
+    }
+    person.dismisses()
+    await asked
+  })
+
   it('shows what a server wrote with its control characters made visible', async () => {
     const { broker, dialog, live, person } = setUp()
     const asked = broker.keyboardInteractive(
@@ -187,7 +215,7 @@ describe('the credential broker', () => {
     )
     const request = await dialog(1)
     expect(request.instruction).toBe('hello\\x1b]0;x\\x07')
-    expect(request.prompts[0]?.text).toBe('Password\\u202e: ')
+    expect(request.prompts[0]?.text).toBe('Password\\u202e:')
     person.dismisses()
     await asked
   })

@@ -44,6 +44,15 @@ describe('a question of ssh', () => {
     expect(parseAskpassQuestion('m1', text, undefined)).toEqual(question)
   })
 
+  it.each([
+    '(root@m1) Are you sure you want to go on (yes/no)? ',
+    `(root@m1) \n${newKey}`,
+    "(root@m1) Enter passphrase for key '/root/.ssh/id': ",
+    "(root@m1) root@m2's password: ",
+  ])('that a server words like one of ssh stays one of the server: %s', (text) => {
+    expect(parseAskpassQuestion('m1', text, undefined)).toMatchObject({ kind: 'prompt', text })
+  })
+
   it('that only asks to touch a key needs no answer', () => {
     expect(parseAskpassQuestion('m1', 'Confirm user presence for key', 'none').kind).toBe('notice')
   })
@@ -123,6 +132,11 @@ describe('the arguments of ssh', () => {
     expect(masterArguments({ ...endpointOf('m1'), proxyCommand: 'nc 10%' }, '/c', 't')).toContain(
       'ProxyCommand=nc 10%%',
     )
+  })
+
+  it('forward the agent for each session as hosts.yaml says, whatever ssh_config says', () => {
+    expect(clientArguments(endpointOf('m1'), '/c', [])).toContain('ForwardAgent=no')
+    expect(clientArguments({ ...endpointOf('m1'), forwardAgent: true }, '/c', [])).toContain('ForwardAgent=yes')
   })
 
   it('leave no way for a client to connect or ask by itself', () => {
