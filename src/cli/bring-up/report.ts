@@ -5,8 +5,9 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ApplyEvent } from '../../ops/kernel/apply.ts'
 import type { AreaFinding } from '../../ops/kernel/bring-up.ts'
 import { formatDuration, formatFinding } from '../../ops/kernel/finding.ts'
-import { formatPlan, type PaintChange, planEvent } from '../../ops/kernel/format-plan.ts'
+import { formatPlan, type PaintChange, planEvent, sharedHomeLine } from '../../ops/kernel/format-plan.ts'
 import type { Plan } from '../../ops/kernel/plan.ts'
+import type { SharedHome } from '../../ops/kernel/shared-home.ts'
 import type { HostStanding } from '../../ops/kernel/standing.ts'
 import type { CliContext, GlobalOptions } from '../context.ts'
 
@@ -30,8 +31,17 @@ export class BringUpReport {
   }
 
   plan(plan: Plan): void {
-    if (this.#isJson) for (const operation of plan.operations) this.#event(planEvent(operation))
-    else this.#context.stdout.write(formatPlan(plan, foldHostSet, this.#paint))
+    if (this.#isJson) {
+      this.sharedHomes(plan.sharedHomes)
+      for (const operation of plan.operations) this.#event(planEvent(operation))
+    } else this.#context.stdout.write(formatPlan(plan, foldHostSet, this.#paint))
+  }
+
+  sharedHomes(homes: readonly SharedHome[] = []): void {
+    for (const home of homes) {
+      if (this.#isJson) this.#event({ type: 'shared-home', hosts: home.hosts, path: home.path })
+      else this.lines([sharedHomeLine(home, foldHostSet)])
+    }
   }
 
   apply(event: ApplyEvent): void {

@@ -27,6 +27,7 @@ export async function showStatus(
   const findings = await verifyAreas(areas, worlds, plan, { hosts, signal, limitFactor }, depth)
   if (signal.aborted) return EXIT.interrupted
   const standings = standingsOf(areas, worlds, plan, findings).filter(({ host }) => isSelected(host))
+  report.sharedHomes(plan.sharedHomes)
   report.standings(standings)
   report.findings(standings.flatMap((standing) => standing.findings))
   const service = await serviceState(prepared.inventory, context)

@@ -8,6 +8,7 @@ import type { AnyFacts, FactSet, HostFacts } from './fact.ts'
 import type { Finding } from './finding.ts'
 import type { ExecOptions, ExecResult } from './host-port.ts'
 import type { Operation } from './operation.ts'
+import type { SharedHome } from './shared-home.ts'
 
 export type Direction = 'up' | 'down'
 
@@ -29,6 +30,8 @@ export type Declared = {
 export type World<F> = {
   readonly facts: ReadonlyMap<string, HostFacts<F>>
   readonly away: ReadonlyMap<string, string>
+  /** Proved; undefined: nobody looked. */
+  readonly sharedHomes?: readonly SharedHome[]
 }
 
 /** To look at the real thing. Every command has a limit; none throws. */

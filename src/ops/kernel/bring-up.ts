@@ -4,11 +4,15 @@ import { type AnyFacts, type Away, type FactSet, type Gathered, gatherFacts, typ
 import type { Finding } from './finding.ts'
 import type { ExecOptions, OpsHosts } from './host-port.ts'
 import type { Plan } from './plan.ts'
+import { findSharedHomes, type Home, homeFact, type ProofOptions } from './shared-home.ts'
 
 /** What each area knows, by its name. */
 export type Worlds = ReadonlyMap<string, World<AnyFacts>>
 
-export type LookOptions = {
+/** Of the fact that the kernel asks for itself. */
+const HOME = 'kernel.home'
+
+export type LookOptions = Pick<ProofOptions, 'newNonce'> & {
   readonly hosts: OpsHosts
   readonly signal: AbortSignal
   /** Letters and digits that nothing else on a host prints. */
@@ -22,12 +26,16 @@ export type LookOptions = {
   onHost?(gathered: Gathered): void
 }
 
-/** Asks all hosts of these areas side by side, each once (twice, where facts need root and others do not). */
+/**
+ * Asks all hosts of these areas side by side, each once (twice, where facts need root and others do not), and those that may
+ * share a home once more.
+ */
 export async function lookAtHosts(areas: readonly Area[], options: LookOptions): Promise<Worlds> {
   const names = new Set(areas.flatMap(({ hosts }) => hosts))
   const worlds = new Map(
     areas.map(({ name }) => [name, { facts: new Map<string, HostFacts<AnyFacts>>(), away: new Map<string, string>() }]),
   )
+  const homes = new Map<string, Home>()
   await Promise.all(
     [...names].flatMap((host) =>
       [false, true].map(async (asRoot) => {
@@ -36,7 +44,14 @@ export async function lookAtHosts(areas: readonly Area[], options: LookOptions):
         const sets = asking.map((area) => [area.name, area.factsOf(host)] as const)
         const gathered =
           (await options.before?.(host)) ??
-          (await gatherFacts(options.hosts, host, joined(sets), { ...options, asRoot }))
+          (await gatherFacts(
+            options.hosts,
+            host,
+            { ...joined(sets), ...(asRoot || names.size < 2 ? {} : { [HOME]: homeFact }) },
+            { ...options, asRoot },
+          ))
+        const home = gathered.kind === 'facts' ? gathered.facts.facts[HOME] : undefined
+        if (home?.kind === 'known') homes.set(host, home.value as Home)
         options.onHost?.(gathered)
         for (const [name, set] of sets) {
           const world = worlds.get(name)
@@ -47,8 +62,16 @@ export async function lookAtHosts(areas: readonly Area[], options: LookOptions):
     ),
   )
   // Hosts in the order in which they are declared, whoever answered first.
+  const known = [...names].flatMap((host) => {
+    const home = homes.get(host)
+    return home === undefined ? [] : [[host, home] as const]
+  })
+  const sharedHomes = await findSharedHomes(new Map(known), options)
   return new Map(
-    areas.map(({ name, hosts }) => [name, sorted(worlds.get(name) ?? { facts: new Map(), away: new Map() }, hosts)]),
+    areas.map(({ name, hosts }) => [
+      name,
+      { ...sorted(worlds.get(name) ?? { facts: new Map(), away: new Map() }, hosts), sharedHomes },
+    ]),
   )
 }
 

@@ -73,7 +73,7 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
   if (isDryRun || !hasSteps(shown.plan)) return { kind: 'unchanged', ...shown }
   if (!(await handlers.confirm(shown.plan))) return { kind: 'declined' }
   handlers.onPhase?.('lock')
-  const known = hostsWithSteps(shown.plan)
+  const known = hostsToLock(shown.plan)
   locks.keepOnly(known)
   const isBehindLocks = known.every((host) => locks.isHeld(host))
   if (!(await lockAll(known, locks, handlers))) return { kind: 'locked' }
@@ -83,7 +83,7 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
   if (stepsOf(now.plan) !== stepsOf(shown.plan)) {
     handlers.onPlan(now.plan, true)
     if (hasSteps(now.plan) && !(await handlers.confirm(now.plan))) return { kind: 'declined' }
-    const others = hostsWithSteps(now.plan).filter((host) => !known.includes(host))
+    const others = hostsToLock(now.plan).filter((host) => !known.includes(host))
     if (!(await lockAll(others, locks, handlers))) return { kind: 'locked' }
   }
   const lost = locks.watch()
@@ -112,6 +112,15 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
 
 export function hostsWithSteps({ operations }: Plan): string[] {
   return [...new Set(operations.flatMap(({ host, verdict }) => (verdict.kind === 'steps' ? [host] : [])))]
+}
+
+/** Where a home is shared, all that share it: another Muster may change it through another of them. */
+function hostsToLock(plan: Plan): string[] {
+  const changed = hostsWithSteps(plan)
+  const besides = (plan.sharedHomes ?? []).flatMap(({ hosts }) =>
+    hosts.some((host) => changed.includes(host)) ? hosts : [],
+  )
+  return [...new Set([...changed, ...besides])]
 }
 
 /** What would be done. Why something cannot be done may have other words each time, as for a host that is being connected. */

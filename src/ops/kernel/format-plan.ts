@@ -3,6 +3,7 @@ import { printable } from '../../base/printable.ts'
 import { formatFinding } from './finding.ts'
 import type { Operation } from './operation.ts'
 import type { Plan } from './plan.ts'
+import type { SharedHome } from './shared-home.ts'
 
 /** What a line does: adds, removes, changes, stands in the way; `head` is over its operation's lines. */
 export type LineKind = '+' | '-' | '~' | '!' | 'head' | 'plain'
@@ -22,14 +23,21 @@ export function planLines(plan: Plan, fold: (hosts: readonly string[]) => string
     JSON.stringify([operation.area, operation.title, linesOf(operation)]),
   )
   const away = Map.groupBy(plan.operations.filter(isAway), ({ area, title }) => JSON.stringify([area, title]))
-  return [...groups.values(), ...away.values()].flatMap((operations) => {
+  const lines = [...groups.values(), ...away.values()].flatMap((operations) => {
     const [first] = operations
     if (first === undefined) return []
     const head = `${first.area} · ${first.title} · ${fold(operations.map(({ host }) => host))}`
     const words = new Set(operations.map((operation) => JSON.stringify(linesOf(operation))))
-    const lines = words.size === 1 ? linesOf(first) : operations.flatMap(linesWithHost)
-    return [{ kind: 'head', text: printable(head) } as const, ...lines]
+    const own = words.size === 1 ? linesOf(first) : operations.flatMap(linesWithHost)
+    return [{ kind: 'head', text: printable(head) } as const, ...own]
   })
+  const shared = (plan.sharedHomes ?? []).map((home): PlanLine => ({ kind: 'plain', text: sharedHomeLine(home, fold) }))
+  return [...shared, ...lines]
+}
+
+/** `m[1-3] share /home/ada`. Printable. */
+export function sharedHomeLine({ hosts, path }: SharedHome, fold: (hosts: readonly string[]) => string): string {
+  return printable(`${fold(hosts)} share ${path}`)
 }
 
 function isAway({ verdict }: Operation): boolean {

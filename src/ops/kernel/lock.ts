@@ -24,21 +24,35 @@ const TIMEOUT_MS = 30_000
 
 /**
  * What sleeps does not keep the channel open: when the holder is killed its end is seen at once.
- * The owner's words stand in the argument list of the holder, where whoever finds the lock taken reads them.
+ * The owner's words stand in the argument list of the holder, where whoever finds the lock taken reads them. Who only waits has
+ * another name. Where the holder is this owner's, which reaches the same machine under another name, the lock is held already.
  */
 function lockScript(owner: string, waitS: number): string {
   return `command -v flock > /dev/null || exit ${NO_FLOCK_CODE}
 exec /bin/sh -c '
-exec 9< /run || exit 1
-if ! flock ${waitS === 0 ? '-n' : `-w ${waitS}`} 9; then
+holders() {
   for f in /proc/[0-9]*/cmdline; do
-    tr "\\\\000" "\\\\n" < $f 2> /dev/null | grep -A 1 "^muster-lock-holder$" | sed -n 2p
-  done | grep -v -F -x "$1" | head -n 1
-  exit ${BUSY_CODE}
+    p=\${f#/proc/}
+    tr "\\\\000" "\\\\n" < $f 2> /dev/null | grep -A 1 "^muster-lock-holder$" | sed -n "2s/^/\${p%/*} /p"
+  done
+}
+share() {
+  own=$(holders | while read -r p words; do [ "$words" != "$1" ] || { echo $p; break; }; done)
+  if [ -n "$own" ]; then echo shared $own; eval "$stay"; fi
+}
+stay="while :; do sleep 60 9<&- > /dev/null 2>&1; done"
+exec 9< /run || exit 1
+if ! flock -n 9; then
+  share "$1"
+  if ${waitS === 0 ? ':' : `! flock -w ${waitS} 9`}; then
+    share "$1"
+    holders | sed "s/^[0-9]* //" | grep -v -F -x "$1" | head -n 1
+    exit ${BUSY_CODE}
+  fi
 fi
 echo held $$
-while :; do sleep 60 9<&- > /dev/null 2>&1; done
-' muster-lock-holder ${quote(owner)}`
+exec /bin/sh -c "$stay" muster-lock-holder "$1"
+' muster-lock-waiter ${quote(owner)}`
 }
 
 /** Lines before a script that begins only while the process PID holds the lock: who slept for a minute may have none. */
@@ -71,6 +85,8 @@ export class HostLocks implements Disposable {
   readonly #held = new Map<string, Lock>()
   /** What scripts begin with, where there is a lock. */
   readonly #guards = new Map<string, string>()
+  /** Ids of the processes that hold the locks, on their hosts. */
+  readonly #holders = new Map<string, string>()
   /** Held once and gone since, with the reason. */
   readonly #lost = new Map<string, string>()
   #onLost = (): void => {}
@@ -108,7 +124,11 @@ export class HostLocks implements Disposable {
   }
 
   keepOnly(names: readonly string[]): void {
-    for (const host of this.#attempts.keys()) if (!names.includes(host)) this.#release(host)
+    // The process of another name of the same machine may hold the lock for one that is kept.
+    const kept = new Set(names.map((host) => this.#holders.get(host)))
+    const isNeeded = (host: string): boolean =>
+      names.includes(host) || (this.#holders.has(host) && kept.has(this.#holders.get(host)))
+    for (const host of [...this.#attempts.keys()]) if (!isNeeded(host)) this.#release(host)
   }
 
   /** The same hosts, on which a script begins only while its host's lock is held. */
@@ -135,10 +155,11 @@ export class HostLocks implements Disposable {
   #attempt(host: string, more: Pick<LockOptions, 'waitS'>): Promise<Lock> {
     const own = new AbortController()
     const attempt = lockHost(this.#hosts, host, { ...this.#options, ...more, until: own.signal })
-    const lock = attempt.taken.then(({ lock: taken, guard }) => {
+    const lock = attempt.taken.then(({ lock: taken, guard, holder }) => {
       if (taken.kind !== 'held' || own.signal.aborted) return taken
       this.#held.set(host, taken)
       this.#guards.set(host, guard)
+      if (holder !== undefined) this.#holders.set(host, holder)
       this.#lost.delete(host)
       return taken
     })
@@ -157,11 +178,13 @@ export class HostLocks implements Disposable {
     this.#attempts.delete(host)
     this.#held.delete(host)
     this.#guards.delete(host)
+    this.#holders.delete(host)
     this.#lost.delete(host)
   }
 }
 
-type HeldLock = { readonly lock: Lock; readonly guard: string }
+/** `holder`: the id of the process. */
+type HeldLock = { readonly lock: Lock; readonly guard: string; readonly holder?: string }
 
 /** Takes the lock of a host, and keeps it until `until`. `lost`: why it is gone, where it was held and the end came before. */
 function lockHost(
@@ -177,10 +200,10 @@ function lockHost(
   signal.addEventListener('abort', stopWaiting, { once: true })
   if (signal.aborted) stopWaiting()
   // From here on only its release ends it: whoever stops a change stops its steps first.
-  const settle = (lock: Lock, guard = ''): void => {
+  const settle = (lock: Lock, holder?: string): void => {
     clearTimeout(limit)
     signal.removeEventListener('abort', stopWaiting)
-    taken.resolve({ lock, guard })
+    taken.resolve(holder === undefined ? { lock, guard: '' } : { lock, guard: guardScript(owner, holder), holder })
   }
   let printed = ''
   let isHeld = false
@@ -192,10 +215,10 @@ function lockHost(
       onOutput: (stream, text) => {
         if (isHeld) return
         if (stream === 'stdout') printed += text
-        const pid = /^held (\d+)\n/.exec(printed)?.[1]
+        const pid = /^(?:held|shared) (\d+)\n/.exec(printed)?.[1]
         if (pid === undefined) return
         isHeld = true
-        settle({ kind: 'held', isReal: true }, guardScript(owner, pid))
+        settle({ kind: 'held', isReal: true }, pid)
       },
     })
     .then((result) => {

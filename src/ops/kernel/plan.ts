@@ -4,11 +4,14 @@ import type { Area, Direction, World } from './area.ts'
 import type { AnyFacts } from './fact.ts'
 import type { Finding } from './finding.ts'
 import type { Operation } from './operation.ts'
+import type { SharedHome } from './shared-home.ts'
 
 export type Plan = {
   readonly direction: Direction
   /** What comes before another stands before it; the operations of one host run in this order. */
   readonly operations: readonly Operation[]
+  /** Of the hosts that were asked, the first changes what stands there. */
+  readonly sharedHomes?: readonly SharedHome[]
 }
 
 export type PlanOptions = {
@@ -25,15 +28,21 @@ export function makePlan(
 ): Plan {
   const ordered = direction === 'up' ? areas : areas.toReversed()
   const all: Operation[] = []
+  // Through a selected host; but what hosts share is taken away only where it is to be taken from all of them.
+  const rankOf = (host: string) => Number(isSelected(host) === (direction === 'down'))
+  const sharedHomes = ([...worlds.values()][0]?.sharedHomes ?? []).map(({ hosts, path }) => ({
+    hosts: hosts.toSorted((one, two) => rankOf(one) - rankOf(two)),
+    path,
+  }))
   for (const area of ordered) {
-    const world = worlds.get(area.name) ?? { facts: new Map(), away: new Map() }
+    const world = { ...(worlds.get(area.name) ?? { facts: new Map(), away: new Map() }), sharedHomes }
     const absent = [...world.away].map(([host, reason]) => absentOperation(area.name, host, reason))
     all.push(...absent, ...area.plan(direction, world, [...all]))
   }
   const leftOut = new Map(all.filter(({ host }) => !isSelected(host)).map((each) => [each.id, each]))
   const away = new Map([...worlds.values()].flatMap((world) => [...world.away]))
   const kept = all.filter(({ host }) => isSelected(host)).map((operation) => blockedByOthers(operation, leftOut, away))
-  return { direction, operations: inOrder(kept) }
+  return { direction, operations: inOrder(kept), sharedHomes }
 }
 
 /** Whether anything would be done. */

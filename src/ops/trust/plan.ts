@@ -12,6 +12,7 @@ import {
   type StdinPart,
   type Verdict,
 } from '../kernel/operation.ts'
+import { keepersOf, sharedHomeSentence } from '../kernel/shared-home.ts'
 import { type OwnKey, PUBLIC_KEY, type TrustFacts } from './facts.ts'
 import { commentOf, configLines, hasHashedNames, knownHostsLines, type Member } from './lines.ts'
 
@@ -35,12 +36,24 @@ const FILES = {
 } as const
 type FileName = keyof typeof FILES
 
-export function planTrust(direction: Direction, wanted: TrustWanted, { facts }: World<TrustFacts>): Operation[] {
+export function planTrust(
+  direction: Direction,
+  wanted: TrustWanted,
+  { facts, sharedHomes }: World<TrustFacts>,
+): Operation[] {
   const known = new Map([...facts].map(([host, { facts: own }]) => [host, own]))
+  const isUsable = (host: string) => known.has(host) && !wanted.unusable.has(host)
+  const keepers = keepersOf((sharedHomes ?? []).map(({ hosts, path }) => ({ hosts: hosts.filter(isUsable), path })))
   return [...known].flatMap(([host, own]) => {
     const reason = wanted.unusable.get(host)
     if (reason !== undefined && direction === 'up') return [unusableHost(host, reason)]
-    return direction === 'up' ? planUp(host, own, wanted, known) : planDown(host, own)
+    const all = direction === 'up' ? planUp(host, own, wanted, known, keepers) : planDown(host, own)
+    const shared = keepers.get(host)
+    if (shared === undefined) return all
+    const verdict: Verdict = { kind: 'nothing', because: sharedHomeSentence(shared) }
+    return all.map((each) =>
+      each.id === operationId(AREA, 'host-keys', host) ? each : { ...each, after: [], verdict },
+    )
   })
 }
 
@@ -49,8 +62,16 @@ function unusableHost(host: string, cause: string): Operation {
   return { id: operationId(AREA, 'host', host), area: AREA, host, title: 'the host', after: [], verdict }
 }
 
-function planUp(host: string, own: Facts, { members }: TrustWanted, all: ReadonlyMap<string, Facts>): Operation[] {
-  const makers = members.filter(({ name }) => knownValue(all.get(name)?.key ?? UNKNOWN)?.kind === 'none')
+function planUp(
+  host: string,
+  own: Facts,
+  { members }: TrustWanted,
+  all: ReadonlyMap<string, Facts>,
+  keepers: ReturnType<typeof keepersOf>,
+): Operation[] {
+  // Hosts that share a home have one key.
+  const holders = members.filter(({ name }) => !keepers.has(name))
+  const makers = holders.filter(({ name }) => knownValue(all.get(name)?.key ?? UNKNOWN)?.kind === 'none')
   return [
     operation(host, 'host-keys', 'keys of its SSH server', own.hostKeys, (keys) => ({
       kind: 'nothing',
@@ -60,7 +81,7 @@ function planUp(host: string, own: Facts, { members }: TrustWanted, all: Readonl
     {
       ...operation(host, 'authorized-keys', 'who may log in', own.authorizedKeys, (state) => {
         const kept = keptLines(state)
-        const lines = members.flatMap(({ name }) => authorizedLines(name, all.get(name), kept))
+        const lines = holders.flatMap(({ name }) => authorizedLines(name, all.get(name), kept))
         return changeBlock(host, 'authorized-keys', state, lines, 'bottom')
       }),
       after: makers.map(({ name }) => operationId(AREA, 'key', name)),

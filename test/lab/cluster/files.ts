@@ -1,5 +1,5 @@
 /** The files of a lab: keys, what the hosts share in /etc, each host's home and sshd_config, and the client's side. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { generateEd25519KeyPair } from '../../../src/ssh/embedded/ed25519-key-pair.ts'
 
@@ -12,6 +12,8 @@ export type HostPlan = {
   readonly bashrc: string
   /** Directories of this machine that the host sees read-only: where they are there, and where they come from. */
   readonly mounts: Readonly<Record<string, string>>
+  /** The host whose home directory it has; undefined: one of its own. */
+  readonly homeOf?: string | undefined
 }
 
 export type ClientPlan = {
@@ -83,7 +85,12 @@ function writeShared(directory: string, home: string, etcHosts: string): void {
 
 /** Returns the host's public key. */
 function writeHost(directory: string, host: HostPlan, clientPublicKey: string, etcHosts: string): string {
-  const home = makeDirectory(join(directory, 'home'), 0o700)
+  const home = join(directory, 'home')
+  if (host.homeOf === undefined) makeDirectory(home, 0o700)
+  else {
+    makeDirectory(directory, 0o755)
+    symlinkSync(join(directory, '..', host.homeOf, 'home'), home)
+  }
   const ssh = makeDirectory(join(home, '.ssh'), 0o700)
   const key = generateEd25519KeyPair(host.name)
   // sshd takes the first value of a keyword, so what the test asks for stands first.

@@ -31,7 +31,12 @@ export type LabOptions = Partial<ClientPlan> & {
   readonly kernelHosts?: Readonly<Record<string, GuestInit>>
   /** Directories of this machine that every namespace host sees read-only, by where they are there. */
   readonly mounts?: Readonly<Record<string, string>>
-  readonly perHost?: (name: string) => { sshdOptions?: Readonly<Record<string, string>>; bashrc?: string }
+  /** `homeOf`: an earlier host whose home directory it has, too, as over NFS. */
+  readonly perHost?: (name: string) => {
+    sshdOptions?: Readonly<Record<string, string>>
+    bashrc?: string
+    homeOf?: string | undefined
+  }
   /** The lab outlives this process, until somebody kills its first process. */
   readonly isStanding?: boolean
 }
@@ -167,6 +172,7 @@ function planHosts({
       sshdOptions: { ...sshdOptions, ...own.sshdOptions },
       bashrc: own.bashrc ?? '',
       mounts,
+      homeOf: own.homeOf,
     }
   })
 }

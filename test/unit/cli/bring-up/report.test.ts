@@ -25,12 +25,14 @@ const steps = operationOf('key', 'm8', [
 const step = steps.verdict.kind === 'steps' ? steps.verdict.steps[0] : undefined
 const blocked: Operation = { ...operationOf('key', 'm9', []), verdict: { kind: 'blocked', findings: [finding] } }
 
+const HOMES = [{ hosts: ['m7', 'm8', 'm9'], path: '/home/ada\u0007' }]
+
 function say(isJson: boolean, isVerbose = true): string[] {
   const stdout = new PassThrough()
   const context = { stdout, stderr: stdout, environment: {}, now: () => 0 } as unknown as CliContext
   const report = new BringUpReport({ json: isJson, verbose: isVerbose }, context)
   if (step === undefined) throw new Error('there is no step')
-  report.plan({ direction: 'up', operations: [operationOf('key', 'm7', []), steps, blocked] })
+  report.plan({ direction: 'up', operations: [operationOf('key', 'm7', []), steps, blocked], sharedHomes: HOMES })
   report.apply({ type: 'begin', operation: steps, step })
   report.apply({ type: 'output', operation: steps, step, stream: 'stderr', text: 'bell \u0007\n' })
   for (const end of [
@@ -59,13 +61,14 @@ function say(isJson: boolean, isVerbose = true): string[] {
 describe('the report of a bring-up', () => {
   it('is JSON as documented', () => {
     const lines = say(true)
-    expect(lines).toHaveLength(16)
+    expect(lines).toHaveLength(17)
     for (const line of lines) expect(() => schema.parse(JSON.parse(line)), line).not.toThrow()
     expect(lines.join('')).not.toContain('\u001b')
   })
 
   it('is lines for people, equal hosts together', () => {
     expect(say(false)).toEqual([
+      'm[7-9] share /home/ada\\x07',
       'area · key · m7',
       '  nothing to do: it is so',
       'area · key · m8',
