@@ -1,4 +1,7 @@
-#!/usr/bin/env node
+#!/bin/sh
+':' //; { true 3>&1; } 2> /dev/null || { echo 'muster: stdout is closed, nothing was done. To discard the output: > /dev/null' >&2; exit 1; }
+':' //; exec node "$0" "$@"
+// The lines above are for sh, as Node opens /dev/null where stdout is closed, and nobody could tell any more.
 const [major, minor] = process.versions.node.split('.').map(Number)
 if (major < 22 || (major === 22 && minor < 13)) {
   console.error(`muster: needs Node 22.13 or newer, this is ${process.versions.node}`)

@@ -1,6 +1,9 @@
 /** The composition root: arguments → context → one verb → exit code. */
+import { writeSync } from 'node:fs'
+import { formatBytes } from './base/format-bytes.ts'
 import { keepToAscii } from './cli/ascii-output.ts'
 import { runProgram } from './cli/program.ts'
+import { watchMemory } from './memory-watch.ts'
 import { tameNodeWarnings } from './node-warnings.ts'
 
 // Behind `--` are words of another program.
@@ -17,6 +20,13 @@ const environment = { ...process.env }
 process.env.NODE_ENV ??= 'production'
 
 for (const stream of [process.stdout, process.stderr]) keepToAscii(stream, environment)
+
+watchMemory((limitBytes) => {
+  const line = `muster: out of memory: it needs more than ${formatBytes(limitBytes)}. For twice as much: NODE_OPTIONS=--max-old-space-size=${Math.ceil(limitBytes / 2 ** 19)}\n`
+  // After those who give the terminal back.
+  process.on('exit', () => writeSync(2, line))
+  process.exit(1)
+})
 
 process.exitCode = await runProgram(process.argv.slice(2), {
   stdin: process.stdin,

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bundle } from '../../scripts/build.ts'
@@ -33,6 +33,8 @@ describe('the program as it is installed', () => {
     symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'))
     cpSync(join(ROOT, 'package.json'), join(directory, 'package.json'))
     cpSync(join(ROOT, 'bin'), join(directory, 'bin'), { recursive: true })
+    // As npm does.
+    chmodSync(join(directory, 'bin/muster.js'), 0o755)
     writeFileSync(join(directory, 'hosts.yaml'), 'hosts:\n  here: { transport: local }\n  too: { transport: local }\n')
   }, LIMIT_MS)
   afterAll(() => rmSync(directory, { recursive: true }))
@@ -46,6 +48,25 @@ describe('the program as it is installed', () => {
     const { stdout } = await muster('run', 'all', '--fold', '--', 'echo hello')
     expect(stdout).toContain('hello')
     expect(stdout).toContain('(2)')
+  })
+
+  it('does nothing where stdout is closed, and says so', { timeout: LIMIT_MS }, async () => {
+    const script =
+      '"$0" run here -- touch touched >&-; echo $?; "$0" run here -- echo hello | head -n 0; "$0" --version > /dev/null; echo $?'
+    const env = {
+      PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+      HOME: directory,
+      XDG_RUNTIME_DIR: directory,
+    }
+    const { stdout, stderr } = await promisify(execFile)('/bin/sh', ['-c', script, join(directory, 'bin/muster.js')], {
+      cwd: directory,
+      env,
+    })
+    expect({ stdout, stderr }).toEqual({
+      stdout: '1\n0\n',
+      stderr: 'muster: stdout is closed, nothing was done. To discard the output: > /dev/null\n',
+    })
+    expect(existsSync(join(directory, 'touched'))).toBe(false)
   })
 
   it('keeps compiled code where only the user writes, and nowhere else', { timeout: LIMIT_MS }, async () => {

@@ -24,8 +24,11 @@ describe('the program on a machine with limits', () => {
       ...(options === '' ? {} : { NODE_OPTIONS: options }),
     }
     return await new Promise<{ code: unknown; stdout: string; stderr: string }>((resolve) => {
-      execFile('/bin/sh', ['-c', script, 'sh', ...program], { cwd: ROOT, env }, (error, stdout, stderr) =>
-        resolve({ code: (error as ExecFileException | null)?.code ?? 0, stdout, stderr }),
+      execFile(
+        '/bin/sh',
+        ['-c', script, 'sh', ...program],
+        { cwd: ROOT, env, timeout: 60_000 },
+        (error, stdout, stderr) => resolve({ code: (error as ExecFileException | null)?.code ?? 0, stdout, stderr }),
       )
     })
   }
@@ -66,5 +69,18 @@ describe('the program on a machine with limits', () => {
       /^muster: this process may open only 64 files, too few for connections to 64 hosts that stay open\n/,
     )
     expect(code).toBe(2)
+  })
+
+  it('ends with one line when its memory is used up', async () => {
+    const grow = `data:text/javascript,${encodeURIComponent(`
+      import { isMainThread } from 'node:worker_threads'
+      const kept = []
+      if (isMainThread) setInterval(() => { for (let at = 0; at < 10_000; at++) kept.push({ at }) }, 5).unref()`)}`
+    const options = `--max-old-space-size=96 --import ${grow}`
+    const { code, stdout, stderr } = await muster('"$@" --hosts "$HOSTS" run m1 -- sleep 60', options)
+    expect(stderr).toMatch(
+      /^muster: out of memory: it needs more than [\d.]+ MiB\. For twice as much: NODE_OPTIONS=--max-old-space-size=192\n$/,
+    )
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   })
 })

@@ -1,0 +1,39 @@
+/**
+ * Ends the program with one line before V8 does it with a page of its own and a core dump: that end cannot be caught. What
+ * allocates everything within one turn of the event loop, or memory that the system refuses, is beyond this.
+ */
+import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+
+const EVERY_MS = 50
+/** Of what old objects may take. V8 gives up before all of it is used, when collecting frees too little for the time it takes. */
+const FULL = 0.8
+const MB = 2 ** 20
+/** What V8's limit of the whole has for young objects: more since V8 13. */
+const YOUNG_BYTES = Number.parseInt(process.versions.v8, 10) >= 13 ? 192 * MB : 48 * MB
+const YOUNG_SPACES = new Set(['new_space', 'new_large_object_space', 'read_only_space'])
+
+export function watchMemory(onFull: (limitBytes: number) => void): void {
+  const limitBytes = getHeapStatistics().heap_size_limit - YOUNG_BYTES
+  let collect: unknown
+  const timer = setInterval(() => {
+    if (oldBytes() < limitBytes * FULL) return
+    // Much of it may be garbage.
+    if (collect === undefined) {
+      setFlagsFromString('--expose-gc')
+      collect = runInNewContext('globalThis.gc')
+    }
+    if (typeof collect === 'function') collect()
+    if (oldBytes() < limitBytes * FULL) return
+    clearInterval(timer)
+    onFull(limitBytes)
+  }, EVERY_MS)
+  timer.unref()
+}
+
+function oldBytes(): number {
+  return getHeapSpaceStatistics().reduce(
+    (sum, { space_name, space_used_size }) => (YOUNG_SPACES.has(space_name) ? sum : sum + space_used_size),
+    0,
+  )
+}
