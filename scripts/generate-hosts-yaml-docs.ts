@@ -49,15 +49,28 @@ Where OpenSSH is installed, \`ssh -G\` is asked for each host, so \`Match\`, \`I
 | IdentityFile, IdentitiesOnly, IdentityAgent | as in ssh; files that do not exist are passed over |
 | ProxyJump | as in ssh, each hop with its own configuration; a jump host does not jump over itself |
 | ProxyCommand | as in ssh, unless \`jump\` says otherwise |
-| UserKnownHostsFile, GlobalKnownHostsFile, StrictHostKeyChecking, HashKnownHosts | as in ssh |
+| UserKnownHostsFile, GlobalKnownHostsFile, StrictHostKeyChecking, HashKnownHosts | as in ssh, but for what is said below |
+| HostKeyAlgorithms, KexAlgorithms, Ciphers, MACs | as in ssh; a host for which nothing is left that the built-in transport has goes through the system's ssh |
 | ForwardAgent | as in ssh: if ssh_config asks for it, it is asked for; \`forward_agent\` wins |
 | PreferredAuthentications, PubkeyAuthentication, PasswordAuthentication, KbdInteractiveAuthentication, BatchMode | as in ssh, for publickey, keyboard-interactive and password |
 | ConnectTimeout | as in ssh; 10 seconds where it is not set, 4 for \`status\`; \`--connect-timeout\` wins |
 | ServerAliveInterval, ServerAliveCountMax | as in ssh; 5 seconds and 3 where the interval is not set or 0 |
 | RemoteCommand | what a shell runs, unless \`shell\` says otherwise |
 | SetEnv, SendEnv | as in ssh, for shells |
-| PKCS11Provider, CertificateFile, security keys, GSSAPI alone, KnownHostsCommand, RevokedHostKeys, ProxyUseFdpass, AddressFamily, BindAddress, BindInterface, ForwardAgent with a socket | the host goes through the system's ssh (\`transport: openssh\`) |
-| LocalForward, RemoteForward, DynamicForward, Tunnel, ForwardX11, ControlMaster, Compression, Ciphers, MACs, KexAlgorithms, HostKeyAlgorithms | not used by the built-in transport; \`transport: openssh\` has what the algorithms ask for |
+| PKCS11Provider, CertificateFile, security keys, GSSAPI alone, KnownHostsCommand, RevokedHostKeys, \`@cert-authority\` in known_hosts, ProxyUseFdpass, AddressFamily, BindAddress, BindInterface, ForwardAgent with a socket | the host goes through the system's ssh (\`transport: openssh\`) |
+| LocalForward, RemoteForward, DynamicForward, Tunnel, ForwardX11, ControlMaster, Compression | not used by the built-in transport |
+| CheckHostIP, VerifyHostKeyDNS, UpdateHostKeys, NoHostAuthenticationForLocalhost | not used by the built-in transport: names alone are looked up, in known_hosts alone, and keys that a host announces are not recorded |
+
+### Host keys
+
+A host is trusted when ssh would trust it. A table of more than 160 cases is played by ssh and by Muster against the same sshd; their verdicts differ only where Muster is stricter:
+
+- A changed or revoked host key is refused, also with StrictHostKeyChecking no. ssh connects to such a host, without passwords and without agent forwarding.
+- A known_hosts file that cannot be read (a directory, no permission) is an error. ssh takes it for an empty file.
+- A new key that was accepted but that no file keeps (UserKnownHostsFile /dev/null, a full disk) is remembered until Muster ends. Another key of the same host is refused as changed. With StrictHostKeyChecking no, nothing is remembered.
+- The built-in transport cannot check host certificates. A host that an \`@cert-authority\` line names goes through the system's ssh; with \`transport: ssh2\` it is refused.
+
+As with ssh, UserKnownHostsFile none leaves no file to record a key in: new keys are refused then, whatever StrictHostKeyChecking says. Keys in the global file count. A known key that is revoked is not asked for: a host that has another known key is asked for that one.
 `
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')

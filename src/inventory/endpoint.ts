@@ -3,6 +3,8 @@ import { printable } from '../base/printable.ts'
 import { matchesGlob } from './glob.ts'
 import type { Endpoint, Host } from './host.ts'
 import { isAddress, isUserName } from './host-name.ts'
+import { knownByAuthority, type ReadAuthorities } from './known-hosts/authorities.ts'
+import { algorithmsOf } from './ssh-config/algorithms.ts'
 import { authenticationsOf, needsOpenSsh, type ReadSmallFile } from './ssh-config/openssh-only.ts'
 import type { SshConfigQuestion } from './ssh-config/source.ts'
 import { expandPath, expandTokens, type LocalUser, type TokenValues } from './ssh-config/tokens.ts'
@@ -21,6 +23,7 @@ export type Surroundings = {
   readonly sshConfigFile?: string
   exists(path: string): boolean
   readonly read: ReadSmallFile
+  readonly authorities: ReadAuthorities
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -83,6 +86,8 @@ export function createEndpoint(
   const paths = (lines: readonly string[]): string[] => lines.map((path) => expandPath(path, tokens, env))
   const identityFiles = identityFilesOf(question, values, tokens, surroundings)
   const proxyCommand = host.jump === undefined && jump.length === 0 ? settingOf(values, 'proxycommand') : undefined
+  const knownHostsFiles = paths(splitPaths(values.get('userknownhostsfile')?.[0]))
+  const globalKnownHostsFiles = paths(splitPaths(values.get('globalknownhostsfile')?.[0]))
   const jumpNeeds = jump.find((hop) => hop.needsOpenSsh !== undefined)
   const reason =
     needsOpenSsh(
@@ -91,9 +96,11 @@ export function createEndpoint(
       paths(values.get('certificatefile') ?? []),
       surroundings.read,
     ) ??
+    knownByAuthority(tokens, [...knownHostsFiles, ...globalKnownHostsFiles], surroundings.authorities) ??
     (jumpNeeds && `its jump host ${jumpNeeds.host}: ${jumpNeeds.needsOpenSsh}`)
   const agentSocket = agentSocketOf(values, tokens, surroundings)
   const environment = environmentOf(values, env)
+  const algorithms = algorithmsOf(values)
   const shell = host.shell ?? settingOf(values, 'remotecommand')
   return {
     host: host.name,
@@ -109,11 +116,12 @@ export function createEndpoint(
     forwardAgent: host.forwardAgent ?? (surroundings.forwardAgent || isForwarding(settingOf(values, 'forwardagent'))),
     jump,
     ...(proxyCommand === undefined ? {} : { proxyCommand: expandTokens(proxyCommand, tokens) }),
-    knownHostsFiles: paths(splitPaths(values.get('userknownhostsfile')?.[0])),
-    globalKnownHostsFiles: paths(splitPaths(values.get('globalknownhostsfile')?.[0])),
+    knownHostsFiles,
+    globalKnownHostsFiles,
     ...(hostKeyAlias === undefined ? {} : { hostKeyAlias }),
     strictHostKeyChecking: strictnessOf(settingOf(values, 'stricthostkeychecking')),
     hashKnownHosts: isYes(values, 'hashknownhosts', false),
+    ...(algorithms === undefined ? {} : { algorithms }),
     connectTimeoutMs:
       surroundings.connectTimeoutMs ??
       milliseconds(values, 'connecttimeout') ??

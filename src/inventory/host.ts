@@ -1,5 +1,7 @@
 /** What a host is: as the inventory declares it (`Host`), and as SSH will reach it (`Endpoint`). Data only. */
 
+import type { Algorithms } from './ssh-config/algorithms.ts'
+
 export type TransportName = 'ssh2' | 'openssh' | 'local'
 
 /** Units: cpu in cores, gpu in devices, memory in bytes. */
@@ -59,6 +61,8 @@ export type Endpoint = {
   readonly hostKeyAlias?: string
   readonly strictHostKeyChecking: 'yes' | 'ask' | 'accept-new' | 'no'
   readonly hashKnownHosts: boolean
+  /** What ssh_config restricts or orders of what the built-in transport offers; undefined: nothing. */
+  readonly algorithms?: Algorithms
   readonly connectTimeoutMs: number
   /** 0: no keep-alive. */
   readonly keepAliveIntervalMs: number

@@ -10,6 +10,7 @@ import type { Endpoint, Host } from './host.ts'
 import { parseHostSpec } from './host-name.ts'
 import { foldHostSet } from './host-set.ts'
 import type { Inventory } from './inventory.ts'
+import { type ReadAuthorities, readAuthorities } from './known-hosts/authorities.ts'
 import { createLibrarySource } from './ssh-config/library-source.ts'
 import { type ReadSmallFile, readSmallFile } from './ssh-config/openssh-only.ts'
 import { createOpenSshSource, findSsh } from './ssh-config/openssh-source.ts'
@@ -31,7 +32,11 @@ export type EndpointOptions = {
   /** Replaced in tests. */
   readonly source?: SshConfigSource
   readonly localUser?: LocalUser
-  readonly files?: { exists(path: string): boolean; readonly read: ReadSmallFile }
+  readonly files?: {
+    exists(path: string): boolean
+    readonly read: ReadSmallFile
+    readonly authorities?: ReadAuthorities
+  }
 }
 
 const MAX_HOPS = 16
@@ -80,6 +85,7 @@ class EndpointResolver {
       // Hundreds of hosts ask about the same few files.
       exists: remembered(files?.exists ?? existsSync),
       read: remembered(files?.read ?? readSmallFile),
+      authorities: remembered(files?.authorities ?? readAuthorities),
     }
   }
 

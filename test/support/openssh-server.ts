@@ -111,10 +111,10 @@ export async function startOpenSshServer(options: OpenSshServerOptions = {}): Pr
   }
 }
 /** An unencrypted key unless `passphrase` is given, at `path` and `path.pub`. */
-export function makeKey(path: string, type = 'ed25519', passphrase = ''): void {
+export function makeKey(path: string, type = 'ed25519', passphrase = '', options: readonly string[] = []): void {
   const { status, stderr } = spawnSync(
     'ssh-keygen',
-    ['-q', '-t', type, '-N', passphrase, '-C', 'test key', '-f', path],
+    ['-q', '-t', type, '-N', passphrase, '-C', 'test key', ...options, '-f', path],
     {
       encoding: 'utf8',
     },

@@ -1,5 +1,6 @@
 /** What ssh_config may ask for that only the system's ssh can do. */
 import { readFileSync } from 'node:fs'
+import { lacksAlgorithms } from './algorithms.ts'
 import { isYes, type SshConfigValues, settingOf } from './values.ts'
 
 const BUILT_IN_METHODS: readonly string[] = ['publickey', 'keyboard-interactive', 'password']
@@ -60,6 +61,8 @@ export function needsOpenSsh(
   if (authenticationsOf(values).length === 0) {
     return `it allows only ${set('preferredauthentications') ?? 'methods'} that the built-in transport does not know`
   }
+  const algorithms = lacksAlgorithms(values)
+  if (algorithms !== undefined) return algorithms
   const certificate = [...certificateFiles, ...identityFiles.map((path) => `${path}-cert.pub`)].find((path) =>
     read(path),
   )

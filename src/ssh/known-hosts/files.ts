@@ -14,8 +14,13 @@ import { MusterError, messageOf } from '../../base/errors.ts'
 import { fileReason } from '../../base/file-reason.ts'
 import { makeDirectories } from '../../base/make-directories.ts'
 import { printable } from '../../base/printable.ts'
+import {
+  formatKnownHostsLine,
+  KnownHosts,
+  type KnownHostsEntry,
+  parseKnownHosts,
+} from '../../inventory/known-hosts/parse.ts'
 import type { NamingEntries } from './judge.ts'
-import { formatKnownHostsLine, KnownHosts, type KnownHostsEntry, parseKnownHosts } from './parse.ts'
 
 /** A lock this old belongs to a process that died: recording a key takes milliseconds. */
 const STALE_LOCK_MS = 10_000

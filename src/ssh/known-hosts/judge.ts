@@ -3,9 +3,8 @@
  * against ssh 9.2. Pure: it reads no file and asks nobody.
  */
 import type { Endpoint } from '../../inventory/host.ts'
-import type { KnownHostsEntry } from './parse.ts'
-
-const DEFAULT_PORT = 22
+import { lookupNameOf, secondLookupNameOf } from '../../inventory/known-hosts/lookup-name.ts'
+import type { KnownHostsEntry } from '../../inventory/known-hosts/parse.ts'
 
 export type HostKeyJudgement =
   | { readonly kind: 'known' }
@@ -19,19 +18,12 @@ export type HostKeyJudgement =
 /** What the files say about a name: the entries that speak about it, in order. */
 export type NamingEntries = (name: string) => readonly KnownHostsEntry[]
 
-/** `address`, `[address]:port` when the port is not 22, or the HostKeyAlias as it is. */
-export function lookupNameOf(endpoint: Endpoint): string {
-  if (endpoint.hostKeyAlias !== undefined) return endpoint.hostKeyAlias
-  return endpoint.port === DEFAULT_PORT ? endpoint.address : `[${endpoint.address}]:${endpoint.port}`
-}
-
 export function judgeHostKey(naming: NamingEntries, endpoint: Endpoint, key: Uint8Array): HostKeyJudgement {
   const judgement = judgeAmong(naming(lookupNameOf(endpoint)), key)
-  if (judgement.kind !== 'unknown' || endpoint.hostKeyAlias !== undefined || endpoint.port === DEFAULT_PORT) {
-    return judgement
-  }
-  // ssh then looks whether the key is known for the address without the port; anything but a match says nothing.
-  const withoutPort = judgeAmong(naming(endpoint.address), key)
+  const second = secondLookupNameOf(endpoint)
+  if (judgement.kind !== 'unknown' || second === undefined) return judgement
+  // Without the port, anything but a match says nothing.
+  const withoutPort = judgeAmong(naming(second), key)
   return withoutPort.kind === 'known' || withoutPort.kind === 'revoked' ? withoutPort : judgement
 }
 
@@ -47,9 +39,13 @@ function judgeAmong(entries: readonly KnownHostsEntry[], key: Uint8Array): HostK
   return authority === undefined ? { kind: 'unknown' } : { kind: 'authority-only', entry: authority }
 }
 
-/** Host key algorithms (RFC 8332 names included) of the keys that stand for this endpoint, in the order of the files. */
+/**
+ * Host key algorithms (RFC 8332 names included) of the keys that are known for this endpoint and not revoked: a server
+ * that has a revoked key and a good one is to show the good one.
+ */
 export function knownAlgorithms(naming: NamingEntries, endpoint: Endpoint): readonly string[] {
-  const plain = naming(lookupNameOf(endpoint)).filter((entry) => entry.marker === 'none')
-  const types = new Set(plain.map((entry) => entry.keyType))
+  const entries = naming(lookupNameOf(endpoint))
+  const good = entries.filter((entry) => judgeAmong(entries, entry.blob).kind === 'known')
+  const types = new Set(good.map((entry) => entry.keyType))
   return [...types].flatMap((type) => (type === 'ssh-rsa' ? ['rsa-sha2-512', 'rsa-sha2-256'] : [type]))
 }

@@ -4,9 +4,9 @@
  */
 import type { Clock } from '../../base/clock.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { fingerprintOf, keyTypeOf } from '../../inventory/known-hosts/key-blob.ts'
+import { lookupNameOf } from '../../inventory/known-hosts/lookup-name.ts'
 import type { HostKeyReviewer, NewHostKey } from '../host-keys.ts'
-import { lookupNameOf } from './judge.ts'
-import { fingerprintOf, keyTypeOf } from './key-blob.ts'
 
 /** A review opens once no further key came for this long … */
 const QUIET_MS = 250

@@ -6,11 +6,12 @@ import { type Clock, systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { fingerprintOf, keyTypeOf, keyTypeTitle } from '../../inventory/known-hosts/key-blob.ts'
+import { lookupNameOf } from '../../inventory/known-hosts/lookup-name.ts'
+import { formatKnownHostsLine, type KnownHostsEntry, parseKnownHosts } from '../../inventory/known-hosts/parse.ts'
 import type { HostKeyReviewer, HostKeyVerdict, HostKeyVerifier } from '../host-keys.ts'
 import { KnownHostsFiles } from './files.ts'
-import { judgeHostKey, knownAlgorithms, lookupNameOf } from './judge.ts'
-import { fingerprintOf, keyTypeOf, keyTypeTitle } from './key-blob.ts'
-import type { KnownHostsEntry } from './parse.ts'
+import { judgeHostKey, knownAlgorithms, type NamingEntries } from './judge.ts'
 import { ReviewQueue } from './review-queue.ts'
 
 export type HostKeyVerifierOptions = {
@@ -25,20 +26,44 @@ export function createHostKeyVerifier(options: HostKeyVerifierOptions = {}): Hos
   const files = new KnownHostsFiles()
   const reviews =
     options.reviewer === undefined ? undefined : new ReviewQueue(options.reviewer, options.clock ?? systemClock)
-  const namingFor = (endpoint: Endpoint) => files.read([...endpoint.knownHostsFiles, ...endpoint.globalKnownHostsFiles])
+  /** Accepted keys that no file has kept (/dev/null, a full disk): another key in the same run has changed. */
+  const unkept = new Map<string, KnownHostsEntry>()
+
+  const namingFor = async (endpoint: Endpoint): Promise<NamingEntries> => {
+    const inFiles = await files.read([...endpoint.knownHostsFiles, ...endpoint.globalKnownHostsFiles])
+    return (name) => {
+      const found = inFiles(name)
+      const accepted = unkept.get(unkeptKey(endpoint, name))
+      return accepted === undefined || found.some(({ marker }) => marker === 'none') ? found : [...found, accepted]
+    }
+  }
 
   const record = async (endpoint: Endpoint, key: Uint8Array): Promise<void> => {
-    const file = endpoint.knownHostsFiles[0]
-    if (file === undefined || file === 'none') return
+    const [file] = endpoint.knownHostsFiles
+    if (file === undefined) return
+    const name = lookupNameOf(endpoint)
     try {
-      await files.add(file, lookupNameOf(endpoint), key, endpoint.hashKnownHosts)
+      await files.add(file, name, key, endpoint.hashKnownHosts)
     } catch (error) {
       options.onWarning?.(messageOf(error))
     }
+    // Whoever sets `no` for hosts that no file remembers wants no memory.
+    if (endpoint.strictHostKeyChecking === 'no') return
+    const isKept = judgeHostKey(await files.read(endpoint.knownHostsFiles), endpoint, key).kind === 'known'
+    if (isKept) return
+    const [entry] = parseKnownHosts(formatKnownHostsLine(name, key, false), file)
+    if (entry !== undefined) unkept.set(unkeptKey(endpoint, name), { ...entry, line: 0 })
   }
 
   const verdictOnNewKey = async (endpoint: Endpoint, key: Uint8Array, signal: AbortSignal): Promise<HostKeyVerdict> => {
     const shown = describeKey(endpoint, key)
+    if (endpoint.knownHostsFiles.length === 0) {
+      return {
+        ok: false,
+        reason: `${shown} is not in known_hosts, and UserKnownHostsFile none leaves no file to record it in`,
+        hint: `Set UserKnownHostsFile to a file for ${printable(endpoint.host)}; ssh accepts no new key without one either.`,
+      }
+    }
     switch (endpoint.strictHostKeyChecking) {
       case 'yes':
         return {
@@ -98,11 +123,23 @@ export function createHostKeyVerifier(options: HostKeyVerifierOptions = {}): Hos
 
 function changed(endpoint: Endpoint, key: Uint8Array, offending: KnownHostsEntry): HostKeyVerdict {
   const old = `${keyTypeTitle(offending.keyType)} ${fingerprintOf(offending.blob)}`
+  const shown = `the host key has changed: ${describeKey(endpoint, key)}`
+  if (offending.line === 0) {
+    return {
+      ok: false,
+      reason: `${shown}, but ${old} was accepted earlier in this run; somebody may be listening in`,
+      hint: 'If the machine was set up anew, start Muster again.',
+    }
+  }
   return {
     ok: false,
-    reason: `the host key has changed: ${describeKey(endpoint, key)}, but ${placeOf(offending)} has ${old}; somebody may be listening in`,
+    reason: `${shown}, but ${placeOf(offending)} has ${old}; somebody may be listening in`,
     hint: `If the machine was set up anew, forget the old key with: ssh-keygen -f ${quote(offending.file)} -R ${quote(lookupNameOf(endpoint))}`,
   }
+}
+
+function unkeptKey({ knownHostsFiles }: Endpoint, name: string): string {
+  return [name, ...knownHostsFiles].join('\n')
 }
 
 function describeKey(endpoint: Endpoint, key: Uint8Array): string {

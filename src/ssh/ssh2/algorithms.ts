@@ -1,8 +1,10 @@
 /**
- * Which algorithms the ssh2 transport offers. Measured: every choice below costs 2–4 ms of CPU a connection, while
- * group-exchange blocks the event loop for 1.5 s in JavaScript; it is offered only after all else was refused.
+ * Which algorithms the ssh2 transport offers: what it can, less what ssh_config forbids. Measured: every choice below
+ * costs 2–4 ms of CPU a connection, while group-exchange blocks the event loop for 1.5 s in JavaScript; it is offered only
+ * after all else was refused, or where ssh_config puts it first.
  */
-import type { Algorithms } from 'ssh2'
+import type { Algorithms as Ssh2Algorithms } from 'ssh2'
+import type { AlgorithmChoice, Algorithms } from '../../inventory/ssh-config/algorithms.ts'
 
 const KEY_EXCHANGES = [
   'curve25519-sha256',
@@ -43,15 +45,39 @@ const MACS = [
   'hmac-sha2-512',
 ] as const
 
-/** `preferred`: host key algorithms to offer first; those that this transport does not know are left out. */
-export function algorithmsFor(preferred: readonly string[], isLastResort: boolean): Algorithms {
-  const known = HOST_KEYS.filter((name) => preferred.includes(name))
-  const first = known.toSorted((a, b) => preferred.indexOf(a) - preferred.indexOf(b))
+/**
+ * `known`: host key algorithms of keys that known_hosts has. As with ssh they come first, in the order that the list has
+ * anyway, unless somebody has ordered the list.
+ */
+export function algorithmsFor(
+  allowed: Algorithms | undefined,
+  known: readonly string[],
+  isLastResort: boolean,
+): Ssh2Algorithms {
+  const hostKeys = allowed?.hostKeys?.names ?? HOST_KEYS
+  const isKnown = (name: string) => allowed?.hostKeys?.isOrdered !== true && known.includes(name)
+  const serverHostKey = [...hostKeys.filter(isKnown), ...hostKeys.filter((name) => !isKnown(name))]
   return {
-    kex: isLastResort ? [...LAST_RESORT_KEY_EXCHANGES] : [...KEY_EXCHANGES],
-    serverHostKey: [...first, ...HOST_KEYS.filter((name) => !known.includes(name))],
-    cipher: [...CIPHERS],
-    hmac: [...MACS],
+    kex: keyExchanges(allowed?.keyExchanges, isLastResort),
+    serverHostKey,
+    cipher: permitted(CIPHERS, allowed?.ciphers),
+    hmac: permitted(MACS, allowed?.macs),
     compress: ['none'],
-  }
+  } as Ssh2Algorithms
+}
+
+function keyExchanges(choice: AlgorithmChoice | undefined, isLastResort: boolean): readonly string[] {
+  if (choice?.isOrdered) return choice.names
+  const usual = permitted(KEY_EXCHANGES, choice)
+  const last = permitted(LAST_RESORT_KEY_EXCHANGES, choice)
+  return (isLastResort && last.length > 0) || usual.length === 0 ? last : usual
+}
+
+/** In our order: all are safe, and it is the order of their costs. */
+function permitted(names: readonly string[], choice: AlgorithmChoice | undefined): readonly string[] {
+  return choice === undefined
+    ? [...names]
+    : choice.isOrdered
+      ? choice.names
+      : names.filter((name) => choice.names.includes(name))
 }

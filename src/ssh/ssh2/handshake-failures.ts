@@ -64,8 +64,15 @@ export function describeEnd(
   const target = describeEndpoint(endpoint)
   const message = error === undefined ? '' : messageOf(error)
   if (/no matching key exchange/i.test(message)) {
-    const reason = `${target} offers no key exchange that this transport knows`
-    const hint = `Set \`transport: openssh\` for this host, or allow curve25519-sha256 there.`
+    const allowed = endpoint.algorithms?.keyExchanges?.names
+    const reason =
+      allowed === undefined
+        ? `${target} offers no key exchange that this transport knows`
+        : `${target} offers no key exchange that KexAlgorithms allows (${allowed.join(', ')})`
+    const hint =
+      allowed === undefined
+        ? `Set \`transport: openssh\` for this host, or allow curve25519-sha256 there.`
+        : `Allow one that the server has with KexAlgorithms in ssh_config, or set \`transport: openssh\` for this host.`
     const failure = { kind: 'configuration', phase, reason, hint } as const
     return isLastResort ? connectError(failure) : new NoCommonKeyExchange(failure)
   }
@@ -73,7 +80,9 @@ export function describeEnd(
     return misconfigured(
       phase,
       `${target}: ${remoteText(message.replace(/^Handshake failed: /, ''))}`,
-      'Set `transport: openssh` for this host, or allow current algorithms there.',
+      endpoint.algorithms === undefined
+        ? 'Set `transport: openssh` for this host, or allow current algorithms there.'
+        : 'Allow what the server has with HostKeyAlgorithms, Ciphers or MACs in ssh_config.',
     )
   }
   const words = complaint()

@@ -157,7 +157,7 @@ function run<T>(options: HandshakeOptions<T>, preferred: readonly string[]): Pro
         readyTimeout: 0,
         keepaliveInterval: endpoint.keepAliveIntervalMs,
         keepaliveCountMax: endpoint.keepAliveMaxMissed,
-        algorithms: algorithmsFor(preferred, options.isLastResort),
+        algorithms: algorithmsFor(endpoint.algorithms, preferred, options.isLastResort),
         hostVerifier: verify,
         authHandler: authenticate,
         ...(endpoint.forwardAgent && endpoint.agentSocket !== undefined ? { agent: endpoint.agentSocket } : {}),

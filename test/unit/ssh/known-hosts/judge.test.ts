@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { judgeHostKey, knownAlgorithms, lookupNameOf } from '../../../../src/ssh/known-hosts/judge.ts'
-import { KnownHosts, parseKnownHosts } from '../../../../src/ssh/known-hosts/parse.ts'
+import { lookupNameOf } from '../../../../src/inventory/known-hosts/lookup-name.ts'
+import { KnownHosts, parseKnownHosts } from '../../../../src/inventory/known-hosts/parse.ts'
+import { judgeHostKey, knownAlgorithms } from '../../../../src/ssh/known-hosts/judge.ts'
 import { endpointOf } from '../../../support/endpoint.ts'
-import { blobOf } from './key-blobs.ts'
+import { blobOf } from '../../inventory/known-hosts/key-blobs.ts'
 
 const line = (names: string, type: string, seed = 0) =>
   `${names} ${type} ${Buffer.from(blobOf(type, seed)).toString('base64')}`
@@ -73,6 +74,11 @@ describe('a host key against known_hosts', () => {
     const endpoint = endpointOf('m8', { port: 2222, hostKeyAlias: 'lab' })
     expect(judge([line('lab', 'ssh-ed25519')], endpoint).kind).toBe('known')
     expect(judge([line('m8.test', 'ssh-ed25519')], endpoint).kind).toBe('unknown')
+  })
+
+  it('leaves out the algorithm of a known key that is revoked', () => {
+    const lines = [line('m8.test', 'ssh-ed25519'), line('m8.test', 'ssh-rsa'), line('@revoked *', 'ssh-ed25519')]
+    expect(knownAlgorithms(naming(lines), endpointOf('m8'))).toEqual(['rsa-sha2-512', 'rsa-sha2-256'])
   })
 
   it('names the algorithms of the known keys, RSA by those of today', () => {

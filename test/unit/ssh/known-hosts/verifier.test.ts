@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Endpoint } from '../../../../src/inventory/host.ts'
+import { fingerprintOf } from '../../../../src/inventory/known-hosts/key-blob.ts'
 import type { HostKeyReviewer, NewHostKey } from '../../../../src/ssh/host-keys.ts'
-import { fingerprintOf } from '../../../../src/ssh/known-hosts/key-blob.ts'
 import { createHostKeyVerifier } from '../../../../src/ssh/known-hosts/verifier.ts'
 import { endpointOf } from '../../../support/endpoint.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
+import { blobOf } from '../../inventory/known-hosts/key-blobs.ts'
 import { ManualClock } from '../manual-clock.ts'
-import { blobOf } from './key-blobs.ts'
 
 const KEY = blobOf('ssh-ed25519')
 const LIVE = new AbortController().signal
@@ -164,6 +164,35 @@ describe('the host key verifier', () => {
     })
     expect(await verifier.verify(unwritable, KEY, LIVE)).toEqual({ ok: true })
     expect(warnings[0]).toContain('in-the-way')
+  })
+
+  it('remembers for the run a new key that no file keeps: another one has changed', async () => {
+    const verifier = createHostKeyVerifier()
+    for (const strictHostKeyChecking of ['accept-new', 'ask', 'yes'] as const) {
+      const host = (name: string) => endpoint(name, { strictHostKeyChecking, knownHostsFiles: ['/dev/null'] })
+      if (strictHostKeyChecking === 'accept-new') {
+        expect(await verifier.verify(host('m8'), KEY, LIVE)).toEqual({ ok: true })
+      }
+      expect(await verifier.verify(host('m8'), KEY, LIVE)).toEqual({ ok: true })
+      const verdict = await verifier.verify(host('m8'), blobOf('ssh-ed25519', 1), LIVE)
+      expect(verdict).toMatchObject({ ok: false, reason: expect.stringContaining('accepted earlier in this run') })
+    }
+  })
+
+  it('remembers nothing that no file keeps where checking is off', async () => {
+    const verifier = createHostKeyVerifier()
+    const host = endpoint('m8', { strictHostKeyChecking: 'no', knownHostsFiles: ['/dev/null'] })
+    for (const seed of [0, 1])
+      expect(await verifier.verify(host, blobOf('ssh-ed25519', seed), LIVE)).toEqual({ ok: true })
+  })
+
+  it.each(['accept-new', 'no', 'ask'] as const)('accepts no new key without a file, with %s', async (checking) => {
+    const person = new Person()
+    const verifier = createHostKeyVerifier({ reviewer: person })
+    const host = endpoint('m8', { strictHostKeyChecking: checking, knownHostsFiles: [] })
+    const verdict = await verifier.verify(host, KEY, LIVE)
+    expect(verdict).toMatchObject({ ok: false, reason: expect.stringContaining('UserKnownHostsFile none') })
+    expect(person.reviews).toEqual([])
   })
 
   it('refuses a plain key where only an authority is trusted', async () => {

@@ -3,13 +3,13 @@
  * `!`, `[host]:port`. Pure: text in, entries out. A line that is none is skipped, as ssh does.
  */
 import { hash, randomBytes } from 'node:crypto'
-import { keyTypeOf } from './key-blob.ts'
+import { isWholeKey, keyTypeOf } from './key-blob.ts'
 
 export type KnownHostsMarker = 'none' | 'revoked' | 'cert-authority'
 
 export type KnownHostsEntry = {
   readonly file: string
-  /** From 1. */
+  /** From 1; 0: accepted in this run, and in no file. */
   readonly line: number
   readonly marker: KnownHostsMarker
   /** `ssh-ed25519`, … */
@@ -56,9 +56,9 @@ function parseLine(line: string, file: string, number: number): KnownHostsEntry 
   if (marker !== 'none') fields.shift()
   const [names, keyType, encoded] = fields
   if (names === undefined || keyType === undefined || encoded === undefined) return undefined
-  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(encoded)) return undefined
+  if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(encoded)) return undefined
   const blob = Buffer.from(encoded, 'base64')
-  if (keyTypeOf(blob) !== keyType) return undefined
+  if (keyTypeOf(blob) !== keyType || !isWholeKey(blob)) return undefined
   const matches = names.startsWith('|') ? hashedMatcher(names) : patternMatcher(names)
   return matches === undefined ? undefined : { file, line: number, marker, keyType, blob, matches }
 }

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { formatKnownHostsLine, parseKnownHosts } from '../../../../src/ssh/known-hosts/parse.ts'
+import { formatKnownHostsLine, parseKnownHosts } from '../../../../src/inventory/known-hosts/parse.ts'
 import { blobOf } from './key-blobs.ts'
 
 const ED25519 = Buffer.from(blobOf('ssh-ed25519')).toString('base64')

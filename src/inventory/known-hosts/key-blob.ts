@@ -13,6 +13,36 @@ export function keyTypeOf(blob: Uint8Array): string | undefined {
   return /^[\x21-\x7e]+$/.test(name) ? name : undefined
 }
 
+/** Types that ssh reads in known_hosts, with the number of fields after the name of the type. */
+const FIELDS: ReadonlyMap<string, number> = new Map([
+  ['ssh-ed25519', 1],
+  ['ssh-rsa', 2],
+  ['ssh-dss', 4],
+  ['ecdsa-sha2-nistp256', 2],
+  ['ecdsa-sha2-nistp384', 2],
+  ['ecdsa-sha2-nistp521', 2],
+  ['sk-ssh-ed25519@openssh.com', 2],
+  ['sk-ecdsa-sha2-nistp256@openssh.com', 3],
+])
+const ED25519_BYTES = 32
+
+/** Whether the blob is a whole key of a type that ssh knows: it takes no notice of others, so they are no changed key. */
+export function isWholeKey(blob: Uint8Array): boolean {
+  const type = keyTypeOf(blob)
+  const expected = type === undefined ? undefined : FIELDS.get(type)
+  if (expected === undefined) return false
+  const view = new DataView(blob.buffer, blob.byteOffset, blob.byteLength)
+  let fields = 0
+  let length = 0
+  let at = 0
+  while (at + 4 <= blob.length) {
+    length = view.getUint32(at)
+    at += 4 + length
+    fields += 1
+  }
+  return at === blob.length && fields === expected + 1 && (type !== 'ssh-ed25519' || length === ED25519_BYTES)
+}
+
 /** `SHA256:…` as `ssh-keygen -l` prints it. */
 export function fingerprintOf(blob: Uint8Array): string {
   return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`

@@ -1,0 +1,230 @@
+/** Which known_hosts files are read and written, and what they say about authorities that sign host keys. */
+import type { Case } from './judges.ts'
+
+const accepts = (how = 'accept-new') => [`StrictHostKeyChecking ${how}`]
+const alias = (name: string) => [`HostKeyAlias ${name}`]
+const port = (number: number) => [`Port ${number}`]
+
+export const FILE_CASES: readonly Case[] = [
+  { name: 'is known in the global file', global: 'node1.example.org {ed25519}', ssh: 'accepted' },
+  { name: 'is another in the global file', config: accepts(), global: 'node1.example.org {stranger}', ssh: 'changed' },
+  {
+    name: 'is known in one and another in the other file',
+    user: 'node1.example.org {ed25519}',
+    global: 'node1.example.org {stranger}',
+    ssh: 'accepted',
+  },
+  {
+    name: 'is known in the second file of the user',
+    config: ['UserKnownHostsFile DIR/first DIR/second'],
+    files: { second: 'node1.example.org {ed25519}' },
+    ssh: 'accepted',
+  },
+  {
+    name: 'is new and recorded in the first of two files',
+    config: [...accepts(), 'UserKnownHostsFile DIR/first DIR/second'],
+    files: { second: 'a {stranger}' },
+    ssh: 'accepted, recorded node1.example.org ssh-ed25519 in first',
+  },
+  {
+    name: 'is known in a file named with tokens',
+    config: ['Port 2200', 'UserKnownHostsFile DIR/%h-%p-%r-%n-%%'],
+    files: { 'node1.example.org-2200-root-node1-%': 'node1.example.org {ed25519}' },
+    ssh: 'accepted',
+  },
+  {
+    name: 'is known in a file named with the alias',
+    config: [...alias('blade'), 'UserKnownHostsFile DIR/%k'],
+    files: { blade: 'blade {ed25519}' },
+    ssh: 'accepted',
+  },
+  {
+    name: 'is known in a file with a space in its name',
+    config: ['UserKnownHostsFile "DIR/with space"'],
+    files: { 'with space': 'node1.example.org {ed25519}' },
+    ssh: 'accepted',
+  },
+  {
+    name: 'has no file of the user',
+    config: ['UserKnownHostsFile none'],
+    global: 'node1.example.org {ed25519}',
+    user: 'node1.example.org {stranger}',
+    ssh: 'accepted',
+  },
+  {
+    name: 'has no file of the user and is new with accept-new',
+    config: [...accepts(), 'UserKnownHostsFile none'],
+    ssh: 'unknown',
+  },
+  {
+    name: 'has no file of the user and is new with no',
+    config: [...accepts('no'), 'UserKnownHostsFile none'],
+    ssh: 'unknown',
+  },
+  {
+    name: 'has a file that cannot be made, with accept-new',
+    config: [...accepts(), 'UserKnownHostsFile /proc/nowhere/known_hosts'],
+    ssh: 'accepted',
+  },
+  {
+    name: 'has no file of the user and is another in the global file',
+    config: [...accepts(), 'UserKnownHostsFile none'],
+    global: 'node1.example.org {stranger}',
+    ssh: 'changed',
+  },
+  {
+    name: 'has no file of the user and is revoked in the global file',
+    config: [...accepts(), 'UserKnownHostsFile none'],
+    global: '@revoked * {ed25519}',
+    ssh: 'revoked',
+  },
+  {
+    name: 'has no files at all and is new with yes',
+    config: ['UserKnownHostsFile none', 'GlobalKnownHostsFile none'],
+    user: 'node1.example.org {ed25519}',
+    ssh: 'unknown',
+  },
+  {
+    name: 'has no global file',
+    config: ['GlobalKnownHostsFile none'],
+    global: 'node1.example.org {ed25519}',
+    ssh: 'unknown',
+  },
+  {
+    name: 'has the null device for a file, with accept-new',
+    config: [...accepts(), 'UserKnownHostsFile /dev/null'],
+    ssh: 'accepted',
+  },
+  {
+    name: 'has a directory for a file',
+    files: { 'there/': '' },
+    config: ['UserKnownHostsFile DIR/there'],
+    global: 'node1.example.org {ed25519}',
+    ssh: 'accepted',
+    muster: { verdict: 'configuration', documented: 'A known_hosts file that cannot be read' },
+  },
+]
+
+export const CERTIFICATE_CASES: readonly Case[] = [
+  {
+    name: 'shows a certificate of the authority',
+    server: 'certified',
+    user: '@cert-authority *.example.org {authority}',
+    transport: 'openssh',
+    ssh: 'accepted',
+  },
+  {
+    name: 'shows a certificate of the authority in the global file',
+    server: 'certified',
+    global: '@cert-authority * {authority}',
+    transport: 'openssh',
+    ssh: 'accepted',
+  },
+  {
+    name: 'shows a certificate for its name and has a port',
+    server: 'certified',
+    config: port(2200),
+    user: '@cert-authority *.example.org {authority}',
+    transport: 'openssh',
+    ssh: 'accepted',
+  },
+  {
+    name: 'shows a certificate and its authority is hashed',
+    server: 'certified',
+    user: '@cert-authority {hash node1.example.org} {authority}',
+    transport: 'openssh',
+    ssh: 'accepted',
+  },
+  {
+    name: 'shows a certificate of an RSA key only',
+    server: 'certified rsa',
+    user: '@cert-authority * {authority}',
+    transport: 'openssh',
+    ssh: 'accepted',
+  },
+  {
+    name: 'shows a certificate for another name',
+    server: 'other name',
+    user: '@cert-authority * {authority}',
+    transport: 'openssh',
+    ssh: 'unknown',
+  },
+  {
+    name: 'shows a certificate that has expired',
+    server: 'expired',
+    user: '@cert-authority * {authority}',
+    transport: 'openssh',
+    ssh: 'unknown',
+  },
+  {
+    name: 'shows a certificate of another authority',
+    server: 'certified',
+    user: '@cert-authority * {other-authority}',
+    transport: 'openssh',
+    ssh: 'unknown',
+  },
+  {
+    name: 'shows a certificate of another authority with accept-new',
+    server: 'certified',
+    config: accepts(),
+    user: '@cert-authority * {other-authority}',
+    transport: 'openssh',
+    ssh: 'accepted, recorded node1.example.org ssh-ed25519 in user',
+  },
+  {
+    name: 'shows a certificate of an authority that was revoked',
+    server: 'certified',
+    user: '@cert-authority * {authority}\n@revoked * {authority}',
+    transport: 'openssh',
+    ssh: 'revoked',
+  },
+  {
+    name: 'shows a certificate of an authority for other hosts',
+    server: 'certified',
+    user: '@cert-authority other.org {authority}\nnode1.example.org {ed25519}',
+    ssh: 'accepted',
+  },
+  {
+    name: 'shows a certificate where only its key is known',
+    server: 'certified',
+    user: 'node1.example.org {ed25519}',
+    ssh: 'accepted',
+  },
+  {
+    name: 'shows a certificate where its old key is known',
+    server: 'certified',
+    user: '@cert-authority * {authority}\nnode1.example.org {stranger}',
+    transport: 'openssh',
+    ssh: 'accepted',
+  },
+  {
+    name: 'shows a plain key where an authority is known',
+    server: 'ed25519',
+    user: '@cert-authority * {authority}',
+    transport: 'openssh',
+    ssh: 'unknown',
+  },
+  {
+    name: 'shows a plain key where an authority is known, with accept-new',
+    server: 'ed25519',
+    config: accepts(),
+    user: '@cert-authority * {authority}',
+    transport: 'openssh',
+    ssh: 'accepted, recorded node1.example.org ssh-ed25519 in user',
+  },
+  {
+    name: 'shows a plain key that is known beside an authority',
+    server: 'ed25519',
+    user: '@cert-authority * {authority}\nnode1.example.org {ed25519}',
+    transport: 'openssh',
+    ssh: 'accepted',
+  },
+  {
+    name: 'has an alias that the certificate names',
+    server: 'other name',
+    config: alias('another.example.org'),
+    user: '@cert-authority another.* {authority}',
+    transport: 'openssh',
+    ssh: 'accepted',
+  },
+]
