@@ -45,11 +45,12 @@ export function makeOwnDirectories(path: string): void {
   const stats = statSync(path)
   const uid = ownId()
   // In a sticky directory another user could leave links for what is written later.
-  const reason = uid === undefined ? undefined : (foreignOwner(stats, uid, 'it') ?? openTo(stats, 'it'))
-  if (reason !== undefined) {
-    const shown = printable(path)
-    throw notOwn(shown, reason, `chmod go-w ${shown}, or set XDG_STATE_HOME to another place`)
-  }
+  const owner = uid === undefined ? undefined : foreignOwner(stats, uid, 'it')
+  const reason = owner ?? (uid === undefined ? undefined : openTo(stats, 'it'))
+  if (reason === undefined) return
+  const shown = printable(path)
+  const elsewhere = 'set XDG_STATE_HOME to another place'
+  throw notOwn(shown, reason, owner === undefined ? `chmod go-w ${shown}, or ${elsewhere}` : elsewhere)
 }
 
 export function notOwn(shown: string, reason: string, remedy: string): MusterError {

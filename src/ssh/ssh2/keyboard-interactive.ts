@@ -15,6 +15,8 @@ export type InteractiveProgress = {
 
 /** Rounds of one conversation: a server that asks on and on is not followed. */
 const MAX_ROUNDS = 10
+/** Questions of one round: a password, a code, a new password twice. */
+const MAX_PROMPTS = 16
 
 export function keyboardInteractive(
   context: AuthContext,
@@ -28,7 +30,7 @@ export function keyboardInteractive(
   const answer = async (name: string, instructions: string, prompts: readonly Prompt[]): Promise<string[]> => {
     progress.onAsked()
     rounds += 1
-    if (rounds > MAX_ROUNDS || progress.isOver()) return []
+    if (rounds > MAX_ROUNDS || prompts.length > MAX_PROMPTS || progress.isOver()) return []
     const texts = prompts.map(({ prompt, echo }) => ({ text: remoteText(prompt), isEchoed: echo === true }))
     const instruction = [name, instructions]
       .map(remoteText)

@@ -161,6 +161,18 @@ describe('logging in with words', () => {
     expect(asked).toBe(4)
   })
 
+  it('asks nobody a thousand questions of a server', async () => {
+    const server = await startInProcessServer((attempt) => {
+      if (attempt.method !== 'keyboard-interactive') return attempt.reject(['keyboard-interactive'])
+      const prompts = Array.from({ length: 1000 }, (_, index) => ({ prompt: `${index}?`, echo: true }))
+      attempt.prompt(prompts, () => attempt.reject([]))
+    })
+    const { requests, credentials } = personWith('a', 'b', 'c')
+    const failure = await failureOf(transport.connect(server.endpoint(), watchedContext({ credentials })))
+    expect(failure.kind).toBe('authentication')
+    expect(requests).toEqual([])
+  })
+
   it('does not hang when the password has expired', async () => {
     const server = await startInProcessServer((attempt) => {
       if (attempt.method !== 'password') return attempt.reject(['password'])
