@@ -192,13 +192,34 @@ export async function unlessLost<T>(work: Promise<T> | undefined): Promise<T | u
   })
 }
 
+const isText = (value: unknown) => typeof value === 'string'
+const isCount = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0
+const isList = (value: unknown, isItem: (item: unknown) => boolean) => Array.isArray(value) && value.every(isItem)
+
+const SHAPES: Readonly<Record<keyof HelperMessage, (value: unknown) => boolean>> = {
+  id: isCount,
+  answers: (value) => isList(value, isText),
+  failures: (value) => isList(value, (pair) => Array.isArray(pair) && isCount(pair[0]) && isText(pair[1])),
+  link: isCount,
+  at: (value) => Array.isArray(value) && value.length === 2 && isText(value[0]) && isCount(value[1]),
+  up: (value) => value === true,
+  probe: (value) => Array.isArray(value) && value.length === 2 && isCount(value[0]) && Number(value[1]) > 0,
+  file: isCount,
+  have: isCount,
+  error: isText,
+}
+
 /** Its words come from a host: whatever is no such object is no message. */
 function parse(line: string): HelperMessage | undefined {
   try {
     const value: unknown = JSON.parse(line)
     if (typeof value !== 'object' || value === null) return undefined
     const message = value as HelperMessage
-    return typeof message.error === 'string' ? { ...message, error: printable(message.error) } : message
+    for (const [name, isShaped] of Object.entries(SHAPES)) {
+      const own = message[name as keyof HelperMessage]
+      if (own !== undefined && !isShaped(own)) return undefined
+    }
+    return message.error === undefined ? message : { ...message, error: printable(message.error) }
   } catch {
     return undefined
   }

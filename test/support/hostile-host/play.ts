@@ -22,30 +22,40 @@ type Mutation = {
   note(...how: readonly string[]): void
 }
 
-/** `play` throws when something is believed, kept or printed that must not be. `share`: of the mutations of its protocol. */
-export async function playMutations(play: (mutation: Mutation) => Promise<void> | void, share = 1): Promise<void> {
+/**
+ * `play` throws when something is believed, kept or printed that must not be. `share`: of the mutations of its protocol.
+ * `together`: so many at once, where they wait for the disk or a network.
+ */
+export async function playMutations(
+  play: (mutation: Mutation) => Promise<void> | void,
+  share = 1,
+  together = 1,
+): Promise<void> {
   const seeds =
     ONLY === undefined ? Array.from({ length: Math.ceil(COUNT * share) }, (_, index) => FROM + index) : [Number(ONLY)]
   const unhandled: unknown[] = []
   const note = (error: unknown) => void unhandled.push(error)
   process.on('unhandledRejection', note)
   const before = process.memoryUsage().rss
-  try {
-    for (const [index, seed] of seeds.entries()) {
+  let next = 0
+  const work = async () => {
+    for (let seed = seeds[next++]; seed !== undefined; seed = seeds[next++]) {
       const how: string[] = []
-      const mutation = {
-        seed,
-        choice: new Choice(createRandomNumbers(seed)),
-        note: (...words: string[]) => how.push(...words),
-      }
+      const choice = new Choice(createRandomNumbers(seed))
       try {
-        await inTime(async () => await play(mutation))
+        await inTime(
+          async () => await play({ seed: seed as number, choice, note: (...words) => void how.push(...words) }),
+        )
         if (unhandled.length > 0) throw unhandled[0]
-        if (index % LOOK_EVERY === LOOK_EVERY - 1) checkMemory(before)
+        if (seed % LOOK_EVERY === 0) checkMemory(before)
       } catch (error) {
+        next = seeds.length
         throw failure(seed, how, error)
       }
     }
+  }
+  try {
+    await Promise.all(Array.from({ length: together }, work))
   } finally {
     process.off('unhandledRejection', note)
   }

@@ -1,0 +1,53 @@
+/** What the helper of a host may say: whatever has another shape ends it, and its host is served through the shell. */
+import { setImmediate } from 'node:timers/promises'
+import { expect, it } from 'vitest'
+import { type HelperMessage, RemoteHelper } from '../../../../src/ssh/copy/remote-helper.ts'
+import { endpointOf } from '../../../support/endpoint.ts'
+import { createHostileTransport, type HostileChannel } from '../../../support/hostile-host/hostile-transport.ts'
+import { watchedContext } from '../../../support/ssh-context.ts'
+import { ManualClock } from '../manual-clock.ts'
+
+async function heard(line: string): Promise<readonly (HelperMessage | undefined)[]> {
+  let channel: HostileChannel | undefined
+  const transport = createHostileTransport({
+    onExec: (own) => {
+      channel = own
+    },
+    onBytes: (own, bytes) => {
+      const token = /^TOKEN = "([^"]+)"/.exec(Buffer.from(bytes).toString('latin1', 0, 100))?.[1]
+      if (token !== undefined) queueMicrotask(() => own.say(Buffer.from(`${token}\n`)))
+    },
+  })
+  const connection = await transport.connect(endpointOf('m2'), watchedContext())
+  const helper = await RemoteHelper.start(connection, { clock: new ManualClock(), startLimitMs: 1000 })
+  const messages: (HelperMessage | undefined)[] = []
+  helper?.onMessage((message) => messages.push(message))
+  channel?.say(Buffer.from(`${line}\n`))
+  await setImmediate()
+  helper?.close()
+  return messages
+}
+
+it.each([
+  '{"link": 1, "at": ["10.0.0.2", 5301]}',
+  '{"link": 1, "up": true}',
+  '{"link": 1, "probe": [1048576, 0.4]}',
+  '{"file": 1, "have": 1048576}',
+  '{"link": 1, "error": "no route"}',
+])('is heard: %s', async (line) => {
+  expect(await heard(line)).toEqual([JSON.parse(line), undefined])
+})
+
+it.each([
+  '{"answers": 5}',
+  '{"answers": ["need", 1]}',
+  '{"failures": [["0", "no"]]}',
+  '{"link": 1, "at": null}',
+  '{"link": 1, "at": [{}, 5301]}',
+  '{"link": 1, "probe": [1048576, 0]}',
+  '{"file": 1, "have": 1.5}',
+  '{"file": 1, "have": -1}',
+  '{"link": 1, "error": ["\\u001b]0;title\\u0007"]}',
+])('is not heard, and the last thing that it says: %s', async (line) => {
+  expect(await heard(line)).toEqual([undefined])
+})
