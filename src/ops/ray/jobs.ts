@@ -129,13 +129,13 @@ export function parseJobEvent(
   const event = record(parseJson(line))
   switch (event?.type) {
     case 'submitted':
-      return { type: 'submitted', id: String(event.id) }
+      return { type: 'submitted', id: textOf(event.id) }
     case 'log':
       return { type: 'log', text: stripColours(textOf(event.text)) }
     case 'stopped':
       return { type: 'stopped', isStopped: event.isStopped === true }
     case 'error':
-      return { type: 'error', reason: lastLine(String(event.reason)) }
+      return { type: 'error', reason: lastLine(textOf(event.reason)) || 'Ray does not say why' }
     case 'job':
       return { type: 'job', job: jobOf(event) }
     default:
@@ -148,8 +148,19 @@ function stripColours(text: string): string {
   return text.replace(/\u001b\[[\d;]*m/g, '')
 }
 
+/** ECMA-262: the last millisecond that a date can have. */
+const MOST_MS = 8.64e15
+/** What a shell sees of 256 is a success. */
+const MOST_EXIT_CODE = 255
+
+function dateOf(value: unknown): number | undefined {
+  const ms = numberOf(value)
+  return ms !== undefined && Math.abs(ms) <= MOST_MS ? ms : undefined
+}
+
 function jobOf(event: JsonRecord): RayJob {
-  const [startMs, endMs, exitCode] = [event.start_time, event.end_time, event.driver_exit_code].map(numberOf)
+  const [startMs, endMs] = [event.start_time, event.end_time].map(dateOf)
+  const exitCode = numberOf(event.driver_exit_code)
   return {
     // What was started by ray.init and not submitted has a number only.
     id: textOf(event.submission_id) || textOf(event.job_id),
@@ -159,7 +170,9 @@ function jobOf(event: JsonRecord): RayJob {
     message: textOf(event.message).split(/, last available logs|\n/, 1)[0] ?? '',
     ...(startMs ? { startMs } : {}),
     ...(endMs ? { endMs } : {}),
-    ...(exitCode === undefined ? {} : { exitCode }),
+    ...(exitCode === undefined || !Number.isInteger(exitCode) || Math.abs(exitCode) > MOST_EXIT_CODE
+      ? {}
+      : { exitCode }),
   }
 }
 

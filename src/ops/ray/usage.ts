@@ -55,7 +55,7 @@ export type ClusterUsage = {
  * what groups hold and do not use (parse_usage in ray/autoscaler/_private/util.py), and nothing else can have that either.
  */
 const AMOUNT =
-  /^\s*([\d.]+)([KMGTPE]iB|B)?\/([\d.]+)([KMGTPE]iB|B)? (\S+)(?: \(([\d.]+)([KMGTPE]iB|B)? used of ([\d.]+)([KMGTPE]iB|B)? reserved)?/
+  /^\s*(\d+(?:\.\d+)?)([KMGTPE]iB|B)?\/(\d+(?:\.\d+)?)([KMGTPE]iB|B)? (\S+)(?: \((\d+(?:\.\d+)?)([KMGTPE]iB|B)? used of (\d+(?:\.\d+)?)([KMGTPE]iB|B)? reserved)?/
 const POWERS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB']
 
 function parseAmounts(text: string): ReadonlyMap<string, Amount> {
@@ -66,7 +66,8 @@ function parseAmounts(text: string): ReadonlyMap<string, Amount> {
     const [, used, usedUnit, total, totalUnit, name, inUse, inUseUnit, held, heldUnit] = AMOUNT.exec(line) ?? []
     if (name === undefined) continue
     const unused = held === undefined ? 0 : Math.max(0, bytes(held, heldUnit) - bytes(inUse, inUseUnit))
-    amounts.set(name, { used: bytes(used, usedUnit) + unused, total: bytes(total, totalUnit) })
+    const amount = { used: bytes(used, usedUnit) + unused, total: bytes(total, totalUnit) }
+    if (Number.isFinite(amount.used) && Number.isFinite(amount.total)) amounts.set(name, amount)
   }
   return amounts
 }

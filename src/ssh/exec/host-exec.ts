@@ -94,6 +94,8 @@ const STOP_LIMIT_MS = GRACE_MS + 3_000
 /** Between two looks whether a full channel has room again. */
 const ROOM_MS = 4
 const NOTHING = new Uint8Array()
+const NOT_BEGUN =
+  'the login shell ended without running the command. Look for start-up files that exit, and for a shell or ForceCommand that runs no commands.'
 
 export type HostExec = {
   start(endpoint: Endpoint, request: ExecRequest, handlers: ExecHandlers): RunningExec
@@ -257,7 +259,9 @@ class Execution implements RunningExec {
         begin.flush()
         err?.flush()
         if (end.kind === 'lost') this.#end({ kind: 'unreachable', reason: `lost: ${printable(end.reason)}` })
-        else this.#end(end.kind === 'signal' ? { ...end, signal: `SIG${end.signal.replace(/^SIG/, '')}` } : end)
+        else if (end.kind === 'signal') this.#end({ ...end, signal: printable(`SIG${end.signal.replace(/^SIG/, '')}`) })
+        else if (end.code === 0 && this.#phase === 'starting') this.#end({ kind: 'refused', reason: NOT_BEGUN })
+        else this.#end(end)
       },
     }
     const process = await connection.exec(line, handlers, { isLasting })

@@ -6,6 +6,7 @@ import type { Duplex, Readable } from 'node:stream'
 import type { ClientChannel, Client as Ssh2Client } from 'ssh2'
 import { messageOf } from '../../base/errors.ts'
 import type { ChannelEnd, ExecHandlers, RemoteProcess, Shell, ShellHandlers } from '../transport.ts'
+import { remoteText } from './failures.ts'
 import { consumeWith, signalChannel } from './library.ts'
 
 /** Bytes that may wait on this side before `write` says that the channel is full. */
@@ -120,7 +121,7 @@ class ChannelLife {
     let exit: ChannelEnd | undefined
     let openStreams = 2
     channel.on('exit', (code: number | null, signal?: string) => {
-      exit = code === null ? { kind: 'signal', signal: signal ?? 'SIGKILL' } : { kind: 'exit', code }
+      exit = code === null ? { kind: 'signal', signal: remoteText(signal ?? 'SIGKILL') } : { kind: 'exit', code }
     })
     const ended = () => {
       openStreams -= 1

@@ -10,7 +10,7 @@ import type { HostileAnswer, HostileEnd } from './mutate.ts'
 export const ENDS: Readonly<Record<Exclude<HostileEnd, 'silent'>, ChannelEnd>> = {
   well: { kind: 'exit', code: 0 },
   badly: { kind: 'exit', code: 3 },
-  killed: { kind: 'signal', signal: 'KILL' },
+  killed: { kind: 'signal', signal: 'K\x1b]0;title\x07ILL' },
   lost: { kind: 'lost', reason: 'Connection reset by \x1b[2Jpeer' },
 }
 /** Of an answer without end: more than every bound. */

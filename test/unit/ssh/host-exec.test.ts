@@ -2,8 +2,9 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { createHostExec, type ExecEnd } from '../../../src/ssh/exec/host-exec.ts'
-import type { Connection, RemoteProcess } from '../../../src/ssh/transport.ts'
+import type { ChannelEnd, Connection, RemoteProcess } from '../../../src/ssh/transport.ts'
 import { endpointOf } from '../../support/endpoint.ts'
+import { createHostileTransport } from '../../support/hostile-host/hostile-transport.ts'
 import { nobody, watchedContext } from '../../support/ssh-context.ts'
 import { ManualClock } from './manual-clock.ts'
 
@@ -44,4 +45,37 @@ it('a command that waits for a session has all its time to begin once it has one
   expect(ends).toEqual([])
   clock.advance(1)
   expect(ends).toMatchObject([{ kind: 'unreachable', reason: expect.stringContaining('did not begin') }])
+})
+
+const ended = async (end: ChannelEnd, said: string): Promise<ExecEnd> => {
+  const transport = createHostileTransport({
+    onExec: (channel) => {
+      channel.say(Buffer.from(said))
+      channel.end(end)
+    },
+  })
+  const exec = createHostExec({
+    transports: { ssh2: transport },
+    hostKeys: watchedContext().hostKeys,
+    credentials: nobody,
+    clock: new ManualClock(),
+    token: 'word',
+  })
+  return await new Promise((onEnd) => {
+    exec.start(endpointOf('m1'), { command: 'true' }, { onBegin() {}, onStdout() {}, onStderr() {}, onEnd })
+  })
+}
+
+it('a command that never began is no success, whatever the login shell says', async () => {
+  expect(await ended({ kind: 'exit', code: 0 }, 'Welcome\n')).toMatchObject({
+    kind: 'refused',
+    reason: expect.stringContaining('without running the command'),
+  })
+  expect(await ended({ kind: 'exit', code: 127 }, 'no such shell\n')).toEqual({ kind: 'exit', code: 127 })
+  expect(await ended({ kind: 'exit', code: 0 }, 'Welcome\nbeginword\n')).toEqual({ kind: 'exit', code: 0 })
+})
+
+it('the name of a signal comes from the host, and does nothing to a terminal', async () => {
+  const end = await ended({ kind: 'signal', signal: 'K\x1b[2JILL' }, 'beginword\n')
+  expect(end).toEqual({ kind: 'signal', signal: 'SIGK\\x1b[2JILL' })
 })

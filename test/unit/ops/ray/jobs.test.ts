@@ -82,4 +82,11 @@ describe('jobs of Ray', () => {
     expect(parseJobEvent('[1]')).toBeUndefined()
     expect(parseJobEvent('null')).toBeUndefined()
   })
+
+  it('have times and exit codes that can be', () => {
+    const job = { type: 'job', submission_id: 'a', start_time: 1e300, end_time: -9e15, driver_exit_code: 256 }
+    const plain = { type: 'job', job: { id: 'a', status: '', entrypoint: '', message: '' } }
+    expect(parseJobEvent(JSON.stringify(job))).toEqual(plain)
+    expect(parseJobEvent(JSON.stringify({ ...job, driver_exit_code: 1.5 }))).toEqual(plain)
+  })
 })
