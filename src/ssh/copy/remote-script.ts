@@ -36,9 +36,11 @@ const FUNCTIONS = [
   // B PATH: whether names there, or in the nearest directory above that exists, are the same when they differ only in case. By a directory, as mkdir follows no link.
   `B() { d=$1; while [ ! -d "$d" ]; do case $d in */*) d=\${d%/*}; d=\${d:-/};; *) d=.;; esac; done; if e=$(mkdir "$d/.muster-case.$NODE.$$" 2>&1); then k=no; [ -d "$d/.MUSTER-CASE.$NODE.$$" ] && k=yes; rmdir "$d/.muster-case.$NODE.$$"; r ok $k; else r err "$d: $e"; fi; }`,
   // mine FILE: a regular file of this user under no other name. In a directory of many users a link to somewhere else may stand under any name.
-  `ME=$(id -u); mine() { [ -f "$1" ] && [ ! -L "$1" ] && [ -n "$(find "$1" -prune -type f -links 1 -user "$ME" 2>/dev/null)" ]; }`,
+  `LAST=; ME=$(id -u); mine() { [ -f "$1" ] && [ ! -L "$1" ] && [ -n "$(find "$1" -prune -type f -links 1 -user "$ME" 2>/dev/null)" ]; }`,
   // P PATH TEMPORARY CLAIM: kind and size of what is there, and the size of what an earlier copy has left, which becomes ours.
-  `P() { k='none 0'; if [ -L "$1" ]; then k='link 0'; elif [ -d "$1" ]; then k='directory 0'; elif [ -f "$1" ]; then k="file $(size "$1")"; elif [ -e "$1" ]; then k='special 0'; fi; p=0; for o in "$2.$NODE".*; do [ -f "$o" ] && [ ! -L "$o" ] || continue; q=\${o##*.}; [ "$q" = $$ ] || { kill -0 "$q" 2>/dev/null && continue; }; mine "$o" || continue; [ "$3" = yes ] && [ "$q" != $$ ] && { mv -f "$o" "$2.$NODE.$$" 2>/dev/null || continue; o="$2.$NODE.$$"; }; p=$(size "$o"); done; r ok "$k $p"; }`,
+  `P() { if [ "$3" = yes ]; then case $2 in */*) x=\${2%/*};; *) x=.;; esac; [ "$x" = "$LAST" ] || { LAST=$x; DIRS=$DIRS$x$NL; }; fi; k='none 0'; if [ -L "$1" ]; then k='link 0'; elif [ -d "$1" ]; then k='directory 0'; elif [ -f "$1" ]; then k="file $(size "$1")"; elif [ -e "$1" ]; then k='special 0'; fi; p=0; for o in "$2.$NODE".*; do [ -f "$o" ] && [ ! -L "$o" ] || continue; q=\${o##*.}; [ "$q" = $$ ] || { kill -0 "$q" 2>/dev/null && continue; }; mine "$o" || continue; [ "$3" = yes ] && [ "$q" != $$ ] && { mv -f "$o" "$2.$NODE.$$" 2>/dev/null || continue; o="$2.$NODE.$$"; }; p=$(size "$o"); done; r ok "$k $p"; }`,
+  // stale: when all is over, temporary files that nothing has written to for a week go from the directories of this copy: nobody has carried them on.
+  `DIRS=; stale() { printf '%s\\n' "$DIRS" | while IFS= read -r d; do case $d in -*) d=./$d;; esac; [ -n "$d" ] && [ -d "$d" ] || continue; find "$d" -maxdepth 1 -name '.muster-????????????????.*.*' -type f -user "$ME" -mtime +6 2>/dev/null | while IFS= read -r o; do q=\${o##*.}; case $q in ''|*[!0-9]*) continue;; esac; case $o in *."$NODE".*) kill -0 "$q" 2>/dev/null && continue;; esac; rm -f "$o"; done; done; }`,
   // S PATH [UNITS]: the checksum of a file, or of its beginning.
   `S() { if [ -r "$1" ]; then if [ $# = 1 ]; then h=$($SHA <"$1"); else h=$(dd if="$1" bs=${UNIT_BYTES} count="$2" 2>/dev/null | $SHA); fi; r ok "\${h%% *}"; else r err "$1: Permission denied"; fi; }`,
   // T TEMPORARY: a new file, unless what an earlier copy has left became ours. Where that fails, W refuses.
@@ -74,7 +76,7 @@ const FUNCTIONS = [
   `I() { e=$(readlink "$1" 2>&1; echo /); r ok "$e"; }`,
   `if stat -c %.9Y / 2>/dev/null | grep -q '^[0-9]*[.][0-9]*$'; then STAT='-c %f:%s:%.9Y:%b:%u:%g:%n'; elif stat -c %Y / >/dev/null 2>&1; then STAT='-c %f:%s:%Y:%b:%u:%g:%n'; else STAT='-f %Xp:%z:%Fm:%b:%u:%g:%N'; fi; export STAT`,
   // sweep: a listing that was cut leaves nothing behind.
-  `l=; sweep() { [ -z "$l" ] || rm -f "$l" "$l.e"; l=; }; trap sweep EXIT; trap 'exit 1' HUP INT TERM PIPE`,
+  `l=; sweep() { [ -z "$l" ] || rm -f "$l" "$l.e"; l=; }; trap 'sweep; stale' EXIT; trap 'exit 1' HUP INT TERM PIPE`,
   // list DIRECTORY PATH: a listing into a file there, $l, as batches: names, each ended by NUL, an empty one, and the facts of stat in the same order; what find says into $l.e. Each has a mark at its end, which is missing when the disk was full.
   `list() { l=$(mktemp "$1/muster.XXXXXX" 2>/dev/null) || return; { find "$2" -exec sh -c 'printf "%s\\0" "$@" ""; case $STAT in -c*) stat -c "\${STAT#-c }" "$@";; *) stat -f "\${STAT#-f }" "$@";; esac 2>/dev/null; printf "\\0"' sh {} +; printf %s "$MARK"; printf %s "$MARK" >&2; } >"$l" 2>"$l.e"; for x in "$l" "$l.e"; do [ "$(tail -c 6 "$x" 2>/dev/null | tr '\\0' 0)" = "$MARK" ] || { sweep; return 1; }; done; }`,
   // N PATH: a listing of it (the first one; where it leads to if it is a link) and everything below.

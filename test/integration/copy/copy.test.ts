@@ -45,6 +45,7 @@ import type { Transport } from '../../../src/ssh/transport.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import { endpointOf } from '../../support/endpoint.ts'
 import { nobody } from '../../support/ssh-context.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 type CopyOptions = {
   readonly isDryRun?: boolean
@@ -365,6 +366,28 @@ describe('copying to hosts', () => {
     expect(second.result('m1').sentBytes).toBeLessThan(bytes.length - 4_000_000)
     expect(readdirSync(target)).toEqual(['big'])
     expect(readFileSync(join(target, 'big')).equals(bytes)).toBe(true)
+  })
+
+  it('removes what nobody has carried on for a week, and nothing newer, in use or of another name', async () => {
+    writeFileSync(join(source, 'big'), randomBytes(2_000_000))
+    const target = join(directory, 'target')
+    mkdirSync(target)
+    const ended = spawnSync('true').pid
+    const eightDaysAgo = Date.now() / 1000 - 8 * 86_400
+    const leave = (name: string, end: string, isOld: boolean) => {
+      const path = `${temporaryOf(join(target, name))}.${end}`
+      writeFileSync(path, 'half')
+      if (isOld) utimesSync(path, eightDaysAgo, eightDaysAgo)
+      return basename(path)
+    }
+    const stale = [leave('one', `${hostname()}.${ended}`, true), leave('two', 'renamed.host.7', true)]
+    const kept = [leave('three', `${hostname()}.${ended}`, false), leave('four', `${hostname()}.${process.pid}`, true)]
+    writeFileSync(join(target, '.muster-own'), 'a file of the user')
+    utimesSync(join(target, '.muster-own'), eightDaysAgo, eightDaysAgo)
+    expect((await copy([local], [join(source, 'big')], () => target)).result('here')).toMatchObject({ copied: 1 })
+    const here = () => readdirSync(target)
+    await waitUntil(() => stale.every((name) => !here().includes(name)), 'the old files to go', 10_000)
+    expect(here().sort()).toEqual([...kept, '.muster-own', 'big'].sort())
   })
 
   it('does not carry on from what is not the beginning of the file', async () => {
