@@ -1,5 +1,5 @@
 /** Answers like `ssh -G` where ssh is not installed: the `ssh-config` package reads the same files. */
-import { existsSync, globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import SSHConfig from 'ssh-config'
 import { messageOf } from '../../base/errors.ts'
@@ -30,11 +30,19 @@ function splitLine(line: string): { keyword: string; value: string } | undefined
 const wordsOf = (value: string): string[] =>
   [...value.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
 
+/** As ssh does with the user's own file and what it includes (readconf.c, SSHCONF_CHECKPERM): they can name commands. */
+function requireOwn(path: string): void {
+  const { uid, mode } = statSync(path)
+  const isOwn = uid === 0 || uid === (process.getuid?.() ?? uid)
+  if (!isOwn || (mode & 0o022) !== 0) throw new Error(`bad owner or permissions on ${path}`)
+}
+
 /**
  * The text of a file with its Includes in place (ssh_config(5), Include: relative names are below ~/.ssh, or /etc/ssh in
  * the system's file; globs in order; missing files are skipped).
  */
-function readWithIncludes(path: string, includeDirectory: string, home: string, depth = 0): string[] {
+function readWithIncludes(path: string, includeDirectory: string, home: string, isUsers = false, depth = 0): string[] {
+  if (isUsers) requireOwn(path)
   if (depth > MAX_INCLUDE_DEPTH) throw new Error(`${path}: Include goes deeper than ${MAX_INCLUDE_DEPTH} files`)
   const lines: string[] = []
   let block: string | undefined
@@ -52,7 +60,7 @@ function readWithIncludes(path: string, includeDirectory: string, home: string, 
       return /[*?[]/.test(pattern) ? globSync(pattern).sort() : existsSync(pattern) ? [pattern] : []
     })
     for (const file of files) {
-      const included = readWithIncludes(file, includeDirectory, home, depth + 1)
+      const included = readWithIncludes(file, includeDirectory, home, isUsers, depth + 1)
       const hasBlocks = included.some((inner) => /^\s*(?:host|match)\b/i.test(inner))
       if (block !== undefined && hasBlocks) {
         throw new Error(
@@ -103,7 +111,7 @@ export function createLibrarySource(options: LibraryOptions): SshConfigSource {
       return readWithIncludes(options.configFile, join(home, '.ssh'), home).join('\n')
     const user = join(home, '.ssh/config')
     const system = options.systemFile ?? SYSTEM_FILE
-    const lines = existsSync(user) ? readWithIncludes(user, join(home, '.ssh'), home) : []
+    const lines = existsSync(user) ? readWithIncludes(user, join(home, '.ssh'), home, true) : []
     // The lines before the first Host of the system's file are for every host.
     if (existsSync(system)) lines.push('Host *', ...readWithIncludes(system, '/etc/ssh', home))
     return lines.join('\n')
