@@ -10,8 +10,9 @@ const KILL_AFTER = 990
 const KILL_FIRST_AFTER = 1500
 
 /**
- * The mark `term.TIME` has the time of TERM in its name, which a full disk takes as well, and the members of then as its lines.
- * No apostrophe within: it is quoted as a whole. What is evaluated are numbers alone, as a process may have any name.
+ * The mark `term.TIME` has the time of TERM in its name, which a full disk takes as well, and its lines are the processes of that
+ * moment. The job itself may make such files: a name that cannot be the time of an earlier TERM is not counted (`marked`). No
+ * apostrophe within: it is quoted as a whole. What is evaluated are numbers alone, as a process may have any name.
  */
 export const END_FUNCTIONS = `state() {
   case $1 in ""|*[!0-9]*) return 1;; esac
@@ -22,6 +23,11 @@ export const END_FUNCTIONS = `state() {
   case $parent,$session,$born in ,*|*,,*|*,|*[!0-9,]*) return 1;; esac
 }
 now() { read -r x y </proc/uptime; up=$((\${x%.*} * 100 + 1\${x#*.} - 100)); }
+marked() {
+  at=\${1##*term.}
+  case $at in ""|0?*|*[!0-9]*) return 1;; esac
+  [ -e "$1" ] && [ "$at" -le "$up" ]
+}
 scan() {
   for f in /proc/[0-9]*; do
     n=\${f#/proc/}
@@ -46,7 +52,7 @@ members() {
   done
 }
 rest() {
-  at=\${1#term.}
+  now; marked "$1" 2>/dev/null || return
   while r=$(trap "" TERM; read -r me x </proc/self/stat; scan; members .; echo $r); do
     now
     [ -n "$r" ] && [ $((up - at)) -lt ${KILL_FIRST_AFTER} ] || break
@@ -57,7 +63,7 @@ rest() {
 `
 
 /** For the bundle's own shell, in its directory, after the command: nothing is told before all that was to end has ended. */
-export const END_REST = `p=$$; for x in term.*; do [ -e "$x" ] && rest "$x"; done
+export const END_REST = `p=$$; for x in term.*; do rest "$x"; done
 `
 
 /**
@@ -70,9 +76,8 @@ end() {
   case $p in ""|*[!0-9]*) return;; esac
   g=; { read -r g <"$1/cgroup"; } 2>/dev/null
   case $g in *..*) g=;; */muster/"$1") ;; *) g=;; esac
-  at=; for f in "$1"/term.*; do [ -e "$f" ] && at=\${f##*.}; done
-  case $at in *[!0-9]*) at=;; esac
   now
+  for f in "$1"/term.* ""; do marked "$f" && break; done || at=
   [ -n "$scanned" ] || { scan; scanned=1; }
   if [ -z "$at" ] && { { true >"$1/term.$up"; } 2>/dev/null || [ "$2" = TERM ]; }; then
     members "$1"
