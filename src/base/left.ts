@@ -17,7 +17,7 @@ export type LeftKind = {
   readonly isOfRoot?: boolean
   /** Something that has just changed may be in use without a process that shows it. */
   readonly isBrief?: boolean
-  /** Its path stands for many, so that nobody can tell from it whether it is gone. */
+  /** Its path stands for many, so that it does not show whether it is gone. */
   readonly isSum?: boolean
 }
 

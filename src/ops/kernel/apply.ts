@@ -180,7 +180,7 @@ class Application {
       try {
         this.#options.onEvent({ type: 'output', operation, step, stream, text })
       } catch (error) {
-        // Whoever hands over the output has nobody to tell it.
+        // The code that hands over the output cannot report it.
         this.#break(error)
       }
     }

@@ -24,7 +24,7 @@ const TIMEOUT_MS = 30_000
 
 /**
  * What sleeps does not keep the channel open: when the holder is killed its end is seen at once.
- * The owner's words stand in the argument list of the holder, where whoever finds the lock taken reads them. Who only waits has
+ * The owner's words stand in the argument list of the holder, where another Muster that finds the lock taken reads them. Who only waits has
  * another name. Where the holder is this owner's, which reaches the same machine under another name, the lock is held already.
  */
 function lockScript(owner: string, waitS: number): string {
@@ -55,7 +55,7 @@ exec /bin/sh -c "$stay" muster-lock-holder "$1"
 ' muster-lock-waiter ${quote(owner)}`
 }
 
-/** Lines before a script that begins only while the process PID holds the lock: who slept for a minute may have none. */
+/** Lines before a script, which runs only while process PID holds the lock: after a minute of sleep there may be none. */
 function guardScript(owner: string, pid: string): string {
   return `tr '\\000' '\\n' 2> /dev/null < /proc/${pid}/cmdline | grep -q -F -x -e ${quote(owner)} || {
 echo 'this host is not locked any more' >&2; exit ${LOST_CODE}; }
@@ -199,7 +199,7 @@ function lockHost(
   const limit = setTimeout(stopWaiting, TIMEOUT_MS * limitFactor)
   signal.addEventListener('abort', stopWaiting, { once: true })
   if (signal.aborted) stopWaiting()
-  // From here on only its release ends it: whoever stops a change stops its steps first.
+  // From here on only its release ends it: when a change is stopped, its steps are stopped first.
   const settle = (lock: Lock, holder?: string): void => {
     clearTimeout(limit)
     signal.removeEventListener('abort', stopWaiting)

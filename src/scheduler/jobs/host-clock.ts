@@ -1,6 +1,6 @@
 /**
- * When something happened on a host, by this machine's clock. Hosts tell seconds since they were started, which nobody sets and
- * which go on in standby; each round shows at once where those seconds stand. Pure.
+ * When something happened on a host, by this machine's clock. Hosts tell the seconds since they were started: no one can set
+ * them, and they include standby. Each round tells where they stand. Pure.
  */
 
 /** Hosts round to hundredths. */
@@ -15,7 +15,8 @@ export class HostClock {
     if (!Number.isFinite(upS)) return
     const [earliest, latest] = [sentMs - upS * 1000 - SLACK_MS, heardMs - upS * 1000]
     const known = this.#startMs
-    // What was heard soonest is closest. What is out of reach now was before the host, or the clock here, was set anew.
+    // The answer that came soonest is the closest. An estimate that is no longer possible is from before the host started again,
+    // or before the clock here was set.
     this.#startMs = known !== undefined && known >= earliest ? Math.min(known, latest) : latest
   }
 

@@ -1,6 +1,6 @@
 /**
- * A cgroup (version 2) of its own for a bundle whose memory is limited, in pieces of the program that runs it: one that may not
- * make it runs as all others do, and says so. Only the command goes in, so that its end can be told, and into the group `main`
+ * A cgroup (version 2) of its own for a bundle whose memory is limited, as parts of the program that runs it. A bundle that may
+ * not make one runs without it and says so. Only the command goes in, so that its end can be told, and into the group `main`
  * below: a group without processes of its own is one whose controllers the command may hand on, as container engines do. Two
  * processes more, one that makes the directories and one that removes them.
  */

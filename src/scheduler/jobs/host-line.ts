@@ -33,7 +33,7 @@ export type HostLineOptions = {
   readonly hostClock: HostClock
   /** Lines as bundles told them, several at once. */
   onNotice(text: string): void
-  /** While nobody asked. */
+  /** Between two rounds. */
   onLost(): void
 }
 
@@ -57,7 +57,7 @@ export class HostLine implements Disposable {
   #held = ''
   #mark = ''
   #leftBytes = 0
-  /** Why it was cut off while nobody asked. */
+  /** Why it was cut off between two rounds. */
   #cutOff: string | undefined
 
   constructor(options: HostLineOptions) {

@@ -44,8 +44,8 @@ export const NOTICE = '+'
 /**
  * What a shell has to know, once. Each line that it and bundles print begins with the mark: what start-up files of the account
  * print, or leave running, has none. The mark comes by stdin alone and is no argument and no environment variable. Descriptor 3
- * is a pipe to a reader that hands on what bundles tell: whoever is left with it when the shell has gone holds nothing of the
- * channel, and is not held up.
+ * is a pipe to a reader that hands on what bundles tell: a bundle that still has it when the shell is gone does not keep the
+ * channel open, and does not block.
  */
 export const formatPrelude = (mark: string): string => `echo; unset mark; mark=${mark}; mask=$(umask); umask 077
 say() { echo "$mark$1"; }

@@ -12,7 +12,7 @@ export class ImpossibleGangs {
   #text = ''
   readonly #known = new Map<string, boolean>()
 
-  /** Hosts that are down count as they are. */
+  /** Hosts that are down offer nothing. */
   note(hosts: readonly HostSpec[]): void {
     const text = JSON.stringify(hosts)
     if (text === this.#text) return

@@ -6,7 +6,7 @@ import type { QueueFile, Row } from './queue-file.ts'
 
 const SELECT = 'SELECT id, spec, environment, user, submitted_ms, priority, attempt, failures, state, after FROM jobs'
 
-/** Read specifications of which so many are kept: twice as many, of which the half that nobody asked for lately is forgotten. */
+/** Specifications are cached in two generations of at most this many: when the newer one is full, the older one is dropped. */
 const MOST_SPECS = 10_000
 
 /** Nearly all that wait. */
@@ -85,7 +85,7 @@ export class JobRows {
     return spec
   }
 
-  /** What was read of a call that came to nothing was never on disk. */
+  /** What a transaction read before it was rolled back may never have been on disk. */
   forget(): void {
     this.#specs.clear()
     this.#olderSpecs.clear()

@@ -1,4 +1,4 @@
-/** All jobs that are on hosts, kept from one look to the next; read anew when another program wrote. */
+/** All jobs that are on hosts, kept from one poll to the next and read again when another program has written. */
 import { isActive, type Job } from './job.ts'
 
 export class KeptActive {

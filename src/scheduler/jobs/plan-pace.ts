@@ -4,7 +4,7 @@
  */
 import { hasPassed } from '../../base/clock.ts'
 
-/** Of its time at most one part in so many goes into such plans. */
+/** Such plans take at most a fifth of the driver's time. */
 const SHARE = 5
 
 export class PlanPace {
@@ -13,7 +13,7 @@ export class PlanPace {
   #plannedMs = 0
   #tookMs = 0
 
-  /** `mostMs`: so long after the last plan there is another one in any case. */
+  /** `mostMs`: the longest time between two plans. */
   constructor(mostMs: number) {
     this.#mostMs = mostMs
   }

@@ -56,7 +56,7 @@ export class PlanPass {
     return { events: [...sendToRay(first, active), ...events], expectedS }
   }
 
-  /** One user alone shares with nobody. */
+  /** With only one user there is nothing to share. */
   #usageOf(lines: readonly StoredLine[], active: readonly Job[], nowMs: number): Usage {
     const first = lines[0]?.user
     const isShared = lines.some(({ user }) => user !== first)

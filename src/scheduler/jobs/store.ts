@@ -293,14 +293,14 @@ export class JobStore implements Disposable {
     ).length
   }
 
-  /** Forgets jobs that ended before that time, so many at most; those that unfinished jobs wait for stay. How many it forgot. */
+  /** Forgets at most `most` jobs that ended before that time, except those that unfinished jobs wait for. Returns how many. */
   forgetEnded(beforeMs: number, most: number): number {
     return this.together(() => {
       const rows = this.file.all(`SELECT id, spec ${FORGETTABLE} LIMIT ?`, beforeMs, most)
       const [ids, specs] = [rows.map(({ id }) => id), rows.map(({ spec }) => spec)].map((list) => JSON.stringify(list))
       this.file.run('DELETE FROM results WHERE job IN (SELECT value FROM json_each(?))', ids ?? '[]')
       this.file.run('DELETE FROM jobs WHERE id IN (SELECT value FROM json_each(?))', ids ?? '[]')
-      // The last one stays, so that its number is not given again.
+      // The last one stays, so that its number is not used again.
       this.file.run(
         `DELETE FROM specs WHERE id IN (SELECT value FROM json_each(?)) AND id < (SELECT max(id) FROM specs)
           AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.spec = specs.id)`,
@@ -310,7 +310,7 @@ export class JobStore implements Disposable {
     })
   }
 
-  /** So many `forgetEnded` would forget. */
+  /** How many `forgetEnded` would forget in all. */
   countForgettable(beforeMs: number): number {
     return Number(this.file.one(`SELECT count(*) AS count ${FORGETTABLE}`, beforeMs)?.count)
   }

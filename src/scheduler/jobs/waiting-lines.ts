@@ -9,7 +9,7 @@ import type { Job } from './job.ts'
 import { type JobRows, QUEUED_TEXT } from './job-rows.ts'
 import type { QueueFile } from './queue-file.ts'
 
-/** So many of a line are read at first, four times as many each time that they were not enough. */
+/** How many jobs of a line are read first; four times as many each time that more are needed. */
 const FIRST = 4
 const MOST = 1024
 
@@ -18,7 +18,7 @@ const FREE = `kind = 'queued' AND after IS NULL AND state = '${QUEUED_TEXT}'`
 /** The others: they wait for jobs or for a time, or have run before; as jobs_bound has it. */
 const BOUND = `kind = 'queued' AND (after IS NOT NULL OR state <> '${QUEUED_TEXT}')`
 
-/** The first behind a line: a comparison of all three at once would walk through the line. */
+/** The first job after a line: comparing all three columns at once would walk through the whole line. */
 const firstOf = (condition: string): string =>
   `(SELECT id FROM jobs INDEXED BY jobs_in_line WHERE ${FREE} AND ${condition} ORDER BY alike, user, priority LIMIT 1)`
 const FREE_LINES = `WITH RECURSIVE line (alike, user, priority) AS (
@@ -31,7 +31,7 @@ const FREE_LINES = `WITH RECURSIVE line (alike, user, priority) AS (
 ) SELECT alike, user, priority FROM line`
 const FREE_JOBS = `INDEXED BY jobs_in_line WHERE ${FREE} AND alike = ? AND user = ? AND priority = ? AND id > ? ORDER BY id LIMIT ?`
 
-/** Many have the same text of jobs that they wait for: each is looked at once. */
+/** Many jobs wait for the same jobs, with the same text: each text is checked once. */
 const DONE = `SELECT list FROM (SELECT DISTINCT after AS list FROM jobs INDEXED BY jobs_by_after WHERE kind = 'queued' AND after IS NOT NULL) WHERE NOT EXISTS
   (SELECT 1 FROM json_each(list) AS each JOIN jobs AS other ON other.id = each.value WHERE other.kind <> 'done')`
 const NOT_BEFORE = "coalesce(json_extract(state, '$.notBeforeMs'), 0)"
@@ -102,7 +102,7 @@ export class WaitingLines {
     return [...this.#free, ...this.#bound].filter((line) => line.at(0) !== undefined)
   }
 
-  /** They do not wait any more. */
+  /** Jobs that no longer wait. */
   remove(ids: ReadonlySet<number>): void {
     if (ids.size === 0) return
     for (const line of [...(this.#free ?? []), ...(this.#bound ?? [])]) line.remove(ids)

@@ -50,7 +50,7 @@ export class Turns<Job extends WaitingJob> {
     return this.#heads.pop()
   }
 
-  /** Whoever stands behind it in its line has a turn as well. */
+  /** The job behind it in its line gets a turn as well. */
   follow({ line, index }: Head<Job>): void {
     const head = this.#headOf(line, index + 1)
     if (head === undefined) return
@@ -80,7 +80,7 @@ export class Turns<Job extends WaitingJob> {
   }
 }
 
-/** So many of all lines together. */
+/** The first `count` jobs of all lines. */
 export function firstInTurn<Job extends WaitingJob>(
   lines: readonly WaitingLine<Job>[],
   count: number,

@@ -254,7 +254,7 @@ def context_of(message, server):
     certify(context, message['certificate'].encode(), message['key'].encode())
     return context
 
-# Through pipes, so that the key is in no file; with names where the system shows no others (a chroot, a bare container).
+# Through pipes, so that the key is in no file: named ones where the system has no /dev/fd (a chroot, a bare container).
 def certify(context, certificate, key):
     ends = []
     try:
@@ -291,7 +291,7 @@ def certify_by_name(context, place, texts):
         context.load_cert_chain(*names)
     finally:
         for name in names:
-            # A feeder that nobody reads from would wait for ever.
+            # Without a reader the feeder would wait for ever.
             os.close(os.open(name, os.O_RDONLY | os.O_NONBLOCK))
             os.unlink(name)
         os.rmdir(directory)

@@ -1,4 +1,4 @@
-/** What a copy leaves on a host that was killed in the middle: the file as far as it came, beside its target. */
+/** What a copy that was killed leaves on a host: the part of the file that arrived, beside its target. */
 import type { LeftTraces } from '../../base/left.ts'
 
 export const copyLeft: LeftTraces = {

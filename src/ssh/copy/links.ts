@@ -36,7 +36,7 @@ const PROBE_LIMIT_MS = 10_000
 
 type Waiting = {
   readonly link: number
-  /** Nobody else is believed about this link. */
+  /** Only these are believed about this link. */
   readonly members: readonly Member[]
   isAnswer(message: HelperMessage): boolean
   settle(message: HelperMessage): void

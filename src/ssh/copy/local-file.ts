@@ -167,7 +167,7 @@ export class LeftOvers {
   }
 }
 
-/** For writing: a file of this user that has no other name. What somebody else put in its place is removed. */
+/** Opens a file of this user that has no other name, for writing. Anything else under that name is removed. */
 async function openOwn(path: BytePath): Promise<FileHandle> {
   const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants
   const found = await lstat(bytesOf(path)).catch(() => undefined)

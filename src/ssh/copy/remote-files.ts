@@ -24,7 +24,7 @@ type Waiting = {
   readonly reject: (error: Error) => void
   /** Takes the answer's bytes as they come, instead of keeping them. */
   readonly sink?: ((bytes: Buffer) => void) | undefined
-  /** How long the answer is if it is not a refusal; undefined: `ANSWER_LIMIT` at most. */
+  /** The length of the answer unless it is a refusal; undefined: up to `limit`, or `ANSWER_LIMIT`. */
   readonly bytes?: number | undefined
   readonly limit?: number
 }
@@ -122,7 +122,7 @@ export class RemoteFiles {
     return this.#order(this.#lineOf(name, words), undefined)
   }
 
-  /** Like `call`, but the answer has so many bytes, which go to `sink` as they come. */
+  /** Like `call`, but the answer must have this many bytes, which go to `sink` as they come. */
   pull(
     sink: (bytes: Buffer) => void,
     bytes: number,

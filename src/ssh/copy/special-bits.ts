@@ -1,6 +1,6 @@
 /**
  * Set-user-id, set-group-id and sticky bits. They are not copied unless that was asked for, and never to a file of another
- * owner: a program that runs as root there would run as whoever the copy belongs to.
+ * owner: a program that runs as root there would run as the owner of the copy.
  */
 
 export type Owner = { readonly uid: number; readonly gid: number }
@@ -8,7 +8,7 @@ export type Owner = { readonly uid: number; readonly gid: number }
 export const PERMISSION_BITS = 0o777
 export const MODE_BITS = 0o7777
 
-/** What a copy that belongs to somebody may have of a mode. */
+/** The bits of a mode that a copy of the owner `to` may have. */
 export function modeOfCopy(mode: number, from: Owner, to: Owner | undefined): number {
   if (to === undefined || from.uid !== to.uid) return mode & PERMISSION_BITS
   return from.gid === to.gid ? mode : mode & ~0o2000

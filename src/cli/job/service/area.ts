@@ -153,7 +153,7 @@ function withSystemd(service: Service, id: string, { unit, state, hasLinger }: F
       run: {
         script: `${CTL}ctl enable --quiet ${name} && ctl reset-failed ${name} 2> /dev/null
 ctl restart ${name} || exit 1
-# What cannot begin ends within a moment.
+# A program that cannot start ends within a moment.
 for again in 1 2 3 4 5 6; do
   state=$(ctl show --property SubState ${name})
   [ "$state" = SubState=running ] || { echo "it does not stay up ($state): journalctl $manager -u "${name} >&2; exit 1; }
