@@ -75,7 +75,8 @@ describe.skipIf(!canRun)('muster job work as a service', { timeout: 400_000 }, (
         `mkdir -p /run/bin; printf '%s' '${CRONTAB}' > /run/bin/crontab; chmod 755 /run/bin/crontab; echo '5 4 * * * true' > .table`,
       )
     await must(host, login, `printf '%s' '${HOSTS}' > hosts.yaml; : > started; sleep 0.1`)
-    const submit = async () => (await must(host, login, muster('job', 'submit', '--', 'true'))).trim()
+    const submit = async (command = 'true') =>
+      (await must(host, login, muster('job', 'submit', '--', `'${command}'`))).trim()
     const isDone = async (id: string) =>
       (await must(host, login, muster('job', 'show', id))).includes('state:        done')
     const workers = async () =>
@@ -97,12 +98,18 @@ describe.skipIf(!canRun)('muster job work as a service', { timeout: 400_000 }, (
     expect(install.stdout).toMatch(/job"? "?work"? "?--preempt/)
     const first = await submit()
     await waitUntil(async () => await isDone(first), 'the first job', PATIENCE_MS)
+    await submit('umask > mask; echo $$ > pid; exec sleep 3000')
+    const isThere = async () => (await shell(host, login, 'test -s pid')).code === 0
+    await waitUntil(isThere, 'a job that goes on', PATIENCE_MS)
+    expect(await must(host, login, 'cat mask')).toBe(await must(host, login, 'umask'))
+    const goesOn = async () => (await shell(host, login, 'kill -0 $(cat pid)')).code === 0
     expect((await must(host, login, muster('job', 'work', '--preempt', '--install'))).trim()).toContain('no change')
 
     const [pid = ''] = await workers()
     await must(host, login, `kill -KILL ${pid}`)
     const second = await submit()
     await waitUntil(async () => await isDone(second), 'the second job, after the scheduler was killed', PATIENCE_MS)
+    expect(await goesOn()).toBe(true)
     if (isCron) {
       expect(await must(host, login, 'cat .table')).toMatch(
         /^5 4 \* \* \* true\n.*\n@reboot \/bin\/sh \/root\/\S+\/work-of_mine\.sh\n.*\n$/,
@@ -121,6 +128,8 @@ describe.skipIf(!canRun)('muster job work as a service', { timeout: 400_000 }, (
     const uninstall = await shell(host, login, muster('job', 'work', '--uninstall', '--yes'))
     expect([uninstall.code, uninstall.stderr], uninstall.stdout).toEqual([0, ''])
     expect(await workers()).toEqual([])
+    expect(await goesOn()).toBe(true)
+    await must(host, login, 'kill $(cat pid)')
     const files = await must(host, login, FILES)
     expect(files).not.toMatch(/muster-job|work-of_mine/)
     if (isCron) expect(await must(host, login, 'cat .table')).toBe('5 4 * * * true\n')

@@ -47,12 +47,13 @@ export function unitText(service: Service, isLingerOurs: boolean): string {
     // A path stands for itself here but for specifiers.
     `WorkingDirectory=${directory.replaceAll('%', '%%')}`,
     ...Object.entries(environment).map(([name, value]) => `Environment=${unitWord(`${name}=${value}`)}`),
-    'UMask=0077',
     `ExecStart=${words.map(execWord).join(' ')}`,
     `SuccessExitStatus=${STOPPED}`,
     'Restart=on-failure',
     `RestartSec=${RESTART_S}`,
     'TimeoutStopSec=30',
+    // Jobs on this machine belong to the unit's cgroup, and go on without the scheduler.
+    'KillMode=process',
     '',
     '[Install]',
     `WantedBy=${isRoot ? 'multi-user.target' : 'default.target'}`,
@@ -70,20 +71,24 @@ export const pidFile = (service: Service): string => `${scriptFile(service)}.pid
 /** Beside the script: what the scheduler says on stderr. */
 export const logFile = (service: Service): string => `${scriptFile(service)}.log`
 
-/** Starts the scheduler again when it fails; TERM ends both. The log is begun anew when it has grown. */
+/**
+ * Starts the scheduler again when it fails; TERM ends both. A log that has grown is replaced by a new one. The umask stays as it
+ * is: jobs on this machine make their files with it.
+ */
 export function scriptText(service: Service): string {
   const { words, directory, environment } = service
   const exports = Object.entries(environment).map(([name, value]) => `export ${name}=${quote(value)}`)
   return `#!/bin/sh
 ${SERVICE_HEAD}
-umask 077
 ${exports.join('\n')}
 cd ${quote(directory)} || exit 1
 log=${quote(logFile(service))} pid=${quote(pidFile(service))} child=
-echo $$ > "$pid"
+private() { ( umask 077; : >> "$1" ); }
+private "$pid"; echo $$ > "$pid"
 trap 'rm -f "$pid"; [ -z "$child" ] || kill "$child"; exit 0' HUP INT TERM
 while :; do
   [ ! -f "$log" ] || [ "$(($(wc -c < "$log")))" -lt 1000000 ] || mv -f "$log" "$log.old"
+  private "$log"
   ${words.map(quote).join(' ')} < /dev/null > /dev/null 2>> "$log" &
   child=$!
   wait "$child"
