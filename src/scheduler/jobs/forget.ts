@@ -11,5 +11,5 @@ export function hostsToForget(jobs: readonly Job[], view: QueueView | undefined)
   if (view === undefined) return []
   const known = new Set(view.hosts.map(({ name }) => name))
   const hosts = new Set(jobs.flatMap(({ state }) => (isActive(state) ? state.places.map(({ host }) => host) : [])))
-  return [...hosts].filter((host) => host in view.down || !known.has(host))
+  return [...hosts].filter((host) => Object.hasOwn(view.down, host) || !known.has(host))
 }

@@ -271,7 +271,8 @@ export class JobStore implements Disposable {
     )
     const directories = rows.flatMap(({ spec }) => {
       const { directory } = this.#rows.specOf(Number(spec))
-      return directory?.startsWith(start) ? [directory.slice('../'.length)] : []
+      // Programs of hosts have these names between quotes; what is deleted has no others.
+      return directory?.startsWith(start) && SAFE_NAME.test(directory) ? [directory.slice('../'.length)] : []
     })
     return [...new Set(directories)]
   }
@@ -341,6 +342,7 @@ export class JobStore implements Disposable {
   }
 }
 
+const SAFE_NAME = /^[0-9a-z./-]+$/
 const FORGETTABLE = `FROM jobs WHERE ended_ms IS NOT NULL AND ended_ms < ? AND id NOT IN
   (SELECT each.value FROM jobs AS waiting JOIN json_each(waiting.after) AS each
     WHERE waiting.kind IN ('held', 'queued', 'starting', 'running', 'ending') AND waiting.after IS NOT NULL)`

@@ -103,19 +103,21 @@ describe.skipIf(!canRun)('the line to a host', () => {
     expect([notices[1], existsSync(join(directory, 'saved'))]).toEqual([expect.stringContaining(`${KEY} exit 5`), true])
   })
 
-  it.each(['term.99999999999', 'term.99999999999999999999', 'term.x', 'term.08'])(
-    'a bundle is ended though a file %s in its directory looks like the mark of an earlier order',
-    async (name) => {
-      await line.round(
-        only(start(`trap 'touch "$HOME/saved"; exit 5' TERM; touch "$HOME/up"; while :; do sleep 0.05; done`)),
-      )
-      await waitUntil(() => existsSync(join(directory, 'up')), 'it to listen')
-      writeFileSync(join(jobs(), KEY, name), '')
-      await line.round(only({ kind: 'stop', key: KEY, signal: 'TERM' }))
-      await waitUntil(() => notices.length === 2, 'its end')
-      expect(notices[1]).toContain(`${KEY} exit 5`)
-    },
-  )
+  it.each([
+    'term.99999999999',
+    'term.99999999999999999999',
+    'term.x',
+    'term.08',
+  ])('a bundle is ended though a file %s in its directory looks like the mark of an earlier order', async (name) => {
+    await line.round(
+      only(start(`trap 'touch "$HOME/saved"; exit 5' TERM; touch "$HOME/up"; while :; do sleep 0.05; done`)),
+    )
+    await waitUntil(() => existsSync(join(directory, 'up')), 'it to listen')
+    writeFileSync(join(jobs(), KEY, name), '')
+    await line.round(only({ kind: 'stop', key: KEY, signal: 'TERM' }))
+    await waitUntil(() => notices.length === 2, 'its end')
+    expect(notices[1]).toContain(`${KEY} exit 5`)
+  })
 
   it('half of a round does nothing', async () => {
     const own = shell()

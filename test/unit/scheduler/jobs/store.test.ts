@@ -49,6 +49,14 @@ afterEach(() => {
 const open = (name = 'queue.db') => new JobStore(join(directory, name))
 
 describe('the queue on disk', () => {
+  test('a directory whose name could mean something to a shell is none that was copied for jobs', () => {
+    using store = open()
+    const copied = `${store.id}-copied-0123abcd`
+    for (const name of [copied, `${store.id}-'; rm -rf ~; '`, `${store.id}-a\nb`])
+      store.submit(submission({ spec: { ...spec, directory: `../${name}` } }), 5)
+    expect(store.keptDirectories()).toEqual([copied])
+  })
+
   test('what was submitted is there for whoever opens it next, each with its own variables', () => {
     using store = open()
     const ids = store.submit(submission({ variants: [{ X: '1' }, { X: '2' }], priority: 3 }), 5)
