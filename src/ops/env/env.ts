@@ -9,7 +9,8 @@ import type { Operation } from '../kernel/operation.ts'
 import { dockerFact } from './docker-facts.ts'
 import { IMAGE_CONTENT } from './docker-scripts.ts'
 import { type Drift, driftOf, type HostItems, itemsOf } from './drift.ts'
-import { prefixFact, systemFact } from './facts.ts'
+import { findPrefix, prefixFact, systemFact } from './facts.ts'
+import { type InHome, inHomeFact } from './in-home.ts'
 import { parcelFact } from './parcel.ts'
 import type { EnvFacts, EnvWorld } from './plan.ts'
 import { planCondaDown, planCondaUp } from './plan-conda.ts'
@@ -29,6 +30,21 @@ function contentFact(spec: EnvironmentSpec): Fact<EnvFacts['content']> {
   }
 }
 
+function inHomeFactOf(wanted: EnvWanted): { readonly inHome?: Fact<InHome> } {
+  const { spec } = wanted
+  const parcel = parcelOf(wanted)
+  switch (spec.kind) {
+    case 'docker':
+      return {}
+    case 'venv':
+      return { inHome: inHomeFact(findPrefix({ path: spec.path }), '$HOME', parcel) }
+    case 'conda': {
+      const place = spec.prefix === undefined ? { condaName: spec.name } : { path: spec.prefix }
+      return { inHome: inHomeFact(findPrefix(place), `$HOME/.conda/envs/${spec.name}`, parcel) }
+    }
+  }
+}
+
 export const envArea = defineArea<EnvWanted, EnvFacts>({
   name: 'env',
   wantedOf: envWantedOf,
@@ -36,6 +52,7 @@ export const envArea = defineArea<EnvWanted, EnvFacts>({
   factsOf: (wanted) => ({
     system: systemFact,
     content: contentFact(wanted.spec),
+    ...inHomeFactOf(wanted),
     parcel: parcelFact(parcelOf(wanted), wanted.spec.kind === 'docker' ? IMAGE_CONTENT : contentOf(wanted)),
   }),
   plan: planEnv,

@@ -20,11 +20,11 @@ import {
   blocked,
   type EnvWorld,
   fileTrouble,
+  keptElsewhere,
   nothing,
   type OwnFacts,
   onKnown,
   operation,
-  sharedSentence,
   step,
   steps,
 } from './plan.ts'
@@ -40,7 +40,8 @@ export function planCondaUp(wanted: Wanted, world: EnvWorld): Operation[] {
   const { facts } = world
   const trouble = fileTrouble(wanted)
   if (trouble !== undefined) return trouble
-  const { spec, sharedBy } = wanted
+  const { spec } = wanted
+  const elsewhere = keptElsewhere('up', wanted, world)
   const source = facts.get(spec.from)?.facts
   const followed = source === undefined ? undefined : knownValue(prefixOf(source))
   const prefix = followed !== undefined && 'packages' in followed ? followed : undefined
@@ -48,10 +49,8 @@ export function planCondaUp(wanted: Wanted, world: EnvWorld): Operation[] {
   const system = source === undefined ? undefined : knownValue(source.system)
   const takes = [...facts].flatMap(([host, { facts: own }]) => {
     if (host === spec.from) return []
-    const owner = sharedBy.get(host)
-    if (owner !== undefined) {
-      return [operation('conda', host, TITLE, nothing(sharedSentence(owner)))]
-    }
+    const why = elsewhere.get(host)?.because
+    if (why !== undefined) return [operation('conda', host, TITLE, nothing(why))]
     const verdict =
       path === undefined
         ? blocked(
@@ -166,8 +165,10 @@ function pack(wanted: Wanted, path: string): Operation {
 }
 
 /** The file goes when all have it, also where a run that was cut left one. */
-function tidy(wanted: Wanted, { facts }: EnvWorld, takes: readonly Operation[], isCarried: boolean): Operation[] {
+function tidy(wanted: Wanted, world: EnvWorld, takes: readonly Operation[], isCarried: boolean): Operation[] {
+  const { facts } = world
   const { from } = wanted.spec
+  const elsewhere = keptElsewhere('up', wanted, world, 'parcel')
   const isLeft = (host: string) => {
     const own = facts.get(host)?.facts
     return own !== undefined && knownValue(own.parcel)?.isThere === true
@@ -180,7 +181,7 @@ function tidy(wanted: Wanted, { facts }: EnvWorld, takes: readonly Operation[], 
       steps('differs', [step('tidy', host, 'remove', removal(wanted))]),
       after,
     )
-  const cut = takes.filter(({ host, verdict }) => verdict.kind === 'nothing' && isLeft(host))
+  const cut = takes.filter(({ host, verdict }) => verdict.kind === 'nothing' && isLeft(host) && !elsewhere.has(host))
   const all = takes.map(({ id }) => id)
   return [
     ...cut.map(({ host }) => tidied(host)),
@@ -194,11 +195,13 @@ function removal(wanted: Wanted): Omit<Step, 'id'> {
   return { title: 'remove the file of the environment', changes: [`- ${parcel}`], run }
 }
 
-export function planCondaDown(wanted: Wanted, { facts }: EnvWorld): Operation[] {
+export function planCondaDown(wanted: Wanted, world: EnvWorld): Operation[] {
+  const { facts } = world
+  const elsewhere = keptElsewhere('down', wanted, world)
   return [...facts].map(([host, { facts: own }]) => {
     const verdict = onKnown(host, TITLE, prefixOf(own), (content) => {
-      const owner = wanted.sharedBy.get(host)
-      if (owner !== undefined) return nothing(sharedSentence(owner))
+      const why = elsewhere.get(host)?.because
+      if (why !== undefined) return nothing(why)
       const all = [
         ...restoring(host, content),
         ...(knownValue(own.parcel)?.isThere === true ? [step('conda', host, 'file', removal(wanted))] : []),

@@ -10,11 +10,11 @@ import {
   blocked,
   type EnvWorld,
   fileTrouble,
+  keptElsewhere,
   nothing,
   type OwnFacts,
   onKnown,
   operation,
-  sharedSentence,
   step,
   steps,
 } from './plan.ts'
@@ -31,18 +31,21 @@ const TITLE = 'virtual environment'
 const TOOLS = ['pip', 'setuptools', 'wheel']
 const SHOWN_CHANGES = 40
 
-export function planVenvUp(wanted: Wanted, { facts }: EnvWorld): Operation[] {
+export function planVenvUp(wanted: Wanted, world: EnvWorld): Operation[] {
+  const { facts } = world
   const trouble = fileTrouble(wanted)
   if (trouble !== undefined) return trouble
-  const { spec, file, sharedBy } = wanted
+  const { spec, file } = wanted
+  const elsewhere = keptElsewhere('up', wanted, world)
+  const parcelElsewhere = keptElsewhere('up', wanted, world, 'parcel')
   const source = facts.get(spec.from)?.facts
   const lock = source === undefined ? undefined : lockOf(wanted, source)
   const gathering = source === undefined ? [] : [gather(wanted, source, lock)]
   return [
     ...gathering,
     ...[...facts].map(([host, { facts: own }]) => {
-      const owner = sharedBy.get(host)
-      if (owner !== undefined) return operation('venv', host, TITLE, nothing(sharedSentence(owner)))
+      const why = elsewhere.get(host)?.because
+      if (why !== undefined) return operation('venv', host, TITLE, nothing(why))
       if (host === spec.from && file === undefined) {
         return operation('venv', host, TITLE, nothing(`it is the one that the others follow, ${spec.path}`))
       }
@@ -52,7 +55,12 @@ export function planVenvUp(wanted: Wanted, { facts }: EnvWorld): Operation[] {
           ? blocked(host, 'not-reached', `${spec.from}, which gathers the wheels, is not reached`)
           : venvVerdict(wanted, host, content, known, source !== undefined && host !== spec.from),
       )
-      const after = source === undefined ? [] : [operationId(AREA, 'wheels', spec.from)]
+      // What is brought into one home is brought once: the next one finds it there.
+      const bringer = parcelElsewhere.get(host)?.keeper
+      const after = [
+        ...(source === undefined ? [] : [operationId(AREA, 'wheels', spec.from)]),
+        ...(bringer === undefined ? [] : [operationId(AREA, 'venv', bringer)]),
+      ]
       return operation('venv', host, TITLE, verdict, after)
     }),
   ]
@@ -188,8 +196,11 @@ function listed(changes: readonly string[]): string[] {
   return [...changes.slice(0, SHOWN_CHANGES), `~ and ${changes.length - SHOWN_CHANGES} more`]
 }
 
-export function planVenvDown(wanted: Wanted, { facts }: EnvWorld): Operation[] {
-  const { spec, sharedBy } = wanted
+export function planVenvDown(wanted: Wanted, world: EnvWorld): Operation[] {
+  const { facts } = world
+  const { spec } = wanted
+  const elsewhere = keptElsewhere('down', wanted, world)
+  const parcelElsewhere = keptElsewhere('down', wanted, world, 'parcel')
   const parcel = parcelOf(wanted)
   return [...facts].flatMap(([host, { facts: own }]) => [
     operation(
@@ -197,8 +208,8 @@ export function planVenvDown(wanted: Wanted, { facts }: EnvWorld): Operation[] {
       host,
       TITLE,
       onKnown(host, TITLE, own.content as Known<PrefixFacts>, (content): Verdict => {
-        const owner = sharedBy.get(host)
-        if (owner !== undefined) return nothing(sharedSentence(owner))
+        const why = elsewhere.get(host)?.because
+        if (why !== undefined) return nothing(why)
         if (!('packages' in content)) return nothing(`there is no environment ${spec.path}`)
         if (content.made === undefined) return nothing(`${spec.path} was not made by Muster: it stays`)
         const title = `remove ${spec.path}`
@@ -213,6 +224,8 @@ export function planVenvDown(wanted: Wanted, { facts }: EnvWorld): Operation[] {
       'wheels',
       onKnown(host, 'wheels', own.parcel, ({ isThere }): Verdict => {
         if (!isThere) return nothing('there are none')
+        const why = parcelElsewhere.get(host)?.because
+        if (why !== undefined) return nothing(why)
         const title = `remove ${parcel}`
         return steps('differs', [
           step('wheels', host, 'remove', { title, changes: [`- ${parcel}`], run: { script: removeParcel(parcel) } }),

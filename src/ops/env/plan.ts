@@ -1,9 +1,11 @@
 /** What the kinds of environments have in common when they plan. Pure. */
-import type { World } from '../kernel/area.ts'
-import type { Known } from '../kernel/fact.ts'
+import type { Direction, World } from '../kernel/area.ts'
+import { type Known, knownValue } from '../kernel/fact.ts'
 import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
+import { keepersOf, sharedHomeSentence } from '../kernel/shared-home.ts'
 import type { DockerFacts } from './docker-facts.ts'
 import type { PrefixFacts, SystemFacts } from './facts.ts'
+import type { InHome } from './in-home.ts'
 import type { ParcelFacts } from './parcel.ts'
 import { AREA, type EnvWanted } from './wanted.ts'
 
@@ -11,6 +13,8 @@ export type EnvFacts = {
   readonly system: SystemFacts
   readonly content: PrefixFacts | DockerFacts
   readonly parcel: ParcelFacts
+  /** What lies in the home directory and on its file system; undefined: it is not asked. */
+  readonly inHome?: InHome
 }
 export type OwnFacts = { readonly [K in keyof EnvFacts]: Known<EnvFacts[K]> }
 export type EnvWorld = World<EnvFacts>
@@ -54,7 +58,35 @@ export function fileTrouble({ spec, file }: EnvWanted): Operation[] | undefined 
   return spec.hosts.map((host) => operation('file', host, 'what it is made from', blocked(host, 'no-file', cause)))
 }
 
+/** Where an environment is looked after through another host, and why. */
+type Elsewhere = ReadonlyMap<string, { readonly keeper: string; readonly because: string }>
+
+/** Hosts whose environment (or what is brought for it) is another host's: over NFS that hosts.yaml declares, or in one home. */
+export function keptElsewhere(
+  direction: Direction,
+  { spec, sharedBy }: EnvWanted,
+  { facts, sharedHomes = [] }: EnvWorld,
+  what: keyof InHome = 'environment',
+): Elsewhere {
+  const isInHome = (host: string): boolean => {
+    const fact = facts.get(host)?.facts.inHome
+    return fact !== undefined && knownValue(fact)?.[what] === true
+  }
+  // The host that is followed has it already, or makes it first.
+  const isFirst = (host: string) => direction === 'up' && host === spec.from
+  const homes = sharedHomes.map(({ hosts, path }) => ({
+    hosts: hosts.filter(isInHome).toSorted((one, two) => Number(isFirst(two)) - Number(isFirst(one))),
+    path,
+  }))
+  return new Map([
+    ...[...keepersOf(homes)].map(
+      ([host, shared]) => [host, { keeper: shared.keeper, because: sharedHomeSentence(shared) }] as const,
+    ),
+    ...[...sharedBy].map(([host, keeper]) => [host, { keeper, because: sharedSentence(keeper) }] as const),
+  ])
+}
+
 /** The sentence for a directory that is looked after elsewhere. */
-export function sharedSentence(owner: string): string {
+function sharedSentence(owner: string): string {
   return `it lies in an NFS share, and ${owner} looks after it`
 }
