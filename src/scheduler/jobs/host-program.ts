@@ -221,14 +221,18 @@ export function parseHostAnswer(text: string, toMs: (upS: number) => number | un
   for (const line of text.split('\n')) {
     const [first = '', second = '', third = '', ...more] = line.split(' ')
     if (first === 'trouble') trouble = line.slice('trouble '.length)
-    else if (first === 'host')
-      facts = { cores: Number.parseInt(second, 10) || 0, memoryBytes: (Number.parseInt(third, 10) || 0) * 1024 }
+    else if (first === 'host') facts = { cores: countOf(second), memoryBytes: countOf(third) * 1024 }
     else {
       const state = bundleState(second, third, more)
       if (state) bundles.set(first, { ...state, ...timesOf([third, ...more], toMs) })
     }
   }
   return { facts, bundles, trouble }
+}
+
+/** Of more digits there is nothing on any machine. */
+function countOf(word: string): number {
+  return /^\d{1,12}$/.test(word) ? Number(word) : 0
 }
 
 /** Of an earlier start of the host only how long it took is known. */

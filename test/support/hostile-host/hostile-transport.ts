@@ -14,7 +14,7 @@ export const ENDS: Readonly<Record<Exclude<HostileEnd, 'silent'>, ChannelEnd>> =
   lost: { kind: 'lost', reason: 'Connection reset by \x1b[2Jpeer' },
 }
 /** Of an answer without end: more than every bound. */
-const MOST_ENDLESS_BYTES = 80 * 1024 * 1024
+const MOST_ENDLESS_BYTES = 20 * 1024 * 1024
 
 export class HostileChannel implements RemoteProcess {
   readonly command: string
