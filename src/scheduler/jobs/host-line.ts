@@ -83,7 +83,7 @@ export class HostLine implements Disposable {
     const shell = this.#shell ?? this.#open()
     this.#shell = shell
     const text = formatRound({ ...round, number, wantsFacts: round.wantsFacts || isNew })
-    shell.write(`${isNew ? formatPrelude(this.#mark) : ''}${text}`)
+    shell.write(`${isNew ? formatPrelude(this.#mark, randomBytes(MARK_BYTES).toString('hex')) : ''}${text}`)
     using _ = this.#options.clock.after(ROUND_MS, () => this.#lose(`it did not answer within ${ROUND_MS / 1000} s`))
     return await promise
   }

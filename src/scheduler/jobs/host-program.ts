@@ -45,9 +45,13 @@ export const NOTICE = '+'
  * What a shell has to know, once. Each line that it and bundles print begins with the mark: what start-up files of the account
  * print, or leave running, has none. The mark comes by stdin alone and is no argument and no environment variable. Descriptor 3
  * is a pipe to a reader that hands on what bundles tell: a bundle that still has it when the shell is gone does not keep the
- * channel open, and does not block.
+ * channel open, and does not block. `pipe` is part of its name, other letters and digits for each shell: where hosts share a home,
+ * two shells may have the same process id.
  */
-export const formatPrelude = (mark: string): string => `echo; unset mark; mark=${mark}; mask=$(umask); umask 077
+export const formatPrelude = (
+  mark: string,
+  pipe: string,
+): string => `echo; unset mark; mark=${mark}; mask=$(umask); umask 077
 say() { echo "$mark$1"; }
 b=${JOBS_DIRECTORY}
 e=$(mkdir -p "$b" 2>&1) && cd "$b" || { say "trouble $b cannot be used\${e:+: \${e##*: }}"; exit 0; }
@@ -115,7 +119,7 @@ stop() {
   look "$1"
 }
 trap exit HUP INT TERM PIPE
-f=.line.$$; rm -f $f .room 2>/dev/null
+f=.line.$$.${pipe}; rm -f $f .room 2>/dev/null
 reader=
 trap 'leave 2>/dev/null' EXIT
 if mkfifo $f; then

@@ -245,11 +245,11 @@ export class HostRounds implements Disposable {
     )
     if (due.length === 0) return
     this.#sweptMs = nowMs
-    const copied = store.copiedDirectories()
+    // Those of all hosts: hosts that share a home have the directories of each other.
+    const kept = store.keptDirectories()
     for (const record of due) {
       record.sweptMs = nowMs
       record.nextMs = nowMs
-      const kept = [...store.activeDirectories(record.spec.name), ...copied]
       record.sweep = formatDetachedClean(store.id, kept, keepDays)
     }
   }

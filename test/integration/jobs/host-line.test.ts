@@ -122,7 +122,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
   it('half of a round does nothing', async () => {
     const own = shell()
     const text = formatRound({ ...only(start('true'), start('true')), number: 1 })
-    own.stdin.end(formatPrelude('m') + text.slice(0, text.lastIndexOf(')')))
+    own.stdin.end(formatPrelude('m', 'p') + text.slice(0, text.lastIndexOf(')')))
     const said = (await own.stdout.setEncoding('utf8').toArray()).join('')
     expect(said.trim()).toBe('')
     expect(existsSync(join(jobs(), KEY))).toBe(false)
