@@ -176,8 +176,9 @@ export class BringUpPage implements Page {
   }
 
   #begin(direction: Direction, hosts: readonly string[], areas: readonly string[] = this.#chosenAreas()): void {
-    const { busyReason } = this.#work
-    if (busyReason !== undefined) return this.#console.notice(busyReason, 'warning')
+    const { busyReason, changingReason } = this.#work
+    const reason = this.#view.columns === undefined ? busyReason : changingReason
+    if (reason !== undefined) return this.#console.notice(reason, 'warning')
     if (hosts.length === 0 || areas.length === 0) {
       return this.#console.notice('hosts.yaml declares nothing for these hosts', 'warning')
     }

@@ -66,10 +66,14 @@ export class BringUpWork implements Disposable {
     return phase === 'look' || phase === 'ask'
   }
 
-  /** Why nothing can begin now. */
+  /** Why no look can begin now. */
   get busyReason(): string | undefined {
-    if (this.#changing !== undefined) return 'a change goes on: c ends it'
-    return this.#looking === undefined ? undefined : 'the hosts are being asked: c ends that'
+    return this.changingReason ?? (this.#looking === undefined ? undefined : 'the hosts are being asked: c stops that')
+  }
+
+  /** Why no change can begin now. A look is no reason: a plan asks the hosts itself. */
+  get changingReason(): string | undefined {
+    return this.#changing === undefined ? undefined : 'a change is running: c stops it'
   }
 
   [Symbol.dispose](): void {
@@ -126,9 +130,11 @@ export class BringUpWork implements Disposable {
         if (!looking.signal.aborted) this.#view = { ...this.#view, standings: standingsByCell(standings) }
       }
     } catch (error) {
+      if (this.#looking !== looking) return
       this.#view = { ...this.#view, trouble: sentence(error) }
       if (this.#view.columns !== undefined && !this.#isClosed) this.#console.notice(sentence(error), 'error')
     }
+    if (this.#looking !== looking) return
     this.#looking = undefined
     if (this.#isClosed) return
     this.set({ look: undefined })
@@ -140,8 +146,10 @@ export class BringUpWork implements Disposable {
     const { ports } = this.#console
     const changing = new AbortController()
     this.#changing = changing
+    this.#looking?.abort()
+    this.#looking = undefined
     const words = `${order.direction === 'up' ? 'bring up' : 'take down'} ${order.areas.join(', ')}`
-    this.set({ change: beginChange(order, ports.clock.now()), isWhole: false })
+    this.set({ change: beginChange(order, ports.clock.now()), isWhole: false, look: undefined })
     this.showSide('plan')
     this.tick()
     let end: NonNullable<ChangeView['end']> = 'error'

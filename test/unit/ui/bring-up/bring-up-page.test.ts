@@ -134,6 +134,23 @@ describe('the Bring-up tab', () => {
     expect(port.looks).toBe(2)
   })
 
+  it('makes a plan while the hosts are still being asked, and does not wait for them', async () => {
+    const { type, port, text, clock } = await openTab(120, 40)
+    clock.advance(5_000)
+    port.holdsLooks = true
+    type('r')
+    await setImmediate()
+    type('d')
+    expect(port.last.order).toMatchObject({ direction: 'down', areas: ['trust'] })
+    port.last.ended.resolve({ kind: 'declined' })
+    await setImmediate()
+    // What the look that was stopped has heard meanwhile counts for nothing.
+    port.standings = [standingOf('m1', 'missing', clock.now())]
+    port.releaseLooks()
+    await setImmediate()
+    expect(text()).toMatch(/m1 +✓ good +- +5 s ago/)
+  })
+
   it('shows what to declare where nothing is', async () => {
     const { type, port, text } = await openTab()
     port.columns = [{ name: 'trust', hosts: undefined }]

@@ -46,6 +46,9 @@ export class FakeBringUp implements BringUpPort {
   ]
   standings: readonly HostStanding[] = []
   looks = 0
+  /** Looks answer when they are released, also those that were stopped. */
+  holdsLooks = false
+  releaseLooks: () => void = () => {}
   changes: Change[] = []
 
   areas = async () => this.columns
@@ -53,6 +56,10 @@ export class FakeBringUp implements BringUpPort {
 
   async look(_: AbortSignal, onHost: (host: string) => void): Promise<readonly HostStanding[]> {
     this.looks += 1
+    if (this.holdsLooks)
+      await new Promise<void>((resolve) => {
+        this.releaseLooks = resolve
+      })
     for (const { host } of this.standings) onHost(host)
     return this.standings
   }
