@@ -273,7 +273,7 @@ export class RemoteFiles {
 function describeEnd(end: ChannelEnd, stderr: string): string {
   const said = printable(stderr.trim().split('\n').at(-1) ?? '')
   if (end.kind === 'lost') return `lost: ${printable(end.reason)}`
-  return said === '' ? `the remote shell ended (${end.kind === 'exit' ? end.code : end.signal})` : said
+  return said === '' ? `the remote shell ended (${end.kind === 'exit' ? end.code : printable(end.signal)})` : said
 }
 
 /** `dd: error writing 'x': No space left on device` → `No space left on device`. */

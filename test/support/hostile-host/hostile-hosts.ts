@@ -9,6 +9,8 @@ const STDOUT_LIMIT = 1024 * 1024
 const STDERR_LIMIT = 64 * 1024
 /** Of an answer without end, before the host is cut off. */
 const ENDLESS_PIECES = 1100
+/** Of lines: each is looked at by itself. */
+const ENDLESS_LINES_PIECES = 10
 const NOTHING = Buffer.alloc(0)
 
 const OUTCOMES: Readonly<Record<HostileEnd, RunOutcome>> = {
@@ -27,7 +29,8 @@ export function resultOf(answer: HostileAnswer, good: GoodAnswer, options: ExecO
     options.onOutput?.(isStdout ? 'stdout' : 'stderr', decoder.decode(piece, { stream: true }))
   for (const piece of answer.pieces) tell(piece)
   if (answer.endless !== undefined && options.onOutput !== undefined) {
-    for (let count = 0; count < ENDLESS_PIECES; count++) tell(answer.endless)
+    const most = answer.endless.includes(10) ? ENDLESS_LINES_PIECES : ENDLESS_PIECES
+    for (let count = 0; count < most; count++) tell(answer.endless)
   }
   const whole = Buffer.concat([...answer.pieces, ...(answer.endless === undefined ? [] : [answer.endless])])
   const isCut = answer.endless !== undefined && options.onOutput === undefined

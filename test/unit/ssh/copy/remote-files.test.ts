@@ -2,6 +2,9 @@
 import { expect, it } from 'vitest'
 import { RemoteFiles, RemoteLost } from '../../../../src/ssh/copy/remote-files.ts'
 import type { Connection, ExecHandlers } from '../../../../src/ssh/transport.ts'
+import { endpointOf } from '../../../support/endpoint.ts'
+import { createHostileTransport } from '../../../support/hostile-host/hostile-transport.ts'
+import { watchedContext } from '../../../support/ssh-context.ts'
 import { ManualClock } from '../manual-clock.ts'
 
 /** Says that it is ready, and gives these answers, one to each order. */
@@ -57,4 +60,14 @@ it.each([
 it('keeps no answer without an end', async () => {
   const files = await startWith(['ok 99999999999\n'])
   await expect(files.call('I', './x')).rejects.toThrow('the host answers more than can be kept')
+})
+
+it('names the signal that ended its shell in a way that does nothing to a terminal', async () => {
+  const transport = createHostileTransport({
+    onExec: (channel) => channel.end({ kind: 'signal', signal: 'K\x1b[2JILL' }),
+  })
+  const connection = await transport.connect(endpointOf('m2'), watchedContext())
+  const { signal } = new AbortController()
+  const starting = RemoteFiles.start(connection, { clock: new ManualClock(), startLimitMs: 1000, signal })
+  await expect(starting).rejects.toThrow('the remote shell ended (K\\x1b[2JILL)')
 })
