@@ -71,8 +71,10 @@ function foreignOwner({ uid: owner }: Stats, uid: number, what: string): string 
   return owner === uid || owner === 0 ? undefined : `${what} belongs to user ${owner}, not to you (${uid})`
 }
 
-function openTo({ mode }: Stats, what: string): string | undefined {
+function openTo({ mode, uid, gid }: Stats, what: string): string | undefined {
   if ((mode & OTHERS_WRITE) !== 0) return `${what} can be changed by every user of this machine`
-  if ((mode & GROUP_WRITES) !== 0) return `${what} can be changed by its group`
+  // Where useradd gives each user a private group of the same number, umask is 002 and the group is the user alone.
+  const isPrivateGroup = gid === uid && uid !== 0
+  if ((mode & GROUP_WRITES) !== 0 && !isPrivateGroup) return `${what} can be changed by its group`
   return undefined
 }

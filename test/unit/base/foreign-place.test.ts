@@ -2,6 +2,7 @@ import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, symli
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { foreignFile } from '../../../src/base/foreign-place.ts'
 import { lastRunFile, readLastRun, writeLastRun } from '../../../src/cli/run/last-run.ts'
 import { openJournal } from '../../../src/ops/kernel/journal.ts'
 import { keepMesh } from '../../../src/ops/net/mesh/kept-mesh.ts'
@@ -53,6 +54,19 @@ describe('files that another user could have written', () => {
     chmodSync(path, 0o644)
     chmodSync(join(path, '..'), 0o777)
     expect(() => loadPreferences(environment)).toThrow(/its directory can be changed by every user/)
+  })
+
+  it.runIf(isRoot)('are told from those that the private group of their user can write, as with umask 002', () => {
+    const path = preferences()
+    const own = (group: number): string | undefined => {
+      for (const each of [path, join(path, '..')]) {
+        chownSync(each, OTHER, group)
+        chmodSync(each, each === path ? 0o664 : 0o775)
+      }
+      return foreignFile(path, OTHER)
+    }
+    expect(own(OTHER)).toBeUndefined()
+    expect(own(OTHER + 1)).toBe('it can be changed by its group')
   })
 
   it.runIf(isRoot)('are no preferences where they belong to the user who called sudo', () => {
