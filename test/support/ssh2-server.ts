@@ -36,6 +36,13 @@ export async function startInProcessServer(
   return {
     peers,
     endpoint: (changes = {}) =>
-      endpointOf('m1', { address: '127.0.0.1', port, strictHostKeyChecking: 'no', ...changes }),
+      endpointOf('m1', {
+        address: '127.0.0.1',
+        port,
+        strictHostKeyChecking: 'no',
+        // Without any file no new key is accepted, as by ssh.
+        knownHostsFiles: ['/dev/null'],
+        ...changes,
+      }),
   }
 }
