@@ -14,6 +14,8 @@ const PATIENCE_MS = 90_000
 const HOSTS = `cluster: "of mine"
 hosts: { here: { transport: local, resources: { cpu: 2, gpu: 0, memory: 1GiB } } }
 `
+/** Where hosts see this repository: its own place may lie below a directory that each host has for itself, as /tmp. */
+const HERE = '/mnt'
 const UNIT = 'muster-job-of_mine.service'
 const FILES = `find . /etc/systemd/system -newer started \\( -type f -o -type l \\) ! -path '*/tsx-*' | sort`
 /** As crontab(1), which no lab host has: a table of the login, told, replaced and removed. */
@@ -38,11 +40,13 @@ describe.skipIf(!canRun)('muster job work as a service', { timeout: 400_000 }, (
     if (code !== 0) throw new Error(`${command} on ${host}: exit ${code}\n${stdout}${stderr}`)
     return stdout
   }
-  const words = PROGRAM.map((word) => (word === 'tsx' ? `${ROOT}/node_modules/tsx/dist/esm/index.mjs` : word)).join(' ')
+  const words = PROGRAM.map((word) => (word === 'tsx' ? `${ROOT}/node_modules/tsx/dist/esm/index.mjs` : word))
+    .join(' ')
+    .replaceAll(`${ROOT}/`, `${HERE}/`)
   const muster = (...args: readonly string[]) => `PATH=/run/bin:$PATH ${words} --hosts hosts.yaml ${args.join(' ')}`
 
   beforeAll(async () => {
-    lab = await startLab({ names: ['s1', 'u1', 'c1'] })
+    lab = await startLab({ names: ['s1', 'u1', 'c1'], mounts: { [HERE]: ROOT } })
     cgroup = basename(lab.directory)
   }, 200_000)
   afterAll(async () => {
