@@ -220,7 +220,7 @@ printf 'black-24.1.0.dist-info/METADATA,,\\nblack-24.1.0.dist-info/RECORD,,\\n' 
       // It takes connections and never answers.
       await exec(
         'm2',
-        `${PYTHON} -c "import socket, time; s = socket.create_server(('', 8099)); time.sleep(1000)" > /dev/null 2>&1 & echo $! > /run/index.pid`,
+        `${PYTHON} -c "import signal, socket; s = socket.create_server(('', 8099)); signal.pause()" > /dev/null 2>&1 & echo $! > /run/index.pid`,
       )
       const files = await exec('m1', `ls -A /tmp; ${FILES}`)
       const [file = '', ...args] = lab.command(bare('up', '--yes'))
