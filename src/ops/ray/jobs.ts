@@ -69,6 +69,8 @@ export type JobEnd =
 
 /** Of one answer. */
 const MOST_JOBS = 100_000
+/** Libraries may print a few lines of their own beside the answer. */
+const MOST_OTHER_LINES = 10_000
 
 export async function askForJobs(
   wanted: RayWanted,
@@ -82,27 +84,34 @@ export async function askForJobs(
 ${tokenScript(wanted, head)}exec "$py" -c ${quote(JOB_PROGRAM)} ${quote(JSON.stringify(requestOf(order, dashboardAddress(wanted))))}`
   let reason: string | undefined
   let jobCount = 0
+  let otherLineCount = 0
+  const cut = new AbortController()
+  const cutOff = (why: string) => {
+    reason = why
+    lines.stop()
+    cut.abort()
+  }
   const lines = new Lines(
     (line) => {
       const event = parseJobEvent(line)
-      if (event?.type === 'job' && ++jobCount > MOST_JOBS) reason = `it lists more than ${MOST_JOBS} jobs`
+      if (event === undefined && ++otherLineCount > MOST_OTHER_LINES)
+        cutOff(`it printed more than ${MOST_OTHER_LINES} lines that are no answers, and was cut off`)
+      else if (event?.type === 'job' && ++jobCount > MOST_JOBS) cutOff(`it lists more than ${MOST_JOBS} jobs`)
       else if (event?.type === 'error') reason = event.reason
       else if (event !== undefined) onEvent(event)
     },
-    () => {
-      reason = TOO_LONG
-    },
+    () => cutOff(TOO_LONG),
   )
   const result = await hosts.exec(head.host, inside(wanted, head, script, 'guarded'), {
     timeoutMs,
-    signal,
+    signal: AbortSignal.any([signal, cut.signal]),
     ...(archive === undefined ? {} : { stdin: archive }),
     onOutput: (stream, text) => {
       if (stream === 'stdout') lines.push(text)
     },
   })
   const { outcome } = result
-  if (outcome.kind === 'cancelled') return { kind: 'cancelled', reason: 'cancelled' }
+  if (outcome.kind === 'cancelled' && !cut.signal.aborted) return { kind: 'cancelled', reason: 'cancelled' }
   if (outcome.kind === 'unreachable' || outcome.kind === 'refused') return { kind: 'away', reason: outcome.reason }
   if (reason !== undefined) return { kind: 'refused', reason: printable(reason) }
   if (outcome.kind === 'exit' && outcome.code === 0) return { kind: 'done' }

@@ -1,14 +1,15 @@
-/** Text that comes in pieces, as whole lines; what has no end yet waits, up to a bound. */
+/** Splits text that arrives in pieces into whole lines; an unfinished line is kept up to a limit. */
 export class Lines {
-  /** Of the line that has not ended. */
+  /** Of the unfinished line. */
   #pieces: string[] = []
   #length = 0
   #isTooLong = false
+  #isStopped = false
   readonly #onLine: (line: string) => void
   readonly #onTooLong: () => void
   readonly #mostLength: number
 
-  /** A line of more characters is left out, and told once, as soon as it is that long. */
+  /** A line of more than `mostLength` characters is dropped; `onTooLong` is called once for it, as soon as it is that long. */
   constructor(onLine: (line: string) => void, onTooLong: () => void, mostLength = MOST_LENGTH) {
     this.#onLine = onLine
     this.#onTooLong = onTooLong
@@ -16,6 +17,7 @@ export class Lines {
   }
 
   push(text: string): void {
+    if (this.#isStopped) return
     let from = 0
     for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', from)) {
       this.#take(text.slice(from, end))
@@ -25,9 +27,16 @@ export class Lines {
       this.#length = 0
       this.#isTooLong = false
       if (isWhole) this.#onLine(line)
+      if (this.#isStopped) return
       from = end + 1
     }
     this.#take(text.slice(from))
+  }
+
+  /** Drops the rest and everything that comes later. */
+  stop(): void {
+    this.#isStopped = true
+    this.#pieces = []
   }
 
   #take(piece: string): void {
@@ -45,5 +54,4 @@ export class Lines {
 
 const MOST_LENGTH = 64_000_000
 
-/** What is told of it. */
 export const TOO_LONG = `it answers with more than ${MOST_LENGTH / 1e6} MB at once`

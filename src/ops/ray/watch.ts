@@ -1,5 +1,5 @@
 /** What a cluster does, again and again: one program on the head asks its dashboard and prints a line of JSON a round. */
-import type { Clock } from '../../base/clock.ts'
+import { type Clock, hasPassed } from '../../base/clock.ts'
 import { printable } from '../../base/printable.ts'
 import { quote } from '../kernel/finding.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
@@ -15,6 +15,8 @@ import { LOOK_S, ROUND_S, WATCH_PROGRAM } from './watch-program.ts'
 
 /** The program says something more often than this; a head that says nothing is as bad as one that is gone. */
 const SILENT_MS = (ROUND_S + LOOK_S + 2) * 1000
+/** The program prints a few lines a second at most. */
+const MOST_LINES_PER_SECOND = 100
 
 export type WatchOptions = {
   readonly hosts: OpsHosts
@@ -42,8 +44,15 @@ export async function watchCluster(
 ${tokenScript(wanted, head)}echo
 exec "$py" -c ${quote(WATCH_PROGRAM)} ${quote(dashboardAddress(wanted))} ${intervalMs / 1000} ${rounds} ${quote(gcs)}`
   let silence: Disposable | undefined
+  const cut = new AbortController()
+  let [secondBeganMs, lineCount] = [clock.now(), 0]
   const lines = new Lines(
     (line) => {
+      if (hasPassed(secondBeganMs, 1000, clock.now())) [secondBeganMs, lineCount] = [clock.now(), 0]
+      if (++lineCount > MOST_LINES_PER_SECOND) {
+        lines.stop()
+        return cut.abort()
+      }
       silence?.[Symbol.dispose]()
       silence = clock.after(SILENT_MS, () => onSilent(`it has said nothing for ${SILENT_MS / 1000} s`))
       if (line === '') return
@@ -54,12 +63,13 @@ exec "$py" -c ${quote(WATCH_PROGRAM)} ${quote(dashboardAddress(wanted))} ${inter
   )
   const result = await hosts.exec(head.host, inside(wanted, head, script, 'guarded'), {
     timeoutMs: Number.POSITIVE_INFINITY,
-    signal,
+    signal: AbortSignal.any([signal, cut.signal]),
     onOutput: (stream, text) => {
       if (stream === 'stdout') lines.push(text)
     },
   })
   silence?.[Symbol.dispose]()
+  if (cut.signal.aborted) return `it printed more than ${MOST_LINES_PER_SECOND} lines within a second, and was cut off`
   const { outcome } = result
   if (outcome.kind === 'cancelled' || (outcome.kind === 'exit' && outcome.code === 0)) return undefined
   return printable(reasonOfResult(result, formatOutcome))

@@ -68,6 +68,29 @@ describe('jobs of Ray', () => {
     expect(events).toHaveLength(100_000)
   })
 
+  it.each([
+    [
+      'lines that are no answers',
+      'y\n',
+      'it printed more than 10000 lines that are no answers, and was cut off',
+      11_000,
+    ],
+    ['jobs', '{"type":"job","submission_id":"a"}\n', 'it lists more than 100000 jobs', 101_000],
+  ])('cut off a head that prints %s without end', async (_, line, reason, mostLines) => {
+    const piece = line.repeat(1000)
+    let printed = 0
+    const hosts = {
+      async exec(_host: string, _script: string, { signal, onOutput }: ExecOptions): Promise<ExecResult> {
+        for (; !signal.aborted && printed < 1_000_000; printed += 1000) onOutput?.('stdout', piece)
+        return { outcome: { kind: 'cancelled' }, stdout: Buffer.alloc(0), stderr: Buffer.alloc(0), durationMs: 1 }
+      },
+    }
+    const { signal } = new AbortController()
+    const end = await askForJobs(WANTED, { do: 'list' }, { hosts, signal, timeoutMs: 1, onEvent() {} })
+    expect(end).toEqual({ kind: 'refused', reason })
+    expect(printed).toBeLessThanOrEqual(mostLines)
+  })
+
   it('end with what Ray says against them, or why the head could not be asked', async () => {
     const refused = '{"type":"error","reason":"Traceback\\n  File x\\nRuntimeError: Job nope does not exist"}\n'
     expect((await ask({ do: 'stop', id: 'nope' }, [refused])).end).toEqual({

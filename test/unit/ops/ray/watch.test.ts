@@ -29,7 +29,15 @@ function watching() {
     onUsage: (usage, why) => told.push(usage === undefined ? `down: ${why}` : 'up'),
     onSilent: (why) => told.push(`silent: ${why}`),
   })
-  return { clock, told, reason, say: (text: string) => options?.onOutput?.('stdout', text), end: () => end(ENDED) }
+  const asked = () => options?.signal
+  return {
+    clock,
+    told,
+    reason,
+    signal: asked,
+    say: (text: string) => options?.onOutput?.('stdout', text),
+    end: () => end(ENDED),
+  }
 }
 
 const NOTHING = new Uint8Array()
@@ -52,6 +60,21 @@ describe('a head that is watched', () => {
     expect(told).toEqual(['up', 'silent: it has said nothing for 9 s'])
     say('{"error": "its GCS does not answer"}\n')
     expect(told.slice(2)).toEqual(['down: its GCS does not answer'])
+  })
+
+  it('is cut off when it prints line after line, and not when it prints as many in their time', async () => {
+    const { clock, told, say, reason, end, signal } = watching()
+    for (let count = 0; count < 1000; count++) {
+      say('\n')
+      clock.advance(20)
+    }
+    expect(signal()?.aborted).toBe(false)
+    say('{"error": "no"}\n'.repeat(1000))
+    expect(signal()?.aborted).toBe(true)
+    expect(told.length).toBeLessThanOrEqual(100)
+    end()
+    expect(await reason).toBe('it printed more than 100 lines within a second, and was cut off')
+    expect(clock.timerCount).toBe(0)
   })
 
   it('is not silent before it has been asked, nor when it has ended', async () => {
