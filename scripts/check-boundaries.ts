@@ -19,7 +19,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ops: ['base', 'inventory'],
   scheduler: ['base', 'inventory'],
   ui: ['base', 'inventory', 'ssh', 'terminal', 'ops', 'scheduler'],
-  cli: ['base', 'inventory', 'ssh', 'terminal', 'ops', 'scheduler', 'ui'],
+  cli: ['base', 'inventory', 'ssh', 'terminal', 'ops', 'scheduler'],
 }
 
 /** The one room that may import each of these. */
@@ -37,6 +37,8 @@ type Planted = { readonly path: string; readonly text: string; readonly rule: st
 const RESTRICTED = 'lint/style/noRestrictedImports'
 
 const OTHERS: readonly Planted[] = [
+  // Verbs that open a screen import src/ui, others do not.
+  { path: 'src/cli/console-imports-ui.ts', text: reexport('../ui/room.ts'), rule: undefined },
   { path: 'src/base/ring-a.ts', text: cycle('a', 'b'), rule: 'lint/suspicious/noImportCycles' },
   { path: 'src/base/ring-b.ts', text: cycle('b', 'a'), rule: 'lint/suspicious/noImportCycles' },
   {

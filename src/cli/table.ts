@@ -1,6 +1,6 @@
 /** Rows as a table with aligned columns. */
 import { printable } from '../base/printable.ts'
-import { textWidth } from '../ui/text-width.ts'
+import { textWidth } from '../base/text-width.ts'
 
 /** A column that says nothing in any row is left out, and so is a header without rows. Cells may hold any text. */
 export function formatTable(header: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -1,9 +1,9 @@
 /** How a copy is told: a block of progress on a terminal, a line a host, the files that failed; or JSON lines. */
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
+import { textWidth } from '../../base/text-width.ts'
 import type { CopyEvent, HostResult } from '../../ssh/copy/events.ts'
 import type { PathEvent } from '../../ssh/copy/passing.ts'
-import { textWidth } from '../../ui/text-width.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../context.ts'
 
 type HostState = {

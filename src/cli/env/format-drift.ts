@@ -3,9 +3,9 @@
  * where that is, too, a line a value.
  */
 import { printable } from '../../base/printable.ts'
+import { textWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Drift } from '../../ops/env/drift.ts'
-import { textWidth } from '../../ui/text-width.ts'
 import { formatTable } from '../table.ts'
 
 const ABSENT = '-'

@@ -1,6 +1,7 @@
 /** `muster job list` and `muster job show`. */
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { clip } from '../../base/text-width.ts'
 import { didYouMean } from '../../inventory/nearest-word.ts'
 import {
   type BundleState,
@@ -11,9 +12,9 @@ import {
   type Job,
   type JobSpec,
 } from '../../scheduler/jobs/job.ts'
+import { JOB_COLUMNS, requestText } from '../../scheduler/jobs/job-columns.ts'
 import { metricJson } from '../../scheduler/jobs/metric.ts'
 import { isRayJob } from '../../scheduler/jobs/ray-jobs.ts'
-import { askedWords, durationWords, placeWords } from '../../ui/jobs/job-words.ts'
 import { type CliContext, EXIT } from '../context.ts'
 import { formatTable } from '../table.ts'
 import { type JobOptions, lookAtQueue, type OpenQueue } from './open-queue.ts'
@@ -29,21 +30,16 @@ export async function listJobs(options: ListOptions, context: CliContext): Promi
     for (const job of jobs) context.stdout.write(`${JSON.stringify(jobJson(job))}\n`)
     return EXIT.ok
   }
-  // One user alone needs no column.
-  const isShared = new Set(jobs.map(({ user }) => user)).size > 1
+  const columns = JOB_COLUMNS.filter(({ isNeeded }) => isNeeded?.(jobs) !== false)
+  const nowMs = context.now()
   const rows = jobs
     .toReversed()
-    .map((job) => [
-      String(job.id),
-      job.state.kind,
-      ...(isShared ? [cut(printable(job.user), 12)] : []),
-      askedWords(job),
-      cut(placeWords(job) ?? '-', 20),
-      durationWords(job, context.now()),
-      cut(printable(job.spec.name), 40),
-    ])
+    .map((job) => columns.map(({ text, most = 1000 }) => clip(printable(text(job, nowMs)), most)))
   context.stdout.write(
-    formatTable(['JOB', 'STATE', ...(isShared ? ['USER'] : []), 'ASKS FOR', 'ON', 'RAN', 'NAME'], rows),
+    formatTable(
+      columns.map(({ title }) => title),
+      rows,
+    ),
   )
   const counts = [...queue.store.counts()].map(([kind, count]) => `${count} ${kind}`)
   const driver = queue.store.lease.owner(context.now())
@@ -79,7 +75,7 @@ export async function showJob(id: number, options: JobOptions, context: CliConte
     ['command', spec.command],
     ['state', state.kind],
     ['user', `${job.user}, priority ${job.priority}`],
-    ['asks for', askedWords(job)],
+    ['asks for', requestText(job)],
     ['submitted', new Date(job.submittedMs).toISOString()],
     ['attempt', String(job.attempt)],
   ]
@@ -137,10 +133,6 @@ function jobJson(job: Job): object {
       : {}),
     ...(isFinal(state) ? { ended: new Date(state.endedMs).toISOString(), reason: state.reason } : {}),
   }
-}
-
-function cut(text: string, width: number): string {
-  return text.length > width ? `${text.slice(0, width - 1)}…` : text
 }
 
 const STATES: readonly string[] = ['held', 'queued', 'starting', 'running', 'ending', ...FINAL_KINDS]

@@ -2,7 +2,7 @@
 import { printable } from '../../base/printable.ts'
 import type { DriverEvent } from '../../scheduler/jobs/driver.ts'
 import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
-import { placeWords } from '../../ui/jobs/job-words.ts'
+import { hostsText } from '../../scheduler/jobs/job-columns.ts'
 import { type CliContext, EXIT } from '../context.ts'
 import { driveQueue } from './drive-queue.ts'
 import { connectHosts } from './hosts.ts'
@@ -77,6 +77,6 @@ function detailOf(job: Job): string {
   const { state } = job
   if ('reason' in state && state.reason !== undefined) return ` (${state.reason})`
   if (state.kind === 'queued' && state.last !== undefined) return ` again (${state.last})`
-  const where = placeWords(job)
+  const where = hostsText(job)
   return where === undefined ? '' : ` on ${where}`
 }

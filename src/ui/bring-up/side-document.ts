@@ -1,5 +1,6 @@
 /** What stands beside the table: a cell's details, the plan, or the steps as they happen. Pure. */
 import { printable } from '../../base/printable.ts'
+import { wrapText } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { hostsWithSteps } from '../../ops/kernel/change.ts'
 import { formatDuration } from '../../ops/kernel/finding.ts'
@@ -7,7 +8,6 @@ import { countPlan, type LineKind, planLines } from '../../ops/kernel/format-pla
 import { BOLD } from '../../terminal/cells.ts'
 import type { Style } from '../compositor/compositor.ts'
 import type { Row, RowDocument } from '../rows/row-document.ts'
-import { wrapText } from '../text-width.ts'
 import { mutedStyle, styleOf, type Theme, type ThemeColour } from '../theme/theme.ts'
 import { type BringUpView, type ChangeView, cellKey, cellOf, type StepView, stepsOf, toneOf } from './bring-up-view.ts'
 import { cellWords, formatAge } from './standing-words.ts'

@@ -1,10 +1,11 @@
 /** Hosts × areas as rows: each cell a sign and words, the age of what is known behind them. Pure. */
+
+import { clip, clipName, padEnd, textWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { BOLD } from '../../terminal/cells.ts'
 import type { Span } from '../compositor/compositor.ts'
 import type { Row, RowDocument } from '../rows/row-document.ts'
 import { wrapRows } from '../rows/row-document.ts'
-import { clip, clipName, padEnd, textWidth } from '../text-width.ts'
 import { labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import type { AreaColumn } from './bring-up-port.ts'
 import {

@@ -1,10 +1,10 @@
 /** Everything on the screen that is made of components: header, footer, the log, dialogs. The panes are the compositor's. */
 import { Box } from 'ink'
 import { useSyncExternalStore } from 'react'
+import { clip, textWidth } from '../../base/text-width.ts'
 import { footerBars, headerBars, type PageInfo } from '../console/header.ts'
 import type { Keymap } from '../keys/registry.ts'
 import type { ConsoleState } from '../state/console-state.ts'
-import { clip, textWidth } from '../text-width.ts'
 import { themes } from '../theme/theme.ts'
 import { Bar } from './bar.tsx'
 import { DialogBox } from './dialog-box.tsx'

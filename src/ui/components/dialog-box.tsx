@@ -2,9 +2,9 @@
 import { Box } from 'ink'
 import { Fragment } from 'react'
 import { printable } from '../../base/printable.ts'
+import { clip, padEnd, textWidth, wrapText } from '../../base/text-width.ts'
 import type { Rect } from '../compositor/compositor.ts'
 import type { DialogLine, DialogView, Tone } from '../dialogs/dialog.ts'
-import { clip, padEnd, textWidth, wrapText } from '../text-width.ts'
 import type { Theme, ThemeColour } from '../theme/theme.ts'
 import { Themed } from './themed.tsx'
 

@@ -1,7 +1,7 @@
 /** What happened, newest at the bottom. */
 import { Box } from 'ink'
+import { clip, clipName, padEnd } from '../../base/text-width.ts'
 import type { LogEntry } from '../state/console-state.ts'
-import { clip, clipName, padEnd } from '../text-width.ts'
 import type { Theme } from '../theme/theme.ts'
 import { Themed } from './themed.tsx'
 

@@ -1,4 +1,6 @@
 /** Drawing into cells: text, frames, highlights. Everything is clipped; a wide character that is cut in half becomes blank. */
+
+import { textWidth } from '../../base/text-width.ts'
 import {
   BLANK,
   type CellGrid,
@@ -11,7 +13,6 @@ import {
   WORDS_PER_CELL,
 } from '../../terminal/cells.ts'
 import { cellWord } from '../../terminal/clusters.ts'
-import { textWidth } from '../text-width.ts'
 import type { FrameLines, PaneView, Rect, Span, Style } from './compositor.ts'
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })

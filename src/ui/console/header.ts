@@ -1,4 +1,6 @@
 /** The header and footer as data: what they say at a given width. Pure. */
+
+import { clip, clipName, textWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { oldestFactMs } from '../bring-up/bring-up-view.ts'
 import { formatAge } from '../bring-up/standing-words.ts'
@@ -8,7 +10,6 @@ import { rayWords } from '../ray/ray-view.ts'
 import { type ConsoleState, isLive, receiverList } from '../state/console-state.ts'
 import { pageHints } from '../tabs/page-keys.ts'
 import { TABS, titleOf } from '../tabs/tabs.ts'
-import { clip, clipName, textWidth } from '../text-width.ts'
 import type { Theme } from '../theme/theme.ts'
 import { panelName } from '../work-views/panel.ts'
 import { panelHints } from '../work-views/panel-keys.ts'

@@ -1,9 +1,10 @@
 /** The help and docs/keys.md, both from the table of actions. Pure. */
+
+import { padEnd, wrapText } from '../../base/text-width.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
 import { type ActionSection, actionSpecs, type Keymap, keysOf } from '../keys/registry.ts'
 import { pageKeys } from '../tabs/page-keys.ts'
 import { PAGE_TABS } from '../tabs/tabs.ts'
-import { padEnd, wrapText } from '../text-width.ts'
 import { panelKeys } from '../work-views/panel-keys.ts'
 
 const SECTIONS: readonly ActionSection[] = ['Receivers', 'Panes', 'Looking', 'Commands', 'Hosts', 'Program']

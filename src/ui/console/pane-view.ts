@@ -1,11 +1,11 @@
 /** How one pane looks: frame, title, badges and what it says when there is no live shell behind it. Pure. */
 
+import { clip, clipName, textWidth, wrapText } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { BOLD } from '../../terminal/cells.ts'
 import type { Screen } from '../../terminal/screen.ts'
 import type { FrameLines, PaneView, Rect, Span, Style } from '../compositor/compositor.ts'
 import { type ConsoleState, type HostState, isLive, isTrouble } from '../state/console-state.ts'
-import { clip, clipName, textWidth, wrapText } from '../text-width.ts'
 import { labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 
 export type PaneInput = {

@@ -5,9 +5,9 @@
 
 import { printable } from '../../base/printable.ts'
 import { Secret } from '../../base/secret.ts'
+import { textWidth, wrapText } from '../../base/text-width.ts'
 import type { CredentialRequest } from '../../ssh/credentials.ts'
 import { keyLabel } from '../keys/key-label.ts'
-import { textWidth, wrapText } from '../text-width.ts'
 import type { Dialog, DialogLine } from './dialog.ts'
 import { editLine, emptyLine, insertText, type Line } from './line-editor.ts'
 

@@ -1,11 +1,11 @@
 /** One job: what it asks for, where it is, why it waits, and what it wrote. Pure. */
 import { printable } from '../../base/printable.ts'
 import { formatEnd, isFinal } from '../../scheduler/jobs/job.ts'
+import { requestText } from '../../scheduler/jobs/job-columns.ts'
 import { RAY_PLACE } from '../../scheduler/jobs/ray-jobs.ts'
 import { BOLD } from '../../terminal/cells.ts'
 import { type Row, type RowDocument, wrapRows } from '../rows/row-document.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
-import { askedWords } from './job-words.ts'
 import type { JobDetails } from './jobs-port.ts'
 import { colourOf } from './list-document.ts'
 
@@ -22,7 +22,7 @@ export function jobDocument(details: JobDetails, log: LogView | undefined, colum
   const rows: Row[] = [
     [
       { text: ` ${state.kind}`, style: styleOf(colourOf(state.kind, theme), undefined, BOLD) },
-      { text: `  ${askedWords(job)}, attempt ${job.attempt}, priority ${job.priority}`, style: muted },
+      { text: `  ${requestText(job)}, attempt ${job.attempt}, priority ${job.priority}`, style: muted },
     ],
     ...say(spec.command),
   ]

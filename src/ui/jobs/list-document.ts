@@ -1,21 +1,17 @@
 /** The jobs as lines: an array or a grid is one line with its progress. Pure. */
 import { printable } from '../../base/printable.ts'
+import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import type { JobState } from '../../scheduler/jobs/job.ts'
+import { JOB_COLUMNS, STATE_COLUMN } from '../../scheduler/jobs/job-columns.ts'
 import { BOLD, INVERSE } from '../../terminal/cells.ts'
 import type { Span } from '../compositor/compositor.ts'
 import type { Row, RowDocument } from '../rows/row-document.ts'
-import { clip, padEnd, textWidth } from '../text-width.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
-import { askedWords, durationWords, placeWords } from './job-words.ts'
 import type { QueueSight } from './jobs-port.ts'
 import { countOf, type Filter, type JobLine, KINDS } from './queue-view.ts'
 
-const JOB_WIDTH = 14
-const STATE_WIDTH = 24
-const RAN_WIDTH = 9
-const ON_WIDTH = 12
 const BAR_CELLS = 8
-const WORDS_WIDTH = STATE_WIDTH - BAR_CELLS - 2
+const WORDS_WIDTH = STATE_COLUMN.width - BAR_CELLS - 2
 
 export type ListInput = {
   readonly sight: QueueSight
@@ -29,8 +25,9 @@ export type ListInput = {
 }
 
 export function listDocument({ sight, lines, chosen, filter, needle, columns, theme, nowMs }: ListInput): RowDocument {
-  const askedWidth = columns >= 100 ? 28 : 0
   const muted = mutedStyle(theme)
+  const leads = lines.map(({ lead }) => lead)
+  const shown = JOB_COLUMNS.filter(({ leastPane = 0, isNeeded }) => columns >= leastPane && isNeeded?.(leads) !== false)
   const counts = [...sight.counts].map(([kind, count]) => `${count} ${kind}`).join(', ') || 'no jobs yet'
   const driver = sight.driver === undefined ? 'no scheduler running: muster job work' : printable(sight.driver)
   const summary: Row = [
@@ -41,34 +38,22 @@ export function listDocument({ sight, lines, chosen, filter, needle, columns, th
     },
     { text: `  ${driver}`, style: sight.driver === undefined ? styleOf(theme.warning) : muted },
   ]
-  const titles = [
-    padEnd(' JOB', JOB_WIDTH),
-    padEnd('STATE', STATE_WIDTH),
-    padEnd('RAN', RAN_WIDTH),
-    padEnd('ON', ON_WIDTH),
-    ...(askedWidth > 0 ? [padEnd('ASKS FOR', askedWidth)] : []),
-    'NAME',
-  ]
   return {
-    head: [summary, [{ text: titles.join(''), style: muted }]],
+    head: [summary, [{ text: ` ${shown.map(({ title, width }) => padEnd(title, width)).join('')}`, style: muted }]],
     length: lines.length,
     row(index) {
       const line = lines[index]
       if (line === undefined) return []
-      const { lead, first, count } = line
       const isChosen = line.spec === chosen?.spec
       const attributes = isChosen ? BOLD | (theme.name === 'none' ? INVERSE : 0) : 0
       const plain = styleOf(isChosen ? theme.accent : theme.text, undefined, attributes)
-      const id = count === 1 ? String(first) : `${first}-${first + count - 1}`
-      const on = (count > 1 ? undefined : placeWords(lead)) ?? '-'
-      return [
-        { text: padEnd(clip(`${isChosen ? '▸' : ' '}${id}`, JOB_WIDTH - 1), JOB_WIDTH), style: plain },
-        ...(count === 1 ? [stateSpan(lead.state, theme)] : progressSpans(line, theme)),
-        { text: padEnd(count === 1 ? durationWords(lead, nowMs) : '-', RAN_WIDTH), style: plain },
-        { text: padEnd(clip(printable(on), ON_WIDTH - 1), ON_WIDTH), style: plain },
-        ...(askedWidth > 0 ? [{ text: padEnd(clip(askedWords(lead), askedWidth - 1), askedWidth), style: plain }] : []),
-        { text: printable(lead.spec.name), style: plain },
-      ]
+      const cells = shown.flatMap((column): readonly Span[] => {
+        if (column === STATE_COLUMN)
+          return line.count === 1 ? [stateSpan(line.lead.state, theme)] : progressSpans(line, theme)
+        const text = line.count === 1 ? column.text(line.lead, nowMs) : (column.groupText?.(line) ?? '-')
+        return [{ text: padEnd(clip(printable(text), column.width - 1), column.width), style: plain }]
+      })
+      return [{ text: isChosen ? '▸' : ' ', style: plain }, ...cells]
     },
   }
 }
@@ -76,7 +61,7 @@ export function listDocument({ sight, lines, chosen, filter, needle, columns, th
 function stateSpan(state: JobState, theme: Theme): Span {
   const reason = 'reason' in state && state.reason !== undefined ? ` ${printable(state.reason)}` : ''
   return {
-    text: padEnd(clip(`${state.kind}${reason}`, STATE_WIDTH - 1), STATE_WIDTH),
+    text: padEnd(clip(`${state.kind}${reason}`, STATE_COLUMN.width - 1), STATE_COLUMN.width),
     style: styleOf(colourOf(state.kind, theme), undefined, BOLD),
   }
 }
@@ -112,7 +97,7 @@ export function progressSpans(line: JobLine, theme: Theme): readonly Span[] {
     { text: '▒'.repeat(busy), style: styleOf(theme.accent) },
     { text: '·'.repeat(BAR_CELLS - full - busy), style: mutedStyle(theme) },
     {
-      text: ` ${padEnd(words ?? clip(progress, WORDS_WIDTH), STATE_WIDTH - BAR_CELLS - 1)}`,
+      text: ` ${padEnd(words ?? clip(progress, WORDS_WIDTH), STATE_COLUMN.width - BAR_CELLS - 1)}`,
       style: styleOf(colour ?? theme.text, undefined, BOLD),
     },
   ]

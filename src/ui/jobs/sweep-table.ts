@@ -1,11 +1,11 @@
 /** A sweep opened: a row a job with its metrics and parameters, the best first. Pure. */
 import { printable } from '../../base/printable.ts'
+import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { type Metric, metricNumber, rankBy } from '../../scheduler/jobs/metric.ts'
 import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
 import { BOLD, INVERSE } from '../../terminal/cells.ts'
 import type { Span } from '../compositor/compositor.ts'
 import type { Row, RowDocument } from '../rows/row-document.ts'
-import { clip, padEnd, textWidth } from '../text-width.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import { colourOf, progressSpans } from './list-document.ts'
 import type { JobLine } from './queue-view.ts'

@@ -1,10 +1,11 @@
 /** The table of watched hosts: as many columns as fit, the rest of the width for sparklines. Pure. */
+
+import { clip, clipName, padEnd, textWidth } from '../../base/text-width.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import { BOLD, INVERSE } from '../../terminal/cells.ts'
 import type { Span, Style } from '../compositor/compositor.ts'
 import type { Row, RowDocument } from '../rows/row-document.ts'
-import { clip, clipName, padEnd, textWidth } from '../text-width.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import { type Bar, sparkBars } from './traffic-words.ts'
 import { COLUMNS, type Column } from './watch-columns.ts'

@@ -1,9 +1,9 @@
 /** A copy as rows: how far all of it is, then the hosts, those in trouble first. Pure. */
 import { formatBytes } from '../../base/format-bytes.ts'
+import { padEnd, wrapText } from '../../base/text-width.ts'
 import type { HostResult } from '../../ssh/copy/events.ts'
 import { BOLD } from '../../terminal/cells.ts'
 import { type Row, type RowDocument, type RowLook, wrapRows } from '../rows/row-document.ts'
-import { padEnd, wrapText } from '../text-width.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import { type CopyHost, type CopyView, isCopying, totalOf } from './copy-view.ts'
 

@@ -10,6 +10,7 @@ import type { CliContext, Outcome } from '../../../../src/cli/context.ts'
 import { Notifier } from '../../../../src/cli/job/notify.ts'
 import { registerJob } from '../../../../src/cli/job.ts'
 import { registerPack } from '../../../../src/cli/pack.ts'
+import { JOB_COLUMNS, type JobColumn } from '../../../../src/scheduler/jobs/job-columns.ts'
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
 
 let directory: string
@@ -229,6 +230,19 @@ describe('muster job', () => {
       1,
       'muster: job 1 is cancelled: nothing to edit\nmuster: there is no job 2\n',
     ])
+  })
+
+  test('list shows a column that is added to the list of columns', async () => {
+    await job(['submit', '--name', 'one', '--', 'true'])
+    const columns = JOB_COLUMNS as JobColumn[]
+    columns.splice(-1, 0, { title: 'TRIES', width: 6, text: ({ attempt }) => `no. ${attempt}` })
+    try {
+      const [header, row] = (await job(['list'])).output.split('\n')
+      expect(header?.split(/ {2,}/)).toEqual(['JOB', 'STATE', 'RAN', 'ON', 'ASKS FOR', 'TRIES', 'NAME'])
+      expect(row?.split(/ {2,}/)).toEqual(['1', 'queued', '-', '-', '1 CPU', 'no. 1', 'one'])
+    } finally {
+      columns.splice(-2, 1)
+    }
   })
 
   test('commands for the end of jobs find what is known in their environment, and nothing of it is run', async () => {

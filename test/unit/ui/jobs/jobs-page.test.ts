@@ -2,6 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { Job, JobState } from '../../../../src/scheduler/jobs/job.ts'
+import { JOB_COLUMNS, type JobColumn } from '../../../../src/scheduler/jobs/job-columns.ts'
 import { footerBars } from '../../../../src/ui/console/header.ts'
 import { themes } from '../../../../src/ui/theme/theme.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
@@ -65,6 +66,19 @@ describe('the Jobs tab', () => {
     expect(text()).toMatch(/^ 1-4 +████▒▒▒▒ 2\/4 .*sweep/m)
     expect(text()).toContain('n1: too few cores are free')
     expect(text()).toContain('python train.py 6')
+  })
+
+  it('shows a column that is added to the list of columns, with a dash where the jobs of an array differ', async () => {
+    const columns = JOB_COLUMNS as JobColumn[]
+    columns.splice(-1, 0, { title: 'TRIES', width: 6, text: ({ attempt }) => `x${attempt}` })
+    try {
+      const { text } = await openTab('5')
+      expect(text()).toMatch(/^ JOB +STATE +RAN +ON +TRIES NAME/m)
+      expect(text()).toMatch(/^ 5 +failed.* x1 +train-5/m)
+      expect(text()).toMatch(/^ 1-4 .* - +sweep/m)
+    } finally {
+      columns.splice(-2, 1)
+    }
   })
 
   it('counts the jobs of an array that were cancelled apart from those that failed', async () => {

@@ -1,5 +1,6 @@
 /** Watched hosts as panes: what fits, what is marked, what keys do. */
 import { describe, expect, it } from 'vitest'
+import { textWidth } from '../../../../src/base/text-width.ts'
 import type { Sample } from '../../../../src/ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../../../src/ops/net/watch/watch-hosts.ts'
 import { lineChart } from '../../../../src/ui/charts/line-chart.ts'
@@ -8,7 +9,6 @@ import { changeWatch } from '../../../../src/ui/network/change-watch.ts'
 import { shortAmount, sparkBars } from '../../../../src/ui/network/traffic-words.ts'
 import { watchPanes } from '../../../../src/ui/network/watch-panes.ts'
 import { FIRST_VIEW, sortHosts } from '../../../../src/ui/network/watch-view.ts'
-import { textWidth } from '../../../../src/ui/text-width.ts'
 import { themes } from '../../../../src/ui/theme/theme.ts'
 
 const sample = (atMs: number, more: Partial<Sample> = {}): Sample => ({

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { clip, clipName, textWidth, wrapText } from '../../../src/ui/text-width.ts'
+import { clip, clipName, textWidth, wrapText } from '../../../src/base/text-width.ts'
 
 test('a text that is too wide is cut and marked', () => {
   expect(clip('abcdef', 4)).toBe('abc…')

@@ -1,0 +1,71 @@
+/** Jobs as text: the columns that `muster job list` and the tab Jobs share, and what they say. Pure. */
+import { foldHostSet } from '../../inventory/host-set.ts'
+import { isFinal, type Job } from './job.ts'
+import { isRayJob } from './ray-jobs.ts'
+import type { JobGroup } from './store.ts'
+
+export type JobColumn = {
+  readonly title: string
+  /** In the tab, in terminal columns, with the gap that follows; the last one takes what is left of the row. */
+  readonly width: number
+  /** The longest text that `muster job list` prints, in terminal columns. */
+  readonly most?: number
+  /** The tab shows it only in a pane of at least so many columns. */
+  readonly leastPane?: number
+  /** Undefined: always. */
+  isNeeded?(jobs: readonly Job[]): boolean
+  text(job: Job, nowMs: number): string
+  /** For an array or a grid, which the tab shows in one row; undefined: its jobs differ. */
+  groupText?(group: JobGroup & { readonly lead: Job }): string
+}
+
+/** The tab draws this one itself: colour, reason and progress. */
+export const STATE_COLUMN: JobColumn = { title: 'STATE', width: 24, text: ({ state }) => state.kind }
+
+/** A text that is the same for all jobs of an array or a grid. */
+const shared = (text: (job: Job) => string): Pick<JobColumn, 'text' | 'groupText'> => ({
+  text,
+  groupText: ({ lead }) => text(lead),
+})
+
+export const JOB_COLUMNS: readonly JobColumn[] = [
+  {
+    title: 'JOB',
+    width: 13,
+    text: ({ id }) => String(id),
+    groupText: ({ first, count }) => `${first}-${first + count - 1}`,
+  },
+  STATE_COLUMN,
+  { title: 'RAN', width: 9, text: durationText },
+  { title: 'ON', width: 12, most: 20, text: (job) => hostsText(job) ?? '-' },
+  {
+    title: 'USER',
+    width: 12,
+    most: 12,
+    leastPane: 100,
+    isNeeded: (jobs) => new Set(jobs.map(({ user }) => user)).size > 1,
+    ...shared(({ user }) => user),
+  },
+  { title: 'ASKS FOR', width: 28, leastPane: 100, ...shared(requestText) },
+  { title: 'NAME', width: 200, most: 40, ...shared(({ spec }) => spec.name) },
+]
+
+/** `4 × (8 CPU + 2 GPU) SPREAD` */
+export function requestText({ spec: { request, bundles, strategy } }: Job): string {
+  const gpu = request.gpuCount === 0 ? '' : ` + ${(request.gpuCount * request.gpuMilli) / 1000} GPU`
+  const one = `${request.cpuMilli / 1000} CPU${gpu}`
+  return bundles === 1 ? one : `${bundles} × (${one}) ${strategy}`
+}
+
+/** The hosts where it runs or ran, folded; undefined: it has none. */
+export function hostsText(job: Job): string | undefined {
+  const { state } = job
+  if (!('places' in state) || state.places === undefined || state.places.length === 0) return undefined
+  return isRayJob(job) ? 'Ray' : foldHostSet([...new Set(state.places.map(({ host }) => host))])
+}
+
+function durationText({ state }: Job, nowMs: number): string {
+  if (!('startedMs' in state) || state.startedMs === undefined) return '-'
+  const seconds = Math.max(0, ((isFinal(state) ? state.endedMs : nowMs) - state.startedMs) / 1000)
+  return seconds < 100 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds / 60)} min`
+}
