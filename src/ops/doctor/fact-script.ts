@@ -15,7 +15,7 @@ import {
   type TimeService,
   timeServiceProbe,
 } from './facts/access.ts'
-import { type Disk, diskProbes, type Mount, mountsProbe } from './facts/disk.ts'
+import { type Disk, diskProbes, type Mount, mountsProbe, type Partials, partialsProbe } from './facts/disk.ts'
 import type { Probe } from './facts/probe.ts'
 import { type Load, loadProbe, type Memory, memoryProbe, type OpenFiles, openFilesProbe } from './facts/resources.ts'
 import {
@@ -37,6 +37,7 @@ export type Facts = {
   /** Those that answered. */
   readonly disks: readonly Disk[]
   readonly mounts: readonly Mount[] | undefined
+  readonly partials: Partials | undefined
   readonly sudo: Sudo | undefined
   readonly sshd: SshdLimits | undefined
   readonly route: Route | undefined
@@ -58,6 +59,7 @@ const PROBES: readonly Probe<unknown>[] = [
   sshdProbe,
   routeProbe,
   timeServiceProbe,
+  partialsProbe,
 ]
 
 /**
@@ -116,10 +118,12 @@ export function parseFacts(answer: string, mark: string): Facts {
     openFiles: read(openFilesProbe),
     disks: diskProbes.flatMap((probe) => read(probe) ?? []),
     mounts: read(mountsProbe),
+    partials: read(partialsProbe),
     sudo: read(sudoProbe),
     sshd: read(sshdProbe),
     route: read(routeProbe),
     timeService: read(timeServiceProbe),
-    hanging: PROBES.filter(isHanging).map(({ name }) => name),
+    // A search that takes long shows nothing but a large home directory.
+    hanging: PROBES.filter((probe) => probe !== partialsProbe && isHanging(probe)).map(({ name }) => name),
   }
 }

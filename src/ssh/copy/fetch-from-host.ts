@@ -93,6 +93,7 @@ class HostFetch {
       if (!this.#usable.has(each.target) || each.target === directory) continue
       await this.#guard(each, () => dressDirectory(each))
     }
+    for (const each of this.#usable) await this.#leftOvers.removeStale(each, Date.now())
   }
 
   /** Nothing that is fetched may overwrite something else that is. @throws Error */

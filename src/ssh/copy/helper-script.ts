@@ -8,6 +8,7 @@
  * that were announced here are written, only at their end, and nothing is renamed: that is the shell's part, when the
  * checksum of the whole file agrees.
  */
+import { STALE_MS } from '../../base/stale-partials.ts'
 
 /** What the login shell gets, whichever it is: no line feed, no single quote inside, no `!`, no backslash. */
 export function helperCommand(scriptBytes: number): string {
@@ -18,11 +19,11 @@ export function helperCommand(scriptBytes: number): string {
 
 /** `TOKEN` on a line of its own tells that it runs. */
 export function helperScript(token: string): Buffer {
-  return Buffer.from(`TOKEN = ${JSON.stringify(token)}\n${SCRIPT}`)
+  return Buffer.from(`TOKEN = ${JSON.stringify(token)}\nWEEK = ${STALE_MS / 1000}\n${SCRIPT}`)
 }
 
 const SCRIPT = String.raw`
-import hashlib, json, os, queue, socket, stat, struct, sys, threading, time
+import hashlib, json, os, queue, signal, socket, stat, struct, sys, threading, time
 
 IN = sys.stdin.buffer
 NODE = os.uname().nodename
@@ -140,15 +141,44 @@ def sweep(directory, name):
         except OSError:
             pass
     for other, pid in leftovers[directory].pop(name, []):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
+        if not runs(pid):
             try:
                 os.unlink(os.path.join(directory, other))
             except OSError:
                 pass
+
+# At the end, as the shell does: partial files that nobody resumed for a week.
+def stale():
+    for directory in leftovers:
+        try:
+            names = os.listdir(directory)
         except OSError:
-            pass
+            continue
+        for name in names:
+            parts = name.split(b'.')
+            if len(parts) < 4 or len(parts[1]) != 23 or not parts[1].startswith(b'muster-') or not parts[-1].isdigit():
+                continue
+            path = os.path.join(directory, name)
+            try:
+                facts = os.lstat(path)
+                if stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid() and time.time() - facts.st_mtime >= WEEK:
+                    if b'.'.join(parts[2:-1]) != os.fsencode(NODE) or not runs(int(parts[-1])):
+                        os.unlink(path)
+            except OSError:
+                pass
+
+def runs(pid):
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        pass
+    return True
+
+def leave(status):
+    stale()
+    os._exit(status)
 
 def place(name, temporary, mode, mtime, digest, data):
     path, directory = path_of(name), os.path.dirname(path_of(name)) or b'.'
@@ -188,7 +218,7 @@ def take(size):
     data = IN.read(size)
     heard[0] = time.monotonic()
     if len(data) < size:
-        os._exit(0)
+        leave(0)
     return data
 
 # Large files, from host to host.
@@ -467,13 +497,14 @@ def obey(message):
             links.pop(message['link']).close()
 
 def main():
+    signal.signal(signal.SIGHUP, lambda *_: leave(0))
     os.write(1, (TOKEN + '\n').encode())
     background(watch)
     while True:
         line = IN.readline()
         heard[0] = time.monotonic()
         if not line.endswith(b'\n'):
-            os._exit(0)
+            leave(0)
         obey(json.loads(line.decode()))
 
 try:

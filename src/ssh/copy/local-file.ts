@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, lutimes, open, readdir, rename, rm, symlink } from 'node:fs/promises'
 import { hostname } from 'node:os'
+import { STALE_MS } from '../../base/stale-partials.ts'
 import { type BytePath, baseName, bytesOf, joinPath, parentOf } from './byte-path.ts'
 import { UNIT_BYTES } from './remote-script.ts'
 import type { Facts } from './source.ts'
@@ -138,6 +139,8 @@ function takeTemporaryName(target: BytePath): BytePath {
   return free
 }
 
+const PARTIAL = /^\.muster-[0-9a-f]{16}\.(.+)\.(\d+)(?:-\d+)?$/
+
 /** What processes that have ended left in directories, each of which is read once. */
 export class LeftOvers {
   readonly #byDirectory = new Map<BytePath, Promise<readonly string[]>>()
@@ -153,6 +156,18 @@ export class LeftOvers {
       await rename(bytesOf(joinPath(directory, name)), bytesOf(temporary)).catch((error: { code?: string }) => {
         if (error.code !== 'ENOENT') throw error
       })
+    }
+  }
+
+  /** Removes partial files of this user in a directory that nobody resumed for a week, whichever machine wrote them. */
+  async removeStale(directory: BytePath, nowMs: number): Promise<void> {
+    for (const name of await this.#in(directory).catch(() => [])) {
+      const [, machine, pid] = PARTIAL.exec(name) ?? []
+      if (pid === undefined || (machine === MACHINE && isRunning(Number(pid)))) continue
+      const path = bytesOf(joinPath(directory, name))
+      const facts = await lstat(path).catch(() => undefined)
+      if (!facts?.isFile() || facts.uid !== process.geteuid?.() || nowMs - facts.mtimeMs < STALE_MS) continue
+      await rm(path, { force: true }).catch(() => {})
     }
   }
 

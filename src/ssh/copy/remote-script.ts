@@ -6,6 +6,7 @@
  *
  * Temporary names end in the machine's name and the shell's process id, so that a later copy knows which are left over.
  */
+import { STALE_PARTIALS } from '../../base/stale-partials.ts'
 
 /** Offsets on the wire count in these; a prefix that is resumed ends at one. */
 export const UNIT_BYTES = 65_536
@@ -40,7 +41,7 @@ const FUNCTIONS = [
   // P PATH TEMPORARY CLAIM: kind and size of what is there, and the size of what an earlier copy has left, which becomes ours.
   `P() { if [ "$3" = yes ]; then case $2 in */*) x=\${2%/*};; *) x=.;; esac; [ "$x" = "$LAST" ] || { LAST=$x; DIRS=$DIRS$x$NL; }; fi; k='none 0'; if [ -L "$1" ]; then k='link 0'; elif [ -d "$1" ]; then k='directory 0'; elif [ -f "$1" ]; then k="file $(size "$1")"; elif [ -e "$1" ]; then k='special 0'; fi; p=0; for o in "$2.$NODE".*; do [ -f "$o" ] && [ ! -L "$o" ] || continue; q=\${o##*.}; [ "$q" = $$ ] || { kill -0 "$q" 2>/dev/null && continue; }; mine "$o" || continue; [ "$3" = yes ] && [ "$q" != $$ ] && { mv -f "$o" "$2.$NODE.$$" 2>/dev/null || continue; o="$2.$NODE.$$"; }; p=$(size "$o"); done; r ok "$k $p"; }`,
   // stale: when all is over, temporary files that nothing has written to for a week go from the directories of this copy: nobody has carried them on.
-  `DIRS=; stale() { printf '%s\\n' "$DIRS" | while IFS= read -r d; do case $d in -*) d=./$d;; esac; [ -n "$d" ] && [ -d "$d" ] || continue; find "$d" -maxdepth 1 -name '.muster-????????????????.*.*' -type f -user "$ME" -mtime +6 2>/dev/null | while IFS= read -r o; do q=\${o##*.}; case $q in ''|*[!0-9]*) continue;; esac; case $o in *."$NODE".*) kill -0 "$q" 2>/dev/null && continue;; esac; rm -f "$o"; done; done; }`,
+  `DIRS=; stale() { printf '%s\\n' "$DIRS" | while IFS= read -r d; do case $d in -*) d=./$d;; esac; [ -n "$d" ] && [ -d "$d" ] || continue; find "$d" -maxdepth 1 ${STALE_PARTIALS} 2>/dev/null | while IFS= read -r o; do q=\${o##*.}; case $q in ''|*[!0-9]*) continue;; esac; case $o in *."$NODE".*) kill -0 "$q" 2>/dev/null && continue;; esac; rm -f "$o"; done; done; }`,
   // S PATH [UNITS]: the checksum of a file, or of its beginning.
   `S() { if [ -r "$1" ]; then if [ $# = 1 ]; then h=$($SHA <"$1"); else h=$(dd if="$1" bs=${UNIT_BYTES} count="$2" 2>/dev/null | $SHA); fi; r ok "\${h%% *}"; else r err "$1: Permission denied"; fi; }`,
   // T TEMPORARY: a new file, unless what an earlier copy has left became ours. Where that fails, W refuses.

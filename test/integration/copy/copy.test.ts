@@ -368,10 +368,8 @@ describe('copying to hosts', () => {
     expect(readFileSync(join(target, 'big')).equals(bytes)).toBe(true)
   })
 
-  it('removes what nobody has carried on for a week, and nothing newer, in use or of another name', async () => {
-    writeFileSync(join(source, 'big'), randomBytes(2_000_000))
-    const target = join(directory, 'target')
-    mkdirSync(target)
+  /** Partial files in a directory that other copies left: those that go, and those that stay with the file of the user. */
+  const leavePartials = (target: string) => {
     const ended = spawnSync('true').pid
     const eightDaysAgo = Date.now() / 1000 - 8 * 86_400
     const leave = (name: string, end: string, isOld: boolean) => {
@@ -384,10 +382,23 @@ describe('copying to hosts', () => {
     const kept = [leave('three', `${hostname()}.${ended}`, false), leave('four', `${hostname()}.${process.pid}`, true)]
     writeFileSync(join(target, '.muster-own'), 'a file of the user')
     utimesSync(join(target, '.muster-own'), eightDaysAgo, eightDaysAgo)
-    expect((await copy([local], [join(source, 'big')], () => target)).result('here')).toMatchObject({ copied: 1 })
+    return { stale, kept: [...kept, '.muster-own'] }
+  }
+
+  it.each([
+    ['a large file', 1, 2_000_000],
+    ['small files that its helper takes', 9, 10],
+  ])('removes partial files that nobody resumed for a week, and no others, while it copies %s', async (_, count, size) => {
+    const names = Array.from({ length: count }, (_, index) => `file-${index}`)
+    for (const name of names) writeFileSync(join(source, name), randomBytes(size))
+    const target = join(directory, 'target')
+    mkdirSync(target)
+    const { stale, kept } = leavePartials(target)
+    const sources = names.map((name) => join(source, name))
+    expect((await copy([local], sources, () => target)).result('here')).toMatchObject({ copied: count })
     const here = () => readdirSync(target)
     await waitUntil(() => stale.every((name) => !here().includes(name)), 'the old files to go', 10_000)
-    expect(here().sort()).toEqual([...kept, '.muster-own', 'big'].sort())
+    expect(here().sort()).toEqual([...kept, ...names].sort())
   })
 
   it('does not carry on from what is not the beginning of the file', async () => {
@@ -521,6 +532,16 @@ describe('copying to hosts', () => {
     expect(second.result('m1').sentBytes).toBeLessThan(bytes.length - 4_000_000)
     expect(readdirSync(join(out, 'm1'))).toEqual(['big'])
     expect(readFileSync(join(out, 'm1', 'big')).equals(bytes)).toBe(true)
+  })
+
+  it('removes partial files that nobody resumed for a week from the directories that it fetches into', async () => {
+    writeFileSync(join(source, 'a'), 'a')
+    const out = join(directory, 'out')
+    const target = join(out, 'here', 'source')
+    mkdirSync(target, { recursive: true })
+    const { kept } = leavePartials(target)
+    expect((await fetch([local], [source], out)).result('here')).toMatchObject({ copied: 1 })
+    expect(readdirSync(target).sort()).toEqual([...kept, 'a'].sort())
   })
 
   it('refuses to fetch two files that would become the same one, before it begins', async () => {

@@ -17,12 +17,15 @@ type Trouble = {
   /** What the mend prints, where it only shows what is to be done; `cure` does it. */
   readonly shows?: RegExp
   readonly cure?: string
+  /** Where the mend runs; on the host unless given. */
+  readonly where?: 'here'
   /** The mend needs what a lab host has not: a service manager, a package mirror. */
   readonly isOnlyFound?: true
 }
 
 const fake = (path: string, text: string) => `printf '${text}' > /run/fake && mount --bind /run/fake ${path}`
 const FAKE_MEMORY = 'MemTotal: 8000000 kB\\nMemAvailable: 20000 kB\\nSwapTotal: 0 kB\\nSwapFree: 0 kB\\n'
+const PARTIAL = '.muster-0123456789abcdef'
 const FILL_INODES = 'n=0; while touch /tmp/file-$n 2> /dev/null; do n=$((n + 1)); done'
 /** A user who has to give a password to sudo; /etc is read-only on lab hosts. */
 const ANN = `mkdir -p files && mount -t tmpfs none /home && mkdir -p /home/ann/.ssh
@@ -80,6 +83,12 @@ const TROUBLES: Readonly<Record<string, Trouble>> = {
     isOnlyFound: true,
   },
   startups: { id: 'max-startups', gravity: 'risk', sshdOptions: { MaxStartups: '2' }, isOnlyFound: true },
+  partial: {
+    id: 'unfinished-copies',
+    gravity: 'note',
+    make: `mkdir -p data && cd data && : > ${PARTIAL}.m9.7 && : > ${PARTIAL}.m9.8 && touch -d '8 days ago' ${PARTIAL}.m9.7`,
+    where: 'here',
+  },
   files: { id: 'open-files', gravity: 'risk', bashrc: 'ulimit -n 200\n', isOnlyFound: true },
 }
 const NAMES = Object.keys(TROUBLES)
@@ -128,7 +137,10 @@ describe.skipIf(!canRun)('what muster doctor says mends a host', () => {
     for (const [name, { isOnlyFound, cure }] of Object.entries(TROUBLES)) {
       const mend = find(before, name)?.mend
       if (mend === undefined || isOnlyFound) continue
-      shown.set(name, await mustExec(name, mend.command))
+      if (mend.where === 'here') {
+        const [, verb = '', ...words] = mend.command.split(' ')
+        await lab.run([...PROGRAM, '--hosts', lab.hostsFile, verb, name, ...words, '--yes'])
+      } else shown.set(name, await mustExec(name, mend.command))
       if (cure !== undefined) await mustExec(name, cure)
     }
     after = await doctor()
@@ -136,7 +148,8 @@ describe.skipIf(!canRun)('what muster doctor says mends a host', () => {
   afterAll(async () => await lab?.stop())
 
   it.each(NAMES)('%s: is found', (name) => {
-    expect(find(before, name)).toMatchObject({ gravity: TROUBLES[name]?.gravity, mend: { where: 'host' } })
+    const { gravity, where = 'host' } = TROUBLES[name] ?? {}
+    expect(find(before, name)).toMatchObject({ gravity, mend: { where } })
   })
 
   it.each(NAMES.filter((name) => TROUBLES[name]?.shows !== undefined))('%s: shows where to look', (name) => {

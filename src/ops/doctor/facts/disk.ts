@@ -1,4 +1,5 @@
 /** File systems under the directories that everything needs: space, inodes (df -P), and how they are mounted. */
+import { STALE_PARTIALS } from '../../../base/stale-partials.ts'
 import { type Probe, parseCount } from './probe.ts'
 
 export type Disk = {
@@ -112,5 +113,28 @@ done < /proc/mounts
       mounts.set(mountPoint, { mountPoint, type: match[1] ?? '', options: (match[2] ?? '').split(',') })
     }
     return mounts.size === 0 ? undefined : [...mounts.values()]
+  },
+}
+
+/** Partial files of copies that nobody resumed for a week, where `muster left` searches too: as many as were found in time. */
+export type Partials = { readonly count: number; readonly bytes: number; readonly example: string }
+
+const MAX_PARTIALS = 1000
+
+export const partialsProbe: Probe<Partials> = {
+  name: 'partials',
+  shell: `
+ME=$(id -u)
+limited find "$HOME" /tmp /var/tmp -xdev -maxdepth 7 ${STALE_PARTIALS} -exec du -k {} + | head -n ${MAX_PARTIALS}
+`,
+  parse(text) {
+    const found = new Map<string, number>()
+    for (const line of text.split('\n')) {
+      const [, kilobytes, path] = /^(\d{1,15})\t(\/.{1,4096})$/.exec(line) ?? []
+      if (path !== undefined && found.size < MAX_PARTIALS) found.set(path, Number(kilobytes) * 1024)
+    }
+    const [example] = found.keys()
+    if (example === undefined) return undefined
+    return { count: found.size, bytes: [...found.values()].reduce((sum, bytes) => sum + bytes), example }
   },
 }

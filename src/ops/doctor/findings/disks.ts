@@ -55,6 +55,16 @@ export function diskComplaints(facts: Facts): Complaint[] {
       mend: onHost(asRoot(isRoot, 'mkdir -m 1777 /tmp')),
     })
   }
+  if (facts.partials !== undefined) {
+    const { count, bytes, example } = facts.partials
+    complaints.push({
+      gravity: 'note',
+      id: 'unfinished-copies',
+      cause: 'unfinished copies that nobody resumed for a week',
+      detail: `${count === 1 ? '' : `${count} files, `}${formatBytes(bytes)}${count === 1 ? '' : ', such as'} ${example}`,
+      mend: { where: 'here', command: 'muster left --area copy --remove' },
+    })
+  }
   return complaints
 }
 

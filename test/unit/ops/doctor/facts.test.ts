@@ -81,6 +81,17 @@ describe('facts', () => {
     expect(facts.disks[0]?.availableBytes).toBe(512_345_678 * 1024)
   })
 
+  test('of partial files of copies are their number, size and one path', () => {
+    const facts = (said: string) => parseFacts(`\nmark partials 0\n${said}\nmark end 0\n`, 'mark').partials
+    expect(facts('')).toBeUndefined()
+    expect(facts('du: cannot read\n')).toBeUndefined()
+    expect(facts('4\t/home/ada/.muster-0123456789abcdef.m1.7\n1024\t/tmp/.muster-fedcba9876543210.m1.8\n')).toEqual({
+      count: 2,
+      bytes: 1028 * 1024,
+      example: '/home/ada/.muster-0123456789abcdef.m1.7',
+    })
+  })
+
   test('that did not come are unknown, and their probes are named', () => {
     const facts = factsOf('alpine-busybox')
     expect(facts.route).toBeUndefined()

@@ -58,6 +58,20 @@ describe('a host', () => {
     ])
   })
 
+  test('with partial files that nobody resumed has a note with the command that removes them', () => {
+    const partials = { count: 2, bytes: 3 * 2 ** 20, example: '/home/ada/.muster-0123456789abcdef.m1.7' }
+    expect(hostFindings(examined('m1', withFacts({ partials })))).toEqual([
+      {
+        host: 'm1',
+        gravity: 'note',
+        id: 'unfinished-copies',
+        cause: 'unfinished copies that nobody resumed for a week',
+        detail: '2 files, 3 MB, such as /home/ada/.muster-0123456789abcdef.m1.7',
+        mend: { where: 'here', command: 'muster left --area copy --remove' },
+      },
+    ])
+  })
+
   test('with another name than in the inventory is told, but not for its domain', () => {
     const facts = withFacts({ system: { hostName: 'Node7.example.org' } })
     expect(found(facts, 'node7')).toEqual([])
