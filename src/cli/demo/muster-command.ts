@@ -1,6 +1,6 @@
 /** `muster` on hosts of the demo: the verbs of the queue that need no connection, on the queue of the demo. */
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
-import { quote } from '../../scheduler/jobs/host-program.ts'
 import { programWords } from '../program-words.ts'
 
 const GIB = 2 ** 30
@@ -15,12 +15,12 @@ export function musterCommand(): string {
   return `#!/bin/sh
 # The queue of the demo. Its hosts are reached by nobody but the demo.
 case "\${1-} \${2-}" in
-  'pack '* | ${VERBS.map((verb) => quote(`job ${verb}`)).join(' | ')}) ;;
+  'pack '* | ${VERBS.map((verb) => shellQuote(`job ${verb}`)).join(' | ')}) ;;
   *) echo "muster: a host of the demo knows: muster pack, muster job ${VERBS.join(' | ')}" >&2; exit 2 ;;
 esac
 d=\${HOME%/*}
 true >"$d/${WANTED}"
-XDG_STATE_HOME="$d/${STATE}" exec ${programWords().map(quote).join(' ')} --hosts "$d/${HOSTS_FILE}" "$@"
+XDG_STATE_HOME="$d/${STATE}" exec ${programWords().map(shellQuote).join(' ')} --hosts "$d/${HOSTS_FILE}" "$@"
 `
 }
 

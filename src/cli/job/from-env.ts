@@ -1,9 +1,10 @@
 /** `muster job submit --from-env`: the command of a job inside a software environment of its host. */
+
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { EnvironmentSpec } from '../../inventory/inventory.ts'
 import { FIND_TOOL } from '../../ops/env/conda-scripts.ts'
-import { quote } from '../../scheduler/jobs/host-program.ts'
 
 export type JobEnvironment =
   | { readonly kind: 'venv'; readonly path: string }
@@ -47,14 +48,14 @@ export function inEnvironment(
       return `. ${homePath(environment.path)}/bin/activate || exit 126\n${command}`
     case 'conda': {
       const { name } = environment
-      const which = /[/~]/.test(name) ? `-p ${homePath(name)}` : `-n ${quote(name)}`
+      const which = /[/~]/.test(name) ? `-p ${homePath(name)}` : `-n ${shellQuote(name)}`
       return `${FIND_TOOL}case $tool in */micromamba) o=;; *) o=--no-capture-output;; esac
-exec "$tool" run $o ${which} sh -c ${quote(command)}`
+exec "$tool" run $o ${which} sh -c ${shellQuote(command)}`
     }
     case 'image': {
       const { image, options } = environment
       const names = [...OURS, ...variables].map((name) => `-e ${name}`).join(' ')
-      return `exec docker run --rm --init --network host --name "muster-$MUSTER_JOB-$MUSTER_ATTEMPT-$RANK" ${gpus ? '--gpus all ' : ''}${names} -v "$PWD:$PWD" -w "$PWD" ${options} ${quote(image)} sh -c ${quote(command)}`
+      return `exec docker run --rm --init --network host --name "muster-$MUSTER_JOB-$MUSTER_ATTEMPT-$RANK" ${gpus ? '--gpus all ' : ''}${names} -v "$PWD:$PWD" -w "$PWD" ${options} ${shellQuote(image)} sh -c ${shellQuote(command)}`
     }
   }
 }
@@ -77,5 +78,5 @@ const OURS = [
 
 /** `~/` is the home directory, nothing else in it means anything. */
 function homePath(path: string): string {
-  return path.startsWith('~/') ? `"$HOME"/${quote(path.slice(2))}` : quote(path)
+  return path.startsWith('~/') ? `"$HOME"/${shellQuote(path.slice(2))}` : shellQuote(path)
 }

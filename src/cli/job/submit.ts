@@ -1,12 +1,13 @@
 /** `muster job submit`: from words to jobs on disk; with `--dry-run`, where it would go now, or why not. */
+
 import { accountName } from '../../base/account.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
 import { parseMemorySize } from '../../inventory/memory-size.ts'
 import { findGang } from '../../scheduler/gangs/search-gang.ts'
 import { formatGangWhyNot, whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
-import { quote } from '../../scheduler/jobs/host-program.ts'
 import type { JobSpec } from '../../scheduler/jobs/job.ts'
 import { type Metric, parseMetric } from '../../scheduler/jobs/metric.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
@@ -132,7 +133,7 @@ function specOf(
     })
   if (options.bundles > MOST_BUNDLES) throw new MusterError('usage', `no more than ${MOST_BUNDLES} bundles`)
   if (words.length === 0) throw new MusterError('usage', 'there is no command')
-  const own = words.length === 1 ? (words[0] as string) : words.map(quoteIfNeeded).join(' ')
+  const own = words.length === 1 ? (words[0] as string) : words.map(shellQuote).join(' ')
   const environment = Object.fromEntries(options.env.map(parseVariable))
   const names = [
     ...Object.keys(environment),
@@ -217,10 +218,6 @@ function engineOf(
   if (Buffer.byteLength(command) > MOST_RAY_COMMAND_BYTES)
     throw new MusterError('usage', 'the command is too long for Ray', { hint: 'Put it into a file on the hosts.' })
   return { engine }
-}
-
-function quoteIfNeeded(word: string): string {
-  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : quote(word)
 }
 
 /** @throws MusterError 'usage' when it contradicts itself. */

@@ -1,7 +1,9 @@
 /** `muster ray submit`, `jobs`, `logs` and `stop`: jobs of the cluster that hosts.yaml declares, through its head. */
+
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { formatDuration, quote } from '../../ops/kernel/finding.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
+import { formatDuration } from '../../ops/kernel/finding.ts'
 import { askForJobs, type JobEvent, type JobOrder, type RayJob } from '../../ops/ray/jobs.ts'
 import { wantedRay } from '../../ops/ray/wanted.ts'
 import { prepareBringUp } from '../bring-up/prepare.ts'
@@ -21,7 +23,7 @@ export async function submitJob(
 ): Promise<number> {
   const { workingDir, env = {}, cpus, gpus, resources, id, wait } = options
   const job = {
-    entrypoint: words.length === 1 ? (words[0] ?? '') : words.map(quote).join(' '),
+    entrypoint: words.length === 1 ? (words[0] ?? '') : words.map(shellQuote).join(' '),
     environment: env,
     ...(id === undefined ? {} : { id }),
     ...(cpus === undefined ? {} : { cpus }),

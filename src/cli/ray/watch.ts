@@ -1,8 +1,8 @@
 /** `muster ray watch`: what the nodes do, what waits and why, until Ctrl-C. */
 import { systemClock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'
+import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
-import { formatBytes } from '../../ops/kernel/finding.ts'
 import type { Amount, ClusterUsage, NodeUsage, PlacementGroup } from '../../ops/ray/usage.ts'
 import { nodesOf, wantedRay } from '../../ops/ray/wanted.ts'
 import { watchCluster } from '../../ops/ray/watch.ts'

@@ -2,9 +2,10 @@
  * The scripts for conda environments: made once by whichever conda there is, taken over whole by the others, and given back. Each
  * may end at any moment: what stands on the disk then tells how it goes on.
  */
+
 import { basename } from 'node:path'
+import { shellQuote } from '../../base/shell-quote.ts'
 import { pathWord } from '../kernel/files.ts'
-import { quote } from '../kernel/finding.ts'
 import type { Action } from '../kernel/operation.ts'
 import { HALF, MARK_FILE } from './facts.ts'
 import { removeParcel } from './parcel.ts'
@@ -57,7 +58,7 @@ esac`
 p=${pathWord(prefix)}
 ${REMOVE_HALF}
 [ ! -e "$p" ] || rmdir "$p" || exit 1
-${FIND_TOOL}mkdir -p "\${p%/*}" && echo ${quote(`conda ${key}`)} > "$p${HALF}" || exit 1
+${FIND_TOOL}mkdir -p "\${p%/*}" && echo ${shellQuote(`conda ${key}`)} > "$p${HALF}" || exit 1
 t=$p${SCRATCH}
 rm -rf "$t"
 mkdir "$t" || exit 1
@@ -91,9 +92,9 @@ export function unpackArchive(prefix: string, file: string, parcel: string, key:
 p=${pathWord(prefix)} a=${pathWord(archive)}
 ${REMOVE_HALF}
 [ ! -e "$p" ] || rmdir "$p" || exit 1
-mkdir -p "\${p%/*}" && echo ${quote(`conda ${key}`)} > "$p${HALF}" && mkdir "$p" || exit 1
+mkdir -p "\${p%/*}" && echo ${shellQuote(`conda ${key}`)} > "$p${HALF}" && mkdir "$p" || exit 1
 undo() { rm -rf "$p" "$p${HALF}"; exit 1; }
-tar -C "$p" -xf "$a"/${quote(basename(file))} || undo
+tar -C "$p" -xf "$a"/${shellQuote(basename(file))} || undo
 [ -d "$p/conda-meta" ] || { echo 'it is no archive of conda-pack' >&2; undo; }
 [ ! -f "$p/bin/conda-unpack" ] || "$p/bin/python" "$p/bin/conda-unpack" || undo
 mv -f "$p${HALF}" "$p/${MARK_FILE}" || exit 1

@@ -1,7 +1,8 @@
 /** The image and the container of a Docker environment, as the daemon of a host tells them. */
+
 import { createHash } from 'node:crypto'
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact } from '../kernel/fact.ts'
-import { quote } from '../kernel/finding.ts'
 
 export type DockerImage = {
   /** `sha256:…`, as this daemon has it: it depends on how the daemon stores images. */
@@ -45,8 +46,8 @@ said=$(dock version --format '{{.Server.Version}}' 2>&1) || {
     { echo "trouble $(printf '%s' "$said" | tail -n 1 | head -c 300)"; return; }
 }
 echo "server $said"
-said=$(dock image inspect --format ${quote(IMAGE)} ${quote(image)}) && echo "image $said"
-said=$(dock container inspect --format ${quote(CONTAINER)} ${quote(container)}) && echo "container $said"
+said=$(dock image inspect --format ${shellQuote(IMAGE)} ${shellQuote(image)}) && echo "image $said"
+said=$(dock container inspect --format ${shellQuote(CONTAINER)} ${shellQuote(container)}) && echo "container $said"
 :`,
     parse(text) {
       const said = new Map(text.split('\n').map((line) => [line.split(' ', 1)[0], line.slice(line.indexOf(' ') + 1)]))

@@ -1,6 +1,6 @@
 /** The scripts for Docker environments: an image built or held by one daemon, carried to the others as a file, and one container. */
+import { shellQuote } from '../../base/shell-quote.ts'
 import { pathWord } from '../kernel/files.ts'
-import { quote } from '../kernel/finding.ts'
 import type { Delivery } from '../kernel/host-port.ts'
 import type { Action, Check } from '../kernel/operation.ts'
 import { removeParcel } from './parcel.ts'
@@ -20,7 +20,9 @@ case $(docker version --format '{{.Server.Version}}' 2>&1) in *'permission denie
 
 /** From a directory of this machine; the context is carried to the host and removed there when the image stands. */
 export function buildImage(image: string, source: string, dockerfile: string, context: Delivery): Action {
-  const options = ['--tag', image, '--label', `${SOURCE_LABEL}=${source}`, '--file', dockerfile].map(quote).join(' ')
+  const options = ['--tag', image, '--label', `${SOURCE_LABEL}=${source}`, '--file', dockerfile]
+    .map(shellQuote)
+    .join(' ')
   return {
     files: context,
     script: `${DOCK}d=${pathWord(context.to)}
@@ -41,7 +43,7 @@ const CARRIED = 'image # image.tar'
 export function pullImage(image: string, parcel: string): Action {
   return {
     script: `${DOCK}d=${pathWord(parcel)}
-dock pull --quiet ${quote(image)} && mkdir -p "$d" && echo ${LOADED} > "$d/${IMAGE_CONTENT}"`,
+dock pull --quiet ${shellQuote(image)} && mkdir -p "$d" && echo ${LOADED} > "$d/${IMAGE_CONTENT}"`,
     timeoutMs: BUILD_TIMEOUT_MS,
   }
 }
@@ -52,7 +54,7 @@ export function saveImage(image: string, parcel: string): Action {
     script: `${DOCK}d=${pathWord(parcel)}
 umask 077
 # Written by the login: what root writes through sudo could not be fetched.
-mkdir -p "$d" && dock save ${quote(image)} > "$d/image.tar.part" || { rm -f "$d/image.tar.part"; exit 1; }
+mkdir -p "$d" && dock save ${shellQuote(image)} > "$d/image.tar.part" || { rm -f "$d/image.tar.part"; exit 1; }
 mv -f "$d/image.tar.part" "$d/image.tar" || exit 1
 { grep -x ${LOADED} "$d/${IMAGE_CONTENT}" 2> /dev/null; echo '${CARRIED}'; } > "$d/${IMAGE_CONTENT}.new"
 mv -f "$d/${IMAGE_CONTENT}.new" "$d/${IMAGE_CONTENT}"`,
@@ -110,8 +112,8 @@ export function runContainer({ name, image, restart, options, command, mark }: C
     ...command,
   ]
   return {
-    script: `${DOCK}dock stop --time ${STOP_S} ${quote(name)} > /dev/null 2>&1; dock rm --force ${quote(name)} > /dev/null 2>&1
-dock ${words.map(quote).join(' ')} || exit 1
+    script: `${DOCK}dock stop --time ${STOP_S} ${shellQuote(name)} > /dev/null 2>&1; dock rm --force ${shellQuote(name)} > /dev/null 2>&1
+dock ${words.map(shellQuote).join(' ')} || exit 1
 # What it replaces, as far as Muster built it.
 dock image prune --force --filter dangling=true --filter label=${SOURCE_LABEL} > /dev/null || :`,
     timeoutMs: MOVE_TIMEOUT_MS,
@@ -119,17 +121,17 @@ dock image prune --force --filter dangling=true --filter label=${SOURCE_LABEL} >
 }
 
 export function startContainer(name: string): Action {
-  return { script: `${DOCK}dock start ${quote(name)}` }
+  return { script: `${DOCK}dock start ${shellQuote(name)}` }
 }
 
 /** It is the one that is wanted, it runs, and goes on running for a moment. */
 export function containerRuns({ name, image, mark }: Container): Check {
   const format = `{{.State.Running}} {{.State.Restarting}} {{index .Config.Labels "${CONTAINER_LABEL}"}} {{.Image}}`
   return {
-    script: `${DOCK}image=$(dock image inspect --format '{{.Id}}' ${quote(image)}) || exit 1
+    script: `${DOCK}image=$(dock image inspect --format '{{.Id}}' ${shellQuote(image)}) || exit 1
 for again in 1 2 3; do
-  said=$(dock container inspect --format ${quote(format)} ${quote(name)} 2>&1)
-  [ "$said" = "true false ${mark} $image" ] || { dock logs --tail 3 ${quote(name)} >&2; echo "it does not run: $said" >&2; exit 1; }
+  said=$(dock container inspect --format ${shellQuote(format)} ${shellQuote(name)} 2>&1)
+  [ "$said" = "true false ${mark} $image" ] || { dock logs --tail 3 ${shellQuote(name)} >&2; echo "it does not run: $said" >&2; exit 1; }
   sleep 0.3
 done`,
   }
@@ -140,9 +142,9 @@ export const CONTAINER_REMOVE = `${DOCK}dock stop --time ${STOP_S} "$p" > /dev/n
 export const IMAGE_REMOVE = `${DOCK}dock image rm "$p"`
 
 export function removeContainer(name: string): Action {
-  return { script: `p=${quote(name)}\n${CONTAINER_REMOVE}` }
+  return { script: `p=${shellQuote(name)}\n${CONTAINER_REMOVE}` }
 }
 
 export function removeImage(image: string): Action {
-  return { script: `p=${quote(image)}\n${IMAGE_REMOVE}` }
+  return { script: `p=${shellQuote(image)}\n${IMAGE_REMOVE}` }
 }

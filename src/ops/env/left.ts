@@ -2,9 +2,10 @@
  * What env leaves where hosts.yaml does not declare it any more, or was cut: environments that bear Muster's mark, halves of them,
  * what was brought for the others, containers and images. They go as `down` lets them go.
  */
+
 import type { LeftKind } from '../../base/left.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import { pathWord } from '../kernel/files.ts'
-import { quote } from '../kernel/finding.ts'
 import { declaredWith, defineLeft, type Leftover } from '../kernel/left.ts'
 import { type LeftAnswer, leftFact } from '../kernel/left-script.ts'
 import { leftoversOf } from '../kernel/left-traces.ts'
@@ -72,12 +73,12 @@ said=$(dock version --format '{{.Server.Version}}' 2>&1) || {
   case $said in *'permission denied'*) dock() { limited sudo -n docker "$@"; };; *) return 0;; esac
 }
 docker_names | while read -r state name; do
-  [ "$name" != ${spec?.kind === 'docker' ? quote(spec.name) : "''"} ] || { left_sum declared "container $name" 1; continue; }
+  [ "$name" != ${spec?.kind === 'docker' ? shellQuote(spec.name) : "''"} ] || { left_sum declared "container $name" 1; continue; }
   if [ "$state" = running ]; then left_sum container "$name" 1 - - "it runs; to end it: docker stop $name"
   else left_sum container "$name" 1; fi
 done
 dock image ls --filter label=${SOURCE_LABEL} --format '{{.ID}} {{.Repository}}:{{.Tag}}' | head -n 100 | while read -r id name; do
-  if [ "$name" = ${spec?.kind === 'docker' ? quote(spec.image.includes(':') ? spec.image : `${spec.image}:latest`) : "''"} ]; then left_sum declared "image $name" 1
+  if [ "$name" = ${spec?.kind === 'docker' ? shellQuote(spec.image.includes(':') ? spec.image : `${spec.image}:latest`) : "''"} ]; then left_sum declared "image $name" 1
   elif [ -n "$(dock ps --all --quiet --filter "ancestor=$id" | head -n 1)" ]; then left_sum image "$id" 1 - - 'a container is made of it'
   else left_sum image "$id" 1; fi
 done`

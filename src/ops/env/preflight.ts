@@ -2,9 +2,12 @@
  * What making an environment needs of a host and its plan does not ask: packages from an index or out of wheels, a directory
  * that this login may write to, and room. It reads, asks the index, and changes nothing.
  */
+
+import { formatBytes } from '../../base/format-bytes.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { EnvironmentSpec } from '../../inventory/inventory.ts'
 import { pathWord } from '../kernel/files.ts'
-import { type Complaint, type Finding, formatBytes, quote } from '../kernel/finding.ts'
+import type { Complaint, Finding } from '../kernel/finding.ts'
 import { operationId, type Verdict } from '../kernel/operation.ts'
 import type { Plan } from '../kernel/plan.ts'
 import { AREA } from './wanted.ts'
@@ -66,11 +69,11 @@ type Part = { readonly script: string; complain(said: string): Complaint[] }
 function packages({ python, wheels }: Extract<EnvironmentSpec, { kind: 'venv' }>): Part {
   const count = wheels === undefined ? 'echo 0' : `ls ${pathWord(wheels)} 2> /dev/null | grep -c '\\.whl$'`
   return {
-    script: `python=${quote(python)}
+    script: `python=${shellQuote(python)}
 echo "wheels=$(${count})"
 index=\${PIP_INDEX_URL:-$("$python" -m pip config get global.index-url 2> /dev/null || echo https://pypi.org/simple)}
 index=$(printf %s "$index" | sed 's#//[^/@]*@#//#')
-"$python" -I -c ${quote(ASK_PROGRAM)} "$index/pip/" > /dev/null 2>&1 || echo "silent=$index"`,
+"$python" -I -c ${shellQuote(ASK_PROGRAM)} "$index/pip/" > /dev/null 2>&1 || echo "silent=$index"`,
     complain(said) {
       const index = /^silent=(.+)$/m.exec(said)?.[1]
       if (index === undefined || /^wheels=[1-9]/m.test(said)) return []

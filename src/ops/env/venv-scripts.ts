@@ -1,6 +1,6 @@
 /** The scripts for virtual environments: wheels are gathered once, with a lock, and installed everywhere without a network. */
+import { shellQuote } from '../../base/shell-quote.ts'
 import { pathWord } from '../kernel/files.ts'
-import { quote } from '../kernel/finding.ts'
 import type { Action } from '../kernel/operation.ts'
 import { MARK_FILE } from './facts.ts'
 
@@ -37,7 +37,7 @@ function noIndexWord(wheels: string | undefined): string {
   const index = `', and the package index '"$index"' does not answer this host'`
   return wheels === undefined
     ? `'cannot fetch '"$missing"${index.replace(', and', ':')}'. Put the wheels into a directory of this host and name it in hosts.yaml (wheels: DIRECTORY, below environment: venv:)'`
-    : `'cannot fetch '"$missing"': it is not in '${quote(wheels)}' (wheels: in hosts.yaml)'${index}'. Put its wheel there'`
+    : `'cannot fetch '"$missing"': it is not in '${shellQuote(wheels)}' (wheels: in hosts.yaml)'${index}'. Put its wheel there'`
 }
 
 /** Prints pip's report (`pip install --report`) as a lock: `name==version --hash=sha256:… # FILE`, with the wheels in $1. */
@@ -153,16 +153,16 @@ export function gatherWheels({ python, prefix, parcel, content, wheels, requirem
   const others = wheels === undefined ? '' : ` ${pathWord(wheels)}`
   return {
     script: `umask 022
-${QUIET}d=${pathWord(parcel)} p=${pathWord(prefix)} python=${quote(python)}
+${QUIET}d=${pathWord(parcel)} p=${pathWord(prefix)} python=${shellQuote(python)}
 command -v "$python" > /dev/null || { echo "$python is not installed" >&2; exit 1; }
 mkdir -p "$d" || exit 1
 ${scratch(parcel)}cat > "$t/${kind === 'lock' ? 'lock.toml' : 'requirements.txt'}" || exit 1
 pins() { ${
       kind === 'lock'
-        ? `"$python" -I -c ${quote(PINS_PROGRAM)} "$wheel" "$t/lock.toml" > "$t/requirements.txt" || exit 1`
+        ? `"$python" -I -c ${shellQuote(PINS_PROGRAM)} "$wheel" "$t/lock.toml" > "$t/requirements.txt" || exit 1`
         : ':'
     }; }
-lock() { "$python" -c ${quote(LOCK_PROGRAM)} "$d" "$t/report"${others} > "$t/lock"; }
+lock() { "$python" -c ${shellQuote(LOCK_PROGRAM)} "$d" "$t/report"${others} > "$t/lock"; }
 finish() { rm -f "$d"/content-* && cp "$t/lock" "$d/${content}.part" && mv -f "$d/${content}.part" "$d/${content}"; }
 wheel=$(ls "$d"/pip-*.whl${others === '' ? '' : `${others}/pip-*.whl`} 2> /dev/null | tail -n 1)
 resolve() {
@@ -176,7 +176,7 @@ built() {
   sed 's/ *--hash=[^ ]*//g; s/ *\\\\$//' "$t/requirements.txt" > "$t/list" && mv "$t/list" "$t/requirements.txt" && resolve "$@"
 }
 failed() {
-  if grep -q -E ${quote(NO_ANSWER)} "$t/said"; then
+  if grep -q -E ${shellQuote(NO_ANSWER)} "$t/said"; then
     missing=$(sed -n 's/^ERROR: No matching distribution found for //p' "$t/said" | tail -n 1)
     missing=\${missing:-the packages}
     # It may have a password in it.
@@ -209,10 +209,10 @@ set -- "$python" "$wheel/pip"
 export function makeVenv(python: string, prefix: string, parcel: string, key: string): Action {
   return {
     script: `umask 022
-p=${pathWord(prefix)} python=${quote(python)}
+p=${pathWord(prefix)} python=${shellQuote(python)}
 command -v "$python" > /dev/null || { echo "$python is not installed" >&2; exit 1; }
 if [ -f "$p/${MARK_FILE}" ]; then find "$p" -mindepth 1 -maxdepth 1 ! -name ${MARK_FILE} -exec rm -rf {} + || exit 1; fi
-mkdir -p "$p" && echo ${quote(`venv ${key}`)} > "$p/${MARK_FILE}" || exit 1
+mkdir -p "$p" && echo ${shellQuote(`venv ${key}`)} > "$p/${MARK_FILE}" || exit 1
 ${scratch(parcel)}# With the wheel of pip in the parcel nothing else is needed of the system.
 if ls ${pathWord(parcel)}/pip-*.whl > /dev/null 2>&1; then "$python" -m venv --without-pip "$p"; else "$python" -m venv "$p"; fi`,
     timeoutMs: INSTALL_TIMEOUT_MS,
@@ -240,7 +240,7 @@ done
 wheel=$(sed -n 's/^pip==.* # //p' "$d/${content}")
 if [ -n "$wheel" ]; then set -- "$p/bin/python" "$d/$wheel/pip"; else set -- "$p/bin/python" -m pip; fi
 "$@" install --quiet --no-index --find-links "$d" --no-deps --require-hashes -r "$d/${content}" || exit 1
-extra=$("$p/bin/python" -I -c ${quote(EXTRA_PROGRAM)} "$d/${content}") || exit 1
+extra=$("$p/bin/python" -I -c ${shellQuote(EXTRA_PROGRAM)} "$d/${content}") || exit 1
 [ -z "$extra" ] || "$@" uninstall --quiet --yes $extra`,
     timeoutMs: INSTALL_TIMEOUT_MS,
   }

@@ -1,7 +1,8 @@
 /** What no step of env can mend, and what is true only once an environment runs. */
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { Looker } from '../kernel/area.ts'
 import { knownValue } from '../kernel/fact.ts'
-import { type Finding, quote } from '../kernel/finding.ts'
+import type { Finding } from '../kernel/finding.ts'
 import { reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome } from '../run/outcome.ts'
 import { driftOf, itemsOf } from './drift.ts'
@@ -31,7 +32,7 @@ export async function verifyEnv(
   const checks = [...world.facts].map(async ([host, { facts }]): Promise<Finding[]> => {
     const content = knownValue(facts.content)
     if (content === undefined || !('packages' in content)) return []
-    const script = `${quote(`${content.path}/bin/python`)} -I -c 'import ssl, ctypes, sqlite3'`
+    const script = `${shellQuote(`${content.path}/bin/python`)} -I -c 'import ssl, ctypes, sqlite3'`
     const result = await looker.exec(host, script, { timeoutMs: TIMEOUT_MS })
     if (result.outcome.kind === 'exit' && result.outcome.code === 0) return []
     const cause = 'its Python lacks modules of its own'

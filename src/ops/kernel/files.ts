@@ -3,8 +3,8 @@
  * FILE.muster-before. A file that somebody else changed since it was read is left alone; a full disk, or an end at any
  * moment, leaves the old one.
  */
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact } from './fact.ts'
-import { quote } from './finding.ts'
 import type { Action, StdinPart } from './operation.ts'
 
 /** A small file as it is on a host; `sum` (cksum(1)) tells whether it is still the same. */
@@ -40,7 +40,7 @@ export function bytesOf(text: string): Uint8Array {
 
 /** A path as a word of the shell. */
 export function pathWord(path: string): string {
-  return path.startsWith('~/') ? `"$HOME"/${quote(path.slice(2))}` : quote(path)
+  return path.startsWith('~/') ? `"$HOME"/${shellQuote(path.slice(2))}` : shellQuote(path)
 }
 
 export function fileFact(path: string): Fact<FileState> {

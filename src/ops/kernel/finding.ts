@@ -28,23 +28,9 @@ export function onHost(command: string): NonNullable<Finding['mend']> {
   return { where: 'host', command }
 }
 
-/** A word for a POSIX shell; plain ones stay as they are. */
-export function quote(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
-}
-
 /** `sudo ` in front of what needs it. */
 export function asRoot(isRoot: boolean | undefined, command: string): string {
   return isRoot === true ? command : `sudo ${command}`
-}
-
-const UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB']
-
-/** `1.5 GB`: powers of 1024 with two digits that count. */
-export function formatBytes(bytes: number): string {
-  const power = bytes < 1 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log2(bytes) / 10))
-  const value = bytes / 1024 ** power
-  return `${value < 10 && power > 0 ? Number(value.toFixed(1)) : Math.round(value)} ${UNITS[power]}`
 }
 
 /** `12 ms`, `3.4 s`, `2 h 5 min`: as exact as a person needs it. */

@@ -2,6 +2,7 @@
  * How a host tells what is left on it: a line for each thing, `KIND =PATH COUNT UID MTIME KILOBYTES PROCESS =REASON`. Names of files
  * are hostile: all but plain characters travel as octal escapes, which printf(1) turns back into the same bytes on the host.
  */
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact } from './fact.ts'
 
 /** One thing, or many of one kind. `-` was not told. */
@@ -112,8 +113,8 @@ left_search() {
   )
   case $nl$left_names$nl in *"\${nl}cut$nl"*) echo cut;; esac
 }
-left_program='${ENCODE.replaceAll("'", `'\\''`)}
-for each; do left_encode "$each"; echo; done'
+left_program=${shellQuote(`${ENCODE}
+for each; do left_encode "$each"; echo; done`)}
 left_each() {
   left_search
   while IFS= read -r left_word; do

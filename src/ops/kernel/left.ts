@@ -3,9 +3,10 @@
  * change like any other (change.ts): a plan that is shown, locks, a second look, a journal. What hosts.yaml declares is left to
  * `down`, so that the two never contradict each other.
  */
+
+import { formatBytes } from '../../base/format-bytes.ts'
 import { type Area, areaOf, type Declared, type World } from './area.ts'
 import type { AnyFacts, FactSet, HostFacts, Known } from './fact.ts'
-import { formatBytes } from './finding.ts'
 import { blockedBy, type Operation, operationId, type Step, type Verdict } from './operation.ts'
 
 export type Leftover = {

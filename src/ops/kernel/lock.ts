@@ -3,9 +3,10 @@
  * and which is no file of anybody) for as long as its owner's connection lives, and a little longer than what the owner runs
  * there. An owner that died holds nothing soon after; an owner that was away for too long learns that it has no lock any more.
  */
+
 import { printable } from '../../base/printable.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import { formatOutcome, type RunOutcome } from '../run/outcome.ts'
-import { quote } from './finding.ts'
 import { type OpsHosts, reasonOfResult } from './host-port.ts'
 
 export type Lock =
@@ -52,12 +53,12 @@ if ! flock -n 9; then
 fi
 echo held $$
 exec /bin/sh -c "$stay" muster-lock-holder "$1"
-' muster-lock-waiter ${quote(owner)}`
+' muster-lock-waiter ${shellQuote(owner)}`
 }
 
 /** Lines before a script, which runs only while process PID holds the lock: after a minute of sleep there may be none. */
 function guardScript(owner: string, pid: string): string {
-  return `tr '\\000' '\\n' 2> /dev/null < /proc/${pid}/cmdline | grep -q -F -x -e ${quote(owner)} || {
+  return `tr '\\000' '\\n' 2> /dev/null < /proc/${pid}/cmdline | grep -q -F -x -e ${shellQuote(owner)} || {
 echo 'this host is not locked any more' >&2; exit ${LOST_CODE}; }
 `
 }

@@ -3,8 +3,8 @@
  * and nothing else (`/var/lib/muster/packages-AREA` names it, written before the first of it is installed). A package manager
  * that somebody else uses is waited for within a bound, and that is said.
  */
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact } from './fact.ts'
-import { quote } from './finding.ts'
 import { type Action, type Check, operationId, type Step, type Verdict } from './operation.ts'
 
 export type PackageManager = 'apt' | 'dnf' | 'zypper' | 'pacman' | 'apk'
@@ -45,7 +45,7 @@ const QUERIES: Readonly<Record<PackageManager, string>> = {
 
 export function packagesFact(names: PackageNames, area: string): Fact<Packages> {
   const cases = MANAGERS.map((manager) => {
-    const words = names[manager].map(quote).join(' ')
+    const words = names[manager].map(shellQuote).join(' ')
     const query = words === '' ? '' : `set -- ${words}; ${QUERIES[manager]}`
     return `elif command -v ${PROGRAMS[manager]} > /dev/null; then echo ${manager}; ${query}`
   })
@@ -165,7 +165,7 @@ export function installPackages(manager: PackageManager, names: readonly string[
       ? `{ printf '%s\\n' "$@"; ${APT} -s --no-install-recommends install "$@" | sed -n 's/^Inst \\([^ ]*\\).*/\\1/p'; }`
       : `printf '%s\\n' "$@"`
   return {
-    script: `${PATIENTLY}set -- ${names.map(quote).join(' ')}
+    script: `${PATIENTLY}set -- ${names.map(shellQuote).join(' ')}
 r=${recordOf(area)}
 mkdir -p "\${r%/*}" || exit 1
 { cat "$r" 2> /dev/null; ${all}; } | sort -u > "$r.new" && mv -f "$r.new" "$r" || exit 1
@@ -179,7 +179,7 @@ ${INSTALLS[manager]}`,
 export function removePackages(manager: PackageManager, own: readonly string[], area: string): Action {
   const there = manager === 'apt' || manager === 'pacman' || manager === 'apk' ? QUERIES[manager] : QUERIES.dnf
   return {
-    script: `${PATIENTLY}set -- ${own.map(quote).join(' ')}
+    script: `${PATIENTLY}set -- ${own.map(shellQuote).join(' ')}
 r=${recordOf(area)}
 set -- $( { ${there}; } 2> /dev/null | sed -n 's/^installed \\([^ ]*\\).*/\\1/p')
 if [ $# -gt 0 ]; then

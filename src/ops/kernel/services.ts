@@ -1,6 +1,6 @@
 /** Services where systemd, OpenRC or the scripts of /etc/init.d manage them, and by hand where nobody does (a container). */
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact } from './fact.ts'
-import { quote } from './finding.ts'
 
 export type ServiceManager = 'systemd' | 'openrc' | 'sysv' | 'by-hand'
 
@@ -26,7 +26,7 @@ export type ServiceState = {
 function detect({ sysv }: Service): string {
   return `if [ -d /run/systemd/system ] && command -v systemctl > /dev/null; then manager=systemd
 elif command -v rc-service > /dev/null && [ -d /run/openrc ]; then manager=openrc
-elif [ -x /etc/init.d/${quote(sysv)} ]; then manager=sysv
+elif [ -x /etc/init.d/${shellQuote(sysv)} ]; then manager=sysv
 else manager=by-hand
 fi
 `
@@ -38,17 +38,17 @@ export function serviceFact(service: Service): Fact<ServiceState> {
     script: `${detect(service)}
 state() {
   case $manager in
-    systemd) limited systemctl is-active --quiet ${quote(systemd)};;
-    openrc) limited rc-service ${quote(openrc)} status;;
-    sysv) ${byHand?.isRunning ?? `limited /etc/init.d/${quote(sysv)} status`};;
+    systemd) limited systemctl is-active --quiet ${shellQuote(systemd)};;
+    openrc) limited rc-service ${shellQuote(openrc)} status;;
+    sysv) ${byHand?.isRunning ?? `limited /etc/init.d/${shellQuote(sysv)} status`};;
     *) ${byHand?.isRunning ?? 'false'};;
   esac > /dev/null 2>&1
 }
 enabled() {
   case $manager in
-    systemd) limited systemctl is-enabled --quiet ${quote(systemd)};;
-    openrc) rc-update show default | grep -q -w ${quote(openrc)};;
-    sysv) set -- /etc/rc[2-5].d/S[0-9][0-9]${quote(sysv)}; [ -L "$1" ] || [ -e "$1" ];;
+    systemd) limited systemctl is-enabled --quiet ${shellQuote(systemd)};;
+    openrc) rc-update show default | grep -q -w ${shellQuote(openrc)};;
+    sysv) set -- /etc/rc[2-5].d/S[0-9][0-9]${shellQuote(sysv)}; [ -L "$1" ] || [ -e "$1" ];;
     *) return 2;;
   esac > /dev/null 2>&1
 }
@@ -70,20 +70,21 @@ export function serviceScript(service: Service, manager: ServiceManager, action:
   const { systemd, openrc, sysv, byHand } = service
   switch (manager) {
     case 'systemd':
-      return `systemctl ${action} ${quote(systemd)}`
+      return `systemctl ${action} ${shellQuote(systemd)}`
     case 'openrc':
-      if (action === 'enable') return `rc-update add ${quote(openrc)} default`
+      if (action === 'enable') return `rc-update add ${shellQuote(openrc)} default`
       // It fails where there is nothing to remove.
       if (action === 'disable') {
-        return `rc-update del ${quote(openrc)} default || ! rc-update show default | grep -q -w ${quote(openrc)}`
+        return `rc-update del ${shellQuote(openrc)} default || ! rc-update show default | grep -q -w ${shellQuote(openrc)}`
       }
-      return `rc-service ${quote(openrc)} ${action}`
+      return `rc-service ${shellQuote(openrc)} ${action}`
     case 'sysv':
-      if (action === 'disable') return `update-rc.d ${quote(sysv)} disable`
+      if (action === 'disable') return `update-rc.d ${shellQuote(sysv)} disable`
       // Links that were made and switched off stay so with `defaults`.
-      if (action === 'enable') return `update-rc.d ${quote(sysv)} defaults && update-rc.d ${quote(sysv)} enable`
+      if (action === 'enable')
+        return `update-rc.d ${shellQuote(sysv)} defaults && update-rc.d ${shellQuote(sysv)} enable`
       // What the script starts must not hold the connection's streams, nor end with it.
-      return `service ${quote(sysv)} ${action} < /dev/null`
+      return `service ${shellQuote(sysv)} ${action} < /dev/null`
     case 'by-hand':
       if (byHand === undefined) return undefined
       if (action === 'start') return byHand.start

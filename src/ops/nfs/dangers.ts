@@ -1,5 +1,6 @@
 /** What is dangerous or pointless in what is exported and mounted, with what to write instead. Declared dangers are notes. Pure. */
-import { type Finding, onHost, quote } from '../kernel/finding.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
+import { type Finding, onHost } from '../kernel/finding.ts'
 import type { ExportEntry, Exports } from './exports.ts'
 import type { Point } from './facts.ts'
 import { type Mount, versionOf } from './mounts.ts'
@@ -88,7 +89,7 @@ function modeOf(host: string, { path, mode }: Share, point: Point | undefined): 
   const cause = `${isDeclared ? 'declared so: ' : ''}${path} has mode ${point.mode}: everybody may remove the files of everybody`
   const hint = 'Mode 1777 lets all write and each remove only their own; in hosts.yaml: mode: "1777".'
   const gravity = isDeclared ? ('note' as const) : ('risk' as const)
-  return [{ host, gravity, id: 'export-mode', cause, hint, mend: onHost(`chmod 1777 ${quote(path)}`) }]
+  return [{ host, gravity, id: 'export-mode', cause, hint, mend: onHost(`chmod 1777 ${shellQuote(path)}`) }]
 }
 
 /** `nolock` does nothing with NFSv4, and with NFSv3 it is a danger. */

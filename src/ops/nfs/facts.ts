@@ -1,7 +1,7 @@
 /** What NFS asks of a host. Only the mount points may hang, and they are asked beside everything else. */
+import { shellQuote } from '../../base/shell-quote.ts'
 import { type Fact, type FactSet, type Known, knownValue } from '../kernel/fact.ts'
 import { type FileState, fileFact } from '../kernel/files.ts'
-import { quote } from '../kernel/finding.ts'
 import { type PackageNames, type Packages, packagesFact } from '../kernel/packages.ts'
 import { type Service, type ServiceState, serviceFact } from '../kernel/services.ts'
 import { type ActiveExport, type Exports, parseActiveExports, parseExports } from './exports.ts'
@@ -170,12 +170,13 @@ const mountsFact: Fact<readonly Mount[]> = {
 /** What a directory is for a host: `point`, `exported`, or both. */
 type Uses = ReadonlyMap<string, string>
 
-const lookAt = (uses: Uses) => [...uses].map(([path, use], index) => `look ${index} ${quote(path)} ${quote(use)}`)
+const lookAt = (uses: Uses) =>
+  [...uses].map(([path, use], index) => `look ${index} ${shellQuote(path)} ${shellQuote(use)}`)
 
 /** Directories of the host itself. */
 function localPointsFact(uses: Uses): Fact<Points> {
   const looks = lookAt(uses)
-  const script = [...uses.keys()].map((path, index) => `is_far ${quote(path)} || ${looks[index]}`)
+  const script = [...uses.keys()].map((path, index) => `is_far ${shellQuote(path)} || ${looks[index]}`)
   return {
     before: READ_MOUNTS,
     script: [...script, 'echo end'].join('\n'),
@@ -186,7 +187,10 @@ function localPointsFact(uses: Uses): Fact<Points> {
 /** Those on a mount: each is looked at by a process of its own that may be left behind; an answer is one short line. */
 function remotePointsFact(uses: Uses): Fact<Points> {
   const looks = lookAt(uses)
-  const parts = [...uses.keys()].map((path, index) => ({ when: `is_far ${quote(path)}`, script: looks[index] ?? '' }))
+  const parts = [...uses.keys()].map((path, index) => ({
+    when: `is_far ${shellQuote(path)}`,
+    script: looks[index] ?? '',
+  }))
   return { before: READ_MOUNTS, script: ':', parts, parse: (text) => parsePoints(text, uses) }
 }
 

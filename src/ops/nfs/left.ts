@@ -2,11 +2,12 @@
  * What NFS leaves where hosts.yaml does not declare it any more: Muster's exports file, its mounts by their units or blocks in
  * fstab, packages, and files of a verification that was cut. They go as `down` lets them go; what is mounted and in use stays.
  */
+
 import type { LeftKind } from '../../base/left.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { Declared } from '../kernel/area.ts'
 import { type Fact, type FactSet, type Known, known, knownValue } from '../kernel/fact.ts'
 import type { FileState } from '../kernel/files.ts'
-import { quote } from '../kernel/finding.ts'
 import { defineLeft, type Leftover, leftOfOperations, unknownOf } from '../kernel/left.ts'
 import { type LeftAnswer, leftFact } from '../kernel/left-script.ts'
 import { leftoversOf } from '../kernel/left-traces.ts'
@@ -37,7 +38,7 @@ const unitsFact: Fact<readonly Unit[]> = {
   script: `for file in /etc/systemd/system/*.mount; do
   [ -f "$file" ] && [ ! -L "$file" ] || continue
   IFS= read -r first < "$file"
-  [ "$first" = ${quote(UNIT_HEAD)} ] || continue
+  [ "$first" = ${shellQuote(UNIT_HEAD)} ] || continue
   echo "unit $(cksum < "$file")"
   tell "$file" ' '; echo
 done
@@ -95,7 +96,7 @@ function findScript(wanted: NfsWanted | undefined, host: string): string {
     ...(clients.includes(host) ? [point] : []),
   ])
   const own = places.map(
-    (path) => `limited find ${quote(path)} -maxdepth 1 -name '.muster-proof-????????*' -user "$(id -u)"`,
+    (path) => `limited find ${shellQuote(path)} -maxdepth 1 -name '.muster-proof-????????*' -user "$(id -u)"`,
   )
   return `{ ${[...own, ':'].join('; ')}; } 2> /dev/null | head -n 100 | while read -r each; do
   case $each in */.muster-proof-*[!A-Za-z0-9]*) ;; *) left_found proof "$each";; esac

@@ -2,9 +2,10 @@
  * The client's side: a mount unit where systemd runs, a block in /etc/fstab elsewhere, and the mount itself. What is mounted and
  * not Muster's stays; nothing is hidden under a mount, and nothing that is in use is taken away.
  */
+import { shellQuote } from '../../base/shell-quote.ts'
 import { blockOf, withBlock, withoutBlock } from '../kernel/block.ts'
 import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
-import { type Finding, quote } from '../kernel/finding.ts'
+import type { Finding } from '../kernel/finding.ts'
 import { type Action, blockedBy, type Step, type Verdict } from '../kernel/operation.ts'
 import { type Point, pointAt, unitPath } from './facts.ts'
 import { fstabLine, isMountOf, isNfs, missingOptions, mountAt, pointOf, unitName } from './mounts.ts'
@@ -59,7 +60,7 @@ export function planMount(host: string, own: HostFactsOfNfs, share: Share): Verd
   if (foreign.length === 0 && lines.join('\n') !== old.join('\n')) {
     const write = writeFile(place, { content: [bytesOf(place.render(lines) ?? '')], mode: '644' })
     const reload = hasSystemd
-      ? `\nsystemctl daemon-reload && systemctl enable --quiet ${quote(unitName(share.point))}`
+      ? `\nsystemctl daemon-reload && systemctl enable --quiet ${shellQuote(unitName(share.point))}`
       : ''
     const shown = lines.filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('['))
     steps.push({
@@ -112,7 +113,7 @@ function obstacleOf(
     return of(
       'files-below',
       `there are files in ${path}, which a mount would hide`,
-      `Move them away; ls -A ${quote(path)} shows them.`,
+      `Move them away; ls -A ${shellQuote(path)} shows them.`,
     )
   }
   return undefined
@@ -187,9 +188,9 @@ function foreignLines(was: FileState, share: Share): string[] {
 
 function mountedCheck(share: Share): string {
   return `while read -r source point type rest; do
-  case $type in nfs | nfs4) [ "$(printf %b "$point")" != ${quote(share.point)} ] || exit 0;; esac
+  case $type in nfs | nfs4) [ "$(printf %b "$point")" != ${shellQuote(share.point)} ] || exit 0;; esac
 done < /proc/mounts
-echo ${quote(`${share.point} is not mounted`)} >&2
+echo ${shellQuote(`${share.point} is not mounted`)} >&2
 exit 1`
 }
 
@@ -201,8 +202,8 @@ const HINTS = `case $said in
 esac`
 
 function mountStep(id: string, share: Share, hasSystemd: boolean): Step {
-  const unit = quote(unitName(share.point))
-  const point = quote(share.point)
+  const unit = shellQuote(unitName(share.point))
+  const point = shellQuote(share.point)
   const command = hasSystemd
     ? `systemctl reset-failed ${unit} 2> /dev/null; said=$(systemctl start ${unit} 2>&1); status=$?
 [ $status -eq 0 ] || said=$(journalctl -q -o cat -n 4 -u ${unit} 2> /dev/null | grep mount || printf '%s\\n' "$said")`
@@ -232,7 +233,7 @@ exit $status`,
 function unmount(point: string, isForced: boolean): Action {
   const last = `umount -f "$p" 2> /dev/null || { umount -l "$p" && echo "$p was taken away lazily: its server does not answer"; }`
   return {
-    script: `p=${quote(point)}
+    script: `p=${shellQuote(point)}
 is_there() {
   while read -r _ at _; do [ "$(printf %b "$at")" != "$p" ] || return 0; done < /proc/mounts
   return 1
@@ -265,7 +266,7 @@ export function planUnmount(host: string, own: HostFactsOfNfs, share: Share): Ve
   const point = pointAt(own, share.point)
   const there = mountAt(mounts, share.point)
   const id = mountId(host, share.point)
-  const unit = quote(unitName(share.point))
+  const unit = shellQuote(unitName(share.point))
   const steps: Step[] = []
   if (there !== undefined && isNfs(there)) {
     const isGone = point === undefined || point.kind === 'silent' || point.kind === 'stale'
@@ -290,7 +291,7 @@ export function planUnmount(host: string, own: HostFactsOfNfs, share: Share): Ve
     // The directory goes first: the note that it is Muster's is in what goes then.
     run: {
       ...write,
-      script: `${isMade ? `rmdir ${quote(share.point)} 2> /dev/null\n` : ''}${disable}${write.script}${reload}`,
+      script: `${isMade ? `rmdir ${shellQuote(share.point)} 2> /dev/null\n` : ''}${disable}${write.script}${reload}`,
       asRoot: true,
     },
   })

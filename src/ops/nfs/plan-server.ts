@@ -2,8 +2,9 @@
  * The server's side: one file of Muster's own in /etc/exports.d, and the service. Other files are read and never changed.
  * `exportfs -ra` reads them all, so nothing is done while one of them has an error: it would end exports that are in use.
  */
+import { shellQuote } from '../../base/shell-quote.ts'
 import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
-import { type Finding, quote } from '../kernel/finding.ts'
+import type { Finding } from '../kernel/finding.ts'
 import { type Action, blockedBy, type Step, type Verdict } from '../kernel/operation.ts'
 import { type ServiceState, serviceScript } from '../kernel/services.ts'
 import { agrees, type Exports, formatExport, isSameExport, problemOfOptions } from './exports.ts'
@@ -43,7 +44,7 @@ export function planExports(host: string, own: HostFactsOfNfs, shares: readonly 
     const mode = share.mode ?? '755'
     if (!isMissing && (share.mode === undefined || (point?.kind === 'directory' && isMode(point.mode, share.mode))))
       return []
-    const word = quote(share.path)
+    const word = shellQuote(share.path)
     return [
       {
         id: `${id}/directory ${share.path}`,
@@ -104,13 +105,13 @@ new=$said
 /** Exit code 0: each `PATH CLIENT` is in \`exportfs -s\`, and the file is as it will be. */
 function exportedCheck(expected: readonly string[], content: string | undefined): string {
   const isThere =
-    content === '' ? `[ ! -e ${EXPORTS_FILE} ]` : `printf %s ${quote(content ?? '')} | cmp -s - ${EXPORTS_FILE}`
+    content === '' ? `[ ! -e ${EXPORTS_FILE} ]` : `printf %s ${shellQuote(content ?? '')} | cmp -s - ${EXPORTS_FILE}`
   const file =
     content === undefined ? '' : `${isThere} || { echo '${EXPORTS_FILE} is not as it should be' >&2; exit 1; }\n`
   const looks = expected.map((each) => {
     // exportfs may have made the name of a client longer: `m8.example.org`.
-    const shown = `*${quote(`\n${each}(`)}* | *${quote(`\n${each}.`)}*`
-    return `case $shown in ${shown}) ;; *) echo ${quote(`exportfs -s does not show ${each}`)} >&2; exit 1;; esac`
+    const shown = `*${shellQuote(`\n${each}(`)}* | *${shellQuote(`\n${each}.`)}*`
+    return `case $shown in ${shown}) ;; *) echo ${shellQuote(`exportfs -s does not show ${each}`)} >&2; exit 1;; esac`
   })
   return `${file}shown=$(exportfs -s 2> /dev/null | tr -s ' \\t' ' ')
 shown="

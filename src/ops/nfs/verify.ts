@@ -2,10 +2,13 @@
  * Looks at the real thing: whether mounts answer; and as a proof, files written on the server and on each client and read on all
  * the others. Every command on a mount runs under a limit, so that a dead server costs its time and no more.
  */
+
+import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { Looker, World } from '../kernel/area.ts'
 import { knownValue } from '../kernel/fact.ts'
-import { type Finding, formatBytes, formatDuration, quote } from '../kernel/finding.ts'
+import { type Finding, formatDuration } from '../kernel/finding.ts'
 import { reasonOfResult } from '../kernel/host-port.ts'
 import { limitedFunctions, PROGRAM_LIMIT_S } from '../kernel/probe-script.ts'
 import { formatOutcome } from '../run/outcome.ts'
@@ -137,9 +140,9 @@ function writeScript(directory: string, host: string): string {
   return `LC_ALL=C; export LC_ALL
 ${PATIENT}
 # What a run that was cut left behind.
-limited find ${quote(directory)} -maxdepth 1 -name '.muster-proof-*' -mmin +60 -exec rm -rf {} + 2> /dev/null
-cd / && d=$(limited mktemp -d ${quote(`${directory}/.muster-proof-XXXXXXXX`)}) || exit 1
-small=$(echo ${quote(host)} | limited dd of="$d/host" conv=fsync 2>&1) || { printf '%s\\n' "$small" >&2; limited rm -rf "$d"; exit 1; }
+limited find ${shellQuote(directory)} -maxdepth 1 -name '.muster-proof-*' -mmin +60 -exec rm -rf {} + 2> /dev/null
+cd / && d=$(limited mktemp -d ${shellQuote(`${directory}/.muster-proof-XXXXXXXX`)}) || exit 1
+small=$(echo ${shellQuote(host)} | limited dd of="$d/host" conv=fsync 2>&1) || { printf '%s\\n' "$small" >&2; limited rm -rf "$d"; exit 1; }
 large=$(limited dd if=/dev/zero of="$d/zeros" bs=65536 count=${PROOF_BYTES / 65_536} conv=fsync 2>&1) || { printf '%s\\n' "$large" >&2; limited rm -rf "$d"; exit 1; }
 limited chmod 755 "$d" && limited chmod 644 "$d/host"
 printf '%s %s\\n' "\${d##*/}" "$(printf '%s\\n' "$large" | tail -n 1)"
@@ -149,12 +152,12 @@ printf 'small %s\\n' "$(printf '%s\\n' "$small" | tail -n 1)"`
 /** Prints `NAME CONTENT` for each. */
 function readScript(directory: string, written: readonly Written[]): string {
   const reads = written.map(({ name }) => {
-    const file = quote(`${directory}/${name}/host`)
+    const file = shellQuote(`${directory}/${name}/host`)
     return `echo ${name} "$(limited head -c 300 ${file} 2>&1 | head -n 1)" &`
   })
   return `LC_ALL=C; export LC_ALL\n${PATIENT}\n${reads.join('\n')}\nwait`
 }
 
 function removeScript(directory: string, name: string): string {
-  return `${PATIENT}\nlimited rm -rf ${quote(`${directory}/${name}`)}`
+  return `${PATIENT}\nlimited rm -rf ${shellQuote(`${directory}/${name}`)}`
 }

@@ -1,6 +1,6 @@
 /** What Ray asks of a host before anything is started, and of a head that runs. As the login: what it owns is what it may stop. */
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact, FactSet } from '../kernel/fact.ts'
-import { quote } from '../kernel/finding.ts'
 import { type ClusterView, parseClusterView } from './cluster-view.ts'
 import { factInside } from './inside.ts'
 import { type Listener, parseListeners } from './listeners.ts'
@@ -98,7 +98,7 @@ set -- $SSH_CONNECTION; echo "ssh $3"`,
 
 function spaceFact(directory: string): Fact<Space> {
   return {
-    script: `d=${quote(directory)}
+    script: `d=${shellQuote(directory)}
 while [ ! -d "$d" ]; do d=\${d%/*}; d=\${d:-/}; done
 [ -w "$d" ]; writable=$?
 set -- $(df -P -k "$d" | tail -n 1); used=\${5%\\%}

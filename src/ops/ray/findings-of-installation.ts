@@ -1,6 +1,7 @@
 /** Whether the Ray that a node would start with is there, or will be, is complete, and is the head's version. Pure. */
+import { shellQuote } from '../../base/shell-quote.ts'
 import { knownValue } from '../kernel/fact.ts'
-import { type Finding, onHost, quote } from '../kernel/finding.ts'
+import { type Finding, onHost } from '../kernel/finding.ts'
 import type { Operation } from '../kernel/operation.ts'
 import type { Installed } from './facts.ts'
 import type { FactsOfHosts } from './findings.ts'
@@ -151,11 +152,12 @@ function findingsOfVersions(
 }
 
 function pip(what: string) {
-  return onHost(`python3 -m pip install ${quote(what)}`)
+  return onHost(`python3 -m pip install ${shellQuote(what)}`)
 }
 
 function pipIn({ environment }: RayNode, what: string) {
-  if (environment?.kind === 'venv') return onHost(`${environment.path}/bin/python -m pip install ${quote(what)}`)
-  if (environment?.kind === 'conda') return onHost(`conda run -n ${quote(environment.name)} pip install ${quote(what)}`)
+  if (environment?.kind === 'venv') return onHost(`${environment.path}/bin/python -m pip install ${shellQuote(what)}`)
+  if (environment?.kind === 'conda')
+    return onHost(`conda run -n ${shellQuote(environment.name)} pip install ${shellQuote(what)}`)
   return pip(what)
 }

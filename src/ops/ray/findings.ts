@@ -2,8 +2,10 @@
  * What would go wrong before any process starts, each with its cause and what mends it. Many of these end with exit code 0 or
  * after minutes when Ray itself runs into them. Pure.
  */
+
+import { formatBytes } from '../../base/format-bytes.ts'
 import { type HostFacts, type Known, knownValue } from '../kernel/fact.ts'
-import { type Finding, formatBytes, formatDuration, onHost } from '../kernel/finding.ts'
+import { type Finding, formatDuration, onHost } from '../kernel/finding.ts'
 import type { Operation } from '../kernel/operation.ts'
 import { ipOf } from './addresses.ts'
 import type { RayFacts } from './facts.ts'

@@ -2,9 +2,9 @@
  * Runs scripts where Ray is: on the host itself, or inside the container of a Docker environment. A container's own processes,
  * shared memory and files are what its node has; what is asked of it is asked inside.
  */
+import { shellQuote } from '../../base/shell-quote.ts'
 import { DOCK } from '../env/docker-scripts.ts'
 import type { Fact } from '../kernel/fact.ts'
-import { quote } from '../kernel/finding.ts'
 import { limitedFunctions } from '../kernel/probe-script.ts'
 import { tokenFile } from './token.ts'
 import type { RayNode, RayWanted } from './wanted.ts'
@@ -12,7 +12,7 @@ import type { RayNode, RayWanted } from './wanted.ts'
 type Stdin = 'none' | 'whole' | 'guarded'
 
 const isRunning = (name: string): string =>
-  `[ "$(dock container inspect --format '{{.State.Running}}' ${quote(name)} 2> /dev/null)" = true ]`
+  `[ "$(dock container inspect --format '{{.State.Running}}' ${shellQuote(name)} 2> /dev/null)" = true ]`
 
 /** The body of a fact, for a shell of its own. */
 function asProgram(script: string): string {
@@ -64,7 +64,7 @@ export function inside(
   const { name } = environment
   return `${DOCK}${isRunning(name)} || {
   ${absent(name)}
-  echo ${quote(`the container ${name} does not run`)} >&2; exit 1; }
+  echo ${shellQuote(`the container ${name} does not run`)} >&2; exit 1; }
 ${execIn(name, wanted, script, stdin)}`
 }
 
@@ -76,7 +76,7 @@ function execIn(name: string, wanted: RayWanted, script: string, stdin: Stdin): 
     : ''
   const guard = stdin === 'guarded' ? 'MUSTER_GUARDED=1; export MUSTER_GUARDED\n' : ''
   const rest = { none: ':', whole: 'cat', guarded: '{ cat; while echo; do sleep 1; done; }' }[stdin]
-  return `{ ${token}${rest}; } 2> /dev/null | dock exec --interactive ${quote(name)} sh -c ${quote(`${take}${guard}${script}`)}`
+  return `{ ${token}${rest}; } 2> /dev/null | dock exec --interactive ${shellQuote(name)} sh -c ${shellQuote(`${take}${guard}${script}`)}`
 }
 
 /** Lines of Python: `guard()` ends the program when its stdin ends, where it is guarded. */

@@ -1,6 +1,7 @@
 /** Jobs of a queue that Ray runs: one program on the head a round starts, checks and ends them. Every order may be given twice. */
+
 import { printable } from '../../base/printable.ts'
-import { quote } from '../kernel/finding.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome } from '../run/outcome.ts'
 import { GANG_PROGRAM, OUTPUT_MARK } from './gang-program.ts'
@@ -57,7 +58,9 @@ export async function askForRound(
 }
 
 /** A container that is not there, or does not run, has nothing of the cluster; Docker may also not tell. */
-const ABSENT = (name: string) => `case $(dock container inspect --format '{{.State.Running}}' ${quote(name)} 2>&1) in
+const ABSENT = (
+  name: string,
+) => `case $(dock container inspect --format '{{.State.Running}}' ${shellQuote(name)} 2>&1) in
   false | *[Nn]'o such container'*) echo ${DOWN}; exit 0;;
 esac`
 
@@ -68,7 +71,7 @@ function roundScript(wanted: RayWanted): string {
   return `${placeScript(head.environment)}
 [ -n "$py" ] || py=$(command -v python3)
 ${tokenScript(wanted, head)}code=${NOTHING_LISTENS}
-[ -z "$py" ] || { "$py" -c ${quote(ROUND_PROGRAM)} ${words.map(quote).join(' ')}; code=$?; }
+[ -z "$py" ] || { "$py" -c ${shellQuote(ROUND_PROGRAM)} ${words.map(shellQuote).join(' ')}; code=$?; }
 [ "$code" -eq ${NOTHING_LISTENS} ] || exit "$code"
 ${LIST_RAY}
 case "$(list_ray | grep ' gcs_server ' | tr '\\n' ' ')" in
@@ -95,7 +98,7 @@ function linesFor(wanted: RayWanted, orders: readonly RoundOrder[], text: string
 function headScript(wanted: RayWanted): string {
   const { environment } = wanted.head
   return `${placeScript(environment)}
-[ -n "$py" ] || { echo ${quote(`there is no ray in ${placeName(environment)}`)} >&2; exit 1; }
+[ -n "$py" ] || { echo ${shellQuote(`there is no ray in ${placeName(environment)}`)} >&2; exit 1; }
 ${tokenScript(wanted, wanted.head)}`
 }
 
@@ -117,12 +120,12 @@ function requestOf(order: RoundOrder, wanted: RayWanted): object {
 type Start = Extract<RoundOrder, { kind: 'start' }>
 
 function singleJob({ key, command, directory, bundle }: Start): object {
-  const go = directory === undefined ? 'cd' : `cd ${quote(directory)}`
+  const go = directory === undefined ? 'cd' : `cd ${shellQuote(directory)}`
   const line = `: muster ${key}
-echo ${quote(OUTPUT_MARK)}
+echo ${shellQuote(OUTPUT_MARK)}
 export ROCR_VISIBLE_DEVICES="\${CUDA_VISIBLE_DEVICES-}" MUSTER_RANK=0 MUSTER_WORLD_SIZE=1 MUSTER_HOSTS="$(hostname)"
 export RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500
-${go} && exec /bin/sh -c ${quote(command)}`
+${go} && exec /bin/sh -c ${shellQuote(command)}`
   return {
     entrypoint: line,
     entrypoint_num_cpus: bundle.CPU,
@@ -147,7 +150,7 @@ function gangEntrypoint({ key, command, directory, environment, bundle, count, s
     names: Object.fromEntries(nodesOf(wanted).map(({ address, host }) => [address, host])),
   }
   return `: muster ${key}: ${count} bundles
-exec python -u -c ${quote(GANG_PROGRAM)} ${quote(JSON.stringify(order))}`
+exec python -u -c ${shellQuote(GANG_PROGRAM)} ${shellQuote(JSON.stringify(order))}`
 }
 
 const LOG_PROGRAM = `import json, sys
@@ -177,6 +180,6 @@ export type LogPiece = {
 /** A script for the head that prints a piece of what a job has printed. */
 export function logPieceScript(wanted: RayWanted, { key, rank, fromByte, mostBytes }: LogPiece): string {
   const words = [dashboardAddress(wanted), key, OUTPUT_MARK, String(rank ?? ''), String(fromByte), String(mostBytes)]
-  const script = `${headScript(wanted)}exec "$py" -c ${quote(LOG_PROGRAM)} ${words.map(quote).join(' ')}`
+  const script = `${headScript(wanted)}exec "$py" -c ${shellQuote(LOG_PROGRAM)} ${words.map(shellQuote).join(' ')}`
   return inside(wanted, wanted.head, script)
 }

@@ -2,8 +2,9 @@
  * Jobs of a Ray cluster, through Ray's own client on its head: submitted, listed, followed, stopped. A job belongs to the
  * cluster: it goes on when Muster ends.
  */
+
 import { printable } from '../../base/printable.ts'
-import { quote } from '../kernel/finding.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome } from '../run/outcome.ts'
 import { inside } from './inside.ts'
@@ -80,8 +81,8 @@ export async function askForJobs(
   const { head } = wanted
   const archive = order.do === 'submit' ? order.job.archive : undefined
   const script = `${placeScript(head.environment)}
-[ -n "$py" ] || { echo ${quote(`there is no ray in ${placeName(head.environment)}`)} >&2; exit 1; }
-${tokenScript(wanted, head)}exec "$py" -c ${quote(JOB_PROGRAM)} ${quote(JSON.stringify(requestOf(order, dashboardAddress(wanted))))}`
+[ -n "$py" ] || { echo ${shellQuote(`there is no ray in ${placeName(head.environment)}`)} >&2; exit 1; }
+${tokenScript(wanted, head)}exec "$py" -c ${shellQuote(JOB_PROGRAM)} ${shellQuote(JSON.stringify(requestOf(order, dashboardAddress(wanted))))}`
   let reason: string | undefined
   let jobCount = 0
   let otherLineCount = 0

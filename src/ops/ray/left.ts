@@ -2,8 +2,9 @@
  * What Ray leaves of clusters that hosts.yaml does not declare any more: units, tokens and logs of clusters, and a working directory
  * of a submission that was cut. Ray's own files below /tmp/ray are Ray's.
  */
+
 import type { LeftKind } from '../../base/left.ts'
-import { quote } from '../kernel/finding.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import { declaredWith, defineLeft, type Leftover } from '../kernel/left.ts'
 import { type LeftAnswer, leftFact } from '../kernel/left-script.ts'
 import { leftoversOf } from '../kernel/left-traces.ts'
@@ -20,7 +21,7 @@ function findScript(wanted: RayWanted | undefined): string {
 for each in "$units"/muster-ray-*.service; do
   [ -e "$each" ] || continue
   name=\${each##*/}
-  if [ "$name" = ${quote(unit)} ]; then left_found declared "$each"
+  if [ "$name" = ${shellQuote(unit)} ]; then left_found declared "$each"
   elif can_supervise && limited systemctl $manager is-active --quiet "$name"; then left_found unit "$each" "it runs; to end it: systemctl $manager stop $name"
   else left_found unit "$each"; fi
 done
@@ -28,7 +29,7 @@ running=
 for each in "$HOME"/.ray/muster/*; do
   [ -d "$each" ] && [ ! -L "$each" ] || continue
   [ -n "$running" ] || { running=no; [ -z "$(list_ray | head -n 1)" ] || running=yes; }
-  if [ "$each" = "$HOME/"${quote(directory)} ]; then left_found declared "$each"
+  if [ "$each" = "$HOME/"${shellQuote(directory)} ]; then left_found declared "$each"
   elif [ $running = yes ]; then left_found cluster "$each" 'Ray runs on the host'
   else left_found cluster "$each"; fi
 done

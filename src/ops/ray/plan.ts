@@ -1,7 +1,8 @@
 /** What Ray would do on each host: the head first, then its workers side by side. Pure: out of what is wanted and the facts. */
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { Direction, World } from '../kernel/area.ts'
 import { knownValue } from '../kernel/fact.ts'
-import { type Finding, formatFinding, quote } from '../kernel/finding.ts'
+import { type Finding, formatFinding } from '../kernel/finding.ts'
 import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
 import { ipOf } from './addresses.ts'
 import type { ClusterNode } from './cluster-view.ts'
@@ -227,7 +228,7 @@ function differencesOfResources(node: RayNode, { resources }: ClusterNode): read
 }
 
 function startStep(wanted: RayWanted, node: RayNode, ip: string, headIp: string, risks: readonly string[]): Step {
-  const words = startArguments(wanted, node, ip, headIp).map(quote)
+  const words = startArguments(wanted, node, ip, headIp).map(shellQuote)
   const early = earlyStartScript(wanted, node, ip, headIp)
   return {
     id: `${nodeId(node)}/start`,

@@ -2,7 +2,7 @@
  * Small Python programs that facts of Ray are asked with: Python is there wherever Ray is, curl and ss are not. Only read. All
  * hosts run them at once, and a head while it starts: they load little.
  */
-import { quote } from '../kernel/finding.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import { TOKEN } from './token.ts'
 
 /**
@@ -87,12 +87,12 @@ print(" ".join("%d:%s" % pair for pair in sorted(lost.items())) + " end")`
 /** Without the packages of the environment, which these do not need. */
 const BARE = '"$py" -I -S -c'
 
-export const installedProgram = `"$py" -c ${quote(INSTALLED)}`
+export const installedProgram = `"$py" -c ${shellQuote(INSTALLED)}`
 
 export function clusterProgram(dashboard: string): string {
-  return `${BARE} ${quote(CLUSTER)} ${quote(dashboard)}`
+  return `${BARE} ${shellQuote(CLUSTER)} ${shellQuote(dashboard)}`
 }
 
 export function reachProgram(places: readonly string[]): string {
-  return `${BARE} ${quote(REACH)} ${places.map(quote).join(' ')}`
+  return `${BARE} ${shellQuote(REACH)} ${places.map(shellQuote).join(' ')}`
 }

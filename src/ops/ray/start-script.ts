@@ -2,7 +2,7 @@
  * Starts a node, and does not believe Ray's exit code: a head is up when its dashboard lists it as alive. What a start that
  * failed leaves behind (a GCS, monitors: the next start would stumble over them) is ended again by the step's undo.
  */
-import { quote } from '../kernel/finding.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import { inside } from './inside.ts'
 import { placeName, placeScript } from './place.ts'
 import { LIST_RAY } from './processes.ts'
@@ -86,7 +86,7 @@ export function startScript(
   // One look at the head instead of twenty: whether it can be reached is known already.
   const variables = new Map(Object.entries({ RAY_NUM_REDIS_GET_RETRIES: '1', ...wanted.variables }))
   const script = `${begin === 'early' ? 'exec 7<&0 < /dev/null\n' : ''}${placeScript(node.environment)}
-[ -n "$ray" ] || { echo ${quote(`there is no ray in ${placeName(node.environment)}`)} >&2; exit 1; }
+[ -n "$ray" ] || { echo ${shellQuote(`there is no ray in ${placeName(node.environment)}`)} >&2; exit 1; }
 cd "$HOME" || cd /
 # As in an environment that is activated: jobs find its programs by their names.
 PATH=\${ray%/*}:$PATH; export PATH
@@ -100,16 +100,16 @@ ${node.isHead ? waitForDashboard(wanted) : ''}`
 }
 
 function startDetached(words: readonly string[], variables: ReadonlyMap<string, string>, begin: Begin): string {
-  const own = words.map(quote).join(' ')
+  const own = words.map(shellQuote).join(' ')
   const [wait, stdin] = begin === 'early' ? ['read -r turn <&7 || exit 1; ', '<&7'] : ['', '< /dev/null']
-  const exports = [...variables].map(([name, value]) => `export ${name}=${quote(value)}\n`)
+  const exports = [...variables].map(([name, value]) => `export ${name}=${shellQuote(value)}\n`)
   return `files=$(ulimit -H -n)
 [ "$files" -lt ${OPEN_FILES} ] 2> /dev/null || files=${OPEN_FILES}
 ulimit -S -n "$files" 2> /dev/null || :
 ${exports.join('')}said=$(
   read -r first 2> /dev/null < "$ray"
   case $first in '#!'/*python*) python=\${first#??};; *) python=;; esac
-  if [ -x "$python" ]; then exec "$python" -c ${quote(withoutTidying(begin))} "$ray" ${own} ${stdin}
+  if [ -x "$python" ]; then exec "$python" -c ${shellQuote(withoutTidying(begin))} "$ray" ${own} ${stdin}
   else ${wait}exec "$ray" ${own} < /dev/null; fi 2>&1
 )
 status=$?
@@ -144,5 +144,5 @@ export function startCheck(wanted: RayWanted, node: RayNode, headIp: string): st
   const place = `${placeScript(node.environment)}\n${tokenScript(wanted, node)}`
   if (node.isHead) return inside(wanted, node, `${place}${isAliveFunction(wanted)}\n[ -n "$py" ] && is_alive`)
   const pattern = `^[0-9]* [0-9]* [0-9]* raylet .*--gcs-address=${headIp.replaceAll('.', '[.]')}:${wanted.port}\\( .*\\)*$`
-  return inside(wanted, node, `${LIST_RAY}\nlist_ray | grep -q ${quote(pattern)}`)
+  return inside(wanted, node, `${LIST_RAY}\nlist_ray | grep -q ${shellQuote(pattern)}`)
 }

@@ -2,7 +2,7 @@
  * Ends the processes of one cluster on a host, and no others: those that `list_ray` finds with its address, and what they
  * started. Raylets first, so that they leave the cluster in order; the GCS last. TERM, then KILL for what does not go.
  */
-import { quote } from '../kernel/finding.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import { LIST_RAY } from './processes.ts'
 
 /** Fifths of a second between TERM and KILL, as long as Ray itself waits: a raylet without its GCS does not go by itself. */
@@ -20,14 +20,14 @@ export type Target = {
 
 /** The shell function `stop_ray`. */
 export function stopFunctions({ ip, port, tempDirectory, isOrphaned = false }: Target): string {
-  const address = quote(`${ip}:${port}`)
+  const address = shellQuote(`${ip}:${port}`)
   return `${LIST_RAY}
 # Those of PROGRAM (or all others) of this cluster, as PID:TICKS.
 members() {
   list_ray | while read -r pid ticks uid program rest; do
     case " $rest " in
       *" --gcs-address="${address}" "* | *" --address="${address}" "*) ;;
-      *" --gcs_server_port="${port}" "*) case " $rest " in *" --node-ip-address="${quote(ip)}" "*) ;; *) continue;; esac;;
+      *" --gcs_server_port="${port}" "*) case " $rest " in *" --node-ip-address="${shellQuote(ip)}" "*) ;; *) continue;; esac;;
       *) continue;;
     esac
     case $1 in "$program") ;; others) case $program in gcs_server | raylet) continue;; esac;; *) continue;; esac
@@ -78,7 +78,7 @@ stop_ray() {
   end_all $(members gcs_server)
   rest=$(living $all; members raylet; members others; members gcs_server)
   if [ -n "$rest" ]; then echo "these do not end (process:start): $(echo $rest)" >&2; return 1; fi
-  f=${quote(`${tempDirectory}/ray_current_cluster`)}
+  f=${shellQuote(`${tempDirectory}/ray_current_cluster`)}
   [ "$(cat "$f" 2> /dev/null)" != ${address} ] || rm -f "$f"
 }`
 }

@@ -3,7 +3,7 @@
  * that the login has for another cluster (~/.ray/auth_token) stays as it is. It is in no script, plan or output.
  * https://docs.ray.io/en/latest/ray-security/token-auth.html
  */
-import { quote } from '../kernel/finding.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { Step } from '../kernel/operation.ts'
 import type { RayNode, RayWanted } from './wanted.ts'
 
@@ -16,7 +16,7 @@ export function clusterDirectory({ head, port }: RayWanted): string {
 
 /** As a word of the shell. */
 export function tokenFile(wanted: RayWanted): string {
-  return `$HOME/${quote(`${clusterDirectory(wanted)}/${FILE}`)}`
+  return `$HOME/${shellQuote(`${clusterDirectory(wanted)}/${FILE}`)}`
 }
 
 /** Shell words after which programs of Ray use the token; none where none is declared, and a container is given it otherwise. */
@@ -34,7 +34,7 @@ export function tokenSteps(wanted: RayWanted, node: RayNode, operation: string):
   const isThere = `[ -s ${file} ]`
   if (node.isHead) {
     const make = `umask 077
-mkdir -p "$HOME/"${quote(directory)} || exit 1
+mkdir -p "$HOME/"${shellQuote(directory)} || exit 1
 od -A n -t x1 -N 32 /dev/urandom | tr -d ' \\n' > ${file}.new && mv -f ${file}.new ${file}`
     return [{ ...step, title: "make the cluster's token", run: { script: make }, check: { script: isThere } }]
   }

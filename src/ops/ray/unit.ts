@@ -3,8 +3,8 @@
  * where the login is root, else one of the login's own manager, which then lingers (loginctl(1)). Its name says whose it is.
  * systemd.unit(5), systemd.service(5), systemd.syntax(7)
  */
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact } from '../kernel/fact.ts'
-import { quote } from '../kernel/finding.ts'
 import { CTL, execWord, unitWord } from '../kernel/systemd.ts'
 import type { RayWanted } from './wanted.ts'
 
@@ -22,7 +22,7 @@ export function unitName({ head, port }: Cluster): string {
 }
 
 export function unitFact(wanted: RayWanted): Fact<UnitState> {
-  const unit = quote(unitName(wanted))
+  const unit = shellQuote(unitName(wanted))
   return {
     script: `${CTL}if ! can_supervise; then echo no-systemd
 elif [ ! -e "$units/"${unit} ]; then echo absent
@@ -59,8 +59,8 @@ export function startUnit(wanted: RayWanted, words: readonly string[], variables
   return `${CTL}can_supervise || { echo 'no systemd manages services for this login' >&2; exit 1; }
 # As a word in a unit: what means something to systemd stands for itself.
 word() { printf %s "$1" | sed 's/[\\\\"]/\\\\&/g; s/%/%%/g'; }
-log=$HOME/${quote(logOf(wanted))}
-unit=$units/${quote(unit)}
+log=$HOME/${shellQuote(logOf(wanted))}
+unit=$units/${shellQuote(unit)}
 # Without polkit a login may not even ask for what root has granted already.
 if [ $manager = --user ] && [ ! -e "/var/lib/systemd/linger/$(id -un)" ] && ! loginctl enable-linger; then
   echo 'the units of this login would end with its last connection: as root, loginctl enable-linger and its name' >&2
@@ -90,11 +90,11 @@ LimitNOFILE=${OPEN_FILES}
 [Install]
 WantedBy=$([ $manager = --user ] && echo default.target || echo multi-user.target)
 UNIT
-mv -f "$unit.new" "$unit" && ctl daemon-reload && ctl enable --quiet ${quote(unit)} && ctl start ${quote(unit)} || exit 1
+mv -f "$unit.new" "$unit" && ctl daemon-reload && ctl enable --quiet ${shellQuote(unit)} && ctl start ${shellQuote(unit)} || exit 1
 left=${WAIT_S} over=
 until grep -q 'Ray runtime started' "$log" 2> /dev/null; do
   left=$((left - 1))
-  state=$(ctl show --property SubState ${quote(unit)})
+  state=$(ctl show --property SubState ${shellQuote(unit)})
   case $left,$state in
     0,*) over=1;;
     # A busy host: Ray waits for its own raylet for half a minute, and systemd tries again.
@@ -112,10 +112,10 @@ done`
 
 /** Ends the unit with what it runs, and leaves nothing of it. Where there is none nothing happens. */
 export function stopUnit(cluster: Cluster): string {
-  const unit = quote(unitName(cluster))
+  const unit = shellQuote(unitName(cluster))
   return `${CTL}if [ -e "$units/"${unit} ]; then
   ! can_supervise || { ctl disable --quiet ${unit}; ctl stop ${unit}; }
-  rm -f "$units/"${unit} "$units"/*.wants/${unit} "$HOME/"${quote(logOf(cluster))}
+  rm -f "$units/"${unit} "$units"/*.wants/${unit} "$HOME/"${shellQuote(logOf(cluster))}
   ! can_supervise || { ctl daemon-reload; ctl reset-failed ${unit} 2> /dev/null || :; }
 fi
 `

@@ -1,7 +1,9 @@
 /** What is worth knowing about a cluster that runs: out of the facts, which come from the head's own list of nodes. */
+
+import { formatBytes } from '../../base/format-bytes.ts'
 import type { World } from '../kernel/area.ts'
 import { knownValue } from '../kernel/fact.ts'
-import { type Finding, formatBytes } from '../kernel/finding.ts'
+import type { Finding } from '../kernel/finding.ts'
 import { ipOf } from './addresses.ts'
 import type { RayFacts } from './facts.ts'
 import { findingsOfDeclaration } from './findings.ts'

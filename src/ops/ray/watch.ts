@@ -1,7 +1,7 @@
 /** What a cluster does, again and again: one program on the head asks its dashboard and prints a line of JSON a round. */
 import { type Clock, hasPassed } from '../../base/clock.ts'
 import { printable } from '../../base/printable.ts'
-import { quote } from '../kernel/finding.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome } from '../run/outcome.ts'
 import { inside } from './inside.ts'
@@ -42,7 +42,7 @@ export async function watchCluster(
   const script = `${placeScript(head.environment)}
 [ -n "$py" ] || py=$(command -v python3) || { echo 'there is no python' >&2; exit 1; }
 ${tokenScript(wanted, head)}echo
-exec "$py" -c ${quote(WATCH_PROGRAM)} ${quote(dashboardAddress(wanted))} ${intervalMs / 1000} ${rounds} ${quote(gcs)}`
+exec "$py" -c ${shellQuote(WATCH_PROGRAM)} ${shellQuote(dashboardAddress(wanted))} ${intervalMs / 1000} ${rounds} ${shellQuote(gcs)}`
   let silence: Disposable | undefined
   const cut = new AbortController()
   let [secondBeganMs, lineCount] = [clock.now(), 0]

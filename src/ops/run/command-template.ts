@@ -1,4 +1,5 @@
 /** What of a command differs from host to host. Pure. */
+import { shellQuote } from '../../base/shell-quote.ts'
 
 export type TemplateHost = { readonly host: string; readonly number: number; readonly user: string }
 
@@ -7,7 +8,7 @@ export type TemplateHost = { readonly host: string; readonly number: number; rea
  * Every other percent sign means itself.
  */
 export function expandCommand(template: string, { host, number, user }: TemplateHost): string {
-  return expand(template, { h: quoteWord(host), n: String(number), u: quoteWord(user) })
+  return expand(template, { h: shellQuote(host), n: String(number), u: shellQuote(user) })
 }
 
 /** The same for an argument that no shell reads. */
@@ -19,11 +20,6 @@ function expand(template: string, values: Readonly<Record<string, string>>): str
   return template.replace(/%(%?)([hnu])/g, (_, literal: string, letter: string) =>
     literal === '' ? (values[letter] ?? '') : `%${letter}`,
   )
-}
-
-/** One word for a POSIX shell. */
-export function quoteWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
 
 /** What `#!` in the first line asks for, as Linux reads it (execve(2)): the interpreter and at most one argument. */

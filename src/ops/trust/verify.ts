@@ -1,7 +1,9 @@
 /** A real login along every pair of the mesh: each host tries all others side by side, some at a time, so that none is flooded. */
+
 import { printable } from '../../base/printable.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { Looker, World } from '../kernel/area.ts'
-import { type Finding, quote } from '../kernel/finding.ts'
+import type { Finding } from '../kernel/finding.ts'
 import { reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome } from '../run/outcome.ts'
 import type { TrustFacts } from './facts.ts'
@@ -61,7 +63,7 @@ function loginScript(peers: readonly string[]): string {
   echo "$1 ok"
 }
 count=0
-for peer in ${peers.map(quote).join(' ')}; do
+for peer in ${peers.map(shellQuote).join(' ')}; do
   try "$peer" &
   count=$((count + 1))
   [ $((count % ${LOGINS_AT_ONCE})) -ne 0 ] || wait

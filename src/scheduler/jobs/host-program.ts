@@ -5,6 +5,7 @@
  * notice when Muster goes. That it began and ended it tells at once (`+KEY …`), as long as the shell that began it is there.
  * `true >FILE` makes a file: where that fails, `: >FILE` would end the shell.
  */
+import { shellQuote } from '../../base/shell-quote.ts'
 import { END_BUNDLE, END_FUNCTIONS, END_REST } from './host-end.ts'
 import { type BundleLimits, END_LIMITED, formatLimit, LIMITED, TELL_MEMORY } from './host-limits.ts'
 import { type BundleEnd, type BundleState, type BundleTimes, ENDED_SILENTLY } from './job.ts'
@@ -158,7 +159,7 @@ export function formatRound({ number, orders, wantsFacts, besides }: Round): str
     ...(started.length === 0 ? [] : [`mkdir -p ${started.join(' ')} 2>/dev/null || unwritable`]),
     ...orders.map(formatOrder),
     ...(besides === '' ? [] : [`( ${besides} )`]),
-    `say ${quote(endLine(number))}`,
+    `say ${shellQuote(endLine(number))}`,
     ')',
   ]
   return `${lines.join('\n')}\n`
@@ -170,7 +171,7 @@ export const endLine = (number: number): string => `end ${number}`
 function formatOrder(order: BundleOrder): string {
   switch (order.kind) {
     case 'start':
-      return `start ${order.key} ${quote(formatRun(order.run))}`
+      return `start ${order.key} ${shellQuote(formatRun(order.run))}`
     case 'look':
       return `look ${order.key}`
     case 'stop':
@@ -186,8 +187,8 @@ const COPIED = /^\.\.\/[0-9a-f]+-copied-[0-9a-f]+$/
  * What Muster keeps is private; the command makes files with the umask of its user.
  */
 function formatRun({ command, directory, environment, limits }: BundleRun): string {
-  const variables = Object.entries(environment).map(([name, value]) => `export ${name}=${quote(value)}\n`)
-  const go = directory === undefined ? 'cd' : `${COPIED.test(directory) ? '' : 'cd && '}cd ${quote(directory)}`
+  const variables = Object.entries(environment).map(([name, value]) => `export ${name}=${shellQuote(value)}\n`)
+  const go = directory === undefined ? 'cd' : `${COPIED.test(directory) ? '' : 'cd && '}cd ${shellQuote(directory)}`
   return `k=$1 m=$2; cd "$k" || exit
 set -C; : >claim || exit 0
 set +C; u= g= me=; trap : TERM INT HUP PIPE
@@ -195,7 +196,7 @@ read -r s </proc/$$/stat; s=\${s##*) }; set -- $s
 read -r o </proc/sys/kernel/random/boot_id; v=; read -r v x </proc/uptime
 echo "$$ $o \${20} $v" >id || { true >code.unable; true >exit; echo "${NOTICE}$k exit unable" >&3; exit; }
 ${limits === undefined ? '' : formatLimit(limits)}echo "${NOTICE}$k begun$u at=$v" >&3
-( ${limits === undefined ? '' : LIMITED}umask $m; ${variables.join('')}${go} && exec sh -c ${quote(command)} ) >out 2>err </dev/null 3>&-
+( ${limits === undefined ? '' : LIMITED}umask $m; ${variables.join('')}${go} && exec sh -c ${shellQuote(command)} ) >out 2>err </dev/null 3>&-
 c=$?; f=; w=; read -r w x </proc/uptime
 ${END_REST}${limits === undefined ? '' : TELL_MEMORY}case $c in 129|137|143)
   read -r i </proc/1/comm
@@ -205,11 +206,6 @@ esac
 echo "$c$f at=$v to=$w boot=$o" >exit || { true >code.$c; f=' unwritten'; }
 echo "${NOTICE}$k exit $c$f at=$v to=$w" >&3
 ${limits === undefined ? '' : END_LIMITED}`
-}
-
-/** For sh: nothing in it means anything. */
-export function quote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
 /** Where a host's own seconds stand at that moment; the line is `up SECONDS`. */

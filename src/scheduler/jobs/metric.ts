@@ -2,7 +2,7 @@
  * Metrics that a job declares: lines of its stdout such as `loss=0.12`. They are found on the host, by sed, and nothing but a
  * number comes back. The last line with one counts. It owns the program and the parser, and reads nothing itself.
  */
-import { quote } from './host-program.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 
 export type Metric = {
   readonly name: string
@@ -56,7 +56,7 @@ export type MetricOrder = { readonly key: string; readonly metrics: readonly Met
 export function formatMetricProgram(orders: readonly MetricOrder[]): string {
   if (orders.length === 0) return ''
   const lines = orders.flatMap(({ key, metrics }) =>
-    metrics.map((metric, index) => `m ${key} ${index} ${quote(sedScript(metric))}`),
+    metrics.map((metric, index) => `m ${key} ${index} ${shellQuote(sedScript(metric))}`),
   )
   return `m() {
 v=$(tail -c ${TAIL_BYTES} "$1/out" 2>/dev/null | tr '\\r' '\\n' | LC_ALL=C sed -nE "$3" 2>/dev/null)

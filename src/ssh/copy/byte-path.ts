@@ -3,6 +3,7 @@
  * character a byte (latin1), so that it can be cut and compared like text and loses nothing.
  */
 import { printable } from '../../base/printable.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 
 export type BytePath = string
 
@@ -47,5 +48,5 @@ export function withoutDash(path: BytePath): BytePath {
 
 /** One word of a POSIX shell on one line; line feeds come from the variable NL (see remote-script.ts). */
 export function quoteWord(text: BytePath): string {
-  return `'${text.replaceAll("'", "'\\''").replaceAll('\n', `'"$NL"'`)}'`
+  return shellQuote(text).replaceAll('\n', `'"$NL"'`)
 }

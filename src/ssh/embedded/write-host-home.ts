@@ -2,8 +2,10 @@
  * The home directory that makes an embedded host a machine of its own: its name in the prompt, in `hostname` and in
  * `uname -n`, and a few files that differ from host to host. Everything in it says what it is.
  */
+
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { HostCommand } from './embedded-hosts.ts'
 
 export type HostHome = {
@@ -108,15 +110,15 @@ function shrc(options: HostHomeOptions, binDirectory: string): string {
 }
 
 function pathLine({ path }: HostHomeOptions, binDirectory: string): string {
-  return `PATH=${quote(`${binDirectory}:${path}`)}`
+  return `PATH=${shellQuote(`${binDirectory}:${path}`)}`
 }
 
 function hostnameCommand({ name, path }: HostHomeOptions): string {
   return `#!/bin/sh
 # Shows the demo host's name. Addresses are the machine's; nothing is ever set.
 case "\${1-}" in
-  '' | -s | -f | --short | --fqdn | --long) echo ${quote(name)} ;;
-  -i | -I | --ip-address | --all-ip-addresses) PATH=${quote(path)} exec hostname "$1" ;;
+  '' | -s | -f | --short | --fqdn | --long) echo ${shellQuote(name)} ;;
+  -i | -I | --ip-address | --all-ip-addresses) PATH=${shellQuote(path)} exec hostname "$1" ;;
   *) echo "hostname: a demo host only shows its name and addresses" >&2; exit 1 ;;
 esac
 `
@@ -125,8 +127,8 @@ esac
 function unameCommand({ name, path }: HostHomeOptions): string {
   return `#!/bin/sh
 # The machine's uname, with the demo host's name as the node name.
-PATH=${quote(path)}
-if [ "$*" = -n ] || [ "$*" = --nodename ]; then echo ${quote(name)}; exit; fi
+PATH=${shellQuote(path)}
+if [ "$*" = -n ] || [ "$*" = --nodename ]; then echo ${shellQuote(name)}; exit; fi
 uname "$@" | sed "s/ $(uname -n) / ${name} /"
 `
 }
@@ -152,8 +154,4 @@ function measurements({ name, number }: HostHomeOptions): string {
 function wobble(number: number, place: number): number {
   const value = Math.sin(number * 12.9898 + place * 78.233) * 43758.5453
   return value - Math.floor(value)
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`
 }

@@ -9,6 +9,7 @@
  * is held goes on.
  */
 
+import { shellQuote } from '../../base/shell-quote.ts'
 /** What comes first on the channel's stdin, in this order, and what becomes of it. */
 export type Delivery = {
   /** What `formatVariables` makes: values that stand in no command line, and in the environment of the command alone. */
@@ -49,7 +50,7 @@ export const GO = 'g\n'
 
 /** For sh; its last line tells whether it came whole. Undefined: there are none. */
 export function formatVariables(variables: Readonly<Record<string, string>>): Buffer | undefined {
-  const lines = Object.entries(variables).map(([name, value]) => `export ${name}='${value.replaceAll("'", `'\\''`)}'\n`)
+  const lines = Object.entries(variables).map(([name, value]) => `export ${name}=${shellQuote(value)}\n`)
   return lines.length === 0 ? undefined : Buffer.from(`${lines.join('')}${WHOLE}`)
 }
 

@@ -2,9 +2,11 @@
  * The host key verifier on known_hosts files: known, changed, revoked, or new and therefore reviewed by the user, all new
  * keys that wait at that moment together. Fails closed; it never removes or replaces a line.
  */
+
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { fingerprintOf, keyTypeOf, keyTypeTitle } from '../../inventory/known-hosts/key-blob.ts'
 import { lookupNameOf } from '../../inventory/known-hosts/lookup-name.ts'
@@ -134,7 +136,7 @@ function changed(endpoint: Endpoint, key: Uint8Array, offending: KnownHostsEntry
   return {
     ok: false,
     reason: `${shown}, but ${placeOf(offending)} has ${old}; somebody may be listening in`,
-    hint: `If the machine was set up anew, forget the old key with: ssh-keygen -f ${quote(offending.file)} -R ${quote(lookupNameOf(endpoint))}`,
+    hint: `If the machine was set up anew, forget the old key with: ssh-keygen -f ${shellQuote(printable(offending.file))} -R ${shellQuote(printable(lookupNameOf(endpoint)))}`,
   }
 }
 
@@ -148,9 +150,4 @@ function describeKey(endpoint: Endpoint, key: Uint8Array): string {
 
 function placeOf(entry: KnownHostsEntry): string {
   return `${printable(entry.file)}:${entry.line}`
-}
-
-/** For a POSIX shell. */
-function quote(text: string): string {
-  return `'${printable(text).replaceAll("'", "'\\''")}'`
 }

@@ -3,12 +3,14 @@
  * a socket to this process and the answer back. So no prompt ever stands in a terminal into which keys are broadcast.
  * It must not keep an answer longer than it takes to send it.
  */
+
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Secret } from '../../base/secret.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import { createPrivateDirectory } from '../private-directory.ts'
 
 /** Undefined: no answer; ssh goes on without or gives up. */
@@ -50,7 +52,9 @@ export async function startAskpassServer(): Promise<AskpassServer> {
   const address = join(directory.path, 'ask')
   const answerers = new Map<string, Answerer>()
   await writeFile(helper, HELPER, { mode: 0o600 })
-  await writeFile(program, `#!/bin/sh\nexec ${quote(process.execPath)} ${quote(helper)} "$@"\n`, { mode: 0o700 })
+  await writeFile(program, `#!/bin/sh\nexec ${shellQuote(process.execPath)} ${shellQuote(helper)} "$@"\n`, {
+    mode: 0o700,
+  })
 
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy())
@@ -97,8 +101,4 @@ async function reply(socket: Socket, line: string, answerers: ReadonlyMap<string
     // A question that cannot be read or answered has no answer.
     socket.end()
   }
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`
 }

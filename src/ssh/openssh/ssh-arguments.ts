@@ -2,6 +2,7 @@
  * The arguments of the system's ssh for an endpoint (ssh(1), ssh_config(5)). An option given here wins over the user's
  * configuration; everything else (GSSAPI, security keys, certificates, …) stays as the user configured it.
  */
+import { shellQuote } from '../../base/shell-quote.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 
 /** What the master prints when it is authenticated and listens: it runs after the control socket stands. */
@@ -126,15 +127,11 @@ function jumpCommand(endpoint: Endpoint, sshFile: string): string | undefined {
     '--',
     jump.alias ?? jump.host,
   ]
-  return [sshFile, ...args].map(shellQuoted).join(' ')
+  return [sshFile, ...args].map(shellQuote).join(' ')
 }
 
 export function socketAddress({ address, port }: { readonly address: string; readonly port: number }): string {
   return `${address.includes(':') ? `[${address}]` : address}:${port}`
-}
-
-function shellQuoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
 function yesNo(value: boolean): string {

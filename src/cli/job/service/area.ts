@@ -2,13 +2,14 @@
  * The scheduler as a service of the machine that Muster runs on, as an area of the kernel of operations: facts, a plan that is shown
  * and asked about, undo. A unit of systemd where that manages services for the login, which then lingers (loginctl(1)); else cron.
  */
+
 import { dirname } from 'node:path'
+import { shellQuote } from '../../../base/shell-quote.ts'
 import type { Area, Direction } from '../../../ops/kernel/area.ts'
 import { areaOf } from '../../../ops/kernel/area.ts'
 import { withBlock, withoutBlock } from '../../../ops/kernel/block.ts'
 import type { Fact, HostFacts } from '../../../ops/kernel/fact.ts'
 import { bytesOf, type FileState, fileFact, removeFile, writeFile } from '../../../ops/kernel/files.ts'
-import { quote } from '../../../ops/kernel/finding.ts'
 import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../../../ops/kernel/operation.ts'
 import { CTL } from '../../../ops/kernel/systemd.ts'
 import {
@@ -49,7 +50,7 @@ const facts = (service: Service) => ({
   unit: fileFact(unitFile(service)),
   state: {
     script: `${CTL}can_supervise || return 0
-echo "$(limited systemctl $manager is-active ${quote(unitOf(service))}) $(limited systemctl $manager is-enabled ${quote(unitOf(service))})"`,
+echo "$(limited systemctl $manager is-active ${shellQuote(unitOf(service))}) $(limited systemctl $manager is-enabled ${shellQuote(unitOf(service))})"`,
     parse: (text: string) => text.trim(),
   } satisfies Fact<string>,
   hasLinger: {
@@ -69,7 +70,7 @@ echo "$(limited systemctl $manager is-active ${quote(unitOf(service))}) $(limite
 
 /** The script of cron runs: its process is the one that it noted. */
 function isRunning(service: Service): string {
-  return `{ read -r pid < ${quote(pidFile(service))} && tr '\\000' '\\n' < "/proc/$pid/cmdline" | grep -q -x -F ${quote(scriptFile(service))}; } 2> /dev/null`
+  return `{ read -r pid < ${shellQuote(pidFile(service))} && tr '\\000' '\\n' < "/proc/$pid/cmdline" | grep -q -x -F ${shellQuote(scriptFile(service))}; } 2> /dev/null`
 }
 
 export function serviceArea(service: Service, host: string): Area {
@@ -127,7 +128,7 @@ function withSystemd(service: Service, id: string, { unit, state, hasLinger }: F
   const isNoted = unit.kind === 'file' && unit.text.includes(LINGER_NOTE)
   const text = unitText(service, isNoted || !hasLinger)
   const [old, wanted] = [unit.kind === 'file' ? unit.text : '', Buffer.from(text).toString('latin1')]
-  const name = quote(unitOf(service))
+  const name = shellQuote(unitOf(service))
   const steps: Omit<Step, 'id'>[] = []
   if (!hasLinger) {
     steps.push({
@@ -177,7 +178,7 @@ function withCron(service: Service, id: string, { script, crontab, isRunning: ru
     steps.push({
       title: `write ${scriptFile(service)}`,
       changes: [`+ ${service.words.join(' ')}`],
-      run: { ...write, script: `( umask 077; mkdir -p ${quote(dirname(scriptFile(service)))} )\n${write.script}` },
+      run: { ...write, script: `( umask 077; mkdir -p ${shellQuote(dirname(scriptFile(service)))} )\n${write.script}` },
     })
   }
   if (table !== crontab) {
@@ -192,11 +193,11 @@ function withCron(service: Service, id: string, { script, crontab, isRunning: ru
       title: 'start it',
       changes: ['+ muster job work'],
       run: {
-        script: `${stopScript(service)}\nsetsid /bin/sh ${quote(scriptFile(service))} < /dev/null > /dev/null 2>&1 &`,
+        script: `${stopScript(service)}\nsetsid /bin/sh ${shellQuote(scriptFile(service))} < /dev/null > /dev/null 2>&1 &`,
       },
       check: {
         script: `for again in 1 2 3 4 5 6 7 8 9 10; do ${isRunning(service)} && exit 0; sleep 0.2; done
-echo "it does not run: see "${quote(logFile(service))} >&2; exit 1`,
+echo "it does not run: see "${shellQuote(logFile(service))} >&2; exit 1`,
       },
     })
   }
@@ -205,7 +206,7 @@ echo "it does not run: see "${quote(logFile(service))} >&2; exit 1`,
 }
 
 function removal(service: Service, id: string, { unit, script, crontab, isRunning: runs }: Facts): Verdict {
-  const name = quote(unitOf(service))
+  const name = shellQuote(unitOf(service))
   const steps: Omit<Step, 'id'>[] = []
   if (unit.kind === 'file') {
     const { script: remove } = removeFile({ path: unitFile(service), was: unit })
@@ -243,7 +244,7 @@ loginctl disable-linger`,
     steps.push({
       title: 'stop it and remove its script; jobs that run go on',
       changes: [`- ${scriptFile(service)}`],
-      run: { script: `${stopScript(service)}\nrm -f ${files.map(quote).join(' ')}` },
+      run: { script: `${stopScript(service)}\nrm -f ${files.map(shellQuote).join(' ')}` },
     })
   }
   if (steps.length === 0) return { kind: 'nothing', because: 'it is not installed' }

@@ -1,5 +1,5 @@
 /** What `muster job work --install` writes: a unit of systemd, or a script that cron starts with the machine. Pure. */
-import { quote } from '../../../ops/kernel/finding.ts'
+import { shellQuote } from '../../../base/shell-quote.ts'
 import { execWord, unitWord } from '../../../ops/kernel/systemd.ts'
 
 export type Service = {
@@ -77,19 +77,19 @@ export const logFile = (service: Service): string => `${scriptFile(service)}.log
  */
 export function scriptText(service: Service): string {
   const { words, directory, environment } = service
-  const exports = Object.entries(environment).map(([name, value]) => `export ${name}=${quote(value)}`)
+  const exports = Object.entries(environment).map(([name, value]) => `export ${name}=${shellQuote(value)}`)
   return `#!/bin/sh
 ${SERVICE_HEAD}
 ${exports.join('\n')}
-cd ${quote(directory)} || exit 1
-log=${quote(logFile(service))} pid=${quote(pidFile(service))} child=
+cd ${shellQuote(directory)} || exit 1
+log=${shellQuote(logFile(service))} pid=${shellQuote(pidFile(service))} child=
 private() { ( umask 077; : >> "$1" ); }
 private "$pid"; echo $$ > "$pid"
 trap 'rm -f "$pid"; [ -z "$child" ] || kill "$child"; exit 0' HUP INT TERM
 while :; do
   [ ! -f "$log" ] || [ "$(($(wc -c < "$log")))" -lt 1000000 ] || mv -f "$log" "$log.old"
   private "$log"
-  ${words.map(quote).join(' ')} < /dev/null > /dev/null 2>> "$log" &
+  ${words.map(shellQuote).join(' ')} < /dev/null > /dev/null 2>> "$log" &
   child=$!
   wait "$child"
   case $? in 0 | ${STOPPED}) break;; esac
@@ -102,5 +102,5 @@ rm -f "$pid"
 
 /** In a crontab a per cent sign is a line break. crontab(5) */
 export function cronLines(service: Service): readonly string[] {
-  return [`@reboot /bin/sh ${quote(scriptFile(service)).replaceAll('%', '\\%')}`]
+  return [`@reboot /bin/sh ${shellQuote(scriptFile(service)).replaceAll('%', '\\%')}`]
 }

@@ -1,6 +1,7 @@
 /** The login: start-up files, sshd's limits, large packets, facts that did not come. */
 
-import { asRoot, type Complaint, formatBytes, formatDuration, onHost } from '../../kernel/finding.ts'
+import { formatBytes } from '../../../base/format-bytes.ts'
+import { asRoot, type Complaint, formatDuration, onHost } from '../../kernel/finding.ts'
 import type { Examination, LargeAnswer, Startup } from '../examine-host.ts'
 import type { CommandEnd } from '../host-port.ts'
 

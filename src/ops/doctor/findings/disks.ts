@@ -1,6 +1,8 @@
 /** Disks: full, out of inodes, read-only, noexec, or not answering. */
 
-import { asRoot, type Complaint, formatBytes, onHost, quote } from '../../kernel/finding.ts'
+import { formatBytes } from '../../../base/format-bytes.ts'
+import { shellQuote } from '../../../base/shell-quote.ts'
+import { asRoot, type Complaint, onHost } from '../../kernel/finding.ts'
 import type { Facts } from '../fact-script.ts'
 import type { Disk, Mount } from '../facts/disk.ts'
 
@@ -33,7 +35,7 @@ export function diskComplaints(facts: Facts): Complaint[] {
       gravity: 'risk',
       id: 'tmp-noexec',
       cause: '/tmp is mounted noexec: installers that unpack programs there fail',
-      mend: onHost(asRoot(isRoot, `mount -o remount,exec ${quote(tmp?.mountPoint ?? '/tmp')}`)),
+      mend: onHost(asRoot(isRoot, `mount -o remount,exec ${shellQuote(tmp?.mountPoint ?? '/tmp')}`)),
     })
   }
   const shm = facts.disks.find(({ path }) => path === '/dev/shm')
@@ -91,7 +93,7 @@ function spaceComplaints(disk: Disk, place: string, isRoot: boolean | undefined)
   if (totalBytes === undefined || availableBytes === undefined || totalBytes === 0) return []
   const usedShare = 1 - availableBytes / totalBytes
   const detail = `${formatBytes(availableBytes)} of ${formatBytes(totalBytes)} left`
-  const largest = `du -xh ${quote(mountPoint)} 2>/dev/null | sort -h | tail -n 15`
+  const largest = `du -xh ${shellQuote(mountPoint)} 2>/dev/null | sort -h | tail -n 15`
   const mend = onHost(asRoot(isRoot, largest))
   if (availableBytes < FULL_BYTES || (usedShare > 0.99 && availableBytes < 16 * FULL_BYTES)) {
     return [{ gravity: 'blocker', id: 'disk-full', cause: `${place} is full`, detail, mend }]
@@ -104,7 +106,7 @@ function inodeComplaints(disk: Disk, place: string, isRoot: boolean | undefined)
   const { inodes, freeInodes, mountPoint = disk.path } = disk
   if (!inodes || freeInodes === undefined) return []
   const detail = `${freeInodes} of ${inodes} left`
-  const mend = onHost(asRoot(isRoot, `du -x --inodes ${quote(mountPoint)} 2>/dev/null | sort -n | tail -n 15`))
+  const mend = onHost(asRoot(isRoot, `du -x --inodes ${shellQuote(mountPoint)} 2>/dev/null | sort -n | tail -n 15`))
   if (freeInodes / inodes >= 0.05) return []
   if (freeInodes < FULL_INODES) {
     return [{ gravity: 'blocker', id: 'inodes-full', cause: `${place} has no inodes left for new files`, detail, mend }]

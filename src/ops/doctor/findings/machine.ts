@@ -1,6 +1,8 @@
 /** Memory, load, limits, rights, names and languages of one machine. */
 
-import { asRoot, type Complaint, formatBytes, onHost, quote } from '../../kernel/finding.ts'
+import { formatBytes } from '../../../base/format-bytes.ts'
+import { shellQuote } from '../../../base/shell-quote.ts'
+import { asRoot, type Complaint, onHost } from '../../kernel/finding.ts'
 import type { Facts } from '../fact-script.ts'
 
 const MIB = 2 ** 20
@@ -49,7 +51,7 @@ function loadComplaints({ load }: Facts): Complaint[] {
 function limitComplaints({ openFiles, system }: Facts): Complaint[] {
   if (openFiles === undefined || openFiles.soft === 'unlimited' || openFiles.soft >= 1024) return []
   const { soft, hard } = openFiles
-  const line = quote(`${system?.user ?? '*'} - nofile 65536`)
+  const line = shellQuote(`${system?.user ?? '*'} - nofile 65536`)
   const isHardEnough = hard === 'unlimited' || hard >= 1024
   return [
     {
@@ -79,7 +81,7 @@ function sudoComplaints({ sudo, system }: Facts): Complaint[] {
   }
   if (sudo !== 'password') return []
   const user = system?.user ?? '$USER'
-  const rule = `echo ${quote(`${user} ALL=(ALL) NOPASSWD: ALL`)} | sudo EDITOR='tee -a' visudo -f /etc/sudoers.d/muster`
+  const rule = `echo ${shellQuote(`${user} ALL=(ALL) NOPASSWD: ALL`)} | sudo EDITOR='tee -a' visudo -f /etc/sudoers.d/muster`
   return [{ gravity: 'note', id: 'sudo-password', cause: 'sudo asks for a password', mend: onHost(rule) }]
 }
 

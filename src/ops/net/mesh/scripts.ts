@@ -1,6 +1,7 @@
 /** The command lines of a measurement. A server serves one client at the wanted address only, and ends by itself when none comes. */
+
 import { isIPv6 } from 'node:net'
-import { quote } from '../../kernel/finding.ts'
+import { shellQuote } from '../../../base/shell-quote.ts'
 import type { MeshFacts } from './host-facts.ts'
 import type { MeasureOptions, NetTool } from './link.ts'
 
@@ -27,7 +28,7 @@ export function serverScript(
   options: MeasureOptions & { readonly isLive?: boolean },
 ): string {
   const { address, port, facts } = place
-  const at = `-p ${port} -B ${quote(address)}${options.isLive === true ? LIVE[tool] : ''}`
+  const at = `-p ${port} -B ${shellQuote(address)}${options.isLive === true ? LIVE[tool] : ''}`
   // What waits longer than its turn for a client would be in the way of the next.
   const limit = limited(facts, 2 * limitSeconds(options))
   if (tool === 'iperf3') {
@@ -43,7 +44,7 @@ export type ClientPlace = ServerPlace & { readonly ownAddress: string }
 export function clientScript(tool: Exclude<NetTool, 'ssh'>, place: ClientPlace, options: MeasureOptions): string {
   const { address, port, ownAddress, facts } = place
   const { seconds, streams, udpBitsPerSecond } = options
-  const to = `-c ${quote(address)} -p ${port} -B ${quote(ownAddress)} -t ${seconds} -P ${streams}`
+  const to = `-c ${shellQuote(address)} -p ${port} -B ${shellQuote(ownAddress)} -t ${seconds} -P ${streams}`
   const limit = limited(facts, limitSeconds(options))
   const udp = udpBitsPerSecond === undefined ? '' : ` -u -b ${Math.round(udpBitsPerSecond / streams)}`
   if (tool === 'iperf3')
@@ -68,7 +69,7 @@ export function sshParts(seconds: number): readonly number[] {
  */
 export function sshScript({ user, address, port }: SshTarget, { seconds }: MeasureOptions): string {
   const options = `-o BatchMode=yes -o ConnectTimeout=${CONNECT_S} -o Compression=no -o LogLevel=ERROR -o ControlPath=none`
-  const login = `${options} -p ${port} -l ${quote(user)} -- ${quote(address)}`
+  const login = `${options} -p ${port} -l ${shellQuote(user)} -- ${shellQuote(address)}`
   const counts = sshParts(seconds).map((part) => `timeout ${part} cat | wc -c`)
   return `${PATHS}
 counts=$(dd if=/dev/zero bs=65536 2>/dev/null | ssh ${login} 'head -c 1 > /dev/null; timeout ${SSH_WARM_UP_S} cat > /dev/null; ${counts.join('; ')}')
@@ -81,7 +82,7 @@ exit $code`
 export function pingScript(targets: readonly { readonly address: string; readonly mtuBytes?: number }[]): string {
   const lines = targets.map(({ address, mtuBytes }, index) => {
     const headers = isIPv6(address) ? 48 : 28
-    return `look ${index} ${quote(address)} ${mtuBytes === undefined ? 0 : mtuBytes - headers} &`
+    return `look ${index} ${shellQuote(address)} ${mtuBytes === undefined ? 0 : mtuBytes - headers} &`
   })
   return `${PATHS}
 look() {

@@ -1,6 +1,6 @@
 /** Two hosts, both directions at once, second by second: what arrives, and how long a packet takes there and back meanwhile. */
 
-import { quote } from '../../kernel/finding.ts'
+import { shellQuote } from '../../../base/shell-quote.ts'
 import type { ExecResult } from '../../kernel/host-port.ts'
 import { reasonOfResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
@@ -161,7 +161,7 @@ async function pingAlong(
 ): Promise<void> {
   if (!from.facts.hasPing) return
   let partial = ''
-  await context.hosts.exec(from.name, `LC_ALL=C exec ping -n ${quote(to.place.address)}`, {
+  await context.hosts.exec(from.name, `LC_ALL=C exec ping -n ${shellQuote(to.place.address)}`, {
     timeoutMs: (seconds + 60) * 1000,
     signal: context.signal,
     onOutput(_, text) {

@@ -18,9 +18,9 @@ describe('what a cluster does', () => {
   it('is shown by node, with what waits and why', () => {
     if (usage === undefined) throw new Error('the fixture is no answer')
     expect(formatUsage(usage, new Map([['10.77.0.11', 'm10']])).split('\n')).toEqual([
-      'NODE        CPU  GPU    MEMORY     SPECIAL_RES  OBJECTS    BUSY  USED MEMORY',
-      'm10 (head)  4/4  0/1    0 B/23 GB  1/2          0 B/95 MB  26 %  1.5 GB/24 GB',
-      '10.77.0.12  7/8  0.5/2  0 B/22 GB               0 B/95 MB  41 %  1.6 GB/24 GB',
+      'NODE        CPU  GPU    MEMORY        SPECIAL_RES  OBJECTS       BUSY  USED MEMORY',
+      'm10 (head)  4/4  0/1    0 B/22.6 GiB  1/2          0 B/95.4 MiB  26 %  1.5 GiB/23.5 GiB',
+      '10.77.0.12  7/8  0.5/2  0 B/22.4 GiB               0 B/95.4 MiB  41 %  1.6 GiB/23.5 GiB',
       'dead: 10.77.0.13: Unexpected termination: health check failed due to missing too many heartbeats',
       'placement group pending_pg pending (infeasible: no node has 9 GPU): #0 (9 GPU), #1 (1 GPU) nowhere',
       'placement group keep created: #0 (0.5 GPU, 1 CPU) on 10.77.0.12; #1 (1 special_res, 1 CPU) on m10 (head)',

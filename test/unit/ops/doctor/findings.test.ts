@@ -38,7 +38,7 @@ describe('a host', () => {
       'note locale',
     ])
     const [full] = hostFindings(examined('m2', { facts }))
-    expect(full).toMatchObject({ cause: '/tmp is full', detail: '0 B of 1 MB left' })
+    expect(full).toMatchObject({ cause: '/tmp is full', detail: '0 B of 1.0 MiB left' })
     expect(full?.mend?.command).toContain('du -xh /tmp')
   })
 

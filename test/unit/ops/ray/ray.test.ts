@@ -627,7 +627,7 @@ it('what runs is told with its sums, strangers and an open dashboard', async () 
     (await verifyRay({ ...WANTED, ...wanted }, world())).map(({ id, detail }) =>
       detail === undefined ? id : `${id}: ${detail}`,
     )
-  expect(await ids({})).toEqual(['cluster: 20 CPU, 44 GB memory'])
+  expect(await ids({})).toEqual(['cluster: 20 CPU, 43.8 GiB memory'])
   const units = world(
     { unit: { kind: 'there', state: 'active', enabled: 'enabled' } },
     { unit: { kind: 'there', state: 'active', enabled: 'disabled' } },
@@ -638,10 +638,13 @@ it('what runs is told with its sums, strangers and an open dashboard', async () 
     'm10: cluster',
   ])
   // It runs without, whatever is declared now.
-  expect(await ids({ dashboardHost: '0.0.0.0', hasToken: true })).toEqual(['no-token', 'cluster: 20 CPU, 44 GB memory'])
+  expect(await ids({ dashboardHost: '0.0.0.0', hasToken: true })).toEqual([
+    'no-token',
+    'cluster: 20 CPU, 43.8 GiB memory',
+  ])
   expect(await ids({ workers: [], dashboardHost: '0.0.0.0' })).toEqual([
     'open-dashboard',
     'other-node',
-    'cluster: 20 CPU, 44 GB memory',
+    'cluster: 20 CPU, 43.8 GiB memory',
   ])
 })

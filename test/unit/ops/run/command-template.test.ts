@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { expandCommand, expandWord, parseInterpreter, quoteWord } from '../../../../src/ops/run/command-template.ts'
+import { shellQuote } from '../../../../src/base/shell-quote.ts'
+import { expandCommand, expandWord, parseInterpreter } from '../../../../src/ops/run/command-template.ts'
 
 const m8 = { host: 'm8', number: 3, user: 'ann' }
 
@@ -26,7 +27,7 @@ describe('the template of a command', () => {
       .filter((each) => !each.includes('\0') && each.isWellFormed())
     fc.assert(
       fc.property(fc.array(text, { minLength: 1, maxLength: 20 }), (words) => {
-        const script = `printf '%s\\0' ${words.map(quoteWord).join(' ')}`
+        const script = `printf '%s\\0' ${words.map(shellQuote).join(' ')}`
         const { stdout } = spawnSync('sh', ['-c', script], { encoding: 'utf8' })
         expect(stdout.split('\0').slice(0, -1)).toEqual(words)
       }),

@@ -78,7 +78,7 @@ describe('the host key verifier', () => {
       expect(verdict.reason).toContain(fingerprintOf(KEY))
       expect(verdict.reason).toContain(fingerprintOf(other))
       expect(verdict.reason).toContain(`${file}:1`)
-      expect(verdict.hint).toContain(`ssh-keygen -f '${file}' -R 'm8.test'`)
+      expect(verdict.hint).toContain(`ssh-keygen -f ${file} -R m8.test`)
     }
     expect(lines()).toHaveLength(1)
   })
