@@ -66,7 +66,7 @@ describe('a host', () => {
         gravity: 'note',
         id: 'unfinished-copies',
         cause: 'unfinished copies that nobody resumed for a week',
-        detail: '2 files, 3 MB, such as /home/ada/.muster-0123456789abcdef.m1.7',
+        detail: '2 files, 3.0 MiB, such as /home/ada/.muster-0123456789abcdef.m1.7',
         mend: { where: 'here', command: 'muster left --area copy --remove' },
       },
     ])
