@@ -37,7 +37,7 @@ const WITHOUT_HTTP_AGENTS: Plugin = {
   },
 }
 
-/** Bundles `src/` under `root` into `directory`; `entries` are further modules that can be loaded by themselves, as `cli/context.ts`. */
+/** Bundles `src/` under `root` into `directory`; `entries` are further modules that can be loaded by themselves, as `cli/connect/transports.ts`. */
 export async function bundle(root: string, directory: string, entries: readonly string[] = []): Promise<void> {
   rmSync(directory, { recursive: true, force: true })
   mkdirSync(directory, { recursive: true })

@@ -1,7 +1,7 @@
 /** The composition root: arguments → context → one verb → exit code. */
 import { writeSync } from 'node:fs'
 import { formatBytes } from './base/format-bytes.ts'
-import { keepToAscii } from './cli/ascii-output.ts'
+import { keepToAscii } from './cli/output/ascii-output.ts'
 import { runProgram } from './cli/program.ts'
 import { watchMemory } from './memory-watch.ts'
 import { tameNodeWarnings } from './node-warnings.ts'

@@ -16,10 +16,10 @@ import { AREAS } from './bring-up/areas.ts'
 import { readEnvironmentFile } from './bring-up/environment-file.ts'
 import { jobsAtStake } from './bring-up/jobs-at-stake.ts'
 import { ownerWords } from './bring-up/prepare.ts'
-import type { CliContext } from './context.ts'
-import { createFleetOpsHosts } from './ops-hosts.ts'
-import { SudoPassword } from './sudo-password.ts'
-import type { Wires } from './transports.ts'
+import type { CliContext } from './command-line/context.ts'
+import { createFleetOpsHosts } from './connect/ops-hosts.ts'
+import { SudoPassword } from './connect/sudo-password.ts'
+import type { Wires } from './connect/transports.ts'
 
 /** What hosts.yaml declares, read when it is first needed. */
 export type DeclaredSource = {

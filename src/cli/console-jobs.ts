@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { MusterError } from '../base/errors.ts'
 import type { JobEvent } from '../scheduler/jobs/job.ts'
 import type { JobAction, JobDetails, JobsPort, QueueSight } from '../ui/jobs/jobs-port.ts'
-import type { CliContext, GlobalOptions } from './context.ts'
+import type { CliContext, GlobalOptions } from './command-line/context.ts'
 import type { ConsoleQueue } from './job/console-queue.ts'
 
 const CHUNK = 200

@@ -9,12 +9,12 @@ import { watchCluster } from '../ops/ray/watch.ts'
 import type { CommandEnd, CommandHandlers, RunningCommand } from '../ops/run/run-hosts.ts'
 import type { Fleet } from '../ssh/fleet.ts'
 import type { RayOrder, RayPort } from '../ui/ray/ray-port.ts'
+import type { CliContext } from './command-line/context.ts'
+import { createFleetOpsHosts } from './connect/ops-hosts.ts'
+import type { Wires } from './connect/transports.ts'
 import type { DeclaredSource } from './console-bring-up.ts'
-import type { CliContext } from './context.ts'
-import { createFleetOpsHosts } from './ops-hosts.ts'
 import { answerTimeoutMs, JobReport } from './ray/jobs.ts'
 import { packDirectory } from './ray/pack-directory.ts'
-import type { Wires } from './transports.ts'
 
 export type ConsoleRayOptions = {
   readonly fleet: Fleet

@@ -12,9 +12,9 @@ import { createHostExec } from '../ssh/exec/host-exec.ts'
 import type { Fleet } from '../ssh/fleet.ts'
 import { createFleetTransport } from '../ssh/fleet-transport.ts'
 import type { WorkPort } from '../ui/work-views/work-port.ts'
-import type { CliContext } from './context.ts'
+import type { CliContext } from './command-line/context.ts'
+import type { Wires } from './connect/transports.ts'
 import { OutputDirectory } from './run/exec-files.ts'
-import type { Wires } from './transports.ts'
 
 export type ConsoleWorkOptions = {
   readonly fleet: Fleet

@@ -5,8 +5,8 @@ import { foldHostSet } from '../inventory/host-set.ts'
 import { inventoryFromTarget, resolveTarget } from '../inventory/inventory.ts'
 import { selectHosts } from '../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../inventory/resolve-endpoints.ts'
-import type { CliContext, GlobalOptions, Outcome } from './context.ts'
-import { inventorySource } from './inventory-source.ts'
+import type { CliContext, GlobalOptions, Outcome } from './command-line/context.ts'
+import { inventorySource } from './connect/inventory-source.ts'
 import { requireTerminal, runConsole } from './run-console.ts'
 
 const EXAMPLES = `

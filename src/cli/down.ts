@@ -1,7 +1,7 @@
 /** `muster down [AREA…]`: takes back what `up` did, and nothing else. */
 import type { Command } from 'commander'
 import { registerVerb } from './bring-up/register.ts'
-import type { CliContext, Outcome } from './context.ts'
+import type { CliContext, Outcome } from './command-line/context.ts'
 
 const EXAMPLES = `
 Examples:

@@ -1,8 +1,8 @@
 /** `muster env`: the software environment of hosts.yaml by itself. */
 import type { Command } from 'commander'
 import type { BringUpOptions } from './bring-up/prepare.ts'
-import type { CliContext, Outcome } from './context.ts'
-import { addExamples } from './help-examples.ts'
+import type { CliContext, Outcome } from './command-line/context.ts'
+import { addExamples } from './command-line/help-examples.ts'
 
 const EXAMPLES = `
 Examples:

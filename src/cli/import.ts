@@ -7,7 +7,7 @@ import { printable } from '../base/printable.ts'
 import { MAX_TEXT_BYTES, TOO_LARGE } from '../base/read-bounded.ts'
 import { formatNote, IMPORT_KINDS, type ImportKind, importInventory } from '../inventory/import/import-inventory.ts'
 import { writeFileAtomically } from '../inventory/write-file.ts'
-import { type CliContext, EXIT, type GlobalOptions, type Outcome } from './context.ts'
+import { type CliContext, EXIT, type GlobalOptions, type Outcome } from './command-line/context.ts'
 
 type Options = GlobalOptions & { readonly output?: string }
 

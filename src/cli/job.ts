@@ -1,7 +1,7 @@
 /** `muster job …`: the queue of jobs, kept on this machine's disk and worked on the hosts of hosts.yaml. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { CliContext, Outcome } from './context.ts'
-import { addExamples } from './help-examples.ts'
+import type { CliContext, Outcome } from './command-line/context.ts'
+import { addExamples } from './command-line/help-examples.ts'
 import type { ChangeOptions } from './job/change.ts'
 import type { CleanOptions } from './job/clean.ts'
 import type { EditOptions } from './job/edit.ts'

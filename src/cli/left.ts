@@ -1,6 +1,6 @@
 /** `muster left [TARGET]`: what Muster has left on hosts, and its removal. */
 import type { Command } from 'commander'
-import type { CliContext, Outcome } from './context.ts'
+import type { CliContext, Outcome } from './command-line/context.ts'
 import type { LeftOptions } from './left/left.ts'
 
 const EXAMPLES = `

@@ -1,7 +1,7 @@
 /** `muster net`: what the network really does. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { parseNetwork } from '../ops/net/mesh/choose-address.ts'
-import type { CliContext, Outcome } from './context.ts'
+import type { CliContext, Outcome } from './command-line/context.ts'
 import type { InstallOptions } from './net/install.ts'
 import type { MeshCommandOptions } from './net/mesh.ts'
 import type { PairCommandOptions } from './net/pair.ts'

@@ -1,8 +1,8 @@
 /** `muster nfs`: the NFS area of hosts.yaml by itself. */
 import type { Command } from 'commander'
 import { registerAreaVerbs } from './bring-up/register.ts'
-import type { CliContext, Outcome } from './context.ts'
-import { addExamples } from './help-examples.ts'
+import type { CliContext, Outcome } from './command-line/context.ts'
+import { addExamples } from './command-line/help-examples.ts'
 
 const EXAMPLES = `
 Examples:

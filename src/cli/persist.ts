@@ -7,7 +7,7 @@ import { packageRoot } from '../base/package-root.ts'
 import { keeperDirectory } from '../ssh/persist/keeper-directory.ts'
 import { createPersistTransport } from '../ssh/persist/persist-transport.ts'
 import type { Transport } from '../ssh/transport.ts'
-import type { CliContext, Outcome } from './context.ts'
+import type { CliContext, Outcome } from './command-line/context.ts'
 
 const VERB = 'keep-connections'
 

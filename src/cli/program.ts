@@ -6,16 +6,16 @@ import { messageOf } from '../base/errors.ts'
 import { packageRoot } from '../base/package-root.ts'
 import { printable } from '../base/printable.ts'
 import { nearestWord } from '../inventory/nearest-word.ts'
-import { type CliContext, EXIT, type GlobalOptions, type Outcome } from './context.ts'
-import { describeError, exitCodeOf } from './errors.ts'
+import { type CliContext, EXIT, type GlobalOptions, type Outcome } from './command-line/context.ts'
+import { describeError, exitCodeOf } from './command-line/errors.ts'
 import {
   addOptionsEverywhere,
   nameOfVerb,
   refuseEmptyPromises,
   TAKES_A_VALUE,
   timedOutCode,
-} from './options-everywhere.ts'
-import { TimeLimit } from './time-limit.ts'
+} from './command-line/options.ts'
+import { TimeLimit } from './command-line/time-limit.ts'
 
 function version(): string {
   const { version: text } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as { version: string }
@@ -26,15 +26,18 @@ type LoadVerb = (program: Command, context: CliContext, outcome: Outcome) => Pro
 
 /** Each loads its own code: `muster run` has ended before the console's would be there. */
 const VERBS: Readonly<Record<string, LoadVerb>> = {
-  run: async (...parts) => (await import('./run-command.ts')).registerRun(...parts),
-  copy: async (...parts) => (await import('./copy.ts')).registerCopy(...parts),
-  fetch: async (...parts) => (await import('./fetch.ts')).registerFetch(...parts),
-  demo: async (...parts) => (await import('./demo.ts')).registerDemo(...parts),
+  run: async (...parts) => (await import('./run/run.ts')).registerRun(...parts),
+  copy: async (...parts) => (await import('./copy/copy.ts')).registerCopy(...parts),
+  fetch: async (...parts) => (await import('./copy/fetch.ts')).registerFetch(...parts),
+  demo: async (...parts) => (await import('./demo/demo.ts')).registerDemo(...parts),
   hosts: async (...parts) => {
-    const [{ registerHosts }, { checkHosts }] = await Promise.all([import('./hosts.ts'), import('./check.ts')])
+    const [{ registerHosts }, { checkHosts }] = await Promise.all([
+      import('./hosts/hosts.ts'),
+      import('./hosts/check.ts'),
+    ])
     registerHosts(...parts, checkHosts)
   },
-  doctor: async (...parts) => (await import('./doctor.ts')).registerDoctor(...parts),
+  doctor: async (...parts) => (await import('./doctor/doctor.ts')).registerDoctor(...parts),
   up: async (...parts) => (await import('./up.ts')).registerUp(...parts),
   down: async (...parts) => (await import('./down.ts')).registerDown(...parts),
   status: async (...parts) => (await import('./status.ts')).registerStatus(...parts),
@@ -45,7 +48,7 @@ const VERBS: Readonly<Record<string, LoadVerb>> = {
   ray: async (...parts) => (await import('./ray.ts')).registerRay(...parts),
   'keep-connections': async (...parts) => (await import('./persist.ts')).registerKeeper(...parts),
   job: async (...parts) => (await import('./job.ts')).registerJob(...parts),
-  pack: async (...parts) => (await import('./pack.ts')).registerPack(...parts),
+  pack: async (...parts) => (await import('./pack/pack.ts')).registerPack(...parts),
   simulate: async (...parts) => (await import('./simulate.ts')).registerSimulate(...parts),
   import: async (...parts) => (await import('./import.ts')).registerImport(...parts),
 }

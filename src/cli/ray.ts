@@ -2,8 +2,8 @@
 import type { Command } from 'commander'
 import type { BringUpOptions } from './bring-up/prepare.ts'
 import { registerAreaVerbs } from './bring-up/register.ts'
-import { type CliContext, EXIT, type Outcome } from './context.ts'
-import { addExamples } from './help-examples.ts'
+import { type CliContext, EXIT, type Outcome } from './command-line/context.ts'
+import { addExamples } from './command-line/help-examples.ts'
 import { registerJobs } from './ray/register-jobs.ts'
 
 const EXAMPLES = `

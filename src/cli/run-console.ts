@@ -6,15 +6,15 @@ import type { ColourDepth } from '../ui/compositor/colours.ts'
 import { openConsole } from '../ui/open-console.tsx'
 import { loadPreferences } from '../ui/preferences.ts'
 import { limitFactorOf } from './bring-up/prepare.ts'
+import { type CliContext, EXIT, type GlobalOptions } from './command-line/context.ts'
+import { fanOutFor, requireRoomFor } from './connect/fan-out.ts'
+import { createShellFleet, createWires } from './connect/transports.ts'
 import { createConsoleBringUp, type DeclaredSource } from './console-bring-up.ts'
 import { createConsoleJobs, declaredQueue } from './console-jobs.ts'
 import { createConsoleRay } from './console-ray.ts'
 import { createConsoleWork } from './console-work.ts'
-import { type CliContext, EXIT, type GlobalOptions } from './context.ts'
-import { fanOutFor, requireRoomFor } from './fan-out.ts'
 import type { ConsoleQueue } from './job/console-queue.ts'
 import { createOwnMachine } from './net/own-machine.ts'
-import { createShellFleet, createWires } from './transports.ts'
 
 export type ConsoleRequest = {
   readonly cluster: string

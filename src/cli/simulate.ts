@@ -1,6 +1,6 @@
 /** `muster simulate …`: a scheduling policy against a trace; each simulation loads its own code. */
 import type { Command } from 'commander'
-import type { CliContext, Outcome } from './context.ts'
+import type { CliContext, Outcome } from './command-line/context.ts'
 import { registerSimulateFleet } from './simulate/fleet.ts'
 import { registerSimulateGangs } from './simulate/gangs.ts'
 import { registerSimulateOpenb } from './simulate/openb.ts'

@@ -1,7 +1,7 @@
 /** `muster status [AREA…]`: how each host stands against what hosts.yaml declares; it changes nothing. */
 import type { Command } from 'commander'
 import { registerVerb } from './bring-up/register.ts'
-import type { CliContext, Outcome } from './context.ts'
+import type { CliContext, Outcome } from './command-line/context.ts'
 
 const EXAMPLES = `
 Examples:

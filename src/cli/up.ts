@@ -1,7 +1,7 @@
 /** `muster up [AREA…]`: makes what hosts.yaml declares true on its hosts, after the plan was shown. */
 import type { Command } from 'commander'
 import { registerVerb } from './bring-up/register.ts'
-import type { CliContext, Outcome } from './context.ts'
+import type { CliContext, Outcome } from './command-line/context.ts'
 
 const EXAMPLES = `
 Examples:

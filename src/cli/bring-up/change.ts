@@ -9,7 +9,7 @@ import { changeHosts, hostsWithSteps, type Looked } from '../../ops/kernel/chang
 import { countPlan } from '../../ops/kernel/format-plan.ts'
 import { openJournal } from '../../ops/kernel/journal.ts'
 import { hasSteps, type Plan } from '../../ops/kernel/plan.ts'
-import { type CliContext, EXIT } from '../context.ts'
+import { type CliContext, EXIT } from '../command-line/context.ts'
 import { jobsAtStake } from './jobs-at-stake.ts'
 import { type BringUpOptions, type Prepared, prepareBringUp } from './prepare.ts'
 import { BringUpReport } from './report.ts'

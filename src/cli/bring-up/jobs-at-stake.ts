@@ -8,7 +8,7 @@ import type { Plan } from '../../ops/kernel/plan.ts'
 import { isActive, type Job } from '../../scheduler/jobs/job.ts'
 import { isRayJob } from '../../scheduler/jobs/ray-jobs.ts'
 import { JobStore } from '../../scheduler/jobs/store.ts'
-import type { CliContext } from '../context.ts'
+import type { CliContext } from '../command-line/context.ts'
 import { queuePath } from '../job/open-queue.ts'
 
 const MOST_NAMED = 20

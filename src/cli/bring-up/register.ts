@@ -1,6 +1,6 @@
 /** What the command lines of up, down and status have in common. */
 import type { Command } from 'commander'
-import type { CliContext, Outcome } from '../context.ts'
+import type { CliContext, Outcome } from '../command-line/context.ts'
 import type { BringUpOptions } from './prepare.ts'
 
 type Verb = {

@@ -9,7 +9,7 @@ import { formatPlan, type PaintChange, planEvent, sharedHomeLine } from '../../o
 import type { Plan } from '../../ops/kernel/plan.ts'
 import type { SharedHome } from '../../ops/kernel/shared-home.ts'
 import type { HostStanding } from '../../ops/kernel/standing.ts'
-import type { CliContext, GlobalOptions } from '../context.ts'
+import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 
 const COLOURS = { '+': 'green', '-': 'red', '~': 'yellow', '!': 'red', head: 'bold' } as const
 

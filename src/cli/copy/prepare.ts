@@ -5,12 +5,12 @@ import type { Endpoint } from '../../inventory/host.ts'
 import { selectHosts } from '../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { CopyWires } from '../../ssh/copy/on-each-host.ts'
-import type { CliContext, GlobalOptions } from '../context.ts'
-import { fanOutFor } from '../fan-out.ts'
-import { inventorySource } from '../inventory-source.ts'
-import { readStdinNames } from '../stdin-names.ts'
-import { createWires } from '../transports.ts'
-import { TtyDialog } from '../tty-dialog.ts'
+import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import { fanOutFor } from '../connect/fan-out.ts'
+import { inventorySource } from '../connect/inventory-source.ts'
+import { readStdinNames } from '../connect/stdin-names.ts'
+import { createWires } from '../connect/transports.ts'
+import { TtyDialog } from '../connect/tty-dialog.ts'
 
 /** @throws MusterError `usage` or `configuration` */
 export async function selectEndpoints(

@@ -4,7 +4,7 @@ import { printable } from '../../base/printable.ts'
 import { textWidth } from '../../base/text-width.ts'
 import type { CopyEvent, HostResult } from '../../ssh/copy/events.ts'
 import type { PathEvent } from '../../ssh/copy/passing.ts'
-import { type CliContext, EXIT, type GlobalOptions } from '../context.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 
 type HostState = {
   totalBytes: number

@@ -5,7 +5,7 @@ import type { EnvWorld } from '../../ops/env/plan.ts'
 import { lookAtHosts } from '../../ops/kernel/bring-up.ts'
 import { type BringUpOptions, prepareBringUp } from '../bring-up/prepare.ts'
 import { BringUpReport } from '../bring-up/report.ts'
-import { type CliContext, EXIT } from '../context.ts'
+import { type CliContext, EXIT } from '../command-line/context.ts'
 import { formatDrift } from './format-drift.ts'
 
 const USUAL_COLUMNS = 100

@@ -6,7 +6,7 @@ import { printable } from '../../base/printable.ts'
 import { textWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Drift } from '../../ops/env/drift.ts'
-import { formatTable } from '../table.ts'
+import { formatTable } from '../output/table.ts'
 
 const ABSENT = '-'
 const INDENT = ' '.repeat(11)

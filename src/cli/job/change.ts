@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hostsToForget } from '../../scheduler/jobs/forget.ts'
 import { isActive, isFinal, type Job, type JobEvent } from '../../scheduler/jobs/job.ts'
-import { type CliContext, EXIT } from '../context.ts'
+import { type CliContext, EXIT } from '../command-line/context.ts'
 import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
 import { jobOr } from './show.ts'
 

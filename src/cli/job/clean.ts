@@ -4,7 +4,7 @@ import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { formatCleanProgram } from '../../scheduler/jobs/clean-program.ts'
 import type { JobStore } from '../../scheduler/jobs/store.ts'
-import { type CliContext, EXIT } from '../context.ts'
+import { type CliContext, EXIT } from '../command-line/context.ts'
 import { connectHosts } from './hosts.ts'
 import { type JobOptions, openQueue } from './open-queue.ts'
 

@@ -6,7 +6,7 @@ import { printable } from '../../base/printable.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { JOBS_DIRECTORY } from '../../scheduler/jobs/host-program.ts'
-import type { CliContext } from '../context.ts'
+import type { CliContext } from '../command-line/context.ts'
 import { connectHosts } from './hosts.ts'
 import type { JobOptions, OpenQueue } from './open-queue.ts'
 

@@ -2,7 +2,7 @@
 import { resolveTarget } from '../../inventory/inventory.ts'
 import type { Job, JobSpec } from '../../scheduler/jobs/job.ts'
 import { type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
-import type { CliContext } from '../context.ts'
+import type { CliContext } from '../command-line/context.ts'
 import { tellChanges } from './change.ts'
 import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
 import { checkCommand, requestOf } from './submit.ts'

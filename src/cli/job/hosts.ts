@@ -6,9 +6,9 @@ import type { Delivery, ExecResult, OpsHosts } from '../../ops/kernel/host-port.
 import type { JobHosts } from '../../scheduler/jobs/host-line.ts'
 import type { CredentialDialog } from '../../ssh/credentials.ts'
 import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
-import type { CliContext } from '../context.ts'
-import { openOpsHosts } from '../open-ops-hosts.ts'
-import { TtyDialog } from '../tty-dialog.ts'
+import type { CliContext } from '../command-line/context.ts'
+import { openOpsHosts } from '../connect/open-ops-hosts.ts'
+import { TtyDialog } from '../connect/tty-dialog.ts'
 import type { JobOptions } from './open-queue.ts'
 
 /** A program has to be over by then, whatever its host does. */

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
-import type { CliContext } from '../context.ts'
+import type { CliContext } from '../command-line/context.ts'
 
 export type Hooks = { readonly onEnd?: string; readonly onFail?: string }
 

@@ -8,8 +8,8 @@ import { loadInventory } from '../../inventory/load-inventory.ts'
 import type { DriverHost } from '../../scheduler/jobs/host-record.ts'
 import { JobStore } from '../../scheduler/jobs/store.ts'
 import { milliOf } from '../../scheduler/model/resources.ts'
-import type { CliContext, GlobalOptions } from '../context.ts'
-import { inventorySource } from '../inventory-source.ts'
+import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import { inventorySource } from '../connect/inventory-source.ts'
 
 export type JobOptions = GlobalOptions
 

@@ -7,7 +7,7 @@ import { type RayWanted, wantedRay } from '../../ops/ray/wanted.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import type { RayEngine, RayOrder } from '../../scheduler/jobs/ray-jobs.ts'
-import type { CliContext } from '../context.ts'
+import type { CliContext } from '../command-line/context.ts'
 import type { OpenQueue } from './open-queue.ts'
 
 /** Undefined: hosts.yaml declares no Ray cluster. */

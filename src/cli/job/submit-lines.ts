@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { MusterError } from '../../base/errors.ts'
 import { fileReason } from '../../base/file-reason.ts'
 import { printable } from '../../base/printable.ts'
-import type { CliContext } from '../context.ts'
+import type { CliContext } from '../command-line/context.ts'
 
 /** Of what has no line's end yet. */
 const MOST_LINE_BYTES = 1024 * 1024

@@ -2,7 +2,7 @@
 import { formatBytes } from '../../base/format-bytes.ts'
 import { formatDuration } from '../../ops/kernel/finding.ts'
 import type { HostLeftover } from '../../ops/kernel/left.ts'
-import { formatTable } from '../table.ts'
+import { formatTable } from '../output/table.ts'
 
 const HEADER = ['HOST', 'AREA', 'STATE', 'SIZE', 'CHANGED', 'WHAT']
 

@@ -6,8 +6,8 @@ import { formatMesh, type Heat, type MeshPaint, PLAIN_PAINT } from '../../ops/ne
 import { measuredOf, median, type NetFinding } from '../../ops/net/mesh/judge.ts'
 import { formatBitRate } from '../../ops/net/mesh/link.ts'
 import type { MeshEvent, MeshReport } from '../../ops/net/mesh/measure-mesh.ts'
-import type { CliContext, GlobalOptions } from '../context.ts'
-import { cutToWidth, RunScreen } from '../run/screen.ts'
+import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import { cutToWidth, RunScreen } from '../output/screen.ts'
 import { findingEvent, hostEvent, linkEvent, pingEvent, portEvent, summaryEvent } from './mesh-events.ts'
 
 /** Where stdout is no terminal. */

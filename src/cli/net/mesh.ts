@@ -14,9 +14,9 @@ import { compareMesh, type KeptMesh, keepMesh, lastMesh, meshDirectory } from '.
 import type { NetTool } from '../../ops/net/mesh/link.ts'
 import { type MeshOptions, type MeshReport, measureMesh } from '../../ops/net/mesh/measure-mesh.ts'
 import { slotsOf } from '../../ops/net/mesh/rounds.ts'
-import { type CliContext, EXIT, type GlobalOptions } from '../context.ts'
-import { openOpsHosts } from '../open-ops-hosts.ts'
-import { TtyDialog } from '../tty-dialog.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import { openOpsHosts } from '../connect/open-ops-hosts.ts'
+import { TtyDialog } from '../connect/tty-dialog.ts'
 import { MeshScreen } from './mesh-screen.ts'
 import { selectEndpoints } from './prepare.ts'
 

@@ -3,9 +3,9 @@ import type { Endpoint } from '../../inventory/host.ts'
 import { selectHosts } from '../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
-import type { CliContext, GlobalOptions } from '../context.ts'
-import { inventorySource } from '../inventory-source.ts'
-import { readStdinNames } from '../stdin-names.ts'
+import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import { inventorySource } from '../connect/inventory-source.ts'
+import { readStdinNames } from '../connect/stdin-names.ts'
 
 /** For a command that does nothing, from when it runs. */
 const SIGN_IN_MS = 10_000

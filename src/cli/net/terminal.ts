@@ -1,6 +1,6 @@
 import type { TerminalOptions } from '../../ui/network/pane-screen.ts'
 import { guessTheme } from '../../ui/theme/guess-theme.ts'
-import type { CliContext, GlobalOptions } from '../context.ts'
+import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import { colourDepthOf } from '../run-console.ts'
 
 /** The user's terminal, for a screen of a verb's own. */

@@ -8,7 +8,7 @@ import { fileReason } from '../../base/file-reason.ts'
 import { printable } from '../../base/printable.ts'
 import { parseRecording, Replay, recordingLine } from '../../ops/net/watch/recording.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
-import type { CliContext } from '../context.ts'
+import type { CliContext } from '../command-line/context.ts'
 
 export type Recorder = Disposable & { write(host: string, sample: Sample): void }
 

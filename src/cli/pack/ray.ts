@@ -7,7 +7,7 @@ import { watchCluster } from '../../ops/ray/watch.ts'
 import { LOOSE_JOB, rayPicture } from '../../ui/packing/ray-picture.ts'
 import { signOf } from '../../ui/packing/share-cells.ts'
 import { prepareBringUp } from '../bring-up/prepare.ts'
-import { type CliContext, EXIT, type GlobalOptions } from '../context.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import { formatGroup } from '../ray/watch.ts'
 import { formatHosts } from './host-table.ts'
 

@@ -5,7 +5,7 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import type { CliContext } from '../context.ts'
+import type { CliContext } from '../command-line/context.ts'
 
 /** Ray takes no larger package. */
 const MAX_BYTES = 500 * 1024 * 1024

@@ -1,7 +1,7 @@
 /** The command lines of `muster ray submit`, `jobs`, `logs`, `stop` and `watch`: what concerns a cluster that runs. */
 import type { Command } from 'commander'
 import { InvalidArgumentError, Option } from 'commander'
-import type { CliContext, GlobalOptions, Outcome } from '../context.ts'
+import type { CliContext, GlobalOptions, Outcome } from '../command-line/context.ts'
 import type { WatchOptions } from './watch.ts'
 
 export type SubmitOptions = GlobalOptions & {

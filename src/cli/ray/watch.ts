@@ -7,8 +7,8 @@ import type { Amount, ClusterUsage, NodeUsage, PlacementGroup } from '../../ops/
 import { nodesOf, wantedRay } from '../../ops/ray/wanted.ts'
 import { watchCluster } from '../../ops/ray/watch.ts'
 import { prepareBringUp } from '../bring-up/prepare.ts'
-import { type CliContext, EXIT, type GlobalOptions } from '../context.ts'
-import { formatTable } from '../table.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import { formatTable } from '../output/table.ts'
 
 export type WatchOptions = GlobalOptions & { readonly interval: number; readonly once?: boolean }
 

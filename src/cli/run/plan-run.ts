@@ -8,11 +8,11 @@ import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { expandCommand, expandWord } from '../../ops/run/command-template.ts'
 import type { ExecFile } from '../../ssh/exec/host-exec.ts'
 import { MAX_COMMAND_BYTES, wordsBytes } from '../../ssh/exec/remote-command.ts'
-import type { CliContext } from '../context.ts'
-import type { RunCommandOptions } from '../run-command.ts'
-import { readStdinNames } from '../stdin-names.ts'
+import type { CliContext } from '../command-line/context.ts'
+import { readStdinNames } from '../connect/stdin-names.ts'
 import { execFile, execStdin, interpreterOf } from './exec-files.ts'
 import { type LastRun, readLastRun } from './last-run.ts'
+import type { RunCommandOptions } from './run.ts'
 
 export type PlannedHost = {
   readonly endpoint: Endpoint

@@ -6,7 +6,7 @@ import { LinePrefixer, showLine } from '../../ops/run/line-prefixer.ts'
 import { formatOutcome, isSuccess, type RunOutcome, type RunSummary } from '../../ops/run/outcome.ts'
 import type { OutputStore, StreamStore } from '../../ops/run/output-store.ts'
 import { unifiedDiff } from '../../ops/run/unified-diff.ts'
-import type { RunScreen } from './screen.ts'
+import type { RunScreen } from '../output/screen.ts'
 
 export interface RunReport {
   onOutput?(host: string, stream: 'stdout' | 'stderr', bytes: Uint8Array): void

@@ -2,9 +2,9 @@
 import { type Command, Option } from 'commander'
 import { createPolicy, DEFAULT_POLICY, type PolicyName } from '../../scheduler/policies/policies.ts'
 import { runFleet } from '../../scheduler/simulate/fleet-run.ts'
-import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../context.ts'
-import { formatTable } from '../table.ts'
-import { formatBar } from './picture.ts'
+import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../command-line/context.ts'
+import { formatBar } from '../output/picture.ts'
+import { formatTable } from '../output/table.ts'
 import { POLICY_NAMES, parseCount, parsePolicies, parseWhole } from './policy-option.ts'
 
 type Options = GlobalOptions & {

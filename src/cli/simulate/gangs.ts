@@ -2,9 +2,9 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { parseGangInstances } from '../../scheduler/simulate/gang-instances.ts'
 import { GANG_POLICIES, type GangPolicyName, type GangResult, runGangs } from '../../scheduler/simulate/gang-run.ts'
-import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../context.ts'
-import { formatTable } from '../table.ts'
-import { formatBar } from './picture.ts'
+import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../command-line/context.ts'
+import { formatBar } from '../output/picture.ts'
+import { formatTable } from '../output/table.ts'
 import { DEFAULT_ALIASES, parseCount } from './policy-option.ts'
 import { readTrace } from './read-trace.ts'
 

@@ -13,9 +13,9 @@ import {
   type TracePod,
 } from '../../scheduler/simulate/openb-trace.ts'
 import { percentile, type ReplayResult, replayArrivals } from '../../scheduler/simulate/replay.ts'
-import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../context.ts'
-import { formatTable } from '../table.ts'
-import { formatBar, formatCurve } from './picture.ts'
+import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../command-line/context.ts'
+import { formatBar, formatCurve } from '../output/picture.ts'
+import { formatTable } from '../output/table.ts'
 import { POLICY_NAMES, parseCount, parsePolicies, parseWhole } from './policy-option.ts'
 import { readTrace } from './read-trace.ts'
 

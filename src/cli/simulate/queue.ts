@@ -2,9 +2,9 @@
 import type { Command } from 'commander'
 import { parseQueueFile } from '../../scheduler/simulate/queue-file.ts'
 import { type QueueRunResult, runQueue } from '../../scheduler/simulate/queue-run.ts'
-import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../context.ts'
-import { formatTable } from '../table.ts'
-import { formatBar } from './picture.ts'
+import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../command-line/context.ts'
+import { formatBar } from '../output/picture.ts'
+import { formatTable } from '../output/table.ts'
 import { readTrace } from './read-trace.ts'
 
 type Options = GlobalOptions & {

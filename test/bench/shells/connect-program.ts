@@ -1,7 +1,7 @@
 /** A process of the benchmark: opens a shell on every host through the compiled program's fleet, says when all prompts stand. */
 
 import { readFileSync } from 'node:fs'
-import type * as Wires from '../../../src/cli/transports.ts'
+import type * as Wires from '../../../src/cli/connect/transports.ts'
 import type * as Inventory from '../../../src/inventory/inventory.ts'
 import type * as Endpoints from '../../../src/inventory/resolve-endpoints.ts'
 
@@ -10,7 +10,7 @@ const load = async <T>(path: string): Promise<T> => (await import(`${build}/dist
 
 const { inventoryFromTarget } = await load<typeof Inventory>('inventory/inventory')
 const { resolveEndpoints } = await load<typeof Endpoints>('inventory/resolve-endpoints')
-const { createWires, createShellFleet } = await load<typeof Wires>('cli/transports')
+const { createWires, createShellFleet } = await load<typeof Wires>('cli/connect/transports')
 
 /** Milliseconds of CPU, with those of the children that ended (`ssh -G`): proc_pid_stat(5). */
 const cpuMs = () => {

@@ -7,7 +7,7 @@ import { endProcesses, withDescendants } from '../support/processes.ts'
 import { PROMPT, type Servers } from './servers.ts'
 
 /** Modules that connect-program.ts loads. */
-export const CONNECT_ENTRIES = ['inventory/inventory.ts', 'inventory/resolve-endpoints.ts', 'cli/transports.ts']
+export const CONNECT_ENTRIES = ['inventory/inventory.ts', 'inventory/resolve-endpoints.ts', 'cli/connect/transports.ts']
 
 export type ConnectResult = {
   /** From the start of the client program to the last prompt. */

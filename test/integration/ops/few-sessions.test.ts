@@ -1,6 +1,6 @@
 /** What stays open on a host beside commands that come and go, through real sshd with room for one session on a connection. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { createOpsHosts } from '../../../src/cli/ops-hosts.ts'
+import { createOpsHosts } from '../../../src/cli/connect/ops-hosts.ts'
 import { HostLocks } from '../../../src/ops/kernel/lock.ts'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
 import { type OpenSshServer, startOpenSshServer } from '../../support/openssh-server.ts'

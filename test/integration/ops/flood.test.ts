@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { createOpsHosts } from '../../../src/cli/ops-hosts.ts'
+import { createOpsHosts } from '../../../src/cli/connect/ops-hosts.ts'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
 import { type OpenSshServer, startOpenSshServer } from '../../support/openssh-server.ts'
 import { requirement } from '../../support/requirements.ts'

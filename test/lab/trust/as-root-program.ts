@@ -1,8 +1,8 @@
 /** Runs `id -u` as root on each host of a target, with the password of stdin's first line for sudo; one JSON line a host. */
 import { text } from 'node:stream/consumers'
 import { Secret } from '../../../src/base/secret.ts'
-import { createOpsHosts } from '../../../src/cli/ops-hosts.ts'
-import { createWires } from '../../../src/cli/transports.ts'
+import { createOpsHosts } from '../../../src/cli/connect/ops-hosts.ts'
+import { createWires } from '../../../src/cli/connect/transports.ts'
 import { inventoryFromTarget } from '../../../src/inventory/inventory.ts'
 import { resolveEndpoints } from '../../../src/inventory/resolve-endpoints.ts'
 

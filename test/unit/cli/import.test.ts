@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { Command } from 'commander'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { CliContext, Outcome } from '../../../src/cli/context.ts'
+import type { CliContext, Outcome } from '../../../src/cli/command-line/context.ts'
 import { registerImport } from '../../../src/cli/import.ts'
 
 const CLUSTERS = 'web web1 web2\nbad a;b\n'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { stateDirectory } from '../../../base/user-directories.ts'
 import type { Inventory } from '../../../inventory/inventory.ts'
-import type { CliContext } from '../../context.ts'
+import type { CliContext } from '../../command-line/context.ts'
 import { queueName } from '../open-queue.ts'
 import { pidFile, unitFile, unitOf } from './texts.ts'
 

@@ -1,0 +1,28 @@
+/** How a verb's error becomes lines on stderr and an exit code. The only place that knows both. */
+import { type ErrorCode, MusterError, messageOf } from '../../base/errors.ts'
+import { EXIT } from './context.ts'
+
+const CODES: Readonly<Record<ErrorCode, number>> = {
+  usage: EXIT.usage,
+  configuration: EXIT.configuration,
+  unreachable: EXIT.unreachable,
+  refused: EXIT.unreachable,
+  interrupted: EXIT.interrupted,
+  internal: EXIT.failed,
+}
+
+export function exitCodeOf(error: unknown): number {
+  return error instanceof MusterError ? CODES[error.code] : EXIT.failed
+}
+
+const PLACE = /^[^\n]+:\d+:\d+: /
+
+/** Lines for stderr, with the hint; a defect of ours shows where it happened. */
+export function describeError(error: unknown): string {
+  // Problems of a file begin with its place, so that an editor finds them.
+  const prefix = error instanceof MusterError && PLACE.test(error.message) ? '' : 'muster: '
+  if (error instanceof MusterError)
+    return `${prefix}${error.message}${error.hint === undefined ? '' : `\n${error.hint}`}\n`
+  if (error instanceof Error) return `muster: a defect of muster itself: ${error.stack ?? error.message}\n`
+  return `muster: ${messageOf(error)}\n`
+}

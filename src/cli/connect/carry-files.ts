@@ -1,0 +1,237 @@
+/**
+ * Files of one host for others, through this machine: fetched once into a private directory here, then copied to all that want
+ * them together, as `muster copy` does it: what a host has already is not sent again, and large files go from host to host
+ * where that pays. The directory goes when nobody needs it for now.
+ */
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { systemClock } from '../../base/clock.ts'
+import { messageOf } from '../../base/errors.ts'
+import { formatBytes } from '../../base/format-bytes.ts'
+import type { Endpoint } from '../../inventory/host.ts'
+import type { DeliverOptions, Delivery, ExecResult } from '../../ops/kernel/host-port.ts'
+import type { RunOutcome } from '../../ops/run/outcome.ts'
+import { bytePathOf } from '../../ssh/copy/byte-path.ts'
+import { CHAIN_BYTES } from '../../ssh/copy/chain.ts'
+import { copyToHosts } from '../../ssh/copy/copy-to-hosts.ts'
+import type { CopyEvent } from '../../ssh/copy/events.ts'
+import { fetchFromHosts } from '../../ssh/copy/fetch-from-hosts.ts'
+import type { CopyWires } from '../../ssh/copy/on-each-host.ts'
+import { type SourceTree, scanSources } from '../../ssh/copy/source.ts'
+
+export type CarrierWires = Pick<CopyWires, 'transports' | 'hostKeys' | 'credentials' | 'fanOut'>
+type Carried = Omit<Delivery, 'from'> & { readonly from: Endpoint | undefined }
+
+type Fetched =
+  | { readonly kind: 'here'; readonly directory: string }
+  | { readonly kind: 'not'; readonly end: ExecResult }
+
+/** A host that comes later than this behind the first one is brought its files by itself. */
+const GATHER_MS = 2_000
+
+/** Hosts that are brought the same in one copy. */
+type Group = {
+  readonly delivery: Carried
+  readonly signal: AbortSignal
+  readonly members: Map<string, Member>
+  readonly isFull: PromiseWithResolvers<void>
+}
+
+type Member = { readonly endpoint: Endpoint; readonly told: Told; leave(end: ExecResult): void }
+
+export class FileCarrier {
+  readonly #options: CarrierWires
+  readonly #copyToHosts: typeof copyToHosts
+  /** By host and path; those that failed are tried again. */
+  readonly #fetched = new Map<string, Promise<Fetched>>()
+  /** That have not begun. */
+  readonly #gathering = new Map<string, Group>()
+  #directory: string | undefined
+  #atWork = 0
+
+  constructor(options: CarrierWires, copy = copyToHosts) {
+    this.#options = options
+    this.#copyToHosts = copy
+  }
+
+  /** Never rejects. */
+  carry(endpoint: Endpoint, delivery: Carried, { signal, together, onOutput }: DeliverOptions): Promise<ExecResult> {
+    const { from, path, to } = delivery
+    const key = JSON.stringify([from?.host, path, to])
+    let group = this.#gathering.get(key)
+    if (group === undefined || group.signal !== signal || group.members.has(endpoint.host)) {
+      group = { delivery, signal, members: new Map(), isFull: Promise.withResolvers() }
+      this.#gathering.set(key, group)
+      void this.#bring(group, together, () => {
+        if (this.#gathering.get(key) === group) this.#gathering.delete(key)
+      })
+    }
+    const { promise, resolve } = Promise.withResolvers<ExecResult>()
+    this.#atWork += 1
+    const leave = once((end: ExecResult) => {
+      this.#atWork -= 1
+      if (this.#atWork === 0) this.#clear()
+      resolve(end)
+    })
+    group.members.set(endpoint.host, { endpoint, told: new Told(onOutput), leave })
+    if (group.members.size >= together) group.isFull.resolve()
+    return promise
+  }
+
+  async #bring(group: Group, together: number, begin: () => void): Promise<void> {
+    const { signal, delivery, members } = group
+    let end: ExecResult | undefined
+    try {
+      const tree = await this.#treeOf(delivery, signal)
+      if ('outcome' in tree) end = tree
+      else {
+        if (together > 1 && tree.entries.some((entry) => entry.kind === 'file' && entry.sizeBytes >= CHAIN_BYTES)) {
+          await gathered(group)
+        }
+        begin()
+        await this.#copy(group, tree)
+      }
+    } catch (error) {
+      end = endOf({ kind: 'exit', code: 1 }, messageOf(error))
+    } finally {
+      begin()
+      for (const { told, leave } of members.values()) leave(end ?? told.end())
+    }
+  }
+
+  async #copy({ delivery: { to }, members, signal }: Group, tree: SourceTree): Promise<void> {
+    const request = {
+      tree,
+      destinationOf: () => `${to.replace(/^~\//, '')}/`,
+      isDryRun: false,
+    }
+    const endpoints = [...members.values()].map(({ endpoint }) => endpoint)
+    const onEvent = (event: CopyEvent) => {
+      const member = members.get(event.host)
+      member?.told.take(event)
+      // Whoever has it goes on; nobody waits for the last one.
+      if (event.type === 'result') member?.leave(member.told.end())
+    }
+    await this.#copyToHosts(endpoints, request, this.#wires(signal, onEvent))
+  }
+
+  #clear(): void {
+    this.#fetched.clear()
+    if (this.#directory !== undefined) rmSync(this.#directory, { recursive: true, force: true })
+    this.#directory = undefined
+  }
+
+  /** What is brought, as it stands here; or why there is nothing. */
+  async #treeOf({ from, path }: Carried, signal: AbortSignal): Promise<SourceTree | ExecResult> {
+    const source = await this.#sourceOf(from, path, signal)
+    if (source.kind === 'not') return source.end
+    const isDirectory = statSync(source.directory, { throwIfNoEntry: false })?.isDirectory() ?? true
+    // The dot at the end means what is in the directory.
+    const tree = await scanSources([bytePathOf(`${source.directory}${isDirectory ? '/.' : ''}`)])
+    const [problem] = tree.problems
+    return problem === undefined ? tree : endOf({ kind: 'exit', code: 1 }, `${problem.path}: ${problem.reason}`)
+  }
+
+  async #sourceOf(from: Endpoint | undefined, path: string, signal: AbortSignal): Promise<Fetched> {
+    if (from === undefined || from.transport === 'local') {
+      return { kind: 'here', directory: path.replace(/^~(?=\/)/, homedir()) }
+    }
+    const key = `${from.host} ${path}`
+    const fetching = this.#fetched.get(key) ?? this.#fetch(from, path, signal)
+    this.#fetched.set(key, fetching)
+    const fetched = await fetching
+    if (fetched.kind === 'not') this.#fetched.delete(key)
+    return fetched
+  }
+
+  async #fetch(from: Endpoint, path: string, signal: AbortSignal): Promise<Fetched> {
+    this.#directory ??= makeDirectory()
+    const directory = mkdtempSync(join(this.#directory, 'of-'))
+    const told = new Told()
+    await fetchFromHosts(
+      [from],
+      { sourcesOf: () => [path.replace(/^~\//, '')], directory, isDryRun: false },
+      this.#wires(signal, (event) => told.take(event)),
+    )
+    const end = told.end()
+    if (end.outcome.kind !== 'exit' || end.outcome.code !== 0) return { kind: 'not', end }
+    return { kind: 'here', directory: join(directory, from.host, basename(path)) }
+  }
+
+  #wires(signal: AbortSignal, onEvent: (event: CopyEvent) => void): CopyWires {
+    return { ...this.#options, clock: systemClock, signal, onEvent }
+  }
+}
+
+const NAME = /^muster-files-(\d+)-/
+
+/** Named after this process: those of processes that were killed go first. */
+function makeDirectory(): string {
+  for (const name of readdirSync(tmpdir())) {
+    const pid = NAME.exec(name)?.[1]
+    if (pid === undefined || !isDead(Number(pid))) continue
+    try {
+      rmSync(join(tmpdir(), name), { recursive: true, force: true })
+    } catch {
+      // Somebody else's.
+    }
+  }
+  return mkdtempSync(join(tmpdir(), `muster-files-${process.pid}-`))
+}
+
+function isDead(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'
+  }
+}
+
+/** What a copy of one host tells, as the end of a command. */
+class Told {
+  #reason = ''
+  #outcome: RunOutcome = { kind: 'cancelled' }
+  readonly #onOutput: DeliverOptions['onOutput']
+
+  constructor(onOutput?: DeliverOptions['onOutput']) {
+    this.#onOutput = onOutput
+  }
+
+  take(event: CopyEvent): void {
+    if (event.type === 'file' && event.action === 'failed') this.#reason ||= `${event.path}: ${event.reason ?? ''}`
+    if (event.type !== 'result') return
+    const { outcome, reason = '', passedOnBytes = 0 } = event.result
+    if (passedOnBytes > 0) this.#onOutput?.('stdout', `${formatBytes(passedOnBytes)} came from another host\n`)
+    if (outcome === 'unreachable' || outcome === 'refused') this.#outcome = { kind: outcome, reason }
+    else if (outcome !== 'cancelled') this.#outcome = { kind: 'exit', code: outcome === 'ok' ? 0 : 1 }
+    this.#reason ||= reason
+  }
+
+  end(): ExecResult {
+    return endOf(this.#outcome, this.#reason)
+  }
+}
+
+/** Until all that may come are there, or for a moment. */
+async function gathered({ isFull, signal }: Group): Promise<void> {
+  const begin = () => isFull.resolve()
+  using _timer = systemClock.after(GATHER_MS, begin)
+  if (signal.aborted) return
+  signal.addEventListener('abort', begin, { once: true })
+  await isFull.promise
+  signal.removeEventListener('abort', begin)
+}
+
+function once<T>(tell: (value: T) => void): (value: T) => void {
+  let isTold = false
+  return (value) => {
+    if (!isTold) tell(value)
+    isTold = true
+  }
+}
+
+function endOf(outcome: RunOutcome, reason: string): ExecResult {
+  return { outcome, stdout: new Uint8Array(), stderr: Buffer.from(reason), durationMs: 0 }
+}

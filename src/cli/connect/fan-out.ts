@@ -1,0 +1,58 @@
+/** How many hosts are worked on at once: `--fan-out`, or fewer where this process may not open enough files. */
+import { MusterError } from '../../base/errors.ts'
+import { type OpenFiles, openFiles } from '../../base/open-files.ts'
+import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+
+const USUAL = 64
+/** For this program itself: code that is loaded later, files that are copied, questions on the terminal, SSH agent. */
+const OWN_FILES = 8
+/**
+ * A host has a socket or the pipes and the terminal of `ssh`, and while a program starts both ends of its pipes are open
+ * here: two for each of three streams and two more.
+ */
+const FILES_A_HOST = 8
+
+/** Of one whose connection stays: a socket, or the terminals of `ssh` and of its shell. */
+const FILES_KEPT = 3
+
+/** Enough for so many hosts. */
+const enoughFor = (hosts: number): number => Math.max(1024, 2 * (OWN_FILES + 32 + hosts * FILES_A_HOST))
+
+/**
+ * `hosts`: how many there are. Says on stderr when it is fewer than asked for.
+ * @throws MusterError `usage` when there is no room for a single one.
+ */
+export function fanOutFor(
+  hosts: number,
+  { fanOut = USUAL }: GlobalOptions,
+  { stderr }: Pick<CliContext, 'stderr'>,
+  files: OpenFiles | undefined = openFiles(),
+): number {
+  const wanted = Math.min(fanOut, Math.max(1, hosts))
+  const room = roomFor(files)
+  if (files === undefined || room >= wanted) return fanOut
+  const raise = `Raise the limit: ulimit -n ${enoughFor(wanted)}`
+  if (room < 1)
+    throw new MusterError('usage', `this process may open only ${files.limit} files, too few for a single host`, {
+      hint: raise,
+    })
+  stderr.write(
+    `muster: this process may open only ${files.limit} files: ${room} ${room === 1 ? 'host' : 'hosts'} at once instead of ${wanted}. ${raise}\n`,
+  )
+  return room
+}
+
+/** @throws MusterError `usage` when connections that stay open together, as those of a console, have no room. */
+export function requireRoomFor(hosts: number, files: OpenFiles | undefined = openFiles()): void {
+  if (files === undefined || files.limit - files.used >= OWN_FILES + hosts * FILES_KEPT) return
+  throw new MusterError(
+    'usage',
+    `this process may open only ${files.limit} files, too few for connections to ${hosts} hosts that stay open`,
+    { hint: `Raise the limit: ulimit -n ${enoughFor(hosts)}` },
+  )
+}
+
+function roomFor(files: OpenFiles | undefined): number {
+  if (files === undefined) return Number.POSITIVE_INFINITY
+  return Math.floor((files.limit - files.used - OWN_FILES) / FILES_A_HOST)
+}

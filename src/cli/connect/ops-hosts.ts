@@ -1,0 +1,259 @@
+/** What operations need of hosts, over SSH: scripts on one shared login a host, ended with everything that they started. */
+import { systemClock } from '../../base/clock.ts'
+import { MusterError } from '../../base/errors.ts'
+import { formatBytes } from '../../base/format-bytes.ts'
+import type { Secret } from '../../base/secret.ts'
+import type { Endpoint } from '../../inventory/host.ts'
+import type { DeliverOptions, Delivery, ExecOptions, ExecResult, OpsHosts } from '../../ops/kernel/host-port.ts'
+import { outcomeOf } from '../../ops/run/outcome.ts'
+import { createHostExec, type ExecEnd, type ExecFile, type HostExec } from '../../ssh/exec/host-exec.ts'
+import { openScriptShell, type ScriptShell, type ScriptShellHandlers } from '../../ssh/exec/script-shell.ts'
+import type { Fleet } from '../../ssh/fleet.ts'
+import { createFleetTransport } from '../../ssh/fleet-transport.ts'
+import { shareConnections } from '../../ssh/share-connections.ts'
+import type { CarrierWires, FileCarrier } from './carry-files.ts'
+import type { Wires } from './transports.ts'
+
+/** How hosts are reached; one without an endpoint is not. */
+type Way = {
+  readonly exec: HostExec
+  /** For files. */
+  readonly wires: CarrierWires
+  endpoint(host: string): Endpoint | undefined
+  sudoPassword(): Promise<Secret | undefined>
+}
+
+export type OpsHostsOptions = Pick<Wires, 'transports' | 'hostKeys' | 'credentials'> & {
+  readonly fanOut: number
+  /** A word of letters and digits that nobody guesses. */
+  readonly token: string
+  /** Ends everything, logins too. */
+  readonly signal: AbortSignal
+  sudoPassword(): Promise<Secret | undefined>
+}
+
+export interface ShellHosts {
+  openShell(host: string, handlers: ScriptShellHandlers): ScriptShell
+}
+
+const STDOUT_LIMIT_BYTES = 1024 * 1024
+const STDERR_LIMIT_BYTES = 64 * 1024
+/** A host that prints so much where nobody reads along is cut off. */
+const FLOOD_BYTES = 64 * 1024 * 1024
+/** Hosts that files are brought to at once, over the connections of a console. */
+const FILES_AT_ONCE = 64
+const ID_TIMEOUT_MS = 10_000
+/** The script is in no command line while it runs: what looks for words there does not find it. */
+const COMMAND = 'eval "unset MUSTER_SCRIPT; $MUSTER_SCRIPT"'
+
+export function createOpsHosts(
+  endpoints: readonly Endpoint[],
+  options: OpsHostsOptions,
+): Required<OpsHosts> & Disposable & ShellHosts {
+  const byName = new Map(endpoints.map((endpoint) => [endpoint.host, endpoint]))
+  const shared = shareConnections(options.transports, { ...options, clock: systemClock })
+  const exec = createHostExec({ ...options, transports: shared.transports, clock: systemClock })
+  const endpointOf = (host: string): Endpoint => {
+    const endpoint = byName.get(host)
+    if (endpoint === undefined) throw new MusterError('internal', `there is no host ${host}`)
+    return endpoint
+  }
+  const wires = { ...options, transports: shared.transports }
+  const hosts = new SshOpsHosts({ exec, wires, endpoint: endpointOf, sudoPassword: options.sudoPassword })
+  return {
+    exec: (host, script, execOptions) => hosts.exec(host, script, execOptions),
+    deliver: (host, delivery, deliverOptions) => hosts.deliver(host, delivery, deliverOptions),
+    openShell: (host, handlers) => openScriptShell(endpointOf(host), { ...wires, clock: systemClock }, handlers),
+    [Symbol.dispose]() {
+      hosts[Symbol.dispose]()
+      shared[Symbol.dispose]()
+    },
+  }
+}
+
+/** Over the connections that a console has: it opens none, and a host that has none now is not reached. */
+export function createFleetOpsHosts(
+  fleet: Fleet,
+  options: Omit<OpsHostsOptions, 'transports' | 'fanOut' | 'signal'>,
+): OpsHosts {
+  const transport = createFleetTransport(fleet)
+  const transports = { ssh2: transport, openssh: transport, local: transport }
+  const exec = createHostExec({ ...options, transports, clock: systemClock })
+  const wires = { ...options, transports, fanOut: FILES_AT_ONCE }
+  return new SshOpsHosts({ exec, wires, endpoint: (host) => fleet.endpoint(host), sudoPassword: options.sudoPassword })
+}
+
+const FLOODED = {
+  kind: 'refused',
+  reason: `it printed more than ${formatBytes(FLOOD_BYTES)} where a short answer is expected, and was cut off`,
+} as const
+
+const NOT_HERE: ExecResult = {
+  outcome: { kind: 'unreachable', reason: 'it is not on the console' },
+  stdout: new Uint8Array(),
+  stderr: new Uint8Array(),
+  durationMs: 0,
+}
+
+class SshOpsHosts implements OpsHosts, Disposable {
+  readonly #way: Way
+  /** What hangs up, for everything that runs. */
+  readonly #running = new Set<() => void>()
+  #carrier: Promise<FileCarrier> | undefined
+  /** Whether the login is root, asked once a host. */
+  readonly #roots = new Map<string, Promise<boolean>>()
+
+  constructor(way: Way) {
+    this.#way = way
+  }
+
+  async exec(host: string, script: string, options: ExecOptions): Promise<ExecResult> {
+    const endpoint = this.#way.endpoint(host)
+    if (endpoint === undefined) return NOT_HERE
+    const isSudo = options.asRoot === true && !(await this.#isRoot(endpoint, options.signal))
+    return await this.#run(endpoint, script, options, isSudo)
+  }
+
+  /** Nothing of it keeps the program: hosts end by themselves what somebody hung up on. */
+  [Symbol.dispose](): void {
+    for (const hangUp of this.#running) hangUp()
+  }
+
+  async deliver(host: string, delivery: Delivery, options: DeliverOptions): Promise<ExecResult> {
+    const { wires, endpoint } = this.#way
+    const to = endpoint(host)
+    const from = delivery.from === undefined ? undefined : endpoint(delivery.from)
+    if (to === undefined || (delivery.from !== undefined && from === undefined)) return NOT_HERE
+    this.#carrier ??= import('./carry-files.ts').then(({ FileCarrier }) => new FileCarrier(wires))
+    return await (await this.#carrier).carry(to, { ...delivery, from }, options)
+  }
+
+  #isRoot(endpoint: Endpoint, signal: AbortSignal): Promise<boolean> {
+    if (endpoint.user === 'root') return Promise.resolve(true)
+    const asked = this.#roots.get(endpoint.host) ?? this.#askForRoot(endpoint, signal)
+    this.#roots.set(endpoint.host, asked)
+    return asked
+  }
+
+  async #askForRoot(endpoint: Endpoint, signal: AbortSignal): Promise<boolean> {
+    const { outcome, stdout } = await this.#run(endpoint, 'id -u', { timeoutMs: ID_TIMEOUT_MS, signal }, false)
+    if (outcome.kind !== 'exit') this.#roots.delete(endpoint.host)
+    return Buffer.from(stdout).toString().trim() === '0'
+  }
+
+  #run(endpoint: Endpoint, script: string, options: ExecOptions, isSudo: boolean): Promise<ExecResult> {
+    const { timeoutMs, signal, stdin, turn, isBrief = false, endsLast = false, onOutput } = options
+    const sinceMs = systemClock.now()
+    const streams = {
+      stdout: new Kept(STDOUT_LIMIT_BYTES, (text) => onOutput?.('stdout', text)),
+      stderr: new Kept(STDERR_LIMIT_BYTES, (text) => onOutput?.('stderr', text)),
+    }
+    return new Promise((resolve) => {
+      let cause: 'timeout' | 'cancelled' | undefined
+      let isFlooded = false
+      let timer: Disposable | undefined
+      const finish = (end: ExecEnd): void => {
+        timer?.[Symbol.dispose]()
+        signal.removeEventListener('abort', cancel)
+        this.#running.delete(hangUp)
+        resolve({
+          outcome: isFlooded ? FLOODED : outcomeOf(end, cause),
+          stdout: streams.stdout.bytes(),
+          stderr: streams.stderr.bytes(),
+          durationMs: systemClock.now() - sinceMs,
+        })
+      }
+      const running = this.#way.exec.start(
+        endpoint,
+        {
+          command: COMMAND,
+          isForSh: true,
+          environment: { MUSTER_SCRIPT: script },
+          isBrief,
+          endsLast,
+          isHeld: turn !== undefined,
+          // It waits for what its own host is told before, which must not wait for it.
+          isLasting: turn !== undefined || !Number.isFinite(timeoutMs),
+          ...(stdin === undefined ? {} : { stdin: fileOf(stdin) }),
+          ...(isSudo ? { sudoPassword: () => this.#way.sudoPassword() } : {}),
+        },
+        {
+          onBegin: () => {
+            if (turn === undefined) limit()
+            else void turn.then(goOn)
+          },
+          onStdout: (bytes) => take('stdout', bytes),
+          onStderr: (bytes) => take('stderr', bytes),
+          onEnd: finish,
+        },
+      )
+      const take = (name: 'stdout' | 'stderr', bytes: Uint8Array) => {
+        streams[name].push(bytes)
+        if (onOutput !== undefined || isFlooded || streams[name].passedBytes <= FLOOD_BYTES) return
+        isFlooded = true
+        running.abandon()
+        finish({ kind: 'cancelled' })
+      }
+      const limit = () => {
+        if (!Number.isFinite(timeoutMs)) return
+        timer = systemClock.after(timeoutMs, () => {
+          cause ??= 'timeout'
+          running.stop()
+        })
+      }
+      const goOn = () => {
+        if (!this.#running.has(hangUp)) return
+        running.go()
+        limit()
+      }
+      const cancel = () => {
+        cause ??= 'cancelled'
+        running.stop()
+      }
+      const hangUp = () => {
+        running.abandon()
+        cause ??= 'cancelled'
+        finish({ kind: 'cancelled' })
+      }
+      this.#running.add(hangUp)
+      if (signal.aborted) cancel()
+      else signal.addEventListener('abort', cancel, { once: true })
+    })
+  }
+}
+
+/** The beginning of a stream; all of it goes by as text. */
+class Kept {
+  readonly #limit: number
+  readonly #onText: (text: string) => void
+  readonly #decoder = new TextDecoder()
+  readonly #chunks: Uint8Array[] = []
+  #size = 0
+  passedBytes = 0
+
+  constructor(limitBytes: number, onText: (text: string) => void) {
+    this.#limit = limitBytes
+    this.#onText = onText
+  }
+
+  push(bytes: Uint8Array): void {
+    this.passedBytes += bytes.length
+    this.#onText(this.#decoder.decode(bytes, { stream: true }))
+    const part = bytes.subarray(0, Math.max(0, this.#limit - this.#size))
+    this.#size += part.length
+    if (part.length > 0) this.#chunks.push(part)
+  }
+
+  bytes(): Uint8Array {
+    return Buffer.concat(this.#chunks)
+  }
+}
+
+function fileOf(bytes: Uint8Array): ExecFile {
+  return {
+    sizeBytes: bytes.length,
+    async *open() {
+      yield bytes
+    },
+  }
+}

@@ -1,0 +1,60 @@
+/** The wires that the verbs use, put together from the rooms: transports, host keys, credentials, and a fleet over them. */
+import { systemClock } from '../../base/clock.ts'
+import type { TransportName } from '../../inventory/host.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import { createFleet } from '../../ssh/create-fleet.ts'
+import { createCredentialBroker } from '../../ssh/credential-broker.ts'
+import type { CredentialAsker, CredentialDialog } from '../../ssh/credentials.ts'
+import type { Fleet } from '../../ssh/fleet.ts'
+import type { HostKeyReviewer, HostKeyVerifier } from '../../ssh/host-keys.ts'
+import { createHostKeyVerifier } from '../../ssh/known-hosts/verifier.ts'
+import { createLocalTransport } from '../../ssh/local/local-transport.ts'
+import { createOpensshTransport } from '../../ssh/openssh/openssh-transport.ts'
+import { createSsh2Transport } from '../../ssh/ssh2/transport.ts'
+import type { Transport } from '../../ssh/transport.ts'
+import { spawnLocalPty } from '../../terminal/local-pty.ts'
+import { createKeptTransport } from '../persist.ts'
+
+/** What shells are told that they run in. */
+export const SHELL_TERM = 'xterm-256color'
+
+/** Disposing ends what the wires keep for themselves (helper processes, answers); connections are closed by who opened them. */
+export type Wires = Disposable & {
+  readonly transports: Readonly<Record<TransportName, Transport>>
+  readonly hostKeys: HostKeyVerifier
+  readonly credentials: CredentialAsker
+}
+
+export type WiresOptions = {
+  readonly dialog: CredentialDialog
+  /** Undefined: new host keys are refused, as there is nobody to ask. */
+  readonly reviewer?: HostKeyReviewer
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** Seconds that connections of ssh2 stay warm after their last use (`--persist`), 0: not at all; undefined: as hosts.yaml says. */
+  readonly persist?: number | undefined
+  onWarning(message: string): void
+}
+
+export function createWires({ dialog, reviewer, environment, persist, onWarning }: WiresOptions): Wires {
+  const openssh = createOpensshTransport({ spawnPty: spawnLocalPty, environment, ...(reviewer ? { reviewer } : {}) })
+  const credentials = createCredentialBroker({ dialog, formatHosts: foldHostSet })
+  const kept = createKeptTransport({ direct: createSsh2Transport(), persist, environment, onWarning })
+  return {
+    transports: {
+      ssh2: kept,
+      openssh,
+      local: createLocalTransport({ spawnPty: spawnLocalPty, environment }),
+    },
+    hostKeys: createHostKeyVerifier({ ...(reviewer ? { reviewer } : {}), onWarning }),
+    credentials,
+    [Symbol.dispose]() {
+      credentials[Symbol.dispose]()
+      openssh[Symbol.dispose]()
+      kept[Symbol.dispose]()
+    },
+  }
+}
+
+export function createShellFleet(wires: Wires, fanOut: number): Fleet {
+  return createFleet({ ...wires, clock: systemClock, random: Math.random, fanOut, shell: { term: SHELL_TERM } })
+}

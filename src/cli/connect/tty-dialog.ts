@@ -1,0 +1,136 @@
+/**
+ * Questions of the connections (passwords, new host keys) for verbs without a console: asked on the terminal itself, as
+ * ssh does, so that stdin and stdout stay what they are. Without a terminal nobody is there, and questions are declined.
+ */
+import { openSync } from 'node:fs'
+import tty from 'node:tty'
+import { printable } from '../../base/printable.ts'
+import { Secret } from '../../base/secret.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import type { CredentialDialog, CredentialRequest } from '../../ssh/credentials.ts'
+import type { HostKeyReviewer, NewHostKey } from '../../ssh/host-keys.ts'
+import { keepToAscii } from '../output/ascii-output.ts'
+
+const INTERRUPT = '\u0003'
+const END = '\u0004'
+
+export class TtyDialog implements CredentialDialog, HostKeyReviewer {
+  /** Questions come one after the other. */
+  #last: Promise<unknown> = Promise.resolve()
+
+  ask(request: CredentialRequest, signal: AbortSignal): Promise<readonly Secret[] | undefined> {
+    return this.#inTurn(async (terminal) => {
+      const { heading, prompts } = wordsOf(request)
+      terminal.write(heading)
+      const answers: Secret[] = []
+      for (const [index, { isEchoed }] of request.prompts.entries()) {
+        const answer = await terminal.readLine(prompts[index] ?? '', isEchoed, signal)
+        if (answer === undefined) return undefined
+        answers.push(new Secret(answer))
+      }
+      return answers
+    }, undefined)
+  }
+
+  review(keys: readonly NewHostKey[], signal: AbortSignal): Promise<ReadonlySet<string>> {
+    return this.#inTurn(async (terminal) => {
+      terminal.write(`New host keys: ${keys.length}\n`)
+      for (const key of keys) terminal.write(`  ${key.host}  ${key.lookupName}  ${key.algorithm}  ${key.fingerprint}\n`)
+      const names = keys.map(({ host }) => host)
+      const answer = await terminal.readLine(`Trust ${foldHostSet(names)} and remember? (yes/no) `, true, signal)
+      return new Set(/^y(es)?$/i.test(answer?.trim() ?? '') ? names : [])
+    }, new Set<string>())
+  }
+
+  /** Undefined: nobody is there. */
+  confirm(question: string, signal: AbortSignal): Promise<boolean | undefined> {
+    return this.#inTurn<boolean | undefined>(async (terminal) => {
+      const answer = await terminal.readLine(`${printable(question)} (yes/no) `, true, signal)
+      return /^y(es)?$/i.test(answer?.trim() ?? '')
+    }, undefined)
+  }
+
+  #inTurn<T>(talk: (terminal: Terminal) => Promise<T>, whenNobody: T): Promise<T> {
+    const turn = this.#last.then(async () => {
+      let terminal: Terminal
+      try {
+        terminal = new Terminal()
+      } catch {
+        return whenNobody
+      }
+      try {
+        return await talk(terminal)
+      } finally {
+        terminal[Symbol.dispose]()
+      }
+    })
+    this.#last = turn.catch(() => undefined)
+    return turn
+  }
+}
+
+/** What stands on the terminal. A server's words are told from Muster's own, so that it cannot ask for what is another's. */
+export function wordsOf({ kind, title, instruction, prompts, isRetry }: CredentialRequest) {
+  const isServer = kind === 'keyboard-interactive'
+  const lines = [`${isRetry ? 'That was not accepted. ' : ''}${printable(title)}`]
+  if (instruction !== '') lines.push(`${isServer ? 'The server says: ' : ''}${printable(instruction)}`)
+  return {
+    heading: `${lines.join('\n')}\n`,
+    prompts: prompts.map(({ text }) => `${isServer ? 'The server asks: ' : ''}${printable(text.trim()) || 'Answer:'} `),
+  }
+}
+
+class Terminal implements Disposable {
+  readonly #input: tty.ReadStream
+  readonly #output: tty.WriteStream
+
+  constructor() {
+    this.#input = new tty.ReadStream(openSync('/dev/tty', 'r'))
+    this.#output = new tty.WriteStream(openSync('/dev/tty', 'w'))
+    keepToAscii(this.#output, process.env)
+  }
+
+  write(text: string): void {
+    this.#output.write(text)
+  }
+
+  /** Undefined: declined (Ctrl-C, Ctrl-D, the question became void). */
+  readLine(prompt: string, isEchoed: boolean, signal: AbortSignal): Promise<string | undefined> {
+    this.#output.write(prompt)
+    this.#input.setRawMode(true)
+    this.#input.setEncoding('utf8')
+    let line = ''
+    return new Promise((resolve) => {
+      const end = (answer: string | undefined): void => {
+        this.#input.off('data', handleData)
+        signal.removeEventListener('abort', handleAbort)
+        this.#input.pause()
+        this.#input.setRawMode(false)
+        this.#output.write('\n')
+        resolve(answer)
+      }
+      const handleAbort = (): void => end(undefined)
+      const handleData = (text: string): void => {
+        for (const character of text) {
+          if (character === '\r' || character === '\n') return end(line)
+          if (character === INTERRUPT || (character === END && line === '')) return end(undefined)
+          if (character === '\u007f' || character === '\b') {
+            if (line !== '' && isEchoed) this.#output.write('\b \b')
+            line = [...line].slice(0, -1).join('')
+          } else if (character >= ' ') {
+            line += character
+            if (isEchoed) this.#output.write(character)
+          }
+        }
+      }
+      this.#input.on('data', handleData)
+      signal.addEventListener('abort', handleAbort, { once: true })
+      if (signal.aborted) handleAbort()
+    })
+  }
+
+  [Symbol.dispose](): void {
+    this.#input.destroy()
+    this.#output.destroy()
+  }
+}

@@ -1,0 +1,71 @@
+/** What `muster up` would stumble over on hosts that answer: its own plan, and what making an environment needs. */
+import { randomBytes } from 'node:crypto'
+import type { Endpoint } from '../../inventory/host.ts'
+import type { Inventory } from '../../inventory/inventory.ts'
+import { envPreflights } from '../../ops/env/preflight.ts'
+import { lookAtHosts } from '../../ops/kernel/bring-up.ts'
+import type { Finding } from '../../ops/kernel/finding.ts'
+import { makePlan } from '../../ops/kernel/plan.ts'
+import { AREAS } from '../bring-up/areas.ts'
+import { readEnvironmentFile } from '../bring-up/environment-file.ts'
+import { createOpsHosts, type OpsHostsOptions } from '../connect/ops-hosts.ts'
+
+export type UpFindingsOptions = Omit<OpsHostsOptions, 'token' | 'sudoPassword'> & {
+  readonly inventory: Inventory
+  /** Of all hosts of the inventory. */
+  readonly endpoints: readonly Endpoint[]
+  /** The hosts that answered: others are not asked. */
+  readonly answered: ReadonlySet<string>
+  readonly limitFactor: number
+  now(): number
+}
+
+const ASK_LIMIT_MS = 15_000
+/** They tell of another host, which the doctor examines by itself or was not to. */
+const OF_OTHERS = ['away', 'needs-other', 'not-reached']
+
+/** Else there is nothing to ask. */
+export function declaresAreas(inventory: Inventory): boolean {
+  return AREAS.some((maker) => maker.prepare({ inventory, endpoints: new Map() }) !== undefined)
+}
+
+export async function upFindings(options: UpFindingsOptions): Promise<Finding[]> {
+  const { inventory, endpoints, answered, limitFactor, signal, now } = options
+  const environmentFile = await readEnvironmentFile(inventory)
+  const declared = {
+    inventory,
+    endpoints: new Map(endpoints.map((endpoint) => [endpoint.host, endpoint])),
+    ...(environmentFile === undefined ? {} : { environmentFile }),
+  }
+  const areas = AREAS.flatMap((maker) => maker.prepare(declared) ?? [])
+  if (areas.length === 0 || answered.size === 0) return []
+  const token = randomBytes(8).toString('hex')
+  using hosts = createOpsHosts(endpoints, { ...options, token, sudoPassword: async () => undefined })
+  const worlds = await lookAtHosts(areas, {
+    hosts,
+    signal,
+    mark: `m${token}`,
+    now,
+    limitFactor,
+    before: async (host) =>
+      answered.has(host) ? undefined : { kind: 'away', host, outcome: 'unreachable', reason: 'it was not examined' },
+  })
+  const plan = makePlan('up', areas, worlds, { isSelected: (host) => answered.has(host) })
+  const blocked = plan.operations.flatMap(({ area, verdict }) =>
+    verdict.kind === 'blocked'
+      ? verdict.findings.map((finding) => ({ ...finding, cause: `up ${area}: ${finding.cause}` }))
+      : [],
+  )
+  const asked = await Promise.all(
+    envPreflights(inventory.environment, plan).map(async ({ host, script, findingsOf }) => {
+      const { stdout } = await hosts.exec(host, script, {
+        timeoutMs: ASK_LIMIT_MS * limitFactor,
+        signal,
+        isBrief: true,
+      })
+      return findingsOf(Buffer.from(stdout).toString())
+    }),
+  )
+  const own = blocked.filter(({ host, id }) => answered.has(host) && !OF_OTHERS.includes(id))
+  return [...own, ...asked.flat()]
+}

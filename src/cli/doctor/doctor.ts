@@ -1,0 +1,214 @@
+/** `muster doctor [TARGET]`: what would make the next step fail, on every host, with the command that mends it. */
+import { randomBytes } from 'node:crypto'
+import { styleText } from 'node:util'
+import type { Command } from 'commander'
+import { systemClock } from '../../base/clock.ts'
+import { printable } from '../../base/printable.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import { selectHosts } from '../../inventory/load-inventory.ts'
+import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
+import { type Examination, examineHost } from '../../ops/doctor/examine-host.ts'
+import { formatFindings, formatSummary, type Paint } from '../../ops/doctor/format-report.ts'
+import { fleetFindings, type HostReport, hostFindings } from '../../ops/doctor/host-report.ts'
+import { countStandings, findingEvent, hostEvent, summaryEvent } from '../../ops/doctor/report-events.ts'
+import type { Finding } from '../../ops/kernel/finding.ts'
+import { checkHosts, type HostCheck } from '../../ssh/check-hosts.ts'
+import type { CredentialDialog } from '../../ssh/credentials.ts'
+import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
+import { limitFactorOf } from '../bring-up/prepare.ts'
+import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../command-line/context.ts'
+import { fanOutFor } from '../connect/fan-out.ts'
+import { inventorySource } from '../connect/inventory-source.ts'
+import { readStdinNames } from '../connect/stdin-names.ts'
+import { createWires } from '../connect/transports.ts'
+import { TtyDialog } from '../connect/tty-dialog.ts'
+import { createDoctorHost } from './doctor-host.ts'
+import { declaresAreas, upFindings } from './doctor-up.ts'
+
+const EXAMPLES = `
+Examples:
+  muster doctor                     every host of hosts.yaml
+  muster doctor @workers --json     one object a finding, one a host
+  muster doctor root@h1,h2:2222     no file needed
+
+Where hosts.yaml declares areas for muster up, it looks for what they would stumble over: packages or wheels,
+Ray in the environment, rights and room.
+
+It reads and changes nothing. For hosts that are slow to answer, give a longer --connect-timeout. blocker: the next step fails; risk: it may fail; note: good to know.
+Exit code: 0 no blocker, 1 a host has a blocker, 4 a host was not reached.
+`
+
+/** What the limits of an examination are made for. */
+const USUAL_CONNECT_TIMEOUT_MS = 10_000
+
+export function registerDoctor(program: Command, context: CliContext, outcome: Outcome): void {
+  const command = program
+    .command('doctor')
+    .description('what would make the next step fail: login, clock, disks, memory, rights, network')
+    .argument('[target]', 'hosts to examine (default: all)')
+    .addHelpText('after', EXAMPLES)
+  command.action(async (target: string | undefined) => {
+    outcome.exitCode = await doctor(target, command.optsWithGlobals<GlobalOptions>(), context)
+  })
+}
+
+async function doctor(target: string | undefined, options: GlobalOptions, context: CliContext): Promise<number> {
+  const { environment: env, signal, stdout, stderr } = context
+  const stdinNames = await readStdinNames(context.stdin, target, options.exclude)
+  const { inventory, hosts } = await selectHosts(inventorySource(options, context), target, {
+    ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
+    ...(stdinNames === undefined ? {} : { stdinNames }),
+  })
+  const resolution = {
+    env,
+    signal,
+    ...(options.connectTimeout === undefined ? {} : { connectTimeoutMs: options.connectTimeout * 1000 }),
+  }
+  const endpoints = await resolveEndpoints(inventory, hosts, resolution)
+  const order = endpoints.map(({ host }) => host)
+  const locals = new Set(endpoints.flatMap(({ host, transport }) => (transport === 'local' ? [host] : [])))
+  const writeEvent = (event: object): void => {
+    const whole = { ...event, time: new Date(context.now()).toISOString() }
+    // A terminal may be at the other end of stdout: no text of a host acts on it.
+    stdout.write(`${JSON.stringify(whole, (_, value) => (typeof value === 'string' ? printable(value) : value))}\n`)
+  }
+  const writeFindings = (findings: readonly Finding[]): void => {
+    if (options.json) for (const finding of findings) writeEvent(findingEvent(finding))
+  }
+
+  const progress = new Progress(order, options.json ? undefined : stderr)
+  const tty = new TtyDialog()
+  const dialog: CredentialDialog & HostKeyReviewer = {
+    ask: (...question) => progress.hiddenWhile(tty.ask(...question)),
+    review: (...question) => progress.hiddenWhile(tty.review(...question)),
+  }
+  using wires = createWires({
+    dialog,
+    reviewer: dialog,
+    environment: env,
+    // Whether somebody can log in is a part of what is examined.
+    persist: 0,
+    onWarning: (message) => stderr.write(`muster: ${message}\n`),
+  })
+  const examinations = new Map<string, Examination>()
+  const reports: HostReport[] = []
+  const findings: Finding[] = []
+  const fanOut = fanOutFor(endpoints.length, options, context)
+  for await (const check of checkHosts(endpoints, {
+    ...wires,
+    clock: systemClock,
+    fanOut,
+    signal,
+    onConnected: async ({ host, connectTimeoutMs }, connection) => {
+      const mark = `m${randomBytes(8).toString('hex')}`
+      // Who may take long to connect may take long to answer.
+      const limitFactor = Math.max(1, connectTimeoutMs / USUAL_CONNECT_TIMEOUT_MS)
+      const doctorHost = createDoctorHost(connection, systemClock)
+      examinations.set(host, await examineHost(doctorHost, { signal, mark, limitFactor }))
+    },
+  })) {
+    if (signal.aborted) break
+    const report = asReport(check, examinations.get(check.host), locals.has(check.host))
+    reports.push(report)
+    const own = hostFindings(report)
+    findings.push(...own)
+    writeFindings(own)
+    progress.done(check.host)
+  }
+  progress.clear()
+  if (declaresAreas(inventory) && !signal.aborted) {
+    const answered = new Set(reports.flatMap((report) => ('examination' in report ? [report.host] : [])))
+    const isWhole = hosts.length === inventory.hosts.length
+    const ofUp = await upFindings({
+      ...wires,
+      inventory,
+      endpoints: isWhole ? endpoints : await resolveEndpoints(inventory, inventory.hosts, resolution),
+      answered,
+      limitFactor: limitFactorOf(options),
+      fanOut,
+      signal,
+      now: context.now,
+    })
+    findings.push(...ofUp)
+    writeFindings(ofUp)
+  }
+  if (signal.aborted) {
+    stderr.write(`muster: stopped; ${reports.length} of ${order.length} hosts were examined\n`)
+    if (reports.length === 0) return EXIT.interrupted
+  }
+  reports.sort((one, other) => order.indexOf(one.host) - order.indexOf(other.host))
+  const together = fleetFindings(reports)
+  findings.push(...together)
+  writeFindings(together)
+
+  const counts = countStandings(reports, findings)
+  if (options.json) {
+    for (const report of reports) writeEvent(hostEvent(report, findings))
+    writeEvent(summaryEvent(counts))
+  } else {
+    stdout.write(formatFindings(findings, order, painter(options, context)) + formatSummary(counts))
+  }
+  if (signal.aborted) return EXIT.interrupted
+  if (counts.unreachable > 0) return EXIT.unreachable
+  return counts.blocked > 0 ? EXIT.failed : EXIT.ok
+}
+
+function asReport(check: HostCheck, examination: Examination | undefined, isLocal: boolean): HostReport {
+  const { host, failure, outcome } = check
+  const known = { host, connectMs: check.durationMs, ...(isLocal ? {} : { inventoryName: host }) }
+  if (failure !== undefined || examination === undefined) {
+    const { kind, phase, reason, hint } = failure ?? {
+      kind: 'unreachable',
+      phase: 'shell',
+      reason: 'nothing was examined',
+    }
+    const trouble = { outcome: outcome === 'ok' ? ('unreachable' as const) : outcome, kind, phase, reason }
+    return { ...known, trouble: hint === undefined ? trouble : { ...trouble, hint } }
+  }
+  return { ...known, examination }
+}
+
+const COLOURS = { blocker: 'red', risk: 'yellow', note: 'dim' } as const
+
+function painter({ color = 'auto' }: GlobalOptions, { stdout, environment }: CliContext): Paint | undefined {
+  const isWanted = color === 'always' || (color === 'auto' && stdout.isTTY === true && !environment.NO_COLOR)
+  return isWanted ? (gravity, text) => styleText(COLOURS[gravity], text, { validateStream: false }) : undefined
+}
+
+/** One line on a terminal, written over itself: how many are done, and who is waited for. */
+class Progress {
+  readonly #waiting: Set<string>
+  readonly #total: number
+  readonly #stream: CliContext['stderr'] | undefined
+  #hidden = 0
+
+  constructor(hosts: readonly string[], stream: CliContext['stderr'] | undefined) {
+    this.#waiting = new Set(hosts)
+    this.#total = hosts.length
+    this.#stream = stream?.isTTY === true ? stream : undefined
+  }
+
+  done(host: string): void {
+    this.#waiting.delete(host)
+    if (this.#hidden > 0) return
+    const rest = [...this.#waiting]
+    const names = rest.length > 8 ? `${rest.length} hosts` : foldHostSet(rest)
+    const waiting = rest.length === 0 ? '' : `, waiting for ${names}`
+    this.#stream?.write(`\r\u001b[K${this.#total - rest.length} of ${this.#total} examined${waiting}`)
+  }
+
+  /** Makes room for a question on the same terminal. */
+  async hiddenWhile<T>(answer: Promise<T>): Promise<T> {
+    this.clear()
+    this.#hidden += 1
+    try {
+      return await answer
+    } finally {
+      this.#hidden -= 1
+    }
+  }
+
+  clear(): void {
+    if (this.#hidden === 0) this.#stream?.write('\r\u001b[K')
+  }
+}

@@ -1,0 +1,56 @@
+/** `muster hosts --persisted` and `--stop`: the connections that the background process keeps. */
+import type { Endpoint } from '../../inventory/host.ts'
+import { keeperDirectory } from '../../ssh/persist/keeper-directory.ts'
+import type { WarmConnection } from '../../ssh/persist/messages.ts'
+import { findKeeper } from '../../ssh/persist/persist-transport.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import { formatTable } from '../output/table.ts'
+
+/** Of these hosts, or of all. With `isStop` they are ended, and told of as they were. */
+export async function showWarmHosts(
+  endpoints: readonly Endpoint[] | undefined,
+  { json, isStop }: GlobalOptions & { readonly isStop: boolean },
+  context: CliContext,
+): Promise<number> {
+  using keeper = await findKeeper(keeperDirectory(context.environment))
+  const isMeant = ({ user, address, port }: WarmConnection) =>
+    endpoints === undefined ||
+    endpoints.some((each) => each.user === user && each.address === address && each.port === port)
+  const warm = isStop ? await keeper?.stop(endpoints) : (await keeper?.list())?.filter(isMeant)
+  const nowMs = context.now()
+  if (json) {
+    for (const each of warm ?? []) context.stdout.write(`${JSON.stringify(warmEvent(each, isStop, nowMs))}\n`)
+    return EXIT.ok
+  }
+  if (warm === undefined || warm.length === 0) context.stderr.write('muster: no connection is kept warm\n')
+  else context.stdout.write(formatWarm(warm, isStop, nowMs))
+  return EXIT.ok
+}
+
+function warmEvent({ host, user, address, port, users, ...times }: WarmConnection, isStop: boolean, nowMs: number) {
+  return {
+    type: isStop ? 'stopped' : 'warm',
+    host,
+    time: new Date(nowMs).toISOString(),
+    user,
+    address,
+    port,
+    since: new Date(times.sinceMs).toISOString(),
+    users,
+    ...(times.endsAtMs === undefined ? {} : { remainingMs: Math.max(0, times.endsAtMs - nowMs) }),
+  }
+}
+
+function formatWarm(warm: readonly WarmConnection[], isStop: boolean, nowMs: number): string {
+  const rows = warm.map(({ host, user, address, port, sinceMs, users, endsAtMs }) => [
+    host,
+    address,
+    String(port),
+    user,
+    seconds(nowMs - sinceMs),
+    isStop ? 'stopped' : endsAtMs === undefined ? `in use (${users})` : seconds(endsAtMs - nowMs),
+  ])
+  return formatTable(['NAME', 'ADDRESS', 'PORT', 'USER', 'WARM FOR', isStop ? '' : 'STILL'], rows)
+}
+
+const seconds = (ms: number): string => `${Math.max(0, Math.round(ms / 1000))} s`

@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest'
+import { Secret } from '../../../../src/base/secret.ts'
+import { SudoPassword } from '../../../../src/cli/connect/sudo-password.ts'
+import type { ExecResult } from '../../../../src/ops/kernel/host-port.ts'
+import type { RunOutcome } from '../../../../src/ops/run/outcome.ts'
+
+const HOSTS = ['m1', 'm2']
+const resultOf = (outcome: RunOutcome): ExecResult => ({
+  outcome,
+  stdout: new Uint8Array(),
+  stderr: new Uint8Array(),
+  durationMs: 1,
+})
+
+function setUp(...answers: readonly (Secret | undefined)[]) {
+  const titles: string[] = []
+  const sudo = new SudoPassword({
+    async ask({ title }) {
+      titles.push(title)
+      const answer = answers[titles.length - 1]
+      return answer === undefined ? undefined : [answer]
+    },
+  })
+  return { sudo, titles }
+}
+
+describe('the password of sudo', () => {
+  it('is asked once for all hosts, also when something else begins', async () => {
+    const password = new Secret('correct horse')
+    const { sudo, titles } = setUp(password)
+    sudo.begin(HOSTS)
+    expect(await Promise.all([sudo.ask(), sudo.ask()])).toEqual([password, password])
+    sudo.begin(HOSTS)
+    expect(await sudo.ask()).toBe(password)
+    expect(titles).toEqual(['sudo on m[1-2]'])
+  })
+
+  it('is asked again by what begins next, and by no other host, when nobody gave it', async () => {
+    const { sudo, titles } = setUp(undefined, new Secret('correct horse'))
+    sudo.begin(HOSTS)
+    expect([await sudo.ask(), await sudo.ask(), titles.length]).toEqual([undefined, undefined, 1])
+    sudo.begin(HOSTS)
+    expect((await sudo.ask()) !== undefined).toBe(true)
+    expect(titles).toHaveLength(2)
+  })
+
+  it('is asked again by what begins next when a host did not take it', async () => {
+    const { sudo, titles } = setUp(new Secret('wrong'), new Secret('correct horse'))
+    const hosts = sudo.watch({
+      exec: async () => resultOf({ kind: 'refused', reason: 'sudo did not accept the password' }),
+    })
+    const options = { timeoutMs: 1, signal: new AbortController().signal }
+    sudo.begin(HOSTS)
+    await sudo.ask()
+    await hosts.exec('m1', 'true', options)
+    sudo.begin(HOSTS)
+    await sudo.ask()
+    expect(titles).toHaveLength(1)
+    await hosts.exec('m1', 'true', { ...options, asRoot: true })
+    sudo.begin(HOSTS)
+    await sudo.ask()
+    expect(titles).toHaveLength(2)
+  })
+})

@@ -1,0 +1,125 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { Command } from 'commander'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { CliContext, Outcome } from '../../../../src/cli/command-line/context.ts'
+import { type CheckHosts, registerHosts } from '../../../../src/cli/hosts/hosts.ts'
+
+const LAB = `
+hosts:
+  m10: { address: 192.168.1.10, user: root, port: 22 }
+  m8:  { address: 192.168.1.80, user: root, port: 1822, jump: m10 }
+  here: { transport: local }
+groups: { workers: m8, all-but-me: "m*" }
+`
+
+let directory = ''
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-hosts-'))
+  writeFileSync(join(directory, 'hosts.yaml'), LAB)
+})
+afterEach(() => rmSync(directory, { recursive: true }))
+
+async function hosts(args: readonly string[], options: { stdin?: string; checkHosts?: CheckHosts } = {}) {
+  const stdout = new PassThrough()
+  const context: CliContext = {
+    stdin: Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)]),
+    stdout,
+    stderr: new PassThrough(),
+    // No PATH: the library reads ssh_config, and no ssh is started.
+    environment: { HOME: directory },
+    workingDirectory: directory,
+    signal: new AbortController().signal,
+    now: () => Date.UTC(2026, 0, 2, 3, 4, 5),
+  }
+  const outcome: Outcome = { exitCode: -1 }
+  const program = new Command('muster')
+    .exitOverride()
+    .option('--hosts <file>')
+    .option('--json')
+    .option('--exclude <target>')
+  registerHosts(program, context, outcome, options.checkHosts)
+  await program.parseAsync(['hosts', ...args], { from: 'user' })
+  return { output: String(stdout.read() ?? ''), exitCode: outcome.exitCode }
+}
+
+const sometimes: CheckHosts = async function* (endpoints) {
+  for (const { host } of endpoints) {
+    yield host === 'm8'
+      ? { host, outcome: 'unreachable', durationMs: 5, reason: 'connection refused' }
+      : { host, outcome: 'ok', durationMs: 12.4 }
+  }
+}
+
+describe('muster hosts', () => {
+  test('is a table with aligned columns', async () => {
+    const { output, exitCode } = await hosts(['m10,m8'])
+    expect(output).toBe(
+      [
+        'NAME  ADDRESS       PORT  USER  TRANSPORT  VIA  GROUPS',
+        'm10   192.168.1.10  22    root  ssh2            all-but-me',
+        'm8    192.168.1.80  1822  root  ssh2       m10  workers all-but-me',
+        '',
+      ].join('\n'),
+    )
+    expect(exitCode).toBe(0)
+  })
+
+  test('leaves out a column that says nothing', async () => {
+    expect((await hosts(['m10'])).output.split('\n')[0]).toBe('NAME  ADDRESS       PORT  USER  TRANSPORT  GROUPS')
+  })
+
+  test('shows a host without SSH as this machine', async () => {
+    expect((await hosts(['here'])).output).toMatch(/^here {2}this machine {2}\S+ +local$/m)
+  })
+
+  test('takes names from stdin and leaves out what is excluded', async () => {
+    const { output } = await hosts(['--exclude', 'm10', '-'], { stdin: 'm10\nm8 here\n' })
+    expect(output.split('\n').map((line) => line.split(' ')[0])).toEqual(['NAME', 'm8', 'here', ''])
+  })
+
+  test('--json is one object a line, with the time', async () => {
+    const { output } = await hosts(['--json', 'm8,here'])
+    const [m8, here] = output
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+    expect(m8).toEqual({
+      type: 'host',
+      host: 'm8',
+      time: '2026-01-02T03:04:05.000Z',
+      number: 2,
+      address: '192.168.1.80',
+      port: 1822,
+      user: 'root',
+      transport: 'ssh2',
+      jump: ['m10'],
+      groups: ['workers', 'all-but-me'],
+    })
+    expect(here).toMatchObject({ host: 'here', transport: 'local', jump: [], groups: [] })
+  })
+
+  test('--check adds who answers, and its exit code says that somebody does not', async () => {
+    const { output, exitCode } = await hosts(['--check', 'm10,m8'], { checkHosts: sometimes })
+    expect(output).toMatch(/^m10 .* yes, 12 ms$/m)
+    expect(output).toMatch(/^m8 .* unreachable: connection refused$/m)
+    expect(exitCode).toBe(4)
+    expect((await hosts(['--check', 'm10'], { checkHosts: sometimes })).exitCode).toBe(0)
+  })
+
+  test('--check --json tells each host as it is known', async () => {
+    const { output } = await hosts(['--check', '--json', 'm8'], { checkHosts: sometimes })
+    expect(JSON.parse(output)).toMatchObject({
+      type: 'host',
+      host: 'm8',
+      outcome: 'unreachable',
+      reason: 'connection refused',
+    })
+  })
+
+  test('an unknown host is refused before anything is written', async () => {
+    await expect(hosts(['m9'])).rejects.toMatchObject({ code: 'usage' })
+  })
+})
