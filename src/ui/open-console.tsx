@@ -20,6 +20,7 @@ import { buildScene } from './console/scene.ts'
 import { InputDecoder } from './keys/decode-input.ts'
 import { createKeymap } from './keys/registry.ts'
 import type { Preferences } from './preferences.ts'
+import { createPages, type PagePorts } from './tabs/create-pages.ts'
 import { backgroundOf, guessTheme } from './theme/guess-theme.ts'
 import type { ThemeName } from './theme/theme.ts'
 import { enterTerminal } from './tty/terminal-session.ts'
@@ -27,23 +28,24 @@ import { createTtyWriter } from './tty/tty-writer.ts'
 import { createVirtualStdin } from './tty/virtual-stdin.ts'
 import { createVirtualStdout } from './tty/virtual-stdout.ts'
 
-export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNewHosts' | 'saveGroup' | 'ownMachine'> & {
-  readonly cluster: string
-  readonly endpoints: readonly Endpoint[]
-  readonly groups: ReadonlyMap<string, readonly string[]>
-  readonly preferences: Preferences
-  readonly colourDepth: ColourDepth
-  readonly stdin: NodeJS.ReadStream
-  readonly stdout: NodeJS.WriteStream & { readonly fd: number }
-  readonly environment: Readonly<Record<string, string | undefined>>
-  /** Closes the console as `quit` does. */
-  readonly signal: AbortSignal
-  /** The fleet whose questions come to this console, and what works over it. What they stand on is given to `own`, and goes after them. */
-  createFleet(
-    questions: Pick<Questions, 'ask' | 'review' | 'warn'>,
-    own: (below: Disposable) => void,
-  ): Pick<ConsolePorts, 'fleet' | 'work' | 'bringUp' | 'jobs' | 'ray'>
-}
+export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNewHosts' | 'saveGroup'> &
+  Pick<PagePorts, 'ownMachine'> & {
+    readonly cluster: string
+    readonly endpoints: readonly Endpoint[]
+    readonly groups: ReadonlyMap<string, readonly string[]>
+    readonly preferences: Preferences
+    readonly colourDepth: ColourDepth
+    readonly stdin: NodeJS.ReadStream
+    readonly stdout: NodeJS.WriteStream & { readonly fd: number }
+    readonly environment: Readonly<Record<string, string | undefined>>
+    /** Closes the console as `quit` does. */
+    readonly signal: AbortSignal
+    /** The fleet whose questions come to this console, and what works over it. What they stand on is given to `own`, and goes after them. */
+    createFleet(
+      questions: Pick<Questions, 'ask' | 'review' | 'warn'>,
+      own: (below: Disposable) => void,
+    ): Pick<ConsolePorts, 'fleet'> & Pick<PagePorts, 'work' | 'bringUp' | 'jobs' | 'ray'>
+  }
 
 /** A lone Esc is taken for itself after this long. */
 const ESCAPE_MS = 25
@@ -64,7 +66,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     options.colourDepth === 'none' ? 'none' : preferences.theme === 'auto' ? guessTheme(environment) : preferences.theme
   const keymap = createKeymap(preferences.keys)
   const questions = new Questions()
-  const { fleet, work, bringUp, jobs, ray } = options.createFleet(questions, (below) => void owned.own(below))
+  const { fleet, ...pagePorts } = options.createFleet(questions, (below) => void owned.own(below))
   owned.own(fleet)
   for (const endpoint of options.endpoints) fleet.add(endpoint)
   const writer = owned.own(createTtyWriter(stdout))
@@ -96,20 +98,16 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
         onFramesChange: planScene,
         onRedraw: () => compositor.redraw(),
         onQuit: quit,
+        createParts: (context) => createPages(context, { ...options, ...pagePorts, fleet }),
       },
       {
         fleet,
-        work,
-        bringUp,
-        jobs,
-        ray,
         createScreen,
         createFeeder,
         clock,
         environment,
         resolveHosts: options.resolveHosts,
         resolveNewHosts: options.resolveNewHosts,
-        ...(options.ownMachine ? { ownMachine: options.ownMachine } : {}),
         ...(options.saveGroup ? { saveGroup: options.saveGroup } : {}),
       },
     ),

@@ -1,16 +1,17 @@
 /** The Bring-up tab: what its keys do, and what of it is drawn. Facts are read when it is opened and on demand. */
 import type { Direction } from '../../ops/kernel/area.ts'
 import type { PaneView, Rect } from '../compositor/compositor.ts'
-import type { Console } from '../console/console.ts'
 import { commandOf } from '../keys/key-table.ts'
 import { documentRows, firstRow, type RowDocument, type ScrollPlace } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
 import type { Page } from '../tabs/page.ts'
+import type { PageContext } from '../tabs/page-context.ts'
 import { tabOfKey } from '../tabs/tabs.ts'
 import { type Theme, themes } from '../theme/theme.ts'
 import { areaOf } from '../work-views/panel.ts'
 import { type BringUpCommand, bringUpKeys } from './bring-up-keys.ts'
 import { layoutBringUp } from './bring-up-layout.ts'
+import type { BringUpPort } from './bring-up-port.ts'
 import { type BringUpView, type ChangeView, isChanging, retryable, rowsOf } from './bring-up-view.ts'
 import { BringUpWork } from './bring-up-work.ts'
 import { sideDocument } from './side-document.ts'
@@ -26,12 +27,12 @@ const ANSWERS: ReadonlySet<BringUpCommand> = new Set([
 type Look = { readonly document: RowDocument; readonly rect: Rect; readonly place: ScrollPlace }
 
 export class BringUpPage implements Page {
-  readonly #console: Console
+  readonly #context: PageContext
   readonly #work: BringUpWork
 
-  constructor(console: Console) {
-    this.#console = console
-    this.#work = new BringUpWork(console)
+  constructor(context: PageContext, port: BringUpPort) {
+    this.#context = context
+    this.#work = new BringUpWork(context, port)
   }
 
   get isIdle(): boolean {
@@ -51,7 +52,7 @@ export class BringUpPage implements Page {
   /** For one area: how the hosts stand, or a plan for these hosts, once they have been looked at. */
   async begin(what: 'status' | Direction, area: string, hosts: readonly string[]): Promise<void> {
     const wasOpened = this.#view.columns !== undefined
-    this.#console.showTab('bring-up')
+    this.#context.showTab('bring-up')
     this.#work.set({ cursor: { ...this.#view.cursor, area } })
     if (what === 'status') return wasOpened ? this.#ask() : undefined
     await this.#work.looked
@@ -78,7 +79,7 @@ export class BringUpPage implements Page {
   }
 
   handleKey(label: string): boolean {
-    const command = commandOf(bringUpKeys, label, this.#console.state)
+    const command = commandOf(bringUpKeys, label, this.#context.state)
     if (this.#work.isDeciding && tabOfKey(label) === undefined && (command === undefined || !ANSWERS.has(command))) {
       this.#refuse(label)
       return true
@@ -114,7 +115,7 @@ export class BringUpPage implements Page {
       case 'back-to-table':
         return this.#work.showTable()
       case 'to-shells':
-        return this.#console.showTab('shells')
+        return this.#context.showTab('shells')
       case 'up':
       case 'down':
         return this.#begin(command, this.#chosenHosts())
@@ -134,7 +135,7 @@ export class BringUpPage implements Page {
       case 'whole':
         return this.#work.set({ isWhole: !view.isWhole })
       case 'change':
-        if (view.change === undefined) return this.#console.notice('nothing was changed yet: u makes a plan', 'warning')
+        if (view.change === undefined) return this.#context.notice('nothing was changed yet: u makes a plan', 'warning')
         return this.#work.showSide(isPlanOf(view.change) ? 'plan' : 'steps')
       case 'left':
       case 'right':
@@ -155,12 +156,12 @@ export class BringUpPage implements Page {
   #refuse(label: string): void {
     this.#work.cancel()
     this.#work.showTable()
-    this.#console.notice(`nothing is done: ${label} is no answer to a plan`, 'warning')
+    this.#context.notice(`nothing is done: ${label} is no answer to a plan`, 'warning')
   }
 
   #ask(): void {
     const { busyReason } = this.#work
-    if (busyReason !== undefined) return this.#console.notice(busyReason, 'warning')
+    if (busyReason !== undefined) return this.#context.notice(busyReason, 'warning')
     void this.#work.look()
   }
 
@@ -178,9 +179,9 @@ export class BringUpPage implements Page {
   #begin(direction: Direction, hosts: readonly string[], areas: readonly string[] = this.#chosenAreas()): void {
     const { busyReason, changingReason } = this.#work
     const reason = this.#view.columns === undefined ? busyReason : changingReason
-    if (reason !== undefined) return this.#console.notice(reason, 'warning')
+    if (reason !== undefined) return this.#context.notice(reason, 'warning')
     if (hosts.length === 0 || areas.length === 0) {
-      return this.#console.notice('hosts.yaml declares nothing for these hosts', 'warning')
+      return this.#context.notice('hosts.yaml declares nothing for these hosts', 'warning')
     }
     void this.#work.change({ direction, hosts, areas })
   }
@@ -192,7 +193,7 @@ export class BringUpPage implements Page {
   }
 
   #hosts(): string[] {
-    return rowsOf(this.#view, this.#console.state.hosts.keys())
+    return rowsOf(this.#view, this.#context.state.hosts.keys())
   }
 
   #mark(): void {
@@ -236,14 +237,14 @@ export class BringUpPage implements Page {
   }
 
   #looksNow() {
-    const { state } = this.#console
+    const { state } = this.#context
     return this.#looks(areaOf(state), themes[state.themeName])
   }
 
   #looks(area: Rect, theme: Theme): { readonly table: Look | undefined; readonly side: Look | undefined } {
-    const view = this.#console.state.bringUp
+    const view = this.#context.state.bringUp
     const hosts = this.#hosts()
-    const nowMs = this.#console.ports.clock.now()
+    const nowMs = this.#context.clock.now()
     const { table, side } = layoutBringUp(area, hosts.length, view.hasSideKeys)
     const lookOf = ({ width, height }: Rect) => ({ theme, columns: width - 2, rows: height - 2, nowMs })
     const tableLook = table && { rect: table, document: tableDocument(view, hosts, lookOf(table)) }

@@ -5,7 +5,8 @@
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import type { Console } from '../console/console.ts'
+import type { PageContext } from '../tabs/page-context.ts'
+import type { BringUpPort } from './bring-up-port.ts'
 import {
   type BringUpView,
   beginChange,
@@ -27,7 +28,8 @@ const SLOW_TICK_MS = 15_000
 const SECONDS_MATTER_MS = 60_000
 
 export class BringUpWork implements Disposable {
-  readonly #console: Console
+  readonly #context: PageContext
+  readonly #port: BringUpPort
   #view: BringUpView
   #showing: Disposable | undefined
   #ticking: Disposable | undefined
@@ -40,9 +42,10 @@ export class BringUpWork implements Disposable {
   /** The end of the last look. */
   looked: Promise<void> = Promise.resolve()
 
-  constructor(console: Console) {
-    this.#console = console
-    this.#view = console.state.bringUp
+  constructor(context: PageContext, port: BringUpPort) {
+    this.#context = context
+    this.#port = port
+    this.#view = context.state.bringUp
   }
 
   get view(): BringUpView {
@@ -87,7 +90,7 @@ export class BringUpWork implements Disposable {
 
   decide(isYes: boolean): void {
     const answer = this.#answer
-    if (answer === undefined) return this.#console.notice('no plan waits for an answer: u makes one', 'warning')
+    if (answer === undefined) return this.#context.notice('no plan waits for an answer: u makes one', 'warning')
     this.#answer = undefined
     if (isYes) this.#changeChange((change) => ({ ...change, phase: 'lock' }))
     else this.showTable()
@@ -96,7 +99,7 @@ export class BringUpWork implements Disposable {
 
   cancel(): void {
     const working = this.#changing ?? this.#looking
-    if (working === undefined) return this.#console.notice('nothing goes on', 'warning')
+    if (working === undefined) return this.#context.notice('nothing goes on', 'warning')
     working.abort()
     this.#answer?.(false)
     this.#answer = undefined
@@ -110,20 +113,19 @@ export class BringUpWork implements Disposable {
   }
 
   async #look(): Promise<void> {
-    const { bringUp: port } = this.#console.ports
     const looking = new AbortController()
     this.#looking = looking
     this.set({ look: { answered: new Set() }, trouble: undefined })
     try {
-      const columns = await port.areas()
+      const columns = await this.#port.areas()
       const { cursor } = this.#view
       const area = cursor.area ?? columns.find(({ hosts }) => hosts !== undefined)?.name ?? columns[0]?.name
       this.set({
         columns,
-        cursor: { host: cursor.host ?? rowsOf({ ...this.#view, columns }, this.#console.state.hosts.keys())[0], area },
+        cursor: { host: cursor.host ?? rowsOf({ ...this.#view, columns }, this.#context.state.hosts.keys())[0], area },
       })
       if (columns.some(({ hosts }) => hosts !== undefined)) {
-        const standings = await port.look(looking.signal, (host) => {
+        const standings = await this.#port.look(looking.signal, (host) => {
           const { look } = this.#view
           if (look) this.#take({ look: { answered: new Set([...look.answered, host]) } })
         })
@@ -132,7 +134,7 @@ export class BringUpWork implements Disposable {
     } catch (error) {
       if (this.#looking !== looking) return
       this.#view = { ...this.#view, trouble: sentence(error) }
-      if (this.#view.columns !== undefined && !this.#isClosed) this.#console.notice(sentence(error), 'error')
+      if (this.#view.columns !== undefined && !this.#isClosed) this.#context.notice(sentence(error), 'error')
     }
     if (this.#looking !== looking) return
     this.#looking = undefined
@@ -143,19 +145,19 @@ export class BringUpWork implements Disposable {
   }
 
   async change(order: ChangeView['order']): Promise<void> {
-    const { ports } = this.#console
+    const { clock } = this.#context
     const changing = new AbortController()
     this.#changing = changing
     this.#looking?.abort()
     this.#looking = undefined
     const words = `${order.direction === 'up' ? 'bring up' : 'take down'} ${order.areas.join(', ')}`
-    this.set({ change: beginChange(order, ports.clock.now()), isWhole: false, look: undefined })
+    this.set({ change: beginChange(order, clock.now()), isWhole: false, look: undefined })
     this.showSide('plan')
     this.tick()
     let end: NonNullable<ChangeView['end']> = 'error'
     let isKnown = false
     try {
-      const result = await ports.bringUp.change(
+      const result = await this.#port.change(
         { ...order, signal: changing.signal },
         {
           onPhase: (phase) => {
@@ -166,7 +168,7 @@ export class BringUpWork implements Disposable {
           confirm: () => this.#confirm(),
           onEvent: (event) => {
             const { change } = this.#view
-            if (change) this.#take({ change: takeStep(change, event, ports.clock.now()) })
+            if (change) this.#take({ change: takeStep(change, event, clock.now()) })
           },
           onSay: (text, isDetail) => {
             if (!isDetail) this.#changeChange((change) => ({ ...change, said: [...change.said, text] }))
@@ -184,8 +186,8 @@ export class BringUpWork implements Disposable {
     this.#changing = undefined
     this.#changeChange((change) => ({ ...change, phase: 'ended', end, isStopping: false }))
     if (this.#isClosed) return
-    this.#console.log(foldHostSet(order.hosts), `${words}: ${END_WORDS[end]}`, end === 'done' ? 'info' : 'warning')
-    if (this.#console.state.tab !== 'bring-up') this.#console.notice(`${words}: ${END_WORDS[end]}`)
+    this.#context.log(foldHostSet(order.hosts), `${words}: ${END_WORDS[end]}`, end === 'done' ? 'info' : 'warning')
+    if (this.#context.state.tab !== 'bring-up') this.#context.notice(`${words}: ${END_WORDS[end]}`)
     if (isKnown) this.readJournal()
     else void this.look()
   }
@@ -193,7 +195,7 @@ export class BringUpWork implements Disposable {
   #confirm(): Promise<boolean> {
     this.#changeChange((change) => ({ ...change, phase: 'ask' }))
     this.showSide('plan')
-    if (this.#console.state.tab !== 'bring-up') this.#console.notice('a plan waits for an answer on the tab Bring-up')
+    if (this.#context.state.tab !== 'bring-up') this.#context.notice('a plan waits for an answer on the tab Bring-up')
     return new Promise((resolve) => {
       this.#answer = resolve
     })
@@ -216,9 +218,9 @@ export class BringUpWork implements Disposable {
   readJournal(): void {
     const { host, area } = this.#view.cursor
     if (host === undefined || area === undefined) return
-    this.#console.ports.bringUp.journal(area, host).then(
+    this.#port.journal(area, host).then(
       (lines) => this.#take({ journal: new Map(this.#view.journal).set(cellKey(area, host), lines) }),
-      (error: unknown) => this.#console.log('', `the journal cannot be read: ${messageOf(error)}`, 'warning'),
+      (error: unknown) => this.#context.log('', `the journal cannot be read: ${messageOf(error)}`, 'warning'),
     )
   }
 
@@ -235,7 +237,7 @@ export class BringUpWork implements Disposable {
   /** Shown soon. */
   #take(patch: Partial<BringUpView>): void {
     this.#view = { ...this.#view, ...patch }
-    const { clock } = this.#console.ports
+    const { clock } = this.#context
     if (this.#isClosed) return
     this.#showing ??= clock.after(Math.max(0, this.#lastShownMs + SHOW_EVERY_MS - clock.now()), () => this.#showNow())
   }
@@ -244,20 +246,20 @@ export class BringUpWork implements Disposable {
     this.#showing?.[Symbol.dispose]()
     this.#showing = undefined
     if (this.#isClosed) return
-    this.#lastShownMs = this.#console.ports.clock.now()
-    this.#console.change(() => ({ bringUp: this.#view }))
+    this.#lastShownMs = this.#context.clock.now()
+    this.#context.change(() => ({ bringUp: this.#view }))
   }
 
   /** Ages that count, here and in the header. */
   tick(): void {
-    const { clock } = this.#console.ports
+    const { clock } = this.#context
     const oldest = oldestFactMs(this.#view)
     this.#ticking?.[Symbol.dispose]()
     if (this.#isClosed || (oldest === undefined && !isChanging(this.#view.change))) return
-    const isWatched = this.#console.state.tab === 'bring-up'
+    const isWatched = this.#context.state.tab === 'bring-up'
     const isYoung = isChanging(this.#view.change) || clock.now() - (oldest ?? 0) < SECONDS_MATTER_MS
     this.#ticking = clock.after(isWatched && isYoung ? TICK_MS : SLOW_TICK_MS, () => {
-      this.#console.change(() => ({ clockMs: clock.now() }))
+      this.#context.change(() => ({ clockMs: clock.now() }))
       this.tick()
     })
   }

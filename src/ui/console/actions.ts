@@ -1,8 +1,6 @@
 /** What each action of the registry does. The console gives the effects; the table says which belongs to which id. */
 import type { ActionId } from '../keys/registry.ts'
-import { openRay } from '../ray/ray-line.ts'
 import * as receivers from '../state/receivers.ts'
-import { askToLeave, openWork } from '../work-views/work-questions.ts'
 import type { Console } from './console.ts'
 import * as openers from './openers.ts'
 
@@ -44,7 +42,7 @@ export const actions: Readonly<Record<ActionId, (console: Console) => void>> = {
   zoom: (console) => console.change((state) => ({ isZoomed: !state.isZoomed })),
   fold: (console) => console.change((state) => ({ isFolded: !state.isFolded, isZoomed: false })),
   differences: (console) => console.change((state) => ({ showsDifferences: !state.showsDifferences })),
-  scroll: (console) => console.scroll.enter(),
+  scroll: (console) => console.scroll.enter(console.focusedHosts()[0]),
   macro: (console) => openers.openMacros(console),
   paste: (console) => openers.openPaste(console),
   record: (console) => console.recording.toggle(),
@@ -53,9 +51,9 @@ export const actions: Readonly<Record<ActionId, (console: Console) => void>> = {
   'add-host': (console) => openers.openAddHost(console),
   'close-host': (console) => openers.openCloseHost(console),
   'save-set': (console) => openers.openSaveSet(console),
-  run: (console) => openWork(console, 'run'),
-  copy: (console) => openWork(console, 'copy'),
-  ray: openRay,
+  run: (console) => console.work.ask('run'),
+  copy: (console) => console.work.ask('copy'),
+  ray: (console) => console.rayLine.open(),
   panel: (console) => console.work.toggleKeys(),
   'tab-shells': (console) => console.showTab('shells'),
   'tab-bring-up': (console) => console.showTab('bring-up'),
@@ -66,5 +64,5 @@ export const actions: Readonly<Record<ActionId, (console: Console) => void>> = {
   palette: (console) => openers.openPalette(console, (id) => actions[id](console)),
   help: (console) => openers.openHelp(console),
   redraw: (console) => console.options.onRedraw(),
-  quit: askToLeave,
+  quit: openers.askToLeave,
 }

@@ -6,21 +6,18 @@ import type { Clock } from '../../base/clock.ts'
 import { DisposableStore } from '../../base/disposable.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import type { OwnMachinePort } from '../../ops/net/watch/own-machine.ts'
 import type { Fleet, FleetEvent, WriteReport } from '../../ssh/fleet.ts'
 import type { Feeder } from '../../terminal/feeder.ts'
 import type { CreateScreen } from '../../terminal/screen.ts'
-import type { BringUpPort } from '../bring-up/bring-up-port.ts'
 import { noBringUp } from '../bring-up/bring-up-view.ts'
-import type { JobsPort } from '../jobs/jobs-port.ts'
+import type { DialogFactory } from '../dialogs/dialog.ts'
 import { FIRST_QUEUE_VIEW } from '../jobs/queue-view.ts'
 import { encodePaste } from '../keys/encode-for-pane.ts'
 import type { ActionId, Keymap } from '../keys/registry.ts'
 import { specOf } from '../keys/registry.ts'
 import { FIRST_VIEW } from '../network/watch-view.ts'
 import type { Preferences } from '../preferences.ts'
-import type { RayPort } from '../ray/ray-port.ts'
-import { RayWatch } from '../ray/ray-watch.ts'
+import type { RayLine } from '../ray/ray-line.ts'
 import {
   type ConsoleState,
   type HostState,
@@ -30,12 +27,12 @@ import {
   receiverList,
 } from '../state/console-state.ts'
 import { Store } from '../state/store.ts'
-import { createPages, type Pages } from '../tabs/create-pages.ts'
 import type { Page } from '../tabs/page.ts'
-import type { Tab } from '../tabs/tabs.ts'
+import type { PageContext } from '../tabs/page-context.ts'
+import type { PageTab, Tab } from '../tabs/tabs.ts'
 import type { ThemeName } from '../theme/theme.ts'
-import { WorkPanel } from '../work-views/work-panel.ts'
-import type { WorkPort } from '../work-views/work-port.ts'
+import type { WorkPanel } from '../work-views/work-panel.ts'
+import type { ResolveHosts } from '../work-views/work-questions.ts'
 import { Comparison } from './comparison.ts'
 import { Dialogs } from './dialogs.ts'
 import { hostStateOf, logLine, reduceHost } from './fleet-reducer.ts'
@@ -52,19 +49,18 @@ export type ConsolePorts = {
   readonly createFeeder: (handlers: FeederHandlers) => Feeder
   readonly clock: Clock
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** Runs and copies over the connections that there are. */
-  readonly work: WorkPort
-  readonly bringUp: BringUpPort
-  /** The machine that the console runs on, where it can be looked at. */
-  readonly ownMachine?: OwnMachinePort
-  readonly jobs: JobsPort
-  readonly ray: RayPort
-  /** Names of the console's hosts that an expression means; throws with a sentence when it means none. */
-  resolveHosts(expression: string, known: readonly string[], groups: ReadonlyMap<string, readonly string[]>): string[]
+  readonly resolveHosts: ResolveHosts
   /** Endpoints of hosts to be added; throws with a sentence. */
   resolveNewHosts(expression: string): Promise<Endpoint[]>
   /** Keeps a group in hosts.yaml; undefined when there is no file to write to. Gives what was written, for the notice. */
   readonly saveGroup?: (name: string, hosts: readonly string[]) => Promise<string>
+}
+
+/** What stands beside the shells; made with the console as its context, and disposed of with it. */
+export type ConsoleParts = Disposable & {
+  readonly pages: Readonly<Record<PageTab, Page>>
+  readonly work: WorkPanel
+  readonly rayLine: RayLine
 }
 
 export type FeederHandlers = {
@@ -87,6 +83,7 @@ export type ConsoleOptions = {
   onFramesChange(): void
   onRedraw(): void
   onQuit(): void
+  createParts(context: PageContext): ConsoleParts
 }
 
 /** Output that comes this soon after a key is taken for its echo and drawn at once. */
@@ -98,7 +95,7 @@ const TYPING: Mode = { kind: 'typing' }
 /** Ctrl-C, Ctrl-Z, Ctrl-\\: who types them does not want to read on. */
 const INTERRUPTS = new Set([0x03, 0x1a, 0x1c])
 
-export class Console implements Disposable {
+export class Console implements PageContext, Disposable {
   readonly options: ConsoleOptions
   readonly ports: ConsolePorts
   readonly store: Store<ConsoleState>
@@ -107,9 +104,10 @@ export class Console implements Disposable {
   readonly comparison: Comparison
   readonly recording: Recording
   readonly scroll: ScrollMode
+  readonly clock: Clock
+  readonly pages: ConsoleParts['pages']
   readonly work: WorkPanel
-  readonly pages: Pages
-  readonly ray: RayWatch
+  readonly rayLine: RayLine
   /** Text that was composed or pasted and not sent yet. */
   pendingPaste = ''
   readonly #owned = new DisposableStore()
@@ -125,6 +123,7 @@ export class Console implements Disposable {
   constructor(options: ConsoleOptions, ports: ConsolePorts) {
     this.options = options
     this.ports = ports
+    this.clock = ports.clock
     const { endpoints, preferences } = options
     this.store = new Store<ConsoleState>({
       cluster: options.cluster,
@@ -180,11 +179,11 @@ export class Console implements Disposable {
         onGroups: (equalGroups) => this.#takeGroups(equalGroups),
       }),
     )
-    this.recording = this.#owned.own(new Recording(this))
-    this.scroll = new ScrollMode(this)
-    this.work = this.#owned.own(new WorkPanel(this))
-    this.pages = createPages(this)
-    for (const page of Object.values(this.pages)) this.#owned.own(page)
+    this.recording = this.#owned.own(new Recording(this, this.views, ports.environment))
+    this.scroll = new ScrollMode(this, this.views, (host) => {
+      options.onPaneChange(host, false)
+      options.onFramesChange()
+    })
     this.dialogs = this.#owned.own(
       new Dialogs({
         clock: ports.clock,
@@ -199,7 +198,11 @@ export class Console implements Disposable {
       }),
     )
     this.#owned.own(ports.fleet.on((event) => this.#handleFleet(event)))
-    this.ray = this.#owned.own(new RayWatch(this))
+    // After the console's own ears: its parts find the state as an event has left it.
+    const parts = this.#owned.own(options.createParts(this))
+    this.pages = parts.pages
+    this.work = parts.work
+    this.rayLine = parts.rayLine
     for (const { host } of endpoints) this.views.add(host)
     this.#applySizes()
   }
@@ -257,6 +260,10 @@ export class Console implements Disposable {
   get page(): Page | undefined {
     const { tab } = this.state
     return tab === 'shells' ? undefined : this.pages[tab]
+  }
+
+  openDialog(make: DialogFactory): void {
+    this.dialogs.open(make)
   }
 
   showTab(tab: Tab): void {
@@ -317,16 +324,16 @@ export class Console implements Disposable {
 
   notice(message: string, tone: NoticeTone = 'info'): void {
     const text = printable(message)
-    const atMs = this.ports.clock.now()
+    const atMs = this.clock.now()
     this.#noticeTimer?.[Symbol.dispose]()
-    this.#noticeTimer = this.ports.clock.after(NOTICE_MS, () => this.store.update({ notice: undefined }))
+    this.#noticeTimer = this.clock.after(NOTICE_MS, () => this.store.update({ notice: undefined }))
     if (this.state.notice?.text === text && this.state.notice.tone === tone) return
     this.store.update({ notice: { text, tone, atMs } })
   }
 
   log(host: string, message: string, tone: NoticeTone = 'info'): void {
     const text = printable(message)
-    const log = [...this.state.log, { atMs: this.ports.clock.now(), host, text, tone }]
+    const log = [...this.state.log, { atMs: this.clock.now(), host, text, tone }]
     this.store.update({ log: log.length > LOG_LIMIT ? log.slice(-LOG_LIMIT) : log })
   }
 
@@ -412,14 +419,10 @@ export class Console implements Disposable {
     })
   }
 
-  setRecording(hosts: readonly string[], isRecording: boolean): void {
-    for (const host of hosts) this.#updateHost(host, (known) => ({ ...known, isRecording }))
-  }
-
   #handleFleet(event: FleetEvent): void {
     if (event.type === 'data' || event.type === 'added' || event.type === 'removed') return
     this.#updateHost(event.host, (host) => reduceHost(host, event))
-    const line = logLine(event, this.ports.clock.now())
+    const line = logLine(event, this.clock.now())
     if (line) this.log(line.host, line.text, line.tone)
     this.options.onPaneChange(event.host, false)
     this.#runClock()
@@ -436,7 +439,7 @@ export class Console implements Disposable {
   }
 
   #ring(host: string): void {
-    const nowMs = this.ports.clock.now()
+    const nowMs = this.clock.now()
     const lastMs = this.state.hosts.get(host)?.bellAtMs
     // A flood of bells is one bell, and no reason to draw the frames of all panes again and again.
     if (lastMs !== undefined && nowMs - lastMs < BELL_EVERY_MS) return
@@ -445,7 +448,7 @@ export class Console implements Disposable {
   }
 
   #expectEcho(hosts: readonly string[]): void {
-    const untilMs = this.ports.clock.now() + ECHO_MS
+    const untilMs = this.clock.now() + ECHO_MS
     for (const host of hosts) this.#echoes.set(host, { untilMs, bytesLeft: ECHO_BYTES })
   }
 
@@ -454,7 +457,7 @@ export class Console implements Disposable {
     const echo = this.#echoes.get(host)
     if (!echo) return false
     echo.bytesLeft -= bytes
-    if (echo.bytesLeft >= 0 && this.ports.clock.now() <= echo.untilMs) return true
+    if (echo.bytesLeft >= 0 && this.clock.now() <= echo.untilMs) return true
     this.#echoes.delete(host)
     return false
   }
@@ -500,14 +503,14 @@ export class Console implements Disposable {
   /** Ticks once a second only while something on the screen counts down. */
   #runClock(): void {
     if (this.#clockTimer) return
-    const nowMs = this.ports.clock.now()
+    const nowMs = this.clock.now()
     const counts = [...this.state.hosts.values()].some(
       ({ session, bellAtMs }) => session.kind === 'waiting' || (bellAtMs !== undefined && nowMs - bellAtMs < 3000),
     )
     if (!counts) return
-    this.#clockTimer = this.ports.clock.after(1000, () => {
+    this.#clockTimer = this.clock.after(1000, () => {
       this.#clockTimer = undefined
-      this.store.update({ clockMs: this.ports.clock.now() })
+      this.store.update({ clockMs: this.clock.now() })
       this.#runClock()
     })
     this.store.update({ clockMs: nowMs })

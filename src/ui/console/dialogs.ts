@@ -3,13 +3,10 @@
  * keys) wait until the user has stopped typing for a moment, so that a key meant for the hosts never answers them.
  */
 import type { Clock } from '../../base/clock.ts'
-import type { Dialog } from '../dialogs/dialog.ts'
+import type { Dialog, DialogFactory } from '../dialogs/dialog.ts'
 
 /** How long the keyboard must have been quiet before a question from outside may take it. */
 export const QUIET_MS = 800
-
-/** Makes a dialog; `onClose` and `onChange` are what it reports to. */
-export type DialogFactory = (report: { onClose(): void; onChange(): void }) => Dialog
 
 export type DialogsOptions = {
   readonly clock: Clock

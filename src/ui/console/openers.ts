@@ -10,10 +10,9 @@ import { createPasteDialog } from '../dialogs/paste-dialog.ts'
 import { createPromptDialog, type PromptCheck } from '../dialogs/prompt-dialog.ts'
 import { createTextDialog } from '../dialogs/text-dialog.ts'
 import { type ActionId, actionSpecs, keysOf, specOf } from '../keys/registry.ts'
-import { readRayLine } from '../ray/ray-line.ts'
 import { receiverList } from '../state/console-state.ts'
 import { setReceivers } from '../state/receivers.ts'
-import { readWorkLine } from '../work-views/work-questions.ts'
+import { openEnd } from '../work-views/work-questions.ts'
 import type { Console } from './console.ts'
 import { helpLines, wrapHelp } from './help.ts'
 import { expandMacro, macroEnvironment } from './macros.ts'
@@ -26,7 +25,7 @@ const HOST_SET_HELP: readonly DialogLine[] = [
 export function openHostSet(console: Console): void {
   const { state } = console
   const resolve = (text: string): string[] => console.ports.resolveHosts(text, [...state.hosts.keys()], state.groups)
-  console.dialogs.open(({ onClose, onChange }) =>
+  console.openDialog(({ onClose, onChange }) =>
     createPromptDialog({
       id: 'host-set',
       title: 'Who receives?',
@@ -50,7 +49,7 @@ export function openHostSet(console: Console): void {
 
 export function openGroups(console: Console): void {
   const { state } = console
-  console.dialogs.open(({ onClose, onChange }) =>
+  console.openDialog(({ onClose, onChange }) =>
     createListDialog({
       id: 'groups',
       title: 'Which group receives?',
@@ -78,7 +77,7 @@ export function openGroups(console: Console): void {
 }
 
 export function openAddHost(console: Console): void {
-  console.dialogs.open(({ onClose, onChange }) =>
+  console.openDialog(({ onClose, onChange }) =>
     createPromptDialog({
       id: 'add-host',
       title: 'Add hosts',
@@ -104,7 +103,7 @@ export function openAddHost(console: Console): void {
 export function openCloseHost(console: Console): void {
   const hosts = console.focusedHosts()
   const names = foldHostSet(hosts)
-  console.dialogs.open(({ onClose }) =>
+  console.openDialog(({ onClose }) =>
     createConfirmDialog({
       id: 'close-host',
       title: `Close ${names}?`,
@@ -120,7 +119,7 @@ export function openSaveSet(console: Console): void {
   const { saveGroup } = console.ports
   const hosts = receiverList(console.state)
   if (!saveGroup) return console.notice('there is no hosts.yaml to write to: start with --hosts FILE', 'warning')
-  console.dialogs.open(({ onClose, onChange }) =>
+  console.openDialog(({ onClose, onChange }) =>
     createPromptDialog({
       id: 'save-set',
       title: `Save ${foldHostSet(hosts)} as a group`,
@@ -155,7 +154,7 @@ export function openMacros(console: Console): void {
     { name: '%u', text: '%u', about: 'user' },
     { name: '%a', text: '%a', about: 'address' },
   ]
-  console.dialogs.open(({ onClose, onChange }) =>
+  console.openDialog(({ onClose, onChange }) =>
     createListDialog({
       id: 'macros',
       title: 'Insert for each host',
@@ -185,7 +184,7 @@ export function openMacros(console: Console): void {
 
 function openTemplate(console: Console): void {
   const hosts = receiverList(console.state).flatMap((host) => console.state.hosts.get(host) ?? [])
-  console.dialogs.open(({ onClose, onChange }) =>
+  console.openDialog(({ onClose, onChange }) =>
     createPromptDialog({
       id: 'macro-text',
       title: `Type into ${hosts.length} host${hosts.length === 1 ? '' : 's'}`,
@@ -229,7 +228,7 @@ function runScript(console: Console, command: readonly string[]): void {
 /** Text held for review: given, or what was kept from the last time. */
 export function openPaste(console: Console, text = console.pendingPaste): void {
   const hosts = receiverList(console.state)
-  console.dialogs.open(({ onClose, onChange }) =>
+  console.openDialog(({ onClose, onChange }) =>
     createPasteDialog({
       id: 'paste-review',
       text,
@@ -251,13 +250,13 @@ export function openPaste(console: Console, text = console.pendingPaste): void {
 
 export function openPalette(console: Console, run: (id: ActionId) => void): void {
   const { keymap } = console.options
-  console.dialogs.open(({ onClose, onChange }) =>
+  console.openDialog(({ onClose, onChange }) =>
     createListDialog({
       id: 'palette',
       title: 'Commands',
       label: 'Find:',
       submitTitle: 'do it',
-      readLine: (text) => readWorkLine(console, text) ?? readRayLine(console, text),
+      readLine: (text) => console.work.readLine(text) ?? console.rayLine.read(text),
       emptyText: '',
       items: actionSpecs.map((spec) => ({
         id: spec.id,
@@ -275,7 +274,7 @@ export function openPalette(console: Console, run: (id: ActionId) => void): void
 
 export function openHelp(console: Console): void {
   const width = Math.min(110, console.state.columns - 2)
-  console.dialogs.open(({ onClose, onChange }) =>
+  console.openDialog(({ onClose, onChange }) =>
     createTextDialog({
       id: 'help',
       title: 'Keys',
@@ -285,4 +284,17 @@ export function openHelp(console: Console): void {
       onChange,
     }),
   )
+}
+
+/** Leaving while something goes on; at once when nothing does. */
+export function askToLeave(console: Console): void {
+  const { work, pages } = console
+  const busy = [
+    ...(work.isHeld ? [{ title: work.title(), hosts: work.busyHosts() }] : []),
+    ...Object.values(pages).flatMap((page) => page.busy ?? []),
+  ]
+  if (busy.length === 0) return console.options.onQuit()
+  const hosts = [...new Set(busy.flatMap((each) => each.hosts))]
+  const title = `Leave, and end ${busy.map((each) => each.title).join(' and ')}?`
+  openEnd(console, hosts, title, 'end it and leave', () => console.options.onQuit())
 }

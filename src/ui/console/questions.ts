@@ -5,9 +5,9 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { CredentialDialog, CredentialRequest } from '../../ssh/credentials.ts'
 import type { HostKeyReviewer, NewHostKey } from '../../ssh/host-keys.ts'
 import { createCredentialDialog } from '../dialogs/credential-dialog.ts'
-import type { Dialog } from '../dialogs/dialog.ts'
+import type { Dialog, DialogFactory } from '../dialogs/dialog.ts'
 import { createHostKeyDialog } from '../dialogs/host-key-dialog.ts'
-import type { DialogFactory, Dialogs } from './dialogs.ts'
+import type { Dialogs } from './dialogs.ts'
 
 export class Questions implements CredentialDialog, HostKeyReviewer {
   readonly #bound = Promise.withResolvers<Dialogs>()

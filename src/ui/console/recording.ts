@@ -4,25 +4,30 @@ import { messageOf } from '../../base/errors.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { createAsciicastRecorder } from '../../terminal/asciicast.ts'
 import { receiverList } from '../state/console-state.ts'
-import type { Console } from './console.ts'
+import type { PageContext } from '../tabs/page-context.ts'
+import type { HostViews } from './host-views.ts'
 import { createRecordingDirectory } from './recordings.ts'
 
 export class Recording implements Disposable {
-  readonly #console: Console
+  readonly #context: PageContext
+  readonly #views: HostViews
+  readonly #environment: Readonly<Record<string, string | undefined>>
   readonly #hosts = new Set<string>()
 
-  constructor(console: Console) {
-    this.#console = console
+  constructor(context: PageContext, views: HostViews, environment: Readonly<Record<string, string | undefined>>) {
+    this.#context = context
+    this.#views = views
+    this.#environment = environment
   }
 
   toggle(): void {
     if (this.#hosts.size > 0) return this.stop()
-    const { environment, clock } = this.#console.ports
-    const hosts = receiverList(this.#console.state)
+    const { clock } = this.#context
+    const hosts = receiverList(this.#context.state)
     try {
-      const directory = createRecordingDirectory(environment, clock.now())
+      const directory = createRecordingDirectory(this.#environment, clock.now())
       for (const host of hosts) {
-        const { columns, rows } = this.#console.views.size(host)
+        const { columns, rows } = this.#views.size(host)
         const recorder = createAsciicastRecorder({
           directory,
           host,
@@ -31,18 +36,18 @@ export class Recording implements Disposable {
           clock,
           term: 'xterm-256color',
           onError: (error) => {
-            this.#console.notice(`recording of ${host} stopped: ${messageOf(error)}`, 'error')
+            this.#context.notice(`recording of ${host} stopped: ${messageOf(error)}`, 'error')
             this.#stopHost(host)
           },
         })
-        this.#console.views.record(host, recorder)
+        this.#views.record(host, recorder)
         this.#hosts.add(host)
       }
-      this.#console.setRecording(hosts, true)
+      this.#mark(hosts, true)
       this.#tell(`recording ${foldHostSet(hosts)} into ${directory}`)
     } catch (error) {
       this.stop()
-      this.#console.notice(`cannot record: ${messageOf(error)}`, 'error')
+      this.#context.notice(`cannot record: ${messageOf(error)}`, 'error')
     }
   }
 
@@ -54,17 +59,23 @@ export class Recording implements Disposable {
 
   #stopHost(host: string): void {
     if (!this.#hosts.delete(host)) return
-    this.#console.views.stopRecording(host)
-    this.#console.setRecording([host], false)
+    this.#views.stopRecording(host)
+    this.#mark([host], false)
+  }
+
+  #mark(names: readonly string[], isRecording: boolean): void {
+    this.#context.change(({ hosts }) => ({
+      hosts: new Map([...hosts].map(([name, host]) => [name, names.includes(name) ? { ...host, isRecording } : host])),
+    }))
   }
 
   #tell(text: string): void {
-    this.#console.notice(text)
-    this.#console.log('', text)
+    this.#context.notice(text)
+    this.#context.log('', text)
   }
 
   [Symbol.dispose](): void {
-    for (const host of [...this.#hosts]) this.#console.views.stopRecording(host)
+    for (const host of [...this.#hosts]) this.#views.stopRecording(host)
     this.#hosts.clear()
   }
 }

@@ -3,8 +3,9 @@
 import { BOLD } from '../../terminal/cells.ts'
 import type { PaneView } from '../compositor/compositor.ts'
 import { createPromptDialog } from '../dialogs/prompt-dialog.ts'
+import type { PageContext } from '../tabs/page-context.ts'
 import { styleOf, type Theme } from '../theme/theme.ts'
-import type { Console } from './console.ts'
+import type { HostViews } from './host-views.ts'
 import {
   noSearch,
   offsetOfHit,
@@ -16,41 +17,44 @@ import {
 } from './scroll-mode.ts'
 
 export class ScrollMode {
-  readonly #console: Console
+  readonly #context: PageContext
+  readonly #views: HostViews
+  readonly #onView: (host: string) => void
   #search: ScrollState = noSearch
 
-  constructor(console: Console) {
-    this.#console = console
+  /** `onView`: another part of the host's screen is in view. */
+  constructor(context: PageContext, views: HostViews, onView: (host: string) => void) {
+    this.#context = context
+    this.#views = views
+    this.#onView = onView
   }
 
-  enter(host = this.#console.focusedHosts()[0]): void {
+  enter(host: string | undefined): void {
     if (host === undefined) return
     this.#search = noSearch
     this.#show(host)
   }
 
   leave(): void {
-    const { mode } = this.#console.state
+    const { mode } = this.#context.state
     if (mode.kind !== 'scroll') return
     this.#search = noSearch
-    const screen = this.#console.views.screen(mode.host)
+    const screen = this.#views.screen(mode.host)
     if (screen) screen.viewOffset = 0
-    this.#console.change(() => ({ mode: { kind: 'typing' } }))
-    this.#console.options.onPaneChange(mode.host, false)
-    this.#console.options.onFramesChange()
+    this.#context.change(() => ({ mode: { kind: 'typing' } }))
+    this.#onView(mode.host)
   }
 
   /** Moves the view of any host without a mode: the wheel. */
   scrollBy(host: string, lines: number): void {
-    const screen = this.#console.views.screen(host)
+    const screen = this.#views.screen(host)
     if (!screen) return
     screen.viewOffset = Math.max(0, Math.min(screen.historyLines, screen.viewOffset + lines))
-    this.#console.options.onPaneChange(host, false)
-    this.#console.options.onFramesChange()
+    this.#onView(host)
   }
 
   handleKey(host: string, label: string): void {
-    const screen = this.#console.views.screen(host)
+    const screen = this.#views.screen(host)
     if (!screen || label === 'Esc' || label === 'q' || label === 'Ctrl-c') return this.leave()
     if (label === '/') return this.#openSearch(host)
     if (label === 'n' || label === 'N') {
@@ -66,8 +70,8 @@ export class ScrollMode {
   }
 
   highlights(host: string, theme: Theme): PaneView['highlights'] {
-    const { mode } = this.#console.state
-    const screen = this.#console.views.screen(host)
+    const { mode } = this.#context.state
+    const screen = this.#views.screen(host)
     if (!screen || this.#search.hits.length === 0 || mode.kind !== 'scroll' || mode.host !== host) return []
     return visibleHits(screen, this.#search).map(({ isCurrent, ...place }) => ({
       ...place,
@@ -76,7 +80,7 @@ export class ScrollMode {
   }
 
   #openSearch(host: string): void {
-    this.#console.dialogs.open(({ onClose, onChange }) =>
+    this.#context.openDialog(({ onClose, onChange }) =>
       createPromptDialog({
         id: 'search',
         title: `Search in ${host}`,
@@ -86,7 +90,7 @@ export class ScrollMode {
         help: [{ text: 'Without a capital letter, case makes no difference.', tone: 'muted' }],
         check: () => ({}),
         onSubmit: (needle) => {
-          const screen = this.#console.views.screen(host)
+          const screen = this.#views.screen(host)
           if (!screen) return
           this.#search = startSearch(screen, needle)
           screen.viewOffset = offsetOfHit(screen, this.#search)
@@ -103,8 +107,7 @@ export class ScrollMode {
 
   #show(host: string): void {
     const { needle, hit, hits } = this.#search
-    this.#console.change(() => ({ mode: { kind: 'scroll', host, needle, hit, hits: hits.length } }))
-    this.#console.options.onPaneChange(host, false)
-    this.#console.options.onFramesChange()
+    this.#context.change(() => ({ mode: { kind: 'scroll', host, needle, hit, hits: hits.length } }))
+    this.#onView(host)
   }
 }

@@ -40,3 +40,6 @@ export interface Dialog {
   /** Closed from outside (the question is void): called once, also after it closed itself. */
   cancel(): void
 }
+
+/** Makes a dialog; `onClose` and `onChange` are what it reports to. */
+export type DialogFactory = (report: { onClose(): void; onChange(): void }) => Dialog

@@ -5,7 +5,7 @@ import { keyLabel } from '../keys/key-label.ts'
 import { closeOnce } from './close-once.ts'
 import type { Dialog, DialogLine, DialogView } from './dialog.ts'
 import { editLine, emptyLine, insertText, type Line } from './line-editor.ts'
-import type { PromptCheck } from './prompt-dialog.ts'
+import type { LineCheck, PromptCheck } from './prompt-dialog.ts'
 
 export type ListItem = {
   readonly id: string
@@ -26,7 +26,7 @@ export type ListOptions = {
   readonly items: readonly ListItem[]
   readonly emptyText: string
   /** What was typed is a line of its own kind, which Enter submits; undefined: it filters. */
-  readLine?(text: string): (PromptCheck & { submit(): void }) | undefined
+  readLine?(text: string): LineCheck | undefined
   onSubmit(item: ListItem): void
   onClose(): void
   onChange(): void

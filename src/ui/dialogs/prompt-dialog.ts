@@ -8,6 +8,9 @@ import { editLine, emptyLine, insertText, type Line, lineOf } from './line-edito
 
 export type PromptCheck = { readonly error?: string; readonly preview?: readonly DialogLine[] }
 
+/** What a line of the palette would do, and how to do it. */
+export type LineCheck = PromptCheck & { submit(): void }
+
 export type PromptOptions = {
   readonly id: string
   readonly title: string

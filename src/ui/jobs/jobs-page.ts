@@ -4,19 +4,20 @@ import { printable } from '../../base/printable.ts'
 import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
 import { BOLD } from '../../terminal/cells.ts'
 import type { PaneView, Rect } from '../compositor/compositor.ts'
-import type { Console } from '../console/console.ts'
 import { createConfirmDialog } from '../dialogs/confirm-dialog.ts'
 import { createPromptDialog } from '../dialogs/prompt-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
 import { documentRows, firstRow, type RowDocument, wrapRows } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
 import type { Page } from '../tabs/page.ts'
+import type { PageContext } from '../tabs/page-context.ts'
 import { mutedStyle, styleOf, type Theme, themes } from '../theme/theme.ts'
 import { areaOf } from '../work-views/panel.ts'
+import type { WorkPort } from '../work-views/work-port.ts'
 import { jobDocument } from './job-document.ts'
 import { type JobsCommand, jobsKeys } from './jobs-keys.ts'
 import { centred, layout } from './jobs-layout.ts'
-import type { JobAction, JobDetails, QueueSight } from './jobs-port.ts'
+import type { JobAction, JobDetails, JobsPort, QueueSight } from './jobs-port.ts'
 import { listDocument } from './list-document.ts'
 import { LogTail } from './log-tail.ts'
 import {
@@ -27,10 +28,11 @@ import {
   type JobLine,
   KINDS,
   type QueueView,
+  type SweepOrder,
   shownLines,
 } from './queue-view.ts'
 import type { QueueWatch } from './queue-watch.ts'
-import { nextOrder, type SweepOrder, sortSweep, sweepDocument } from './sweep-table.ts'
+import { nextOrder, sortSweep, sweepDocument } from './sweep-table.ts'
 
 const PAGE = 10
 /** Of so many rows it is read again only after this time. */
@@ -48,8 +50,9 @@ const TITLES: Readonly<Record<JobAction, string>> = {
 export class JobsPage implements Page {
   readonly isIdle = true
   readonly busy = undefined
-  readonly #console: Console
+  readonly #context: PageContext
   readonly #watch: QueueWatch
+  readonly #jobs: JobsPort
   readonly #tail: LogTail
   #details: JobDetails | undefined
   #sweep: { readonly spec: number; readonly sweep: Sweep; readonly atMs: number } | undefined
@@ -57,12 +60,17 @@ export class JobsPage implements Page {
   #looked = 0
   #isDisposed = false
 
-  constructor(console: Console, watch: QueueWatch) {
-    this.#console = console
+  constructor(
+    context: PageContext,
+    watch: QueueWatch,
+    { jobs, work }: { readonly jobs: JobsPort; readonly work: WorkPort },
+  ) {
+    this.#context = context
     this.#watch = watch
-    this.#tail = new LogTail(console.ports.work, console.ports.clock, () => watch.redraw())
+    this.#jobs = jobs
+    this.#tail = new LogTail(work, context.clock, () => watch.redraw())
     watch.onRead(() => {
-      if (console.state.tab === 'jobs') void this.#look()
+      if (context.state.tab === 'jobs') void this.#look()
     })
   }
 
@@ -92,7 +100,7 @@ export class JobsPage implements Page {
     const { filter, needle, table } = this.#view
     const lines = this.#lines
     const chosen = this.#chosen
-    const nowMs = this.#console.ports.clock.now()
+    const nowMs = this.#context.clock.now()
     const document = listDocument({ sight, lines, chosen, filter, needle, columns: rect.width - 2, theme, nowMs })
     const at = lines.findIndex((line) => line.spec === chosen?.spec)
     const place = centred(at, rect, document)
@@ -128,7 +136,7 @@ export class JobsPage implements Page {
   }
 
   handleKey(label: string): boolean {
-    const command = commandOf(jobsKeys, label, this.#console.state)
+    const command = commandOf(jobsKeys, label, this.#context.state)
     if (command === undefined) return false
     this.#do(command)
     return true
@@ -144,7 +152,7 @@ export class JobsPage implements Page {
   }
 
   get #view(): QueueView {
-    return this.#console.state.queue
+    return this.#context.state.queue
   }
 
   get #lines(): readonly JobLine[] {
@@ -162,7 +170,7 @@ export class JobsPage implements Page {
   #do(command: JobsCommand): void {
     switch (command) {
       case 'to-shells':
-        return this.#console.showTab('shells')
+        return this.#context.showTab('shells')
       case 'to-list':
         return this.#choose({ table: undefined })
       case 'table':
@@ -202,7 +210,7 @@ export class JobsPage implements Page {
   }
 
   #search(): void {
-    this.#console.dialogs.open(({ onClose, onChange }) =>
+    this.#context.openDialog(({ onClose, onChange }) =>
       createPromptDialog({
         id: 'jobs-search',
         title: 'Which jobs?',
@@ -221,20 +229,20 @@ export class JobsPage implements Page {
   }
 
   #choose(view: Partial<QueueView>): void {
-    this.#console.change(({ queue }) => ({ queue: { ...queue, member: undefined, logOffset: undefined, ...view } }))
+    this.#context.change(({ queue }) => ({ queue: { ...queue, member: undefined, logOffset: undefined, ...view } }))
     void this.#look()
   }
 
   #openTable(): void {
     const line = this.#chosen
     if (line === undefined || line.count === 1)
-      return this.#console.notice('no array or grid: it has no table', 'warning')
+      return this.#context.notice('no array or grid: it has no table', 'warning')
     this.#choose({ table: { column: undefined, isReversed: false } })
   }
 
   #sort(by: 1 | 'reverse'): void {
     const [sweep, { table }] = [this.#shownSweep, this.#view]
-    if (sweep === undefined || table === undefined) return this.#console.notice('Enter opens the table', 'warning')
+    if (sweep === undefined || table === undefined) return this.#context.notice('Enter opens the table', 'warning')
     this.#choose({ table: nextOrder(sweep, table, by) })
   }
 
@@ -242,7 +250,7 @@ export class JobsPage implements Page {
   get #freshSweep(): Sweep | undefined {
     const { sweep, spec, atMs } = this.#sweep ?? { atMs: 0 }
     if (sweep === undefined || spec !== this.#chosen?.spec || sweep.rows.length < LARGE_SWEEP) return undefined
-    return Math.abs(this.#console.ports.clock.now() - atMs) < LARGE_SWEEP_MS ? sweep : undefined
+    return Math.abs(this.#context.clock.now() - atMs) < LARGE_SWEEP_MS ? sweep : undefined
   }
 
   get #shownSweep(): Sweep | undefined {
@@ -285,7 +293,7 @@ export class JobsPage implements Page {
   }
 
   #scrollLog(by: number): void {
-    const { state } = this.#console
+    const { state } = this.#context
     const { side } = layout(areaOf(state), this.#view.table !== undefined)
     const document = this.#side(side.width - 2, themes[state.themeName])
     const rows = documentRows(side.height, document)
@@ -297,7 +305,7 @@ export class JobsPage implements Page {
       rows,
     )
     const next = Math.max(0, Math.min(last, first + by * Math.max(1, rows - 1)))
-    this.#console.change(({ queue }) => ({
+    this.#context.change(({ queue }) => ({
       queue: { ...queue, logOffset: next === last && this.#hasLog ? undefined : next },
     }))
   }
@@ -312,7 +320,7 @@ export class JobsPage implements Page {
   /** Reads what there is to say of the chosen job, and of its log. */
   async #look(): Promise<void> {
     const looked = ++this.#looked
-    const { jobs } = this.#console.ports
+    const jobs = this.#jobs
     const line = this.#chosen
     try {
       const { table, member } = this.#view
@@ -325,13 +333,13 @@ export class JobsPage implements Page {
       const hasOther = sweep !== before && JSON.stringify(sweep) !== JSON.stringify(before)
       const hasChanged = hasOther || JSON.stringify(details) !== JSON.stringify(this.#details)
       this.#details = details
-      const atMs = sweep === before ? (this.#sweep?.atMs ?? 0) : this.#console.ports.clock.now()
+      const atMs = sweep === before ? (this.#sweep?.atMs ?? 0) : this.#context.clock.now()
       // What is the same stays sorted.
       this.#sweep = line && sweep && { spec: line.spec, sweep: hasOther ? sweep : (before ?? sweep), atMs }
       this.#tail.look(details?.log)
       if (hasChanged) this.#watch.redraw()
     } catch (error) {
-      if (!this.#isDisposed) this.#console.notice(messageOf(error), 'error')
+      if (!this.#isDisposed) this.#context.notice(messageOf(error), 'error')
     }
   }
 
@@ -339,7 +347,7 @@ export class JobsPage implements Page {
   async #telling({ spec, first, count }: JobLine): Promise<number> {
     if (count === 1) return first
     for (const kinds of [KINDS.running, ['failed', 'lost', 'timed-out'], KINDS.waiting]) {
-      const [id] = await this.#console.ports.jobs.members(spec, kinds)
+      const [id] = await this.#jobs.members(spec, kinds)
       if (id !== undefined) return id
     }
     return first + count - 1
@@ -348,15 +356,15 @@ export class JobsPage implements Page {
   async #ask(action: JobAction): Promise<void> {
     const line = this.#chosen
     if (line === undefined) return
-    const { jobs } = this.#console.ports
+    const jobs = this.#jobs
     try {
       const ids = await jobs.members(line.spec, CHANGED_KINDS[action])
       if (this.#isDisposed) return
-      if (ids.length === 0) return this.#console.notice(`nothing to ${action} in this line`, 'warning')
+      if (ids.length === 0) return this.#context.notice(`nothing to ${action} in this line`, 'warning')
       const [first = 0] = ids
       const which =
         ids.length === 1 ? `job ${first}` : `${ids.length} jobs of ${line.first}-${line.first + line.count - 1}`
-      this.#console.dialogs.open(({ onClose }) =>
+      this.#context.openDialog(({ onClose }) =>
         createConfirmDialog({
           id: 'change-jobs',
           title: `${TITLES[action]} ${which}?`,
@@ -367,18 +375,18 @@ export class JobsPage implements Page {
         }),
       )
     } catch (error) {
-      this.#console.notice(messageOf(error), 'error')
+      this.#context.notice(messageOf(error), 'error')
     }
   }
 
   async #change(action: JobAction, ids: readonly number[]): Promise<void> {
     try {
-      const count = await this.#console.ports.jobs.change(action, ids)
+      const count = await this.#jobs.change(action, ids)
       if (this.#isDisposed) return
-      this.#console.notice(`${action}: ${count} of ${ids.length} ${ids.length === 1 ? 'job' : 'jobs'}`)
+      this.#context.notice(`${action}: ${count} of ${ids.length} ${ids.length === 1 ? 'job' : 'jobs'}`)
       await this.#watch.read()
     } catch (error) {
-      if (!this.#isDisposed) this.#console.notice(messageOf(error), 'error')
+      if (!this.#isDisposed) this.#context.notice(messageOf(error), 'error')
     }
   }
 }

@@ -1,10 +1,12 @@
 /** What the tabs Packing and Jobs know of the queue, and how they show it. */
 import type { Trial, WhatIf } from '../packing/what-if.ts'
 import type { JobAction, QueueSight } from './jobs-port.ts'
-import type { SweepOrder } from './sweep-table.ts'
 
 export const FILTERS = ['all', 'waiting', 'running', 'ended'] as const
 export type Filter = (typeof FILTERS)[number]
+
+/** By which column it is sorted; undefined: by its first metric, where it has one. */
+export type SweepOrder = { readonly column: number | undefined; readonly isReversed: boolean }
 
 export type QueueView = {
   /** Undefined: not read yet. */

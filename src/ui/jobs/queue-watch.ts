@@ -3,20 +3,23 @@
  * it has changed.
  */
 import { messageOf } from '../../base/errors.ts'
-import type { Console } from '../console/console.ts'
+import type { PageContext } from '../tabs/page-context.ts'
+import type { JobsPort } from './jobs-port.ts'
 import type { QueueView } from './queue-view.ts'
 
 const READ_EVERY_MS = 1000
 
 export class QueueWatch implements Disposable {
-  readonly #console: Console
+  readonly #context: PageContext
+  readonly #jobs: JobsPort
   readonly #listeners: (() => void)[] = []
   #timer: Disposable | undefined
   #isReading = false
   #isDisposed = false
 
-  constructor(console: Console) {
-    this.#console = console
+  constructor(context: PageContext, jobs: JobsPort) {
+    this.#context = context
+    this.#jobs = jobs
   }
 
   get isReading(): boolean {
@@ -39,25 +42,25 @@ export class QueueWatch implements Disposable {
     this.#timer?.[Symbol.dispose]()
     this.#timer = undefined
     try {
-      const sight = await this.#console.ports.jobs.read()
+      const sight = await this.#jobs.read()
       if (sight !== undefined) this.#show({ sight, trouble: undefined })
-      else if (this.#console.state.queue.trouble !== undefined) this.#show({ trouble: undefined })
+      else if (this.#context.state.queue.trouble !== undefined) this.#show({ trouble: undefined })
     } catch (error) {
       this.#show({ trouble: messageOf(error) })
     }
     this.#isReading = false
     if (this.#isDisposed) return
     for (const listener of this.#listeners) listener()
-    const { tab } = this.#console.state
+    const { tab } = this.#context.state
     if (tab !== 'packing' && tab !== 'jobs') return
-    this.#timer = this.#console.ports.clock.after(READ_EVERY_MS, () => {
+    this.#timer = this.#context.clock.after(READ_EVERY_MS, () => {
       this.#timer = undefined
-      if (['packing', 'jobs'].includes(this.#console.state.tab)) void this.read()
+      if (['packing', 'jobs'].includes(this.#context.state.tab)) void this.read()
     })
   }
 
   redraw(): void {
-    this.#show({ revision: this.#console.state.queue.revision + 1 })
+    this.#show({ revision: this.#context.state.queue.revision + 1 })
   }
 
   [Symbol.dispose](): void {
@@ -66,6 +69,6 @@ export class QueueWatch implements Disposable {
   }
 
   #show(view: Partial<QueueView>): void {
-    if (!this.#isDisposed) this.#console.change(({ queue }) => ({ queue: { ...queue, ...view } }))
+    if (!this.#isDisposed) this.#context.change(({ queue }) => ({ queue: { ...queue, ...view } }))
   }
 }

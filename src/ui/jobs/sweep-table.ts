@@ -8,10 +8,7 @@ import type { Span } from '../compositor/compositor.ts'
 import type { Row, RowDocument } from '../rows/row-document.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import { colourOf, progressSpans } from './list-document.ts'
-import type { JobLine } from './queue-view.ts'
-
-/** By which column it is sorted; undefined: by its first metric, where it has one. */
-export type SweepOrder = { readonly column: number | undefined; readonly isReversed: boolean }
+import type { JobLine, SweepOrder } from './queue-view.ts'
 
 type Column = {
   readonly title: string

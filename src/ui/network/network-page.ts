@@ -4,19 +4,19 @@
  */
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { OwnMachine } from '../../ops/net/watch/own-machine.ts'
-import { HostWatch, type WatchedHost, type WatchPort } from '../../ops/net/watch/watch-hosts.ts'
-import { formatOutcome } from '../../ops/run/outcome.ts'
+import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import type { lineChart } from '../charts/line-chart.ts'
 import type { PaneView, Rect, Span } from '../compositor/compositor.ts'
-import type { Console } from '../console/console.ts'
 import { commandOf } from '../keys/key-table.ts'
 import type { Page } from '../tabs/page.ts'
+import type { PageContext } from '../tabs/page-context.ts'
 import { labelStyle, type Theme } from '../theme/theme.ts'
 import { changeWatch } from './change-watch.ts'
 import { TabRecordings } from './tab-recordings.ts'
 import { recordingKeys } from './watch-keys.ts'
 import { watchPanes } from './watch-panes.ts'
+import { moveSelection, type WatchView } from './watch-view.ts'
+import type { WatchedHosts } from './watched-hosts.ts'
 
 const GATHER_MS = 100
 const SHOW_EVERY_MS = 1000
@@ -25,9 +25,9 @@ export class NetworkPage implements Page {
   /** Samples come as output of hosts does. */
   readonly isIdle = true
   readonly busy = undefined
-  readonly #console: Console
-  #watch: HostWatch | undefined
-  #own: OwnMachine | undefined
+  readonly #context: PageContext
+  readonly #watched: WatchedHosts
+  readonly #subscription: Disposable
   #showing: Disposable | undefined
   #shownMs = 0
   #chart: typeof lineChart | undefined
@@ -36,54 +36,40 @@ export class NetworkPage implements Page {
   readonly #recordings: TabRecordings
   #playing: Disposable | undefined
 
-  constructor(console: Console) {
-    this.#console = console
-    this.#recordings = new TabRecordings(console.ports.environment)
+  constructor(context: PageContext, watched: WatchedHosts, environment: Readonly<Record<string, string | undefined>>) {
+    this.#context = context
+    this.#watched = watched
+    this.#recordings = new TabRecordings(environment)
+    this.#subscription = watched.changes.on((change) => {
+      const ended = change && this.#recordings.write(change.host, change.sample)
+      if (ended !== undefined) context.notice(ended, 'warning')
+      this.#showSoon()
+    })
   }
 
   open(): void {
-    const { state, ports } = this.#console
-    const names = [...state.hosts.keys()]
     this.#loadChart()
-    if (this.#watch !== undefined) return this.#watch.follow(names)
-    const show = () => this.#showSoon()
-    this.#watch = new HostWatch(names, {
-      port: portOf(this.#console),
-      clock: ports.clock,
-      onSample: (host, sample) => {
-        const ended = this.#recordings.write(host, sample)
-        if (ended !== undefined) this.#console.notice(ended, 'warning')
-        show()
-      },
-      onTrouble: show,
-    })
-    const { clock, ownMachine } = ports
-    if (ownMachine !== undefined) this.#own = new OwnMachine({ port: ownMachine, clock, onChange: show })
+    this.#watched.follow([...this.#context.state.hosts.keys()])
   }
 
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
-    const { state, ports } = this.#console
-    const nowMs = this.#recordings.shown?.replay.nowMs ?? ports.clock.now()
+    const { state, clock } = this.#context
+    const nowMs = this.#recordings.shown?.replay.nowMs ?? clock.now()
     const sign = this.#sign(theme)
     const look = { rect, theme, nowMs, chart: this.#chart, ...(sign === undefined ? {} : { sign }) }
     return watchPanes(this.#hosts(), state.watch.view, look)
   }
 
-  /** What is known of the hosts since the tab was first opened; nothing before. */
-  get watched(): readonly WatchedHost[] {
-    return this.#hosts()
-  }
-
   handleKey(label: string): boolean {
-    const { state } = this.#console
+    const { state } = this.#context
     const command = commandOf(recordingKeys, label)
     if (command !== undefined) return this.#record(command)
     const shown = this.#recordings.shown
     if (shown?.replay.handleKey(label) === true) return this.#redraw()
     const next = changeWatch(state.watch.view, this.#hosts(), label)
     if (next === undefined) return false
-    if (next !== 'leave') this.#console.change(({ watch }) => ({ watch: { ...watch, view: next } }))
-    else if (shown === undefined) this.#console.showTab('shells')
+    if (next !== 'leave') this.#show(next)
+    else if (shown === undefined) this.#context.showTab('shells')
     else {
       this.#recordings.leaveReplay()
       this.#redraw()
@@ -92,7 +78,8 @@ export class NetworkPage implements Page {
   }
 
   scrollBy(rows: number): void {
-    this.handleKey(rows < 0 ? 'Up' : 'Down')
+    const { view } = this.#context.state.watch
+    this.#show(moveSelection(view, this.#hosts(), Math.sign(rows)))
   }
 
   [Symbol.dispose](): void {
@@ -100,28 +87,26 @@ export class NetworkPage implements Page {
     this.#showing?.[Symbol.dispose]()
     this.#playing?.[Symbol.dispose]()
     this.#recordings[Symbol.dispose]()
-    this.#watch?.[Symbol.dispose]()
-    this.#own?.[Symbol.dispose]()
+    this.#subscription[Symbol.dispose]()
   }
 
   #record(command: 'record' | 'replay'): true {
-    const { ports } = this.#console
     try {
-      if (command === 'record') this.#console.notice(this.#recordings.toggle(ports.clock.now()))
+      if (command === 'record') this.#context.notice(this.#recordings.toggle(this.#context.clock.now()))
       else {
         const words = this.#recordings.showOlder()
-        if (words !== undefined) this.#console.notice(words, 'warning')
+        if (words !== undefined) this.#context.notice(words, 'warning')
         this.#play()
       }
     } catch (error) {
-      this.#console.notice(`the recording: ${printable(messageOf(error))}`, 'error')
+      this.#context.notice(`the recording: ${printable(messageOf(error))}`, 'error')
     }
     return this.#redraw()
   }
 
   /** The time of what is shown again goes on. */
   #play(): void {
-    this.#playing ??= this.#console.ports.clock.after(SHOW_EVERY_MS, () => {
+    this.#playing ??= this.#context.clock.after(SHOW_EVERY_MS, () => {
       this.#playing = undefined
       const shown = this.#recordings.shown
       if (shown === undefined) return
@@ -130,8 +115,12 @@ export class NetworkPage implements Page {
     })
   }
 
+  #show(view: WatchView): void {
+    this.#context.change(({ watch }) => ({ watch: { ...watch, view } }))
+  }
+
   #redraw(): true {
-    this.#console.change(({ watch }) => ({ watch: { ...watch, revision: watch.revision + 1 } }))
+    this.#context.change(({ watch }) => ({ watch: { ...watch, revision: watch.revision + 1 } }))
     return true
   }
 
@@ -147,19 +136,17 @@ export class NetworkPage implements Page {
   }
 
   #hosts(): readonly WatchedHost[] {
-    const shown = this.#recordings.shown
-    if (shown !== undefined) return shown.replay.hosts()
-    return [...(this.#watch?.hosts ?? []), ...(this.#own === undefined ? [] : [this.#own.view])]
+    return this.#recordings.shown?.replay.hosts() ?? this.#watched.hosts
   }
 
   #showSoon(): void {
-    const { state, ports } = this.#console
+    const { state, clock } = this.#context
     if (this.#isDisposed || state.tab !== 'network') return
-    this.#watch?.follow([...state.hosts.keys()])
-    const waitMs = Math.max(GATHER_MS, this.#shownMs + SHOW_EVERY_MS - ports.clock.now())
-    this.#showing ??= ports.clock.after(waitMs, () => {
+    this.#watched.follow([...state.hosts.keys()])
+    const waitMs = Math.max(GATHER_MS, this.#shownMs + SHOW_EVERY_MS - clock.now())
+    this.#showing ??= clock.after(waitMs, () => {
       this.#showing = undefined
-      this.#shownMs = ports.clock.now()
+      this.#shownMs = clock.now()
       this.#redraw()
     })
   }
@@ -172,23 +159,7 @@ export class NetworkPage implements Page {
         this.#chart = module.lineChart
         this.#showSoon()
       },
-      () => this.#console.notice('the charts cannot be loaded', 'error'),
+      () => this.#context.notice('the charts cannot be loaded', 'error'),
     )
-  }
-}
-
-/** The script as a command beside the shell of a host. */
-function portOf({ ports }: Console): WatchPort {
-  return {
-    start(host, script, { onText, onEnd }) {
-      const decoder = new TextDecoder()
-      // The script has no apostrophe and no per cent sign.
-      return ports.work.startCommand(host, `exec /bin/sh -c '${script}'`, {
-        onBegin() {},
-        onStdout: (bytes) => onText(decoder.decode(bytes, { stream: true })),
-        onStderr() {},
-        onEnd: (end) => onEnd(formatOutcome(end)),
-      })
-    },
   }
 }

@@ -1,12 +1,15 @@
 /** The Packing tab: who is placed where. */
 import { messageOf } from '../../base/errors.ts'
 import type { PaneView, Rect } from '../compositor/compositor.ts'
-import type { Console } from '../console/console.ts'
 import { createPromptDialog, type PromptCheck } from '../dialogs/prompt-dialog.ts'
+import type { JobsPort } from '../jobs/jobs-port.ts'
 import type { QueueView } from '../jobs/queue-view.ts'
 import type { QueueWatch } from '../jobs/queue-watch.ts'
 import { commandOf } from '../keys/key-table.ts'
+import type { WatchedHosts } from '../network/watched-hosts.ts'
+import type { RayWatch } from '../ray/ray-watch.ts'
 import type { Page } from '../tabs/page.ts'
+import type { PageContext } from '../tabs/page-context.ts'
 import { type Theme, themes } from '../theme/theme.ts'
 import { areaOf } from '../work-views/panel.ts'
 import { type PackingCommand, packingKeys } from './packing-keys.ts'
@@ -14,22 +17,31 @@ import { lastOffset, packingPanes, queueInput, type RealUse } from './packing-pa
 import { rayPicture } from './ray-picture.ts'
 import { exampleWhatIf, formatWhatIf, nextSlider, parseWhatIf, slide, type WhatIf, whatIfWords } from './what-if.ts'
 
+/** Besides the queue: what Ray's nodes and the sampled hosts really use. */
+export type PackingSources = {
+  readonly jobs: JobsPort
+  readonly ray: RayWatch
+  readonly watched: WatchedHosts
+}
+
 export class PackingPage implements Page {
   readonly isIdle = true
   readonly busy = undefined
-  readonly #console: Console
+  readonly #context: PageContext
   readonly #watch: QueueWatch
+  readonly #sources: PackingSources
   readonly #numbers = new Map<string, number>()
   /** What was tried last. */
   #lastWhatIf: WhatIf | undefined
   /** What is really used, as it was drawn last. */
   #shownUse = '[]'
 
-  constructor(console: Console, watch: QueueWatch) {
-    this.#console = console
+  constructor(context: PageContext, watch: QueueWatch, sources: PackingSources) {
+    this.#context = context
     this.#watch = watch
+    this.#sources = sources
     watch.onRead(() => {
-      if (console.state.tab !== 'packing') return
+      if (context.state.tab !== 'packing') return
       this.#showUse()
       void this.#tryOut()
     })
@@ -44,7 +56,7 @@ export class PackingPage implements Page {
   }
 
   handleKey(label: string): boolean {
-    const command = commandOf(packingKeys, label, this.#console.state)
+    const command = commandOf(packingKeys, label, this.#context.state)
     if (command === undefined) return false
     this.#do(command)
     return true
@@ -52,21 +64,21 @@ export class PackingPage implements Page {
 
   /** Ray's picture, for whoever asked for it. */
   showRay(): void {
-    this.#console.showTab('packing')
+    this.#context.showTab('packing')
     this.#set({ picture: 'ray', packingOffset: 0 })
   }
 
   #do(command: PackingCommand): void {
-    const { picture, whatIf } = this.#console.state.queue
+    const { picture, whatIf } = this.#context.state.queue
     switch (command) {
       case 'to-shells':
-        return this.#console.showTab('shells')
+        return this.#context.showTab('shells')
       case 'up':
       case 'down':
         return this.scrollBy(command === 'up' ? -1 : 1)
       case 'ray':
         if (picture === 'ray') return this.#set({ picture: 'queue', packingOffset: 0 })
-        if (this.#console.ray.usage === undefined) return this.#console.notice('no head of Ray answers', 'warning')
+        if (this.#sources.ray.usage === undefined) return this.#context.notice('no head of Ray answers', 'warning')
         return this.showRay()
       case 'what-if':
         return this.#askWhatIf()
@@ -79,20 +91,20 @@ export class PackingPage implements Page {
       case 'left':
       case 'right':
       case 'slider':
-        if (whatIf === undefined) return this.#console.notice('nothing is tried: w asks for a gang', 'warning')
+        if (whatIf === undefined) return this.#context.notice('nothing is tried: w asks for a gang', 'warning')
         return this.#try(changed(whatIf, command))
     }
   }
 
   #askWhatIf(): void {
-    const { sight } = this.#console.state.queue
+    const { sight } = this.#context.state.queue
     const last = this.#lastWhatIf ?? exampleWhatIf(sight?.hosts ?? [])
     const fallback = formatWhatIf(last)
     const check = (text: string): PromptCheck => {
       const parsed = parseWhatIf(text)
       return typeof parsed === 'string' ? { error: parsed } : { preview: [{ text: whatIfWords(parsed), tone: 'ok' }] }
     }
-    this.#console.dialogs.open(({ onClose, onChange }) =>
+    this.#context.openDialog(({ onClose, onChange }) =>
       createPromptDialog({
         id: 'what-if',
         title: 'Where would it go?',
@@ -123,35 +135,33 @@ export class PackingPage implements Page {
 
   /** Again with each look at the queue. */
   async #tryOut(): Promise<void> {
-    const { whatIf } = this.#console.state.queue
+    const { whatIf } = this.#context.state.queue
     if (whatIf === undefined) return
     try {
-      const trial = await this.#console.ports.jobs.tryOut(whatIf)
-      const { queue } = this.#console.state
+      const trial = await this.#sources.jobs.tryOut(whatIf)
+      const { queue } = this.#context.state
       if (queue.whatIf === whatIf && JSON.stringify(trial) !== JSON.stringify(queue.trial)) this.#set({ trial })
     } catch (error) {
-      this.#console.notice(messageOf(error), 'error')
+      this.#context.notice(messageOf(error), 'error')
     }
   }
 
   #set(view: Partial<QueueView>): void {
-    this.#console.change(({ queue }) => ({ queue: { ...queue, ...view } }))
+    this.#context.change(({ queue }) => ({ queue: { ...queue, ...view } }))
   }
 
   scrollBy(rows: number): void {
-    const { state } = this.#console
+    const { state } = this.#context
     const last = lastOffset(this.#input(areaOf(state), themes[state.themeName]))
     const offset = Math.max(0, Math.min(last, Math.min(last, state.queue.packingOffset) + Math.sign(rows)))
-    this.#console.change(({ queue }) => ({ queue: { ...queue, packingOffset: offset } }))
+    this.#context.change(({ queue }) => ({ queue: { ...queue, packingOffset: offset } }))
   }
 
-  [Symbol.dispose](): void {
-    this.#watch[Symbol.dispose]()
-  }
+  [Symbol.dispose](): void {}
 
   #input(rect: Rect, theme: Theme) {
-    const { queue } = this.#console.state
-    const { usage, cluster } = this.#console.ray
+    const { queue } = this.#context.state
+    const { usage, cluster } = this.#sources.ray
     const ray =
       queue.picture === 'ray' && usage !== undefined && cluster !== undefined
         ? rayPicture(usage, cluster.nodes, (group) => this.#numberOf(group))
@@ -178,13 +188,13 @@ export class PackingPage implements Page {
   /** From the samples of the Network tab, else from what Ray's nodes tell. */
   #used(): ReadonlyMap<string, RealUse> {
     const used = new Map<string, RealUse>()
-    const { usage, cluster } = this.#console.ray
+    const { usage, cluster } = this.#sources.ray
     for (const { ip, isAlive, cpuPercent, memory } of usage?.nodes ?? []) {
       const host = cluster?.nodes.get(ip)
       if (host !== undefined && isAlive && cpuPercent !== undefined && memory !== undefined)
         used.set(host, { cpu: cpuPercent / 100, memoryBytes: memory.used })
     }
-    for (const { host, samples, trouble, isOwn } of this.#console.pages.network.watched) {
+    for (const { host, samples, trouble, isOwn } of this.#sources.watched.hosts) {
       const last = samples.at(-1)
       if (last === undefined || isOwn || trouble !== undefined) continue
       used.set(host, { cpu: last.cpu, memoryBytes: last.memoryUsedBytes })

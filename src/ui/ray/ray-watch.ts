@@ -5,15 +5,17 @@
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { ClusterUsage } from '../../ops/ray/usage.ts'
-import type { Console } from '../console/console.ts'
-import type { RayCluster } from './ray-port.ts'
+import type { Fleet } from '../../ssh/fleet.ts'
+import type { PageContext } from '../tabs/page-context.ts'
+import type { RayCluster, RayPort } from './ray-port.ts'
 import { type RayView, rayNews, viewOf } from './ray-view.ts'
 
 const LOOK_EVERY_MS = 4000
 const RETRY_MS = 10_000
 
 export class RayWatch implements Disposable {
-  readonly #console: Console
+  readonly #context: PageContext
+  readonly #port: RayPort
   readonly #subscription: Disposable
   #cluster: RayCluster | undefined
   #usage: ClusterUsage | undefined
@@ -21,9 +23,10 @@ export class RayWatch implements Disposable {
   #timer: Disposable | undefined
   #isDisposed = false
 
-  constructor(console: Console) {
-    this.#console = console
-    this.#subscription = console.ports.fleet.on((event) => {
+  constructor(context: PageContext, port: RayPort, fleet: Pick<Fleet, 'on'>) {
+    this.#context = context
+    this.#port = port
+    this.#subscription = fleet.on((event) => {
       if (event.type === 'session' && event.host === this.#cluster?.head) this.#follow()
     })
     void this.#open()
@@ -47,9 +50,9 @@ export class RayWatch implements Disposable {
 
   async #open(): Promise<void> {
     try {
-      this.#cluster = await this.#console.ports.ray.cluster()
+      this.#cluster = await this.#port.cluster()
     } catch (error) {
-      if (!this.#isDisposed) this.#console.log('', `Ray is not followed: ${messageOf(error)}`, 'warning')
+      if (!this.#isDisposed) this.#context.log('', `Ray is not followed: ${messageOf(error)}`, 'warning')
     }
     if (!this.#isDisposed && this.#cluster !== undefined) this.#follow()
   }
@@ -57,7 +60,7 @@ export class RayWatch implements Disposable {
   /** Begins or ends as the connection of the head wants it. */
   #follow(): void {
     if (this.#cluster === undefined) return
-    const { hosts, ray } = this.#console.state
+    const { hosts, ray } = this.#context.state
     const host = hosts.get(this.#cluster.head)
     if (host !== undefined && ray.view.kind === 'none') this.#show({ kind: 'unknown', reason: '' })
     if (host?.session.kind === 'ready') {
@@ -74,7 +77,7 @@ export class RayWatch implements Disposable {
     const watching = new AbortController()
     this.#watching = watching
     const isOver = (): boolean => this.#isDisposed || watching.signal.aborted
-    const reason = await this.#console.ports.ray.watch({
+    const reason = await this.#port.watch({
       signal: watching.signal,
       intervalMs: LOOK_EVERY_MS,
       onUsage: (usage, why) => {
@@ -94,7 +97,7 @@ export class RayWatch implements Disposable {
 
   #wait(ms: number, then: () => void): void {
     this.#stopWaiting()
-    this.#timer = this.#console.ports.clock.after(ms, then)
+    this.#timer = this.#context.clock.after(ms, then)
   }
 
   #stopWaiting(): void {
@@ -107,8 +110,8 @@ export class RayWatch implements Disposable {
     this.#usage = usage
     if (usage === undefined || this.#cluster === undefined) this.#show({ kind: 'down', reason: printable(why) })
     else this.#show(viewOf(usage, this.#cluster))
-    if (hasChanged && this.#console.state.tab === 'packing')
-      this.#console.change(({ ray }) => ({ ray: { ...ray, revision: ray.revision + 1 } }))
+    if (hasChanged && this.#context.state.tab === 'packing')
+      this.#context.change(({ ray }) => ({ ray: { ...ray, revision: ray.revision + 1 } }))
   }
 
   #lose(reason: string): void {
@@ -117,14 +120,14 @@ export class RayWatch implements Disposable {
   }
 
   #show(view: RayView): void {
-    const before = this.#console.state.ray.view
+    const before = this.#context.state.ray.view
     if (JSON.stringify(view) === JSON.stringify(before)) return
-    this.#console.change(({ ray }) => ({ ray: { ...ray, view } }))
+    this.#context.change(({ ray }) => ({ ray: { ...ray, view } }))
     const news = rayNews(before, view, this.#cluster?.head ?? '')
     if (news === undefined) return
     const tone = news.isBad ? 'warning' : 'info'
-    this.#console.log('', news.text, tone)
-    if (news.isBad) this.#console.notice(news.text, tone)
+    this.#context.log('', news.text, tone)
+    if (news.isBad) this.#context.notice(news.text, tone)
   }
 }
 

@@ -1,27 +1,59 @@
-/** Which page belongs to which tab. */
+/** What stands beside the shells: the pages of the tabs, the panel of runs and copies, and what several of them share. */
+import { DisposableStore } from '../../base/disposable.ts'
+import type { OwnMachinePort } from '../../ops/net/watch/own-machine.ts'
+import type { Fleet } from '../../ssh/fleet.ts'
 import { BringUpPage } from '../bring-up/bring-up-page.ts'
-import type { Console } from '../console/console.ts'
+import type { BringUpPort } from '../bring-up/bring-up-port.ts'
+import type { ConsoleParts } from '../console/console.ts'
 import { JobsPage } from '../jobs/jobs-page.ts'
+import type { JobsPort } from '../jobs/jobs-port.ts'
 import { QueueWatch } from '../jobs/queue-watch.ts'
 import { NetworkPage } from '../network/network-page.ts'
+import { WatchedHosts } from '../network/watched-hosts.ts'
 import { PackingPage } from '../packing/packing-page.ts'
+import { RayLine } from '../ray/ray-line.ts'
+import type { RayPort } from '../ray/ray-port.ts'
+import { RayWatch } from '../ray/ray-watch.ts'
+import { WorkPanel } from '../work-views/work-panel.ts'
+import type { WorkPort } from '../work-views/work-port.ts'
+import type { ResolveHosts } from '../work-views/work-questions.ts'
 import { LogPage } from './log-page.ts'
-import type { Page } from './page.ts'
-import type { PageTab } from './tabs.ts'
+import type { PageContext } from './page-context.ts'
 
-export type Pages = Readonly<Record<PageTab, Page>> & {
-  readonly 'bring-up': BringUpPage
-  readonly network: NetworkPage
-  readonly packing: PackingPage
+export type PagePorts = {
+  readonly fleet: Pick<Fleet, 'on'>
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly work: WorkPort
+  readonly bringUp: BringUpPort
+  /** The machine that the console runs on, where it can be looked at. */
+  readonly ownMachine?: OwnMachinePort | undefined
+  readonly jobs: JobsPort
+  readonly ray: RayPort
+  readonly resolveHosts: ResolveHosts
 }
 
-export function createPages(console: Console): Pages {
-  const queue = new QueueWatch(console)
-  return {
-    'bring-up': new BringUpPage(console),
-    network: new NetworkPage(console),
-    packing: new PackingPage(console, queue),
-    jobs: new JobsPage(console, queue),
-    log: new LogPage(console),
+export function createPages(context: PageContext, ports: PagePorts): ConsoleParts {
+  const { jobs, resolveHosts } = ports
+  const owned = new DisposableStore()
+  const watched = owned.own(new WatchedHosts({ ...ports, clock: context.clock }))
+  const queue = owned.own(new QueueWatch(context, jobs))
+  const ray = owned.own(new RayWatch(context, ports.ray, ports.fleet))
+  const work = owned.own(new WorkPanel(context, ports))
+  const bringUp = owned.own(new BringUpPage(context, ports.bringUp))
+  const packing = owned.own(new PackingPage(context, queue, { jobs, ray, watched }))
+  const rayLine = new RayLine(context, {
+    ray,
+    work,
+    resolveHosts,
+    showNodes: () => packing.showRay(),
+    bringUp: (what, hosts) => void bringUp.begin(what, 'ray', hosts),
+  })
+  const pages = {
+    'bring-up': bringUp,
+    network: owned.own(new NetworkPage(context, watched, ports.environment)),
+    packing,
+    jobs: owned.own(new JobsPage(context, queue, ports)),
+    log: owned.own(new LogPage(context)),
   }
+  return { pages, work, rayLine, [Symbol.dispose]: () => owned[Symbol.dispose]() }
 }

@@ -1,21 +1,22 @@
 /** The log's keys; what it shows is a component of the chrome. */
-import type { Console } from '../console/console.ts'
+
 import { commandOf } from '../keys/key-table.ts'
 import { logKeys } from './log-keys.ts'
 import type { Page } from './page.ts'
+import type { PageContext } from './page-context.ts'
 
 export class LogPage implements Page {
   readonly isIdle = true
   readonly busy = undefined
-  readonly #console: Console
+  readonly #context: PageContext
 
-  constructor(console: Console) {
-    this.#console = console
+  constructor(context: PageContext) {
+    this.#context = context
   }
 
   /** The newest is in view. */
   open(): void {
-    this.#console.change(() => ({ logOffset: 0 }))
+    this.#context.change(() => ({ logOffset: 0 }))
   }
 
   panes() {
@@ -24,12 +25,12 @@ export class LogPage implements Page {
 
   handleKey(label: string): boolean {
     const command = commandOf(logKeys, label)
-    const page = Math.max(1, this.#console.state.rows - 3)
+    const page = Math.max(1, this.#context.state.rows - 3)
     switch (command) {
       case undefined:
         return false
       case 'to-shells':
-        this.#console.showTab('shells')
+        this.#context.showTab('shells')
         return true
       case 'up':
       case 'down':
@@ -43,7 +44,7 @@ export class LogPage implements Page {
   }
 
   scrollBy(rows: number): void {
-    this.#console.change(({ log, logOffset }) => ({
+    this.#context.change(({ log, logOffset }) => ({
       logOffset: Math.max(0, Math.min(log.length - 1, logOffset - rows)),
     }))
   }

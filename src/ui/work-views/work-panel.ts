@@ -5,11 +5,13 @@
 import { messageOf } from '../../base/errors.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { PaneView, Rect } from '../compositor/compositor.ts'
-import type { Console } from '../console/console.ts'
+import type { LineCheck } from '../dialogs/prompt-dialog.ts'
 import type { RayWork } from '../ray/ray-line.ts'
+import type { RayPort } from '../ray/ray-port.ts'
 import { documentRows, firstRow, type RowDocument } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
 import { setReceivers } from '../state/receivers.ts'
+import type { PageContext } from '../tabs/page-context.ts'
 import { type Theme, themes } from '../theme/theme.ts'
 import { copyDocument } from './copy-document.ts'
 import { CopyWork } from './copy-work.ts'
@@ -35,8 +37,16 @@ type Look = {
   readonly first: number
 }
 
+export type WorkPorts = {
+  /** Runs and copies over the connections that there are. */
+  readonly work: WorkPort
+  readonly ray: Pick<RayPort, 'start'>
+  readonly resolveHosts: questions.ResolveHosts
+}
+
 export class WorkPanel implements Disposable {
-  readonly #console: Console
+  readonly #context: PageContext
+  readonly #ports: WorkPorts
   #work: RunWork | CopyWork | undefined
   /** Something new waits to be shown. */
   #showing: Disposable | undefined
@@ -44,8 +54,9 @@ export class WorkPanel implements Disposable {
   #lastShownMs = Number.NEGATIVE_INFINITY
   #wasBusy = false
 
-  constructor(console: Console) {
-    this.#console = console
+  constructor(context: PageContext, ports: WorkPorts) {
+    this.#context = context
+    this.#ports = ports
   }
 
   get isBusy(): boolean {
@@ -64,7 +75,7 @@ export class WorkPanel implements Disposable {
 
   /** Why nothing new can begin, or undefined. */
   get busyReason(): string | undefined {
-    const { leaderLabel } = this.#console.state
+    const { leaderLabel } = this.#context.state
     return this.isHeld ? `${this.title()} is still going on: ${leaderLabel} o shows it, c ends it` : undefined
   }
 
@@ -82,19 +93,35 @@ export class WorkPanel implements Disposable {
     return [...(view?.hosts ?? [])].flatMap(([host, { result }]) => (result === undefined ? [host] : []))
   }
 
+  /** Asks what to run or copy. */
+  ask(verb: WorkRequest['verb']): void {
+    questions.openWork(this.#context, this.#target, verb)
+  }
+
+  /** A line of the palette that is a run or a copy; undefined: it is neither. */
+  readLine(text: string): LineCheck | undefined {
+    return questions.readWorkLine(this.#context, this.#target, text)
+  }
+
+  get #target(): questions.WorkTarget {
+    const { resolveHosts } = this.#ports
+    return { busyReason: this.busyReason, resolveHosts, begin: (request, hosts) => this.begin(request, hosts) }
+  }
+
   begin(request: WorkRequest | RayWork, hosts: readonly string[]): void {
     this.#work?.[Symbol.dispose]()
     const work = this.#create(request, hosts)
     this.#work = work
-    this.#console.log(foldHostSet(hosts), wordsOf(request))
-    this.#console.change(() => ({ tab: 'shells', panel: openPanel(work.view) }))
+    this.#context.log(foldHostSet(hosts), wordsOf(request))
+    this.#context.change(() => ({ tab: 'shells', panel: openPanel(work.view) }))
     this.#showNow()
     // What is followed is shown whole.
     if (request.verb === 'ray') this.#open()
   }
 
   #create(request: WorkRequest | RayWork, hosts: readonly string[]): RunWork | CopyWork {
-    const { clock, work: port, ray } = this.#console.ports
+    const { work: port, ray } = this.#ports
+    const { clock } = this.#context
     const onDirty = (): void => this.#showSoon()
     if (request.verb === 'copy') {
       return new CopyWork({ sources: request.sources, destination: request.destination, hosts, port, onDirty })
@@ -103,7 +130,7 @@ export class WorkPanel implements Disposable {
       hosts,
       clock,
       onDirty,
-      onTrouble: (error: unknown) => this.#console.notice(`the output cannot be kept: ${messageOf(error)}`, 'error'),
+      onTrouble: (error: unknown) => this.#context.notice(`the output cannot be kept: ${messageOf(error)}`, 'error'),
     }
     if (request.verb === 'run') return new RunWork({ ...own, command: request.command, by: 'hosts', port })
     const { spillDirectory } = port
@@ -114,8 +141,8 @@ export class WorkPanel implements Disposable {
   /** Keys to the panel, or back to the shells; a panel that was closed comes back. */
   toggleKeys(): void {
     const work = this.#work
-    if (work === undefined) return this.#console.notice('nothing was run or copied yet', 'warning')
-    this.#console.change(({ panel, tab }) =>
+    if (work === undefined) return this.#context.notice('nothing was run or copied yet', 'warning')
+    this.#context.change(({ panel, tab }) =>
       panel === undefined
         ? { tab: 'shells', panel: openPanel(work.view) }
         : { tab: 'shells', panel: { ...panel, hasKeys: tab !== 'shells' || !panel.hasKeys } },
@@ -129,7 +156,7 @@ export class WorkPanel implements Disposable {
   handleKey(label: string): void {
     const command = panelCommandOf(label)
     if (command !== undefined) return this.#do(command)
-    this.#console.notice(`${label} does nothing in the ${this.#name()}: Tab types into hosts`)
+    this.#context.notice(`${label} does nothing in the ${this.#name()}: Tab types into hosts`)
   }
 
   scrollBy(rows: number): void {
@@ -140,7 +167,7 @@ export class WorkPanel implements Disposable {
 
   /** The panel as a pane. */
   pane(rect: Rect, theme: Theme): PaneView | undefined {
-    const { panel } = this.#console.state
+    const { panel } = this.#context.state
     const document = panel && this.#document(panel, rect, theme)
     if (panel === undefined || document === undefined) return undefined
     const { hasKeys } = panel
@@ -156,7 +183,7 @@ export class WorkPanel implements Disposable {
     const hit = await work.find(needle, by)
     if (work !== this.#work) return
     if (hit === undefined) {
-      if (work.isIdle) this.#console.notice(`“${needle}” was not found`, 'warning')
+      if (work.isIdle) this.#context.notice(`“${needle}” was not found`, 'warning')
       return this.#showNow()
     }
     work.view = { ...work.view, hit, opened: hit.host, selected: hit.host, isDiff: false }
@@ -166,12 +193,11 @@ export class WorkPanel implements Disposable {
   }
 
   save(directory: string): void {
-    const { work: port } = this.#console.ports
     const work = this.#work
     if (!(work instanceof RunWork)) return
-    port.saveOutput(directory, work.outputs()).then(
-      (path) => this.#console.notice(`the output of ${foldHostSet([...work.view.hosts.keys()])} is in ${path}`),
-      (error: unknown) => this.#console.notice(`not saved: ${messageOf(error)}`, 'error'),
+    this.#ports.work.saveOutput(directory, work.outputs()).then(
+      (path) => this.#context.notice(`the output of ${foldHostSet([...work.view.hosts.keys()])} is in ${path}`),
+      (error: unknown) => this.#context.notice(`not saved: ${messageOf(error)}`, 'error'),
     )
   }
 
@@ -181,7 +207,7 @@ export class WorkPanel implements Disposable {
   }
 
   close(): void {
-    this.#console.change(() => ({ panel: undefined }))
+    this.#context.change(() => ({ panel: undefined }))
   }
 
   [Symbol.dispose](): void {
@@ -241,13 +267,17 @@ export class WorkPanel implements Disposable {
       case 'receive':
         return this.#receive(work)
       case 'search':
-        return work instanceof RunWork ? questions.openSearch(this.#console, work.view.needle) : undefined
+        return work instanceof RunWork
+          ? questions.openSearch(this.#context, work.view.needle, (needle) => void this.find(needle, 1))
+          : undefined
       case 'next-hit':
       case 'previous-hit':
         if (work instanceof RunWork) void this.find(work.view.needle, command === 'next-hit' ? 1 : -1)
         return
       case 'save':
-        return work instanceof RunWork ? questions.openSave(this.#console) : undefined
+        return work instanceof RunWork
+          ? questions.openSave(this.#context, (directory) => this.save(directory))
+          : undefined
     }
   }
 
@@ -255,7 +285,10 @@ export class WorkPanel implements Disposable {
   #close(panel: Panel): void {
     if (panel.view.kind === 'run' && panel.view.opened !== undefined)
       return this.#changeRun((view) => ({ ...view, opened: undefined, hit: undefined }), true)
-    if (this.isHeld) return questions.openEnd(this.#console)
+    if (this.isHeld) {
+      const title = `End ${this.title()}?`
+      return questions.openEnd(this.#context, this.busyHosts(), title, 'end it', () => this.stop())
+    }
     this.close()
   }
 
@@ -268,10 +301,10 @@ export class WorkPanel implements Disposable {
   }
 
   #restart(work: RunWork | CopyWork, hosts: readonly string[]): void {
-    if (this.isBusy) return this.#console.notice('it is still going on: c ends it', 'warning')
-    if (hosts.length === 0) return this.#console.notice('it succeeded everywhere: R does it again on all', 'warning')
+    if (this.isBusy) return this.#context.notice('it is still going on: c ends it', 'warning')
+    if (hosts.length === 0) return this.#context.notice('it succeeded everywhere: R does it again on all', 'warning')
     work.restart(hosts)
-    this.#console.log(foldHostSet(hosts), `again: ${this.title()}`)
+    this.#context.log(foldHostSet(hosts), `again: ${this.title()}`)
     this.#change((panel) => ({ ...panel, offset: 0 }))
     this.#showNow()
   }
@@ -280,12 +313,12 @@ export class WorkPanel implements Disposable {
     if (work.view.kind !== 'run') return
     const group = selectedGroup(work.view)
     if (group === undefined) return
-    this.#console.change((state) => setReceivers(state, group.hosts))
+    this.#context.change((state) => setReceivers(state, group.hosts))
     this.takeKeys(false)
   }
 
   #look(): Look | undefined {
-    const { state } = this.#console
+    const { state } = this.#context
     const { panel, themeName } = state
     const rect = layoutPanel(state).panel
     if (panel === undefined || rect === undefined) return undefined
@@ -304,7 +337,7 @@ export class WorkPanel implements Disposable {
     const source = {
       text: (host: string) => work.text(host),
       difference: (group: RunView['groups'][number]) => work.difference(group),
-      nowMs: this.#console.ports.clock.now(),
+      nowMs: this.#context.clock.now(),
     }
     return runDocument(view, source, look)
   }
@@ -342,23 +375,23 @@ export class WorkPanel implements Disposable {
   }
 
   #change(change: (panel: Panel) => Panel): void {
-    this.#console.change(({ panel }) => (panel === undefined ? {} : { panel: change(panel) }))
+    this.#context.change(({ panel }) => (panel === undefined ? {} : { panel: change(panel) }))
   }
 
   #name(): string {
-    const { panel } = this.#console.state
+    const { panel } = this.#context.state
     return panel === undefined ? 'panel' : panelName(panel)
   }
 
   #showSoon(): void {
-    const { clock } = this.#console.ports
+    const { clock } = this.#context
     this.#showing ??= clock.after(Math.max(0, this.#lastShownMs + SHOW_EVERY_MS - clock.now()), () => this.#showNow())
   }
 
   #showNow(): void {
     const work = this.#work
     if (work === undefined) return
-    const { clock } = this.#console.ports
+    const { clock } = this.#context
     this.#showing?.[Symbol.dispose]()
     this.#showing = undefined
     this.#lastShownMs = clock.now()
@@ -372,9 +405,9 @@ export class WorkPanel implements Disposable {
 
   /** Times that count. */
   #tick(): void {
-    this.#ticking ??= this.#console.ports.clock.after(TICK_MS, () => {
+    this.#ticking ??= this.#context.clock.after(TICK_MS, () => {
       this.#ticking = undefined
-      this.#console.change(() => ({ clockMs: this.#console.ports.clock.now() }))
+      this.#context.change(() => ({ clockMs: this.#context.clock.now() }))
       if (this.isBusy) this.#tick()
     })
   }
@@ -383,9 +416,9 @@ export class WorkPanel implements Disposable {
     const failed = this.#work?.retryable ?? []
     const text = `done, ${failed.length === 0 ? 'all well' : `not well on ${foldHostSet(failed)}`}: ${this.title()}`
     const tone = failed.length === 0 ? 'info' : 'warning'
-    this.#console.log('', text, tone)
-    const { state } = this.#console
-    if (state.panel?.hasKeys !== true) this.#console.notice(text, tone)
+    this.#context.log('', text, tone)
+    const { state } = this.#context
+    if (state.panel?.hasKeys !== true) this.#context.notice(text, tone)
   }
 }
 

@@ -2,12 +2,27 @@
 import { MusterError, sentenceOf } from '../../base/errors.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { expandCommand } from '../../ops/run/command-template.ts'
-import type { Console } from '../console/console.ts'
 import { createConfirmDialog } from '../dialogs/confirm-dialog.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
-import { createPromptDialog, type PromptCheck } from '../dialogs/prompt-dialog.ts'
-import { receiverList } from '../state/console-state.ts'
+import { createPromptDialog, type LineCheck, type PromptCheck } from '../dialogs/prompt-dialog.ts'
+import { type ConsoleState, receiverList } from '../state/console-state.ts'
+import type { PageContext } from '../tabs/page-context.ts'
 import { type ParsedWork, parseWork, parseWorkLine, type WorkRequest } from './parse-work.ts'
+
+/** The console's hosts that an expression means; throws with a sentence when it means none. */
+export type ResolveHosts = (
+  expression: string,
+  known: readonly string[],
+  groups: ReadonlyMap<string, readonly string[]>,
+) => string[]
+
+/** Where a run or a copy goes once it is known. */
+export type WorkTarget = {
+  /** Why nothing new can begin, or undefined. */
+  readonly busyReason: string | undefined
+  readonly resolveHosts: ResolveHosts
+  begin(request: WorkRequest, hosts: readonly string[]): void
+}
 
 const HELP: Readonly<Record<WorkRequest['verb'], readonly DialogLine[]>> = {
   run: [
@@ -20,18 +35,18 @@ const HELP: Readonly<Record<WorkRequest['verb'], readonly DialogLine[]>> = {
   ],
 }
 
-export function openWork(console: Console, verb: WorkRequest['verb']): void {
-  const receivers = foldHostSet(receiverList(console.state))
+export function openWork(context: PageContext, target: WorkTarget, verb: WorkRequest['verb']): void {
+  const receivers = foldHostSet(receiverList(context.state))
   const where = receivers === '' ? '' : ` ${verb === 'run' ? 'on' : 'to'} ${receivers}`
-  console.dialogs.open(({ onClose, onChange }) =>
+  context.openDialog(({ onClose, onChange }) =>
     createPromptDialog({
       id: verb,
       title: verb === 'run' ? `Run a command${where}` : `Copy files${where}`,
       label: verb === 'run' ? 'Command:' : 'Files, destination:',
       submitTitle: verb,
       help: HELP[verb],
-      check: (text) => checkWork(console, parseWork(verb, text)),
-      onSubmit: (text) => submitWork(console, parseWork(verb, text)),
+      check: (text) => checkWork(context, target, parseWork(verb, text)),
+      onSubmit: (text) => submitWork(context, target, parseWork(verb, text)),
       onClose,
       onChange,
     }),
@@ -39,21 +54,20 @@ export function openWork(console: Console, verb: WorkRequest['verb']): void {
 }
 
 /** A line of the palette that is a run or a copy, as it stands; undefined: it is neither. */
-export function readWorkLine(console: Console, text: string): (PromptCheck & { submit(): void }) | undefined {
+export function readWorkLine(context: PageContext, target: WorkTarget, text: string): LineCheck | undefined {
   const parsed = parseWorkLine(text)
   if (parsed === undefined) return undefined
-  return { ...checkWork(console, parsed), submit: () => submitWork(console, parsed) }
+  return { ...checkWork(context, target, parsed), submit: () => submitWork(context, target, parsed) }
 }
 
-function checkWork(console: Console, parsed: ParsedWork): PromptCheck {
+function checkWork({ state }: PageContext, target: WorkTarget, parsed: ParsedWork): PromptCheck {
   if ('error' in parsed) return parsed
-  const { busyReason } = console.work
+  const { busyReason } = target
   if (busyReason !== undefined) return { error: busyReason }
   try {
-    const hosts = hostsOf(console, parsed)
-    const { size } = console.state.hosts
-    const lines: DialogLine[] = [{ text: `${hosts.length} of ${size}: ${foldHostSet(hosts)}`, tone: 'ok' }]
-    const first = console.state.hosts.get(hosts[0] ?? '')
+    const hosts = hostsOf(state, target, parsed)
+    const lines: DialogLine[] = [{ text: `${hosts.length} of ${state.hosts.size}: ${foldHostSet(hosts)}`, tone: 'ok' }]
+    const first = state.hosts.get(hosts[0] ?? '')
     if (first && parsed.verb === 'run' && /%[hnu]/.test(parsed.command))
       lines.push({ text: `${first.host}: ${expandCommand(parsed.command, first)}`, tone: 'muted' })
     if (parsed.verb === 'copy')
@@ -64,21 +78,20 @@ function checkWork(console: Console, parsed: ParsedWork): PromptCheck {
   }
 }
 
-function submitWork(console: Console, parsed: ParsedWork): void {
-  if (!('error' in parsed)) console.work.begin(parsed, hostsOf(console, parsed))
+function submitWork({ state }: PageContext, target: WorkTarget, parsed: ParsedWork): void {
+  if (!('error' in parsed)) target.begin(parsed, hostsOf(state, target, parsed))
 }
 
 /** Throws a sentence when they are none. */
-function hostsOf(console: Console, { target }: WorkRequest): string[] {
-  const { state, ports } = console
-  if (target !== undefined) return ports.resolveHosts(target, [...state.hosts.keys()], state.groups)
+function hostsOf(state: ConsoleState, { resolveHosts }: WorkTarget, { target }: WorkRequest): string[] {
+  if (target !== undefined) return resolveHosts(target, [...state.hosts.keys()], state.groups)
   const hosts = receiverList(state)
   if (hosts.length === 0) throw new MusterError('usage', 'Nobody receives.', { hint: 'Name the hosts: on m[1-3]: …' })
   return hosts
 }
 
-export function openSearch(console: Console, needle: string): void {
-  console.dialogs.open(({ onClose, onChange }) =>
+export function openSearch(context: PageContext, needle: string, onSubmit: (needle: string) => void): void {
+  context.openDialog(({ onClose, onChange }) =>
     createPromptDialog({
       id: 'run-search',
       title: 'Search what was printed',
@@ -87,15 +100,15 @@ export function openSearch(console: Console, needle: string): void {
       submitTitle: 'search',
       help: [{ text: 'Without a capital letter, case makes no difference.', tone: 'muted' }],
       check: () => ({}),
-      onSubmit: (text) => void console.work.find(text, 1),
+      onSubmit,
       onClose,
       onChange,
     }),
   )
 }
 
-export function openSave(console: Console): void {
-  console.dialogs.open(({ onClose, onChange }) =>
+export function openSave(context: PageContext, onSubmit: (directory: string) => void): void {
+  context.openDialog(({ onClose, onChange }) =>
     createPromptDialog({
       id: 'run-save',
       title: 'Save what each host printed',
@@ -103,36 +116,22 @@ export function openSave(console: Console): void {
       submitTitle: 'save',
       help: [{ text: 'It gets HOST.out and HOST.err; files that are there are not overwritten.', tone: 'muted' }],
       check: () => ({}),
-      onSubmit: (text) => console.work.save(text),
+      onSubmit,
       onClose,
       onChange,
     }),
   )
 }
 
-/** Closing the panel of something that goes on. */
-export function openEnd(console: Console): void {
-  const { work } = console
-  openQuestion(console, work.busyHosts(), `End ${work.title()}?`, 'end it', () => work.stop())
-}
-
-/** Leaving while something goes on; at once when nothing does. */
-export function askToLeave(console: Console): void {
-  const { work, pages } = console
-  const busy = [
-    ...(work.isHeld ? [{ title: work.title(), hosts: work.busyHosts() }] : []),
-    ...Object.values(pages).flatMap((page) => page.busy ?? []),
-  ]
-  if (busy.length === 0) return console.options.onQuit()
-  const hosts = [...new Set(busy.flatMap((each) => each.hosts))]
-  const title = `Leave, and end ${busy.map((each) => each.title).join(' and ')}?`
-  openQuestion(console, hosts, title, 'end it and leave', () => console.options.onQuit())
-}
-
-type Hosts = readonly string[]
-
-function openQuestion(console: Console, hosts: Hosts, title: string, yesTitle: string, onYes: () => void): void {
-  console.dialogs.open(({ onClose }) =>
+/** Before something that is still running is ended. */
+export function openEnd(
+  context: PageContext,
+  hosts: readonly string[],
+  title: string,
+  yesTitle: string,
+  onYes: () => void,
+): void {
+  context.openDialog(({ onClose }) =>
     createConfirmDialog({
       id: 'end-work',
       title,

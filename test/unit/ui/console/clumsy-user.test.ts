@@ -1,8 +1,8 @@
 /** What a clumsy user does, and what happens at the wrong moment: nothing of it may reach a host or a question unmeant. */
 import { describe, expect, test } from 'vitest'
-import type { DialogFactory } from '../../../../src/ui/console/dialogs.ts'
 import { headerBars } from '../../../../src/ui/console/header.ts'
 import { paneView } from '../../../../src/ui/console/pane-view.ts'
+import type { DialogFactory } from '../../../../src/ui/dialogs/dialog.ts'
 import { themes } from '../../../../src/ui/theme/theme.ts'
 import { createStand, type Stand } from './stand.ts'
 

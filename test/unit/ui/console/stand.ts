@@ -16,7 +16,9 @@ import { InputDecoder } from '../../../../src/ui/keys/decode-input.ts'
 import { createKeymap } from '../../../../src/ui/keys/registry.ts'
 import { defaultPreferences, type Preferences } from '../../../../src/ui/preferences.ts'
 import type { RayPort } from '../../../../src/ui/ray/ray-port.ts'
+import { createPages } from '../../../../src/ui/tabs/create-pages.ts'
 import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
+import type { ResolveHosts } from '../../../../src/ui/work-views/work-questions.ts'
 import { endpointOf as anyEndpoint } from '../../../support/endpoint.ts'
 import { ManualClock } from '../../ssh/manual-clock.ts'
 
@@ -104,6 +106,14 @@ const noRay: RayPort = {
   start: () => ({ stop() {}, abandon() {}, pause() {}, resume() {} }),
 }
 
+const resolveHosts: ResolveHosts = (expression, known, groups) =>
+  expandHostSet(expression, {
+    names: known,
+    groupNames: [...groups.keys()],
+    group: (name) => groups.get(name),
+    isHost: (name) => known.includes(name),
+  })
+
 export type Stand = {
   readonly console: Console
   readonly fleet: FakeFleet
@@ -138,6 +148,7 @@ export function createStand(
   const parsed = new Emitter<string>()
   const endpoints = hosts.map((host, index) => endpointOf(host, index + 1))
   for (const endpoint of endpoints) fleet.add(endpoint)
+  const environment = options.environment ?? {}
   const console = new Console(
     {
       cluster: 'lab',
@@ -151,24 +162,24 @@ export function createStand(
       onFramesChange: () => undefined,
       onRedraw: () => undefined,
       onQuit: () => quits++,
+      createParts: (context) =>
+        createPages(context, {
+          fleet,
+          work: options.work ?? idleWork,
+          bringUp: options.bringUp ?? nothingDeclared,
+          jobs: options.jobs ?? noQueue,
+          ray: options.ray ?? noRay,
+          environment,
+          resolveHosts,
+        }),
     },
     {
       fleet,
-      work: options.work ?? idleWork,
-      bringUp: options.bringUp ?? nothingDeclared,
-      jobs: options.jobs ?? noQueue,
-      ray: options.ray ?? noRay,
       createScreen,
       createFeeder,
       clock,
-      environment: options.environment ?? {},
-      resolveHosts: (expression, known, groups) =>
-        expandHostSet(expression, {
-          names: known,
-          groupNames: [...groups.keys()],
-          group: (name) => groups.get(name),
-          isHost: (name) => known.includes(name),
-        }),
+      environment,
+      resolveHosts,
       resolveNewHosts: async (expression) =>
         expandHostSet(expression).map((host, index) => endpointOf(host, 100 + index)),
     },

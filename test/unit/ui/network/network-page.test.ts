@@ -6,6 +6,7 @@ import { expect, it } from 'vitest'
 import { themes } from '../../../../src/ui/theme/theme.ts'
 import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
 import { createStand } from '../console/stand.ts'
+import { FakeQueue, hostSpecs, sightOf } from '../jobs/fake-queue.ts'
 
 const LEADER = '\x1d'
 const second = (up: number, busy: number) =>
@@ -57,7 +58,7 @@ it('samples the hosts when it is first opened, shows what they say, and leads ba
   expect(stopped).toContain('m1')
 })
 
-it('records what it shows, and shows it again from the newest back', () => {
+it('records what it shows, and shows it again from the newest back', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'muster-tab-'))
   try {
     const handlers: Parameters<WorkPort['startCommand']>[2][] = []
@@ -71,7 +72,9 @@ it('records what it shows, and shows it again from the newest back', () => {
       fanOut: 64,
       spillDirectory: '',
     }
-    const stand = createStand({ hosts: ['m1'], work, environment: { XDG_STATE_HOME: directory } })
+    const hosts = hostSpecs(1).map((host) => ({ ...host, name: 'm1' }))
+    const jobs = new FakeQueue([], sightOf(hosts, []))
+    const stand = createStand({ hosts: ['m1'], jobs, work, environment: { XDG_STATE_HOME: directory } })
     const table = () => stand.console.pages.network.panes({ column: 0, row: 1, width: 80, height: 8 }, themes.none)
     const text = () => table().flatMap(({ notice, badges }) => [...notice.flat(), ...badges].map((span) => span.text))
     const say = (up: number, busy: number) => handlers[0]?.onStdout(Buffer.from(second(up, busy)))
@@ -93,6 +96,12 @@ it('records what it shows, and shows it again from the newest back', () => {
     expect(text().join('')).toContain('86%')
     stand.type('o')
     expect(text().join('')).toMatch(/ m1 +50%.*replay \d\d:\d\d:\d\d UTC · 1 of 1/)
+    // The tab Packing goes on showing what is used now.
+    stand.type('4')
+    await new Promise((resolve) => setImmediate(resolve))
+    const packing = stand.console.page?.panes({ column: 0, row: 1, width: 120, height: 22 }, themes.none) ?? []
+    expect(packing.flatMap(({ title }) => title.map((span) => span.text)).join('')).toContain('uses 86 % cpu')
+    stand.type('3')
     stand.type('p')
     expect(text().join('')).toContain('halted')
     stand.type('\x1b[C')

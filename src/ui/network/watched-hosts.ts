@@ -1,0 +1,71 @@
+/**
+ * Live resources of the console's hosts, sampled over the shells' own connections, and of the machine that the console
+ * runs on. Sampling starts with the first `follow`; the tabs Network and Packing share it.
+ */
+import type { Clock } from '../../base/clock.ts'
+import { DisposableStore } from '../../base/disposable.ts'
+import { Emitter } from '../../base/emitter.ts'
+import { OwnMachine, type OwnMachinePort } from '../../ops/net/watch/own-machine.ts'
+import type { Sample } from '../../ops/net/watch/sample.ts'
+import { HostWatch, type WatchedHost, type WatchPort } from '../../ops/net/watch/watch-hosts.ts'
+import { formatOutcome } from '../../ops/run/outcome.ts'
+import type { WorkPort } from '../work-views/work-port.ts'
+
+export type WatchedHostsPorts = {
+  readonly clock: Clock
+  readonly work: Pick<WorkPort, 'startCommand'>
+  readonly ownMachine?: OwnMachinePort | undefined
+}
+
+export class WatchedHosts implements Disposable {
+  /** A new sample of a host; undefined: something else changed. */
+  readonly changes = new Emitter<{ readonly host: string; readonly sample: Sample } | undefined>()
+  readonly #ports: WatchedHostsPorts
+  readonly #owned = new DisposableStore()
+  #watch: HostWatch | undefined
+  #own: OwnMachine | undefined
+
+  constructor(ports: WatchedHostsPorts) {
+    this.#ports = ports
+  }
+
+  /** Everything known since the first `follow`; empty before. */
+  get hosts(): readonly WatchedHost[] {
+    return [...(this.#watch?.hosts ?? []), ...(this.#own === undefined ? [] : [this.#own.view])]
+  }
+
+  follow(names: readonly string[]): void {
+    if (this.#watch !== undefined) return this.#watch.follow(names)
+    const { clock, ownMachine, work } = this.#ports
+    const onChange = () => this.changes.emit(undefined)
+    this.#watch = this.#owned.own(
+      new HostWatch(names, {
+        port: watchPort(work),
+        clock,
+        onSample: (host, sample) => this.changes.emit({ host, sample }),
+        onTrouble: onChange,
+      }),
+    )
+    if (ownMachine !== undefined) this.#own = this.#owned.own(new OwnMachine({ port: ownMachine, clock, onChange }))
+  }
+
+  [Symbol.dispose](): void {
+    this.#owned[Symbol.dispose]()
+  }
+}
+
+/** The script as a command beside the shell of a host. */
+function watchPort(work: WatchedHostsPorts['work']): WatchPort {
+  return {
+    start(host, script, { onText, onEnd }) {
+      const decoder = new TextDecoder()
+      // The script has no apostrophe and no per cent sign.
+      return work.startCommand(host, `exec /bin/sh -c '${script}'`, {
+        onBegin() {},
+        onStdout: (bytes) => onText(decoder.decode(bytes, { stream: true })),
+        onStderr() {},
+        onEnd: (end) => onEnd(formatOutcome(end)),
+      })
+    },
+  }
+}
