@@ -10,7 +10,7 @@ import { createFeeder } from '../terminal/feeder.ts'
 import { createScreen } from '../terminal/headless-screen.ts'
 import { Chrome } from './components/chrome.tsx'
 import type { ColourDepth } from './compositor/colours.ts'
-import { createCompositor } from './compositor/create-compositor.ts'
+import { Compositor } from './compositor/compositor.ts'
 import { ThrottledChrome } from './console/chrome-source.ts'
 import { Console, type ConsolePorts } from './console/console.ts'
 import { InputRouter } from './console/input-router.ts'
@@ -71,7 +71,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   for (const endpoint of options.endpoints) fleet.add(endpoint)
   const writer = owned.own(createTtyWriter(stdout))
   const compositor = owned.own(
-    createCompositor({ writer, clock, colourDepth: options.colourDepth, isUtf8: isUtf8Locale(environment) }),
+    new Compositor({ writer, clock, colourDepth: options.colourDepth, isUtf8: isUtf8Locale(environment) }),
   )
 
   let isScenePlanned = false

@@ -2,9 +2,9 @@
 
 import { createCellGrid } from '../../src/terminal/cells.ts'
 import { createScreen } from '../../src/terminal/headless-screen.ts'
-import type { PaneView, Scene } from '../../src/ui/compositor/compositor.ts'
-import { createCompositor } from '../../src/ui/compositor/create-compositor.ts'
+import { Compositor } from '../../src/ui/compositor/compositor.ts'
 import { createGrid, slotRect } from '../../src/ui/compositor/layout.ts'
+import type { PaneView, Scene } from '../../src/ui/compositor/scene.ts'
 import { formatNumber, formatTable, median, percentile, type Row } from './support/statistics.ts'
 
 const COLUMNS = 240
@@ -36,7 +36,7 @@ function benchContent(name: string, line: (random: () => number) => string): Row
   let nowMs = 0
   let due: (() => void) | undefined
   let bytes = 0
-  using compositor = createCompositor({
+  using compositor = new Compositor({
     writer: {
       write: (frame) => {
         bytes += frame.length

@@ -1,5 +1,5 @@
 /** Where the table and what stands beside it go: both where there is room, else the one that has the keys. Pure. */
-import type { Rect } from '../compositor/compositor.ts'
+import type { Rect } from '../compositor/scene.ts'
 
 export type BringUpLayout = { readonly table: Rect | undefined; readonly side: Rect | undefined }
 

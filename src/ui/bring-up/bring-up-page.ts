@@ -1,6 +1,6 @@
 /** The Bring-up tab: what its keys do, and what of it is drawn. Facts are read when it is opened and on demand. */
 import type { Direction } from '../../ops/kernel/area.ts'
-import type { PaneView, Rect } from '../compositor/compositor.ts'
+import type { PaneView, Rect } from '../compositor/scene.ts'
 import { commandOf } from '../keys/key-table.ts'
 import { documentRows, firstRow, type RowDocument, type ScrollPlace } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'

@@ -3,7 +3,7 @@
 import { clip, clipName, padEnd, textWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { BOLD } from '../../terminal/cells.ts'
-import type { Span } from '../compositor/compositor.ts'
+import type { Span } from '../compositor/scene.ts'
 import type { Row, RowDocument } from '../rows/row-document.ts'
 import { wrapRows } from '../rows/row-document.ts'
 import { labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'

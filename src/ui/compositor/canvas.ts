@@ -13,7 +13,7 @@ import {
   WORDS_PER_CELL,
 } from '../../terminal/cells.ts'
 import { cellWord } from '../../terminal/clusters.ts'
-import type { FrameLines, PaneView, Rect, Span, Style } from './compositor.ts'
+import type { FrameLines, PaneView, Rect, Span, Style } from './scene.ts'
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 const ASCII = /^[ -~]*$/

@@ -28,7 +28,7 @@ import {
 } from '../../terminal/cells.ts'
 import { clusterText } from '../../terminal/clusters.ts'
 import { isPrintableCode } from '../../terminal/code-points.ts'
-import type { Rect } from './compositor.ts'
+import type { Rect } from './scene.ts'
 
 const SGR_CODES: readonly (readonly [bit: number, code: number])[] = [
   [BOLD, 1],

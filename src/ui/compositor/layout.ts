@@ -1,5 +1,5 @@
 /** Where panes go: a grid of equal slots over an area. Pure. */
-import type { Rect } from './compositor.ts'
+import type { Rect } from './scene.ts'
 
 export type Grid = {
   readonly area: Rect

@@ -1,7 +1,7 @@
 /** Keeps 'who shows the same' up to date while folding or differences are on: looks at most a few times a second, only at screens that changed. */
 import type { Clock } from '../../base/clock.ts'
 import { textWidth } from '../../base/text-width.ts'
-import type { PaneView } from '../compositor/compositor.ts'
+import type { PaneView } from '../compositor/scene.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import { styleOf, type Theme } from '../theme/theme.ts'
 import { differentRows, groupEqualScreens, type HostText } from './equal-screens.ts'

@@ -35,12 +35,11 @@ import type { WorkPanel } from '../work-views/work-panel.ts'
 import type { ResolveHosts } from '../work-views/work-questions.ts'
 import { Comparison } from './comparison.ts'
 import { Dialogs } from './dialogs.ts'
-import { hostStateOf, logLine, reduceHost } from './fleet-reducer.ts'
+import { hostStateOf, logLine, reduceHost, writeNotice } from './fleet-reducer.ts'
 import { HostViews } from './host-views.ts'
 import { type Arrangement, arrange, type Direction, focusNeighbour, pageOf } from './panes.ts'
 import { Recording } from './recording.ts'
 import { ScrollMode } from './scroll.ts'
-import { writeNotice } from './write-notice.ts'
 
 /** What the console asks of the world round it; the composition root gives it. */
 export type ConsolePorts = {
@@ -315,6 +314,7 @@ export class Console implements PageContext, Disposable {
     const text = writeNotice({
       sent: reports.flatMap(({ sent }) => sent),
       skipped: reports.flatMap(({ skipped }) => skipped),
+      discarded: reports.flatMap(({ discarded = [] }) => discarded),
     })
     if (text === undefined) return
     // One line for a run of keys, not one a key.

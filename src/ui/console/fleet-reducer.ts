@@ -1,6 +1,7 @@
 /** Remote truth: how the fleet's events change what the console knows of its hosts. Pure. */
 import type { Endpoint } from '../../inventory/host.ts'
-import type { FleetEvent } from '../../ssh/fleet.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import type { FleetEvent, WriteReport } from '../../ssh/fleet.ts'
 import type { SessionState } from '../../ssh/session-state.ts'
 import type { HostState, LogEntry, NoticeTone } from '../state/console-state.ts'
 
@@ -78,4 +79,17 @@ export function logLine(event: FleetEvent, atMs: number): LogEntry | undefined {
     return line(end.kind === 'signal' ? `shell ended by ${end.signal}` : `shell lost: ${end.reason}`, 'warning')
   }
   return undefined
+}
+
+/** What is said after keys were sent, when a host did not get all of them; undefined: every host did. */
+export function writeNotice({ sent, skipped, discarded = [] }: WriteReport): string | undefined {
+  const hostsOf = Map.groupBy(skipped, ({ reason }) => reason)
+  const why = [...hostsOf]
+    .map(([reason, hosts]) => `${foldHostSet(hosts.map(({ host }) => host))}: ${reason}`)
+    .join('; ')
+  const total = sent.length + skipped.length
+  const missed = sent.length === 0 ? `not sent to ${why}` : `sent to ${sent.length} of ${total}, not to ${why}`
+  const dropped = discarded.map(({ host, bytes }) => `${host} dropped ${bytes} bytes`)
+  const parts = why === '' ? dropped : [missed, ...dropped]
+  return parts.length === 0 ? undefined : parts.join('; ')
 }

@@ -2,7 +2,7 @@
  * Where a key goes: to the open dialog, to scroll mode, to the table of actions, or to the receivers. Nothing on this way
  * waits for React or for a host.
  */
-import type { Rect } from '../compositor/compositor.ts'
+import type { Rect } from '../compositor/scene.ts'
 import type { InputEvent, KeyEvent, MouseEvent } from '../keys/decode-input.ts'
 import { encodeKey, encodeMouse, encodeWheel } from '../keys/encode-for-pane.ts'
 import { keyLabel } from '../keys/key-label.ts'

@@ -4,7 +4,7 @@ import { clip, clipName, textWidth, wrapText } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { BOLD } from '../../terminal/cells.ts'
 import type { Screen } from '../../terminal/screen.ts'
-import type { FrameLines, PaneView, Rect, Span, Style } from '../compositor/compositor.ts'
+import type { FrameLines, PaneView, Rect, Span, Style } from '../compositor/scene.ts'
 import { type ConsoleState, type HostState, isLive, isTrouble } from '../state/console-state.ts'
 import { labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 

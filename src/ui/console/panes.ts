@@ -1,6 +1,7 @@
 /** Which panes there are, on which page, and where: from the state alone. Pure. */
-import type { Rect } from '../compositor/compositor.ts'
+
 import { createGrid, type Grid, slotRect } from '../compositor/layout.ts'
+import type { Rect } from '../compositor/scene.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import { layoutPanel } from '../work-views/panel.ts'
 import type { PageInfo } from './header.ts'

@@ -1,7 +1,7 @@
 /** The present arrangement as a scene for the compositor. */
 import type { CellGrid } from '../../terminal/cells.ts'
 import { dialogRect } from '../components/dialog-box.tsx'
-import type { Rect, Scene } from '../compositor/compositor.ts'
+import type { Rect, Scene } from '../compositor/scene.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import { themes } from '../theme/theme.ts'
 import { areaOf, layoutPanel } from '../work-views/panel.ts'

@@ -1,7 +1,7 @@
 /** Scroll mode: looks back in the focused host, searches, and shows the hits. */
 
 import { BOLD } from '../../terminal/cells.ts'
-import type { PaneView } from '../compositor/compositor.ts'
+import type { PaneView } from '../compositor/scene.ts'
 import { createPromptDialog } from '../dialogs/prompt-dialog.ts'
 import type { PageContext } from '../tabs/page-context.ts'
 import { styleOf, type Theme } from '../theme/theme.ts'

@@ -1,5 +1,5 @@
 /** Which part of the Jobs tab is where. Pure. */
-import type { Rect } from '../compositor/compositor.ts'
+import type { Rect } from '../compositor/scene.ts'
 import { documentRows, type RowDocument } from '../rows/row-document.ts'
 
 const BESIDE_COLUMNS = 160

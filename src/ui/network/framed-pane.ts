@@ -1,4 +1,4 @@
-import type { PaneView, Rect } from '../compositor/compositor.ts'
+import type { PaneView, Rect } from '../compositor/scene.ts'
 import type { Row } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
 import type { Theme } from '../theme/theme.ts'

@@ -1,6 +1,6 @@
 /** Two hosts and what goes between them, as charts. Pure. */
 import { BOLD } from '../../terminal/cells.ts'
-import type { PaneView } from '../compositor/compositor.ts'
+import type { PaneView } from '../compositor/scene.ts'
 import { styleOf } from '../theme/theme.ts'
 import { framedPane } from './framed-pane.ts'
 import type { PaneLook } from './pane-screen.ts'

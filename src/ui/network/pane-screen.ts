@@ -4,8 +4,8 @@ import { DisposableStore } from '../../base/disposable.ts'
 import { createCellGrid } from '../../terminal/cells.ts'
 import type { lineChart } from '../charts/line-chart.ts'
 import type { ColourDepth } from '../compositor/colours.ts'
-import type { PaneView, Rect } from '../compositor/compositor.ts'
-import { createCompositor } from '../compositor/create-compositor.ts'
+import { Compositor } from '../compositor/compositor.ts'
+import type { PaneView, Rect } from '../compositor/scene.ts'
 import { InputDecoder } from '../keys/decode-input.ts'
 import { keyLabel } from '../keys/key-label.ts'
 import { mutedStyle, type Theme, type ThemeName, themes } from '../theme/theme.ts'
@@ -51,7 +51,7 @@ export async function openPaneScreen(options: PaneScreenOptions): Promise<void> 
   const done = Promise.withResolvers<void>()
   const quit = (): void => done.resolve()
   const writer = owned.own(createTtyWriter(stdout))
-  const compositor = owned.own(createCompositor({ writer, clock, colourDepth: options.colourDepth, isUtf8: true }))
+  const compositor = owned.own(new Compositor({ writer, clock, colourDepth: options.colourDepth, isUtf8: true }))
   const theme = themes[options.themeName]
   let size = { columns: stdout.columns || 80, rows: stdout.rows || 24 }
   let chart: typeof lineChart | undefined

@@ -2,7 +2,7 @@
 import { isRealCard } from '../../ops/net/watch/read-samples.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
-import type { PaneView, Rect, Span } from '../compositor/compositor.ts'
+import type { PaneView, Rect, Span } from '../compositor/scene.ts'
 import type { Row } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'

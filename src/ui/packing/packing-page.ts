@@ -1,6 +1,6 @@
 /** The Packing tab: who is placed where. */
 import { messageOf } from '../../base/errors.ts'
-import type { PaneView, Rect } from '../compositor/compositor.ts'
+import type { PaneView, Rect } from '../compositor/scene.ts'
 import { createPromptDialog, type PromptCheck } from '../dialogs/prompt-dialog.ts'
 import type { JobsPort } from '../jobs/jobs-port.ts'
 import type { QueueView } from '../jobs/queue-view.ts'

@@ -1,7 +1,7 @@
 /** Amounts as a row of cells: each job its letter in its colour, what is free a dot. Pure. */
 import { letterOf } from '../../scheduler/jobs/packing.ts'
 import { BOLD, INVERSE } from '../../terminal/cells.ts'
-import type { Span } from '../compositor/compositor.ts'
+import type { Span } from '../compositor/scene.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import { LOOSE_JOB } from './ray-picture.ts'
 import { WHAT_IF_JOB } from './what-if.ts'

@@ -1,7 +1,7 @@
 /** What is shown row by row, made only for the rows that are in view: panels and the pages of tabs. */
 
 import { clip, textWidth, wrapText } from '../../base/text-width.ts'
-import type { Span, Style } from '../compositor/compositor.ts'
+import type { Span, Style } from '../compositor/scene.ts'
 import type { Theme } from '../theme/theme.ts'
 
 export type Row = readonly Span[]

@@ -1,6 +1,6 @@
 /** Rows in a frame with a title, as a pane that no host stands behind. Pure. */
 import { BOLD } from '../../terminal/cells.ts'
-import type { PaneView, Rect } from '../compositor/compositor.ts'
+import type { PaneView, Rect } from '../compositor/scene.ts'
 import { labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import { clipRow, documentRows, firstRow, type Row, type RowDocument, type ScrollPlace } from './row-document.ts'
 

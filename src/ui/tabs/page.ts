@@ -1,5 +1,5 @@
 /** What a tab other than the shells shows and does. While it is shown no typed key reaches a host. */
-import type { PaneView, Rect } from '../compositor/compositor.ts'
+import type { PaneView, Rect } from '../compositor/scene.ts'
 import type { Theme } from '../theme/theme.ts'
 
 export interface Page extends Disposable {

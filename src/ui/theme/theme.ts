@@ -1,6 +1,6 @@
 /** Semantic colours. Components and panes name what a thing is; only here stands how it looks. */
 import { BOLD, DIM, INVERSE, rgbColour } from '../../terminal/cells.ts'
-import type { Style } from '../compositor/compositor.ts'
+import type { Style } from '../compositor/scene.ts'
 
 export type ThemeName = 'dark' | 'light' | 'none'
 

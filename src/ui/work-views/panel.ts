@@ -1,5 +1,5 @@
 /** The panel beside the shells: what it shows, whether it has the keys, and where it goes. Pure. */
-import type { Rect } from '../compositor/compositor.ts'
+import type { Rect } from '../compositor/scene.ts'
 import { type CopyView, isCopying } from './copy-view.ts'
 import { isRunning, type RunView } from './run-view.ts'
 

@@ -3,7 +3,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { OutputLine, OutputText } from '../../ops/run/kept-output.ts'
 import { formatOutcome, formatSummary, isSuccess, type RunOutcome, summarize } from '../../ops/run/outcome.ts'
 import { BOLD } from '../../terminal/cells.ts'
-import type { Span, Style } from '../compositor/compositor.ts'
+import type { Span, Style } from '../compositor/scene.ts'
 import { type Row, type RowDocument, type RowLook, skipColumns, wrapRows } from '../rows/row-document.ts'
 import { labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import {

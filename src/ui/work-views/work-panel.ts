@@ -4,7 +4,7 @@
  */
 import { messageOf } from '../../base/errors.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import type { PaneView, Rect } from '../compositor/compositor.ts'
+import type { PaneView, Rect } from '../compositor/scene.ts'
 import type { LineCheck } from '../dialogs/prompt-dialog.ts'
 import type { RayWork } from '../ray/ray-line.ts'
 import type { RayPort } from '../ray/ray-port.ts'

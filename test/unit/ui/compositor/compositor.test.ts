@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createCellGrid, rgbColour, UNDERLINE, WORDS_PER_CELL } from '../../../../src/terminal/cells.ts'
 import { putSpans } from '../../../../src/ui/compositor/canvas.ts'
-import type { Scene } from '../../../../src/ui/compositor/compositor.ts'
-import { createCompositor } from '../../../../src/ui/compositor/create-compositor.ts'
+import { Compositor } from '../../../../src/ui/compositor/compositor.ts'
 import { createGrid, slotRect } from '../../../../src/ui/compositor/layout.ts'
+import type { Scene } from '../../../../src/ui/compositor/scene.ts'
 import { ManualClock } from '../../ssh/manual-clock.ts'
 import { drawnAfresh, pane, screenOf, stageOf, start, style, Terminal } from './stage.ts'
 
@@ -162,7 +162,7 @@ test('hostile cells print nothing but blanks', () => {
     words[index * WORDS_PER_CELL] = (1 << 24) | code
   })
   words[20 * WORDS_PER_CELL] = (0x8000_0000 | (1 << 24) | 0x1ffff0) >>> 0
-  compositor.invalidateChrome()
+  compositor.setScene(scene)
   frame()
   const sequences = terminal.last.replace(/\u001b\[[\d;?]*[A-Za-z]|\u001b\[\d q/g, '')
   expect(sequences).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u200e\u202e]/)
@@ -176,7 +176,7 @@ test('with sixteen colours and with none the colours are brought down', () => {
   ] as const) {
     const clock = new ManualClock()
     const terminal = new Terminal(80, 24)
-    const compositor = createCompositor({ writer: terminal, clock, colourDepth, isUtf8: true })
+    const compositor = new Compositor({ writer: terminal, clock, colourDepth, isUtf8: true })
     const chrome = createCellGrid(80, 24)
     putSpans(chrome, 0, 0, 80, [{ text: 'red', style: { ...style, foreground: rgbColour(0xff1010) } }])
     compositor.setScene({ columns: 80, rows: 24, chrome, panes: [], overlays: [], cursor: undefined })

@@ -3,9 +3,9 @@ import { BOLD, type CellGrid, createCellGrid } from '../../../../src/terminal/ce
 import { createScreen } from '../../../../src/terminal/headless-screen.ts'
 import type { Screen } from '../../../../src/terminal/screen.ts'
 import { putSpans } from '../../../../src/ui/compositor/canvas.ts'
-import type { PaneView, Scene, Style } from '../../../../src/ui/compositor/compositor.ts'
-import { createCompositor } from '../../../../src/ui/compositor/create-compositor.ts'
+import { Compositor } from '../../../../src/ui/compositor/compositor.ts'
 import { createGrid, slotRect } from '../../../../src/ui/compositor/layout.ts'
+import type { PaneView, Scene, Style } from '../../../../src/ui/compositor/scene.ts'
 import { ManualClock } from '../../ssh/manual-clock.ts'
 
 export const style: Style = { foreground: 0, background: 0, attributes: 0 }
@@ -49,7 +49,7 @@ export function start(columns: number, rows: number) {
   const terminal = new Terminal(columns, rows)
   const soon: (() => void)[] = []
   let preciseMs = 0
-  const compositor = createCompositor({
+  const compositor = new Compositor({
     writer: terminal,
     clock,
     colourDepth: 'truecolor',

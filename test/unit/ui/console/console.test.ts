@@ -41,7 +41,21 @@ describe('typing', () => {
     const stand = createStand()
     stand.fleet.away.set('m3', 'reconnecting')
     stand.type('x')
-    expect(footer(stand)).toContain('sent to 3 of 4, skipped m3 reconnecting')
+    expect(footer(stand)).toContain('sent to 3 of 4, not to m3: reconnecting')
+    for (const host of ['m1', 'm2', 'm4']) stand.fleet.away.set(host, 'shell ended')
+    stand.type('x')
+    expect(footer(stand)).toContain('not sent to m[1-2,4]: shell ended; m3: reconnecting')
+  })
+
+  test('says which host dropped typed bytes to make room for an interrupt', () => {
+    const stand = createStand()
+    stand.fleet.discarded = [
+      { host: 'm3', bytes: 12 },
+      { host: 'm4', bytes: 1_048_576 },
+    ]
+    stand.type('\x03')
+    expect(footer(stand)).toContain('m3 dropped 12 bytes; m4 dropped 1048576 bytes')
+    expect(stand.console.state.log.at(-1)?.text).toContain('m3 dropped 12 bytes')
   })
 
   test('an arrow is sent as each host asked for it', async () => {

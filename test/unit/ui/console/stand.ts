@@ -30,6 +30,8 @@ class FakeFleet implements Fleet {
   readonly received = new Map<string, string>()
   readonly sizes = new Map<string, { columns: number; rows: number }>()
   readonly away = new Map<string, string>()
+  /** What the next write says was dropped to make room for an interrupt. */
+  discarded: WriteReport['discarded']
   readonly reconnected: string[] = []
   hosts: string[] = []
   endpoint = () => undefined
@@ -54,9 +56,12 @@ class FakeFleet implements Fleet {
   write(hosts: readonly string[], bytes: Uint8Array): WriteReport {
     const sent = hosts.filter((host) => !this.away.has(host))
     for (const host of sent) this.received.set(host, (this.received.get(host) ?? '') + Buffer.from(bytes).toString())
+    const { discarded = [] } = this
+    this.discarded = undefined
     return {
       sent,
       skipped: hosts.flatMap((host) => (this.away.has(host) ? [{ host, reason: this.away.get(host) ?? '' }] : [])),
+      discarded,
     }
   }
   resize(host: string, size: { columns: number; rows: number }): void {

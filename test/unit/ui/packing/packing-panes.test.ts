@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { KnownHost } from '../../../../src/scheduler/jobs/packing.ts'
-import type { PaneView, Rect } from '../../../../src/ui/compositor/compositor.ts'
+import type { PaneView, Rect } from '../../../../src/ui/compositor/scene.ts'
 import { lastOffset, packingPanes } from '../../../../src/ui/packing/packing-panes.ts'
 import { shareCells } from '../../../../src/ui/packing/share-cells.ts'
 import { themes } from '../../../../src/ui/theme/theme.ts'
