@@ -36,7 +36,13 @@ export class UserTerminal {
   #onChange: () => void = () => {}
 
   constructor(columns: number, rows: number) {
-    this.#terminal = new xtermHeadless.Terminal({ cols: columns, rows, allowProposedApi: true, scrollback: 1000 })
+    this.#terminal = new xtermHeadless.Terminal({
+      cols: columns,
+      rows,
+      allowProposedApi: true,
+      scrollback: 1000,
+      logLevel: 'off',
+    })
     this.#terminal.loadAddon(new xtermGraphemes.UnicodeGraphemesAddon())
     // The emulator keeps the cursor's visibility to itself; returning false lets it handle the sequence as well.
     for (const [final, isHidden] of [

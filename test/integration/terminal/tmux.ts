@@ -96,6 +96,11 @@ export class Tmux implements Disposable {
     return parseCapture(lines.slice(0, this.#size.rows))
   }
 
+  /** As the program in it set it last. */
+  async title(): Promise<string> {
+    return (await this.#tell('display-message', '-p', '#{pane_title}')).trim()
+  }
+
   /** Column, row, and the modes that typed keys depend on. */
   async state(): Promise<string> {
     const formats = [
