@@ -2,7 +2,7 @@
  * A queue with hosts that are only a model: the store, the plan and the limits of the driver are the real ones, what hosts do is
  * a rule. Time passes only when told to.
  */
-import { type BundleState, isActive, type Job, type JobEvent, type JobSpec } from '../../src/scheduler/jobs/job.ts'
+import { isActive, type Job, type JobEvent, type JobSpec, type SeenBundle } from '../../src/scheduler/jobs/job.ts'
 import { overdue } from '../../src/scheduler/jobs/overdue.ts'
 import { PlanPass } from '../../src/scheduler/jobs/plan-pass.ts'
 import { JobStore, type Submission } from '../../src/scheduler/jobs/store.ts'
@@ -58,7 +58,7 @@ export class QueueWorld implements Disposable {
   tick(): readonly Job[] {
     const { store, nowMs, isPreempting } = this
     this.#apply(overdue(store.active(), nowMs).map(({ id }) => ({ id, event: { kind: 'stop', reason: 'timed-out' } })))
-    const rest = { nowMs, isPreempting, isGathering: false, hasRay: false }
+    const rest = { nowMs, isPreempting, isGathering: false, engines: [] }
     const { events } = this.#pass.plan({ ...rest, hosts: this.hosts() })
     this.#apply(events)
     return events.flatMap(({ id, event }) => (event.kind === 'stop' ? [store.get(id) as Job] : []))
@@ -72,7 +72,7 @@ export class QueueWorld implements Disposable {
       return state.bundles.flatMap((bundle, rank): Event[] => {
         const host = state.places[rank]?.host ?? ''
         if (bundle.kind === 'ended' || this.down.has(host)) return []
-        const see = (own: BundleState): Event[] => [{ id: job.id, event: { kind: 'seen', rank, bundle: own } }]
+        const see = (own: SeenBundle): Event[] => [{ id: job.id, event: { kind: 'seen', rank, bundle: own } }]
         const exit = (code: number) => see({ kind: 'ended', end: { kind: 'exit', code } })
         if (state.kind === 'ending') return exit(143)
         if (bundle.kind === 'sent') return see({ kind: 'begun' })

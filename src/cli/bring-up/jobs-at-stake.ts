@@ -5,8 +5,8 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { operationId } from '../../ops/kernel/operation.ts'
 import type { Plan } from '../../ops/kernel/plan.ts'
+import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { isActive, type Job } from '../../scheduler/jobs/job.ts'
-import { isRayJob } from '../../scheduler/jobs/ray-jobs.ts'
 import { JobStore } from '../../scheduler/jobs/store.ts'
 import type { CliContext } from '../command-line/context.ts'
 import { queuePath } from '../job/open-queue.ts'
@@ -32,7 +32,6 @@ export function sentencesAbout(
   active: readonly Job[],
 ): readonly string[] {
   const changed = operations.filter(({ verdict }) => verdict.kind === 'steps')
-  const nodes = changed.flatMap(({ area, host }) => (area === 'ray' ? [host] : []))
   const hasHead = head !== undefined && changed.some(({ id }) => id === operationId('ray', 'head', head))
   const losses = Map.groupBy(
     changed.filter(({ area }) => area === 'env' || area === 'nfs'),
@@ -41,11 +40,16 @@ export function sentencesAbout(
   const sentences = active.flatMap((job): string[] => {
     if (!isActive(job.state)) return []
     const name = `job ${job.id} (${job.spec.name})`
-    if (isRayJob(job)) {
+    const { engine } = job.spec
+    if (engine !== undefined) {
+      const title = placeTitle(enginePlace(engine))
+      const nodes = changed.flatMap(({ area, host }) => (area === engine ? [host] : []))
       if (nodes.length === 0) return []
-      if (!hasHead) return [`${name} runs on Ray, and may run on ${foldHostSet(nodes)}`]
+      if (!hasHead) return [`${name} runs on ${title}, and may run on ${foldHostSet(nodes)}`]
       return [
-        job.state.kind === 'starting' ? `${name} waits in Ray, which ends` : `${name} runs on Ray, and ends with it`,
+        job.state.kind === 'starting'
+          ? `${name} waits in ${title}, which ends`
+          : `${name} runs on ${title}, and ends with it`,
       ]
     }
     const hosts = [...new Set(job.state.places.map(({ host }) => host))].filter((host) => losses.has(host))

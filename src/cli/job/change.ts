@@ -22,7 +22,7 @@ export async function changeJobs(
   const { store } = queue
   const jobsOf = (): readonly Job[] => ids.flatMap((id) => store.get(id) ?? [])
   const event: JobEvent = options.forget
-    ? { kind: 'forget', hosts: hostsToForget(jobsOf(), store.view()) }
+    ? { kind: 'forget', hosts: hostsToForget(jobsOf(), store.report()) }
     : change === 'cancel'
       ? { kind: 'stop', reason: 'cancelled' }
       : { kind: change }

@@ -1,6 +1,4 @@
 /** What the console's tabs read of the queue and write to it: short calls, each far below the time of a frame. */
-
-import type { RayWanted } from '../../ops/ray/wanted.ts'
 import { placeByPolicy } from '../../scheduler/gangs/place-by-policy.ts'
 import { findGang } from '../../scheduler/gangs/search-gang.ts'
 import { formatGangWhyNot, whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
@@ -9,7 +7,6 @@ import type { Job, JobEvent } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import { packHosts } from '../../scheduler/jobs/packing.ts'
 import { occupy } from '../../scheduler/jobs/plan-jobs.ts'
-import { isRayJob } from '../../scheduler/jobs/ray-jobs.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
 import type { Cluster } from '../../scheduler/model/cluster.ts'
 import type { Gang } from '../../scheduler/model/gang.ts'
@@ -19,9 +16,9 @@ import { placeAsRay } from '../../scheduler/ray/ray-placement.ts'
 import type { JobDetails, QueueSight } from '../../ui/jobs/jobs-port.ts'
 import { gangOfWhatIf, type Trial, type WhatIf } from '../../ui/packing/what-if.ts'
 import type { CliContext } from '../command-line/context.ts'
+import { type Engines, engineLog, openEngines } from './engines.ts'
 import { hostsOf } from './hosts-seen.ts'
 import { type JobOptions, lookAtQueue, type OpenQueue } from './open-queue.ts'
-import { rayLogScript, rayOf } from './ray-engine.ts'
 import { whyWaiting } from './why-waiting.ts'
 
 const MOST_GROUPS = 200
@@ -40,15 +37,15 @@ export interface ConsoleQueue extends Disposable {
 }
 
 /** Where the end of what bundle 0 writes is read, and how. */
-function logOf(job: Job, queue: OpenQueue, ray: RayWanted | undefined): JobDetails['log'] {
+function logOf(job: Job, { store }: OpenQueue, engines: Engines): JobDetails['log'] {
   const place = 'places' in job.state ? job.state.places?.[0] : undefined
   if (place === undefined) return undefined
-  if (isRayJob(job)) {
-    if (ray === undefined) return undefined
-    const script = rayLogScript(ray, queue, job, { rank: 0, fromByte: -TAIL_BYTES, mostBytes: TAIL_BYTES })
-    return { host: ray.head.host, program: `echo ${Buffer.from(script).toString('base64')} | base64 -d | /bin/sh` }
+  if (job.spec.engine !== undefined) {
+    const log = engineLog(engines, store.id, job, { rank: 0, fromByte: -TAIL_BYTES, mostBytes: TAIL_BYTES })
+    if (log === undefined) return undefined
+    return { host: log.host, program: `echo ${Buffer.from(log.script).toString('base64')} | base64 -d | /bin/sh` }
   }
-  const directory = `${JOBS_DIRECTORY}/${bundleKey(queue.store.id, job, 0)}`
+  const directory = `${JOBS_DIRECTORY}/${bundleKey(store.id, job, 0)}`
   return { host: place.host, program: `cd ${directory} && tail -c ${TAIL_BYTES} out && tail -c ${TAIL_BYTES} err` }
 }
 
@@ -88,7 +85,7 @@ export async function openConsoleQueue(options: JobOptions, context: CliContext)
 /** Disposing closes the queue. */
 export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Promise<ConsoleQueue> {
   const { store } = queue
-  const ray = await rayOf(queue.inventory, context)
+  const engines = await openEngines(queue.inventory, context)
   let seen = ''
   const expectedOf = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text))
   return {
@@ -97,7 +94,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       const state = `${store.file.version()} ${driver}`
       if (state === seen) return undefined
       seen = state
-      const { down = {} } = store.view() ?? {}
+      const { down = {} } = store.report() ?? {}
       const active = store.active()
       return {
         hosts: packHosts(hostsOf(queue), active),
@@ -120,7 +117,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       const job = store.get(id)
       if (job === undefined) return undefined
       const { why, expected } = whyWaiting(job, queue, context.now())
-      return { job, why, expectedMs: expectedOf(expected), log: logOf(job, queue, ray) }
+      return { job, why, expectedMs: expectedOf(expected), log: logOf(job, queue, engines) }
     },
     sweep(id) {
       const [job, group] = [store.get(id), store.groupOf(id)]

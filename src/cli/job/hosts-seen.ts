@@ -4,7 +4,7 @@ import { driverHost, type OpenQueue } from './open-queue.ts'
 
 /** Hosts as the driver saw them last, else as hosts.yaml declares them. */
 export function hostsOf({ store, inventory }: OpenQueue): readonly KnownHost[] {
-  const seen = new Map(store.view()?.hosts.map((host) => [host.name, host]))
+  const seen = new Map(store.report()?.hosts.map((host) => [host.name, host]))
   return inventory.hosts.map((host) => {
     const declared = driverHost(host)
     const { name, cpuMilli = 0, memoryBytes = 0, gpuCount, labels, custom } = declared

@@ -4,14 +4,14 @@ import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
+import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { JOBS_DIRECTORY } from '../../scheduler/jobs/host-program.ts'
 import { isFinal } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
-import { isRayJob } from '../../scheduler/jobs/ray-jobs.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
+import { engineLog, openEngines } from './engines.ts'
 import { connectHosts } from './hosts.ts'
 import { type JobOptions, lookAtQueue } from './open-queue.ts'
-import { rayLogScript, rayOf } from './ray-engine.ts'
 import { jobOr } from './show.ts'
 
 export type LogOptions = JobOptions & { readonly rank: number; readonly follow?: boolean }
@@ -22,20 +22,22 @@ const LOOK_MS = 500
 export async function showLogs(id: number, options: LogOptions, context: CliContext): Promise<number> {
   using queue = await lookAtQueue(options, context)
   const job = jobOr(queue, id)
-  const place = 'places' in job.state ? job.state.places?.[isRayJob(job) ? 0 : options.rank] : undefined
+  const isOnHosts = job.spec.engine === undefined
+  const place = 'places' in job.state ? job.state.places?.[isOnHosts ? options.rank : 0] : undefined
   if (place === undefined)
     throw new MusterError('usage', `job ${id} is ${job.state.kind}: there is nothing that bundle ${options.rank} wrote`)
-  const ray = isRayJob(job) ? await rayOf(queue.inventory, context) : undefined
-  const host = ray?.head.host ?? place.host
+  const engines = isOnHosts ? new Map() : await openEngines(queue.inventory, context)
+  const whole = { rank: options.rank, fromByte: 0, mostBytes: PIECE_BYTES }
+  const host = engineLog(engines, queue.store.id, job, whole)?.host ?? place.host
   const names = new Set(queue.inventory.hosts.map(({ name }) => name))
   if (!names.has(host))
-    throw new MusterError('configuration', `it ran on ${host}, which is no host of hosts.yaml any more`)
+    throw new MusterError('configuration', `it ran on ${placeTitle(host)}, which hosts.yaml does not declare any more`)
   using hosts = await connectHosts(queue.inventory, options, context)
   const key = bundleKey(queue.store.id, job, options.rank)
   const files = [
     { name: 'out', stream: context.stdout, at: 0, decoder: new TextDecoder() },
-    // Ray keeps both in one.
-    ...(ray === undefined ? [{ name: 'err', stream: context.stderr, at: 0, decoder: new TextDecoder() }] : []),
+    // An engine keeps both in one.
+    ...(isOnHosts ? [{ name: 'err', stream: context.stderr, at: 0, decoder: new TextDecoder() }] : []),
   ]
   for (;;) {
     // Looked at before reading: what it wrote before it ended is read after.
@@ -43,11 +45,9 @@ export async function showLogs(id: number, options: LogOptions, context: CliCont
     const hasEnded = current.attempt !== job.attempt || isFinal(current.state)
     let count = 0
     for (const file of files) {
-      const piece = { rank: options.rank, fromByte: file.at, mostBytes: PIECE_BYTES }
       const program =
-        ray === undefined
-          ? `cd ${JOBS_DIRECTORY}/${key} && tail -c +${file.at + 1} ${file.name} 2>/dev/null | head -c ${PIECE_BYTES}`
-          : rayLogScript(ray, queue, job, piece)
+        engineLog(engines, queue.store.id, job, { ...whole, fromByte: file.at })?.script ??
+        `cd ${JOBS_DIRECTORY}/${key} && tail -c +${file.at + 1} ${file.name} 2>/dev/null | head -c ${PIECE_BYTES}`
       const result = await hosts.exec(host, program, context.signal)
       if (result.outcome.kind !== 'exit')
         throw new MusterError('unreachable', `${host}: ${reasonOfResult(result, formatOutcome)}`)

@@ -3,6 +3,7 @@ import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { clip } from '../../base/text-width.ts'
 import { didYouMean } from '../../inventory/nearest-word.ts'
+import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import {
   type BundleState,
   FINAL_KINDS,
@@ -14,7 +15,6 @@ import {
 } from '../../scheduler/jobs/job.ts'
 import { JOB_COLUMNS, requestText } from '../../scheduler/jobs/job-columns.ts'
 import { metricJson } from '../../scheduler/jobs/metric.ts'
-import { isRayJob } from '../../scheduler/jobs/ray-jobs.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
 import { formatTable } from '../output/table.ts'
 import { type JobOptions, lookAtQueue, type OpenQueue } from './open-queue.ts'
@@ -80,14 +80,16 @@ export async function showJob(id: number, options: JobOptions, context: CliConte
     ['attempt', String(job.attempt)],
   ]
   if ('places' in state && state.places) {
-    const { down = {} } = queue.store.view() ?? {}
+    const { down = {} } = queue.store.report() ?? {}
     lines.push(['since', new Date(state.startedMs ?? 0).toISOString()])
     state.places.forEach(({ host, devices }, rank) => {
       const bundle = state.bundles?.[rank]
       const trouble = isActive(state) && bundle?.kind !== 'ended' ? down[host] : undefined
       const how = bundle === undefined ? '' : bundleWords(bundle, spec, trouble)
-      const where = isRayJob(job) ? 'Ray' : host
-      lines.push([`bundle ${rank}`, `${where}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}: ${how}`])
+      lines.push([
+        `bundle ${rank}`,
+        `${placeTitle(host)}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}: ${how}`,
+      ])
     })
   }
   if (isFinal(state))

@@ -8,12 +8,14 @@ import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
 import { parseMemorySize } from '../../inventory/memory-size.ts'
 import { findGang } from '../../scheduler/gangs/search-gang.ts'
 import { formatGangWhyNot, whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
+import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { JobSpec } from '../../scheduler/jobs/job.ts'
 import { type Metric, parseMetric } from '../../scheduler/jobs/metric.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Strategy } from '../../scheduler/model/gang.ts'
 import { checkRequest, milliOf, type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
+import { ENGINES } from './engines.ts'
 import { inEnvironment, parseJobEnvironment } from './from-env.ts'
 import { hostsOf } from './hosts-seen.ts'
 import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
@@ -190,21 +192,20 @@ export function checkCommand(command: string): void {
     })
 }
 
-/** Quoted twice, it stays below what one argument of a program may have. */
-const MOST_RAY_COMMAND_BYTES = 24 * 1024
-
-/** Ray places by itself: what only Muster's own placement knows is refused. */
+/** @throws MusterError 'usage' for what the engine cannot carry out, 'configuration' when hosts.yaml does not declare it. */
 function engineOf(
   { engine = 'embedded', on, perHost, preemptible, dryRun, copyDir, fromEnv, metric }: SubmitOptions,
   command: string,
-  { ray }: Inventory,
-): { readonly engine?: 'ray' } {
+  inventory: Inventory,
+): { readonly engine?: string } {
   if (engine === 'embedded') return {}
-  if (engine !== 'ray')
-    throw new MusterError('usage', `there is no engine ${printable(engine)}`, { hint: 'embedded, ray' })
-  if (ray === undefined)
-    throw new MusterError('configuration', 'hosts.yaml declares no Ray cluster', { hint: 'docs/ray.md shows how.' })
-  const foreign = Object.entries({
+  const kind = ENGINES.find(({ name }) => name === engine)
+  const names = ['embedded', ...ENGINES.map(({ name }) => name)].join(', ')
+  if (kind === undefined) throw new MusterError('usage', `unknown engine: ${printable(engine)}`, { hint: names })
+  const title = placeTitle(enginePlace(engine))
+  if (!kind.isDeclared(inventory))
+    throw new MusterError('configuration', `hosts.yaml declares no ${title} cluster`, { hint: `See ${kind.docs}.` })
+  const given = Object.entries({
     on,
     'per-host': perHost,
     preemptible,
@@ -213,10 +214,10 @@ function engineOf(
     'from-env': fromEnv,
     metric: metric.length > 0,
   }).flatMap(([name, value]) => (value === undefined || value === false ? [] : [`--${name}`]))
-  if (foreign.length > 0)
-    throw new MusterError('usage', `${foreign.join(', ')}: not with --engine ray, which places by itself`)
-  if (Buffer.byteLength(command) > MOST_RAY_COMMAND_BYTES)
-    throw new MusterError('usage', 'the command is too long for Ray', { hint: 'Put it into a file on the hosts.' })
+  const refused = given.filter((option) => kind.refuses.includes(option))
+  if (refused.length > 0) throw new MusterError('usage', `--engine ${engine} cannot be used with ${refused.join(', ')}`)
+  if (Buffer.byteLength(command) > kind.mostCommandBytes)
+    throw new MusterError('usage', `the command is too long for ${title}`, { hint: 'Put it into a file on the hosts.' })
   return { engine }
 }
 
@@ -254,7 +255,7 @@ const UNKNOWN_MEMORY_BYTES = 2 ** 50
 
 /** A job that these hosts can never hold waits for ever, unless hosts.yaml changes. @throws MusterError 'usage' with --strict. */
 function checkRoom(spec: JobSpec, queue: OpenQueue, { strict }: SubmitOptions, { stderr }: CliContext): void {
-  if (spec.engine === 'ray') return
+  if (spec.engine !== undefined) return
   const hosts = hostsOf(queue).map(({ unknown = [], ...host }) => ({
     ...host,
     ...(unknown.includes('cores') ? { cpuMilli: UNKNOWN_CPU_MILLI } : {}),

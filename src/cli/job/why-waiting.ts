@@ -1,15 +1,10 @@
 /** Why a job does not run yet, from what is stored alone. */
 import { formatGangWhyNot, whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
+import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { isFinal, type Job, missedWords } from '../../scheduler/jobs/job.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
-import { isRayJob, RAY_PLACE } from '../../scheduler/jobs/ray-jobs.ts'
 import { hostsOf } from './hosts-seen.ts'
 import type { OpenQueue } from './open-queue.ts'
-
-function rayWords({ store }: OpenQueue): string | undefined {
-  const trouble = store.view()?.down[RAY_PLACE]
-  return trouble === undefined ? undefined : `Ray cannot be asked: ${trouble}`
-}
 
 export type WhyWaiting = { readonly why: readonly string[]; readonly expected?: string }
 
@@ -26,7 +21,7 @@ const THERE_IS_ROOM = 'it fits: it starts at the next scheduling pass unless oth
 /** Preemptible jobs of lower priority that would make room, if the scheduler did that. */
 function preemptWords(job: Job, queue: OpenQueue): readonly string[] {
   const { store } = queue
-  if (store.view()?.isPreempting !== false) return []
+  if (store.report()?.isPreempting !== false) return []
   const staying = store
     .active()
     .filter(({ spec, priority, state }) => !spec.isPreemptible || priority >= job.priority || state.kind === 'ending')
@@ -38,8 +33,15 @@ function preemptWords(job: Job, queue: OpenQueue): readonly string[] {
 
 function whyNotNow(job: Job, queue: OpenQueue): WhyWaiting {
   if (job.state.kind === 'held') return { why: ['it is held'] }
-  if (job.state.kind === 'starting' && isRayJob(job))
-    return { why: [rayWords(queue) ?? 'Ray has it, and it waits for room there'] }
+  const { engine } = job.spec
+  const place = enginePlace(engine ?? '')
+  const title = placeTitle(place)
+  const trouble = queue.store.report()?.down[place]
+  const engineWords = (words: string) => ({
+    why: [trouble === undefined ? words : `cannot reach ${title}: ${trouble}`],
+  })
+  if (job.state.kind === 'starting' && engine !== undefined)
+    return engineWords(`${title} has it, and it waits there for resources`)
   if (job.state.kind !== 'queued') return { why: [] }
   const missed = job.after.flatMap((id) => {
     const state = queue.store.get(id)?.state
@@ -49,18 +51,21 @@ function whyNotNow(job: Job, queue: OpenQueue): WhyWaiting {
   const undone = job.after.filter((id) => queue.store.get(id)?.state.kind !== 'done')
   if (undone.length > 0) return { why: [`it waits for ${undone.join(', ')}`] }
   const { notBeforeMs = 0 } = job.state
-  const view = queue.store.view()
-  const down = Object.entries(view?.down ?? {}).flatMap(([host, reason]) =>
-    host === RAY_PLACE ? [] : [`${host}: ${reason}`],
+  if (engine !== undefined)
+    return engineWords(`${title} gets it at the next scheduling pass, or when fewer jobs wait there`)
+  const report = queue.store.report()
+  const hosts = hostsOf(queue)
+  const names = new Set(hosts.map(({ name }) => name))
+  const down = Object.entries(report?.down ?? {}).flatMap(([host, reason]) =>
+    names.has(host) ? [`${host}: ${reason}`] : [],
   )
-  if (isRayJob(job)) return { why: [rayWords(queue) ?? 'it goes to Ray at the next look, or when fewer wait there'] }
-  const { cluster } = occupy(hostsOf(queue), queue.store.active())
+  const { cluster } = occupy(hosts, queue.store.active())
   const gang = gangOf(job.spec)
   const why = whyNotGang(cluster, gang)
-  const startS = view?.expectedS[job.id]
+  const startS = report?.expectedS[job.id]
   return {
     why: [
-      ...(notBeforeMs > (view?.atMs ?? 0) ? [`it is tried again at ${new Date(notBeforeMs).toISOString()}`] : []),
+      ...(notBeforeMs > (report?.atMs ?? 0) ? [`it is tried again at ${new Date(notBeforeMs).toISOString()}`] : []),
       ...down,
       ...(why === undefined ? [THERE_IS_ROOM] : [...formatGangWhyNot(cluster, gang, why), ...preemptWords(job, queue)]),
     ],

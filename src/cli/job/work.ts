@@ -5,10 +5,10 @@ import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { hostsText } from '../../scheduler/jobs/job-columns.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
 import { driveQueue } from './drive-queue.ts'
+import { driverEngines, openEngines } from './engines.ts'
 import { connectHosts } from './hosts.ts'
 import { type Hooks, Notifier } from './notify.ts'
 import { type JobOptions, openQueue } from './open-queue.ts'
-import { createRayEngine, rayOf } from './ray-engine.ts'
 
 export type WorkOptions = JobOptions & {
   readonly untilEmpty?: boolean
@@ -41,11 +41,10 @@ export async function workQueue(options: WorkOptions, context: CliContext): Prom
     const line = options.json ? eventJson(event, context.now()) : eventLine(event)
     if (line !== undefined) context.stdout.write(`${line}\n`)
   }
-  const ray = await rayOf(inventory, context)
   await driveQueue({
     queue,
     port: hosts,
-    ...(ray === undefined ? {} : { ray: createRayEngine(ray, hosts.ops) }),
+    engines: driverEngines(await openEngines(inventory, context), hosts.ops),
     signal: context.signal,
     now: context.now,
     isPreempting: options.preempt ?? false,

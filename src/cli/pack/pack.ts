@@ -2,9 +2,9 @@
 import { type Command, Option } from 'commander'
 import { printable } from '../../base/printable.ts'
 import type { PlacementGroup } from '../../ops/ray/usage.ts'
+import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
 import { letterOf, packHosts, packingFigures } from '../../scheduler/jobs/packing.ts'
-import { isRayJob } from '../../scheduler/jobs/ray-jobs.ts'
 import { type CliContext, EXIT, type Outcome } from '../command-line/context.ts'
 import { hostsOf } from '../job/hosts-seen.ts'
 import { type JobOptions, lookAtQueue, type OpenQueue } from '../job/open-queue.ts'
@@ -51,13 +51,13 @@ function jobOf({ name }: PlacementGroup, { store }: OpenQueue): number | undefin
 function showQueue(queue: OpenQueue, { json }: PackOptions, { stdout }: CliContext): void {
   const active = queue.store.active()
   const packed = packHosts(hostsOf(queue), active)
-  const { down = {} } = queue.store.view() ?? {}
+  const { down = {} } = queue.store.report() ?? {}
   if (json) {
     for (const host of packed)
       stdout.write(`${JSON.stringify({ type: 'host', ...host, trouble: down[host.name] ?? null })}\n`)
     return
   }
-  const onHosts = active.filter((job) => !isRayJob(job))
+  const onHosts = active.filter(({ spec }) => spec.engine === undefined)
   const shown = new Set(packed.flatMap(({ jobs }) => jobs))
   stdout.write(
     formatHosts(
@@ -71,14 +71,19 @@ function showQueue(queue: OpenQueue, { json }: PackOptions, { stdout }: CliConte
   const { downMilli, strandedMilli } = packingFigures(packed, down)
   const waiting = queue.store.counts().get('queued') ?? 0
   const lines = [
-    `${onHosts.length} ${onHosts.length === 1 ? 'job is' : 'jobs are'} on these hosts${withRay(active)}, ${waiting} wait.`,
+    `${onHosts.length} ${onHosts.length === 1 ? 'job is' : 'jobs are'} on these hosts${withEngines(active)}, ${waiting} wait.`,
     ...(downMilli > 0 ? [`${downMilli / 1000} GPUs are free on hosts that are down.`] : []),
     ...(strandedMilli > 0 ? [`${strandedMilli / 1000} GPUs are free where no core is.`] : []),
   ]
   stdout.write(`\n${lines.join('\n')}\n`)
 }
 
-function withRay(active: readonly Job[]): string {
-  const given = active.filter(isRayJob)
-  return given.length === 0 ? '' : `, ${given.length} with Ray (${given.map(({ id }) => id).join(', ')})`
+function withEngines(active: readonly Job[]): string {
+  const byEngine = Map.groupBy(active, ({ spec }) => spec.engine)
+  const parts = [...byEngine].map(([engine, jobs]) =>
+    engine === undefined
+      ? ''
+      : `, ${jobs.length} with ${placeTitle(enginePlace(engine))} (${jobs.map(({ id }) => id).join(', ')})`,
+  )
+  return parts.join('')
 }

@@ -1,13 +1,15 @@
 /**
  * The program that carries out a round of orders on the head, through the dashboard's REST interface, as loading Ray's client
  * takes seconds. It reads a JSON list of orders from stdin and prints one line for each that it knows something about:
- * `KEY none | begun | exit CODE | exit barred | exit unable | gone | forgotten | refused`, then `host 0 0`, or `trouble WHY`.
+ * `KEY exit CODE` or `KEY WORD` (words: EngineReport of the queue), and at the end `end`, or `trouble WHY`.
  * https://docs.ray.io/en/latest/cluster/running-applications/job-submission/rest.html
  */
 import { OPENER } from './token.ts'
 
 /** Its exit code when nothing listens at the dashboard or the GCS. */
 export const NOTHING_LISTENS = 7
+/** The last line of a whole answer. */
+export const END = 'end'
 /** For all orders together; the rest is asked about in the next round. */
 const BUDGET_S = 75
 const REQUEST_S = 15
@@ -70,14 +72,14 @@ def is_placed(key):
 def state(order, found):
     status = found["status"]
     if status == "SUCCEEDED": return "exit 0"
-    if status == "STOPPED": return "exit 143"
+    if status == "STOPPED": return "cancelled"
     if status == "FAILED":
         code = found.get("driver_exit_code")
         if code is not None: return "exit %d" % (code if code >= 0 else 128 - code)
         # Ray gives up on what has waited for its resources for a quarter of an hour.
-        return "exit unable" if "failed to start within" in str(found.get("message")) else "gone"
-    if status == "RUNNING" and (order["kind"] != "start" or order["count"] == 1 or is_placed(order["key"])): return "begun"
-    return "none"
+        return "unable" if "failed to start within" in str(found.get("message")) else "lost"
+    if status == "RUNNING" and (order["kind"] != "start" or order["count"] == 1 or is_placed(order["key"])): return "running"
+    return "waiting"
 def submit(order):
     try: ask("/api/jobs/", order["job"])
     except HTTPError as error:
@@ -87,11 +89,11 @@ def submit(order):
         if found is not None: return state(order, found)
         if "failed with status code 4" in text: return "refused"
         raise
-    return "none"
+    return "waiting"
 waiting = []
 def one(order):
     key, found = order["key"], job(order["key"])
-    if found is None: return {"stop": "exit barred", "look": "forgotten"}.get(order["kind"]) or submit(order)
+    if found is None: return {"stop": "barred", "check": "forgotten"}.get(order["kind"]) or submit(order)
     if order["kind"] == "stop" and found["status"] in ("PENDING", "RUNNING"):
         if found["status"] == "PENDING": waiting.append(key)
         ask("/api/jobs/" + key + "/stop", {})
@@ -116,6 +118,6 @@ try:
     try: end_waiting()
     except RoundEnd: raise
     except Exception: pass
-    print("host 0 0")
+    print("${END}")
 except RoundEnd as end: print("trouble", end)
 `

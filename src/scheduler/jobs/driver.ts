@@ -5,15 +5,15 @@
  */
 import { hasPassed } from '../../base/clock.ts'
 import type { Lease } from './driver-lease.ts'
-import { lookSoon } from './host-record.ts'
 import { HostRounds, type RoundsOptions } from './host-rounds.ts'
-import { type BundleState, isActive, type Job, type JobEvent } from './job.ts'
+import { isActive, type Job, type JobEvent, type SeenBundle } from './job.ts'
 import { parseBundleKey } from './orders.ts'
 import { overdue } from './overdue.ts'
 import { Pause } from './pause.ts'
+import { pollSoon } from './place-record.ts'
 import { PlanPace } from './plan-pace.ts'
 import { PlanPass } from './plan-pass.ts'
-import type { JobStore, QueueView } from './store.ts'
+import type { JobStore, SchedulerReport } from './store.ts'
 
 export type DriverOptions = RoundsOptions & {
   readonly lease: Lease
@@ -36,7 +36,7 @@ const TICK_MS = 50
 /** What comes meanwhile is seen together: it rests as long as the last tick took, within these. */
 const LEAST_REST_MS = 4
 const MOST_REST_MS = 50
-const VIEW_MS = 1_000
+const REPORT_MS = 1_000
 /** At first gangs, and with them all whose turn is later, wait so long for hosts to answer or to fail. */
 const GATHER_MS = 2_000
 
@@ -53,12 +53,12 @@ class JobDriver {
   readonly #options: DriverOptions
   readonly #rounds: HostRounds
   readonly #pass: PlanPass
-  readonly #pace = new PlanPace(VIEW_MS)
+  readonly #pace = new PlanPace(REPORT_MS)
   readonly #pause: Pause
   readonly #beganMs: number
   #isDirty = true
   #renewedMs = 0
-  #viewedMs = 0
+  #reportedMs = 0
   #orphansMs = 0
   /** Whether something ended that is not done, and others may have waited for it. */
   #mayOrphan = true
@@ -91,7 +91,7 @@ class JobDriver {
         const sinceMs = clock.now()
         this.#pause.reset()
         this.#tick()
-        if (this.#isDone()) return store.together(() => this.#view(clock.now(), {}))
+        if (this.#isDone()) return store.together(() => this.#report(clock.now(), {}))
         await this.#pause.take(Math.min(MOST_REST_MS, Math.max(LEAST_REST_MS, clock.now() - sinceMs)), TICK_MS)
         if (this.#failure !== undefined) throw this.#failure
       }
@@ -135,12 +135,12 @@ class JobDriver {
       this.#mayOrphan = true
     }
     const isDue = this.#isDirty || this.#rounds.hasAnswers || this.#pace.isDue(nowMs)
-    if (isDue) this.#look(nowMs)
+    if (isDue) this.#advance(nowMs)
     // What others cancelled ends at once, whenever the next plan is.
     if (isDue || hasNews || this.#rounds.hasDue(nowMs)) this.#rounds.send(nowMs)
   }
 
-  #look(nowMs: number): void {
+  #advance(nowMs: number): void {
     const changed = new Map<number, Job>()
     this.#options.store.together(() => {
       this.#note(changed)
@@ -166,7 +166,7 @@ class JobDriver {
 
   #plan(nowMs: number, changed: Map<number, Job>): void {
     const { store, lease, clock, isPreempting } = this.#options
-    if (this.#mayOrphan && hasPassed(this.#orphansMs, VIEW_MS, nowMs)) {
+    if (this.#mayOrphan && hasPassed(this.#orphansMs, REPORT_MS, nowMs)) {
       // Those that wait for the cancelled ones are found in the next look.
       this.#mayOrphan = store.cancelOrphans(nowMs, lease) > 0
       this.#orphansMs = nowMs
@@ -174,41 +174,41 @@ class JobDriver {
     const { events, expectedS } = this.#pass.plan({
       nowMs,
       hosts: this.#rounds.specs(),
-      hasRay: this.#rounds.hasRay,
+      engines: this.#rounds.engines(),
       isPreempting,
       isGathering: !hasPassed(this.#beganMs, GATHER_MS, nowMs) && this.#rounds.isGathering,
     })
     // Nobody has to wait for the plan to write; what it finds changed meanwhile stays as it is.
     store.together(() => {
       this.#apply(events, changed)
-      if (hasPassed(this.#viewedMs, VIEW_MS, nowMs)) this.#view(nowMs, expectedS)
+      if (hasPassed(this.#reportedMs, REPORT_MS, nowMs)) this.#report(nowMs, expectedS)
     })
     // What was planned is no news for the next plan.
     this.#isDirty = false
     this.#pace.notePlan(nowMs, clock.now())
   }
 
-  #view(nowMs: number, expectedS: QueueView['expectedS']): void {
+  #report(nowMs: number, expectedS: SchedulerReport['expectedS']): void {
     const { store, lease, isPreempting } = this.#options
-    this.#viewedMs = nowMs
-    store.writeView({ atMs: nowMs, ...this.#rounds.sight(store.view()?.hosts), expectedS, isPreempting }, lease)
+    this.#reportedMs = nowMs
+    store.writeReport({ atMs: nowMs, ...this.#rounds.report(store.report()?.hosts), expectedS, isPreempting }, lease)
   }
 
-  /** Hosts of which a look found what nobody told are looked at again soon. */
+  /** A place where a poll found what nobody had told is polled again soon. */
   #note(changed: Map<number, Job>): void {
     const { clock, store, lease } = this.#options
-    const seen = new Map<string, BundleState>()
+    const seen = new Map<string, SeenBundle>()
     const answers = this.#rounds.takeAnswers()
     store.noteResults(
       answers.flatMap(({ readings }) => readings),
       lease,
     )
-    for (const { host, record, bundles } of answers) {
+    for (const { place, record, bundles } of answers) {
       const news = [...bundles].filter(
-        ([key, bundle]) => seen.get(key)?.kind !== 'ended' && this.#isOther(host, key, bundle),
+        ([key, bundle]) => seen.get(key)?.kind !== 'ended' && this.#isNews(place, key, bundle),
       )
       for (const [key, bundle] of news) seen.set(key, bundle)
-      if (news.length > 0 && record !== undefined && record.trouble === undefined) lookSoon(record, clock.now())
+      if (news.length > 0 && record !== undefined && record.trouble === undefined) pollSoon(record, clock.now())
     }
     const events = [...seen].flatMap(([key, bundle]) => {
       const parsed = parseBundleKey(store.id, key)
@@ -219,14 +219,15 @@ class JobDriver {
     this.#apply(events, changed)
   }
 
-  /** A host speaks of its own bundles alone; of another attempt, after one was cancelled and tried again, it says nothing. */
-  #isOther(host: string, key: string, bundle: BundleState): boolean {
+  /** A place reports on its own bundles alone, and on the present attempt alone. */
+  #isNews(place: string, key: string, bundle: SeenBundle): boolean {
     const { store } = this.#options
     const parsed = parseBundleKey(store.id, key)
     const job = parsed && store.get(parsed.id)
     if (job === undefined || job.attempt !== parsed?.attempt || !isActive(job.state)) return false
-    if (job.state.places[parsed.rank]?.host !== host) return false
+    if (job.state.places[parsed.rank]?.host !== place) return false
     const before = job.state.bundles[parsed.rank]
+    if (bundle.kind === 'missing') return before?.kind === 'begun'
     return before !== undefined && before.kind !== 'ended' && before.kind !== bundle.kind
   }
 

@@ -8,11 +8,11 @@
 import { shellQuote } from '../../base/shell-quote.ts'
 import { END_BUNDLE, END_FUNCTIONS, END_REST } from './host-end.ts'
 import { type BundleLimits, END_LIMITED, formatLimit, LIMITED, TELL_MEMORY } from './host-limits.ts'
-import { type BundleEnd, type BundleState, type BundleTimes, ENDED_SILENTLY } from './job.ts'
+import { type BundleEnd, type BundleTimes, ENDED_SILENTLY, type SeenBundle } from './job.ts'
 
 export type BundleOrder =
   | { readonly kind: 'start'; readonly key: string; readonly run: BundleRun }
-  | { readonly kind: 'look'; readonly key: string }
+  | { readonly kind: 'check'; readonly key: string }
   | { readonly kind: 'stop'; readonly key: string; readonly signal: 'TERM' | 'KILL' }
 
 export type BundleRun = {
@@ -26,7 +26,7 @@ export type BundleRun = {
 export type HostAnswer = {
   /** From the first line; undefined: it did not get there. */
   readonly facts: { readonly cores: number; readonly memoryBytes: number } | undefined
-  readonly bundles: ReadonlyMap<string, BundleState>
+  readonly bundles: ReadonlyMap<string, SeenBundle>
   /** What the host says is wrong with itself. */
   readonly trouble: string | undefined
 }
@@ -90,7 +90,7 @@ coded() {
   return 1
 }
 last() { ended "$1" || coded "$1" || say "$1 $2"; }
-look() {
+check() {
   ended "$1" && return
   [ -e "$1/claim" ] || { say "$1 none"; return; }
   alive "$1"
@@ -102,7 +102,7 @@ look() {
   esac
 }
 start() {
-  [ -e "$1/claim" ] && { look "$1"; return; }
+  [ -e "$1/claim" ] && { check "$1"; return; }
   r=$1/run.$boot.$$.$round
   [ -z "$full" ] || { unable "$1"; return; }
   { printf %s "$lib" "$2" >"$r"; } 2>/dev/null || { unwritable; unable "$1"; return; }
@@ -117,7 +117,7 @@ stop() {
   if (set -C; : >"$1/claim") 2>/dev/null; then echo barred >"$1/exit" || true >"$1/code.barred"
   elif [ ! -f "$1/exit" ] && alive "$1"; then end "$1" "$2"
   fi
-  look "$1"
+  check "$1"
 }
 trap exit HUP INT TERM PIPE
 f=.line.$$.${pipe}; rm -f $f .room 2>/dev/null
@@ -172,8 +172,8 @@ function formatOrder(order: BundleOrder): string {
   switch (order.kind) {
     case 'start':
       return `start ${order.key} ${shellQuote(formatRun(order.run))}`
-    case 'look':
-      return `look ${order.key}`
+    case 'check':
+      return `check ${order.key}`
     case 'stop':
       return `stop ${order.key} ${order.signal}`
   }
@@ -215,7 +215,7 @@ export function parseUp(line: string): number | undefined {
 
 /** `toMs`: from the host's own seconds to this machine's clock. Lines that are none of ours are passed over. */
 export function parseHostAnswer(text: string, toMs: (upS: number) => number | undefined = () => undefined): HostAnswer {
-  const bundles = new Map<string, BundleState>()
+  const bundles = new Map<string, SeenBundle>()
   let facts: HostAnswer['facts']
   let trouble: string | undefined
   for (const line of text.split('\n')) {
@@ -248,21 +248,17 @@ function secondsOf(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,10}(\.\d{1,6})?$/.test(text) ? Number(text) : undefined
 }
 
-function bundleState(word: string, code: string, more: readonly string[]): BundleState | undefined {
-  const ended = (end: BundleEnd): BundleState => ({ kind: 'ended', end })
+function bundleState(word: string, code: string, more: readonly string[]): SeenBundle | undefined {
+  const ended = (end: BundleEnd): SeenBundle => ({ kind: 'ended', end })
   switch (word) {
     case 'none':
-      return { kind: 'sent' }
+      return { kind: 'missing' }
     case 'begun':
       return code === 'unlimited' ? { kind: 'begun', isUnlimited: true } : { kind: 'begun' }
     case 'gone':
       return ended({ kind: 'gone', reason: ENDED_SILENTLY })
     case 'rebooted':
       return ended({ kind: 'gone', reason: 'the host was started anew' })
-    case 'forgotten':
-      return ended({ kind: 'gone', reason: 'Ray knows nothing of it any more' })
-    case 'refused':
-      return ended({ kind: 'gone', reason: 'Ray refused it' })
     case 'exit':
       if (code === 'shutdown') return ended({ kind: 'gone', reason: 'the host was shut down' })
       if (code === 'barred' || code === 'unable') return ended({ kind: code })

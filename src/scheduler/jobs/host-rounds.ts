@@ -1,74 +1,83 @@
 /**
- * The rounds of a driver with its hosts, and with Ray: orders there, answers back. One round at a time a host; no host waits
- * for another. It keeps nothing that is not in the store or on the hosts.
+ * The driver's rounds with hosts and engines: orders there, answers back. One round at a time with each; none waits for another.
+ * Whatever it remembers is also in the store or on the hosts.
  */
 import { type Clock, hasPassed } from '../../base/clock.ts'
 import type { HostSpec } from '../model/resources.ts'
 import { formatDetachedClean } from './clean-program.ts'
+import { type EngineOrder, engineBundle, type JobEngine } from './engine.ts'
 import { HostClock } from './host-clock.ts'
 import { HostLine, type JobHosts } from './host-line.ts'
-import { type HostAnswer, parseHostAnswer, parseUp } from './host-program.ts'
-import {
-  chooseOrders,
-  type DriverHost,
-  type HostRecord,
-  isDue,
-  isRay,
-  type JobOrder,
-  lookSoon,
-  NOT_YET,
-  newRecord,
-  planNextLook,
-  specOf,
-  wantsFacts,
-} from './host-record.ts'
-import type { BundleState, Job } from './job.ts'
+import { parseHostAnswer } from './host-program.ts'
+import type { Job, SeenBundle } from './job.ts'
 import { MetricReader } from './metric-reader.ts'
 import { ordersFor } from './orders.ts'
-import { RAY_PLACE, type RayEngine, type RayOrder } from './ray-jobs.ts'
+import {
+  type AnyRecord,
+  chooseOrders,
+  type DriverHost,
+  type EngineRecord,
+  type HostRecord,
+  isDue,
+  type JobOrder,
+  NOT_YET,
+  newEngineRecord,
+  newHostRecord,
+  planNextPoll,
+  pollSoon,
+  specOf,
+  wantsFacts,
+} from './place-record.ts'
 import type { Reading } from './results.ts'
-import type { JobStore, QueueView } from './store.ts'
+import type { JobStore, SchedulerReport } from './store.ts'
 
 const SWEEP_MS = 86_400_000
-/** Between two readings of what must stay: hosts become due one after another, and with a long queue it takes a while. */
+/** Between two readings of what must stay: hosts become due one after another, and with a long queue reading takes a while. */
 const SWEEP_REST_MS = 5_000
 
 export type RoundsOptions = {
   readonly store: JobStore
   readonly hosts: readonly DriverHost[]
   readonly port: JobHosts
-  /** Where hosts.yaml declares a Ray cluster. */
-  readonly ray?: RayEngine
+  /** Those that hosts.yaml declares. */
+  readonly engines?: readonly JobEngine[]
   readonly clock: Clock
   readonly signal: AbortSignal
-  /** What ended jobs left on hosts is removed after so many days; undefined: never. */
+  /** What ended jobs left on hosts is removed after this many days; undefined: never. */
   readonly keepDays?: number
 }
 
 export type RoundsHandlers = {
   /** There is an answer to take. */
   onAnswer(): void
-  onTrouble(host: string, trouble: string | undefined): void
+  onTrouble(place: string, trouble: string | undefined): void
   onFailure(error: unknown): void
 }
 
-/** `record`: it came of a look, and others did not tell it. */
 export type Answer = {
   /** What it says of bundles elsewhere is not believed. */
-  readonly host: string
-  readonly record: HostRecord | undefined
-  readonly bundles: HostAnswer['bundles']
+  readonly place: string
+  /** Of the place that was polled; undefined: bundles told it by themselves. */
+  readonly record: AnyRecord | undefined
+  readonly bundles: ReadonlyMap<string, SeenBundle>
   readonly readings: readonly Reading[]
+}
+
+type Asked = {
+  readonly trouble: string | undefined
+  readonly bundles?: Answer['bundles']
+  readonly readings?: readonly Reading[]
 }
 
 export class HostRounds implements Disposable {
   readonly #options: RoundsOptions
   readonly #handlers: RoundsHandlers
-  readonly #records: ReadonlyMap<string, HostRecord>
+  readonly #hosts: ReadonlyMap<string, HostRecord>
+  readonly #engines: readonly EngineRecord[]
   readonly #addresses: ReadonlyMap<string, string>
   readonly #orders = new WeakMap<Job, readonly JobOrder[]>()
   readonly #metrics: MetricReader
-  /** What nobody has looked at yet: one wait for the disk is for all of it. */
+  /** Collected until the driver takes them, so that one wait for the disk is for all of them. */
   #answers: Answer[] = []
   #underWay = 0
   #sweptMs = 0
@@ -77,29 +86,28 @@ export class HostRounds implements Disposable {
   constructor(options: RoundsOptions, handlers: RoundsHandlers) {
     this.#options = options
     this.#handlers = handlers
-    const { hosts, ray, store } = options
+    const { hosts, engines = [], store } = options
     this.#metrics = new MetricReader(store.id, store.results.unread())
     this.#addresses = new Map(hosts.map(({ name, address }) => [name, address]))
-    const place = { name: RAY_PLACE, address: RAY_PLACE, gpuCount: 0, labels: {}, custom: undefined }
-    this.#records = new Map([
-      ...hosts.map((spec) => {
-        const hostClock = new HostClock()
-        return [spec.name, newRecord(spec, this.#lineTo(spec.name, hostClock), hostClock)] as const
+    this.#hosts = new Map(
+      hosts.map((spec) => {
+        const clock = new HostClock()
+        return [spec.name, newHostRecord(spec, this.#lineTo(spec.name, clock), clock)]
       }),
-      ...(ray === undefined ? [] : [[RAY_PLACE, newRecord(place, undefined)] as const]),
-    ])
+    )
+    this.#engines = engines.map(newEngineRecord)
   }
 
   [Symbol.dispose](): void {
     this.#isDisposed = true
-    for (const { line } of this.#records.values()) line?.[Symbol.dispose]()
+    for (const { line } of this.#hosts.values()) line[Symbol.dispose]()
   }
 
-  /** Nothing is asked, answered or left to be read. */
+  /** Nothing is under way, and no answer or metric is left to be read. */
   get isAtRest(): boolean {
     if (this.#underWay > 0 || this.#answers.length > 0) return false
-    return ![...this.#records.values()].some(
-      ({ spec, trouble }) => (trouble === undefined || trouble === NOT_YET) && this.#metrics.hasEnded(spec.name),
+    return ![...this.#hosts.values()].some(
+      ({ name, trouble }) => (trouble === undefined || trouble === NOT_YET) && this.#metrics.hasEnded(name),
     )
   }
 
@@ -113,76 +121,76 @@ export class HostRounds implements Disposable {
 
   /** Some host has neither answered nor failed to. */
   get isGathering(): boolean {
-    return [...this.#records.values()].some(({ trouble }) => trouble === NOT_YET)
+    return [...this.#hosts.values()].some(({ trouble }) => trouble === NOT_YET)
   }
 
-  get hasRay(): boolean {
-    const record = this.#records.get(RAY_PLACE)
-    return record !== undefined && record.trouble === undefined
+  /** Those that can be used now. */
+  engines(): readonly JobEngine[] {
+    return this.#engines.flatMap(({ engine, trouble }) => (trouble === undefined ? [engine] : []))
   }
 
   specs(): readonly HostSpec[] {
-    return this.#hostRecords.map(specOf)
+    return [...this.#hosts.values()].map(specOf)
   }
 
-  /** For those who watch. A host that has not been heard of yet is taken to be as it was `before`. */
-  sight(before: readonly HostSpec[] = []): Pick<QueueView, 'hosts' | 'down'> {
+  /** For those who watch. A host that has not answered yet is reported as it was `before`. */
+  report(before: readonly HostSpec[] = []): Pick<SchedulerReport, 'hosts' | 'down'> {
     const known = new Map(before.map((host) => [host.name, host]))
-    const hosts = this.#hostRecords.map((record) => {
+    const hosts = [...this.#hosts.values()].map((record) => {
       const { spec, trouble } = record
       if (trouble !== NOT_YET) return specOf(record)
       const { cpuMilli = 0, memoryBytes = 0 } = { ...known.get(spec.name), ...spec }
       return { ...specOf(record), cpuMilli, memoryBytes, isDrained: false }
     })
-    const down = [...this.#records.values()].flatMap(({ spec, trouble }) =>
-      trouble === undefined || trouble === NOT_YET ? [] : [[spec.name, trouble]],
+    const down = this.#places.flatMap(({ name, trouble }) =>
+      trouble === undefined || trouble === NOT_YET ? [] : [[name, trouble]],
     )
     return { hosts, down: Object.fromEntries(down) }
   }
 
   hasDue(nowMs: number): boolean {
-    return [...this.#records.values()].some((record) => !record.isBusy && isDue(record, nowMs))
+    return this.#places.some((record) => !record.isBusy && isDue(record, nowMs))
   }
 
-  /** To each host that is free what is to be done there now. */
+  /** To each place that is not busy, what is to be done there now. */
   send(nowMs: number): void {
     this.#planSweeps(nowMs)
     const orders = Map.groupBy(
       this.#options.store.active().flatMap((job) => this.#ordersOf(job, nowMs)),
       ({ host }) => host,
     )
-    for (const [name, record] of this.#records) {
-      const chosen = chooseOrders(record, orders.get(name) ?? [], nowMs)
+    for (const record of this.#places) {
+      const chosen = chooseOrders(record, orders.get(record.name) ?? [], nowMs)
       if (chosen !== undefined) void this.#round(record, chosen).catch(this.#handlers.onFailure)
     }
   }
 
-  /** Something may be read of it where it was. */
+  /** A metric may be left to be read where the job was. */
   noteEnd(job: Job): void {
-    const record = this.#records.get(this.#metrics.noteEnd(job) ?? '')
-    if (record !== undefined) lookSoon(record, this.#options.clock.now())
+    const record = this.#hosts.get(this.#metrics.noteEnd(job) ?? '')
+    if (record !== undefined) pollSoon(record, this.#options.clock.now())
   }
 
-  get #hostRecords(): readonly HostRecord[] {
-    return [...this.#records.values()].filter((record) => !isRay(record))
+  get #places(): readonly AnyRecord[] {
+    return [...this.#hosts.values(), ...this.#engines]
   }
 
   #lineTo(host: string, hostClock: HostClock): HostLine {
     const { port, clock } = this.#options
-    const record = () => this.#records.get(host) as HostRecord
+    const record = () => this.#hosts.get(host) as HostRecord
     const onNotice = (text: string) => {
       const { bundles } = parseHostAnswer(text, (upS) => hostClock.toMs(upS))
-      this.#answers.push({ host, record: undefined, bundles, readings: [] })
+      this.#answers.push({ place: host, record: undefined, bundles, readings: [] })
       if ([...bundles.values()].some(hasFoundNoRoom)) {
         record().factsMs = undefined
-        lookSoon(record(), clock.now())
+        pollSoon(record(), clock.now())
       }
       this.#handlers.onAnswer()
     }
-    return new HostLine({ host, port, clock, hostClock, onNotice, onLost: () => lookSoon(record(), clock.now()) })
+    return new HostLine({ host, port, clock, hostClock, onNotice, onLost: () => pollSoon(record(), clock.now()) })
   }
 
-  /** Those of one that ends change with time. */
+  /** Those of a job that is ending change with time. */
   #ordersOf(job: Job, nowMs: number): readonly JobOrder[] {
     const known = this.#orders.get(job)
     if (known !== undefined) return known
@@ -192,55 +200,57 @@ export class HostRounds implements Disposable {
   }
 
   async #round(
-    record: HostRecord,
+    record: AnyRecord,
     { orders, isWhole }: { readonly orders: readonly JobOrder[]; readonly isWhole: boolean },
   ): Promise<void> {
-    const { ray, clock, signal, store } = this.#options
-    const { name } = record.spec
+    const { clock, signal } = this.#options
     record.isBusy = true
     this.#underWay++
-    const sentMs = clock.now()
-    const result =
-      record.line === undefined
-        ? await ray?.round(orders.map(rayOrderOf), signal)
-        : await record.line.round({
-            orders: orders.map(({ order }) => order),
-            wantsFacts: wantsFacts(record, orders, isWhole, clock.now()),
-            besides: `${isWhole ? this.#metrics.programFor(name, store.active(), clock.now()) : ''}${isWhole ? takeSweep(record) : ''}`,
-          })
+    const asked = await ('engine' in record ? this.#askEngine(record, orders) : this.#askHost(record, orders, isWhole))
     record.isBusy = false
     this.#underWay--
-    if (this.#isDisposed || signal.aborted || result === undefined) return
-    if (record.line === undefined && result.kind === 'answer') noteTime(record, result.text, sentMs, clock.now())
-    const answer = result.kind === 'answer' ? parseHostAnswer(result.text, (upS) => record.clock.toMs(upS)) : undefined
-    if (answer?.facts !== undefined) {
-      record.facts = answer.facts
+    if (this.#isDisposed || signal.aborted) return
+    const { name, trouble: before } = record
+    const { trouble, bundles, readings = [] } = asked
+    record.trouble = trouble
+    if (trouble !== before) this.#handlers.onTrouble(name, trouble)
+    if (bundles !== undefined) this.#answers.push({ place: name, record, bundles, readings })
+    if (trouble !== undefined || isWhole) planNextPoll(record, before !== undefined, orders.length > 0, clock.now())
+    if (trouble === undefined && this.#metrics.hasEnded(name)) pollSoon(record, clock.now())
+    this.#handlers.onAnswer()
+  }
+
+  async #askEngine({ engine }: EngineRecord, orders: readonly JobOrder[]): Promise<Asked> {
+    const { trouble, reports } = await engine.round(orders.map(engineOrderOf), this.#options.signal)
+    const bundles = [...reports].map(([key, report]) => [key, engineBundle(report, engine.name)] as const)
+    return { trouble, bundles: new Map(bundles) }
+  }
+
+  async #askHost(record: HostRecord, orders: readonly JobOrder[], isWhole: boolean): Promise<Asked> {
+    const { clock, store } = this.#options
+    const { name } = record
+    const { sweep } = record
+    if (isWhole) record.sweep = ''
+    const result = await record.line.round({
+      orders: orders.map(({ order }) => order),
+      wantsFacts: wantsFacts(record, orders, isWhole, clock.now()),
+      besides: isWhole ? this.#metrics.programFor(name, store.active(), clock.now()) + sweep : '',
+    })
+    if (result.kind === 'trouble') return { trouble: result.reason }
+    const { facts, trouble, bundles } = parseHostAnswer(result.text, (upS) => record.clock.toMs(upS))
+    if (facts !== undefined) {
+      record.facts = facts
       record.factsMs = clock.now()
     }
-    const before = record.trouble
-    record.trouble =
-      result.kind === 'trouble'
-        ? result.reason
-        : (answer?.trouble ?? (record.facts ? undefined : 'it answered something else than was asked'))
-    if (record.trouble !== before) this.#handlers.onTrouble(name, record.trouble)
-    if (answer !== undefined && result.kind === 'answer')
-      this.#answers.push({
-        host: name,
-        record,
-        bundles: answer.bundles,
-        readings: this.#metrics.take(name, result.text),
-      })
-    if (record.trouble !== undefined || isWhole)
-      planNextLook(record, before !== undefined, orders.length > 0, clock.now())
-    if (record.trouble === undefined && this.#metrics.hasEnded(name)) lookSoon(record, clock.now())
-    this.#handlers.onAnswer()
+    const reason = trouble ?? (record.facts ? undefined : 'its answer is not what was asked for')
+    return { trouble: reason, bundles, readings: this.#metrics.take(name, result.text) }
   }
 
   /** Once a day on each host that answers. What must stay is read once for all that are due. */
   #planSweeps(nowMs: number): void {
     const { keepDays, store } = this.#options
     if (keepDays === undefined || !hasPassed(this.#sweptMs, SWEEP_REST_MS, nowMs)) return
-    const due = this.#hostRecords.filter(
+    const due = [...this.#hosts.values()].filter(
       ({ trouble, isBusy, sweptMs }) => trouble === undefined && !isBusy && hasPassed(sweptMs, SWEEP_MS, nowMs),
     )
     if (due.length === 0) return
@@ -255,26 +265,14 @@ export class HostRounds implements Disposable {
   }
 }
 
-/** It goes with one round alone. */
-function takeSweep(record: HostRecord): string {
-  const { sweep } = record
-  record.sweep = ''
-  return sweep
-}
-
-/** Ray has no line of its own that would do it. */
-function noteTime({ clock }: HostRecord, text: string, sentMs: number, heardMs: number): void {
-  const upS = text
-    .split('\n')
-    .map(parseUp)
-    .find((seconds) => seconds !== undefined)
-  if (upS !== undefined) clock.note(upS, sentMs, heardMs)
-}
-
-function hasFoundNoRoom(bundle: BundleState): boolean {
+function hasFoundNoRoom(bundle: SeenBundle): boolean {
   return bundle.kind === 'ended' && bundle.end.kind === 'exit' && bundle.end.isUnwritten === true
 }
 
-function rayOrderOf({ job, order }: JobOrder): RayOrder {
-  return order.kind === 'start' ? { ...order, job } : { kind: order.kind, key: order.key }
+/** Which hosts there are, and which of its devices a bundle has, the engine tells the job itself. */
+function engineOrderOf({ job: { spec }, order }: JobOrder): EngineOrder {
+  if (order.kind !== 'start') return { kind: order.kind, key: order.key }
+  const { MUSTER_JOB = '', MUSTER_ATTEMPT = '', MUSTER_GPU_MILLI = '' } = order.run.environment
+  const environment = { ...spec.environment, MUSTER_JOB, MUSTER_ATTEMPT, MUSTER_GPU_MILLI }
+  return { kind: 'start', key: order.key, spec, environment }
 }

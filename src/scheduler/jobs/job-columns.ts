@@ -1,7 +1,7 @@
 /** Jobs as text: the columns that `muster job list` and the tab Jobs share, and what they say. Pure. */
 import { foldHostSet } from '../../inventory/host-set.ts'
+import { placeTitle } from './engine.ts'
 import { isFinal, type Job } from './job.ts'
-import { isRayJob } from './ray-jobs.ts'
 import type { JobGroup } from './store.ts'
 
 export type JobColumn = {
@@ -61,7 +61,7 @@ export function requestText({ spec: { request, bundles, strategy } }: Job): stri
 export function hostsText(job: Job): string | undefined {
   const { state } = job
   if (!('places' in state) || state.places === undefined || state.places.length === 0) return undefined
-  return isRayJob(job) ? 'Ray' : foldHostSet([...new Set(state.places.map(({ host }) => host))])
+  return foldHostSet([...new Set(state.places.map(({ host }) => placeTitle(host)))])
 }
 
 function durationText({ state }: Job, nowMs: number): string {

@@ -31,8 +31,8 @@ export type JobSpec = {
   /** So many times it is tried again after a failure. */
   readonly retries: number
   readonly isPreemptible: boolean
-  /** What places and runs it; undefined: Muster itself. */
-  readonly engine?: 'ray'
+  /** The name of the engine that places and runs it (engine.ts); undefined: Muster itself. */
+  readonly engine?: string
   /** Read from what its first bundle writes. */
   readonly metrics?: readonly Metric[]
 }
@@ -40,13 +40,14 @@ export type JobSpec = {
 export type Place = { readonly host: string; readonly devices: readonly number[] }
 
 /**
- * How one bundle ended. `barred`: it never began and cannot any more; `unable`: the same, and its host is why. `gone`: nobody
- * knows. `isUnwritten`: neither its end nor what it may have wanted to write found room.
+ * How one bundle ended. `barred`: it never began and cannot any more; `unable`: the same, because its place could not start it.
+ * `gone`: without an exit code; `isCancelled`: as somebody stopped it in its engine. `isUnwritten`: the disk had no room for its
+ * end, nor perhaps for its output.
  */
 export type BundleEnd =
   | { readonly kind: 'exit'; readonly code: number; readonly isUnwritten?: boolean; readonly isOutOfMemory?: boolean }
   | { readonly kind: 'barred' | 'unable' }
-  | { readonly kind: 'gone'; readonly reason: string }
+  | { readonly kind: 'gone'; readonly reason: string; readonly isCancelled?: boolean }
 
 /** By its host, in milliseconds of the clock here: when it began, and how long it ran. */
 export type BundleTimes = { readonly beganMs?: number; readonly ranMs?: number }
@@ -56,6 +57,9 @@ export type BundleState =
   | { readonly kind: 'sent' }
   | ({ readonly kind: 'begun'; readonly isUnlimited?: boolean } & BundleTimes)
   | ({ readonly kind: 'ended'; readonly end: BundleEnd; readonly isUnlimited?: boolean } & BundleTimes)
+
+/** What a place says of a bundle; `missing`: a host has nothing of it. */
+export type SeenBundle = BundleState | { readonly kind: 'missing' }
 
 /** Why a job ends other than by itself. */
 export type StopReason = 'cancelled' | 'timed-out' | 'preempted' | 'requeued'
@@ -89,7 +93,7 @@ export type ActiveState = Extract<JobState, { kind: 'starting' | 'running' | 'en
 
 export type JobEvent =
   | { readonly kind: 'placed'; readonly places: readonly Place[] }
-  | { readonly kind: 'seen'; readonly rank: number; readonly bundle: BundleState }
+  | { readonly kind: 'seen'; readonly rank: number; readonly bundle: SeenBundle }
   /** `because`: for people, of one that never began. */
   | { readonly kind: 'stop'; readonly reason: StopReason; readonly because?: string }
   /** `requeue`: one that runs is ended and waits again. */
@@ -180,14 +184,14 @@ function forgotten(job: Job, hosts: readonly string[], nowMs: number): Life {
   return isActive(life.state) && ends.length === bundles.length ? ended(job, life.state, ends, nowMs) : life
 }
 
-function seen(job: Job, state: ActiveState, rank: number, bundle: BundleState, nowMs: number): Life {
+function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, nowMs: number): Life {
   const stay: Life = { attempt: job.attempt, failures: job.failures, state }
   const before = state.bundles[rank]
-  if (before === undefined || before.kind === 'ended') return stay
-  // Of what began its host finds nothing: it may have run, and never begins again.
-  const isLost = before.kind === 'begun' && bundle.kind === 'sent' && job.spec.engine !== 'ray'
+  if (before === undefined || before.kind === 'ended' || (bundle.kind === 'missing' && before.kind === 'sent'))
+    return stay
   const isUnlimited = before.kind === 'begun' && before.isUnlimited === true
-  const now: BundleState = isLost ? { kind: 'ended', end: NOTHING_LEFT } : withKiller(state, bundle)
+  // It ran, at least in part: the same attempt never begins again.
+  const now: BundleState = bundle.kind === 'missing' ? { kind: 'ended', end: NOTHING_LEFT } : withKiller(state, bundle)
   const timed = withTimes(before, now, state.placedMs ?? state.startedMs, nowMs)
   const bundles = state.bundles.with(rank, isUnlimited && timed.kind === 'ended' ? { ...timed, isUnlimited } : timed)
   state = { ...state, ...startOf(state, bundles) }
@@ -272,6 +276,8 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
     const waits = { notBeforeMs: nowMs + BACK_OFF_MS, last: formatEnd(first), waitsFromMs }
     return { attempt: job.attempt + 1, failures: job.failures, state: { kind: 'queued', ...waits } }
   }
+  if (stop === undefined && first.kind === 'gone' && first.isCancelled)
+    return life({ ...base, kind: 'cancelled', reason: first.reason })
   const kind = stop === 'timed-out' ? 'timed-out' : first.kind === 'exit' ? 'failed' : 'lost'
   const reason =
     stop === 'timed-out' ? `ran for more than ${job.spec.limitS} s` : formatEnd(first, job.spec.request.memoryBytes)

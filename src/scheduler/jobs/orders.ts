@@ -42,7 +42,7 @@ export function ordersFor(
     const on = (order: BundleOrder): PlacedOrder[] => [{ host: place.host, rank, order }]
     if (state.kind === 'ending')
       return on({ kind: 'stop', key, signal: nowMs - state.sinceMs > GRACE_MS ? 'KILL' : 'TERM' })
-    if (bundle.kind === 'begun') return on({ kind: 'look', key })
+    if (bundle.kind === 'begun') return on({ kind: 'check', key })
     const { command, directory, request, isUnlimited } = job.spec
     const isLimited = request.memoryBytes > 0 && !isUnlimited
     return on({

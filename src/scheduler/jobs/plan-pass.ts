@@ -1,22 +1,23 @@
 /**
- * One pass of the driver over the queue: what begins now on hosts or goes to Ray, and what makes room. It reads the store and
- * changes nothing; whatever stands in the queue, each line of those that wait is looked at.
+ * One pass of the driver over the queue: what begins now on hosts or goes to an engine, and what makes room. It reads the store
+ * and changes nothing; it looks at each line of waiting jobs, however long the queue is.
  */
 import type { HostSpec } from '../model/resources.ts'
 import type { WaitingJob } from '../plan/job.ts'
 import { predictS } from '../plan/predict.ts'
 import { firstInTurn, type Usage } from '../plan/turn.ts'
+import { enginePlace, type JobEngine } from './engine.ts'
 import { ImpossibleGangs } from './impossible-gangs.ts'
 import type { Job } from './job.ts'
 import { type JobsPlan, planJobs, waitingLine } from './plan-jobs.ts'
-import { isRayJob, MOST_WAITING, sendToRay } from './ray-jobs.ts'
 import type { JobStore } from './store.ts'
 import type { StoredLine } from './waiting-lines.ts'
 
 export type PassInput = {
   readonly nowMs: number
   readonly hosts: readonly HostSpec[]
-  readonly hasRay: boolean
+  /** Those that can be used now. */
+  readonly engines: readonly Pick<JobEngine, 'name' | 'mostWaiting'>[]
   readonly isPreempting: boolean
   /** Hosts may still answer: gangs, and with them all whose turn is later, wait for them. */
   readonly isGathering: boolean
@@ -32,17 +33,18 @@ export class PlanPass {
     this.#store = store
   }
 
-  plan({ nowMs, hosts, hasRay, isPreempting, isGathering }: PassInput): JobsPlan {
+  plan({ nowMs, hosts, engines, isPreempting, isGathering }: PassInput): JobsPlan {
     const lines = this.#store.waiting(nowMs)
     const active = this.#store.active()
     const runTimes = this.#store.accounting.runTimes()
     const usage = this.#usageOf(lines, active, nowMs)
-    const { ray = [], own = [] } = Object.groupBy(lines, (line) => (isRayJob(line.at(0) as Job) ? 'ray' : 'own'))
+    const byEngine = Map.groupBy(lines, (line) => (line.at(0) as Job).spec.engine)
+    const own = byEngine.get(undefined) ?? []
     const isWaiting = isGathering && own.some((line) => (line.at(0)?.spec.bundles ?? 0) > 1)
     this.#impossible.note(hosts)
     const { events, expectedS } = planJobs({
       hosts,
-      active: active.filter((job) => !isRayJob(job)),
+      active: active.filter(({ spec }) => spec.engine === undefined),
       lines: isWaiting ? [] : own,
       neverFits: (gang) => this.#impossible.has(gang),
       runTimes,
@@ -50,10 +52,16 @@ export class PlanPass {
       nowMs,
       isPreempting,
     })
-    if (!hasRay || ray.length === 0) return { events, expectedS }
-    const options = { nowS: Math.floor(nowMs / 1000), usage, lengthS: (job: WaitingJob) => predictS(job, runTimes) }
-    const first = firstInTurn(ray.map(waitingLine), MOST_WAITING, options).map(({ order }) => order)
-    return { events: [...sendToRay(first, active), ...events], expectedS }
+    const turn = { nowS: Math.floor(nowMs / 1000), usage, lengthS: (job: WaitingJob) => predictS(job, runTimes) }
+    const handed = engines.flatMap(({ name, mostWaiting }) => {
+      const there = active.filter(({ spec, state }) => spec.engine === name && state.kind === 'starting')
+      const ready = (byEngine.get(name) ?? []).map(waitingLine)
+      return firstInTurn(ready, mostWaiting - there.length, turn).map(({ order }) => ({
+        id: order,
+        event: { kind: 'placed' as const, places: [{ host: enginePlace(name), devices: [] }] },
+      }))
+    })
+    return { events: [...handed, ...events], expectedS }
   }
 
   /** With only one user there is nothing to share. */

@@ -33,10 +33,11 @@ export type Submission = {
   readonly variants: readonly Readonly<Record<string, string>>[]
 }
 
-export type QueueView = {
+/** What the driver saw last, for those who watch. */
+export type SchedulerReport = {
   readonly atMs: number
   readonly hosts: readonly HostSpec[]
-  /** By name of a host that does not answer: why. */
+  /** By name of a host, or of an engine's place, that cannot be used: why. */
   readonly down: Readonly<Record<string, string>>
   /** By job, in seconds since the epoch; null: never, as things are. */
   readonly expectedS: Readonly<Record<string, number | null>>
@@ -316,17 +317,16 @@ export class JobStore implements Disposable {
     return Number(this.file.one(`SELECT count(*) AS count ${FORGETTABLE}`, beforeMs)?.count)
   }
 
-  /** What the driver saw last, for those who watch. */
-  writeView(view: QueueView, lease: Lease): void {
+  writeReport(report: SchedulerReport, lease: Lease): void {
     this.together(() => {
       this.lease.check(lease)
-      this.file.run("INSERT OR REPLACE INTO meta VALUES ('view', ?)", JSON.stringify(view))
+      this.file.run("INSERT OR REPLACE INTO meta VALUES ('view', ?)", JSON.stringify(report))
     })
   }
 
-  view(): QueueView | undefined {
+  report(): SchedulerReport | undefined {
     const row = this.file.one("SELECT value FROM meta WHERE name = 'view'")
-    return row && parse<QueueView>(row.value)
+    return row && parse<SchedulerReport>(row.value)
   }
 
   /** Whatever `work` writes is on disk with one wait for the disk, or not at all. */

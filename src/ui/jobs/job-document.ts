@@ -1,8 +1,8 @@
 /** One job: what it asks for, where it is, why it waits, and what it wrote. Pure. */
 import { printable } from '../../base/printable.ts'
+import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { formatEnd, isFinal } from '../../scheduler/jobs/job.ts'
 import { requestText } from '../../scheduler/jobs/job-columns.ts'
-import { RAY_PLACE } from '../../scheduler/jobs/ray-jobs.ts'
 import { BOLD } from '../../terminal/cells.ts'
 import { type Row, type RowDocument, wrapRows } from '../rows/row-document.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
@@ -32,8 +32,7 @@ export function jobDocument(details: JobDetails, log: LogView | undefined, colum
       const bundle = state.bundles?.[rank]
       const how = bundle?.kind === 'ended' ? formatEnd(bundle.end) : (bundle?.kind ?? '')
       const gpu = devices.length > 0 ? `, GPU ${devices.join(',')}` : ''
-      const what = host === RAY_PLACE ? 'Ray' : `bundle ${rank}: ${host}${gpu}`
-      rows.push(...say(`${what}: ${how}`, muted))
+      rows.push(...say(`bundle ${rank}: ${placeTitle(host)}${gpu}: ${how}`, muted))
     })
     if (state.places.length > MOST_PLACES) rows.push(...say(`and ${state.places.length - MOST_PLACES} more`, muted))
   }

@@ -69,7 +69,7 @@ function measure(path: string): readonly (readonly [string, readonly number[]])[
   using other = new JobStore(path)
   const pass = new PlanPass(store)
   const nowMs = Date.now()
-  const plan = () => pass.plan({ nowMs, hosts: HOSTS, hasRay: false, isPreempting: false, isGathering: false })
+  const plan = () => pass.plan({ nowMs, hosts: HOSTS, engines: [], isPreempting: false, isGathering: false })
   store.submit(submission(SPEC, WAITING), nowMs)
   store.applyAll(plan().events, nowMs)
   return [

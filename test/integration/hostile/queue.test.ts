@@ -66,7 +66,7 @@ describe('a hostile host of the queue', () => {
         },
       })
       for (let round = 0; round < 2; round++) {
-        const asked = line.round({ orders: [{ kind: 'look', key: KEY }], wantsFacts: true, besides: '' })
+        const asked = line.round({ orders: [{ kind: 'check', key: KEY }], wantsFacts: true, besides: '' })
         const result: RoundResult = await untilEnded(asked, clock, 61_000)
         if (result.kind === 'trouble') {
           expectNoDefect(result.reason, 'the trouble')

@@ -3,11 +3,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'vitest'
 import { formatUsage } from '../../../src/cli/ray/watch.ts'
-import { askForRound } from '../../../src/ops/ray/job-rounds.ts'
+import { openRay } from '../../../src/ops/ray/job-engine.ts'
 import { askForJobs, type JobEvent, type JobOrder } from '../../../src/ops/ray/jobs.ts'
 import type { ClusterUsage } from '../../../src/ops/ray/usage.ts'
 import { watchCluster } from '../../../src/ops/ray/watch.ts'
-import { parseHostAnswer } from '../../../src/scheduler/jobs/host-program.ts'
 import { hostileHosts, resultOf } from '../../support/hostile-host/hostile-hosts.ts'
 import { type Choice, mutate } from '../../support/hostile-host/mutate.ts'
 import { expectNoDefect, expectPrintable, playMutations } from '../../support/hostile-host/play.ts'
@@ -21,15 +20,7 @@ const WANTED = rayWanted({
 })
 const NAMES = new Map([['10.0.0.1', 'm10']])
 const KEYS = ['abc-1-1-0', 'abc-2-1-0']
-const FOREIGN = [
-  'abc-9-1-0 exit 0',
-  'abc-9-1-0',
-  'host 999 999',
-  'down',
-  'trouble \x1b]0;x\x07',
-  'm1',
-  'metric abc-1-1-0 0 5',
-]
+const FOREIGN = ['abc-9-1-0 exit 0', 'abc-9-1-0', 'end', 'down', 'trouble \x1b]0;x\x07', 'm1', 'metric abc-1-1-0 0 5']
 
 function head(good: string, choice: Choice, note: (...how: readonly string[]) => void) {
   return hostileHosts((_, __, options) => {
@@ -42,18 +33,13 @@ function head(good: string, choice: Choice, note: (...how: readonly string[]) =>
 
 describe('a hostile head of Ray', () => {
   it('speaks to the queue about the jobs that it was asked about, and prints nothing that acts', async () => {
-    const good = `up 100.5\nhost 0 0\n${KEYS[0]} begun\n${KEYS[1]} exit 3\n`
+    const good = `${KEYS[0]} running\n${KEYS[1]} exit 3\nend\n`
     await playMutations(async ({ choice, note }) => {
-      const orders = KEYS.map((key) => ({ kind: 'look', key }) as const)
-      const round = await askForRound(WANTED, orders, { hosts: head(good, choice, note), signal })
-      if (round.kind === 'trouble') {
-        expectPrintable(round.reason, 'the trouble')
-        return expectNoDefect(round.reason, 'the trouble')
-      }
-      const { bundles, trouble, facts } = parseHostAnswer(round.text)
-      expectPrintable(trouble ?? '', 'the trouble')
-      for (const key of bundles.keys()) if (!KEYS.includes(key)) throw new Error(`it spoke about ${key}`)
-      if ((facts?.cores ?? 0) > 0) throw new Error('it has cores of its own')
+      const orders = KEYS.map((key) => ({ kind: 'check', key }) as const)
+      const { trouble = '', reports } = await openRay(WANTED).round(orders, head(good, choice, note), signal)
+      expectPrintable(trouble, 'the trouble')
+      expectNoDefect(trouble, 'the trouble')
+      for (const key of reports.keys()) if (!KEYS.includes(key)) throw new Error(`it spoke about ${key}`)
     }, 0.3)
   })
 

@@ -18,8 +18,8 @@ import { formatCleanProgram } from '../../../src/scheduler/jobs/clean-program.ts
 import { type DriverOptions, driveJobs, LEASE_MS } from '../../../src/scheduler/jobs/driver.ts'
 import { hostsToForget } from '../../../src/scheduler/jobs/forget.ts'
 import type { JobHosts } from '../../../src/scheduler/jobs/host-line.ts'
-import type { DriverHost } from '../../../src/scheduler/jobs/host-record.ts'
 import { isActive, type Job, type JobSpec } from '../../../src/scheduler/jobs/job.ts'
+import type { DriverHost } from '../../../src/scheduler/jobs/place-record.ts'
 import { JobStore, type Submission } from '../../../src/scheduler/jobs/store.ts'
 import { watchStore } from '../../../src/scheduler/jobs/store-watch.ts'
 import { requirement } from '../../support/requirements.ts'
@@ -252,7 +252,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     await waitUntil(() => kinds(ids)[0] === 'running', 'it to run')
     down.add('a')
     cut.get('a')?.()
-    await waitUntil(() => store.view()?.down.a === 'no answer', 'its host to be missed')
+    await waitUntil(() => store.report()?.down.a === 'no answer', 'its host to be missed')
     const next = submit(spec('touch "$OUT/go"'))
     await waitUntil(() => kinds(next)[0] === 'done', 'the other host to take the next one')
     const state = job(next[0] as number).state
@@ -273,10 +273,10 @@ describe.skipIf(!canRun)('driving a queue', () => {
     await waitUntil(() => kinds(gang)[0] === 'running' && pids().every((pid) => pid > 0), 'it to run')
     down.add('a')
     cut.get('a')?.()
-    await waitUntil(() => store.view()?.down.a !== undefined, 'its host to be missed')
+    await waitUntil(() => store.report()?.down.a !== undefined, 'its host to be missed')
     const { state } = job(id)
     const rank = 'places' in state && state.places?.[0]?.host === 'a' ? 0 : 1
-    const hosts = hostsToForget([job(id)], store.view())
+    const hosts = hostsToForget([job(id)], store.report())
     expect(hosts).toEqual(['a'])
     store.apply(id, { kind: 'forget', hosts }, Date.now())
     await driving

@@ -77,7 +77,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
     expect(to).toBeGreaterThanOrEqual(at)
     const { pid } = child
     const said = new RegExp(`^up \\S+\n${KEY} exit 3 at=\\S+ to=\\S+$`)
-    expect(await line.round(only({ kind: 'look', key: KEY }))).toMatchObject({ text: expect.stringMatching(said) })
+    expect(await line.round(only({ kind: 'check', key: KEY }))).toMatchObject({ text: expect.stringMatching(said) })
     expect(await line.round(only(start('exit 4')))).toMatchObject({ text: expect.stringMatching(said) })
     expect(child.pid).toBe(pid)
     expect(readdirSync(jobs())).toEqual([KEY])
@@ -141,7 +141,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
     writeFileSync(join(directory, 'go'), '')
     await waitUntil(() => has('exit'), 'its end')
     await waitUntil(() => !existsSync(`/proc/${readers[0]}`), 'the end of the reader')
-    expect(await line.round(only({ kind: 'look', key: KEY }))).toMatchObject({
+    expect(await line.round(only({ kind: 'check', key: KEY }))).toMatchObject({
       text: expect.stringContaining(`${KEY} exit 5`),
     })
     expect(notices).toHaveLength(1)

@@ -8,8 +8,8 @@ import { systemClock } from '../../../src/base/clock.ts'
 import { type DriverEvent, driveJobs, LEASE_MS } from '../../../src/scheduler/jobs/driver.ts'
 import { HostClock } from '../../../src/scheduler/jobs/host-clock.ts'
 import { HostLine, type JobHosts } from '../../../src/scheduler/jobs/host-line.ts'
-import type { DriverHost } from '../../../src/scheduler/jobs/host-record.ts'
 import type { JobSpec } from '../../../src/scheduler/jobs/job.ts'
+import type { DriverHost } from '../../../src/scheduler/jobs/place-record.ts'
 import { JobStore } from '../../../src/scheduler/jobs/store.ts'
 import { openScriptShell } from '../../../src/ssh/exec/script-shell.ts'
 import { createHostKeyVerifier } from '../../../src/ssh/known-hosts/verifier.ts'
@@ -84,7 +84,7 @@ describe.skipIf(!canRun)('a host that prints what nobody asked for', () => {
     })
     expect(first).toMatchObject({ kind: 'answer', text: expect.not.stringMatching(/lies|999|exit/) })
     await waitUntil(() => notices.length === 1, 'the bundle to begin')
-    const next = await line.round({ orders: [{ kind: 'look', key: KEY }], wantsFacts: false, besides: '' })
+    const next = await line.round({ orders: [{ kind: 'check', key: KEY }], wantsFacts: false, besides: '' })
     expect(next).toMatchObject({ kind: 'answer', text: expect.stringContaining(`${KEY} begun`) })
     writeFileSync(join(directory, 'go'), '')
     await waitUntil(() => notices.length === 2, 'the end of the bundle')
@@ -113,7 +113,7 @@ describe.skipIf(!canRun)('a host that prints what nobody asked for', () => {
 
   it('tells a bundle as many lines as there are orders, however many', async () => {
     const line = lineOver(shellAfter(''))
-    const orders = Array.from({ length: 10_000 }, (_, index) => ({ kind: 'look', key: `abc-${index}-1-0` }) as const)
+    const orders = Array.from({ length: 10_000 }, (_, index) => ({ kind: 'check', key: `abc-${index}-1-0` }) as const)
     const answer = await line.round({ orders, wantsFacts: false, besides: '' })
     expect(answer.kind === 'answer' && answer.text.match(/^abc-\d+-1-0 none$/gm)).toHaveLength(10_000)
   })

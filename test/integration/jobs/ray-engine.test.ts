@@ -7,9 +7,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
-import { createRayEngine, rayLogScript } from '../../../src/cli/job/ray-engine.ts'
+import { driverEngines, type EngineKind, engineLog } from '../../../src/cli/job/engines.ts'
 import type { ExecResult, OpsHosts } from '../../../src/ops/kernel/host-port.ts'
 import { OUTPUT_MARK } from '../../../src/ops/ray/gang-program.ts'
+import { openRay, RAY_ENGINE } from '../../../src/ops/ray/job-engine.ts'
 import type { RayWanted } from '../../../src/ops/ray/wanted.ts'
 import { driveJobs, LEASE_MS } from '../../../src/scheduler/jobs/driver.ts'
 import type { Job, JobSpec } from '../../../src/scheduler/jobs/job.ts'
@@ -133,15 +134,15 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
       return { outcome: { kind: 'exit', code }, stdout, stderr, durationMs: 0 }
     },
   }
+  const engines = () => new Map([['ray', { ...(RAY_ENGINE as EngineKind), ...openRay(wanted) }]])
   const submit = (own: JobSpec): number =>
     store.submit({ spec: own, user: 'ann', priority: 0, isHeld: false, after: [], variants: [{}] }, Date.now())[0] ?? 0
   const drive = async (signal = new AbortController().signal): Promise<void> => {
     const lease = store.lease.take('test', Date.now(), LEASE_MS)
     if (lease === undefined) throw new Error('somebody else drives')
-    const ray = createRayEngine(wanted, hosts)
     const port = { open: () => ({ write() {}, [Symbol.dispose]() {} }) }
     const rest = { isPreempting: false, isUntilEmpty: true, clock: systemClock, port }
-    await driveJobs({ store, lease, hosts: [], ray, signal, ...rest })
+    await driveJobs({ store, lease, hosts: [], engines: driverEngines(engines(), hosts), signal, ...rest })
     store.lease.give(lease)
   }
   const job = (id: number): Job => store.get(id) as Job
@@ -193,8 +194,11 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     const logs = `setting up\n${OUTPUT_MARK}\n[0] zero\n[1] one\n[0] two\n[10] ten\n`
     ended(id, { logs })
     const log = async (own: { rank: number; fromByte: number }) => {
-      const script = rayLogScript(wanted, { store }, job(id), { mostBytes: 100, ...own })
-      const { stdout } = await hosts.exec('m10', script, { timeoutMs: 60_000, signal: new AbortController().signal })
+      const log = engineLog(engines(), store.id, job(id), { mostBytes: 100, ...own })
+      const { stdout } = await hosts.exec(log?.host ?? '', log?.script ?? '', {
+        timeoutMs: 60_000,
+        signal: new AbortController().signal,
+      })
       return Buffer.from(stdout).toString()
     }
     expect(await log({ rank: 0, fromByte: 0 })).toBe('zero\ntwo\n')
@@ -224,8 +228,8 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     broken = true
     const ids = Array.from({ length: 12 }, () => submit(spec()))
     const driving = drive()
-    await waitUntil(() => store.view()?.down['@ray'] !== undefined, 'the trouble to be told')
-    expect(store.view()?.down['@ray']).toContain('Ray answers with HTTP 500')
+    await waitUntil(() => store.report()?.down['@ray'] !== undefined, 'the trouble to be told')
+    expect(store.report()?.down['@ray']).toContain('Ray answers with HTTP 500')
     broken = false
     await waitUntil(() => known.size === 8, 'the first to be sent')
     expect(ids.map(kind).filter((one) => one === 'queued')).toHaveLength(4)
@@ -251,7 +255,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     }, 'the end of all others')
     expect([running, stuck, refused].map(kind)).toEqual(['running', 'starting', 'lost'])
     expect(job(refused).state).toMatchObject({ reason: 'Ray refused it' })
-    expect(store.view()?.down['@ray']).toBeUndefined()
+    expect(store.report()?.down['@ray']).toBeUndefined()
     statuses.clear()
     await waitUntil(() => known.has(keyOf(stuck)), 'the one to be sent after all')
     for (const id of [running, stuck]) ended(id, { status: 'SUCCEEDED', driver_exit_code: 0 })
@@ -283,12 +287,12 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
       server.close(resolve)
       server.closeAllConnections()
     })
-    await waitUntil(() => store.view()?.down['@ray'] !== undefined, 'the trouble to be told')
-    expect(store.view()?.down['@ray']).toBe('Ray does not run on m10. Start it: muster ray up')
+    await waitUntil(() => store.report()?.down['@ray'] !== undefined, 'the trouble to be told')
+    expect(store.report()?.down['@ray']).toBe('Ray does not run on m10. Start it: muster ray up')
     store.apply(stopped, { kind: 'stop', reason: 'cancelled' }, Date.now())
     await waitUntil(() => kind(stopped) === 'cancelled', 'the end of the one')
     expect([kind(running), kind(waiting)]).toEqual(['lost', 'starting'])
-    expect(job(running).state).toMatchObject({ reason: 'Ray knows nothing of it any more' })
+    expect(job(running).state).toMatchObject({ reason: 'Ray no longer knows it' })
     end.abort()
     await driving
   })
@@ -298,8 +302,8 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     statuses.set(keyOf(ids[0] ?? 0), [401, 'Unauthorized'])
     const end = new AbortController()
     const driving = drive(end.signal)
-    await waitUntil(() => store.view()?.down['@ray'] !== undefined, 'the trouble to be told')
-    expect(store.view()?.down['@ray']).toContain('Ray answers with HTTP 401')
+    await waitUntil(() => store.report()?.down['@ray'] !== undefined, 'the trouble to be told')
+    expect(store.report()?.down['@ray']).toContain('Ray answers with HTTP 401')
     expect(known.size).toBe(0)
     end.abort()
     await driving

@@ -88,7 +88,7 @@ describe('muster job', () => {
     const view = { atMs: 1000, hosts: [], down: {}, expectedS: {} }
     const preempt = expect.stringContaining('lower priority ended. Run the scheduler with: muster job work --preempt')
     for (const isPreempting of [true, false]) {
-      store.writeView({ ...view, isPreempting }, lease)
+      store.writeReport({ ...view, isPreempting }, lease)
       const lines = await why('2')
       expect(lines).not.toEqual([])
       if (isPreempting) expect(lines).not.toContainEqual(preempt)

@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest'
 import { findGang } from '../../../../src/scheduler/gangs/search-gang.ts'
 import { isActive, type Job, type JobSpec } from '../../../../src/scheduler/jobs/job.ts'
 import { gangOf, occupy, waitingLine } from '../../../../src/scheduler/jobs/plan-jobs.ts'
-import { isRayJob } from '../../../../src/scheduler/jobs/ray-jobs.ts'
 import { Cluster } from '../../../../src/scheduler/model/cluster.ts'
 import type { Strategy } from '../../../../src/scheduler/model/gang.ts'
 import { predictS } from '../../../../src/scheduler/plan/predict.ts'
@@ -111,7 +110,7 @@ function inTurn({ store, nowMs }: QueueWorld): readonly Job[] {
   const usage = isShared ? store.accounting.usage(store.active(), nowMs) : new Map()
   const lengthS = (job: { user: string; estimateS: number | undefined }) => predictS(job, runTimes)
   const all = firstInTurn(lines.map(waitingLine), 10_000, { nowS: Math.floor(nowMs / 1000), usage, lengthS })
-  return all.map(({ order }) => store.get(order) as Job).filter((job) => !isRayJob(job))
+  return all.map(({ order }) => store.get(order) as Job).filter(({ spec }) => spec.engine === undefined)
 }
 
 /** No host is idle while the first in turn of those that could use it alone waits. */

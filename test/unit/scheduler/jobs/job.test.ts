@@ -10,6 +10,7 @@ import {
   type Job,
   type JobEvent,
   type JobSpec,
+  type SeenBundle,
   transition,
   waitsFrom,
 } from '../../../../src/scheduler/jobs/job.ts'
@@ -46,7 +47,7 @@ const places = [
 const exit = (code: number): BundleState => ({ kind: 'ended', end: { kind: 'exit', code } })
 const gone: BundleState = { kind: 'ended', end: { kind: 'gone', reason: 'gone' } }
 const barred: BundleState = { kind: 'ended', end: { kind: 'barred' } }
-const seen = (rank: number, bundle: BundleState): JobEvent => ({ kind: 'seen', rank, bundle })
+const seen = (rank: number, bundle: SeenBundle): JobEvent => ({ kind: 'seen', rank, bundle })
 const placed: JobEvent = { kind: 'placed', places }
 const cancel: JobEvent = { kind: 'stop', reason: 'cancelled' }
 
@@ -93,10 +94,12 @@ describe('a job', () => {
 
   test('that had begun never begins again as the same attempt, though its host finds nothing of it', () => {
     const began = [placed, seen(0, { kind: 'begun' }), seen(1, { kind: 'begun' })]
-    const lost = lifeOf(job(), ...began, seen(0, { kind: 'sent' }))
+    const lost = lifeOf(job(), ...began, seen(0, { kind: 'missing' }))
     expect(ordersFor(lost, 'q', new Map(), 9).map(({ order }) => order.kind)).toEqual(['stop'])
     expect(kindAfter(lost, seen(1, exit(143)))).toBe('lost')
-    expect(kindAfter(job({ engine: 'ray' }), ...began, seen(0, { kind: 'sent' }))).toBe('starting')
+    expect(kindAfter(job(), placed, seen(0, { kind: 'missing' }))).toBe('starting')
+    // An engine says that it has it, and starts it again.
+    expect(kindAfter(job(), ...began, seen(0, { kind: 'sent' }))).toBe('starting')
   })
 
   test('that asks for memory is held to it, unless it shall not be, and says when the kernel ended it', () => {

@@ -1,48 +1,71 @@
-/** Jobs of a queue that Ray runs: one program on the head a round starts, checks and ends them. Every order may be given twice. */
-
+/** Ray as an engine of the queue: in each round one program on the head starts, checks and stops jobs. Orders may be given twice. */
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
+import type { Inventory } from '../../inventory/inventory.ts'
+import type { Declared } from '../kernel/area.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome } from '../run/outcome.ts'
 import { GANG_PROGRAM, OUTPUT_MARK } from './gang-program.ts'
 import { inside } from './inside.ts'
 import { placeName, placeScript } from './place.ts'
 import { LIST_RAY } from './processes.ts'
-import { NOTHING_LISTENS, ROUND_PROGRAM } from './round-program.ts'
+import { END, NOTHING_LISTENS, ROUND_PROGRAM } from './round-program.ts'
 import { OPENER, tokenScript } from './token.ts'
-import { dashboardAddress, nodesOf, type RayWanted } from './wanted.ts'
+import { dashboardAddress, nodesOf, type RayWanted, wantedRay } from './wanted.ts'
 
-/** Of each bundle by Ray's names; `memory` in bytes. */
-export type BundleAmounts = { readonly CPU: number; readonly GPU: number; readonly memory: number }
-
-export type RoundOrder =
-  | {
-      readonly kind: 'start'
-      readonly key: string
-      readonly command: string
-      readonly directory: string | undefined
-      readonly environment: Readonly<Record<string, string>>
-      readonly bundle: BundleAmounts
-      readonly count: number
-      readonly strategy: string
+/** What is asked of Ray; of `spec` the part that it knows. */
+type RayOrder = RayStart | { readonly kind: 'check' | 'stop'; readonly key: string }
+type RayStart = {
+  readonly kind: 'start'
+  readonly key: string
+  readonly environment: Readonly<Record<string, string>>
+  readonly spec: {
+    readonly command: string
+    readonly directory?: string
+    readonly request: {
+      readonly cpuMilli: number
+      readonly memoryBytes: number
+      readonly gpuCount: number
+      readonly gpuMilli: number
     }
-  | { readonly kind: 'look' | 'stop'; readonly key: string }
-
-export type Round =
-  | { readonly kind: 'answer'; readonly text: string }
-  | { readonly kind: 'trouble'; readonly reason: string }
+    readonly bundles: number
+    readonly strategy: string
+  }
+}
 
 const ROUND_MS = 150_000
 
 /** What the head prints instead of answers where nothing of the cluster runs there. */
 const DOWN = 'down'
 
-/** The lines of ROUND_PROGRAM, only of what was asked. Never rejects. */
-export async function askForRound(
-  wanted: RayWanted,
-  orders: readonly RoundOrder[],
-  { hosts, signal }: { readonly hosts: OpsHosts; readonly signal: AbortSignal },
-): Promise<Round> {
+/** For `--engine ray` (cli/job/engines.ts). */
+export const RAY_ENGINE = {
+  name: 'ray',
+  // Few, so that the order of the queue still means something.
+  mostWaiting: 8,
+  pollMs: { soon: 100, late: 2_000 },
+  docs: 'docs/ray.md',
+  // Ray places by itself and knows neither metrics nor directories of this machine.
+  refuses: ['--on', '--per-host', '--preemptible', '--dry-run', '--copy-dir', '--from-env', '--metric'],
+  // Quoted twice, it stays below what one argument of a program may have.
+  mostCommandBytes: 24 * 1024,
+  isDeclared: ({ ray }: Inventory) => ray !== undefined,
+  open(declared: Declared) {
+    const wanted = wantedRay(declared)
+    return wanted && openRay(wanted)
+  },
+}
+
+export function openRay(wanted: RayWanted) {
+  return {
+    round: (orders: readonly RayOrder[], hosts: OpsHosts, signal: AbortSignal) => round(wanted, orders, hosts, signal),
+    /** Where a piece of what a bundle printed is read, and by which script. */
+    log: (piece: LogPiece) => ({ host: wanted.head.host, script: logScript(wanted, piece) }),
+  }
+}
+
+/** Never rejects. */
+async function round(wanted: RayWanted, orders: readonly RayOrder[], hosts: OpsHosts, signal: AbortSignal) {
   const { head } = wanted
   const stdin = Buffer.from(JSON.stringify(orders.map((order) => requestOf(order, wanted))))
   const result = await hosts.exec(head.host, inside(wanted, head, roundScript(wanted), 'whole', ABSENT), {
@@ -51,10 +74,35 @@ export async function askForRound(
     signal,
   })
   const { outcome, stdout } = result
-  if (outcome.kind === 'exit' && outcome.code === 0) {
-    return { kind: 'answer', text: linesFor(wanted, orders, Buffer.from(stdout).toString()).join('\n') }
+  if (outcome.kind === 'exit' && outcome.code === 0) return parseRound(wanted, orders, Buffer.from(stdout).toString())
+  return { trouble: printable(reasonOfResult(result, formatOutcome)), reports: new Map<string, RayReport>() }
+}
+
+const WORDS = ['waiting', 'running', 'unable', 'barred', 'lost', 'forgotten', 'refused', 'cancelled'] as const
+
+type RayReport = number | (typeof WORDS)[number]
+
+/** The lines of ROUND_PROGRAM. A head speaks about the jobs that it was asked about, and about no others. */
+function parseRound(wanted: RayWanted, orders: readonly RayOrder[], text: string) {
+  const asked = new Set(orders.map(({ key }) => key))
+  const reports = new Map<string, RayReport>()
+  let trouble: string | undefined = "its head's answer is not what was asked for"
+  for (const line of text.split('\n')) {
+    const [first = '', second = '', third = ''] = line.split(' ')
+    const word = WORDS.find((known) => known === second)
+    if (asked.has(first)) {
+      if (second === 'exit' && /^\d{1,3}$/.test(third)) reports.set(first, Number(third))
+      else if (word !== undefined) reports.set(first, word)
+    } else if (line === END) trouble = undefined
+    else if (first === 'trouble') trouble = printable(line.slice('trouble '.length))
+    else if (line === DOWN) {
+      trouble = `Ray does not run on ${wanted.head.host}. Start it: muster ray up`
+      // A GCS that keeps what it knows elsewhere knows it again once it is back.
+      if (wanted.variables.RAY_REDIS_ADDRESS === undefined)
+        for (const { kind, key } of orders) if (kind !== 'start') reports.set(key, 'forgotten')
+    }
   }
-  return { kind: 'trouble', reason: printable(reasonOfResult(result, formatOutcome)) }
+  return { trouble, reports }
 }
 
 /** A container that is not there, or does not run, has nothing of the cluster; Docker may also not tell. */
@@ -80,21 +128,6 @@ case "$(list_ray | grep ' gcs_server ' | tr '\\n' ' ')" in
 esac`
 }
 
-/** A head speaks about the jobs that it was asked about, and about no other place of the queue. */
-function linesFor(wanted: RayWanted, orders: readonly RoundOrder[], text: string): readonly string[] {
-  const asked = new Set(orders.map(({ key }) => key))
-  return text.split('\n').flatMap((line) => {
-    const [first = ''] = line.split(' ', 1)
-    if (asked.has(first) || line === 'host 0 0') return line
-    if (first === 'trouble') return printable(line)
-    if (line !== DOWN) return []
-    const trouble = `trouble Ray does not run on ${wanted.head.host}. Start it: muster ray up`
-    // A GCS that keeps what it knows elsewhere knows it again once it is back.
-    if (wanted.variables.RAY_REDIS_ADDRESS !== undefined) return trouble
-    return [trouble, ...orders.flatMap(({ kind, key }) => (kind === 'start' ? [] : `${key} forgotten`))]
-  })
-}
-
 function headScript(wanted: RayWanted): string {
   const { environment } = wanted.head
   return `${placeScript(environment)}
@@ -105,21 +138,28 @@ ${tokenScript(wanted, wanted.head)}`
 /** Ray's own is 3 s between TERM and KILL; other jobs have 10. */
 const STOP_WAIT = { RAY_JOB_STOP_WAIT_TIME_S: '10' }
 
-function requestOf(order: RoundOrder, wanted: RayWanted): object {
+function requestOf(order: RayOrder, wanted: RayWanted): object {
   if (order.kind !== 'start') return order
-  const { kind, key, count, environment, bundle } = order
+  const { kind, key, environment, spec } = order
+  const { bundles: count, request } = spec
   const own = count === 1 ? singleJob(order) : { entrypoint: gangEntrypoint(order, wanted) }
   const variables = {
     ...STOP_WAIT,
-    ...(count === 1 && bundle.GPU === 0 ? { CUDA_VISIBLE_DEVICES: '' } : {}),
+    ...(count === 1 && request.gpuCount === 0 ? { CUDA_VISIBLE_DEVICES: '' } : {}),
     ...environment,
   }
   return { kind, key, count, job: { ...own, submission_id: key, runtime_env: { env_vars: variables } } }
 }
 
-type Start = Extract<RoundOrder, { kind: 'start' }>
+/** Of each bundle by Ray's names; `memory` in bytes. */
+function amountsOf({ request }: RayStart['spec']) {
+  const { cpuMilli, gpuCount, gpuMilli, memoryBytes: memory } = request
+  return { CPU: cpuMilli / 1000, GPU: (gpuCount * gpuMilli) / 1000, memory }
+}
 
-function singleJob({ key, command, directory, bundle }: Start): object {
+function singleJob({ key, spec }: RayStart): object {
+  const { command, directory } = spec
+  const bundle = amountsOf(spec)
   const go = directory === undefined ? 'cd' : `cd ${shellQuote(directory)}`
   const line = `: muster ${key}
 echo ${shellQuote(OUTPUT_MARK)}
@@ -134,8 +174,9 @@ ${go} && exec /bin/sh -c ${shellQuote(command)}`
   }
 }
 
-function gangEntrypoint({ key, command, directory, environment, bundle, count, strategy }: Start, wanted: RayWanted) {
-  const given = Object.entries(bundle).filter(([, amount]) => amount > 0)
+function gangEntrypoint({ key, environment, spec }: RayStart, wanted: RayWanted) {
+  const { command, directory, bundles: count, strategy } = spec
+  const given = Object.entries(amountsOf(spec)).filter(([, amount]) => amount > 0)
   // Ray takes no bundle of nothing.
   const amounts = given.length === 0 ? { CPU: 0.001 } : Object.fromEntries(given)
   const order = {
@@ -168,7 +209,7 @@ if rank != "":
     text = "".join(line[len(prefix):] for line in text.splitlines(True) if line.startswith(prefix))
 sys.stdout.buffer.write(text.encode(errors="replace")[int(start):][:int(most)])`
 
-export type LogPiece = {
+type LogPiece = {
   readonly key: string
   /** Of a gang; undefined: of a job of one bundle. */
   readonly rank: number | undefined
@@ -177,8 +218,7 @@ export type LogPiece = {
   readonly mostBytes: number
 }
 
-/** A script for the head that prints a piece of what a job has printed. */
-export function logPieceScript(wanted: RayWanted, { key, rank, fromByte, mostBytes }: LogPiece): string {
+function logScript(wanted: RayWanted, { key, rank, fromByte, mostBytes }: LogPiece): string {
   const words = [dashboardAddress(wanted), key, OUTPUT_MARK, String(rank ?? ''), String(fromByte), String(mostBytes)]
   const script = `${headScript(wanted)}exec "$py" -c ${shellQuote(LOG_PROGRAM)} ${words.map(shellQuote).join(' ')}`
   return inside(wanted, wanted.head, script)

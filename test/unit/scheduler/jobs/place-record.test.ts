@@ -1,31 +1,32 @@
 import { expect, test } from 'vitest'
 import { hasPassed } from '../../../../src/base/clock.ts'
+import { HostClock } from '../../../../src/scheduler/jobs/host-clock.ts'
 import type { HostLine } from '../../../../src/scheduler/jobs/host-line.ts'
-import { isDue, type JobOrder, newRecord, wantsFacts } from '../../../../src/scheduler/jobs/host-record.ts'
+import { isDue, type JobOrder, newHostRecord, wantsFacts } from '../../../../src/scheduler/jobs/place-record.ts'
 
 const spec = { name: 'a', address: 'a', gpuCount: 0, labels: {}, custom: undefined }
 const NOW_MS = 1_000_000_000
 
 test('a disk is written to when something is to begin, when there was trouble, and else once in minutes', () => {
-  const record = { ...newRecord(spec, {} as HostLine), trouble: undefined, factsMs: NOW_MS }
-  const order = (kind: 'start' | 'look') => [{ host: 'a', rank: 0, order: { kind, key: 'k' } }] as unknown as JobOrder[]
+  const record = { ...newHostRecord(spec, {} as HostLine, new HostClock()), trouble: undefined, factsMs: NOW_MS }
+  const order = (kind: 'start' | 'check') =>
+    [{ host: 'a', rank: 0, order: { kind, key: 'k' } }] as unknown as JobOrder[]
   const wants = (orders: readonly JobOrder[], isWhole: boolean, afterS: number) =>
     wantsFacts(record, orders, isWhole, NOW_MS + afterS * 1000)
   expect([9, 10].map((afterS) => wants(order('start'), false, afterS))).toEqual([false, true])
-  expect([59, 60].map((afterS) => wants(order('look'), true, afterS))).toEqual([false, true])
+  expect([59, 60].map((afterS) => wants(order('check'), true, afterS))).toEqual([false, true])
   expect([299, 300].map((afterS) => wants([], true, afterS))).toEqual([false, true])
-  expect(wants(order('look'), false, 3600)).toBe(false)
+  expect(wants(order('check'), false, 3600)).toBe(false)
   expect(wantsFacts({ ...record, trouble: 'it is full' }, [], true, NOW_MS)).toBe(true)
   expect(wantsFacts({ ...record, factsMs: undefined }, [], true, NOW_MS)).toBe(true)
 })
 
 test('a clock that was set back makes what was due later due now', () => {
-  expect([-1, 0, 10_000, 10_001].map((laterMs) => isDue({ nextMs: NOW_MS + laterMs }, NOW_MS))).toEqual([
-    true,
-    true,
-    false,
-    true,
-  ])
+  expect(
+    [-1, 0, 10_000, 10_001].map((laterMs) =>
+      isDue({ nextMs: NOW_MS + laterMs, pollMs: { soon: 100, late: 2000 } }, NOW_MS),
+    ),
+  ).toEqual([true, true, false, true])
   expect([0, 999, 1000].map((afterMs) => hasPassed(NOW_MS, 1000, NOW_MS + afterMs))).toEqual([false, false, true])
   expect(hasPassed(NOW_MS, 1000, NOW_MS - 1)).toBe(true)
 })

@@ -1,0 +1,67 @@
+/** The engines of `muster job submit --engine` beside Muster itself: a new one is a folder of src/ops and a line in ENGINES. */
+import type { Inventory } from '../../inventory/inventory.ts'
+import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
+import type { Declared } from '../../ops/kernel/area.ts'
+import type { OpsHosts } from '../../ops/kernel/host-port.ts'
+import { RAY_ENGINE } from '../../ops/ray/job-engine.ts'
+import type { EngineOrder, JobEngine } from '../../scheduler/jobs/engine.ts'
+import type { Job } from '../../scheduler/jobs/job.ts'
+import { bundleKey } from '../../scheduler/jobs/orders.ts'
+import type { CliContext } from '../command-line/context.ts'
+
+export type EngineKind = Omit<JobEngine, 'round'> & {
+  /** Where it is documented how hosts.yaml declares it. */
+  readonly docs: string
+  /** Options of `muster job submit` that it cannot carry out. */
+  readonly refuses: readonly string[]
+  readonly mostCommandBytes: number
+  isDeclared(inventory: Inventory): boolean
+  /** Undefined: it is not declared. */
+  open(declared: Declared): OpenEngine | undefined
+}
+
+type OpenEngine = {
+  round(orders: readonly EngineOrder[], hosts: OpsHosts, signal: AbortSignal): ReturnType<JobEngine['round']>
+  /** Which host prints a piece of what a bundle printed, stdout and stderr together, and by which script. */
+  log(piece: {
+    readonly key: string
+    /** Undefined: the job has one bundle. */
+    readonly rank: number | undefined
+    /** Below 0: from the end. */
+    readonly fromByte: number
+    readonly mostBytes: number
+  }): { readonly host: string; readonly script: string }
+}
+
+export const ENGINES: readonly EngineKind[] = [RAY_ENGINE]
+
+export type Engines = ReadonlyMap<string, EngineKind & OpenEngine>
+
+/** Those that hosts.yaml declares, by name. */
+export async function openEngines(inventory: Inventory, { environment, signal }: CliContext): Promise<Engines> {
+  const kinds = ENGINES.filter((kind) => kind.isDeclared(inventory))
+  if (kinds.length === 0) return new Map()
+  const resolved = await resolveEndpoints(inventory, inventory.hosts, { env: environment, signal })
+  const declared = { inventory, endpoints: new Map(resolved.map((endpoint) => [endpoint.host, endpoint])) }
+  return new Map(
+    kinds.flatMap((kind) => {
+      const opened = kind.open(declared)
+      return opened === undefined ? [] : [[kind.name, { ...kind, ...opened }]]
+    }),
+  )
+}
+
+/** As the driver needs them. */
+export const driverEngines = (engines: Engines, hosts: OpsHosts): readonly JobEngine[] =>
+  [...engines.values()].map((engine) => ({ ...engine, round: (orders, signal) => engine.round(orders, hosts, signal) }))
+
+/** Undefined: Muster runs the job itself, or hosts.yaml does not declare its engine any more. */
+export function engineLog(
+  engines: Engines,
+  storeId: string,
+  job: Job,
+  { rank, ...piece }: { readonly rank: number; readonly fromByte: number; readonly mostBytes: number },
+) {
+  const key = bundleKey(storeId, job, 0)
+  return engines.get(job.spec.engine ?? '')?.log({ key, rank: job.spec.bundles > 1 ? rank : undefined, ...piece })
+}

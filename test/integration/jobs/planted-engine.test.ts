@@ -1,0 +1,181 @@
+/** A new engine needs a record and a line in ENGINES: verbs and driver know nothing else of it. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { Command } from 'commander'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { CliContext, Outcome } from '../../../src/cli/command-line/context.ts'
+import { ENGINES, type EngineKind } from '../../../src/cli/job/engines.ts'
+import { registerJob } from '../../../src/cli/job.ts'
+import { registerPack } from '../../../src/cli/pack/pack.ts'
+import type { EngineOrder, EngineReport } from '../../../src/scheduler/jobs/engine.ts'
+import { JobStore } from '../../../src/scheduler/jobs/store.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+/** What the planted engine has, by key. */
+const known = new Map<string, EngineReport>()
+const orders: EngineOrder[] = []
+let trouble: string | undefined
+
+const PLANTED: EngineKind = {
+  name: 'slurm',
+  mostWaiting: 2,
+  pollMs: { soon: 1, late: 5 },
+  docs: 'docs/slurm.md',
+  refuses: ['--metric'],
+  mostCommandBytes: 1000,
+  isDeclared: () => true,
+  open: () => ({
+    async round(asked) {
+      orders.push(...asked)
+      if (trouble !== undefined) return { trouble, reports: new Map() }
+      for (const { kind, key } of asked) {
+        if (kind === 'start' && !known.has(key)) known.set(key, 'waiting')
+        if (kind === 'stop') known.set(key, 'cancelled')
+      }
+      // It need not answer for all of them.
+      const some = asked.slice(0, 2).flatMap(({ key }) => {
+        const report = known.get(key)
+        return report === undefined ? [] : [[key, report] as const]
+      })
+      return { trouble: undefined, reports: new Map(some) }
+    },
+    log: ({ key, rank = 'alone', fromByte }) => ({
+      host: 'here',
+      script: `echo log of ${key} ${rank} | tail -c +${fromByte + 1}`,
+    }),
+  }),
+}
+
+beforeAll(() => void (ENGINES as EngineKind[]).push(PLANTED))
+afterAll(() => void (ENGINES as EngineKind[]).pop())
+
+let directory: string
+let store: JobStore
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-planted-engine-'))
+  writeFileSync(join(directory, 'hosts.yaml'), 'cluster: lab\nhosts: { here: { transport: local } }\n')
+  known.clear()
+  orders.length = 0
+  trouble = undefined
+  store = new JobStore(join(directory, '.local', 'state', 'muster', 'jobs', 'lab.db'))
+})
+afterEach(() => {
+  store[Symbol.dispose]()
+  rmSync(directory, { recursive: true })
+})
+
+async function muster(args: readonly string[], signal = new AbortController().signal) {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+  const context: CliContext = {
+    ...{ stdin: Readable.from([]), stdout, stderr, signal, workingDirectory: directory, now: Date.now },
+    environment: { HOME: directory, PATH: process.env.PATH },
+  }
+  const outcome: Outcome = { exitCode: -1 }
+  const program = new Command('muster').exitOverride().option('--json')
+  registerJob(program, context, outcome)
+  registerPack(program, context, outcome)
+  await program.parseAsync(args, { from: 'user' })
+  return { output: String(stdout.read() ?? ''), exitCode: outcome.exitCode }
+}
+
+const submit = async (...args: readonly string[]) =>
+  Number((await muster(['job', 'submit', '--engine', 'slurm', ...args])).output)
+const kind = (id: number) => store.get(id)?.state.kind
+const keyOf = (id: number, attempt = 1) => `${store.id}-${id}-${attempt}-0`
+
+/** `muster job work` beside the test. */
+async function whileWorking(test: () => Promise<void>): Promise<void> {
+  const stop = new AbortController()
+  const working = muster(['job', 'work'], stop.signal)
+  try {
+    await Promise.race([test(), working.then(() => Promise.reject(new Error('the scheduler ended')))])
+  } finally {
+    stop.abort()
+    await working
+  }
+}
+
+describe('an engine that is planted with one line', () => {
+  it('gets jobs, runs them, and tells how they end', async () => {
+    const ids = [await submit('--', 'a'), await submit('--bundles', '2', '--', 'b'), await submit('--', 'c')]
+    const [first = 0, gang = 0, third = 0] = ids
+    await whileWorking(async () => {
+      await waitUntil(() => known.size === 2, 'it to have as many as may wait in it')
+      expect(orders.find(({ key }) => key === keyOf(gang))).toMatchObject({
+        spec: { command: 'b', bundles: 2 },
+        environment: { MUSTER_JOB: String(gang), MUSTER_ATTEMPT: '1' },
+      })
+      const shown = await muster(['job', 'show', String(first)])
+      expect(shown.output).toContain('Slurm has it, and it waits there for resources')
+      expect((await muster(['job', 'show', String(third)])).output).toContain('when fewer jobs wait there')
+      known.set(keyOf(first), 'running')
+      await waitUntil(() => kind(first) === 'running' && known.size === 3, 'one to run and another one to follow')
+      expect((await muster(['job', 'list'])).output).toMatch(/running +\S+ s +Slurm/)
+      expect((await muster(['pack', '--engine', 'embedded'])).output).toContain('3 with Slurm (1, 2, 3)')
+      expect((await muster(['job', 'logs', String(gang), '--rank', '1'])).output).toBe(`log of ${keyOf(gang)} 1\n`)
+      known.set(keyOf(first), 0)
+      known.set(keyOf(gang), 3)
+      known.set(keyOf(third), 'running')
+      // It starts one of them again by itself.
+      await waitUntil(() => kind(third) === 'running', 'the third to run')
+      known.set(keyOf(third), 'waiting')
+      await waitUntil(() => kind(third) === 'starting', 'the third to wait again')
+      known.set(keyOf(third), 0)
+      await waitUntil(() => ids.every((id) => ['done', 'failed'].includes(kind(id) ?? '')), 'all to end')
+    })
+    expect(ids.map(kind)).toEqual(['done', 'failed', 'done'])
+  })
+
+  it('loses jobs that it does not know any more, and only those that ran', async () => {
+    const [ran, retried, waits] = [await submit('--', 'a'), await submit('--retries', '1', '--', 'b'), 3]
+    await whileWorking(async () => {
+      await waitUntil(() => known.size === 2, 'it to have them')
+      for (const id of [ran, retried]) known.set(keyOf(id), 'running')
+      await waitUntil(() => kind(ran) === 'running' && kind(retried) === 'running', 'them to run')
+      expect(await submit('--', 'c')).toBe(waits)
+      await waitUntil(() => known.has(keyOf(waits)), 'it to have another one')
+      known.delete(keyOf(waits))
+      for (const id of [ran, retried]) known.set(keyOf(id), 'forgotten')
+      await waitUntil(() => kind(ran) === 'lost' && store.get(retried)?.attempt === 2, 'the one to be lost')
+      await waitUntil(() => known.has(keyOf(waits)), 'the one that had not begun to be handed over again')
+    })
+    expect(store.get(ran)?.state).toMatchObject({ reason: 'Slurm no longer knows it' })
+    expect(kind(waits)).toBe('starting')
+  })
+
+  it('stops jobs that are cancelled here, and a job that is stopped there is cancelled, not tried again', async () => {
+    const [here, there] = [await submit('--', 'a'), await submit('--retries', '5', '--', 'b')]
+    await whileWorking(async () => {
+      await waitUntil(() => known.size === 2, 'it to have them')
+      for (const id of [here, there]) known.set(keyOf(id), 'running')
+      await waitUntil(() => kind(here) === 'running' && kind(there) === 'running', 'them to run')
+      await muster(['job', 'cancel', String(here)])
+      known.set(keyOf(there), 'cancelled')
+      await waitUntil(() => kind(here) === 'cancelled' && kind(there) === 'cancelled', 'both to end')
+    })
+    expect(orders).toContainEqual({ kind: 'stop', key: keyOf(here) })
+    expect(store.get(there)?.state).toMatchObject({ kind: 'cancelled', reason: 'cancelled in Slurm' })
+  })
+
+  it('keeps its jobs in the queue while it cannot be used', async () => {
+    trouble = 'its controller does not answer'
+    const first = await submit('--', 'a')
+    await whileWorking(async () => {
+      await waitUntil(() => store.report()?.down['@slurm'] === trouble, 'its trouble to be reported')
+      const shown = (await muster(['job', 'show', String(first)])).output
+      expect(shown).toContain('cannot reach Slurm: its controller does not answer')
+      expect([kind(first), kind(await submit('--', 'b'))]).toEqual(['starting', 'queued'])
+      expect(known.size).toBe(0)
+      trouble = undefined
+      await waitUntil(() => known.size === 2, 'it to have both')
+    })
+  })
+
+  it('refuses what it cannot carry out', async () => {
+    await expect(submit('--metric', 'loss', '--', 'a')).rejects.toThrow('--engine slurm cannot be used with --metric')
+    await expect(submit('--', 'a'.repeat(1001))).rejects.toThrow('the command is too long for Slurm')
+    await expect(muster(['job', 'submit', '--engine', 'x', '--', 'a'])).rejects.toThrow('unknown engine: x')
+  })
+})
