@@ -1,10 +1,10 @@
-import type { TerminalOptions } from '../../ui/network/pane-screen.ts'
+import type { PaneTerminal } from '../../ui/network/pane-screen.ts'
 import { guessTheme } from '../../ui/theme/guess-theme.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import { colourDepthOf } from '../run-console.ts'
 
 /** The user's terminal, for a screen of a verb's own. */
-export function terminalOf(color: GlobalOptions['color'], context: CliContext): TerminalOptions {
+export function terminalOf(color: GlobalOptions['color'], context: CliContext): PaneTerminal {
   const { environment, signal } = context
   const colourDepth = colourDepthOf(environment, color)
   return {

@@ -6,7 +6,7 @@ const define = <const T extends readonly KeyEntry<ConsoleState>[]>(keys: T): T =
 
 const isAsking = ({ bringUp }: ConsoleState): boolean => bringUp.change?.phase === 'ask'
 const hasSide = ({ bringUp }: ConsoleState): boolean => bringUp.hasSideKeys
-const isFree = ({ bringUp }: ConsoleState): boolean => !isChanging(bringUp.change) && bringUp.look === undefined
+const isFree = ({ bringUp }: ConsoleState): boolean => !isChanging(bringUp.change) && bringUp.check === undefined
 const onTable = (state: ConsoleState): boolean => !hasSide(state)
 
 /** In the order of the footer. */

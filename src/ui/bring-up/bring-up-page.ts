@@ -61,7 +61,7 @@ export class BringUpPage implements Page {
 
   panes(area: Rect, theme: Theme): readonly PaneView[] {
     const looks = this.#looks(area, theme)
-    const { hasSideKeys, side, look, change } = this.#view
+    const { hasSideKeys, side, check, change } = this.#view
     return (['table', 'side'] as const).flatMap((part) => {
       const drawn = looks[part]
       if (drawn === undefined) return []
@@ -71,7 +71,7 @@ export class BringUpPage implements Page {
         id: ` ${part}`,
         title: isTable ? 'bring-up' : side,
         hasKeys: isTable !== hasSideKeys,
-        isBusy: isTable ? look !== undefined || isChanging(change) : false,
+        isBusy: isTable ? check !== undefined || isChanging(change) : false,
         theme,
       })
       return [pane]

@@ -47,8 +47,8 @@ export type BringUpView = {
   readonly trouble: string | undefined
   /** By `cellKey`. */
   readonly standings: ReadonlyMap<string, HostStanding>
-  /** Hosts are being asked: which have answered. */
-  readonly look: { readonly answered: ReadonlySet<string> } | undefined
+  /** Hosts are being checked. */
+  readonly check: { readonly answered: ReadonlySet<string> } | undefined
   readonly cursor: { readonly host: string | undefined; readonly area: string | undefined }
   /** Hosts that a change is for; none: all. */
   readonly marked: ReadonlySet<string>
@@ -70,7 +70,7 @@ export const noBringUp: BringUpView = {
   columns: undefined,
   trouble: undefined,
   standings: new Map(),
-  look: undefined,
+  check: undefined,
   cursor: { host: undefined, area: undefined },
   marked: new Set(),
   onlyArea: undefined,

@@ -115,7 +115,7 @@ export class BringUpWork implements Disposable {
   async #look(): Promise<void> {
     const looking = new AbortController()
     this.#looking = looking
-    this.set({ look: { answered: new Set() }, trouble: undefined })
+    this.set({ check: { answered: new Set() }, trouble: undefined })
     try {
       const columns = await this.#port.areas()
       const { cursor } = this.#view
@@ -126,8 +126,8 @@ export class BringUpWork implements Disposable {
       })
       if (columns.some(({ hosts }) => hosts !== undefined)) {
         const standings = await this.#port.look(looking.signal, (host) => {
-          const { look } = this.#view
-          if (look) this.#take({ look: { answered: new Set([...look.answered, host]) } })
+          const { check } = this.#view
+          if (check) this.#take({ check: { answered: new Set([...check.answered, host]) } })
         })
         if (!looking.signal.aborted) this.#view = { ...this.#view, standings: standingsByCell(standings) }
       }
@@ -139,7 +139,7 @@ export class BringUpWork implements Disposable {
     if (this.#looking !== looking) return
     this.#looking = undefined
     if (this.#isClosed) return
-    this.set({ look: undefined })
+    this.set({ check: undefined })
     this.readJournal()
     this.tick()
   }
@@ -151,7 +151,7 @@ export class BringUpWork implements Disposable {
     this.#looking?.abort()
     this.#looking = undefined
     const words = `${order.direction === 'up' ? 'bring up' : 'take down'} ${order.areas.join(', ')}`
-    this.set({ change: beginChange(order, clock.now()), isWhole: false, look: undefined })
+    this.set({ change: beginChange(order, clock.now()), isWhole: false, check: undefined })
     this.showSide('plan')
     this.tick()
     let end: NonNullable<ChangeView['end']> = 'error'

@@ -1,12 +1,11 @@
-/** Hosts × areas as rows: each cell a sign and words, the age of what is known behind them. Pure. */
-
+/** Hosts × areas as rows: each cell a sign and a word, then the time of the last check. Pure. */
 import { clip, clipName, padEnd, textWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { BOLD } from '../../terminal/cells.ts'
 import type { Span } from '../compositor/scene.ts'
-import type { Row, RowDocument } from '../rows/row-document.ts'
-import { wrapRows } from '../rows/row-document.ts'
-import { labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+import { documentOf, type Row, type RowContext, type RowDocument, wrapRows } from '../rows/row-document.ts'
+import { ageText } from '../rows/time-text.ts'
+import { boldStyle, labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import type { AreaColumn } from './bring-up-port.ts'
 import {
   type BringUpView,
@@ -18,25 +17,19 @@ import {
   isEnded,
   oldestFactMs,
 } from './bring-up-view.ts'
-import { cellWords, formatAge, standingWords } from './standing-words.ts'
+import { cellText, statusText } from './status-text.ts'
 
-export type TableLook = {
-  readonly theme: Theme
-  /** Inside the frame. */
-  readonly columns: number
-  readonly rows: number
-  readonly nowMs: number
-}
+export type TableContext = RowContext & { readonly nowMs: number }
 
 const MARK_WIDTH = 2
 const AGE_WIDTH = 9
 const HOST_WIDTH = { least: 6, most: 24 }
 const AREA_WIDTH = { least: 6, most: 20 }
 
-export function tableDocument(view: BringUpView, hosts: readonly string[], look: TableLook): RowDocument {
-  const { theme, columns: room, nowMs } = look
+export function tableDocument(view: BringUpView, hosts: readonly string[], context: TableContext): RowDocument {
+  const { theme, columns: room, nowMs } = context
   const { columns: areas } = view
-  if (areas === undefined || areas.every((column) => column.hosts === undefined)) return emptyDocument(view, look)
+  if (areas === undefined || areas.every((column) => column.hosts === undefined)) return emptyDocument(view, context)
   const longest = Math.max(HOST_WIDTH.least, ...hosts.map(textWidth)) + 1
   const hostWidth = Math.min(longest, HOST_WIDTH.most)
   const free = room - MARK_WIDTH - hostWidth - AGE_WIDTH
@@ -44,42 +37,39 @@ export function tableDocument(view: BringUpView, hosts: readonly string[], look:
   const titles: Row = [
     { text: ' '.repeat(MARK_WIDTH) + padEnd('host', hostWidth), style: mutedStyle(theme) },
     ...areas.map((column): Span => titleSpan(column, view, widthOf(column), theme)),
-    { text: 'asked', style: mutedStyle(theme) },
+    { text: 'checked', style: mutedStyle(theme) },
   ]
   return {
-    head: [summaryRow(view, hosts, look), [], titles],
+    head: [summaryRow(view, hosts, context), [], titles],
     length: hosts.length,
     row(index) {
       const host = hosts[index] ?? ''
       const isHere = host === view.cursor.host
-      const isMarked = view.marked.has(host)
+      const name = padEnd(clipName(host, hostWidth - 1), hostWidth)
       return [
-        { text: isMarked ? '▸ ' : '  ', style: styleOf(theme.receiving, undefined, BOLD) },
-        {
-          text: padEnd(clipName(host, hostWidth - 1), hostWidth),
-          style: styleOf(theme.text, undefined, isHere ? BOLD : 0),
-        },
+        { text: view.marked.has(host) ? '▸ ' : '  ', style: boldStyle(theme.receiving) },
+        { text: name, style: styleOf(theme.text, undefined, isHere ? BOLD : 0) },
         ...areas.flatMap((column) => {
-          const { sign, words, short = words, colour } = cellWords(cellOf(view, column, host), theme)
+          const { sign, text, short = text, colour } = cellText(cellOf(view, column, host), theme)
           const areaWidth = widthOf(column)
-          const hasRoom = textWidth(words) + 3 <= areaWidth
-          const text = clip(`${sign} ${hasRoom ? words : short}`.trimEnd(), areaWidth - 1)
+          const shown = `${sign} ${textWidth(text) + 3 <= areaWidth ? text : short}`.trimEnd()
+          const cell = clip(shown, areaWidth - 1)
           const isChosen = isHere && column.name === view.cursor.area
           const style = isChosen
             ? labelStyle(theme, theme.dangerText, colour ?? theme.accent)
             : styleOf(colour, undefined, ['-', '?', '·'].includes(sign) ? 0 : BOLD)
           return [
-            { text, style },
-            { text: ' '.repeat(Math.max(0, areaWidth - textWidth(text))), style: styleOf(theme.text) },
+            { text: cell, style },
+            { text: ' '.repeat(Math.max(0, areaWidth - textWidth(cell))), style: styleOf(theme.text) },
           ]
         }),
-        { text: ageOf(view, host, nowMs), style: mutedStyle(theme) },
+        { text: checkedText(view, host, nowMs), style: mutedStyle(theme) },
       ]
     },
   }
 }
 
-/** An area that nothing is declared for takes no more room than its name. */
+/** An area without declared hosts is as narrow as its name. */
 function areaWidths(areas: readonly AreaColumn[], { onlyArea }: BringUpView, room: number) {
   const narrow = (column: AreaColumn) => column.hosts === undefined && column.name !== onlyArea
   const nameWidth = ({ name }: AreaColumn) => Math.max(AREA_WIDTH.least, textWidth(name) + 2)
@@ -89,86 +79,75 @@ function areaWidths(areas: readonly AreaColumn[], { onlyArea }: BringUpView, roo
   return (column: AreaColumn): number => (narrow(column) ? Math.min(nameWidth(column), width) : width)
 }
 
-/** Nothing is declared, or it cannot be read: what to do. */
-function emptyDocument({ columns, trouble }: BringUpView, { theme, columns: room, rows }: TableLook): RowDocument {
-  const look = { theme, columns: room, rows, column: 0 }
-  const say = (text: string, style = styleOf(theme.text)): Row[] => wrapRows(text, look, '  ', style)
-  const rowsOf = (): Row[] => {
-    if (trouble !== undefined) return say(trouble, styleOf(theme.danger, undefined, BOLD))
-    if (columns === undefined) return say('reading what hosts.yaml declares …', mutedStyle(theme))
-    return [
-      ...say('hosts.yaml declares nothing to bring up.', styleOf(theme.text, undefined, BOLD)),
-      [],
-      ...say(
-        `What it may declare: ${columns.map(({ name }) => name).join(', ')}. For passwordless SSH between all hosts:`,
-      ),
-      [],
-      ...say('trust: { mesh: "@all" }', styleOf(theme.accent)),
-    ]
-  }
-  const all: readonly Row[] = [[], ...rowsOf()]
-  return { head: [], length: all.length, row: (index) => all[index] ?? [] }
+/** In place of the table where there is nothing to show. */
+function emptyDocument({ columns: areas, trouble }: BringUpView, { theme, columns }: TableContext): RowDocument {
+  const say = (text: string, style = styleOf(theme.text)): Row[] => wrapRows(text, columns, '  ', style)
+  if (trouble !== undefined) return documentOf([[], ...say(trouble, boldStyle(theme.danger))])
+  if (areas === undefined) return documentOf([[], ...say('reading hosts.yaml …', mutedStyle(theme))])
+  const names = areas.map(({ name }) => name).join(', ')
+  return documentOf([
+    [],
+    ...say('hosts.yaml declares nothing to bring up.', boldStyle(theme.text)),
+    [],
+    ...say(`It can declare ${names}. For passwordless SSH between all hosts, add:`),
+    [],
+    ...say('trust: { mesh: "@all" }', styleOf(theme.accent)),
+  ])
 }
 
 function titleSpan({ name, hosts }: AreaColumn, { onlyArea }: BringUpView, width: number, theme: Theme): Span {
   const isMeant = hosts !== undefined && (onlyArea === undefined || onlyArea === name)
   const text = padEnd(clip(onlyArea === name ? `${name} only` : name, width - 1), width)
-  return { text, style: isMeant ? styleOf(theme.accent, undefined, BOLD) : mutedStyle(theme) }
+  return { text, style: isMeant ? boldStyle(theme.accent) : mutedStyle(theme) }
 }
 
-function ageOf({ columns = [], standings, look, change }: BringUpView, host: string, nowMs: number): string {
+function checkedText({ columns = [], standings, check, change }: BringUpView, host: string, nowMs: number): string {
   const own = columns.flatMap(({ name }) => standings.get(cellKey(name, host)) ?? [])
-  if (look !== undefined && !look.answered.has(host) && columns.some((column) => column.hosts?.includes(host))) {
-    return 'asking …'
-  }
+  const isDeclared = columns.some((column) => column.hosts?.includes(host))
+  if (check !== undefined && !check.answered.has(host) && isDeclared) return 'checking…'
   if (isChanging(change) && own.length === 0) return ''
   const times = own.flatMap(({ atMs }) => atMs ?? [])
-  // When it was asked last; the oldest fact of all is told above the table.
-  return times.length === 0 ? '' : `${formatAge(nowMs - Math.max(...times))} ago`
+  return times.length === 0 ? '' : `${ageText(nowMs - Math.max(...times))} ago`
 }
 
-function summaryRow(view: BringUpView, hosts: readonly string[], { theme, nowMs }: TableLook): Row {
+function summaryRow(view: BringUpView, hosts: readonly string[], { theme, nowMs }: TableContext): Row {
+  const { check, change, marked } = view
   const spans: Span[] = []
-  const bold = (text: string, colour: Theme['text']) => spans.push({ text, style: styleOf(colour, undefined, BOLD) })
-  const { look, change, marked } = view
-  if (isChanging(change) && change !== undefined) bold(` ${phaseWords(change)}`, theme.warning)
-  else if (look !== undefined) bold(` asking the hosts${waitingFor(view)}`, theme.warning)
-  // A host counts once, by the worst of its areas.
-  const counts = countHosts(view)
-  for (const [standing, count] of counts) {
-    const { sign, words, colour } = standingWords(standing, theme)
-    spans.push({
-      text: ` ${sign} ${count} ${count === 1 ? 'host' : 'hosts'} ${words} `,
-      style: styleOf(colour, undefined, BOLD),
-    })
+  const bold = (text: string, colour: Theme['text']) => spans.push({ text, style: boldStyle(colour) })
+  if (isChanging(change) && change !== undefined) bold(` ${phaseText(change)}`, theme.warning)
+  else if (check !== undefined) bold(` ${checkText(view)}`, theme.warning)
+  // Each host counts once, by the worst of its areas.
+  for (const [standing, count] of countHosts(view)) {
+    const { sign, text, colour } = statusText(standing, theme)
+    bold(` ${sign} ${count} ${text} `, colour)
   }
   const oldest = oldestFactMs(view)
-  if (oldest !== undefined) spans.push({ text: ` oldest ${formatAge(nowMs - oldest)} ago`, style: mutedStyle(theme) })
+  if (oldest !== undefined) spans.push({ text: ` oldest ${ageText(nowMs - oldest)} ago`, style: mutedStyle(theme) })
   const chosen = hosts.filter((host) => marked.has(host))
   if (chosen.length > 0) bold(`  only ${foldHostSet(chosen)}`, theme.receiving)
   return spans
 }
 
-function waitingFor({ columns = [], look }: BringUpView): string {
-  const asked = [...new Set(columns.flatMap((column) => column.hosts ?? []))]
-  const missing = asked.filter((host) => look?.answered.has(host) !== true)
-  return missing.length === 0 ? ', looking whether it works' : `: ${foldHostSet(missing)}`
+function checkText({ columns = [], check }: BringUpView): string {
+  const declared = [...new Set(columns.flatMap((column) => column.hosts ?? []))]
+  const missing = declared.filter((host) => check?.answered.has(host) !== true)
+  return missing.length === 0 ? 'verifying' : `checking ${foldHostSet(missing)}`
 }
 
-export function phaseWords({ phase, steps, isStopping }: ChangeView): string {
-  if (isStopping) return 'being ended'
+export function phaseText({ phase, steps, isStopping }: ChangeView): string {
+  if (isStopping) return 'stopping'
   const ended = [...steps.values()].filter(isEnded).length
   switch (phase) {
     case 'look':
       return 'making the plan'
     case 'ask':
-      return 'the plan waits for your yes'
+      return 'plan ready: y applies it'
     case 'lock':
       return 'locking the hosts'
     case 'apply':
       return `${ended} of ${steps.size} steps done`
     case 'verify':
-      return 'looking whether it works'
+      return 'verifying'
     case 'ended':
       return 'ended'
   }

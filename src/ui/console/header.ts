@@ -3,10 +3,10 @@
 import { clip, clipName, textWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { oldestFactMs } from '../bring-up/bring-up-view.ts'
-import { formatAge } from '../bring-up/standing-words.ts'
 import type { BarPart } from '../components/bar.tsx'
 import { actionSpecs, type Keymap, keysOf, specOf } from '../keys/registry.ts'
 import { rayWords } from '../ray/ray-view.ts'
+import { ageText } from '../rows/time-text.ts'
 import { type ConsoleState, isLive, receiverList } from '../state/console-state.ts'
 import { pageHints } from '../tabs/page-keys.ts'
 import { TABS, titleOf } from '../tabs/tabs.ts'
@@ -75,7 +75,7 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
   }
   const oldest = oldestFactMs(state.bringUp)
   if (oldest !== undefined && length !== 'numbers' && length !== 'digits') {
-    const age = formatAge(state.clockMs - oldest)
+    const age = ageText(state.clockMs - oldest)
     parts.push({ text: length === 'full' ? ` facts ${age} old ` : ` ${age} old `, colour: theme.muted })
   }
   for (const { id, key, title } of TABS) {

@@ -1,11 +1,11 @@
-/** One job: what it asks for, where it is, why it waits, and what it wrote. Pure. */
+/** One job: its request, where it runs, why it waits, and its log. Pure. */
 import { printable } from '../../base/printable.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { formatEnd, isFinal } from '../../scheduler/jobs/job.ts'
 import { requestText } from '../../scheduler/jobs/job-columns.ts'
-import { BOLD } from '../../terminal/cells.ts'
-import { type Row, type RowDocument, wrapRows } from '../rows/row-document.ts'
-import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+import { documentOf, type Row, type RowDocument, wrapRows } from '../rows/row-document.ts'
+import { timeText } from '../rows/time-text.ts'
+import { boldStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import type { JobDetails } from './jobs-port.ts'
 import { colourOf } from './list-document.ts'
 
@@ -14,14 +14,14 @@ export type LogView = { readonly lines: readonly string[]; readonly trouble: str
 const MOST_PLACES = 8
 
 export function jobDocument(details: JobDetails, log: LogView | undefined, columns: number, theme: Theme): RowDocument {
-  const look = { theme, columns, rows: 0, column: 0 }
   const { job, why, expectedMs } = details
   const { state, spec } = job
   const muted = mutedStyle(theme)
-  const say = (text: string, style = styleOf(theme.text)): readonly Row[] => wrapRows(printable(text), look, ' ', style)
+  const say = (text: string, style = styleOf(theme.text)): readonly Row[] =>
+    wrapRows(printable(text), columns, ' ', style)
   const rows: Row[] = [
     [
-      { text: ` ${state.kind}`, style: styleOf(colourOf(state.kind, theme), undefined, BOLD) },
+      { text: ` ${state.kind}`, style: boldStyle(colourOf(state.kind, theme)) },
       { text: `  ${requestText(job)}, attempt ${job.attempt}, priority ${job.priority}`, style: muted },
     ],
     ...say(spec.command),
@@ -36,12 +36,12 @@ export function jobDocument(details: JobDetails, log: LogView | undefined, colum
     })
     if (state.places.length > MOST_PLACES) rows.push(...say(`and ${state.places.length - MOST_PLACES} more`, muted))
   }
-  if (expectedMs !== undefined) rows.push(...say(`expected ${new Date(expectedMs).toISOString()}`))
+  if (expectedMs !== undefined) rows.push(...say(`expected to start ${timeText(expectedMs)}`))
   for (const line of why) rows.push(...say(line, styleOf(theme.warning)))
-  if (log?.trouble !== undefined) rows.push(...say(`its log: ${log.trouble}`, styleOf(theme.danger)))
+  if (log?.trouble !== undefined) rows.push(...say(`log: ${log.trouble}`, styleOf(theme.danger)))
   if (log !== undefined && log.lines.length > 0) {
     rows.push([{ text: ` ${'─'.repeat(Math.max(0, columns - 2))}`, style: muted }])
     rows.push(...log.lines.map((line): Row => [{ text: ` ${printable(line)}`, style: styleOf(theme.text) }]))
   }
-  return { head: [], length: rows.length, row: (index) => rows[index] ?? [] }
+  return documentOf(rows)
 }

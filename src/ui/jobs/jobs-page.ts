@@ -82,9 +82,8 @@ export class JobsPage implements Page {
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
     const { sight, trouble } = this.#view
     if (sight === undefined || trouble !== undefined) {
-      const look = { theme, columns: rect.width - 2, rows: rect.height, column: 0 }
       const style = trouble === undefined ? mutedStyle(theme) : styleOf(theme.danger, undefined, BOLD)
-      const rows = [[], ...wrapRows(printable(trouble ?? 'reading the queue …'), look, '  ', style)]
+      const rows = [[], ...wrapRows(printable(trouble ?? 'reading the queue …'), rect.width - 2, '  ', style)]
       const document: RowDocument = { head: [], length: rows.length, row: (index) => rows[index] ?? [] }
       const place = { offset: 0, isFollowing: false }
       return [rowsPane({ id: ' jobs', title: 'jobs', hasKeys: true, isBusy: false, document, place, rect, theme })]

@@ -1,17 +1,16 @@
-/** The jobs as lines: an array or a grid is one line with its progress. Pure. */
+/** The list of the Jobs tab: an array or a grid is one row with its progress. Pure. */
 import { printable } from '../../base/printable.ts'
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import type { JobState } from '../../scheduler/jobs/job.ts'
 import { JOB_COLUMNS, STATE_COLUMN } from '../../scheduler/jobs/job-columns.ts'
-import { BOLD, INVERSE } from '../../terminal/cells.ts'
 import type { Span } from '../compositor/scene.ts'
-import type { Row, RowDocument } from '../rows/row-document.ts'
-import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+import { type Row, type RowDocument, rowStyle } from '../rows/row-document.ts'
+import { boldStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import type { QueueSight } from './jobs-port.ts'
-import { countOf, type Filter, type JobLine, KINDS } from './queue-view.ts'
+import { countOf, type Filter, type JobLine, KINDS, NO_SCHEDULER } from './queue-view.ts'
 
 const BAR_CELLS = 8
-const WORDS_WIDTH = STATE_COLUMN.width - BAR_CELLS - 2
+const PROGRESS_WIDTH = STATE_COLUMN.width - BAR_CELLS - 2
 
 export type ListInput = {
   readonly sight: QueueSight
@@ -29,14 +28,13 @@ export function listDocument({ sight, lines, chosen, filter, needle, columns, th
   const leads = lines.map(({ lead }) => lead)
   const shown = JOB_COLUMNS.filter(({ leastPane = 0, isNeeded }) => columns >= leastPane && isNeeded?.(leads) !== false)
   const counts = [...sight.counts].map(([kind, count]) => `${count} ${kind}`).join(', ') || 'no jobs yet'
-  const driver = sight.driver === undefined ? 'no scheduler running: muster job work' : printable(sight.driver)
+  const narrowed = `${filter === 'all' ? '' : ` · only ${filter}`}${needle === '' ? '' : ` · with “${needle}”`}`
   const summary: Row = [
-    { text: ` ${counts}`, style: styleOf(theme.text, undefined, BOLD) },
-    {
-      text: `${filter === 'all' ? '' : ` · only ${filter}`}${needle === '' ? '' : ` · with “${needle}”`}`,
-      style: styleOf(theme.accent, undefined, BOLD),
-    },
-    { text: `  ${driver}`, style: sight.driver === undefined ? styleOf(theme.warning) : muted },
+    { text: ` ${counts}`, style: boldStyle(theme.text) },
+    { text: narrowed, style: boldStyle(theme.accent) },
+    sight.driver === undefined
+      ? { text: `  ${NO_SCHEDULER}`, style: styleOf(theme.warning) }
+      : { text: `  scheduler: ${printable(sight.driver)}`, style: muted },
   ]
   return {
     head: [summary, [{ text: ` ${shown.map(({ title, width }) => padEnd(title, width)).join('')}`, style: muted }]],
@@ -45,8 +43,7 @@ export function listDocument({ sight, lines, chosen, filter, needle, columns, th
       const line = lines[index]
       if (line === undefined) return []
       const isChosen = line.spec === chosen?.spec
-      const attributes = isChosen ? BOLD | (theme.name === 'none' ? INVERSE : 0) : 0
-      const plain = styleOf(isChosen ? theme.accent : theme.text, undefined, attributes)
+      const plain = rowStyle(theme, isChosen)
       const cells = shown.flatMap((column): readonly Span[] => {
         if (column === STATE_COLUMN)
           return line.count === 1 ? [stateSpan(line.lead.state, theme)] : progressSpans(line, theme)
@@ -62,7 +59,7 @@ function stateSpan(state: JobState, theme: Theme): Span {
   const reason = 'reason' in state && state.reason !== undefined ? ` ${printable(state.reason)}` : ''
   return {
     text: padEnd(clip(`${state.kind}${reason}`, STATE_COLUMN.width - 1), STATE_COLUMN.width),
-    style: styleOf(colourOf(state.kind, theme), undefined, BOLD),
+    style: boldStyle(colourOf(state.kind, theme)),
   }
 }
 
@@ -73,32 +70,28 @@ export function colourOf(kind: JobState['kind'], theme: Theme): Theme['text'] {
   return kind === 'queued' ? theme.warning : theme.muted
 }
 
-/** `█████▒·· 61/90 2 failed` */
+/** `█████▒·· 61/90 2 failed`, without the count where the bar alone has to show it. */
 export function progressSpans(line: JobLine, theme: Theme): readonly Span[] {
-  const done = line.counts.get('done') ?? 0
   const ended = countOf(line, KINDS.ended)
   const running = countOf(line, KINDS.running)
   const cells = (count: number) => Math.floor((count / line.count) * BAR_CELLS)
   const full = cells(ended)
   const busy = Math.min(BAR_CELLS - full, running > 0 ? Math.max(1, cells(running)) : 0)
-  const cancelled = line.counts.get('cancelled') ?? 0
-  const failed = ended - done - cancelled
+  const cancelled = countOf(line, ['cancelled'])
+  const failed = ended - countOf(line, ['done']) - cancelled
   const progress = `${ended}/${line.count}`
-  const words = [
-    // The bar tells how far it is, too.
+  const texts = [
     ...(failed > 0 ? [`${progress} ${failed} failed`, `${failed} failed`] : []),
     ...(failed === 0 && cancelled > 0 ? [`${progress} ${cancelled} cancelled`] : []),
     ...(cancelled === line.count ? [`${cancelled} cancelled`] : []),
     progress,
-  ].find((each) => textWidth(each) <= WORDS_WIDTH)
+  ]
+  const text = texts.find((each) => textWidth(each) <= PROGRESS_WIDTH) ?? clip(progress, PROGRESS_WIDTH)
   const colour = failed > 0 ? theme.danger : cancelled > 0 ? theme.muted : undefined
   return [
     { text: '█'.repeat(full), style: styleOf(colour ?? theme.ok) },
     { text: '▒'.repeat(busy), style: styleOf(theme.accent) },
     { text: '·'.repeat(BAR_CELLS - full - busy), style: mutedStyle(theme) },
-    {
-      text: ` ${padEnd(words ?? clip(progress, WORDS_WIDTH), STATE_COLUMN.width - BAR_CELLS - 1)}`,
-      style: styleOf(colour ?? theme.text, undefined, BOLD),
-    },
+    { text: ` ${padEnd(text, PROGRESS_WIDTH + 1)}`, style: boldStyle(colour ?? theme.text) },
   ]
 }

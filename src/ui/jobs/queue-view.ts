@@ -51,6 +51,9 @@ export const FIRST_QUEUE_VIEW: QueueView = {
   revision: 0,
 }
 
+/** With the command that starts one. */
+export const NO_SCHEDULER = 'no scheduler running: muster job work'
+
 export const KINDS: Readonly<Record<Exclude<Filter, 'all'>, readonly string[]>> = {
   waiting: ['queued', 'held'],
   running: ['starting', 'running', 'ending'],

@@ -1,25 +1,24 @@
-/** A sweep opened: a row a job with its metrics and parameters, the best first. Pure. */
+/** The jobs of an array or a grid as a table of metrics and parameters, the best first. Pure. */
 import { printable } from '../../base/printable.ts'
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { type Metric, metricNumber, rankBy } from '../../scheduler/jobs/metric.ts'
 import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
-import { BOLD, INVERSE } from '../../terminal/cells.ts'
 import type { Span } from '../compositor/scene.ts'
-import type { Row, RowDocument } from '../rows/row-document.ts'
-import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+import { type Row, type RowDocument, rowStyle } from '../rows/row-document.ts'
+import { boldStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import { colourOf, progressSpans } from './list-document.ts'
 import type { JobLine, SweepOrder } from './queue-view.ts'
 
 type Column = {
   readonly title: string
   readonly kind: 'job' | 'state' | 'metric' | 'parameter'
-  /** How its rows are ranked. */
+  /** How its values rank. */
   readonly rank: Metric
 }
 
 const BAR_CELLS = 10
 const MOST_COLUMN = 18
-/** So many rows decide how wide columns are. */
+/** The first rows decide how wide columns are. */
 const WIDTH_ROWS = 500
 
 /** Job and state first, then metrics, then parameters. */
@@ -46,26 +45,19 @@ export function sortSweep(sweep: Sweep, order: SweepOrder): readonly SweepRow[] 
   if (column === undefined || column.kind === 'job') return order.isReversed ? sweep.rows.toReversed() : sweep.rows
   const isMost = column.rank.isMost === true
   const rank = { ...column.rank, isMost: order.isReversed !== isMost }
-  // Words stand in the order of words, numbers in that of numbers.
-  const words = sweep.rows.toSorted((one, other) => {
+  // Text sorts as text, numbers as numbers.
+  const byText = sweep.rows.toSorted((one, other) => {
     const [first, second] = [cellOf(column, one), cellOf(column, other)]
     return first === second ? 0 : first < second === order.isReversed ? 1 : -1
   })
-  const hasWords = column.kind === 'state' || column.kind === 'parameter'
-  return rankBy(hasWords ? words : sweep.rows, rank, (row) => ({ [rank.name]: cellOf(column, row) }))
+  const hasText = column.kind === 'state' || column.kind === 'parameter'
+  return rankBy(hasText ? byText : sweep.rows, rank, (row) => ({ [rank.name]: cellOf(column, row) }))
 }
 
 function cellOf({ kind, rank }: Column, { id, kind: state, parameters, values }: SweepRow): string {
-  switch (kind) {
-    case 'job':
-      return String(id)
-    case 'state':
-      return state
-    case 'metric':
-      return values[rank.name] ?? ''
-    case 'parameter':
-      return parameters[rank.name] ?? ''
-  }
+  if (kind === 'job') return String(id)
+  if (kind === 'state') return state
+  return (kind === 'metric' ? values : parameters)[rank.name] ?? ''
 }
 
 export type SweepInput = {
@@ -73,7 +65,7 @@ export type SweepInput = {
   readonly rows: readonly SweepRow[]
   readonly order: SweepOrder
   readonly line: JobLine
-  /** The job that is looked at. */
+  /** The number of the selected job. */
   readonly chosen: number | undefined
   readonly columns: number
   readonly theme: Theme
@@ -87,31 +79,24 @@ export function sweepDocument({ sweep, rows, order, line, chosen, columns, theme
     const longest = rows
       .slice(0, WIDTH_ROWS)
       .reduce((width, row) => Math.max(width, textWidth(printable(cellOf(column, row)))), 1)
-    return Math.min(MOST_COLUMN, Math.max(longest, column.title.length + 1)) + 2
+    return Math.min(MOST_COLUMN, Math.max(longest, textWidth(column.title) + 1)) + 2
   })
   const sorting = shown[at]
   const barOf = sorting?.kind === 'metric' ? barsOf(rows, sorting) : undefined
   const hasBars = barOf !== undefined && widths.reduce((sum, width) => sum + width, 1 + BAR_CELLS) <= columns
-  const titles: Span[] = shown.map(({ title }, index) => ({
-    text: padEnd(
-      clip(`${title}${index === at ? (order.isReversed ? '▴' : '▾') : ''}`, MOST_COLUMN),
-      widths[index] ?? 0,
-    ),
-    style: index === at ? styleOf(theme.accent, undefined, BOLD) : muted,
-  }))
-  const head: Row[] = [summaryOf(sweep, line, theme), [{ text: ' ', style: muted }, ...titles]]
+  const titles = shown.map(({ title }, index): Span => {
+    const mark = index === at ? (order.isReversed ? '▴' : '▾') : ''
+    const style = index === at ? boldStyle(theme.accent) : muted
+    return { text: padEnd(clip(`${title}${mark}`, MOST_COLUMN), widths[index] ?? 0), style }
+  })
   return {
-    head,
+    head: [summaryOf(sweep, line, theme), [{ text: ' ', style: muted }, ...titles]],
     length: rows.length,
     row(index) {
       const row = rows[index]
       if (row === undefined) return []
       const isChosen = row.id === chosen
-      const plain = styleOf(
-        isChosen ? theme.accent : theme.text,
-        undefined,
-        isChosen ? BOLD | (theme.name === 'none' ? INVERSE : 0) : 0,
-      )
+      const plain = rowStyle(theme, isChosen)
       const cells = shown.map((column, place): Span => {
         const text = printable(cellOf(column, row)) || '-'
         const style = column.kind === 'state' ? styleOf(colourOf(row.kind, theme)) : plain
@@ -128,7 +113,7 @@ export function sweepDocument({ sweep, rows, order, line, chosen, columns, theme
   }
 }
 
-/** How good it is among all: the best has all cells. */
+/** Cells of a bar: all for the best, none for the worst. */
 function barsOf(rows: readonly SweepRow[], column: Column): (row: SweepRow) => number {
   const numberOf = (row: SweepRow) => metricNumber(cellOf(column, row) || undefined)
   const numbers = rows.map(numberOf).filter((one) => one !== undefined && Number.isFinite(one)) as number[]
@@ -142,17 +127,17 @@ function barsOf(rows: readonly SweepRow[], column: Column): (row: SweepRow) => n
   }
 }
 
-/** Progress, and the best of each metric with what it was reached with. */
+/** Progress, and the best value of each metric with its parameters. */
 function summaryOf(sweep: Sweep, line: JobLine, theme: Theme): Row {
   const bests = sweep.metrics.flatMap((metric): Span[] => {
     const [best] = rankBy(sweep.rows, metric, ({ values }) => values)
     const value = best?.values[metric.name]
     if (best === undefined || value === undefined || metricNumber(value) === undefined) return []
-    const words = Object.entries(best.parameters).map(([name, own]) => `${name}=${own}`)
+    const parameters = Object.entries(best.parameters).map(([name, own]) => `${name}=${own}`)
     return [
-      { text: `best ${metric.name} `, style: mutedStyle(theme) },
-      { text: value, style: styleOf(theme.ok, undefined, BOLD) },
-      { text: printable(` ${words.join(' ')}  `), style: styleOf(theme.text) },
+      { text: printable(`best ${metric.name} `), style: mutedStyle(theme) },
+      { text: printable(value), style: boldStyle(theme.ok) },
+      { text: printable(` ${parameters.join(' ')}  `), style: styleOf(theme.text) },
     ]
   })
   const fewer = sweep.rows.length < sweep.count ? `first ${sweep.rows.length} of ${sweep.count}  ` : ''

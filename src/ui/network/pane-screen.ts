@@ -1,4 +1,4 @@
-/** Panes on a terminal of their own, for a verb: compositor, keys, charts on demand, and everything given back at the end. */
+/** Panes that fill the terminal, for a verb; at the end the terminal is as it was. */
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { DisposableStore } from '../../base/disposable.ts'
 import { createCellGrid } from '../../terminal/cells.ts'
@@ -12,14 +12,14 @@ import { mutedStyle, type Theme, type ThemeName, themes } from '../theme/theme.t
 import { enterTerminal } from '../tty/terminal-session.ts'
 import { createTtyWriter } from '../tty/tty-writer.ts'
 
-export type PaneLook = {
+export type PaneContext = {
   readonly rect: Rect
   readonly theme: Theme
   /** Undefined: not loaded yet. */
   readonly chart: typeof lineChart | undefined
 }
 
-export type TerminalOptions = {
+export type PaneTerminal = {
   readonly stdin: NodeJS.ReadStream
   readonly stdout: NodeJS.WriteStream & { readonly fd: number }
   readonly themeName: ThemeName
@@ -27,19 +27,19 @@ export type TerminalOptions = {
   readonly signal: AbortSignal
 }
 
-export type PaneScreenOptions = TerminalOptions & {
-  panes(look: PaneLook): readonly PaneView[]
-  /** Into the frame of the last pane. */
+export type PaneScreenOptions = PaneTerminal & {
+  panes(context: PaneContext): readonly PaneView[]
+  /** For the frame of the last pane. */
   words(): string
-  /** `leave`: the user has seen enough; false: the key means nothing here. */
+  /** `leave`: the key leaves the screen; false: it does nothing here. */
   handleKey(label: string): boolean | 'leave'
-  /** Calls back when there is something new, until it is disposed of. */
+  /** Calls back when there is something new to draw, until disposed. */
   subscribe(changed: () => void): Disposable
 }
 
-/** A lone Esc is taken for itself after this long. */
+/** After this long Esc is the key itself and not the beginning of a sequence. */
 const ESCAPE_MS = 25
-/** What is new of many hosts comes bit by bit, and each of them speaks once a second. */
+/** Each host reports once a second; what arrives together is drawn together. */
 const GATHER_MS = 100
 const DRAW_EVERY_MS = 1000
 
@@ -64,17 +64,10 @@ export async function openPaneScreen(options: PaneScreenOptions): Promise<void> 
     const { columns, rows } = size
     const panes = options.panes({ rect: { column: 0, row: 0, width: columns, height: rows }, theme, chart })
     const badge = { text: ` ${options.words()} `, style: mutedStyle(theme) }
-    const badged = panes.map((pane, index) =>
-      index === panes.length - 1 ? { ...pane, badges: [...pane.badges, badge] } : pane,
-    )
-    compositor.setScene({
-      columns,
-      rows,
-      chrome: createCellGrid(columns, rows),
-      panes: badged,
-      overlays: [],
-      cursor: undefined,
-    })
+    const last = panes.at(-1)
+    const badged = last === undefined ? [] : [...panes.slice(0, -1), { ...last, badges: [...last.badges, badge] }]
+    const chrome = createCellGrid(columns, rows)
+    compositor.setScene({ columns, rows, chrome, panes: badged, overlays: [], cursor: undefined })
     loadChart()
   }
   const drawSoon = (): void => {

@@ -1,18 +1,17 @@
-/** Charts of what a host has said, or all hosts together. Pure, but that what was drawn is remembered until it is old. */
+/** Charts of one host, or of all together. Pure, but remembers what it drew. */
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
-import { BOLD } from '../../terminal/cells.ts'
 import type { lineChart } from '../charts/line-chart.ts'
 import type { PaneView, Rect, Span } from '../compositor/scene.ts'
-import type { Row } from '../rows/row-document.ts'
-import { styleOf, type Theme } from '../theme/theme.ts'
-import { framedPane } from './framed-pane.ts'
-import { shortAmount } from './traffic-words.ts'
+import { documentOf, type Row } from '../rows/row-document.ts'
+import { rowsPane } from '../rows/rows-pane.ts'
+import { boldStyle, type Theme } from '../theme/theme.ts'
+import { shortAmount } from './short-numbers.ts'
 import { gpuBusy, memoryPart } from './watch-view.ts'
 
-export type ChartLook = {
+export type ChartContext = {
   readonly theme: Theme
-  /** Whose charts they are, where that is not plain. */
+  /** In the title of the first chart. */
   readonly of?: string
   readonly nowMs: number
   /** Undefined: not loaded yet. */
@@ -20,28 +19,29 @@ export type ChartLook = {
 }
 
 type Line = {
-  /** Beside its value now; empty where there is one line only. */
+  /** In the legend, before the latest value; empty where there is one line. */
   readonly word: string
   value(sample: Sample): number | undefined
   format(value: number): string
 }
 
-type Chart = { readonly title: string; readonly lines: readonly [Line, Line?]; readonly most?: number }
+type Chart = { readonly title: string; readonly lines: readonly Line[]; readonly most?: number }
 
 const bytes = (value: number) => `${shortAmount(value)}B/s`
+const single = (title: string, value: Line['value'], format: Line['format']): Chart => ({
+  title,
+  lines: [{ word: '', value, format }],
+})
 const percent = (title: string, part: (sample: Sample) => number | undefined): Chart => {
   const value = (sample: Sample) => {
     const known = part(sample)
     return known === undefined ? undefined : known * 100
   }
-  return { title, lines: [{ word: '', value, format: (now) => `${Math.round(now)} %` }], most: 100 }
+  return { ...single(title, value, (latest) => `${Math.round(latest)} %`), most: 100 }
 }
-const traffic = (title: string, one: [string, Line['value']], other: [string, Line['value']]): Chart => ({
+const traffic = (title: string, ...lines: (readonly [string, Line['value']])[]): Chart => ({
   title,
-  lines: [
-    { word: one[0], value: one[1], format: bytes },
-    { word: other[0], value: other[1], format: bytes },
-  ],
+  lines: lines.map(([word, value]) => ({ word, value, format: bytes })),
 })
 
 const CPU = percent('CPU', ({ cpu }) => cpu)
@@ -50,16 +50,18 @@ const GPUS = percent('GPUs', gpuBusy)
 const NETWORK = traffic('network', ['in', ({ receivedBytes }) => receivedBytes], ['out', ({ sentBytes }) => sentBytes])
 const DISKS = traffic('disks', ['read', ({ readBytes }) => readBytes], ['written', ({ writtenBytes }) => writtenBytes])
 const NFS = traffic('NFS', ['read', ({ nfs }) => nfs?.readBytes], ['written', ({ nfs }) => nfs?.writtenBytes])
-const WAITS: Chart = {
-  title: 'NFS round trip',
-  lines: [{ word: '', value: ({ nfs }) => nfs?.roundTripMs, format: (ms) => `${ms.toFixed(1)} ms` }],
-}
-const LOAD: Chart = {
-  title: 'load',
-  lines: [{ word: '', value: ({ load }) => load, format: (load) => load.toFixed(1) }],
-}
+const WAITS = single(
+  'NFS round trip',
+  ({ nfs }) => nfs?.roundTripMs,
+  (ms) => `${ms.toFixed(1)} ms`,
+)
+const LOAD = single(
+  'load',
+  ({ load }) => load,
+  (load) => load.toFixed(1),
+)
 
-/** What there is to see of a host, in the order of importance. */
+/** The charts of a host, in the order of importance. */
 function chartsOf(sample: Sample | undefined): readonly Chart[] {
   return [
     CPU,
@@ -71,24 +73,23 @@ function chartsOf(sample: Sample | undefined): readonly Chart[] {
   ]
 }
 
-/** As many charts of a host as there are places; the last of too few is as wide as what is left. */
-export function hostCharts(host: WatchedHost, places: readonly Rect[], look: ChartLook): readonly PaneView[] {
+/** As many charts as there are places; when there are fewer, the last one fills its row. */
+export function hostCharts(host: WatchedHost, places: readonly Rect[], context: ChartContext): readonly PaneView[] {
   const charts = chartsOf(host.samples.at(-1)).slice(0, places.length)
   return charts.flatMap((chart, index) => {
     const rect = places[index]
     if (rect === undefined) return []
     const rest = index === charts.length - 1 ? places.slice(index + 1) : []
     const width = rest.reduce((sum, place) => sum + (place.row === rect.row ? place.width : 0), rect.width)
-    // Whose they are is told once: the legends need the room.
-    const title = [index === 0 ? look.of : undefined, chart.title].filter(Boolean).join(' ')
-    return [chartPane(chart, title, host.samples, { ...rect, width }, look)]
+    // Only the first chart names the host: the legends need the room.
+    const title = [index === 0 ? context.of : undefined, chart.title].filter(Boolean).join(' ')
+    return [chartPane(chart, title, host.samples, { ...rect, width }, context)]
   })
 }
 
-/** How many a host has. */
 export const chartCount = (host: WatchedHost): number => chartsOf(host.samples.at(-1)).length
 
-/** Rows of places that fill a rectangle. */
+/** Divides a rectangle into rows of places. */
 export function chartPlaces(rect: Rect, columns: number, rows: number): readonly Rect[] {
   const cut = (from: number, size: number, count: number, index: number) =>
     [from + Math.floor((size * index) / count), from + Math.floor((size * (index + 1)) / count)] as const
@@ -99,36 +100,36 @@ export function chartPlaces(rect: Rect, columns: number, rows: number): readonly
   })
 }
 
-function chartPane(shown: Chart, title: string, samples: readonly Sample[], rect: Rect, look: ChartLook): PaneView {
-  const { theme } = look
-  const colours = [theme.accent, theme.receiving]
+function chartPane(chart: Chart, title: string, samples: readonly Sample[], rect: Rect, context: ChartContext) {
+  const { theme } = context
   const latest = samples.at(-1)
-  const legend = shown.lines.flatMap((line, index): Span[] => {
-    const value = latest === undefined ? undefined : line?.value(latest)
-    if (line === undefined) return []
-    const text = ` ${[line.word, value === undefined ? '–' : line.format(value)].filter(Boolean).join(' ')} `
-    return [{ text, style: styleOf(colours[index], undefined, BOLD) }]
+  const badges = chart.lines.map(({ word, value, format }, index): Span => {
+    const known = latest === undefined ? undefined : value(latest)
+    const text = ` ${[word, known === undefined ? '–' : format(known)].filter(Boolean).join(' ')} `
+    return { text, style: boldStyle([theme.accent, theme.receiving][index]) }
   })
-  const rows = look.chart === undefined ? [] : remembered(shown, samples, rect, look, look.chart)
-  const pane = framedPane({ id: ` chart ${shown.title}`, title, rows, rect, theme, hasKeys: false })
-  return { ...pane, badges: legend }
+  const document = documentOf(
+    context.chart === undefined ? [] : remembered(chart, samples, rect, context, context.chart),
+  )
+  return rowsPane({ id: ` chart ${chart.title}`, title, document, badges, rect, theme, hasKeys: false })
 }
 
-/** A chart takes some milliseconds, and is the same until the next sample. */
+/** Drawing takes milliseconds, and the chart stays the same until the next sample. */
 const drawn = new Map<string, readonly Row[]>()
 const MOST_DRAWN = 16
 
 function remembered(
-  shown: Chart,
+  chart: Chart,
   samples: readonly Sample[],
   rect: Rect,
-  look: ChartLook,
-  chart: typeof lineChart,
+  context: ChartContext,
+  draw: typeof lineChart,
 ): readonly Row[] {
+  const { of, theme } = context
   const [first, last] = [samples[0], samples.at(-1)]
-  const what = [shown.title, look.of, look.theme.name, rect.width, rect.height, first?.atMs, last?.atMs, last?.cpu]
+  const what = [chart.title, of, theme.name, rect.width, rect.height, first?.atMs, last?.atMs, last?.cpu]
   const key = JSON.stringify([...what, last?.memoryUsedBytes, samples.length])
-  const rows = drawn.get(key) ?? drawChart(shown, samples, rect, look, chart)
+  const rows = drawn.get(key) ?? drawChart(chart, samples, rect, context, draw)
   drawn.delete(key)
   drawn.set(key, rows)
   for (const old of drawn.keys()) {
@@ -142,23 +143,22 @@ function drawChart(
   { lines, most }: Chart,
   samples: readonly Sample[],
   rect: Rect,
-  { nowMs, theme }: ChartLook,
-  chart: typeof lineChart,
+  { nowMs, theme }: ChartContext,
+  draw: typeof lineChart,
 ): readonly Row[] {
   const [columns, rows] = [rect.width - 2, rect.height - 2]
   const points = Math.min(samples.length, Math.max(2, (columns - 6) * 2))
-  // Each point the mean of what falls to it.
-  const bucket = (index: number) =>
-    samples.slice(Math.floor((index * samples.length) / points), Math.floor(((index + 1) * samples.length) / points))
-  const buckets = Array.from({ length: points }, (_, index) => bucket(index))
-  const mean = (each: readonly Sample[], { value }: Line) =>
-    each.reduce((sum, sample) => sum + (value(sample) ?? 0), 0) / Math.max(1, each.length)
-  return chart({
+  // Each point is the mean of its share of the samples.
+  const at = (point: number) => Math.floor((point * samples.length) / points)
+  const buckets = Array.from({ length: points }, (_, point) => samples.slice(at(point), at(point + 1)))
+  const mean = (bucket: readonly Sample[], { value }: Line) =>
+    bucket.reduce((sum, sample) => sum + (value(sample) ?? 0), 0) / Math.max(1, bucket.length)
+  return draw({
     columns,
     rows,
     theme,
     labels: buckets.map(([first]) => formatAgo(nowMs - (first?.atMs ?? nowMs))),
-    series: lines.flatMap((line) => (line === undefined ? [] : [{ values: buckets.map((each) => mean(each, line)) }])),
+    series: lines.map((line) => ({ values: buckets.map((bucket) => mean(bucket, line)) })),
     ...(most === undefined ? {} : { most }),
   })
 }

@@ -1,30 +1,30 @@
-/** The columns of the table of watched hosts, in the order of importance. Pure. */
+/** The columns of the host table, in the order of importance. Pure. */
 import type { Sample } from '../../ops/net/watch/sample.ts'
-import { percentOf, shortAmount } from './traffic-words.ts'
+import { percentOf, shortAmount } from './short-numbers.ts'
 import { gpuBusy, gpuHeat, gpuMemory, LIMITS, memoryPart, type Sort, swapPart } from './watch-view.ts'
 
 export type Column = {
   readonly title: string
   readonly width: number
-  /** Sorted by it. */
+  /** What sorts by it. */
   readonly sort?: Sort
   /** Undefined: not known. */
   text(sample: Sample): string | undefined
-  /** What is marked when it reaches `limit`. */
+  /** Marked when it reaches `limit`. */
   value?(sample: Sample): number | undefined
   readonly limit?: number
   readonly spark?: Spark
-  /** Whether the host has it at all; a column that no host has is left out. */
+  /** A column that no host has is left out. */
   has?(sample: Sample): boolean
 }
 
 export type Spark = {
   value(sample: Sample): number | undefined
-  /** A whole bar; undefined: the most of all hosts. */
+  /** The value of a full bar; undefined: the highest of all hosts. */
   readonly most?: number
-  /** Of what goes out, beside what comes in. */
+  /** Of outgoing traffic; has another colour than incoming. */
   readonly isOut?: boolean
-  /** Only where there is much room. */
+  /** Only in wide panes. */
   readonly isExtra?: boolean
 }
 
@@ -32,7 +32,7 @@ const amount = (value: number | undefined) => (value === undefined ? undefined :
 const percent = (value: number | undefined) => (value === undefined ? undefined : percentOf(value))
 const hasGpus = ({ gpus }: Sample) => gpus.length > 0
 const hasNfs = ({ nfs }: Sample) => nfs !== undefined
-/** A part of a whole, marked from its limit on. */
+/** A percentage, marked from its limit on. */
 const part = (
   title: string,
   width: number,

@@ -1,49 +1,40 @@
-/** The keys of the watched hosts, for the verb's screen and for the console's tab. */
-import type { KeyEntry } from '../keys/key-table.ts'
+/** The keys of the host table, in the console's tab and on the screen of `muster net watch`, and what they do. Pure. */
+import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
+import { commandOf, type KeyEntry } from '../keys/key-table.ts'
 import type { ConsoleState } from '../state/console-state.ts'
-import type { WatchView } from './watch-view.ts'
+import { moveSelection, nextSort, type WatchView } from './watch-view.ts'
 
 const define = <const T extends readonly KeyEntry<WatchView>[]>(keys: T): T => keys
 
+const onTable = ({ isDetailed }: WatchView): boolean => !isDetailed
+
 export const watchKeys = define([
-  { id: 'back', keys: ['q', 'Esc'], title: 'back', help: 'Back from a host to the table, and from the table out.' },
+  { id: 'back', keys: ['q', 'Esc'], title: 'back', help: 'From one host to the table; from the table, leave.' },
   {
     id: 'details',
     keys: ['Enter', 'Space'],
     title: 'details',
-    help: 'Charts of the last 15 minutes of the chosen host.',
-    isMeant: ({ isDetailed }) => !isDetailed,
+    help: 'Chart the last 15 minutes of the selected host.',
+    isMeant: onTable,
   },
-  {
-    id: 'sort',
-    keys: ['s'],
-    title: 'sort',
-    help: 'Sorts by the next column.',
-    isMeant: ({ isDetailed }) => !isDetailed,
-  },
-  { id: 'up', keys: ['Up', 'k'], help: 'The host above.' },
-  { id: 'down', keys: ['Down', 'j'], help: 'The host below.' },
-  { id: 'page-up', keys: ['PageUp', 'b'], help: 'Ten hosts up.' },
-  { id: 'page-down', keys: ['PageDown', 'f'], help: 'Ten hosts down.' },
+  { id: 'sort', keys: ['s'], title: 'sort', help: 'Sort by the next column.', isMeant: onTable },
+  { id: 'up', keys: ['Up', 'k'], help: 'Select the host above.' },
+  { id: 'down', keys: ['Down', 'j'], help: 'Select the host below.' },
+  { id: 'page-up', keys: ['PageUp', 'b'], help: 'Move ten hosts up.' },
+  { id: 'page-down', keys: ['PageDown', 'f'], help: 'Move ten hosts down.' },
 ])
 
-/** What the tab has besides. */
+/** Only in the tab. */
 export const recordingKeys = define([
-  {
-    id: 'record',
-    keys: ['r'],
-    title: 'record',
-    help: 'Begins to keep what is seen in a file, or ends that.',
-  },
+  { id: 'record', keys: ['r'], title: 'record', help: 'Start recording what the tab shows to a file, or stop.' },
   {
     id: 'replay',
     keys: ['o'],
     title: 'replay',
-    help: 'Shows the newest recording again; once more: the one before. In it `p` halts, the arrows left and right step by ten seconds, `q` leads back.',
+    help: 'Replay the newest recording; press again for the one before. `p` pauses, Left and Right skip ten seconds, `q` leaves.',
   },
 ])
 
-/** The same, for the tab. */
 export const networkKeys: readonly KeyEntry<ConsoleState>[] = [
   ...watchKeys.map((entry: KeyEntry<WatchView>) => {
     const { isMeant, ...rest } = entry
@@ -51,3 +42,30 @@ export const networkKeys: readonly KeyEntry<ConsoleState>[] = [
   }),
   ...recordingKeys.map(({ id, keys, title, help }) => ({ id, keys, title, help })),
 ]
+
+const PAGE_ROWS = 10
+
+/** `leave`: the key leaves the table; undefined: it does nothing here. */
+export function changeWatch(
+  view: WatchView,
+  hosts: readonly WatchedHost[],
+  label: string,
+): WatchView | 'leave' | undefined {
+  const command = commandOf(watchKeys, label)
+  switch (command) {
+    case undefined:
+      return undefined
+    case 'back':
+      return view.isDetailed ? { ...view, isDetailed: false } : 'leave'
+    case 'details': {
+      const chosen = view.selected === undefined ? moveSelection(view, hosts, 0) : view
+      return chosen.selected === undefined ? view : { ...chosen, isDetailed: true }
+    }
+    case 'sort':
+      return nextSort(view)
+    default: {
+      const by = command === 'up' || command === 'down' ? 1 : PAGE_ROWS
+      return moveSelection(view, hosts, command === 'up' || command === 'page-up' ? -by : by)
+    }
+  }
+}

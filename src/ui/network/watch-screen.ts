@@ -1,22 +1,21 @@
-/** The watched hosts on a terminal of their own. */
+/** The host table on the screen of `muster net watch`. */
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import { hintsOf } from '../keys/key-table.ts'
-import { changeWatch } from './change-watch.ts'
-import { openPaneScreen, type TerminalOptions } from './pane-screen.ts'
-import { watchKeys } from './watch-keys.ts'
+import { openPaneScreen, type PaneTerminal } from './pane-screen.ts'
+import { changeWatch, watchKeys } from './watch-keys.ts'
 import { watchPanes } from './watch-panes.ts'
 import { FIRST_VIEW, type WatchView } from './watch-view.ts'
 
-export type WatchScreenOptions = TerminalOptions & {
-  /** What is known now; asked each time something is drawn. */
+export type WatchScreenOptions = PaneTerminal & {
+  /** Called for each drawing. */
   hosts(): readonly WatchedHost[]
-  /** Milliseconds since the epoch; that of what is shown, where that is long ago. */
+  /** Milliseconds since the epoch; in a replay, of the recording. */
   now(): number
-  /** Keys that mean nothing to the view: true when something has changed. */
+  /** For keys that the table does not know: true when something has changed. */
   handleKey?(label: string): boolean
-  /** Besides the keys, into the frame. */
+  /** In the frame, before the keys. */
   title?(): string
-  /** Calls back when there is something new, until it is disposed of. */
+  /** Calls back when there is something new to draw, until disposed. */
   subscribe(changed: () => void): Disposable
 }
 
@@ -25,7 +24,7 @@ export async function openWatchScreen(options: WatchScreenOptions): Promise<void
   let view: WatchView = FIRST_VIEW
   await openPaneScreen({
     ...options,
-    panes: (look) => watchPanes(options.hosts(), view, { ...look, nowMs: options.now() }),
+    panes: (context) => watchPanes(options.hosts(), view, { ...context, nowMs: options.now() }),
     words() {
       const hints = hintsOf(watchKeys, view).map(([key, words]) => `${key} ${words}`)
       return [...(options.title === undefined ? [] : [options.title()]), ...hints].join(' · ')

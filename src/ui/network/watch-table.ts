@@ -1,21 +1,18 @@
-/** The table of watched hosts: as many columns as fit, the rest of the width for sparklines. Pure. */
-
+/** The host table: as many columns as fit, the rest of the width for sparklines. Pure. */
 import { clip, clipName, padEnd, textWidth } from '../../base/text-width.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
-import { BOLD, INVERSE } from '../../terminal/cells.ts'
 import type { Span, Style } from '../compositor/scene.ts'
-import type { Row, RowDocument } from '../rows/row-document.ts'
-import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
-import { type Bar, sparkBars } from './traffic-words.ts'
+import { type Row, type RowDocument, rowStyle, rowWidth } from '../rows/row-document.ts'
+import { boldStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import { COLUMNS, type Column } from './watch-columns.ts'
-import { lastOf, type Sort, sortHosts, type WatchView } from './watch-view.ts'
+import { lastOf, NO_SAMPLES, type Sort, sortHosts, type WatchView } from './watch-view.ts'
 
 const LEAST_SPARK = 6
 const MOST_SPARK = 30
-/** A sparkline shows at least the last minute. */
+/** A sparkline covers at least the last minute. */
 const SPARK_SECONDS = 60
-/** From this part of its limit on a value is pointed out. */
+/** From this part of its limit on a value has the warning colour. */
 const RAISED = 0.8
 
 export function watchTable(hosts: readonly WatchedHost[], view: WatchView, width: number, theme: Theme): RowDocument {
@@ -29,21 +26,20 @@ export function watchTable(hosts: readonly WatchedHost[], view: WatchView, width
     length: order.length,
     row(index) {
       const host = order[index]
-      return host === undefined
-        ? []
-        : hostRow(host, { ...layout, mosts, nameWidth, width, isSelected: host.host === view.selected, theme })
+      if (host === undefined) return []
+      return hostRow(host, { ...layout, mosts, nameWidth, width, isSelected: host.host === view.selected, theme })
     },
   }
 }
 
 type Layout = {
   readonly columns: readonly Column[]
-  /** Those of them that have a sparkline. */
+  /** Those with a sparkline. */
   readonly sparks: ReadonlySet<Column>
   readonly sparkWidth: number
 }
 
-/** First the columns with the sparklines that they always have, then the other sparklines, then the width of all of these. */
+/** Columns first, with their own sparklines; then the extra sparklines; then wider ones. */
 function layOut(latest: readonly Sample[], room: number): Layout {
   const wanted = COLUMNS.filter(({ has }) => has === undefined || latest.some(has))
   const columns: Column[] = []
@@ -66,25 +62,24 @@ function layOut(latest: readonly Sample[], room: number): Layout {
   return { columns, sparks, sparkWidth: Math.min(MOST_SPARK, LEAST_SPARK + Math.max(0, spare)) }
 }
 
-/** A whole bar: the most of what the sparklines may show. */
+/** The value of a full bar. */
 function mostOf({ spark }: Column, hosts: readonly WatchedHost[]): number {
   if (spark === undefined) return 1
   if (spark.most !== undefined) return spark.most
+  // Runs for every column once a second: no arrays are made.
   let most = 1
   for (const { samples } of hosts) {
-    for (let index = Math.max(0, samples.length - SPARK_SECONDS); index < samples.length; index += 1) {
-      const sample = samples[index]
-      if (sample !== undefined) most = Math.max(most, spark.value(sample) ?? 0)
-    }
+    for (let index = Math.max(0, samples.length - SPARK_SECONDS); index < samples.length; index += 1)
+      most = Math.max(most, spark.value(samples[index] as Sample) ?? 0)
   }
   return most
 }
 
 function headRow({ columns, sparks, sparkWidth }: Layout, nameWidth: number, sort: Sort, theme: Theme): Row {
-  const plain = styleOf(theme.muted, undefined, BOLD)
-  const chosen = styleOf(theme.accent, undefined, BOLD)
+  const plain = boldStyle(theme.muted)
+  const chosen = boldStyle(theme.accent)
   const mark = (isChosen: boolean, title: string) => `${isChosen ? '▾' : ' '}${title}`
-  // Only once: it is the same of all.
+  // Above the first sparkline only: all cover the same time.
   let span = sparkWidth < 8 ? '' : ` −${sparkWidth * stepOf(sparkWidth)}s`
   return [
     { text: padEnd(mark(sort === 'host', 'HOST'), nameWidth), style: sort === 'host' ? chosen : plain },
@@ -99,10 +94,10 @@ function headRow({ columns, sparks, sparkWidth }: Layout, nameWidth: number, sor
   ]
 }
 
-/** Samples a column of a sparkline. */
+/** Samples per column of a sparkline. */
 const stepOf = (sparkWidth: number): number => Math.max(1, Math.ceil(SPARK_SECONDS / sparkWidth))
 
-type RowLook = Layout & {
+type HostRowContext = Layout & {
   readonly mosts: readonly number[]
   readonly nameWidth: number
   readonly width: number
@@ -110,21 +105,16 @@ type RowLook = Layout & {
   readonly theme: Theme
 }
 
-function hostRow(host: WatchedHost, look: RowLook): Row {
-  const { columns, mosts, sparks, sparkWidth, nameWidth, width, isSelected, theme } = look
+function hostRow(host: WatchedHost, context: HostRowContext): Row {
+  const { columns, mosts, sparks, sparkWidth, nameWidth, width, isSelected, theme } = context
   const name: Span = {
     text: padEnd(`${isSelected ? '▸' : ' '}${clipName(host.host, nameWidth - 2)}`, nameWidth),
-    style: isSelected
-      ? styleOf(theme.accent, undefined, BOLD | (theme.name === 'none' ? INVERSE : 0))
-      : host.isOwn === true
-        ? mutedStyle(theme)
-        : styleOf(theme.text),
+    style: host.isOwn === true && !isSelected ? mutedStyle(theme) : rowStyle(theme, isSelected),
   }
   const sample = lastOf(host)
   if (host.trouble !== undefined || sample === undefined) {
-    const words = host.trouble ?? 'waiting for the first seconds'
     const style = host.trouble === undefined ? mutedStyle(theme) : styleOf(theme.danger)
-    return lit([name, { text: clip(words, width - nameWidth), style }], look)
+    return highlighted([name, { text: clip(host.trouble ?? NO_SAMPLES, width - nameWidth), style }], context)
   }
   const step = stepOf(sparkWidth)
   const row = columns.flatMap((column, index): Span[] => {
@@ -139,16 +129,15 @@ function hostRow(host: WatchedHost, look: RowLook): Row {
     const bars = sparkBars(host.samples, spark.value, { columns: sparkWidth, step, most: mosts[index] ?? 1 })
     return [value, { text: ' ', style: styleOf(theme.text) }, ...barSpans(bars, column, theme)]
   })
-  return lit([name, ...row], look)
+  return highlighted([name, ...row], context)
 }
 
-/** The chosen host's whole row stands out. */
-function lit(row: Row, { isSelected, width, theme }: RowLook): Row {
+/** The whole row of the selected host has the colour of the bar behind it. */
+function highlighted(row: Row, { isSelected, width, theme }: HostRowContext): Row {
   if (!isSelected || theme.bar === undefined) return row
-  const { background } = styleOf(undefined, theme.bar)
-  const used = row.reduce((sum, { text }) => sum + textWidth(text), 0)
-  const rest = { text: ' '.repeat(Math.max(0, width - used)), style: styleOf(undefined, theme.bar) }
-  return [...row.map(({ text, style }) => ({ text, style: { ...style, background } })), rest]
+  const bar = styleOf(undefined, theme.bar)
+  const rest = { text: ' '.repeat(Math.max(0, width - rowWidth(row))), style: bar }
+  return [...row.map(({ text, style }) => ({ text, style: { ...style, background: bar.background } })), rest]
 }
 
 type Rank = 'usual' | 'raised' | 'high'
@@ -158,7 +147,7 @@ function rankOf(value: number | undefined, limit: number | undefined): Rank {
   return value < limit ? 'raised' : 'high'
 }
 
-/** Each bar in the colour of what it stands for, neighbours of one colour together. */
+/** Each bar in the colour of its value; neighbours of one colour become one span. */
 function barSpans(bars: readonly Bar[], { spark, limit }: Column, theme: Theme): Span[] {
   const spans: { text: string; style: Style }[] = []
   let before: Rank | undefined
@@ -177,7 +166,37 @@ function barSpans(bars: readonly Bar[], { spark, limit }: Column, theme: Theme):
 }
 
 function valueStyle(text: string | undefined, rank: Rank, theme: Theme): Style {
-  if (rank === 'high') return styleOf(theme.danger, undefined, BOLD)
+  if (rank === 'high') return boldStyle(theme.danger)
   if (rank === 'raised') return styleOf(theme.warning)
   return text === undefined || text === '0' || text === '0%' ? mutedStyle(theme) : styleOf(theme.text)
+}
+
+const BARS = '▁▂▃▄▅▆▇█'
+
+/** One column of a sparkline: the mean of its values; undefined: nothing is known there. */
+type Bar = { readonly text: string; readonly mean: number | undefined }
+
+const BLANK: Bar = { text: ' ', mean: undefined }
+
+/** The last of `values`, `step` for each column; `most` is a full bar. Unknown values are blank. */
+export function sparkBars<T>(
+  values: readonly T[],
+  pick: (value: T) => number | undefined,
+  { columns, step, most }: { readonly columns: number; readonly step: number; readonly most: number },
+): readonly Bar[] {
+  // Runs for every host and column once a second: no arrays are made on the way.
+  const bars = new Array<Bar>(columns)
+  for (let column = columns - 1, end = values.length; column >= 0; column -= 1, end -= step) {
+    let sum = 0
+    let known = 0
+    for (let index = Math.max(0, end - step); index < end; index += 1) {
+      const value = pick(values[index] as T)
+      if (value === undefined) continue
+      sum += value
+      known += 1
+    }
+    const level = Math.round((sum / known / (most || 1)) * 7)
+    bars[column] = known === 0 ? BLANK : { text: BARS[Math.max(0, Math.min(7, level))] ?? ' ', mean: sum / known }
+  }
+  return bars
 }

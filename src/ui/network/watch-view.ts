@@ -1,4 +1,4 @@
-/** What of the watched hosts is shown, and how keys change it. Pure. */
+/** What is shown of the watched hosts, and how keys change it. Pure. */
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 
@@ -14,33 +14,33 @@ export type WatchView = {
 
 export const FIRST_VIEW: WatchView = { sort: 'host', selected: undefined, isDetailed: false }
 
-/** From here on it is marked. */
+/** A value is marked from its limit on. */
 export const LIMITS = {
   cpu: 0.9,
   memory: 0.9,
   swap: 0.5,
   full: 0.9,
   diskBusy: 0.95,
-  /** For each core. */
+  /** Per core. */
   load: 2,
   gpuMemory: 0.95,
   celsius: 85,
 } as const
 
+/** In place of values, before the first ones. */
+export const NO_SAMPLES = 'collecting data…'
+
 export const lastOf = ({ samples }: WatchedHost): Sample | undefined => samples.at(-1)
 
 export const gpuBusy = ({ gpus }: Sample): number | undefined => meanOf(gpus.flatMap(({ busy }) => busy ?? []))
-export const gpuMemory = ({ gpus }: Sample): number | undefined => {
-  const known = gpus.flatMap(({ usedBytes, totalBytes }) =>
-    usedBytes === undefined || !totalBytes ? [] : [usedBytes / totalBytes],
+export const gpuMemory = ({ gpus }: Sample): number | undefined =>
+  mostOf(
+    gpus.flatMap(({ usedBytes, totalBytes }) => (usedBytes === undefined || !totalBytes ? [] : usedBytes / totalBytes)),
   )
-  return known.length === 0 ? undefined : Math.max(...known)
-}
-export const gpuHeat = ({ gpus }: Sample): number | undefined => {
-  const known = gpus.flatMap(({ celsius }) => celsius ?? [])
-  return known.length === 0 ? undefined : Math.max(...known)
-}
+export const gpuHeat = ({ gpus }: Sample): number | undefined => mostOf(gpus.flatMap(({ celsius }) => celsius ?? []))
 
+const mostOf = (values: readonly number[]): number | undefined =>
+  values.length === 0 ? undefined : Math.max(...values)
 const meanOf = (values: readonly number[]): number | undefined =>
   values.length === 0 ? undefined : values.reduce((sum, value) => sum + value, 0) / values.length
 
@@ -59,7 +59,7 @@ const KEYS: Readonly<Record<Exclude<Sort, 'host'>, (sample: Sample) => number>> 
   gpu: (sample) => gpuBusy(sample) ?? -1,
 }
 
-/** The most first; hosts that say nothing last, in the order of the inventory, and the console's own machine. */
+/** Highest first; hosts without samples and the console's own machine come last, in the order of the inventory. */
 export function sortHosts(hosts: readonly WatchedHost[], sort: Sort): readonly WatchedHost[] {
   if (sort === 'host') return hosts
   const value = (host: WatchedHost) => {
@@ -69,7 +69,7 @@ export function sortHosts(hosts: readonly WatchedHost[], sort: Sort): readonly W
   return hosts.toSorted((one, other) => value(other) - value(one) || 0)
 }
 
-/** One row up or down from the selected one; the first where none is. */
+/** Rows down from the selected one, or the first row where none is selected. */
 export function moveSelection(view: WatchView, hosts: readonly WatchedHost[], by: number): WatchView {
   const order = sortHosts(hosts, view.sort)
   const at = order.findIndex(({ host }) => host === view.selected)

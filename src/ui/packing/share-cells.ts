@@ -1,12 +1,12 @@
-/** Amounts as a row of cells: each job its letter in its colour, what is free a dot. Pure. */
+/** Amounts as a row of cells: each job has its letter and colour, a dot is free. Pure. */
 import { letterOf } from '../../scheduler/jobs/packing.ts'
 import { BOLD, INVERSE } from '../../terminal/cells.ts'
 import type { Span } from '../compositor/scene.ts'
-import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+import { boldStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import { LOOSE_JOB } from './ray-picture.ts'
 import { WHAT_IF_JOB } from './what-if.ts'
 
-/** Far from each other in hue, and dark letters are read on all of them. */
+/** Distinct hues on which dark letters are readable. */
 const FILLS = [
   '#7fb4ff',
   '#ffb454',
@@ -26,19 +26,16 @@ const LETTER = '#14161a'
 export const signOf = (job: number): string => (job === WHAT_IF_JOB ? '+' : job === LOOSE_JOB ? '*' : letterOf(job))
 
 export function jobSpan(job: number, text: string, theme: Theme): Span {
-  // What is no job of the queue: what would be, and what has no name.
+  // Not jobs of the queue: the what-if, and Ray's tasks without a group.
   if (job <= 0) {
     const colour = job === WHAT_IF_JOB ? theme.accent : theme.muted
     return { text, style: styleOf(colour, undefined, BOLD | (job === WHAT_IF_JOB ? INVERSE : 0)) }
   }
-  if (theme.name === 'none') return { text, style: styleOf(undefined, undefined, BOLD) }
+  if (theme.name === 'none') return { text, style: boldStyle(undefined) }
   return { text, style: styleOf(LETTER, FILLS[(job - 1) % FILLS.length], BOLD) }
 }
 
-/**
- * `width` cells for an amount of which jobs hold parts. Who holds anything has a cell as long as there are cells, and what
- * is free at all shows as free.
- */
+/** `width` cells for an amount shared by jobs. Each job has at least one cell while there are any, and so has what is free. */
 export function shareCells(
   shares: readonly { readonly job: number; readonly amount: number }[],
   whole: number,

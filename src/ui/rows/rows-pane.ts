@@ -1,29 +1,42 @@
-/** Rows in a frame with a title, as a pane that no host stands behind. Pure. */
+/** Rows in a frame with a title: a pane without a host. Pure. */
 import { BOLD } from '../../terminal/cells.ts'
-import type { PaneView, Rect } from '../compositor/scene.ts'
-import { labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
-import { clipRow, documentRows, firstRow, type Row, type RowDocument, type ScrollPlace } from './row-document.ts'
+import type { PaneView, Rect, Span } from '../compositor/scene.ts'
+import { boldStyle, labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+import { clipRow, documentRows, firstRow, type RowDocument, type ScrollPlace } from './row-document.ts'
 
 export type RowsPaneInput = {
-  /** Among the panes of the screen; no host has it for its name: it is empty, or begins with a blank. */
+  /** Among the panes of the screen: empty or with a leading space, as no host name is. */
   readonly id: string
   readonly title: string
-  /** Its frame shows that keys go here. */
+  /** The frame shows that keys go here. */
   readonly hasKeys: boolean
-  /** Something in it is still going on. */
-  readonly isBusy: boolean
+  /** Something in it is still running. */
+  readonly isBusy?: boolean
+  readonly badges?: readonly Span[]
   readonly document: RowDocument
-  readonly place: ScrollPlace
+  /** From the first row on, unless given. */
+  readonly place?: ScrollPlace
   readonly rect: Rect
   readonly theme: Theme
 }
 
-export function rowsPane({ id, title, hasKeys, isBusy, document, place, rect, theme }: RowsPaneInput): PaneView {
+const TOP: ScrollPlace = { offset: 0, isFollowing: false }
+
+export function rowsPane({
+  id,
+  title,
+  hasKeys,
+  isBusy,
+  badges,
+  document,
+  place,
+  rect,
+  theme,
+}: RowsPaneInput): PaneView {
   const rows = documentRows(rect.height, document)
-  const first = firstRow(place, document, rows)
+  const first = firstRow(place ?? TOP, document, rows)
   const count = Math.max(0, Math.min(rows, document.length - first))
   const shown = [...document.head, ...Array.from({ length: count }, (_, index) => document.row(first + index))]
-  const blank: Row[] = Array.from({ length: Math.max(0, rect.height - 2 - shown.length) }, () => [])
   const range = ` ${first + 1}–${first + count} of ${document.length} `
   return {
     host: id,
@@ -34,9 +47,10 @@ export function rowsPane({ id, title, hasKeys, isBusy, document, place, rect, th
     title: [{ text: ` ${title} `, style: titleStyle(theme, hasKeys) }],
     badges: [
       ...(document.length > count ? [{ text: range, style: mutedStyle(theme) }] : []),
-      ...(isBusy ? [{ text: ' … ', style: styleOf(theme.warning, undefined, BOLD) }] : []),
+      ...(badges ?? []),
+      ...(isBusy === true ? [{ text: ' … ', style: boldStyle(theme.warning) }] : []),
     ],
-    notice: [...shown, ...blank].slice(0, Math.max(0, rect.height - 2)).map((row) => clipRow(row, rect.width - 2)),
+    notice: Array.from({ length: Math.max(0, rect.height - 2) }, (_, at) => clipRow(shown[at] ?? [], rect.width - 2)),
     isDimmed: false,
     highlights: [],
   }

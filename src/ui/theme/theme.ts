@@ -94,6 +94,8 @@ export function styleOf(foreground: ThemeColour, background?: ThemeColour, attri
   return { foreground: wordOf(foreground), background: wordOf(background), attributes }
 }
 
+export const boldStyle = (foreground: ThemeColour): Style => styleOf(foreground, undefined, BOLD)
+
 /** A filled label: its colours, or inverse video where there are none. */
 export function labelStyle(theme: Theme, foreground: ThemeColour, background: ThemeColour): Style {
   return theme.name === 'none' ? styleOf(undefined, undefined, INVERSE | BOLD) : styleOf(foreground, background, BOLD)

@@ -1,15 +1,14 @@
-/** A run as rows: a head that says how it stands, then each group under its header. Pure but for reading the output. */
+/** A run as rows: a summary, then each group of hosts with its output. Pure, but reads the kept output. */
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { OutputLine, OutputText } from '../../ops/run/kept-output.ts'
 import { formatOutcome, formatSummary, isSuccess, type RunOutcome, summarize } from '../../ops/run/outcome.ts'
-import { BOLD } from '../../terminal/cells.ts'
 import type { Span, Style } from '../compositor/scene.ts'
-import { type Row, type RowDocument, type RowLook, skipColumns, wrapRows } from '../rows/row-document.ts'
-import { labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+import { type Row, type RowContext, type RowDocument, skipColumns, wrapRows } from '../rows/row-document.ts'
+import { boldStyle, labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import {
   groupOf,
+  isOk,
   isRunning,
-  isWell,
   majority,
   type RunGroup,
   type RunHost,
@@ -19,10 +18,13 @@ import {
 
 export type RunSource = {
   text(host: string): OutputText
-  /** What differs from the majority's output, as lines of a diff; undefined: it is still being compared. */
+  /** A diff from the majority's output; undefined: not compared yet. */
   difference(group: RunGroup): readonly string[] | undefined
   readonly nowMs: number
 }
+
+/** `column`: columns of output scrolled out at the left. */
+export type RunContext = RowContext & { readonly column: number }
 
 /** A group's place in the document. */
 type Part = {
@@ -30,7 +32,7 @@ type Part = {
   readonly start: number
   /** Why there is no connection. */
   readonly reason: readonly Row[]
-  /** Lines of output that are shown, from `firstLine` on. */
+  /** Shown lines of output, from `firstLine` on. */
   readonly lines: number
   readonly firstLine: number
   readonly hidden: number
@@ -38,18 +40,19 @@ type Part = {
 }
 
 const LEAST_LINES = 4
+const WAITING = 'waiting to start'
 const HEAD_ROWS = 3
 
 export type RunDocument = RowDocument & {
-  /** Where the header of a host's group is. */
+  /** The row of the header of a host's group. */
   rowOf(host: string): number | undefined
-  /** The group whose header is at this row or over it. */
+  /** The group that this row belongs to. */
   groupAt(row: number): RunGroup | undefined
 }
 
-export function runDocument(view: RunView, source: RunSource, look: RowLook): RunDocument {
-  const { theme, column } = look
-  const parts = partsOf(view, source, look)
+export function runDocument(view: RunView, source: RunSource, context: RunContext): RunDocument {
+  const { theme, column } = context
+  const parts = partsOf(view, source, context)
   const last = parts.at(-1)
   const selected = selectedGroup(view)
   const against = majority(view)
@@ -70,7 +73,7 @@ export function runDocument(view: RunView, source: RunSource, look: RowLook): Ru
       const at = below - part.reason.length
       if (at < 0) return part.reason[below] ?? []
       if (part.difference !== 'none') return differenceRow(part, at, theme, column)
-      // What is hidden of a host that is still at it stands before what is shown.
+      // Of a host that is not done the end is shown, so the hidden lines come first.
       const isHiddenFirst = part.hidden > 0 && part.firstLine > 0
       if (part.hidden > 0 && at === (isHiddenFirst ? 0 : part.lines)) return hiddenRow(part, theme)
       const line = isHiddenFirst ? at - 1 : at
@@ -80,18 +83,18 @@ export function runDocument(view: RunView, source: RunSource, look: RowLook): Ru
   }
 }
 
-/** Header, reason, body, the row that tells what is hidden, and a blank one. */
+/** Header, reason, body, the row about hidden lines, and a blank one. */
 function rowsOf(part: Part): number {
   const body = part.difference === 'none' ? part.lines : (part.difference?.length ?? 1)
   return 1 + part.reason.length + body + (part.hidden > 0 ? 1 : 0) + 1
 }
 
-function partsOf(view: RunView, source: RunSource, look: RowLook): readonly Part[] {
+function partsOf(view: RunView, source: RunSource, context: RunContext): readonly Part[] {
   const opened = groupOf(view, view.opened)
   const groups = opened ? [opened] : view.groups
   const limit = opened
     ? Number.POSITIVE_INFINITY
-    : Math.max(LEAST_LINES, Math.floor((look.rows - HEAD_ROWS) / groups.length) - 3)
+    : Math.max(LEAST_LINES, Math.floor((context.rows - HEAD_ROWS) / groups.length) - 3)
   const against = view.isDiff ? majority(view) : undefined
   const parts: Part[] = []
   let start = 0
@@ -102,10 +105,10 @@ function partsOf(view: RunView, source: RunSource, look: RowLook): readonly Part
     const part: Part = {
       group,
       start,
-      reason: reasonRows(group, look),
+      reason: reasonRows(group, context),
       lines,
-      // The end is what matters of who is still at it or has failed.
-      firstLine: isWell(group.state) ? 0 : count - lines,
+      // Of hosts that run or have failed the end of the output matters.
+      firstLine: isOk(group.state) ? 0 : count - lines,
       hidden: isCompared ? 0 : count - lines,
       difference: isCompared ? source.difference(group) : 'none',
     }
@@ -130,38 +133,29 @@ function headRows(view: RunView, { nowMs }: RunSource, theme: Theme): Row[] {
   if (isRunning(view)) {
     const busy = [...view.hosts].flatMap(([host, state]) => (state.kind === 'ended' ? [] : [host]))
     const sinceMs = Math.min(...states.flatMap((state) => (state.kind === 'running' ? [state.sinceMs] : [])))
-    const how = view.isStopping ? 'being ended' : 'running'
-    const doing = Number.isFinite(sinceMs) ? `${how} ${formatSeconds(nowMs - sinceMs)}` : 'about to begin'
-    spans.push(
-      { text: ` ${outcomes.length} of ${states.length} done`, style: styleOf(theme.text, undefined, BOLD) },
-      ...(failed > 0 ? [{ text: `, ${failed} not well`, style: styleOf(theme.danger, undefined, BOLD) }] : []),
-      {
-        text: `, ${doing}: ${foldHostSet(busy)}`,
-        style: styleOf(theme.warning),
-      },
-    )
+    const how = view.isStopping ? 'stopping' : 'running'
+    const doing = Number.isFinite(sinceMs) ? `${how} ${formatSeconds(nowMs - sinceMs)}` : WAITING
+    spans.push({ text: ` ${outcomes.length} of ${states.length} done`, style: boldStyle(theme.text) })
+    if (failed > 0) spans.push({ text: `, ${failed} failed`, style: boldStyle(theme.danger) })
+    spans.push({ text: `, ${doing}: ${foldHostSet(busy)}`, style: styleOf(theme.warning) })
   } else {
-    const colour = failed > 0 ? theme.danger : theme.ok
-    spans.push({ text: ` ${formatSummary(summarize(outcomes))}`, style: styleOf(colour, undefined, BOLD) })
+    const style = boldStyle(failed > 0 ? theme.danger : theme.ok)
+    spans.push({ text: ` ${formatSummary(summarize(outcomes))}`, style })
   }
-  return [
-    [{ text: ` ${view.by === 'ray' ? ':' : '$ '}${view.command}`, style: styleOf(theme.accent, undefined, BOLD) }],
-    spans,
-    [],
-  ]
+  return [[{ text: ` ${view.by === 'ray' ? ':' : '$ '}${view.command}`, style: boldStyle(theme.accent) }], spans, []]
 }
 
 const MARKS: Readonly<Record<'bad' | 'good' | 'busy', string>> = { bad: '✗', good: '✓', busy: '…' }
 
 function kindOf(state: RunHost): keyof typeof MARKS {
   if (state.kind !== 'ended') return 'busy'
-  return isWell(state) ? 'good' : 'bad'
+  return isOk(state) ? 'good' : 'bad'
 }
 
 function describe(state: RunHost, nowMs: number): string {
   switch (state.kind) {
     case 'waiting':
-      return 'about to begin'
+      return WAITING
     case 'running':
       return `running ${formatSeconds(nowMs - state.sinceMs)}`
     case 'ended':
@@ -169,34 +163,35 @@ function describe(state: RunHost, nowMs: number): string {
   }
 }
 
-/** In a word or two; the reason stands below. */
+/** Without the reason, which has rows of its own. */
 function endOf(outcome: RunOutcome): string {
   if (isSuccess(outcome)) return 'ok'
   return 'reason' in outcome ? outcome.kind : formatOutcome(outcome)
 }
 
-function reasonRows({ state }: RunGroup, look: RowLook): Row[] {
+function reasonRows({ state }: RunGroup, { theme, columns }: RunContext): Row[] {
   if (state.kind !== 'ended' || !('reason' in state.outcome)) return []
-  return wrapRows(state.outcome.reason, look, '   ', styleOf(look.theme.danger))
+  return wrapRows(state.outcome.reason, columns, '   ', styleOf(theme.danger))
 }
 
 /** `m[8-10] (3)` */
 export const groupNames = ({ hosts }: Pick<RunGroup, 'hosts'>): string =>
   hosts.length === 1 ? (hosts[0] ?? '') : `${foldHostSet(hosts)} (${hosts.length})`
 
-type HeaderFacts = { readonly isSelected: boolean; readonly isMajority: boolean }
-
-function headerRow(group: RunGroup, { nowMs }: RunSource, theme: Theme, facts: HeaderFacts): Row {
-  const { isSelected, isMajority } = facts
+function headerRow(
+  group: RunGroup,
+  { nowMs }: RunSource,
+  theme: Theme,
+  { isSelected, isMajority }: { readonly isSelected: boolean; readonly isMajority: boolean },
+): Row {
   const kind = kindOf(group.state)
-  const colour = kind === 'bad' ? theme.danger : kind === 'good' ? theme.ok : theme.warning
-  const plain = styleOf(colour, undefined, BOLD)
-  const name = isSelected ? labelStyle(theme, theme.dangerText, colour) : plain
+  const colour = { bad: theme.danger, good: theme.ok, busy: theme.warning }[kind]
+  const name = isSelected ? labelStyle(theme, theme.dangerText, colour) : boldStyle(colour)
   return [
-    { text: isSelected ? '▸' : ' ', style: plain },
+    { text: isSelected ? '▸' : ' ', style: boldStyle(colour) },
     { text: ` ${MARKS[kind]} ${groupNames(group)} `, style: name },
     { text: ` ${describe(group.state, nowMs)}`, style: styleOf(colour) },
-    { text: isMajority ? '  the others differ in:' : '', style: mutedStyle(theme) },
+    { text: isMajority ? '  differences of the others:' : '', style: mutedStyle(theme) },
   ]
 }
 
@@ -226,7 +221,7 @@ function outputRow(
   ]
 }
 
-/** Without a capital letter in the needle, case makes no difference. */
+/** Ignores case unless the needle has a capital letter. */
 export function findIn(text: string, needle: string): number {
   return needle === needle.toLowerCase() ? text.toLowerCase().indexOf(needle) : text.indexOf(needle)
 }

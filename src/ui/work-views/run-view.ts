@@ -1,10 +1,10 @@
-/** A command on many hosts as the console shows it: who is where with it, groups of equal output, what is selected. Pure. */
+/** A command on many hosts: the state of each host, groups of equal output, the selection. Pure. */
 import { type FoldedGroup, foldHosts } from '../../ops/run/fold.ts'
 import { isSuccess, type RunOutcome } from '../../ops/run/outcome.ts'
 import type { RunEvent } from '../../ops/run/run-hosts.ts'
 
 export type RunHost =
-  /** Its turn has not come, or the command has not begun yet. */
+  /** The command has not started yet. */
   | { readonly kind: 'waiting' }
   | { readonly kind: 'running'; readonly sinceMs: number }
   | { readonly kind: 'ended'; readonly outcome: RunOutcome; readonly durationMs: number }
@@ -12,27 +12,27 @@ export type RunHost =
 export type RunGroup = {
   readonly hosts: readonly string[]
   readonly state: RunHost
-  /** What all of them printed so far. */
+  /** Of the output so far. */
   readonly digest: string
 }
 
 export type RunView = {
   readonly kind: 'run'
-  /** What runs it; a job of Ray goes on when nobody looks. */
+  /** A job of Ray keeps running after the console is closed. */
   readonly by: 'hosts' | 'ray'
-  /** As it was typed, before `%h` became a name. */
+  /** As typed, before `%h` becomes a name. */
   readonly command: string
   readonly hosts: ReadonlyMap<string, RunHost>
   readonly groups: readonly RunGroup[]
   readonly isStopping: boolean
   /** The group of this host is selected. */
   readonly selected: string | undefined
-  /** The group of this host is shown whole, and alone. */
+  /** Only the group of this host is shown, with its whole output. */
   readonly opened: string | undefined
-  /** Every group but the largest shows what differs from that. */
+  /** The other groups show their differences from the largest one. */
   readonly isDiff: boolean
   readonly needle: string
-  /** Where the needle was found last. */
+  /** The last match of the needle. */
   readonly hit: { readonly host: string; readonly line: number } | undefined
 }
 
@@ -52,14 +52,14 @@ export function startRun(command: string, hosts: readonly string[], by: RunView[
   }
 }
 
-/** The command begins anew on these hosts; the ends of the others stay. */
+/** Starts again on these hosts; the results of the others stay. */
 export function restartRun(view: RunView, hosts: readonly string[]): RunView {
   const again = new Map(view.hosts)
   for (const host of hosts) again.set(host, { kind: 'waiting' })
   return { ...view, hosts: again, isStopping: false, hit: undefined }
 }
 
-/** What a run tells, but for output, which is kept elsewhere. */
+/** Output is kept elsewhere. */
 export function reduceRun(view: RunView, event: RunEvent, nowMs: number): RunView {
   if (!view.hosts.has(event.host)) return view
   if (event.type === 'begin') return setHost(view, event.host, { kind: 'running', sinceMs: nowMs })
@@ -73,7 +73,7 @@ const setHost = (view: RunView, host: string, state: RunHost): RunView => ({
   hosts: new Map(view.hosts).set(host, state),
 })
 
-/** Failures first, then who is still at it, then all that is well; in each the largest group first. */
+/** Failures first, then running, waiting and successful hosts; within each the largest group first. */
 export function foldRun(view: RunView, digestOf: (host: string) => string): RunView {
   const fold = (isMeant: (state: RunHost) => boolean): RunGroup[] =>
     foldHosts(
@@ -86,18 +86,18 @@ export function foldRun(view: RunView, digestOf: (host: string) => string): RunV
   return {
     ...view,
     groups: [
-      ...fold((state) => state.kind === 'ended' && !isWell(state)),
+      ...fold((state) => state.kind === 'ended' && !isOk(state)),
       ...fold((state) => state.kind === 'running'),
       ...fold((state) => state.kind === 'waiting'),
-      ...fold(isWell),
+      ...fold(isOk),
     ],
   }
 }
 
-/** Stands for the end of a host that has none yet: such hosts are folded by themselves. */
+/** For hosts that have not ended: they are folded separately. */
 const NO_OUTCOME: RunOutcome = { kind: 'cancelled' }
 
-/** Of times that differ the longest. */
+/** With the longest time of its hosts. */
 function toGroup(view: RunView, { hosts }: FoldedGroup, digestOf: (host: string) => string): RunGroup {
   const states = hosts.flatMap((host) => view.hosts.get(host) ?? [])
   const [first = { kind: 'waiting' as const }] = states
@@ -110,26 +110,26 @@ function isLonger(a: RunHost, b: RunHost): boolean {
   return a.kind === 'ended' && b.kind === 'ended' && a.durationMs > b.durationMs
 }
 
-export const isWell = (state: RunHost): boolean => state.kind === 'ended' && isSuccess(state.outcome)
+export const isOk = (state: RunHost): boolean => state.kind === 'ended' && isSuccess(state.outcome)
 
 export const isRunning = (view: RunView): boolean => [...view.hosts.values()].some(({ kind }) => kind !== 'ended')
 
 export const failedHosts = (view: RunView): string[] =>
-  [...view.hosts].flatMap(([host, state]) => (state.kind === 'ended' && !isWell(state) ? [host] : []))
+  [...view.hosts].flatMap(([host, state]) => (state.kind === 'ended' && !isOk(state) ? [host] : []))
 
 export const groupOf = (view: RunView, host: string | undefined): RunGroup | undefined =>
   host === undefined ? undefined : view.groups.find(({ hosts }) => hosts.includes(host))
 
 export const selectedGroup = (view: RunView): RunGroup | undefined => groupOf(view, view.selected) ?? view.groups[0]
 
-/** What the others are compared with: the largest group that has come to an end, of equal ones one that succeeded. */
+/** The others are compared with it: the largest group that has ended; of equal ones one that succeeded. */
 export function majority(view: RunView): RunGroup | undefined {
-  const weight = ({ hosts, state }: RunGroup): number => hosts.length * 2 + (isWell(state) ? 1 : 0)
+  const weight = ({ hosts, state }: RunGroup): number => hosts.length * 2 + (isOk(state) ? 1 : 0)
   const ended = view.groups.filter(({ state }) => state.kind === 'ended')
   return ended.sort((a, b) => weight(b) - weight(a))[0]
 }
 
-/** Stays at the ends. */
+/** Groups down from the selected one, at most to the last. */
 export function selectGroup(view: RunView, by: number): RunView {
   const selected = selectedGroup(view)
   const at = selected === undefined ? 0 : view.groups.indexOf(selected)

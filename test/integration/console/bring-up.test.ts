@@ -68,7 +68,7 @@ describe.skipIf(!canRun)('the Bring-up tab', () => {
     try {
       await alone.expectReady()
       await alone.leader('2')
-      await alone.expectScreen(/m1 +\+ missing .*\n.*m3 +· not asked/)
+      await alone.expectScreen(/m1 +\+ missing .*\n.*m3 +· not checked/)
       expect(connections()[2]).toBe(1)
     } finally {
       await alone.close()

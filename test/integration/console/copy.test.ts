@@ -30,7 +30,7 @@ describe('a copy from the console', () => {
   it('brings a file to every receiver, each under a name of its own', async () => {
     writeFileSync(join(directory, 'a b.txt'), 'to all\n')
     await copy(`'${directory}/a b.txt' ${directory}/%h.txt`)
-    await console.expectScreen(/3 hosts: 3 well/)
+    await console.expectScreen(/3 hosts: 3 ok/)
     for (const host of ['m1', 'm2', 'm3']) expect(readFileSync(join(directory, `${host}.txt`), 'utf8')).toBe('to all\n')
     await console.key('R')
     await console.expectScreen(/✓ m2 +0 copied, 1 identical/)

@@ -49,7 +49,7 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
       expect(readdirSync(temporary).filter((name) => existsSync(join(temporary, name, 'state', 'muster')))).toEqual([])
       await console.leader('4')
       await console.expectScreen(/GPUs [1-9][\d.]*\/26 held/)
-      await console.expectScreen(/1[0-9] running, 2 waiting {2}driven by/)
+      await console.expectScreen(/1[0-9] running, 2 waiting {2}scheduler: /)
       await console.expectScreen(/pretrain.*There is room for|pretrain.*finds no host/)
       await console.expectScreen(/too large for any host {2}These hosts could not hold it/)
     })

@@ -77,7 +77,7 @@ describe.skipIf(!canRun)('the tabs of the queue', () => {
 
   it('show the hosts with what is held of them, and give the keys back to the shells', async () => {
     await console.key('4')
-    await console.expectScreen(/1 running, 0 waiting +nobody drives it[\s\S]*m1[\s\S]*m2/)
+    await console.expectScreen(/1 running, 0 waiting +no scheduler running: muster job work[\s\S]*m1[\s\S]*m2/)
     await console.key('1')
     await console.expectMode('shells')
     await console.type('echo typed-$((40+2))\r')

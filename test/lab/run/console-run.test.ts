@@ -119,7 +119,7 @@ describe.skipIf(!canRun)('from the console on real hosts', () => {
     await console.expectScreen(/✗ m1 +cancelled/)
     await lab.host('m1').unshape()
     await console.key('r')
-    await console.expectScreen(/2 hosts: 2 well/)
+    await console.expectScreen(/2 hosts: 2 ok/)
     const digest = createHash('sha256').update(bytes).digest('hex')
     for (const name of ['m1', 'm2']) {
       expect((await lab.host(name).exec('sha256sum < /root/big')).stdout.slice(0, 64)).toBe(digest)

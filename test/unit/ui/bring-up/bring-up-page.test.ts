@@ -102,12 +102,12 @@ describe('the Bring-up tab', () => {
     type('r')
     await setImmediate()
     clock.advance(5_000)
-    expect(text()).toMatch(/· 1 host not asked/)
+    expect(text()).toMatch(/· 1 not checked/)
     expect(text()).toMatch(/m1 +✓ good +5 s ago/)
-    expect(text()).toMatch(/m4 +· not asked *(?:$|│|\n)/m)
+    expect(text()).toMatch(/m4 +· not checked *(?:$|│|\n)/m)
     type('G\r')
     expect(text().replace(/\s+/g, ' ')).toContain(
-      'It is not on the console, so it was not asked. Press + after the leader to add it',
+      'm4 is not on the console, so it was not checked. Press + after the leader to add it',
     )
   })
 
@@ -254,7 +254,7 @@ describe('the Bring-up tab', () => {
     port.last.ended.resolve({ kind: 'cancelled' })
     await setImmediate()
     expect(port.looks).toBe(2)
-    expect(text()).toContain('ended: 0 of 4 steps done')
+    expect(text()).toContain('cancelled: 0 of 4 steps done')
     expect(header()).toContain('BRING-UP')
   })
 

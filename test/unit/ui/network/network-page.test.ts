@@ -37,7 +37,7 @@ it('samples the hosts when it is first opened, shows what they say, and leads ba
   expect(stand.console.state.tab).toBe('network')
   expect([...started.keys()]).toEqual(['m1', 'm2'])
   expect(started.get('m1')?.[1]).toMatch(/^exec \/bin\/sh -c '[^']*'$/)
-  expect(text()).toContain('waiting for the first seconds')
+  expect(text()).toContain('collecting data…')
   const [, , m1] = started.get('m1') ?? []
   const [, , m2] = started.get('m2') ?? []
   m1?.onBegin()

@@ -94,7 +94,7 @@ describe('the boxes of the Packing tab', () => {
   it('tell that a host does not answer, that nobody drives, and that the queue cannot be read', () => {
     const sight = sightOf(hostSpecs(2), [], { down: { n2: 'unreachable: no route' }, driver: undefined })
     const input = { sight, trouble: undefined, offset: 0, rect: area(80, 24), theme }
-    expect(textOf(packingPanes(input))).toMatch(/1 host down +nobody drives it: muster job work/)
+    expect(textOf(packingPanes(input))).toMatch(/1 host down +no scheduler running: muster job work/)
     expect(boxesOf(packingPanes(input)).map(linesOf)[1]?.[0]).toBe('unreachable: no route')
     expect(textOf(packingPanes({ ...input, trouble: 'the file is damaged' }))).toContain('the file is damaged')
   })

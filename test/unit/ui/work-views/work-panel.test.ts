@@ -132,7 +132,7 @@ describe('the panel of a run', () => {
     expect(panelRows(stand)).toEqual(
       expect.arrayContaining([
         ' $ id',
-        expect.stringMatching(/^ 3 of 4 done, 1 not well, running 1\.0 s: m4$/),
+        expect.stringMatching(/^ 3 of 4 done, 1 failed, running 1\.0 s: m4$/),
         expect.stringMatching(/^▸ ✗ m3 {2}exit 7/),
         expect.stringMatching(/^ {2}… m4 {2}running 1\.0 s/),
         expect.stringMatching(/^ {2}✓ m\[1-2\] \(2\) {2}ok/),

@@ -1,0 +1,16 @@
+/** Times and ages as people write them. Pure. */
+
+/** `13:51` of today, otherwise `2026-11-22 13:51`, in local time. */
+export function timeText(ms: number, nowMs = Date.now()): string {
+  const date = new Date(ms)
+  const time = date.toTimeString().slice(0, 5)
+  return date.toDateString() === new Date(nowMs).toDateString() ? time : `${date.toLocaleDateString('sv-SE')} ${time}`
+}
+
+/** `12 s`, `3 min`, `2 h`, `3 days`. */
+export function ageText(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000))
+  if (seconds < 60) return `${seconds} s`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`
+  return seconds < 172_800 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} days`
+}
