@@ -1,6 +1,8 @@
 /** The composition root: arguments → context → one verb → exit code. */
 import { writeSync } from 'node:fs'
 import { formatBytes } from './base/format-bytes.ts'
+import { EXIT } from './cli/command-line/context.ts'
+import { describeError } from './cli/command-line/errors.ts'
 import { keepToAscii } from './cli/output/ascii-output.ts'
 import { runProgram } from './cli/program.ts'
 import { watchMemory } from './memory-watch.ts'
@@ -26,6 +28,13 @@ watchMemory((limitBytes) => {
   // After those who give the terminal back.
   process.on('exit', () => writeSync(2, line))
   process.exit(1)
+})
+
+// The console has a handler of its own, which gives the terminal back first.
+process.on('uncaughtException', (error) => {
+  if (process.listenerCount('uncaughtException') > 1) return
+  writeSync(2, describeError(error))
+  process.exit(EXIT.failed)
 })
 
 process.exitCode = await runProgram(process.argv.slice(2), {

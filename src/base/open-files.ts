@@ -14,6 +14,11 @@ export function openFiles(): OpenFiles | undefined {
   }
 }
 
+/** Infinity: not known, or there is no limit. */
+export function freeFiles(files: OpenFiles | undefined = openFiles()): number {
+  return files === undefined ? Number.POSITIVE_INFINITY : files.limit - files.used
+}
+
 function fileLimit(): number | undefined {
   if (process.platform === 'linux') {
     try {

@@ -1,27 +1,64 @@
-/** The real program where the machine gives it little: what the user sees of it, and how it ends. */
+/** The program as it is installed, where the machine gives it little: what the user sees of it, and how it ends. */
 import { type ExecFileException, execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { bundle } from '../../scripts/build.ts'
+import type { EmbeddedHosts } from '../../src/ssh/embedded/embedded-hosts.ts'
+import { startEmbeddedHosts } from '../../src/ssh/embedded/start-embedded-hosts.ts'
+import { spawnLocalPty } from '../../src/terminal/local-pty.ts'
 import { ROOT } from '../support/console-options.ts'
+import { findProgram, requirement } from '../support/requirements.ts'
+
+/** As on a machine with many processors, where ssh -G is asked by more shells at once. */
+const MANY_PROCESSORS = `--import data:text/javascript,${encodeURIComponent(`
+  import os from 'node:os'
+  import { syncBuiltinESMExports } from 'node:module'
+  os.availableParallelism = () => 16
+  syncBuiltinESMExports()`)}`
 
 describe('the program on a machine with limits', () => {
   let directory: string
-  beforeAll(() => {
+  let embedded: EmbeddedHosts
+  let environment: Readonly<Record<string, string>>
+  beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'limits-'))
+    await bundle(ROOT, join(directory, 'dist'))
+    symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'))
+    cpSync(join(ROOT, 'package.json'), join(directory, 'package.json'))
     writeFileSync(join(directory, 'hosts.yaml'), 'hosts: { "m[1-64]": { transport: local } }\n', { mode: 0o600 })
+    embedded = await startEmbeddedHosts({ count: 64, spawnPty: spawnLocalPty })
+    const config = join(directory, 'ssh_config')
+    // The match makes each host a question of its own to ssh -G.
+    writeFileSync(
+      config,
+      `UserKnownHostsFile ${embedded.knownHostsFile}\nMatch exec "test -n %n"\n  ServerAliveInterval 7\n`,
+    )
+    writeFileSync(join(directory, 'ssh'), `#!/bin/sh\nexec ${findProgram('ssh')} -F ${config} "$@"\n`, {
+      mode: 0o755,
+    })
+    for (const transport of ['ssh2', 'openssh']) {
+      const hosts = embedded.hosts.map(({ name, address, port }) => `  ${name}: { address: ${address}, port: ${port} }`)
+      const defaults = `defaults: { user: ${embedded.user}, identity_file: ${embedded.identityFile}, transport: ${transport} }`
+      writeFileSync(join(directory, `${transport}.yaml`), [defaults, 'hosts:', ...hosts, ''].join('\n'))
+    }
+    environment = { PATH: `${directory}:${process.env.PATH}`, XDG_RUNTIME_DIR: directory }
   })
-  afterAll(() => rmSync(directory, { recursive: true }))
+  afterAll(async () => {
+    await embedded?.close()
+    rmSync(directory, { recursive: true })
+  })
 
   /** `script`: for sh, in which "$@" is the program. */
-  const muster = async (script: string, options = '') => {
-    const program = [process.execPath, '--import', 'tsx', join(ROOT, 'src/main.ts')]
+  const muster = async (script: string, options = '', environment: Readonly<Record<string, string>> = {}) => {
+    const program = [process.execPath, join(directory, 'dist/main.js')]
     const env = {
       PATH: process.env.PATH,
       HOME: directory,
       HOSTS: join(directory, 'hosts.yaml'),
       ...(options === '' ? {} : { NODE_OPTIONS: options }),
+      ...environment,
     }
     return await new Promise<{ code: unknown; stdout: string; stderr: string }>((resolve) => {
       execFile(
@@ -82,5 +119,50 @@ describe('the program on a machine with limits', () => {
       /^muster: out of memory: it needs more than [\d.]+ MiB\. For twice as much: NODE_OPTIONS=--max-old-space-size=192\n$/,
     )
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  })
+
+  it.each([
+    ['hosts', 'a verb'],
+    ['run m1 -- echo hello', 'what comes from a host'],
+  ])('ends with one line when the system refuses it memory: %s', async (verb) => {
+    const options = `--import data:text/javascript,${encodeURIComponent(`process.stdout.write = () => new ArrayBuffer(2 ** 45)`)}`
+    const { code, stdout, stderr } = await muster(`"$@" --hosts "$HOSTS" ${verb}`, options)
+    expect(stderr).toMatch(/^muster: out of memory: [^\n]*\n$/)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  })
+
+  describe.skipIf(!requirement('ssh'))('with 64 hosts behind SSH', () => {
+    // Between the least that Node starts with and the least for one host.
+    it.each([24, 28, 32, 36])('says plainly that %d open files are too few', async (limit) => {
+      const { code, stderr } = await muster(
+        `ulimit -n ${limit}; "$@" --hosts "$HOME/ssh2.yaml" run all -- echo hello`,
+        MANY_PROCESSORS,
+        environment,
+      )
+      expect(stderr).toMatch(
+        /^muster: (too many open files\. |this process may open only \d+ files, too few for a single host\n)Raise the limit: ulimit -n \d+\n$/,
+      )
+      expect(code).not.toBe(0)
+    })
+
+    const lowered = (limit: number) =>
+      `muster: this process may open only ${limit} files: \\d+ hosts? at once instead of 64\\. Raise the limit: ulimit -n \\d+\n`
+    const lessKept =
+      'muster: not all connections are kept: the process that keeps them may open only 64 files\\. To raise that: muster hosts --persisted --stop, then ulimit -n 4096\n'
+
+    it.each([
+      ['the built-in SSH', 64, 'ssh2', '', ''],
+      ["the system's ssh", 64, 'openssh', '', ''],
+      ['connections that a keeper keeps', 64, 'ssh2', '--persist 60', lessKept],
+      ['the built-in SSH, and nearly no files', 40, 'ssh2', '', ''],
+      ["the system's ssh, and nearly no files", 40, 'openssh', '', ''],
+    ])('works on fewer hosts at once and says so: %s', async (_, limit, transport, options, warning) => {
+      const command = `"$@" --hosts "$HOME/${transport}.yaml" ${options} run all -- echo hello`
+      const { code, stdout, stderr } = await muster(`ulimit -n ${limit}; ${command}`, MANY_PROCESSORS, environment)
+      if (options !== '') await muster('"$@" hosts --persisted --stop', '', environment)
+      expect(stderr).toMatch(new RegExp(`^${lowered(limit)}${warning}muster: 64 hosts: 64 ok\n$`))
+      expect(stdout.match(/^m\d+: hello$/gm)).toHaveLength(64)
+      expect(code).toBe(0)
+    })
   })
 })

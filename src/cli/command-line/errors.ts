@@ -1,5 +1,6 @@
 /** How a verb's error becomes lines on stderr and an exit code. The only place that knows both. */
-import { type ErrorCode, MusterError, messageOf } from '../../base/errors.ts'
+import { type ErrorCode, MusterError, messageOf, shortageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
 import { EXIT } from './context.ts'
 
 const CODES: Readonly<Record<ErrorCode, number>> = {
@@ -23,6 +24,9 @@ export function describeError(error: unknown): string {
   const prefix = error instanceof MusterError && PLACE.test(error.message) ? '' : 'muster: '
   if (error instanceof MusterError)
     return `${prefix}${error.message}${error.hint === undefined ? '' : `\n${error.hint}`}\n`
-  if (error instanceof Error) return `muster: a defect of muster itself: ${error.stack ?? error.message}\n`
-  return `muster: ${messageOf(error)}\n`
+  const shortage = shortageOf(error)
+  if (shortage !== undefined) return `muster: ${shortage}\n`
+  const text = error instanceof Error ? `a defect of muster itself: ${error.stack ?? error.message}` : messageOf(error)
+  // A stack may quote what a host said.
+  return `muster: ${text.split('\n').map(printable).join('\n')}\n`
 }

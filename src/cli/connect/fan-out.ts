@@ -1,6 +1,6 @@
 /** How many hosts are worked on at once: `--fan-out`, or fewer where this process may not open enough files. */
 import { MusterError } from '../../base/errors.ts'
-import { type OpenFiles, openFiles } from '../../base/open-files.ts'
+import { freeFiles, type OpenFiles, openFiles } from '../../base/open-files.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 
 const USUAL = 64
@@ -29,7 +29,7 @@ export function fanOutFor(
   files: OpenFiles | undefined = openFiles(),
 ): number {
   const wanted = Math.min(fanOut, Math.max(1, hosts))
-  const room = roomFor(files)
+  const room = Math.floor((freeFiles(files) - OWN_FILES) / FILES_A_HOST)
   if (files === undefined || room >= wanted) return fanOut
   const raise = `Raise the limit: ulimit -n ${enoughFor(wanted)}`
   if (room < 1)
@@ -44,15 +44,10 @@ export function fanOutFor(
 
 /** @throws MusterError `usage` when connections that stay open together, as those of a console, have no room. */
 export function requireRoomFor(hosts: number, files: OpenFiles | undefined = openFiles()): void {
-  if (files === undefined || files.limit - files.used >= OWN_FILES + hosts * FILES_KEPT) return
+  if (files === undefined || freeFiles(files) >= OWN_FILES + hosts * FILES_KEPT) return
   throw new MusterError(
     'usage',
     `this process may open only ${files.limit} files, too few for connections to ${hosts} hosts that stay open`,
     { hint: `Raise the limit: ulimit -n ${enoughFor(hosts)}` },
   )
-}
-
-function roomFor(files: OpenFiles | undefined): number {
-  if (files === undefined) return Number.POSITIVE_INFINITY
-  return Math.floor((files.limit - files.used - OWN_FILES) / FILES_A_HOST)
 }

@@ -6,6 +6,8 @@ import { execFile } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { shortageOf } from '../../base/errors.ts'
+import { freeFiles } from '../../base/open-files.ts'
 import { printable } from '../../base/printable.ts'
 import { askAboutEqualHosts, type SshReply } from './equal-hosts.ts'
 import { optionsOf, type SshConfigQuestion, type SshConfigSource } from './source.ts'
@@ -20,6 +22,8 @@ export type OpenSshOptions = {
 }
 
 const MAX_SHELLS = 4
+/** A shell has three pipes here, and twice as many ends and two more while it starts. */
+const FILES_A_SHELL = 8
 // Far below the smallest ARG_MAX of the platforms (macOS: 1 MiB for arguments and environment).
 const MAX_QUESTIONS_A_SHELL = 500
 const TIMEOUT_MS = 60_000
@@ -101,6 +105,7 @@ function runShell(
       },
       (error, stdout) => {
         if (signal?.aborted) reject(signal.reason)
+        else if (shortageOf(error) !== undefined) reject(error)
         else if (error !== null && stdout === '') resolve(questions.map(() => failed(printable(error.message))))
         else resolve(repliesIn(stdout, questions.length))
       },
@@ -119,7 +124,8 @@ async function askEach(
   options: OpenSshOptions,
   signal: AbortSignal | undefined,
 ): Promise<SshReply[]> {
-  const shells = Math.min(MAX_SHELLS, availableParallelism())
+  const room = Math.max(1, Math.floor(freeFiles() / FILES_A_SHELL))
+  const shells = Math.min(MAX_SHELLS, availableParallelism(), room)
   const size = Math.min(MAX_QUESTIONS_A_SHELL, Math.max(1, Math.ceil(questions.length / shells)))
   const chunks: SshConfigQuestion[][] = []
   for (let from = 0; from < questions.length; from += size) chunks.push(questions.slice(from, from + size))

@@ -32,8 +32,16 @@ type Borrow = {
   isMade: boolean
 }
 
+/** `onCrowded`: the keeper may open only so many files and keeps fewer connections than it was asked to. */
+type OnCrowded = (limit: number) => void
+
 /** Rejects with the socket's error (ENOENT, ECONNREFUSED: nobody there), KeeperGone, or a MusterError: no keeper of ours. */
-export async function openKeeper(address: string, token: Buffer, clock: Clock): Promise<KeeperClient> {
+export async function openKeeper(
+  address: string,
+  token: Buffer,
+  clock: Clock,
+  onCrowded: OnCrowded = () => {},
+): Promise<KeeperClient> {
   const socket = connect(address)
   await new Promise<void>((resolve, reject) => {
     socket.once('error', reject)
@@ -42,7 +50,7 @@ export async function openKeeper(address: string, token: Buffer, clock: Clock): 
       resolve()
     })
   })
-  const client = new KeeperClient(socket, token)
+  const client = new KeeperClient(socket, token, onCrowded)
   const timer = clock.after(GREETING_LIMIT_MS, () => client.giveUp())
   try {
     await client.greeted
@@ -56,6 +64,7 @@ export class KeeperClient implements Disposable {
   readonly #link: Link<FromKeeper, ToKeeper>
   readonly #greeting = Promise.withResolvers<void>()
   readonly #token: Buffer
+  readonly #onCrowded: OnCrowded
   readonly #nonce = newNonce()
   readonly #borrows = new Map<number, Borrow>()
   readonly #channels = new Map<number, BorrowedChannel>()
@@ -65,8 +74,9 @@ export class KeeperClient implements Disposable {
   #isGone = false
   #lastId = 0
 
-  constructor(socket: Socket, token: Buffer) {
+  constructor(socket: Socket, token: Buffer, onCrowded: OnCrowded) {
     this.#token = token
+    this.#onCrowded = onCrowded
     this.#link = new Link<FromKeeper, ToKeeper>(socket, {
       onMessage: (message) => {
         if (this.#isTrusted) this.#handle(message)
@@ -159,6 +169,8 @@ export class KeeperClient implements Disposable {
       case 'failed':
         this.#borrows.get(message.id)?.made.reject(new ConnectError(message.failure))
         return this.#forget(message.id)
+      case 'crowded':
+        return this.#onCrowded(message.limit)
       case 'lost': {
         const borrow = this.#borrows.get(message.id)
         this.#forget(message.id)

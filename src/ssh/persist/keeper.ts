@@ -4,6 +4,7 @@
  */
 import { createServer } from 'node:net'
 import type { Clock } from '../../base/clock.ts'
+import { freeFiles } from '../../base/open-files.ts'
 import type { Transport } from '../transport.ts'
 import { type Claim, claimAddress } from './claim-address.ts'
 import { preparePrivateDirectory, readToken, socketAddress } from './keeper-directory.ts'
@@ -25,6 +26,11 @@ const LINGER_MS = 3_000
 /** Sockets that have not proved themselves yet: more are turned away, and come again. */
 const MAX_STRANGERS = 64
 
+/** For programs that come, the files of keys, and questions to an agent. */
+const SPARE_FILES = 12
+/** A socket, or the pipes of a proxy command with both ends while it starts. */
+const FILES_A_LOGIN = 8
+
 /** Resolves when the keeper has ended; at once where another one serves the directory already. */
 export async function runKeeper({ directory, clock, signal, ...options }: KeeperOptions): Promise<void> {
   const lingerMs = options.lingerMs ?? LINGER_MS
@@ -43,7 +49,11 @@ export async function runKeeper({ directory, clock, signal, ...options }: Keeper
     if (claim?.isOurs() === false) return ended.resolve()
     if (warm.isEmpty) lingering = clock.after(lingerMs, () => ended.resolve())
   }
-  const warm = new WarmConnections(clock, lingerWhenIdle)
+  const warm = new WarmConnections(
+    clock,
+    lingerWhenIdle,
+    (connecting) => freeFiles() >= SPARE_FILES + (connecting + 1) * FILES_A_LOGIN,
+  )
 
   const server = createServer((socket) => {
     if ([...programs].filter(({ isTrusted }) => !isTrusted).length >= MAX_STRANGERS) return void socket.destroy()

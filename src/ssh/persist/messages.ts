@@ -4,7 +4,7 @@ import type { CredentialPrompt } from '../credentials.ts'
 import type { ChannelEnd, ConnectFailure, ConnectPhase, ExecOptions, ShellSize } from '../transport.ts'
 
 /** Goes up with every change of this file; it is part of the socket's name, so versions do not meet. */
-export const PROTOCOL = 2
+export const PROTOCOL = 3
 
 /** What a connection in the making asks the program that wants it. */
 export type Question =
@@ -68,7 +68,10 @@ export type FromKeeper =
   | { readonly type: 'ask'; readonly id: number; readonly question: number; readonly what: Question }
   | { readonly type: 'withdraw'; readonly question: number }
   | { readonly type: 'connected'; readonly id: number }
+  /** `isFull` in it: the keeper has no room for another connection. */
   | { readonly type: 'failed'; readonly id: number; readonly failure: ConnectFailure }
+  /** The keeper may open only so many files, and keeps fewer connections than it was asked to. */
+  | { readonly type: 'crowded'; readonly limit: number }
   | { readonly type: 'lost'; readonly id: number; readonly reason: string }
   | { readonly type: 'opened'; readonly channel: number }
   | { readonly type: 'not-opened'; readonly channel: number; readonly failure: ConnectFailure }

@@ -36,10 +36,19 @@ export function createPersistTransport(options: PersistOptions): Transport & Dis
   let hasWarned = false
   let isDisposed = false
 
+  const warn = (message: string) => {
+    if (!hasWarned) options.onWarning(message)
+    hasWarned = true
+  }
+  const warnOfLimit = (limit: number) =>
+    warn(
+      `not all connections are kept: the process that keeps them may open only ${limit} files. To raise that: muster hosts --persisted --stop, then ulimit -n 4096`,
+    )
+
   /** Undefined: connections are made without it. All who ask at once get one answer. */
   const askForKeeper = async (): Promise<KeeperClient | undefined> => {
     if (isDisposed || client?.isGone === false) return client
-    asking ??= findOrStart(options, clock)
+    asking ??= findOrStart(options, clock, warnOfLimit)
       .then(
         (found) => {
           client = found
@@ -47,8 +56,7 @@ export function createPersistTransport(options: PersistOptions): Transport & Dis
           return found
         },
         (error: unknown) => {
-          if (!hasWarned) options.onWarning(`connections are not kept: ${messageOf(error)}`)
-          hasWarned = true
+          warn(`connections are not kept: ${messageOf(error)}`)
           return undefined
         },
       )
@@ -70,7 +78,8 @@ export function createPersistTransport(options: PersistOptions): Transport & Dis
       try {
         return await keeper.connect(endpoint, persistMs, context)
       } catch (error) {
-        if (!(error instanceof KeeperGone)) throw error
+        const isFull = error instanceof ConnectError && error.failure.isFull === true
+        if (!(error instanceof KeeperGone || isFull)) throw error
         return await options.direct.connect(endpoint, context)
       }
     },
@@ -82,24 +91,32 @@ export function createPersistTransport(options: PersistOptions): Transport & Dis
 }
 
 /** The keeper that runs, without starting one; undefined: none does. Rejects with MusterError: it is not to be trusted. */
-export async function findKeeper(directory: string, clock: Clock = systemClock): Promise<KeeperClient | undefined> {
+export async function findKeeper(
+  directory: string,
+  clock: Clock = systemClock,
+  onCrowded?: (limit: number) => void,
+): Promise<KeeperClient | undefined> {
   try {
     await preparePrivateDirectory(directory)
-    return await openKeeper(socketAddress(directory), await readToken(directory), clock)
+    return await openKeeper(socketAddress(directory), await readToken(directory), clock, onCrowded)
   } catch (error) {
     if (isNobody(error)) return undefined
     throw error
   }
 }
 
-async function findOrStart({ directory, startKeeper }: PersistOptions, clock: Clock): Promise<KeeperClient> {
-  const found = await findKeeper(directory, clock)
+async function findOrStart(
+  { directory, startKeeper }: PersistOptions,
+  clock: Clock,
+  onCrowded: (limit: number) => void,
+): Promise<KeeperClient> {
+  const found = await findKeeper(directory, clock, onCrowded)
   if (found !== undefined) return found
   startKeeper(directory)
   const deadlineMs = clock.now() + START_LIMIT_MS
   for (;;) {
     await new Promise<void>((resolve) => clock.after(LOOK_AGAIN_MS, resolve))
-    const client = await findKeeper(directory, clock)
+    const client = await findKeeper(directory, clock, onCrowded)
     if (client !== undefined) return client
     if (clock.now() > deadlineMs) throw new Error('the keeper did not start')
   }

@@ -5,6 +5,7 @@
 import type { Socket } from 'node:net'
 import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
+import { openFiles } from '../../base/open-files.ts'
 import { printable } from '../../base/printable.ts'
 import { ConnectError, type ConnectFailure, type Transport } from '../transport.ts'
 import { carriedQuestions, fromWireError } from './carried-questions.ts'
@@ -12,7 +13,7 @@ import { isProof, newNonce, proofOf } from './keeper-directory.ts'
 import { KeptChannel } from './kept-channel.ts'
 import { Link } from './link.ts'
 import { type FromKeeper, PROTOCOL, type Question, type ToKeeper } from './messages.ts'
-import type { Hold, WarmConnections } from './warm-connections.ts'
+import { type Hold, NoRoom, type WarmConnections } from './warm-connections.ts'
 
 export type ServeOptions = {
   readonly token: Buffer
@@ -145,6 +146,7 @@ class ServedProgram implements Served {
             onPhase: (phase) => this.#link.send({ type: 'phase', id, phase }),
             onLost,
           }),
+        onCrowded: () => this.#link.send({ type: 'crowded', limit: openFiles()?.limit ?? 0 }),
         onLost: lose,
       })
       // Released, or gone with its program, in the meantime.
@@ -210,5 +212,6 @@ class ServedProgram implements Served {
 
 function failureOf(error: unknown): ConnectFailure {
   if (error instanceof ConnectError) return error.failure
+  if (error instanceof NoRoom) return { kind: 'unreachable', phase: 'tcp', reason: 'the keeper is full', isFull: true }
   return { kind: 'configuration', phase: 'authentication', reason: printable(messageOf(error)) }
 }

@@ -15,6 +15,8 @@ export type WarmRequest = {
   readonly signal: AbortSignal
   /** Makes the connection; `onLost` is the transport's. */
   connect(onLost: (reason: string) => void): Promise<Connection>
+  /** No room is left: an unused connection was ended for this one, or there was none. */
+  onCrowded(): void
   /** The connection went away while it was held. `isClosed`: from here, so that its channels say nothing any more. */
   onLost(reason: string, isClosed: boolean): void
 }
@@ -35,21 +37,28 @@ type Warm = {
   timer: Disposable | undefined
 }
 
+/** There is no file left for another connection, and all that are held are in use. */
+export class NoRoom extends Error {}
+
 export class WarmConnections implements Disposable {
   readonly #clock: Clock
   readonly #onEmpty: () => void
+  readonly #hasRoom: (connecting: number) => boolean
   readonly #warm = new Map<string, Warm>()
   readonly #pending = new Map<string, Promise<unknown>>()
 
-  constructor(clock: Clock, onEmpty: () => void) {
+  /** `hasRoom`: whether this process may open the files of one more connection beside those that are being made. */
+  constructor(clock: Clock, onEmpty: () => void, hasRoom: (connecting: number) => boolean = () => true) {
     this.#clock = clock
     this.#onEmpty = onEmpty
+    this.#hasRoom = hasRoom
   }
 
   get isEmpty(): boolean {
     return this.#warm.size === 0 && this.#pending.size === 0
   }
 
+  /** Ends the unused connection that would end first where there is no room for another one. @throws NoRoom */
   async acquire(request: WarmRequest): Promise<Hold> {
     const key = connectionKey(request.endpoint)
     for (;;) {
@@ -91,7 +100,20 @@ export class WarmConnections implements Disposable {
     this.stop(undefined, 'the keeper of warm connections was stopped')
   }
 
+  #makeRoom(request: WarmRequest): void {
+    while (!this.#hasRoom(this.#pending.size)) {
+      request.onCrowded()
+      const unused = [...this.#warm].filter(([, { users }]) => users.size === 0)
+      const [first] = unused.sort(([, one], [, other]) => one.endsAtMs - other.endsAtMs)
+      if (first === undefined) throw new NoRoom()
+      const [key, warm] = first
+      warm.connection.close()
+      this.#forget(key, warm, 'it made room for another', true)
+    }
+  }
+
   async #make(key: string, request: WarmRequest): Promise<Warm> {
+    this.#makeRoom(request)
     let lostEarly: string | undefined
     let warm: Warm | undefined
     const connecting = request.connect((reason) => {

@@ -7,6 +7,7 @@ import type { Readable } from 'node:stream'
 import { inspect } from 'node:util'
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { DisposableStore } from '../../base/disposable.ts'
+import { shortageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { catchPrints } from './library-prints.ts'
 import { enterSequence, leaveSequence } from './terminal-modes.ts'
@@ -199,7 +200,7 @@ function exitCodeOf(reason: FatalReason): number {
 /** A stack may quote what a host has said. */
 function report(host: HostProcess, error: unknown): void {
   const lines = inspect(error, { colors: false }).split('\n')
-  const text = `muster: unexpected error\n${lines.map(printable).join('\n')}\n`
+  const text = `muster: ${shortageOf(error) ?? `unexpected error\n${lines.map(printable).join('\n')}`}\n`
   if (host.stderr.fd === undefined) host.stderr.write(text)
   else writeAllSync(host.stderr.fd, Buffer.from(text))
 }
