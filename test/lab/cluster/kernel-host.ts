@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { waitUntil } from '../../support/wait-until.ts'
 import type { HostPlan } from './files.ts'
 import { hardwareAddress } from './host.ts'
+import { kernelPreload } from './kernel-image.ts'
 import { pidNamespaceOf, processesIn, sessionOf, signalProcess, startTimeOf } from './processes.ts'
 import { PLAIN_ENVIRONMENT, type RunOptions, type RunResult, readReadyLine, run, runOrThrow } from './run.ts'
 
@@ -67,7 +68,12 @@ export class KernelHost {
     if (this.isUp) throw new Error(`${this.name} is up already`)
     const boots = this.#boots()
     const script = ['sh', join(SCRIPTS, 'kernel-host.sh'), this.#directory, this.#image, this.name]
-    const place = [`${this.address}/16`, hardwareAddress(this.address), FIRST_PROGRAM[this.#init]]
+    const place = [
+      `${this.address}/16`,
+      hardwareAddress(this.address),
+      FIRST_PROGRAM[this.#init],
+      await kernelPreload(),
+    ]
     const child = spawn('nsenter', [...this.#enter('--net', '--mount', '--pid'), ...script, ...place], {
       env: PLAIN_ENVIRONMENT,
       stdio: ['ignore', 'pipe', 'pipe'],

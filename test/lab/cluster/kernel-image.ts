@@ -15,10 +15,20 @@ const INPUTS = ['kernel-image.sh', 'guest-init.sh', 'guest-setup.sh']
 /** On a machine that is busy with other tests it takes several times the minute. */
 const BUILD_MS = 1_200_000
 
-/** The image's path, built if it is not there; whoever comes meanwhile waits for the same build. */
+/** What a guest of this machine preloads (scripts/ptrace-registers.c), or nothing. */
+export async function kernelPreload(): Promise<string> {
+  if (!/^flags\b.*\bamx_tile\b/m.test(readFileSync('/proc/cpuinfo', 'utf8'))) return ''
+  const source = join(SCRIPTS, 'ptrace-registers.c')
+  const hash = createHash('sha256').update(readFileSync(source)).digest('hex').slice(0, 12)
+  const library = join(cacheDirectory(), `ptrace-registers-${hash}.so`)
+  const build = `cc -O1 -shared -fPIC -o "$1.$$" "$2" && mv "$1.$$" "$1"`
+  if (!existsSync(library)) await runOrThrow(['sh', '-c', build, 'build', library, source])
+  return library
+}
+
+/** The image's path. If it is missing, the first caller builds it and the others wait. */
 export async function kernelImage(): Promise<string> {
-  const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'muster-lab')
-  mkdirSync(cache, { recursive: true })
+  const cache = cacheDirectory()
   const modules = join(MODULES, kernelVersion())
   const image = join(cache, `kernel-host-${inputsHash(modules)}.img`)
   if (existsSync(image)) return image
@@ -27,6 +37,12 @@ export async function kernelImage(): Promise<string> {
   const unlessBuilt = ['sh', '-c', 'image=$1; shift; [ -e "$image" ] || exec "$@"', 'build', image, ...build]
   await runOrThrow(['flock', join(cache, 'lock'), ...unlessBuilt], { timeoutMs: BUILD_MS })
   return image
+}
+
+function cacheDirectory(): string {
+  const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'muster-lab')
+  mkdirSync(cache, { recursive: true })
+  return cache
 }
 
 function kernelVersion(): string {
