@@ -22,6 +22,7 @@ others are replaced whole, without a question: each is written beside its target
 After a cut, the same command carries on where it was. Sources that would overwrite each other (a/x and b/x, or x and X
 where case is ignored) are refused before anything is written. Owners are not copied. Setuid, setgid and sticky bits are
 copied only with --special-bits, and only if the copy has the same user (for setgid: and group) number as the original.
+Where hosts turn out to share the destination (a home over NFS), one of them writes and all check every file.
 Large files to three or more hosts that can reach each other go from host to host where that is measured to be faster.
 Exit codes: 0 all well, 1 something failed somewhere, 4 some host could not be reached, 130 interrupted.
 `

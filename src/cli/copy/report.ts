@@ -2,6 +2,7 @@
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
 import { textWidth } from '../../base/text-width.ts'
+import { foldHostSet } from '../../inventory/host-set-fold.ts'
 import type { CopyEvent, HostResult } from '../../ssh/copy/events.ts'
 import type { PathEvent } from '../../ssh/copy/passing.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
@@ -25,6 +26,8 @@ export class CopyReport {
   readonly #options: CopyReportOptions
   readonly #hosts: ReadonlyMap<string, HostState>
   readonly #isLive: boolean
+  /** By the host that writes: the directory, and the hosts that check. */
+  readonly #shared = new Map<string, { readonly path: string; readonly hosts: readonly string[] }>()
   #blockLines = 0
   #drawnAtMs = Number.NEGATIVE_INFINITY
 
@@ -41,6 +44,7 @@ export class CopyReport {
     if (event.type === 'begin') state.totalBytes = event.totalBytes
     if (event.type === 'progress') state.doneBytes += event.bytes
     if (event.type === 'file') this.#handleFile(event, state)
+    if (event.type === 'shared') this.#handleShared(event)
     if (event.type === 'result') {
       state.result = event.result
       this.#print(
@@ -63,6 +67,7 @@ export class CopyReport {
     if (this.#options.json === true) {
       this.#json({ type: 'summary', hosts: this.#hosts.size, ok, failed, unreachable, cancelled, sentBytes })
     } else if (this.#hosts.size > 1) {
+      for (const [writer, { path, hosts }] of this.#shared) this.#message(this.#sharedLine(path, [writer, ...hosts]))
       const parts = [
         `${ok} of ${this.#hosts.size} hosts well`,
         ...(failed > 0 ? [`${failed} failed`] : []),
@@ -86,6 +91,17 @@ export class CopyReport {
   path(event: PathEvent): void {
     if (this.#options.json === true) this.#json({ type: 'path', ...event })
     else this.#message(`muster: ${describePath(event)}\n`)
+  }
+
+  #handleShared(event: Extract<CopyEvent, { type: 'shared' }>): void {
+    if (this.#options.json === true) return this.#json(event)
+    const { hosts = [] } = this.#shared.get(event.with) ?? {}
+    this.#shared.set(event.with, { path: event.path, hosts: [...hosts, event.host] })
+  }
+
+  #sharedLine(path: string, hosts: readonly string[]): string {
+    const isWhole = hosts.every((host) => this.#hosts.get(host)?.result?.outcome === 'ok')
+    return `muster: ${foldHostSet(hosts)} share ${path}${isWhole ? ': written once, checked on each' : ''}\n`
   }
 
   #handleFile(event: Extract<CopyEvent, { type: 'file' }>, state: HostState): void {

@@ -21,10 +21,10 @@ export async function cleanHosts(options: CleanOptions, context: CliContext): Pr
   using queue = await openQueue(options, context)
   const { store, inventory } = queue
   using hosts = await connectHosts(inventory, options, context)
-  const copied = store.copiedDirectories()
+  // Also what jobs of other hosts need: hosts may share a home.
+  const kept = store.keptDirectories()
   const codes = await Promise.all(
     inventory.hosts.map(async ({ name }) => {
-      const kept = [...store.activeDirectories(name), ...copied]
       const program = formatCleanProgram(store.id, kept, options.olderThan, options.dryRun ?? false)
       const result = await hosts.exec(name, program, context.signal)
       const { outcome, stdout } = result

@@ -12,7 +12,7 @@ export type Worlds = ReadonlyMap<string, World<AnyFacts>>
 /** Of the fact that the kernel asks for itself. */
 const HOME = 'kernel.home'
 
-export type LookOptions = Pick<ProofOptions, 'newNonce'> & {
+export type LookOptions = Pick<ProofOptions, 'newName'> & {
   readonly hosts: OpsHosts
   readonly signal: AbortSignal
   /** Letters and digits that nothing else on a host prints. */

@@ -4,7 +4,7 @@
  * nobody can guess, and tells which files of the others it sees. Two hosts share a home only when each sees the other's file,
  * so a host that lies can pass for one that shares with no honest host that sees no file of it.
  */
-import { randomBytes } from 'node:crypto'
+import { newProofName, PROOF_FUNCTIONS } from '../../base/proof-file.ts'
 import type { Fact } from './fact.ts'
 import type { OpsHosts } from './host-port.ts'
 
@@ -18,15 +18,15 @@ export type ProofOptions = {
   readonly signal: AbortSignal
   readonly limitFactor?: number
   /** Letters and digits that nobody guesses, other ones each time. */
-  readonly newNonce?: () => string
+  readonly newName?: () => string
 }
 
-/** Of the file that is there for a moment. */
-export const PROOF_FILE = '.muster-home-'
 const TIMEOUT_MS = 10_000
-const NONCE_BYTES = 12
-/** Left by a host that was cut off. */
-const STALE_MINUTES = 60
+/** The file goes with the shell, which waits for its turn to end. */
+const PROOF_SCRIPT = `${PROOF_FUNCTIONS.join('\n')}
+trap unprove EXIT
+trap 'exit 1' HUP INT TERM
+`
 
 export const homeFact: Fact<Home> = {
   script: 'limited ls -di "$HOME/."',
@@ -39,13 +39,13 @@ export const homeFact: Fact<Home> = {
 /** Where hosts may share a home they are asked; elsewhere nothing is. Never rejects: what is not proved is not shared. */
 export async function findSharedHomes(
   homes: ReadonlyMap<string, Home>,
-  { newNonce = () => randomBytes(NONCE_BYTES).toString('hex'), ...options }: ProofOptions,
+  { newName = newProofName, ...options }: ProofOptions,
 ): Promise<readonly SharedHome[]> {
   const alike = [...Map.groupBy(homes, ([, { inode }]) => inode).values()].filter(({ length }) => length > 1)
   const found = await Promise.all(
     alike.map(async (group) => {
-      const nonces = new Map(group.map(([host]) => [host, newNonce()]))
-      const seen = await whoSeesWhom(nonces, options)
+      const names = new Map(group.map(([host]) => [host, newName()]))
+      const seen = await whoSeesWhom(names, options)
       return groupsOf(seen).map((hosts) => ({ hosts, path: homes.get(hosts[0] ?? '')?.path ?? '' }))
     }),
   )
@@ -54,56 +54,44 @@ export async function findSharedHomes(
 
 /** The hosts whose files each host sees. All files are there before anybody looks, and until everybody has looked. */
 async function whoSeesWhom(
-  nonces: ReadonlyMap<string, string>,
-  options: Omit<ProofOptions, 'newNonce'>,
+  names: ReadonlyMap<string, string>,
+  { hosts, signal, limitFactor = 1 }: Omit<ProofOptions, 'newName'>,
 ): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const limitMs = TIMEOUT_MS * limitFactor
   const looked = Promise.withResolvers<void>()
-  const writers = [...nonces].map(([host, nonce]) => write(host, nonce, looked.promise, options))
-  const { hosts, signal, limitFactor = 1 } = options
-  const timeoutMs = TIMEOUT_MS * limitFactor
-  await Promise.all(writers.map(({ isThere }) => isThere))
-  const script = `for n in ${[...nonces.values()].join(' ')}; do [ ! -e "$HOME/${PROOF_FILE}$n" ] || echo $n; done`
+  const ends: Promise<unknown>[] = []
+  const write = async (host: string, name: string): Promise<void> => {
+    const isThere = Promise.withResolvers<void>()
+    let said = ''
+    const ended = hosts.exec(
+      host,
+      `${PROOF_SCRIPT}sweep_proofs "$HOME"\nprove "$HOME" ${name} || exit 1\necho written\nread -r muster_turn || :`,
+      {
+        timeoutMs: limitMs,
+        // The limit above counts from the turn on, which a host that hangs would keep from coming.
+        signal: AbortSignal.any([signal, AbortSignal.timeout(limitMs)]),
+        turn: looked.promise,
+        onOutput: (stream, text) => {
+          if (stream === 'stdout' && said.length < 100) said += text
+          if (said.includes('written\n')) isThere.resolve()
+        },
+      },
+    )
+    ends.push(ended)
+    await Promise.race([isThere.promise, ended])
+  }
+  await Promise.all([...names].map(([host, name]) => write(host, name)))
+  const script = `${PROOF_SCRIPT}proofs "$HOME" ${[...names.values()].join(' ')}`
   const seen = await Promise.all(
-    [...nonces.keys()].map(async (host) => {
-      const { stdout } = await hosts.exec(host, script, { timeoutMs, signal, isBrief: true })
+    [...names.keys()].map(async (host) => {
+      const { stdout } = await hosts.exec(host, script, { timeoutMs: limitMs, signal, isBrief: true })
       const lines = new Set(Buffer.from(stdout).toString().split('\n'))
-      return [host, new Set([...nonces].flatMap(([other, nonce]) => (lines.has(nonce) ? [other] : [])))] as const
+      return [host, new Set([...names].flatMap(([other, name]) => (lines.has(name) ? [other] : [])))] as const
     }),
   )
   looked.resolve()
-  await Promise.all(writers.map(({ ended }) => ended))
+  await Promise.all(ends)
   return new Map(seen)
-}
-
-/** The file is removed in any case, as the shell that made it waits and then ends. */
-function write(
-  host: string,
-  nonce: string,
-  turn: Promise<void>,
-  { hosts, signal, limitFactor = 1 }: Omit<ProofOptions, 'newNonce'>,
-): { readonly isThere: Promise<void>; readonly ended: Promise<unknown> } {
-  const isThere = Promise.withResolvers<void>()
-  let said = ''
-  const script = `f=$HOME/${PROOF_FILE}${nonce}
-trap 'rm -f "$f"' EXIT
-trap 'exit 1' HUP INT TERM
-find "$HOME" -maxdepth 1 -type f -name '${PROOF_FILE}*' -mmin +${STALE_MINUTES} -exec rm -f {} + 2> /dev/null
-umask 077
-(set -C; : > "$f") 2> /dev/null || exit 1
-echo written
-read -r muster_turn || :`
-  const ended = hosts.exec(host, script, {
-    timeoutMs: TIMEOUT_MS * limitFactor,
-    // The limit above counts from the turn on, which a host that hangs would keep from coming.
-    signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS * limitFactor)]),
-    turn,
-    onOutput: (stream, text) => {
-      if (stream === 'stdout' && said.length < 100) said += text
-      if (said.includes('written\n')) isThere.resolve()
-    },
-  })
-  void ended.then(() => isThere.resolve())
-  return { isThere: isThere.promise, ended }
 }
 
 /** Each host in the first group in which all see it, and it all. */

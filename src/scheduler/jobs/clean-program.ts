@@ -7,7 +7,8 @@ const MINUTES_A_DAY = 1440
 
 /**
  * Of this queue alone; those with a key in `kept` stay, and those that changed within so many days. The keys are no arguments of
- * a program, which may have only so many bytes of them. Names that a job made up are left alone.
+ * a program, which may have only so many bytes of them. Names that a job made up are left alone. Where hosts share a home, only one
+ * of them can rename a directory, and only that one counts it.
  */
 export function formatCleanProgram(
   storeId: string,
@@ -26,7 +27,7 @@ while read -r d; do
   case $kept in *"
 $d
 "*) continue;; esac
-  ${isTrial ? '' : 'rm -rf "$d"; '}n=$((n + 1))
+  ${isTrial ? '' : 'mv "$d" "$d-gone" 2>/dev/null && rm -rf "$d-gone" || continue; '}n=$((n + 1))
 done
 echo "removed $n"
 }

@@ -47,7 +47,7 @@ export const NOTICE = '+'
  * print, or leave running, has none. The mark comes by stdin alone and is no argument and no environment variable. Descriptor 3
  * is a pipe to a reader that hands on what bundles tell: a bundle that still has it when the shell is gone does not keep the
  * channel open, and does not block. `pipe` is part of its name, other letters and digits for each shell: where hosts share a home,
- * two shells may have the same process id.
+ * two shells may have the same process id. There each host also has a file of its own to try the disk with.
  */
 export const formatPrelude = (
   mark: string,
@@ -58,17 +58,17 @@ b=${JOBS_DIRECTORY}
 e=$(mkdir -p "$b" 2>&1) && cd "$b" || { say "trouble $b cannot be used\${e:+: \${e##*: }}"; exit 0; }
 command -v setsid >/dev/null || { say "trouble setsid is missing (util-linux)"; exit 0; }
 boot=none; read -r boot </proc/sys/kernel/random/boot_id
-full= scanned=
+full= scanned= room=.room.$boot
 lib='${END_FUNCTIONS}'
 eval "$lib"
 ${END_BUNDLE}facts() {
   while read -r n v u; do [ "$n" = MemTotal: ] && break; done </proc/meminfo
   say "host $(nproc) $v"
-  { printf %131072s '' >.room && rm -f .room; } 2>/dev/null || unwritable
+  { printf %131072s '' >$room && rm -f $room; } 2>/dev/null || unwritable
 }
 unwritable() {
   full=1
-  e=$( { head -c 131072 /dev/zero >.room; } 2>&1 ); rm -f .room 2>/dev/null
+  e=$( { head -c 131072 /dev/zero >$room; } 2>&1 ); rm -f $room 2>/dev/null
   say "trouble $b cannot be written\${e:+: \${e##*: }}"
 }
 up() { v=; read -r v x </proc/uptime; say "up $v"; }
@@ -120,7 +120,7 @@ stop() {
   check "$1"
 }
 trap exit HUP INT TERM PIPE
-f=.line.$$.${pipe}; rm -f $f .room 2>/dev/null
+f=.line.$$.${pipe}; rm -f $f $room 2>/dev/null
 reader=
 trap 'leave 2>/dev/null' EXIT
 if mkfifo $f; then

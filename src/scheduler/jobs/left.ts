@@ -36,7 +36,7 @@ ${classes}
     esac
     left_sum jobs "$left_place" $(printf '%s\\n' "$left_list" | wc -l) "$left_kb" - "$left_why"
   done
-  for left_file in .room .line.*; do [ ! -e "$left_file" ] || left_found helper "$left_place/$left_file"; done
+  for left_file in .room* .line.*; do [ ! -e "$left_file" ] || left_found helper "$left_place/$left_file"; done
   cd "$HOME" || cd /
 fi
 while read -r _ left_mount left_type _; do

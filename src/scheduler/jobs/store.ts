@@ -247,22 +247,14 @@ export class JobStore implements Disposable {
 
   /** Directories on hosts, by name, that jobs that have not ended have or will run in. */
   keptDirectories(): readonly string[] {
-    return [...this.activeDirectories(), ...this.copiedDirectories()]
-  }
-
-  /** Those of `keptDirectories` in which bundles run; `host`: on this one alone. */
-  activeDirectories(host?: string): readonly string[] {
-    return this.active().flatMap((job) => {
-      const { state } = job
-      if (!isActive(state)) return []
-      return state.places.flatMap((place, rank) =>
-        host === undefined || place.host === host ? [bundleKey(this.id, job, rank)] : [],
-      )
-    })
+    const running = this.active().flatMap((job) =>
+      isActive(job.state) ? job.state.places.map((_, rank) => bundleKey(this.id, job, rank)) : [],
+    )
+    return [...running, ...this.#copiedDirectories()]
   }
 
   /** Those of `keptDirectories` that were copied there for jobs. It reads every job that has not ended. */
-  copiedDirectories(): readonly string[] {
+  #copiedDirectories(): readonly string[] {
     const start = `../${this.id}-`
     // Few specifications name one: the others are not worth parsing.
     const rows = this.file.all(

@@ -11,8 +11,16 @@ import { type RemoteFiles, RemoteRefusal, reasonOf } from './remote-files.ts'
 import { type RemoteHelper, unlessLost } from './remote-helper.ts'
 import { FileSender, type SendTask, type Sent } from './send-file.ts'
 import { sendBatch } from './send-small-files.ts'
+import type { DestinationKind, SharedTarget, SharedTargets } from './shared-targets.ts'
 import type { SmallFiles } from './small-files.ts'
-import { SourceChanged, type SourceEntry, type SourceFile, type SourceTree, systemReason } from './source.ts'
+import {
+  BLOCK_BYTES,
+  SourceChanged,
+  type SourceEntry,
+  type SourceFile,
+  type SourceTree,
+  systemReason,
+} from './source.ts'
 import { modeOfCopy, type Owner, symbolicMode } from './special-bits.ts'
 import { temporaryOf } from './temporary-name.ts'
 
@@ -24,6 +32,9 @@ export type CopyTask = SendTask & {
   readonly destination: BytePath
   readonly isDryRun: boolean
   readonly smallFiles?: SmallFiles
+  /** Where several hosts are copied to, which may share the destination. */
+  readonly shared?: SharedTargets | undefined
+  readonly host: string
   onFile(path: BytePath, action: CopyAction, sizeBytes: number, more?: { resumedBytes?: number; reason?: string }): void
 }
 
@@ -48,6 +59,7 @@ class HostCopy {
   #roots: readonly BytePath[] = []
   /** Directories that could not be made: what is below them is not tried. */
   readonly #unusable = new Set<BytePath>()
+  #target: SharedTarget | undefined
   /** Of what is made there; undefined: not asked, or it has not told. */
   #owner: Owner | undefined
   readonly #sender: FileSender
@@ -60,9 +72,24 @@ class HostCopy {
   }
 
   async run(): Promise<void> {
-    const { tree, isDryRun, smallFiles } = this.#task
-    const { roots, base, isMissing } = await this.#findRoots()
+    const { destination, host, isDryRun, shared } = this.#task
+    const path = withoutDash(destination.replace(/^~(?=\/|$)/, '.').replace(/(?<=.)\/+$/, ''))
+    const kind = (await this.#remote.call('D', path)) as DestinationKind
+    const joined = isDryRun ? undefined : await shared?.join(host, this.#remote, path, kind)
+    this.#target = joined?.target
+    // On all hosts that share it, the destination is what it was before the first of them wrote.
+    const { roots, base, isMissing } = await this.#findRoots(path, this.#target?.kind ?? kind)
     this.#roots = roots
+    if (joined === undefined) return await this.#copy(base, isMissing)
+    const claim = async (file: SourceFile) => (await this.#lookAt(this.#pathOf(file), 'yes')).leftOver
+    await joined.target.write(joined.suffix, { remote: this.#remote, claim }, async (isFirst) => {
+      if (!isFirst) await this.#remote.call('R', parentOf(base), base)
+      await this.#copy(base, isMissing)
+    })
+  }
+
+  async #copy(base: BytePath, isMissing: boolean): Promise<void> {
+    const { tree, isDryRun, smallFiles } = this.#task
     if (!isDryRun) {
       await this.#refuseClashes(base)
       if (isMissing) await this.#makeDestination(base)
@@ -93,10 +120,11 @@ class HostCopy {
   }
 
   /** `base`: what holds all of it; `isMissing`: it is still to be made. */
-  async #findRoots(): Promise<{ roots: readonly BytePath[]; base: BytePath; isMissing: boolean }> {
+  async #findRoots(
+    path: BytePath,
+    kind: DestinationKind,
+  ): Promise<{ roots: readonly BytePath[]; base: BytePath; isMissing: boolean }> {
     const { tree, destination } = this.#task
-    const path = withoutDash(destination.replace(/^~(?=\/|$)/, '.').replace(/(?<=.)\/+$/, ''))
-    const kind = await this.#remote.call('D', path)
     const isMany = tree.names.length > 1 || destination.endsWith('/') || tree.names.includes('')
     if (kind === 'other' && isMany) throw new RemoteRefusal(`${path}: Not a directory`)
     if (kind !== 'directory' && !isMany) {
@@ -221,7 +249,7 @@ class HostCopy {
   async #lookAtLink(entry: SourceEntry & { kind: 'link' }): Promise<void> {
     const path = this.#pathOf(entry)
     await this.#guard(entry, async () => {
-      const [kind] = (await this.#remote.call('P', path, temporaryOf(path), 'no')).split(' ')
+      const { kind } = await this.#lookAt(path, 'no')
       refuseInPlace(kind)
       const isSame = kind === 'link' && (await this.#remote.call('I', path)).replace(/\n?\/$/, '') === entry.target
       this.#task.onFile(path, isSame ? 'identical' : 'would-copy', 0)
@@ -244,8 +272,9 @@ class HostCopy {
     await this.#guard(file, async () => {
       const { reader, isDryRun, onFile, onProgress } = this.#task
       const temporary = temporaryOf(path)
-      const found = (await this.#remote.call('P', path, temporary, isDryRun ? 'no' : 'yes')).split(' ')
-      const [kind, size, leftOver] = [found[0], Number(found[1]), Number(found[2])]
+      const found = await this.#lookAt(path, isDryRun ? 'no' : 'yes')
+      const { kind, size, others } = found
+      let { leftOver } = found
       refuseInPlace(kind)
       const times = touchTimes(file.mtimeNs)
       if (kind === 'file' && size === file.sizeBytes && (await this.#isSame(path, file))) {
@@ -255,6 +284,8 @@ class HostCopy {
         return onFile(path, 'identical', file.sizeBytes)
       }
       if (isDryRun) return onFile(path, 'would-copy', file.sizeBytes)
+      if (leftOver === 0 && others.length > 0 && file.sizeBytes > BLOCK_BYTES)
+        leftOver = (await this.#target?.takeOver(this.#remote, file, temporary, others)) ?? 0
       const isSent = await this.#sendSmallFile(file, temporary)
       const send = (isAlone: boolean) => this.#inTurn(() => this.#sender.send(file, temporary, leftOver, isAlone))
       const { resumedBytes, isCarried } = isSent ? NOTHING_SENT : await send(false)
@@ -268,6 +299,12 @@ class HostCopy {
       })
       onFile(path, 'copied', file.sizeBytes, resumedBytes > 0 ? { resumedBytes } : {})
     })
+  }
+
+  /** What is there, and what earlier copies left: of this host's, so many bytes; of other machines, how its names end. */
+  async #lookAt(path: BytePath, claims: 'yes' | 'no') {
+    const [kind, size, leftOver, ...others] = (await this.#remote.call('P', path, temporaryOf(path), claims)).split(' ')
+    return { kind, size: Number(size), leftOver: Number(leftOver), others }
   }
 
   async #isSame(path: BytePath, file: SourceFile): Promise<boolean> {

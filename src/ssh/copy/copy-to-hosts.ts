@@ -5,9 +5,11 @@ import { bytePathOf, joinPath } from './byte-path.ts'
 import { CHAIN_BYTES, Chain } from './chain.ts'
 import { type Clash, describeClash, findClashes } from './clashes.ts'
 import { copyToHost } from './copy-to-host.ts'
+import type { CopyEvent } from './events.ts'
 import { type CopyWires, onEachHost } from './on-each-host.ts'
 import type { CopyVia, PathEvent } from './passing.ts'
 import { RemoteHelper } from './remote-helper.ts'
+import { SharedTargets } from './shared-targets.ts'
 import { SmallFiles } from './small-files.ts'
 import { SourceReader, type SourceTree } from './source.ts'
 
@@ -34,6 +36,7 @@ export async function copyToHosts(
 ): Promise<number> {
   const { tree, isDryRun, via = 'auto', hasHelpers = true } = request
   const { clock } = wires
+  const hosts = endpoints.map(({ host }) => host)
   const clashes = clashesIn(tree)
   const reader = new SourceReader()
   const files = tree.entries.filter((entry) => entry.kind === 'file')
@@ -45,10 +48,21 @@ export async function copyToHosts(
     endpoints.length > (via === 'chain' ? 1 : 2) &&
     files.some(({ sizeBytes }) => sizeBytes >= CHAIN_BYTES)
   const needsHelper = hasHelpers && (isChain || smallFiles.batches.length > 0)
-  using chain = isChain
-    ? new Chain({ via, clock, hosts: endpoints.map(({ host }) => host), onPath: (event) => request.onPath?.(event) })
-    : undefined
-  await onEachHost(endpoints, wires, async ({ remote, connection, endpoint }, report) => {
+  using chain = isChain ? new Chain({ via, clock, hosts, onPath: (event) => request.onPath?.(event) }) : undefined
+  const shared =
+    endpoints.length < 2 || isDryRun
+      ? undefined
+      : new SharedTargets({
+          hosts,
+          clock,
+          onShared: (host, { writer, directory }) =>
+            wires.onEvent({ type: 'shared', host, with: writer, path: directory }),
+        })
+  const onEvent = (event: CopyEvent) => {
+    if (event.type === 'result') shared?.handleArrival(event.host)
+    wires.onEvent(event)
+  }
+  await onEachHost(endpoints, { ...wires, onEvent }, async ({ remote, connection, endpoint }, report) => {
     const { host, address } = endpoint
     report.onBegin(files.length, totalBytes)
     const destination = bytePathOf(request.destinationOf(endpoint))
@@ -71,6 +85,8 @@ export async function copyToHosts(
         clock,
         tree,
         clashes,
+        shared,
+        host,
         reader,
         destination,
         isDryRun,
@@ -79,11 +95,16 @@ export async function copyToHosts(
         ...(chain && { enterChain: (file, path, have) => chain.enter(host, file, path, have, report.onPassedOn) }),
         ...report,
       })
-      isKept = chain !== undefined
+      isKept = true
     } finally {
       if (!isKept) await end()
     }
-    return chain && (() => chain.released(host).then(end))
+    return async () => {
+      await chain?.released(host)
+      await end()
+      // Hosts that come later look for the proof file of this one, which goes with its connection.
+      if (endpoints.length <= wires.fanOut) await remote.orLost(shared?.everyone ?? Promise.resolve()).catch(() => {})
+    }
   })
   return reader.readBytes
 }

@@ -18,6 +18,14 @@ export type CopyEvent =
       readonly resumedBytes?: number
       readonly reason?: string
     }
+  /** The host finds the files of another host at its destination: that one writes, this one checks. */
+  | {
+      readonly type: 'shared'
+      readonly host: string
+      readonly with: string
+      /** The directory that they share, as that one knows it; printable. */
+      readonly path: string
+    }
   | { readonly type: 'result'; readonly host: string; readonly result: HostResult }
 
 export type HostResult = {

@@ -109,6 +109,8 @@ def make(message):
                     raise
                 if not os.access(path, os.W_OK):
                     os.chmod(path, stat.S_IMODE(os.stat(path).st_mode) | 0o700)
+                # A network file system then asks its server what is in it now.
+                os.close(os.open(path, os.O_RDONLY | os.O_DIRECTORY))
             answers.append('')
         except OSError as error:
             answers.append(why(error))

@@ -1,5 +1,6 @@
 /** What a copy that was killed leaves on a host: the part of the file that arrived, beside its target. */
 import type { LeftTraces } from '../../base/left.ts'
+import { PROOF_FILE } from '../../base/proof-file.ts'
 
 export const copyLeft: LeftTraces = {
   name: 'copy',
@@ -18,9 +19,12 @@ export const copyLeft: LeftTraces = {
 }
 left_each '.muster-*' part
 trial() { left_found trial "$1"; }
-left_each '.muster-case.*' trial`,
+left_each '.muster-case.*' trial
+proof() { left_found proof "$1"; }
+left_each '${PROOF_FILE}*' proof`,
   kinds: {
     part: { title: 'unfinished copy' },
     trial: { title: 'trial of upper and lower case', remove: 'rmdir "$p"', isBrief: true },
+    proof: { title: 'proof of a shared directory', isBrief: true },
   },
 }

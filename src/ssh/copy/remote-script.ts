@@ -6,6 +6,7 @@
  *
  * Temporary names end in the machine's name and the shell's process id, so that a later copy knows which are left over.
  */
+import { PROOF_FUNCTIONS } from '../../base/proof-file.ts'
 import { STALE_PARTIALS } from '../../base/stale-partials.ts'
 
 /** Offsets on the wire count in these; a prefix that is resumed ends at one. */
@@ -28,20 +29,33 @@ const FUNCTIONS = [
   `if [ "$(printf abcdef | { head -c 3 >/dev/null; cat; })" = def ]; then X() { head -c "$1"; }; else X() { [ "$1" = 0 ] || dd bs="$1" count=1 iflag=fullblock 2>/dev/null; }; fi`,
   // size FILE
   `size() { echo "$(($(wc -c <"$1" 2>/dev/null)))"; }`,
+  ...PROOF_FUNCTIONS,
+  // fresh DIRECTORY...: opens them, so that a network file system asks its server what is in them now.
+  `fresh() { for d; do [ ! -d "$d" ] || true <"$d"; done 2>/dev/null; }`,
+  `R() { fresh "$@"; r ok; }`,
+  // up PATH: $d becomes the directory above it, or the answer is no.
+  `up() { case $1 in */*) d=\${1%/*}; d=\${d:-/}; [ "$d" != "$1" ];; *) return 1;; esac; }`,
+  // H PATH NAME: writes a proof file in the nearest directory of a path that exists. Answers the length of that directory's path here, how temporary names end, and its real path.
+  `H() { d=$1; while [ ! -d "$d" ] && up "$d"; do :; done; prove "$d" "$2"; r ok "\${#d} $NODE.$$ $(cd "$d" 2>/dev/null && pwd -P)"; }`,
+  // J PATH NAME...: the proof files that are seen in a directory of the path, each with the length of that directory's path.
+  `J() { s=; d=$1; shift; while :; do for n in $(proofs "$d" "$@"); do s="$s$n \${#d}$NL"; done; up "$d" || break; done; r ok "$s"; }`,
+  `Q() { unprove; r ok; }`,
   // D PATH: what a destination is.
   `D() { if [ -d "$1" ]; then r ok directory; elif [ -e "$1" ] || [ -L "$1" ]; then r ok other; else r ok none; fi; }`,
   // K PATH: a directory that can be written into.
-  `K() { if [ -d "$1" ]; then [ -w "$1" ] || chmod u+rwx "$1" 2>/dev/null; r ok old; else if e=$(mkdir "$1" 2>&1); then r ok new; else r err "$e"; fi; fi; }`,
+  `K() { if [ -d "$1" ] || { e=$(mkdir "$1" 2>&1) || [ -d "$1" ]; }; then [ -w "$1" ] || chmod u+rwx "$1" 2>/dev/null; fresh "$1"; r ok; else r err "$e"; fi; }`,
   // A PATH: a directory with all above it, with the umask of the user.
   `A() { if e=$(umask "$UMASK"; mkdir -p "$1" 2>&1); then r ok; else r err "$e"; fi; }`,
   // B PATH: whether names there, or in the nearest directory above that exists, are the same when they differ only in case. By a directory, as mkdir follows no link.
   `B() { d=$1; while [ ! -d "$d" ]; do case $d in */*) d=\${d%/*}; d=\${d:-/};; *) d=.;; esac; done; if e=$(mkdir "$d/.muster-case.$NODE.$$" 2>&1); then k=no; [ -d "$d/.MUSTER-CASE.$NODE.$$" ] && k=yes; rmdir "$d/.muster-case.$NODE.$$"; r ok $k; else r err "$d: $e"; fi; }`,
   // mine FILE: a regular file of this user under no other name. In a directory of many users a link to somewhere else may stand under any name.
   `LAST=; ME=$(id -u); mine() { [ -f "$1" ] && [ ! -L "$1" ] && [ -n "$(find "$1" -prune -type f -links 1 -user "$ME" 2>/dev/null)" ]; }`,
-  // P PATH TEMPORARY CLAIM: kind and size of what is there, and the size of what an earlier copy has left, which becomes ours.
-  `P() { if [ "$3" = yes ]; then case $2 in */*) x=\${2%/*};; *) x=.;; esac; [ "$x" = "$LAST" ] || { LAST=$x; DIRS=$DIRS$x$NL; }; fi; k='none 0'; if [ -L "$1" ]; then k='link 0'; elif [ -d "$1" ]; then k='directory 0'; elif [ -f "$1" ]; then k="file $(size "$1")"; elif [ -e "$1" ]; then k='special 0'; fi; p=0; for o in "$2.$NODE".*; do [ -f "$o" ] && [ ! -L "$o" ] || continue; q=\${o##*.}; [ "$q" = $$ ] || { kill -0 "$q" 2>/dev/null && continue; }; mine "$o" || continue; [ "$3" = yes ] && [ "$q" != $$ ] && { mv -f "$o" "$2.$NODE.$$" 2>/dev/null || continue; o="$2.$NODE.$$"; }; p=$(size "$o"); done; r ok "$k $p"; }`,
+  // P PATH TEMPORARY CLAIM: kind and size of what is there, and the size of what an earlier copy has left, which becomes ours. Behind it the ends of the names that other machines have left.
+  `P() { if [ "$3" = yes ]; then case $2 in */*) x=\${2%/*};; *) x=.;; esac; [ "$x" = "$LAST" ] || { LAST=$x; DIRS=$DIRS$x$NL; }; fi; k='none 0'; if [ -L "$1" ]; then k='link 0'; elif [ -d "$1" ]; then k='directory 0'; elif [ -f "$1" ]; then k="file $(size "$1")"; elif [ -e "$1" ]; then k='special 0'; fi; p=0; for o in "$2.$NODE".*; do [ -f "$o" ] && [ ! -L "$o" ] || continue; q=\${o##*.}; [ "$q" = $$ ] || { kill -0 "$q" 2>/dev/null && continue; }; mine "$o" || continue; [ "$3" = yes ] && [ "$q" != $$ ] && { mv -f "$o" "$2.$NODE.$$" 2>/dev/null || continue; o="$2.$NODE.$$"; }; p=$(size "$o"); done; f=; [ "$3" != yes ] || for o in "$2".*; do case $o in "$2.$NODE".*|"$2.*"|*' '*) ;; *) f="$f \${o#"$2."}";; esac; done; r ok "$k $p$f"; }`,
+  // adopt FILE TEMPORARY: what another machine has left becomes ours.
+  `adopt() { if mine "$1" && mv -f "$1" "$2.$NODE.$$" 2>/dev/null; then r ok "$(size "$2.$NODE.$$")"; else r ok 0; fi; }`,
   // stale: when all is over, temporary files that nothing has written to for a week go from the directories of this copy: nobody has carried them on.
-  `DIRS=; stale() { printf '%s\\n' "$DIRS" | while IFS= read -r d; do case $d in -*) d=./$d;; esac; [ -n "$d" ] && [ -d "$d" ] || continue; find "$d" -maxdepth 1 ${STALE_PARTIALS} 2>/dev/null | while IFS= read -r o; do q=\${o##*.}; case $q in ''|*[!0-9]*) continue;; esac; case $o in *."$NODE".*) kill -0 "$q" 2>/dev/null && continue;; esac; rm -f "$o"; done; done; }`,
+  `DIRS=; stale() { printf '%s\\n' "$DIRS" | while IFS= read -r d; do case $d in -*) d=./$d;; esac; [ -n "$d" ] && [ -d "$d" ] || continue; find "$d" -maxdepth 1 ${STALE_PARTIALS} 2>/dev/null | while IFS= read -r o; do q=\${o##*.}; case $q in ''|*[!0-9]*) continue;; esac; case $o in *."$NODE".*) kill -0 "$q" 2>/dev/null && continue;; esac; rm -f "$o"; done; sweep_proofs "$d"; done; }`,
   // S PATH [UNITS]: the checksum of a file, or of its beginning.
   `S() { if [ -r "$1" ]; then if [ $# = 1 ]; then h=$($SHA <"$1"); else h=$(dd if="$1" bs=${UNIT_BYTES} count="$2" 2>/dev/null | $SHA); fi; r ok "\${h%% *}"; else r err "$1: Permission denied"; fi; }`,
   // T TEMPORARY: a new file, unless what an earlier copy has left became ours. Where that fails, W refuses.
@@ -77,7 +91,7 @@ const FUNCTIONS = [
   `I() { e=$(readlink "$1" 2>&1; echo /); r ok "$e"; }`,
   `if stat -c %.9Y / 2>/dev/null | grep -q '^[0-9]*[.][0-9]*$'; then STAT='-c %f:%s:%.9Y:%b:%u:%g:%n'; elif stat -c %Y / >/dev/null 2>&1; then STAT='-c %f:%s:%Y:%b:%u:%g:%n'; else STAT='-f %Xp:%z:%Fm:%b:%u:%g:%N'; fi; export STAT`,
   // sweep: a listing that was cut leaves nothing behind.
-  `l=; sweep() { [ -z "$l" ] || rm -f "$l" "$l.e"; l=; }; trap 'sweep; stale' EXIT; trap 'exit 1' HUP INT TERM PIPE`,
+  `l=; sweep() { [ -z "$l" ] || rm -f "$l" "$l.e"; l=; }; trap 'sweep; unprove; stale' EXIT; trap 'exit 1' HUP INT TERM PIPE`,
   // list DIRECTORY PATH: a listing into a file there, $l, as batches: names, each ended by NUL, an empty one, and the facts of stat in the same order; what find says into $l.e. Each has a mark at its end, which is missing when the disk was full.
   `list() { l=$(mktemp "$1/muster.XXXXXX" 2>/dev/null) || return; { find "$2" -exec sh -c 'printf "%s\\0" "$@" ""; case $STAT in -c*) stat -c "\${STAT#-c }" "$@";; *) stat -f "\${STAT#-f }" "$@";; esac 2>/dev/null; printf "\\0"' sh {} +; printf %s "$MARK"; printf %s "$MARK" >&2; } >"$l" 2>"$l.e"; for x in "$l" "$l.e"; do [ "$(tail -c 6 "$x" 2>/dev/null | tr '\\0' 0)" = "$MARK" ] || { sweep; return 1; }; done; }`,
   // N PATH: a listing of it (the first one; where it leads to if it is a link) and everything below.

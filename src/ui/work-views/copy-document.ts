@@ -72,7 +72,12 @@ function hostRows(host: string, state: CopyHost, nameColumns: number, theme: The
   const { result, hasBegun, failures } = state
   const name = padEnd(host, nameColumns)
   if (result === undefined) {
-    const text = hasBegun ? `${bar(share(state))} ${formatShare(state)}` : 'waiting to start'
+    const { doneBytes, sharesWith } = state
+    const isChecking = sharesWith !== undefined && doneBytes === 0
+    const progress = isChecking
+      ? `shares the directory with ${sharesWith}`
+      : `${bar(share(state))} ${formatShare(state)}`
+    const text = hasBegun ? progress : 'waiting to start'
     return [[{ text: ` … ${name}  ${text}`, style: hasBegun ? styleOf(theme.warning) : mutedStyle(theme) }]]
   }
   const isOk = result.outcome === 'ok'

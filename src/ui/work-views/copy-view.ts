@@ -7,6 +7,8 @@ export type CopyHost = {
   /** Arrived, or there before. */
   readonly doneBytes: number
   readonly result: HostResult | undefined
+  /** The host that writes for both, because they share the destination. */
+  readonly sharesWith?: string
   /** The first ones. */
   readonly failures: readonly { readonly path: string; readonly reason: string }[]
 }
@@ -53,6 +55,8 @@ function reduceHost(host: CopyHost, event: CopyEvent): CopyHost {
   switch (event.type) {
     case 'begin':
       return { ...host, hasBegun: true, totalBytes: event.totalBytes }
+    case 'shared':
+      return { ...host, sharesWith: event.with }
     case 'progress':
       return { ...host, doneBytes: host.doneBytes + event.bytes }
     case 'result':

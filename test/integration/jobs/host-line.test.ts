@@ -158,9 +158,11 @@ describe.skipIf(!canRun)('the line to a host', () => {
     await waitUntil(() => has('exit'), 'its end')
   })
 
+  const room = () => join(jobs(), `.room.${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}`)
+
   it('leaves nothing on a host that ran no job, also not what an earlier shell left that was killed', async () => {
     mkdirSync(jobs(), { recursive: true })
-    writeFileSync(join(jobs(), '.room'), '')
+    writeFileSync(room(), '')
     expect(await line.round({ ...only(), wantsFacts: true })).toMatchObject({ kind: 'answer' })
     expect(readdirSync(jobs())).toEqual([])
     const ended = once(child, 'close')
@@ -179,11 +181,11 @@ describe.skipIf(!canRun)('the line to a host', () => {
   })
 
   it('where its disk takes nothing nothing begins, also not within the round that finds it', async () => {
-    mkdirSync(join(jobs(), '.room'), { recursive: true })
+    mkdirSync(room(), { recursive: true })
     const { text } = (await line.round({ ...only(start('exit 3')), wantsFacts: true })) as { text: string }
     expect(text).toMatch(/^trouble .* cannot be written: Is a directory$/m)
     expect(text).toMatch(new RegExp(`^${KEY} exit unable$`, 'm'))
-    rmSync(join(jobs(), '.room'), { recursive: true })
+    rmSync(room(), { recursive: true })
     expect(await line.round({ ...only(), wantsFacts: true })).toMatchObject({
       text: expect.stringMatching(/^up \S+\nhost.*$/),
     })

@@ -37,7 +37,7 @@ describe.skipIf(!canRun)('trust on hosts that share a home', { timeout: 400_000 
     expect(up.code).toBe(0)
     const authorized = await mesh.exec('m2', 'grep muster-trust .ssh/authorized_keys | sed "s/.* //"')
     expect(authorized).toBe('muster-trust@m1\nmuster-trust@m4\n')
-    expect(await mesh.exec('m4', 'ls -A | grep muster-home; ls .ssh | sort')).toBe(
+    expect(await mesh.exec('m4', 'ls -A | grep muster-proof; ls .ssh | sort')).toBe(
       'authorized_keys\nauthorized_keys.muster-before\nconfig\nid_muster\nid_muster.pub\nknown_hosts\n',
     )
     const login = (name: string) => mesh.exec('m3', `ssh -o BatchMode=yes ${name} hostname`)

@@ -28,6 +28,23 @@ function reportOf(hosts: readonly string[], options: CopyReportOptions = {}, isT
 }
 
 describe('the report of a copy', () => {
+  it('says which hosts share the destination', () => {
+    const { report, err } = reportOf(['m1', 'm2', 'm3'])
+    for (const host of ['m1', 'm3']) report.handle({ type: 'shared', host, with: 'm2', path: '/home/ada' })
+    for (const host of ['m1', 'm2', 'm3']) report.handle({ type: 'result', host, result: DONE })
+    report.finish([])
+    expect(err()).toContain('muster: m[1-3] share /home/ada: written once, checked on each\n')
+  })
+
+  it('does not say that all is written where a host failed', () => {
+    const { report, err } = reportOf(['m1', 'm2'])
+    report.handle({ type: 'shared', host: 'm1', with: 'm2', path: '/home/ada' })
+    report.handle({ type: 'result', host: 'm1', result: DONE })
+    report.handle({ type: 'result', host: 'm2', result: { ...DONE, outcome: 'unreachable', reason: 'away' } })
+    report.finish([])
+    expect(err()).toContain('muster: m[1-2] share /home/ada\n')
+  })
+
   it('is a line a host, and how many are well', () => {
     const { report, out, err } = reportOf(['m1', 'm2'])
     report.handle({ type: 'result', host: 'm1', result: DONE })
@@ -71,9 +88,10 @@ describe('the report of a copy', () => {
     json.report.path({ via: 'direct', reason: 'no way' })
     json.report.path({ via: 'detour', host: 'm2', reason: 'm1 has gone' })
     json.report.handle({ type: 'result', host: 'm1', result: { ...DONE, passedOnBytes: 5 } })
+    json.report.handle({ type: 'shared', host: 'm1', with: 'm2', path: '/home/ada' })
     const schema = z.fromJSONSchema(JSON.parse(readFileSync(join(ROOT, 'docs/schema/copy.schema.json'), 'utf8')))
     const lines = json.out().trim().split('\n')
-    expect(lines.map((line) => schema.safeParse(JSON.parse(line)).success)).toEqual([true, true, true, true])
+    expect(lines.map((line) => schema.safeParse(JSON.parse(line)).success)).toEqual([true, true, true, true, true])
   })
 
   it('is nothing but JSON lines on stdout with --json', () => {

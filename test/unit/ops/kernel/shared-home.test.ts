@@ -1,7 +1,7 @@
 /** Which hosts share a home: proved by files that they see of each other, whatever a host claims. */
 import { describe, expect, it } from 'vitest'
 import type { ExecOptions, ExecResult, OpsHosts } from '../../../../src/ops/kernel/host-port.ts'
-import { findSharedHomes, homeFact, PROOF_FILE } from '../../../../src/ops/kernel/shared-home.ts'
+import { findSharedHomes, homeFact } from '../../../../src/ops/kernel/shared-home.ts'
 
 const NONE = new Uint8Array()
 
@@ -28,7 +28,7 @@ class Homes implements OpsHosts {
       durationMs: 0,
     })
     if (turn !== undefined) {
-      const nonce = new RegExp(`${PROOF_FILE}(\\w+)\n`).exec(script)?.[1] ?? ''
+      const nonce = /^prove "\$HOME" (\w+)/m.exec(script)?.[1] ?? ''
       await new Promise((resolve) => setImmediate(resolve))
       files.add(nonce)
       onOutput?.('stdout', 'written\n')
@@ -36,20 +36,20 @@ class Homes implements OpsHosts {
       files.delete(nonce)
       return end('')
     }
-    const asked = /for n in ([^;]*);/.exec(script)?.[1]?.split(' ') ?? []
+    const asked = /^proofs "\$HOME" (.*)/m.exec(script)?.[1]?.split(' ') ?? []
     return end(asked.filter((nonce) => this.#liars.includes(host) || files.has(nonce)).join('\n'))
   }
 }
 
 async function share(hosts: Homes, inodes: Readonly<Record<string, string>>): Promise<readonly (readonly string[])[]> {
   let count = 0
-  const newNonce = () => {
+  const newName = () => {
     count += 1
     return `n${count}`
   }
   const homes = new Map(Object.entries(inodes).map(([host, inode]) => [host, { inode, path: '/home/ada' }]))
   const { signal } = new AbortController()
-  const found = await findSharedHomes(homes, { hosts, signal, newNonce })
+  const found = await findSharedHomes(homes, { hosts, signal, newName })
   return found.map(({ hosts: names }) => names)
 }
 

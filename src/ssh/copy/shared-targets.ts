@@ -1,0 +1,182 @@
+/**
+ * Hosts of one copy whose destination is the same directory, such as a home over NFS: one of them writes, then the others check.
+ * Each host writes a proof file (base/proof-file.ts) at its destination and looks for those of the hosts before it. A host that
+ * lies about what it sees delays only itself, because every host compares every file in the end.
+ */
+import type { Clock } from '../../base/clock.ts'
+import { newProofName } from '../../base/proof-file.ts'
+import { type BytePath, showPath } from './byte-path.ts'
+import type { RemoteFiles } from './remote-files.ts'
+import type { SourceFile } from './source.ts'
+
+/** What a destination is: a directory, something else, or nothing yet. */
+export type DestinationKind = 'directory' | 'other' | 'none'
+
+export type SharedTargetsOptions = {
+  readonly hosts: readonly string[]
+  readonly clock: Clock
+  onShared(host: string, target: SharedTarget): void
+}
+
+/** One host that uses a target. */
+type Member = {
+  readonly remote: RemoteFiles
+  /** Takes over what a dead process of this host left of a file; resolves with its size in bytes. */
+  claim(file: SourceFile): Promise<number>
+}
+
+type Proof = { readonly name: string; readonly rest: BytePath; target: SharedTarget }
+
+/** For hosts that have not connected yet, and for a host that does not answer. */
+const CLAIM_LIMIT_MS = 3_000
+
+export class SharedTargets {
+  readonly #options: SharedTargetsOptions
+  /** In the order in which they were written: a host follows only those before it. */
+  readonly #proofs: Proof[] = []
+  readonly #awaited: Set<string>
+  readonly #everyone = Promise.withResolvers<void>()
+
+  constructor(options: SharedTargetsOptions) {
+    this.#options = options
+    this.#awaited = new Set(options.hosts)
+  }
+
+  /** Resolves when every host has joined or has failed to. */
+  get everyone(): Promise<void> {
+    return this.#everyone.promise
+  }
+
+  /**
+   * `kind`: what the host saw at `path` before it wrote anything. `suffix` of the result: how its temporary names end.
+   * @throws RemoteRefusal, RemoteLost
+   */
+  async join(
+    host: string,
+    remote: RemoteFiles,
+    path: BytePath,
+    kind: DestinationKind,
+  ): Promise<{ readonly target: SharedTarget; readonly suffix: string }> {
+    const name = newProofName()
+    const answer = await remote.call('H', path, name)
+    const [, length = '0', suffix = '', directory = ''] = /^(\d+) (\S+) (.*)$/s.exec(answer) ?? []
+    const limited = (work: Promise<unknown>) => this.#limited(work)
+    const own = {
+      name,
+      rest: restOf(path, length),
+      target: new SharedTarget({
+        writer: host,
+        directory: showPath(directory),
+        kind,
+        everyone: this.everyone,
+        limited,
+      }),
+    }
+    const before = [...this.#proofs]
+    this.#proofs.push(own)
+    const seen = before.length === 0 ? '' : await remote.call('J', path, ...before.map((proof) => proof.name))
+    // Not earlier: the proofs of the others go when all have arrived.
+    this.handleArrival(host)
+    const rests = new Map(
+      seen.split('\n').map((line) => {
+        const [seenName = '', seenLength = '0'] = line.split(' ')
+        return [seenName, restOf(path, seenLength)]
+      }),
+    )
+    const first = before.find((proof) => rests.get(proof.name) === proof.rest)
+    if (first !== undefined) {
+      own.target = first.target
+      await remote.call('Q')
+      this.#options.onShared(host, own.target)
+    }
+    return { target: own.target, suffix }
+  }
+
+  /** The host has joined, or has ended without. */
+  handleArrival(host: string): void {
+    this.#awaited.delete(host)
+    if (this.#awaited.size === 0) this.#everyone.resolve()
+  }
+
+  async #limited(work: Promise<unknown>): Promise<void> {
+    const late = Promise.withResolvers<void>()
+    using _limit = this.#options.clock.after(CLAIM_LIMIT_MS, late.resolve)
+    await Promise.race([work.catch(() => {}), late.promise])
+  }
+}
+
+/** The part of a path behind the directory that is there, which has so many bytes. */
+function restOf(path: BytePath, length: string): BytePath {
+  return path.slice(Number(length)).replace(/^\/+/, '')
+}
+
+type TargetOptions = Pick<SharedTarget, 'writer' | 'directory' | 'kind'> & {
+  readonly everyone: Promise<void>
+  /** Resolves when the work is over, has failed, or takes too long. */
+  limited(work: Promise<unknown>): Promise<void>
+}
+
+export class SharedTarget {
+  /** The host that writes, or that did so first. */
+  readonly writer: string
+  /** The nearest directory that was there, as the writer knows it; printable. */
+  readonly directory: string
+  /** What the writer saw at the destination before it wrote anything. */
+  readonly kind: DestinationKind
+  readonly #options: TargetOptions
+  /** By the names of their machines. */
+  readonly #members = new Map<string, Member & { readonly suffix: string }>()
+  #writing: Promise<void> | undefined
+  #isWritten = false
+
+  constructor(options: TargetOptions) {
+    this.#options = options
+    this.writer = options.writer
+    this.directory = options.directory
+    this.kind = options.kind
+  }
+
+  /** One member at a time until one has got through, then the others all at once. Rejects as `work` does. */
+  async write(suffix: string, member: Member, work: (isFirst: boolean) => Promise<void>): Promise<void> {
+    this.#members.set(nodeOf(suffix), { ...member, suffix })
+    while (!this.#isWritten && this.#writing !== undefined) await member.remote.orLost(this.#writing)
+    if (this.#isWritten) return await work(false)
+    const writing = work(true)
+    this.#writing = writing.then(
+      () => {
+        this.#isWritten = true
+      },
+      () => {
+        this.#writing = undefined
+      },
+    )
+    await writing
+  }
+
+  /**
+   * An earlier copy through another host may have left part of the file. That host alone can tell whether the process that wrote
+   * it is dead. `suffixes`: of what lies there. Resolves with the size in bytes of what belongs to `remote` then.
+   */
+  async takeOver(
+    remote: RemoteFiles,
+    file: SourceFile,
+    temporary: BytePath,
+    suffixes: readonly string[],
+  ): Promise<number> {
+    const { everyone, limited } = this.#options
+    for (const node of new Set(suffixes.map(nodeOf))) {
+      if (!this.#members.has(node)) await limited(everyone)
+      const member = this.#members.get(node)
+      if (member === undefined || member.remote === remote) continue
+      let claimed = 0
+      await limited(member.claim(file).then((size) => (claimed = size)))
+      if (claimed > 0) return Number(await remote.call('adopt', `${temporary}.${member.suffix}`, temporary))
+    }
+    return 0
+  }
+}
+
+/** `m8.cluster.4711` → `m8.cluster` */
+function nodeOf(suffix: string): string {
+  return suffix.replace(/\.\d+$/, '')
+}
