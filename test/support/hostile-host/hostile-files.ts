@@ -87,12 +87,12 @@ export class HostileFiles {
     const line = rest.toString('latin1', 0, end)
     if (line.startsWith('{')) return this.#ask(channel, line, rest.length - end - 1, end + 1)
     const order = line.slice((this.#tokens.get(channel) ?? '').length)
-    const [, name = '', text = ''] = /^(\w+)((?: '.*')?)$/.exec(order) ?? []
+    const [, name = '', text = ''] = /^(\w+)((?: .*)?)$/.exec(order) ?? []
     if (!/^[A-Z]$/.test(name)) {
       if (order.startsWith('if ! printf')) void this.#say(channel, Buffer.from('ok 0\n'))
       return end + 1
     }
-    const words = [...text.matchAll(/'([^']*)'/g)].map(([, word = '']) => word)
+    const words = [...text.matchAll(/'([^']*)'|\S+/g)].map(([word, quoted]) => quoted ?? word)
     const payload = name === 'W' ? Number(words[2]) : 0
     if (rest.length < end + 1 + payload) return 0
     void this.#say(channel, this.#answer(name, words))

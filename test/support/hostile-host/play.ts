@@ -1,7 +1,10 @@
 /**
- * Plays seeded mutations against one protocol and says with which seed one failed. With MUSTER_HOSTILE_SEED in the environment
- * only that one is played; MUSTER_HOSTILE_COUNT plays another number of them, from MUSTER_HOSTILE_FROM on.
+ * Plays seeded mutations against one protocol and names the seed that failed. MUSTER_HOSTILE_SEED=N plays only that seed;
+ * MUSTER_HOSTILE_COUNT=N plays N of them for each protocol, MUSTER_HOSTILE_FROM=N starts at another seed.
  */
+import { setImmediate } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect } from 'vitest'
 import { createRandomNumbers } from '../../../src/scheduler/policies/random.ts'
 import { Choice } from './mutate.ts'
@@ -9,11 +12,16 @@ import { Choice } from './mutate.ts'
 const COUNT = Number(process.env.MUSTER_HOSTILE_COUNT ?? 10_000)
 const FROM = Number(process.env.MUSTER_HOSTILE_FROM ?? 1)
 const ONLY = process.env.MUSTER_HOSTILE_SEED
-/** Of the real clock: whoever does not end by then waits for something that never comes. */
+/** By the real clock: what has not ended by then waits for something that never comes. */
 const STUCK_MS = 20_000
-/** Over what was there before, once what is not used any more is gone. */
-const MOST_KEPT_BYTES = 256 * 1024 * 1024
-const LOOK_EVERY = 500
+/** Live memory after garbage collection may grow by so much between the first check and the last. */
+const MOST_KEPT_BYTES = 8 * 1024 * 1024
+const MEMORY_CHECKS = 4
+/** What one mutation may take in passing, above what the process had at its most before. */
+const MOST_TRANSIENT_BYTES = 512 * 1024 * 1024
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 
 type Mutation = {
   readonly seed: number
@@ -36,7 +44,7 @@ export async function playMutations(
   const unhandled: unknown[] = []
   const note = (error: unknown) => void unhandled.push(error)
   process.on('unhandledRejection', note)
-  const before = process.memoryUsage().rss
+  const memory = new MemoryCheck(seeds.length)
   let next = 0
   const work = async () => {
     for (let seed = seeds[next++]; seed !== undefined; seed = seeds[next++]) {
@@ -47,7 +55,7 @@ export async function playMutations(
           async () => await play({ seed: seed as number, choice, note: (...words) => void how.push(...words) }),
         )
         if (unhandled.length > 0) throw unhandled[0]
-        if (seed % LOOK_EVERY === 0) checkMemory(before)
+        await memory.afterOne()
       } catch (error) {
         next = seeds.length
         throw failure(seed, how, error)
@@ -60,6 +68,36 @@ export async function playMutations(
     process.off('unhandledRejection', note)
   }
 }
+
+class MemoryCheck {
+  readonly #every: number
+  readonly #peakBefore = peakBytes()
+  #count = 0
+  #firstLive: number | undefined
+
+  constructor(count: number) {
+    this.#every = Math.max(100, Math.floor(count / MEMORY_CHECKS))
+  }
+
+  /** @throws when more is kept than the first quarter of the mutations needed, or when one took too much in passing */
+  async afterOne(): Promise<void> {
+    if (++this.#count % this.#every !== 0) return
+    const peak = peakBytes() - this.#peakBefore
+    if (peak > MOST_TRANSIENT_BYTES) throw new Error(`it took ${mebibytes(peak)} in passing`)
+    // What buffers hold outside the heap is given back after the turn in which they were found to be garbage.
+    collectGarbage()
+    await setImmediate()
+    collectGarbage()
+    const { heapUsed, external } = process.memoryUsage()
+    const live = heapUsed + external
+    this.#firstLive ??= live
+    const kept = live - this.#firstLive
+    if (kept > MOST_KEPT_BYTES) throw new Error(`it keeps ${mebibytes(kept)} more than after the first ${this.#every}`)
+  }
+}
+
+const peakBytes = (): number => process.resourceUsage().maxRSS * 1024
+const mebibytes = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`
 
 function failure(seed: number, how: readonly string[], cause: unknown): Error {
   const { currentTestName = '' } = expect.getState()
@@ -76,14 +114,6 @@ async function inTime(work: () => Promise<void>): Promise<void> {
   } finally {
     clearTimeout(timer)
   }
-}
-
-function checkMemory(before: number): void {
-  const kept = process.memoryUsage().rss - before
-  if (kept <= MOST_KEPT_BYTES) return
-  globalThis.gc?.()
-  const { heapUsed, external } = process.memoryUsage()
-  if (heapUsed + external > before + MOST_KEPT_BYTES) throw new Error(`${Math.round(kept / 2 ** 20)} MiB are kept`)
 }
 
 /** What would act on a terminal: C0 but for tab and line feed, DEL and C1. */
