@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { systemClock } from '../base/clock.ts'
 import { messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
-import { askForJobs, type JobOrder } from '../ops/ray/jobs.ts'
+import { askForJobs, type RayJobOrder } from '../ops/ray/jobs.ts'
 import { nodesOf, type RayWanted, wantedRay } from '../ops/ray/wanted.ts'
 import { watchCluster } from '../ops/ray/watch.ts'
 import type { CommandEnd, CommandHandlers, RunningCommand } from '../ops/run/run-hosts.ts'
@@ -59,7 +59,7 @@ export function createConsoleRay({ fleet, wires, declared, context }: ConsoleRay
       const { id } = report
       // Who only looks on leaves the job alone.
       if (order.do !== 'submit' || id === undefined) return stopping.abort()
-      const stop: JobOrder = { do: 'stop', id }
+      const stop: RayJobOrder = { do: 'stop', id }
       await askForJobs(wanted, stop, { ...ask, timeoutMs: answerTimeoutMs(stop), onEvent() {} })
     }
     handlers.onBegin()
@@ -112,7 +112,7 @@ export function createConsoleRay({ fleet, wires, declared, context }: ConsoleRay
   }
 }
 
-async function wholeOrder(order: RayOrder, context: CliContext): Promise<JobOrder> {
+async function wholeOrder(order: RayOrder, context: CliContext): Promise<RayJobOrder> {
   if (order.do !== 'submit') return order
   const { directory, job, follow } = order
   if (directory === undefined) return { do: 'submit', job, follow }

@@ -1,7 +1,7 @@
 import type { Cluster } from '../../src/scheduler/model/cluster.ts'
 import type { WorkloadMix } from '../../src/scheduler/model/mix.ts'
 import { createPolicy, isPolicyName, POLICIES } from '../../src/scheduler/policies/policies.ts'
-import type { PlacementPolicy } from '../../src/scheduler/policies/policy.ts'
+import type { PlacementPolicy } from '../../src/scheduler/policies/scored-policy.ts'
 import { createLpd } from './lpd/lpd.ts'
 
 /** Those of the product, and the LP-guided one. */

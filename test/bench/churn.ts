@@ -10,7 +10,7 @@ import { gunzipSync } from 'node:zlib'
 import { WorkloadMix } from '../../src/scheduler/model/mix.ts'
 import { DEFAULT_POLICY } from '../../src/scheduler/policies/policies.ts'
 import { type ChurnResult, replayChurn } from '../../src/scheduler/simulate/churn.ts'
-import { layOver, pressTogether } from '../../src/scheduler/simulate/churn-load.ts'
+import { layOver } from '../../src/scheduler/simulate/churn-load.ts'
 import {
   inRankOrder,
   parseNodes,
@@ -18,6 +18,7 @@ import {
   parseSequence,
   type TracePod,
 } from '../../src/scheduler/simulate/openb-trace.ts'
+import { pressTogether } from '../support/press-together.ts'
 import { createBenchPolicy } from './bench-policy.ts'
 
 type Options = {

@@ -1,8 +1,7 @@
 /** `npm run bench -- gangs`: how near to the best that is known gangs come, from windows of several sizes and as Ray does it. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseGangInstances } from '../../src/scheduler/simulate/gang-instances.ts'
-import { type GangPolicyName, runGangs } from '../../src/scheduler/simulate/gang-run.ts'
+import { type GangPolicyName, parseGangInstances, runGangs } from '../../src/scheduler/simulate/gang-instances.ts'
 
 const WINDOWS = [1, 2, 3, 4, 6, 8, 12, 16, 32, 64]
 

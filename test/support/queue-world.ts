@@ -2,11 +2,17 @@
  * A queue with hosts that are only a model: the store, the plan and the limits of the driver are the real ones, what hosts do is
  * a rule. Time passes only when told to.
  */
-import { isActive, type Job, type JobEvent, type JobSpec, type SeenBundle } from '../../src/scheduler/jobs/job.ts'
-import { overdue } from '../../src/scheduler/jobs/overdue.ts'
+import {
+  isActive,
+  type Job,
+  type JobEvent,
+  type JobSpec,
+  overdue,
+  type SeenBundle,
+} from '../../src/scheduler/jobs/job.ts'
 import { PlanPass } from '../../src/scheduler/jobs/plan-pass.ts'
 import { JobStore, type Submission } from '../../src/scheduler/jobs/store.ts'
-import type { HostSpec } from '../../src/scheduler/model/resources.ts'
+import type { HostCapacity } from '../../src/scheduler/model/resources.ts'
 
 type Event = { readonly id: number; readonly event: JobEvent }
 
@@ -30,11 +36,11 @@ export class QueueWorld implements Disposable {
   readonly store = new JobStore(':memory:')
   readonly down = new Set<string>()
   readonly isPreempting: boolean
-  readonly #hosts: readonly HostSpec[]
+  readonly #hosts: readonly HostCapacity[]
   readonly #pass = new PlanPass(this.store)
   nowMs = 1_000_000_000
 
-  constructor(hosts: readonly HostSpec[], isPreempting: boolean) {
+  constructor(hosts: readonly HostCapacity[], isPreempting: boolean) {
     this.#hosts = hosts
     this.isPreempting = isPreempting
   }
@@ -43,7 +49,7 @@ export class QueueWorld implements Disposable {
     this.store[Symbol.dispose]()
   }
 
-  hosts(): readonly HostSpec[] {
+  hosts(): readonly HostCapacity[] {
     return this.#hosts.map((host) => ({ ...host, isDrained: this.down.has(host.name) }))
   }
 

@@ -1,7 +1,7 @@
 /** `muster job cancel`, `hold`, `release`, `retry` and `wait`. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { hostsToForget } from '../../scheduler/jobs/forget.ts'
 import { isActive, isFinal, type Job, type JobEvent } from '../../scheduler/jobs/job.ts'
+import { hostsToForget } from '../../scheduler/jobs/store.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
 import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
 import { jobOr } from './show.ts'

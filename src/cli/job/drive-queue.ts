@@ -6,9 +6,9 @@ import { systemClock } from '../../base/clock.ts'
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { type DriverOptions, driveJobs, isEmpty, LEASE_MS } from '../../scheduler/jobs/driver.ts'
-import type { Lease } from '../../scheduler/jobs/driver-lease.ts'
+import type { LeaseToken } from '../../scheduler/jobs/driver-lease.ts'
 import { isQueueFull } from '../../scheduler/jobs/queue-errors.ts'
-import { watchStore } from '../../scheduler/jobs/store-watch.ts'
+import { watchStore } from '../../scheduler/jobs/queue-file.ts'
 import { driverHost, type OpenQueue } from './open-queue.ts'
 import { TroubleSpell } from './trouble-spell.ts'
 
@@ -44,7 +44,7 @@ export async function driveQueue(request: DriveRequest): Promise<void> {
   }
 }
 
-async function drive({ queue, ...rest }: DriveRequest, lease: Lease): Promise<void> {
+async function drive({ queue, ...rest }: DriveRequest, lease: LeaseToken): Promise<void> {
   const { store, inventory, path } = queue
   try {
     await driveJobs({
@@ -61,7 +61,7 @@ async function drive({ queue, ...rest }: DriveRequest, lease: Lease): Promise<vo
 }
 
 /** When nobody else drives; undefined: it was stopped before, or there is nothing left to do. */
-async function becomeDriver({ queue, isUntilEmpty, signal, now, say }: DriveRequest): Promise<Lease | undefined> {
+async function becomeDriver({ queue, isUntilEmpty, signal, now, say }: DriveRequest): Promise<LeaseToken | undefined> {
   const { store } = queue
   const here = `${accountName()}@${hostname()}, process `
   // What is held under this process's own name it could not give back.

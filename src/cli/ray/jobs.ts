@@ -4,7 +4,7 @@ import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { formatDuration } from '../../ops/kernel/finding.ts'
-import { askForJobs, type JobEvent, type JobOrder, type RayJob } from '../../ops/ray/jobs.ts'
+import { askForJobs, type RayJob, type RayJobEvent, type RayJobOrder } from '../../ops/ray/jobs.ts'
 import { wantedRay } from '../../ops/ray/wanted.ts'
 import { prepareBringUp } from '../bring-up/prepare.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
@@ -50,7 +50,7 @@ export async function listJobs(options: GlobalOptions, context: CliContext): Pro
   return await ask({ do: 'list' }, options, context)
 }
 
-async function ask(order: JobOrder, options: GlobalOptions, context: CliContext): Promise<number> {
+async function ask(order: RayJobOrder, options: GlobalOptions, context: CliContext): Promise<number> {
   using prepared = await prepareBringUp(['ray'], options, context)
   const wanted = wantedRay(prepared.declared)
   if (wanted === undefined) throw new MusterError('internal', 'the area is prepared and nothing is declared')
@@ -81,7 +81,7 @@ async function ask(order: JobOrder, options: GlobalOptions, context: CliContext)
   }
 }
 
-export function answerTimeoutMs(order: JobOrder): number {
+export function answerTimeoutMs(order: RayJobOrder): number {
   return 'follow' in order && order.follow ? Number.POSITIVE_INFINITY : ANSWER_TIMEOUT_MS
 }
 
@@ -93,20 +93,20 @@ export type ReportContext = {
 }
 
 export class JobReport {
-  readonly #order: JobOrder
+  readonly #order: RayJobOrder
   readonly #isJson: boolean
   readonly #context: ReportContext
   readonly #jobs: RayJob[] = []
   #isStopped: boolean | undefined
   id: string | undefined
 
-  constructor(order: JobOrder, isJson: boolean, context: ReportContext) {
+  constructor(order: RayJobOrder, isJson: boolean, context: ReportContext) {
     this.#order = order
     this.#isJson = isJson
     this.#context = context
   }
 
-  event(event: JobEvent): void {
+  event(event: RayJobEvent): void {
     const { stdout, stderr, now } = this.#context
     if (event.type === 'submitted') this.id = printable(event.id)
     if (event.type === 'job') this.#jobs.push(event.job)

@@ -1,7 +1,12 @@
 /** `muster simulate gangs`: how near to the best that is known a policy comes with gangs that come to an empty cluster. */
 import { type Command, InvalidArgumentError } from 'commander'
-import { parseGangInstances } from '../../scheduler/simulate/gang-instances.ts'
-import { GANG_POLICIES, type GangPolicyName, type GangResult, runGangs } from '../../scheduler/simulate/gang-run.ts'
+import {
+  GANG_POLICIES,
+  type GangPolicyName,
+  type GangResult,
+  parseGangInstances,
+  runGangs,
+} from '../../scheduler/simulate/gang-instances.ts'
 import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../command-line/context.ts'
 import { formatBar } from '../output/picture.ts'
 import { formatTable } from '../output/table.ts'

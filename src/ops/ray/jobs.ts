@@ -29,7 +29,7 @@ export type RayJob = {
   readonly exitCode?: number
 }
 
-export type JobSpec = {
+export type RayJobSpec = {
   /** For a shell. */
   readonly entrypoint: string
   readonly id?: string
@@ -42,24 +42,24 @@ export type JobSpec = {
   readonly archive?: Uint8Array
 }
 
-export type JobOrder =
-  | { readonly do: 'submit'; readonly job: JobSpec; readonly follow: boolean }
+export type RayJobOrder =
+  | { readonly do: 'submit'; readonly job: RayJobSpec; readonly follow: boolean }
   | { readonly do: 'logs'; readonly id: string; readonly follow: boolean }
   | { readonly do: 'stop'; readonly id: string }
   | { readonly do: 'list' }
 
 /** Texts are not printable yet. */
-export type JobEvent =
+export type RayJobEvent =
   | { readonly type: 'submitted'; readonly id: string }
   | { readonly type: 'log'; readonly text: string }
   | { readonly type: 'job'; readonly job: RayJob }
   | { readonly type: 'stopped'; readonly isStopped: boolean }
 
-export type JobOptions = {
+export type RayJobOptions = {
   readonly hosts: OpsHosts
   readonly signal: AbortSignal
   readonly timeoutMs: number
-  onEvent(event: JobEvent): void
+  onEvent(event: RayJobEvent): void
 }
 
 /** What became of asking the head: done, what Ray says against it, or that the head could not be asked. */
@@ -75,8 +75,8 @@ const MOST_OTHER_LINES = 10_000
 
 export async function askForJobs(
   wanted: RayWanted,
-  order: JobOrder,
-  { hosts, signal, timeoutMs, onEvent }: JobOptions,
+  order: RayJobOrder,
+  { hosts, signal, timeoutMs, onEvent }: RayJobOptions,
 ): Promise<JobEnd> {
   const { head } = wanted
   const archive = order.do === 'submit' ? order.job.archive : undefined
@@ -119,7 +119,7 @@ ${tokenScript(wanted, head)}exec "$py" -c ${shellQuote(JOB_PROGRAM)} ${shellQuot
   return { kind: 'refused', reason: printable(reasonOfResult(result, formatOutcome)) }
 }
 
-function requestOf(order: JobOrder, dashboard: string): object {
+function requestOf(order: RayJobOrder, dashboard: string): object {
   if (order.do !== 'submit') return { ...order, dashboard }
   const { entrypoint, id, environment, cpus, gpus, resources, archive } = order.job
   const job = {
@@ -135,7 +135,7 @@ function requestOf(order: JobOrder, dashboard: string): object {
 /** A line of the program; undefined: something else that was printed. */
 export function parseJobEvent(
   line: string,
-): JobEvent | { readonly type: 'error'; readonly reason: string } | undefined {
+): RayJobEvent | { readonly type: 'error'; readonly reason: string } | undefined {
   const event = record(parseJson(line))
   switch (event?.type) {
     case 'submitted':

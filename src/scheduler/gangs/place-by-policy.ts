@@ -2,7 +2,7 @@
 import type { Cluster, Placement } from '../model/cluster.ts'
 import type { Gang } from '../model/gang.ts'
 import type { Shape } from '../model/shape.ts'
-import type { HostFilter, PlacementPolicy } from '../policies/policy.ts'
+import type { HostFilter, PlacementPolicy } from '../policies/scored-policy.ts'
 import { gpuOf } from './place-gang.ts'
 
 /** Takes a place for every bundle, the largest first, or takes nothing: undefined. In the order of the gang's bundles. */

@@ -1,8 +1,8 @@
 /** Who drives a queue: one at a time, and whoever lost it can write nothing more as the driver. */
 import { MusterError } from '../../base/errors.ts'
-import type { QueueFile, Row } from './queue-file.ts'
+import type { QueueFile, SqlRow } from './queue-file.ts'
 
-export type Lease = { readonly token: number }
+export type LeaseToken = { readonly token: number }
 
 export class DriverLease {
   readonly #file: QueueFile
@@ -12,7 +12,7 @@ export class DriverLease {
   }
 
   /** Undefined while another one drives. `isGone`: whether that owner is known to have ended without giving it back. */
-  take(owner: string, nowMs: number, forMs: number, isGone = (_: string) => false): Lease | undefined {
+  take(owner: string, nowMs: number, forMs: number, isGone = (_: string) => false): LeaseToken | undefined {
     return this.#file.transaction(() => {
       const { token, until_ms, owner: before } = this.#row()
       if (Number(until_ms) > nowMs && !isGone(String(before))) return undefined
@@ -23,14 +23,14 @@ export class DriverLease {
   }
 
   /** @throws MusterError 'interrupted' when it is another one's by now. */
-  renew(lease: Lease, nowMs: number, forMs: number): void {
+  renew(lease: LeaseToken, nowMs: number, forMs: number): void {
     this.#file.transaction(() => {
       this.check(lease)
       this.#file.run('UPDATE lease SET until_ms = ?', nowMs + forMs)
     })
   }
 
-  give({ token }: Lease): void {
+  give({ token }: LeaseToken): void {
     this.#file.transaction(() => this.#file.run('UPDATE lease SET until_ms = 0 WHERE token = ?', token))
   }
 
@@ -41,12 +41,12 @@ export class DriverLease {
   }
 
   /** @throws MusterError 'interrupted' when it is another one's by now. */
-  check({ token }: Lease): void {
+  check({ token }: LeaseToken): void {
     if (Number(this.#row().token) === token) return
     throw new MusterError('interrupted', 'another Muster drives this queue now')
   }
 
-  #row(): Row {
+  #row(): SqlRow {
     return this.#file.one('SELECT token, owner, until_ms FROM lease') ?? {}
   }
 }

@@ -4,19 +4,17 @@
  * looks find what nobody told.
  */
 import { hasPassed } from '../../base/clock.ts'
-import type { Lease } from './driver-lease.ts'
+import type { LeaseToken } from './driver-lease.ts'
 import { HostRounds, type RoundsOptions } from './host-rounds.ts'
-import { isActive, type Job, type JobEvent, type SeenBundle } from './job.ts'
+import { isActive, type Job, type JobEvent, overdue, type SeenBundle } from './job.ts'
 import { parseBundleKey } from './orders.ts'
-import { overdue } from './overdue.ts'
-import { Pause } from './pause.ts'
+import { Pause, PlanPace } from './pause.ts'
 import { pollSoon } from './place-record.ts'
-import { PlanPace } from './plan-pace.ts'
 import { PlanPass } from './plan-pass.ts'
 import type { JobStore, SchedulerReport } from './store.ts'
 
 export type DriverOptions = RoundsOptions & {
-  readonly lease: Lease
+  readonly lease: LeaseToken
   readonly isPreempting: boolean
   /** Ends when nothing waits and nothing runs; held ones do not count. */
   readonly isUntilEmpty: boolean

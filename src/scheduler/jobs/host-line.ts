@@ -6,15 +6,14 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
-import type { HostClock } from './host-clock.ts'
 import { endLine, formatPrelude, formatRound, NOTICE, parseUp, type Round, type RoundResult } from './host-program.ts'
 
 /** A shell of POSIX sh that reads its program from stdin. Disposing ends it. */
-export interface HostShell extends Disposable {
+export interface JobShell extends Disposable {
   write(text: string): void
 }
 
-export type ShellHandlers = {
+export type JobShellHandlers = {
   onText(text: string): void
   /** Once, last; not after it was disposed of. */
   onEnd(reason: string): void
@@ -22,7 +21,7 @@ export type ShellHandlers = {
 
 export interface JobHosts {
   /** What is written before it is there is kept for it. Calls back later only. */
-  open(host: string, handlers: ShellHandlers): HostShell
+  open(host: string, handlers: JobShellHandlers): JobShell
 }
 
 export type HostLineOptions = {
@@ -49,7 +48,7 @@ const MARK_BYTES = 8
 
 export class HostLine implements Disposable {
   readonly #options: HostLineOptions
-  #shell: HostShell | undefined
+  #shell: JobShell | undefined
   #round:
     | { readonly last: string; readonly sentMs: number; lines: string[]; readonly end: (result: RoundResult) => void }
     | undefined
@@ -94,11 +93,11 @@ export class HostLine implements Disposable {
     this.#end({ kind: 'trouble', reason: 'cancelled' })
   }
 
-  #open(): HostShell {
+  #open(): JobShell {
     this.#held = ''
     this.#mark = randomBytes(MARK_BYTES).toString('hex')
     const { host, port } = this.#options
-    const shell: HostShell = port.open(host, {
+    const shell: JobShell = port.open(host, {
       onText: (text) => {
         if (this.#shell === shell) this.#take(text)
       },
@@ -157,5 +156,28 @@ export class HostLine implements Disposable {
     const round = this.#round
     this.#round = undefined
     round?.end(result)
+  }
+}
+
+/** Hosts round to hundredths. */
+const SLACK_MS = 20
+
+export class HostClock {
+  /** When the host was started, by this machine's clock; undefined: nothing is known yet. */
+  #startMs: number | undefined
+
+  /** The host said, after `sentMs` and no later than `heardMs`, that it has been running for `upS`. */
+  note(upS: number, sentMs: number, heardMs: number): void {
+    if (!Number.isFinite(upS)) return
+    const [earliest, latest] = [sentMs - upS * 1000 - SLACK_MS, heardMs - upS * 1000]
+    const known = this.#startMs
+    // The answer that came soonest is the closest. An estimate that is no longer possible is from before the host started again,
+    // or before the clock here was set.
+    this.#startMs = known !== undefined && known >= earliest ? Math.min(known, latest) : latest
+  }
+
+  /** Undefined where it is not known. */
+  toMs(upS: number): number | undefined {
+    return this.#startMs === undefined || !Number.isFinite(upS) ? undefined : Math.round(this.#startMs + upS * 1000)
   }
 }

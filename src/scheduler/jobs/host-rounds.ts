@@ -3,11 +3,10 @@
  * Whatever it remembers is also in the store or on the hosts.
  */
 import { type Clock, hasPassed } from '../../base/clock.ts'
-import type { HostSpec } from '../model/resources.ts'
+import type { HostCapacity } from '../model/resources.ts'
 import { formatDetachedClean } from './clean-program.ts'
 import { type EngineOrder, engineBundle, type JobEngine } from './engine.ts'
-import { HostClock } from './host-clock.ts'
-import { HostLine, type JobHosts } from './host-line.ts'
+import { HostClock, HostLine, type JobHosts } from './host-line.ts'
 import { parseHostAnswer } from './host-program.ts'
 import type { Job, SeenBundle } from './job.ts'
 import { MetricReader } from './metric-reader.ts'
@@ -129,12 +128,12 @@ export class HostRounds implements Disposable {
     return this.#engines.flatMap(({ engine, trouble }) => (trouble === undefined ? [engine] : []))
   }
 
-  specs(): readonly HostSpec[] {
+  specs(): readonly HostCapacity[] {
     return [...this.#hosts.values()].map(specOf)
   }
 
   /** For those who watch. A host that has not answered yet is reported as it was `before`. */
-  report(before: readonly HostSpec[] = []): Pick<SchedulerReport, 'hosts' | 'down'> {
+  report(before: readonly HostCapacity[] = []): Pick<SchedulerReport, 'hosts' | 'down'> {
     const known = new Map(before.map((host) => [host.name, host]))
     const hosts = [...this.#hosts.values()].map((record) => {
       const { spec, trouble } = record

@@ -2,7 +2,7 @@
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import type { Job, JobSpec, JobState } from './job.ts'
 import { damaged } from './queue-errors.ts'
-import type { QueueFile, Row } from './queue-file.ts'
+import type { QueueFile, SqlRow } from './queue-file.ts'
 
 const SELECT = 'SELECT id, spec, environment, user, submitted_ms, priority, attempt, failures, state, after FROM jobs'
 
@@ -53,7 +53,7 @@ export class JobRows {
     })
   }
 
-  #jobOf(row: Row): Job {
+  #jobOf(row: SqlRow): Job {
     const spec = this.specOf(Number(row.spec))
     const { environment } = row
     return {

@@ -37,7 +37,7 @@ export type JobSpec = {
   readonly metrics?: readonly Metric[]
 }
 
-export type Place = { readonly host: string; readonly devices: readonly number[] }
+export type BundlePlace = { readonly host: string; readonly devices: readonly number[] }
 
 /**
  * How one bundle ended. `barred`: it never began and cannot any more; `unable`: the same, because its place could not start it.
@@ -65,7 +65,7 @@ export type SeenBundle = BundleState | { readonly kind: 'missing' }
 export type StopReason = 'cancelled' | 'timed-out' | 'preempted' | 'requeued'
 
 type Active = {
-  readonly places: readonly Place[]
+  readonly places: readonly BundlePlace[]
   /** By rank, as places. */
   readonly bundles: readonly BundleState[]
   /** When its first bundle began; until that is known, when it was placed. */
@@ -92,7 +92,7 @@ export type FinalKind = 'done' | 'failed' | 'timed-out' | 'lost' | 'cancelled'
 export type ActiveState = Extract<JobState, { kind: 'starting' | 'running' | 'ending' }>
 
 export type JobEvent =
-  | { readonly kind: 'placed'; readonly places: readonly Place[] }
+  | { readonly kind: 'placed'; readonly places: readonly BundlePlace[] }
   | { readonly kind: 'seen'; readonly rank: number; readonly bundle: SeenBundle }
   /** `because`: for people, of one that never began. */
   | { readonly kind: 'stop'; readonly reason: StopReason; readonly because?: string }
@@ -335,4 +335,15 @@ export function formatEnd(end: BundleEnd, askedBytes = 0): string {
     case 'gone':
       return end.reason
   }
+}
+
+/**
+ * A gang runs from the first bundle that has begun: one whose host has not answered since the start was sent must not keep the
+ * others running for ever.
+ */
+export function overdue(active: readonly Job[], nowMs: number): readonly Job[] {
+  return active.filter(({ state, spec: { limitS } }) => {
+    if (limitS === undefined || !isActive(state) || state.kind === 'ending') return false
+    return state.bundles.some(({ kind }) => kind !== 'sent') && nowMs - state.startedMs > limitS * 1000
+  })
 }

@@ -2,7 +2,6 @@
  * Metrics that a job declares: lines of its stdout such as `loss=0.12`. They are found on the host, by sed, and nothing but a
  * number comes back. The last line with one counts. It owns the program and the parser, and reads nothing itself.
  */
-import { shellQuote } from '../../base/shell-quote.ts'
 
 export type Metric = {
   readonly name: string
@@ -15,16 +14,8 @@ export type Metric = {
 /** By name; as it was written. */
 export type MetricValues = Readonly<Record<string, string>>
 
-/** Of the end of stdout so much is looked through. */
-const TAIL_BYTES = 64 * 1024
-const MOST_VALUE = 40
 const MOST_PATTERN = 200
 const NAME = /^[A-Za-z_][A-Za-z0-9_./-]{0,39}$/
-const NUMBER = /^[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|inf)$/i
-const NUMBER_PATTERN = '[-+]?(([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?|[nN][aA][nN]|[iI][nN][fF])'
-/** They stand for a separator of sed and for the ends of what was found: no pattern may have them. */
-const [SEPARATOR, MARK] = ['\x01', '\x02']
-
 /** `loss`, `max:accuracy`, `loss=test loss ([0-9.]+)`; a string: what is wrong. */
 export function parseMetric(text: string): Metric | string {
   const [, best, name = '', pattern] = /^(?:(min|max):)?([^=]*)(?:=(.*))?$/s.exec(text) ?? []
@@ -48,56 +39,6 @@ function wrongPattern(pattern: string): string | undefined {
   } catch {
     return 'the pattern is no regular expression'
   }
-}
-
-export type MetricOrder = { readonly key: string; readonly metrics: readonly Metric[] }
-
-/** For the shell of a host, in the directory of bundles; prints `metric KEY INDEX NUMBER` for each, after its mark. */
-export function formatMetricProgram(orders: readonly MetricOrder[]): string {
-  if (orders.length === 0) return ''
-  const lines = orders.flatMap(({ key, metrics }) =>
-    metrics.map((metric, index) => `m ${key} ${index} ${shellQuote(sedScript(metric))}`),
-  )
-  return `m() {
-v=$(tail -c ${TAIL_BYTES} "$1/out" 2>/dev/null | tr '\\r' '\\n' | LC_ALL=C sed -nE "$3" 2>/dev/null)
-printf '%smetric %s %s %.${MOST_VALUE}s\\n' "$mark" "$1" "$2" "$v"
-}
-${lines.join('\n')}
-`
-}
-
-/** The first match of a line is marked, what is between the marks is kept, and the last line prints what was kept last. */
-function sedScript({ name, pattern }: Metric): string {
-  const [found, group] =
-    pattern === undefined
-      ? [`(^|[^A-Za-z0-9_])${name.replaceAll('.', '[.]')}"?[ \t]*[=:][ \t]*(${NUMBER_PATTERN})`, 2]
-      : [pattern, 1]
-  const replace = (from: string, to: string) => `s${SEPARATOR}${from}${SEPARATOR}${to}${SEPARATOR}`
-  return [
-    replace(found, `${MARK}\\${group}${MARK}`),
-    replace(`^[^${MARK}]*${MARK}([^${MARK}]*)${MARK}.*$`, '\\1'),
-    't keep',
-    'b last',
-    ':keep',
-    'h',
-    ':last',
-    '$!d',
-    'g',
-    'p',
-  ].join('\n')
-}
-
-/** By key and index: a number, or undefined where there is none. Other lines, and what is no number, are passed over. */
-export function parseMetricLines(text: string): ReadonlyMap<string, ReadonlyMap<number, string>> {
-  const found = new Map<string, Map<number, string>>()
-  for (const line of text.split('\n')) {
-    const [word, key = '', index = '', value = '', ...rest] = line.split(' ')
-    if (word !== 'metric' || key === '' || !/^\d{1,3}$/.test(index)) continue
-    const own = found.get(key) ?? new Map<number, string>()
-    found.set(key, own)
-    if (rest.length === 0 && value.length < MOST_VALUE && NUMBER.test(value)) own.set(Number(index), value)
-  }
-  return found
 }
 
 /** For sorting; undefined: there is none that could be compared. */

@@ -1,6 +1,6 @@
 /** What has to be done on hosts for a job, from its state alone. */
 import type { BundleOrder } from './host-program.ts'
-import { isActive, type Job, type Place } from './job.ts'
+import { type BundlePlace, isActive, type Job } from './job.ts'
 
 /** Between TERM and KILL. */
 const GRACE_MS = 10_000
@@ -61,7 +61,7 @@ export function ordersFor(
 function environmentOf(
   { id, attempt, spec }: Job,
   rank: number,
-  places: readonly Place[],
+  places: readonly BundlePlace[],
   addresses: ReadonlyMap<string, string>,
 ): Readonly<Record<string, string>> {
   const devices = places[rank]?.devices.join() ?? ''

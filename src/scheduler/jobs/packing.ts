@@ -1,6 +1,5 @@
 /** Who is where, as data for a picture: each host with what its jobs hold of it, and what of its free GPUs nobody could use. */
-import type { HostSpec } from '../model/resources.ts'
-import { WHOLE_MILLI } from '../model/resources.ts'
+import { type HostCapacity, WHOLE_MILLI } from '../model/resources.ts'
 import { isActive, type Job } from './job.ts'
 
 /** One job's part of a device. */
@@ -28,7 +27,7 @@ export type PackedHost = {
   readonly strandedMilli: number
 }
 
-export type KnownHost = HostSpec & { readonly unknown?: Unknown }
+export type KnownHost = HostCapacity & { readonly unknown?: Unknown }
 
 export function packHosts(hosts: readonly KnownHost[], active: readonly Job[]): readonly PackedHost[] {
   return hosts.map((host) => packHost(host, active))

@@ -1,5 +1,5 @@
-/** The pause between two looks at the queue: what comes in its first part is seen together, what comes later ends it. */
-import type { Clock } from '../../base/clock.ts'
+/** When the driver acts again: the pause between two ticks, and how soon it plans anew. */
+import { type Clock, hasPassed } from '../../base/clock.ts'
 
 export class Pause {
   readonly #clock: Clock
@@ -45,5 +45,36 @@ export class Pause {
     this.#resume = resolve
     using _ = this.#clock.after(forMs, resolve)
     await promise
+  }
+}
+
+/** Such plans take at most a fifth of the driver's time. */
+const SHARE = 5
+
+export class PlanPace {
+  readonly #mostMs: number
+  #hasNews = false
+  #plannedMs = 0
+  #tookMs = 0
+
+  /** `mostMs`: the longest time between two plans. */
+  constructor(mostMs: number) {
+    this.#mostMs = mostMs
+  }
+
+  /** Another program wrote to the queue. */
+  noteNews(): void {
+    this.#hasNews = true
+  }
+
+  notePlan(fromMs: number, toMs: number): void {
+    this.#hasNews = false
+    this.#plannedMs = fromMs
+    this.#tookMs = Math.max(0, toMs - fromMs)
+  }
+
+  isDue(nowMs: number): boolean {
+    const restMs = this.#hasNews ? Math.min(this.#mostMs, this.#tookMs * SHARE) : this.#mostMs
+    return hasPassed(this.#plannedMs, restMs, nowMs)
   }
 }

@@ -1,9 +1,8 @@
 /** What the driver knows of a place (a host or an engine) while it drives, and when it polls it again. */
 import { hasPassed } from '../../base/clock.ts'
-import type { HostSpec } from '../model/resources.ts'
+import type { HostCapacity } from '../model/resources.ts'
 import { enginePlace, type JobEngine } from './engine.ts'
-import type { HostClock } from './host-clock.ts'
-import type { HostLine } from './host-line.ts'
+import type { HostClock, HostLine } from './host-line.ts'
 import type { BundleOrder, HostAnswer } from './host-program.ts'
 import type { Job } from './job.ts'
 import type { PlacedOrder } from './orders.ts'
@@ -17,7 +16,7 @@ export type DriverHost = {
   readonly memoryBytes?: number
   readonly gpuCount: number
   readonly labels: Readonly<Record<string, string>>
-  readonly custom: HostSpec['custom']
+  readonly custom: HostCapacity['custom']
 }
 
 /** Between two polls: short after one found something, longer and longer while none does. */
@@ -140,7 +139,7 @@ function wordOf(order: BundleOrder): string {
   return `${order.kind} ${order.key} ${order.kind === 'stop' ? order.signal : ''}`
 }
 
-export function specOf({ spec, facts, trouble }: HostRecord): HostSpec {
+export function specOf({ spec, facts, trouble }: HostRecord): HostCapacity {
   const { name, gpuCount, labels, custom } = spec
   return {
     name,

@@ -1,18 +1,17 @@
 /** One plan for the jobs of a queue: from what is stored to what the planner knows, and back to events. Pure. */
 import { Cluster, type Placement } from '../model/cluster.ts'
 import type { Gang } from '../model/gang.ts'
-import type { HostSpec } from '../model/resources.ts'
-import type { ActiveJob, WaitingJob } from '../plan/job.ts'
+import type { HostCapacity } from '../model/resources.ts'
 import { planLines } from '../plan/plan-queue.ts'
-import type { RunTimes } from '../plan/predict.ts'
-import type { Usage, WaitingLine } from '../plan/turn.ts'
+import type { ActiveJob, RunTimes, WaitingJob } from '../plan/predict.ts'
+import type { QueueLine, Usage } from '../plan/turn.ts'
 import { isActive, type Job, type JobEvent, type JobSpec, waitsFrom } from './job.ts'
 
 /** Jobs of one user and priority that are placed alike, the longest waiting first. */
 type JobLine = { at(index: number): Job | undefined }
 
 export type JobsSnapshot = {
-  readonly hosts: readonly HostSpec[]
+  readonly hosts: readonly HostCapacity[]
   readonly active: readonly Job[]
   /** Those that may begin now. */
   readonly lines: readonly JobLine[]
@@ -53,7 +52,7 @@ export function planJobs({ hosts, active, lines, nowMs, ...rest }: JobsSnapshot)
 }
 
 /** As the planner sees it. */
-export function waitingLine(line: JobLine): WaitingLine {
+export function waitingLine(line: JobLine): QueueLine {
   return {
     at(index) {
       const job = line.at(index)
@@ -75,7 +74,7 @@ function runningOf(job: Job, placements: readonly Placement[], nowS: number): Ac
 }
 
 /** A cluster on which the active jobs are where they are. A host that does not hold them any more gets nothing new. */
-export function occupy(hosts: readonly HostSpec[], active: readonly Job[]) {
+export function occupy(hosts: readonly HostCapacity[], active: readonly Job[]) {
   const cluster = new Cluster(hosts)
   const numbers = new Map(hosts.map(({ name }, index) => [name, index]))
   const placements = new Map<number, readonly Placement[]>()

@@ -2,12 +2,13 @@
  * One pass of the driver over the queue: what begins now on hosts or goes to an engine, and what makes room. It reads the store
  * and changes nothing; it looks at each line of waiting jobs, however long the queue is.
  */
-import type { HostSpec } from '../model/resources.ts'
-import type { WaitingJob } from '../plan/job.ts'
-import { predictS } from '../plan/predict.ts'
+import { findGang } from '../gangs/search-gang.ts'
+import { Cluster } from '../model/cluster.ts'
+import type { Gang } from '../model/gang.ts'
+import type { HostCapacity } from '../model/resources.ts'
+import { predictS, type WaitingJob } from '../plan/predict.ts'
 import { firstInTurn, type Usage } from '../plan/turn.ts'
 import { enginePlace, type JobEngine } from './engine.ts'
-import { ImpossibleGangs } from './impossible-gangs.ts'
 import type { Job } from './job.ts'
 import { type JobsPlan, planJobs, waitingLine } from './plan-jobs.ts'
 import type { JobStore } from './store.ts'
@@ -15,7 +16,7 @@ import type { StoredLine } from './waiting-lines.ts'
 
 export type PassInput = {
   readonly nowMs: number
-  readonly hosts: readonly HostSpec[]
+  readonly hosts: readonly HostCapacity[]
   /** Those that can be used now. */
   readonly engines: readonly Pick<JobEngine, 'name' | 'mostWaiting'>[]
   readonly isPreempting: boolean
@@ -69,5 +70,39 @@ export class PlanPass {
     const first = lines[0]?.user
     const isShared = lines.some(({ user }) => user !== first)
     return isShared ? this.#store.accounting.usage(active, nowMs) : NO_USAGE
+  }
+}
+
+/** Answers that are kept. */
+const MOST = 10_000
+
+export class ImpossibleGangs {
+  #hosts: readonly HostCapacity[] = []
+  #text = ''
+  readonly #known = new Map<string, boolean>()
+
+  /** Hosts that are down offer nothing. */
+  note(hosts: readonly HostCapacity[]): void {
+    const text = JSON.stringify(hosts)
+    if (text === this.#text) return
+    this.#text = text
+    this.#hosts = hosts
+    this.#known.clear()
+  }
+
+  has({ bundles, strategy, maxBundlesPerHost }: Gang): boolean {
+    const key = JSON.stringify([bundles.length, bundles[0], strategy, maxBundlesPerHost])
+    const known = this.#known.get(key)
+    if (known !== undefined) return known
+    const isImpossible =
+      findGang(new Cluster(this.#hosts), {
+        name: '',
+        bundles,
+        strategy,
+        ...(maxBundlesPerHost === undefined ? {} : { maxBundlesPerHost }),
+      }) === undefined
+    if (this.#known.size >= MOST) this.#known.clear()
+    this.#known.set(key, isImpossible)
+    return isImpossible
   }
 }

@@ -2,16 +2,16 @@
  * The file of a queue: an SQLite database in a directory that only the user may read. What a call has returned from is on disk
  * (write-ahead log, synced at each commit); a cut at any moment leaves the calls before it. Several programs may use it at once.
  */
+
 import { randomBytes } from 'node:crypto'
-import { chmodSync, closeSync, existsSync, lstatSync, openSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { chmodSync, closeSync, existsSync, lstatSync, openSync, watch } from 'node:fs'
+import { basename, dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { MusterError } from '../../base/errors.ts'
 import { foreignFile, makeOwnDirectories, notOwn } from '../../base/foreign-place.ts'
 import { damaged, isSqlite, unusable } from './queue-errors.ts'
-import { ADD_ALIKE, HAS_ALIKE, HAS_LATER_PARTS, LATER_PARTS, SCHEMA } from './schema.ts'
 
-export type Row = Readonly<Record<string, SQLOutputValue>>
+export type SqlRow = Readonly<Record<string, SQLOutputValue>>
 
 const VERSION = 1
 const BUSY_MS = 10_000
@@ -80,7 +80,7 @@ export class QueueFile implements Disposable {
   }
 
   /** @throws MusterError when the file cannot be read. */
-  all(sql: string, ...values: readonly SQLInputValue[]): readonly Row[] {
+  all(sql: string, ...values: readonly SQLInputValue[]): readonly SqlRow[] {
     try {
       return this.#statement(sql).all(...values)
     } catch (error) {
@@ -88,7 +88,7 @@ export class QueueFile implements Disposable {
     }
   }
 
-  one(sql: string, ...values: readonly SQLInputValue[]): Row | undefined {
+  one(sql: string, ...values: readonly SQLInputValue[]): SqlRow | undefined {
     return this.all(sql, ...values)[0]
   }
 
@@ -160,3 +160,79 @@ function requireOwnFile(path: string): void {
   const reason = existsSync(path) ? foreignFile(path) : undefined
   if (reason !== undefined) throw notOwn(`the queue ${path}`, reason, 'look at its owner and mode')
 }
+
+/** It may tell too often, or never: whoever listens looks now and then anyway. */
+export function watchStore(path: string, onWrite: () => void): Disposable {
+  const log = `${basename(path)}-wal`
+  try {
+    const watcher = watch(dirname(path), { persistent: false }, (_, name) => {
+      if (name === log) onWrite()
+    })
+    watcher.on('error', () => watcher.close())
+    return { [Symbol.dispose]: () => watcher.close() }
+  } catch {
+    return { [Symbol.dispose]() {} }
+  }
+}
+
+export const SCHEMA = `
+  CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE specs (id INTEGER PRIMARY KEY, spec TEXT NOT NULL);
+  CREATE TABLE jobs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    spec INTEGER NOT NULL REFERENCES specs,
+    environment TEXT,
+    user TEXT NOT NULL,
+    submitted_ms INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    state TEXT NOT NULL,
+    after TEXT,
+    ended_ms INTEGER,
+    ran_ms INTEGER
+  );
+  CREATE INDEX jobs_by_kind ON jobs (kind, priority DESC, id);
+  CREATE INDEX jobs_by_after ON jobs (kind) WHERE after IS NOT NULL;
+  CREATE INDEX jobs_by_end ON jobs (ended_ms) WHERE ended_ms IS NOT NULL;
+  CREATE TABLE lease (one INTEGER PRIMARY KEY CHECK (one = 1), token INTEGER NOT NULL, owner TEXT NOT NULL, until_ms INTEGER NOT NULL);
+  INSERT INTO lease VALUES (1, 0, '', 0);
+`
+
+/**
+ * What came later, and is of no consequence to a version that does not know it. `tally`: how many jobs there are of each kind,
+ * kept by the file itself, so that a million that have ended are not counted again and again. Of results `attempt`: what was read is of it;
+ * `is_final`: after it had ended.
+ */
+export const LATER_PARTS = `
+  CREATE INDEX IF NOT EXISTS jobs_by_spec ON jobs (spec, kind);
+  CREATE INDEX IF NOT EXISTS jobs_by_run ON jobs (ended_ms) WHERE ran_ms IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS jobs_in_line ON jobs (alike, user, priority, id)
+    WHERE kind = 'queued' AND after IS NULL AND state = '{"kind":"queued"}';
+  CREATE INDEX IF NOT EXISTS jobs_bound ON jobs (alike, user, priority)
+    WHERE kind = 'queued' AND (after IS NOT NULL OR state <> '{"kind":"queued"}');
+  CREATE INDEX IF NOT EXISTS jobs_unnamed ON jobs (spec) WHERE kind = 'queued' AND alike IS NULL;
+  CREATE TABLE IF NOT EXISTS results (
+    job INTEGER PRIMARY KEY, attempt INTEGER NOT NULL, is_final INTEGER NOT NULL, metrics TEXT NOT NULL
+  );
+  CREATE TABLE IF NOT EXISTS tally (kind TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
+  INSERT OR REPLACE INTO tally SELECT kind, count(*) FROM jobs GROUP BY kind;
+  CREATE TRIGGER IF NOT EXISTS tally_new AFTER INSERT ON jobs BEGIN
+    INSERT INTO tally VALUES (new.kind, 1) ON CONFLICT (kind) DO UPDATE SET count = count + 1;
+  END;
+  CREATE TRIGGER IF NOT EXISTS tally_change AFTER UPDATE OF kind ON jobs WHEN old.kind <> new.kind BEGIN
+    UPDATE tally SET count = count - 1 WHERE kind = old.kind;
+    INSERT INTO tally VALUES (new.kind, 1) ON CONFLICT (kind) DO UPDATE SET count = count + 1;
+  END;
+  CREATE TRIGGER IF NOT EXISTS tally_gone AFTER DELETE ON jobs BEGIN
+    UPDATE tally SET count = count - 1 WHERE kind = old.kind;
+  END;
+`
+export const HAS_LATER_PARTS = `SELECT 1 WHERE 10 = (SELECT count(*) FROM sqlite_master
+  WHERE name IN ('jobs_by_spec', 'jobs_by_run', 'jobs_in_line', 'jobs_bound', 'jobs_unnamed', 'results',
+    'tally', 'tally_new', 'tally_change', 'tally_gone'))`
+
+/** Needed by later parts. It is the number of alike.ts; null where a version that does not know it submitted the job. */
+export const ADD_ALIKE = 'ALTER TABLE jobs ADD COLUMN alike INTEGER'
+export const HAS_ALIKE = "SELECT 1 FROM pragma_table_info('jobs') WHERE name = 'alike'"

@@ -1,9 +1,9 @@
 /** The jobs of a queue: what is asked of them and done to them, each call on disk when it returns (queue-file.ts). */
+
 import { MusterError } from '../../base/errors.ts'
-import type { HostSpec } from '../model/resources.ts'
+import type { HostCapacity } from '../model/resources.ts'
 import { Accounting } from './accounting.ts'
-import { alikeOf } from './alike.ts'
-import { DriverLease, type Lease } from './driver-lease.ts'
+import { DriverLease, type LeaseToken } from './driver-lease.ts'
 import {
   FINAL_KINDS,
   type FinalKind,
@@ -21,7 +21,7 @@ import { KeptActive } from './kept-active.ts'
 import { bundleKey } from './orders.ts'
 import { QueueFile } from './queue-file.ts'
 import { JobResults, type Reading } from './results.ts'
-import { type StoredLine, WaitingLines } from './waiting-lines.ts'
+import { alikeOf, type StoredLine, WaitingLines } from './waiting-lines.ts'
 
 export type Submission = {
   readonly spec: JobSpec
@@ -36,7 +36,7 @@ export type Submission = {
 /** What the driver saw last, for those who watch. */
 export type SchedulerReport = {
   readonly atMs: number
-  readonly hosts: readonly HostSpec[]
+  readonly hosts: readonly HostCapacity[]
   /** By name of a host, or of an engine's place, that cannot be used: why. */
   readonly down: Readonly<Record<string, string>>
   /** By job, in seconds since the epoch; null: never, as things are. */
@@ -52,9 +52,9 @@ export type JobGroup = {
   readonly counts: ReadonlyMap<string, number>
 }
 
-export type ApplyOptions = {
+type ApplyOptions = {
   /** As the driver. */
-  readonly lease?: Lease | undefined
+  readonly lease?: LeaseToken | undefined
   /** With each as it is now, before it is on disk. */
   onChange?(job: Job): void
 }
@@ -167,7 +167,7 @@ export class JobStore implements Disposable {
   }
 
   /** Whether it changed anything; undefined: there is no such job. `lease`: as the driver. */
-  apply(id: number, event: JobEvent, nowMs: number, lease?: Lease): boolean | undefined {
+  apply(id: number, event: JobEvent, nowMs: number, lease?: LeaseToken): boolean | undefined {
     return this.applyAll([{ id, event }], nowMs, { lease })[0]
   }
 
@@ -231,7 +231,7 @@ export class JobStore implements Disposable {
   }
 
   /** As the driver; all of them or none. */
-  noteResults(readings: readonly Reading[], lease: Lease): void {
+  noteResults(readings: readonly Reading[], lease: LeaseToken): void {
     if (readings.length === 0) return
     this.together(() => {
       this.lease.check(lease)
@@ -271,7 +271,7 @@ export class JobStore implements Disposable {
   }
 
   /** Cancels those that wait for what will never be done. */
-  cancelOrphans(nowMs: number, lease: Lease): number {
+  cancelOrphans(nowMs: number, lease: LeaseToken): number {
     const orphans = this.file.all(
       `SELECT jobs.id AS id, min(other.id) AS needed, other.kind AS kind
         FROM jobs, json_each(jobs.after) AS each JOIN jobs AS other ON other.id = each.value
@@ -309,7 +309,7 @@ export class JobStore implements Disposable {
     return Number(this.file.one(`SELECT count(*) AS count ${FORGETTABLE}`, beforeMs)?.count)
   }
 
-  writeReport(report: SchedulerReport, lease: Lease): void {
+  writeReport(report: SchedulerReport, lease: LeaseToken): void {
     this.together(() => {
       this.lease.check(lease)
       this.file.run("INSERT OR REPLACE INTO meta VALUES ('view', ?)", JSON.stringify(report))
@@ -347,3 +347,15 @@ const INSERT_JOB = `INSERT INTO jobs (spec, environment, user, submitted_ms, pri
 const UPDATE_SPEC = 'UPDATE jobs SET spec = ?, environment = NULL, priority = ?, alike = ? WHERE id = ?'
 const UPDATE_JOB =
   'UPDATE jobs SET attempt = ?, failures = ?, kind = ?, state = ?, ended_ms = ?, ran_ms = ? WHERE id = ?'
+
+/**
+ * Of the hosts of these jobs those that were down when the scheduler looked last, and those that it does not know, as when
+ * they left hosts.yaml; so are places of engines. What answers is not given up: its bundles run, on devices that others
+ * would get.
+ */
+export function hostsToForget(jobs: readonly Job[], report: SchedulerReport | undefined): readonly string[] {
+  if (report === undefined) return []
+  const known = new Set(report.hosts.map(({ name }) => name))
+  const hosts = new Set(jobs.flatMap(({ state }) => (isActive(state) ? state.places.map(({ host }) => host) : [])))
+  return [...hosts].filter((host) => Object.hasOwn(report.down, host) || !known.has(host))
+}

@@ -3,9 +3,9 @@
  * first. The plan needs the head of each line, and more of it only when the head begins, so that neither the length of a line
  * nor what stands before it in the file keeps another line out. Read as far as it is asked for, and kept until something changes.
  */
+import { createHash } from 'node:crypto'
 import type { SQLInputValue } from 'node:sqlite'
-import { alikeOf } from './alike.ts'
-import type { Job } from './job.ts'
+import type { Job, JobSpec } from './job.ts'
 import { type JobRows, QUEUED_TEXT } from './job-rows.ts'
 import type { QueueFile } from './queue-file.ts'
 
@@ -146,4 +146,12 @@ export class WaitingLines {
         )
     })
   }
+}
+
+const BYTES = 6
+
+/** The same number for specifications that differ in nothing that the plan looks at; stored with each job. */
+export function alikeOf({ engine, bundles, request, strategy, maxBundlesPerHost, estimateS, limitS }: JobSpec): number {
+  const text = JSON.stringify([engine, bundles, request, strategy, maxBundlesPerHost, estimateS, limitS])
+  return createHash('sha256').update(text).digest().readUIntBE(0, BYTES)
 }

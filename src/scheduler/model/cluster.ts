@@ -5,7 +5,7 @@
  */
 import { MusterError } from '../../base/errors.ts'
 import { CustomInstances } from './custom-instances.ts'
-import { checkHost, checkRequest, type HostSpec, holds, type ResourceRequest, WHOLE_MILLI } from './resources.ts'
+import { checkHost, checkRequest, type HostCapacity, holds, type ResourceRequest, WHOLE_MILLI } from './resources.ts'
 import { type Shape, ShapeTable, shapeKey, tolerates } from './shape.ts'
 
 /** Where a request goes: a host, and its devices (numbers within the host) that carry it. */
@@ -26,7 +26,7 @@ type Change = { readonly isTake: boolean; readonly placement: Placement }
 const NO_INSTANCES: readonly (readonly number[])[] = []
 
 export class Cluster {
-  readonly hosts: readonly HostSpec[]
+  readonly hosts: readonly HostCapacity[]
   /** GPU models by number. */
   readonly models: readonly string[]
   readonly cpuLeftMilli: Int32Array
@@ -64,7 +64,7 @@ export class Cluster {
   readonly totalGpuMilli: number
 
   /** @throws MusterError 'usage' when an amount is negative or broken, or two hosts have one name. */
-  constructor(hosts: readonly HostSpec[]) {
+  constructor(hosts: readonly HostCapacity[]) {
     hosts.forEach(checkHost)
     if (new Set(hosts.map((host) => host.name)).size < hosts.length)
       throw new MusterError('usage', 'two hosts of the cluster have the same name')
@@ -262,11 +262,12 @@ export class Cluster {
     const isAny = gpuCount === 0 || gpuModels.length === 0
     const takesModel = Uint8Array.from(this.models, (model) => (isAny || gpuModels.includes(model) ? 1 : 0))
     const hasModel = this.#hostsWith(takesModel, isAny)
-    const allows = (host: HostSpec) => tolerates(request, host) && selectors.every((selector) => holds(selector, host))
+    const allows = (host: HostCapacity) =>
+      tolerates(request, host) && selectors.every((selector) => holds(selector, host))
     const allowsAll = selectors.length === 0 && !this.#hasTaints
     const allowedOn = allowsAll
       ? hasModel
-      : hasModel.map((has, host) => (has === 1 && allows(this.hosts[host] as HostSpec) ? 1 : 0))
+      : hasModel.map((has, host) => (has === 1 && allows(this.hosts[host] as HostCapacity) ? 1 : 0))
     return {
       id: this.#shapes.size,
       request,
@@ -369,7 +370,7 @@ export class Cluster {
   }
 }
 
-function overCommitted(shape: Shape, host: HostSpec | undefined): MusterError {
+function overCommitted(shape: Shape, host: HostCapacity | undefined): MusterError {
   return new MusterError(
     'internal',
     `a request was sent to ${host?.name ?? 'no host'}, which does not hold it: ${shapeKey(shape.request)}`,

@@ -21,7 +21,7 @@ export type CustomCapacity =
   | { readonly kind: 'pool'; readonly amount: number }
   | { readonly kind: 'unit'; readonly count: number }
 
-export type HostSpec = {
+export type HostCapacity = {
   readonly name: string
   readonly cpuMilli: number
   readonly memoryBytes: number
@@ -73,7 +73,7 @@ export function checkRequest(request: ResourceRequest): void {
 }
 
 /** @throws MusterError 'usage' when an amount is negative or broken. */
-export function checkHost(host: HostSpec): void {
+export function checkHost(host: HostCapacity): void {
   const amounts = Object.entries(host.custom ?? {}).map(([name, capacity]): [string, number] => [
     name,
     capacity.kind === 'pool' ? capacity.amount : capacity.count,
@@ -83,7 +83,7 @@ export function checkHost(host: HostSpec): void {
       throw wrong(`${host.name}: ${name} is ${amount}: a whole number from 0 on is needed`)
 }
 
-export function holds(selector: Selector, host: HostSpec): boolean {
+export function holds(selector: Selector, host: HostCapacity): boolean {
   const { label } = selector
   const value =
     label === 'host' ? host.name : Object.hasOwn(host.labels ?? {}, label) ? host.labels?.[label] : undefined

@@ -2,7 +2,7 @@
  * A request made ready for a cluster: amounts as plain numbers and the hosts that could ever take it. Equal requests share one
  * shape, so that policies keep what they know by `shape.id`.
  */
-import type { HostSpec, ResourceRequest } from './resources.ts'
+import type { HostCapacity, ResourceRequest } from './resources.ts'
 
 export type Shape = {
   /** Dense, from 0 on, in order of first sight. */
@@ -39,7 +39,7 @@ function isPlain({ custom, selectors, preferences, tolerates }: ResourceRequest)
 }
 
 /** Whether taints let it come. */
-export function tolerates(request: ResourceRequest, host: HostSpec): boolean {
+export function tolerates(request: ResourceRequest, host: HostCapacity): boolean {
   return host.taints === undefined || host.taints.every((taint) => request.tolerates?.includes(taint) === true)
 }
 

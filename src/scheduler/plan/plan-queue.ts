@@ -5,11 +5,18 @@
  */
 import type { Cluster, Placement } from '../model/cluster.ts'
 import type { Gang } from '../model/gang.ts'
-import type { ActiveJob, Reservation, WaitingJob } from './job.ts'
-import { ENDLESS_S, expectedEndS, predictS, type RunTimes } from './predict.ts'
+import {
+  type ActiveJob,
+  ENDLESS_S,
+  expectedEndS,
+  predictS,
+  type Reservation,
+  type RunTimes,
+  type WaitingJob,
+} from './predict.ts'
 import { chooseVictims } from './preempt.ts'
-import { type Place, TimeLine } from './time-line.ts'
-import { Turns, type Usage, type WaitingLine } from './turn.ts'
+import { type PlannedStart, TimeLine } from './time-line.ts'
+import { type QueueLine, Turns, type Usage } from './turn.ts'
 
 /** So many of those who wait have places in the plan. More: nearer to conservative back-fill, and slower. */
 const RESERVED = 8
@@ -21,7 +28,7 @@ export type LinesSnapshot<Job extends WaitingJob = WaitingJob> = {
   readonly cluster: Cluster
   readonly nowS: number
   readonly running: readonly ActiveJob[]
-  readonly lines: readonly WaitingLine<Job>[]
+  readonly lines: readonly QueueLine<Job>[]
   /** Whether not even idle hosts would hold it: no place is looked for at later times. */
   neverFits?(gang: Gang): boolean
   readonly reservations?: readonly Reservation[]
@@ -122,7 +129,7 @@ class QueuePlanner<Job extends WaitingJob> {
   }
 
   /** The place that it has when others are ended for it; undefined: that helps nothing. */
-  #makeRoomFor(job: Job, durationS: number): Place | undefined {
+  #makeRoomFor(job: Job, durationS: number): PlannedStart | undefined {
     const { cluster, running, nowS } = this.#snapshot
     const gone = new Set(this.#victims.map((victim) => victim.job))
     const now = cluster.copy()

@@ -1,7 +1,7 @@
 /** Who has to end so that another one can begin: the least important and youngest, and no more of them than it takes. */
 import { findGang } from '../gangs/search-gang.ts'
 import type { Cluster } from '../model/cluster.ts'
-import type { ActiveJob, WaitingJob } from './job.ts'
+import type { ActiveJob, WaitingJob } from './predict.ts'
 import { rankOf } from './turn.ts'
 
 /**

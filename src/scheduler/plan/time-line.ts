@@ -5,7 +5,7 @@
 import { findGang } from '../gangs/search-gang.ts'
 import type { Cluster, Placement } from '../model/cluster.ts'
 import type { Gang } from '../model/gang.ts'
-import type { Reservation } from './job.ts'
+import type { Reservation } from './predict.ts'
 
 /** Ends that are looked at one by one; later ones are taken together, at the latest of them. */
 const FINE_STEPS = 32
@@ -15,7 +15,7 @@ type Step = { readonly startS: number; readonly free: Cluster }
 
 export type Ending = { readonly endS: number; readonly placements: readonly Placement[] }
 
-export type Place = { readonly startS: number; readonly placements: readonly Placement[] }
+export type PlannedStart = { readonly startS: number; readonly placements: readonly Placement[] }
 
 export class TimeLine {
   readonly #nowS: number
@@ -43,7 +43,7 @@ export class TimeLine {
   }
 
   /** The first time from which there is a place for so long; undefined: never. */
-  earliest(gang: Gang, user: string, durationS: number): Place | undefined {
+  earliest(gang: Gang, user: string, durationS: number): PlannedStart | undefined {
     for (let index = 0; index < this.#steps.length; index++) {
       const { startS, free } = this.#steps[index] as Step
       if (!fitsIn(free, gang)) continue
@@ -54,7 +54,7 @@ export class TimeLine {
   }
 
   /** Takes a place that was found away, for so long. */
-  take({ startS, placements }: Place, durationS: number): void {
+  take({ startS, placements }: PlannedStart, durationS: number): void {
     const from = this.#split(startS)
     const to = this.#split(startS + durationS)
     for (const { free } of this.#steps.slice(from, to))

@@ -3,7 +3,7 @@
  * less; of these, whoever has waited for an hour, in the order of submission, and then those whose wait is the longest beside
  * their length.
  */
-import type { WaitingJob } from './job.ts'
+import type { WaitingJob } from './predict.ts'
 
 /** So long a wait counts as one more of priority: nobody is passed for ever. */
 const AGEING_S = 86_400
@@ -14,14 +14,14 @@ const SHORT_S = 10
 export type Usage = ReadonlyMap<string, number>
 
 /** Jobs of one user and priority that are placed alike, the longest waiting first; one job alone is a line, too. */
-export interface WaitingLine<Job extends WaitingJob = WaitingJob> {
+export interface QueueLine<Job extends WaitingJob = WaitingJob> {
   at(index: number): Job | undefined
 }
 
 /** The first of a line that has not been looked at yet. */
 export type Head<Job extends WaitingJob> = {
   readonly job: Job
-  readonly line: WaitingLine<Job>
+  readonly line: QueueLine<Job>
   readonly index: number
   readonly rank: number
   readonly had: number
@@ -41,7 +41,7 @@ export class Turns<Job extends WaitingJob> {
   /** The next one is the last. */
   readonly #heads: Head<Job>[]
 
-  constructor(lines: readonly WaitingLine<Job>[], options: TurnOptions<Job>) {
+  constructor(lines: readonly QueueLine<Job>[], options: TurnOptions<Job>) {
     this.#options = options
     this.#heads = lines.flatMap((line) => this.#headOf(line, 0) ?? []).sort((one, other) => compare(other, one))
   }
@@ -63,7 +63,7 @@ export class Turns<Job extends WaitingJob> {
     this.#heads.splice(from, 0, head)
   }
 
-  #headOf(line: WaitingLine<Job>, index: number): Head<Job> | undefined {
+  #headOf(line: QueueLine<Job>, index: number): Head<Job> | undefined {
     const { nowS, usage, lengthS } = this.#options
     const job = line.at(index)
     if (job === undefined) return undefined
@@ -82,7 +82,7 @@ export class Turns<Job extends WaitingJob> {
 
 /** The first `count` jobs of all lines. */
 export function firstInTurn<Job extends WaitingJob>(
-  lines: readonly WaitingLine<Job>[],
+  lines: readonly QueueLine<Job>[],
   count: number,
   options: TurnOptions<Job>,
 ): readonly Job[] {

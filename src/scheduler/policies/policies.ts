@@ -2,11 +2,10 @@
 import type { Cluster } from '../model/cluster.ts'
 import type { WorkloadMix } from '../model/mix.ts'
 import { createFgd } from './fgd.ts'
-import { createFirstFit } from './first-fit.ts'
 import { createLeastStranding } from './least-stranding/least-stranding.ts'
-import type { PlacementPolicy } from './policy.ts'
-import { createBestFit, createDotProduct, createGpuClustering, createGpuPacking } from './published.ts'
+import { createBestFit, createDotProduct, createFirstFit, createGpuClustering, createGpuPacking } from './published.ts'
 import { createRandom } from './random.ts'
+import type { PlacementPolicy } from './scored-policy.ts'
 
 export type PolicyName = keyof typeof POLICIES
 

@@ -3,10 +3,11 @@
  * numbers where the published simulator cuts them: its curves are replayed to 0.01 point.
  */
 import type { Cluster } from '../model/cluster.ts'
+import { tightestDevice } from '../model/fits.ts'
 import { WHOLE_MILLI } from '../model/resources.ts'
 import type { Shape } from '../model/shape.ts'
-import type { ScoredPolicy } from './scored-policy.ts'
-import { createTightestPolicy } from './tightest-policy.ts'
+import { NO_FIT } from './score-index.ts'
+import { type HostScorer, ScoredPolicy } from './scored-policy.ts'
 
 /** The largest host of the published fleet. */
 const MAX_CPU_MILLI = 128_000
@@ -66,4 +67,22 @@ export function createGpuClustering(cluster: Cluster): ScoredPolicy {
 
 function kindOf(shape: Shape): number {
   return shape.gpuMilli < WHOLE_MILLI ? 0 : shape.gpuCount
+}
+
+/** `device`: within the host, of a share; 0 otherwise. */
+type ScoreHost = (shape: Shape, host: number, device: number) => number
+
+export function createTightestPolicy(name: string, cluster: Cluster, scoreHost: ScoreHost): ScoredPolicy {
+  const scorer: HostScorer = {
+    device: 0,
+    score(shape, host) {
+      this.device = tightestDevice(cluster, shape, host)
+      return this.device < 0 ? NO_FIT : scoreHost(shape, host, this.device)
+    },
+  }
+  return new ScoredPolicy(name, cluster, scorer)
+}
+
+export function createFirstFit(cluster: Cluster): ScoredPolicy {
+  return createTightestPolicy('first-fit', cluster, () => 0)
 }

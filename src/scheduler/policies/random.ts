@@ -2,7 +2,7 @@
 import type { Cluster } from '../model/cluster.ts'
 import { holdsPart, spotOn } from '../model/fits.ts'
 import { WHOLE_MILLI } from '../model/resources.ts'
-import type { PlacementPolicy } from './policy.ts'
+import type { PlacementPolicy } from './scored-policy.ts'
 
 export function createRandom(cluster: Cluster, seed: number): PlacementPolicy {
   const random = createRandomNumbers(seed)

@@ -10,7 +10,6 @@ import { WHOLE_MILLI } from '../model/resources.ts'
 import type { Shape } from '../model/shape.ts'
 import { EmptyHosts } from './empty-hosts.ts'
 import { HostGroups } from './host-groups.ts'
-import type { HostFilter, PlacementPolicy } from './policy.ts'
 import { NO_FIT, ScoreIndex } from './score-index.ts'
 
 export interface HostScorer {
@@ -190,4 +189,13 @@ export class ScoredPolicy implements PlacementPolicy {
       score += PREFERENCE * Math.min(255, shape.preferredOn[host] as number)
     index.scores[host] = score
   }
+}
+
+/** Which hosts may be looked at; a gang's planner leaves some out. */
+export type HostFilter = (host: number) => boolean
+
+export interface PlacementPolicy {
+  readonly name: string
+  /** The best spot for it now, without taking it; undefined only when no (allowed) host holds it. */
+  choose(shape: Shape, allowed?: HostFilter): Spot | undefined
 }

@@ -34,20 +34,3 @@ export class ConservativeBackfill implements QueuePolicy {
     this.#startsS.set(order, startS)
   }
 }
-
-/** When each of those who wait is expected to begin, by its order, if all goes as estimated; undefined: never. */
-export function expectedStartsS({
-  nowS,
-  free,
-  running,
-  waiting,
-}: Omit<QueueState, 'hasEndedEarly'>): ReadonlyMap<number, number | undefined> {
-  const profile = new FreeProfile(nowS, free, running)
-  return new Map(
-    waiting.map(({ order, width, estimateS }) => {
-      const startS = profile.earliest(width, estimateS)
-      if (startS !== undefined) profile.take(startS, estimateS, width)
-      return [order, startS]
-    }),
-  )
-}

@@ -3,12 +3,9 @@
  * of all. The span of time is closed to a ring: what still runs at its end runs at its beginning.
  */
 import { MusterError } from '../../base/errors.ts'
-import { type HostSpec, type ResourceRequest, WHOLE_MILLI } from '../model/resources.ts'
+import { type HostCapacity, type ResourceRequest, WHOLE_MILLI } from '../model/resources.ts'
 import { createRandomNumbers } from '../policies/random.ts'
 import type { TracePod } from './openb-trace.ts'
-
-const MOST_FASTER = 1e6
-const HALVINGS = 40
 
 /** Of one request, seconds from the beginning of the span. */
 export type TimedRequest = {
@@ -19,7 +16,7 @@ export type TimedRequest = {
 
 export type LoadInput = {
   readonly pods: readonly TracePod[]
-  readonly hosts: readonly HostSpec[]
+  readonly hosts: readonly HostCapacity[]
   /** 1: as many GPUs are asked for as there are, on average. */
   readonly load: number
   readonly seed: number
@@ -36,31 +33,10 @@ export function layOver({ pods, hosts, load, seed }: LoadInput) {
   return { requests: inOrder(turned.flat()), copies }
 }
 
-/**
- * The trace once, its requests coming faster; how long each stays is the trace's own. As there are only so many of them, the
- * load cannot be more than all of them at once: it is what comes nearest.
- */
-export function pressTogether({ pods, hosts, load, seed }: LoadInput) {
-  const timed = timesOf(pods)
-  const wholeS = spanOf(timed)
-  const wantedMilli = load * gpuMilliOf(hosts)
-  let slow = 1
-  let fast = MOST_FASTER
-  for (let step = 0; step < HALVINGS; step++) {
-    const faster = Math.sqrt(slow * fast)
-    const spanS = wholeS / faster
-    if (askedMilliSeconds(timed, spanS) < wantedMilli * spanS) slow = faster
-    else fast = faster
-  }
-  const spanS = wholeS / slow
-  const pressed = timed.map((one) => ({ ...one, arrivalS: one.arrivalS / slow }))
-  return { requests: inOrder(turn(pressed, spanS, createRandomNumbers(seed)() * spanS)), faster: slow }
-}
-
-const gpuMilliOf = (hosts: readonly HostSpec[]): number =>
+export const gpuMilliOf = (hosts: readonly HostCapacity[]): number =>
   hosts.reduce((sum, { gpus = [] }) => sum + gpus.length * WHOLE_MILLI, 0)
 
-function timesOf(pods: readonly TracePod[]): TimedRequest[] {
+export function timesOf(pods: readonly TracePod[]): TimedRequest[] {
   const timed = pods.flatMap(({ request, createdAtS, deletedAtS }) => {
     if (createdAtS === undefined || deletedAtS === undefined) return []
     return [{ request, arrivalS: createdAtS, durationS: Math.max(1, deletedAtS - createdAtS) }]
@@ -69,17 +45,17 @@ function timesOf(pods: readonly TracePod[]): TimedRequest[] {
   return timed
 }
 
-const spanOf = (timed: readonly TimedRequest[]): number =>
+export const spanOf = (timed: readonly TimedRequest[]): number =>
   timed.reduce((latest, { arrivalS }) => Math.max(latest, arrivalS), 1)
 
 /** Within a span: nobody counts more than once at a time. */
-const askedMilliSeconds = (timed: readonly TimedRequest[], spanS: number): number =>
+export const askedMilliSeconds = (timed: readonly TimedRequest[], spanS: number): number =>
   timed.reduce(
     (sum, { request, durationS }) => sum + request.gpuCount * request.gpuMilli * Math.min(durationS, spanS),
     0,
   )
 
-function turn(timed: readonly TimedRequest[], spanS: number, turnS: number): TimedRequest[] {
+export function turn(timed: readonly TimedRequest[], spanS: number, turnS: number): TimedRequest[] {
   return timed.flatMap((one) => {
     const arrivalS = (one.arrivalS + turnS) % spanS
     // Came before the beginning and still runs.
@@ -88,5 +64,5 @@ function turn(timed: readonly TimedRequest[], spanS: number, turnS: number): Tim
   })
 }
 
-const inOrder = (requests: TimedRequest[]): TimedRequest[] =>
+export const inOrder = (requests: TimedRequest[]): TimedRequest[] =>
   requests.sort((one, other) => one.arrivalS - other.arrivalS)

@@ -4,9 +4,9 @@
  */
 import { Cluster, type Placement } from '../model/cluster.ts'
 import type { WorkloadMix } from '../model/mix.ts'
-import type { HostSpec } from '../model/resources.ts'
+import type { HostCapacity } from '../model/resources.ts'
 import type { Shape } from '../model/shape.ts'
-import type { PlacementPolicy } from '../policies/policy.ts'
+import type { PlacementPolicy } from '../policies/scored-policy.ts'
 import type { TimedRequest } from './churn-load.ts'
 import { TimeQueue } from './time-queue.ts'
 
@@ -23,7 +23,7 @@ export type ChurnResult = {
 }
 
 export type ChurnInput = {
-  readonly hosts: readonly HostSpec[]
+  readonly hosts: readonly HostCapacity[]
   /** In order of arrival. */
   readonly requests: readonly TimedRequest[]
   readonly mix: WorkloadMix

@@ -5,8 +5,8 @@
 import { Cluster, type Placement } from '../model/cluster.ts'
 import { WorkloadMix } from '../model/mix.ts'
 import type { ResourceRequest } from '../model/resources.ts'
-import type { PlacementPolicy } from '../policies/policy.ts'
 import { createRandomNumbers } from '../policies/random.ts'
+import type { PlacementPolicy } from '../policies/scored-policy.ts'
 import { createSyntheticGangs, syntheticHosts } from './synthetic-fleet.ts'
 
 export type FleetResult = {

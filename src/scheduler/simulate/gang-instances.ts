@@ -1,9 +1,46 @@
 /** Instances of gangs for one cluster of equal hosts, read from JSON. */
+
 import { z } from 'zod'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { WHOLE_MILLI } from '../model/resources.ts'
-import type { GangInstance } from './gang-run.ts'
+import { placeWindow } from '../gangs/window.ts'
+import { Cluster } from '../model/cluster.ts'
+import type { Gang } from '../model/gang.ts'
+import { type HostCapacity, WHOLE_MILLI } from '../model/resources.ts'
+import { placeAsRay } from '../ray/ray-placement.ts'
+
+export type GangInstance = {
+  readonly name: string
+  readonly hosts: readonly HostCapacity[]
+  readonly gangs: readonly Gang[]
+  /** Of all GPUs, the most that is known to be possible. */
+  readonly bestKnownGpuPercent: number | undefined
+}
+
+export const GANG_POLICIES = ['window', 'ray'] as const
+export type GangPolicyName = (typeof GANG_POLICIES)[number]
+
+export type GangResult = {
+  readonly name: string
+  readonly gpuPercent: number
+  readonly ratioToBest: number | undefined
+  readonly placed: number
+  readonly gangs: number
+}
+
+/** `ray` takes gangs one by one whatever the window. */
+export function runGangs(instance: GangInstance, policy: GangPolicyName, windowSize: number): GangResult {
+  const cluster = new Cluster(instance.hosts)
+  const { gangs, name, bestKnownGpuPercent } = instance
+  let placed = 0
+  if (policy === 'ray') for (const gang of gangs) placed += placeAsRay(cluster, gang) ? 1 : 0
+  else
+    for (let first = 0; first < gangs.length; first += windowSize)
+      placed += placeWindow(cluster, gangs.slice(first, first + windowSize)).size
+  const gpuPercent = (100 * cluster.usedGpuMilli) / Math.max(1, cluster.totalGpuMilli)
+  const ratioToBest = bestKnownGpuPercent ? gpuPercent / bestKnownGpuPercent : undefined
+  return { name, gpuPercent, ratioToBest, placed, gangs: gangs.length }
+}
 
 const GIB = 2 ** 30
 

@@ -4,7 +4,7 @@
  */
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { checkRequest, type HostSpec, type ResourceRequest } from '../model/resources.ts'
+import { checkRequest, type HostCapacity, type ResourceRequest } from '../model/resources.ts'
 
 const MIB = 2 ** 20
 const LEAST_CPU_MILLI = 100
@@ -30,7 +30,7 @@ export type ArrivalSequence = {
 }
 
 /** @throws MusterError 'configuration' with the line that is wrong. */
-export function parseNodes(text: string): readonly HostSpec[] {
+export function parseNodes(text: string): readonly HostCapacity[] {
   return parseCsv(text, 'node list', ['sn', 'cpu_milli', 'memory_mib', 'gpu', 'model']).map((row) => ({
     name: row.text('sn'),
     cpuMilli: row.whole('cpu_milli', MAX_CPU_MILLI),
@@ -98,7 +98,7 @@ export function parseSequence(
 }
 
 /** The hosts in order of rank, so that a host's number is its rank. */
-export function inRankOrder(hosts: readonly HostSpec[], ranks: readonly number[]): readonly HostSpec[] {
+export function inRankOrder(hosts: readonly HostCapacity[], ranks: readonly number[]): readonly HostCapacity[] {
   const ordered = [...hosts]
   hosts.forEach((host, row) => {
     ordered[ranks[row] as number] = host

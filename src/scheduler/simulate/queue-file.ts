@@ -1,8 +1,8 @@
 /** Hosts and jobs for `simulate queue`, read from JSON. */
 import { z } from 'zod'
 import { MusterError } from '../../base/errors.ts'
-import { type HostSpec, WHOLE_MILLI } from '../model/resources.ts'
-import type { Reservation } from '../plan/job.ts'
+import { type HostCapacity, WHOLE_MILLI } from '../model/resources.ts'
+import type { Reservation } from '../plan/predict.ts'
 import type { QueueRunJob } from './queue-run.ts'
 
 const GIB = 2 ** 30
@@ -40,14 +40,14 @@ const file = z.strictObject({
     .default([]),
 })
 
-export type QueueFile = {
-  readonly hosts: readonly HostSpec[]
+type QueueInput = {
+  readonly hosts: readonly HostCapacity[]
   readonly jobs: readonly QueueRunJob[]
   readonly reservations: readonly Reservation[]
 }
 
 /** @throws MusterError 'configuration' with the first thing that is wrong. */
-export function parseQueueFile(text: string): QueueFile {
+export function parseQueueFile(text: string): QueueInput {
   let value: unknown
   try {
     value = JSON.parse(text)

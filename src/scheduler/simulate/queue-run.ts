@@ -2,16 +2,16 @@
 import { MusterError } from '../../base/errors.ts'
 import { findGang } from '../gangs/search-gang.ts'
 import { Cluster } from '../model/cluster.ts'
-import type { HostSpec } from '../model/resources.ts'
-import type { ActiveJob, Reservation, WaitingJob } from '../plan/job.ts'
+import type { HostCapacity } from '../model/resources.ts'
 import { planQueue, type QueuePlan, type QueueSnapshot } from '../plan/plan-queue.ts'
+import type { ActiveJob, Reservation, WaitingJob } from '../plan/predict.ts'
 import { FairShare } from '../plan/turn.ts'
 import { TimeQueue } from './time-queue.ts'
 
 export type QueueRunJob = WaitingJob & { readonly runS: number; readonly isPreemptible: boolean }
 
 export type QueueRunInput = {
-  readonly hosts: readonly HostSpec[]
+  readonly hosts: readonly HostCapacity[]
   readonly jobs: readonly QueueRunJob[]
   readonly reservations?: readonly Reservation[]
   readonly isPreempting: boolean
@@ -112,7 +112,7 @@ function sizeOf({ gang }: WaitingJob): number {
 }
 
 function summarise(
-  hosts: readonly HostSpec[],
+  hosts: readonly HostCapacity[],
   jobs: readonly QueueRunJob[],
   startsS: ReadonlyMap<number, number>,
 ): Omit<QueueRunResult, 'impossible' | 'preempted'> {

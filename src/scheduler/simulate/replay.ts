@@ -4,8 +4,8 @@
  */
 import { Cluster } from '../model/cluster.ts'
 import type { WorkloadMix } from '../model/mix.ts'
-import type { HostSpec, ResourceRequest } from '../model/resources.ts'
-import type { PlacementPolicy } from '../policies/policy.ts'
+import type { HostCapacity, ResourceRequest } from '../model/resources.ts'
+import type { PlacementPolicy } from '../policies/scored-policy.ts'
 
 export type ReplayResult = {
   /** By percent of the cluster's GPUs that has been asked for: percent given away, the mean over the requests of that percent. */
@@ -19,7 +19,7 @@ export type ReplayResult = {
 }
 
 export type ReplayInput = {
-  readonly hosts: readonly HostSpec[]
+  readonly hosts: readonly HostCapacity[]
   readonly arrivals: readonly ResourceRequest[]
   readonly mix: WorkloadMix
   /** Requests are added to the mix as they come. */

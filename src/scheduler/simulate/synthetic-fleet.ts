@@ -2,7 +2,7 @@
  * A fleet and gangs that no trace gives: hosts of a few kinds, and gangs of alike bundles, large ones as often as it takes for
  * the wanted number of gangs to fill the fleet. The same seed makes the same ones.
  */
-import type { HostSpec, ResourceRequest } from '../model/resources.ts'
+import type { HostCapacity, ResourceRequest } from '../model/resources.ts'
 import { createRandomNumbers } from '../policies/random.ts'
 
 const GIB = 2 ** 30
@@ -43,7 +43,7 @@ const BUNDLES: readonly (Weighted & { readonly bundles: number })[] = [
 const CORES = [1, 1, 2, 2, 3, 4]
 const GIBS = [2, 4, 4, 8, 8, 16]
 
-export function syntheticHosts(count: number, seed: number): readonly HostSpec[] {
+export function syntheticHosts(count: number, seed: number): readonly HostCapacity[] {
   const random = createRandomNumbers(seed)
   return Array.from({ length: count }, (_, index) => {
     const kind = pick(random, HOSTS)
@@ -53,7 +53,11 @@ export function syntheticHosts(count: number, seed: number): readonly HostSpec[]
 }
 
 /** Gives the bundles of one gang after the other. */
-export function createSyntheticGangs(hosts: readonly HostSpec[], gangs: number, seed: number): () => ResourceRequest[] {
+export function createSyntheticGangs(
+  hosts: readonly HostCapacity[],
+  gangs: number,
+  seed: number,
+): () => ResourceRequest[] {
   const random = createRandomNumbers(seed)
   const gpus = hosts.reduce((sum, host) => sum + (host.gpus?.length ?? 0), 0)
   const bundles = mean(BUNDLES, (choice) => choice.bundles)

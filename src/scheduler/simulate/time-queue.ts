@@ -6,10 +6,6 @@ export class TimeQueue<T> {
   readonly #heap: Entry<T>[] = []
   #added = 0
 
-  get size(): number {
-    return this.#heap.length
-  }
-
   first(): { readonly timeS: number; readonly value: T } | undefined {
     return this.#heap[0]
   }

@@ -1,6 +1,6 @@
 /** A gang that is not submitted: where it would go among those that are there. Pure. */
 import { parseMemorySize } from '../../inventory/memory-size.ts'
-import type { Place } from '../../scheduler/jobs/job.ts'
+import type { BundlePlace } from '../../scheduler/jobs/job.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import type { Gang, Strategy } from '../../scheduler/model/gang.ts'
 import { milliOf, type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
@@ -28,7 +28,7 @@ export const SLIDERS = ['strategy', 'policy', 'bundles'] as const
 export type Slider = (typeof SLIDERS)[number]
 
 /** `places`: by rank; undefined: it does not go in, and `why`. */
-export type Trial = { readonly places: readonly Place[] | undefined; readonly why: readonly string[] }
+export type Trial = { readonly places: readonly BundlePlace[] | undefined; readonly why: readonly string[] }
 
 /** Stands for it in the picture; jobs count from 1. */
 export const WHAT_IF_JOB = 0

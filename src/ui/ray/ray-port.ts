@@ -1,5 +1,5 @@
 /** What the console asks for to see the Ray cluster and to use its jobs; the composition root gives it. */
-import type { JobOrder, JobSpec } from '../../ops/ray/jobs.ts'
+import type { RayJobOrder, RayJobSpec } from '../../ops/ray/jobs.ts'
 import type { ClusterUsage } from '../../ops/ray/usage.ts'
 import type { CommandHandlers, RunningCommand } from '../../ops/run/run-hosts.ts'
 
@@ -12,10 +12,10 @@ export type RayCluster = {
 
 /** `directory`: of this machine, as it was typed. */
 export type RayOrder =
-  | Exclude<JobOrder, { do: 'submit' }>
+  | Exclude<RayJobOrder, { do: 'submit' }>
   | {
       readonly do: 'submit'
-      readonly job: Omit<JobSpec, 'archive'>
+      readonly job: Omit<RayJobSpec, 'archive'>
       readonly directory: string | undefined
       readonly follow: boolean
     }

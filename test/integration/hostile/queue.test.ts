@@ -1,8 +1,7 @@
 /** A host of the queue that lies in its rounds and between them, mark and all: each round ends, and what it tells can be. */
 import { setImmediate } from 'node:timers/promises'
 import { describe, it } from 'vitest'
-import { HostClock } from '../../../src/scheduler/jobs/host-clock.ts'
-import { HostLine, type ShellHandlers } from '../../../src/scheduler/jobs/host-line.ts'
+import { HostClock, HostLine, type JobShellHandlers } from '../../../src/scheduler/jobs/host-line.ts'
 import { parseHostAnswer, type RoundResult } from '../../../src/scheduler/jobs/host-program.ts'
 import { untilEnded } from '../../support/hostile-host/hostile-transport.ts'
 import { mutate } from '../../support/hostile-host/mutate.ts'
@@ -16,7 +15,7 @@ describe('a hostile host of the queue', () => {
     await playMutations(async ({ choice, note }) => {
       const clock = new ManualClock()
       const hostClock = new HostClock()
-      let handlers: ShellHandlers | undefined
+      let handlers: JobShellHandlers | undefined
       let [mark, told] = ['', 0]
       const answer = (number: number) => {
         const good = [

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, it } from 'vitest'
 import { formatUsage } from '../../../src/cli/ray/watch.ts'
 import { openRay } from '../../../src/ops/ray/job-engine.ts'
-import { askForJobs, type JobEvent, type JobOrder } from '../../../src/ops/ray/jobs.ts'
+import { askForJobs, type RayJobEvent, type RayJobOrder } from '../../../src/ops/ray/jobs.ts'
 import type { ClusterUsage } from '../../../src/ops/ray/usage.ts'
 import { watchCluster } from '../../../src/ops/ray/watch.ts'
 import { hostileHosts, resultOf } from '../../support/hostile-host/hostile-hosts.ts'
@@ -62,9 +62,13 @@ describe('a hostile head of Ray', () => {
       { type: 'error', reason: 'Traceback\nRuntimeError: no' },
     ]
     const good = `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`
-    const ORDERS: readonly JobOrder[] = [{ do: 'list' }, { do: 'stop', id: 'x' }, { do: 'logs', id: 'x', follow: true }]
+    const ORDERS: readonly RayJobOrder[] = [
+      { do: 'list' },
+      { do: 'stop', id: 'x' },
+      { do: 'logs', id: 'x', follow: true },
+    ]
     await playMutations(async ({ choice, note }) => {
-      const events: JobEvent[] = []
+      const events: RayJobEvent[] = []
       const order = choice.one(ORDERS) ?? { do: 'list' }
       const end = await askForJobs(WANTED, order, {
         hosts: head(good, choice, note),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ExecOptions, ExecResult } from '../../../../src/ops/kernel/host-port.ts'
-import { askForJobs, type JobEvent, type JobOrder, parseJobEvent } from '../../../../src/ops/ray/jobs.ts'
+import { askForJobs, parseJobEvent, type RayJobEvent, type RayJobOrder } from '../../../../src/ops/ray/jobs.ts'
 import type { RunOutcome } from '../../../../src/ops/run/outcome.ts'
 import { rayWanted } from './ray-wanted.ts'
 
@@ -11,8 +11,8 @@ const WANTED = rayWanted({
 })
 
 /** What the head prints, in pieces, and how it ends. */
-async function ask(order: JobOrder, pieces: readonly string[], outcome: RunOutcome = { kind: 'exit', code: 0 }) {
-  const events: JobEvent[] = []
+async function ask(order: RayJobOrder, pieces: readonly string[], outcome: RunOutcome = { kind: 'exit', code: 0 }) {
+  const events: RayJobEvent[] = []
   let asked: { script: string; options: ExecOptions } | undefined
   const hosts = {
     async exec(_: string, script: string, options: ExecOptions): Promise<ExecResult> {

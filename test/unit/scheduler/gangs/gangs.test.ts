@@ -6,8 +6,7 @@ import { Cluster } from '../../../../src/scheduler/model/cluster.ts'
 import type { Gang, Strategy } from '../../../../src/scheduler/model/gang.ts'
 import type { ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
 import { placeAsRay } from '../../../../src/scheduler/ray/ray-placement.ts'
-import { parseGangInstances } from '../../../../src/scheduler/simulate/gang-instances.ts'
-import { runGangs } from '../../../../src/scheduler/simulate/gang-run.ts'
+import { parseGangInstances, runGangs } from '../../../../src/scheduler/simulate/gang-instances.ts'
 
 const STRATEGIES: readonly Strategy[] = ['PACK', 'SPREAD', 'STRICT_PACK', 'STRICT_SPREAD']
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { HostClock } from '../../../../src/scheduler/jobs/host-clock.ts'
+import { HostClock } from '../../../../src/scheduler/jobs/host-line.ts'
 
 describe('the clock of a host', () => {
   it('is as exact as the quickest round, whatever rounds take, and after either clock was set or the host started anew', () => {

@@ -4,14 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import {
-  formatMetricProgram,
-  type Metric,
-  metricJson,
-  parseMetric,
-  parseMetricLines,
-  rankBy,
-} from '../../../../src/scheduler/jobs/metric.ts'
+import { type Metric, metricJson, parseMetric, rankBy } from '../../../../src/scheduler/jobs/metric.ts'
+import { formatMetricProgram, parseMetricLines } from '../../../../src/scheduler/jobs/metric-reader.ts'
 
 function metric(text: string): Metric {
   const parsed = parseMetric(text)

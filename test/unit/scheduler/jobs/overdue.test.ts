@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { BundleState, Job, JobState } from '../../../../src/scheduler/jobs/job.ts'
-import { overdue } from '../../../../src/scheduler/jobs/overdue.ts'
+import { type BundleState, type Job, type JobState, overdue } from '../../../../src/scheduler/jobs/job.ts'
 
 const sent: BundleState = { kind: 'sent' }
 const begun: BundleState = { kind: 'begun' }

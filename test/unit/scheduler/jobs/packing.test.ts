@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import type { Job, Place } from '../../../../src/scheduler/jobs/job.ts'
+import type { BundlePlace, Job } from '../../../../src/scheduler/jobs/job.ts'
 import { packHosts, packingFigures } from '../../../../src/scheduler/jobs/packing.ts'
 
 const host = { name: 'a', cpuMilli: 2000, memoryBytes: 100, gpus: ['', ''] }
-const running = (id: number, gpuMilli: number, places: readonly Place[]): Job => ({
+const running = (id: number, gpuMilli: number, places: readonly BundlePlace[]): Job => ({
   id,
   user: 'ann',
   submittedMs: 0,

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { hasPassed } from '../../../../src/base/clock.ts'
-import { HostClock } from '../../../../src/scheduler/jobs/host-clock.ts'
-import type { HostLine } from '../../../../src/scheduler/jobs/host-line.ts'
+import { HostClock, type HostLine } from '../../../../src/scheduler/jobs/host-line.ts'
 import { isDue, type JobOrder, newHostRecord, wantsFacts } from '../../../../src/scheduler/jobs/place-record.ts'
 
 const spec = { name: 'a', address: 'a', gpuCount: 0, labels: {}, custom: undefined }

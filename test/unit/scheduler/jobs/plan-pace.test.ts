@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { PlanPace } from '../../../../src/scheduler/jobs/plan-pace.ts'
+import { PlanPace } from '../../../../src/scheduler/jobs/pause.ts'
 
 test('what others write is planned for at once while plans are cheap, and takes a fifth of the time when they are not', () => {
   const planned = (tookMs: number) => {

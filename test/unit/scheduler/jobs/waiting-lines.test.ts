@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { alikeOf } from '../../../../src/scheduler/jobs/alike.ts'
 import type { Job, JobEvent, JobSpec } from '../../../../src/scheduler/jobs/job.ts'
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
+import { alikeOf } from '../../../../src/scheduler/jobs/waiting-lines.ts'
 
 const spec = (cpuMilli: number, rest: Partial<JobSpec> = {}): JobSpec => ({
   name: '',

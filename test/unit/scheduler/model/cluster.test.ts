@@ -2,13 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Cluster, type Placement } from '../../../../src/scheduler/model/cluster.ts'
 import { fits, spotOn } from '../../../../src/scheduler/model/fits.ts'
-import { takeGang } from '../../../../src/scheduler/model/gang.ts'
-import type { HostSpec, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
-import { createFirstFit } from '../../../../src/scheduler/policies/first-fit.ts'
+import type { HostCapacity, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
+import { createFirstFit } from '../../../../src/scheduler/policies/published.ts'
 
 const GIB = 2 ** 30
 
-function host(name: string, changes: Partial<HostSpec> = {}): HostSpec {
+function host(name: string, changes: Partial<HostCapacity> = {}): HostCapacity {
   return { name, cpuMilli: 8000, memoryBytes: 64 * GIB, ...changes }
 }
 
@@ -114,13 +113,14 @@ describe('a cluster', () => {
   it('takes the bundles of a gang together or not at all', () => {
     const cluster = new Cluster([host('m1', { gpus: ['T4'] }), host('m2', { gpus: ['T4'] })])
     const bundle = request({ gpuCount: 1, gpuMilli: 1000 })
-    const gang = { name: 'train', bundles: [bundle, bundle], strategy: 'SPREAD' } as const
+    const shape = cluster.shapeOf(bundle)
+    const takeOn = (...hosts: readonly number[]) =>
+      cluster.attempt(() => hosts.map((index) => cluster.take(shape, { host: index, devices: [0] })))
     const before = left(cluster)
-    const spot = { host: 0, devices: [0] }
-    expect(() => takeGang(cluster, gang, [spot, spot])).toThrow('does not hold it')
-    expect(() => takeGang(cluster, gang, [spot])).toThrow('does not hold it')
+    expect(() => takeOn(0, 0)).toThrow('does not hold it')
+    expect(() => takeOn(0, -1)).toThrow('does not hold it')
     expect(left(cluster)).toEqual(before)
-    expect(takeGang(cluster, gang, [spot, { host: 1, devices: [0] }])).toHaveLength(2)
+    expect(takeOn(0, 1)).toHaveLength(2)
     expect(cluster.usedGpuMilli).toBe(2000)
   })
 

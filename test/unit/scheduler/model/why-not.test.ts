@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Cluster } from '../../../../src/scheduler/model/cluster.ts'
 import { fits, spotOn } from '../../../../src/scheduler/model/fits.ts'
-import type { HostSpec, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
+import type { HostCapacity, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
 import { type Change, formatReason, reasonsOf, whyNot } from '../../../../src/scheduler/model/why-not.ts'
 
 const GIB = 2 ** 30
 
-const hosts: readonly HostSpec[] = [
+const hosts: readonly HostCapacity[] = [
   { name: 'm1', cpuMilli: 4000, memoryBytes: 8 * GIB, gpus: ['T4', 'T4'] },
   { name: 'm2', cpuMilli: 8000, memoryBytes: 16 * GIB, gpus: ['A10'], taints: ['lab'] },
   {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Cluster } from '../../../../src/scheduler/model/cluster.ts'
 import { WorkloadMix } from '../../../../src/scheduler/model/mix.ts'
-import type { HostSpec, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
+import type { HostCapacity, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
 import { IdleHostPrice } from '../../../../src/scheduler/policies/least-stranding/idle-host-price.ts'
 import { createLeastStranding } from '../../../../src/scheduler/policies/least-stranding/least-stranding.ts'
 
@@ -14,7 +14,7 @@ const ask = (gpuCount: number, cpuMilli = 1000): ResourceRequest => {
 
 const clusterOf = (hosts: number): Cluster =>
   new Cluster(
-    Array.from({ length: hosts }, (_, index): HostSpec => {
+    Array.from({ length: hosts }, (_, index): HostCapacity => {
       return { name: `m${index}`, cpuMilli: 96_000, memoryBytes: 512 * GIB, gpus: new Array<string>(GPUS).fill('A') }
     }),
   )

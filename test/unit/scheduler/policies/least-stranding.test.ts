@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Cluster, type Placement } from '../../../../src/scheduler/model/cluster.ts'
 import { WorkloadMix } from '../../../../src/scheduler/model/mix.ts'
-import type { HostSpec, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
+import type { HostCapacity, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
 import { createPolicy } from '../../../../src/scheduler/policies/policies.ts'
 
 const GIB = 2 ** 30
@@ -14,7 +14,7 @@ function ask(gpuCount: number): ResourceRequest {
 /** Three hosts of eight GPUs; what is placed, where, by hand or by the policy. */
 class Fleet {
   readonly cluster = new Cluster(
-    Array.from({ length: HOSTS }, (_, index): HostSpec => {
+    Array.from({ length: HOSTS }, (_, index): HostCapacity => {
       return { name: `m${index}`, cpuMilli: 96_000, memoryBytes: 512 * GIB, gpus: Array.from({ length: 8 }, () => 'A') }
     }),
   )

@@ -3,13 +3,13 @@ import { describe, expect, it } from 'vitest'
 import { Cluster, type Placement } from '../../../../src/scheduler/model/cluster.ts'
 import { fits } from '../../../../src/scheduler/model/fits.ts'
 import { WorkloadMix } from '../../../../src/scheduler/model/mix.ts'
-import type { HostSpec, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
+import type { HostCapacity, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
 import { createPolicy, isPolicyName, POLICIES } from '../../../../src/scheduler/policies/policies.ts'
 
 const GIB = 2 ** 30
 const NAMES = Object.keys(POLICIES).filter(isPolicyName)
 
-const hosts: readonly HostSpec[] = [
+const hosts: readonly HostCapacity[] = [
   { name: 'm1', cpuMilli: 16_000, memoryBytes: 64 * GIB, gpus: ['T4', 'T4'] },
   { name: 'm2', cpuMilli: 16_000, memoryBytes: 64 * GIB, gpus: ['T4', 'A10'] },
   { name: 'm3', cpuMilli: 64_000, memoryBytes: 256 * GIB, gpus: ['A10', 'A10', 'A10', 'A10'] },

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { expectedStartsS } from '../../../../src/scheduler/queue/conservative.ts'
+import { FreeProfile } from '../../../../src/scheduler/queue/free-profile.ts'
 import type { QueuedJob, QueueState } from '../../../../src/scheduler/queue/job.ts'
 import { QUEUE_POLICIES, type QueuePolicyName } from '../../../../src/scheduler/queue/queue-policies.ts'
 import { runLog } from '../../../../src/scheduler/simulate/swf-run.ts'
@@ -43,6 +43,23 @@ const anyRows = fc.array(
 )
 
 const byOrder = ([one]: readonly [number, unknown], [other]: readonly [number, unknown]) => one - other
+
+/** When each waiting job starts, by its order, if nothing passes it and all goes as estimated; undefined: never. */
+function expectedStartsS({
+  nowS,
+  free,
+  running,
+  waiting,
+}: Omit<QueueState, 'hasEndedEarly'>): ReadonlyMap<number, number | undefined> {
+  const profile = new FreeProfile(nowS, free, running)
+  return new Map(
+    waiting.map(({ order, width, estimateS }) => {
+      const startS = profile.earliest(width, estimateS)
+      if (startS !== undefined) profile.take(startS, estimateS, width)
+      return [order, startS]
+    }),
+  )
+}
 
 describe('who begins', () => {
   // Six of eight busy until 10; the head wants all; a short narrow one and a long narrow one wait behind it.

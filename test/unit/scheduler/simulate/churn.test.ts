@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { WorkloadMix } from '../../../../src/scheduler/model/mix.ts'
-import type { HostSpec, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
+import type { HostCapacity, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
 import { createPolicy } from '../../../../src/scheduler/policies/policies.ts'
 import { replayChurn } from '../../../../src/scheduler/simulate/churn.ts'
-import { layOver, pressTogether, type TimedRequest } from '../../../../src/scheduler/simulate/churn-load.ts'
+import { layOver, type TimedRequest } from '../../../../src/scheduler/simulate/churn-load.ts'
+import { pressTogether } from '../../../support/press-together.ts'
 
-const hostsOf = (gpus: number): HostSpec[] => [
+const hostsOf = (gpus: number): HostCapacity[] => [
   { name: 'n0', cpuMilli: 64_000, memoryBytes: 1, gpus: Array.from({ length: gpus }, () => 'A') },
 ]
 const requestOf = (gpuCount: number): ResourceRequest => ({ cpuMilli: 0, memoryBytes: 0, gpuCount, gpuMilli: 1000 })

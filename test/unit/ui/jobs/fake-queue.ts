@@ -2,7 +2,7 @@
 import { isActive, type Job, type JobSpec, type JobState } from '../../../../src/scheduler/jobs/job.ts'
 import { type KnownHost, packHosts } from '../../../../src/scheduler/jobs/packing.ts'
 import type { Sweep } from '../../../../src/scheduler/jobs/results.ts'
-import type { HostSpec } from '../../../../src/scheduler/model/resources.ts'
+import type { HostCapacity } from '../../../../src/scheduler/model/resources.ts'
 import type { JobAction, JobsPort, QueueSight } from '../../../../src/ui/jobs/jobs-port.ts'
 import type { Trial, WhatIf } from '../../../../src/ui/packing/what-if.ts'
 
@@ -35,7 +35,7 @@ export const runningOn = (host: string, ...devices: number[]): JobState => ({
   startedMs: 0,
 })
 
-export const hostSpecs = (count: number, gpus = 4): readonly HostSpec[] =>
+export const hostSpecs = (count: number, gpus = 4): readonly HostCapacity[] =>
   Array.from({ length: count }, (_, index) => ({
     name: `n${index + 1}`,
     cpuMilli: 16_000,
