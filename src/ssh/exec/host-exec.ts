@@ -3,6 +3,7 @@
  * round the command, files delivered on its stdin, sudo's prompt answered, and an end that reaches the remote processes.
  * It tries nothing twice, keeps no output, and never throws: what goes wrong with a host is its end.
  */
+import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
@@ -13,14 +14,14 @@ import type { CredentialAsker } from '../credentials.ts'
 import type { HostKeyVerifier } from '../host-keys.ts'
 import { type ChannelEnd, ConnectError, type Connection, type RemoteProcess, type Transport } from '../transport.ts'
 import { MarkFilter, MOST_BEFORE_BYTES, PromptFilter } from './filters.ts'
-import { BEAT, buildRemoteCommand, END, formatVariables, GO, GRACE_MS, readyWord } from './remote-command.ts'
+import { BEAT, buildRemoteCommand, END, formatVariables, GO, GRACE_MS, wordsFor } from './remote-command.ts'
 
 export type HostExecOptions = {
   readonly transports: Readonly<Partial<Record<TransportName, Transport>>>
   readonly hostKeys: HostKeyVerifier
   readonly credentials: CredentialAsker
   readonly clock: Clock
-  /** A word of letters and digits that nobody guesses. */
+  /** A word of letters and digits that nothing on a host prints by chance. */
   readonly token: string
   /** Between two beats; the remote side ends the command when it misses three. */
   readonly beatMs?: number
@@ -199,14 +200,16 @@ class Execution implements RunningExec {
     const { command, isForSh = false, environment = {}, script, stdin, sudoPassword, isLasting = false } = this.#request
     const { isHeld = false, endsLast = false } = this.#request
     const variables = fileOf(formatVariables(this.#request.variables ?? {}))
-    const mark = `begin${token}`
-    const prompt = `sudo${token}`
+    // Of this command alone, as what runs there beside it may get to know it.
+    const word = randomBytes(8).toString('hex')
+    const says = wordsFor(word)
+    const ready = `ready${token}`
     const line = buildRemoteCommand({
       command,
       isForSh,
       environment,
       isHeld,
-      mark,
+      ready,
       beatLimitS: Math.ceil((beatMs * (BEATS_MISSED + (endsLast ? LAST_BEATS_MORE : 0))) / 1000),
       endsLast,
       ...(script
@@ -214,29 +217,37 @@ class Execution implements RunningExec {
         : {}),
       ...(stdin ? { stdin: { sizeBytes: stdin.sizeBytes } } : {}),
       ...(variables ? { variables: { sizeBytes: variables.sizeBytes } } : {}),
-      ...(sudoPassword ? { sudoPrompt: prompt } : {}),
+      isSudo: sudoPassword !== undefined,
     })
     this.#phase = 'starting'
     const flooded = () => {
       this.#process?.signal('KILL')
       this.#end({ kind: 'unreachable', reason: floodedStart() })
     }
-    const begin = new MarkFilter(
-      `${mark}\n`,
-      (bytes) => this.#handlers.onStdout(bytes),
-      () => this.#begin(),
-      flooded,
-    )
-    const isDelivered = variables !== undefined || script !== undefined || stdin !== undefined
+    const expect = (said: string, pass: (bytes: Uint8Array) => void, onSaid: () => void) =>
+      new MarkFilter(`${said}\n`, pass, onSaid, flooded)
     const deliver = () =>
       void this.#deliver([variables, script?.file, stdin]).catch((error: unknown) => this.#endBy(error))
-    const ready = isDelivered
-      ? new MarkFilter(`${readyWord(mark)}\n`, (bytes) => begin.push(bytes), deliver, flooded)
-      : begin
+    const begin = expect(
+      says.begin,
+      (bytes) => this.#handlers.onStdout(bytes),
+      () => this.#begin(),
+    )
+    const isDelivered = variables !== undefined || script !== undefined || stdin !== undefined
+    const isDeliveredLater = isDelivered && sudoPassword !== undefined
+    const beforeFiles = isDeliveredLater ? expect(says.deliver, (bytes) => begin.push(bytes), deliver) : begin
+    const start = expect(
+      ready,
+      (bytes) => beforeFiles.push(bytes),
+      () => {
+        this.#process?.writeStdin(Buffer.from(`${word}\n`))
+        if (isDelivered && !isDeliveredLater) deliver()
+      },
+    )
     let prompts = 0
     const err = sudoPassword
       ? new PromptFilter(
-          prompt,
+          says.prompt,
           (bytes) => this.#handlers.onStderr(bytes),
           () => {
             prompts += 1
@@ -246,7 +257,7 @@ class Execution implements RunningExec {
       : undefined
     const handlers = {
       onStdout: (bytes: Uint8Array) => {
-        if (!this.#isOver()) ready.push(bytes)
+        if (!this.#isOver()) start.push(bytes)
       },
       onStderr: (bytes: Uint8Array) => {
         if (this.#isOver()) return
@@ -255,8 +266,7 @@ class Execution implements RunningExec {
       },
       onEnd: (end: ChannelEnd) => {
         if (this.#isOver()) return
-        ready.flush()
-        begin.flush()
+        for (const filter of new Set([start, beforeFiles, begin])) filter.flush()
         err?.flush()
         if (end.kind === 'lost') this.#end({ kind: 'unreachable', reason: `lost: ${printable(end.reason)}` })
         else if (end.kind === 'signal') this.#end({ ...end, signal: printable(`SIG${end.signal.replace(/^SIG/, '')}`) })

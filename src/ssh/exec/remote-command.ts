@@ -10,7 +10,7 @@
  */
 
 import { shellQuote } from '../../base/shell-quote.ts'
-/** What comes first on the channel's stdin, in this order, and what becomes of it. */
+/** What comes on the channel's stdin after the word, in this order, and what becomes of it. */
 export type Delivery = {
   /** What `formatVariables` makes: values that stand in no command line, and in the environment of the command alone. */
   readonly variables?: { readonly sizeBytes: number }
@@ -31,10 +31,12 @@ export type RemoteCommandSpec = Delivery & {
   readonly isForSh?: boolean
   /** In the command line, where other users of the host see it. */
   readonly environment: Readonly<Record<string, string>>
-  /** Printed on stdout, on a line of its own, when the command begins: a word of letters and digits. */
-  readonly mark: string
-  /** Through sudo, whose prompt on stderr is this word. */
-  readonly sudoPrompt?: string
+  /**
+   * A word of letters and digits, printed on a line of its own when the program reads its stdin. What comes first there is another
+   * such word, which no start-up file has seen: `wordsFor` has what it is used for.
+   */
+  readonly ready: string
+  readonly isSudo?: boolean
   /** The command's stdin stays open and empty until the word to go on, and has one empty line then. With no files. */
   readonly isHeld?: boolean
   /** Seconds without a beat after which the command is ended, once there was one. */
@@ -56,9 +58,12 @@ export function formatVariables(variables: Readonly<Record<string, string>>): Bu
 
 const WHOLE = '# whole'
 
-/** Printed like the mark, when what is delivered may be sent. */
-export function readyWord(mark: string): string {
-  return `ready${mark}`
+/**
+ * What the program says, with the word that it was sent: `begin` on a line of stdout when the command begins, `prompt` on stderr
+ * when sudo asks, `deliver` on a line of stdout when sudo is through and the files may come.
+ */
+export function wordsFor(word: string): { readonly begin: string; readonly prompt: string; readonly deliver: string } {
+  return { begin: `begin${word}`, prompt: `sudo${word}`, deliver: `deliver${word}` }
 }
 
 /** Between TERM and KILL, in fifths of a second. */
@@ -106,7 +111,9 @@ const HOLD =
   'h=$(mktemp -d "${TMPDIR:-/tmp}/muster.XXXXXX") && mkfifo "$h/go" && exec 4<>"$h/go" 5<"$h/go" 6>"$h/go" 4<&- && rm -rf "$h" || exit 1'
 
 function wrapper(spec: RemoteCommandSpec): string {
-  const parts = ['m=$$; d=']
+  // The word; no child gets it, whatever the login exports under this name.
+  const parts = ['unset b; b=$1; shift; m=$$; d=']
+  const deliver = spec.isSudo === true ? ['echo "deliver$b"'] : []
   // %b turns the octal escapes of the arguments into bytes; the dot keeps line breaks at the end.
   parts.push('u() { v=$(printf %b. "$1"); v=${v%.}; }')
   const variablesBytes = spec.variables?.sizeBytes ?? 0
@@ -118,8 +125,8 @@ function wrapper(spec: RemoteCommandSpec): string {
     parts.push(
       'n=$(umask); umask 077; d=$(mktemp -d "${TMPDIR:-/tmp}/muster.XXXXXX") || exit 1',
       'trap "rm -rf $d; exit 1" HUP INT TERM PIPE',
-      // Start-up files, or sudo's prompt, may read stdin before: nothing is sent until this is seen.
-      `echo ${readyWord(spec.mark)}`,
+      // Sudo may have read stdin before.
+      ...deliver,
       `head -c ${allBytes} >"$d/all"`,
       // Half a file must not run: the connection broke, or the disk is full.
       `[ $(wc -c <"$d/all") -eq ${allBytes} ] || { rm -rf "$d"; echo "muster: the file did not arrive whole in $d" >&2; exit 1; }`,
@@ -129,7 +136,7 @@ function wrapper(spec: RemoteCommandSpec): string {
   if (spec.variables) {
     // Whatever the login exports under this name, no child gets the values by it.
     if (isDelivered) parts.push(`unset e; e=$(head -c ${variablesBytes} <"$d/all")`)
-    else parts.push(`echo ${readyWord(spec.mark)}; unset e; e=$(head -c ${variablesBytes})`)
+    else parts.push(...deliver, `unset e; e=$(head -c ${variablesBytes})`)
     parts.push(`case "$e" in *"${WHOLE}") ;; *) echo "muster: the variables did not arrive whole" >&2; exit 1;; esac`)
   }
   if (spec.isHeld === true) parts.push(HOLD)
@@ -149,7 +156,7 @@ function wrapper(spec: RemoteCommandSpec): string {
   parts.push(`( ${WATCHER(spec)} ) <&3 3<&- >/dev/null 2>&1 & exec 3<&-${spec.isHeld === true ? ' 6>&-' : ''}`)
   for (let index = 0; index < Object.keys(spec.environment).length; index += 1) parts.push('u "$1"; export "$v"; shift')
   // Below this level bash takes itself for a login under sshd and reads its start-up files, a second time here.
-  parts.push('SHLVL=1; export SHLVL', `echo ${spec.mark}`)
+  parts.push('SHLVL=1; export SHLVL', 'echo "begin$b"')
   // Last of all: no name of the wrapper's own is read after it.
   const setVariables = spec.variables ? 'eval "$e"; ' : ''
   if (spec.script) {
@@ -171,13 +178,17 @@ function wrapper(spec: RemoteCommandSpec): string {
 const LEADER =
   'kill -0 -$$ 2>/dev/null || { command -v setsid >/dev/null && exec setsid /bin/sh -c "$0" "$0" "$@"; }; eval "$0"'
 
+/** Start-up files of the login shell may read stdin, and see the command line: nothing is sent before this, and no word is in it. */
+const HEAR = ({ ready }: RemoteCommandSpec): string => `echo ${ready}; unset b; read -r b || exit 1`
+
 /** One line that means the same to sh, bash, dash, zsh, csh, tcsh and fish. */
 export function buildRemoteCommand(spec: RemoteCommandSpec): string {
   const variables = Object.entries(spec.environment).map(([name, value]) => `${name}=${value}`)
   const words = spec.script ? [...spec.script.interpreter, ...spec.script.args] : [spec.command]
-  const args = [...variables, ...words].map((text) => `'${encode(text)}'`)
-  const shell = `/bin/sh -c '${LEADER}' '${wrapper(spec)}' ${args.join(' ')}`
-  return spec.sudoPrompt === undefined ? `exec ${shell}` : `exec sudo -S -p ${spec.sudoPrompt} -- ${shell}`
+  const args = [wrapper(spec), ...[...variables, ...words].map(encode)].map((text) => `'${text}'`).join(' ')
+  if (spec.isSudo !== true) return `exec /bin/sh -c '${HEAR(spec)}; set -- "$b" "$@"; ${LEADER}' ${args}`
+  const sudo = 'exec sudo -S -p "sudo$b" -- /bin/sh -c "$0" "$w" "$b" "$@"'
+  return `exec /bin/sh -c '${HEAR(spec)}; w=$1; shift; ${sudo}' '${LEADER}' ${args}`
 }
 
 /** What variables and the words of a command or script take on the command line, where some bytes become five. */

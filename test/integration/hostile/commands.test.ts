@@ -4,7 +4,7 @@ import { Secret } from '../../../src/base/secret.ts'
 import { LinePrefixer } from '../../../src/ops/run/line-prefixer.ts'
 import { formatOutcome } from '../../../src/ops/run/outcome.ts'
 import { createHostExec, type ExecEnd, type ExecRequest } from '../../../src/ssh/exec/host-exec.ts'
-import { readyWord } from '../../../src/ssh/exec/remote-command.ts'
+import { wordsFor } from '../../../src/ssh/exec/remote-command.ts'
 import { createHostKeyVerifier } from '../../../src/ssh/known-hosts/verifier.ts'
 import { endpointOf } from '../../support/endpoint.ts'
 import { createHostileTransport, untilEnded } from '../../support/hostile-host/hostile-transport.ts'
@@ -14,10 +14,10 @@ import { nobody } from '../../support/ssh-context.ts'
 import { ManualClock } from '../../unit/ssh/manual-clock.ts'
 
 const TOKEN = '0123456789abcdef'
-const MARK = `begin${TOKEN}`
+const READY = `ready${TOKEN}`
 /** Of what is printed so much is looked at. */
 const MOST_SHOWN = 512 * 1024
-const FOREIGN = [MARK, readyWord(MARK), `sudo${TOKEN}`, 'm1', 'm1: hello', 'exit 0']
+const FOREIGN = [READY, 'm1', 'm1: hello', 'exit 0']
 const file = {
   sizeBytes: 5,
   async *open() {
@@ -39,18 +39,31 @@ describe('a hostile host that runs a command', () => {
       const clock = new ManualClock()
       const request = choice.one(REQUESTS) ?? { command: '' }
       const isDelivered = request.variables !== undefined || request.script !== undefined || request.stdin !== undefined
-      const good = `Welcome\n${isDelivered ? `${readyWord(MARK)}\n` : ''}${MARK}\nhello\nw\u00f6rld\n`
-      const answer = mutate(Buffer.from(good), choice, FOREIGN)
-      note(...answer.how)
-      const prompt =
-        request.sudoPassword !== undefined && choice.once(2)
-          ? Buffer.from(`sudo${TOKEN}`.repeat(choice.one([1, 1, 2])))
-          : undefined
+      // Start-up files lie before the program has its word, the program itself afterwards.
+      const isEarly = choice.once(3)
+      const answerWith = (good: string, foreign: readonly string[]) => {
+        const mutated = mutate(Buffer.from(good), choice, [...FOREIGN, ...foreign])
+        note(...mutated.how)
+        return mutated
+      }
+      let answer = isEarly ? answerWith(`Welcome\n${READY}\n`, []) : undefined
+      const stream = choice.once(10) ? 'stderr' : 'stdout'
+      const prompts = request.sudoPassword !== undefined && choice.once(2) ? choice.one([1, 1, 2]) : 0
       const transport = createHostileTransport({
         onExec: (channel) => {
-          if (prompt !== undefined) channel.say(prompt, 'stderr')
           if (choice.once(3)) channel.say(Buffer.from('bash: \x1b]0;title\x07 warning\n'), 'stderr')
-          void channel.play(answer, choice.once(10) ? 'stderr' : 'stdout')
+          if (answer === undefined) channel.say(Buffer.from(`Welcome\n${READY}\n`))
+          else void channel.play(answer, stream)
+        },
+        onBytes: (channel, bytes) => {
+          if (answer !== undefined) return
+          const { begin, prompt, deliver } = wordsFor(Buffer.from(bytes).toString().trim())
+          if (prompts > 0) channel.say(Buffer.from(prompt.repeat(prompts)), 'stderr')
+          const isLater = isDelivered && request.sudoPassword !== undefined
+          const good = `${isLater ? `${deliver}\n` : ''}${begin}\nhello\nw\u00f6rld\n`
+          answer = answerWith(good, [begin, prompt, deliver])
+          if (answer.end === 'silent' || answer.endless !== undefined) clock.after(60_000, () => running.stop())
+          void channel.play(answer, stream)
         },
       })
       const exec = createHostExec({
@@ -78,13 +91,13 @@ describe('a hostile host that runs a command', () => {
           ended.resolve(end)
         },
       })
-      // What began and never ends is stopped by the user.
-      if (answer.end === 'silent' || answer.endless !== undefined) clock.after(60_000, () => running.stop())
+      // What never ends is stopped by the user.
+      if (answer?.end === 'silent' || answer?.endless !== undefined) clock.after(60_000, () => running.stop())
       const end = await untilEnded(ended.promise, clock, 120_000)
       if (ends !== 1 || begins > 1) throw new Error(`${begins} beginnings and ${ends} ends`)
       if (end.kind === 'exit' && end.code === 0 && begins === 0) throw new Error('what never began is a success')
-      if (end.kind === 'exit' && end.code === 0 && answer.end !== 'well')
-        throw new Error(`it ended ${answer.end}, and is a success`)
+      if (end.kind === 'exit' && end.code === 0 && answer?.end !== 'well')
+        throw new Error(`it ended ${answer?.end}, and is a success`)
       const words = formatOutcome(end)
       expectPrintable(words, 'the outcome')
       expectNoDefect(words, 'the outcome')

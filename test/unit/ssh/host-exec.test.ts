@@ -2,6 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { createHostExec, type ExecEnd } from '../../../src/ssh/exec/host-exec.ts'
+import { wordsFor } from '../../../src/ssh/exec/remote-command.ts'
 import type { ChannelEnd, Connection, RemoteProcess } from '../../../src/ssh/transport.ts'
 import { endpointOf } from '../../support/endpoint.ts'
 import { createHostileTransport } from '../../support/hostile-host/hostile-transport.ts'
@@ -47,10 +48,16 @@ it('a command that waits for a session has all its time to begin once it has one
   expect(ends).toMatchObject([{ kind: 'unreachable', reason: expect.stringContaining('did not begin') }])
 })
 
-const ended = async (end: ChannelEnd, said: string): Promise<ExecEnd> => {
+/** `begins`: the program reads the word that it is sent, and says so. */
+const ended = async (end: ChannelEnd, said: string, begins = false): Promise<ExecEnd> => {
   const transport = createHostileTransport({
     onExec: (channel) => {
       channel.say(Buffer.from(said))
+      if (!begins) channel.end(end)
+    },
+    onBytes: (channel, word) => {
+      channel.say(Buffer.from(wordsFor(Buffer.from(word).toString().trim()).begin))
+      channel.say(Buffer.from('\n'))
       channel.end(end)
     },
   })
@@ -72,10 +79,10 @@ it('a command that never began is no success, whatever the login shell says', as
     reason: expect.stringContaining('without running the command'),
   })
   expect(await ended({ kind: 'exit', code: 127 }, 'no such shell\n')).toEqual({ kind: 'exit', code: 127 })
-  expect(await ended({ kind: 'exit', code: 0 }, 'Welcome\nbeginword\n')).toEqual({ kind: 'exit', code: 0 })
+  expect(await ended({ kind: 'exit', code: 0 }, 'Welcome\nreadyword\n', true)).toEqual({ kind: 'exit', code: 0 })
 })
 
 it('the name of a signal comes from the host, and does nothing to a terminal', async () => {
-  const end = await ended({ kind: 'signal', signal: 'K\x1b[2JILL' }, 'beginword\n')
+  const end = await ended({ kind: 'signal', signal: 'K\x1b[2JILL' }, 'readyword\n', true)
   expect(end).toEqual({ kind: 'signal', signal: 'SIGK\\x1b[2JILL' })
 })

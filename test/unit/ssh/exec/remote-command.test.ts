@@ -5,22 +5,24 @@ import { describe, expect, it } from 'vitest'
 import { buildRemoteCommand, END, GO } from '../../../../src/ssh/exec/remote-command.ts'
 import { findProgram } from '../../../support/requirements.ts'
 
-const plain = { command: 'true', environment: {}, mark: 'begin1', beatLimitS: 45 }
+const plain = { command: 'true', environment: {}, ready: 'ready1', beatLimitS: 45 }
+const WORD = 'word1'
 const SHELLS = ['sh', 'dash', 'bash', 'zsh', 'fish', 'csh', 'tcsh'].filter((name) => findProgram(name) !== undefined)
 
 /** As sshd does it: a session of its own, one line for the login shell, stdin open until the command has ended. */
-async function login(shell: string, line: string) {
+async function login(shell: string, line: string, environment: Readonly<Record<string, string>> = {}) {
   const child = spawn(shell, ['-c', line], {
-    env: { PATH: process.env.PATH, SHELL: '/bin/sh' },
+    env: { PATH: process.env.PATH, SHELL: '/bin/sh', ...environment },
     detached: true,
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   const output: Buffer[] = []
   child.stdout.on('data', (bytes: Buffer) => output.push(bytes))
+  child.stdin.write(`${WORD}\n`)
   await once(child, 'close')
   child.stdin.destroy()
-  const text = Buffer.concat(output).toString()
-  return { begin: text.slice(0, text.indexOf('\n')), output: text.slice(text.indexOf('\n') + 1) }
+  const [ready, begin, ...rest] = Buffer.concat(output).toString().split('\n')
+  return { ready, begin, output: rest.join('\n') }
 }
 
 /** A command that is held, as sshd starts it, and what it has printed when it has ended. */
@@ -38,6 +40,7 @@ async function held(command: string, words: (begun: () => Promise<unknown>) => A
   const begun = async () => {
     while (!printed.includes('loaded\n')) await once(child.stdout, 'data')
   }
+  child.stdin.write(`${WORD}\n`)
   for await (const word of words(begun)) child.stdin.write(word)
   child.stdin.end()
   await closed
@@ -65,11 +68,11 @@ describe('the remote command line', () => {
     await fc.assert(
       fc.asyncProperty(anyText, anyText, async (word, value) => {
         const command = `printf '%s\\n%s' '${word.replaceAll("'", "'\\''")}' "$V"`
-        const { begin, output } = await login(
+        const { ready, begin, output } = await login(
           shell,
           buildRemoteCommand({ ...plain, command, environment: { V: value } }),
         )
-        expect(begin).toBe('begin1')
+        expect([ready, begin]).toEqual(['ready1', `begin${WORD}`])
         expect(output).toBe(`${word}\n${value}`)
       }),
       { numRuns: 6 },
@@ -84,7 +87,7 @@ describe('the remote command line', () => {
       yield GO
       yield 'b\n'
     })
-    expect(printed).toBe('begin1\nloaded\nwent on []\n')
+    expect(printed).toBe(`ready1\nbegin${WORD}\nloaded\nwent on []\n`)
   })
 
   it.each([
@@ -95,11 +98,17 @@ describe('the remote command line', () => {
       await begun()
       yield word
     })
-    expect(printed).toBe('begin1\nloaded\n')
+    expect(printed).toBe(`ready1\nbegin${WORD}\nloaded\n`)
   })
 
   it('holds neither a password nor a place for one', () => {
-    const line = buildRemoteCommand({ ...plain, sudoPrompt: 'sudo1' })
-    expect(line).toMatch(/^exec sudo -S -p sudo1 -- \/bin\/sh -c /)
+    const line = buildRemoteCommand({ ...plain, isSudo: true })
+    expect(line).toMatch(/^exec \/bin\/sh -c '[^']*exec sudo -S -p "sudo\$b" -- \/bin\/sh -c /)
+  })
+
+  it('keeps the word from the environment of the command, whatever the login exports', async () => {
+    const command = 'env; tr "\\0" "\\n" </proc/$$/cmdline'
+    const { output } = await login('bash', buildRemoteCommand({ ...plain, command }), { b: 'b', k: 'k', w: 'w' })
+    expect(output).not.toContain(WORD)
   })
 })
