@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { MusterError } from '../base/errors.ts'
 import type { JobEvent } from '../scheduler/jobs/job.ts'
-import type { JobAction, JobDetails, JobsPort, QueueSight } from '../ui/jobs/jobs-port.ts'
+import type { JobAction, JobDetails, JobsPort, QueueStatus } from '../ui/jobs/jobs-port.ts'
 import type { CliContext, GlobalOptions } from './command-line/context.ts'
 import type { ConsoleQueue } from './job/console-queue.ts'
 
@@ -34,7 +34,7 @@ export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>): JobsP
     return opening
   }
   return {
-    read: async (): Promise<QueueSight | undefined> => (await open()).read(),
+    read: async (): Promise<QueueStatus | undefined> => (await open()).read(),
     tryOut: async (whatIf) => (await open()).tryOut(whatIf),
     details: async (id): Promise<JobDetails | undefined> => (await open()).details(id),
     sweep: async (id) => (await open()).sweep(id),

@@ -8,7 +8,7 @@ import { nodesOf, type RayWanted, wantedRay } from '../ops/ray/wanted.ts'
 import { watchCluster } from '../ops/ray/watch.ts'
 import type { CommandEnd, CommandHandlers, RunningCommand } from '../ops/run/run-hosts.ts'
 import type { Fleet } from '../ssh/fleet.ts'
-import type { RayOrder, RayPort } from '../ui/ray/ray-port.ts'
+import type { RayCommand, RayPort } from '../ui/ray/ray-port.ts'
 import type { CliContext } from './command-line/context.ts'
 import { createFleetOpsHosts } from './connect/ops-hosts.ts'
 import type { Wires } from './connect/transports.ts'
@@ -41,7 +41,7 @@ export function createConsoleRay({ fleet, wires, declared, context }: ConsoleRay
     return asked
   }
 
-  const run = async (order: RayOrder, handlers: CommandHandlers, stopping: Stopping): Promise<CommandEnd> => {
+  const run = async (order: RayCommand, handlers: CommandHandlers, stopping: Stopping): Promise<CommandEnd> => {
     const wanted = inventory.ray === undefined ? undefined : await wantedNow()
     const say = (text: string): void => handlers.onStderr(Buffer.from(`${text}\n`))
     if (wanted === undefined) {
@@ -112,7 +112,7 @@ export function createConsoleRay({ fleet, wires, declared, context }: ConsoleRay
   }
 }
 
-async function wholeOrder(order: RayOrder, context: CliContext): Promise<RayJobOrder> {
+async function wholeOrder(order: RayCommand, context: CliContext): Promise<RayJobOrder> {
   if (order.do !== 'submit') return order
   const { directory, job, follow } = order
   if (directory === undefined) return { do: 'submit', job, follow }

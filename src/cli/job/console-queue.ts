@@ -13,7 +13,7 @@ import type { Gang } from '../../scheduler/model/gang.ts'
 import { WorkloadMix } from '../../scheduler/model/mix.ts'
 import { createPolicy } from '../../scheduler/policies/policies.ts'
 import { placeAsRay } from '../../scheduler/ray/ray-placement.ts'
-import type { JobDetails, QueueSight } from '../../ui/jobs/jobs-port.ts'
+import type { JobDetails, QueueStatus } from '../../ui/jobs/jobs-port.ts'
 import { gangOfWhatIf, type Trial, type WhatIf } from '../../ui/packing/what-if.ts'
 import type { CliContext } from '../command-line/context.ts'
 import { type Engines, engineLog, openEngines } from './engines.ts'
@@ -28,7 +28,7 @@ const BUSY_MS = 100
 const TAIL_BYTES = 16 * 1024
 
 export interface ConsoleQueue extends Disposable {
-  read(): QueueSight | undefined
+  read(): QueueStatus | undefined
   tryOut(whatIf: WhatIf): Trial
   details(id: number): JobDetails | undefined
   sweep(id: number): Sweep | undefined

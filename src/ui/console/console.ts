@@ -15,7 +15,7 @@ import { FIRST_QUEUE_VIEW } from '../jobs/queue-view.ts'
 import { encodePaste } from '../keys/encode-for-pane.ts'
 import type { ActionId, Keymap } from '../keys/registry.ts'
 import { specOf } from '../keys/registry.ts'
-import { FIRST_VIEW } from '../network/watch-view.ts'
+import { FIRST_WATCH } from '../network/watch-view.ts'
 import type { Preferences } from '../preferences.ts'
 import type { RayLine } from '../ray/ray-line.ts'
 import {
@@ -143,8 +143,8 @@ export class Console implements PageContext, Disposable {
       mode: { kind: 'typing' },
       panel: undefined,
       bringUp: noBringUp,
-      watch: { view: FIRST_VIEW, revision: 0 },
-      ray: { view: { kind: 'none' }, revision: 0 },
+      watch: FIRST_WATCH,
+      ray: { view: { kind: 'none' }, usage: undefined },
       queue: FIRST_QUEUE_VIEW,
       notice: undefined,
       log: [],

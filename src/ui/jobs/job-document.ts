@@ -8,12 +8,17 @@ import { timeText } from '../rows/time-text.ts'
 import { boldStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import type { JobDetails } from './jobs-port.ts'
 import { colourOf } from './list-document.ts'
-
-export type LogView = { readonly lines: readonly string[]; readonly trouble: string | undefined }
+import type { LogView } from './queue-view.ts'
 
 const MOST_PLACES = 8
 
-export function jobDocument(details: JobDetails, log: LogView | undefined, columns: number, theme: Theme): RowDocument {
+export function jobDocument(
+  details: JobDetails,
+  log: LogView | undefined,
+  columns: number,
+  theme: Theme,
+  nowMs: number,
+): RowDocument {
   const { job, why, expectedMs } = details
   const { state, spec } = job
   const muted = mutedStyle(theme)
@@ -36,7 +41,7 @@ export function jobDocument(details: JobDetails, log: LogView | undefined, colum
     })
     if (state.places.length > MOST_PLACES) rows.push(...say(`and ${state.places.length - MOST_PLACES} more`, muted))
   }
-  if (expectedMs !== undefined) rows.push(...say(`expected to start ${timeText(expectedMs)}`))
+  if (expectedMs !== undefined) rows.push(...say(`expected to start ${timeText(expectedMs, nowMs)}`))
   for (const line of why) rows.push(...say(line, styleOf(theme.warning)))
   if (log?.trouble !== undefined) rows.push(...say(`log: ${log.trouble}`, styleOf(theme.danger)))
   if (log !== undefined && log.lines.length > 0) {

@@ -9,7 +9,7 @@ type Meant = (state: ConsoleState) => boolean
 
 const inTable: Meant = ({ queue }) => queue.table !== undefined
 const inList: Meant = ({ queue }) => queue.table === undefined
-const hasJobs: Meant = ({ queue }) => (queue.sight?.groups.length ?? 0) > 0
+const hasJobs: Meant = ({ queue }) => (queue.status?.groups.length ?? 0) > 0
 const isFiltered: Meant = ({ queue }) => queue.needle !== ''
 /** The line that is looked at is so. */
 const onLine =

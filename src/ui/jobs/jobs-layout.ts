@@ -1,20 +1,13 @@
-/** Which part of the Jobs tab is where. Pure. */
+/** Where the parts of the Jobs tab are. Pure. */
 import type { Rect } from '../compositor/scene.ts'
-import { documentRows, type RowDocument } from '../rows/row-document.ts'
 
 const BESIDE_COLUMNS = 160
-
-/** So that this row is in the middle. */
-export function centred(at: number, rect: Rect, document: RowDocument) {
-  return { offset: Math.max(0, at - Math.floor(documentRows(rect.height, document) / 2)), isFollowing: false }
-}
-
-/** Under a list that is as high as it has to be, where a table is open below it. */
+/** Of the list above an open table. */
 const LIST_BY_TABLE_ROWS = 6
 
 type Layout = { readonly list: Rect; readonly table: Rect | undefined; readonly side: Rect }
 
-/** The list, and the chosen job beside it or below; a table beside it and above the job, or in place of the job. */
+/** The selected job is beside the list or below it; a table is above the job or in its place. */
 export function layout(rect: Rect, hasTable: boolean): Layout {
   if (rect.width >= BESIDE_COLUMNS) {
     const width = Math.ceil(rect.width / 2)

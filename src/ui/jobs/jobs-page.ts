@@ -1,23 +1,23 @@
-/** The Jobs tab: the queue as a list, the chosen job with its log beside it, and what may be done to it after a yes. */
+/** The Jobs tab: the queue as a list, the selected job with its log beside it, and its actions. */
+import { isDeepStrictEqual } from 'node:util'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
-import { BOLD } from '../../terminal/cells.ts'
 import type { PaneView, Rect } from '../compositor/scene.ts'
 import { createConfirmDialog } from '../dialogs/confirm-dialog.ts'
 import { createPromptDialog } from '../dialogs/prompt-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
-import { documentRows, firstRow, type RowDocument, wrapRows } from '../rows/row-document.ts'
+import { centredOn, documentOf, documentRows, firstRow, type RowDocument, wrapRows } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
 import type { Page } from '../tabs/page.ts'
 import type { PageContext } from '../tabs/page-context.ts'
-import { mutedStyle, styleOf, type Theme, themes } from '../theme/theme.ts'
+import { boldStyle, mutedStyle, type Theme, themes } from '../theme/theme.ts'
 import { areaOf } from '../work-views/panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
 import { jobDocument } from './job-document.ts'
 import { type JobsCommand, jobsKeys } from './jobs-keys.ts'
-import { centred, layout } from './jobs-layout.ts'
-import type { JobAction, JobDetails, JobsPort, QueueSight } from './jobs-port.ts'
+import { layout } from './jobs-layout.ts'
+import type { JobAction, JobsPort, QueueStatus } from './jobs-port.ts'
 import { listDocument } from './list-document.ts'
 import { LogTail } from './log-tail.ts'
 import {
@@ -28,17 +28,15 @@ import {
   type JobLine,
   KINDS,
   type QueueView,
-  type SweepOrder,
   shownLines,
 } from './queue-view.ts'
 import type { QueueWatch } from './queue-watch.ts'
 import { nextOrder, sortSweep, sweepDocument } from './sweep-table.ts'
 
 const PAGE = 10
-/** Of so many rows it is read again only after this time. */
+/** A table of so many rows takes longer to read than a frame lasts: it is read again only after this time. */
 const LARGE_SWEEP = 1_000
 const LARGE_SWEEP_MS = 5_000
-const NO_ROWS: RowDocument = { head: [], length: 0, row: () => [] }
 
 const TITLES: Readonly<Record<JobAction, string>> = {
   cancel: 'Cancel',
@@ -54,10 +52,9 @@ export class JobsPage implements Page {
   readonly #watch: QueueWatch
   readonly #jobs: JobsPort
   readonly #tail: LogTail
-  #details: JobDetails | undefined
-  #sweep: { readonly spec: number; readonly sweep: Sweep; readonly atMs: number } | undefined
-  #sorted: { readonly sweep: Sweep; readonly table: SweepOrder; readonly rows: readonly SweepRow[] } | undefined
-  #looked = 0
+  #sweepReadMs = 0
+  /** Of several readings at once the last one counts. */
+  #readings = 0
   #isDisposed = false
 
   constructor(
@@ -68,70 +65,63 @@ export class JobsPage implements Page {
     this.#context = context
     this.#watch = watch
     this.#jobs = jobs
-    this.#tail = new LogTail(work, context.clock, () => watch.redraw())
+    this.#tail = new LogTail(work, context.clock, (log) => {
+      if (!this.#isDisposed) watch.set({ log })
+    })
     watch.onRead(() => {
-      if (context.state.tab === 'jobs') void this.#look()
+      if (context.state.tab === 'jobs') void this.#read()
     })
   }
 
   open(): void {
     this.#watch.open()
-    void this.#look()
+    void this.#read()
   }
 
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
-    const { sight, trouble } = this.#view
-    if (sight === undefined || trouble !== undefined) {
-      const style = trouble === undefined ? mutedStyle(theme) : styleOf(theme.danger, undefined, BOLD)
-      const rows = [[], ...wrapRows(printable(trouble ?? 'reading the queue …'), rect.width - 2, '  ', style)]
-      const document: RowDocument = { head: [], length: rows.length, row: (index) => rows[index] ?? [] }
-      const place = { offset: 0, isFollowing: false }
-      return [rowsPane({ id: ' jobs', title: 'jobs', hasKeys: true, isBusy: false, document, place, rect, theme })]
+    const { status, trouble } = this.#view
+    if (status === undefined || trouble !== undefined) {
+      const style = trouble === undefined ? mutedStyle(theme) : boldStyle(theme.danger)
+      const text = printable(trouble ?? 'reading the queue …')
+      const document = documentOf([[], ...wrapRows(text, rect.width - 2, '  ', style)])
+      return [rowsPane({ id: ' jobs', title: 'jobs', hasKeys: true, document, rect, theme })]
     }
     const { list, table, side } = layout(rect, this.#view.table !== undefined)
-    const panes = [this.#listPane(list, theme, sight)]
+    const panes = [this.#listPane(list, theme, status)]
     if (table !== undefined) panes.push(this.#tablePane(table, theme))
     if (side.height > 0) panes.push(this.#sidePane(side, theme))
     return panes
   }
 
-  #listPane(rect: Rect, theme: Theme, sight: QueueSight): PaneView {
+  #listPane(rect: Rect, theme: Theme, status: QueueStatus): PaneView {
     const { filter, needle, table } = this.#view
     const lines = this.#lines
     const chosen = this.#chosen
     const nowMs = this.#context.clock.now()
-    const document = listDocument({ sight, lines, chosen, filter, needle, columns: rect.width - 2, theme, nowMs })
+    const document = listDocument({ status, lines, chosen, filter, needle, columns: rect.width - 2, theme, nowMs })
     const at = lines.findIndex((line) => line.spec === chosen?.spec)
-    const place = centred(at, rect, document)
-    const hasKeys = table === undefined
-    return rowsPane({ id: ' jobs', title: 'jobs', hasKeys, isBusy: false, document, place, rect, theme })
+    const place = centredOn(at, rect.height, document)
+    return rowsPane({ id: ' jobs', title: 'jobs', hasKeys: table === undefined, document, place, rect, theme })
   }
 
   #tablePane(rect: Rect, theme: Theme): PaneView {
-    const [line, sweep, { table }] = [this.#chosen, this.#shownSweep, this.#view]
-    const own = { id: ' results', hasKeys: true, isBusy: false, rect, theme }
+    const [line, sweep, { table, member }] = [this.#chosen, this.#sweep, this.#view]
+    const own = { id: ' results', hasKeys: true, rect, theme }
     if (table === undefined || line === undefined || sweep === undefined)
-      return rowsPane({ ...own, title: 'results', document: NO_ROWS, place: { offset: 0, isFollowing: false } })
+      return rowsPane({ ...own, title: 'results', document: documentOf([]) })
     const rows = this.#sweepRows
-    const chosen = this.#view.member ?? rows[0]?.id
+    const chosen = member ?? rows[0]?.id
     const document = sweepDocument({ sweep, rows, order: table, line, chosen, columns: rect.width - 2, theme })
     const at = rows.findIndex(({ id }) => id === chosen)
     const title = `${hasMetrics(line.lead) ? 'results of' : 'jobs'} ${line.first}-${line.first + line.count - 1}`
-    return rowsPane({ ...own, title, document, place: centred(at, rect, document) })
+    return rowsPane({ ...own, title, document, place: centredOn(at, rect.height, document) })
   }
 
   #sidePane(rect: Rect, theme: Theme): PaneView {
-    const { logOffset } = this.#view
-    return rowsPane({
-      id: ' job',
-      title: this.#details === undefined ? 'job' : `job ${this.#details.job.id}`,
-      hasKeys: false,
-      isBusy: false,
-      document: this.#side(rect.width - 2, theme),
-      place: { offset: logOffset ?? 0, isFollowing: logOffset === undefined && this.#hasLog },
-      rect,
-      theme,
-    })
+    const { details } = this.#view
+    const title = details === undefined ? 'job' : `job ${details.job.id}`
+    const document = this.#side(rect.width - 2, theme)
+    return rowsPane({ id: ' job', title, hasKeys: false, document, place: this.#logPlace, rect, theme })
   }
 
   handleKey(label: string): boolean {
@@ -163,7 +153,13 @@ export class JobsPage implements Page {
   }
 
   get #hasLog(): boolean {
-    return (this.#tail.view?.lines.length ?? 0) > 0
+    return (this.#view.log?.lines.length ?? 0) > 0
+  }
+
+  /** The end of the log is followed unless the user has scrolled. */
+  get #logPlace() {
+    const { logOffset } = this.#view
+    return { offset: logOffset ?? 0, isFollowing: logOffset === undefined && this.#hasLog }
   }
 
   #do(command: JobsCommand): void {
@@ -228,40 +224,33 @@ export class JobsPage implements Page {
   }
 
   #choose(view: Partial<QueueView>): void {
-    this.#context.change(({ queue }) => ({ queue: { ...queue, member: undefined, logOffset: undefined, ...view } }))
-    void this.#look()
+    this.#watch.set({ member: undefined, logOffset: undefined, ...view })
+    void this.#read()
   }
 
   #openTable(): void {
     const line = this.#chosen
     if (line === undefined || line.count === 1)
-      return this.#context.notice('no array or grid: it has no table', 'warning')
+      return this.#context.notice('only an array or a grid has a table', 'warning')
     this.#choose({ table: { column: undefined, isReversed: false } })
   }
 
   #sort(by: 1 | 'reverse'): void {
-    const [sweep, { table }] = [this.#shownSweep, this.#view]
-    if (sweep === undefined || table === undefined) return this.#context.notice('Enter opens the table', 'warning')
+    const [sweep, { table }] = [this.#sweep, this.#view]
+    if (sweep === undefined || table === undefined)
+      return this.#context.notice('press Enter to open the table', 'warning')
     this.#choose({ table: nextOrder(sweep, table, by) })
   }
 
-  /** A large one takes longer to read than a frame lasts. */
-  get #freshSweep(): Sweep | undefined {
-    const { sweep, spec, atMs } = this.#sweep ?? { atMs: 0 }
-    if (sweep === undefined || spec !== this.#chosen?.spec || sweep.rows.length < LARGE_SWEEP) return undefined
-    return Math.abs(this.#context.clock.now() - atMs) < LARGE_SWEEP_MS ? sweep : undefined
-  }
-
-  get #shownSweep(): Sweep | undefined {
-    return this.#sweep !== undefined && this.#sweep.spec === this.#chosen?.spec ? this.#sweep.sweep : undefined
+  /** Of the selected row; undefined: not read yet. */
+  get #sweep(): Sweep | undefined {
+    const { sweep } = this.#view
+    return sweep?.spec === this.#chosen?.spec ? sweep?.sweep : undefined
   }
 
   get #sweepRows(): readonly SweepRow[] {
-    const [sweep, { table }] = [this.#shownSweep, this.#view]
-    if (sweep === undefined || table === undefined) return []
-    if (this.#sorted?.sweep !== sweep || this.#sorted.table !== table)
-      this.#sorted = { sweep, table, rows: sortSweep(sweep, table) }
-    return this.#sorted.rows
+    const { table } = this.#view
+    return this.#sweep && table ? sortSweep(this.#sweep, table) : []
   }
 
   #move(by: number): void {
@@ -274,11 +263,8 @@ export class JobsPage implements Page {
 
   #moveInTable(by: number): void {
     const rows = this.#sweepRows
-    const at = Math.max(
-      0,
-      rows.findIndex(({ id }) => id === this.#view.member),
-    )
-    const member = rows[Math.max(0, Math.min(rows.length - 1, at + by))]?.id
+    const at = rows.findIndex(({ id }) => id === this.#view.member)
+    const member = rows[Math.max(0, Math.min(rows.length - 1, Math.max(0, at) + by))]?.id
     if (member !== undefined) this.#choose({ spec: this.#chosen?.spec, member })
   }
 
@@ -286,7 +272,7 @@ export class JobsPage implements Page {
     if (this.#view.table !== undefined) return this.#moveInTable(by)
     const line = this.#chosen
     if (line === undefined || line.count === 1) return
-    const at = this.#details?.job.id ?? line.first
+    const at = this.#view.details?.job.id ?? line.first
     const member = Math.max(line.first, Math.min(line.first + line.count - 1, at + by))
     this.#choose({ spec: line.spec, member })
   }
@@ -297,52 +283,49 @@ export class JobsPage implements Page {
     const document = this.#side(side.width - 2, themes[state.themeName])
     const rows = documentRows(side.height, document)
     const last = Math.max(0, document.length - rows)
-    const { logOffset } = this.#view
-    const first = firstRow(
-      { offset: logOffset ?? 0, isFollowing: logOffset === undefined && this.#hasLog },
-      document,
-      rows,
-    )
+    const first = firstRow(this.#logPlace, document, rows)
     const next = Math.max(0, Math.min(last, first + by * Math.max(1, rows - 1)))
-    this.#context.change(({ queue }) => ({
-      queue: { ...queue, logOffset: next === last && this.#hasLog ? undefined : next },
-    }))
+    this.#watch.set({ logOffset: next === last && this.#hasLog ? undefined : next })
   }
 
   #side(columns: number, theme: Theme): RowDocument {
-    const details = this.#details
-    if (details !== undefined) return jobDocument(details, this.#tail.view, columns, theme)
-    const words = this.#chosen === undefined ? ' muster job submit puts one into the queue.' : ''
-    return { head: [], length: 1, row: () => [{ text: words, style: mutedStyle(theme) }] }
+    const { details, log } = this.#view
+    if (details !== undefined) return jobDocument(details, log, columns, theme, this.#context.clock.now())
+    const text = this.#chosen === undefined ? ' Submit a job with: muster job submit -- COMMAND' : ''
+    return documentOf([[{ text, style: mutedStyle(theme) }]])
   }
 
-  /** Reads what there is to say of the chosen job, and of its log. */
-  async #look(): Promise<void> {
-    const looked = ++this.#looked
-    const jobs = this.#jobs
+  /** Reads the selected job, its log, and the table when it is open. */
+  async #read(): Promise<void> {
+    this.#readings += 1
+    const reading = this.#readings
     const line = this.#chosen
     try {
       const { table, member } = this.#view
-      const sweep = line && table && (this.#freshSweep ?? (await jobs.sweep(line.first)))
+      const sweep = line && table && (await this.#readSweep(line))
       const best = member === undefined && sweep && table ? sortSweep(sweep, table)[0]?.id : undefined
       const id = line && (member ?? best ?? (await this.#telling(line)))
-      const details = id === undefined ? undefined : await jobs.details(id)
-      if (looked !== this.#looked || this.#isDisposed) return
-      const before = this.#sweep?.sweep
-      const hasOther = sweep !== before && JSON.stringify(sweep) !== JSON.stringify(before)
-      const hasChanged = hasOther || JSON.stringify(details) !== JSON.stringify(this.#details)
-      this.#details = details
-      const atMs = sweep === before ? (this.#sweep?.atMs ?? 0) : this.#context.clock.now()
-      // What is the same stays sorted.
-      this.#sweep = line && sweep && { spec: line.spec, sweep: hasOther ? sweep : (before ?? sweep), atMs }
-      this.#tail.look(details?.log)
-      if (hasChanged) this.#watch.redraw()
+      const details = id === undefined ? undefined : await this.#jobs.details(id)
+      if (reading !== this.#readings || this.#isDisposed) return
+      this.#watch.set({ details, sweep: line && sweep && { spec: line.spec, sweep } })
+      this.#tail.read(details?.log)
     } catch (error) {
       if (!this.#isDisposed) this.#context.notice(messageOf(error), 'error')
     }
   }
 
-  /** Of an array: one that runs, else one that failed, else the first that waits, else the last. */
+  async #readSweep({ first }: JobLine): Promise<Sweep | undefined> {
+    const known = this.#sweep
+    const nowMs = this.#context.clock.now()
+    const isLarge = known !== undefined && known.rows.length >= LARGE_SWEEP
+    if (isLarge && Math.abs(nowMs - this.#sweepReadMs) < LARGE_SWEEP_MS) return known
+    this.#sweepReadMs = nowMs
+    const sweep = await this.#jobs.sweep(first)
+    // The same rows stay sorted.
+    return isDeepStrictEqual(sweep, known) ? known : sweep
+  }
+
+  /** The job of an array to show: a running one, else a failed one, else the first waiting one, else the last. */
   async #telling({ spec, first, count }: JobLine): Promise<number> {
     if (count === 1) return first
     for (const kinds of [KINDS.running, ['failed', 'lost', 'timed-out'], KINDS.waiting]) {

@@ -5,16 +5,16 @@ import type { Sweep } from '../../scheduler/jobs/results.ts'
 import type { JobGroup } from '../../scheduler/jobs/store.ts'
 import type { Trial, WhatIf } from '../packing/what-if.ts'
 
-export type WaitingLine = { readonly job: Job; readonly why: string; readonly expectedMs: number | undefined }
+export type WaitingJob = { readonly job: Job; readonly why: string; readonly expectedMs: number | undefined }
 
 /** The queue at one moment. */
-export type QueueSight = {
+export type QueueStatus = {
   readonly hosts: readonly PackedHost[]
   /** By name of a host that does not answer the driver: why. */
   readonly down: Readonly<Record<string, string>>
   readonly active: readonly Job[]
   /** The first that wait, and why. */
-  readonly waiting: readonly WaitingLine[]
+  readonly waiting: readonly WaitingJob[]
   /** What was submitted last comes first; the first job of each stands for it. */
   readonly groups: readonly (JobGroup & { readonly lead: Job })[]
   readonly counts: ReadonlyMap<string, number>
@@ -34,7 +34,7 @@ export type JobAction = 'hold' | 'release' | 'cancel' | 'retry'
 
 export interface JobsPort {
   /** Undefined: nothing has changed since the last call. Rejects where hosts.yaml or the queue cannot be used. */
-  read(): Promise<QueueSight | undefined>
+  read(): Promise<QueueStatus | undefined>
   /** Where a gang would go now. */
   tryOut(whatIf: WhatIf): Promise<Trial>
   details(id: number): Promise<JobDetails | undefined>

@@ -6,14 +6,14 @@ import { JOB_COLUMNS, STATE_COLUMN } from '../../scheduler/jobs/job-columns.ts'
 import type { Span } from '../compositor/scene.ts'
 import { type Row, type RowDocument, rowStyle } from '../rows/row-document.ts'
 import { boldStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
-import type { QueueSight } from './jobs-port.ts'
+import type { QueueStatus } from './jobs-port.ts'
 import { countOf, type Filter, type JobLine, KINDS, NO_SCHEDULER } from './queue-view.ts'
 
 const BAR_CELLS = 8
 const PROGRESS_WIDTH = STATE_COLUMN.width - BAR_CELLS - 2
 
 export type ListInput = {
-  readonly sight: QueueSight
+  readonly status: QueueStatus
   readonly lines: readonly JobLine[]
   readonly chosen: JobLine | undefined
   readonly filter: Filter
@@ -23,18 +23,18 @@ export type ListInput = {
   readonly nowMs: number
 }
 
-export function listDocument({ sight, lines, chosen, filter, needle, columns, theme, nowMs }: ListInput): RowDocument {
+export function listDocument({ status, lines, chosen, filter, needle, columns, theme, nowMs }: ListInput): RowDocument {
   const muted = mutedStyle(theme)
   const leads = lines.map(({ lead }) => lead)
   const shown = JOB_COLUMNS.filter(({ leastPane = 0, isNeeded }) => columns >= leastPane && isNeeded?.(leads) !== false)
-  const counts = [...sight.counts].map(([kind, count]) => `${count} ${kind}`).join(', ') || 'no jobs yet'
+  const counts = [...status.counts].map(([kind, count]) => `${count} ${kind}`).join(', ') || 'no jobs yet'
   const narrowed = `${filter === 'all' ? '' : ` · only ${filter}`}${needle === '' ? '' : ` · with “${needle}”`}`
   const summary: Row = [
     { text: ` ${counts}`, style: boldStyle(theme.text) },
     { text: narrowed, style: boldStyle(theme.accent) },
-    sight.driver === undefined
+    status.driver === undefined
       ? { text: `  ${NO_SCHEDULER}`, style: styleOf(theme.warning) }
-      : { text: `  scheduler: ${printable(sight.driver)}`, style: muted },
+      : { text: `  scheduler: ${printable(status.driver)}`, style: muted },
   ]
   return {
     head: [summary, [{ text: ` ${shown.map(({ title, width }) => padEnd(title, width)).join('')}`, style: muted }]],

@@ -1,42 +1,33 @@
-/** The end of what a job wrote: asked for over the connection of its shell, one bounded look at a time. */
+/** The end of a job's output, read over the connection of its host's shell, one bounded reading at a time. */
 import type { Clock } from '../../base/clock.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
-import type { LogView } from './job-document.ts'
+import type { LogView } from './queue-view.ts'
 
 const MOST_BYTES = 64 * 1024
 const MOST_LINES = 500
-const LOOK_MS = 10_000
+const READ_MS = 10_000
 
 export class LogTail implements Disposable {
   readonly #work: WorkPort
   readonly #clock: Clock
-  readonly #onChange: () => void
+  readonly #onRead: (log: LogView | undefined) => void
   #key = ''
-  #view: LogView | undefined
   #stop: (() => void) | undefined
 
-  constructor(work: WorkPort, clock: Clock, onChange: () => void) {
+  constructor(work: WorkPort, clock: Clock, onRead: (log: LogView | undefined) => void) {
     this.#work = work
     this.#clock = clock
-    this.#onChange = onChange
+    this.#onRead = onRead
   }
 
-  get view(): LogView | undefined {
-    return this.#view
-  }
-
-  get isLooking(): boolean {
-    return this.#stop !== undefined
-  }
-
-  /** Of another log than before: what was seen of that is forgotten. */
-  look(log: { readonly host: string; readonly program: string } | undefined): void {
+  /** Reads it again; of another log than before, what was read is dropped first. */
+  read(log: { readonly host: string; readonly program: string } | undefined): void {
     const key = log === undefined ? '' : `${log.host} ${log.program}`
     if (key !== this.#key) {
       this.#key = key
-      this.#view = undefined
       this.#stop?.()
+      this.#onRead(undefined)
     }
     if (log === undefined || this.#stop !== undefined) return
     const decoder = new TextDecoder()
@@ -50,14 +41,11 @@ export class LogTail implements Disposable {
       if (key !== this.#key) return
       const lines = text.split('\n')
       if (lines.at(-1) === '') lines.pop()
-      const next = { lines: lines.slice(-MOST_LINES), trouble }
-      if (JSON.stringify(next) === JSON.stringify(this.#view)) return
-      this.#view = next
-      this.#onChange()
+      this.#onRead({ lines: lines.slice(-MOST_LINES), trouble })
     }
-    const timer = this.#clock.after(LOOK_MS, () => {
+    const timer = this.#clock.after(READ_MS, () => {
       running.abandon()
-      finish('its host takes too long to answer')
+      finish('the host did not answer in time')
     })
     this.#stop = () => {
       running.abandon()
@@ -74,6 +62,6 @@ export class LogTail implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.look(undefined)
+    this.read(undefined)
   }
 }

@@ -1,54 +1,69 @@
-/** What the tabs Packing and Jobs know of the queue, and how they show it. */
+/** What the tabs Packing and Jobs show of the queue. Pure. */
+import type { Sweep } from '../../scheduler/jobs/results.ts'
 import type { Trial, WhatIf } from '../packing/what-if.ts'
-import type { JobAction, QueueSight } from './jobs-port.ts'
+import type { JobAction, JobDetails, QueueStatus } from './jobs-port.ts'
 
 export const FILTERS = ['all', 'waiting', 'running', 'ended'] as const
 export type Filter = (typeof FILTERS)[number]
 
-/** By which column it is sorted; undefined: by its first metric, where it has one. */
+/** `column` undefined: sorted by the first metric, or by job without one. */
 export type SweepOrder = { readonly column: number | undefined; readonly isReversed: boolean }
+
+/** The end of a job's output. `trouble`: why it cannot be read. */
+export type LogView = { readonly lines: readonly string[]; readonly trouble: string | undefined }
+
+/** What all processes of a host use, 0 to 1 of its cores. */
+export type RealUse = { readonly cpu: number; readonly memoryBytes: number }
 
 export type QueueView = {
   /** Undefined: not read yet. */
-  readonly sight: QueueSight | undefined
+  readonly status: QueueStatus | undefined
   /** Why it cannot be read now. */
   readonly trouble: string | undefined
   readonly filter: Filter
-  /** Only lines with this in name, command, user or number; empty: all. */
+  /** Only rows with this in name, command, user or number; empty: all. */
   readonly needle: string
-  /** Of the list: what was submitted together. */
+  /** The selected row of the list. */
   readonly spec: number | undefined
-  /** Of an array or a grid: which one is looked at; undefined: the one that tells most. */
+  /** The selected job of an array or a grid; undefined: the most telling one. */
   readonly member: number | undefined
+  /** The selected job. */
+  readonly details: JobDetails | undefined
+  readonly log: LogView | undefined
   readonly logOffset: number | undefined
-  /** How the table of an array or a grid is sorted; undefined: it is not open. */
+  /** How the table of an array or a grid is sorted; undefined: it is closed. */
   readonly table: SweepOrder | undefined
-  /** Whose boxes the Packing tab shows. */
+  /** The rows of that table. */
+  readonly sweep: { readonly spec: number; readonly sweep: Sweep } | undefined
+  /** What the Packing tab shows. */
   readonly picture: 'queue' | 'ray'
-  /** A gang that is looked at without being submitted. */
+  /** A gang to place without submitting it. */
   readonly whatIf: WhatIf | undefined
   /** Where it would go; undefined: no answer yet. */
   readonly trial: Trial | undefined
-  /** Rows of boxes that are scrolled out above. */
+  /** By host. */
+  readonly used: ReadonlyMap<string, RealUse>
+  /** Rows of boxes scrolled out above. */
   readonly packingOffset: number
-  /** Moves with what is shown besides. */
-  readonly revision: number
 }
 
 export const FIRST_QUEUE_VIEW: QueueView = {
-  sight: undefined,
+  status: undefined,
   trouble: undefined,
   filter: 'all',
   needle: '',
   spec: undefined,
   member: undefined,
+  details: undefined,
+  log: undefined,
   logOffset: undefined,
   table: undefined,
+  sweep: undefined,
   picture: 'queue',
   whatIf: undefined,
   trial: undefined,
+  used: new Map(),
   packingOffset: 0,
-  revision: 0,
 }
 
 /** With the command that starts one. */
@@ -60,7 +75,7 @@ export const KINDS: Readonly<Record<Exclude<Filter, 'all'>, readonly string[]>> 
   ended: ['done', 'failed', 'timed-out', 'lost', 'cancelled'],
 }
 
-/** Which states each of them changes. */
+/** The states that each action changes. */
 export const CHANGED_KINDS: Readonly<Record<JobAction, readonly string[]>> = {
   cancel: [...KINDS.waiting, ...KINDS.running],
   hold: ['queued'],
@@ -68,17 +83,17 @@ export const CHANGED_KINDS: Readonly<Record<JobAction, readonly string[]>> = {
   retry: ['failed', 'timed-out', 'lost', 'cancelled'],
 }
 
-export type JobLine = QueueSight['groups'][number]
+export type JobLine = QueueStatus['groups'][number]
 
-export function shownLines({ sight, filter, needle }: QueueView): readonly JobLine[] {
-  return (sight?.groups ?? []).filter(
+export function shownLines({ status, filter, needle }: QueueView): readonly JobLine[] {
+  return (status?.groups ?? []).filter(
     (line) =>
       (filter === 'all' || KINDS[filter].some((kind) => line.counts.has(kind))) &&
       (needle === '' || isFound(line, needle)),
   )
 }
 
-/** As in searches: without a capital letter, case makes no difference. */
+/** Ignores case unless the needle has a capital letter. */
 function isFound({ lead, first, count }: JobLine, needle: string): boolean {
   const { name, command } = lead.spec
   const number = Number(needle)
@@ -87,7 +102,7 @@ function isFound({ lead, first, count }: JobLine, needle: string): boolean {
   return [name, command, lead.user].some((text) => (isExact ? text : text.toLowerCase()).includes(needle))
 }
 
-/** The chosen line: the first where the one that was chosen is not shown. */
+/** The selected row, or the first one where that is not shown. */
 export function chosenLine(view: QueueView, lines = shownLines(view)): JobLine | undefined {
   return lines.find((line) => line.spec === view.spec) ?? lines[0]
 }
@@ -95,7 +110,6 @@ export function chosenLine(view: QueueView, lines = shownLines(view)): JobLine |
 export const countOf = ({ counts }: Pick<JobLine, 'counts'>, kinds: readonly string[]): number =>
   kinds.reduce((sum, kind) => sum + (counts.get(kind) ?? 0), 0)
 
-/** Its jobs write what can be compared. */
 export function hasMetrics({ spec }: JobLine['lead']): boolean {
   return (spec.metrics?.length ?? 0) > 0
 }

@@ -1,7 +1,5 @@
-/**
- * What both tabs know of the queue: read once a second at most, only while one of them is shown, and drawn anew only when
- * it has changed.
- */
+/** The queue for the tabs Packing and Jobs: read once a second while one of them is shown. */
+import { isDeepStrictEqual } from 'node:util'
 import { messageOf } from '../../base/errors.ts'
 import type { PageContext } from '../tabs/page-context.ts'
 import type { JobsPort } from './jobs-port.ts'
@@ -22,18 +20,14 @@ export class QueueWatch implements Disposable {
     this.#jobs = jobs
   }
 
-  get isReading(): boolean {
-    return this.#isReading
-  }
-
-  /** After each time that it was looked at, also when nothing has changed. */
+  /** After each reading, also when the queue has not changed. */
   onRead(listener: () => void): void {
     this.#listeners.push(listener)
   }
 
-  /** Begins to follow the queue; ends by itself when no tab of it is shown. */
+  /** Starts reading; it ends by itself when neither tab is shown. */
   open(): void {
-    if (this.#timer === undefined && !this.#isReading) void this.read()
+    if (this.#timer === undefined) void this.read()
   }
 
   async read(): Promise<void> {
@@ -42,25 +36,28 @@ export class QueueWatch implements Disposable {
     this.#timer?.[Symbol.dispose]()
     this.#timer = undefined
     try {
-      const sight = await this.#jobs.read()
-      if (sight !== undefined) this.#show({ sight, trouble: undefined })
-      else if (this.#context.state.queue.trouble !== undefined) this.#show({ trouble: undefined })
+      const status = await this.#jobs.read()
+      this.set(status === undefined ? { trouble: undefined } : { status, trouble: undefined })
     } catch (error) {
-      this.#show({ trouble: messageOf(error) })
+      this.set({ trouble: messageOf(error) })
     }
     this.#isReading = false
     if (this.#isDisposed) return
     for (const listener of this.#listeners) listener()
-    const { tab } = this.#context.state
-    if (tab !== 'packing' && tab !== 'jobs') return
+    if (!this.#isShown) return
     this.#timer = this.#context.clock.after(READ_EVERY_MS, () => {
       this.#timer = undefined
-      if (['packing', 'jobs'].includes(this.#context.state.tab)) void this.read()
+      if (this.#isShown) void this.read()
     })
   }
 
-  redraw(): void {
-    this.#show({ revision: this.#context.state.queue.revision + 1 })
+  /** Changes the state of both tabs; values equal to the present ones change nothing. */
+  set(patch: Partial<QueueView>): void {
+    const { queue } = this.#context.state
+    const keys = Object.keys(patch) as (keyof QueueView)[]
+    // The status comes only when it has changed.
+    const isNew = keys.some((key) => key === 'status' || !isDeepStrictEqual(patch[key], queue[key]))
+    if (isNew && !this.#isDisposed) this.#context.change(() => ({ queue: { ...queue, ...patch } }))
   }
 
   [Symbol.dispose](): void {
@@ -68,7 +65,8 @@ export class QueueWatch implements Disposable {
     this.#timer?.[Symbol.dispose]()
   }
 
-  #show(view: Partial<QueueView>): void {
-    if (!this.#isDisposed) this.#context.change(({ queue }) => ({ queue: { ...queue, ...view } }))
+  get #isShown(): boolean {
+    const { tab } = this.#context.state
+    return tab === 'packing' || tab === 'jobs'
   }
 }

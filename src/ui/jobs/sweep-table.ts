@@ -40,7 +40,18 @@ export function nextOrder(sweep: Sweep, order: SweepOrder, by: 1 | 'reverse'): S
   return { column: (sortedBy(sweep, order) + 1) % columnsOf(sweep).length, isReversed: false }
 }
 
+/** Thousands of rows are sorted once for each order, not for each drawing. */
+const sorted = new WeakMap<Sweep, { readonly order: SweepOrder; readonly rows: readonly SweepRow[] }>()
+
 export function sortSweep(sweep: Sweep, order: SweepOrder): readonly SweepRow[] {
+  const known = sorted.get(sweep)
+  if (known?.order === order) return known.rows
+  const rows = sortRows(sweep, order)
+  sorted.set(sweep, { order, rows })
+  return rows
+}
+
+function sortRows(sweep: Sweep, order: SweepOrder): readonly SweepRow[] {
   const column = columnsOf(sweep)[sortedBy(sweep, order)]
   if (column === undefined || column.kind === 'job') return order.isReversed ? sweep.rows.toReversed() : sweep.rows
   const isMost = column.rank.isMost === true

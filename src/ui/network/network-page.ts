@@ -1,10 +1,6 @@
-/**
- * The Network tab: live resources of the console's hosts, sampled over the shells' own connections from when it is first
- * opened. What is new is shown once a second, and only while somebody looks at it.
- */
+/** The Network tab: live resources of the console's hosts, from its first opening on. It is drawn once a second while shown. */
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import type { lineChart } from '../charts/line-chart.ts'
 import type { PaneView, Rect, Span } from '../compositor/scene.ts'
 import { commandOf } from '../keys/key-table.ts'
@@ -14,14 +10,14 @@ import { labelStyle, type Theme } from '../theme/theme.ts'
 import { TabRecordings } from './tab-recordings.ts'
 import { changeWatch, recordingKeys } from './watch-keys.ts'
 import { watchPanes } from './watch-panes.ts'
-import { moveSelection, type WatchView } from './watch-view.ts'
+import { moveSelection, type WatchState, type WatchView } from './watch-view.ts'
 import type { WatchedHosts } from './watched-hosts.ts'
 
 const GATHER_MS = 100
 const SHOW_EVERY_MS = 1000
 
 export class NetworkPage implements Page {
-  /** Samples come as output of hosts does. */
+  /** Samples arrive like the output of hosts. */
   readonly isIdle = true
   readonly busy = undefined
   readonly #context: PageContext
@@ -49,14 +45,20 @@ export class NetworkPage implements Page {
   open(): void {
     this.#loadChart()
     this.#watched.follow([...this.#context.state.hosts.keys()])
+    this.#update()
   }
 
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
-    const { state, clock } = this.#context
-    const nowMs = this.#recordings.shown?.replay.nowMs ?? clock.now()
-    const sign = this.#sign(theme)
-    const look = { rect, theme, nowMs, chart: this.#chart, ...(sign === undefined ? {} : { sign }) }
-    return watchPanes(this.#hosts(), state.watch.view, look)
+    const { hosts, view, recording } = this.#context.state.watch
+    const nowMs = typeof recording === 'string' ? this.#context.clock.now() : recording.nowMs
+    const badge = badgeOf(recording, theme)
+    return watchPanes(hosts, view, {
+      rect,
+      theme,
+      nowMs,
+      chart: this.#chart,
+      ...(badge === undefined ? {} : { badge }),
+    })
   }
 
   handleKey(label: string): boolean {
@@ -64,21 +66,21 @@ export class NetworkPage implements Page {
     const command = commandOf(recordingKeys, label)
     if (command !== undefined) return this.#record(command)
     const shown = this.#recordings.shown
-    if (shown?.replay.handleKey(label) === true) return this.#redraw()
-    const next = changeWatch(state.watch.view, this.#hosts(), label)
+    if (shown?.replay.handleKey(label) === true) return this.#update()
+    const next = changeWatch(state.watch.view, state.watch.hosts, label)
     if (next === undefined) return false
     if (next !== 'leave') this.#show(next)
     else if (shown === undefined) this.#context.showTab('shells')
     else {
       this.#recordings.leaveReplay()
-      this.#redraw()
+      this.#update()
     }
     return true
   }
 
   scrollBy(rows: number): void {
-    const { view } = this.#context.state.watch
-    this.#show(moveSelection(view, this.#hosts(), Math.sign(rows)))
+    const { view, hosts } = this.#context.state.watch
+    this.#show(moveSelection(view, hosts, Math.sign(rows)))
   }
 
   [Symbol.dispose](): void {
@@ -93,23 +95,23 @@ export class NetworkPage implements Page {
     try {
       if (command === 'record') this.#context.notice(this.#recordings.toggle(this.#context.clock.now()))
       else {
-        const words = this.#recordings.showOlder()
-        if (words !== undefined) this.#context.notice(words, 'warning')
+        const problem = this.#recordings.showOlder()
+        if (problem !== undefined) this.#context.notice(problem, 'warning')
         this.#play()
       }
     } catch (error) {
-      this.#context.notice(`the recording: ${printable(messageOf(error))}`, 'error')
+      this.#context.notice(`cannot ${command}: ${printable(messageOf(error))}`, 'error')
     }
-    return this.#redraw()
+    return this.#update()
   }
 
-  /** The time of what is shown again goes on. */
+  /** Moves the replay on with the clock. */
   #play(): void {
     this.#playing ??= this.#context.clock.after(SHOW_EVERY_MS, () => {
       this.#playing = undefined
       const shown = this.#recordings.shown
       if (shown === undefined) return
-      if (shown.replay.advance(SHOW_EVERY_MS)) this.#redraw()
+      if (shown.replay.advance(SHOW_EVERY_MS)) this.#update()
       this.#play()
     })
   }
@@ -118,24 +120,17 @@ export class NetworkPage implements Page {
     this.#context.change(({ watch }) => ({ watch: { ...watch, view } }))
   }
 
-  #redraw(): true {
-    this.#context.change(({ watch }) => ({ watch: { ...watch, revision: watch.revision + 1 } }))
+  #update(): true {
+    const { shown, isRecording } = this.#recordings
+    const hosts = shown?.replay.hosts() ?? this.#watched.hosts
+    const recording =
+      shown === undefined
+        ? isRecording
+          ? 'on'
+          : 'off'
+        : { title: shown.replay.title, index: shown.index, count: shown.count, nowMs: shown.replay.nowMs }
+    this.#context.change(({ watch }) => ({ watch: { ...watch, hosts, recording } }))
     return true
-  }
-
-  #sign(theme: Theme): Span | undefined {
-    const shown = this.#recordings.shown
-    if (shown !== undefined) {
-      const { replay, index, count } = shown
-      const text = ` replay ${replay.title} · ${index + 1} of ${count} `
-      return { text, style: labelStyle(theme, theme.receivingText, theme.receiving) }
-    }
-    if (!this.#recordings.isRecording) return undefined
-    return { text: ' ● recording ', style: labelStyle(theme, theme.dangerText, theme.danger) }
-  }
-
-  #hosts(): readonly WatchedHost[] {
-    return this.#recordings.shown?.replay.hosts() ?? this.#watched.hosts
   }
 
   #showSoon(): void {
@@ -146,7 +141,7 @@ export class NetworkPage implements Page {
     this.#showing ??= clock.after(waitMs, () => {
       this.#showing = undefined
       this.#shownMs = clock.now()
-      this.#redraw()
+      this.#update()
     })
   }
 
@@ -158,7 +153,14 @@ export class NetworkPage implements Page {
         this.#chart = module.lineChart
         this.#showSoon()
       },
-      () => this.#context.notice('the charts cannot be loaded', 'error'),
+      () => this.#context.notice('cannot load the charts', 'error'),
     )
   }
+}
+
+function badgeOf(recording: WatchState['recording'], theme: Theme): Span | undefined {
+  if (recording === 'off') return undefined
+  if (recording === 'on') return { text: ' ● recording ', style: labelStyle(theme, theme.dangerText, theme.danger) }
+  const text = ` replay ${recording.title} · ${recording.index + 1} of ${recording.count} `
+  return { text, style: labelStyle(theme, theme.receivingText, theme.receiving) }
 }

@@ -9,7 +9,7 @@ import { boldStyle, type Theme } from '../theme/theme.ts'
 import { shortAmount } from './short-numbers.ts'
 import { gpuBusy, memoryPart } from './watch-view.ts'
 
-export type ChartContext = {
+export type HostChartContext = {
   readonly theme: Theme
   /** In the title of the first chart. */
   readonly of?: string
@@ -74,7 +74,7 @@ function chartsOf(sample: Sample | undefined): readonly Chart[] {
 }
 
 /** As many charts as there are places; when there are fewer, the last one fills its row. */
-export function hostCharts(host: WatchedHost, places: readonly Rect[], context: ChartContext): readonly PaneView[] {
+export function hostCharts(host: WatchedHost, places: readonly Rect[], context: HostChartContext): readonly PaneView[] {
   const charts = chartsOf(host.samples.at(-1)).slice(0, places.length)
   return charts.flatMap((chart, index) => {
     const rect = places[index]
@@ -100,7 +100,7 @@ export function chartPlaces(rect: Rect, columns: number, rows: number): readonly
   })
 }
 
-function chartPane(chart: Chart, title: string, samples: readonly Sample[], rect: Rect, context: ChartContext) {
+function chartPane(chart: Chart, title: string, samples: readonly Sample[], rect: Rect, context: HostChartContext) {
   const { theme } = context
   const latest = samples.at(-1)
   const badges = chart.lines.map(({ word, value, format }, index): Span => {
@@ -122,7 +122,7 @@ function remembered(
   chart: Chart,
   samples: readonly Sample[],
   rect: Rect,
-  context: ChartContext,
+  context: HostChartContext,
   draw: typeof lineChart,
 ): readonly Row[] {
   const { of, theme } = context
@@ -143,7 +143,7 @@ function drawChart(
   { lines, most }: Chart,
   samples: readonly Sample[],
   rect: Rect,
-  { nowMs, theme }: ChartContext,
+  { nowMs, theme }: HostChartContext,
   draw: typeof lineChart,
 ): readonly Row[] {
   const [columns, rows] = [rect.width - 2, rect.height - 2]

@@ -8,14 +8,14 @@ import { rowsPane } from '../rows/rows-pane.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import { allHosts } from './all-hosts.ts'
 import { percentOf, shortAmount } from './short-numbers.ts'
-import { type ChartContext, chartCount, chartPlaces, hostCharts } from './watch-charts.ts'
+import { chartCount, chartPlaces, type HostChartContext, hostCharts } from './watch-charts.ts'
 import { watchTable } from './watch-table.ts'
 import { lastOf, NO_SAMPLES, sortHosts, swapPart, type WatchView } from './watch-view.ts'
 
-export type WatchContext = ChartContext & {
+export type WatchContext = HostChartContext & {
   readonly rect: Rect
   /** Shows that the tab records or replays. */
-  readonly sign?: Span
+  readonly badge?: Span
 }
 
 const ID = ' network'
@@ -42,7 +42,7 @@ export function watchPanes(hosts: readonly WatchedHost[], view: WatchView, conte
   ]
 }
 
-function tablePane(hosts: readonly WatchedHost[], view: WatchView, { rect, theme, sign }: WatchContext): PaneView {
+function tablePane(hosts: readonly WatchedHost[], view: WatchView, { rect, theme, badge }: WatchContext): PaneView {
   const others = hosts.filter(({ isOwn }) => isOwn !== true)
   const latest = others.flatMap((host) => (host.trouble === undefined ? (lastOf(host) ?? []) : []))
   const sum = (pick: (sample: Sample) => number) => shortAmount(latest.reduce((all, sample) => all + pick(sample), 0))
@@ -56,12 +56,12 @@ function tablePane(hosts: readonly WatchedHost[], view: WatchView, { rect, theme
   const document = watchTable(hosts, view, rect.width - 2, theme)
   const selected = sortHosts(hosts, view.sort).findIndex(({ host }) => host === view.selected)
   const place = centredOn(selected, rect.height, document)
-  return rowsPane({ id: ID, title, hasKeys: true, badges: sign ? [sign] : [], document, place, rect, theme })
+  return rowsPane({ id: ID, title, hasKeys: true, badges: badge ? [badge] : [], document, place, rect, theme })
 }
 
 /** Charts above a few lines of text. */
 function detailPanes(host: WatchedHost, context: WatchContext): readonly PaneView[] {
-  const { rect, theme, sign } = context
+  const { rect, theme, badge } = context
   const sample = lastOf(host)
   const info = Math.min(INFO_ROWS + (sample?.gpus.length ?? 0), Math.max(3, rect.height - 16))
   const charts = { ...rect, height: rect.height - info }
@@ -73,7 +73,7 @@ function detailPanes(host: WatchedHost, context: WatchContext): readonly PaneVie
       id: ID,
       title: host.isOwn === true ? 'this machine' : host.host,
       document: documentOf(infoRows(host, sample, theme)),
-      badges: sign ? [sign] : [],
+      badges: badge ? [badge] : [],
       rect: below,
       theme,
       hasKeys: true,

@@ -14,6 +14,24 @@ export type WatchView = {
 
 export const FIRST_VIEW: WatchView = { sort: 'host', selected: undefined, isDetailed: false }
 
+/** What the Network tab shows. */
+export type WatchState = {
+  readonly view: WatchView
+  /** Live, or of the recording that is replayed. */
+  readonly hosts: readonly WatchedHost[]
+  readonly recording: 'on' | 'off' | ReplayView
+}
+
+/** `index`: from 0, the newest recording first. */
+export type ReplayView = {
+  readonly title: string
+  readonly index: number
+  readonly count: number
+  readonly nowMs: number
+}
+
+export const FIRST_WATCH: WatchState = { view: FIRST_VIEW, hosts: [], recording: 'off' }
+
 /** A value is marked from its limit on. */
 export const LIMITS = {
   cpu: 0.9,

@@ -11,7 +11,7 @@ type Meant = (state: ConsoleState) => boolean
 const ofQueue: Meant = ({ queue }) => queue.picture === 'queue'
 const isTrying: Meant = (state) => ofQueue(state) && state.queue.whatIf !== undefined
 const isTall: Meant = (state) =>
-  !ofQueue(state) || lastOffset(queueInput(state.queue, areaOf(state), themes[state.themeName])) > 0
+  !ofQueue(state) || lastOffset(queueInput(state.queue, areaOf(state), themes[state.themeName], state.clockMs)) > 0
 
 export const packingKeys = define([
   { id: 'to-shells', keys: ['Esc', 'q'], title: 'shells', help: 'Back to the shells.' },

@@ -1,23 +1,25 @@
-/** The Packing tab: who is placed where. */
+/** The Packing tab: which job is placed where. */
 import { messageOf } from '../../base/errors.ts'
+import type { ClusterUsage } from '../../ops/ray/usage.ts'
 import type { PaneView, Rect } from '../compositor/scene.ts'
 import { createPromptDialog, type PromptCheck } from '../dialogs/prompt-dialog.ts'
 import type { JobsPort } from '../jobs/jobs-port.ts'
-import type { QueueView } from '../jobs/queue-view.ts'
+import type { RealUse } from '../jobs/queue-view.ts'
 import type { QueueWatch } from '../jobs/queue-watch.ts'
 import { commandOf } from '../keys/key-table.ts'
 import type { WatchedHosts } from '../network/watched-hosts.ts'
+import type { RayCluster } from '../ray/ray-port.ts'
 import type { RayWatch } from '../ray/ray-watch.ts'
 import type { Page } from '../tabs/page.ts'
 import type { PageContext } from '../tabs/page-context.ts'
 import { type Theme, themes } from '../theme/theme.ts'
 import { areaOf } from '../work-views/panel.ts'
 import { type PackingCommand, packingKeys } from './packing-keys.ts'
-import { lastOffset, packingPanes, queueInput, type RealUse } from './packing-panes.ts'
+import { lastOffset, packingPanes, queueInput } from './packing-panes.ts'
 import { rayPicture } from './ray-picture.ts'
 import { exampleWhatIf, formatWhatIf, nextSlider, parseWhatIf, slide, type WhatIf, whatIfWords } from './what-if.ts'
 
-/** Besides the queue: what Ray's nodes and the sampled hosts really use. */
+/** The queue, and what tells the real use of hosts. */
 export type PackingSources = {
   readonly jobs: JobsPort
   readonly ray: RayWatch
@@ -31,10 +33,7 @@ export class PackingPage implements Page {
   readonly #watch: QueueWatch
   readonly #sources: PackingSources
   readonly #numbers = new Map<string, number>()
-  /** What was tried last. */
   #lastWhatIf: WhatIf | undefined
-  /** What is really used, as it was drawn last. */
-  #shownUse = '[]'
 
   constructor(context: PageContext, watch: QueueWatch, sources: PackingSources) {
     this.#context = context
@@ -42,7 +41,7 @@ export class PackingPage implements Page {
     this.#sources = sources
     watch.onRead(() => {
       if (context.state.tab !== 'packing') return
-      this.#showUse()
+      watch.set({ used: this.#sampledUse() })
       void this.#tryOut()
     })
   }
@@ -62,10 +61,9 @@ export class PackingPage implements Page {
     return true
   }
 
-  /** Ray's picture, for whoever asked for it. */
   showRay(): void {
     this.#context.showTab('packing')
-    this.#set({ picture: 'ray', packingOffset: 0 })
+    this.#watch.set({ picture: 'ray', packingOffset: 0 })
   }
 
   #do(command: PackingCommand): void {
@@ -77,13 +75,14 @@ export class PackingPage implements Page {
       case 'down':
         return this.scrollBy(command === 'up' ? -1 : 1)
       case 'ray':
-        if (picture === 'ray') return this.#set({ picture: 'queue', packingOffset: 0 })
-        if (this.#sources.ray.usage === undefined) return this.#context.notice('no head of Ray answers', 'warning')
+        if (picture === 'ray') return this.#watch.set({ picture: 'queue', packingOffset: 0 })
+        if (this.#context.state.ray.usage === undefined)
+          return this.#context.notice('the head of Ray does not answer', 'warning')
         return this.showRay()
       case 'what-if':
         return this.#askWhatIf()
       case 'end-what-if':
-        return this.#set({ whatIf: undefined, trial: undefined })
+        return this.#watch.set({ whatIf: undefined, trial: undefined })
       case 'strategy':
       case 'policy':
       case 'more':
@@ -91,14 +90,14 @@ export class PackingPage implements Page {
       case 'left':
       case 'right':
       case 'slider':
-        if (whatIf === undefined) return this.#context.notice('nothing is tried: w asks for a gang', 'warning')
+        if (whatIf === undefined) return this.#context.notice('press w for a what-if', 'warning')
         return this.#try(changed(whatIf, command))
     }
   }
 
   #askWhatIf(): void {
-    const { sight } = this.#context.state.queue
-    const last = this.#lastWhatIf ?? exampleWhatIf(sight?.hosts ?? [])
+    const { status } = this.#context.state.queue
+    const last = this.#lastWhatIf ?? exampleWhatIf(status?.hosts ?? [])
     const fallback = formatWhatIf(last)
     const check = (text: string): PromptCheck => {
       const parsed = parseWhatIf(text)
@@ -126,47 +125,43 @@ export class PackingPage implements Page {
     )
   }
 
-  /** What was found before stays until there is an answer: the picture does not flicker. */
+  /** The trial before stays until there is a new one, so that the picture does not flicker. */
   #try(whatIf: WhatIf): void {
     this.#lastWhatIf = whatIf
-    this.#set({ whatIf, picture: 'queue' })
+    this.#watch.set({ whatIf, picture: 'queue' })
     void this.#tryOut()
   }
 
-  /** Again with each look at the queue. */
   async #tryOut(): Promise<void> {
     const { whatIf } = this.#context.state.queue
     if (whatIf === undefined) return
     try {
       const trial = await this.#sources.jobs.tryOut(whatIf)
-      const { queue } = this.#context.state
-      if (queue.whatIf === whatIf && JSON.stringify(trial) !== JSON.stringify(queue.trial)) this.#set({ trial })
+      if (this.#context.state.queue.whatIf === whatIf) this.#watch.set({ trial })
     } catch (error) {
       this.#context.notice(messageOf(error), 'error')
     }
   }
 
-  #set(view: Partial<QueueView>): void {
-    this.#context.change(({ queue }) => ({ queue: { ...queue, ...view } }))
-  }
-
   scrollBy(rows: number): void {
     const { state } = this.#context
     const last = lastOffset(this.#input(areaOf(state), themes[state.themeName]))
-    const offset = Math.max(0, Math.min(last, Math.min(last, state.queue.packingOffset) + Math.sign(rows)))
-    this.#context.change(({ queue }) => ({ queue: { ...queue, packingOffset: offset } }))
+    const from = Math.min(last, state.queue.packingOffset)
+    this.#watch.set({ packingOffset: Math.max(0, Math.min(last, from + Math.sign(rows))) })
   }
 
   [Symbol.dispose](): void {}
 
   #input(rect: Rect, theme: Theme) {
-    const { queue } = this.#context.state
-    const { usage, cluster } = this.#sources.ray
+    const { state, clock } = this.#context
+    const { usage } = state.ray
+    const { cluster } = this.#sources.ray
+    const input = queueInput(state.queue, rect, theme, clock.now())
+    if (usage === undefined || cluster === undefined) return input
     const ray =
-      queue.picture === 'ray' && usage !== undefined && cluster !== undefined
-        ? rayPicture(usage, cluster.nodes, (group) => this.#numberOf(group))
-        : undefined
-    return { ...queueInput(queue, rect, theme), ray, used: this.#used() }
+      state.queue.picture === 'ray' ? rayPicture(usage, cluster.nodes, (group) => this.#numberOf(group)) : undefined
+    // Samples of the Network tab are more recent than what Ray reports.
+    return { ...input, ray, used: new Map([...rayUse(usage, cluster), ...state.queue.used]) }
   }
 
   /** Groups keep their letters. */
@@ -177,46 +172,29 @@ export class PackingPage implements Page {
     return this.#numbers.size
   }
 
-  /** Samples come without the queue having changed. */
-  #showUse(): void {
-    const use = JSON.stringify([...this.#used()])
-    if (use === this.#shownUse) return
-    this.#shownUse = use
-    this.#watch.redraw()
-  }
-
-  /** From the samples of the Network tab, else from what Ray's nodes tell. */
-  #used(): ReadonlyMap<string, RealUse> {
+  #sampledUse(): ReadonlyMap<string, RealUse> {
     const used = new Map<string, RealUse>()
-    const { usage, cluster } = this.#sources.ray
-    for (const { ip, isAlive, cpuPercent, memory } of usage?.nodes ?? []) {
-      const host = cluster?.nodes.get(ip)
-      if (host !== undefined && isAlive && cpuPercent !== undefined && memory !== undefined)
-        used.set(host, { cpu: cpuPercent / 100, memoryBytes: memory.used })
-    }
     for (const { host, samples, trouble, isOwn } of this.#sources.watched.hosts) {
       const last = samples.at(-1)
-      if (last === undefined || isOwn || trouble !== undefined) continue
-      used.set(host, { cpu: last.cpu, memoryBytes: last.memoryUsedBytes })
+      if (last !== undefined && !isOwn && trouble === undefined)
+        used.set(host, { cpu: last.cpu, memoryBytes: last.memoryUsedBytes })
     }
     return used
   }
 }
 
+const rayUse = ({ nodes }: ClusterUsage, cluster: RayCluster): (readonly [string, RealUse])[] =>
+  nodes.flatMap(({ ip, isAlive, cpuPercent, memory }) => {
+    const host = cluster.nodes.get(ip)
+    if (host === undefined || !isAlive || cpuPercent === undefined || memory === undefined) return []
+    return [[host, { cpu: cpuPercent / 100, memoryBytes: memory.used }] as const]
+  })
+
 type Change = Extract<PackingCommand, 'strategy' | 'policy' | 'more' | 'fewer' | 'left' | 'right' | 'slider'>
 
 function changed(whatIf: WhatIf, command: Change): WhatIf {
-  switch (command) {
-    case 'slider':
-      return nextSlider(whatIf)
-    case 'left':
-    case 'right':
-      return slide(whatIf, whatIf.slider, command === 'right' ? 1 : -1)
-    case 'more':
-    case 'fewer':
-      return slide(whatIf, 'bundles', command === 'more' ? 1 : -1)
-    case 'strategy':
-    case 'policy':
-      return slide(whatIf, command, 1)
-  }
+  if (command === 'slider') return nextSlider(whatIf)
+  if (command === 'strategy' || command === 'policy') return slide(whatIf, command, 1)
+  const slider = command === 'more' || command === 'fewer' ? 'bundles' : whatIf.slider
+  return slide(whatIf, slider, command === 'more' || command === 'right' ? 1 : -1)
 }

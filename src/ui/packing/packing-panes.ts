@@ -5,8 +5,8 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import { letterOf, type PackedHost, packingFigures } from '../../scheduler/jobs/packing.ts'
 import { WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import type { PaneView, Rect, Span } from '../compositor/scene.ts'
-import type { QueueSight } from '../jobs/jobs-port.ts'
-import { NO_SCHEDULER, type QueueView } from '../jobs/queue-view.ts'
+import type { QueueStatus } from '../jobs/jobs-port.ts'
+import { NO_SCHEDULER, type QueueView, type RealUse } from '../jobs/queue-view.ts'
 import { documentOf, type Row, rowWidth, wrapRows } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
 import { timeText } from '../rows/time-text.ts'
@@ -24,11 +24,8 @@ import {
   withTrial,
 } from './what-if.ts'
 
-/** What all processes of a host use, 0 to 1 of its cores. */
-export type RealUse = { readonly cpu: number; readonly memoryBytes: number }
-
 export type PackingInput = {
-  readonly sight: QueueSight | undefined
+  readonly status: QueueStatus | undefined
   readonly trouble: string | undefined
   /** Undefined: the queue is shown. */
   readonly ray?: RayPicture | undefined
@@ -39,11 +36,12 @@ export type PackingInput = {
   readonly offset: number
   readonly rect: Rect
   readonly theme: Theme
+  readonly nowMs: number
 }
 
-export function queueInput(queue: QueueView, rect: Rect, theme: Theme): PackingInput {
-  const { sight, trouble, whatIf, trial, packingOffset } = queue
-  return { sight, trouble, whatIf: whatIf && { gang: whatIf, trial }, offset: packingOffset, rect, theme }
+export function queueInput(queue: QueueView, rect: Rect, theme: Theme, nowMs: number): PackingInput {
+  const { status, trouble, whatIf, trial, used, packingOffset: offset } = queue
+  return { status, trouble, whatIf: whatIf && { gang: whatIf, trial }, used, offset, rect, theme, nowMs }
 }
 
 /** With the frame. */
@@ -85,23 +83,23 @@ type Picture = {
 }
 
 /** A sentence where there is nothing to draw. */
-function pictureOf({ sight, trouble, ray, whatIf, rect, theme }: PackingInput): Picture | string {
+function pictureOf({ status, trouble, ray, whatIf, rect, theme, nowMs }: PackingInput): Picture | string {
   if (ray !== undefined) {
     const waiting = ray.waiting.map((one) => rayWaitingRow(one, theme))
     return { hosts: ray.hosts, down: {}, figures: rayFigureRows(ray, theme), waiting, waitingCount: waiting.length }
   }
   if (trouble !== undefined) return trouble
-  if (sight === undefined) return 'reading the queue …'
-  if (sight.hosts.length === 0) return 'no hosts in hosts.yaml'
+  if (status === undefined) return 'reading the queue …'
+  if (status.hosts.length === 0) return 'no hosts in hosts.yaml'
   const { gang, trial } = whatIf ?? {}
-  const hosts = gang && trial ? withTrial(sight.hosts, gang, trial) : sight.hosts
-  const figures = figureRows({ ...sight, hosts }, rect.width - 2, theme)
+  const hosts = gang && trial ? withTrial(status.hosts, gang, trial) : status.hosts
+  const figures = figureRows({ ...status, hosts }, rect.width - 2, theme)
   return {
     hosts,
-    down: sight.down,
+    down: status.down,
     figures: gang ? [...figures.slice(0, 1), slidersRow(gang, theme), whatIfRow(gang, trial, theme)] : figures,
-    waiting: sight.waiting.map((one) => waitingRow(one, theme)),
-    waitingCount: sight.counts.get('queued') ?? sight.waiting.length,
+    waiting: status.waiting.map((one) => waitingRow(one, theme, nowMs)),
+    waitingCount: status.counts.get('queued') ?? status.waiting.length,
   }
 }
 
@@ -239,7 +237,7 @@ function hostRows(host: PackedHost, columns: number, theme: Theme, trouble: stri
 }
 
 function figureRows(
-  { hosts, active, counts, driver, down }: QueueSight,
+  { hosts, active, counts, driver, down }: QueueStatus,
   columns: number,
   theme: Theme,
 ): readonly Row[] {
@@ -279,8 +277,8 @@ const namedRow = (job: number, sign: string, name: string, why: string, theme: T
   { text: printable(why), style: mutedStyle(theme) },
 ]
 
-function waitingRow({ job, why, expectedMs }: QueueSight['waiting'][number], theme: Theme): Row {
-  const when = expectedMs === undefined ? '' : `expected ${timeText(expectedMs)}: `
+function waitingRow({ job, why, expectedMs }: QueueStatus['waiting'][number], theme: Theme, nowMs: number): Row {
+  const when = expectedMs === undefined ? '' : `expected ${timeText(expectedMs, nowMs)}: `
   return namedRow(job.id, letterOf(job.id), `${job.id} ${clip(printable(job.spec.name), 24)}`, when + why, theme)
 }
 

@@ -1,12 +1,12 @@
 /** What is typed for Ray in the palette: `ray submit --cpus 2 python train.py`, `ray up`, `ray logs ID`. Pure. */
 import { takeWord } from '../work-views/parse-work.ts'
-import type { RayOrder } from './ray-port.ts'
+import type { RayCommand } from './ray-port.ts'
 
 export type RayRequest =
   /** `target`: a host set; undefined: all that Ray is declared for. */
   | { readonly kind: 'area'; readonly do: 'status' | 'up' | 'down'; readonly target: string | undefined }
   | { readonly kind: 'watch' }
-  | { readonly kind: 'jobs'; readonly order: RayOrder }
+  | { readonly kind: 'jobs'; readonly order: RayCommand }
 
 export type ParsedRay = RayRequest | { readonly error: string }
 

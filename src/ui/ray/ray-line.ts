@@ -6,14 +6,14 @@ import { createPromptDialog, type LineCheck, type PromptCheck } from '../dialogs
 import type { PageContext } from '../tabs/page-context.ts'
 import type { ResolveHosts } from '../work-views/work-questions.ts'
 import { type ParsedRay, parseRayLine, type RayRequest } from './parse-ray.ts'
-import type { RayCluster, RayOrder } from './ray-port.ts'
+import type { RayCluster, RayCommand } from './ray-port.ts'
 
 const HELP: readonly DialogLine[] = [
   { text: 'submit --cpus 2 python train.py     jobs     logs ID     stop ID', tone: 'muted' },
   { text: 'status     up     down     up on m8     watch', tone: 'muted' },
 ]
 
-export type RayWork = { readonly verb: 'ray'; readonly order: RayOrder; readonly title: string }
+export type RayWork = { readonly verb: 'ray'; readonly order: RayCommand; readonly title: string }
 
 /** Where a request goes once it is known. */
 export type RayTarget = {
@@ -113,7 +113,7 @@ export class RayLine {
   }
 }
 
-function titleOf(order: RayOrder): string {
+function titleOf(order: RayCommand): string {
   switch (order.do) {
     case 'submit':
       return `ray submit ${order.job.entrypoint}`

@@ -11,7 +11,7 @@ export type RayCluster = {
 }
 
 /** `directory`: of this machine, as it was typed. */
-export type RayOrder =
+export type RayCommand =
   | Exclude<RayJobOrder, { do: 'submit' }>
   | {
       readonly do: 'submit'
@@ -38,5 +38,5 @@ export interface RayPort {
    * What `muster ray submit`, `jobs`, `logs` and `stop` print. A job that is followed is stopped by `stop`; `abandon`
    * leaves it. It never throws, and calls back only after it returned.
    */
-  start(order: RayOrder, handlers: CommandHandlers): RunningCommand
+  start(order: RayCommand, handlers: CommandHandlers): RunningCommand
 }

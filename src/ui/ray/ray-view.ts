@@ -1,14 +1,17 @@
-/** How the Ray cluster stands, in the few words that the header has room for. Pure. */
+/** The state of the Ray cluster, and its short form for the header. Pure. */
 import { printable } from '../../base/printable.ts'
 import type { ClusterUsage } from '../../ops/ray/usage.ts'
 import type { RayCluster } from './ray-port.ts'
 
+/** `usage` undefined: the head does not answer. */
+export type RayStatus = { readonly view: RayView; readonly usage: ClusterUsage | undefined }
+
 export type RayView =
-  /** Nothing is declared, or its head is not on the console. */
+  /** hosts.yaml declares none, or its head is not on the console. */
   | { readonly kind: 'none' }
-  /** Its head cannot be asked (yet); `reason` is empty before the first answer. */
+  /** Its head cannot be reached; `reason` is empty before the first answer. */
   | { readonly kind: 'unknown'; readonly reason: string }
-  /** Its head does not answer. */
+  /** Ray on its head does not answer. */
   | { readonly kind: 'down'; readonly reason: string }
   | {
       readonly kind: 'up'
@@ -17,7 +20,7 @@ export type RayView =
       readonly declared: number
       /** Declared nodes that are not alive, by host. */
       readonly missing: readonly string[]
-      /** Placement groups, tasks and actors that wait for room. */
+      /** Placement groups, tasks and actors that wait for resources. */
       readonly pending: number
     }
 
@@ -35,14 +38,14 @@ export function viewOf(usage: ClusterUsage, { nodes }: RayCluster): RayView {
 
 function pendingOf({ groups, demands }: ClusterUsage): number {
   const groupCount = groups.filter(({ state }) => state !== 'CREATED').length
-  // Those of groups are counted already.
+  // Demands of groups are counted with the groups.
   const tasks = demands.filter((demand) => !demand.includes('placement group'))
   return tasks.reduce((sum, demand) => sum + Number(/: (\d{1,9})\+? pending/.exec(demand)?.[1] ?? 1), groupCount)
 }
 
 export type RayWords = { readonly text: string; readonly tone: 'ok' | 'warning' | 'danger' | 'muted' }
 
-/** For the header; undefined: nothing is to be said. */
+/** For the header; undefined: nothing. */
 export function rayWords(view: RayView): RayWords | undefined {
   switch (view.kind) {
     case 'none':
@@ -60,15 +63,15 @@ export function rayWords(view: RayView): RayWords | undefined {
   }
 }
 
-/** What a change is told with, beside the header; undefined: with nothing. */
+/** The message about a change; undefined: none. */
 export function rayNews(before: RayView, after: RayView, head: string): { text: string; isBad: boolean } | undefined {
   if (after.kind === 'down' && before.kind !== 'down')
     return { text: printable(`Ray: the head on ${head} does not answer: ${after.reason}`), isBad: before.kind === 'up' }
   if (after.kind === 'unknown' && before.kind === 'up')
-    return { text: printable(`Ray: ${head} cannot be asked: ${after.reason}`), isBad: true }
+    return { text: printable(`Ray: cannot reach ${head}: ${after.reason}`), isBad: true }
   if (after.kind !== 'up') return undefined
   const gone = before.kind === 'up' ? after.missing.filter((host) => !before.missing.includes(host)) : []
-  if (gone.length > 0) return { text: `Ray: ${gone.join(', ')} is no living node any more`, isBad: true }
+  if (gone.length > 0) return { text: `Ray: ${gone.join(', ')} left the cluster`, isBad: true }
   const isNew = before.kind !== 'up' || after.missing.length < before.missing.length
   return isNew ? { text: `Ray: ${after.alive} of ${after.declared} nodes are alive`, isBad: false } : undefined
 }

@@ -1,7 +1,8 @@
 /**
- * Follows the Ray cluster for as long as its head is connected: one program on the head says a line every few seconds, and
- * what is gone within ten.
+ * Follows the Ray cluster while its head is connected: a program on the head reports every few seconds; a head that is gone
+ * is noticed within ten.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { ClusterUsage } from '../../ops/ray/usage.ts'
@@ -10,7 +11,7 @@ import type { PageContext } from '../tabs/page-context.ts'
 import type { RayCluster, RayPort } from './ray-port.ts'
 import { type RayView, rayNews, viewOf } from './ray-view.ts'
 
-const LOOK_EVERY_MS = 4000
+const REPORT_EVERY_MS = 4000
 const RETRY_MS = 10_000
 
 export class RayWatch implements Disposable {
@@ -18,7 +19,6 @@ export class RayWatch implements Disposable {
   readonly #port: RayPort
   readonly #subscription: Disposable
   #cluster: RayCluster | undefined
-  #usage: ClusterUsage | undefined
   #watching: AbortController | undefined
   #timer: Disposable | undefined
   #isDisposed = false
@@ -36,11 +36,6 @@ export class RayWatch implements Disposable {
     return this.#cluster
   }
 
-  /** What was seen last, as long as the head answers. */
-  get usage(): ClusterUsage | undefined {
-    return this.#usage
-  }
-
   [Symbol.dispose](): void {
     this.#isDisposed = true
     this.#subscription[Symbol.dispose]()
@@ -52,24 +47,24 @@ export class RayWatch implements Disposable {
     try {
       this.#cluster = await this.#port.cluster()
     } catch (error) {
-      if (!this.#isDisposed) this.#context.log('', `Ray is not followed: ${messageOf(error)}`, 'warning')
+      if (!this.#isDisposed) this.#context.log('', `cannot follow Ray: ${messageOf(error)}`, 'warning')
     }
     if (!this.#isDisposed && this.#cluster !== undefined) this.#follow()
   }
 
-  /** Begins or ends as the connection of the head wants it. */
+  /** Starts or stops with the connection of the head. */
   #follow(): void {
     if (this.#cluster === undefined) return
     const { hosts, ray } = this.#context.state
     const host = hosts.get(this.#cluster.head)
-    if (host !== undefined && ray.view.kind === 'none') this.#show({ kind: 'unknown', reason: '' })
+    if (host !== undefined && ray.view.kind === 'none') this.#show({ kind: 'unknown', reason: '' }, undefined)
     if (host?.session.kind === 'ready') {
       if (this.#watching === undefined) void this.#watch()
       return
     }
     this.#watching?.abort()
     this.#stopWaiting()
-    if (host === undefined) this.#show({ kind: 'none' })
+    if (host === undefined) this.#show({ kind: 'none' }, undefined)
     else if (ray.view.kind === 'up' || ray.view.kind === 'down') this.#lose('it is not connected')
   }
 
@@ -79,7 +74,7 @@ export class RayWatch implements Disposable {
     const isOver = (): boolean => this.#isDisposed || watching.signal.aborted
     const reason = await this.#port.watch({
       signal: watching.signal,
-      intervalMs: LOOK_EVERY_MS,
+      intervalMs: REPORT_EVERY_MS,
       onUsage: (usage, why) => {
         if (!isOver()) this.#take(usage, why)
       },
@@ -89,9 +84,9 @@ export class RayWatch implements Disposable {
     })
     if (this.#watching === watching) this.#watching = undefined
     if (this.#isDisposed) return
-    // The head came back while the last look was being ended.
+    // The head came back while the last program was being stopped.
     if (watching.signal.aborted) return this.#follow()
-    this.#lose(reason ?? 'the look has ended')
+    this.#lose(reason ?? 'its program has ended')
     this.#wait(RETRY_MS, () => this.#follow())
   }
 
@@ -106,34 +101,23 @@ export class RayWatch implements Disposable {
   }
 
   #take(usage: ClusterUsage | undefined, why: string): void {
-    const hasChanged = JSON.stringify(shownOf(usage)) !== JSON.stringify(shownOf(this.#usage))
-    this.#usage = usage
-    if (usage === undefined || this.#cluster === undefined) this.#show({ kind: 'down', reason: printable(why) })
-    else this.#show(viewOf(usage, this.#cluster))
-    if (hasChanged && this.#context.state.tab === 'packing')
-      this.#context.change(({ ray }) => ({ ray: { ...ray, revision: ray.revision + 1 } }))
+    if (usage === undefined || this.#cluster === undefined) this.#show({ kind: 'down', reason: printable(why) }, usage)
+    else this.#show(viewOf(usage, this.#cluster), usage)
   }
 
   #lose(reason: string): void {
-    this.#usage = undefined
-    this.#show({ kind: 'unknown', reason: printable(reason) })
+    this.#show({ kind: 'unknown', reason: printable(reason) }, undefined)
   }
 
-  #show(view: RayView): void {
-    const before = this.#context.state.ray.view
-    if (JSON.stringify(view) === JSON.stringify(before)) return
-    this.#context.change(({ ray }) => ({ ray: { ...ray, view } }))
-    const news = rayNews(before, view, this.#cluster?.head ?? '')
+  #show(view: RayView, usage: ClusterUsage | undefined): void {
+    const before = this.#context.state.ray
+    const hasNewView = !isDeepStrictEqual(view, before.view)
+    if (!hasNewView && isDeepStrictEqual(usage, before.usage)) return
+    this.#context.change(() => ({ ray: { view, usage } }))
+    const news = hasNewView ? rayNews(before.view, view, this.#cluster?.head ?? '') : undefined
     if (news === undefined) return
     const tone = news.isBad ? 'warning' : 'info'
     this.#context.log('', news.text, tone)
     if (news.isBad) this.#context.notice(news.text, tone)
   }
 }
-
-const shownOf = (usage: ClusterUsage | undefined) =>
-  usage && {
-    ...usage,
-    nodes: usage.nodes.map((node) => ({ ...node, logical: [...node.logical] })),
-    actors: [...usage.actors],
-  }

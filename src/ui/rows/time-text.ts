@@ -1,7 +1,7 @@
 /** Times and ages as people write them. Pure. */
 
 /** `13:51` of today, otherwise `2026-11-22 13:51`, in local time. */
-export function timeText(ms: number, nowMs = Date.now()): string {
+export function timeText(ms: number, nowMs: number): string {
   const date = new Date(ms)
   const time = date.toTimeString().slice(0, 5)
   return date.toDateString() === new Date(nowMs).toDateString() ? time : `${date.toLocaleDateString('sv-SE')} ${time}`

@@ -5,8 +5,8 @@ import type { SessionState } from '../../ssh/session-state.ts'
 import type { BringUpView } from '../bring-up/bring-up-view.ts'
 import type { DialogView } from '../dialogs/dialog.ts'
 import type { QueueView } from '../jobs/queue-view.ts'
-import type { WatchView } from '../network/watch-view.ts'
-import type { RayView } from '../ray/ray-view.ts'
+import type { WatchState } from '../network/watch-view.ts'
+import type { RayStatus } from '../ray/ray-view.ts'
 import type { Tab } from '../tabs/tabs.ts'
 import type { ThemeName } from '../theme/theme.ts'
 import type { Panel } from '../work-views/panel.ts'
@@ -82,10 +82,9 @@ export type ConsoleState = {
   /** A run or a copy beside the shells. */
   readonly panel: Panel | undefined
   readonly bringUp: BringUpView
-  /** The Network tab; `revision` moves with what the hosts say. */
-  readonly watch: { readonly view: WatchView; readonly revision: number }
-  /** The Ray cluster; `revision` moves with what its nodes do, while that is shown. */
-  readonly ray: { readonly view: RayView; readonly revision: number }
+  /** The Network tab. */
+  readonly watch: WatchState
+  readonly ray: RayStatus
   /** The tabs Packing and Jobs. */
   readonly queue: QueueView
   readonly notice: Notice | undefined

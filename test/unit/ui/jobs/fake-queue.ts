@@ -3,7 +3,7 @@ import { isActive, type Job, type JobSpec, type JobState } from '../../../../src
 import { type KnownHost, packHosts } from '../../../../src/scheduler/jobs/packing.ts'
 import type { Sweep } from '../../../../src/scheduler/jobs/results.ts'
 import type { HostCapacity } from '../../../../src/scheduler/model/resources.ts'
-import type { JobAction, JobsPort, QueueSight } from '../../../../src/ui/jobs/jobs-port.ts'
+import type { JobAction, JobsPort, QueueStatus } from '../../../../src/ui/jobs/jobs-port.ts'
 import type { Trial, WhatIf } from '../../../../src/ui/packing/what-if.ts'
 
 export const jobOf = (id: number, state: JobState, spec: Partial<JobSpec> = {}): Job => ({
@@ -44,11 +44,11 @@ export const hostSpecs = (count: number, gpus = 4): readonly HostCapacity[] =>
   }))
 
 /** `arrays`: by the first of its jobs, how many of them there are. */
-export function sightOf(
+export function statusOf(
   hosts: readonly KnownHost[],
   jobs: readonly Job[],
-  rest: Partial<QueueSight> & { readonly arrays?: Readonly<Record<number, number>> } = {},
-): QueueSight {
+  rest: Partial<QueueStatus> & { readonly arrays?: Readonly<Record<number, number>> } = {},
+): QueueStatus {
   const counts = new Map([...Map.groupBy(jobs, ({ state }) => state.kind)].map(([kind, own]) => [kind, own.length]))
   const { arrays = {}, ...other } = rest
   const groups = jobs
@@ -78,18 +78,18 @@ export class FakeQueue implements JobsPort {
   readonly changes: [JobAction, readonly number[]][] = []
   reads = 0
   /** Told once; then nothing has changed. */
-  next: QueueSight | undefined
+  next: QueueStatus | undefined
   trouble: string | undefined
   readonly jobs: Job[]
-  readonly #groups: QueueSight['groups']
+  readonly #groups: QueueStatus['groups']
 
-  constructor(jobs: readonly Job[], sight: QueueSight) {
+  constructor(jobs: readonly Job[], status: QueueStatus) {
     this.jobs = [...jobs]
-    this.next = sight
-    this.#groups = sight.groups
+    this.next = status
+    this.#groups = status.groups
   }
 
-  async read(): Promise<QueueSight | undefined> {
+  async read(): Promise<QueueStatus | undefined> {
     this.reads++
     if (this.trouble !== undefined) throw new Error(this.trouble)
     const { next } = this

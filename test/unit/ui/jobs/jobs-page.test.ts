@@ -8,7 +8,7 @@ import { themes } from '../../../../src/ui/theme/theme.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
 import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
 import { createStand } from '../console/stand.ts'
-import { FakeQueue, hostSpecs, jobOf, runningOn, sightOf } from './fake-queue.ts'
+import { FakeQueue, hostSpecs, jobOf, runningOn, statusOf } from './fake-queue.ts'
 
 const LEADER = '\x1d'
 const JOBS = [
@@ -20,8 +20,8 @@ const JOBS = [
 ]
 
 async function openTab(key: string, columns = 80, rows = 24, jobs: readonly Job[] = JOBS) {
-  const sight = sightOf(hostSpecs(3), jobs, { arrays: { 1: 4 } })
-  const queue = new FakeQueue(jobs, sight)
+  const status = statusOf(hostSpecs(3), jobs, { arrays: { 1: 4 } })
+  const queue = new FakeQueue(jobs, status)
   const logs: Parameters<WorkPort['startCommand']>[] = []
   const work: WorkPort = {
     startCommand(...order) {
@@ -156,7 +156,7 @@ describe('the Jobs tab', () => {
       count: 4,
     })
     await press('\r')
-    expect(console.state.notice?.text).toContain('no table')
+    expect(console.state.notice?.text).toContain('only an array or a grid has a table')
     await press('jj\r')
     const order = () => [...text().matchAll(/^[▸ ]([1-4]) .*[■·]{10}$/gm)].map(([, id]) => Number(id))
     expect(order()).toEqual([2, 1, 3, 4])
@@ -254,7 +254,7 @@ describe('the queue', () => {
 
   it('that was never looked at costs nothing', async () => {
     const jobs: readonly Job[] = []
-    const queue = new FakeQueue(jobs, sightOf(hostSpecs(1), jobs))
+    const queue = new FakeQueue(jobs, statusOf(hostSpecs(1), jobs))
     createStand({ hosts: ['n1'], jobs: queue })
     expect(queue.reads).toBe(0)
   })

@@ -6,13 +6,13 @@ import { expect, it } from 'vitest'
 import { themes } from '../../../../src/ui/theme/theme.ts'
 import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
 import { createStand } from '../console/stand.ts'
-import { FakeQueue, hostSpecs, sightOf } from '../jobs/fake-queue.ts'
+import { FakeQueue, hostSpecs, statusOf } from '../jobs/fake-queue.ts'
 
 const LEADER = '\x1d'
 const second = (up: number, busy: number) =>
   `${up}.00 1.00\ncpu  ${busy} 0 0 ${up * 100} 0 0 0 0\nMemTotal: 1000 kB\nMemAvailable: 400 kB\n=\n`
 
-it('samples the hosts when it is first opened, shows what they say, and leads back to the shells', () => {
+it('samples the hosts from the first opening of the tab on, shows the samples, and goes back to the shells', () => {
   const started = new Map<string, Parameters<WorkPort['startCommand']>>()
   const stopped: string[] = []
   const work: WorkPort = {
@@ -43,6 +43,7 @@ it('samples the hosts when it is first opened, shows what they say, and leads ba
   m1?.onBegin()
   m1?.onStdout(Buffer.from(second(1, 0) + second(2, 100)))
   m2?.onEnd({ kind: 'unreachable', reason: 'no connection' })
+  stand.clock.advance(1000)
   expect(text()).toMatch(/^ m1 +50% .*60%/m)
   expect(text()).toMatch(/^ m2 +unreachable: no connection$/m)
   stand.type('s')
@@ -51,14 +52,14 @@ it('samples the hosts when it is first opened, shows what they say, and leads ba
   expect(stand.console.state.watch.view).toMatchObject({ isDetailed: true, selected: 'm1' })
   stand.type('qq')
   expect(stand.console.state.tab).toBe('shells')
-  // What was seen goes on being kept; only the end of the console ends it.
+  // Sampling continues until the console closes.
   expect(stopped).toEqual([])
   expect(stand.fleet.received.get('m1')).toBeUndefined()
   stand.console[Symbol.dispose]()
   expect(stopped).toContain('m1')
 })
 
-it('records what it shows, and shows it again from the newest back', async () => {
+it('records what it shows, and replays recordings, newest first', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'muster-tab-'))
   try {
     const handlers: Parameters<WorkPort['startCommand']>[2][] = []
@@ -73,7 +74,7 @@ it('records what it shows, and shows it again from the newest back', async () =>
       spillDirectory: '',
     }
     const hosts = hostSpecs(1).map((host) => ({ ...host, name: 'm1' }))
-    const jobs = new FakeQueue([], sightOf(hosts, []))
+    const jobs = new FakeQueue([], statusOf(hosts, []))
     const stand = createStand({ hosts: ['m1'], jobs, work, environment: { XDG_STATE_HOME: directory } })
     const table = () => stand.console.pages.network.panes({ column: 0, row: 1, width: 80, height: 8 }, themes.none)
     const text = () => table().flatMap(({ notice, badges }) => [...notice.flat(), ...badges].map((span) => span.text))

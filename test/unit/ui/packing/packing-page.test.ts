@@ -5,7 +5,7 @@ import { exampleWhatIf, formatWhatIf, parseWhatIf } from '../../../../src/ui/pac
 import { themes } from '../../../../src/ui/theme/theme.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
 import { createStand, type Stand } from '../console/stand.ts'
-import { FakeQueue, hostSpecs, jobOf, runningOn, sightOf } from '../jobs/fake-queue.ts'
+import { FakeQueue, hostSpecs, jobOf, runningOn, statusOf } from '../jobs/fake-queue.ts'
 import { fakeRay, nodeUsage, usageOf } from '../ray/fake-ray.ts'
 
 const LEADER = '\x1d'
@@ -14,7 +14,7 @@ const stands: Stand[] = []
 async function open(columns = 120, rows = 40) {
   const jobs = [jobOf(1, runningOn('m1', 0))]
   const specs = hostSpecs(3, 2).map((host, index) => ({ ...host, name: `m${index + 1}` }))
-  const queue = new FakeQueue(jobs, sightOf(specs, jobs))
+  const queue = new FakeQueue(jobs, statusOf(specs, jobs))
   const ray = fakeRay()
   const stand = createStand({ hosts: ['m1', 'm2', 'm3'], jobs: queue, ray, size: { columns, rows } })
   stands.push(stand)
@@ -121,7 +121,7 @@ describe('what if', () => {
     expect(hints(stand)).toMatch(/w without it .*Right the next .*Tab other slider *$/)
     stand.type('w')
     const specs = hostSpecs(40, 2)
-    queue.next = sightOf(specs, [])
+    queue.next = statusOf(specs, [])
     stand.clock.advance(1000)
     await settle()
     expect(hints(stand)).toMatch(/w what if .*Down more hosts *$/)

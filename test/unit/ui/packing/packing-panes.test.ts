@@ -4,7 +4,7 @@ import type { PaneView, Rect } from '../../../../src/ui/compositor/scene.ts'
 import { lastOffset, packingPanes } from '../../../../src/ui/packing/packing-panes.ts'
 import { shareCells } from '../../../../src/ui/packing/share-cells.ts'
 import { themes } from '../../../../src/ui/theme/theme.ts'
-import { hostSpecs, jobOf, runningOn, sightOf } from '../jobs/fake-queue.ts'
+import { hostSpecs, jobOf, runningOn, statusOf } from '../jobs/fake-queue.ts'
 
 const theme = themes.none
 const area = (columns: number, rows: number): Rect => ({ column: 0, row: 1, width: columns, height: rows - 2 })
@@ -27,8 +27,8 @@ const jobs = [
 
 describe('the boxes of the Packing tab', () => {
   it('show nine hosts whole on 80×24, each with cores, memory, devices and letters of jobs', () => {
-    const sight = sightOf(hostSpecs(9), jobs)
-    const panes = packingPanes({ sight, trouble: undefined, offset: 0, rect: area(80, 24), theme })
+    const status = statusOf(hostSpecs(9), jobs)
+    const panes = packingPanes({ status, trouble: undefined, nowMs: 0, offset: 0, rect: area(80, 24), theme })
     const boxes = boxesOf(panes)
     expect(boxes).toHaveLength(9)
     const [n1, n2, n3] = boxes.map(linesOf)
@@ -44,7 +44,7 @@ describe('the boxes of the Packing tab', () => {
     const [known, silent] = hostSpecs(2) as [KnownHost, KnownHost]
     const unknown = { ...silent, cpuMilli: 0, memoryBytes: 0, unknown: ['cores', 'memory'] as const }
     const shown = (hosts: readonly KnownHost[]) =>
-      packingPanes({ sight: sightOf(hosts, []), trouble: undefined, offset: 0, rect: area(80, 24), theme })
+      packingPanes({ status: statusOf(hosts, []), trouble: undefined, nowMs: 0, offset: 0, rect: area(80, 24), theme })
     const [n1, n2] = boxesOf(shown([known, unknown])).map(linesOf)
     expect([n1?.[0], n2?.[0], n2?.[1]]).toEqual([
       expect.stringMatching(/^cpu ·+ {2}0\/16$/),
@@ -56,8 +56,8 @@ describe('the boxes of the Packing tab', () => {
   })
 
   it('show sixty-four hosts of eight devices whole on 240×67', () => {
-    const sight = sightOf(hostSpecs(64, 8), jobs)
-    const panes = packingPanes({ sight, trouble: undefined, offset: 0, rect: area(240, 67), theme })
+    const status = statusOf(hostSpecs(64, 8), jobs)
+    const panes = packingPanes({ status, trouble: undefined, nowMs: 0, offset: 0, rect: area(240, 67), theme })
     const boxes = boxesOf(panes)
     expect(boxes).toHaveLength(64)
     for (const { rect } of boxes) {
@@ -68,8 +68,9 @@ describe('the boxes of the Packing tab', () => {
 
   it('scroll where they do not fit, to the last host and not beyond', () => {
     const input = {
-      sight: sightOf(hostSpecs(64, 8), jobs),
+      status: statusOf(hostSpecs(64, 8), jobs),
       trouble: undefined,
+      nowMs: 0,
       offset: Number.POSITIVE_INFINITY,
       rect: area(80, 24),
       theme,
@@ -86,14 +87,14 @@ describe('the boxes of the Packing tab', () => {
     [160, 'GPUs 5.8/36 held, 23 free, 3.5 on a host that is down, 3.7 stranded (no core)  cores 44/144'],
   ])('count as free what can be given away alone, on %i columns', (columns, figures) => {
     const more = [...jobs, jobOf(7, runningOn('n9', 2))]
-    const sight = sightOf(hostSpecs(9), more, { down: { n9: 'unreachable: no route' } })
-    const input = { sight, trouble: undefined, offset: 0, rect: area(columns, 24), theme }
+    const status = statusOf(hostSpecs(9), more, { down: { n9: 'unreachable: no route' } })
+    const input = { status, trouble: undefined, nowMs: 0, offset: 0, rect: area(columns, 24), theme }
     expect(textOf(packingPanes(input))).toContain(figures)
   })
 
   it('tell that a host does not answer, that nobody drives, and that the queue cannot be read', () => {
-    const sight = sightOf(hostSpecs(2), [], { down: { n2: 'unreachable: no route' }, driver: undefined })
-    const input = { sight, trouble: undefined, offset: 0, rect: area(80, 24), theme }
+    const status = statusOf(hostSpecs(2), [], { down: { n2: 'unreachable: no route' }, driver: undefined })
+    const input = { status, trouble: undefined, nowMs: 0, offset: 0, rect: area(80, 24), theme }
     expect(textOf(packingPanes(input))).toMatch(/1 host down +no scheduler running: muster job work/)
     expect(boxesOf(packingPanes(input)).map(linesOf)[1]?.[0]).toBe('unreachable: no route')
     expect(textOf(packingPanes({ ...input, trouble: 'the file is damaged' }))).toContain('the file is damaged')

@@ -1,7 +1,7 @@
 /** A Ray cluster as the console's port tells it: what its head says, and which orders it gets. */
 import type { ClusterUsage, NodeUsage } from '../../../../src/ops/ray/usage.ts'
 import type { CommandHandlers } from '../../../../src/ops/run/run-hosts.ts'
-import type { RayOrder, RayPort, RayWatchOptions } from '../../../../src/ui/ray/ray-port.ts'
+import type { RayCommand, RayPort, RayWatchOptions } from '../../../../src/ui/ray/ray-port.ts'
 
 export const ADDRESSES = new Map([
   ['10.9.0.1', 'm1'],
@@ -26,7 +26,7 @@ export function usageOf(own: Partial<ClusterUsage> = {}): ClusterUsage {
 
 export type FakeRay = RayPort & {
   readonly watches: { readonly options: RayWatchOptions; end(reason?: string): void }[]
-  readonly orders: { readonly order: RayOrder; readonly handlers: CommandHandlers; readonly ends: string[] }[]
+  readonly orders: { readonly order: RayCommand; readonly handlers: CommandHandlers; readonly ends: string[] }[]
 }
 
 export function fakeRay(): FakeRay {

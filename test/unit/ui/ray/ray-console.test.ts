@@ -68,7 +68,7 @@ describe('the header', () => {
     )
     expect(header(stand)).toContain(' ray 2/3 ')
     expect(parts(stand).find(({ text }) => text.includes('ray'))?.colour).toBe(themes.dark.danger)
-    expect(notice(stand)).toBe('Ray: m2 is no living node any more')
+    expect(notice(stand)).toBe('Ray: m2 left the cluster')
     onUsage?.(usageOf(), '')
     expect(stand.console.state.log.at(-1)?.text).toBe('Ray: 3 of 3 nodes are alive')
   })
@@ -87,7 +87,7 @@ describe('the header', () => {
     expect(header(stand)).toContain(' ray 3/3 ')
     onSilent?.('it has said nothing for 9 s')
     expect(header(stand)).toContain(' ray ? ')
-    expect(notice(stand)).toBe('Ray: m1 cannot be asked: it has said nothing for 9 s')
+    expect(notice(stand)).toBe('Ray: cannot reach m1: it has said nothing for 9 s')
   })
 
   it('asks again after a while, and after the connection of the head came back', async () => {
