@@ -12,7 +12,7 @@ import { Chrome } from './components/chrome.tsx'
 import type { ColourDepth } from './compositor/colours.ts'
 import { Compositor } from './compositor/compositor.ts'
 import { ThrottledChrome } from './console/chrome-source.ts'
-import { Console, type ConsolePorts } from './console/console.ts'
+import { ConsoleApp, type ConsolePorts } from './console/console-app.ts'
 import { InputRouter } from './console/input-router.ts'
 import { createObserver } from './console/observer.ts'
 import { Questions } from './console/questions.ts'
@@ -40,7 +40,7 @@ export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNew
     readonly environment: Readonly<Record<string, string | undefined>>
     /** Closes the console as `quit` does. */
     readonly signal: AbortSignal
-    /** The fleet whose questions come to this console, and what works over it. What they stand on is given to `own`, and goes after them. */
+    /** The fleet that asks its questions on this console, and what works over it. What they depend on is given to `own` and disposed of after them. */
     createFleet(
       questions: Pick<Questions, 'ask' | 'review' | 'warn'>,
       own: (below: Disposable) => void,
@@ -80,12 +80,12 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     isScenePlanned = true
     setImmediate(() => {
       isScenePlanned = false
-      compositor.setScene(buildScene(console, chrome.grid, source.state()))
+      compositor.setScene(buildScene(app, chrome.grid, source.state()))
     })
   }
 
-  const console: Console = owned.own(
-    new Console(
+  const app: ConsoleApp = owned.own(
+    new ConsoleApp(
       {
         cluster: options.cluster,
         endpoints: options.endpoints,
@@ -112,12 +112,12 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
       },
     ),
   )
-  const source = owned.own(new ThrottledChrome(console, clock))
+  const source = owned.own(new ThrottledChrome(app, clock))
   const chrome = owned.own(createVirtualStdout({ ...size, createScreen, onDraw: planScene }))
-  owned.own(console.store.on(planScene))
+  owned.own(app.store.on(planScene))
 
   const decoder = new InputDecoder()
-  const router = new InputRouter(console)
+  const router = new InputRouter(app)
   let inputBytes = 0
   let escapeTimer: Disposable | undefined
   const handleInput = (bytes: Uint8Array): void => {
@@ -136,7 +136,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   }
   const takeReport = (raw: Uint8Array): void => {
     const background = preferences.theme === 'auto' && themeName !== 'none' ? backgroundOf(raw) : undefined
-    if (background) console.change(() => ({ themeName: background }))
+    if (background) app.change(() => ({ themeName: background }))
   }
 
   // Ink's own stream is virtual, so what it may draw does not depend on the real one.
@@ -150,12 +150,12 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
       onInput: handleInput,
       onResize: (columns, rows) => {
         chrome.resize(columns, rows)
-        console.resize(columns, rows)
+        app.resize(columns, rows)
         source.showNow()
       },
       onResume: () => compositor.redraw(),
       onFatal: quit,
-      onPrint: (text) => console.log('', printable(text), 'info'),
+      onPrint: (text) => app.log('', printable(text), 'info'),
     }),
   )
   if (preferences.theme === 'auto' && themeName !== 'none') writer.write(Buffer.from(QUERY_BACKGROUND))
@@ -170,9 +170,9 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   // A component that throws must not leave an empty chrome without a word.
   ink.waitUntilExit().catch(done.reject)
   owned.defer(() => ink.unmount())
-  questions.bind(console.dialogs, (message) => {
-    console.notice(message, 'warning')
-    console.log('', message, 'warning')
+  questions.bind(app.dialogs, (message) => {
+    app.notice(message, 'warning')
+    app.log('', message, 'warning')
   })
   fleet.connect(options.endpoints.map(({ host }) => host))
 
@@ -180,13 +180,13 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     owned.own(
       createObserver(environment.MUSTER_OBSERVER, {
         isIdle: () =>
-          console.isIdle &&
-          console.comparison.isIdle &&
+          app.isIdle &&
+          app.comparison.isIdle &&
           source.isIdle &&
           compositor.isIdle &&
           !isScenePlanned &&
           !decoder.isWaiting,
-        observe: () => observe(console, inputBytes, writer.bytesWritten, compositor.framesWritten),
+        observe: () => observe(app, inputBytes, writer.bytesWritten, compositor.framesWritten),
       }),
     )
   }
@@ -196,12 +196,12 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   options.signal.removeEventListener('abort', quit)
 }
 
-function observe(console: Console, inputBytes: number, outputBytes: number, frames: number) {
-  const { state, arrangement } = console
+function observe(app: ConsoleApp, inputBytes: number, outputBytes: number, frames: number) {
+  const { state, arrangement } = app
   return {
     inputBytes,
     outputBytes,
-    hostBytes: console.views.receivedBytes,
+    hostBytes: app.views.receivedBytes,
     frames,
     mode:
       state.mode.kind === 'dialog'

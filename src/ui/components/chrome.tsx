@@ -39,7 +39,7 @@ export function Chrome({ source, keymap }: { source: ChromeSource; keymap: Keyma
         ) : null}
         {state.tab === 'shells' && state.hosts.size === 0 ? (
           <Themed colour={theme.muted}>
-            {clip(`  There is no host: ${state.leaderLabel} + adds one, ${state.leaderLabel} q quits.`, columns)}
+            {clip(`  No hosts: ${state.leaderLabel} + adds one, ${state.leaderLabel} q quits.`, columns)}
           </Themed>
         ) : null}
       </Box>

@@ -4,26 +4,9 @@ import { Fragment } from 'react'
 import { printable } from '../../base/printable.ts'
 import { clip, padEnd, textWidth, wrapText } from '../../base/text-width.ts'
 import type { Rect } from '../compositor/scene.ts'
-import type { DialogLine, DialogView, Tone } from '../dialogs/dialog.ts'
-import type { Theme, ThemeColour } from '../theme/theme.ts'
+import type { DialogLine, DialogView } from '../dialogs/dialog.ts'
+import { type Theme, type ThemeColour, toneColour } from '../theme/theme.ts'
 import { Themed } from './themed.tsx'
-
-const toneColour = (theme: Theme, tone: Tone | undefined): ThemeColour => {
-  switch (tone) {
-    case 'muted':
-      return theme.muted
-    case 'accent':
-      return theme.accent
-    case 'warning':
-      return theme.warning
-    case 'error':
-      return theme.danger
-    case 'ok':
-      return theme.ok
-    default:
-      return theme.barText
-  }
-}
 
 const ERROR_ROWS = 3
 

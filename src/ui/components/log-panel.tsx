@@ -2,7 +2,7 @@
 import { Box } from 'ink'
 import { clip, clipName, padEnd } from '../../base/text-width.ts'
 import type { LogEntry } from '../state/console-state.ts'
-import type { Theme } from '../theme/theme.ts'
+import { type Theme, toneColour } from '../theme/theme.ts'
 import { Themed } from './themed.tsx'
 
 const time = (atMs: number): string => new Date(atMs).toTimeString().slice(0, 8)
@@ -28,9 +28,7 @@ export function LogPanel({ theme, entries, offset, columns, rows }: LogPanelProp
           <Themed colour={theme.accent} isBold>
             {padEnd(clipName(entry.host, 16), 16)}
           </Themed>
-          <Themed
-            colour={entry.tone === 'error' ? theme.danger : entry.tone === 'warning' ? theme.warning : theme.text}
-          >
+          <Themed colour={toneColour(theme, entry.tone, theme.text)}>
             {` ${clip(entry.text, Math.max(4, columns - 28))}`}
           </Themed>
         </Box>

@@ -1,10 +1,14 @@
-/** What each action of the registry does. The console gives the effects; the table says which belongs to which id. */
+/** What each action of the registry does. */
 import type { ActionId } from '../keys/registry.ts'
 import * as receivers from '../state/receivers.ts'
-import type { Console } from './console.ts'
-import * as openers from './openers.ts'
+import { TABS, type Tab } from '../tabs/tabs.ts'
+import type { ConsoleApp } from './console-app.ts'
+import { openMacros } from './macros.ts'
+import * as dialogs from './open-dialogs.ts'
 
-/** Actions after which arrows and Space go on choosing panes. */
+type Effect = (app: ConsoleApp) => void
+
+/** After these actions arrows and Space keep choosing panes. */
 export const CHOOSING: ReadonlySet<ActionId> = new Set([
   'receive-toggle',
   'focus-left',
@@ -19,50 +23,48 @@ export const CHOOSING: ReadonlySet<ActionId> = new Set([
 
 const PANE_STEP = { columns: 8, rows: 2 }
 
-export const actions: Readonly<Record<ActionId, (console: Console) => void>> = {
-  'receive-toggle': (console) => console.change((state) => receivers.toggleReceivers(state, console.focusedHosts())),
-  'receive-all': (console) => console.change(receivers.allReceive),
-  'receive-none': (console) => console.change(receivers.nobodyReceives),
-  'receive-invert': (console) => console.change(receivers.invertReceivers),
-  'receive-different': (console) =>
-    console.change((state) => receivers.differentReceive(state, console.comparison.refresh())),
-  'receive-group': (console) => openers.openGroups(console),
-  'receive-expression': (console) => openers.openHostSet(console),
-  'receive-solo': (console) => console.change((state) => receivers.toggleSolo(state, console.focusedHosts())),
-  'focus-left': (console) => console.moveFocus('left'),
-  'focus-right': (console) => console.moveFocus('right'),
-  'focus-up': (console) => console.moveFocus('up'),
-  'focus-down': (console) => console.moveFocus('down'),
-  'focus-next': (console) => console.stepFocus(1),
-  'focus-previous': (console) => console.stepFocus(-1),
-  'page-next': (console) => console.turnPage(1),
-  'page-previous': (console) => console.turnPage(-1),
-  'pane-larger': (console) => console.resizePanes(PANE_STEP.columns, PANE_STEP.rows),
-  'pane-smaller': (console) => console.resizePanes(-PANE_STEP.columns, -PANE_STEP.rows),
-  zoom: (console) => console.change((state) => ({ isZoomed: !state.isZoomed })),
-  fold: (console) => console.change((state) => ({ isFolded: !state.isFolded, isZoomed: false })),
-  differences: (console) => console.change((state) => ({ showsDifferences: !state.showsDifferences })),
-  scroll: (console) => console.scroll.enter(console.focusedHosts()[0]),
-  macro: (console) => openers.openMacros(console),
-  paste: (console) => openers.openPaste(console),
-  record: (console) => console.recording.toggle(),
-  reconnect: (console) => console.ports.fleet.reconnect(console.focusedHosts()),
-  'reconnect-all': (console) => console.ports.fleet.reconnect([...console.state.hosts.keys()]),
-  'add-host': (console) => openers.openAddHost(console),
-  'close-host': (console) => openers.openCloseHost(console),
-  'save-set': (console) => openers.openSaveSet(console),
-  run: (console) => console.work.ask('run'),
-  copy: (console) => console.work.ask('copy'),
-  ray: (console) => console.rayLine.open(),
-  panel: (console) => console.work.toggleKeys(),
-  'tab-shells': (console) => console.showTab('shells'),
-  'tab-bring-up': (console) => console.showTab('bring-up'),
-  'tab-network': (console) => console.showTab('network'),
-  'tab-packing': (console) => console.showTab('packing'),
-  'tab-jobs': (console) => console.showTab('jobs'),
-  'tab-log': (console) => console.showTab('log'),
-  palette: (console) => openers.openPalette(console, (id) => actions[id](console)),
-  help: (console) => openers.openHelp(console),
-  redraw: (console) => console.options.onRedraw(),
-  quit: openers.askToLeave,
+const tabActions = Object.fromEntries(
+  TABS.map(({ id }) => [`tab-${id}`, (app: ConsoleApp) => app.showTab(id)]),
+) as Readonly<Record<`tab-${Tab}`, Effect>>
+
+export const actions: Readonly<Record<ActionId, Effect>> = {
+  ...tabActions,
+  'receive-toggle': (app) => app.change((state) => receivers.toggleReceivers(state, app.focusedHosts())),
+  'receive-all': (app) => app.change(receivers.allReceive),
+  'receive-none': (app) => app.change(receivers.noneReceive),
+  'receive-invert': (app) => app.change(receivers.invertReceivers),
+  'receive-different': (app) => app.change((state) => receivers.differentReceive(state, app.comparison.refresh())),
+  'receive-group': dialogs.openGroups,
+  'receive-expression': dialogs.openHostSet,
+  'receive-solo': (app) => app.change((state) => receivers.toggleSolo(state, app.focusedHosts())),
+  'focus-left': (app) => app.moveFocus('left'),
+  'focus-right': (app) => app.moveFocus('right'),
+  'focus-up': (app) => app.moveFocus('up'),
+  'focus-down': (app) => app.moveFocus('down'),
+  'focus-next': (app) => app.stepFocus(1),
+  'focus-previous': (app) => app.stepFocus(-1),
+  'page-next': (app) => app.turnPage(1),
+  'page-previous': (app) => app.turnPage(-1),
+  'pane-larger': (app) => app.resizePanes(PANE_STEP.columns, PANE_STEP.rows),
+  'pane-smaller': (app) => app.resizePanes(-PANE_STEP.columns, -PANE_STEP.rows),
+  zoom: (app) => app.change((state) => ({ isZoomed: !state.isZoomed })),
+  fold: (app) => app.change((state) => ({ isFolded: !state.isFolded, isZoomed: false })),
+  differences: (app) => app.change((state) => ({ showsDifferences: !state.showsDifferences })),
+  scroll: (app) => app.scroll.enter(app.focusedHosts()[0]),
+  macro: openMacros,
+  paste: (app) => dialogs.openPaste(app),
+  record: (app) => app.recording.toggle(),
+  reconnect: (app) => app.ports.fleet.reconnect(app.focusedHosts()),
+  'reconnect-all': (app) => app.ports.fleet.reconnect([...app.state.hosts.keys()]),
+  'add-host': dialogs.openAddHost,
+  'close-host': dialogs.openCloseHost,
+  'save-set': dialogs.openSaveSet,
+  run: (app) => app.work.ask('run'),
+  copy: (app) => app.work.ask('copy'),
+  ray: (app) => app.rayLine.open(),
+  panel: (app) => app.work.toggleKeys(),
+  palette: (app) => dialogs.openPalette(app, (id) => actions[id](app)),
+  help: dialogs.openHelp,
+  redraw: (app) => app.options.onRedraw(),
+  quit: dialogs.askToQuit,
 }

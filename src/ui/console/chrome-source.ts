@@ -3,12 +3,12 @@ import type { Clock } from '../../base/clock.ts'
 import { Emitter } from '../../base/emitter.ts'
 import type { ChromeSource } from '../components/chrome.tsx'
 import type { ConsoleState } from '../state/console-state.ts'
-import type { Console } from './console.ts'
+import type { ConsoleApp } from './console-app.ts'
 
 const EVERY_MS = 100
 
 export class ThrottledChrome implements ChromeSource, Disposable {
-  readonly #console: Console
+  readonly #app: ConsoleApp
   readonly #clock: Clock
   readonly #changes = new Emitter<void>()
   readonly #subscription: Disposable
@@ -16,11 +16,11 @@ export class ThrottledChrome implements ChromeSource, Disposable {
   #lastMs = Number.NEGATIVE_INFINITY
   #timer: Disposable | undefined
 
-  constructor(console: Console, clock: Clock) {
-    this.#console = console
+  constructor(app: ConsoleApp, clock: Clock) {
+    this.#app = app
     this.#clock = clock
-    this.#shown = console.state
-    this.#subscription = console.store.on(() => this.#plan())
+    this.#shown = app.state
+    this.#subscription = app.store.on(() => this.#plan())
   }
 
   readonly subscribe = (onChange: () => void): (() => void) => {
@@ -31,11 +31,11 @@ export class ThrottledChrome implements ChromeSource, Disposable {
   readonly state = (): ConsoleState => this.#shown
 
   pageInfo() {
-    return this.#console.arrangement
+    return this.#app.arrangement
   }
 
   get isIdle(): boolean {
-    return this.#shown === this.#console.state
+    return this.#shown === this.#app.state
   }
 
   /** The user waits for this. */
@@ -44,7 +44,7 @@ export class ThrottledChrome implements ChromeSource, Disposable {
     this.#timer?.[Symbol.dispose]()
     this.#timer = undefined
     this.#lastMs = this.#clock.now()
-    this.#shown = this.#console.state
+    this.#shown = this.#app.state
     this.#changes.emit()
   }
 

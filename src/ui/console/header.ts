@@ -1,22 +1,22 @@
-/** The header and footer as data: what they say at a given width. Pure. */
+/** The header and footer as data, at a given width. Pure. */
 
 import { clip, clipName, textWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { oldestFactMs } from '../bring-up/bring-up-view.ts'
 import type { BarPart } from '../components/bar.tsx'
-import { actionSpecs, type Keymap, keysOf, specOf } from '../keys/registry.ts'
+import { disabledReasonOf, type Keymap, keysOf, LEADER_HINTS } from '../keys/registry.ts'
 import { rayWords } from '../ray/ray-view.ts'
 import { ageText } from '../rows/time-text.ts'
-import { type ConsoleState, isLive, receiverList } from '../state/console-state.ts'
+import { type ConsoleState, isLive, type Mode, receiverList } from '../state/console-state.ts'
 import { pageHints } from '../tabs/page-keys.ts'
 import { TABS, titleOf } from '../tabs/tabs.ts'
-import type { Theme } from '../theme/theme.ts'
+import { type Theme, toneColour } from '../theme/theme.ts'
 import { panelName } from '../work-views/panel.ts'
 import { panelHints } from '../work-views/panel-keys.ts'
 
 export type Bars = { readonly left: readonly BarPart[]; readonly right: readonly BarPart[] }
 
-/** Pages of the shells: which there are, and which hosts the present one shows. */
+/** Pages of the shells, and the hosts that the current page shows. */
 export type PageInfo = { readonly page: number; readonly pages: number; readonly shown: ReadonlySet<string> }
 
 export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): Bars {
@@ -37,15 +37,11 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
       (parts) => partsWidth(parts) + wanted <= state.columns,
     ) ?? []
   const room = state.columns - partsWidth(left) - 1
-  // Who receives comes first: everything else at the right gives way to it, step by step.
-  const rights = [
-    rightParts(state, theme, page, 'full'),
-    rightParts(state, theme, page, 'short'),
-    rightParts(state, theme, page, 'numbers'),
-    rightParts(state, theme, page, 'digits'),
-    rightParts(state, theme, page, 'page'),
-  ]
-  const right = rights.find((parts) => partsWidth(parts) + receiverRoom(state, page) <= room) ?? []
+  // The receivers come first: everything to the right of them gets shorter, step by step.
+  const right =
+    RIGHT_LENGTHS.map((length) => rightParts(state, theme, page, length)).find(
+      (parts) => partsWidth(parts) + receiverRoom(state, page) <= room,
+    ) ?? []
   const parts = [...left, receiverPart(state, theme, page, room - partsWidth(right))]
   return { left: parts, right }
 }
@@ -58,14 +54,15 @@ function rayParts({ ray }: ConsoleState, theme: Theme): BarPart[] {
 
 const partsWidth = (parts: readonly BarPart[]): number => parts.reduce((sum, part) => sum + textWidth(part.text), 0)
 
-/** Ever less: `numbers` names the present tab only, `digits` none, `page` has no tabs. */
-type RightLength = 'full' | 'short' | 'numbers' | 'digits' | 'page'
+/** From long to short: `numbers` names only the current tab, `digits` none, `page` has no tabs. */
+const RIGHT_LENGTHS = ['full', 'short', 'numbers', 'digits', 'page'] as const
+type RightLength = (typeof RIGHT_LENGTHS)[number]
 
 function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: RightLength): BarPart[] {
   const parts: BarPart[] = []
   const away = [...state.hosts.values()].filter((host) => host.hasNews && !page.shown.has(host.host)).length
   if (page.pages > 1 && state.tab === 'shells') {
-    const news = away === 0 ? '' : length === 'full' ? ` · ${away} with news` : ` · ${away} new`
+    const news = away === 0 ? '' : length === 'full' ? ` · ${away} with new output` : ` · ${away} new`
     const text = `${length === 'full' ? 'page ' : ''}${page.page + 1}/${page.pages}${news}`
     parts.push({ text: ` ${text} `, colour: away > 0 ? theme.warning : theme.muted })
   }
@@ -103,7 +100,7 @@ type ReceiverText = { readonly start: string; readonly names: string; readonly e
 
 function receiverText(state: ConsoleState, page: PageInfo): ReceiverText {
   const receivers = receiverList(state)
-  if (receivers.length === 0) return { start: ' TYPING INTO NOBODY ', names: '', end: '' }
+  if (receivers.length === 0) return { start: ' TYPING INTO NO HOST ', names: '', end: '' }
   const live = receivers.filter((host) => {
     const known = state.hosts.get(host)
     return known !== undefined && isLive(known)
@@ -115,48 +112,42 @@ function receiverText(state: ConsoleState, page: PageInfo): ReceiverText {
   return {
     start: receivers.length === 1 ? ' TYPING INTO ' : ` TYPING INTO ${all}${count}: `,
     names: foldHostSet(receivers),
-    end: `${alone}${unseen > 0 ? ` · ${unseen} not in view` : ''} `,
+    end: `${alone}${unseen > 0 ? ` · ${unseen} out of view` : ''} `,
   }
 }
 
-/** What is left of the sentence on a terminal that is too narrow for it. */
+/** For a terminal that is too narrow for the whole sentence. */
 function shortText(state: ConsoleState): string {
   const receivers = receiverList(state)
   const [only] = receivers
-  if (only === undefined) return ' INTO NOBODY '
+  if (only === undefined) return ' INTO NO HOST '
   if (receivers.length === 1) return ` INTO ${only} `
   return ` INTO ${receivers.length === state.hosts.size ? 'ALL ' : ''}${receivers.length} `
 }
 
-/** Names may be cut to this, the rest of the sentence may not. */
+/** Names may be cut to this width; the rest of the sentence is never cut. */
 const NAMES_WIDTH = 14
 
 function receiverRoom(state: ConsoleState, page: PageInfo): number {
   const elsewhere = keysElsewhere(state)
-  if (elsewhere !== undefined) return textWidth(elsewhereText(state, elsewhere))
+  if (elsewhere !== undefined) return textWidth(elsewhereText(elsewhere))
   const { start, names, end } = receiverText(state, page)
   return textWidth(start) + Math.min(NAMES_WIDTH, textWidth(names)) + textWidth(end)
 }
 
-/** Where keys go instead of the shells, if they do. */
+/** Where keys go instead of the shells; undefined: to the shells. */
 function keysElsewhere({ panel, tab }: ConsoleState): string | undefined {
   if (tab !== 'shells') return titleOf(tab)
   return panel?.hasKeys ? panelName(panel) : undefined
 }
 
-/** That no host receives keys now, and who would. */
-function elsewhereText(state: ConsoleState, where: string): string {
-  const receivers = receiverList(state)
-  const whom = receivers.length === 0 ? 'NOBODY' : foldHostSet(receivers)
-  const article = state.tab === 'shells' || state.tab === 'log' ? 'THE ' : ''
-  return ` KEYS GO TO ${article}${where.toUpperCase()}, not to ${clip(whom, NAMES_WIDTH)} `
-}
+const elsewhereText = (where: string): string => ` ${where.toUpperCase()} · hosts get no keys `
 
-/** Who receives: the one thing on this screen that must not be overlooked. */
+/** The receivers: the one thing on this screen that must not be overlooked. */
 function receiverPart(state: ConsoleState, theme: Theme, page: PageInfo, room: number): BarPart {
   const elsewhere = keysElsewhere(state)
   if (elsewhere !== undefined) {
-    const text = clip(elsewhereText(state, elsewhere), room)
+    const text = clip(elsewhereText(elsewhere), room)
     return { text, isBold: true, isFilled: true, colour: theme.bar, fill: theme.accent }
   }
   const { start, names, end } = receiverText(state, page)
@@ -175,33 +166,30 @@ function receiverPart(state: ConsoleState, theme: Theme, page: PageInfo, room: n
   }
 }
 
-const key = (label: string, theme: Theme): BarPart => ({ text: ` ${label}`, isBold: true, colour: theme.accent })
-const does = (text: string, theme: Theme): BarPart => ({ text: ` ${text} `, colour: theme.barText })
+type Hints = readonly (readonly [key: string, does: string])[]
 
-const SHORT: Readonly<Record<string, string>> = {
-  'receive-toggle': 'toggle',
-  'receive-all': 'all',
-  'receive-none': 'none',
-  'receive-expression': 'host set',
-  'receive-solo': 'alone',
-  'receive-group': 'group',
-  fold: 'fold',
-  differences: 'differ',
-  scroll: 'scroll',
-  reconnect: 'reconnect',
-  palette: 'palette',
-  run: 'run',
-}
+const SELECT_HINTS: Hints = [
+  ['←↓↑→', 'move'],
+  ['Space', 'toggle'],
+  ['Esc', 'done'],
+  ['any other key', 'type'],
+]
+const SCROLL_HINTS: Hints = [
+  ['↑↓ PgUp PgDn', 'scroll'],
+  ['Esc', 'back'],
+  ['/', 'search'],
+  ['n N', 'next, previous match'],
+]
 
 /** As many hints as fit, whole ones only. */
-function fitting(pairs: readonly (readonly [string, string])[], theme: Theme, room: number): BarPart[] {
+function fitting(pairs: Hints, theme: Theme, room: number): BarPart[] {
   const parts: BarPart[] = []
   let width = 0
   for (const [label, text] of pairs) {
     const next = textWidth(label) + textWidth(text) + 3
     if (width + next > room) break
     width += next
-    parts.push(key(label, theme), does(text, theme))
+    parts.push({ text: ` ${label}`, isBold: true, colour: theme.accent }, { text: ` ${text} `, colour: theme.barText })
   }
   return parts
 }
@@ -210,103 +198,51 @@ function fitting(pairs: readonly (readonly [string, string])[], theme: Theme, ro
 const NAME_WIDTH = 24
 
 export function footerBars(state: ConsoleState, theme: Theme, keymap: Keymap): Bars {
-  const { mode, notice } = state
+  const { mode, notice, panel, leaderLabel: leader } = state
   const room = state.columns - 1
-  const label = (text: string): BarPart => ({
-    text: ` ${text} `,
-    isBold: true,
-    isFilled: true,
-    colour: theme.bar,
-    fill: theme.accent,
-  })
+  const labelled = (text: string, hints: Hints, right: readonly BarPart[] = []): Bars => {
+    const label = { text: ` ${text} `, isBold: true, isFilled: true, colour: theme.bar, fill: theme.accent }
+    return { left: [label, ...fitting(hints, theme, room - textWidth(text) - 2 - partsWidth(right))], right }
+  }
   switch (mode.kind) {
-    case 'leader': {
-      const specs = actionSpecs.filter((spec) => 'footer' in spec).sort((a, b) => a.footer - b.footer)
-      const pairs = specs.flatMap((spec) => {
-        const [first] = keysOf(keymap, spec.id)
-        return first === undefined || specOf(spec.id).disabledReason?.(state) !== undefined
-          ? []
-          : [[first, SHORT[spec.id] ?? spec.title] as const]
-      })
-      return { left: [label('COMMAND'), ...fitting([['←↓↑→', 'move'], ...pairs], theme, room - 9)], right: [] }
-    }
+    case 'leader':
+      return labelled('COMMAND', leaderHints(state, keymap))
     case 'select':
-      return {
-        left: [
-          label('SELECT'),
-          ...fitting(
-            [
-              ['←↓↑→', 'move'],
-              ['Space', 'toggle'],
-              ['Esc', 'done'],
-              ['any other key', 'types'],
-            ],
-            theme,
-            room - 8,
-          ),
-        ],
-        right: [],
-      }
-    case 'scroll': {
-      const host = clipName(mode.host, NAME_WIDTH)
-      const hits =
-        mode.needle === ''
-          ? ''
-          : mode.hits === 0
-            ? `“${clip(mode.needle, 20)}” not found`
-            : `“${clip(mode.needle, 20)}” ${mode.hit + 1} of ${mode.hits}`
-      return {
-        left: [
-          label(`SCROLL ${host}`),
-          ...fitting(
-            [
-              ['↑↓ PgUp PgDn', 'scroll'],
-              ['Esc', 'back'],
-              ['/', 'search'],
-              ['n N', 'hits'],
-            ],
-            theme,
-            room - 10 - textWidth(host) - textWidth(hits),
-          ),
-        ],
-        right:
-          hits === ''
-            ? []
-            : [{ text: ` ${hits} `, colour: mode.hits === 0 ? theme.warning : theme.barText, isBold: true }],
-      }
-    }
+      return labelled('SELECT', SELECT_HINTS)
+    case 'scroll':
+      return labelled(`SCROLL ${clipName(mode.host, NAME_WIDTH)}`, SCROLL_HINTS, matchParts(mode, theme))
     default: {
       if (notice) {
-        const colour =
-          notice.tone === 'error' ? theme.danger : notice.tone === 'warning' ? theme.warning : theme.barText
-        return {
-          left: [{ text: ` ${clip(notice.text, room - 2)} `, colour, isBold: notice.tone !== 'info' }],
-          right: [],
-        }
+        const text = ` ${clip(notice.text, room - 2)} `
+        return { left: [{ text, colour: toneColour(theme, notice.tone), isBold: notice.tone !== 'info' }], right: [] }
       }
-      // All keys are the dialog's.
+      // A dialog shows its own keys.
       if (mode.kind === 'dialog') return { left: [], right: [] }
-      const { panel } = state
       const elsewhere = keysElsewhere(state)
-      if (elsewhere !== undefined) {
-        const name = elsewhere.toUpperCase()
-        const hints = state.tab === 'shells' && panel ? panelHints(panel) : pageHints(state)
-        return { left: [label(name), ...fitting(hints, theme, room - textWidth(name) - 2)], right: [] }
-      }
+      if (elsewhere !== undefined)
+        return labelled(elsewhere.toUpperCase(), state.tab === 'shells' && panel ? panelHints(panel) : pageHints(state))
       const focus = state.focus === undefined ? '' : `${clipName(state.focus, NAME_WIDTH)} `
-      return {
-        left: fitting(
-          [
-            [state.leaderLabel, 'command'],
-            [`${state.leaderLabel} ?`, 'help'],
-            [`${state.leaderLabel} q`, 'quit'],
-            ...(state.panel ? [[`${state.leaderLabel} o`, panelName(state.panel)] as const] : []),
-          ],
-          theme,
-          room - textWidth(focus),
-        ),
-        right: [{ text: focus, colour: theme.muted }],
-      }
+      const hints: Hints = [
+        [leader, 'command'],
+        [`${leader} ?`, 'help'],
+        [`${leader} q`, 'quit'],
+        ...(panel ? [[`${leader} o`, panelName(panel)] as const] : []),
+      ]
+      return { left: fitting(hints, theme, room - textWidth(focus)), right: [{ text: focus, colour: theme.muted }] }
     }
   }
+}
+
+const leaderHints = (state: ConsoleState, keymap: Keymap): Hints => [
+  ['←↓↑→', 'move'],
+  ...LEADER_HINTS.flatMap(([id, title]) => {
+    const [first] = keysOf(keymap, id)
+    return first === undefined || disabledReasonOf(id, state) !== undefined ? [] : [[first, title] as const]
+  }),
+]
+
+function matchParts({ needle, hit, hits }: Extract<Mode, { kind: 'scroll' }>, theme: Theme): BarPart[] {
+  if (needle === '') return []
+  const text = ` “${clip(needle, 20)}” ${hits === 0 ? 'not found' : `${hit + 1} of ${hits}`} `
+  return [{ text, colour: hits === 0 ? theme.warning : theme.barText, isBold: true }]
 }

@@ -2,12 +2,10 @@
 
 import { padEnd, wrapText } from '../../base/text-width.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
-import { type ActionSection, actionSpecs, type Keymap, keysOf } from '../keys/registry.ts'
+import { ACTION_SECTIONS, actionSpecs, type Keymap, keysOf } from '../keys/registry.ts'
 import { pageKeys } from '../tabs/page-keys.ts'
 import { PAGE_TABS } from '../tabs/tabs.ts'
 import { panelKeys } from '../work-views/panel-keys.ts'
-
-const SECTIONS: readonly ActionSection[] = ['Receivers', 'Panes', 'Looking', 'Commands', 'Hosts', 'Program']
 
 export function helpLines(keymap: Keymap, leader: string): DialogLine[] {
   const lines: DialogLine[] = [
@@ -16,7 +14,7 @@ export function helpLines(keymap: Keymap, leader: string): DialogLine[] {
     },
     { text: 'Mouse: click focuses, click on a title toggles the host, wheel scrolls back.', tone: 'muted' },
   ]
-  for (const section of SECTIONS) {
+  for (const section of ACTION_SECTIONS) {
     lines.push({ text: '' }, { text: section, tone: 'accent' })
     for (const spec of actionSpecs) {
       if (spec.section !== section) continue
@@ -51,7 +49,7 @@ export function renderKeysDocs(keymap: Keymap, leader: string): string {
     `Generated from the table of actions (\`npm run docs\`). What you type goes to the receivers. The leader, **\`${leader}\`**, makes the next key a command; twice, it is sent itself.`,
     'Leader and keys can be changed in `$XDG_CONFIG_HOME/muster/preferences.yaml`: `leader: Ctrl-a`, `keys: { zoom: [z, F11] }` (the names are in the last column).',
   ]
-  for (const section of SECTIONS) {
+  for (const section of ACTION_SECTIONS) {
     out.push('', `## ${section}`, '', '| after the leader | does | name |', '| --- | --- | --- |')
     for (const spec of actionSpecs) {
       if (spec.section !== section) continue

@@ -13,20 +13,20 @@ import type { Page } from '../tabs/page.ts'
 import { tabOfKey } from '../tabs/tabs.ts'
 import { layoutPanel } from '../work-views/panel.ts'
 import { actions, CHOOSING } from './actions.ts'
-import type { Console } from './console.ts'
-import { openPaste } from './openers.ts'
+import type { ConsoleApp } from './console-app.ts'
+import { openPaste } from './open-dialogs.ts'
 
 const WHEEL_LINES = 3
 
 export class InputRouter {
-  readonly #console: Console
+  readonly #app: ConsoleApp
   /** Pass-through keys of one read of the terminal, sent together. */
   #typed: Uint8Array[] = []
   /** The host whose program was told of a pressed button: it gets all that follows, until the button goes up. */
   #dragged: string | undefined
 
-  constructor(console: Console) {
-    this.#console = console
+  constructor(app: ConsoleApp) {
+    this.#app = app
   }
 
   /** All events of one read of the terminal. */
@@ -43,52 +43,52 @@ export class InputRouter {
   }
 
   run(id: ActionId): void {
-    if (!this.#console.canRun(id)) return
-    actions[id](this.#console)
-    if (CHOOSING.has(id) && this.#console.state.mode.kind === 'typing')
-      this.#console.change(() => ({ mode: { kind: 'select' } }))
+    if (!this.#app.canRun(id)) return
+    actions[id](this.#app)
+    if (CHOOSING.has(id) && this.#app.state.mode.kind === 'typing')
+      this.#app.change(() => ({ mode: { kind: 'select' } }))
   }
 
   #handleKey(event: KeyEvent): void {
-    const console = this.#console
-    const { mode } = console.state
-    const { dialogs } = console
+    const app = this.#app
+    const { mode } = app.state
+    const { dialogs } = app
     dialogs.noteKey()
     if (mode.kind !== 'typing') this.#flushTyped()
     if (dialogs.current) {
-      dialogs.current.key(event)
+      dialogs.current.key(keyLabel(event.key), event)
       return
     }
     const label = keyLabel(event.key)
     if (mode.kind === 'scroll')
-      return label === console.state.leaderLabel ? this.#enterLeader() : console.scroll.handleKey(mode.host, label)
+      return label === app.state.leaderLabel ? this.#enterLeader() : app.scroll.handleKey(mode.host, label)
     if (mode.kind === 'leader') return this.#handleCommand(event, label)
-    if (label === console.state.leaderLabel) {
+    if (label === app.state.leaderLabel) {
       this.#flushTyped()
       return this.#enterLeader()
     }
     if (mode.kind === 'select' && this.#choose(label)) return
-    if (console.page) return this.#handlePageKey(console.page, label)
-    if (console.state.panel?.hasKeys) {
+    if (app.page) return this.#handlePageKey(app.page, label)
+    if (app.state.panel?.hasKeys) {
       this.#flushTyped()
-      return console.work.handleKey(label)
+      return app.work.handleKey(label)
     }
     this.#type(event)
   }
 
   #enterLeader(): void {
-    this.#console.scroll.leave()
-    this.#console.change(() => ({ mode: { kind: 'leader' } }))
+    this.#app.scroll.leave()
+    this.#app.change(() => ({ mode: { kind: 'leader' } }))
   }
 
   #handleCommand(event: KeyEvent, label: string): void {
-    const console = this.#console
-    console.change(() => ({ mode: { kind: 'typing' } }))
-    if (label === console.state.leaderLabel) return this.#type(event)
+    const app = this.#app
+    app.change(() => ({ mode: { kind: 'typing' } }))
+    if (label === app.state.leaderLabel) return this.#type(event)
     if (label === 'Esc') return
-    const id = console.options.keymap.get(label)
+    const id = app.options.keymap.get(label)
     if (id === undefined)
-      return console.notice(`${label} is no command: ${console.state.leaderLabel} ? shows them all`, 'warning')
+      return app.notice(`unknown command: ${label} (${app.state.leaderLabel} ? shows all)`, 'warning')
     this.run(id)
   }
 
@@ -106,26 +106,26 @@ export class InputRouter {
       this.run(id)
       return true
     }
-    this.#console.change(() => ({ mode: { kind: 'typing' } }))
+    this.#app.change(() => ({ mode: { kind: 'typing' } }))
     return label === 'Esc' || label === 'Enter'
   }
 
   /** A number alone chooses a tab here, as no key is typed into hosts. */
   #handlePageKey(page: Page, label: string): void {
-    const console = this.#console
+    const app = this.#app
     if (page.handleKey(label)) return
     const tab = tabOfKey(label)
-    if (tab !== undefined) return console.showTab(tab)
-    console.notice('nothing is typed into hosts here: 1 goes back to the shells')
+    if (tab !== undefined) return app.showTab(tab)
+    app.notice('nothing is typed into hosts here: 1 goes back to the shells')
   }
 
   #type(event: KeyEvent): void {
-    const console = this.#console
-    const hosts = receiverList(console.state)
+    const app = this.#app
+    const hosts = receiverList(app.state)
     this.#followOutput(hosts)
     const groups = new Map<string, { hosts: string[]; bytes: Uint8Array }>()
     for (const host of hosts) {
-      const modes = console.views.screen(host)?.modes
+      const modes = app.views.screen(host)?.modes
       const bytes = modes ? encodeKey(event, modes) : event.raw
       const key = bytes === event.raw ? '' : Buffer.from(bytes).toString('latin1')
       const group = groups.get(key)
@@ -140,7 +140,7 @@ export class InputRouter {
       return
     }
     this.#flushTyped()
-    console.sendEach([...groups.values()])
+    app.sendEach([...groups.values()])
   }
 
   #flushTyped(): void {
@@ -148,72 +148,72 @@ export class InputRouter {
     const typed = this.#typed
     this.#typed = []
     const [first] = typed
-    this.#console.sendToReceivers(typed.length === 1 && first ? first : Buffer.concat(typed))
+    this.#app.sendToReceivers(typed.length === 1 && first ? first : Buffer.concat(typed))
   }
 
   /** Who types wants to see the answer. */
   #followOutput(hosts: readonly string[]): void {
     for (const host of hosts) {
-      const screen = this.#console.views.screen(host)
-      if (screen && screen.viewOffset > 0) this.#console.scroll.scrollBy(host, -screen.viewOffset)
+      const screen = this.#app.views.screen(host)
+      if (screen && screen.viewOffset > 0) this.#app.scroll.scrollBy(host, -screen.viewOffset)
     }
   }
 
   #handlePaste(text: string): void {
-    const console = this.#console
-    console.dialogs.noteKey()
-    if (console.dialogs.current) return console.dialogs.current.paste(text)
-    const { mode, tab, panel } = console.state
+    const app = this.#app
+    app.dialogs.noteKey()
+    if (app.dialogs.current) return app.dialogs.current.paste?.(text)
+    const { mode, tab, panel } = app.state
     if (mode.kind === 'scroll' || tab !== 'shells')
-      return console.notice('nothing is pasted here: the shells take it', 'warning')
-    if (panel?.hasKeys) return console.notice('nothing is pasted here: Tab goes back to the shells', 'warning')
-    if (mode.kind !== 'typing') console.change(() => ({ mode: { kind: 'typing' } }))
-    const hosts = receiverList(console.state)
-    if (hosts.length === 0) return console.sendTo([], new Uint8Array())
+      return app.notice('nothing is pasted here: the shells take it', 'warning')
+    if (panel?.hasKeys) return app.notice('nothing is pasted here: Tab goes back to the shells', 'warning')
+    if (mode.kind !== 'typing') app.change(() => ({ mode: { kind: 'typing' } }))
+    const hosts = receiverList(app.state)
+    if (hosts.length === 0) return app.sendTo([], new Uint8Array())
     const lines = text.replace(/\r\n?/g, '\n').split('\n').length
-    if (lines > 1 && hosts.length > 1) return openPaste(console, text)
-    console.paste(text, hosts)
+    if (lines > 1 && hosts.length > 1) return openPaste(app, text)
+    app.paste(text, hosts)
   }
 
   #handleMouse(event: MouseEvent): void {
-    const console = this.#console
+    const app = this.#app
     if (event.action !== 'press') return this.#handleDrag(event)
     this.#dragged = undefined
-    if (console.dialogs.current) return
-    if (console.page) return scrollByWheel(console.page, event)
-    const { panel } = layoutPanel(console.state)
+    if (app.dialogs.current) return
+    if (app.page) return scrollByWheel(app.page, event)
+    const { panel } = layoutPanel(app.state)
     if (panel && isInside(event, panel)) return this.#handlePanelMouse(event)
-    const pane = console.arrangement.placed.find(({ rect }) => isInside(event, rect))
+    const pane = app.arrangement.placed.find(({ rect }) => isInside(event, rect))
     if (!pane) return
-    if (event.button === 'left') console.work.takeKeys(false)
+    if (event.button === 'left') app.work.takeKeys(false)
     const [lead = ''] = pane.hosts
     const isWheel = event.button.startsWith('wheel')
-    const screen = console.views.screen(lead)
+    const screen = app.views.screen(lead)
     const { column, row } = insidePane(event, pane.rect)
     const isOnScreen = row >= 0 && column >= 0 && row < pane.rect.height - 2 && column < pane.rect.width - 2
     if (screen && isOnScreen && screen.viewOffset === 0 && screen.modes.mouse !== 'none') {
       if (!isWheel) this.#dragged = lead
       this.#sendMouse(lead, { ...event, column, row })
-      if (event.button === 'left') console.change(() => ({ focus: lead }))
+      if (event.button === 'left') app.change(() => ({ focus: lead }))
       return
     }
     if (event.button === 'wheel-up' || event.button === 'wheel-down') {
-      const isForProgram = screen?.modes.isAlternateScreen && isOnScreen && console.state.mode.kind !== 'scroll'
+      const isForProgram = screen?.modes.isAlternateScreen && isOnScreen && app.state.mode.kind !== 'scroll'
       if (isForProgram) {
         const bytes = encodeWheel(event.button, WHEEL_LINES, screen.modes)
-        return console.sendEach([{ hosts: [lead], bytes }])
+        return app.sendEach([{ hosts: [lead], bytes }])
       }
-      return console.scroll.scrollBy(lead, event.button === 'wheel-up' ? WHEEL_LINES : -WHEEL_LINES)
+      return app.scroll.scrollBy(lead, event.button === 'wheel-up' ? WHEEL_LINES : -WHEEL_LINES)
     }
     if (event.button !== 'left') return
-    console.change((state) => ({
+    app.change((state) => ({
       focus: lead,
       ...(event.row === pane.rect.row ? toggleReceivers(state, pane.hosts) : {}),
     }))
   }
 
   #handlePanelMouse(event: MouseEvent): void {
-    const { work } = this.#console
+    const { work } = this.#app
     if (event.button === 'left') work.takeKeys(true)
     else scrollByWheel(work, event)
   }
@@ -223,7 +223,7 @@ export class InputRouter {
     const host = this.#dragged
     if (host === undefined) return
     if (event.action === 'release') this.#dragged = undefined
-    const pane = this.#console.arrangement.placed.find(({ hosts }) => hosts[0] === host)
+    const pane = this.#app.arrangement.placed.find(({ hosts }) => hosts[0] === host)
     if (!pane) return
     const { column, row } = insidePane(event, pane.rect)
     const clamp = (at: number, size: number): number => Math.max(0, Math.min(size - 3, at))
@@ -235,9 +235,9 @@ export class InputRouter {
   }
 
   #sendMouse(host: string, event: MouseEvent): void {
-    const screen = this.#console.views.screen(host)
+    const screen = this.#app.views.screen(host)
     const bytes = screen && encodeMouse(event, screen.modes)
-    if (bytes && bytes.length > 0) this.#console.sendEach([{ hosts: [host], bytes }])
+    if (bytes && bytes.length > 0) this.#app.sendEach([{ hosts: [host], bytes }])
   }
 }
 

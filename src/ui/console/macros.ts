@@ -1,4 +1,9 @@
-/** Text that differs from host to host: `%h` name, `%n` number, `%u` user, `%a` address, `%%` a percent sign. Pure. */
+/** Text that differs from host to host: `%h` name, `%n` number, `%u` user, `%a` address, `%%` a percent sign. */
+import { execFile } from 'node:child_process'
+import { listDialog } from '../dialogs/list-dialog.ts'
+import { promptDialog } from '../dialogs/prompt-dialog.ts'
+import { receiverList } from '../state/console-state.ts'
+import type { ConsoleApp } from './console-app.ts'
 
 export type MacroHost = {
   readonly host: string
@@ -7,29 +12,89 @@ export type MacroHost = {
   readonly address: string
 }
 
-export function expandMacro(template: string, host: MacroHost): string {
-  return template.replace(/%([hnua%])/g, (_, letter: string) => {
-    switch (letter) {
-      case 'h':
-        return host.host
-      case 'n':
-        return String(host.number)
-      case 'u':
-        return host.user
-      case 'a':
-        return host.address
-      default:
-        return '%'
-    }
-  })
+export function expandMacro(template: string, { host, number, user, address }: MacroHost): string {
+  const values: Readonly<Record<string, string>> = { h: host, n: String(number), u: user, a: address, '%': '%' }
+  return template.replace(/%([hnua%])/g, (_, letter: string) => values[letter] ?? '')
 }
 
-/** What a user's script is told of the host, as environment variables. */
+/** The environment variables that describe the host to a user's script. */
 export function macroEnvironment(host: MacroHost): Record<string, string> {
   return {
     MUSTER_HOST: host.host,
     MUSTER_NUMBER: String(host.number),
     MUSTER_USER: host.user,
     MUSTER_ADDRESS: host.address,
+  }
+}
+
+export function openMacros(app: ConsoleApp): void {
+  const { macros } = app.options.preferences
+  const [first] = receiverList(app.state).flatMap((host) => app.state.hosts.get(host) ?? [])
+  const example = (text: string): string => (first ? `${first.host}: ${expandMacro(text, first)}` : '')
+  const builtIn = { '%h': 'name', '%n': 'number', '%u': 'user', '%a': 'address' }
+  app.openDialog(
+    listDialog({
+      id: 'macros',
+      title: 'Insert a macro',
+      label: 'Macro:',
+      submitTitle: 'insert',
+      emptyText: '',
+      items: [
+        ...Object.entries(builtIn).map(([id, about]) => ({ id, label: id, detail: `${about} · ${example(id)}` })),
+        { id: 'template', label: 'text …', detail: 'any text with %h %n %u %a' },
+        ...macros.map((macro, index) => ({
+          id: `macro:${index}`,
+          label: macro.name,
+          detail: 'text' in macro ? `${macro.text} · ${example(macro.text)}` : `prints: ${macro.command.join(' ')}`,
+        })),
+      ],
+      onSubmit: ({ id }) => {
+        if (id === 'template') return openTemplate(app)
+        const macro = id.startsWith('macro:') ? macros[Number(id.slice(6))] : undefined
+        if (macro && 'command' in macro) return runScript(app, macro.command)
+        insertTemplate(app, macro?.text ?? id)
+      },
+    }),
+  )
+}
+
+function openTemplate(app: ConsoleApp): void {
+  const hosts = receiverList(app.state).flatMap((host) => app.state.hosts.get(host) ?? [])
+  app.openDialog(
+    promptDialog({
+      id: 'macro-text',
+      title: `Type into ${hosts.length} host${hosts.length === 1 ? '' : 's'}`,
+      label: 'Text:',
+      submitTitle: 'insert without Enter',
+      help: [{ text: '%h name   %n number   %u user   %a address   %% a percent sign', tone: 'muted' }],
+      check: (text) => ({
+        preview: hosts
+          .slice(0, 4)
+          .map((host) => ({ text: `${host.host}: ${expandMacro(text, host)}`, tone: 'ok' as const })),
+      }),
+      onSubmit: (text) => insertTemplate(app, text),
+    }),
+  )
+}
+
+function insertTemplate(app: ConsoleApp, template: string): void {
+  const hosts = receiverList(app.state).flatMap((host) => app.state.hosts.get(host) ?? [])
+  app.sendEach(hosts.map((host) => ({ hosts: [host.host], bytes: Buffer.from(expandMacro(template, host)) })))
+}
+
+const SCRIPT_LIMIT = { timeout: 10_000, maxBuffer: 64 * 1024 }
+
+/** Runs the user's own program for each host and types its output there, without the final newline and control characters. */
+function runScript(app: ConsoleApp, command: readonly string[]): void {
+  const [file = '', ...args] = command
+  for (const name of receiverList(app.state)) {
+    const host = app.state.hosts.get(name)
+    if (!host) continue
+    const env = { ...app.ports.environment, ...macroEnvironment(host) }
+    execFile(file, args, { ...SCRIPT_LIMIT, env }, (error, stdout) => {
+      if (error) return app.notice(`${file} failed for ${name}: ${error.message.split('\n')[0]}`, 'error')
+      const text = stdout.replace(/\r?\n$/, '').replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, '')
+      app.sendEach([{ hosts: [name], bytes: Buffer.from(text.replaceAll('\n', '\r')) }])
+    })
   }
 }

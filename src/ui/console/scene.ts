@@ -5,40 +5,40 @@ import type { Rect, Scene } from '../compositor/scene.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import { themes } from '../theme/theme.ts'
 import { areaOf, layoutPanel } from '../work-views/panel.ts'
-import type { Console } from './console.ts'
+import type { ConsoleApp } from './console-app.ts'
 import { paneView } from './pane-view.ts'
 
 /** `drawn`: the state that the chrome shows, which may be a moment older than the console's. */
-export function buildScene(console: Console, chrome: CellGrid, drawn: ConsoleState): Scene {
-  const { state } = console
+export function buildScene(app: ConsoleApp, chrome: CellGrid, drawn: ConsoleState): Scene {
+  const { state } = app
   const theme = themes[state.themeName]
   const overlays: Rect[] =
     drawn.mode.kind === 'dialog' ? [dialogRect(drawn.mode.dialog, drawn.columns, drawn.rows)] : []
   const { columns, rows } = state
-  if (console.page) {
-    const panes = console.page.panes(areaOf(state), theme)
+  if (app.page) {
+    const panes = app.page.panes(areaOf(state), theme)
     return { columns, rows, chrome, panes, overlays, cursor: undefined }
   }
-  const panes = console.arrangement.placed.map(({ hosts, rect }) => {
+  const panes = app.arrangement.placed.map(({ hosts, rect }) => {
     const [lead = ''] = hosts
     return paneView({
       state,
       theme,
       hosts,
       rect,
-      screen: console.views.screen(lead),
+      screen: app.views.screen(lead),
       highlights: [
-        ...(state.showsDifferences ? console.comparison.highlights(lead, theme) : []),
-        ...console.scroll.highlights(lead, theme),
+        ...(state.showsDifferences ? app.comparison.highlights(lead, theme) : []),
+        ...app.scroll.highlights(lead, theme),
       ],
     })
   })
   const focused = panes.find(
-    (_, index) => state.focus !== undefined && console.arrangement.placed[index]?.hosts.includes(state.focus),
+    (_, index) => state.focus !== undefined && app.arrangement.placed[index]?.hosts.includes(state.focus),
   )
   const isTyping = state.mode.kind === 'typing' && state.panel?.hasKeys !== true
   const cursor = isTyping && focused && state.receivers.size > 0 ? { pane: focused.host } : undefined
   const { panel: panelRect } = layoutPanel(state)
-  const panel = panelRect && console.work.pane(panelRect, theme)
+  const panel = panelRect && app.work.pane(panelRect, theme)
   return { columns, rows, chrome, panes: panel ? [...panes, panel] : panes, overlays, cursor }
 }

@@ -2,7 +2,7 @@
 
 import { BOLD } from '../../terminal/cells.ts'
 import type { PaneView } from '../compositor/scene.ts'
-import { createPromptDialog } from '../dialogs/prompt-dialog.ts'
+import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import type { PageContext } from '../tabs/page-context.ts'
 import { styleOf, type Theme } from '../theme/theme.ts'
 import type { HostViews } from './host-views.ts'
@@ -80,27 +80,28 @@ export class ScrollMode {
   }
 
   #openSearch(host: string): void {
-    this.#context.openDialog(({ onClose, onChange }) =>
-      createPromptDialog({
-        id: 'search',
-        title: `Search in ${host}`,
-        label: 'Search:',
-        initial: this.#search.needle,
-        submitTitle: 'search backwards',
-        help: [{ text: 'Without a capital letter, case makes no difference.', tone: 'muted' }],
-        check: () => ({}),
-        onSubmit: (needle) => {
-          const screen = this.#views.screen(host)
-          if (!screen) return
-          this.#search = startSearch(screen, needle)
-          screen.viewOffset = offsetOfHit(screen, this.#search)
-          this.#show(host)
-        },
+    const dialog = promptDialog({
+      id: 'search',
+      title: `Search in ${host}`,
+      label: 'Search:',
+      initial: this.#search.needle,
+      submitTitle: 'search backwards',
+      help: [{ text: 'Without a capital letter, case makes no difference.', tone: 'muted' }],
+      onSubmit: (needle) => {
+        const screen = this.#views.screen(host)
+        if (!screen) return
+        this.#search = startSearch(screen, needle)
+        screen.viewOffset = offsetOfHit(screen, this.#search)
+        this.#show(host)
+      },
+    })
+    this.#context.openDialog((report) =>
+      dialog({
+        ...report,
         onClose: () => {
-          onClose()
+          report.onClose()
           this.#show(host)
         },
-        onChange,
       }),
     )
   }

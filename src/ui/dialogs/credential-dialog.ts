@@ -1,99 +1,82 @@
 /**
  * A password, a passphrase, a one-time code: asked once for all hosts that ask the same. What is typed stays in this
- * closure, is never in the store, the log or a recording, and leaves as a `Secret`.
+ * closure and leaves it as a `Secret`; it is never in the store, the log or a recording.
  */
-
 import { printable } from '../../base/printable.ts'
 import { Secret } from '../../base/secret.ts'
 import { textWidth, wrapText } from '../../base/text-width.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import type { CredentialRequest } from '../../ssh/credentials.ts'
-import { keyLabel } from '../keys/key-label.ts'
-import type { Dialog, DialogLine } from './dialog.ts'
+import { closeOnce, type DialogFactory, type DialogLine, isCancelKey } from './dialog.ts'
 import { editLine, emptyLine, insertText, type Line } from './line-editor.ts'
 
-/** A longer prompt is told above, so that there is room for the answer. */
+/** A longer prompt is shown above the input, so that there is room for the answer. */
 const LABEL_WIDTH = 32
 const LINE_WIDTH = 64
-/** A server may not push away whom the answer is for. */
+/** The server's own text must not push the names of the hosts off the screen. */
 const MOST_LINES = 5
 
-export type CredentialOptions = {
-  readonly request: CredentialRequest
-  readonly hostsText: string
-  onAnswer(answers: readonly Secret[]): void
-  onDecline(): void
-  onClose(): void
-  onChange(): void
-}
-
-export function createCredentialDialog(options: CredentialOptions): Dialog {
-  const { request } = options
-  const answers: Secret[] = []
-  let line: Line = emptyLine
-  let isClosed = false
-  const close = (): boolean => {
-    if (isClosed) return false
-    isClosed = true
-    line = emptyLine
-    options.onClose()
-    return true
+/** `onAnswer` gets an answer for each prompt; undefined: the user declined. */
+export const credentialDialog =
+  (request: CredentialRequest, onAnswer: (answers: readonly Secret[] | undefined) => void): DialogFactory =>
+  ({ onClose, onChange }) => {
+    const answers: Secret[] = []
+    let line: Line = emptyLine
+    const close = closeOnce(onClose)
+    const finish = (given: readonly Secret[] | undefined): void => {
+      line = emptyLine
+      if (close()) onAnswer(given)
+    }
+    const prompt = () => request.prompts[answers.length] ?? { text: '', isEchoed: false }
+    const wrapped = (text: string, tone: 'muted' | 'plain'): DialogLine[] =>
+      wrapText(printable(text), LINE_WIDTH)
+        .slice(0, MOST_LINES)
+        .map((row) => ({ text: row, tone }))
+    return {
+      view() {
+        const { text, isEchoed } = prompt()
+        const count = [...line.text].length
+        const question = printable(text.trim())
+        const isSentence = textWidth(question) > LABEL_WIDTH
+        const { hosts } = request
+        return {
+          id: 'credentials',
+          title: request.title,
+          input: {
+            label: question === '' || isSentence ? 'Answer:' : question,
+            text: isEchoed ? line.text : '•'.repeat(count),
+            cursor: isEchoed ? line.cursor : count,
+          },
+          lines: [
+            ...(request.isRetry ? [{ text: 'That was not accepted.', tone: 'error' as const }] : []),
+            ...(request.instruction === '' ? [] : wrapped(request.instruction, 'muted')),
+            ...(isSentence ? wrapped(question, 'plain') : []),
+            { text: `For ${hosts.length} host${hosts.length === 1 ? '' : 's'}: ${foldHostSet(hosts)}` },
+            { text: 'Sent only to the server that asks, never to a shell, and not stored.', tone: 'muted' },
+          ],
+          keys: [
+            ['Enter', 'send'],
+            ['Esc', 'skip these hosts'],
+          ],
+        }
+      },
+      key(label, event) {
+        if (isCancelKey(label)) return finish(undefined)
+        if (label === 'Enter') {
+          answers.push(new Secret(line.text))
+          line = emptyLine
+          return answers.length < request.prompts.length ? onChange() : finish(answers)
+        }
+        const next = editLine(line, event)
+        if (!next) return
+        // A masked line is edited at its end only: nobody sees where the cursor would be.
+        line = prompt().isEchoed ? next : { ...next, cursor: next.text.length }
+        onChange()
+      },
+      paste(text) {
+        line = insertText(line, text.replace(/[\r\n]+$/, ''))
+        onChange()
+      },
+      cancel: () => finish(undefined),
+    }
   }
-  const decline = (): void => {
-    if (close()) options.onDecline()
-  }
-  const prompt = () => request.prompts[answers.length] ?? { text: '', isEchoed: false }
-  return {
-    view() {
-      const { text, isEchoed } = prompt()
-      const count = [...line.text].length
-      const lines: DialogLine[] = []
-      if (request.isRetry) lines.push({ text: 'That was not accepted.', tone: 'error' })
-      const about = (told: string, tone: 'muted' | 'plain'): void => {
-        for (const line of wrapText(printable(told), LINE_WIDTH).slice(0, MOST_LINES)) lines.push({ text: line, tone })
-      }
-      if (request.instruction !== '') about(request.instruction, 'muted')
-      const question = printable(text.trim())
-      const isSentence = textWidth(question) > LABEL_WIDTH
-      if (isSentence) about(question, 'plain')
-      lines.push({
-        text: `For ${request.hosts.length} host${request.hosts.length === 1 ? '' : 's'}: ${options.hostsText}`,
-      })
-      lines.push({ text: 'Goes to the server that asks, to no shell; nothing keeps it.', tone: 'muted' })
-      return {
-        id: 'credentials',
-        title: request.title,
-        input: {
-          label: question === '' || isSentence ? 'Answer:' : question,
-          text: isEchoed ? line.text : '•'.repeat(count),
-          cursor: isEchoed ? line.cursor : count,
-        },
-        lines,
-        keys: [
-          ['Enter', 'answer'],
-          ['Esc', 'these hosts stay out'],
-        ],
-      }
-    },
-    key(event) {
-      const label = keyLabel(event.key)
-      if (label === 'Esc' || label === 'Ctrl-c') return decline()
-      if (label === 'Enter') {
-        answers.push(new Secret(line.text))
-        line = emptyLine
-        if (answers.length < request.prompts.length) return options.onChange()
-        if (close()) options.onAnswer(answers)
-        return
-      }
-      const next = editLine(line, event)
-      if (!next) return
-      // A masked line is edited at its end only: nobody sees where the cursor would be.
-      line = prompt().isEchoed ? next : { ...next, cursor: next.text.length }
-      options.onChange()
-    },
-    paste(text) {
-      line = insertText(line, text.replace(/[\r\n]+$/, ''))
-      options.onChange()
-    },
-    cancel: decline,
-  }
-}

@@ -35,11 +35,31 @@ export type DialogView = {
 
 export interface Dialog {
   view(room: { readonly columns: number; readonly rows: number }): DialogView
-  key(event: KeyEvent): void
-  paste(text: string): void
+  key(label: string, event: KeyEvent): void
+  /** Absent: a paste changes nothing, so it never answers a question. */
+  paste?(text: string): void
   /** Closed from outside (the question is void): called once, also after it closed itself. */
   cancel(): void
 }
 
-/** Makes a dialog; `onClose` and `onChange` are what it reports to. */
-export type DialogFactory = (report: { onClose(): void; onChange(): void }) => Dialog
+/** What a dialog reports to. */
+export type DialogReport = { onClose(): void; onChange(): void }
+export type DialogFactory = (report: DialogReport) => Dialog
+
+export const isCancelKey = (label: string): boolean => label === 'Esc' || label === 'Ctrl-c' || label === 'Ctrl-g'
+
+/** A dialog may be closed by its own key and from outside, in any order: it reports that once. True: it was open. */
+export function closeOnce(onClose: () => void): () => boolean {
+  let isClosed = false
+  return () => {
+    if (isClosed) return false
+    isClosed = true
+    onClose()
+    return true
+  }
+}
+
+/** Which of `count` lines are shown on `height` rows: the selected one is in the middle where possible. */
+export function windowAround(selected: number, count: number, height: number): number {
+  return Math.min(Math.max(0, selected - Math.floor(height / 2)), Math.max(0, count - height))
+}

@@ -1,57 +1,49 @@
 /** Text to read and scroll through: the help. */
-import { keyLabel } from '../keys/key-label.ts'
-import { closeOnce } from './close-once.ts'
-import type { Dialog, DialogLine } from './dialog.ts'
+import { closeOnce, type DialogFactory, type DialogLine, isCancelKey } from './dialog.ts'
 
 export type TextOptions = {
   readonly id: string
   readonly title: string
   readonly lines: readonly DialogLine[]
-  readonly width?: number
-  onClose(): void
-  onChange(): void
+  readonly width: number
 }
 
-export function createTextDialog(options: TextOptions): Dialog {
-  let offset = 0
-  let height = 10
-  const close = closeOnce(options.onClose)
-  const scroll = (to: number): void => {
-    offset = Math.max(0, Math.min(to, options.lines.length - height))
-    options.onChange()
+export const textDialog =
+  ({ id, title, lines, width }: TextOptions): DialogFactory =>
+  ({ onClose, onChange }) => {
+    let offset = 0
+    let height = 10
+    const close = closeOnce(onClose)
+    const clamp = (to: number): number => Math.max(0, Math.min(to, lines.length - height))
+    const targetOf = (label: string): number | undefined => {
+      if (label === 'Down' || label === 'j') return offset + 1
+      if (label === 'Up' || label === 'k') return offset - 1
+      if (label === 'PageDown' || label === 'Space') return offset + height
+      if (label === 'PageUp') return offset - height
+      if (label === 'Home' || label === 'g') return 0
+      return label === 'End' || label === 'G' ? lines.length : undefined
+    }
+    return {
+      view({ rows }) {
+        height = Math.max(3, rows - 7)
+        offset = clamp(offset)
+        const last = Math.min(offset + height, lines.length)
+        const isLong = lines.length > height
+        return {
+          id,
+          title: isLong ? `${title}  ${offset + 1}–${last} of ${lines.length}` : title,
+          lines: lines.slice(offset, last),
+          keys: [...(isLong ? [['↑↓ PgUp PgDn', 'scroll'] as const] : []), ['Esc', 'close']],
+          width,
+        }
+      },
+      key(label) {
+        if (isCancelKey(label) || ['q', '?', 'Enter'].includes(label)) return void close()
+        const target = targetOf(label)
+        if (target === undefined) return
+        offset = clamp(target)
+        onChange()
+      },
+      cancel: close,
+    }
   }
-  return {
-    view({ rows }) {
-      height = Math.max(3, rows - 7)
-      offset = Math.max(0, Math.min(offset, options.lines.length - height))
-      const last = Math.min(offset + height, options.lines.length)
-      const isLong = options.lines.length > height
-      return {
-        id: options.id,
-        title: isLong ? `${options.title}  ${offset + 1}–${last} of ${options.lines.length}` : options.title,
-        lines: options.lines.slice(offset, last),
-        keys: isLong
-          ? [
-              ['↑↓ PgUp PgDn', 'scroll'],
-              ['Esc', 'back'],
-            ]
-          : [['Esc', 'back']],
-        ...(options.width === undefined ? {} : { width: options.width }),
-      }
-    },
-    key(event) {
-      const label = keyLabel(event.key)
-      if (label === 'Down' || label === 'j') scroll(offset + 1)
-      else if (label === 'Up' || label === 'k') scroll(offset - 1)
-      else if (label === 'PageDown' || label === 'Space') scroll(offset + height)
-      else if (label === 'PageUp') scroll(offset - height)
-      else if (label === 'Home' || label === 'g') scroll(0)
-      else if (label === 'End' || label === 'G') scroll(options.lines.length)
-      else if (['Esc', 'q', '?', 'Enter', 'Ctrl-c'].includes(label)) close()
-    },
-    paste() {
-      // Nothing to paste into.
-    },
-    cancel: close,
-  }
-}

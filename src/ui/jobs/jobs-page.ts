@@ -4,8 +4,8 @@ import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
 import type { PaneView, Rect } from '../compositor/scene.ts'
-import { createConfirmDialog } from '../dialogs/confirm-dialog.ts'
-import { createPromptDialog } from '../dialogs/prompt-dialog.ts'
+import { confirmDialog } from '../dialogs/confirm-dialog.ts'
+import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
 import { centredOn, documentOf, documentRows, firstRow, type RowDocument, wrapRows } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
@@ -205,8 +205,8 @@ export class JobsPage implements Page {
   }
 
   #search(): void {
-    this.#context.openDialog(({ onClose, onChange }) =>
-      createPromptDialog({
+    this.#context.openDialog(
+      promptDialog({
         id: 'jobs-search',
         title: 'Which jobs?',
         label: 'With:',
@@ -217,8 +217,6 @@ export class JobsPage implements Page {
           return { preview: [{ text: `${found} ${found === 1 ? 'line' : 'lines'}`, tone: 'ok' }] }
         },
         onSubmit: (text) => this.#choose({ needle: text.trim() }),
-        onClose,
-        onChange,
       }),
     )
   }
@@ -346,14 +344,13 @@ export class JobsPage implements Page {
       const [first = 0] = ids
       const which =
         ids.length === 1 ? `job ${first}` : `${ids.length} jobs of ${line.first}-${line.first + line.count - 1}`
-      this.#context.openDialog(({ onClose }) =>
-        createConfirmDialog({
+      this.#context.openDialog(
+        confirmDialog({
           id: 'change-jobs',
           title: `${TITLES[action]} ${which}?`,
           lines: [{ text: printable(line.lead.spec.name) }],
           yesTitle: action === 'retry' ? 'try again' : action,
           onYes: () => void this.#change(action, ids),
-          onClose,
         }),
       )
     } catch (error) {

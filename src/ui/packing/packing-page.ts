@@ -2,7 +2,7 @@
 import { messageOf } from '../../base/errors.ts'
 import type { ClusterUsage } from '../../ops/ray/usage.ts'
 import type { PaneView, Rect } from '../compositor/scene.ts'
-import { createPromptDialog, type PromptCheck } from '../dialogs/prompt-dialog.ts'
+import { type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
 import type { JobsPort } from '../jobs/jobs-port.ts'
 import type { RealUse } from '../jobs/queue-view.ts'
 import type { QueueWatch } from '../jobs/queue-watch.ts'
@@ -103,8 +103,8 @@ export class PackingPage implements Page {
       const parsed = parseWhatIf(text)
       return typeof parsed === 'string' ? { error: parsed } : { preview: [{ text: whatIfWords(parsed), tone: 'ok' }] }
     }
-    this.#context.openDialog(({ onClose, onChange }) =>
-      createPromptDialog({
+    this.#context.openDialog(
+      promptDialog({
         id: 'what-if',
         title: 'Where would it go?',
         label: 'Asks for:',
@@ -119,8 +119,6 @@ export class PackingPage implements Page {
           const parsed = parseWhatIf(text)
           if (typeof parsed !== 'string') this.#try(text === fallback ? last : parsed)
         },
-        onClose,
-        onChange,
       }),
     )
   }

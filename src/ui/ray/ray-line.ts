@@ -2,7 +2,7 @@
 import { sentenceOf } from '../../base/errors.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
-import { createPromptDialog, type LineCheck, type PromptCheck } from '../dialogs/prompt-dialog.ts'
+import { type LineCheck, type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
 import type { PageContext } from '../tabs/page-context.ts'
 import type { ResolveHosts } from '../work-views/work-questions.ts'
 import { type ParsedRay, parseRayLine, type RayRequest } from './parse-ray.ts'
@@ -46,8 +46,8 @@ export class RayLine {
 
   open(): void {
     const read = (text: string) => this.read(`ray ${text}`)
-    this.#context.openDialog(({ onClose, onChange }) =>
-      createPromptDialog({
+    this.#context.openDialog(
+      promptDialog({
         id: 'ray',
         title: 'Ray',
         label: 'ray',
@@ -55,8 +55,6 @@ export class RayLine {
         help: HELP,
         check: (text) => read(text) ?? {},
         onSubmit: (text) => read(text)?.submit(),
-        onClose,
-        onChange,
       }),
     )
   }

@@ -1,4 +1,4 @@
-/** Who receives: pure changes of the console's state. A change by hand ends 'alone'. */
+/** Changes of the receivers: pure, of of the console's state. A change by hand ends 'alone'. */
 import { type ConsoleState, isTrouble } from './console-state.ts'
 
 type Change = Partial<ConsoleState>
@@ -12,7 +12,7 @@ export function setReceivers(state: ConsoleState, hosts: Iterable<string>): Chan
 
 export const allReceive = (state: ConsoleState): Change => setReceivers(state, state.hosts.keys())
 
-export const nobodyReceives = (state: ConsoleState): Change => setReceivers(state, [])
+export const noneReceive = (state: ConsoleState): Change => setReceivers(state, [])
 
 export function invertReceivers(state: ConsoleState): Change {
   return setReceivers(

@@ -1,13 +1,38 @@
-/** The tabs of the console, in the order of the header. What one that is no shells shows and does is its page. */
+/** The tabs of the console, in the order of the header. Every tab but the shells has a page. */
 
-/** `key`: chooses it after the leader, and alone where no typed key goes to a host. */
+/** `key`: shows the tab after the leader, and alone where no typed key goes to a host. `help`: for the key's action. */
 export const TABS = [
-  { id: 'shells', key: '1', title: 'Shells' },
-  { id: 'bring-up', key: '2', title: 'Bring-up' },
-  { id: 'network', key: '3', title: 'Network' },
-  { id: 'packing', key: '4', title: 'Packing' },
-  { id: 'jobs', key: '5', title: 'Jobs' },
-  { id: 'log', key: '6', title: 'Log' },
+  {
+    id: 'shells',
+    key: '1',
+    title: 'Shells',
+    help: 'Show the shells. On the other tabs the number alone is enough, since no key there goes to a host.',
+  },
+  {
+    id: 'bring-up',
+    key: '2',
+    title: 'Bring-up',
+    help: 'Compare the hosts with hosts.yaml, and bring them up.',
+  },
+  {
+    id: 'network',
+    key: '3',
+    title: 'Network',
+    help: 'Show live resources of the hosts: CPU, memory, network, disks, NFS, GPUs.',
+  },
+  {
+    id: 'packing',
+    key: '4',
+    title: 'Packing',
+    help: 'Show which job runs on which host and device, and which jobs wait for room.',
+  },
+  {
+    id: 'jobs',
+    key: '5',
+    title: 'Jobs',
+    help: 'Show the job queue: states, reasons for waiting, output; hold, release, cancel and retry jobs.',
+  },
+  { id: 'log', key: '6', title: 'Log', help: 'Show what happened: connections, errors, skipped keys.' },
 ] as const
 
 export type Tab = (typeof TABS)[number]['id']
@@ -17,5 +42,5 @@ export const PAGE_TABS = TABS.filter((tab) => tab.id !== 'shells')
 
 export const titleOf = (tab: Tab): string => TABS.find(({ id }) => id === tab)?.title ?? ''
 
-/** Undefined: the key chooses none. */
+/** Undefined: the key shows no tab. */
 export const tabOfKey = (label: string): Tab | undefined => TABS.find(({ key }) => key === label)?.id

@@ -1,4 +1,4 @@
-/** Semantic colours. Components and panes name what a thing is; only here stands how it looks. */
+/** Semantic colours: components and panes name what a thing is, and only this file says how it looks. */
 import { BOLD, DIM, INVERSE, rgbColour } from '../../terminal/cells.ts'
 import type { Style } from '../compositor/scene.ts'
 
@@ -7,26 +7,26 @@ export type ThemeName = 'dark' | 'light' | 'none'
 /** `#rrggbb`, or undefined for the terminal's own colour. */
 export type ThemeColour = string | undefined
 
-export type Theme = {
-  readonly name: ThemeName
-  readonly text: ThemeColour
-  readonly muted: ThemeColour
-  readonly accent: ThemeColour
+type ColourName =
+  | 'text'
+  | 'muted'
+  | 'accent'
   /** Receivers: the colour that cannot be overlooked. */
-  readonly receiving: ThemeColour
-  readonly receivingText: ThemeColour
-  /** Receivers beyond what is on the screen. */
-  readonly danger: ThemeColour
-  readonly dangerText: ThemeColour
-  readonly ok: ThemeColour
-  readonly warning: ThemeColour
-  readonly bar: ThemeColour
-  readonly barText: ThemeColour
-  readonly dialog: ThemeColour
-  readonly frame: ThemeColour
-  readonly match: ThemeColour
-  readonly matchText: ThemeColour
-}
+  | 'receiving'
+  | 'receivingText'
+  /** Trouble, and receivers that are out of view. */
+  | 'danger'
+  | 'dangerText'
+  | 'ok'
+  | 'warning'
+  | 'bar'
+  | 'barText'
+  | 'dialog'
+  | 'frame'
+  | 'match'
+  | 'matchText'
+
+export type Theme = { readonly name: ThemeName } & Readonly<Record<ColourName, ThemeColour>>
 
 const dark: Theme = {
   name: 'dark',
@@ -66,24 +66,7 @@ const light: Theme = {
   matchText: '#20242c',
 }
 
-const none: Theme = {
-  name: 'none',
-  text: undefined,
-  muted: undefined,
-  accent: undefined,
-  receiving: undefined,
-  receivingText: undefined,
-  danger: undefined,
-  dangerText: undefined,
-  ok: undefined,
-  warning: undefined,
-  bar: undefined,
-  barText: undefined,
-  dialog: undefined,
-  frame: undefined,
-  match: undefined,
-  matchText: undefined,
-}
+const none = Object.fromEntries(Object.keys(dark).map((key) => [key, key === 'name' ? 'none' : undefined])) as Theme
 
 export const themes: Readonly<Record<ThemeName, Theme>> = { dark, light, none }
 
@@ -99,6 +82,12 @@ export const boldStyle = (foreground: ThemeColour): Style => styleOf(foreground,
 /** A filled label: its colours, or inverse video where there are none. */
 export function labelStyle(theme: Theme, foreground: ThemeColour, background: ThemeColour): Style {
   return theme.name === 'none' ? styleOf(undefined, undefined, INVERSE | BOLD) : styleOf(foreground, background, BOLD)
+}
+
+/** The colour of a message; `plain` for one without a tone. */
+export function toneColour(theme: Theme, tone: string | undefined, plain = theme.barText): ThemeColour {
+  if (tone === 'error') return theme.danger
+  return tone === 'muted' || tone === 'accent' || tone === 'warning' || tone === 'ok' ? theme[tone] : plain
 }
 
 export const mutedStyle = (theme: Theme): Style => styleOf(theme.muted, undefined, theme.name === 'none' ? DIM : 0)

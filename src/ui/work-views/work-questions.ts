@@ -2,9 +2,9 @@
 import { MusterError, sentenceOf } from '../../base/errors.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { expandCommand } from '../../ops/run/command-template.ts'
-import { createConfirmDialog } from '../dialogs/confirm-dialog.ts'
+import { confirmDialog } from '../dialogs/confirm-dialog.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
-import { createPromptDialog, type LineCheck, type PromptCheck } from '../dialogs/prompt-dialog.ts'
+import { type LineCheck, type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
 import { type ConsoleState, receiverList } from '../state/console-state.ts'
 import type { PageContext } from '../tabs/page-context.ts'
 import { type ParsedWork, parseWork, parseWorkLine, type WorkRequest } from './parse-work.ts'
@@ -38,8 +38,8 @@ const HELP: Readonly<Record<WorkRequest['verb'], readonly DialogLine[]>> = {
 export function openWork(context: PageContext, target: WorkTarget, verb: WorkRequest['verb']): void {
   const receivers = foldHostSet(receiverList(context.state))
   const where = receivers === '' ? '' : ` ${verb === 'run' ? 'on' : 'to'} ${receivers}`
-  context.openDialog(({ onClose, onChange }) =>
-    createPromptDialog({
+  context.openDialog(
+    promptDialog({
       id: verb,
       title: verb === 'run' ? `Run a command${where}` : `Copy files${where}`,
       label: verb === 'run' ? 'Command:' : 'Files, destination:',
@@ -47,8 +47,6 @@ export function openWork(context: PageContext, target: WorkTarget, verb: WorkReq
       help: HELP[verb],
       check: (text) => checkWork(context, target, parseWork(verb, text)),
       onSubmit: (text) => submitWork(context, target, parseWork(verb, text)),
-      onClose,
-      onChange,
     }),
   )
 }
@@ -91,34 +89,28 @@ function hostsOf(state: ConsoleState, { resolveHosts }: WorkTarget, { target }: 
 }
 
 export function openSearch(context: PageContext, needle: string, onSubmit: (needle: string) => void): void {
-  context.openDialog(({ onClose, onChange }) =>
-    createPromptDialog({
+  context.openDialog(
+    promptDialog({
       id: 'run-search',
       title: 'Search what was printed',
       label: 'Search:',
       initial: needle,
       submitTitle: 'search',
       help: [{ text: 'Without a capital letter, case makes no difference.', tone: 'muted' }],
-      check: () => ({}),
       onSubmit,
-      onClose,
-      onChange,
     }),
   )
 }
 
 export function openSave(context: PageContext, onSubmit: (directory: string) => void): void {
-  context.openDialog(({ onClose, onChange }) =>
-    createPromptDialog({
+  context.openDialog(
+    promptDialog({
       id: 'run-save',
       title: 'Save what each host printed',
       label: 'Directory:',
       submitTitle: 'save',
       help: [{ text: 'It gets HOST.out and HOST.err; files that are there are not overwritten.', tone: 'muted' }],
-      check: () => ({}),
       onSubmit,
-      onClose,
-      onChange,
     }),
   )
 }
@@ -131,8 +123,8 @@ export function openEnd(
   yesTitle: string,
   onYes: () => void,
 ): void {
-  context.openDialog(({ onClose }) =>
-    createConfirmDialog({
+  context.openDialog(
+    confirmDialog({
       id: 'end-work',
       title,
       lines: [
@@ -142,7 +134,6 @@ export function openEnd(
       yesTitle,
       noTitle: 'let it go on',
       onYes,
-      onClose,
     }),
   )
 }

@@ -35,7 +35,7 @@ describe.skipIf(!canRun)('the Bring-up tab', () => {
     await console.leader('2')
     await console.expectMode('bring-up')
     await console.expectScreen(/m1 +\+ missing .*\n.*m2 +\+ missing .*\n.*m3 +- not declared/)
-    await console.expectHeader(/KEYS GO TO BRING-UP, not to m\[1-3\]/)
+    await console.expectHeader(/BRING-UP · hosts get no keys/)
     expect(connections()).toEqual([1, 1, 1])
   })
 

@@ -48,9 +48,9 @@ describe('the demo', () => {
     await console.expectMode('shells')
   })
 
-  it('says that nobody receives, and drops what is typed then', async () => {
+  it('says that no host receives keys, and drops what is typed', async () => {
     await console.leader('n')
-    await console.expectHeader(/TYPING INTO NOBODY/)
+    await console.expectHeader(/TYPING INTO NO HOST/)
     await console.type('echo $((40+2))\r')
     await console.leader('a')
     await console.type('echo $((40+3))\r')
@@ -118,7 +118,7 @@ describe('the demo', () => {
   it('lists its keys, and goes back', async () => {
     await console.leader('?')
     await console.expectMode('dialog:help')
-    await console.expectScreen(/Adds the focused host to the receivers/)
+    await console.expectScreen(/Add the focused host to the receivers/)
     await console.key('Escape')
     await console.expectMode('shells')
   })

@@ -44,7 +44,7 @@ describe('a command beside the shells', () => {
     await run("cat release; test %n -ne 2 || { echo 'no such thing' >&2; exit 3; }")
     await console.expectScreen(/6 hosts: 5 ok, 1 failed/)
     await console.expectScreen(/✗ m2 +exit 3 +\d+\.\d s[\s\S]*! no such thing[\s\S]*✓ m\[1,4-6\] \(4\) +ok +\d+\.\d s/)
-    await console.expectHeader(/KEYS GO TO THE RUN VIEW, not to m\[1-6\]/)
+    await console.expectHeader(/RUN VIEW · hosts get no keys/)
   })
 
   it('leaves the shells alone, and gives them the keys back', async () => {
@@ -143,7 +143,7 @@ describe('a command beside the shells', () => {
     await console.leader('o')
     await console.expectScreen(/✓ m\[1-6\] \(6\)[\s\S]*done/)
     await console.resize(240, 67)
-    await console.expectScreen(/TO THE RUN VIEW[\s\S]*║ {3}done[\s\S]* ● m6 /)
+    await console.expectScreen(/RUN VIEW · hosts get no keys[\s\S]*║ {3}done[\s\S]* ● m6 /)
     await console.resize(120, 40)
   })
 

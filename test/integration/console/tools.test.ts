@@ -102,7 +102,7 @@ describe('the tools of the console', () => {
 
   it('find an action by its name', async () => {
     await console.leader(':')
-    await console.type('nobody')
+    await console.type('select no')
     await console.key('Enter')
     await console.expectReceivers()
   })

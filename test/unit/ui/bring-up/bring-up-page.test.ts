@@ -58,7 +58,7 @@ describe('the Bring-up tab', () => {
     expect(text()).toMatch(/m1 +✓ good +- +0 s ago/)
     expect(text()).toMatch(/m2 +\+ missing +-/)
     expect(text()).toMatch(/m3 +\? no answer/)
-    expect(header()).toMatch(/KEYS GO TO BRING-UP, not to m\[1-3\].* 1 .*2.* 6/)
+    expect(header()).toMatch(/BRING-UP · hosts get no keys.* 1 .*2.* 6/)
   })
 
   it('has room for four areas on 80×24', async () => {
@@ -263,7 +263,7 @@ describe('the Bring-up tab', () => {
     type(`${LEADER}q`)
     expect([quits(), console.dialogs.current?.view({ columns: 80, rows: 24 }).title]).toEqual([
       0,
-      'Leave, and end bring-up?',
+      'Quit and end bring-up?',
     ])
     type('y')
     expect(quits()).toBe(1)

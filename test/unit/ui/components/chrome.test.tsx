@@ -7,7 +7,7 @@ import { textOfCells } from '../../../../src/terminal/cell-row.ts'
 import { WORDS_PER_CELL } from '../../../../src/terminal/cells.ts'
 import { createScreen } from '../../../../src/terminal/headless-screen.ts'
 import { Chrome } from '../../../../src/ui/components/chrome.tsx'
-import { createCredentialDialog } from '../../../../src/ui/dialogs/credential-dialog.ts'
+import { credentialDialog } from '../../../../src/ui/dialogs/credential-dialog.ts'
 import { createVirtualStdin } from '../../../../src/ui/tty/virtual-stdin.ts'
 import { createVirtualStdout } from '../../../../src/ui/tty/virtual-stdout.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
@@ -45,22 +45,15 @@ async function drawChrome({ console }: Stand): Promise<string[]> {
 }
 
 const ask = (stand: Stand, request: Partial<CredentialRequest>): void => {
-  stand.console.dialogs.openWhenQuiet((report) =>
-    createCredentialDialog({
-      request: {
-        title: 'Password for root',
-        instruction: '',
-        prompts: [{ text: 'Password:', isEchoed: false }],
-        hosts: ['m1'],
-        isRetry: false,
-        ...request,
-      } as CredentialRequest,
-      hostsText: 'm1',
-      onAnswer: () => undefined,
-      onDecline: () => undefined,
-      ...report,
-    }),
-  )
+  const whole = {
+    title: 'Password for root',
+    instruction: '',
+    prompts: [{ text: 'Password:', isEchoed: false }],
+    hosts: ['m1'],
+    isRetry: false,
+    ...request,
+  } as CredentialRequest
+  stand.console.dialogs.openWhenQuiet(credentialDialog(whole, () => undefined))
 }
 
 describe('dialogs', () => {
@@ -80,13 +73,13 @@ describe('text from outside', () => {
     const stand = createStand({ size: { columns: 80, rows: 24 } })
     ask(stand, {
       title: 'Pass\x1b[2J\x1b[Hword',
-      instruction: 'first\r\nsecond\x1b[1;1HTYPING INTO NOBODY\u202edrow',
+      instruction: 'first\r\nsecond\x1b[1;1HTYPING INTO NO HOST\u202edrow',
       prompts: [{ text: '\x1b[41mcode\x07', isEchoed: true }],
     })
     const rows = await drawChrome(stand)
     expect(rows[0]).toMatch(/^ muster lab .*TYPING INTO ALL 4: m\[1-4\]/)
     expect(rows.join('\n')).toMatch(/Pass\\x1b\[2J\\x1b\[Hword/)
-    expect(rows.join('\n')).toMatch(/first\\x0d\\x0asecond\\x1b\[1;1HTYPING INTO NOBODY\\u202edrow/)
+    expect(rows.join('\n')).toMatch(/first\\x0d\\x0asecond\\x1b\[1;1HTYPING INTO NO HOST\\u202edrow/)
     expect(rows.filter((row) => row.includes('│'))).not.toContainEqual(expect.stringMatching(/^ *│ *drow/))
     expect(rows.join('\n')).toMatch(/\\x1b\[41mcode\\x07/)
   })
@@ -154,7 +147,7 @@ describe('long names', () => {
   it('leave the keys that answer a question', async () => {
     const stand = createStand({ size: { columns: 80, rows: 24 }, hosts: [LONG, 'b'] })
     stand.type(`${LEADER}x`)
-    expect((await drawChrome(stand)).join('\n')).toMatch(/y close a+….*Esc back/)
+    expect((await drawChrome(stand)).join('\n')).toMatch(/y close a+….*Esc cancel/)
   })
 
   it('leave the hints of the footer, in every mode', async () => {
@@ -170,9 +163,9 @@ describe('a console without hosts', () => {
     const stand = createStand({ size: { columns: 80, rows: 24 }, hosts: ['m1'] })
     stand.type(`${LEADER}x`)
     stand.type('y')
-    expect((await drawChrome(stand)).slice(1, -1).join('\n')).toMatch(/no host.*Ctrl-\] \+.*Ctrl-\] q/)
+    expect((await drawChrome(stand)).slice(1, -1).join('\n')).toMatch(/No hosts.*Ctrl-\] \+.*Ctrl-\] q/)
     stand.type('ls')
-    expect((await drawChrome(stand)).at(-1)).toContain('there is no host: Ctrl-] + adds one')
+    expect((await drawChrome(stand)).at(-1)).toContain('no hosts: Ctrl-] + adds one')
   })
 })
 

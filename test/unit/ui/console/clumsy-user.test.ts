@@ -16,7 +16,7 @@ function askQuestion(stand: Stand): { readonly keys: string[]; readonly isShown:
     isShown = true
     return {
       view: () => ({ id: 'credentials', title: '', lines: [], keys: [] }),
-      key: (event) => {
+      key: (_label, event) => {
         keys.push(event.key.name)
         if (event.key.name === 'enter') onClose()
       },
@@ -138,7 +138,7 @@ describe('a narrow terminal', () => {
     expect(text).toMatch(/INTO ALL 3/)
     stand.type(`${LEADER}n`)
     const none = headerBars(stand.console.state, themes.dark, stand.console.arrangement)
-    expect(none.left.map((part) => part.text).join('')).toMatch(/NOBODY/)
+    expect(none.left.map((part) => part.text).join('')).toMatch(/NO HOST/)
   })
 })
 

@@ -27,14 +27,14 @@ describe('typing', () => {
     stand.type(`${LEADER}n`)
     stand.type('x')
     expect(stand.got('m1')).toBe('')
-    expect(footer(stand)).toContain('nobody receives')
+    expect(footer(stand)).toContain('no receivers: Ctrl-] a selects all hosts')
   })
 
   test('a key that is no command is said so and reaches nobody', () => {
     const stand = createStand()
     stand.type(`${LEADER}Y`)
     expect(stand.got('m1')).toBe('')
-    expect(footer(stand)).toContain('Y is no command')
+    expect(footer(stand)).toContain('unknown command: Y')
   })
 
   test('says who was left out and why', () => {
@@ -149,7 +149,7 @@ describe('receivers', () => {
     })
     const bars = headerBars(stand.console.state, themes.dark, stand.console.arrangement)
     const part = bars.left.find(({ text }) => text.includes('TYPING'))
-    expect(part?.text).toContain('not in view')
+    expect(part?.text).toContain('out of view')
     expect(part?.fill).toBe(themes.dark.danger)
   })
 })
@@ -317,7 +317,7 @@ describe('dialogs', () => {
 
   test('the palette finds an action by a word and does it', () => {
     const stand = createStand()
-    stand.type(`${LEADER}:nobody\r`)
+    stand.type(`${LEADER}:select no\r`)
     expect(stand.receivers()).toBe('')
   })
 

@@ -9,7 +9,7 @@ import type { SessionState } from '../../../../src/ssh/session-state.ts'
 import { createFeeder } from '../../../../src/terminal/feeder.ts'
 import { createScreen } from '../../../../src/terminal/headless-screen.ts'
 import type { BringUpPort } from '../../../../src/ui/bring-up/bring-up-port.ts'
-import { Console } from '../../../../src/ui/console/console.ts'
+import { ConsoleApp } from '../../../../src/ui/console/console-app.ts'
 import { InputRouter } from '../../../../src/ui/console/input-router.ts'
 import type { JobsPort } from '../../../../src/ui/jobs/jobs-port.ts'
 import { InputDecoder } from '../../../../src/ui/keys/decode-input.ts'
@@ -120,7 +120,7 @@ const resolveHosts: ResolveHosts = (expression, known, groups) =>
   })
 
 export type Stand = {
-  readonly console: Console
+  readonly console: ConsoleApp
   readonly fleet: FakeFleet
   readonly clock: ManualClock
   readonly quits: () => number
@@ -154,7 +154,7 @@ export function createStand(
   const endpoints = hosts.map((host, index) => endpointOf(host, index + 1))
   for (const endpoint of endpoints) fleet.add(endpoint)
   const environment = options.environment ?? {}
-  const console = new Console(
+  const console = new ConsoleApp(
     {
       cluster: 'lab',
       endpoints,

@@ -23,7 +23,7 @@ describe('tabs', () => {
     expect([stand.console.state.tab, stand.fleet.received.get('m1')]).toEqual(['shells', '6'])
     stand.type(`${LEADER}6`)
     expect(stand.console.state.tab).toBe('log')
-    expect(header(stand)).toContain('KEYS GO TO THE LOG, not to m[1-2]')
+    expect(header(stand)).toContain('LOG · hosts get no keys')
     stand.type('x1')
     expect(stand.console.state.tab).toBe('shells')
     expect(header(stand)).toContain('TYPING INTO ALL 2: m[1-2]')

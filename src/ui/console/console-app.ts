@@ -13,8 +13,7 @@ import { noBringUp } from '../bring-up/bring-up-view.ts'
 import type { DialogFactory } from '../dialogs/dialog.ts'
 import { FIRST_QUEUE_VIEW } from '../jobs/queue-view.ts'
 import { encodePaste } from '../keys/encode-for-pane.ts'
-import type { ActionId, Keymap } from '../keys/registry.ts'
-import { specOf } from '../keys/registry.ts'
+import { type ActionId, disabledReasonOf, type Keymap, needsReceiver } from '../keys/registry.ts'
 import { FIRST_WATCH } from '../network/watch-view.ts'
 import type { Preferences } from '../preferences.ts'
 import type { RayLine } from '../ray/ray-line.ts'
@@ -94,7 +93,7 @@ const TYPING: Mode = { kind: 'typing' }
 /** Ctrl-C, Ctrl-Z, Ctrl-\\: who types them does not want to read on. */
 const INTERRUPTS = new Set([0x03, 0x1a, 0x1c])
 
-export class Console implements PageContext, Disposable {
+export class ConsoleApp implements PageContext, Disposable {
   readonly options: ConsoleOptions
   readonly ports: ConsolePorts
   readonly store: Store<ConsoleState>
@@ -276,12 +275,7 @@ export class Console implements PageContext, Disposable {
   }
 
   sendTo(hosts: readonly string[], bytes: Uint8Array): void {
-    if (hosts.length === 0) {
-      const { hosts: all, leaderLabel } = this.state
-      const reason =
-        all.size === 0 ? `there is no host: ${leaderLabel} + adds one` : `nobody receives: ${leaderLabel} a chooses all`
-      return this.notice(reason, 'warning')
-    }
+    if (hosts.length === 0) return this.notice(needsReceiver(this.state) ?? '', 'warning')
     this.#expectEcho(hosts)
     const [first] = bytes
     if (bytes.length === 1 && first !== undefined && INTERRUPTS.has(first))
@@ -339,7 +333,7 @@ export class Console implements PageContext, Disposable {
 
   /** Why the action cannot be done now is said instead of doing it. */
   canRun(id: ActionId): boolean {
-    const reason = specOf(id).disabledReason?.(this.state)
+    const reason = disabledReasonOf(id, this.state)
     if (reason !== undefined) this.notice(reason, 'warning')
     return reason === undefined
   }

@@ -1,0 +1,197 @@
+/** The dialogs of the console: what each asks, previews, and does with the answer. */
+import { sentenceOf } from '../../base/errors.ts'
+import { clip } from '../../base/text-width.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import { confirmDialog } from '../dialogs/confirm-dialog.ts'
+import type { DialogLine } from '../dialogs/dialog.ts'
+import { listDialog } from '../dialogs/list-dialog.ts'
+import { pasteDialog } from '../dialogs/paste-dialog.ts'
+import { type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
+import { textDialog } from '../dialogs/text-dialog.ts'
+import { type ActionId, actionSpecs, keysOf } from '../keys/registry.ts'
+import { receiverList } from '../state/console-state.ts'
+import { setReceivers } from '../state/receivers.ts'
+import { openEnd } from '../work-views/work-questions.ts'
+import type { ConsoleApp } from './console-app.ts'
+import { helpLines, wrapHelp } from './help.ts'
+
+const HOST_SET_HELP: readonly DialogLine[] = [
+  { text: 'm3   m[1-4]   gpu[01-16/2]   rack[1-2]n[1-8]', tone: 'muted' },
+  { text: '@group   all   gpu*   a,b   a!b without   a&b both   a^b either', tone: 'muted' },
+]
+
+export function openHostSet(app: ConsoleApp): void {
+  const { state } = app
+  const resolve = (text: string): string[] => app.ports.resolveHosts(text, [...state.hosts.keys()], state.groups)
+  app.openDialog(
+    promptDialog({
+      id: 'host-set',
+      title: 'Select a host set',
+      label: 'Host set:',
+      submitTitle: 'select',
+      help: HOST_SET_HELP,
+      check: (text): PromptCheck => {
+        try {
+          const hosts = resolve(text)
+          return { preview: [{ text: `${hosts.length} of ${state.hosts.size}: ${foldHostSet(hosts)}`, tone: 'ok' }] }
+        } catch (error) {
+          return { error: sentenceOf(error) }
+        }
+      },
+      onSubmit: (text) => app.change((now) => setReceivers(now, resolve(text))),
+    }),
+  )
+}
+
+export function openGroups(app: ConsoleApp): void {
+  const { state } = app
+  app.openDialog(
+    listDialog({
+      id: 'groups',
+      title: 'Select a group',
+      label: 'Group:',
+      submitTitle: 'select',
+      emptyText: 'hosts.yaml has no groups; use / to select a host set',
+      items: [
+        { id: '', label: 'all', detail: `${state.hosts.size} hosts` },
+        ...[...state.groups].map(([name, hosts]) => {
+          const here = hosts.filter((host) => state.hosts.has(host))
+          return {
+            id: name,
+            label: `@${name}`,
+            detail: `${here.length}: ${foldHostSet(here)}`,
+            disabledReason: here.length === 0 ? 'none of its hosts is open' : undefined,
+          }
+        }),
+      ],
+      onSubmit: ({ id }) =>
+        app.change((now) => setReceivers(now, id === '' ? now.hosts.keys() : (now.groups.get(id) ?? []))),
+    }),
+  )
+}
+
+export function openAddHost(app: ConsoleApp): void {
+  app.openDialog(
+    promptDialog({
+      id: 'add-host',
+      title: 'Add hosts',
+      label: 'Host:',
+      submitTitle: 'connect',
+      help: [
+        { text: 'm9   gpu[05-08]   root@10.0.0.7:2222', tone: 'muted' },
+        { text: 'Names from hosts.yaml, aliases from ~/.ssh/config, or user@host:port.', tone: 'muted' },
+      ],
+      onSubmit: (text) => {
+        app.ports.resolveNewHosts(text).then(
+          (endpoints) => app.addHosts(endpoints),
+          (error: unknown) => app.notice(sentenceOf(error), 'error'),
+        )
+      },
+    }),
+  )
+}
+
+export function openCloseHost(app: ConsoleApp): void {
+  const hosts = app.focusedHosts()
+  const names = foldHostSet(hosts)
+  app.openDialog(
+    confirmDialog({
+      id: 'close-host',
+      title: `Close ${names}?`,
+      lines: [{ text: 'This hangs up its shell and ends what runs in it. hosts.yaml stays as it is.' }],
+      yesTitle: `close ${clip(names, 24)}`,
+      onYes: () => app.removeHosts(hosts),
+    }),
+  )
+}
+
+export function openSaveSet(app: ConsoleApp): void {
+  const { saveGroup } = app.ports
+  const hosts = receiverList(app.state)
+  if (!saveGroup) return app.notice('no hosts.yaml to write to: start with --hosts FILE', 'warning')
+  app.openDialog(
+    promptDialog({
+      id: 'save-set',
+      title: `Save ${foldHostSet(hosts)} as a group`,
+      label: 'Name:',
+      submitTitle: 'write to hosts.yaml',
+      check: (text) =>
+        /^[A-Za-z][\w.-]*$/.test(text) ? {} : { error: 'use letters, digits, _ . and -, and start with a letter' },
+      onSubmit: (name) => {
+        saveGroup(name, hosts).then(
+          (told) => {
+            app.change((state) => ({ groups: new Map(state.groups).set(name, hosts) }))
+            app.notice(told)
+          },
+          (error: unknown) => app.notice(sentenceOf(error), 'error'),
+        )
+      },
+    }),
+  )
+}
+
+/** Text to review: given, or kept from the last time. */
+export function openPaste(app: ConsoleApp, text = app.pendingPaste): void {
+  const hosts = receiverList(app.state)
+  app.openDialog(
+    pasteDialog({
+      text,
+      hosts,
+      onSend: (reviewed) => {
+        app.pendingPaste = ''
+        app.paste(reviewed, hosts)
+      },
+      onDiscard: (kept) => {
+        app.pendingPaste = kept
+        if (kept !== '') app.notice(`not sent; ${app.state.leaderLabel} p opens the text again`)
+      },
+    }),
+  )
+}
+
+export function openPalette(app: ConsoleApp, run: (id: ActionId) => void): void {
+  const { keymap } = app.options
+  app.openDialog(
+    listDialog({
+      id: 'palette',
+      title: 'Commands',
+      label: 'Find:',
+      submitTitle: 'run',
+      readLine: (text) => app.work.readLine(text) ?? app.rayLine.read(text),
+      emptyText: '',
+      items: actionSpecs.map((spec) => ({
+        id: spec.id,
+        label: spec.title,
+        keywords: `${spec.section} ${spec.help}`,
+        keyHint: keysOf(keymap, spec.id).join(' '),
+        disabledReason: spec.disabledReason?.(app.state),
+      })),
+      onSubmit: ({ id }) => run(id as ActionId),
+    }),
+  )
+}
+
+export function openHelp(app: ConsoleApp): void {
+  const width = Math.min(110, app.state.columns - 2)
+  app.openDialog(
+    textDialog({
+      id: 'help',
+      title: 'Keys',
+      width,
+      lines: wrapHelp(helpLines(app.options.keymap, app.state.leaderLabel), width - 6),
+    }),
+  )
+}
+
+/** Quits at once when nothing is running. */
+export function askToQuit(app: ConsoleApp): void {
+  const { work, pages } = app
+  const busy = [
+    ...(work.isHeld ? [{ title: work.title(), hosts: work.busyHosts() }] : []),
+    ...Object.values(pages).flatMap((page) => page.busy ?? []),
+  ]
+  if (busy.length === 0) return app.options.onQuit()
+  const hosts = [...new Set(busy.flatMap((each) => each.hosts))]
+  const title = `Quit and end ${busy.map((each) => each.title).join(' and ')}?`
+  openEnd(app, hosts, title, 'end and quit', () => app.options.onQuit())
+}
