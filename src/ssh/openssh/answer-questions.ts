@@ -1,9 +1,9 @@
 /** Takes the questions of one login to the people who can answer them, and never answers by guessing. */
 
-import { printable } from '../../base/printable.ts'
 import { Secret } from '../../base/secret.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { HostKeyReviewer } from '../host-keys.ts'
+import { remoteText } from '../ssh2/failures.ts'
 import type { ConnectContext } from '../transport.ts'
 import { type AskpassQuestion, parseAskpassQuestion } from './askpass-question.ts'
 import type { Answerer } from './askpass-server.ts'
@@ -46,7 +46,7 @@ export function answerQuestions(options: AnswerOptions): Answerer {
       case 'password':
         return credentials.password(askedBy(question.user, endpoint), isRetry(`password ${question.user}`), signal)
       case 'prompt': {
-        const prompts = [{ text: printable(question.text.trim()), isEchoed: question.isEchoed }]
+        const prompts = [{ text: remoteText(question.text), isEchoed: question.isEchoed }]
         const again = isRetry(`prompt ${question.text}`)
         return (await credentials.keyboardInteractive(endpoint, '', prompts, again, signal))?.[0]
       }

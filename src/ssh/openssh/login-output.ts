@@ -1,5 +1,5 @@
 /** What the system's ssh says while it logs in: phases from its debug messages, and the reason when it gives up. Pure. */
-import { printable } from '../../base/printable.ts'
+import { remoteText } from '../ssh2/failures.ts'
 import type { ConnectFailure, ConnectPhase, FailureKind } from '../transport.ts'
 
 const DEBUG = /^debug\d: /
@@ -69,12 +69,12 @@ export function failureFromOutput(lines: readonly string[], phase: ConnectPhase)
     return {
       kind: cause.kind,
       phase: cause.phase ?? phase,
-      reason: printable(sentence(line)),
+      reason: remoteText(sentence(line)),
       ...(cause.hint === undefined ? {} : { hint: cause.hint }),
     }
   }
   const last = said.filter((line) => line !== '').at(-1)
-  return { kind: 'unreachable', phase, reason: printable(last ?? 'ssh ended without a word') }
+  return { kind: 'unreachable', phase, reason: remoteText(last ?? 'ssh ended without a word') }
 }
 
 /** Some of ssh's lines shout or begin with its own name. */

@@ -139,6 +139,7 @@ export class KeeperClient implements Disposable {
     const isOurs =
       message.type === 'hello' &&
       message.protocol === PROTOCOL &&
+      typeof message.nonce === 'string' &&
       isProof(message.proof, proofOf('keeper', token, this.#nonce, message.nonce))
     if (!isOurs) {
       this.#greeting.reject(notOurs('is no keeper of this version'))

@@ -100,7 +100,9 @@ export function proofOf(side: 'program' | 'keeper', token: Buffer, programNonce:
 }
 
 export function isProof(given: unknown, expected: string): boolean {
-  const [one, other] = [Buffer.from(String(given)), Buffer.from(expected)]
+  // A stranger may send anything as JSON, an object that cannot become text among it.
+  if (typeof given !== 'string') return false
+  const [one, other] = [Buffer.from(given), Buffer.from(expected)]
   return one.length === other.length && timingSafeEqual(one, other)
 }
 

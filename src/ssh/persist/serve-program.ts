@@ -76,7 +76,7 @@ class ServedProgram implements Served {
 
   #greet(message: ToKeeper): void {
     const { token } = this.#options
-    if (message.type === 'hello' && this.#expectedProof === undefined) {
+    if (message.type === 'hello' && typeof message.nonce === 'string' && this.#expectedProof === undefined) {
       this.#expectedProof = proofOf('program', token, message.nonce, this.#nonce)
       const proof = proofOf('keeper', token, message.nonce, this.#nonce)
       this.#link.send({ type: 'hello', protocol: PROTOCOL, nonce: this.#nonce, proof })
