@@ -13,3 +13,8 @@ export function printable(text: string): string {
     return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`
   })
 }
+
+/** The same where lines stay lines, and tabs tabs. */
+export function printableLines(text: string): string {
+  return text.replace(/[^\n\t]+/g, printable)
+}

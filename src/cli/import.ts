@@ -1,39 +1,33 @@
-/** `muster import KIND [FILE]`: hosts.yaml out of what people already have. */
+/** `muster import KIND [FILE]`: hosts.yaml from the files of other tools. */
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
-import { Argument, type Command } from 'commander'
+import { Argument } from 'commander'
 import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import { MAX_TEXT_BYTES, TOO_LARGE } from '../base/read-bounded.ts'
 import { formatNote, IMPORT_KINDS, type ImportKind, importInventory } from '../inventory/import/import-inventory.ts'
 import { writeFileAtomically } from '../inventory/write-file.ts'
-import { type CliContext, EXIT, type GlobalOptions, type Outcome } from './command-line/context.ts'
+import { type CliContext, EXIT, type GlobalOptions } from './command-line/context.ts'
+import type { VerbCode } from './command-line/verb.ts'
 
 type Options = GlobalOptions & { readonly output?: string }
 
-export function registerImport(program: Command, context: CliContext, outcome: Outcome): void {
-  const command = program
-    .command('import')
-    .description("write hosts.yaml out of another tool's files")
-    .addArgument(new Argument('<kind>', 'whose files').choices(IMPORT_KINDS))
-    .argument('[file]', 'the file to read (default: where the tool itself looks; - is stdin)')
-    .option('-o, --output <file>', 'write there instead of to stdout')
-    .addHelpText(
-      'after',
-      `
-What cannot be carried over is said on stderr, line by line.
-
+export const verb: VerbCode = {
+  define: (command) =>
+    command
+      .addArgument(new Argument('<kind>', 'the tool').choices(IMPORT_KINDS))
+      .argument('[file]', 'file to read (default: where the tool itself looks; -: stdin)')
+      .option('-o, --output <file>', 'write to this file (default: stdout)'),
+  help: `
 Examples:
   muster import ssh                            the aliases of ~/.ssh/config
   muster import clusterssh ~/.clusterssh/clusters
   muster import clush /etc/clustershell/groups.d/cluster.yaml -o hosts.yaml
   muster import ansible inventory.ini > hosts.yaml
+
+What has no counterpart in hosts.yaml is listed on stderr, line by line.
 `,
-    )
-    .action(async (kind: ImportKind, file: string | undefined) => {
-      await importTo(kind, file, command.optsWithGlobals<Options>(), context)
-      outcome.exitCode = EXIT.ok
-    })
+  run: importTo,
 }
 
 async function importTo(
@@ -41,7 +35,7 @@ async function importTo(
   file: string | undefined,
   options: Options,
   context: CliContext,
-): Promise<void> {
+): Promise<number> {
   const { environment: env, workingDirectory: cwd } = context
   const text = file === '-' ? await readAll(context.stdin) : undefined
   const result = importInventory({
@@ -55,15 +49,16 @@ async function importTo(
   for (const note of result.notes) context.stderr.write(`${formatNote(note)}\n`)
   if (options.output === undefined) {
     context.stdout.write(result.text)
-    return
+    return EXIT.ok
   }
   const path = resolve(cwd, options.output)
   if (!(await writeFileAtomically(path, result.text, { isOverwriting: options.yes ?? false }))) {
-    throw new MusterError('usage', `${printable(options.output)} exists and is left as it is`, {
-      hint: 'Give --yes to replace it, or another name to --output.',
+    throw new MusterError('usage', `${printable(options.output)} already exists`, {
+      hint: 'Add --yes to replace it, or name another file.',
     })
   }
   context.stderr.write(`${printable(options.output)}: ${result.hosts} hosts\n`)
+  return EXIT.ok
 }
 
 async function readAll(stdin: CliContext['stdin']): Promise<string> {
@@ -72,7 +67,7 @@ async function readAll(stdin: CliContext['stdin']): Promise<string> {
   for await (const chunk of stdin) {
     chunks.push(Buffer.from(chunk as Uint8Array | string))
     bytes += chunks.at(-1)?.length ?? 0
-    if (bytes > MAX_TEXT_BYTES) throw new MusterError('configuration', `stdin cannot be read: ${TOO_LARGE}`)
+    if (bytes > MAX_TEXT_BYTES) throw new MusterError('configuration', `cannot read stdin: ${TOO_LARGE}`)
   }
   return Buffer.concat(chunks).toString('utf8')
 }

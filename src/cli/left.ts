@@ -1,9 +1,21 @@
 /** `muster left [TARGET]`: what Muster has left on hosts, and its removal. */
-import type { Command } from 'commander'
-import type { CliContext, Outcome } from './command-line/context.ts'
+import type { CliContext } from './command-line/context.ts'
+import type { VerbCode } from './command-line/verb.ts'
 import type { LeftOptions } from './left/left.ts'
 
-const EXAMPLES = `
+export const verb: VerbCode = {
+  define: (command) =>
+    command
+      .argument('[target]', 'hosts (default: all)')
+      .option('--remove', 'show the plan, ask, and remove what nothing uses')
+      .option('--dry-run', 'show what would be removed, without doing it')
+      .option('--area <names>', 'only these areas (default: all)', (text: string) => text.split(','))
+      .option(
+        '--also <dir>',
+        'also search this directory of the hosts; can be given several times',
+        (path: string, before: readonly string[] = []) => [...before, path],
+      ),
+  help: `
 Examples:
   muster left                      what Muster left on each host of hosts.yaml
   muster left m[1-3] --remove      show the plan, ask, and remove it
@@ -15,24 +27,7 @@ left: it can be removed · used: a process or a job uses it · declared: hosts.y
 kept: your data, or another account's · unknown: the host did not tell.
 The home directory and the directories for temporary files are searched, 7 levels deep, on one file system each.
 Exit codes: 0 told or removed, 4 some host could not be reached, 5 it could not be completed, 130 declined or interrupted.
-`
-
-export function registerLeft(program: Command, context: CliContext, outcome: Outcome): void {
-  const left = program
-    .command('left')
-    .description('list what Muster has left on hosts, and remove it')
-    .argument('[target]', 'hosts (default: all)')
-    .option('--remove', 'show the plan, ask, and remove what nothing uses')
-    .option('--dry-run', 'show what would be removed, without doing it')
-    .option('--area <names>', 'only these areas (default: all)', (text: string) => text.split(','))
-    .option('--also <dir>', 'search this directory of the hosts, too; can be given several times', together)
-    .addHelpText('after', EXAMPLES)
-  left.action(async (target: string | undefined) => {
-    const { showOrRemove } = await import('./left/left.ts')
-    outcome.exitCode = await showOrRemove(target, left.optsWithGlobals<LeftOptions>(), context)
-  })
-}
-
-function together(path: string, before: readonly string[] = []): readonly string[] {
-  return [...before, path]
+`,
+  run: async (target: string | undefined, options: LeftOptions, context: CliContext) =>
+    (await import('./left/left.ts')).showOrRemove(target, options, context),
 }

@@ -12,9 +12,8 @@ import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { Area, AreaMaker, Declared } from '../../ops/kernel/area.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
-import { inventorySource } from '../connect/inventory-source.ts'
+import { endpointOptions, inventorySource, selectionOf } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/open-ops-hosts.ts'
-import { readStdinNames } from '../connect/stdin-names.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 import { AREAS } from './areas.ts'
 import { readEnvironmentFile } from './environment-file.ts'
@@ -45,19 +44,12 @@ export async function prepareBringUp(
   context: CliContext,
   { usualConnectTimeoutMs }: { readonly usualConnectTimeoutMs?: number } = {},
 ): Promise<Prepared> {
-  const { environment: env, signal } = context
   const makers = chooseAreas(names)
-  const stdinNames = await readStdinNames(context.stdin, options.on, options.exclude)
+  const selection = await selectionOf(options.on, options, context)
   const inventory = await loadInventory(inventorySource(options, context))
-  const selected = resolveTarget(inventory, options.on, {
-    ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
-    ...(stdinNames === undefined ? {} : { stdinNames }),
-  })
-  const selection = new Set(selected.map(({ name }) => name))
+  const selected = new Set(resolveTarget(inventory, options.on, selection).map(({ name }) => name))
   const endpoints = await resolveEndpoints(inventory, inventory.hosts, {
-    env,
-    signal,
-    ...(options.connectTimeout === undefined ? {} : { connectTimeoutMs: options.connectTimeout * 1000 }),
+    ...endpointOptions(options, context),
     ...(usualConnectTimeoutMs === undefined ? {} : { usualConnectTimeoutMs }),
   })
   const byName = new Map(endpoints.map((endpoint) => [endpoint.host, endpoint]))
@@ -84,7 +76,7 @@ export async function prepareBringUp(
     fanOut: opened.fanOut,
     limitFactor: limitFactorOf(options),
     owner: ownerWords(context.now()),
-    isSelected: (host) => selection.has(host),
+    isSelected: (host) => selected.has(host),
     [Symbol.dispose]: () => opened[Symbol.dispose](),
   }
 }

@@ -10,6 +10,7 @@ import type { Plan } from '../../ops/kernel/plan.ts'
 import type { SharedHome } from '../../ops/kernel/shared-home.ts'
 import type { HostStanding } from '../../ops/kernel/standing.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import { writeEvent } from '../output/json-lines.ts'
 
 const COLOURS = { '+': 'green', '-': 'red', '~': 'yellow', '!': 'red', head: 'bold' } as const
 
@@ -139,10 +140,7 @@ export class BringUpReport {
     this.#context.stdout.write(lines.map((line) => `${printable(`${prefix}${line}`)}\n`).join(''))
   }
 
-  /** A terminal may be at the other end of stdout: no text of a host acts on it. */
   #event(event: object): void {
-    const whole = { ...event, time: new Date(this.#context.now()).toISOString() }
-    const text = JSON.stringify(whole, (_, value) => (typeof value === 'string' ? printable(value) : value))
-    this.#context.stdout.write(`${text}\n`)
+    writeEvent(event, this.#context)
   }
 }

@@ -39,6 +39,3 @@ export const EXIT = {
   incomplete: 5,
   interrupted: 130,
 } as const
-
-/** Set by a verb when it has run; read by the composition root, which alone ends the process. */
-export type Outcome = { exitCode: number }

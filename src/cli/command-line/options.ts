@@ -1,117 +1,73 @@
-/** The options that every verb takes (contract: 'Options everywhere'), what they mean for each, and how help shows them. */
-import { type Command, InvalidArgumentError, Option } from 'commander'
+/** The options that verbs share. All are accepted everywhere; a verb's help lists those of its groups (`takes` in `verbs.ts`). */
+import { type Command, Option } from 'commander'
 import { MusterError } from '../../base/errors.ts'
-import { EXIT, type GlobalOptions } from './context.ts'
+import type { GlobalOptions } from './context.ts'
+import { seconds, wholeNumber } from './values.ts'
+import type { OptionGroup, Verb } from './verb.ts'
 
 const DAY_S = 86_400
-/** What timers of Node can be set to: 24 days. */
-const LONGEST_S = 2_147_483
 
-export function addOptionsEverywhere(program: Command): void {
-  program
-    .option(
+/** `all`: every verb; `none`: only verbs that declare it themselves list it. */
+const SHARED: readonly (readonly [OptionGroup | 'all' | 'none', Option])[] = [
+  [
+    'inventory',
+    new Option(
       '--hosts <file>',
-      'inventory (else ./hosts.yaml, else the one in the configuration directory; none: no file)',
-    )
-    .option('--json', 'one JSON object a line on stdout, nothing else there')
-    .option('--dry-run', 'says what would be done, and does nothing')
-    .option('-y, --yes', 'asks nothing before something is done or overwritten')
-    .option('--exclude <target>', 'hosts to leave out')
-    .option('--fan-out <n>', 'hosts at once', wholeNumber, 64)
-    .option('--connect-timeout <s>', 'seconds for each step of connecting (default: 10)', connectSeconds)
-    .option('--timeout <s>', 'seconds that it may take; of run: that the command may take on a host', seconds)
-    .option('--persist <s>', 'seconds that connections stay warm for the next command (0: not at all)', secondsOrNone)
-    .addOption(new Option('--color <when>', 'colours').choices(['auto', 'always', 'never']).default('auto'))
-    .option('-v, --verbose', 'say more on stderr')
-    .configureHelp({
-      showGlobalOptions: true,
-      visibleGlobalOptions: globalOptionsOf,
-      styleTitle: (title) => (title === 'Global Options:' ? 'Options everywhere:' : title),
-    })
+      'read hosts from this file (default: ./hosts.yaml, then the one in the configuration directory; none: no file)',
+    ),
+  ],
+  ['exclude', new Option('--exclude <target>', 'leave these hosts out')],
+  ['json', new Option('--json', 'print one JSON object a line on stdout, and nothing else there')],
+  ['confirmation', new Option('-y, --yes', 'do not ask before something is changed or overwritten')],
+  ['none', new Option('--dry-run', 'show what would be done, without doing it')],
+  ['connection', new Option('--fan-out <n>', 'work on at most N hosts at once').argParser(wholeNumber(1)).default(64)],
+  [
+    'connection',
+    new Option('--connect-timeout <s>', 'wait at most S seconds for each step of connecting (default: 10)')
+      // Other limits are multiples of it.
+      .argParser((text) => Math.min(seconds(text), DAY_S)),
+  ],
+  [
+    'connection',
+    new Option(
+      '--persist <s>',
+      'keep connections open S seconds for the next command; 0: do not (default: as hosts.yaml says)',
+    ).argParser((text) => (text.trim() !== '' && Number(text) === 0 ? 0 : seconds(text))),
+  ],
+  ['all', new Option('--timeout <s>', 'stop after S seconds (default: no limit)').argParser(seconds)],
+  ['color', new Option('--color <when>', 'use colours').choices(['auto', 'always', 'never']).default('auto')],
+  ['all', new Option('-v, --verbose', 'print more on stderr')],
+]
+
+export function addSharedOptions(program: Command): void {
+  for (const [, option] of SHARED) program.addOption(option)
 }
 
-/** Options of the program whose value is a word of its own, so that the verb behind them is found. */
-export const TAKES_A_VALUE: ReadonlySet<string> = new Set([
-  '--hosts',
-  '--exclude',
-  '--fan-out',
-  '--connect-timeout',
-  '--timeout',
-  '--persist',
-  '--color',
-])
+/** Those whose value is a word of its own. */
+export const TAKES_A_VALUE: ReadonlySet<string> = new Set(
+  SHARED.flatMap(([, { required, long }]) => (required && long !== undefined ? [long] : [])),
+)
 
-/** `env sync`; empty for the console. */
-export function nameOfVerb(command: Command): string {
-  return command.parent === null ? '' : `${nameOfVerb(command.parent)} ${command.name()}`.trim()
+/** By itself: the root, where all shared options are, declares none. */
+export const declares = (command: Command, long: string | undefined): boolean =>
+  command.parent !== null && command.options.some((option) => option.long === long)
+
+/** What help lists below the verb's own options; for a group of verbs what any of them takes. */
+export function sharedOptionsOf(command: Command, verbs: readonly Verb[]): Option[] {
+  const groups = new Set<string>(verbs.flatMap(({ takes }) => takes))
+  return SHARED.flatMap(([group, option]) => {
+    const isMeant = group === 'all' || groups.has(group)
+    const isTimeoutOfConsole = option.long === '--timeout' && verbs.every(({ effect }) => effect === 'console')
+    return isMeant && !isTimeoutOfConsole && !declares(command, option.long) ? [option] : []
+  })
 }
 
-const CONSOLES = /^(demo)?$/
-
-/** Verbs that change nothing anywhere: with or without --dry-run they do the same. */
-const LOOKS_ONLY =
-  /^(hosts|doctor|status|pack|(env|nfs|ray) status|env check|ray (jobs|logs|watch)|net watch|job (list|show|results|logs|wait)|import|simulate \w+)$/
-
-const hasOwn = (command: Command, long: string): boolean => command.options.some((option) => option.long === long)
-
-const takesDryRun = (command: Command): boolean =>
-  command.parent !== null && (hasOwn(command, '--dry-run') || LOOKS_ONLY.test(nameOfVerb(command)))
-
-/** @throws MusterError `usage` for an option that would promise what the verb does not keep. */
-export function refuseEmptyPromises(command: Command, { dryRun, timeout }: GlobalOptions): void {
-  const verb = nameOfVerb(command)
-  const shown = verb === '' ? 'the console' : `\`muster ${verb}\``
-  // What `hosts`, `import` and `net watch` may do besides looking.
-  const { stop, output, record } = command.opts<{ stop?: boolean; output?: string; record?: string }>()
-  const isMore = stop === true || output !== undefined || record !== undefined
-  if (dryRun === true && (!takesDryRun(command) || isMore)) {
+/** @throws MusterError `usage` for an option that would promise what the verb does not do. */
+export function refuseIneffective(command: Command, { effect, changesWith = [] }: Verb, shown: string): void {
+  const options = command.optsWithGlobals<GlobalOptions & Record<string, unknown>>()
+  const isReading =
+    effect === 'reads' && changesWith.every((name) => [undefined, false].includes(options[name] as never))
+  if (options.dryRun === true && !isReading && !declares(command, '--dry-run'))
     throw new MusterError('usage', `${shown} has no --dry-run: nothing was done`)
-  }
-  if (timeout !== undefined && CONSOLES.test(verb)) throw new MusterError('usage', 'the console has no --timeout')
-}
-
-const CHANGES_BY_PLAN = /^(up|down|(env|nfs|ray) (up|down|sync|restart)|net uninstall|left)$/
-
-/** The exit code of a verb that --timeout ended. */
-export function timedOutCode(command: Command | undefined): number {
-  return command !== undefined && CHANGES_BY_PLAN.test(nameOfVerb(command)) ? EXIT.incomplete : EXIT.failed
-}
-
-function globalOptionsOf(command: Command): Option[] {
-  const program = rootOf(command)
-  if (program === command) return []
-  return program.options.filter(
-    ({ long, hidden }) =>
-      !hidden &&
-      long !== '--version' &&
-      !hasOwn(command, long ?? '') &&
-      (long !== '--dry-run' || takesDryRun(command)) &&
-      (long !== '--timeout' || !CONSOLES.test(nameOfVerb(command))),
-  )
-}
-
-function rootOf(command: Command): Command {
-  return command.parent === null ? command : rootOf(command.parent)
-}
-
-function wholeNumber(text: string): number {
-  const value = Number(text)
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('It has to be a whole number from 1 on.')
-  return value
-}
-
-function seconds(text: string): number {
-  const value = Number(text)
-  if (!Number.isFinite(value) || value <= 0) throw new InvalidArgumentError('It has to be a number of seconds above 0.')
-  return Math.min(value, LONGEST_S)
-}
-
-/** Other limits are multiples of it. */
-function connectSeconds(text: string): number {
-  return Math.min(seconds(text), DAY_S)
-}
-
-/** 0 is one, too: whatever hosts.yaml says. */
-function secondsOrNone(text: string): number {
-  return Number(text) === 0 && text.trim() !== '' ? 0 : seconds(text)
+  if (options.timeout !== undefined && effect === 'console') throw new MusterError('usage', `${shown} has no --timeout`)
 }

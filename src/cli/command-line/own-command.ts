@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { packageRoot } from '../../base/package-root.ts'
 
-export function programWords(): readonly string[] {
+export function ownCommand(): readonly string[] {
   const main = join(packageRoot(), import.meta.filename.endsWith('.ts') ? 'src/main.ts' : 'dist/main.js')
   const options = process.execArgv.filter((option) => !option.startsWith('--inspect'))
   const whole = options.map((option, index) =>

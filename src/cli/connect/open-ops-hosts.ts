@@ -8,7 +8,7 @@ import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import { askSudoOnce } from './ask-sudo-once.ts'
 import { fanOutFor, requireRoomFor } from './fan-out.ts'
 import { createOpsHosts, type ShellHosts } from './ops-hosts.ts'
-import { createWires } from './transports.ts'
+import { createVerbWires } from './transports.ts'
 
 export type OpenedHosts = Disposable & { readonly hosts: Required<OpsHosts> & ShellHosts; readonly fanOut: number }
 
@@ -20,13 +20,7 @@ export function openOpsHosts(
   dialog: CredentialDialog & HostKeyReviewer,
   changed: readonly string[] = endpoints.map(({ host }) => host),
 ): OpenedHosts {
-  const wires = createWires({
-    dialog,
-    reviewer: dialog,
-    environment: context.environment,
-    persist: options.persist,
-    onWarning: (message) => context.stderr.write(`muster: ${message}\n`),
-  })
+  const wires = createVerbWires(context, options.persist, dialog)
   requireRoomFor(endpoints.length)
   const fanOut = fanOutFor(endpoints.length, options, context)
   const hosts = createOpsHosts(endpoints, {

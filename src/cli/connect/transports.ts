@@ -13,7 +13,9 @@ import { createOpensshTransport } from '../../ssh/openssh/openssh-transport.ts'
 import { createSsh2Transport } from '../../ssh/ssh2/transport.ts'
 import type { Transport } from '../../ssh/transport.ts'
 import { spawnLocalPty } from '../../terminal/local-pty.ts'
-import { createKeptTransport } from '../persist.ts'
+import type { CliContext } from '../command-line/context.ts'
+import { createKeptTransport } from './kept-transport.ts'
+import { TtyDialog } from './tty-dialog.ts'
 
 /** What shells are told that they run in. */
 export const SHELL_TERM = 'xterm-256color'
@@ -53,6 +55,16 @@ export function createWires({ dialog, reviewer, environment, persist, onWarning 
       kept[Symbol.dispose]()
     },
   }
+}
+
+/** For verbs without a console: questions go to the terminal, warnings to stderr. */
+export function createVerbWires(
+  { environment, stderr }: CliContext,
+  persist: number | undefined,
+  dialog: CredentialDialog & HostKeyReviewer = new TtyDialog(),
+): Wires {
+  const onWarning = (message: string) => stderr.write(`muster: ${message}\n`)
+  return createWires({ dialog, reviewer: dialog, environment, persist, onWarning })
 }
 
 export function createShellFleet(wires: Wires, fanOut: number): Fleet {

@@ -1,51 +1,41 @@
-/** What copy and fetch share before the first connection: the hosts of a target, and the wires. */
+/** What copy and fetch share before the first connection: paths, hosts and wires. */
 import { systemClock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import { selectHosts } from '../../inventory/load-inventory.ts'
-import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { CopyWires } from '../../ssh/copy/on-each-host.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import { selectEndpoints } from '../connect/endpoints.ts'
 import { fanOutFor } from '../connect/fan-out.ts'
-import { inventorySource } from '../connect/inventory-source.ts'
-import { readStdinNames } from '../connect/stdin-names.ts'
-import { createWires } from '../connect/transports.ts'
-import { TtyDialog } from '../connect/tty-dialog.ts'
+import { createVerbWires } from '../connect/transports.ts'
 
-/** @throws MusterError `usage` or `configuration` */
-export async function selectEndpoints(
+/**
+ * Sources, and the last path. An empty one is a variable that was never set: as the current directory it would copy all of that.
+ * @throws MusterError `usage`
+ */
+export function splitPaths(paths: readonly string[], last: string, example: string): [readonly string[], string] {
+  const end = paths.at(-1)
+  if (end === undefined || paths.length < 2)
+    throw new MusterError('usage', `copying needs a source and a ${last}`, { hint: `Example: ${example}` })
+  if (paths.includes(''))
+    throw new MusterError('usage', 'a path is empty', {
+      hint: 'Is a variable not set? Write . for the current directory, and ~ for the home directory of a host.',
+    })
+  return [paths.slice(0, -1), end]
+}
+
+/** Dispose the wires when all is over. @throws MusterError `usage` or `configuration` */
+export async function prepareCopy(
   target: string,
   options: GlobalOptions,
   context: CliContext,
-): Promise<readonly Endpoint[]> {
-  const { environment: env, stdin, signal } = context
-  const stdinNames = await readStdinNames(stdin, target, options.exclude)
-  const { inventory, hosts } = await selectHosts(inventorySource(options, context), target, {
-    ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
-    ...(stdinNames === undefined ? {} : { stdinNames }),
-  })
-  if (hosts.length === 0) throw new MusterError('usage', 'the target names no host')
-  return await resolveEndpoints(inventory, hosts, {
-    env,
-    signal,
-    ...(options.connectTimeout === undefined ? {} : { connectTimeoutMs: options.connectTimeout * 1000 }),
-  })
-}
-
-/** To be disposed when all is over. */
-export function openCopyWires(
-  hosts: number,
-  context: CliContext,
-  options: GlobalOptions,
-): Disposable & Omit<CopyWires, 'onEvent'> {
-  const { environment, stderr, signal } = context
-  const dialog = new TtyDialog()
-  const wires = createWires({
-    dialog,
-    reviewer: dialog,
-    environment,
-    persist: options.persist,
-    onWarning: (message) => stderr.write(`muster: ${message}\n`),
-  })
-  return { ...wires, clock: systemClock, fanOut: fanOutFor(hosts, options, context), signal }
+): Promise<Disposable & { readonly endpoints: readonly Endpoint[]; readonly wires: Omit<CopyWires, 'onEvent'> }> {
+  const { endpoints } = await selectEndpoints(target, options, context)
+  if (endpoints.length === 0) throw new MusterError('usage', 'the target names no host')
+  const fanOut = fanOutFor(endpoints.length, options, context)
+  const wires = createVerbWires(context, options.persist)
+  return {
+    endpoints,
+    wires: { ...wires, clock: systemClock, fanOut, signal: context.signal },
+    [Symbol.dispose]: () => wires[Symbol.dispose](),
+  }
 }

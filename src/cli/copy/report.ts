@@ -6,6 +6,7 @@ import { foldHostSet } from '../../inventory/host-set-fold.ts'
 import type { CopyEvent, HostResult } from '../../ssh/copy/events.ts'
 import type { PathEvent } from '../../ssh/copy/passing.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import { writeEvent } from '../output/json-lines.ts'
 
 type HostState = {
   totalBytes: number
@@ -117,7 +118,7 @@ export class CopyReport {
   }
 
   #json(event: object): void {
-    this.#context.stdout.write(`${JSON.stringify({ ...event, time: new Date(this.#context.now()).toISOString() })}\n`)
+    writeEvent(event, this.#context)
   }
 
   #print(event: object, line: string): void {

@@ -1,76 +1,74 @@
-/** `muster demo`: the console on SSH servers of this program's own, for somebody who has no machine at hand. */
+/** `muster demo`: the console on SSH servers that Muster starts itself, for a user who has no machine at hand. */
 import { mkdirSync, watch } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Command } from 'commander'
-import { InvalidArgumentError } from 'commander'
 import { MusterError } from '../../base/errors.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { embeddedEndpoints, startEmbeddedHosts } from '../../ssh/embedded/start-embedded-hosts.ts'
 import { spawnLocalPty } from '../../terminal/local-pty.ts'
-import type { CliContext, GlobalOptions, Outcome } from '../command-line/context.ts'
+import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import { wholeNumber } from '../command-line/values.ts'
+import type { VerbCode } from '../command-line/verb.ts'
 import { requireTerminal, runConsole } from '../run-console.ts'
 import { demoResources } from './demo-jobs.ts'
 import type { DemoQueue } from './demo-queue.ts'
 import { formatHostsFile, HOSTS_FILE, musterCommand, STATE } from './muster-command.ts'
 import { TRAIN_COMMAND } from './train-command.ts'
 
-function demoCount(text: string): number {
-  const value = Number(text)
-  if (!Number.isInteger(value) || value < 1 || value > 200)
-    throw new InvalidArgumentError('It has to be a whole number from 1 to 200.')
-  return value
-}
-
-export function registerDemo(program: Command, context: CliContext, outcome: Outcome): void {
-  program
-    .command('demo')
-    .description('the console on embedded SSH hosts: nothing to set up, no root')
-    .option('--count <n>', 'how many hosts', demoCount, 6)
-    .addHelpText('after', '\nExamples:\n  muster demo\n  muster demo --count 12\n')
-    .action(async ({ count }: { count: number }) => {
-      requireTerminal(context)
-      await using embedded = await startEmbeddedHosts({ count, spawnPty: spawnLocalPty, commands: commands() })
-      const { directory } = embedded
-      const endpoints = embeddedEndpoints(embedded)
-      const inventory = demoInventory(endpoints.map(({ host }) => host))
-      await writeFile(join(directory, HOSTS_FILE), formatHostsFile(inventory))
-      let opening: Promise<DemoQueue> | undefined
-      const openQueue = (): Promise<DemoQueue> => {
-        opening ??= import('./demo-queue.ts').then(({ openDemoQueue }) =>
-          openDemoQueue({ directory, inventory, endpoints, context }),
-        )
-        opening.catch(() => {
-          opening = undefined
-        })
-        return opening
-      }
-      await using _queue = {
-        // Also one that is not open yet when the console is left.
-        async [Symbol.asyncDispose]() {
-          await opening?.then(
-            (demo) => demo[Symbol.asyncDispose](),
-            () => undefined,
-          )
-        },
-      }
-      using _wanted = onFirstUse(join(directory, STATE), () => void openQueue().catch(() => undefined))
-      outcome.exitCode = await runConsole(context, {
-        cluster: 'demo',
-        endpoints,
-        groups: inventory.groups,
-        options: program.opts<GlobalOptions>(),
-        declared: {
-          inventory: { hosts: [], groups: new Map(), nfs: [] },
-          endpoints: async () => endpoints,
-        },
-        openQueue: async () => (await openQueue()).queue,
-        resolveNewHosts: () =>
-          Promise.reject(
-            new MusterError('usage', 'the demo has only its own hosts', { hint: 'muster TARGET opens real ones.' }),
-          ),
-      })
+export const verb: VerbCode = {
+  define: (command) => command.option('--count <n>', 'start N hosts', wholeNumber(1, 200), 6),
+  help: `
+Examples:
+  muster demo
+  muster demo --count 12
+`,
+  async run(options: GlobalOptions & { readonly count: number }, context: CliContext) {
+    requireTerminal(context)
+    await using embedded = await startEmbeddedHosts({
+      count: options.count,
+      spawnPty: spawnLocalPty,
+      commands: commands(),
     })
+    const { directory } = embedded
+    const endpoints = embeddedEndpoints(embedded)
+    const inventory = demoInventory(endpoints.map(({ host }) => host))
+    await writeFile(join(directory, HOSTS_FILE), formatHostsFile(inventory))
+    let opening: Promise<DemoQueue> | undefined
+    const openQueue = (): Promise<DemoQueue> => {
+      opening ??= import('./demo-queue.ts').then(({ openDemoQueue }) =>
+        openDemoQueue({ directory, inventory, endpoints, context }),
+      )
+      opening.catch(() => {
+        opening = undefined
+      })
+      return opening
+    }
+    await using _queue = {
+      // Also one that is not open yet when the console is left.
+      async [Symbol.asyncDispose]() {
+        await opening?.then(
+          (demo) => demo[Symbol.asyncDispose](),
+          () => undefined,
+        )
+      },
+    }
+    using _wanted = onFirstUse(join(directory, STATE), () => void openQueue().catch(() => undefined))
+    return await runConsole(context, {
+      cluster: 'demo',
+      endpoints,
+      groups: inventory.groups,
+      options,
+      declared: {
+        inventory: { hosts: [], groups: new Map(), nfs: [] },
+        endpoints: async () => endpoints,
+      },
+      openQueue: async () => (await openQueue()).queue,
+      resolveNewHosts: () =>
+        Promise.reject(
+          new MusterError('usage', 'the demo has only its own hosts', { hint: 'To open real ones: muster TARGET' }),
+        ),
+    })
+  },
 }
 
 const commands = () => [
@@ -78,13 +76,13 @@ const commands = () => [
     name: 'train',
     script: TRAIN_COMMAND,
     example: 'train --steps 10',
-    about: 'an invented training: jobs of the queue run it',
+    about: 'a pretended training run, for jobs of the queue',
   },
   {
     name: 'muster',
     script: musterCommand(),
     example: 'muster job submit -- train',
-    about: 'a job for the queue: Ctrl-] 5 shows it',
+    about: 'submit a job: Ctrl-] 5 shows it',
   },
 ]
 

@@ -1,7 +1,7 @@
 /** `muster` on hosts of the demo: the verbs of the queue that need no connection, on the queue of the demo. */
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
-import { programWords } from '../command-line/own-command.ts'
+import { ownCommand } from '../command-line/own-command.ts'
 
 const GIB = 2 ** 30
 const VERBS = ['submit', 'list', 'show', 'results', 'wait', 'cancel', 'hold', 'release', 'retry', 'requeue', 'edit']
@@ -20,7 +20,7 @@ case "\${1-} \${2-}" in
 esac
 d=\${HOME%/*}
 true >"$d/${WANTED}"
-XDG_STATE_HOME="$d/${STATE}" exec ${programWords().map(shellQuote).join(' ')} --hosts "$d/${HOSTS_FILE}" "$@"
+XDG_STATE_HOME="$d/${STATE}" exec ${ownCommand().map(shellQuote).join(' ')} --hosts "$d/${HOSTS_FILE}" "$@"
 `
 }
 

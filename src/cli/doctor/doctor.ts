@@ -1,11 +1,8 @@
-/** `muster doctor [TARGET]`: what would make the next step fail, on every host, with the command that mends it. */
+/** `muster doctor [TARGET]`: what would make the next step fail, on every host, with the command that fixes it. */
 import { randomBytes } from 'node:crypto'
 import { styleText } from 'node:util'
-import type { Command } from 'commander'
 import { systemClock } from '../../base/clock.ts'
-import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import { selectHosts } from '../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { type Examination, examineHost } from '../../ops/doctor/examine-host.ts'
 import { formatFindings, formatSummary, type Paint } from '../../ops/doctor/format-report.ts'
@@ -16,64 +13,42 @@ import { checkHosts, type HostCheck } from '../../ssh/check-hosts.ts'
 import type { CredentialDialog } from '../../ssh/credentials.ts'
 import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
 import { limitFactorOf } from '../bring-up/prepare.ts'
-import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../command-line/context.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import { endpointOptions, selectEndpoints } from '../connect/endpoints.ts'
 import { fanOutFor } from '../connect/fan-out.ts'
-import { inventorySource } from '../connect/inventory-source.ts'
-import { readStdinNames } from '../connect/stdin-names.ts'
-import { createWires } from '../connect/transports.ts'
+import { createVerbWires } from '../connect/transports.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
+import { writeEvent } from '../output/json-lines.ts'
 import { createDoctorHost } from './doctor-host.ts'
 import { declaresAreas, upFindings } from './doctor-up.ts'
 
-const EXAMPLES = `
+export const verb: VerbCode = {
+  define: (command) => command.argument('[target]', 'hosts to examine (default: all)'),
+  help: `
 Examples:
   muster doctor                     every host of hosts.yaml
-  muster doctor @workers --json     one object a finding, one a host
+  muster doctor @workers --json     one object for each finding, and one for each host
   muster doctor root@h1,h2:2222     no file needed
 
-Where hosts.yaml declares areas for muster up, it looks for what they would stumble over: packages or wheels,
-Ray in the environment, rights and room.
-
-It reads and changes nothing. For hosts that are slow to answer, give a longer --connect-timeout. blocker: the next step fails; risk: it may fail; note: good to know.
-Exit code: 0 no blocker, 1 a host has a blocker, 4 a host was not reached.
-`
+Where hosts.yaml declares areas for muster up, it also looks for what would stop them: packages or wheels, Ray in the environment,
+permissions and disk space. It reads and changes nothing. For slow hosts, give a longer --connect-timeout.
+blocker: the next step fails · risk: it may fail · note: good to know.
+Exit codes: 0 no blocker, 1 a host has a blocker, 4 a host could not be reached, 130 interrupted.
+`,
+  run: doctor,
+}
 
 /** What the limits of an examination are made for. */
 const USUAL_CONNECT_TIMEOUT_MS = 10_000
 
-export function registerDoctor(program: Command, context: CliContext, outcome: Outcome): void {
-  const command = program
-    .command('doctor')
-    .description('what would make the next step fail: login, clock, disks, memory, rights, network')
-    .argument('[target]', 'hosts to examine (default: all)')
-    .addHelpText('after', EXAMPLES)
-  command.action(async (target: string | undefined) => {
-    outcome.exitCode = await doctor(target, command.optsWithGlobals<GlobalOptions>(), context)
-  })
-}
-
 async function doctor(target: string | undefined, options: GlobalOptions, context: CliContext): Promise<number> {
-  const { environment: env, signal, stdout, stderr } = context
-  const stdinNames = await readStdinNames(context.stdin, target, options.exclude)
-  const { inventory, hosts } = await selectHosts(inventorySource(options, context), target, {
-    ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
-    ...(stdinNames === undefined ? {} : { stdinNames }),
-  })
-  const resolution = {
-    env,
-    signal,
-    ...(options.connectTimeout === undefined ? {} : { connectTimeoutMs: options.connectTimeout * 1000 }),
-  }
-  const endpoints = await resolveEndpoints(inventory, hosts, resolution)
+  const { signal, stdout, stderr } = context
+  const { inventory, hosts, endpoints } = await selectEndpoints(target, options, context)
   const order = endpoints.map(({ host }) => host)
   const locals = new Set(endpoints.flatMap(({ host, transport }) => (transport === 'local' ? [host] : [])))
-  const writeEvent = (event: object): void => {
-    const whole = { ...event, time: new Date(context.now()).toISOString() }
-    // A terminal may be at the other end of stdout: no text of a host acts on it.
-    stdout.write(`${JSON.stringify(whole, (_, value) => (typeof value === 'string' ? printable(value) : value))}\n`)
-  }
   const writeFindings = (findings: readonly Finding[]): void => {
-    if (options.json) for (const finding of findings) writeEvent(findingEvent(finding))
+    if (options.json) for (const finding of findings) writeEvent(findingEvent(finding), context)
   }
 
   const progress = new Progress(order, options.json ? undefined : stderr)
@@ -82,14 +57,8 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
     ask: (...question) => progress.hiddenWhile(tty.ask(...question)),
     review: (...question) => progress.hiddenWhile(tty.review(...question)),
   }
-  using wires = createWires({
-    dialog,
-    reviewer: dialog,
-    environment: env,
-    // Whether somebody can log in is a part of what is examined.
-    persist: 0,
-    onWarning: (message) => stderr.write(`muster: ${message}\n`),
-  })
+  // A connection that is kept open would not show whether the user can log in.
+  using wires = createVerbWires(context, 0, dialog)
   const examinations = new Map<string, Examination>()
   const reports: HostReport[] = []
   const findings: Finding[] = []
@@ -101,7 +70,7 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
     signal,
     onConnected: async ({ host, connectTimeoutMs }, connection) => {
       const mark = `m${randomBytes(8).toString('hex')}`
-      // Who may take long to connect may take long to answer.
+      // A host that may take long to connect may take long to answer.
       const limitFactor = Math.max(1, connectTimeoutMs / USUAL_CONNECT_TIMEOUT_MS)
       const doctorHost = createDoctorHost(connection, systemClock)
       examinations.set(host, await examineHost(doctorHost, { signal, mark, limitFactor }))
@@ -122,7 +91,9 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
     const ofUp = await upFindings({
       ...wires,
       inventory,
-      endpoints: isWhole ? endpoints : await resolveEndpoints(inventory, inventory.hosts, resolution),
+      endpoints: isWhole
+        ? endpoints
+        : await resolveEndpoints(inventory, inventory.hosts, endpointOptions(options, context)),
       answered,
       limitFactor: limitFactorOf(options),
       fanOut,
@@ -133,7 +104,7 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
     writeFindings(ofUp)
   }
   if (signal.aborted) {
-    stderr.write(`muster: stopped; ${reports.length} of ${order.length} hosts were examined\n`)
+    stderr.write(`muster: stopped; examined ${reports.length} of ${order.length} hosts\n`)
     if (reports.length === 0) return EXIT.interrupted
   }
   reports.sort((one, other) => order.indexOf(one.host) - order.indexOf(other.host))
@@ -143,8 +114,8 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
 
   const counts = countStandings(reports, findings)
   if (options.json) {
-    for (const report of reports) writeEvent(hostEvent(report, findings))
-    writeEvent(summaryEvent(counts))
+    for (const report of reports) writeEvent(hostEvent(report, findings), context)
+    writeEvent(summaryEvent(counts), context)
   } else {
     stdout.write(formatFindings(findings, order, painter(options, context)) + formatSummary(counts))
   }

@@ -6,12 +6,25 @@ import { lookAtHosts } from '../../ops/kernel/bring-up.ts'
 import { type BringUpOptions, prepareBringUp } from '../bring-up/prepare.ts'
 import { BringUpReport } from '../bring-up/report.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
+import type { VerbCode } from '../command-line/verb.ts'
 import { formatDrift } from './format-drift.ts'
 
 const USUAL_COLUMNS = 100
 
+export const verb: VerbCode = {
+  define: (command) => command.option('--on <target>', 'only these hosts'),
+  help: `
+Examples:
+  muster env check                packages, Python, C library, driver and image: what differs
+  muster env check --on m[8-9]    only these hosts
+
+Exit codes: 0 nothing differs but notes, 1 something differs or is unknown, 4 a host could not be reached.
+`,
+  run: checkEnvironment,
+}
+
 /** @throws MusterError */
-export async function checkEnvironment(options: BringUpOptions, context: CliContext): Promise<number> {
+async function checkEnvironment(options: BringUpOptions, context: CliContext): Promise<number> {
   using prepared = await prepareBringUp(['env'], options, context)
   const { areas, hosts, mark, limitFactor, isSelected, inventory } = prepared
   const { signal, now, stdout } = context

@@ -1,117 +1,81 @@
-/** `muster hosts [TARGET]`: the resolved inventory, and with `--check` who answers. */
-import type { Command } from 'commander'
+/** `muster hosts [TARGET]`: the resolved inventory, and with `--check` whether each host answers. */
 import type { Endpoint } from '../../inventory/host.ts'
 import { groupsByHost } from '../../inventory/inventory.ts'
-import { selectHosts } from '../../inventory/load-inventory.ts'
-import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
-import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../command-line/context.ts'
-import { inventorySource } from '../connect/inventory-source.ts'
-import { readStdinNames } from '../connect/stdin-names.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import { selectEndpoints } from '../connect/endpoints.ts'
+import { writeEvent } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
-
-/** Whether a host answers, as `muster hosts --check` tells it. */
-export type HostCheck = {
-  readonly host: string
-  readonly outcome: 'ok' | 'unreachable' | 'refused'
-  readonly durationMs: number
-  /** Why not, printable, one line. */
-  readonly reason?: string
-}
-
-/** Tries every host and yields each as soon as it is known. */
-export type CheckHosts = (
-  endpoints: readonly Endpoint[],
-  options: GlobalOptions,
-  context: CliContext,
-) => AsyncIterable<HostCheck>
+import type { CheckHosts, HostCheck } from './check.ts'
 
 type Options = GlobalOptions & { readonly check?: boolean; readonly persisted?: boolean; readonly stop?: boolean }
 
-export function registerHosts(program: Command, context: CliContext, outcome: Outcome, checkHosts?: CheckHosts): void {
-  const command = program
-    .command('hosts')
-    .description('the resolved inventory: who the hosts are and how they are reached')
-    .argument('[target]', 'hosts to list (default: all)')
-    .addHelpText(
-      'after',
-      `
+export const verb = hostsVerb(async function* (...check) {
+  yield* (await import('./check.ts')).checkHosts(...check)
+})
+
+/** `check`: replaced in tests. */
+export function hostsVerb(check: CheckHosts): VerbCode {
+  return {
+    define: (command) =>
+      command
+        .argument('[target]', 'hosts to list (default: all)')
+        .option('--check', 'connect to every host, and show whether it answers')
+        .option('--persisted', 'list the connections that --persist keeps open, since when and how long')
+        .option('--stop', 'close those connections (default: all of them)'),
+    help: `
 Examples:
   muster hosts                      every host of hosts.yaml, with what ssh_config adds
-  muster hosts @workers --json      one JSON object a host
+  muster hosts @workers --json      one JSON object for each host
   muster hosts 'all!m[8-9]'         all but two
   muster hosts root@h1,h2:2222      no file needed
-  muster hosts --persisted          who is kept warm by --persist, and how long still
-  muster hosts --stop m8            ends that${checkHosts ? '\n  muster hosts --check              who answers, and why the others do not' : ''}
+  muster hosts --check              which hosts answer, and why the others do not
+  muster hosts --persisted          connections that --persist keeps open
+  muster hosts --stop m8            close the one to m8
 `,
-    )
-  if (checkHosts) command.option('--check', 'connect to every host and say who answers')
-  command.option('--persisted', 'connections that --persist keeps warm: who, since when, how long still')
-  command.option('--stop', 'end those connections (default: all of them)')
-  command.action(async (target: string | undefined) => {
-    const options = command.optsWithGlobals<Options>()
-    if (options.persisted || options.stop) {
+    async run(target: string | undefined, options: Options, context: CliContext) {
+      if (!options.persisted && !options.stop)
+        return await listHosts(target, options, context, options.check ? check : undefined)
       const { showWarmHosts } = await import('./warm-hosts.ts')
-      const endpoints = target === undefined ? undefined : (await selectEndpoints(target, options, context)).endpoints
-      outcome.exitCode = await showWarmHosts(endpoints, { ...options, isStop: options.stop === true }, context)
-      return
-    }
-    outcome.exitCode = await listHosts(target, options, context, options.check ? checkHosts : undefined)
-  })
-}
-
-async function selectEndpoints(target: string | undefined, options: GlobalOptions, context: CliContext) {
-  const { environment: env } = context
-  const stdinNames = await readStdinNames(context.stdin, target, options.exclude)
-  const { inventory, hosts } = await selectHosts(inventorySource(options, context), target, {
-    ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
-    ...(stdinNames === undefined ? {} : { stdinNames }),
-  })
-  const endpoints = await resolveEndpoints(inventory, hosts, {
-    env,
-    signal: context.signal,
-    ...(options.connectTimeout === undefined ? {} : { connectTimeoutMs: options.connectTimeout * 1000 }),
-  })
-  return { inventory, endpoints }
+      const selected = target === undefined ? undefined : await selectEndpoints(target, options, context)
+      return await showWarmHosts(selected?.endpoints, { ...options, isStop: options.stop === true }, context)
+    },
+  }
 }
 
 async function listHosts(
   target: string | undefined,
   options: GlobalOptions,
   context: CliContext,
-  checkHosts: CheckHosts | undefined,
+  check: CheckHosts | undefined,
 ): Promise<number> {
   const { inventory, endpoints } = await selectEndpoints(target, options, context)
   const groups = groupsByHost(inventory)
   const checks = new Map<string, HostCheck>()
-  const writeJson = (endpoint: Endpoint): void => {
-    const time = new Date(context.now()).toISOString()
-    context.stdout.write(
-      `${JSON.stringify(hostEvent(endpoint, groups.get(endpoint.host) ?? [], time, checks.get(endpoint.host)))}\n`,
-    )
-  }
-  if (checkHosts) {
+  const writeJson = (endpoint: Endpoint): void =>
+    writeEvent(hostEvent(endpoint, groups.get(endpoint.host) ?? [], checks.get(endpoint.host)), context)
+  if (check) {
     const byName = new Map(endpoints.map((endpoint) => [endpoint.host, endpoint]))
-    for await (const check of checkHosts(endpoints, options, context)) {
+    for await (const answer of check(endpoints, options, context)) {
       if (context.signal.aborted) break
-      checks.set(check.host, check)
-      const endpoint = byName.get(check.host)
+      checks.set(answer.host, answer)
+      const endpoint = byName.get(answer.host)
       if (options.json && endpoint) writeJson(endpoint)
     }
   } else if (options.json) endpoints.forEach(writeJson)
-  if (!options.json) context.stdout.write(formatHosts(endpoints, groups, checkHosts ? checks : undefined))
-  if (checkHosts && context.signal.aborted) {
-    context.stderr.write(`muster: stopped; ${checks.size} of ${endpoints.length} hosts were checked\n`)
+  if (!options.json) context.stdout.write(formatHosts(endpoints, groups, check ? checks : undefined))
+  if (check && context.signal.aborted) {
+    context.stderr.write(`muster: stopped; checked ${checks.size} of ${endpoints.length} hosts\n`)
     return EXIT.interrupted
   }
-  return [...checks.values()].some((check) => check.outcome !== 'ok') ? EXIT.unreachable : EXIT.ok
+  return [...checks.values()].some(({ outcome }) => outcome !== 'ok') ? EXIT.unreachable : EXIT.ok
 }
 
-function hostEvent(endpoint: Endpoint, groups: readonly string[], time: string, check: HostCheck | undefined): object {
+function hostEvent(endpoint: Endpoint, groups: readonly string[], check: HostCheck | undefined): object {
   const { host, number, transport, address, port, user, proxyCommand, needsOpenSsh } = endpoint
   return {
     type: 'host',
     host,
-    time,
     number,
     ...(transport === 'local' ? { transport, user } : { address, port, user, transport }),
     jump: endpoint.jump.map((hop) => hop.host),

@@ -4,6 +4,7 @@ import { keeperDirectory } from '../../ssh/persist/keeper-directory.ts'
 import type { WarmConnection } from '../../ssh/persist/messages.ts'
 import { findKeeper } from '../../ssh/persist/persist-transport.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
 
 /** Of these hosts, or of all. With `isStop` they are ended, and told of as they were. */
@@ -19,10 +20,10 @@ export async function showWarmHosts(
   const warm = isStop ? await keeper?.stop(endpoints) : (await keeper?.list())?.filter(isMeant)
   const nowMs = context.now()
   if (json) {
-    for (const each of warm ?? []) context.stdout.write(`${JSON.stringify(warmEvent(each, isStop, nowMs))}\n`)
+    for (const each of warm ?? []) context.stdout.write(jsonLine(warmEvent(each, isStop, nowMs)))
     return EXIT.ok
   }
-  if (warm === undefined || warm.length === 0) context.stderr.write('muster: no connection is kept warm\n')
+  if (warm === undefined || warm.length === 0) context.stderr.write('muster: no connection is kept open\n')
   else context.stdout.write(formatWarm(warm, isStop, nowMs))
   return EXIT.ok
 }
@@ -50,7 +51,7 @@ function formatWarm(warm: readonly WarmConnection[], isStop: boolean, nowMs: num
     seconds(nowMs - sinceMs),
     isStop ? 'stopped' : endsAtMs === undefined ? `in use (${users})` : seconds(endsAtMs - nowMs),
   ])
-  return formatTable(['NAME', 'ADDRESS', 'PORT', 'USER', 'WARM FOR', isStop ? '' : 'STILL'], rows)
+  return formatTable(['NAME', 'ADDRESS', 'PORT', 'USER', 'OPEN FOR', isStop ? '' : 'CLOSES IN'], rows)
 }
 
 const seconds = (ms: number): string => `${Math.max(0, Math.round(ms / 1000))} s`

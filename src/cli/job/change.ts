@@ -1,18 +1,52 @@
-/** `muster job cancel`, `hold`, `release`, `retry` and `wait`. */
+/** `muster job cancel`, `hold`, `release`, `retry`, `requeue` and `wait`. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isActive, isFinal, type Job, type JobEvent } from '../../scheduler/jobs/job.ts'
 import { hostsToForget } from '../../scheduler/jobs/store.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import { jsonLine } from '../output/json-lines.ts'
+import { withJobs } from './ids.ts'
 import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
 import { jobOr } from './show.ts'
 
-export type JobChange = 'cancel' | 'hold' | 'release' | 'retry' | 'requeue'
+type JobChange = 'cancel' | 'hold' | 'release' | 'retry' | 'requeue'
 
-export type ChangeOptions = JobOptions & { readonly forget?: boolean }
+type ChangeOptions = JobOptions & { readonly forget?: boolean }
 
-const LOOK_MS = 250
+const CHECK_MS = 250
 
-export async function changeJobs(
+const verbFor = (change: JobChange, example: string): VerbCode => ({
+  define: withJobs,
+  help: `
+Examples:
+  muster job ${example}
+`,
+  run: (ids: readonly number[], options: ChangeOptions, context: CliContext) =>
+    changeJobs(change, ids, options, context),
+})
+
+export const cancel: VerbCode = {
+  ...verbFor('cancel', 'cancel 17-19            stop three jobs'),
+  define: (command) =>
+    withJobs(command).option('--forget', 'do not wait for hosts that are down; what runs there keeps running'),
+}
+export const hold = verbFor('hold', 'hold 17                 keep a job from starting')
+export const release = verbFor('release', 'release 17              let it start')
+export const retry = verbFor('retry', 'retry 17,19             queue two ended jobs again')
+export const requeue = verbFor('requeue', 'requeue 17              stop a job, and queue it again')
+
+export const wait: VerbCode = {
+  define: withJobs,
+  help: `
+Examples:
+  muster job wait 17 --timeout 3600  wait for a job, an hour at most
+
+Exit codes: 0 all are done, 1 a job ended otherwise.
+`,
+  run: waitForJobs,
+}
+
+async function changeJobs(
   change: JobChange,
   ids: readonly number[],
   options: ChangeOptions,
@@ -35,7 +69,7 @@ export async function changeJobs(
       if (!isActive(state)) continue
       const left = state.places.flatMap(({ host }, rank) => (state.bundles[rank]?.kind === 'ended' ? [] : [host]))
       const hosts = [...new Set(left)].join(', ')
-      context.stderr.write(`muster: job ${id} ends on ${hosts} first: only hosts that are down are given up\n`)
+      context.stderr.write(`muster: job ${id} stops on ${hosts} first: only hosts that are down are given up\n`)
     }
   }
   return tellChanges(change, ids, results, queue, options, context)
@@ -53,23 +87,22 @@ export function tellChanges(
   ids.forEach((id, index) => {
     const hasChanged = results[index]
     const state = queue.store.get(id)?.state.kind
-    if (json)
-      context.stdout.write(`${JSON.stringify({ type: change, job: id, changed: hasChanged ?? false, state })}\n`)
-    else if (hasChanged === undefined) context.stderr.write(`muster: there is no job ${id}\n`)
+    if (json) context.stdout.write(jsonLine({ type: change, job: id, changed: hasChanged ?? false, state }))
+    else if (hasChanged === undefined) context.stderr.write(`muster: no such job: ${id}\n`)
     else if (!hasChanged) context.stderr.write(`muster: job ${id} is ${state}: nothing to ${change}\n`)
   })
   return results.every((hasChanged) => hasChanged) ? EXIT.ok : EXIT.failed
 }
 
-export async function waitForJobs(ids: readonly number[], options: JobOptions, context: CliContext): Promise<number> {
+async function waitForJobs(ids: readonly number[], options: JobOptions, context: CliContext): Promise<number> {
   using queue = await openQueue(options, context)
   for (const id of ids)
     for (let job = jobOr(queue, id); !isFinal(job.state); job = jobOr(queue, id))
-      await sleep(LOOK_MS, undefined, { signal: context.signal })
+      await sleep(CHECK_MS, undefined, { signal: context.signal })
   const states = ids.map((id) => jobOr(queue, id).state.kind)
   if (options.json)
     ids.forEach((id, index) => {
-      context.stdout.write(`${JSON.stringify({ type: 'ended', job: id, state: states[index] })}\n`)
+      context.stdout.write(jsonLine({ type: 'ended', job: id, state: states[index] }))
     })
   return states.every((kind) => kind === 'done') ? EXIT.ok : EXIT.failed
 }

@@ -1,23 +1,39 @@
-/** `muster job clean`: removes what ended jobs left on hosts, and their records in the queue if asked to. */
+/** `muster job clean`: deletes what ended jobs left on hosts, and on request their records in the queue. */
 import { printable } from '../../base/printable.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { formatCleanProgram } from '../../scheduler/jobs/clean-program.ts'
 import type { JobStore } from '../../scheduler/jobs/store.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
+import { numberFrom } from '../command-line/values.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import { jsonLine } from '../output/json-lines.ts'
 import { connectHosts } from './hosts.ts'
 import { type JobOptions, openQueue } from './open-queue.ts'
 
 const DAY_MS = 86_400_000
 const AT_ONCE = 2_000
 
-export type CleanOptions = JobOptions & {
+type CleanOptions = JobOptions & {
   readonly olderThan: number
   readonly dryRun?: boolean
   readonly records?: boolean
 }
 
-export async function cleanHosts(options: CleanOptions, context: CliContext): Promise<number> {
+export const verb: VerbCode = {
+  define: (command) =>
+    command
+      .option('--older-than <days>', 'only of jobs that ended at least DAYS days ago', numberFrom(0), 7)
+      .option('--records', 'also delete the records of these jobs from the queue, for good (default: keep them)')
+      .option('--dry-run', 'count what would be deleted'),
+  help: `
+Examples:
+  muster job clean --older-than 30 --dry-run
+`,
+  run: cleanHosts,
+}
+
+async function cleanHosts(options: CleanOptions, context: CliContext): Promise<number> {
   using queue = await openQueue(options, context)
   const { store, inventory } = queue
   using hosts = await connectHosts(inventory, options, context)
@@ -31,11 +47,9 @@ export async function cleanHosts(options: CleanOptions, context: CliContext): Pr
       const count = Number(/^removed (\d+)$/m.exec(Buffer.from(stdout).toString())?.[1] ?? Number.NaN)
       const isWell = outcome.kind === 'exit' && outcome.code === 0 && Number.isSafeInteger(count)
       const reason = isWell ? undefined : printable(reasonOfResult(result, formatOutcome))
-      const word = options.dryRun ? 'would be removed' : 'removed'
+      const word = options.dryRun ? 'would be deleted' : 'deleted'
       if (options.json)
-        context.stdout.write(
-          `${JSON.stringify({ type: 'cleaned', host: name, directories: isWell ? count : null, ...(reason === undefined ? {} : { reason }) })}\n`,
-        )
+        context.stdout.write(jsonLine({ type: 'cleaned', host: name, directories: isWell ? count : null, reason }))
       else if (isWell) context.stdout.write(`${name}: ${count} directories ${word}\n`)
       else context.stderr.write(`muster: ${name}: ${reason}\n`)
       if (isWell) return EXIT.ok
@@ -46,7 +60,7 @@ export async function cleanHosts(options: CleanOptions, context: CliContext): Pr
   return Math.max(...codes, EXIT.ok)
 }
 
-/** In parts, so that a scheduler and submissions have their turn between them. */
+/** In parts, so that a scheduler and submissions are not kept waiting. */
 function forgetRecords(store: JobStore, { olderThan, dryRun, json }: CleanOptions, context: CliContext): void {
   const beforeMs = context.now() - olderThan * DAY_MS
   let count = dryRun ? store.countForgettable(beforeMs) : 0
@@ -57,6 +71,6 @@ function forgetRecords(store: JobStore, { olderThan, dryRun, json }: CleanOption
     }
   const word = dryRun ? 'would be deleted' : 'deleted'
   context.stdout.write(
-    json ? `${JSON.stringify({ type: 'forgotten', jobs: count })}\n` : `queue: records of ${count} jobs ${word}\n`,
+    json ? jsonLine({ type: 'forgotten', jobs: count }) : `queue: records of ${count} jobs ${word}\n`,
   )
 }

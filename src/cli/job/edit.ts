@@ -1,13 +1,16 @@
-/** `muster job edit`: other figures for jobs that wait. */
+/** `muster job edit`: changes jobs that wait or are held. */
 import { resolveTarget } from '../../inventory/inventory.ts'
 import type { Job, JobSpec } from '../../scheduler/jobs/job.ts'
 import { type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import type { CliContext } from '../command-line/context.ts'
+import { numberFrom, wholeNumber } from '../command-line/values.ts'
+import type { VerbCode } from '../command-line/verb.ts'
 import { tellChanges } from './change.ts'
+import { withJobs } from './ids.ts'
 import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
 import { checkCommand, requestOf } from './submit.ts'
 
-export type EditOptions = JobOptions & {
+type EditOptions = JobOptions & {
   readonly name?: string
   readonly priority?: number
   readonly estimate?: number
@@ -21,7 +24,28 @@ export type EditOptions = JobOptions & {
   readonly command?: string
 }
 
-export async function editJobs(ids: readonly number[], options: EditOptions, context: CliContext): Promise<number> {
+export const verb: VerbCode = {
+  define: (command) =>
+    withJobs(command)
+      .option('--name <name>', 'name for people')
+      .option('--priority <n>', 'higher goes first', wholeNumber(Number.MIN_SAFE_INTEGER))
+      .option('--estimate <s>', 'expected run time in seconds', wholeNumber(1))
+      .option('--limit <s>', 'stop the job after S seconds', wholeNumber(1))
+      .option('--retries <n>', 'retry at most N times if it fails', wholeNumber(0))
+      .option('--cpu <cores>', 'cores of each bundle', numberFrom(0))
+      .option('--memory <size>', 'memory of each bundle, such as 16GiB')
+      .option('--gpu <n>', 'GPUs of each bundle: whole ones, or a share of one such as 0.5', numberFrom(0))
+      .option('--on <target>', 'run only on these hosts')
+      .option('--dir <path>', 'directory on the host to run in')
+      .option('--command <line>', 'command line for sh'),
+  help: `
+Examples:
+  muster job edit 17 --priority 5    while it waits
+`,
+  run: editJobs,
+}
+
+async function editJobs(ids: readonly number[], options: EditOptions, context: CliContext): Promise<number> {
   if (options.command !== undefined) checkCommand(options.command)
   using queue = await openQueue(options, context)
   const results = queue.store.editAll(ids, (job) => ({

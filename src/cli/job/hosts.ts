@@ -7,6 +7,7 @@ import type { JobHosts } from '../../scheduler/jobs/host-line.ts'
 import type { CredentialDialog } from '../../ssh/credentials.ts'
 import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
 import type { CliContext } from '../command-line/context.ts'
+import { endpointOptions } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/open-ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 import type { JobOptions } from './open-queue.ts'
@@ -27,12 +28,7 @@ export async function connectHosts(
   options: JobOptions,
   context: CliContext,
 ): Promise<ConnectedHosts> {
-  const { environment: env, signal } = context
-  const endpoints = await resolveEndpoints(inventory, inventory.hosts, {
-    env,
-    signal,
-    ...(options.connectTimeout === undefined ? {} : { connectTimeoutMs: options.connectTimeout * 1000 }),
-  })
+  const endpoints = await resolveEndpoints(inventory, inventory.hosts, endpointOptions(options, context))
   return connectEndpoints(endpoints, options, context, new TtyDialog())
 }
 

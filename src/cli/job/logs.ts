@@ -1,7 +1,7 @@
-/** `muster job logs`: what a bundle wrote, read from its host piece by piece. */
+/** `muster job logs`: the output of a bundle, read from its host piece by piece. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MusterError } from '../../base/errors.ts'
-import { printable } from '../../base/printable.ts'
+import { printableLines } from '../../base/printable.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
@@ -9,23 +9,38 @@ import { JOBS_DIRECTORY } from '../../scheduler/jobs/host-program.ts'
 import { isFinal } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
+import { wholeNumber } from '../command-line/values.ts'
+import type { VerbCode } from '../command-line/verb.ts'
 import { engineLog, openEngines } from './engines.ts'
 import { connectHosts } from './hosts.ts'
+import { withJob } from './ids.ts'
 import { type JobOptions, lookAtQueue } from './open-queue.ts'
 import { jobOr } from './show.ts'
 
-export type LogOptions = JobOptions & { readonly rank: number; readonly follow?: boolean }
+type LogOptions = JobOptions & { readonly rank: number; readonly follow?: boolean }
 
 const PIECE_BYTES = 256 * 1024
-const LOOK_MS = 500
+const CHECK_MS = 500
 
-export async function showLogs(id: number, options: LogOptions, context: CliContext): Promise<number> {
+export const verb: VerbCode = {
+  define: (command) =>
+    withJob(command)
+      .option('--rank <n>', 'bundle to read', wholeNumber(0), 0)
+      .option('-f, --follow', 'keep printing until the job ends'),
+  help: `
+Examples:
+  muster job logs 17 -f              the output of a job, until it ends
+`,
+  run: showLogs,
+}
+
+async function showLogs(id: number, options: LogOptions, context: CliContext): Promise<number> {
   using queue = await lookAtQueue(options, context)
   const job = jobOr(queue, id)
   const isOnHosts = job.spec.engine === undefined
   const place = 'places' in job.state ? job.state.places?.[isOnHosts ? options.rank : 0] : undefined
   if (place === undefined)
-    throw new MusterError('usage', `job ${id} is ${job.state.kind}: there is nothing that bundle ${options.rank} wrote`)
+    throw new MusterError('usage', `job ${id} is ${job.state.kind}: bundle ${options.rank} has no output`)
   const engines = isOnHosts ? new Map() : await openEngines(queue.inventory, context)
   const whole = { rank: options.rank, fromByte: 0, mostBytes: PIECE_BYTES }
   const host = engineLog(engines, queue.store.id, job, whole)?.host ?? place.host
@@ -53,15 +68,10 @@ export async function showLogs(id: number, options: LogOptions, context: CliCont
         throw new MusterError('unreachable', `${host}: ${reasonOfResult(result, formatOutcome)}`)
       file.at += result.stdout.length
       count += result.stdout.length
-      file.stream.write(shown(file.decoder.decode(result.stdout, { stream: true })))
+      file.stream.write(printableLines(file.decoder.decode(result.stdout, { stream: true })))
     }
     if (count > 0) continue
     if (!options.follow || hasEnded) return EXIT.ok
-    await sleep(LOOK_MS, undefined, { signal: context.signal })
+    await sleep(CHECK_MS, undefined, { signal: context.signal })
   }
-}
-
-/** Lines stay lines; nothing in them acts on the terminal. */
-function shown(text: string): string {
-  return text.split('\n').map(printable).join('\n')
 }

@@ -7,17 +7,19 @@ import type { CliContext } from '../command-line/context.ts'
 
 export type Hooks = { readonly onEnd?: string; readonly onFail?: string }
 
+type NotifierContext = Pick<CliContext, 'stderr' | 'environment'>
+
 const AT_ONCE = 4
 const LIMIT_MS = 60_000
 
 export class Notifier {
   readonly #hooks: Hooks
-  readonly #context: CliContext
+  readonly #context: NotifierContext
   readonly #waiting: (readonly [command: string, job: Job])[] = []
   #running = 0
   #idle = Promise.withResolvers<void>()
 
-  constructor(hooks: Hooks, context: CliContext) {
+  constructor(hooks: Hooks, context: NotifierContext) {
     this.#hooks = hooks
     this.#context = context
   }

@@ -9,7 +9,7 @@ import type { DriverHost } from '../../scheduler/jobs/place-record.ts'
 import { JobStore } from '../../scheduler/jobs/store.ts'
 import { milliOf } from '../../scheduler/model/resources.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
-import { inventorySource } from '../connect/inventory-source.ts'
+import { inventorySource } from '../connect/endpoints.ts'
 
 export type JobOptions = GlobalOptions
 

@@ -1,16 +1,32 @@
-/** `muster job results`: what was submitted together as a table of parameters and metrics, the best first. */
+/** `muster job results`: jobs that were submitted together, as a table of parameters and metrics, the best first. */
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { type Metric, metricJson, rankBy } from '../../scheduler/jobs/metric.ts'
 import type { SweepRow } from '../../scheduler/jobs/results.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
+import { wholeNumber } from '../command-line/values.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
+import { withJob } from './ids.ts'
 import { type JobOptions, lookAtQueue } from './open-queue.ts'
 import { jobOr } from './show.ts'
 
-export type ResultsOptions = JobOptions & { readonly sort?: string; readonly limit: number }
+type ResultsOptions = JobOptions & { readonly sort?: string; readonly limit: number }
 
-export async function showResults(id: number, options: ResultsOptions, context: CliContext): Promise<number> {
+export const verb: VerbCode = {
+  define: (command) =>
+    withJob(command)
+      .option('--sort <name>', 'sort by this metric or parameter, or by job (default: the first metric)')
+      .option('--limit <n>', 'show at most N jobs', wholeNumber(0), 100),
+  help: `
+Examples:
+  muster job results 17 --sort lr    all jobs that were submitted together with job 17
+`,
+  run: showResults,
+}
+
+async function showResults(id: number, options: ResultsOptions, context: CliContext): Promise<number> {
   using queue = await lookAtQueue(options, context)
   const { spec } = jobOr(queue, id)
   const { metrics, parameters, rows, count } = queue.store.results.sweep(queue.store.groupOf(id) ?? 0, spec)
@@ -19,7 +35,7 @@ export async function showResults(id: number, options: ResultsOptions, context: 
     for (const { id: job, kind, attempt, parameters: own, values } of sorted) {
       const numbers = Object.entries(values).map(([name, value]) => [name, metricJson(value)])
       const line = { type: 'result', job, state: kind, attempt, parameters: own, metrics: Object.fromEntries(numbers) }
-      context.stdout.write(`${JSON.stringify(line)}\n`)
+      context.stdout.write(jsonLine(line))
     }
     return EXIT.ok
   }
@@ -46,7 +62,7 @@ function sortRows(
   if (metric !== undefined) return rankBy(rows, metric, ({ values }) => values)
   if (by === undefined || by === 'job') return rows
   if (parameters.includes(by)) return rankBy(rows, { name: by }, ({ parameters: own }) => own)
-  throw new MusterError('usage', `--sort ${printable(by)}: there is nothing of this name`, {
-    hint: ['job', ...parameters, ...metrics.map(({ name }) => name)].join(', '),
+  throw new MusterError('usage', `--sort ${printable(by)}: no such metric or parameter`, {
+    hint: `Names: ${['job', ...parameters, ...metrics.map(({ name }) => name)].join(', ')}.`,
   })
 }

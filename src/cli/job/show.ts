@@ -16,18 +16,45 @@ import {
 import { JOB_COLUMNS, requestText } from '../../scheduler/jobs/job-columns.ts'
 import { metricJson } from '../../scheduler/jobs/metric.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
+import { wholeNumber } from '../command-line/values.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
+import { withJob } from './ids.ts'
 import { type JobOptions, lookAtQueue, type OpenQueue } from './open-queue.ts'
 import { type ServiceState, serviceState } from './service/state.ts'
 import { whyWaiting } from './why-waiting.ts'
 
-export type ListOptions = JobOptions & { readonly state?: string; readonly limit: number }
+type ListOptions = JobOptions & { readonly state?: string; readonly limit: number }
 
-export async function listJobs(options: ListOptions, context: CliContext): Promise<number> {
+const STATES: readonly string[] = ['held', 'queued', 'starting', 'running', 'ending', ...FINAL_KINDS]
+
+export const list: VerbCode = {
+  define: (command) =>
+    command
+      .option('--state <names>', `only jobs in these states: ${STATES.join(', ')}`)
+      .option('--limit <n>', 'show at most N jobs', wholeNumber(0), 50),
+  help: `
+Examples:
+  muster job list --state running,failed
+`,
+  run: listJobs,
+}
+
+export const show: VerbCode = {
+  define: withJob,
+  help: `
+Examples:
+  muster job show 17                 all about a job, and why it waits
+`,
+  run: showJob,
+}
+
+async function listJobs(options: ListOptions, context: CliContext): Promise<number> {
   using queue = await lookAtQueue(options, context)
   const jobs = queue.store.list(statesOf(options.state), options.limit)
   if (options.json) {
-    for (const job of jobs) context.stdout.write(`${JSON.stringify(jobJson(job))}\n`)
+    for (const job of jobs) context.stdout.write(jsonLine(jobJson(job)))
     return EXIT.ok
   }
   const columns = JOB_COLUMNS.filter(({ isNeeded }) => isNeeded?.(jobs) !== false)
@@ -54,18 +81,16 @@ function serviceWords(service: ServiceState | undefined): string {
   return service === undefined ? '' : `, and its service ${service.name} is ${service.state}`
 }
 
-const UNLIMITED = '; its memory is not limited there (that takes root and cgroup v2)'
+const UNLIMITED = '; its memory is not limited there (needs root and cgroup v2)'
 
-export async function showJob(id: number, options: JobOptions, context: CliContext): Promise<number> {
+async function showJob(id: number, options: JobOptions, context: CliContext): Promise<number> {
   using queue = await lookAtQueue(options, context)
   const job = jobOr(queue, id)
   const why = whyWaiting(job, queue, context.now())
   const values = Object.entries(queue.store.results.of(id))
   if (options.json) {
     const metrics = values.length === 0 ? {} : { metrics: Object.fromEntries(values.map(asNumber)) }
-    context.stdout.write(
-      `${JSON.stringify({ ...jobJson(job), spec: job.spec, state: job.state, ...why, ...metrics })}\n`,
-    )
+    context.stdout.write(jsonLine({ ...jobJson(job), spec: job.spec, state: job.state, ...why, ...metrics }))
     return EXIT.ok
   }
   const { state, spec } = job
@@ -75,7 +100,7 @@ export async function showJob(id: number, options: JobOptions, context: CliConte
     ['command', spec.command],
     ['state', state.kind],
     ['user', `${job.user}, priority ${job.priority}`],
-    ['asks for', requestText(job)],
+    ['requests', requestText(job)],
     ['submitted', new Date(job.submittedMs).toISOString()],
     ['attempt', String(job.attempt)],
   ]
@@ -95,7 +120,7 @@ export async function showJob(id: number, options: JobOptions, context: CliConte
   if (isFinal(state))
     lines.push(['ended', `${new Date(state.endedMs).toISOString()}${state.reason ? `, ${state.reason}` : ''}`])
   for (const [name, value] of values) lines.push([name, value])
-  if (state.kind === 'queued' && state.last !== undefined) lines.push(['last time', state.last])
+  if (state.kind === 'queued' && state.last !== undefined) lines.push(['last attempt', state.last])
   if (why.expected !== undefined) lines.push(['expected', why.expected])
   for (const line of why.why) lines.push(['why not now', line])
   context.stdout.write(lines.map(([name, text]) => `${`${name}:`.padEnd(14)}${printable(text)}\n`).join(''))
@@ -107,14 +132,14 @@ const asNumber = ([name, value]: readonly [string, string]) => [name, metricJson
 function bundleWords(bundle: BundleState, { request }: JobSpec, trouble: string | undefined): string {
   const how = bundle.kind === 'ended' ? formatEnd(bundle.end, request.memoryBytes) : bundle.kind
   const isUnlimited = bundle.kind !== 'sent' && bundle.isUnlimited === true
-  const unheard = trouble === undefined ? '' : `, as far as is known: ${trouble}`
+  const unheard = trouble === undefined ? '' : `, when last heard of: ${trouble}`
   return `${how}${unheard}${isUnlimited ? UNLIMITED : ''}`
 }
 
 /** @throws MusterError 'usage' when there is none. */
 export function jobOr({ store }: OpenQueue, id: number): Job {
   const job = store.get(id)
-  if (job === undefined) throw new MusterError('usage', `there is no job ${id}`)
+  if (job === undefined) throw new MusterError('usage', `no such job: ${id}`)
   return job
 }
 
@@ -137,14 +162,12 @@ function jobJson(job: Job): object {
   }
 }
 
-const STATES: readonly string[] = ['held', 'queued', 'starting', 'running', 'ending', ...FINAL_KINDS]
-
-/** @throws MusterError `usage`: of a state that there is not there would be no jobs, for ever. */
+/** @throws MusterError `usage` for a misspelt state, which no job would ever be in. */
 function statesOf(names: string | undefined): readonly string[] {
   const states = names?.split(',') ?? []
   const wrong = states.find((name) => !STATES.includes(name))
   if (wrong === undefined) return states
-  throw new MusterError('usage', `there is no state ${printable(wrong)}${didYouMean(wrong, STATES)}`, {
+  throw new MusterError('usage', `unknown state: ${printable(wrong)}${didYouMean(wrong, STATES)}`, {
     hint: STATES.join(', '),
   })
 }

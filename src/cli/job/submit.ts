@@ -1,5 +1,6 @@
 /** `muster job submit`: from words to jobs on disk; with `--dry-run`, where it would go now, or why not. */
 
+import { Option } from 'commander'
 import { accountName } from '../../base/account.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -15,13 +16,17 @@ import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Strategy } from '../../scheduler/model/gang.ts'
 import { checkRequest, milliOf, type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
+import { numberFrom, repeatable, wholeNumber } from '../command-line/values.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import { jsonLine } from '../output/json-lines.ts'
 import { ENGINES } from './engines.ts'
 import { inEnvironment, parseJobEnvironment } from './from-env.ts'
 import { hostsOf } from './hosts-seen.ts'
+import { parseIds } from './ids.ts'
 import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
 import { expandVariants } from './variants.ts'
 
-export type SubmitOptions = JobOptions & {
+type SubmitOptions = JobOptions & {
   readonly from?: string
   readonly name?: string
   readonly cpu: number
@@ -58,11 +63,69 @@ const MOST_BUNDLES = 10_000
 /** Linux: one argument has no more than 128 KB. */
 const MOST_COMMAND_BYTES = 96 * 1024
 
-export async function submitJob(
-  words: readonly string[],
-  options: SubmitOptions,
-  context: CliContext,
-): Promise<number> {
+export const verb: VerbCode = {
+  define: (command) =>
+    command
+      .argument('[command...]', 'one word is a command line for sh; several are a program and its arguments')
+      .option(
+        '--from <file>',
+        'submit one job for each line of this file, a command line for sh (-: stdin, as lines come)',
+      )
+      .option('--name <name>', 'name for people (default: the command)')
+      .option('--cpu <cores>', 'cores of each bundle', numberFrom(0), 1)
+      .option('--memory <size>', 'memory of each bundle, such as 16GiB')
+      .option('--no-limits', 'do not enforce --memory')
+      .option('--gpu <n>', 'GPUs of each bundle: whole ones, or a share of one such as 0.5', numberFrom(0), 0)
+      .option('--bundles <n>', 'bundles that start together or not at all; each runs the command', wholeNumber(1), 1)
+      .option('--strategy <name>', `placement of the bundles: ${STRATEGIES.join(', ')}`, 'PACK')
+      .option('--per-host <n>', 'at most N bundles on one host', wholeNumber(1))
+      .option('--on <target>', 'run only on these hosts')
+      .option('--array <from-to>', 'one job for each number, which is in MUSTER_ARRAY_INDEX')
+      .addOption(repeatable('--grid <name=values>', 'one job for each combination of values: a,b,c or from:to:step'))
+      .addOption(
+        repeatable(
+          '--metric <name[=pattern]>',
+          'read a number that the job prints as NAME=0.1 or NAME: 0.1, or as this pattern (sed -E) says; max:NAME if more is better',
+        ),
+      )
+      .addOption(repeatable('--env <name=value>', 'set a variable for the command'))
+      .option('--dir <path>', 'directory on the host to run in (default: the home directory)')
+      .option('--copy-dir <path>', 'copy this local directory to the hosts now, and run in it')
+      .option(
+        '--from-env <what>',
+        'run inside an environment: declared (the one of hosts.yaml), venv:PATH, conda:NAME or image:NAME',
+      )
+      .option('--priority <n>', 'higher goes first', wholeNumber(Number.MIN_SAFE_INTEGER), 0)
+      .option('--user <name>', 'account: at equal priority, users who have used less go first (default: you)')
+      .option('--estimate <s>', 'expected run time in seconds', wholeNumber(1))
+      .option('--limit <s>', 'stop the job after S seconds', wholeNumber(1))
+      .option('--retries <n>', 'retry at most N times if it fails', wholeNumber(0), 0)
+      .addOption(new Option('--after <ids>', 'start when these jobs are done').argParser(parseIds).default([], 'none'))
+      .option('--preemptible', 'allow stopping it for a job of higher priority; it is then queued again')
+      .option(
+        '--engine <name>',
+        'embedded: Muster places and runs it; ray: the Ray cluster of hosts.yaml does',
+        'embedded',
+      )
+      .option('--hold', 'do not start it before it is released')
+      .option('--dry-run', 'show where it would run now, or why it would not; submit nothing')
+      .option('--strict', 'refuse a job that no host can ever hold (default: accept it with a warning)'),
+  help: `
+Examples:
+  muster job submit --gpu 1 --estimate 3600 -- python train.py --seed 7
+  muster job submit --gpu 0.5 --array 0-99 -- 'python eval.py $MUSTER_ARRAY_INDEX'
+  muster job submit --bundles 4 --gpu 8 --strategy STRICT_SPREAD -- ./train.sh
+  muster job submit --grid lr=0.1:0.3:0.1 --grid size=8,16 -- 'python train.py $lr $size'
+  muster job submit --grid lr=0.1,0.2 --metric loss --metric max:acc -- 'python train.py $lr'
+  muster job submit --from jobs.txt              one job for each line
+
+A job finds its devices in CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES. RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, MUSTER_JOB,
+MUSTER_RANK and MUSTER_HOSTS are set as well.
+`,
+  run: submitJob,
+}
+
+async function submitJob(words: readonly string[], options: SubmitOptions, context: CliContext): Promise<number> {
   using queue = await openQueue(options, context)
   const variants = expandVariants(options.array, options.grid)
   const rest = {
@@ -84,7 +147,7 @@ export async function submitJob(
     submit([spec])
   } else {
     if (words.length > 0 || options.dryRun)
-      throw new MusterError('usage', '--from takes no command besides, and no --dry-run')
+      throw new MusterError('usage', '--from cannot be used with a command or with --dry-run')
     const { linesOf } = await import('./submit-lines.ts')
     let isChecked = false
     for await (const lines of linesOf(options.from, context)) {
@@ -102,7 +165,7 @@ export async function submitJob(
 
 function printIds(ids: readonly number[], { json }: SubmitOptions, { stdout }: CliContext): void {
   const [first = 0, last = first] = [ids[0], ids.at(-1)]
-  if (json) for (const id of ids) stdout.write(`${JSON.stringify({ type: 'submitted', job: id })}\n`)
+  if (json) for (const id of ids) stdout.write(jsonLine({ type: 'submitted', job: id }))
   else stdout.write(`${ids.length === 1 ? first : `${first}-${last}`}\n`)
 }
 
@@ -115,7 +178,7 @@ async function placeOf(options: SubmitOptions, queue: OpenQueue, context: CliCon
   engineOf(options, '', inventory)
   const on = options.on === undefined ? undefined : resolveTarget(inventory, options.on, {}).map(({ name }) => name)
   if (options.copyDir === undefined || options.dryRun) return { on, directory: options.dir }
-  if (options.dir !== undefined) throw new MusterError('usage', '--copy-dir and --dir are two answers to one question')
+  if (options.dir !== undefined) throw new MusterError('usage', '--copy-dir and --dir cannot be used together')
   const { copyDirectory } = await import('./copy-directory.ts')
   const names = on ?? inventory.hosts.map(({ name }) => name)
   const { directory, hosts } = await copyDirectory(options.copyDir, names, queue, options, context)
@@ -130,11 +193,11 @@ function specOf(
 ): JobSpec {
   const strategy = STRATEGIES.find((known) => known === options.strategy.toUpperCase())
   if (strategy === undefined)
-    throw new MusterError('usage', `there is no strategy ${printable(options.strategy)}`, {
-      hint: STRATEGIES.join(', '),
+    throw new MusterError('usage', `unknown strategy: ${printable(options.strategy)}`, {
+      hint: `Strategies: ${STRATEGIES.join(', ')}.`,
     })
-  if (options.bundles > MOST_BUNDLES) throw new MusterError('usage', `no more than ${MOST_BUNDLES} bundles`)
-  if (words.length === 0) throw new MusterError('usage', 'there is no command')
+  if (options.bundles > MOST_BUNDLES) throw new MusterError('usage', `too many bundles: at most ${MOST_BUNDLES}`)
+  if (words.length === 0) throw new MusterError('usage', 'the command is missing')
   const own = words.length === 1 ? (words[0] as string) : words.map(shellQuote).join(' ')
   const environment = Object.fromEntries(options.env.map(parseVariable))
   const names = [
@@ -178,16 +241,15 @@ function metricsOf(texts: readonly string[]): readonly Metric[] {
     if (typeof metric === 'string') throw new MusterError('usage', `--metric ${printable(text)}: ${metric}`)
     return metric
   })
-  if (new Set(metrics.map(({ name }) => name)).size < metrics.length)
-    throw new MusterError('usage', 'a metric is there twice')
-  if (metrics.length > MOST_METRICS) throw new MusterError('usage', `no more than ${MOST_METRICS} metrics`)
+  if (new Set(metrics.map(({ name }) => name)).size < metrics.length) throw new MusterError('usage', 'duplicate metric')
+  if (metrics.length > MOST_METRICS) throw new MusterError('usage', `too many metrics: at most ${MOST_METRICS}`)
   return metrics
 }
 
 /** @throws MusterError 'usage' */
 export function checkCommand(command: string): void {
   if (Buffer.byteLength(command) > MOST_COMMAND_BYTES || command.includes('\0'))
-    throw new MusterError('usage', 'the command is too long, or has a NUL in it', {
+    throw new MusterError('usage', 'the command is too long, or contains a NUL', {
       hint: 'Put it into a file on the hosts.',
     })
 }
@@ -230,7 +292,7 @@ export function requestOf(
   if (memoryBytes === undefined)
     throw new MusterError('usage', `--memory ${printable(memory ?? '')}: write it as 16GiB`)
   if (gpu > 1 && !Number.isInteger(gpu))
-    throw new MusterError('usage', 'a share is of one GPU, several GPUs are whole ones')
+    throw new MusterError('usage', '--gpu: more than one GPU must be a whole number')
   const request: ResourceRequest = {
     cpuMilli: milliOf(cpu, 'up'),
     memoryBytes,
@@ -280,9 +342,9 @@ function tryOut(spec: JobSpec, queue: OpenQueue, { json }: SubmitOptions, { stdo
   }))
   const why = places === undefined ? whyNotGang(cluster, gang) : undefined
   const lines = why === undefined ? [] : formatGangWhyNot(cluster, gang, why)
-  if (json) stdout.write(`${JSON.stringify({ type: 'trial', fits: places !== undefined, places, why: lines })}\n`)
+  if (json) stdout.write(jsonLine({ type: 'trial', fits: places !== undefined, places, why: lines }))
   else if (places === undefined)
-    stdout.write(`It does not go in now.\n${lines.map((line) => `${printable(line)}\n`).join('')}`)
+    stdout.write(`It does not fit right now.\n${lines.map((line) => `${printable(line)}\n`).join('')}`)
   else
     stdout.write(
       places

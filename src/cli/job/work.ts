@@ -1,9 +1,13 @@
-/** `muster job work`: drives the queue of this cluster until it is stopped, or stands by while another one does; what runs goes on. */
+/** `muster job work`: runs the scheduler of this cluster's queue until it is stopped, or stands by while another one does. Running jobs continue. */
+import { InvalidArgumentError } from 'commander'
 import { printable } from '../../base/printable.ts'
 import type { DriverEvent } from '../../scheduler/jobs/driver.ts'
 import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { hostsText } from '../../scheduler/jobs/job-columns.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
+import { numberFrom } from '../command-line/values.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import { writeEvent } from '../output/json-lines.ts'
 import { driveQueue } from './drive-queue.ts'
 import { driverEngines, openEngines } from './engines.ts'
 import { connectHosts } from './hosts.ts'
@@ -18,13 +22,51 @@ export type WorkOptions = JobOptions & {
   readonly uninstall?: boolean
 } & Hooks
 
-export async function workQueue(options: WorkOptions, context: CliContext): Promise<number> {
+export const verb: VerbCode = {
+  define: (command) =>
+    command
+      .option('--until-empty', 'exit when no job waits or runs')
+      .option('--preempt', 'stop preemptible jobs for those of higher priority')
+      .option(
+        '--keep <days>',
+        'delete job files older than DAYS days from the hosts (default: keep them)',
+        numberFrom(0),
+      )
+      .option(
+        '--on-end <command>',
+        'run this with sh, here, when a job ends: MUSTER_JOB, MUSTER_JOB_STATE and more are set',
+      )
+      .option('--on-fail <command>', 'the same, only when a job did not succeed')
+      .option('--install', 'run the scheduler as a service of this machine, with these options; asks first')
+      .option('--uninstall', 'remove the service; running jobs continue')
+      .option('--dry-run', 'with --install or --uninstall: show the plan, without applying it'),
+  help: `
+Examples:
+  muster job work                    run the scheduler until Ctrl-C; jobs continue without it
+  muster job work --until-empty      until no job waits or runs
+  muster job work --install          as a service of this machine, without a terminal
+
+A second scheduler of the same queue stands by, and takes over when the first one is gone.
+`,
+  async run(options: WorkOptions & { readonly dryRun?: boolean }, context: CliContext) {
+    const { install = false, uninstall = false, dryRun = false } = options
+    if (install && uninstall) throw new InvalidArgumentError('--install and --uninstall cannot be used together')
+    if (install || uninstall) {
+      const { changeService } = await import('./service/install.ts')
+      return await changeService(install ? 'up' : 'down', options, context)
+    }
+    if (dryRun) throw new InvalidArgumentError('--dry-run needs --install or --uninstall: nothing was done')
+    return await workQueue(options, context)
+  },
+}
+
+async function workQueue(options: WorkOptions, context: CliContext): Promise<number> {
   using queue = await openQueue(options, context)
   const { store, inventory } = queue
   store.file.checkWhole()
   using hosts = await connectHosts(inventory, options, context)
   const told = new Map<number, string>()
-  /** Of a gang each bundle makes an event; people want to know what became of the job. */
+  /** Each bundle of a gang makes an event; the user wants to know about the job. */
   const isNews = ({ id, state, attempt }: Job) => {
     const word = `${state.kind} ${attempt}`
     if (told.get(id) === word) return false
@@ -38,8 +80,8 @@ export async function workQueue(options: WorkOptions, context: CliContext): Prom
       if (!isNews(event.job)) return
       notifier.tell(event.job)
     }
-    const line = options.json ? eventJson(event, context.now()) : eventLine(event)
-    if (line !== undefined) context.stdout.write(`${line}\n`)
+    if (options.json) writeEvent(eventObject(event), context)
+    else context.stdout.write(`${eventLine(event)}\n`)
   }
   await driveQueue({
     queue,
@@ -57,15 +99,13 @@ export async function workQueue(options: WorkOptions, context: CliContext): Prom
   return context.signal.aborted ? EXIT.interrupted : EXIT.ok
 }
 
-function eventJson(event: DriverEvent, nowMs: number): string {
-  const time = new Date(nowMs).toISOString()
-  if (event.kind === 'host')
-    return JSON.stringify({ type: 'host', host: event.host, trouble: event.trouble ?? null, time })
+function eventObject(event: DriverEvent): object {
+  if (event.kind === 'host') return { type: 'host', host: event.host, trouble: event.trouble ?? null }
   const { id, state, attempt } = event.job
-  return JSON.stringify({ type: 'job', job: id, state: state.kind, attempt, time })
+  return { type: 'job', job: id, state: state.kind, attempt }
 }
 
-function eventLine(event: DriverEvent): string | undefined {
+function eventLine(event: DriverEvent): string {
   if (event.kind === 'host')
     return event.trouble === undefined ? `${event.host}: answers` : printable(`${event.host}: ${event.trouble}`)
   const { id, state, spec } = event.job

@@ -5,7 +5,6 @@ import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
-import { selectHosts } from '../../inventory/load-inventory.ts'
 import { didYouMean } from '../../inventory/nearest-word.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { lookAtHosts } from '../../ops/kernel/bring-up.ts'
@@ -16,9 +15,8 @@ import { changePrepared } from '../bring-up/change.ts'
 import { limitFactorOf, ownerWords } from '../bring-up/prepare.ts'
 import { BringUpReport } from '../bring-up/report.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
-import { inventorySource } from '../connect/inventory-source.ts'
+import { endpointOptions, selectTarget } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/open-ops-hosts.ts'
-import { readStdinNames } from '../connect/stdin-names.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 import { lookAtQueue, queuePath } from '../job/open-queue.ts'
 import { formatLeft, leftEvent } from './format-left.ts'
@@ -102,18 +100,13 @@ async function show(
 }
 
 async function hostsMeant(target: string | undefined, options: LeftOptions, context: CliContext): Promise<Meant> {
-  const { environment: env, signal } = context
-  const stdinNames = await readStdinNames(context.stdin, target, options.exclude)
-  const { inventory, hosts } = await selectHosts(inventorySource(options, context), target, {
-    ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
-    ...(stdinNames === undefined ? {} : { stdinNames }),
-  })
+  const { inventory, hosts } = await selectTarget(target, options, context)
   // Whether something is declared depends on addresses of all hosts.
-  const all = await resolveEndpoints(inventory, [...new Set([...inventory.hosts, ...hosts])], {
-    env,
-    signal,
-    ...(options.connectTimeout === undefined ? {} : { connectTimeoutMs: options.connectTimeout * 1000 }),
-  })
+  const all = await resolveEndpoints(
+    inventory,
+    [...new Set([...inventory.hosts, ...hosts])],
+    endpointOptions(options, context),
+  )
   return { inventory, hosts: hosts.map(({ name }) => name), endpoints: all }
 }
 

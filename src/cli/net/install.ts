@@ -1,4 +1,4 @@
-/** iperf where it is missing (`muster net mesh --install`), and away again (`muster net uninstall`): planned and asked like any change. */
+/** iperf where it is missing (`muster net mesh --install`), and its removal (`muster net uninstall`): a plan is shown and asked about, like any change. */
 import { randomBytes } from 'node:crypto'
 import type { Direction } from '../../ops/kernel/area.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
@@ -6,12 +6,13 @@ import { type IperfTool, iperfArea } from '../../ops/net/mesh/install-iperf.ts'
 import { changePrepared } from '../bring-up/change.ts'
 import { limitFactorOf, ownerWords } from '../bring-up/prepare.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import { selectEndpoints } from '../connect/endpoints.ts'
 import { fanOutFor } from '../connect/fan-out.ts'
 import { openOpsHosts } from '../connect/open-ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
-import { selectEndpoints } from './prepare.ts'
 
-export type InstallOptions = GlobalOptions & { readonly dryRun?: boolean }
+type InstallOptions = GlobalOptions & { readonly dryRun?: boolean }
 
 /** The exit code of the change. */
 export async function changeIperf(
@@ -35,13 +36,18 @@ export async function changeIperf(
   return await changePrepared(direction, prepared, options, context)
 }
 
+export const uninstall: VerbCode = {
+  define: (command) => command.argument('[target]', 'hosts (default: all)'),
+  help: `
+Examples:
+  muster net uninstall m[8-9] --dry-run
+`,
+  run: netUninstall,
+}
+
 /** @throws MusterError */
-export async function netUninstall(
-  target: string | undefined,
-  options: InstallOptions,
-  context: CliContext,
-): Promise<number> {
-  const endpoints = await selectEndpoints(target, options, context)
+async function netUninstall(target: string | undefined, options: InstallOptions, context: CliContext): Promise<number> {
+  const { endpoints } = await selectEndpoints(target, options, context)
   using opened = openOpsHosts(endpoints, options, context, new TtyDialog())
   const names = endpoints.map(({ host }) => host)
   return await changeIperf('down', names, 'iperf3', opened.hosts, options, context)

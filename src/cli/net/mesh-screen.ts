@@ -7,6 +7,7 @@ import { measuredOf, median, type NetFinding } from '../../ops/net/mesh/judge.ts
 import { formatBitRate } from '../../ops/net/mesh/link.ts'
 import type { MeshEvent, MeshReport } from '../../ops/net/mesh/measure-mesh.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import { writeEvent } from '../output/json-lines.ts'
 import { cutToWidth, RunScreen } from '../output/screen.ts'
 import { findingEvent, hostEvent, linkEvent, pingEvent, portEvent, summaryEvent } from './mesh-events.ts'
 
@@ -144,11 +145,7 @@ export class MeshScreen implements Disposable {
   }
 
   #write(event: object): void {
-    const whole = { ...event, time: new Date(this.#context.now()).toISOString() }
-    // A terminal may be at the other end of stdout: no text of a host acts on it.
-    this.#context.stdout.write(
-      `${JSON.stringify(whole, (_, value) => (typeof value === 'string' ? printable(value) : value))}\n`,
-    )
+    writeEvent(event, this.#context)
   }
 }
 

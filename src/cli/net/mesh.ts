@@ -11,42 +11,59 @@ import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { meshCsv, meshSvg } from '../../ops/net/mesh/export-mesh.ts'
 import { judgeMesh } from '../../ops/net/mesh/judge.ts'
 import { compareMesh, type KeptMesh, keepMesh, lastMesh, meshDirectory } from '../../ops/net/mesh/kept-mesh.ts'
-import type { NetTool } from '../../ops/net/mesh/link.ts'
 import { type MeshOptions, type MeshReport, measureMesh } from '../../ops/net/mesh/measure-mesh.ts'
 import { slotsOf } from '../../ops/net/mesh/rounds.ts'
-import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import { type CliContext, EXIT } from '../command-line/context.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import { selectEndpoints } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/open-ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
+import { writeEvent } from '../output/json-lines.ts'
 import { MeshScreen } from './mesh-screen.ts'
-import { selectEndpoints } from './prepare.ts'
+import { addLinkOptions, type LinkOptions, measurementOf } from './options.ts'
 
-export type MeshCommandOptions = GlobalOptions & {
-  readonly time: number
+type MeshCommandOptions = LinkOptions & {
   readonly serial?: boolean
   readonly bidirectional?: boolean
-  readonly parallelStreams: number
-  readonly udp?: number
-  readonly interface?: string
-  readonly network?: string
-  readonly ports: { readonly first: number; readonly last: number }
-  readonly tool?: NetTool
   readonly csv?: string
   readonly svg?: string
   readonly install?: boolean
+}
+
+export const verb: VerbCode = {
+  define: (command) =>
+    addLinkOptions(command.argument('[target]', 'hosts (default: all)'), 5, ['iperf3', 'iperf2', 'ssh'])
+      .option('--serial', 'measure one link at a time')
+      .option('--bidirectional', 'measure both directions of a pair at the same time')
+      .option('--csv <file>', 'write one line for each link to this file')
+      .option('--svg <file>', 'write a picture to this file')
+      .option('--install', 'install iperf3 where it is missing, after asking')
+      .option('--dry-run', 'show what would be measured, and how long it takes'),
+  help: `
+Examples:
+  muster net mesh                              every pair of hosts.yaml, both ways, 5 s each
+  muster net mesh m[8-10] --time 10 --serial   one link at a time: the difference shows what the switch does to the rest
+  muster net mesh @gpus --interface eth1       at the addresses of another interface (or --network 10.0.0.0/24)
+  muster net mesh all --udp 100M               jitter and loss at a bit rate
+  muster net mesh all --svg net.svg --csv net.csv
+  muster net mesh all --install                install iperf3 first where it is missing; muster net uninstall removes it
+
+It uses iperf3 or iperf (2), whichever both ends have, else ssh between the hosts. Servers listen at the measured address for one
+measurement, and end by themselves. Results are kept in $XDG_STATE_HOME/muster/net and compared with the last. Ctrl-C keeps what
+was measured.
+Exit codes: 0 all measured, 1 a link could not be measured, 4 a host could not be reached, 130 interrupted.
+`,
+  run: netMesh,
 }
 
 /** What a slot takes over its time, for an estimate. */
 const OVERHEAD_S = 0.5
 
 /** @throws MusterError */
-export async function netMesh(
-  target: string | undefined,
-  options: MeshCommandOptions,
-  context: CliContext,
-): Promise<number> {
-  const endpoints = await selectEndpoints(target, options, context)
+async function netMesh(target: string | undefined, options: MeshCommandOptions, context: CliContext): Promise<number> {
+  const { endpoints } = await selectEndpoints(target, options, context)
   const names = endpoints.map(({ host }) => host)
-  if (names.length < 2) throw new MusterError('usage', 'there have to be two hosts or more to measure between')
+  if (names.length < 2) throw new MusterError('usage', 'a measurement needs two or more hosts')
   const meshOptions = optionsOf(options, endpoints)
   const tty = new TtyDialog()
   let screen: MeshScreen | undefined
@@ -58,7 +75,7 @@ export async function netMesh(
   const installed = options.install === true ? await install(names, opened.hosts, options, context) : EXIT.ok
   // Where some host could not be given it, the others are measured all the same.
   if (installed === EXIT.interrupted) return installed
-  if (options.dryRun === true) return sayPlan(names, meshOptions, options.json === true, context)
+  if (options.dryRun === true) return printPlan(names, meshOptions, options.json === true, context)
   screen = new MeshScreen(options, context)
   let report: MeshReport
   try {
@@ -98,7 +115,7 @@ async function install(
   context: CliContext,
 ): Promise<number> {
   const { tool = 'iperf3' } = options
-  if (tool === 'ssh') throw new MusterError('usage', '--install installs iperf, and --tool ssh measures without it')
+  if (tool === 'ssh') throw new MusterError('usage', '--install installs iperf, which --tool ssh does not use')
   const { changeIperf } = await import('./install.ts')
   return await changeIperf('up', names, tool, hosts, options, context)
 }
@@ -106,16 +123,9 @@ async function install(
 function optionsOf(options: MeshCommandOptions, endpoints: readonly Endpoint[]): MeshOptions {
   const byName = new Map(endpoints.map((endpoint) => [endpoint.host, endpoint]))
   return {
-    seconds: options.time,
-    streams: options.parallelStreams,
+    ...measurementOf(options, endpoints),
     isSerial: options.serial === true,
     isBidirectional: options.bidirectional === true,
-    isThisMachineOnly: endpoints.every(({ transport }) => transport === 'local'),
-    ports: options.ports,
-    ...(options.udp === undefined ? {} : { udpBitsPerSecond: options.udp }),
-    ...(options.interface === undefined ? {} : { interface: options.interface }),
-    ...(options.network === undefined ? {} : { network: options.network }),
-    ...(options.tool === undefined ? {} : { tool: options.tool }),
     sshTarget: (host) => ({ user: byName.get(host)?.user ?? '', port: byName.get(host)?.port ?? 22 }),
   }
 }
@@ -137,7 +147,7 @@ function keep(report: MeshReport, way: string, { environment, stderr, now }: Cli
   try {
     keepMesh(environment, report, way, now())
   } catch (error) {
-    stderr.write(`muster: the result is not kept: ${notKept(meshDirectory(environment), error)}\n`)
+    stderr.write(`muster: cannot keep the result: ${notKept(meshDirectory(environment), error)}\n`)
   }
 }
 
@@ -146,19 +156,19 @@ function write({ workingDirectory, stderr }: CliContext, option: string, path: s
     writeFileSync(resolve(workingDirectory, path), text)
   } catch (error) {
     // What was measured for minutes is still shown.
-    stderr.write(`muster: ${option} ${printable(path)} cannot be written: ${fileReason(error)}\n`)
+    stderr.write(`muster: cannot write ${option} ${printable(path)}: ${fileReason(error)}\n`)
   }
 }
 
-function sayPlan(names: readonly string[], options: MeshOptions, isJson: boolean, { stdout, now }: CliContext): number {
+function printPlan(names: readonly string[], options: MeshOptions, isJson: boolean, context: CliContext): number {
+  const { stdout } = context
   const slots = slotsOf(names, options)
   const links = slots.flat().length
   const seconds = slots.length * (options.seconds + OVERHEAD_S)
   if (isJson) {
-    const time = new Date(now()).toISOString()
-    const steps = slots.map((slot, index) => ({ type: 'would-measure', step: index + 1, links: slot, time }))
-    const plan = { type: 'plan', hosts: names.length, links, steps: slots.length, seconds, time }
-    for (const event of [...steps, plan]) stdout.write(`${JSON.stringify(event)}\n`)
+    for (const [index, slot] of slots.entries())
+      writeEvent({ type: 'would-measure', step: index + 1, links: slot }, context)
+    writeEvent({ type: 'plan', hosts: names.length, links, steps: slots.length, seconds }, context)
     return EXIT.ok
   }
   for (const [index, slot] of slots.entries()) {

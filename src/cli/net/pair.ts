@@ -4,37 +4,45 @@ import { Emitter } from '../../base/emitter.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { NetFinding } from '../../ops/net/mesh/judge.ts'
-import { formatBitRate, formatMs, type NetTool } from '../../ops/net/mesh/link.ts'
+import { formatBitRate, formatMs } from '../../ops/net/mesh/link.ts'
 import { measurePair, type PairEvent } from '../../ops/net/pair/measure-pair.ts'
 import type { PairView } from '../../ui/network/pair-panes.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import { selectEndpoints } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/open-ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
+import { writeEvent } from '../output/json-lines.ts'
 import { findingEvent } from './mesh-events.ts'
-import { selectEndpoints, signIn } from './prepare.ts'
-import { terminalOf } from './terminal.ts'
+import { addLinkOptions, type LinkOptions, measurementOf } from './options.ts'
+import { signIn, terminalOf } from './terminal.ts'
 
-export type PairCommandOptions = GlobalOptions & {
-  readonly time: number
-  readonly parallelStreams: number
-  readonly oneWay?: boolean
-  readonly udp?: number
-  readonly interface?: string
-  readonly network?: string
-  readonly ports: { readonly first: number; readonly last: number }
-  readonly tool?: Exclude<NetTool, 'ssh'>
+type PairCommandOptions = LinkOptions<'iperf3' | 'iperf2'> & { readonly oneWay?: boolean }
+
+export const verb: VerbCode = {
+  define: (command) =>
+    addLinkOptions(command.argument('<a>', 'a host').argument('<b>', 'another host'), 30, ['iperf3', 'iperf2']).option(
+      '--one-way',
+      'measure from the first host to the second only',
+    ),
+  help: `
+Examples:
+  muster net pair m8 m9                        both directions at once for 30 s, as a chart
+  muster net pair m8 m9 --one-way --json       from m8 to m9, one JSON object a second
+`,
+  run: (a: string, b: string, options: PairCommandOptions, context: CliContext) => netPair([a, b], options, context),
 }
 
 /** @throws MusterError */
-export async function netPair(
+async function netPair(
   names: readonly [string, string],
   options: PairCommandOptions,
   context: CliContext,
 ): Promise<number> {
-  const endpoints = await selectEndpoints(names.join(','), options, context)
+  const { endpoints } = await selectEndpoints(names.join(','), options, context)
   const [first, second] = endpoints.map(({ host }) => host)
   if (first === undefined || second === undefined || endpoints.length !== 2) {
-    throw new MusterError('usage', `${printable(names.join(' and '))} are not two hosts`)
+    throw new MusterError('usage', `this is not a pair of hosts: ${printable(names.join(' and '))}`)
   }
   const hasScreen = options.json !== true && context.stdin.isTTY === true && context.stdout.isTTY === true
   const left = new AbortController()
@@ -48,17 +56,7 @@ export async function netPair(
     await measurePair(
       from,
       to,
-      {
-        seconds: options.time,
-        streams: options.parallelStreams,
-        isOneWay: options.oneWay === true,
-        isThisMachineOnly: endpoints.every(({ transport }) => transport === 'local'),
-        ports: options.ports,
-        ...(options.udp === undefined ? {} : { udpBitsPerSecond: options.udp }),
-        ...(options.interface === undefined ? {} : { interface: options.interface }),
-        ...(options.network === undefined ? {} : { network: options.network }),
-        ...(options.tool === undefined ? {} : { tool: options.tool }),
-      },
+      { ...measurementOf(options, endpoints), isOneWay: options.oneWay === true },
       {
         hosts: opened.hosts,
         signal,
@@ -84,11 +82,10 @@ export async function netPair(
 
 const formatFinding = ({ gravity, text }: NetFinding): string => `${gravity}  ${printable(text)}`
 
-function print(event: PairEvent, { json }: GlobalOptions, { stdout, stderr, now }: CliContext): void {
+function print(event: PairEvent, { json }: GlobalOptions, context: CliContext): void {
+  const { stdout, stderr } = context
   if (json === true) {
-    const data = event.type === 'finding' ? findingEvent(event.finding) : event
-    const whole = { ...data, time: new Date(now()).toISOString() }
-    stdout.write(`${JSON.stringify(whole, (_, value) => (typeof value === 'string' ? printable(value) : value))}\n`)
+    writeEvent(event.type === 'finding' ? findingEvent(event.finding) : event, context)
     return
   }
   if (event.type === 'finding') {

@@ -1,9 +1,10 @@
+/** The user's terminal, for the screen of a verb. */
+import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import type { PaneTerminal } from '../../ui/network/pane-screen.ts'
 import { guessTheme } from '../../ui/theme/guess-theme.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import { colourDepthOf } from '../run-console.ts'
 
-/** The user's terminal, for a screen of a verb's own. */
 export function terminalOf(color: GlobalOptions['color'], context: CliContext): PaneTerminal {
   const { environment, signal } = context
   const colourDepth = colourDepthOf(environment, color)
@@ -14,4 +15,13 @@ export function terminalOf(color: GlobalOptions['color'], context: CliContext): 
     themeName: colourDepth === 'none' ? 'none' : guessTheme(environment),
     signal,
   }
+}
+
+/** For a command that does nothing, from when it runs. */
+const SIGN_IN_MS = 10_000
+
+/** Logs in everywhere before a screen is opened: questions are asked on the terminal as it is now. */
+export async function signIn(names: readonly string[], hosts: OpsHosts, { signal, stderr }: CliContext): Promise<void> {
+  if (names.length > 1) stderr.write(`connecting to ${names.length} hosts\n`)
+  await Promise.all(names.map((name) => hosts.exec(name, ':', { timeoutMs: SIGN_IN_MS, signal })))
 }

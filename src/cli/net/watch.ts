@@ -10,23 +10,45 @@ import type { Sample } from '../../ops/net/watch/sample.ts'
 import { HostWatch, type WatchPort } from '../../ops/net/watch/watch-hosts.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import { wholeNumber } from '../command-line/values.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import { selectEndpoints } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/open-ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
+import { writeEvent } from '../output/json-lines.ts'
 import { requireTerminal } from '../run-console.ts'
 import { createOwnMachine } from './own-machine.ts'
-import { selectEndpoints, signIn } from './prepare.ts'
-import { terminalOf } from './terminal.ts'
+import { signIn, terminalOf } from './terminal.ts'
 import { openReplay, type Recorder, startRecording } from './watch-recording.ts'
 
-export type WatchCommandOptions = GlobalOptions & {
+type WatchCommandOptions = GlobalOptions & {
   readonly count?: number
   readonly record?: string
   readonly replay?: string
   readonly speed: number
 }
 
+export const verb: VerbCode = {
+  define: (command) =>
+    command
+      .argument('[target]', 'hosts (default: all)')
+      .option('--count <n>', 'print N samples of each host as JSON, and exit', wholeNumber(1, 86_400))
+      .option('--record <file>', 'write what is seen to this file')
+      .option('--replay <file>', 'show a recording')
+      .option('--speed <n>', 'replay N times as fast', wholeNumber(1, 86_400), 1),
+  help: `
+Examples:
+  muster net watch                             all hosts of hosts.yaml: processors, memory, network, disks, NFS, GPUs
+  muster net watch @gpus --record today.jsonl  also record it; --replay today.jsonl shows it again
+  muster net watch --count 5 --json            five samples of each host for a script
+
+Keys: s sort, Enter charts of a host, q quit. Nothing is installed on the hosts: one line of sh reads /proc once a second.
+`,
+  run: netWatch,
+}
+
 /** @throws MusterError */
-export async function netWatch(
+async function netWatch(
   target: string | undefined,
   options: WatchCommandOptions,
   context: CliContext,
@@ -34,13 +56,12 @@ export async function netWatch(
   const isText = options.json === true || options.count !== undefined
   if (!isText) requireTerminal(context)
   if (options.replay !== undefined) {
-    if (isText)
-      throw new MusterError('usage', '--replay shows a recording on the screen; the file itself is JSON already')
+    if (isText) throw new MusterError('usage', '--replay shows a recording on the screen; its file is JSON already')
     using replay = await openReplay(options.replay, options.speed, context)
     await show(options, context, replay)
     return context.signal.aborted ? EXIT.interrupted : EXIT.ok
   }
-  const endpoints = await selectEndpoints(target, options, context)
+  const { endpoints } = await selectEndpoints(target, options, context)
   const names = endpoints.map(({ host }) => host)
   using recorder = options.record === undefined ? undefined : startRecording(options.record, context)
   const stop = new AbortController()
@@ -131,14 +152,10 @@ async function print(
   context: CliContext,
   recorder: Recorder | undefined,
 ): Promise<number> {
-  const { stdout, stderr, signal, now } = context
+  const { stderr, signal } = context
   const left = new Map(names.map((name) => [name, count]))
   const failed = new Set<string>()
   const done = Promise.withResolvers<void>()
-  const write = (event: object) => {
-    const whole = { ...event, time: new Date(now()).toISOString() }
-    stdout.write(`${JSON.stringify(whole, (_, value) => (typeof value === 'string' ? printable(value) : value))}\n`)
-  }
   const finish = (host: string) => {
     left.delete(host)
     if (left.size === 0) done.resolve()
@@ -151,14 +168,14 @@ async function print(
       if (rest === undefined) return
       recorder?.write(host, sample)
       const { atMs: _, ...values } = sample
-      write({ type: 'sample', host, ...values })
+      writeEvent({ type: 'sample', host, ...values }, context)
       if (rest <= 1) finish(host)
       else left.set(host, rest - 1)
     },
     onTrouble(host, reason) {
       if (!left.has(host)) return
       failed.add(host)
-      if (json === true) write({ type: 'trouble', host, reason })
+      if (json === true) writeEvent({ type: 'trouble', host, reason }, context)
       else stderr.write(`muster: ${host}: ${reason}\n`)
       // Whoever counts does not wait for a host that may never come.
       if (Number.isFinite(count)) finish(host)

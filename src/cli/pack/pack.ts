@@ -1,35 +1,32 @@
-/** `muster pack`: who is placed where, as a picture of the hosts of this cluster, and of what Ray has handed out. */
-import { type Command, Option } from 'commander'
+/** `muster pack`: which job has which device, as a picture of the hosts, and of what Ray has placed. */
+import { Option } from 'commander'
 import { printable } from '../../base/printable.ts'
 import type { PlacementGroup } from '../../ops/ray/usage.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
 import { letterOf, packHosts, packingFigures } from '../../scheduler/jobs/packing.ts'
-import { type CliContext, EXIT, type Outcome } from '../command-line/context.ts'
+import { type CliContext, EXIT } from '../command-line/context.ts'
+import type { VerbCode } from '../command-line/verb.ts'
 import { hostsOf } from '../job/hosts-seen.ts'
 import { type JobOptions, lookAtQueue, type OpenQueue } from '../job/open-queue.ts'
+import { jsonLine } from '../output/json-lines.ts'
 import { formatHosts } from './host-table.ts'
 
 type PackOptions = JobOptions & { readonly engine?: 'embedded' | 'ray' }
 
-const EXAMPLES = `
-Each device is a box; a letter is a job, as often as its share of the device is wide, · is free. Where hosts.yaml declares a Ray
-cluster its head is asked, too: a letter is a placement group then, * what is in none. Ray does not tell which device a bundle has.
-
+export const verb: VerbCode = {
+  define: (command) =>
+    command.addOption(new Option('--engine <name>', 'show only what this engine placed').choices(['embedded', 'ray'])),
+  help: `
 Examples:
+  muster pack                       each device as a box, with the jobs in it
   muster pack --json
-  muster pack --engine embedded     the queue alone; asks nobody
-`
+  muster pack --engine embedded     the queue only; asks no host
 
-export function registerPack(program: Command, context: CliContext, outcome: Outcome): void {
-  const pack = program
-    .command('pack')
-    .description('which job is on which host and device, and which bundle of Ray on which node')
-    .addOption(new Option('--engine <name>', 'only what this one has placed').choices(['embedded', 'ray']))
-    .addHelpText('after', EXAMPLES)
-    .action(async () => {
-      outcome.exitCode = await showPacking(pack.optsWithGlobals<PackOptions>(), context)
-    })
+A letter is a job, as wide as its share of the device; · is free. Where hosts.yaml declares a Ray cluster, its head is asked too:
+there a letter is a placement group, and * is outside any group. Ray does not tell which device a bundle has.
+`,
+  run: showPacking,
 }
 
 async function showPacking(options: PackOptions, context: CliContext): Promise<number> {
@@ -53,8 +50,7 @@ function showQueue(queue: OpenQueue, { json }: PackOptions, { stdout }: CliConte
   const packed = packHosts(hostsOf(queue), active)
   const { down = {} } = queue.store.report() ?? {}
   if (json) {
-    for (const host of packed)
-      stdout.write(`${JSON.stringify({ type: 'host', ...host, trouble: down[host.name] ?? null })}\n`)
+    for (const host of packed) stdout.write(jsonLine({ type: 'host', ...host, trouble: down[host.name] ?? null }))
     return
   }
   const onHosts = active.filter(({ spec }) => spec.engine === undefined)

@@ -8,6 +8,7 @@ import { LOOSE_JOB, rayPicture } from '../../ui/packing/ray-picture.ts'
 import { signOf } from '../../ui/packing/share-cells.ts'
 import { prepareBringUp } from '../bring-up/prepare.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import { jsonLine } from '../output/json-lines.ts'
 import { formatGroup } from '../ray/watch.ts'
 import { formatHosts } from './host-table.ts'
 
@@ -125,8 +126,5 @@ export function formatRayJson(given: ClusterUsage, names: ReadonlyMap<string, st
     state: group.state,
     bundles: group.bundles.map(({ index, resources, nodeId }) => ({ index, host: hostOf(nodeId), resources })),
   }))
-  return [...nodes, ...groups]
-    .map((line) => JSON.stringify(line, (_, value) => (typeof value === 'string' ? printable(value) : value)))
-    .map((line) => `${line}\n`)
-    .join('')
+  return [...nodes, ...groups].map(jsonLine).join('')
 }

@@ -1,53 +1,117 @@
 /** `muster ray submit`, `jobs`, `logs` and `stop`: jobs of the cluster that hosts.yaml declares, through its head. */
-
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { MusterError } from '../../base/errors.ts'
-import { printable } from '../../base/printable.ts'
+import { printable, printableLines } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { formatDuration } from '../../ops/kernel/finding.ts'
 import { askForJobs, type RayJob, type RayJobEvent, type RayJobOrder } from '../../ops/ray/jobs.ts'
 import { wantedRay } from '../../ops/ray/wanted.ts'
 import { prepareBringUp } from '../bring-up/prepare.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import { numberFrom } from '../command-line/values.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import { writeEvent } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
 import { packDirectory } from './pack-directory.ts'
-import type { SubmitOptions } from './register-jobs.ts'
 
 /** Ray's client alone takes seconds to load on a busy host. */
 const ANSWER_TIMEOUT_MS = 120_000
 const ENDED: readonly string[] = ['STOPPED', 'SUCCEEDED', 'FAILED']
 
-export async function submitJob(
-  words: readonly string[],
-  options: SubmitOptions,
-  context: CliContext,
-): Promise<number> {
-  const { workingDir, env = {}, cpus, gpus, resources, id, wait } = options
-  const job = {
-    entrypoint: words.length === 1 ? (words[0] ?? '') : words.map(shellQuote).join(' '),
-    environment: env,
-    ...(id === undefined ? {} : { id }),
-    ...(cpus === undefined ? {} : { cpus }),
-    ...(gpus === undefined ? {} : { gpus }),
-    ...(resources === undefined ? {} : { resources }),
-    ...(workingDir === undefined ? {} : { archive: await packDirectory(workingDir, context) }),
-  }
-  return await ask({ do: 'submit', job, follow: wait }, options, context)
+type SubmitOptions = GlobalOptions & {
+  readonly workingDir?: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly cpus?: number
+  readonly gpus?: number
+  readonly resources?: Readonly<Record<string, number>>
+  readonly id?: string
+  readonly wait: boolean
 }
 
-export async function showLogs(
-  id: string,
-  options: GlobalOptions & { readonly follow?: boolean },
-  context: CliContext,
-): Promise<number> {
-  return await ask({ do: 'logs', id, follow: options.follow === true }, options, context)
+export const submit: VerbCode = {
+  define: (command) =>
+    command
+      .argument('<command...>', 'the command and its arguments')
+      .option('--working-dir <dir>', 'package this local directory, and start the command in it')
+      .addOption(
+        new Option('--env <k=v>', 'set a variable for the job; can be given several times').argParser(variable),
+      )
+      .option('--cpus <n>', 'CPUs that the command itself takes', numberFrom(0))
+      .option('--gpus <n>', 'GPUs that the command itself takes', numberFrom(0))
+      .addOption(
+        new Option('--resources <k=n>', 'other resources that it takes; can be given several times').argParser(
+          resource,
+        ),
+      )
+      .option('--id <id>', 'name of the job (default: Ray makes one)', jobName)
+      .option('--no-wait', 'return as soon as Ray has the job'),
+  help: `
+Examples:
+  muster ray submit --working-dir . --cpus 2 -- python train.py
+
+Exit code: that of the job.
+`,
+  async run(words: readonly string[], options: SubmitOptions, context: CliContext) {
+    const { workingDir, env = {}, cpus, gpus, resources, id, wait } = options
+    const job = {
+      entrypoint: words.length === 1 ? (words[0] ?? '') : words.map(shellQuote).join(' '),
+      environment: env,
+      ...(id === undefined ? {} : { id }),
+      ...(cpus === undefined ? {} : { cpus }),
+      ...(gpus === undefined ? {} : { gpus }),
+      ...(resources === undefined ? {} : { resources }),
+      ...(workingDir === undefined ? {} : { archive: await packDirectory(workingDir, context) }),
+    }
+    return await ask({ do: 'submit', job, follow: wait }, options, context)
+  },
 }
 
-export async function stopJob(id: string, options: GlobalOptions, context: CliContext): Promise<number> {
-  return await ask({ do: 'stop', id }, options, context)
+export const jobs: VerbCode = {
+  help: `
+Examples:
+  muster ray jobs                   the jobs of the cluster, the newest last
+`,
+  run: (options: GlobalOptions, context: CliContext) => ask({ do: 'list' }, options, context),
 }
 
-export async function listJobs(options: GlobalOptions, context: CliContext): Promise<number> {
-  return await ask({ do: 'list' }, options, context)
+const defineJob = (command: Command) => command.argument('<id>', 'the job', jobName)
+
+export const logs: VerbCode = {
+  define: (command) => defineJob(command).option('-f, --follow', 'keep printing until the job ends'),
+  help: `
+Examples:
+  muster ray logs -f ID             what a job prints, until it ends
+
+Exit code with -f: that of the job.
+`,
+  run: (id: string, options: GlobalOptions & { readonly follow?: boolean }, context: CliContext) =>
+    ask({ do: 'logs', id, follow: options.follow === true }, options, context),
+}
+
+export const stop: VerbCode = {
+  define: defineJob,
+  help: `
+Examples:
+  muster ray stop ID
+`,
+  run: (id: string, options: GlobalOptions, context: CliContext) => ask({ do: 'stop', id }, options, context),
+}
+
+function variable(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  const match = /^([A-Za-z_]\w*)=([\s\S]*)$/.exec(text)
+  if (match === null) throw new InvalidArgumentError('It must be NAME=VALUE.')
+  return { ...before, [match[1] ?? '']: match[2] ?? '' }
+}
+
+function resource(text: string, before: Readonly<Record<string, number>> = {}): Readonly<Record<string, number>> {
+  const match = /^([^=]+)=(.+)$/.exec(text)
+  if (match === null) throw new InvalidArgumentError('It must be NAME=AMOUNT.')
+  return { ...before, [match[1] ?? '']: numberFrom(0)(match[2] ?? '') }
+}
+
+function jobName(text: string): string {
+  if (!/^[\w.-]{1,200}$/.test(text)) throw new InvalidArgumentError('It may have letters, digits, _ . and - only.')
+  return text
 }
 
 async function ask(order: RayJobOrder, options: GlobalOptions, context: CliContext): Promise<number> {
@@ -68,7 +132,7 @@ async function ask(order: RayJobOrder, options: GlobalOptions, context: CliConte
     case 'cancelled':
       if (report.id !== undefined) {
         stderr.write(
-          `muster: job ${report.id} goes on: muster ray logs -f ${report.id}, muster ray stop ${report.id}\n`,
+          `muster: job ${report.id} is still running: muster ray logs -f ${report.id}, muster ray stop ${report.id}\n`,
         )
       }
       return EXIT.interrupted
@@ -107,20 +171,11 @@ export class JobReport {
   }
 
   event(event: RayJobEvent): void {
-    const { stdout, stderr, now } = this.#context
+    const { stdout, stderr } = this.#context
     if (event.type === 'submitted') this.id = printable(event.id)
     if (event.type === 'job') this.#jobs.push(event.job)
     if (event.type === 'stopped') this.#isStopped = event.isStopped
-    if (this.#isJson) {
-      const whole = {
-        ...(event.type === 'job' ? { type: 'job', ...event.job } : event),
-        time: new Date(now()).toISOString(),
-      }
-      stdout.write(
-        `${JSON.stringify(whole, (_, value) => (typeof value === 'string' ? printableLines(value) : value))}\n`,
-      )
-      return
-    }
+    if (this.#isJson) return writeEvent(event.type === 'job' ? { type: 'job', ...event.job } : event, this.#context)
     if (event.type === 'submitted') stderr.write(`muster: job ${this.id}\n`)
     if (event.type === 'log') stdout.write(printableLines(event.text))
   }
@@ -136,7 +191,7 @@ export class JobReport {
     }
     if (order.do === 'stop') {
       if (!this.#isJson)
-        stdout.write(this.#isStopped ? `${order.id}: stopped\n` : `${order.id}: it had ended already\n`)
+        stdout.write(this.#isStopped ? `${order.id}: stopped\n` : `${order.id}: it had already ended\n`)
       return EXIT.ok
     }
     if (job === undefined || !order.follow) return EXIT.ok
@@ -145,10 +200,6 @@ export class JobReport {
       stderr.write(`muster: job ${printable(job.id)}: ${printable(job.message || job.status)}\n`)
     return job.status === 'SUCCEEDED' ? EXIT.ok : job.exitCode || EXIT.failed
   }
-}
-
-function printableLines(text: string): string {
-  return text.replace(/[^\n\t]+/g, printable)
 }
 
 function formatJobs(jobs: readonly RayJob[], nowMs: number): string {

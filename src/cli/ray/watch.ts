@@ -8,15 +8,31 @@ import { nodesOf, wantedRay } from '../../ops/ray/wanted.ts'
 import { watchCluster } from '../../ops/ray/watch.ts'
 import { prepareBringUp } from '../bring-up/prepare.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import { numberFrom } from '../command-line/values.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import { writeEvent } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
 
-export type WatchOptions = GlobalOptions & { readonly interval: number; readonly once?: boolean }
+type WatchOptions = GlobalOptions & { readonly interval: number; readonly once?: boolean }
 
-export async function watchRay(options: WatchOptions, context: CliContext): Promise<number> {
+export const verb: VerbCode = {
+  define: (command) =>
+    command
+      .option('--interval <s>', 'seconds between two checks', numberFrom(0.5), 2)
+      .option('--once', 'check once and exit'),
+  help: `
+Examples:
+  muster ray watch                  nodes, placement groups, and what waits and why, until Ctrl-C
+  muster ray watch --json           one object for each check
+`,
+  run: watchRay,
+}
+
+async function watchRay(options: WatchOptions, context: CliContext): Promise<number> {
   using prepared = await prepareBringUp(['ray'], options, context)
   const wanted = wantedRay(prepared.declared)
   if (wanted === undefined) throw new MusterError('internal', 'the area is prepared and nothing is declared')
-  const { stdout, stderr, signal, now } = context
+  const { stdout, stderr, signal } = context
   const names = new Map(nodesOf(wanted).map(({ host, address }) => [address, host]))
   const isScreen = stdout.isTTY === true && options.once !== true && options.json !== true
   let isSilent = true
@@ -38,7 +54,7 @@ export async function watchRay(options: WatchOptions, context: CliContext): Prom
       isSilent = usage === undefined
       if (usage !== undefined) told = ''
       if (usage === undefined) tell(why)
-      else if (options.json === true) stdout.write(`${formatUsageJson(usage, now())}\n`)
+      else if (options.json === true) writeEvent(usageEvent(usage), context)
       else if (isScreen) rowCount = redraw(stdout, formatUsage(usage, names), rowCount)
       else stdout.write(formatUsage(usage, names))
     },
@@ -157,14 +173,12 @@ function bytes(amount: Amount | undefined): string {
   return amount === undefined ? '' : `${formatBytes(amount.used)}/${formatBytes(amount.total)}`
 }
 
-function formatUsageJson({ nodes, groups, actors, demands }: ClusterUsage, nowMs: number): string {
-  const whole = {
+function usageEvent({ nodes, groups, actors, demands }: ClusterUsage): object {
+  return {
     type: 'usage',
     nodes: nodes.map((node) => ({ ...node, logical: Object.fromEntries(node.logical) })),
     groups,
     actors: Object.fromEntries(actors),
     demands,
-    time: new Date(nowMs).toISOString(),
   }
-  return JSON.stringify(whole, (_, value) => (typeof value === 'string' ? printable(value) : value))
 }

@@ -8,11 +8,22 @@ import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { expandCommand, expandWord } from '../../ops/run/command-template.ts'
 import type { ExecFile } from '../../ssh/exec/host-exec.ts'
 import { MAX_COMMAND_BYTES, wordsBytes } from '../../ssh/exec/remote-command.ts'
-import type { CliContext } from '../command-line/context.ts'
-import { readStdinNames } from '../connect/stdin-names.ts'
+import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import { endpointOptions, selectionOf } from '../connect/endpoints.ts'
 import { execFile, execStdin, interpreterOf } from './exec-files.ts'
 import { type LastRun, readLastRun } from './last-run.ts'
-import type { RunCommandOptions } from './run.ts'
+
+export type RunOptions = GlobalOptions & {
+  readonly fold?: boolean
+  readonly diff?: boolean
+  readonly out?: string
+  readonly script?: string
+  readonly stdin?: string
+  readonly env?: readonly string[]
+  readonly sudo?: boolean
+  readonly raw?: boolean
+  readonly retryFailed?: boolean
+}
 
 export type PlannedHost = {
   readonly endpoint: Endpoint
@@ -36,7 +47,7 @@ export type RunPlan = {
 export async function planRun(
   target: string | undefined,
   words: readonly string[],
-  options: RunCommandOptions,
+  options: RunOptions,
   context: CliContext,
 ): Promise<RunPlan> {
   const { environment: env, stdin } = context
@@ -45,7 +56,7 @@ export async function planRun(
   if (last !== undefined) checkRetry(last, target, words, environment)
   const record =
     last ??
-    newRecord(target, words, options, environment, context, await readStdinNames(stdin, target, options.exclude))
+    newRecord(target, words, options, environment, context, (await selectionOf(target, options, context)).stdinNames)
   if (record.command.length === 0 && record.script === undefined) {
     throw new MusterError('usage', 'there is no command to run', { hint: 'As in: muster run m[8-10] -- uptime' })
   }
@@ -72,11 +83,7 @@ export async function planRun(
       failed === undefined ? 'the target names no host' : 'the last run succeeded on every host',
     )
   }
-  const endpoints = await resolveEndpoints(inventory, wanted, {
-    env,
-    signal: context.signal,
-    ...(options.connectTimeout === undefined ? {} : { connectTimeoutMs: options.connectTimeout * 1000 }),
-  })
+  const endpoints = await resolveEndpoints(inventory, wanted, endpointOptions(options, context))
 
   const scriptFile = record.script === undefined ? undefined : await execFile(record.script, '--script')
   const stdinFile =
@@ -121,7 +128,7 @@ export async function planRun(
 function newRecord(
   target: string | undefined,
   words: readonly string[],
-  options: RunCommandOptions,
+  options: RunOptions,
   environment: Readonly<Record<string, string>>,
   { workingDirectory }: CliContext,
   stdinNames: readonly string[] | undefined,

@@ -1,11 +1,13 @@
 /** `muster simulate fleet`: how fast a policy decides on a large fleet that is full of running gangs. */
-import { type Command, Option } from 'commander'
 import { createPolicy, DEFAULT_POLICY, type PolicyName } from '../../scheduler/policies/policies.ts'
 import { runFleet } from '../../scheduler/simulate/fleet-run.ts'
-import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../command-line/context.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import { wholeNumber } from '../command-line/values.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import { jsonLine } from '../output/json-lines.ts'
 import { formatBar } from '../output/picture.ts'
 import { formatTable } from '../output/table.ts'
-import { POLICY_NAMES, parseCount, parsePolicies, parseWhole } from './policy-option.ts'
+import { POLICY_NAMES, policyOption } from './policy-option.ts'
 
 type Options = GlobalOptions & {
   readonly nodes: number
@@ -14,26 +16,21 @@ type Options = GlobalOptions & {
   readonly policy: readonly PolicyName[]
 }
 
-export function registerSimulateFleet(simulate: Command, context: CliContext, outcome: Outcome): void {
-  const command = simulate
-    .command('fleet')
-    .description('how fast a policy decides on a large fleet of its own making')
-    .option('--nodes <n>', 'hosts', parseCount, 1000)
-    .option('--gangs <n>', 'gangs that run at once', parseCount, 10_000)
-    .option('--seed <n>', 'another fleet, other gangs', parseWhole, 1)
-    .addOption(
-      new Option('--policy <names>', `one or several of ${POLICY_NAMES.join(', ')}`)
-        .argParser(parsePolicies)
-        .default([DEFAULT_POLICY], DEFAULT_POLICY),
-    )
-    .addHelpText('after', '\nExample:\n  muster simulate fleet --nodes 10000 --gangs 100000 --json\n')
-    .action(() => {
-      simulateFleet(command.optsWithGlobals<Options>(), context)
-      outcome.exitCode = EXIT.ok
-    })
+export const verb: VerbCode = {
+  define: (command) =>
+    command
+      .option('--nodes <n>', 'hosts', wholeNumber(1), 1000)
+      .option('--gangs <n>', 'gangs that run at once', wholeNumber(1), 10_000)
+      .option('--seed <n>', 'seed of the fleet and the gangs', wholeNumber(0), 1)
+      .addOption(policyOption(POLICY_NAMES, DEFAULT_POLICY)),
+  help: `
+Examples:
+  muster simulate fleet --nodes 10000 --gangs 100000 --json
+`,
+  run: simulateFleet,
 }
 
-function simulateFleet({ nodes, gangs, seed, policy, json }: Options, context: CliContext): void {
+function simulateFleet({ nodes, gangs, seed, policy, json }: Options, context: CliContext): number {
   const rows = policy.map((name) => {
     const result = runFleet({
       hostCount: nodes,
@@ -46,7 +43,7 @@ function simulateFleet({ nodes, gangs, seed, policy, json }: Options, context: C
     const round = (value: number) => Number(value.toFixed(2))
     if (json)
       context.stdout.write(
-        `${JSON.stringify({
+        jsonLine({
           type: 'simulation',
           policy: name,
           nodes,
@@ -57,7 +54,7 @@ function simulateFleet({ nodes, gangs, seed, policy, json }: Options, context: C
           p99Us: round(result.p99Us),
           allocationPercent: round(result.allocationPercent),
           memoryBytes,
-        })}\n`,
+        }),
       )
     return [
       name,
@@ -70,6 +67,7 @@ function simulateFleet({ nodes, gangs, seed, policy, json }: Options, context: C
       `${formatBar([[result.allocationPercent / 100, '█']], 20)} ${result.allocationPercent.toFixed(1)} %`,
     ]
   })
-  const header = ['POLICY', 'HOSTS', 'GANGS', 'PLACED A SECOND', 'P50 µs', 'P99 µs', 'MEMORY', 'GPUS GIVEN AWAY']
+  const header = ['POLICY', 'HOSTS', 'GANGS', 'PLACED/s', 'P50 µs', 'P99 µs', 'MEMORY', 'GPUS ALLOCATED']
   if (!json) context.stdout.write(formatTable(header, rows))
+  return EXIT.ok
 }

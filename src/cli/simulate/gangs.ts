@@ -1,5 +1,5 @@
-/** `muster simulate gangs`: how near to the best that is known a policy comes with gangs that come to an empty cluster. */
-import { type Command, InvalidArgumentError } from 'commander'
+/** `muster simulate gangs`: how close a policy comes to the best known placement of gangs on an empty cluster. */
+import { Option } from 'commander'
 import {
   GANG_POLICIES,
   type GangPolicyName,
@@ -7,28 +7,35 @@ import {
   parseGangInstances,
   runGangs,
 } from '../../scheduler/simulate/gang-instances.ts'
-import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../command-line/context.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import { wholeNumber } from '../command-line/values.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import { jsonLine } from '../output/json-lines.ts'
 import { formatBar } from '../output/picture.ts'
 import { formatTable } from '../output/table.ts'
-import { DEFAULT_ALIASES, parseCount } from './policy-option.ts'
+import { oneOf } from './policy-option.ts'
 import { readTrace } from './read-trace.ts'
 
 type Options = GlobalOptions & { readonly policy: GangPolicyName; readonly window: number }
 
-export function registerSimulateGangs(simulate: Command, context: CliContext, outcome: Outcome): void {
-  const command = simulate
-    .command('gangs <file>')
-    .description('how many GPUs gangs get, beside the most that is known to be possible')
-    .option('--policy <name>', `one of ${GANG_POLICIES.join(', ')}`, parseGangPolicy, 'window')
-    .option('--window <n>', 'gangs that are looked at together (not for ray)', parseCount, 64)
-    .addHelpText('after', '\nExample:\n  muster simulate gangs gangs.json --policy ray --json\n')
-    .action(async (file: string) => {
-      await simulateGangs(file, command.optsWithGlobals<Options>(), context)
-      outcome.exitCode = EXIT.ok
-    })
+export const verb: VerbCode = {
+  define: (command) =>
+    command
+      .argument('<file>', 'JSON file of instances')
+      .addOption(
+        new Option('--policy <name>', `one of ${GANG_POLICIES.join(', ')}`)
+          .argParser((word) => oneOf(word, GANG_POLICIES, 'window'))
+          .default('window'),
+      )
+      .option('--window <n>', 'gangs that are considered together (not for ray)', wholeNumber(1), 64),
+  help: `
+Examples:
+  muster simulate gangs gangs.json --policy ray --json
+`,
+  run: simulateGangs,
 }
 
-async function simulateGangs(file: string, { policy, window, json }: Options, context: CliContext): Promise<void> {
+async function simulateGangs(file: string, { policy, window, json }: Options, context: CliContext): Promise<number> {
   const instances = parseGangInstances(await readTrace(file, context.workingDirectory))
   const results = instances.map((instance) => runGangs(instance, policy, window))
   const ratios = results.flatMap(({ ratioToBest }) => ratioToBest ?? [])
@@ -38,6 +45,7 @@ async function simulateGangs(file: string, { policy, window, json }: Options, co
   }
   if (json) context.stdout.write(formatJson(policy, results, summary))
   else context.stdout.write(formatResults(results, summary))
+  return EXIT.ok
 }
 
 type Summary = { readonly mean: number | undefined; readonly minimum: number | undefined }
@@ -52,7 +60,7 @@ function formatJson(policy: string, results: readonly GangResult[], { mean, mini
     gangs,
   }))
   const last = { type: 'simulation', policy, meanRatio: round(mean), minimumRatio: round(minimum) }
-  return [...lines, last].map((line) => `${JSON.stringify(line)}\n`).join('')
+  return [...lines, last].map(jsonLine).join('')
 }
 
 function formatResults(results: readonly GangResult[], { mean, minimum }: Summary): string {
@@ -64,15 +72,8 @@ function formatResults(results: readonly GangResult[], { mean, minimum }: Summar
     ratio(ratioToBest),
     formatBar([[gpuPercent / 100, '█']], 20),
   ])
-  const table = formatTable(['INSTANCE', 'PLACED', 'GPUS GIVEN %', 'OF THE BEST', ''], rows)
+  const table = formatTable(['INSTANCE', 'PLACED', 'GPUS ALLOCATED %', 'RATIO TO BEST', ''], rows)
   return mean === undefined
     ? table
-    : `${table}\nOf the best known: ${ratio(mean)} on average, ${ratio(minimum)} at the least.\n`
-}
-
-function parseGangPolicy(word: string): GangPolicyName {
-  const name = DEFAULT_ALIASES.has(word) ? 'window' : GANG_POLICIES.find((known) => known === word)
-  if (name === undefined)
-    throw new InvalidArgumentError(`There is no policy '${word}'. There are ${GANG_POLICIES.join(', ')}.`)
-  return name
+    : `${table}\nRatio to the best known placement: ${ratio(mean)} on average, ${ratio(minimum)} at least.\n`
 }

@@ -1,5 +1,4 @@
 /** `muster simulate openb`: the published experiment on the openb trace, with any policy, or all of them beside each other. */
-import { type Command, Option } from 'commander'
 import { MusterError } from '../../base/errors.ts'
 import { WorkloadMix } from '../../scheduler/model/mix.ts'
 import { createPolicy, DEFAULT_POLICY, type PolicyName } from '../../scheduler/policies/policies.ts'
@@ -13,10 +12,13 @@ import {
   type TracePod,
 } from '../../scheduler/simulate/openb-trace.ts'
 import { percentile, type ReplayResult, replayArrivals } from '../../scheduler/simulate/replay.ts'
-import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../command-line/context.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import { wholeNumber } from '../command-line/values.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import { jsonLine } from '../output/json-lines.ts'
 import { formatBar, formatCurve } from '../output/picture.ts'
 import { formatTable } from '../output/table.ts'
-import { POLICY_NAMES, parseCount, parsePolicies, parseWhole } from './policy-option.ts'
+import { POLICY_NAMES, policyOption } from './policy-option.ts'
 import { readTrace } from './read-trace.ts'
 
 type Options = GlobalOptions & {
@@ -37,66 +39,47 @@ type Case = {
   readonly arrivals: readonly TracePod[]
 }
 
-/**
- * So many are decided once for nothing, on a fleet of their own: what is timed is compiled code, as in a scheduler that
- * lives long, and not the compiler.
- */
+/** Requests that are decided once before timing, so that compiled code is timed, as in a scheduler that runs for long. */
 const WARM_UP_REQUESTS = 4000
 
-export function registerSimulateOpenb(simulate: Command, context: CliContext, outcome: Outcome): void {
-  const command = simulate
-    .command('openb')
-    .description('how much of a GPU fleet a policy gives away before it is in its own way')
-    .requiredOption('--nodes <file>', 'node list (sn,cpu_milli,memory_mib,gpu,model)')
-    .requiredOption('--pods <file>', 'pod list (name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec,…])')
-    .option('--sequence <file>', 'order of arrival and ranks of nodes, plain or gzip (not needed with --churn)')
-    .option('--variant <name>', 'which lines of the sequence', 'default')
-    .option('--seed <n>', 'which lines of the sequence, and the choices of random', parseWhole, 42)
-    .addOption(
-      new Option('--policy <names>', `one or several of ${POLICY_NAMES.join(', ')}`)
-        .argParser(parsePolicies)
-        .default([DEFAULT_POLICY], DEFAULT_POLICY),
-    )
-    .option('--learn', 'the mix of requests is learnt as they come, not known before')
-    .option(
-      '--churn <percent>',
-      'pods come and go: the trace laid over itself until so much of all GPUs is asked for',
-      parseCount,
-    )
-    .option('--thin <n>', 'only every nth node of the list', parseCount, 1)
-    .addHelpText(
-      'after',
-      `
-Times are those of compiled code: the first ${WARM_UP_REQUESTS} requests are decided once before, for nothing.
-
+export const verb: VerbCode = {
+  define: (command) =>
+    command
+      .requiredOption('--nodes <file>', 'node list (sn,cpu_milli,memory_mib,gpu,model)')
+      .requiredOption('--pods <file>', 'pod list (name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec,…])')
+      .option('--sequence <file>', 'order of arrival and ranks of nodes, plain or gzip (not needed with --churn)')
+      .option('--variant <name>', 'variant of the sequence to use', 'default')
+      .option('--seed <n>', 'seed of the sequence to use, and of the policy random', wholeNumber(0), 42)
+      .addOption(policyOption(POLICY_NAMES, DEFAULT_POLICY))
+      .option('--learn', 'learn the mix of requests as they come (default: it is known before)')
+      .option('--churn <percent>', 'let pods come and go, until PERCENT of all GPUs are asked for', wholeNumber(1))
+      .option('--thin <n>', 'use every Nth node of the list', wholeNumber(1), 1),
+  help: `
 Examples:
   muster simulate openb --nodes nodes.csv --pods pods.csv --sequence arrivals.txt.gz --policy fgd --json
   muster simulate openb --nodes nodes.csv --pods pods.csv --sequence arrivals.txt.gz --policy default,fgd,first-fit
   muster simulate openb --nodes nodes.csv --pods pods.csv --thin 8 --churn 100 --policy default,fgd
-`,
-    )
-    .action(async () => {
-      await simulateOpenb(command.optsWithGlobals<Options>(), context)
-      outcome.exitCode = EXIT.ok
-    })
-}
 
-async function simulateOpenb(options: Options, context: CliContext): Promise<void> {
-  const input = await readCase(options, context.workingDirectory)
-  if (options.churn === undefined) replayAll(input, options, context)
-  else churnAll(input, options.churn / 100, options, context)
+Times are those of compiled code: the first ${WARM_UP_REQUESTS} requests are decided once in advance, on a fleet of their own.
+`,
+  async run(options: Options, context: CliContext) {
+    const input = await readCase(options, context.workingDirectory)
+    if (options.churn === undefined) replayAll(input, options, context)
+    else churnAll(input, options.churn / 100, options, context)
+    return EXIT.ok
+  },
 }
 
 async function readCase(options: Options, cwd: string): Promise<Case> {
   const [nodesText, podsText] = await Promise.all([readTrace(options.nodes, cwd), readTrace(options.pods, cwd)])
   const nodes = parseNodes(nodesText).filter((_, index) => index % options.thin === 0)
   if (nodes.every(({ gpus = [] }) => gpus.length === 0))
-    throw new MusterError('configuration', `${options.nodes} has no GPUs: there is nothing to give away`)
+    throw new MusterError('configuration', `${options.nodes} has no GPUs`)
   const pods = parsePods(podsText)
   if (options.sequence === undefined) {
     if (options.churn !== undefined) return { hosts: nodes, pods, arrivals: pods }
-    throw new MusterError('usage', 'an order of arrival is needed', {
-      hint: 'Name a file with --sequence, or use --churn.',
+    throw new MusterError('usage', 'the order of arrival is missing', {
+      hint: 'Add --sequence FILE, or use --churn.',
     })
   }
   const counts = { nodeCount: nodes.length, podCount: pods.length }
@@ -118,7 +101,7 @@ function replayAll({ hosts, pods, arrivals }: Case, options: Options, context: C
       })
     replay(WARM_UP_REQUESTS)
     const result = replay(requests.length)
-    if (options.json) context.stdout.write(`${JSON.stringify(replayJson(name, options, result))}\n`)
+    if (options.json) context.stdout.write(jsonLine(replayJson(name, options, result)))
     return { name, result }
   })
   if (!options.json) context.stdout.write(formatReplays(results))
@@ -155,7 +138,7 @@ const LAST_SHOWN = 130
 function formatReplays(results: readonly { readonly name: string; readonly result: ReplayResult }[]): string {
   const percent = (value: number | undefined) => (value === undefined ? '' : value.toFixed(2))
   const table = formatTable(
-    ['POLICY', 'GIVEN AT 100 %', 'AT 130 %', 'PLACED', 'DROPPED', 'A SECOND', 'P50 µs', 'P99 µs'],
+    ['POLICY', 'ALLOCATED AT 100 %', 'AT 130 %', 'PLACED', 'DROPPED', 'PLACED/s', 'P50 µs', 'P99 µs'],
     results.map(({ name, result }) => [
       name,
       percent(result.curve.get(100)),
@@ -179,12 +162,12 @@ function formatReplays(results: readonly { readonly name: string; readonly resul
         )}\n`,
     )
     .join('')
-  const axis = `${' '.repeat(width)}  ${String(FIRST_SHOWN).padEnd(20)}100${' '.repeat(25)}${LAST_SHOWN} % asked for\n`
+  const axis = `${' '.repeat(width)}  ${String(FIRST_SHOWN).padEnd(20)}100${' '.repeat(25)}${LAST_SHOWN} % requested\n`
   const [first] = results
-  return `${table}\nGPUs given away (78 to 98 %) while more and more are asked for:\n${curves}${axis}${first ? `\n${formatFleet(first.result, first.name)}` : ''}`
+  return `${table}\nGPUs allocated (78 to 98 %) as more and more are requested:\n${curves}${axis}${first ? `\n${formatFleet(first.result, first.name)}` : ''}`
 }
 
-/** The GPUs of each model in the end: given away whole, begun, idle. */
+/** The GPUs of each model at the end: full, shared in part, idle. */
 function formatFleet({ cluster }: ReplayResult, name: string): string {
   const rows = cluster.models.map((model, number) => {
     const lefts = [...cluster.deviceLeftMilli].filter((_, device) => cluster.deviceModel[device] === number)
@@ -199,9 +182,9 @@ function formatFleet({ cluster }: ReplayResult, name: string): string {
       ],
       40,
     )
-    return [model, String(lefts.length), bar, `${full} full, ${lefts.length - full - idle} begun, ${idle} idle`]
+    return [model, String(lefts.length), bar, `${full} full, ${lefts.length - full - idle} partly used, ${idle} idle`]
   })
-  return `In the end, with ${name} (█ full ▒ begun · idle):\n${formatTable(['MODEL', 'GPUS', '', ''], rows)}`
+  return `At the end, with ${name} (█ full ▒ partly used · idle):\n${formatTable(['MODEL', 'GPUS', '', ''], rows)}`
 }
 
 function churnAll({ hosts, pods }: Case, load: number, options: Options, context: CliContext): void {
@@ -214,8 +197,7 @@ function churnAll({ hosts, pods }: Case, load: number, options: Options, context
       isLearning: options.learn ?? false,
       createPolicy: (cluster, mix) => createPolicy(name, cluster, mix, options.seed),
     })
-    if (options.json)
-      context.stdout.write(`${JSON.stringify({ type: 'simulation', policy: name, load, copies, ...result })}\n`)
+    if (options.json) context.stdout.write(jsonLine({ type: 'simulation', policy: name, load, copies, ...result }))
     return { name, result }
   })
   if (options.json) return
@@ -228,6 +210,6 @@ function churnAll({ hosts, pods }: Case, load: number, options: Options, context
     `${result.waitedPercent.toFixed(1)} %`,
     formatBar([[result.allocationPercent / 100, '█']], 30),
   ]
-  const header = ['POLICY', 'GIVEN, MEAN %', 'WAIT, MEAN h', 'LONGEST h', 'WAITED', '']
+  const header = ['POLICY', 'ALLOCATED, MEAN %', 'WAIT, MEAN h', 'LONGEST WAIT h', 'WAITED', '']
   context.stdout.write(formatTable(header, results.map(cells)))
 }

@@ -1,30 +1,21 @@
-/** `--policy NAME[,NAME…]` of the simulations. */
-import { InvalidArgumentError } from 'commander'
-import { DEFAULT_POLICY, isPolicyName, POLICIES, type PolicyName } from '../../scheduler/policies/policies.ts'
+/** `--policy` of the simulations. */
+import { InvalidArgumentError, Option } from 'commander'
+import { isPolicyName, POLICIES } from '../../scheduler/policies/policies.ts'
 
 /** Other words for the default. */
-export const DEFAULT_ALIASES: ReadonlySet<string> = new Set(['default', 'muster', 'ours'])
+const DEFAULT_ALIASES: readonly string[] = ['default', 'muster', 'ours']
 
-export const POLICY_NAMES = Object.keys(POLICIES)
+export const POLICY_NAMES = Object.keys(POLICIES).filter(isPolicyName)
 
-export function parsePolicies(text: string): readonly PolicyName[] {
-  return text.split(',').map((word) => {
-    const name = DEFAULT_ALIASES.has(word) ? DEFAULT_POLICY : word
-    if (!isPolicyName(name))
-      throw new InvalidArgumentError(`There is no policy '${word}'. There are ${POLICY_NAMES.join(', ')}.`)
-    return name
-  })
+/** Its value is a list. */
+export function policyOption<Name extends string>(names: readonly Name[], usual: Name): Option {
+  return new Option('--policy <names>', `one or more of ${names.join(', ')}`)
+    .argParser((text) => text.split(',').map((word) => oneOf(word, names, usual)))
+    .default([usual], usual)
 }
 
-export function parseWhole(text: string): number {
-  const value = Number(text)
-  if (!Number.isSafeInteger(value) || value < 0)
-    throw new InvalidArgumentError('It has to be a whole number from 0 on.')
-  return value
-}
-
-export function parseCount(text: string): number {
-  const value = parseWhole(text)
-  if (value === 0) throw new InvalidArgumentError('It has to be 1 at least.')
-  return value
+export function oneOf<Name extends string>(word: string, names: readonly Name[], usual: Name): Name {
+  const name = DEFAULT_ALIASES.includes(word) ? usual : names.find((known) => known === word)
+  if (name === undefined) throw new InvalidArgumentError(`Unknown policy: ${word}. Policies: ${names.join(', ')}.`)
+  return name
 }

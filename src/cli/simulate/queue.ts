@@ -1,8 +1,9 @@
-/** `muster simulate queue`: who waits how long when jobs queue for the devices of some hosts. */
-import type { Command } from 'commander'
+/** `muster simulate queue`: how long jobs wait that queue for the devices of some hosts. */
 import { parseQueueFile } from '../../scheduler/simulate/queue-file.ts'
 import { type QueueRunResult, runQueue } from '../../scheduler/simulate/queue-run.ts'
-import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../command-line/context.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import { jsonLine } from '../output/json-lines.ts'
 import { formatBar } from '../output/picture.ts'
 import { formatTable } from '../output/table.ts'
 import { readTrace } from './read-trace.ts'
@@ -13,30 +14,24 @@ type Options = GlobalOptions & {
   readonly estimates: boolean
 }
 
-export function registerSimulateQueue(simulate: Command, context: CliContext, outcome: Outcome): void {
-  const command = simulate
-    .command('queue <file>')
-    .description('who waits how long when jobs queue for the devices of some hosts, as the queue of jobs plans')
-    .option('--preempt', 'running jobs that allow it are ended for those of higher priority')
-    .option('--fair-share', 'users who have had less go first')
-    .option('--no-estimates', 'as if nobody had said how long a job will run')
-    .addHelpText(
-      'after',
-      `
+export const verb: VerbCode = {
+  define: (command) =>
+    command
+      .argument('<file>', 'JSON file of hosts, jobs and reservations')
+      .option('--preempt', 'stop preemptible jobs for those of higher priority')
+      .option('--fair-share', 'prefer users who have used less')
+      .option('--no-estimates', 'ignore the estimated run times'),
+  help: `
+Examples:
+  muster simulate queue jobs.json --fair-share --json
+
 The file: {"hosts": [{"name", "cpu", "memoryGiB", "gpus"}], "jobs": [{"submitS", "runS", "estimateS", "user", "priority",
 "isPreemptible", "strategy", "bundles", "cpu", "memoryGiB", "gpuMilli"}], "reservations": [{"hosts", "fromS", "untilS", "users"}]}
-
-Example:
-  muster simulate queue jobs.json --fair-share --json
 `,
-    )
-    .action(async (file: string) => {
-      await simulateQueue(file, command.optsWithGlobals<Options>(), context)
-      outcome.exitCode = EXIT.ok
-    })
+  run: simulateQueue,
 }
 
-async function simulateQueue(file: string, options: Options, context: CliContext): Promise<void> {
+async function simulateQueue(file: string, options: Options, context: CliContext): Promise<number> {
   const { hosts, jobs, reservations } = parseQueueFile(await readTrace(file, context.workingDirectory))
   const result = runQueue({
     hosts,
@@ -45,7 +40,8 @@ async function simulateQueue(file: string, options: Options, context: CliContext
     isPreempting: options.preempt ?? false,
     isFairShare: options.fairShare ?? false,
   })
-  context.stdout.write(options.json ? `${JSON.stringify(resultJson(result))}\n` : formatResult(result))
+  context.stdout.write(options.json ? jsonLine(resultJson(result)) : formatResult(result))
+  return EXIT.ok
 }
 
 function resultJson({ averageWaitByUserS, ...result }: QueueRunResult): object {
@@ -59,7 +55,7 @@ function formatResult(result: QueueRunResult): string {
   const { jobs, impossible, preempted, averageWaitS, maximumWaitS, averageBoundedSlowdown } = result
   const percent = (value: number) => `${formatBar([[value / 100, '█']], 20)} ${value.toFixed(1)} %`
   const table = formatTable(
-    ['JOBS', 'NEVER', 'ENDED FOR OTHERS', 'WAIT, MEAN s', 'LONGEST s', 'BOUNDED SLOWDOWN'],
+    ['JOBS', 'IMPOSSIBLE', 'PREEMPTED', 'WAIT, MEAN s', 'LONGEST WAIT s', 'BOUNDED SLOWDOWN'],
     [
       [
         String(jobs),

@@ -1,13 +1,15 @@
-/** `muster simulate swf`: who waits how long when the jobs of a log queue for one machine. */
-import { type Command, InvalidArgumentError, Option } from 'commander'
+/** `muster simulate swf`: how long the jobs of a log wait that queue for one machine. */
 import { MusterError } from '../../base/errors.ts'
 import { DEFAULT_QUEUE_POLICY, QUEUE_POLICIES, type QueuePolicyName } from '../../scheduler/queue/queue-policies.ts'
 import { runLog, type SwfResult } from '../../scheduler/simulate/swf-run.ts'
 import { parseWorkloadLog, scaleSubmitTimes } from '../../scheduler/simulate/swf-trace.ts'
-import { type CliContext, EXIT, type GlobalOptions, type Outcome } from '../command-line/context.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import { numberAbove0, wholeNumber } from '../command-line/values.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import { jsonLine } from '../output/json-lines.ts'
 import { formatCurve } from '../output/picture.ts'
 import { formatTable } from '../output/table.ts'
-import { DEFAULT_ALIASES, parseWhole } from './policy-option.ts'
+import { policyOption } from './policy-option.ts'
 import { readTrace } from './read-trace.ts'
 
 type Options = GlobalOptions & {
@@ -18,47 +20,38 @@ type Options = GlobalOptions & {
 
 type Row = { readonly name: QueuePolicyName; readonly result: SwfResult }
 
-const NAMES = Object.keys(QUEUE_POLICIES)
+const NAMES = Object.keys(QUEUE_POLICIES) as readonly QueuePolicyName[]
 
-export function registerSimulateSwf(simulate: Command, context: CliContext, outcome: Outcome): void {
-  const command = simulate
-    .command('swf <file>')
-    .description('who waits how long when the jobs of a log (Standard Workload Format) queue for one machine')
-    .addOption(
-      new Option('--policy <names>', `one or several of ${NAMES.join(', ')}`)
-        .argParser(parseQueuePolicies)
-        .default([DEFAULT_QUEUE_POLICY], DEFAULT_QUEUE_POLICY),
-    )
-    .option('--processors <n>', 'what the machine has, if not what the log says', parseWhole)
-    .option('--submit-scale <factor>', 'submit times are multiplied by it: 0.5 is twice the load', parseFactor, 1)
-    .addHelpText(
-      'after',
-      `
+export const verb: VerbCode = {
+  define: (command) =>
+    command
+      .argument('<file>', 'job log, plain or gzip')
+      .addOption(policyOption(NAMES, DEFAULT_QUEUE_POLICY))
+      .option('--processors <n>', 'processors of the machine (default: what the log says)', wholeNumber(1))
+      .option('--submit-scale <factor>', 'multiply submit times by this: 0.5 is twice the load', numberAbove0, 1),
+  help: `
 Examples:
   muster simulate swf NASA-iPSC-1993-3.1-cln.swf.gz --policy fcfs,easy,conservative,default
   muster simulate swf NASA-iPSC-1993-3.1-cln.swf.gz --submit-scale 0.5 --policy easy --json
 `,
-    )
-    .action(async (file: string) => {
-      await simulateSwf(file, command.optsWithGlobals<Options>(), context)
-      outcome.exitCode = EXIT.ok
-    })
+  run: simulateSwf,
 }
 
-async function simulateSwf(file: string, options: Options, context: CliContext): Promise<void> {
+async function simulateSwf(file: string, options: Options, context: CliContext): Promise<number> {
   const log = parseWorkloadLog(await readTrace(file, context.workingDirectory))
   const processors = options.processors || log.processors
   if (processors === undefined)
-    throw new MusterError('usage', `${file} does not say how many processors there are`, {
-      hint: 'Say it with --processors.',
+    throw new MusterError('usage', `${file} does not say how many processors the machine has`, {
+      hint: 'Add --processors N.',
     })
   const jobs = scaleSubmitTimes(log.jobs, options.submitScale)
   const rows = options.policy.map((name) => {
     const result = runLog(jobs, processors, QUEUE_POLICIES[name]())
-    if (options.json) context.stdout.write(`${JSON.stringify(rowJson(name, options.submitScale, result))}\n`)
+    if (options.json) context.stdout.write(jsonLine(rowJson(name, options.submitScale, result)))
     return { name, result }
   })
   if (!options.json) context.stdout.write(formatRows(rows))
+  return EXIT.ok
 }
 
 function rowJson(policy: QueuePolicyName, submitScale: number, result: SwfResult): object {
@@ -78,7 +71,7 @@ function rowJson(policy: QueuePolicyName, submitScale: number, result: SwfResult
 
 function formatRows(rows: readonly Row[]): string {
   const table = formatTable(
-    ['POLICY', 'JOBS', 'WAIT, MEAN s', 'LONGEST s', 'BOUNDED SLOWDOWN', 'IN USE %'],
+    ['POLICY', 'JOBS', 'WAIT, MEAN s', 'LONGEST WAIT s', 'BOUNDED SLOWDOWN', 'IN USE %'],
     rows.map(({ name, result }) => [
       name,
       String(result.jobs),
@@ -93,27 +86,12 @@ function formatRows(rows: readonly Row[]): string {
   const curves = rows.map(
     ({ name, result }) => `${name.padEnd(width)}  ${formatCurve(halve(result.queueLengths), 0, longest)}\n`,
   )
-  return `${table}\nJobs that wait, from the first to the last (a full cell: ${longest}):\n${curves.join('')}`
+  return `${table}\nWaiting jobs over time (a full cell: ${longest}):\n${curves.join('')}`
 }
 
-/** Two moments a cell, the fuller one: 60 cells and the name fit into 80 columns. */
+/** The greater of every two values: 60 cells and the name fit into 80 columns. */
 function halve(values: readonly number[]): readonly number[] {
   return Array.from({ length: values.length / 2 }, (_, cell) =>
     Math.max(values[2 * cell] ?? 0, values[2 * cell + 1] ?? 0),
   )
-}
-
-function parseQueuePolicies(text: string): readonly QueuePolicyName[] {
-  return text.split(',').map((word) => {
-    const name = DEFAULT_ALIASES.has(word) ? DEFAULT_QUEUE_POLICY : word
-    if (!Object.hasOwn(QUEUE_POLICIES, name))
-      throw new InvalidArgumentError(`There is no policy '${word}'. There are ${NAMES.join(', ')}.`)
-    return name as QueuePolicyName
-  })
-}
-
-function parseFactor(text: string): number {
-  const value = Number(text)
-  if (!Number.isFinite(value) || value <= 0) throw new InvalidArgumentError('It has to be a number above 0.')
-  return value
 }

@@ -81,7 +81,7 @@ describe('muster doctor', () => {
     writeFileSync(join(directory, 'hosts.yaml'), `hosts: { silent: { address: 127.0.0.1, port: ${port} } }\n`)
     const { code, output, errors } = await doctor([], interrupted.signal)
     silent.close()
-    expect(errors).toContain('stopped; 0 of 1 hosts were examined')
+    expect(errors).toContain('stopped; examined 0 of 1 hosts')
     expect(output).toBe('')
     expect(code).toBe(130)
   })

@@ -222,7 +222,7 @@ describe('muster run', () => {
     await waitUntil(() => running.stdout().includes('begun'), 'the command')
     running.breakStdout(Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }))
     expect(await running.code).toBe(1)
-    expect(running.stderr()).toContain('muster: stdout cannot be written: no space left on device\n')
+    expect(running.stderr()).toContain('muster: cannot write to stdout: no space left on device\n')
     expect(running.stderr()).toContain('2 cancelled')
   })
 

@@ -123,6 +123,6 @@ describe.skipIf(!canRun)('the memory of jobs', { timeout: 900_000 }, () => {
     const id = await queue.submit('--on', 'k2', '--memory', '15MiB', '--', TAKES)
     expect(await queue.work().ended).toEqual([0, null])
     expect((await queue.find(id)).state).toBe('done')
-    expect(await queue.show(id)).toContain('exit 0; its memory is not limited there (that takes root and cgroup v2)')
+    expect(await queue.show(id)).toContain('exit 0; its memory is not limited there (needs root and cgroup v2)')
   })
 })

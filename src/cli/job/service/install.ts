@@ -10,8 +10,8 @@ import { resolveEndpoints } from '../../../inventory/resolve-endpoints.ts'
 import { changePrepared } from '../../bring-up/change.ts'
 import { limitFactorOf, ownerWords } from '../../bring-up/prepare.ts'
 import type { CliContext } from '../../command-line/context.ts'
-import { programWords } from '../../command-line/own-command.ts'
-import { inventorySource } from '../../connect/inventory-source.ts'
+import { ownCommand } from '../../command-line/own-command.ts'
+import { inventorySource } from '../../connect/endpoints.ts'
 import { openOpsHosts } from '../../connect/open-ops-hosts.ts'
 import { TtyDialog } from '../../connect/tty-dialog.ts'
 import { queueName } from '../open-queue.ts'
@@ -61,7 +61,7 @@ export function serviceOf(inventory: Inventory, options: WorkOptions, context: C
   const file = resolve(workingDirectory, inventory.file)
   return {
     cluster: queueName(inventory),
-    words: [...programWords(), '--hosts', file, ...optionWords(options), 'job', 'work', ...workWords(options)],
+    words: [...ownCommand(), '--hosts', file, ...optionWords(options), 'job', 'work', ...workWords(options)],
     directory: dirname(file),
     environment: {
       HOME: environment.HOME || homedir(),

@@ -69,6 +69,18 @@ describe('the report of a copy', () => {
     expect(out()).toContain('7 failed, 2.0 KiB in 1.5 s (2 more failures not shown')
   })
 
+  it('lets no byte of a path act on the terminal with --json', () => {
+    const { report, out } = reportOf(['m1'], { json: true })
+    report.problem({ path: '/tmp/\u009b2J', reason: 'tab\t\u202eend' })
+    report.handle({ type: 'file', host: 'm1', path: 'a\u007f\nb', action: 'copied', sizeBytes: 1 })
+    report.finish([])
+    const text = out()
+    expect(text).toMatch(/^[\x20-\x7e\n]+$/)
+    const [problem, file] = text.split('\n').map((line) => line && JSON.parse(line))
+    expect(problem).toMatchObject({ path: '/tmp/\\x9b2J', reason: 'tab\t\\u202eend' })
+    expect(file).toMatchObject({ path: 'a\\x7f\nb' })
+  })
+
   it('tells the path of large files, in words and as its schema says', () => {
     const rates = { betweenBitsPerSecond: 190_400_000, hereBitsPerSecond: 9_440_000 }
     const { report, err } = reportOf(['m1'])

@@ -1,11 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough, Readable } from 'node:stream'
-import { Command } from 'commander'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { CliContext, Outcome } from '../../../../src/cli/command-line/context.ts'
-import { type CheckHosts, registerHosts } from '../../../../src/cli/hosts/hosts.ts'
+import type { Verb } from '../../../../src/cli/command-line/verb.ts'
+import type { CheckHosts } from '../../../../src/cli/hosts/check.ts'
+import { hostsVerb } from '../../../../src/cli/hosts/hosts.ts'
+import { VERBS } from '../../../../src/cli/verbs.ts'
+import { runMuster } from '../../../support/run-muster.ts'
 
 const LAB = `
 hosts:
@@ -15,6 +16,8 @@ hosts:
 groups: { workers: m8, all-but-me: "m*" }
 `
 
+const HOSTS = VERBS.hosts as Verb
+
 let directory = ''
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'muster-hosts-'))
@@ -22,28 +25,15 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(directory, { recursive: true }))
 
-async function hosts(args: readonly string[], options: { stdin?: string; checkHosts?: CheckHosts } = {}) {
-  const stdout = new PassThrough()
-  const context: CliContext = {
-    stdin: Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)]),
-    stdout,
-    stderr: new PassThrough(),
+const hosts = (args: readonly string[], { stdin, check }: { stdin?: string; check?: CheckHosts } = {}) =>
+  runMuster(['hosts', ...args], {
+    directory,
+    stdin: stdin === undefined ? [] : [stdin],
     // No PATH: the library reads ssh_config, and no ssh is started.
     environment: { HOME: directory },
-    workingDirectory: directory,
-    signal: new AbortController().signal,
     now: () => Date.UTC(2026, 0, 2, 3, 4, 5),
-  }
-  const outcome: Outcome = { exitCode: -1 }
-  const program = new Command('muster')
-    .exitOverride()
-    .option('--hosts <file>')
-    .option('--json')
-    .option('--exclude <target>')
-  registerHosts(program, context, outcome, options.checkHosts)
-  await program.parseAsync(['hosts', ...args], { from: 'user' })
-  return { output: String(stdout.read() ?? ''), exitCode: outcome.exitCode }
-}
+    ...(check === undefined ? {} : { verbs: { hosts: { ...HOSTS, load: async () => hostsVerb(check) } } }),
+  })
 
 const sometimes: CheckHosts = async function* (endpoints) {
   for (const { host } of endpoints) {
@@ -101,16 +91,16 @@ describe('muster hosts', () => {
     expect(here).toMatchObject({ host: 'here', transport: 'local', jump: [], groups: [] })
   })
 
-  test('--check adds who answers, and its exit code says that somebody does not', async () => {
-    const { output, exitCode } = await hosts(['--check', 'm10,m8'], { checkHosts: sometimes })
+  test('--check shows which hosts answer, and its exit code says that one does not', async () => {
+    const { output, exitCode } = await hosts(['--check', 'm10,m8'], { check: sometimes })
     expect(output).toMatch(/^m10 .* yes, 12 ms$/m)
     expect(output).toMatch(/^m8 .* unreachable: connection refused$/m)
     expect(exitCode).toBe(4)
-    expect((await hosts(['--check', 'm10'], { checkHosts: sometimes })).exitCode).toBe(0)
+    expect((await hosts(['--check', 'm10'], { check: sometimes })).exitCode).toBe(0)
   })
 
   test('--check --json tells each host as it is known', async () => {
-    const { output } = await hosts(['--check', '--json', 'm8'], { checkHosts: sometimes })
+    const { output } = await hosts(['--check', '--json', 'm8'], { check: sometimes })
     expect(JSON.parse(output)).toMatchObject({
       type: 'host',
       host: 'm8',
@@ -120,6 +110,6 @@ describe('muster hosts', () => {
   })
 
   test('an unknown host is refused before anything is written', async () => {
-    await expect(hosts(['m9'])).rejects.toMatchObject({ code: 'usage' })
+    expect(await hosts(['m9'])).toMatchObject({ exitCode: 2, output: '' })
   })
 })

@@ -3,15 +3,12 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { PassThrough, Readable } from 'node:stream'
-import { Command } from 'commander'
+import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { CliContext, Outcome } from '../../../../src/cli/command-line/context.ts'
 import { Notifier } from '../../../../src/cli/job/notify.ts'
-import { registerJob } from '../../../../src/cli/job.ts'
-import { registerPack } from '../../../../src/cli/pack/pack.ts'
 import { JOB_COLUMNS, type JobColumn } from '../../../../src/scheduler/jobs/job-columns.ts'
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
+import { runMuster } from '../../../support/run-muster.ts'
 
 let directory: string
 beforeEach(() => {
@@ -25,29 +22,8 @@ afterEach(() => rmSync(directory, { recursive: true }))
 
 const job = (args: readonly string[], stdin: readonly string[] = []) => muster(['job', ...args], stdin)
 
-async function muster(args: readonly string[], stdin: readonly string[] = []) {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
-  const context: CliContext = {
-    stdin: Readable.from(stdin.map((piece) => Buffer.from(piece))),
-    stdout,
-    stderr,
-    environment: { HOME: directory, PATH: process.env.PATH },
-    workingDirectory: directory,
-    signal: new AbortController().signal,
-    now: () => 1000,
-  }
-  const outcome: Outcome = { exitCode: -1 }
-  const program = new Command('muster').exitOverride().option('--json')
-  registerJob(program, context, outcome)
-  registerPack(program, context, outcome)
-  await program.parseAsync(args, { from: 'user' })
-  return {
-    output: String(stdout.read() ?? ''),
-    messages: String(stderr.read() ?? ''),
-    exitCode: outcome.exitCode,
-    context,
-  }
-}
+const muster = (args: readonly string[], stdin: readonly string[] = []) =>
+  runMuster(args, { directory, stdin, now: () => 1000 })
 
 const openStore = () => new JobStore(join(directory, '.local', 'state', 'muster', 'jobs', 'lab.db'))
 
@@ -60,7 +36,7 @@ describe('muster job', () => {
     const impossible = await job(['submit', '--gpu', '3', '--', 'true'])
     expect([impossible.exitCode, impossible.output]).toEqual([0, '1\n'])
     expect(impossible.messages).toMatch(/^muster: warning: no host can ever hold this job\. .*GPU.*hosts\.yaml\.$/m)
-    await expect(job(['submit', '--strict', '--gpu', '3', '--', 'true'])).rejects.toThrow(
+    expect((await job(['submit', '--strict', '--gpu', '3', '--', 'true'])).messages).toContain(
       'no host can ever hold this job',
     )
     // Cores and memory that nobody has asked the hosts for may be enough.
@@ -112,8 +88,8 @@ describe('muster job', () => {
     using store = openStore()
     expect([1, 2, 3].map((id) => store.get(id)?.spec.command)).toEqual(['echo one', 'echo two', 'echo three'])
     expect(store.get(2)?.spec.request.gpuMilli).toBe(500)
-    await expect(job(['submit', '--from', '-', 'true'])).rejects.toThrow('takes no command')
-    await expect(job(['submit', '--from', 'missing'])).rejects.toThrow('cannot be read')
+    expect((await job(['submit', '--from', '-', 'true'])).messages).toContain('cannot be used with a command')
+    expect((await job(['submit', '--from', 'missing'])).messages).toContain('cannot be read')
   })
 
   test('--from-env: the command is one word of another one, and finds what is there', async () => {
@@ -142,8 +118,8 @@ describe('muster job', () => {
     )
     await job(['submit', '--gpu', '1', '--grid', 'X=1', '--from-env', 'image:a b', '--', line])
     expect(run(3)).toBe("GPUs\nhas X\nit's image in\n")
-    await expect(job(['submit', '--from-env', 'declared', '--', line])).rejects.toThrow('declares no environment')
-    await expect(job(['submit', '--from-env', 'spam', '--', line])).rejects.toThrow('venv:PATH')
+    expect((await job(['submit', '--from-env', 'declared', '--', line])).messages).toContain('declares no environment')
+    expect((await job(['submit', '--from-env', 'spam', '--', line])).messages).toContain('venv:PATH')
   })
 
   test('results: parameters and metrics of what was submitted together, the best first', async () => {
@@ -173,7 +149,7 @@ describe('muster job', () => {
       '1 of 3: --limit shows more',
       '',
     ])
-    await expect(job(['results', '2', '--sort', 'spam'])).rejects.toThrow('nothing of this name')
+    expect((await job(['results', '2', '--sort', 'spam'])).messages).toContain('no such metric or parameter')
     const parsed = (await job(['results', '1', '--sort', 'lr', '--json'])).output.trim().split('\n')
     expect(JSON.parse(parsed[0] ?? '')).toEqual({
       type: 'result',
@@ -184,8 +160,10 @@ describe('muster job', () => {
       metrics: { acc: 0.5, loss: 0.001 },
     })
     expect(JSON.parse((await job(['show', '2', '--json'])).output)).toMatchObject({ metrics: { acc: 0.9, loss: 2 } })
-    await expect(job(['submit', '--metric', 'a', '--metric', 'max:a', '--', 'true'])).rejects.toThrow('twice')
-    await expect(job(['submit', '--metric', 'a b', '--', 'true'])).rejects.toThrow('write it as')
+    expect((await job(['submit', '--metric', 'a', '--metric', 'max:a', '--', 'true'])).messages).toContain(
+      'duplicate metric',
+    )
+    expect((await job(['submit', '--metric', 'a b', '--', 'true'])).messages).toContain('write it as')
   })
 
   test('edit keeps fractions of cores and GPUs exactly as they were submitted', async () => {
@@ -226,10 +204,7 @@ describe('muster job', () => {
     }
     await job(['cancel', '1'])
     const { exitCode, messages } = await job(['edit', '1', '2', '--priority', '1'])
-    expect([exitCode, messages]).toEqual([
-      1,
-      'muster: job 1 is cancelled: nothing to edit\nmuster: there is no job 2\n',
-    ])
+    expect([exitCode, messages]).toEqual([1, 'muster: job 1 is cancelled: nothing to edit\nmuster: no such job: 2\n'])
   })
 
   test('list shows a column that is added to the list of columns', async () => {
@@ -249,13 +224,14 @@ describe('muster job', () => {
     await job(['submit', '--name', '$(touch ran); `touch ran`', '--', 'true'])
     await job(['submit', '--', 'false'])
     await job(['cancel', '1', '2'])
-    const { context } = await job(['list'])
+    const stderr = new PassThrough()
+    const environment = { PATH: process.env.PATH }
     const notifier = new Notifier(
       {
         onEnd: `cd '${directory}' && echo "$MUSTER_JOB $MUSTER_JOB_STATE $MUSTER_JOB_NAME" >>told`,
         onFail: `cd '${directory}' && echo "$MUSTER_JOB" >>failed; exit 3`,
       },
-      context,
+      { stderr, environment },
     )
     using store = openStore()
     for (const one of store.list([], 10).toReversed()) notifier.tell(one)
@@ -263,8 +239,23 @@ describe('muster job', () => {
     const lines = (name: string) => readFileSync(join(directory, name), 'utf8').trim().split('\n').sort()
     expect(lines('told')).toEqual(['1 cancelled $(touch ran); `touch ran`', '2 cancelled false'])
     expect(lines('failed')).toEqual(['1', '2'])
-    expect(String((context.stderr as PassThrough).read())).toContain('the command for the end of job 1: exit 3\n')
+    expect(String(stderr.read())).toContain('the command for the end of job 1: exit 3\n')
   })
+})
+
+test('no byte of a job or of a host acts on the terminal with --json', async () => {
+  await job(['submit', '--name', 'a\u009b2J', '--user', '\u202eroot', '--', 'echo one\necho \u007f'])
+  using store = openStore()
+  const lease = store.lease.take('test', 1000, 10_000)
+  if (lease === undefined) throw new Error('another scheduler runs')
+  store.writeReport({ atMs: 1000, hosts: [], down: { here: 'away \u009b31m' }, expectedS: {} }, lease)
+  const lines: string[] = []
+  for (const args of [['list'], ['show', '1'], ['cancel', '1'], ['wait', '1'], ['submit', '--dry-run', '--', 'true']]) {
+    lines.push((await job([...args, '--json'])).output)
+  }
+  lines.push((await muster(['pack', '--json'])).output)
+  for (const line of lines) expect(line).toMatch(/^[\x20-\x7e\n]+$/)
+  expect(JSON.parse(lines[1] ?? '')).toMatchObject({ name: 'a\\x9b2J', spec: { command: 'echo one\necho \\x7f' } })
 })
 
 test('muster pack tells what is declared, and of what nobody knows yet that it is not known', async () => {
@@ -294,15 +285,16 @@ describe('where the state directory cannot be made', () => {
   test('verbs that only look find an empty queue', async () => {
     expect((await job(['list'])).output).toBe('no jobs; no scheduler running\n')
     expect((await muster(['--json', 'pack', '--engine', 'embedded'])).output).toContain('"name":"there"')
-    await expect(job(['show', '1'])).rejects.toThrow('there is no job 1')
+    expect((await job(['show', '1'])).messages).toContain('no such job: 1')
   })
 
   test('verbs that write say where they would, and what to do', async () => {
     const path = join(directory, '.local', 'state', 'muster', 'jobs', 'lab.db')
-    const error = await job(['submit', 'true']).catch((thrown: unknown) => thrown)
-    expect(error).toMatchObject({
-      message: `the queue ${path} cannot be used: something in its path is no directory`,
-      hint: expect.stringContaining('set XDG_STATE_HOME to another place'),
-    })
+    const { exitCode, messages } = await job(['submit', 'true'])
+    expect([exitCode, messages]).toEqual([
+      3,
+      expect.stringContaining(`the queue ${path} cannot be used: something in its path is no directory\n`),
+    ])
+    expect(messages).toContain('set XDG_STATE_HOME to another place')
   })
 })

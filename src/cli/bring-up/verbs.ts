@@ -1,0 +1,81 @@
+/** `muster up`, `down` and `status` for all areas, and the same for one (`muster nfs up`). */
+import type { Command } from 'commander'
+import type { CliContext } from '../command-line/context.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import type { BringUpOptions } from './prepare.ts'
+
+const CHANGE_CODES = `
+Exit codes: 0 all is as declared, 4 a host could not be reached, 5 something could not be completed, 130 declined or interrupted.
+`
+const STATUS_NOTES = `
+good: as declared, and it works · missing: nothing of it is there · differs: not as declared · failed: as declared, but does
+not work · blocked: up could not do it · away: the host could not be reached.
+Exit codes: 0 all good, 1 something is not, 4 a host could not be reached.
+`
+
+const defineAreas = (command: Command) =>
+  command
+    .argument('[areas...]', 'trust, nfs, env, ray (default: all that hosts.yaml declares)')
+    .option('--on <target>', 'only on these hosts')
+
+const changeTo = async (
+  direction: 'up' | 'down',
+  areas: readonly string[],
+  options: BringUpOptions,
+  context: CliContext,
+) => (await import('./change.ts')).change(direction, areas, options, context)
+
+export const up: VerbCode = {
+  define: defineAreas,
+  help: `
+Examples:
+  muster up                        show the plan for all of hosts.yaml, ask, apply it, and verify it
+  muster up trust --dry-run        show the plan only
+  muster up trust --on m[8-9] -y   apply it to two hosts without asking
+
+Run it again at any time: what is as declared stays as it is, and a run that was interrupted is completed.
+${CHANGE_CODES.trimStart()}`,
+  run: changeTo.bind(undefined, 'up'),
+}
+
+export const down: VerbCode = {
+  define: defineAreas,
+  help: `
+Examples:
+  muster down trust --dry-run      show what would be undone
+  muster down trust                ask, and leave the hosts as they were before up
+
+Lines and files that are not Muster's stay as they are.
+${CHANGE_CODES.trimStart()}`,
+  run: changeTo.bind(undefined, 'down'),
+}
+
+export const status: VerbCode = {
+  define: defineAreas,
+  help: `
+Examples:
+  muster status                    every area of hosts.yaml on each of its hosts
+  muster status trust --json       one object for each host and area
+${STATUS_NOTES}`,
+  run: async (areas: readonly string[], options: BringUpOptions, context: CliContext) =>
+    (await import('./show-status.ts')).showStatus(areas, options, context),
+}
+
+/** `check` is `status` that also proves what it can, with files that it removes again; `sync` is another word for `up`. */
+export function areaVerb(area: string, name: 'status' | 'check' | 'up' | 'sync' | 'down'): VerbCode {
+  const isChange = name !== 'status' && name !== 'check'
+  const direction = name === 'down' ? 'down' : 'up'
+  return {
+    define: (command) => command.option('--on <target>', 'only on these hosts'),
+    help: `
+Examples:
+  muster ${area} ${name}
+  muster ${area} ${name} --on m8${isChange ? ' --dry-run' : ' --json'}
+${isChange ? CHANGE_CODES : STATUS_NOTES}`,
+    async run(options: BringUpOptions, context: CliContext) {
+      if (isChange) return await changeTo(direction, [area], options, context)
+      const { showStatus } = await import('./show-status.ts')
+      return await showStatus([area], options, context, name === 'check' ? 'proof' : 'look')
+    },
+  }
+}

@@ -1,0 +1,90 @@
+/** The table of verbs as a tree of commands. A verb's own arguments, options and examples come with its code, when it is loaded. */
+import { Command } from 'commander'
+import { printable } from '../../base/printable.ts'
+import type { CliContext } from './context.ts'
+import { addSharedOptions, declares, sharedOptionsOf } from './options.ts'
+import type { Verb, VerbCode, VerbGroup, VerbTable } from './verb.ts'
+
+export type CallVerb = (command: Command, verb: Verb, code: VerbCode) => Promise<void>
+
+export class VerbTree {
+  readonly program = new Command('muster')
+  readonly #entries = new Map<Command, Verb | VerbGroup>()
+  readonly #helps = new Map<Command, string>()
+  readonly #call: CallVerb
+
+  /** `root`: what `muster` does without a verb. */
+  constructor(root: Verb, verbs: VerbTable, { stdout, stderr }: Pick<CliContext, 'stdout' | 'stderr'>, call: CallVerb) {
+    this.#call = call
+    this.program
+      .description(root.summary)
+      .helpOption('-h, --help', 'show this help')
+      .helpCommand(false)
+      .showHelpAfterError('(muster --help shows how)')
+      .exitOverride()
+      .configureOutput({
+        writeOut: (text) => stdout.write(text),
+        writeErr: (text) => stderr.write(text.split('\n').map(printable).join('\n')),
+        outputError: (text, write) => write(text.replace(/^error: /, 'muster: ')),
+      })
+      .configureHelp({
+        showGlobalOptions: true,
+        visibleGlobalOptions: (command) =>
+          command === this.program ? [] : sharedOptionsOf(command, this.#verbsBelow(command)),
+        styleTitle: (title) => (title === 'Global Options:' ? 'Shared options:' : title),
+      })
+    addSharedOptions(this.program)
+    this.#entries.set(this.program, root)
+    this.#grow(this.program, verbs)
+  }
+
+  /** Of a group of verbs: loads all of them, for its help. */
+  async load(command: Command): Promise<void> {
+    const entry = this.#entries.get(command)
+    if (entry === undefined || this.#helps.has(command)) return
+    this.#helps.set(command, '')
+    if ('verbs' in entry) {
+      await Promise.all(command.commands.map((below) => this.load(below)))
+      const examples = command.commands.flatMap((below) => /^ {2}muster .*$/m.exec(this.#helps.get(below) ?? '') ?? [])
+      command.addHelpText(
+        'after',
+        `\nExamples:\n${examples.join('\n')}\n\nmuster ${pathOf(command)} VERB --help shows more.\n`,
+      )
+      return
+    }
+    const loaded = await entry.load()
+    const code = 'verb' in loaded ? loaded.verb : loaded
+    code.define?.(command)
+    if (entry.effect === 'plans' && !declares(command, '--dry-run'))
+      command.option('--dry-run', 'show the plan, without applying it')
+    command.addHelpText('after', code.help).action(() => this.#call(command, entry, code))
+    this.#helps.set(command, code.help)
+  }
+
+  #grow(parent: Command, verbs: VerbTable): void {
+    for (const [name, entry] of Object.entries(verbs)) {
+      const command = parent.command(name, { hidden: 'isHidden' in entry && entry.isHidden === true })
+      command
+        .description(entry.summary)
+        .helpCommand(false)
+        .showHelpAfterError(`(muster ${pathOf(command)} --help shows how)`)
+      this.#entries.set(command, entry)
+      if ('verbs' in entry) this.#grow(command, entry.verbs)
+    }
+    parent.hook('preSubcommand', async (_, command) => {
+      const isForBelow = command.commands.some((below) => parent.args.includes(below.name()))
+      if (!isForBelow) await this.load(command)
+    })
+  }
+
+  #verbsBelow(command: Command): readonly Verb[] {
+    const entry = this.#entries.get(command)
+    if (entry === undefined) return []
+    return 'verbs' in entry ? command.commands.flatMap((below) => this.#verbsBelow(below)) : [entry]
+  }
+}
+
+/** `env sync`; empty for the root. */
+export function pathOf(command: Command): string {
+  return command.parent === null ? '' : `${pathOf(command.parent)} ${command.name()}`.trim()
+}

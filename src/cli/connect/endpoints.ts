@@ -1,0 +1,80 @@
+/** From a target on the command line to hosts, and to how each of them is reached. */
+import { MusterError } from '../../base/errors.ts'
+import type { Endpoint } from '../../inventory/host.ts'
+import { type InventorySource, type Selection, selectHosts } from '../../inventory/load-inventory.ts'
+import { type EndpointOptions, resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
+import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+
+const MAX_STDIN_BYTES = 16 * 2 ** 20
+
+/** `endpoints`: of the hosts, in their order. */
+export type SelectedHosts = Selection & { readonly endpoints: readonly Endpoint[] }
+
+/** @throws MusterError `usage` or `configuration` */
+export async function selectEndpoints(
+  target: string | undefined,
+  options: GlobalOptions,
+  context: CliContext,
+): Promise<SelectedHosts> {
+  const { inventory, hosts } = await selectTarget(target, options, context)
+  return { inventory, hosts, endpoints: await resolveEndpoints(inventory, hosts, endpointOptions(options, context)) }
+}
+
+/** @throws MusterError `usage` or `configuration` */
+export async function selectTarget(
+  target: string | undefined,
+  options: GlobalOptions,
+  context: CliContext,
+): Promise<Selection> {
+  const selection = await selectionOf(target, options, context)
+  return await selectHosts(inventorySource(options, context), target, selection)
+}
+
+/** What `--hosts` says, else what is found. */
+export function inventorySource({ hosts }: Pick<GlobalOptions, 'hosts'>, context: CliContext): InventorySource {
+  const { environment: env, workingDirectory: cwd, signal } = context
+  return { cwd, env, signal, ...(hosts === undefined ? {} : { file: hosts }) }
+}
+
+export function endpointOptions(
+  { connectTimeout }: GlobalOptions,
+  { environment: env, signal }: CliContext,
+): EndpointOptions {
+  return { env, signal, ...(connectTimeout === undefined ? {} : { connectTimeoutMs: connectTimeout * 1000 }) }
+}
+
+/** `--exclude`, and the names that `-` in a target stands for: words of stdin. */
+export async function selectionOf(
+  target: string | undefined,
+  { exclude }: GlobalOptions,
+  { stdin }: CliContext,
+): Promise<{ readonly exclude?: string; readonly stdinNames?: readonly string[] }> {
+  const needsStdin = [target, exclude].some(
+    (text) => text !== undefined && /(?:^|[\s,!&^(])-(?=$|[\s,!&^)])/.test(text),
+  )
+  return {
+    ...(exclude === undefined ? {} : { exclude }),
+    ...(needsStdin ? { stdinNames: await readStdinNames(stdin) } : {}),
+  }
+}
+
+/** @throws MusterError `usage` when stdin is a terminal */
+async function readStdinNames(stdin: CliContext['stdin']): Promise<readonly string[]> {
+  if (stdin.isTTY) {
+    throw new MusterError('usage', '- means host names from stdin, but stdin is a terminal', {
+      hint: 'Pipe the names in: printf "m8\\nm9\\n" | muster hosts -',
+    })
+  }
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of stdin) {
+    const buffer = typeof chunk === 'string' ? Buffer.from(chunk) : (chunk as Buffer)
+    bytes += buffer.length
+    if (bytes > MAX_STDIN_BYTES) throw new MusterError('usage', 'stdin has more than 16 MiB of host names')
+    chunks.push(buffer)
+  }
+  return Buffer.concat(chunks)
+    .toString('utf8')
+    .split(/\s+/)
+    .filter((word) => word !== '')
+}

@@ -1,0 +1,197 @@
+/**
+ * Every verb of the command line. Help, `--dry-run`, exit codes of time-outs and docs/commands.md derive from this table; the code
+ * of a verb is loaded when somebody calls it. A new verb is a file that exports its `VerbCode`, and one entry here.
+ */
+import type { Effect, OptionGroup, Verb, VerbTable } from './command-line/verb.ts'
+
+const entryFor =
+  (effect: Effect) =>
+  (summary: string, takes: readonly OptionGroup[], load: Verb['load'], more: Partial<Verb> = {}): Verb => ({
+    summary,
+    effect,
+    takes,
+    load,
+    ...more,
+  })
+const reads = entryFor('reads')
+const changes = entryFor('changes')
+const plans = entryFor('plans')
+const console = entryFor('console')
+
+const QUEUE = ['inventory', 'json'] as const
+const CLUSTER = ['inventory', 'json', 'connection'] as const
+const HOSTS = ['inventory', 'exclude', 'json', 'connection'] as const
+const REPORT = [...HOSTS, 'color'] as const
+const CHANGE = [...REPORT, 'confirmation'] as const
+
+type AreaVerbName = Parameters<typeof import('./bring-up/verbs.ts').areaVerb>[1]
+
+/** A verb of one area of hosts.yaml. */
+const area = (name: string, verb: AreaVerbName) => () =>
+  import('./bring-up/verbs.ts').then(({ areaVerb }) => areaVerb(name, verb))
+
+/** What `muster` does without a verb. */
+export const CONSOLE = console(
+  'type into shells on many hosts at once, or run one verb on all of them',
+  [],
+  () => import('./console.ts'),
+)
+
+export const VERBS: VerbTable = {
+  run: changes('run a command on every host of the target', CHANGE, () => import('./run/run.ts')),
+  copy: changes('copy files and directories to every host of the target', HOSTS, () => import('./copy/copy.ts')),
+  fetch: changes('fetch files and directories from every host of the target', HOSTS, () => import('./copy/fetch.ts')),
+  demo: console(
+    'open the console on embedded SSH hosts: nothing to set up, no root',
+    ['color'],
+    () => import('./demo/demo.ts'),
+  ),
+  hosts: reads('list hosts, how each is reached, and whether it answers', HOSTS, () => import('./hosts/hosts.ts'), {
+    changesWith: ['stop'],
+  }),
+  doctor: reads(
+    'find what would make the next step fail: login, clock, disks, rights, network',
+    REPORT,
+    () => import('./doctor/doctor.ts'),
+  ),
+  up: plans('apply hosts.yaml to its hosts', CHANGE, () => import('./bring-up/verbs.ts').then(({ up }) => up)),
+  down: plans('undo what up did on the hosts', CHANGE, () => import('./bring-up/verbs.ts').then(({ down }) => down)),
+  status: reads('compare the hosts with hosts.yaml', REPORT, () =>
+    import('./bring-up/verbs.ts').then(({ status }) => status),
+  ),
+  left: plans('list what Muster has left on hosts, and remove it', CHANGE, () => import('./left.ts')),
+  env: {
+    summary: 'make the software environment that hosts.yaml declares',
+    verbs: {
+      check: reads('show how the environments of the hosts differ', REPORT, () => import('./env/check.ts')),
+      status: reads('compare the environment of each host with hosts.yaml', REPORT, area('env', 'status')),
+      up: plans('make the environment on its hosts', CHANGE, area('env', 'up')),
+      sync: plans('repair what differs (the same as up)', CHANGE, area('env', 'sync')),
+      down: plans('remove the environment that Muster made', CHANGE, area('env', 'down')),
+    },
+  },
+  net: {
+    summary: 'measure bandwidth, round-trip times and losses, and watch the hosts',
+    verbs: {
+      mesh: changes('measure every link between hosts, and name what is slow', CHANGE, () => import('./net/mesh.ts')),
+      pair: changes(
+        'measure one pair of hosts in both directions, live',
+        [...CLUSTER, 'color'],
+        () => import('./net/pair.ts'),
+      ),
+      watch: reads(
+        'watch processors, memory, network, disks and GPUs of all hosts',
+        REPORT,
+        () => import('./net/watch.ts'),
+        { changesWith: ['record'] },
+      ),
+      uninstall: plans('remove what mesh --install installed', CHANGE, () =>
+        import('./net/install.ts').then(({ uninstall }) => uninstall),
+      ),
+    },
+  },
+  nfs: {
+    summary: 'export and mount the NFS directories that hosts.yaml declares',
+    verbs: {
+      status: reads('compare exports and mounts with hosts.yaml', REPORT, area('nfs', 'status')),
+      check: changes('write a file on each host and read it on all others, with speed', REPORT, area('nfs', 'check')),
+      up: plans('export and mount the directories', CHANGE, area('nfs', 'up')),
+      down: plans('unmount them, and remove the exports that Muster made', CHANGE, area('nfs', 'down')),
+    },
+  },
+  ray: {
+    summary: 'run the Ray cluster that hosts.yaml declares, and jobs on it',
+    verbs: {
+      status: reads('compare the nodes with hosts.yaml', REPORT, area('ray', 'status')),
+      up: plans('start the head, then all workers', CHANGE, area('ray', 'up')),
+      down: plans('stop the nodes of this cluster, the head last', CHANGE, area('ray', 'down')),
+      restart: plans('stop workers and let them join again', CHANGE, () => import('./ray/restart.ts')),
+      submit: changes('run a command on the cluster, and show its output until it ends', CLUSTER, () =>
+        import('./ray/jobs.ts').then(({ submit }) => submit),
+      ),
+      jobs: reads('list the jobs of the cluster, the newest last', CLUSTER, () =>
+        import('./ray/jobs.ts').then(({ jobs }) => jobs),
+      ),
+      logs: reads('show the output of a job', CLUSTER, () => import('./ray/jobs.ts').then(({ logs }) => logs)),
+      stop: changes('stop a job', CLUSTER, () => import('./ray/jobs.ts').then(({ stop }) => stop)),
+      watch: reads('watch nodes, placement groups and what waits', CLUSTER, () => import('./ray/watch.ts')),
+    },
+  },
+  'keep-connections': changes(
+    'hold connections for --persist; started by muster itself',
+    [],
+    () => import('./keep-connections.ts'),
+    { isHidden: true },
+  ),
+  job: {
+    summary: 'queue jobs, and run them on the hosts when there is room',
+    verbs: {
+      submit: changes('put a job into the queue, and print its number', CLUSTER, () => import('./job/submit.ts')),
+      list: reads('list the latest jobs', QUEUE, () => import('./job/show.ts').then(({ list }) => list)),
+      show: reads('show all about a job, and why it waits', QUEUE, () =>
+        import('./job/show.ts').then(({ show }) => show),
+      ),
+      results: reads(
+        'show parameters and metrics of jobs submitted together, the best first',
+        QUEUE,
+        () => import('./job/results.ts'),
+      ),
+      logs: reads('show the output of a job', CLUSTER, () => import('./job/logs.ts')),
+      cancel: changes('stop running jobs, and remove waiting ones from the queue', QUEUE, () =>
+        import('./job/change.ts').then(({ cancel }) => cancel),
+      ),
+      hold: changes('keep jobs from starting', QUEUE, () => import('./job/change.ts').then(({ hold }) => hold)),
+      release: changes('let held jobs start', QUEUE, () => import('./job/change.ts').then(({ release }) => release)),
+      retry: changes('queue ended jobs again', QUEUE, () => import('./job/change.ts').then(({ retry }) => retry)),
+      requeue: changes('stop running jobs, and queue them again', QUEUE, () =>
+        import('./job/change.ts').then(({ requeue }) => requeue),
+      ),
+      wait: reads('wait until all jobs have ended', QUEUE, () => import('./job/change.ts').then(({ wait }) => wait)),
+      edit: changes('change jobs that wait or are held', QUEUE, () => import('./job/edit.ts')),
+      clean: changes(
+        'delete what ended jobs left on the hosts: output and scripts',
+        CLUSTER,
+        () => import('./job/clean.ts'),
+      ),
+      work: changes(
+        'run the scheduler: start jobs and look after them',
+        [...CLUSTER, 'confirmation'],
+        () => import('./job/work.ts'),
+      ),
+    },
+  },
+  pack: reads('show which job and which Ray bundle has which host and device', CLUSTER, () => import('./pack/pack.ts')),
+  simulate: {
+    summary: 'try a scheduling policy on a workload: utilisation, waiting times, speed',
+    verbs: {
+      fleet: reads(
+        'measure how fast a policy decides on a large generated fleet',
+        ['json'],
+        () => import('./simulate/fleet.ts'),
+      ),
+      openb: reads(
+        'measure how much of a GPU fleet a policy allocates (openb trace)',
+        ['json'],
+        () => import('./simulate/openb.ts'),
+      ),
+      gangs: reads(
+        'compare the GPUs that gangs get with the best known placement',
+        ['json'],
+        () => import('./simulate/gangs.ts'),
+      ),
+      queue: reads(
+        'measure waiting times of jobs that queue for the devices of some hosts',
+        ['json'],
+        () => import('./simulate/queue.ts'),
+      ),
+      swf: reads(
+        'measure waiting times of a job log (Standard Workload Format)',
+        ['json'],
+        () => import('./simulate/swf.ts'),
+      ),
+    },
+  },
+  import: reads("write hosts.yaml from another tool's files", ['confirmation'], () => import('./import.ts'), {
+    changesWith: ['output'],
+  }),
+}

@@ -1,0 +1,31 @@
+/** One command line of `muster` in this process, with streams of its own. */
+import { PassThrough, Readable } from 'node:stream'
+import type { CliContext } from '../../src/cli/command-line/context.ts'
+import type { VerbTable } from '../../src/cli/command-line/verb.ts'
+import { runProgram } from '../../src/cli/program.ts'
+
+export type RunMusterOptions = Partial<Omit<CliContext, 'stdin' | 'stdout' | 'stderr'>> & {
+  /** Its working directory, and home unless `environment` says otherwise. */
+  readonly directory: string
+  readonly stdin?: readonly string[]
+  readonly verbs?: VerbTable
+}
+
+export async function runMuster(
+  args: readonly string[],
+  { directory, stdin = [], verbs, ...context }: RunMusterOptions,
+): Promise<{ readonly exitCode: number; readonly output: string; readonly messages: string }> {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+  const whole: CliContext = {
+    environment: { HOME: directory, PATH: process.env.PATH },
+    workingDirectory: directory,
+    signal: new AbortController().signal,
+    now: Date.now,
+    ...context,
+    stdin: Readable.from(stdin.map((piece) => Buffer.from(piece))),
+    stdout,
+    stderr,
+  }
+  const exitCode = await runProgram(args, whole, verbs)
+  return { exitCode, output: String(stdout.read() ?? ''), messages: String(stderr.read() ?? '') }
+}
