@@ -8,7 +8,6 @@ import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import type { Secret } from '../../base/secret.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { createPrivateDirectory } from '../private-directory.ts'
@@ -41,6 +40,9 @@ socket.write(JSON.stringify({ token: MUSTER_ASKPASS_TOKEN, text: process.argv[2]
 /** The longest that an address of a Unix socket may be on macOS, less what ssh adds to a control path for a moment. */
 const LONGEST_DIRECTORY = 104 - 30
 
+/** ssh hands a question over as an argument, which Linux limits to 128 KiB; JSON makes more of it. */
+const LONGEST_QUESTION = 1024 * 1024
+
 export async function startAskpassServer(): Promise<AskpassServer> {
   let directory = await createPrivateDirectory('muster-ssh-')
   if (directory.path.length > LONGEST_DIRECTORY) {
@@ -57,8 +59,15 @@ export async function startAskpassServer(): Promise<AskpassServer> {
   })
 
   const server = createServer((socket) => {
+    let line = ''
     socket.on('error', () => socket.destroy())
-    createInterface({ input: socket }).once('line', (line) => void reply(socket, line, answerers))
+    socket.setEncoding('utf8').on('data', function read(text: string) {
+      line += text
+      if (line.length > LONGEST_QUESTION) return void socket.destroy()
+      if (!line.includes('\n')) return
+      socket.off('data', read)
+      void reply(socket, line, answerers)
+    })
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)

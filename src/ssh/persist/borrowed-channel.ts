@@ -7,7 +7,7 @@ import { ConnectError } from '../transport.ts'
 import { FRAME_KINDS, type StreamKind } from './frames.ts'
 import type { Link } from './link.ts'
 import type { FromKeeper, ToKeeper } from './messages.ts'
-import { ReceiveWindow, SendWindow, WINDOW_BYTES } from './windows.ts'
+import { ReceiveWindow, SendWindow, UNBOUNDED, WINDOW_BYTES } from './windows.ts'
 
 export interface ChannelHandlers {
   onBytes(kind: StreamKind, bytes: Uint8Array): void
@@ -104,6 +104,7 @@ export class BorrowedChannel {
 
   handleBytes(kind: StreamKind, bytes: Uint8Array): void {
     if (this.#isOver) return
+    if (!this.#incoming.received(bytes.length)) return this.#link.cutOff(UNBOUNDED)
     this.#arrived.push({ kind, bytes })
     this.#deliver()
   }

@@ -13,6 +13,8 @@ export type Frame = { readonly kind: FrameKind; readonly channel: number; readon
 const HEADER_BYTES = 9
 /** A control message holds at most a command and an environment. */
 export const LARGEST_PAYLOAD = 4 * 1024 * 1024
+/** Before the peer has proved that it belongs to the same user. */
+export const LARGEST_GREETING = 1024
 
 export class FrameError extends Error {}
 
@@ -25,32 +27,54 @@ export function encodeHeader(kind: FrameKind, channel: number, sizeBytes: number
   return header
 }
 
-export class FrameReader {
-  #rest: Buffer[] = []
-  #restBytes = 0
-  #wantedBytes = HEADER_BYTES
+const NOTHING = Buffer.alloc(0)
 
-  /** The frames that are whole now; payloads share memory with `bytes`. Throws FrameError on what is no frame. */
-  push(bytes: Buffer): readonly Frame[] {
-    const frames: Frame[] = []
-    this.#rest.push(bytes)
-    this.#restBytes += bytes.length
-    if (this.#restBytes < this.#wantedBytes) return frames
-    let buffer = this.#rest.length === 1 ? bytes : Buffer.concat(this.#rest)
-    while (buffer.length >= HEADER_BYTES) {
-      const sizeBytes = buffer.readUInt32BE(0)
-      const kind = buffer.readUInt8(4)
-      if (sizeBytes > LARGEST_PAYLOAD) throw new FrameError(`a frame of ${sizeBytes} bytes`)
-      if (kind > FRAME_KINDS.credit) throw new FrameError(`a frame of the unknown kind ${kind}`)
-      this.#wantedBytes = HEADER_BYTES + sizeBytes
-      if (buffer.length < this.#wantedBytes) break
-      const channel = buffer.readUInt32BE(5)
-      frames.push({ kind: kind as FrameKind, channel, payload: buffer.subarray(HEADER_BYTES, this.#wantedBytes) })
-      buffer = buffer.subarray(this.#wantedBytes)
-      this.#wantedBytes = HEADER_BYTES
+export class FrameReader {
+  #largest: number
+  /** Arrived and not read. */
+  #bytes: Buffer = NOTHING
+  /** Of a frame of which more has to come: its payload, and how much of it is here. */
+  #begun: { readonly frame: Frame; haveBytes: number } | undefined
+
+  /** `largest`: bytes of a payload. */
+  constructor(largest = LARGEST_PAYLOAD) {
+    this.#largest = largest
+  }
+
+  set largest(bytes: number) {
+    this.#largest = bytes
+  }
+
+  /** `next` has to be called until it returns nothing. */
+  add(bytes: Buffer): void {
+    this.#bytes = this.#bytes.length === 0 ? bytes : Buffer.concat([this.#bytes, bytes])
+  }
+
+  /** The next frame that is whole; its payload may share memory with what was added. @throws FrameError on what is no frame */
+  next(): Frame | undefined {
+    if (this.#begun === undefined) {
+      if (this.#bytes.length < HEADER_BYTES) return undefined
+      const sizeBytes = this.#bytes.readUInt32BE(0)
+      const kind = this.#bytes.readUInt8(4)
+      if (sizeBytes > this.#largest) throw new FrameError(`it sent a frame of ${sizeBytes} bytes`)
+      if (kind > FRAME_KINDS.credit) throw new FrameError(`it sent a frame of the unknown kind ${kind}`)
+      const head = { kind: kind as FrameKind, channel: this.#bytes.readUInt32BE(5) }
+      this.#take(HEADER_BYTES)
+      if (this.#bytes.length >= sizeBytes) return { ...head, payload: this.#take(sizeBytes) }
+      this.#begun = { frame: { ...head, payload: Buffer.allocUnsafe(sizeBytes) }, haveBytes: 0 }
     }
-    this.#rest = buffer.length === 0 ? [] : [buffer]
-    this.#restBytes = buffer.length
-    return frames
+    const { frame, haveBytes } = this.#begun
+    const piece = this.#take(frame.payload.length - haveBytes)
+    frame.payload.set(piece, haveBytes)
+    this.#begun.haveBytes += piece.length
+    if (this.#begun.haveBytes < frame.payload.length) return undefined
+    this.#begun = undefined
+    return frame
+  }
+
+  #take(bytes: number): Buffer {
+    const taken = this.#bytes.subarray(0, bytes)
+    this.#bytes = this.#bytes.subarray(bytes)
+    return taken
   }
 }

@@ -17,11 +17,18 @@ import { type FromKeeper, PROTOCOL, type ToKeeper, type WarmConnection, type War
 /** For a keeper to prove itself: one that was stopped still accepts. */
 const GREETING_LIMIT_MS = 3_000
 const GONE = 'the keeper of warm connections has gone'
+const CUT_OFF = 'the keeper of warm connections was cut off'
+/** Questions of one login at once: a host key, a passphrase for each of a few keys. */
+const MOST_QUESTIONS = 16
 
 /** The keeper went away before it had an answer: somebody else may be asked. */
 export class KeeperGone extends Error {
-  constructor() {
-    super(GONE)
+  /** The reason, where it was cut off for what it sent. */
+  readonly cutFor: string | undefined
+
+  constructor(cutFor?: string) {
+    super(cutFor ?? GONE)
+    this.cutFor = cutFor
   }
 }
 
@@ -29,6 +36,7 @@ type Borrow = {
   readonly context: ConnectContext
   readonly made: PromiseWithResolvers<Connection>
   readonly channels: Set<BorrowedChannel>
+  questions: number
   isMade: boolean
 }
 
@@ -84,7 +92,7 @@ export class KeeperClient implements Disposable {
       },
       onBytes: (kind, channel, bytes) => this.#channels.get(channel)?.handleBytes(kind, bytes),
       onCredit: (channel, sizeBytes) => this.#channels.get(channel)?.handleCredit(sizeBytes),
-      onClose: () => this.#lose(),
+      onClose: (reason) => this.#lose(reason === undefined ? undefined : `${CUT_OFF}: ${reason}`),
     })
     this.#link.send({ type: 'hello', protocol: PROTOCOL, nonce: this.#nonce })
   }
@@ -102,7 +110,7 @@ export class KeeperClient implements Disposable {
     if (this.#isGone) return Promise.reject(new KeeperGone())
     const id = this.#nextId()
     const { signal } = context
-    const borrow: Borrow = { context, made: Promise.withResolvers(), channels: new Set(), isMade: false }
+    const borrow: Borrow = { context, made: Promise.withResolvers(), channels: new Set(), questions: 0, isMade: false }
     const abort = () => {
       this.#release(id)
       borrow.made.reject(new ConnectError({ kind: 'declined', phase: 'tcp', reason: 'connecting was stopped' }))
@@ -146,6 +154,7 @@ export class KeeperClient implements Disposable {
       return this.#link.close()
     }
     this.#isTrusted = true
+    this.#link.trust()
     this.#link.send({ type: 'proof', proof: proofOf('program', token, this.#nonce, message.nonce) })
     this.#link.keepsProgram(false)
     this.#greeting.resolve()
@@ -218,6 +227,9 @@ export class KeeperClient implements Disposable {
   async #answer({ id, question, what }: FromKeeper & { type: 'ask' }): Promise<void> {
     const borrow = this.#borrows.get(id)
     if (borrow === undefined) return this.#link.send({ type: 'answer', question })
+    borrow.questions += 1
+    if (borrow.questions > MOST_QUESTIONS)
+      return this.#link.cutOff(`it asked more than ${MOST_QUESTIONS} questions at once`)
     const abort = new AbortController()
     this.#answering.set(question, abort)
     const signal = AbortSignal.any([abort.signal, borrow.context.signal])
@@ -227,6 +239,7 @@ export class KeeperClient implements Disposable {
     } catch (error) {
       this.#link.send({ type: 'answer', question, error: wireError(error) })
     } finally {
+      borrow.questions -= 1
       this.#answering.delete(question)
     }
   }
@@ -262,20 +275,20 @@ export class KeeperClient implements Disposable {
     return this.#lastId
   }
 
-  #lose(): void {
+  #lose(cutFor: string | undefined): void {
     if (this.#isGone) return
     this.#isGone = true
-    this.#greeting.reject(new KeeperGone())
+    this.#greeting.reject(new KeeperGone(cutFor))
     for (const abort of this.#answering.values()) abort.abort()
     for (const list of this.#lists.values()) list.resolve([])
     const borrows = [...this.#borrows.values()]
     this.#borrows.clear()
     for (const borrow of borrows) {
-      if (!borrow.isMade) borrow.made.reject(new KeeperGone())
+      if (!borrow.isMade) borrow.made.reject(new KeeperGone(cutFor))
     }
-    for (const channel of [...this.#channels.values()]) channel.handleLoss(GONE)
+    for (const channel of [...this.#channels.values()]) channel.handleLoss(cutFor ?? GONE)
     for (const borrow of borrows) {
-      if (borrow.isMade) borrow.context.onLost(GONE)
+      if (borrow.isMade) borrow.context.onLost(cutFor ?? GONE)
     }
   }
 }

@@ -9,7 +9,7 @@ import { type ChannelEnd, ConnectError, type ConnectFailure, type Connection, ty
 import { FRAME_KINDS, type StreamKind } from './frames.ts'
 import type { Link } from './link.ts'
 import type { FromKeeper, OpenRequest, ToKeeper } from './messages.ts'
-import { ReceiveWindow, SendWindow } from './windows.ts'
+import { ReceiveWindow, SendWindow, UNBOUNDED } from './windows.ts'
 
 /** What shells, commands and forwards have in common. */
 type Source = {
@@ -57,6 +57,7 @@ export class KeptChannel {
   /** Bytes of the program for the host. */
   handleBytes(bytes: Uint8Array): void {
     if (this.#isOver || this.#source === undefined) return
+    if (!this.#incoming.received(bytes.length)) return this.#link.cutOff(UNBOUNDED)
     this.#ungranted += bytes.length
     if (this.#source.write(bytes)) this.#grant()
   }

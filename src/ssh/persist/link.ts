@@ -7,6 +7,8 @@ import {
   FrameError,
   type FrameKind,
   FrameReader,
+  LARGEST_GREETING,
+  LARGEST_PAYLOAD,
   type StreamKind,
 } from './frames.ts'
 
@@ -16,26 +18,36 @@ export interface LinkHandlers<In> {
   onMessage(message: In): void
   onBytes(kind: StreamKind, channel: number, bytes: Buffer): void
   onCredit(channel: number, sizeBytes: number): void
-  /** Once, however it ended: also after nonsense from the other side. */
-  onClose(): void
+  /** Once, however it ended. `reason`: the peer was cut off for what it sent. */
+  onClose(reason: string | undefined): void
 }
 
 export class Link<In, Out> {
   readonly #socket: Socket
+  readonly #reader = new FrameReader(LARGEST_GREETING)
   #isCorked = false
+  #cutFor: string | undefined
 
   constructor(socket: Socket, handlers: LinkHandlers<In>) {
     this.#socket = socket
-    const reader = new FrameReader()
     socket.on('data', (bytes: Buffer) => {
-      for (const frame of readOrLeave(socket, () => reader.push(bytes)) ?? []) {
-        if (socket.destroyed) return
-        readOrLeave(socket, () => delivery(frame, handlers))?.()
-      }
+      this.#reader.add(bytes)
+      for (let deliver = this.#next(handlers); deliver !== undefined; deliver = this.#next(handlers)) deliver()
     })
     socket.on('error', () => socket.destroy())
     socket.on('end', () => socket.destroy())
-    socket.once('close', () => handlers.onClose())
+    socket.once('close', () => handlers.onClose(this.#cutFor))
+  }
+
+  /** The peer has proved itself: it may send more than greetings. */
+  trust(): void {
+    this.#reader.largest = LARGEST_PAYLOAD
+  }
+
+  /** Ends it because of what the peer sent. */
+  cutOff(reason: string): void {
+    this.#cutFor ??= reason
+    this.#socket.destroy()
   }
 
   send(message: Out): void {
@@ -69,6 +81,18 @@ export class Link<In, Out> {
     else this.#socket.unref()
   }
 
+  /** Who sends what cannot be read is not one of us. What goes wrong later, in a handler, is a defect and no frame's fault. */
+  #next(handlers: LinkHandlers<In>): (() => void) | undefined {
+    if (this.#socket.destroyed) return undefined
+    try {
+      const frame = this.#reader.next()
+      return frame && delivery(frame, handlers)
+    } catch (error) {
+      this.cutOff(error instanceof FrameError ? error.message : 'it sent a message that cannot be read')
+      return undefined
+    }
+  }
+
   #write(kind: FrameKind, channel: number, payload: Uint8Array): void {
     if (this.#socket.destroyed || this.#socket.writableEnded) return
     if (!this.#isCorked) {
@@ -84,21 +108,11 @@ export class Link<In, Out> {
   }
 }
 
-/** Whoever sends what cannot be read is not one of us. What goes wrong later, in a handler, is a defect and no frame's fault. */
-function readOrLeave<T>(socket: Socket, read: () => T): T | undefined {
-  try {
-    return read()
-  } catch {
-    socket.destroy()
-    return undefined
-  }
-}
-
 /** @throws on what is no message and no credit */
 function delivery<In>({ kind, channel, payload }: Frame, handlers: LinkHandlers<In>): () => void {
   if (kind === FRAME_KINDS.control) {
     const message: unknown = JSON.parse(payload.toString())
-    if (typeof message !== 'object' || message === null) throw new FrameError('a message that is no object')
+    if (typeof message !== 'object' || message === null) throw new FrameError('it sent a message that is no object')
     return () => handlers.onMessage(message as In)
   }
   if (kind === FRAME_KINDS.credit) {

@@ -80,6 +80,7 @@ export function createPersistTransport(options: PersistOptions): Transport & Dis
       } catch (error) {
         const isFull = error instanceof ConnectError && error.failure.isFull === true
         if (!(error instanceof KeeperGone || isFull)) throw error
+        if (error instanceof KeeperGone && error.cutFor !== undefined) warn(`connections are not kept: ${error.cutFor}`)
         return await options.direct.connect(endpoint, context)
       }
     },

@@ -82,8 +82,9 @@ class ServedProgram implements Served {
       this.#link.send({ type: 'hello', protocol: PROTOCOL, nonce: this.#nonce, proof })
     } else if (message.type === 'proof' && this.#expectedProof !== undefined) {
       this.#isTrusted = isProof(message.proof, this.#expectedProof)
-      if (this.#isTrusted) this.#greetingLimit[Symbol.dispose]()
-      else this.#link.close()
+      if (!this.#isTrusted) return this.#link.close()
+      this.#greetingLimit[Symbol.dispose]()
+      this.#link.trust()
     } else this.#link.close()
   }
 

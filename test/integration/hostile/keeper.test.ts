@@ -54,7 +54,12 @@ function play(
 
 /** The kinds of messages that were written. */
 function told(written: readonly Buffer[]): readonly unknown[] {
-  return new FrameReader().push(Buffer.concat(written)).map(({ payload }) => JSON.parse(payload.toString()).type)
+  const reader = new FrameReader()
+  reader.add(Buffer.concat(written))
+  const types: unknown[] = []
+  for (let frame = reader.next(); frame !== undefined; frame = reader.next())
+    types.push(JSON.parse(frame.payload.toString()).type)
+  return types
 }
 
 describe('a stranger at the socket of a keeper', () => {

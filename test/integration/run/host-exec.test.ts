@@ -143,6 +143,27 @@ describe.skipIf(process.platform !== 'linux')('a command on a host', () => {
     )
   })
 
+  it.each(places)('that prints without end is held back while nobody reads (%s)', async (place) => {
+    const run = startExec(at(place), { command: `exec yes ${number}` })
+    await run.begun
+    run.running.pause()
+    // What was on its way arrives; then the command stands still in a write, and prints no more.
+    const blocked = () => commandLines().some((line) => line.startsWith(`yes ${number}`)) && !isPrinting()
+    let seen = -1
+    const isPrinting = () => {
+      const before = seen
+      seen = run.stdout().length
+      return before !== seen
+    }
+    await waitUntil(blocked, 'the command to stand still')
+    expect(run.stdout().length).toBeLessThan(4 * 1024 * 1024)
+    const stoodAt = run.stdout().length
+    run.running.resume()
+    await waitUntil(() => run.stdout().length > stoodAt + 1024 * 1024, 'more of it')
+    run.running.stop()
+    await run.ended
+  })
+
   it('reads nothing where no stdin is given', async () => {
     const cat = startExec(at('ssh2'), { command: 'cat; echo end' })
     expect(await cat.ended).toEqual({ kind: 'exit', code: 0 })

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { encodeHeader, FRAME_KINDS, type FrameKind } from '../../../../src/ssh/persist/frames.ts'
+import { encodeHeader, FRAME_KINDS, type FrameKind, LARGEST_GREETING } from '../../../../src/ssh/persist/frames.ts'
 import { Link } from '../../../../src/ssh/persist/link.ts'
 import { serveProgram } from '../../../../src/ssh/persist/serve-program.ts'
 import { WarmConnections } from '../../../../src/ssh/persist/warm-connections.ts'
@@ -26,6 +26,13 @@ describe('a link', () => {
     const socket = socketOf()
     new Link(socket, handlers)
     socket.emit('data', bytes)
+    expect(socket.destroyed).toBe(true)
+  })
+
+  it('ends with a peer that sends more than a greeting before it has proved itself', () => {
+    const socket = socketOf()
+    new Link(socket, handlers)
+    socket.emit('data', encodeHeader(FRAME_KINDS.control, 0, LARGEST_GREETING + 1))
     expect(socket.destroyed).toBe(true)
   })
 
