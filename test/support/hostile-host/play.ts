@@ -23,12 +23,15 @@ const MOST_TRANSIENT_BYTES = 512 * 1024 * 1024
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
-type Mutation = {
+export type Mutation = {
   readonly seed: number
   readonly choice: Choice
   /** What is done, so that a failure can tell it. */
   note(...how: readonly string[]): void
 }
+
+/** So many are played of each protocol. */
+export const playedCount = (): number => (ONLY === undefined ? COUNT : 0)
 
 /**
  * `play` throws when something is believed, kept or printed that must not be. `share`: of the mutations of its protocol.
