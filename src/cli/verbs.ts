@@ -34,7 +34,7 @@ const area = (name: string, verb: AreaVerbName) => () =>
 export const CONSOLE = console(
   'type into shells on many hosts at once, or run one verb on all of them',
   [],
-  () => import('./console.ts'),
+  () => import('./console/console.ts'),
 )
 
 export const VERBS: VerbTable = {
@@ -59,7 +59,7 @@ export const VERBS: VerbTable = {
   status: reads('compare the hosts with hosts.yaml', REPORT, () =>
     import('./bring-up/verbs.ts').then(({ status }) => status),
   ),
-  left: plans('list what Muster has left on hosts, and remove it', CHANGE, () => import('./left.ts')),
+  left: plans('list what Muster has left on hosts, and remove it', CHANGE, () => import('./left/verb.ts')),
   env: {
     summary: 'make the software environment that hosts.yaml declares',
     verbs: {

@@ -3,7 +3,7 @@ import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import type { PaneTerminal } from '../../ui/network/pane-screen.ts'
 import { guessTheme } from '../../ui/theme/guess-theme.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
-import { colourDepthOf } from '../run-console.ts'
+import { colourDepthOf } from '../console/run-console.ts'
 
 export function terminalOf(color: GlobalOptions['color'], context: CliContext): PaneTerminal {
   const { environment, signal } = context

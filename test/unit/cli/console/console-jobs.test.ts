@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import type { CliContext } from '../../../src/cli/command-line/context.ts'
-import { createConsoleJobs, declaredQueue } from '../../../src/cli/console-jobs.ts'
+import type { CliContext } from '../../../../src/cli/command-line/context.ts'
+import { createConsoleJobs, declaredQueue } from '../../../../src/cli/console/console-jobs.ts'
 
 let directory: string
 beforeEach(() => {

@@ -1,11 +1,11 @@
 /** `muster [TARGET]`: opens the console on hosts.yaml or on a target. */
-import { addGroup } from '../inventory/edit-hosts-yaml.ts'
-import { foldHostSet } from '../inventory/host-set.ts'
-import { inventoryFromTarget, resolveTarget } from '../inventory/inventory.ts'
-import { resolveEndpoints } from '../inventory/resolve-endpoints.ts'
-import type { CliContext, GlobalOptions } from './command-line/context.ts'
-import type { VerbCode } from './command-line/verb.ts'
-import { endpointOptions, selectEndpoints } from './connect/endpoints.ts'
+import { addGroup } from '../../inventory/edit-hosts-yaml.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import { inventoryFromTarget, resolveTarget } from '../../inventory/inventory.ts'
+import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
+import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import { endpointOptions, selectEndpoints } from '../connect/endpoints.ts'
 
 export const verb: VerbCode = {
   define: (command) =>

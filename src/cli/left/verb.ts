@@ -1,7 +1,7 @@
 /** `muster left [TARGET]`: what Muster has left on hosts, and its removal. */
-import type { CliContext } from './command-line/context.ts'
-import type { VerbCode } from './command-line/verb.ts'
-import type { LeftOptions } from './left/left.ts'
+import type { CliContext } from '../command-line/context.ts'
+import type { VerbCode } from '../command-line/verb.ts'
+import type { LeftOptions } from './left.ts'
 
 export const verb: VerbCode = {
   define: (command) =>
@@ -29,5 +29,5 @@ The home directory and the directories for temporary files are searched, 7 level
 Exit codes: 0 told or removed, 4 some host could not be reached, 5 it could not be completed, 130 declined or interrupted.
 `,
   run: async (target: string | undefined, options: LeftOptions, context: CliContext) =>
-    (await import('./left/left.ts')).showOrRemove(target, options, context),
+    (await import('./left.ts')).showOrRemove(target, options, context),
 }

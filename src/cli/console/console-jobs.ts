@@ -1,10 +1,10 @@
 /** The queue of jobs for the console: the file that the verbs use, opened when a tab of it is first shown. */
 import { setImmediate } from 'node:timers/promises'
-import { MusterError } from '../base/errors.ts'
-import type { JobEvent } from '../scheduler/jobs/job.ts'
-import type { JobAction, JobDetails, JobsPort, QueueStatus } from '../ui/jobs/jobs-port.ts'
-import type { CliContext, GlobalOptions } from './command-line/context.ts'
-import type { ConsoleQueue } from './job/console-queue.ts'
+import { MusterError } from '../../base/errors.ts'
+import type { JobEvent } from '../../scheduler/jobs/job.ts'
+import type { JobAction, JobDetails, JobsPort, QueueStatus } from '../../ui/jobs/jobs-port.ts'
+import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import type { ConsoleQueue } from '../job/console-queue.ts'
 
 const CHUNK = 200
 const WITHOUT_FILE =
@@ -18,7 +18,7 @@ export function declaredQueue(
 ): () => Promise<ConsoleQueue> {
   return async () => {
     if (!isDeclared) throw new MusterError('configuration', WITHOUT_FILE)
-    const { openConsoleQueue } = await import('./job/console-queue.ts')
+    const { openConsoleQueue } = await import('../job/console-queue.ts')
     return await openConsoleQueue(options, context)
   }
 }
