@@ -1,9 +1,10 @@
 /** The scripts for Docker environments: an image built or held by one daemon, carried to the others as a file, and one container. */
 import { shellQuote } from '../../base/shell-quote.ts'
+import type { Fact } from '../kernel/fact.ts'
 import { pathWord } from '../kernel/files.ts'
 import type { Delivery } from '../kernel/host-port.ts'
 import type { Action, Check } from '../kernel/operation.ts'
-import { removeParcel } from './parcel.ts'
+import { type ParcelFacts, removeParcel } from './parcel.ts'
 
 const BUILD_TIMEOUT_MS = 120 * 60_000
 const MOVE_TIMEOUT_MS = 60 * 60_000
@@ -34,16 +35,40 @@ cd "$HOME" && rm -rf "$d" && rmdir "\${d%/*}" && rmdir -p .cache/muster/env 2> /
   }
 }
 
-/** In the parcel: what it holds. */
-export const IMAGE_CONTENT = 'content'
-/** Noted there: the image came through Muster. */
-export const LOADED = 'loaded'
-const CARRIED = 'image # image.tar'
+/** The image that one host made for the others, as a file in the parcel. */
+const FILE = 'image.tar'
 
-export function pullImage(image: string, parcel: string): Action {
+export const LOADED = 'loaded'
+export const UNFINISHED = 'unfinished'
+
+/** Each host notes in a file of its own that its image came through Muster: hosts may share a home. */
+function noteOf(host: string): string {
+  return `${LOADED}-${host}`
+}
+
+/** `content`: LOADED where the image of this host came through Muster, UNFINISHED where a run that was cut left something. */
+export function imageParcelFact(parcel: string, host: string): Fact<ParcelFacts> {
+  return {
+    script: `d=${pathWord(parcel)}
+files=$(limited ls -A "$d") || { overdue $? && return 124; echo none; return; }
+# "content" was the note of earlier versions.
+[ ! -f "$d/${noteOf(host)}" ] && ! grep -q -s -x ${LOADED} "$d/content" || echo ${LOADED}
+[ -z "$files" ] || printf '%s\\n' "$files" | grep -q -v -e '^${LOADED}-' -e '^content$' || grep -q -s -v -x ${LOADED} "$d/content" || { echo end; return; }
+echo ${UNFINISHED}
+echo end`,
+    parse(text) {
+      const lines = text.split('\n')
+      if (lines.at(-1) !== 'end') return text === 'none' ? { isThere: false } : undefined
+      const content = lines.slice(0, -1)
+      return { isThere: content.length > 0, content }
+    },
+  }
+}
+
+export function pullImage(image: string, parcel: string, host: string): Action {
   return {
     script: `${DOCK}d=${pathWord(parcel)}
-dock pull --quiet ${shellQuote(image)} && mkdir -p "$d" && echo ${LOADED} > "$d/${IMAGE_CONTENT}"`,
+dock pull --quiet ${shellQuote(image)} && mkdir -p "$d" && : > "$d/${noteOf(host)}"`,
     timeoutMs: BUILD_TIMEOUT_MS,
   }
 }
@@ -54,42 +79,49 @@ export function saveImage(image: string, parcel: string): Action {
     script: `${DOCK}d=${pathWord(parcel)}
 umask 077
 # Written by the login: what root writes through sudo could not be fetched.
-mkdir -p "$d" && dock save ${shellQuote(image)} > "$d/image.tar.part" || { rm -f "$d/image.tar.part"; exit 1; }
-mv -f "$d/image.tar.part" "$d/image.tar" || exit 1
-{ grep -x ${LOADED} "$d/${IMAGE_CONTENT}" 2> /dev/null; echo '${CARRIED}'; } > "$d/${IMAGE_CONTENT}.new"
-mv -f "$d/${IMAGE_CONTENT}.new" "$d/${IMAGE_CONTENT}"`,
+mkdir -p "$d" && dock save ${shellQuote(image)} > "$d/${FILE}.part" || { rm -f "$d/${FILE}.part"; exit 1; }
+mv -f "$d/${FILE}.part" "$d/${FILE}"`,
     timeoutMs: MOVE_TIMEOUT_MS,
   }
 }
 
-/** The file has done its work then: images are large. */
-export function loadImage(parcel: string, from: string): Action {
+/** Brings the file to the parcel of a host, where others that share its home load it, too. */
+export function bringImage(parcel: string, from: string): Action {
+  return { files: { from, path: `${parcel}/${FILE}`, to: parcel }, script: `test -f ${pathWord(parcel)}/${FILE}` }
+}
+
+/** From the file in the parcel. */
+export function loadImage(parcel: string, host: string): Action {
   return {
-    files: { from, path: parcel, to: parcel },
     script: `${DOCK}d=${pathWord(parcel)}
-dock load --quiet < "$d/image.tar" && echo ${LOADED} > "$d/${IMAGE_CONTENT}" && rm -f "$d/image.tar"`,
+dock load --quiet < "$d/${FILE}" && : > "$d/${noteOf(host)}"`,
     timeoutMs: MOVE_TIMEOUT_MS,
   }
 }
 
-/** It was loaded, and what came after that was cut. */
-export function finishLoad(parcel: string): Action {
+/** Images are large: the file goes when it has done its work, and what a run that was cut left with it. */
+export function removeImageFile(parcel: string): Action {
   return {
     script: `d=${pathWord(parcel)}
-rm -f "$d"/image.tar*
-if [ -s "$d/${IMAGE_CONTENT}" ]; then echo ${LOADED} > "$d/${IMAGE_CONTENT}"; else
+${REMOVE_FILE}
+[ -n "$(ls -A "$d")" ] || {
 ${removeParcel(parcel)}
-fi`,
+}`,
   }
 }
 
-export function removeSavedImage(parcel: string): Action {
+const REMOVE_FILE = `rm -rf "$d"/${FILE}* "$d/context"
+if grep -q -s -x ${LOADED} "$d/content"; then echo ${LOADED} > "$d/content"; else rm -f "$d/content"; fi`
+
+/** This host has no image of Muster's any more; the notes of others that share its home stay. */
+export function forgetImage(parcel: string, host: string): Action {
   return {
     script: `d=${pathWord(parcel)}
-rm -rf "$d"/image.tar* "$d/context"
-if grep -q -s -x ${LOADED} "$d/${IMAGE_CONTENT}"; then echo ${LOADED} > "$d/${IMAGE_CONTENT}"; else
+${REMOVE_FILE}
+rm -f "$d/${noteOf(host)}" "$d/content"
+ls "$d" | grep -q '^${LOADED}-' || {
 ${removeParcel(parcel)}
-fi`,
+}`,
   }
 }
 

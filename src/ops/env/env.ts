@@ -7,7 +7,7 @@ import { type Direction, defineArea } from '../kernel/area.ts'
 import { type Fact, knownValue } from '../kernel/fact.ts'
 import type { Operation } from '../kernel/operation.ts'
 import { dockerFact } from './docker-facts.ts'
-import { IMAGE_CONTENT } from './docker-scripts.ts'
+import { imageParcelFact } from './docker-scripts.ts'
 import { type Drift, driftOf, type HostItems, itemsOf } from './drift.ts'
 import { findPrefix, prefixFact, systemFact } from './facts.ts'
 import { type InHome, inHomeFact } from './in-home.ts'
@@ -30,12 +30,12 @@ function contentFact(spec: EnvironmentSpec): Fact<EnvFacts['content']> {
   }
 }
 
-function inHomeFactOf(wanted: EnvWanted): { readonly inHome?: Fact<InHome> } {
+function inHomeFactOf(wanted: EnvWanted): { readonly inHome: Fact<InHome> } {
   const { spec } = wanted
   const parcel = parcelOf(wanted)
   switch (spec.kind) {
     case 'docker':
-      return {}
+      return { inHome: inHomeFact('p=', '/', parcel) }
     case 'venv':
       return { inHome: inHomeFact(findPrefix({ path: spec.path }), '$HOME', parcel) }
     case 'conda': {
@@ -49,11 +49,14 @@ export const envArea = defineArea<EnvWanted, EnvFacts>({
   name: 'env',
   wantedOf: envWantedOf,
   hostsOf: ({ spec }) => spec.hosts,
-  factsOf: (wanted) => ({
+  factsOf: (wanted, host) => ({
     system: systemFact,
     content: contentFact(wanted.spec),
     ...inHomeFactOf(wanted),
-    parcel: parcelFact(parcelOf(wanted), wanted.spec.kind === 'docker' ? IMAGE_CONTENT : contentOf(wanted)),
+    parcel:
+      wanted.spec.kind === 'docker'
+        ? imageParcelFact(parcelOf(wanted), host)
+        : parcelFact(parcelOf(wanted), contentOf(wanted)),
   }),
   plan: planEnv,
   verify: verifyEnv,

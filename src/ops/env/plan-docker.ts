@@ -2,27 +2,39 @@
 import { createHash } from 'node:crypto'
 import { basename, dirname } from 'node:path'
 import { type Known, knownValue } from '../kernel/fact.ts'
-import { type Action, type Operation, operationId, type Verdict } from '../kernel/operation.ts'
+import { type Operation, operationId, type Verdict } from '../kernel/operation.ts'
 import type { DockerFacts, DockerImage } from './docker-facts.ts'
 import {
+  bringImage,
   buildImage,
   CONTAINER_LABEL,
   type Container,
   containerRuns,
-  finishLoad,
+  forgetImage,
   LOADED,
   loadImage,
   pullImage,
   removeContainer,
   removeImage,
-  removeSavedImage,
+  removeImageFile,
   runContainer,
   SOURCE_LABEL,
   saveImage,
   startContainer,
+  UNFINISHED,
 } from './docker-scripts.ts'
-import { removeParcel } from './parcel.ts'
-import { blocked, type EnvWorld, fileTrouble, nothing, type OwnFacts, onKnown, operation, step, steps } from './plan.ts'
+import {
+  blocked,
+  type EnvWorld,
+  fileTrouble,
+  keptElsewhere,
+  nothing,
+  type OwnFacts,
+  onKnown,
+  operation,
+  step,
+  steps,
+} from './plan.ts'
 import { AREA, type EnvWanted, parcelOf } from './wanted.ts'
 
 type Wanted = EnvWanted<'docker'>
@@ -45,9 +57,11 @@ export function planDockerUp(wanted: Wanted, world: EnvWorld): Operation[] {
   const made = source === undefined ? undefined : makeImage(wanted, source)
   // What the others are to have; undefined while it is still to be made.
   const followed = made?.verdict.kind === 'nothing' ? imageOf(source) : undefined
+  const elsewhere = keptElsewhere('up', wanted, world, 'parcel')
+  const keeperOf = (host: string) => elsewhere.get(host)?.keeper ?? host
   const loads = [...facts]
     .filter(([host]) => host !== spec.from)
-    .map(([host, { facts: own }]) => takeImage(wanted, host, own, source === undefined, followed))
+    .map(([host, { facts: own }]) => takeImage(wanted, host, own, source === undefined, followed, keeperOf(host)))
   const isCarried = loads.some(({ verdict }) => verdict.kind === 'steps')
   const containers = [...facts].map(([host, { facts: own }]) => {
     const isImageThere = [made, ...loads].some((each) => each?.host === host && each.verdict.kind === 'nothing')
@@ -56,10 +70,11 @@ export function planDockerUp(wanted: Wanted, world: EnvWorld): Operation[] {
   return [
     ...(made === undefined ? [] : [made]),
     ...(isCarried ? [packImage(wanted)] : []),
+    ...bringImages(wanted, loads, keeperOf),
     ...loads,
     ...containers,
     // Last: a host stops at its first failure.
-    ...tidy(wanted, world, loads, isCarried),
+    ...tidy(wanted, world, loads, keeperOf),
   ]
 }
 
@@ -74,7 +89,7 @@ function makeImage(wanted: Wanted, source: OwnFacts): Operation {
   const verdict = onDocker(host, source, ({ image: there }) => {
     if (file?.kind !== 'text') {
       if (there !== undefined) return nothing(`${image} is there (${short(there)})`)
-      const pull = { title: `pull ${image}`, changes: [`+ ${image}`], run: pullImage(image, parcelOf(wanted)) }
+      const pull = { title: `pull ${image}`, changes: [`+ ${image}`], run: pullImage(image, parcelOf(wanted), host) }
       return steps('missing', [step('image', host, 'pull', pull)])
     }
     if (there?.labels[SOURCE_LABEL] === key) return nothing(`${image} is built from ${file.path} (${short(there)})`)
@@ -101,12 +116,31 @@ function packImage(wanted: Wanted): Operation {
   return operation('file', host, 'image as a file', steps('missing', [step('file', host, 'save', pack)]), after)
 }
 
+/** To each home where an image is to be loaded and that is not the one of the followed host. */
+function bringImages(
+  wanted: Wanted,
+  loads: readonly Operation[],
+  keeperOf: (host: string) => string,
+): readonly Operation[] {
+  const { from, image } = wanted.spec
+  const parcel = parcelOf(wanted)
+  const keepers = new Set(loads.filter(({ verdict }) => verdict.kind === 'steps').map(({ host }) => keeperOf(host)))
+  keepers.delete(from)
+  return [...keepers].map((host) => {
+    const bring = { title: `bring ${image} from ${from}`, changes: [`+ ${parcel}`], run: bringImage(parcel, from) }
+    const verdict = steps('missing', [step('file', host, 'bring', bring)])
+    return operation('file', host, 'image as a file', verdict, [operationId(AREA, 'file', from)])
+  })
+}
+
+/** `keeper`: the host through which the file comes to its home. */
 function takeImage(
   wanted: Wanted,
   host: string,
   own: OwnFacts,
   isSourceAway: boolean,
   followed: DockerImage | undefined,
+  keeper: string,
 ): Operation {
   const { image, from } = wanted.spec
   const verdict = onDocker(host, own, ({ image: there }) => {
@@ -119,35 +153,36 @@ function takeImage(
     const load = {
       title: `load ${image} from ${from}`,
       changes: [`${there === undefined ? '+' : '~'} ${image}`],
-      run: loadImage(parcelOf(wanted), from),
+      run: loadImage(parcelOf(wanted), host),
     }
     return steps(there === undefined ? 'missing' : 'differs', [step('image', host, 'load', load)])
   })
-  return operation('image', host, 'image', verdict, isSourceAway ? [] : [operationId(AREA, 'file', from)])
+  return operation('image', host, 'image', verdict, isSourceAway ? [] : [operationId(AREA, 'file', keeper)])
 }
 
-/** A run was cut: there is more than the note that the image came through Muster. */
-function isLeftHalf(own: OwnFacts | undefined): boolean {
-  const { isThere = false, content = [''] } = (own && knownValue(own.parcel)) ?? {}
-  return isThere && content.some((line) => line !== LOADED)
+function isUnfinished(own: OwnFacts | undefined): boolean {
+  return own !== undefined && (knownValue(own.parcel)?.content ?? []).includes(UNFINISHED)
 }
 
-/** The file goes when all have loaded it, also where a run which was cut left one. */
-function tidy(wanted: Wanted, { facts }: EnvWorld, loads: readonly Operation[], isCarried: boolean): Operation[] {
+/** The file goes from each home when all hosts there have loaded it, also where a run which was cut left one. */
+function tidy(
+  wanted: Wanted,
+  { facts }: EnvWorld,
+  loads: readonly Operation[],
+  keeperOf: (host: string) => string,
+): readonly Operation[] {
   const parcel = parcelOf(wanted)
-  const tidied = (host: string, run: Action, after: readonly string[] = []): Operation => {
-    const remove = { title: 'remove the file of the image', changes: [`- ${parcel}`], run }
-    return operation('tidy', host, 'image as a file', steps('differs', [step('tidy', host, 'remove', remove)]), after)
-  }
-  const cut = loads.filter(({ host, verdict }) => verdict.kind === 'nothing' && isLeftHalf(facts.get(host)?.facts))
-  const source = facts.get(wanted.spec.from)?.facts
-  const all = loads.map(({ id }) => id)
-  return [
-    ...cut.map(({ host }) => tidied(host, finishLoad(parcel))),
-    ...(source !== undefined && (isCarried || isLeftHalf(source))
-      ? [tidied(wanted.spec.from, removeSavedImage(parcel), all)]
-      : []),
-  ]
+  const { from } = wanted.spec
+  const isCarried = loads.some(({ verdict }) => verdict.kind === 'steps')
+  return [...facts].flatMap(([host, { facts: own }]) => {
+    if (keeperOf(host) !== host) return []
+    const ownLoads = loads.filter((load) => keeperOf(load.host) === host)
+    const isUsed = host === from ? isCarried : ownLoads.some(({ verdict }) => verdict.kind === 'steps')
+    if (!isUsed && !isUnfinished(own)) return []
+    const after = (host === from ? loads : ownLoads).map(({ id }) => id)
+    const remove = { title: 'remove the file of the image', changes: [`- ${parcel}`], run: removeImageFile(parcel) }
+    return [operation('tidy', host, 'image as a file', steps('differs', [step('tidy', host, 'remove', remove)]), after)]
+  })
 }
 
 function containerOf({ spec }: Wanted): Container {
@@ -220,7 +255,7 @@ export function planDockerDown(wanted: Wanted, { facts }: EnvWorld): Operation[]
         const removeFiles = {
           title: `remove ${parcel}`,
           changes: [`- ${parcel}`],
-          run: { script: removeParcel(parcel) },
+          run: forgetImage(parcel, host),
         }
         const all = [
           ...(isOwn

@@ -114,7 +114,7 @@ mkdir -p /home/ann/.ssh && cp .ssh/authorized_keys /home/ann/.ssh && chown -R 15
     await exec('m2', 'mkdir -p ~/.cache && mount -t tmpfs -o size=512k none ~/.cache')
     const full = await env('sync', '--yes')
     await exec('m2', 'umount ~/.cache')
-    expect(full.stdout).toMatch(/^m2: load lab\/tool:1 from m1: FAILED: .*No space left on device/m)
+    expect(full.stdout).toMatch(/^m2: bring lab\/tool:1 from m1: FAILED: .*No space left on device/m)
     expect(full.code).toBe(5)
     const both = await Promise.all([env('sync', '--yes'), env('sync', '--yes')])
     for (const { code, stderr } of both) {
