@@ -38,22 +38,23 @@ cd "$HOME" && rm -rf "$d" && rmdir "\${d%/*}" && rmdir -p .cache/muster/env 2> /
 /** The image that one host made for the others, as a file in the parcel. */
 const FILE = 'image.tar'
 
+/**
+ * Each host notes in a file of its own that its image came through Muster: hosts may share a home. While it is being loaded, the
+ * note has the other name, so that nothing is forgotten when the run is cut there.
+ */
 export const LOADED = 'loaded'
+export const LOADING = 'loading'
 export const UNFINISHED = 'unfinished'
 
-/** Each host notes in a file of its own that its image came through Muster: hosts may share a home. */
-function noteOf(host: string): string {
-  return `${LOADED}-${host}`
-}
-
-/** `content`: LOADED where the image of this host came through Muster, UNFINISHED where a run that was cut left something. */
+/** `content`: a note of this host, and UNFINISHED where a run that was cut left something else. */
 export function imageParcelFact(parcel: string, host: string): Fact<ParcelFacts> {
   return {
     script: `d=${pathWord(parcel)}
 files=$(limited ls -A "$d") || { overdue $? && return 124; echo none; return; }
 # "content" was the note of earlier versions.
-[ ! -f "$d/${noteOf(host)}" ] && ! grep -q -s -x ${LOADED} "$d/content" || echo ${LOADED}
-[ -z "$files" ] || printf '%s\\n' "$files" | grep -q -v -e '^${LOADED}-' -e '^content$' || grep -q -s -v -x ${LOADED} "$d/content" || { echo end; return; }
+[ ! -f "$d/${LOADED}-${host}" ] && ! grep -q -s -x ${LOADED} "$d/content" || echo ${LOADED}
+[ ! -f "$d/${LOADING}-${host}" ] || echo ${LOADING}
+[ -z "$files" ] || printf '%s\\n' "$files" | grep -q -v -e '^${LOADED}-' -e '^${LOADING}-' -e '^content$' || grep -q -s -v -x ${LOADED} "$d/content" || { echo end; return; }
 echo ${UNFINISHED}
 echo end`,
     parse(text) {
@@ -68,7 +69,7 @@ echo end`,
 export function pullImage(image: string, parcel: string, host: string): Action {
   return {
     script: `${DOCK}d=${pathWord(parcel)}
-dock pull --quiet ${shellQuote(image)} && mkdir -p "$d" && : > "$d/${noteOf(host)}"`,
+dock pull --quiet ${shellQuote(image)} && mkdir -p "$d" && : > "$d/${LOADED}-${host}"`,
     timeoutMs: BUILD_TIMEOUT_MS,
   }
 }
@@ -94,9 +95,14 @@ export function bringImage(parcel: string, from: string): Action {
 export function loadImage(parcel: string, host: string): Action {
   return {
     script: `${DOCK}d=${pathWord(parcel)}
-dock load --quiet < "$d/${FILE}" && : > "$d/${noteOf(host)}"`,
+: > "$d/${LOADING}-${host}" && dock load --quiet < "$d/${FILE}" && mv -f "$d/${LOADING}-${host}" "$d/${LOADED}-${host}"`,
     timeoutMs: MOVE_TIMEOUT_MS,
   }
+}
+
+/** It was loaded, and the run was cut before that was noted. */
+export function noteLoaded(parcel: string, host: string): Action {
+  return { script: `cd ${pathWord(parcel)} && mv -f ${LOADING}-${host} ${LOADED}-${host}` }
 }
 
 /** Images are large: the file goes when it has done its work, and what a run that was cut left with it. */
@@ -118,8 +124,8 @@ export function forgetImage(parcel: string, host: string): Action {
   return {
     script: `d=${pathWord(parcel)}
 ${REMOVE_FILE}
-rm -f "$d/${noteOf(host)}" "$d/content"
-ls "$d" | grep -q '^${LOADED}-' || {
+rm -f "$d/${LOADED}-${host}" "$d/${LOADING}-${host}" "$d/content"
+ls "$d" | grep -q -e '^${LOADED}-' -e '^${LOADING}-' || {
 ${removeParcel(parcel)}
 }`,
   }

@@ -20,6 +20,7 @@ import {
   blocked,
   type EnvWorld,
   fileTrouble,
+  keptBy,
   keptElsewhere,
   nothing,
   type OwnFacts,
@@ -49,8 +50,8 @@ export function planCondaUp(wanted: Wanted, world: EnvWorld): Operation[] {
   const system = source === undefined ? undefined : knownValue(source.system)
   const takes = [...facts].flatMap(([host, { facts: own }]) => {
     if (host === spec.from) return []
-    const why = elsewhere.get(host)?.because
-    if (why !== undefined) return [operation('conda', host, TITLE, nothing(why))]
+    const kept = elsewhere.get(host)
+    if (kept !== undefined) return [operation('conda', host, TITLE, keptBy(kept))]
     const verdict =
       path === undefined
         ? blocked(
@@ -200,8 +201,8 @@ export function planCondaDown(wanted: Wanted, world: EnvWorld): Operation[] {
   const elsewhere = keptElsewhere('down', wanted, world)
   return [...facts].map(([host, { facts: own }]) => {
     const verdict = onKnown(host, TITLE, prefixOf(own), (content) => {
-      const why = elsewhere.get(host)?.because
-      if (why !== undefined) return nothing(why)
+      const kept = elsewhere.get(host)
+      if (kept !== undefined) return keptBy(kept)
       const all = [
         ...restoring(host, content),
         ...(knownValue(own.parcel)?.isThere === true ? [step('conda', host, 'file', removal(wanted))] : []),

@@ -12,7 +12,9 @@ import {
   containerRuns,
   forgetImage,
   LOADED,
+  LOADING,
   loadImage,
+  noteLoaded,
   pullImage,
   removeContainer,
   removeImage,
@@ -160,8 +162,8 @@ function takeImage(
   return operation('image', host, 'image', verdict, isSourceAway ? [] : [operationId(AREA, 'file', keeper)])
 }
 
-function isUnfinished(own: OwnFacts | undefined): boolean {
-  return own !== undefined && (knownValue(own.parcel)?.content ?? []).includes(UNFINISHED)
+function hasNote(own: OwnFacts, note: string): boolean {
+  return knownValue(own.parcel)?.content?.includes(note) === true
 }
 
 /** The file goes from each home when all hosts there have loaded it, also where a run which was cut left one. */
@@ -175,13 +177,19 @@ function tidy(
   const { from } = wanted.spec
   const isCarried = loads.some(({ verdict }) => verdict.kind === 'steps')
   return [...facts].flatMap(([host, { facts: own }]) => {
-    if (keeperOf(host) !== host) return []
     const ownLoads = loads.filter((load) => keeperOf(load.host) === host)
+    const isLoaded = loads.some((load) => load.host === host && load.verdict.kind === 'nothing')
     const isUsed = host === from ? isCarried : ownLoads.some(({ verdict }) => verdict.kind === 'steps')
-    if (!isUsed && !isUnfinished(own)) return []
+    const removal = { title: 'remove the file of the image', changes: [`- ${parcel}`], run: removeImageFile(parcel) }
+    const note = { title: 'note that Muster loaded the image', changes: [], run: noteLoaded(parcel, host) }
+    const all = [
+      ...(isLoaded && hasNote(own, LOADING) ? [step('tidy', host, 'note', note)] : []),
+      ...(keeperOf(host) === host && (isUsed || hasNote(own, UNFINISHED))
+        ? [step('tidy', host, 'remove', removal)]
+        : []),
+    ]
     const after = (host === from ? loads : ownLoads).map(({ id }) => id)
-    const remove = { title: 'remove the file of the image', changes: [`- ${parcel}`], run: removeImageFile(parcel) }
-    return [operation('tidy', host, 'image as a file', steps('differs', [step('tidy', host, 'remove', remove)]), after)]
+    return all.length === 0 ? [] : [operation('tidy', host, 'image as a file', steps('differs', all), after)]
   })
 }
 
@@ -250,8 +258,7 @@ export function planDockerDown(wanted: Wanted, { facts }: EnvWorld): Operation[]
       host,
       'image',
       onDocker(host, own, ({ image: there }) => {
-        const lines = knownValue(own.parcel)?.content ?? []
-        const isOwn = there !== undefined && (lines.includes(LOADED) || there.labels[SOURCE_LABEL] !== undefined)
+        const isOwn = there !== undefined && (hasNote(own, LOADED) || there.labels[SOURCE_LABEL] !== undefined)
         const removeFiles = {
           title: `remove ${parcel}`,
           changes: [`- ${parcel}`],

@@ -10,6 +10,7 @@ import {
   blocked,
   type EnvWorld,
   fileTrouble,
+  keptBy,
   keptElsewhere,
   nothing,
   type OwnFacts,
@@ -44,8 +45,8 @@ export function planVenvUp(wanted: Wanted, world: EnvWorld): Operation[] {
   return [
     ...gathering,
     ...[...facts].map(([host, { facts: own }]) => {
-      const why = elsewhere.get(host)?.because
-      if (why !== undefined) return operation('venv', host, TITLE, nothing(why))
+      const kept = elsewhere.get(host)
+      if (kept !== undefined) return operation('venv', host, TITLE, keptBy(kept))
       if (host === spec.from && file === undefined) {
         return operation('venv', host, TITLE, nothing(`it is the one that the others follow, ${spec.path}`))
       }
@@ -208,8 +209,8 @@ export function planVenvDown(wanted: Wanted, world: EnvWorld): Operation[] {
       host,
       TITLE,
       onKnown(host, TITLE, own.content as Known<PrefixFacts>, (content): Verdict => {
-        const why = elsewhere.get(host)?.because
-        if (why !== undefined) return nothing(why)
+        const kept = elsewhere.get(host)
+        if (kept !== undefined) return keptBy(kept)
         if (!('packages' in content)) return nothing(`there is no environment ${spec.path}`)
         if (content.made === undefined) return nothing(`${spec.path} was not made by Muster: it stays`)
         const title = `remove ${spec.path}`
@@ -224,8 +225,8 @@ export function planVenvDown(wanted: Wanted, world: EnvWorld): Operation[] {
       'wheels',
       onKnown(host, 'wheels', own.parcel, ({ isThere }): Verdict => {
         if (!isThere) return nothing('there are none')
-        const why = parcelElsewhere.get(host)?.because
-        if (why !== undefined) return nothing(why)
+        const kept = parcelElsewhere.get(host)
+        if (kept !== undefined) return keptBy(kept)
         const title = `remove ${parcel}`
         return steps('differs', [
           step('wheels', host, 'remove', { title, changes: [`- ${parcel}`], run: { script: removeParcel(parcel) } }),

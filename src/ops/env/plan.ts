@@ -33,6 +33,11 @@ export function nothing(because: string): Verdict {
   return { kind: 'nothing', because }
 }
 
+/** It is looked after through another host. */
+export function keptBy({ keeper, because }: Kept): Verdict {
+  return { kind: 'nothing', because, keeper }
+}
+
 export function blocked(host: string, id: string, cause: string, hint?: string): Verdict {
   return blockedBy({ host, gravity: 'blocker', id, cause, ...(hint === undefined ? {} : { hint }) })
 }
@@ -59,7 +64,7 @@ export function fileTrouble({ spec, file }: EnvWanted): Operation[] | undefined 
 }
 
 /** Where an environment is looked after through another host, and why. */
-type Elsewhere = ReadonlyMap<string, { readonly keeper: string; readonly because: string }>
+type Kept = { readonly keeper: string; readonly because: string }
 
 /** Hosts whose environment (or what is brought for it) is another host's: over NFS that hosts.yaml declares, or in one home. */
 export function keptElsewhere(
@@ -67,7 +72,7 @@ export function keptElsewhere(
   { spec, sharedBy }: EnvWanted,
   { facts, sharedHomes = [] }: EnvWorld,
   what: keyof InHome = 'environment',
-): Elsewhere {
+): ReadonlyMap<string, Kept> {
   const isInHome = (host: string): boolean => {
     const fact = facts.get(host)?.facts.inHome
     return fact !== undefined && knownValue(fact)?.[what] === true

@@ -46,8 +46,8 @@ export type Step = {
 }
 
 export type Verdict =
-  /** It is so already; `because` is a sentence without a full stop. */
-  | { readonly kind: 'nothing'; readonly because: string }
+  /** It is so already, or the host `keeper` sees to it for both; `because` is a sentence without a full stop. */
+  | { readonly kind: 'nothing'; readonly because: string; readonly keeper?: string }
   /** `missing`: nothing of it is there; `differs`: something else is. Steps run in this order. */
   | {
       readonly kind: 'steps'

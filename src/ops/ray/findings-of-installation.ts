@@ -54,10 +54,16 @@ function installedOn(host: string, facts: FactsOfHosts): Installed | undefined {
 /** What becomes of a node's environment before the node starts. `unplanned`: nobody looks after it this time. */
 type Fate = 'unplanned' | 'kept' | 'made' | 'blocked'
 
-function fateOf({ host, environmentOwner = host }: RayNode, before: readonly Operation[]): Fate {
-  const kinds = before.flatMap(({ area, host: of, verdict }) =>
-    area === 'env' && of === environmentOwner ? verdict.kind : [],
-  )
+/** What is done about the environment of a host, also through another host with which it shares the directory. */
+export function environmentOperations(host: string, before: readonly Operation[]): readonly Operation[] {
+  const on = (name: string) => before.filter((each) => each.area === 'env' && each.host === name)
+  const own = on(host)
+  const keepers = own.flatMap(({ verdict }) => (verdict.kind === 'nothing' ? (verdict.keeper ?? []) : []))
+  return [...own, ...keepers.flatMap(on)]
+}
+
+function fateOf({ host }: RayNode, before: readonly Operation[]): Fate {
+  const kinds = environmentOperations(host, before).map(({ verdict }) => verdict.kind)
   if (kinds.length === 0) return 'unplanned'
   if (kinds.includes('blocked')) return 'blocked'
   return kinds.includes('steps') ? 'made' : 'kept'

@@ -8,6 +8,7 @@ import { ipOf } from './addresses.ts'
 import type { ClusterNode } from './cluster-view.ts'
 import type { RayFacts } from './facts.ts'
 import { type FactsOfHosts, findingsBeforeStart } from './findings.ts'
+import { environmentOperations } from './findings-of-installation.ts'
 import { inside } from './inside.ts'
 import { processesOf, type RayProcess } from './processes.ts'
 import { earlyStartScript, START_TIMEOUT_MS, startArguments, startCheck, startScript } from './start-script.ts'
@@ -47,26 +48,35 @@ function planUp(
   headIp: string | undefined,
   before: readonly Operation[],
 ): Operation[] {
-  const head = operation(wanted.head, [], startOf(wanted, wanted.head, { facts, headIp, before, isAnew: false }))
+  const made = ({ host }: RayNode) =>
+    environmentOperations(host, before).flatMap((each) =>
+      each.host !== host && each.verdict.kind === 'steps' ? each.id : [],
+    )
+  const head = operation(
+    wanted.head,
+    made(wanted.head),
+    startOf(wanted, wanted.head, { facts, headIp, before, isAnew: false }),
+  )
   const isHeadStarted = head.verdict.kind === 'steps'
   const workers = wanted.workers.flatMap((worker) => {
     const verdict = startOf(wanted, worker, { facts, headIp, before, isAnew: isHeadStarted })
-    return isHeadStarted ? aside(worker, verdict, head.id) : [operation(worker, [head.id], verdict)]
+    const after = [head.id, ...made(worker)]
+    return isHeadStarted ? aside(worker, verdict, after) : [operation(worker, after, verdict)]
   })
   return [head, ...workers]
 }
 
 /** What a worker has of a head that is to start anew ends while that starts. */
-function aside(worker: RayNode, verdict: Verdict, head: string): Operation[] {
+function aside(worker: RayNode, verdict: Verdict, after: readonly string[]): Operation[] {
   const stop = verdict.kind === 'steps' ? verdict.steps.find(({ id }) => id === stopId(worker)) : undefined
-  if (verdict.kind !== 'steps' || stop === undefined) return [operation(worker, [head], verdict)]
+  if (verdict.kind !== 'steps' || stop === undefined) return [operation(worker, after, verdict)]
   const old = {
     ...operation(worker, [], { ...verdict, steps: [stop] }),
     id: operationId(AREA, 'old-node', worker.host),
     title: 'node of the old head',
   }
   const steps = verdict.steps.filter((step) => step !== stop)
-  return [old, operation(worker, [head, old.id], { kind: 'steps', state: 'missing', steps })]
+  return [old, operation(worker, [...after, old.id], { kind: 'steps', state: 'missing', steps })]
 }
 
 type Start = {

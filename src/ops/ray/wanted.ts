@@ -2,7 +2,6 @@
 import { isIPv4 } from 'node:net'
 import type { Host } from '../../inventory/host.ts'
 import type { EnvironmentSpec, RayPorts } from '../../inventory/inventory.ts'
-import { envWantedOf } from '../env/wanted.ts'
 import type { Declared } from '../kernel/area.ts'
 import { type EnvironmentSource, sourceOf } from './environment-source.ts'
 
@@ -21,8 +20,6 @@ export type RayNode = {
   readonly labels: Readonly<Record<string, string>>
   /** Where Ray is on the host; undefined: in the PATH of the login. */
   readonly environment?: EnvironmentSpec
-  /** The host that looks after its directory, where that is another one's over NFS. */
-  readonly environmentOwner?: string
 }
 
 export type RayWanted = {
@@ -49,12 +46,10 @@ export function wantedRay(declared: Declared): RayWanted | undefined {
   const { inventory, endpoints } = declared
   const { ray, environment } = inventory
   if (ray === undefined) return undefined
-  const owners = envWantedOf(declared)?.sharedBy
   const source = sourceOf(declared)
   const byName = new Map(inventory.hosts.map((host) => [host.name, host]))
   const node = (name: string): RayNode => {
     const address = ray.nodeIps[name] ?? endpoints.get(name)?.address ?? name
-    const owner = owners?.get(name)
     const isLocal = endpoints.get(name)?.transport === 'local' && ray.nodeIps[name] === undefined
     return {
       host: name,
@@ -64,7 +59,6 @@ export function wantedRay(declared: Declared): RayWanted | undefined {
       ...resourcesOf(byName.get(name)),
       labels: labelsOf(byName.get(name), ray.labels),
       ...(environment?.hosts.includes(name) ? { environment } : {}),
-      ...(owner === undefined ? {} : { environmentOwner: owner }),
     }
   }
   return {

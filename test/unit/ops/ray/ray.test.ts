@@ -436,10 +436,12 @@ describe('what is told before anything starts', () => {
     it('but not where the environment is made first, from something that names it', () => {
       expect(said(plan(NO_VENV, source(), both('steps')))).toEqual(START_BOTH)
       expect(said(plan(NO_VENV, source({ namesRay: 'unknown' }), both('steps')))).toEqual(START_BOTH)
-      // One of them looks after the directory of both.
-      const workers = WANTED.workers.map((worker) => ({ ...worker, environmentOwner: 'm10' }))
-      const shared = [env('m10', 'steps'), env('m8', 'nothing')]
-      expect(said(plan(NO_VENV, { ...source(), workers }, shared))).toEqual(START_BOTH)
+      // They share the directory, and one of them makes it for both.
+      const verdict = { kind: 'nothing', because: 'it shares /home/ada with m10', keeper: 'm10' } as const
+      const shared = [env('m10', 'steps'), { ...env('m8', 'nothing'), verdict }]
+      const operations = plan(NO_VENV, source(), shared)
+      expect(said(operations)).toEqual(START_BOTH)
+      expect(operations.find(({ host }) => host === 'm8')?.after).toContain(env('m10', 'steps').id)
     })
 
     it('as a risk where another package may bring it, and surely where all are named', () => {
