@@ -68,7 +68,10 @@ function tryOut(whatIf: WhatIf, queue: OpenQueue): Trial {
   if (places !== undefined)
     return { places: places.map(({ host, devices }) => ({ host: cluster.hosts[host]?.name ?? '', devices })), why: [] }
   const why = whyNotGang(cluster, gang)
-  return { places, why: why === undefined ? ['this way finds no place for it'] : formatGangWhyNot(cluster, gang, why) }
+  return {
+    places,
+    why: why === undefined ? ['this policy finds no place for it'] : formatGangWhyNot(cluster, gang, why),
+  }
 }
 
 /** Takes nothing where it finds nothing. */

@@ -38,7 +38,8 @@ export async function driveQueue(request: DriveRequest): Promise<void> {
       // It was silent for too long, and another one has taken over: this one stands by.
       if (isLeaseLost(error, request)) continue
       if (!isQueueFull(error)) throw error
-      if (full.meet(sinceMs, now())) say(`${messageOf(error)}: what runs goes on, the rest when there is room`)
+      if (full.meet(sinceMs, now()))
+        say(`${messageOf(error)}: running jobs continue, and new ones start when there is room`)
       await sleep(FULL_MS, undefined, { signal }).catch(() => undefined)
     }
   }
@@ -74,8 +75,8 @@ async function becomeDriver({ queue, isUntilEmpty, signal, now, say }: DriveRequ
     const lease = store.lease.take(`${here}${process.pid}`, now(), LEASE_MS, isGone)
     if (lease !== undefined) return lease
     if (isUntilEmpty && isEmpty(store)) return undefined
-    const driver = printable(store.lease.owner(now()) ?? 'another Muster')
-    if (driver !== told) say(`this queue is driven by ${driver}; this one takes over when that one is gone`)
+    const driver = printable(store.lease.owner(now()) ?? 'unknown')
+    if (driver !== told) say(`another scheduler is running: ${driver}. This one takes over when it ends.`)
     told = driver
     await sleep(STANDBY_MS, undefined, { signal }).catch(() => undefined)
   }

@@ -32,7 +32,7 @@ function preemptWords(job: Job, queue: OpenQueue): readonly string[] {
 }
 
 function whyNotNow(job: Job, queue: OpenQueue): WhyWaiting {
-  if (job.state.kind === 'held') return { why: ['it is held'] }
+  if (job.state.kind === 'held') return { why: [`held. Run: muster job release ${job.id}`] }
   const { engine } = job.spec
   const place = enginePlace(engine ?? '')
   const title = placeTitle(place)
@@ -40,8 +40,7 @@ function whyNotNow(job: Job, queue: OpenQueue): WhyWaiting {
   const engineWords = (words: string) => ({
     why: [trouble === undefined ? words : `cannot reach ${title}: ${trouble}`],
   })
-  if (job.state.kind === 'starting' && engine !== undefined)
-    return engineWords(`${title} has it, and it waits there for resources`)
+  if (job.state.kind === 'starting' && engine !== undefined) return engineWords(`waiting for resources in ${title}`)
   if (job.state.kind !== 'queued') return { why: [] }
   const missed = job.after.flatMap((id) => {
     const state = queue.store.get(id)?.state
@@ -49,10 +48,10 @@ function whyNotNow(job: Job, queue: OpenQueue): WhyWaiting {
   })
   if (missed.length > 0) return { why: missed }
   const undone = job.after.filter((id) => queue.store.get(id)?.state.kind !== 'done')
-  if (undone.length > 0) return { why: [`it waits for ${undone.join(', ')}`] }
+  if (undone.length > 0) return { why: [`waiting for ${undone.length === 1 ? 'job' : 'jobs'} ${undone.join(', ')}`] }
   const { notBeforeMs = 0 } = job.state
   if (engine !== undefined)
-    return engineWords(`${title} gets it at the next scheduling pass, or when fewer jobs wait there`)
+    return engineWords(`goes to ${title} at the next scheduling pass, or when fewer jobs wait there`)
   const report = queue.store.report()
   const hosts = hostsOf(queue)
   const names = new Set(hosts.map(({ name }) => name))
@@ -65,7 +64,7 @@ function whyNotNow(job: Job, queue: OpenQueue): WhyWaiting {
   const startS = report?.expectedS[job.id]
   return {
     why: [
-      ...(notBeforeMs > (report?.atMs ?? 0) ? [`it is tried again at ${new Date(notBeforeMs).toISOString()}`] : []),
+      ...(notBeforeMs > (report?.atMs ?? 0) ? [`next attempt at ${new Date(notBeforeMs).toISOString()}`] : []),
       ...down,
       ...(why === undefined ? [THERE_IS_ROOM] : [...formatGangWhyNot(cluster, gang, why), ...preemptWords(job, queue)]),
     ],

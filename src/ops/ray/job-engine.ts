@@ -86,7 +86,7 @@ type RayReport = number | (typeof WORDS)[number]
 function parseRound(wanted: RayWanted, orders: readonly RayOrder[], text: string) {
   const asked = new Set(orders.map(({ key }) => key))
   const reports = new Map<string, RayReport>()
-  let trouble: string | undefined = "its head's answer is not what was asked for"
+  let trouble: string | undefined = "could not parse the head's answer"
   for (const line of text.split('\n')) {
     const [first = '', second = '', third = ''] = line.split(' ')
     const word = WORDS.find((known) => known === second)

@@ -65,9 +65,9 @@ function emptied(cluster: Cluster): Cluster {
 /** Lines for a person; hosts by name, those with the same reasons together. */
 export function formatGangWhyNot(cluster: Cluster, gang: Gang, why: GangWhyNot): readonly string[] {
   const lines: string[] = []
-  if (why.isImpossible) lines.push('These hosts could not hold it even if nothing else ran on them.')
+  if (why.isImpossible) lines.push('Too large for these hosts, even when they are idle.')
   for (const { index, whyNot: own } of why.bundles) {
-    if (gang.bundles.length > 1) lines.push(`Bundle ${index + 1} finds no host:`)
+    if (gang.bundles.length > 1) lines.push(`Bundle ${index + 1} fits on no host:`)
     const byReason = new Map<string, string[]>()
     for (const { host, reasons } of own.hosts) {
       const text = reasons.map(formatReason).join('; ')
@@ -78,8 +78,10 @@ export function formatGangWhyNot(cluster: Cluster, gang: Gang, why: GangWhyNot):
     for (const [text, names] of byReason) lines.push(`${names.join(',')}: ${text}`)
   }
   if (why.bundles.length === 0)
-    lines.push(`There is room for ${why.roomFor} of its ${gang.bundles.length} bundles (${gang.strategy}).`)
-  for (const change of why.changes) lines.push(`It would go in ${formatChange(change)}.`)
+    lines.push(
+      `Only ${why.roomFor} of ${gang.bundles.length} bundles ${why.roomFor === 1 ? 'fits' : 'fit'} (${gang.strategy}).`,
+    )
+  for (const change of why.changes) lines.push(`It would fit ${formatChange(change)}.`)
   return lines
 }
 

@@ -34,16 +34,16 @@ export class DriverLease {
     this.#file.transaction(() => this.#file.run('UPDATE lease SET until_ms = 0 WHERE token = ?', token))
   }
 
-  /** Undefined: nobody drives. */
+  /** For people: `root@vm (pid 3533)`; undefined: no scheduler is running. */
   owner(nowMs: number): string | undefined {
     const { owner, until_ms } = this.#row()
-    return Number(until_ms) > nowMs ? String(owner) : undefined
+    return Number(until_ms) > nowMs ? String(owner).replace(/, process (\d+)$/, ' (pid $1)') : undefined
   }
 
   /** @throws MusterError 'interrupted' when it is another one's by now. */
   check({ token }: LeaseToken): void {
     if (Number(this.#row().token) === token) return
-    throw new MusterError('interrupted', 'another Muster drives this queue now')
+    throw new MusterError('interrupted', 'another scheduler has taken over this queue')
   }
 
   #row(): SqlRow {

@@ -83,7 +83,7 @@ export class HostLine implements Disposable {
     this.#shell = shell
     const text = formatRound({ ...round, number, wantsFacts: round.wantsFacts || isNew })
     shell.write(`${isNew ? formatPrelude(this.#mark, randomBytes(MARK_BYTES).toString('hex')) : ''}${text}`)
-    using _ = this.#options.clock.after(ROUND_MS, () => this.#lose(`it did not answer within ${ROUND_MS / 1000} s`))
+    using _ = this.#options.clock.after(ROUND_MS, () => this.#lose(`no answer within ${ROUND_MS / 1000} s`))
     return await promise
   }
 
@@ -137,7 +137,7 @@ export class HostLine implements Disposable {
   }
 
   #cut(): void {
-    const reason = `it printed more than ${formatBytes(MOST_BYTES)} where a few lines are expected, and was cut off`
+    const reason = `disconnected: it printed more than ${formatBytes(MOST_BYTES)}`
     if (this.#round === undefined) this.#cutOff = reason
     else this.#round.lines = []
     this.#lose(reason)

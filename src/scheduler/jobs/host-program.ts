@@ -258,7 +258,7 @@ function bundleState(word: string, code: string, more: readonly string[]): SeenB
     case 'gone':
       return ended({ kind: 'gone', reason: ENDED_SILENTLY })
     case 'rebooted':
-      return ended({ kind: 'gone', reason: 'the host was started anew' })
+      return ended({ kind: 'gone', reason: 'the host rebooted' })
     case 'exit':
       if (code === 'shutdown') return ended({ kind: 'gone', reason: 'the host was shut down' })
       if (code === 'barred' || code === 'unable') return ended({ kind: code })

@@ -241,7 +241,7 @@ export class HostRounds implements Disposable {
       record.facts = facts
       record.factsMs = clock.now()
     }
-    const reason = trouble ?? (record.facts ? undefined : 'its answer is not what was asked for')
+    const reason = trouble ?? (record.facts ? undefined : "could not parse the host's answer")
     return { trouble: reason, bundles, readings: this.#metrics.take(name, result.text) }
   }
 

@@ -207,13 +207,13 @@ function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, no
 }
 
 /** The end of a process that could not write its exit code. */
-export const ENDED_SILENTLY = 'its process ended without a word'
+export const ENDED_SILENTLY = 'its process ended without an exit code'
 
 const KILLED: Readonly<Record<StopReason, string>> = {
   cancelled: 'killed when the job was cancelled',
   'timed-out': 'killed at the time limit',
-  preempted: 'killed for another job',
-  requeued: 'killed to wait again',
+  preempted: 'killed to make room for another job',
+  requeued: 'killed to be requeued',
 }
 
 /** What Muster killed cannot write how it ended. */
@@ -224,7 +224,7 @@ function withKiller(state: ActiveState, bundle: BundleState): BundleState {
   return { ...bundle, end: { kind: 'gone', reason } }
 }
 
-const GIVEN_UP = { kind: 'gone', reason: 'given up, as its host did not answer' } as const
+const GIVEN_UP = { kind: 'gone', reason: 'abandoned: its host did not answer' } as const
 
 /**
  * A host's word on time counts as far as it can be so: not before the order was sent, and not after it was heard. What it says
@@ -247,7 +247,7 @@ function startOf({ startedMs, placedMs }: ActiveState, bundles: readonly BundleS
 
 const NOTHING_LEFT: BundleEnd = {
   kind: 'gone',
-  reason: 'nothing of it is left on its host, which was started anew or cleaned up',
+  reason: 'no trace of it on its host: the host was reset or its files were deleted',
 }
 
 function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: number): Life {
@@ -263,11 +263,11 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
     return life({
       ...base,
       kind: 'cancelled',
-      ...(isGivenUp ? { reason: 'given up on hosts that did not answer' } : {}),
+      ...(isGivenUp ? { reason: 'abandoned on hosts that did not answer' } : {}),
     })
   }
   if (stop === 'preempted' || stop === 'requeued') {
-    const last = stop === 'preempted' ? 'ended for another' : 'ended to wait again'
+    const last = stop === 'preempted' ? 'stopped for a job of higher priority' : 'requeued'
     return { attempt: job.attempt + 1, failures: job.failures, state: { kind: 'queued', last, waitsFromMs } }
   }
   const cause = state.kind === 'ending' ? state.cause : undefined
@@ -280,7 +280,9 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
     return life({ ...base, kind: 'cancelled', reason: first.reason })
   const kind = stop === 'timed-out' ? 'timed-out' : first.kind === 'exit' ? 'failed' : 'lost'
   const reason =
-    stop === 'timed-out' ? `ran for more than ${job.spec.limitS} s` : formatEnd(first, job.spec.request.memoryBytes)
+    stop === 'timed-out'
+      ? `ran longer than its limit of ${job.spec.limitS} s`
+      : formatEnd(first, job.spec.request.memoryBytes)
   if (job.failures >= job.spec.retries) return life({ ...base, kind, reason })
   const notBeforeMs = nowMs + Math.min(MAX_BACK_OFF_MS, BACK_OFF_MS * 2 ** job.failures)
   return {
@@ -326,12 +328,12 @@ export function missedWords(id: number, kind: FinalKind): string {
 export function formatEnd(end: BundleEnd, askedBytes = 0): string {
   switch (end.kind) {
     case 'exit':
-      if (end.isOutOfMemory) return `ended by the kernel: more memory than asked for (${formatBytes(askedBytes)})`
-      return `exit ${end.code}${end.isUnwritten ? ', and its output could not be written any more' : ''}`
+      if (end.isOutOfMemory) return `killed by the kernel: more memory than it asked for (${formatBytes(askedBytes)})`
+      return `exit ${end.code}${end.isUnwritten ? '; the disk was full, so output may be missing' : ''}`
     case 'barred':
-      return 'never began'
+      return 'never started'
     case 'unable':
-      return 'its host could not begin it'
+      return 'its host could not start it'
     case 'gone':
       return end.reason
   }

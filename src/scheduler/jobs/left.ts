@@ -30,8 +30,8 @@ ${classes}
     left_kb=$(printf '%s\\n' "$left_list" | limited xargs du -sk 2> /dev/null | awk '{ sum += $1 } END { print sum + 0 }')
     left_why=
     case $left_class in
-      running) left_why='jobs that run';;
-      waiting) left_why='jobs of the queue that have not ended';;
+      running) left_why='running jobs';;
+      waiting) left_why='unfinished jobs of the queue';;
       other) left_why='jobs of another queue, changed within the last ${OTHERS_DAYS} days';;
     esac
     left_sum jobs "$left_place" $(printf '%s\\n' "$left_list" | wc -l) "$left_kb" - "$left_why"
@@ -41,13 +41,13 @@ ${classes}
 fi
 while read -r _ left_mount left_type _; do
   [ "$left_type" = cgroup2 ] && [ -d "$left_mount/muster" ] || continue
-  if grep -q -x 'populated 1' "$left_mount/muster/cgroup.events"; then left_found cgroup "$left_mount/muster" 'jobs run in it'
+  if grep -q -x 'populated 1' "$left_mount/muster/cgroup.events"; then left_found cgroup "$left_mount/muster" 'jobs are running in it'
   else left_found cgroup "$left_mount/muster"; fi
 done < /proc/mounts`,
     kinds: {
       jobs: {
-        title: 'directories of jobs',
-        action: 'remove the directories of jobs that have ended, with what they wrote',
+        title: 'job directories',
+        action: 'remove the directories of ended jobs, with their output',
         isSum: true,
         remove: `cd "$p" || exit 0
 ${classes}
@@ -55,7 +55,7 @@ classes | sed -n 's/^ended //p' | xargs rm -rf
 cd / && rmdir "$p" "\${p%/*}" 2> /dev/null
 :`,
       },
-      helper: { title: 'file of a scheduler', isBrief: true },
+      helper: { title: 'scheduler file', isBrief: true },
       cgroup: { title: 'control groups of jobs', remove: `find "$p" -depth -type d -exec rmdir {} +` },
     },
   }

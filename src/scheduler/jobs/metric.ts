@@ -28,16 +28,16 @@ export function parseMetric(text: string): Metric | string {
 }
 
 function wrongPattern(pattern: string): string | undefined {
-  if (pattern.length > MOST_PATTERN) return `a pattern has no more than ${MOST_PATTERN} characters`
-  if (/[\x00-\x1f\x7f]/.test(pattern)) return 'a pattern has no control characters'
+  if (pattern.length > MOST_PATTERN) return `the pattern is longer than ${MOST_PATTERN} characters`
+  if (/[\x00-\x1f\x7f]/.test(pattern)) return 'a pattern must not contain control characters'
   if (!/(^|[^\\])\([^?]/.test(pattern)) return 'the pattern needs a group around the number: loss=final loss ([0-9.]+)'
   // They may take sed for ever, and a look at its host with it.
-  if (/\\[1-9]/.test(pattern)) return 'a pattern has no back-references'
+  if (/\\[1-9]/.test(pattern)) return 'a pattern must not contain back-references'
   try {
     new RegExp(pattern)
     return undefined
   } catch {
-    return 'the pattern is no regular expression'
+    return 'the pattern is not a valid regular expression'
   }
 }
 

@@ -28,7 +28,7 @@ const LAST_RETRY_MS = 10_000
 const STARTING_FACTS_MS = 10_000
 const BUSY_FACTS_MS = 60_000
 const IDLE_FACTS_MS = 300_000
-export const NOT_YET = 'it has not answered yet'
+export const NOT_YET = 'no answer yet'
 
 type PlaceRecord = {
   readonly name: string

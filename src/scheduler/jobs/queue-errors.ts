@@ -6,27 +6,26 @@ const FULL = 13
 /** Where a further file was to be made beside it. */
 const NO_ROOM_BESIDE = 4874
 
-const BUSY_HINT = 'Another program holds the file: try again.'
+const BUSY_HINT = 'Another program has locked the file. Try again.'
 const DAMAGED_HINT =
-  'Move it away, with -wal and -shm beside it, to begin with an empty queue; what runs on hosts goes on. `sqlite3 FILE .recover` may read what is left.'
+  'Move it and its -wal and -shm files away to start with an empty queue; running jobs continue. `sqlite3 FILE .recover` may recover data.'
 
 /** Primary result codes (sqlite.org/rescode.html), and what mends them. */
 const HINTS: Readonly<Record<number, string>> = {
   5: BUSY_HINT,
   6: BUSY_HINT,
-  7: 'This machine has too little free memory: make room and try again.',
-  8: 'Its file system is mounted read-only, or the file belongs to another user.',
-  10: 'Its disk cannot be read or written: look at the log of the kernel.',
+  7: 'This machine is short of memory. Free some and try again.',
+  8: 'Its file system is mounted read-only, or another user owns the file.',
+  10: 'Its disk fails to read or write. Check the kernel log.',
   11: DAMAGED_HINT,
-  [FULL]: 'Its disk is full: nothing of this call was written. Make room and try again.',
-  14: 'Its directory cannot be used: look at its owner and mode, or set XDG_STATE_HOME to another place.',
+  [FULL]: 'Its disk is full, and nothing was stored. Make room and try again.',
+  14: 'Check the owner and mode of its directory, or set XDG_STATE_HOME to another directory.',
   15: BUSY_HINT,
   26: DAMAGED_HINT,
 }
-const DIRECTORY_HINT =
-  'Look at the owner and mode of its directory, and how it is mounted, or set XDG_STATE_HOME to another place.'
+const DIRECTORY_HINT = 'Check the owner, mode and mount of its directory, or set XDG_STATE_HOME to another directory.'
 const BUG_HINT =
-  'The file is not damaged: leave it where it is. Nothing of this call was stored. Please report this as a bug of Muster.'
+  'The file is not damaged; leave it where it is. Nothing was stored. Please report this as a bug in Muster.'
 
 export function isSqlite(error: unknown): error is Error & { readonly errcode: number } {
   return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'

@@ -103,11 +103,11 @@ export class QueueFile implements Disposable {
 
   #makeUpToDate(): void {
     const version = this.#fileVersion()
-    if (version > VERSION) throw new MusterError('configuration', 'the queue was written by a later version of Muster')
+    if (version > VERSION) throw new MusterError('configuration', 'the queue was written by a newer version of Muster')
     if (version === 0) {
       if (this.one('SELECT 1 FROM sqlite_master') !== undefined)
-        throw new MusterError('configuration', `${this.#name} cannot be used: it is the database of another program`, {
-          hint: 'Move it away, or name another cluster in hosts.yaml.',
+        throw new MusterError('configuration', `${this.#name} cannot be used: it is another program's database`, {
+          hint: 'Move it away, or set another cluster name in hosts.yaml.',
         })
       this.#database.exec(SCHEMA)
       this.run("INSERT INTO meta VALUES ('id', ?)", randomBytes(6).toString('hex'))
@@ -158,7 +158,7 @@ function requireOwnFile(path: string): void {
   makeOwnDirectories(dirname(path))
   makePrivate(path)
   const reason = existsSync(path) ? foreignFile(path) : undefined
-  if (reason !== undefined) throw notOwn(`the queue ${path}`, reason, 'look at its owner and mode')
+  if (reason !== undefined) throw notOwn(`the queue ${path}`, reason, 'check its owner and mode')
 }
 
 /** It may tell too often, or never: whoever listens looks now and then anyway. */

@@ -64,12 +64,12 @@ export function checkRequest(request: ResourceRequest): void {
   const { cpuMilli, memoryBytes, gpuCount, gpuMilli, custom = {} } = request
   for (const [name, amount] of Object.entries({ cpuMilli, memoryBytes, gpuCount, ...custom }))
     if (!Number.isSafeInteger(amount) || amount < 0)
-      throw wrong(`${name} is ${amount}: a whole number from 0 on is needed`)
+      throw wrong(`${name} is ${amount}: it must be a whole number from 0`)
   if (gpuCount === 0) return
   if (!Number.isInteger(gpuMilli) || gpuMilli < 1 || gpuMilli > WHOLE_MILLI)
-    throw wrong(`a GPU share of ${gpuMilli} milli: from 1 to ${WHOLE_MILLI} is needed`)
+    throw wrong(`the GPU share is ${gpuMilli} milli: it must be 1 to ${WHOLE_MILLI}`)
   if (gpuCount > 1 && gpuMilli !== WHOLE_MILLI)
-    throw wrong(`${gpuCount} GPUs of ${gpuMilli} milli each: a share is of one GPU, several GPUs are whole ones`)
+    throw wrong(`${gpuCount} GPUs of ${gpuMilli} milli each: only a single GPU can be shared`)
 }
 
 /** @throws MusterError 'usage' when an amount is negative or broken. */
@@ -80,7 +80,7 @@ export function checkHost(host: HostCapacity): void {
   ])
   for (const [name, amount] of [...amounts, ['cpuMilli', host.cpuMilli], ['memoryBytes', host.memoryBytes]] as const)
     if (!Number.isSafeInteger(amount) || amount < 0)
-      throw wrong(`${host.name}: ${name} is ${amount}: a whole number from 0 on is needed`)
+      throw wrong(`${host.name}: ${name} is ${amount}: it must be a whole number from 0`)
 }
 
 export function holds(selector: Selector, host: HostCapacity): boolean {

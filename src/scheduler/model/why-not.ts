@@ -216,27 +216,23 @@ export function formatReason(reason: Reason): string {
     case 'drained':
       return 'is drained'
     case 'taint':
-      return `is kept for those who tolerate ${reason.taints.join(', ')}`
+      return `has taints: ${reason.taints.join(', ')}`
     case 'label':
-      return `does not match the selector on ${reason.labels.join(', ')}`
+      return `does not match on ${reason.labels.join(', ')}`
     case 'gpu-model':
       return `has other GPUs: ${reason.models.join(', ')}`
     case 'cpu':
-      return `${cores(reason.needed)} cores are needed, ${cores(reason.free)} of ${cores(reason.total)} are free`
+      return `needs ${reason.needed / 1000} cores, ${reason.free / 1000} of ${reason.total / 1000} free`
     case 'memory':
-      return `${gib(reason.needed)} GiB of memory are needed, ${gib(reason.free)} of ${gib(reason.total)} are free`
+      return `needs ${gib(reason.needed)} GiB of memory, ${gib(reason.free)} of ${gib(reason.total)} free`
     case 'custom':
-      return `${reason.needed} of ${reason.name} are needed, ${reason.free} are free`
+      return `needs ${reason.needed} ${reason.name}, ${reason.free} free`
     case 'gpu':
       if (reason.total === 0) return 'has no GPU'
       if (reason.neededMilli < WHOLE_MILLI)
-        return `no GPU has ${reason.neededMilli} milli free, though all ${reason.total} together have ${reason.freeMilli}`
-      return `${reason.needed} idle GPUs are needed, ${reason.able} of ${reason.total} are idle`
+        return `needs ${reason.neededMilli / 1000} of one GPU; none has that free (all ${reason.total} together: ${reason.freeMilli / 1000})`
+      return `needs ${reason.needed} idle GPUs, ${reason.able} of ${reason.total} idle`
   }
-}
-
-function cores(milli: number): string {
-  return String(milli / 1000)
 }
 
 function gib(bytes: number): string {

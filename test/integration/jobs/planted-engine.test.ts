@@ -93,7 +93,7 @@ describe('an engine that is planted with one line', () => {
         environment: { MUSTER_JOB: String(gang), MUSTER_ATTEMPT: '1' },
       })
       const shown = await muster(['job', 'show', String(first)])
-      expect(shown.output).toContain('Slurm has it, and it waits there for resources')
+      expect(shown.output).toContain('waiting for resources in Slurm')
       expect((await muster(['job', 'show', String(third)])).output).toContain('when fewer jobs wait there')
       known.set(keyOf(first), 'running')
       await waitUntil(() => kind(first) === 'running' && known.size === 3, 'one to run and another one to follow')

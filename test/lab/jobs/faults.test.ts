@@ -69,8 +69,8 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     await lab.host('m1').boot()
     expect(await ended).toEqual([0, null])
     expect([await queue.find(plain), await queue.find(gang)]).toMatchObject([
-      { state: 'lost', reason: 'its process ended without a word' },
-      { state: 'lost', reason: 'its process ended without a word' },
+      { state: 'lost', reason: 'its process ended without an exit code' },
+      { state: 'lost', reason: 'its process ended without an exit code' },
     ])
     expect(await queue.find(again)).toMatchObject({ state: 'done', attempt: 2 })
     expect(await ran(plain)).toEqual([`${plain}.0.1`])
@@ -181,7 +181,7 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     await seen(isJob(waits, 'done'))
     await on('m3', 'touch filled')
     expect(await ended).toEqual([0, null])
-    expect(await queue.find(fills)).toMatchObject({ reason: 'exit 9, and its output could not be written any more' })
+    expect(await queue.find(fills)).toMatchObject({ reason: 'exit 9; the disk was full, so output may be missing' })
     expect((await queue.find(keeps)).state).toBe('done')
     expect([await ran(fills), await ran(waits)].map(({ length }) => length)).toEqual([1, 1])
     await on('m2', `umount -l ${JOBS}`)
@@ -199,16 +199,16 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     const refused = await own.job('submit', '--env', `LONG=${'x'.repeat(50_000)}`, '--', 'true')
     expect([refused.code, refused.stderr]).toEqual([
       3,
-      expect.stringContaining('Its disk is full: nothing of this call'),
+      expect.stringContaining('Its disk is full, and nothing was stored'),
     ])
     await on('m1', 'touch small')
-    await told('what runs goes on, the rest when there is room')
+    await told('running jobs continue, and new ones start when there is room')
     await here(`rm ${home}/fill`)
     expect(await ended).toEqual([0, null])
     expect(await own.list()).toMatchObject([{ job: Number(id), state: 'done' }])
     await here(`mount -o remount,ro ${home}`)
     const closed = await own.job('submit', '--', 'true')
-    expect([closed.code, closed.stderr]).toEqual([3, expect.stringContaining('Its directory cannot be used')])
+    expect([closed.code, closed.stderr]).toEqual([3, expect.stringContaining('owner and mode of its directory')])
     await own.stop()
     await here(`umount ${home}`)
   })

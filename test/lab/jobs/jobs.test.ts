@@ -154,12 +154,12 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
 
   it('says why one does not go in; who stood by takes over, and ends what is cancelled', async () => {
     const { code, stdout } = await job('submit', '--gpu', '2', '--bundles', '4', '--dry-run', '--', 'true')
-    expect([code, stdout]).toEqual([1, expect.stringContaining('There is room for 3 of its 4 bundles')])
+    expect([code, stdout]).toEqual([1, expect.stringContaining('Only 3 of 4 bundles fit')])
     const id = await submit('--', 'sleep 4567')
     const { child, ended, seen } = work()
     await seen(new RegExp(`"job":${id},"state":"running"`))
     const second = work()
-    await second.told('this queue is driven by')
+    await second.told('another scheduler is running: ')
     child.kill('SIGKILL')
     await ended
     expect((await job('cancel', id)).code).toBe(0)

@@ -44,7 +44,7 @@ describe.skipIf(!canRun)('the memory of jobs', { timeout: 900_000 }, () => {
     for (const id of [more, child])
       expect(await queue.find(id)).toMatchObject({
         state: 'failed',
-        reason: 'ended by the kernel: more memory than asked for (15.0 MiB)',
+        reason: 'killed by the kernel: more memory than it asked for (15.0 MiB)',
       })
     for (const id of [less, none, promise]) {
       expect((await queue.find(id)).state).toBe('done')
@@ -115,7 +115,7 @@ describe.skipIf(!canRun)('the memory of jobs', { timeout: 900_000 }, () => {
       `grep -q ^0::/muster/ /proc/self/cgroup && ${TAKES}`,
     )
     expect(await queue.work().ended).toEqual([0, null])
-    expect((await queue.find(more)).reason).toMatch(/^ended by the kernel/)
+    expect((await queue.find(more)).reason).toMatch(/^killed by the kernel/)
     expect((await queue.find(less)).state).toBe('done')
   })
 

@@ -128,7 +128,7 @@ describe.skipIf(!canRun)('muster left', { timeout: 400_000 }, () => {
     expect(used).toContain('m2 env virtual environment: /root/lab')
     expect(used).toContain('m3 copy unfinished copy: /root/.muster-00112233445566778899')
     const [job = ''] = used.filter((word) => word.includes(' jobs '))
-    expect(job).toMatch(/^m\d jobs directories of jobs: \/root\/\.local\/state\/muster\/jobs$/)
+    expect(job).toMatch(/^m\d jobs job directories: \/root\/\.local\/state\/muster\/jobs$/)
     const removal = await muster('bare.yaml', 'left', '--area', 'jobs,copy', '--remove', '--yes')
     expect(removal.code, removal.stdout + removal.stderr).toBe(0)
     const environments = await muster('bare.yaml', 'left', '--area', 'env', '--remove', '--yes')

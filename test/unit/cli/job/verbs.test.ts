@@ -295,6 +295,6 @@ describe('where the state directory cannot be made', () => {
       3,
       expect.stringContaining(`the queue ${path} cannot be used: something in its path is no directory\n`),
     ])
-    expect(messages).toContain('set XDG_STATE_HOME to another place')
+    expect(messages).toContain('set XDG_STATE_HOME to another directory')
   })
 })

@@ -41,10 +41,10 @@ describe('why a gang does not go in', () => {
       ],
     })
     expect(why && formatGangWhyNot(cluster, spread, why)).toEqual([
-      'These hosts could not hold it even if nothing else ran on them.',
-      'There is room for 2 of its 3 bundles (STRICT_SPREAD).',
-      'It would go in with SPREAD.',
-      'It would go in with 2 bundles.',
+      'Too large for these hosts, even when they are idle.',
+      'Only 2 of 3 bundles fit (STRICT_SPREAD).',
+      'It would fit with SPREAD.',
+      'It would fit with 2 bundles.',
     ])
   })
 
@@ -60,7 +60,7 @@ describe('why a gang does not go in', () => {
     const none = whyNotGang(cluster, large)
     expect(none?.bundles.map(({ index }) => index)).toEqual([0, 1])
     expect(none && formatGangWhyNot(cluster, large, none)).toContain(
-      'h0,h1: no GPU has 500 milli free, though all 2 together have 800',
+      'h0,h1: needs 0.5 of one GPU; none has that free (all 2 together: 0.8)',
     )
   })
 

@@ -137,7 +137,7 @@ describe('a job', () => {
     const { state } = lifeOf(job({ request }), ...life, seen(1, killed.get('q-7-1-1') as BundleState))
     expect(state).toMatchObject({
       kind: 'failed',
-      reason: 'ended by the kernel: more memory than asked for (1.0 GiB)',
+      reason: 'killed by the kernel: more memory than it asked for (1.0 GiB)',
       bundles: [{ kind: 'ended', isUnlimited: true }, { kind: 'ended' }],
     })
   })
@@ -154,7 +154,7 @@ describe('a job', () => {
     })
   })
 
-  test('cancelled while it waits it never begins; cancelled while it is sent it ends as cancelled, also if it never began', () => {
+  test('cancelled while it waits it never begins; cancelled while it is sent it ends as cancelled, also if it never started', () => {
     expect(kindAfter(job(), cancel)).toBe('cancelled')
     expect(kindAfter(job(), { kind: 'hold' }, cancel, { kind: 'release' })).toBe('cancelled')
     expect(kindAfter(job(), placed, cancel)).toBe('ending')
@@ -179,7 +179,7 @@ describe('a job', () => {
   test('given up without its hosts it is over at once, whatever they say later, and nothing more is sent to them', () => {
     const forget: JobEvent = { kind: 'forget', hosts: ['a', 'b', 'c'] }
     const life = lifeOf(job(), placed, forget, seen(0, exit(0)), seen(1, exit(0)))
-    expect(life.state).toMatchObject({ kind: 'cancelled', reason: 'given up on hosts that did not answer', places })
+    expect(life.state).toMatchObject({ kind: 'cancelled', reason: 'abandoned on hosts that did not answer', places })
     expect(ordersFor({ ...job(), ...life }, 'store', new Map(), 0)).toEqual([])
     expect(kindAfter(job(), forget)).toBe('cancelled')
   })
@@ -193,8 +193,8 @@ describe('a job', () => {
       expect(ordersFor(ending, 'q', new Map(), 9)).toMatchObject([{ host: 'b', rank: 1, order: { kind: 'stop' } }])
       expect(lifeOf(ending, seen(0, exit(0)), seen(1, exit(143))).state).toMatchObject({
         kind: 'cancelled',
-        reason: 'given up on hosts that did not answer',
-        bundles: [{ end: { reason: 'given up, as its host did not answer' } }, exit(143)],
+        reason: 'abandoned on hosts that did not answer',
+        bundles: [{ end: { reason: 'abandoned: its host did not answer' } }, exit(143)],
       })
     }
     expect(kindAfter(job(), ...begun, { kind: 'forget', hosts: [] })).toBe('ending')

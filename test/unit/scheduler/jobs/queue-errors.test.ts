@@ -11,7 +11,7 @@ describe('what to do when a call to the queue fails', () => {
     for (let code = 1; code <= 28; code++)
       for (const errcode of [code, code | (1 << 8), code | (5 << 8)]) {
         const { hint } = unusable(ofSqlite(errcode), 'the queue q.db')
-        expect([errcode, hint?.includes('Move it away')]).toEqual([errcode, DAMAGED.has(code)])
+        expect([errcode, hint?.includes('files away')]).toEqual([errcode, DAMAGED.has(code)])
       }
   })
 
@@ -22,7 +22,7 @@ describe('what to do when a call to the queue fails', () => {
       expect.objectContaining({
         code: 'internal',
         message: expect.stringContaining('NOT NULL constraint failed: meta.value'),
-        hint: expect.stringContaining('not damaged: leave it where it is'),
+        hint: expect.stringContaining('not damaged; leave it where it is'),
       }),
     )
     file.run("INSERT INTO meta VALUES ('name', 'text')")

@@ -149,8 +149,8 @@ describe('the queue on disk', () => {
     store.lease.renew(first, 900, 1000)
     expect(store.lease.take('other', 1800, 1000)).toBeUndefined()
     const second = store.lease.take('other', 1900, 1000)
-    expect(() => store.apply(1, { kind: 'placed', places }, 2000, first)).toThrow('another Muster')
-    expect(() => store.lease.renew(first, 2000, 1000)).toThrow('another Muster')
+    expect(() => store.apply(1, { kind: 'placed', places }, 2000, first)).toThrow('another scheduler')
+    expect(() => store.lease.renew(first, 2000, 1000)).toThrow('another scheduler')
     expect(store.get(1)?.state.kind).toBe('queued')
     expect(store.apply(1, { kind: 'placed', places }, 2000, second)).toBe(true)
     const third = store.lease.take('third', 2000, 1000, (owner) => owner === 'other')
@@ -352,7 +352,7 @@ describe('the queue on disk', () => {
       store.list([], 5000)
     }
     expect(ask).toThrow(
-      expect.objectContaining({ code: 'configuration', hint: expect.stringContaining('Move it away') }),
+      expect.objectContaining({ code: 'configuration', hint: expect.stringContaining('Move it and its -wal') }),
     )
   })
 
@@ -368,7 +368,7 @@ describe('the queue on disk', () => {
     writeFileSync(file, bytes)
     using store = open()
     expect(() => store.file.checkWhole()).toThrow(
-      expect.objectContaining({ code: 'configuration', hint: expect.stringContaining('Move it away, with -wal') }),
+      expect.objectContaining({ code: 'configuration', hint: expect.stringContaining('Move it and its -wal') }),
     )
     expect(readFileSync(file)).toEqual(bytes)
   })
@@ -381,7 +381,7 @@ describe('the queue on disk', () => {
     }
     const cut = readFileSync(file).subarray(0, 20_000)
     writeFileSync(file, cut)
-    expect(() => open()).toThrow(expect.objectContaining({ hint: expect.stringContaining('Move it away') }))
+    expect(() => open()).toThrow(expect.objectContaining({ hint: expect.stringContaining('Move it and its -wal') }))
     expect(readFileSync(file)).toEqual(cut)
   })
 
@@ -390,7 +390,7 @@ describe('the queue on disk', () => {
     const other = new DatabaseSync(file)
     other.exec('CREATE TABLE notes (text)')
     other.close()
-    expect(() => open()).toThrow(/database of another program/)
+    expect(() => open()).toThrow(/another program's database/)
     const again = new DatabaseSync(file)
     expect(again.prepare('SELECT name FROM sqlite_master').all()).toEqual([{ name: 'notes' }])
     again.close()
@@ -399,7 +399,7 @@ describe('the queue on disk', () => {
   test('where its directory cannot be made, it is said to look there', () => {
     writeFileSync(join(directory, 'file'), '')
     expect(() => open('file/queue.db')).toThrow(
-      expect.objectContaining({ hint: expect.stringContaining('owner and mode of its directory') }),
+      expect.objectContaining({ hint: expect.stringContaining('owner, mode and mount of its directory') }),
     )
   })
 

@@ -85,7 +85,7 @@ describe('a cluster', () => {
     const cluster = new Cluster([host('m1')])
     expect(() => cluster.shapeOf(request({ cpuMilli: -1 }))).toThrow('cpuMilli is -1')
     expect(() => cluster.shapeOf(request({ cpuMilli: 0.5 }))).toThrow('cpuMilli is 0.5')
-    expect(() => cluster.shapeOf(request({ gpuCount: 2, gpuMilli: 500 }))).toThrow('several GPUs are whole ones')
+    expect(() => cluster.shapeOf(request({ gpuCount: 2, gpuMilli: 500 }))).toThrow('only a single GPU can be shared')
     expect(() => new Cluster([host('m1'), host('m1')])).toThrow('same name')
   })
 

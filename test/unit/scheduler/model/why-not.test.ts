@@ -117,8 +117,8 @@ describe('why a request does not go in', () => {
     const shape = cluster.shapeOf({ cpuMilli: 1000, memoryBytes: GIB, gpuCount: 1, gpuMilli: 800 })
     const { hosts: reasons, changes, isImpossible } = whyNot(cluster, shape)
     expect(reasons.map((one) => one.reasons.map(formatReason))).toEqual([
-      ['no GPU has 800 milli free, though all 2 together have 1000'],
-      ['is kept for those who tolerate lab'],
+      ['needs 0.8 of one GPU; none has that free (all 2 together: 1)'],
+      ['has taints: lab'],
       ['has no GPU'],
     ])
     expect(isImpossible).toBe(false)

@@ -111,7 +111,7 @@ describe('a broken trace', () => {
 
   it.each([
     [`${PODS}\np1,4000,8,x,0\n`, "line 2: num_gpu is 'x'"],
-    [`${PODS}\np1,4000,8,1,0\n`, 'line 2: a GPU share of 0 milli'],
+    [`${PODS}\np1,4000,8,1,0\n`, 'line 2: the GPU share is 0 milli'],
     [`${PODS}\np1,4000,8,2,500\n`, 'line 2: 2 GPUs of 500 milli each'],
     [`${PODS}\np1,-4,8,0,0\n`, "line 2: cpu_milli is '-4'"],
     [`${PODS},creation_time,deletion_time\np1,4,8,0,0,soon,2\n`, "line 2: creation_time is 'soon'"],
