@@ -51,6 +51,7 @@ Where OpenSSH is installed, \`ssh -G\` is asked for each host, so \`Match\`, \`I
 | ProxyCommand | as in ssh, unless \`jump\` says otherwise |
 | UserKnownHostsFile, GlobalKnownHostsFile, StrictHostKeyChecking, HashKnownHosts | as in ssh, but for what is said below |
 | HostKeyAlgorithms, KexAlgorithms, Ciphers, MACs | as in ssh; a host for which nothing is left that the built-in transport has goes through the system's ssh |
+| RequiredRSASize | as in ssh: shorter RSA keys of the host are refused, and those of the user are not offered |
 | ForwardAgent | as in ssh: if ssh_config asks for it, it is asked for; \`forward_agent\` wins |
 | PreferredAuthentications, PubkeyAuthentication, PasswordAuthentication, KbdInteractiveAuthentication, BatchMode | as in ssh, for publickey, keyboard-interactive and password |
 | ConnectTimeout | as in ssh; 10 seconds where it is not set, 4 for \`status\`; \`--connect-timeout\` wins |

@@ -4,6 +4,7 @@ import { matchesGlob } from './glob.ts'
 import type { Endpoint, Host } from './host.ts'
 import { isAddress, isUserName } from './host-name.ts'
 import { knownByAuthority, type ReadAuthorities } from './known-hosts/authorities.ts'
+import { LEAST_RSA_BITS } from './known-hosts/key-blob.ts'
 import { algorithmsOf } from './ssh-config/algorithms.ts'
 import { authenticationsOf, needsOpenSsh, type ReadSmallFile } from './ssh-config/openssh-only.ts'
 import type { SshConfigQuestion } from './ssh-config/source.ts'
@@ -101,6 +102,7 @@ export function createEndpoint(
   const agentSocket = agentSocketOf(values, tokens, surroundings)
   const environment = environmentOf(values, env)
   const algorithms = algorithmsOf(values)
+  const requiredRsaBits = Number(settingOf(values, 'requiredrsasize'))
   const shell = host.shell ?? settingOf(values, 'remotecommand')
   return {
     host: host.name,
@@ -122,6 +124,7 @@ export function createEndpoint(
     strictHostKeyChecking: strictnessOf(settingOf(values, 'stricthostkeychecking')),
     hashKnownHosts: isYes(values, 'hashknownhosts', false),
     ...(algorithms === undefined ? {} : { algorithms }),
+    ...(requiredRsaBits > LEAST_RSA_BITS ? { requiredRsaBits } : {}),
     connectTimeoutMs:
       surroundings.connectTimeoutMs ??
       milliseconds(values, 'connecttimeout') ??

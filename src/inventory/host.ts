@@ -63,6 +63,8 @@ export type Endpoint = {
   readonly hashKnownHosts: boolean
   /** What ssh_config restricts or orders of what the built-in transport offers; undefined: nothing. */
   readonly algorithms?: Algorithms
+  /** Shorter RSA keys are refused, of the host and of the user; undefined: 1024. */
+  readonly requiredRsaBits?: number
   readonly connectTimeoutMs: number
   /** 0: no keep-alive. */
   readonly keepAliveIntervalMs: number

@@ -30,17 +30,33 @@ const ED25519_BYTES = 32
 export function isWholeKey(blob: Uint8Array): boolean {
   const type = keyTypeOf(blob)
   const expected = type === undefined ? undefined : FIELDS.get(type)
-  if (expected === undefined) return false
+  const fields = fieldsOf(blob)
+  if (expected === undefined || fields?.length !== expected + 1) return false
+  return type !== 'ssh-ed25519' || fields.at(-1)?.length === ED25519_BYTES
+}
+
+/** RequiredRSASize of ssh_config(5), unless it is set. */
+export const LEAST_RSA_BITS = 1024
+
+/** That an RSA key is too short, as a clause; undefined: it is long enough, or of another type. */
+export function tooShortRsa(blob: Uint8Array, requiredBits = LEAST_RSA_BITS): string | undefined {
+  const modulus = keyTypeOf(blob) === 'ssh-rsa' ? fieldsOf(blob)?.[2] : undefined
+  if (modulus === undefined) return undefined
+  const bits = BigInt(`0x0${Buffer.from(modulus).toString('hex')}`).toString(2).length
+  return bits < requiredBits ? `has ${bits} bits, and RequiredRSASize asks for ${requiredBits}` : undefined
+}
+
+/** Undefined: it does not end where its last field does. */
+function fieldsOf(blob: Uint8Array): readonly Uint8Array[] | undefined {
   const view = new DataView(blob.buffer, blob.byteOffset, blob.byteLength)
-  let fields = 0
-  let length = 0
+  const fields: Uint8Array[] = []
   let at = 0
   while (at + 4 <= blob.length) {
-    length = view.getUint32(at)
-    at += 4 + length
-    fields += 1
+    const end = at + 4 + view.getUint32(at)
+    fields.push(blob.subarray(at + 4, end))
+    at = end
   }
-  return at === blob.length && fields === expected + 1 && (type !== 'ssh-ed25519' || length === ED25519_BYTES)
+  return at === blob.length ? fields : undefined
 }
 
 /** `SHA256:…` as `ssh-keygen -l` prints it. */

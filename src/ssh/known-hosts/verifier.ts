@@ -8,7 +8,7 @@ import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import { fingerprintOf, keyTypeOf, keyTypeTitle } from '../../inventory/known-hosts/key-blob.ts'
+import { fingerprintOf, keyTypeOf, keyTypeTitle, tooShortRsa } from '../../inventory/known-hosts/key-blob.ts'
 import { lookupNameOf } from '../../inventory/known-hosts/lookup-name.ts'
 import { formatKnownHostsLine, type KnownHostsEntry, parseKnownHosts } from '../../inventory/known-hosts/parse.ts'
 import type { HostKeyReviewer, HostKeyVerdict, HostKeyVerifier } from '../host-keys.ts'
@@ -95,6 +95,14 @@ export function createHostKeyVerifier(options: HostKeyVerifierOptions = {}): Hos
 
   return {
     async verify(endpoint, key, signal) {
+      const isTooShort = tooShortRsa(key, endpoint.requiredRsaBits)
+      if (isTooShort !== undefined) {
+        return {
+          ok: false,
+          reason: `${describeKey(endpoint, key)} ${isTooShort}`,
+          hint: 'Make a longer host key there, or one of another type: ssh-keygen -A.',
+        }
+      }
       const judgement = judgeHostKey(await namingFor(endpoint), endpoint, key)
       switch (judgement.kind) {
         case 'known':

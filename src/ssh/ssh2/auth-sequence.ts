@@ -6,6 +6,7 @@ import type { AnyAuthMethod, ParsedKey } from 'ssh2'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { tooShortRsa } from '../../inventory/known-hosts/key-blob.ts'
 import { type AgentKey, listAgentKeys, type Signer, SingleKeyAgent } from '../agent-keys.ts'
 import { type FileKey, type KeyOffer, nextMethod, orderKeys } from '../authentication.ts'
 import type { CredentialAsker } from '../credentials.ts'
@@ -192,7 +193,10 @@ export class AuthSequence {
     const names = agentKeys.map((key) => ({ publicKey: nameOf(key.publicKey), comment: key.comment }))
     for (const offer of orderKeys(files, names, endpoint.identitiesOnly)) {
       const prepared = await this.#prepare(offer, loaded, agentKeys)
-      if (prepared !== undefined) yield prepared
+      if (prepared === undefined) continue
+      const isTooShort = tooShortRsa(prepared.publicKey.getPublicSSH(), endpoint.requiredRsaBits)
+      if (isTooShort === undefined) yield prepared
+      else this.note(`${prepared.label} ${isTooShort}`)
     }
   }
 

@@ -56,6 +56,16 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ssh-agent', 'ssh-add'))('log
     expect(await connects(endpoint, watchedContext())).toBe(true)
   })
 
+  it('does not offer an RSA key that is shorter than RequiredRSASize, and says so', async () => {
+    allow('rsa_key')
+    onTestFinished(() => allow('user_key'))
+    const withKey = (requiredRsaBits: number) =>
+      server.endpoint({ identityFiles: [file('rsa_key')], authentications: ['publickey'], requiredRsaBits })
+    expect(await connects(withKey(2048), watchedContext())).toBe(true)
+    const { reason } = await failureOf(transport.connect(withKey(16_384), watchedContext()))
+    expect(reason).toMatch(/: there was nothing to offer; .*rsa_key has \d+ bits, and RequiredRSASize asks for 16384$/)
+  })
+
   it('names a key file with wrong permissions and the command that mends it', async () => {
     chmodSync(file('other_key'), 0o640)
     const endpoint = server.endpoint({ identityFiles: [file('other_key')] })

@@ -138,6 +138,7 @@ export async function verdictOfMuster(
 
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/revoked/i, 'revoked'],
+  [/Bad server host key: Invalid key length|RequiredRSASize asks for/, 'RSA key too short'],
   [/HOST IDENTIFICATION HAS CHANGED|host key has changed|key is not the one in known_hosts/, 'changed'],
   [/Unable to negotiate.*host key|no matching host key/i, 'no common host key algorithm'],
   [/Unable to negotiate.*key exchange|no matching key exchange|offers no key exchange/i, 'no common key exchange'],

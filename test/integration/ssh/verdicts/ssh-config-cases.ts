@@ -106,6 +106,26 @@ const HOST_KEYS: readonly Case[] = [
     ssh: 'changed',
   },
   {
+    name: 'has an RSA key that is shorter than RequiredRSASize, and that is known',
+    server: 'rsa',
+    config: ['RequiredRSASize 3072'],
+    user: KNOWN,
+    ssh: 'RSA key too short',
+  },
+  {
+    name: 'has an RSA key as long as RequiredRSASize',
+    server: 'rsa',
+    config: ['RequiredRSASize 2048'],
+    user: KNOWN,
+    ssh: 'accepted',
+  },
+  {
+    name: 'has an Ed25519 key, whatever RequiredRSASize is',
+    config: ['RequiredRSASize 16384'],
+    user: KNOWN,
+    ssh: 'accepted',
+  },
+  {
     name: 'has SHA-1 added, and its RSA key is known',
     config: ['HostKeyAlgorithms +ssh-rsa'],
     user: 'node1.example.org {rsa}',
