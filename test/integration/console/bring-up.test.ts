@@ -1,6 +1,6 @@
-/** The Bring-up tab on embedded hosts: it asks beside the shells, shows a plan, and does nothing without a yes. */
+/** The Bring-up tab on embedded hosts: it asks them beside their shells, shows a plan, and applies nothing without a yes. */
 import { readdirSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { EmbeddedHosts } from '../../../src/ssh/embedded/embedded-hosts.ts'
 import { startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
@@ -16,30 +16,34 @@ describe.skipIf(!canRun)('the Bring-up tab', () => {
   let inventory: EmbeddedInventory
   let console: ConsoleDriver
 
-  beforeAll(async () => {
+  beforeEach(async () => {
     hosts = await startEmbeddedHosts({ count: COUNT, spawnPty: spawnLocalPty })
     inventory = writeEmbeddedInventory(hosts, ['trust: { mesh: "m[1-2]" }'])
     const { file, environment } = inventory
     console = await openConsole({ args: ['--hosts', file], size: [80, 24], environment })
     await console.expectReady()
   })
-  afterAll(async () => {
+  afterEach(async () => {
     await console?.close()
     await hosts?.close()
     inventory?.[Symbol.dispose]()
   })
 
+  const openTab = async (): Promise<void> => {
+    await console.leader('2')
+    await console.expectScreen(/m1 +\+ missing .*\n.*m2 +\+ missing .*\n.*m3 +- not declared/)
+  }
   const connections = (): number[] => hosts.hosts.map(({ acceptedCount }) => acceptedCount)
 
-  it('tells how the hosts stand, over the connections of the shells', async () => {
-    await console.leader('2')
+  it('shows the status of the hosts, over the connections of the shells', async () => {
+    await openTab()
     await console.expectMode('bring-up')
-    await console.expectScreen(/m1 +\+ missing .*\n.*m2 +\+ missing .*\n.*m3 +- not declared/)
     await console.expectHeader(/BRING-UP · hosts get no keys/)
     expect(connections()).toEqual([1, 1, 1])
   })
 
-  it('shows what would be done, and does nothing of it without a yes', async () => {
+  it('shows the plan, and applies nothing without a yes', async () => {
+    await openTab()
     await console.key('u')
     await console.expectScreen(/steps on m\[1-2\][\s\S]*make a key; its private half never leaves the host/)
     await console.key('Escape')
@@ -49,16 +53,16 @@ describe.skipIf(!canRun)('the Bring-up tab', () => {
     ).toEqual([])
   })
 
-  it('tells that a host does not answer, and leaves the others as they are', async () => {
+  it('shows that a host does not answer, and keeps the others', async () => {
+    await openTab()
     await hosts.host('m2').stop()
     await console.key('r')
     await console.expectScreen(/m1 +\+ missing .*\n.*m2 +\? no answer .* \d+ s ago/)
     await console.key('j', 'Enter')
     await console.expectScreen(/m2 · trust[\s\S]*no connection/)
-    await console.key('Escape')
   })
 
-  it('says of a host that is not on the console that it was not asked', async () => {
+  it('does not ask a host that is not on the console, and says so', async () => {
     using other = writeEmbeddedInventory(hosts, ['trust: { mesh: "m[1,3]" }'])
     const alone = await openConsole({
       args: ['--hosts', other.file, 'm1'],
@@ -75,11 +79,11 @@ describe.skipIf(!canRun)('the Bring-up tab', () => {
     }
   })
 
-  it('gives the keys back to the shells', async () => {
+  it('returns the keys to the shells', async () => {
+    await openTab()
     await console.key('1')
     await console.expectMode('shells')
-    await console.receivers('m[1,3]')
     await console.type('echo typed-$((40+2))\r')
-    await console.expectOnAll(['m1', 'm3'], () => /^typed-42$/m)
+    await console.expectOnAll(['m1', 'm2', 'm3'], () => /^typed-42$/m)
   })
 })
