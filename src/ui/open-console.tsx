@@ -24,9 +24,8 @@ import { createPages, type PagePorts } from './tabs/create-pages.ts'
 import { backgroundOf, guessTheme } from './theme/guess-theme.ts'
 import type { ThemeName } from './theme/theme.ts'
 import { enterTerminal } from './tty/terminal-session.ts'
-import { createTtyWriter } from './tty/tty-writer.ts'
-import { createVirtualStdin } from './tty/virtual-stdin.ts'
-import { createVirtualStdout } from './tty/virtual-stdout.ts'
+import { TtyWriter } from './tty/tty-writer.ts'
+import { createVirtualStdin, VirtualStdout } from './tty/virtual-terminal.ts'
 
 export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNewHosts' | 'saveGroup'> &
   Pick<PagePorts, 'ownMachine'> & {
@@ -69,7 +68,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   const { fleet, ...pagePorts } = options.createFleet(questions, (below) => void owned.own(below))
   owned.own(fleet)
   for (const endpoint of options.endpoints) fleet.add(endpoint)
-  const writer = owned.own(createTtyWriter(stdout))
+  const writer = owned.own(new TtyWriter(stdout))
   const compositor = owned.own(
     new Compositor({ writer, clock, colourDepth: options.colourDepth, isUtf8: isUtf8Locale(environment) }),
   )
@@ -113,7 +112,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     ),
   )
   const source = owned.own(new ThrottledChrome(app, clock))
-  const chrome = owned.own(createVirtualStdout({ ...size, createScreen, onDraw: planScene }))
+  const chrome = owned.own(new VirtualStdout({ ...size, createScreen, onDraw: planScene }))
   owned.own(app.store.on(planScene))
 
   const decoder = new InputDecoder()

@@ -5,7 +5,7 @@
  */
 
 export type Key = {
-  /** `a`, `]`, `space`, `up`, `pagedown`, `f5`, `enter`, `escape` …; empty: bytes that are no key. */
+  /** `a`, `]`, `space`, `up`, `pagedown`, `f5`, `enter`, `escape` …; empty: the bytes are no key. */
   readonly name: string
   /** What the key prints; undefined for keys that print nothing and with Ctrl or Alt. */
   readonly text?: string
@@ -18,18 +18,13 @@ export type KeyEvent = {
   readonly type: 'key'
   readonly key: Key
   readonly raw: Uint8Array
-  /** It came in a form that only terminals in a special mode send: hosts get the plain form. */
+  /** In a form that only terminals in a special mode send: hosts get the plain form. */
   readonly isExtended?: boolean
 }
-export type MouseButton =
-  | 'left'
-  | 'middle'
-  | 'right'
-  | 'none'
-  | 'wheel-up'
-  | 'wheel-down'
-  | 'wheel-left'
-  | 'wheel-right'
+/** By the two low bits of a button's code; with bit 6 the wheel's. */
+export const MOUSE_BUTTONS = ['left', 'middle', 'right', 'none'] as const
+export const WHEEL_BUTTONS = ['wheel-up', 'wheel-down', 'wheel-left', 'wheel-right'] as const
+type MouseButton = (typeof MOUSE_BUTTONS | typeof WHEEL_BUTTONS)[number]
 export type MouseEvent = {
   readonly type: 'mouse'
   readonly action: 'press' | 'release' | 'move'
@@ -46,63 +41,31 @@ export type InputEvent =
   | KeyEvent
   | MouseEvent
   | { readonly type: 'paste'; readonly text: string; readonly raw: Uint8Array }
-  | { readonly type: 'focus'; readonly isFocused: boolean; readonly raw: Uint8Array }
   | { readonly type: 'report'; readonly raw: Uint8Array }
 
 const ESC = 0x1b
 const PASTE_START = '200'
 const PASTE_END = Buffer.from('\x1b[201~')
-/** No sequence of a keyboard is longer; what is, was not one. */
+/** No key sequence is longer. */
 const SEQUENCE_LIMIT = 64
-/** An answer of the terminal (OSC, DCS) may be longer. */
+/** The terminal's answers (OSC, DCS) may be longer. */
 const STRING_LIMIT = 4096
 
-const FINAL_NAMES: Readonly<Record<string, string>> = {
-  A: 'up',
-  B: 'down',
-  C: 'right',
-  D: 'left',
-  E: 'begin',
-  H: 'home',
-  F: 'end',
-  P: 'f1',
-  Q: 'f2',
-  R: 'f3',
-  S: 'f4',
-}
-const TILDE_NAMES: Readonly<Record<string, string>> = {
-  1: 'home',
-  2: 'insert',
-  3: 'delete',
-  4: 'end',
-  5: 'pageup',
-  6: 'pagedown',
-  7: 'home',
-  8: 'end',
-  11: 'f1',
-  12: 'f2',
-  13: 'f3',
-  14: 'f4',
-  15: 'f5',
-  17: 'f6',
-  18: 'f7',
-  19: 'f8',
-  20: 'f9',
-  21: 'f10',
-  23: 'f11',
-  24: 'f12',
-}
-const CODE_NAMES: Readonly<Record<number, string>> = {
-  9: 'tab',
-  13: 'enter',
-  27: 'escape',
-  32: 'space',
-  127: 'backspace',
-}
+const namesOf = (text: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(text.split(' ').map((pair) => pair.split('=')))
+
+/** Keys by the last letter of `CSI letter` and `SS3 letter`. */
+export const FINAL_NAMES = namesOf('A=up B=down C=right D=left E=begin H=home F=end P=f1 Q=f2 R=f3 S=f4')
+/** Keys by the number of `CSI number ~`. */
+export const TILDE_NAMES = namesOf(
+  '1=home 2=insert 3=delete 4=end 5=pageup 6=pagedown 7=home 8=end ' +
+    '11=f1 12=f2 13=f3 14=f4 15=f5 17=f6 18=f7 19=f8 20=f9 21=f10 23=f11 24=f12',
+)
+const CODE_NAMES = namesOf('9=tab 13=enter 27=escape 32=space 127=backspace')
 
 const plain = { ctrl: false, alt: false, shift: false } as const
 
-/** What one try at the front of the buffer gave: an event and its length, or more bytes are needed. */
+/** One event at the front of the buffer and its length, or more bytes are needed. */
 type Step = { readonly event: InputEvent; readonly length: number } | 'incomplete'
 
 export class InputDecoder {
@@ -110,7 +73,7 @@ export class InputDecoder {
   /** The parts of a bracketed paste that has not ended. */
   #paste: Buffer[] | undefined
 
-  /** A lone Esc, or the beginning of something, waits: call `flush` when nothing came for some 25 ms. */
+  /** A lone Esc, or the start of a sequence, waits: call `flush` when nothing came for some 25 ms. */
   get isWaiting(): boolean {
     return this.#pending.length > 0 && this.#paste === undefined
   }
@@ -120,7 +83,7 @@ export class InputDecoder {
     return this.#paste !== undefined
   }
 
-  /** The end of the paste never came (a connection that dropped it): what came is the paste, and keys are keys again. */
+  /** The end of the paste never came: what came so far is the paste, and keys are keys again. */
   endPaste(): InputEvent[] {
     return this.#paste ? this.#run(PASTE_END, true) : []
   }
@@ -130,8 +93,8 @@ export class InputDecoder {
   }
 
   /**
-   * What waits is taken for what it is now: Esc, Alt and a key, single bytes. An open paste stays open, and so does an
-   * answer of the terminal that has clearly begun: its rest, however late, is not to be typed into hosts.
+   * Takes what waits as it is: Esc, Alt and a key, single bytes. An open paste stays open, and so does an answer of the
+   * terminal that has clearly begun: its rest, however late, must not be typed into hosts.
    */
   flush(): InputEvent[] {
     return this.#run(new Uint8Array(), true)
@@ -157,7 +120,7 @@ export class InputDecoder {
     return events
   }
 
-  /** Gives what is left after the paste's end; while it has not come, all but a possible beginning of it is kept aside. */
+  /** Returns what follows the end of the paste. Before the end, it keeps all but a possible start of the end marker. */
   #takePaste(bytes: Buffer, events: InputEvent[]): Buffer {
     const parts = this.#paste ?? []
     const end = bytes.indexOf(PASTE_END)
@@ -178,7 +141,7 @@ export class InputDecoder {
   }
 }
 
-/** How many bytes at the end may be the beginning of the paste's end. */
+/** How many of the last bytes may be the start of the end marker. */
 function heldBack(bytes: Buffer): number {
   for (let length = Math.min(PASTE_END.length - 1, bytes.length); length > 0; length--) {
     if (bytes.subarray(bytes.length - length).equals(PASTE_END.subarray(0, length))) return length
@@ -216,7 +179,7 @@ function decodeOne(bytes: Buffer, isFinal: boolean): Step {
   return keyStep(bytes, step.length, { name: key.name, ctrl: key.ctrl, alt: true, shift: key.shift })
 }
 
-/** A character or control byte that begins at `start`; what lies before belongs to the event. */
+/** A character or control byte at `start`; the bytes before it belong to the event. */
 function decodeCharacter(bytes: Buffer, start: number, isFinal: boolean): Step {
   const byte = bytes[start] ?? 0
   const length = start + 1
@@ -278,14 +241,10 @@ function decodeCsi(bytes: Buffer, isFinal: boolean): Step | undefined {
     const [code = 0, column = 1, row = 1] = parameters.slice(1).split(';').map(Number)
     return mouseStep(bytes, length, code, column - 1, row - 1, letter === 'm')
   }
-  if (letter === 'I' && parameters === '')
-    return { event: { type: 'focus', isFocused: true, raw: bytes.subarray(0, length) }, length }
-  if (letter === 'O' && parameters === '')
-    return { event: { type: 'focus', isFocused: false, raw: bytes.subarray(0, length) }, length }
   return csiKey(bytes, length, parameters, letter) ?? reportStep(bytes, length)
 }
 
-/** `CSI ? …`, `CSI < …`: no key begins so, only answers and mouse events. */
+/** `CSI ? …`, `CSI < …`: only answers and mouse events begin like this. */
 const isPrivate = (byte: number | undefined): boolean => byte !== undefined && byte >= 0x3c && byte <= 0x3f
 
 function csiKey(bytes: Buffer, length: number, parameters: string, letter: string): Step | undefined {
@@ -295,7 +254,7 @@ function csiKey(bytes: Buffer, length: number, parameters: string, letter: strin
   if (letter === 'u') return codeKey(bytes, length, Number.parseInt(first, 10), second)
   if (letter === '~') {
     if (first === '27') return codeKey(bytes, length, Number.parseInt(third ?? '', 10), second)
-    // The markers of a paste are no keys; its beginning is seen by the decoder.
+    // The markers of a paste are no keys.
     if (first === PASTE_START || first === '201') return undefined
     const name = TILDE_NAMES[first]
     return name === undefined ? undefined : keyStep(bytes, length, { ...modifiers(second), name })
@@ -311,7 +270,7 @@ function codeKey(bytes: Buffer, length: number, code: number, parameter: string 
   const pressed = modifiers(parameter?.split(':')[0])
   const named = CODE_NAMES[code]
   if (named !== undefined && named !== 'space') return keyStep(bytes, length, { ...pressed, name: named }, true)
-  // Codes of keys that only this protocol knows print nothing.
+  // Keys that only this protocol has print nothing.
   if (code < 32 || (code >= 0xe000 && code <= 0xf8ff)) return undefined
   const character = String.fromCodePoint(code)
   const key = printedKey(pressed.shift ? character.toUpperCase() : character)
@@ -325,10 +284,9 @@ function codeKey(bytes: Buffer, length: number, code: number, parameter: string 
 }
 
 function mouseStep(bytes: Buffer, length: number, code: number, column: number, row: number, isRelease: boolean): Step {
-  const wheel = ['wheel-up', 'wheel-down', 'wheel-left', 'wheel-right'] as const
-  const buttons = ['left', 'middle', 'right', 'none'] as const
-  const button: MouseButton = (code & 64) !== 0 ? (wheel[code & 3] ?? 'none') : (buttons[code & 3] ?? 'none')
-  const action = (code & 64) !== 0 ? 'press' : (code & 32) !== 0 ? 'move' : isRelease ? 'release' : 'press'
+  const isWheel = (code & 64) !== 0
+  const button = (isWheel ? WHEEL_BUTTONS : MOUSE_BUTTONS)[code & 3] ?? 'none'
+  const action = isWheel ? 'press' : (code & 32) !== 0 ? 'move' : isRelease ? 'release' : 'press'
   return {
     event: {
       type: 'mouse',
@@ -353,7 +311,7 @@ function decodeSs3(bytes: Buffer, isFinal: boolean): Step | undefined {
   return name === undefined ? undefined : keyStep(bytes, 3, { ...plain, name })
 }
 
-/** An answer in a string (OSC with a digit, DCS): to BEL or ST. Undefined: Alt and `]` or `P`. */
+/** An answer as a string (OSC with a digit, DCS), up to BEL or ST. Undefined: Alt and `]` or `P`. */
 function decodeString(bytes: Buffer, isFinal: boolean): Step | undefined {
   const third = bytes[2]
   if (third === undefined) return isFinal ? undefined : 'incomplete'
@@ -366,7 +324,7 @@ function decodeString(bytes: Buffer, isFinal: boolean): Step | undefined {
     const next = bytes[at + 1]
     if (byte === ESC && next === 0x5c) return reportStep(bytes, at + 2)
     if (byte === ESC && next === undefined && !isFinal) return 'incomplete'
-    // A key: the answer was cut short. So a lost end holds up the keyboard until Esc, Enter or Ctrl-C at most.
+    // A control key: the answer was cut short. So a lost end blocks the keyboard until Esc, Enter or Ctrl-C at most.
     if (byte < 0x20 || byte === 0x7f) return reportStep(bytes, at)
   }
   if (bytes.length >= STRING_LIMIT) return reportStep(bytes, STRING_LIMIT)
@@ -375,7 +333,7 @@ function decodeString(bytes: Buffer, isFinal: boolean): Step | undefined {
 
 const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39
 
-/** `OSC 11 ;`: nobody types that before the time is over. */
+/** `OSC 11 ;`: nobody types that within the time limit. */
 function hasNumber(bytes: Buffer): boolean {
   if (bytes[1] !== 0x5d) return false
   let at = 2

@@ -3,32 +3,19 @@
  * right for the shell of one host and for the editor of another. Pure. Source: xterm ctlseqs, terminfo xterm-256color.
  */
 import type { ScreenModes } from '../../terminal/screen.ts'
-import type { KeyEvent, MouseEvent } from './decode-input.ts'
+import {
+  FINAL_NAMES,
+  type KeyEvent,
+  MOUSE_BUTTONS,
+  type MouseEvent,
+  TILDE_NAMES,
+  WHEEL_BUTTONS,
+} from './decode-input.ts'
 
-const CURSOR_FINALS: Readonly<Record<string, string>> = {
-  up: 'A',
-  down: 'B',
-  right: 'C',
-  left: 'D',
-  begin: 'E',
-  home: 'H',
-  end: 'F',
-}
-const SS3_FINALS: Readonly<Record<string, string>> = { f1: 'P', f2: 'Q', f3: 'R', f4: 'S' }
-const TILDE_NUMBERS: Readonly<Record<string, number>> = {
-  insert: 2,
-  delete: 3,
-  pageup: 5,
-  pagedown: 6,
-  f5: 15,
-  f6: 17,
-  f7: 18,
-  f8: 19,
-  f9: 20,
-  f10: 21,
-  f11: 23,
-  f12: 24,
-}
+const swapped = (names: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(names).map(([code, name]) => [name, code]))
+const FINALS = swapped(FINAL_NAMES)
+const TILDE_NUMBERS = swapped(TILDE_NAMES)
 const CONTROL_BYTES: Readonly<Record<string, string>> = { enter: '\r', tab: '\t', escape: '\x1b', backspace: '\x7f' }
 
 /** The event's own bytes (the same object) wherever they are right for the host. */
@@ -41,11 +28,11 @@ export function encodeKey(event: KeyEvent, modes: Pick<ScreenModes, 'isApplicati
 
 function keySequence({ key, isExtended }: KeyEvent, isApplicationCursor: boolean): string | undefined {
   const bits = (key.shift ? 1 : 0) + (key.alt ? 2 : 0) + (key.ctrl ? 4 : 0)
-  const cursor = CURSOR_FINALS[key.name]
-  if (cursor !== undefined)
-    return bits > 0 ? `\x1b[1;${bits + 1}${cursor}` : `\x1b${isApplicationCursor ? 'O' : '['}${cursor}`
-  const ss3 = SS3_FINALS[key.name]
-  if (ss3 !== undefined) return bits > 0 ? `\x1b[1;${bits + 1}${ss3}` : `\x1bO${ss3}`
+  const final = FINALS[key.name]
+  if (final !== undefined) {
+    const isSs3 = isApplicationCursor || /^f\d/.test(key.name)
+    return bits > 0 ? `\x1b[1;${bits + 1}${final}` : `\x1b${isSs3 ? 'O' : '['}${final}`
+  }
   const number = TILDE_NUMBERS[key.name]
   if (number !== undefined) return bits > 0 ? `\x1b[${number};${bits + 1}~` : `\x1b[${number}~`
   if (!isExtended) return undefined
@@ -68,16 +55,10 @@ export function encodePaste(text: string, modes: Pick<ScreenModes, 'isBracketedP
   return Buffer.from(modes.isBracketedPaste ? `\x1b[200~${clean}\x1b[201~` : clean)
 }
 
-const BUTTON_CODES = {
-  left: 0,
-  middle: 1,
-  right: 2,
-  none: 3,
-  'wheel-up': 64,
-  'wheel-down': 65,
-  'wheel-left': 66,
-  'wheel-right': 67,
-} as const
+const BUTTON_CODES = new Map<string, number>([
+  ...MOUSE_BUTTONS.map((button, code) => [button, code] as const),
+  ...WHEEL_BUTTONS.map((button, code) => [button, code + 64] as const),
+])
 
 /** `column` and `row` of the event count from 0 inside the pane. Undefined: the program did not ask for such events. */
 export function encodeMouse(
@@ -89,7 +70,7 @@ export function encodeMouse(
   if (modes.mouse === 'x10' && action !== 'press') return undefined
   if (action === 'move' && (modes.mouse === 'vt200' || (modes.mouse === 'drag' && button === 'none'))) return undefined
   const held = modes.mouse === 'x10' ? 0 : (event.shift ? 4 : 0) + (event.alt ? 8 : 0) + (event.ctrl ? 16 : 0)
-  const code = BUTTON_CODES[button] + (action === 'move' ? 32 : 0) + held
+  const code = (BUTTON_CODES.get(button) ?? 0) + (action === 'move' ? 32 : 0) + held
   if (modes.isMouseSgr)
     return Buffer.from(`\x1b[<${code};${event.column + 1};${event.row + 1}${action === 'release' ? 'm' : 'M'}`)
   // The old form has one byte a coordinate.
@@ -105,9 +86,4 @@ export function encodeWheel(
   { isApplicationCursor }: Pick<ScreenModes, 'isApplicationCursor'>,
 ): Uint8Array {
   return Buffer.from(`\x1b${isApplicationCursor ? 'O' : '['}${button === 'wheel-up' ? 'A' : 'B'}`.repeat(lines))
-}
-
-/** For a program that asked to be told when its pane is looked at. Undefined: it did not. */
-export function encodeFocus(isFocused: boolean, modes: Pick<ScreenModes, 'isFocusReporting'>): Uint8Array | undefined {
-  return modes.isFocusReporting ? Buffer.from(isFocused ? '\x1b[I' : '\x1b[O') : undefined
 }

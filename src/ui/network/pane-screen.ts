@@ -10,7 +10,7 @@ import { InputDecoder } from '../keys/decode-input.ts'
 import { keyLabel } from '../keys/key-label.ts'
 import { mutedStyle, type Theme, type ThemeName, themes } from '../theme/theme.ts'
 import { enterTerminal } from '../tty/terminal-session.ts'
-import { createTtyWriter } from '../tty/tty-writer.ts'
+import { TtyWriter } from '../tty/tty-writer.ts'
 
 export type PaneContext = {
   readonly rect: Rect
@@ -50,7 +50,7 @@ export async function openPaneScreen(options: PaneScreenOptions): Promise<void> 
   using owned = new DisposableStore()
   const done = Promise.withResolvers<void>()
   const quit = (): void => done.resolve()
-  const writer = owned.own(createTtyWriter(stdout))
+  const writer = owned.own(new TtyWriter(stdout))
   const compositor = owned.own(new Compositor({ writer, clock, colourDepth: options.colourDepth, isUtf8: true }))
   const theme = themes[options.themeName]
   let size = { columns: stdout.columns || 80, rows: stdout.rows || 24 }

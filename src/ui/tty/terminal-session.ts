@@ -10,20 +10,12 @@ import { DisposableStore } from '../../base/disposable.ts'
 import { shortageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { catchPrints } from './library-prints.ts'
-import { enterSequence, leaveSequence } from './terminal-modes.ts'
 import { type TtyWriter, writeAllSync } from './tty-writer.ts'
-
-/** Why the program is about to end although nobody closed the console. */
-export type FatalReason =
-  | { readonly kind: 'signal'; readonly signal: 'SIGHUP' | 'SIGINT' | 'SIGQUIT' | 'SIGTERM' }
-  | { readonly kind: 'crash'; readonly error: unknown }
-  /** The terminal has vanished without a signal. */
-  | { readonly kind: 'gone' }
 
 export type TerminalInput = Readable & { readonly isRaw?: boolean; setRawMode?(isRaw: boolean): unknown }
 export type TerminalOutput = EventEmitter & { readonly columns: number; readonly rows: number }
 
-/** What is used of Node's process. */
+/** The part of Node's process that is used. */
 export type HostProcess = EventEmitter & {
   readonly pid: number
   readonly stderr: { readonly fd?: number; write(text: string): unknown }
@@ -39,33 +31,25 @@ export type TerminalOptions = {
   readonly mouse: boolean
   onInput(bytes: Uint8Array): void
   onResize(columns: number, rows: number): void
-  /** The terminal is already given back; the program stops when this returns. */
-  onSuspend?(): void
-  /** The program goes on: the terminal is taken again and empty, everything has to be drawn. */
+  /** The program was stopped and continues: the terminal is taken again and empty, everything has to be drawn. */
   onResume?(): void
   /**
-   * The last chance to put things away: the terminal is already given back, the process ends when the promise settles;
-   * without a promise, when this session is disposed of; without either, after `FATAL_LIMIT_MS`. A second signal ends it
-   * at once.
+   * The program is about to end although nobody closed the console; the terminal is already given back. The process ends
+   * when this session is disposed of, after `FATAL_LIMIT_MS` at the latest, and at once on a second signal.
    */
-  onFatal?(reason: FatalReason): void | Promise<void>
-  /** What a library printed, or Node warned of: it does not reach the terminal. */
+  onFatal?(): void
+  /** What a library printed, or Node warned about: it does not reach the terminal. */
   onPrint?(text: string): void
   readonly process?: HostProcess
   readonly clock?: Clock
 }
 
-export interface TerminalSession extends Disposable {
-  /** False while suspended and after the end. */
-  readonly isEntered: boolean
-}
-
 export const FATAL_LIMIT_MS = 500
 const FATAL_SIGNALS = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const
-/** What Node itself ends with after an exception that nobody caught. */
+/** Node's own exit code after an uncaught exception. */
 const CRASH_CODE = 1
 
-export function enterTerminal(options: TerminalOptions): TerminalSession {
+export function enterTerminal(options: TerminalOptions): Disposable {
   const { stdin, stdout, writer, clock = systemClock } = options
   const host: HostProcess = options.process ?? process
   const wasRaw = stdin.isRaw ?? false
@@ -76,13 +60,13 @@ export function enterTerminal(options: TerminalOptions): TerminalSession {
   let exitCode: number | undefined
   let hasExited = false
   let deadline: Disposable | undefined
-  let told = { columns: stdout.columns, rows: stdout.rows }
+  let reported = { columns: stdout.columns, rows: stdout.rows }
 
-  /** While suspended there is nothing to draw on; whoever goes on is told then, once. */
-  const tellSize = (): void => {
+  /** While suspended there is nothing to draw on: a change of size is reported once, after the program continues. */
+  const reportSize = (): void => {
     const { columns, rows } = stdout
-    if (!isEntered || (columns === told.columns && rows === told.rows)) return
-    told = { columns, rows }
+    if (!isEntered || (columns === reported.columns && rows === reported.rows)) return
+    reported = { columns, rows }
     options.onResize(columns, rows)
   }
 
@@ -117,87 +101,84 @@ export function enterTerminal(options: TerminalOptions): TerminalSession {
     host.exit(exitCode ?? CRASH_CODE)
   }
 
-  const closeProgram = async (reason: FatalReason): Promise<void> => {
-    try {
-      const closing = options.onFatal?.(reason)
-      if (!(closing instanceof Promise)) return
-      await closing
-    } catch (error) {
-      report(host, error)
-    }
-    exit()
-  }
-
-  const handleFatal = (reason: FatalReason): void => {
+  const handleFatal = (code: number, error?: unknown): void => {
     giveBack()
-    if (reason.kind === 'crash') report(host, reason.error)
+    if (error !== undefined) report(host, error)
     const isSecond = exitCode !== undefined
-    exitCode ??= exitCodeOf(reason)
-    if (isSecond || !options.onFatal) exit()
-    else {
-      deadline = clock.after(FATAL_LIMIT_MS, exit)
-      void closeProgram(reason)
+    exitCode ??= code
+    if (isSecond || !options.onFatal) return exit()
+    deadline = clock.after(FATAL_LIMIT_MS, exit)
+    try {
+      options.onFatal()
+    } catch (thrown) {
+      report(host, thrown)
+      exit()
     }
   }
 
   const handleSuspend = (): void => {
     if (!isEntered) return
     leave()
-    options.onSuspend?.()
-    // Not SIGTSTP: that one ends up here again.
+    // Not SIGTSTP, which would end up here again.
     host.kill(host.pid, 'SIGSTOP')
   }
 
   const handleContinue = (): void => {
     if (hasEnded) return
-    // Stopped by SIGSTOP, which nobody is told of: the shell has changed the terminal meanwhile.
+    // It was stopped by SIGSTOP, which no listener sees: the shell has changed the terminal meanwhile.
     if (isEntered) leave()
     enter()
     refreshSize(stdout)
-    tellSize()
+    reportSize()
     options.onResume?.()
   }
 
   const handleGone = (): void => {
-    if (isEntered) handleFatal({ kind: 'gone' })
+    if (isEntered) handleFatal(signalCode('SIGHUP'))
   }
 
   listeners.own(catchPrints(host, (text) => options.onPrint?.(text)))
   listen(listeners, stdin, 'data', (bytes: Uint8Array) => options.onInput(bytes))
   listen(listeners, stdin, 'end', handleGone)
   listen(listeners, stdin, 'error', handleGone)
-  listen(listeners, stdout, 'resize', tellSize)
+  listen(listeners, stdout, 'resize', reportSize)
   listeners.own(writer.onGone(handleGone))
   listen(listeners, host, 'SIGTSTP', handleSuspend)
   listen(listeners, host, 'SIGCONT', handleContinue)
   listen(listeners, host, 'exit', giveBack)
-  for (const signal of FATAL_SIGNALS)
-    listen(fatalListeners, host, signal, () => handleFatal({ kind: 'signal', signal }))
-  for (const event of ['uncaughtException', 'unhandledRejection']) {
-    listen(fatalListeners, host, event, (error: unknown) => handleFatal({ kind: 'crash', error }))
-  }
+  for (const signal of FATAL_SIGNALS) listen(fatalListeners, host, signal, () => handleFatal(signalCode(signal)))
+  for (const event of ['uncaughtException', 'unhandledRejection'])
+    listen(fatalListeners, host, event, (error: unknown) => handleFatal(CRASH_CODE, error ?? new Error(event)))
   enter()
   stdin.resume()
 
   return {
-    get isEntered() {
-      return isEntered
-    },
     [Symbol.dispose]() {
       giveBack()
-      // What else its owner disposes of comes first.
+      // After everything else that its owner disposes of.
       if (exitCode !== undefined) setImmediate(exit)
       else fatalListeners[Symbol.dispose]()
     },
   }
 }
 
-function exitCodeOf(reason: FatalReason): number {
-  if (reason.kind === 'crash') return CRASH_CODE
-  return 128 + constants.signals[reason.kind === 'gone' ? 'SIGHUP' : reason.signal]
+const signalCode = (signal: (typeof FATAL_SIGNALS)[number]): number => 128 + constants.signals[signal]
+
+/** Alternate screen, no attributes, empty; paste in brackets; buttons, drags and wheel in SGR form; no cursor. */
+export function enterSequence({ mouse }: Pick<TerminalOptions, 'mouse'>): Buffer {
+  return Buffer.from(`\x1b[?1049h\x1b[0m\x1b[H\x1b[2J\x1b[?2004h${mouse ? '\x1b[?1002h\x1b[?1006h' : ''}\x1b[?25l`)
 }
 
-/** A stack may quote what a host has said. */
+/**
+ * Undoes `enterSequence` and whatever a frame that was cut in the middle left behind: the synchronized update first, or
+ * the terminal would hold back all the rest; the alternate screen last, so that nothing of it shows on the other one.
+ */
+export function leaveSequence({ mouse }: Pick<TerminalOptions, 'mouse'>): Buffer {
+  const mouseOff = mouse ? '\x1b[?1006l\x1b[?1002l' : ''
+  return Buffer.from(`\x1b[?2026l\x1b[0m\x1b[?25h\x1b[0 q${mouseOff}\x1b[?2004l\x1b[?1004l\x1b[?1049l`)
+}
+
+/** A stack may quote the output of a host. */
 function report(host: HostProcess, error: unknown): void {
   const lines = inspect(error, { colors: false }).split('\n')
   const text = `muster: ${shortageOf(error) ?? `unexpected error\n${lines.map(printable).join('\n')}`}\n`
@@ -205,7 +186,7 @@ function report(host: HostProcess, error: unknown): void {
   else writeAllSync(host.stderr.fd, Buffer.from(text))
 }
 
-/** A change of size is not told to a program that is stopped. Node asks the terminal only in this private method. */
+/** A stopped program is not told of a change of size, and Node asks the terminal only in this private method. */
 function refreshSize(stdout: TerminalOutput): void {
   ;(stdout as { _refreshSize?(): void })._refreshSize?.()
 }

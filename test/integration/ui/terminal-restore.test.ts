@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type LocalPty, spawnLocalPty } from '../../../src/terminal/local-pty.ts'
-import { enterSequence, leaveSequence } from '../../../src/ui/tty/terminal-modes.ts'
+import { enterSequence, leaveSequence } from '../../../src/ui/tty/terminal-session.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const program = fileURLToPath(new URL('terminal-program-fixture.ts', import.meta.url))

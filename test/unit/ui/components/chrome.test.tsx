@@ -8,8 +8,7 @@ import { WORDS_PER_CELL } from '../../../../src/terminal/cells.ts'
 import { createScreen } from '../../../../src/terminal/headless-screen.ts'
 import { Chrome } from '../../../../src/ui/components/chrome.tsx'
 import { credentialDialog } from '../../../../src/ui/dialogs/credential-dialog.ts'
-import { createVirtualStdin } from '../../../../src/ui/tty/virtual-stdin.ts'
-import { createVirtualStdout } from '../../../../src/ui/tty/virtual-stdout.ts'
+import { createVirtualStdin, VirtualStdout } from '../../../../src/ui/tty/virtual-terminal.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { createStand, type Stand } from '../console/stand.ts'
 
@@ -28,7 +27,7 @@ afterEach(() => {
 async function drawChrome({ console }: Stand): Promise<string[]> {
   const { columns, rows } = console.state
   let draws = 0
-  const stdout = createVirtualStdout({ columns, rows, createScreen, onDraw: () => draws++ })
+  const stdout = new VirtualStdout({ columns, rows, createScreen, onDraw: () => draws++ })
   opened.push(stdout)
   const source = { subscribe: () => () => undefined, state: () => console.state, pageInfo: () => console.arrangement }
   const ink = render(<Chrome source={source} keymap={console.options.keymap} />, {

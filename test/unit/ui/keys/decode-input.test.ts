@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { InputDecoder, type InputEvent } from '../../../../src/ui/keys/decode-input.ts'
-import { encodeFocus, encodeKey, encodeMouse, encodePaste } from '../../../../src/ui/keys/encode-for-pane.ts'
+import { encodeKey, encodeMouse, encodePaste } from '../../../../src/ui/keys/encode-for-pane.ts'
 import { keyLabel } from '../../../../src/ui/keys/key-label.ts'
 
 const decode = (text: string | Buffer): InputEvent[] => {
@@ -231,10 +231,4 @@ describe('what a host gets', () => {
       0x1b, 0x5b, 0x4d, 32, 35, 34,
     ])
   })
-})
-
-test('the focus is told to a program that asked for it, and to no other', () => {
-  expect(encodeFocus(true, { isFocusReporting: false })).toBeUndefined()
-  expect(Buffer.from(encodeFocus(true, { isFocusReporting: true }) ?? []).toString()).toBe('\x1b[I')
-  expect(Buffer.from(encodeFocus(false, { isFocusReporting: true }) ?? []).toString()).toBe('\x1b[O')
 })

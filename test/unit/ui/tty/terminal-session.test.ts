@@ -1,9 +1,14 @@
 import { EventEmitter } from 'node:events'
 import { PassThrough, Writable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { enterSequence, leaveSequence } from '../../../../src/ui/tty/terminal-modes.ts'
-import { enterTerminal, FATAL_LIMIT_MS, type TerminalOptions } from '../../../../src/ui/tty/terminal-session.ts'
-import { createTtyWriter } from '../../../../src/ui/tty/tty-writer.ts'
+import {
+  enterSequence,
+  enterTerminal,
+  FATAL_LIMIT_MS,
+  leaveSequence,
+  type TerminalOptions,
+} from '../../../../src/ui/tty/terminal-session.ts'
+import { TtyWriter } from '../../../../src/ui/tty/tty-writer.ts'
 import { ManualClock } from '../../terminal/manual-clock.ts'
 
 const ENTER = enterSequence({ mouse: true }).toString()
@@ -68,7 +73,7 @@ function open(given: Partial<TerminalOptions> = {}) {
   const stdin = new FakeKeyboard(log)
   const stdout = new FakeTerminal(log)
   const host = new FakeProcess(log)
-  const writer = createTtyWriter(stdout)
+  const writer = new TtyWriter(stdout)
   const session = enterTerminal({
     stdin,
     stdout,
@@ -76,7 +81,6 @@ function open(given: Partial<TerminalOptions> = {}) {
     mouse: true,
     onInput: (bytes) => log.push(`input ${Buffer.from(bytes)}`),
     onResize: (columns, rows) => log.push(`resize ${columns}x${rows}`),
-    onSuspend: () => log.push('suspended'),
     onResume: () => log.push('resumed'),
     process: host,
     clock,
@@ -92,10 +96,8 @@ const LEFT = ['leave', 'cooked']
 describe('the terminal of a console', () => {
   it('is entered and given back, once', () => {
     const { log, session } = open()
-    expect(session.isEntered).toBe(true)
     session[Symbol.dispose]()
     session[Symbol.dispose]()
-    expect(session.isEntered).toBe(false)
     expect(log).toEqual([...ENTERED, ...LEFT])
   })
 
@@ -164,25 +166,8 @@ describe('a program that is ended from outside', () => {
     expect(log).toEqual([...ENTERED, ...LEFT, `exit ${code}`])
   })
 
-  it('puts things away first, with the terminal already given back', async () => {
-    const closing = Promise.withResolvers<void>()
-    const { log, host, clock } = open({
-      onFatal(reason) {
-        log.push(`closing ${JSON.stringify(reason)}`)
-        return closing.promise
-      },
-    })
-    host.emit('SIGTERM')
-    const soFar = [...ENTERED, ...LEFT, 'closing {"kind":"signal","signal":"SIGTERM"}']
-    expect(log).toEqual(soFar)
-    closing.resolve()
-    await nextTurn()
-    expect(log).toEqual([...soFar, 'exit 143'])
-    expect(clock.pending).toBe(0)
-  })
-
-  it('ends after the limit when that does not end', () => {
-    const { log, host, clock } = open({ onFatal: () => new Promise(() => {}) })
+  it('ends after the limit when nobody disposes of it', () => {
+    const { log, host, clock } = open({ onFatal: () => {} })
     host.emit('SIGTERM')
     clock.advance(FATAL_LIMIT_MS - 1)
     expect(log).toEqual([...ENTERED, ...LEFT])
@@ -191,25 +176,28 @@ describe('a program that is ended from outside', () => {
   })
 
   it('ends at once at the second signal, with the code of the first', () => {
-    const { log, host } = open({ onFatal: () => new Promise(() => {}) })
+    const { log, host } = open({ onFatal: () => {} })
     host.emit('SIGTERM')
     host.emit('SIGINT')
     expect(log).toEqual([...ENTERED, ...LEFT, 'exit 143'])
   })
 
-  it('ends, without a promise, in the turn after its session was disposed of', async () => {
-    const { log, host, session } = open({ onFatal: () => {} })
+  it('gives the terminal back first, and ends in the turn after it was disposed of', async () => {
+    const { log, host, session, clock } = open({ onFatal: () => void log.push('closing') })
     host.emit('SIGHUP')
     session[Symbol.dispose]()
-    expect(log).toEqual([...ENTERED, ...LEFT])
+    expect(log).toEqual([...ENTERED, ...LEFT, 'closing'])
     await nextTurn()
     expect(log.at(-1)).toBe('exit 129')
+    expect(clock.pending).toBe(0)
   })
 
-  it('ends also when putting away fails, and says why', async () => {
-    const { log, host } = open({ onFatal: () => Promise.reject(new Error('no room')) })
+  it('ends also when closing the console fails, and says why', () => {
+    const onFatal = () => {
+      throw new Error('no room')
+    }
+    const { log, host } = open({ onFatal })
     host.emit('SIGTERM')
-    await nextTurn()
     expect(log.at(-2)).toContain('Error: no room')
     expect(log.at(-1)).toBe('exit 143')
   })
@@ -246,12 +234,10 @@ describe('a program that is ended from outside', () => {
 
 describe('a program that is suspended', () => {
   it('gives the terminal back, stops, and takes it again when it goes on', () => {
-    const { log, host, session } = open()
+    const { log, host } = open()
     host.emit('SIGTSTP')
-    expect(session.isEntered).toBe(false)
     host.emit('SIGCONT')
-    expect(session.isEntered).toBe(true)
-    expect(log).toEqual([...ENTERED, ...LEFT, 'suspended', 'kill 4711 SIGSTOP', ...ENTERED, 'resumed'])
+    expect(log).toEqual([...ENTERED, ...LEFT, 'kill 4711 SIGSTOP', ...ENTERED, 'resumed'])
   })
 
   it('takes the terminal anew when it was stopped without being told', () => {
@@ -283,7 +269,7 @@ describe('a program that is suspended', () => {
     host.emit('SIGTSTP')
     host.emit('SIGTSTP')
     host.emit('SIGTERM')
-    expect(log).toEqual([...ENTERED, ...LEFT, 'suspended', 'kill 4711 SIGSTOP', 'exit 143'])
+    expect(log).toEqual([...ENTERED, ...LEFT, 'kill 4711 SIGSTOP', 'exit 143'])
   })
 
   it('does not come back after its end', () => {

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { createTtyWriter } from '../../../../src/ui/tty/tty-writer.ts'
+import { TtyWriter } from '../../../../src/ui/tty/tty-writer.ts'
 
 /** A terminal that takes a frame when the test says so. */
 class SlowTerminal extends Writable {
@@ -31,7 +31,7 @@ class FastTerminal extends Writable {
 const frame = (text: string) => Buffer.from(text)
 
 function open(terminal: Writable) {
-  const writer = createTtyWriter(terminal)
+  const writer = new TtyWriter(terminal)
   const log: string[] = []
   writer.onDrain(() => log.push('drain'))
   writer.onGone(() => log.push('gone'))

@@ -4,8 +4,7 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { textOfCells } from '../../../../src/terminal/cell-row.ts'
 import { BOLD, paletteColour, rgbColour, WORDS_PER_CELL } from '../../../../src/terminal/cells.ts'
 import { createScreen } from '../../../../src/terminal/headless-screen.ts'
-import { createVirtualStdin } from '../../../../src/ui/tty/virtual-stdin.ts'
-import { createVirtualStdout, type VirtualStdout } from '../../../../src/ui/tty/virtual-stdout.ts'
+import { createVirtualStdin, VirtualStdout } from '../../../../src/ui/tty/virtual-terminal.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 
 type Size = readonly [columns: number, rows: number]
@@ -27,7 +26,7 @@ afterEach(() => {
 
 function openStdout([columns, rows]: Size): VirtualStdout & { readonly draws: () => number } {
   let draws = 0
-  const stdout = createVirtualStdout({ columns, rows, createScreen, onDraw: () => draws++ })
+  const stdout = new VirtualStdout({ columns, rows, createScreen, onDraw: () => draws++ })
   opened.push(stdout)
   return Object.defineProperty(stdout, 'draws', { value: () => draws }) as typeof stdout & { draws(): number }
 }

@@ -1,0 +1,138 @@
+/**
+ * The terminal that Ink draws the chrome on: an emulated one, of the size of the real one, whose cells are a layer of the
+ * screen, and on which nobody types. Render with `{ interactive: true, patchConsole: false, exitOnCtrlC: false, maxFps: 60 }`.
+ */
+import { Readable, Writable } from 'node:stream'
+import { type CellGrid, createCellGrid } from '../../terminal/cells.ts'
+import type { CreateScreen, Screen } from '../../terminal/screen.ts'
+
+class VirtualStdin extends Readable {
+  readonly isTTY = true
+  readonly fd = -1
+  isRaw = false
+
+  override _read(): void {}
+
+  setRawMode(isRaw: boolean): this {
+    this.isRaw = isRaw
+    return this
+  }
+
+  ref(): this {
+    return this
+  }
+
+  unref(): this {
+    return this
+  }
+}
+
+export function createVirtualStdin(): NodeJS.ReadStream {
+  // Ink asks for the type of process.stdin and uses the part that is here.
+  return new VirtualStdin() as unknown as NodeJS.ReadStream
+}
+
+export type VirtualStdoutOptions = {
+  readonly columns: number
+  readonly rows: number
+  readonly createScreen: CreateScreen
+  /** The grid has new cells: once a frame of Ink. */
+  onDraw(): void
+}
+
+/**
+ * The alternate screen is cut and extended at a resize instead of being wrapped anew, which Ink's relative movements need;
+ * a line feed also returns the carriage (Ink writes bare ones); a line that turns out too wide is cut and moves no others.
+ */
+const PREPARE = Buffer.from('\x1b[?1049h\x1b[20h\x1b[?7l\x1b[?25l\x1b[H')
+const END_OF_FRAME = Buffer.from('\x1b[?2026l')
+
+class VirtualStream extends Writable {
+  readonly isTTY = true
+  columns: number
+  rows: number
+  readonly #onBytes: (bytes: Buffer) => void
+
+  constructor(columns: number, rows: number, onBytes: (bytes: Buffer) => void) {
+    super()
+    this.columns = columns
+    this.rows = rows
+    this.#onBytes = onBytes
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.#onBytes(chunk)
+    done()
+  }
+}
+
+export class VirtualStdout implements Disposable {
+  /** What Ink writes to. */
+  readonly stream: NodeJS.WriteStream
+  readonly #stream: VirtualStream
+  readonly #screen: Screen
+  readonly #onDraw: () => void
+  #grid: CellGrid
+  #isStale = false
+  #isDisposed = false
+
+  constructor(options: VirtualStdoutOptions) {
+    const columns = Math.max(1, options.columns)
+    const rows = Math.max(1, options.rows)
+    this.#onDraw = options.onDraw
+    const handlers = { onReply: () => {}, onChanged: () => this.#markStale() }
+    this.#screen = options.createScreen({ columns, rows, historyLines: 0, handlers })
+    this.#grid = createCellGrid(columns, rows)
+    this.#stream = new VirtualStream(columns, rows, (bytes) => {
+      if (this.#isDisposed || bytes.length === 0) return
+      this.#screen.parse(bytes)
+      this.#markStale()
+      if (bytes.subarray(-END_OF_FRAME.length).equals(END_OF_FRAME)) this.#draw()
+    })
+    this.stream = this.#stream as unknown as NodeJS.WriteStream
+    this.#screen.parse(PREPARE)
+  }
+
+  /** The chrome layer. Changed in place with every frame; another one, still empty or cut, after `resize`. */
+  get grid(): CellGrid {
+    return this.#grid
+  }
+
+  /**
+   * Ink is told a turn of the event loop later, when the components have taken up the new size: else it would first draw
+   * the old tree on the new screen. It draws within that turn.
+   */
+  resize(newColumns: number, newRows: number): void {
+    const columns = Math.max(1, newColumns)
+    const rows = Math.max(1, newRows)
+    const stream = this.#stream
+    if (this.#isDisposed || (columns === stream.columns && rows === stream.rows)) return
+    Object.assign(stream, { columns, rows })
+    this.#screen.resize(columns, rows)
+    this.#grid = createCellGrid(columns, rows)
+    this.#screen.copyInto(this.#grid, 0, 0, columns, rows)
+    setImmediate(() => {
+      if (!this.#isDisposed && stream.columns === columns && stream.rows === rows) stream.emit('resize')
+    })
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isDisposed) return
+    this.#isDisposed = true
+    this.#screen[Symbol.dispose]()
+  }
+
+  /** Ink writes a frame in several pieces within one turn. */
+  #markStale(): void {
+    if (this.#isStale) return
+    this.#isStale = true
+    queueMicrotask(() => this.#draw())
+  }
+
+  #draw(): void {
+    if (!this.#isStale || this.#isDisposed) return
+    this.#isStale = false
+    this.#screen.copyInto(this.#grid, 0, 0, this.#grid.columns, this.#grid.rows)
+    this.#onDraw()
+  }
+}
