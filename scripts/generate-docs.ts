@@ -3,11 +3,13 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { renderKeysDocs } from '../src/ui/console/help.ts'
 import { createKeymap } from '../src/ui/keys/registry.ts'
 import { defaultPreferences } from '../src/ui/preferences.ts'
+import { renderCommandsDocs } from './generate-commands-docs.ts'
 import { renderHostsYamlDocs } from './generate-hosts-yaml-docs.ts'
 
 const documents: readonly (readonly [path: string, render: () => string])[] = [
   ['docs/keys.md', () => renderKeysDocs(createKeymap(), defaultPreferences.leader)],
   ['docs/hosts-yaml.md', renderHostsYamlDocs],
+  ['docs/commands.md', renderCommandsDocs],
 ]
 
 const isCheck = process.argv.includes('--check')
@@ -22,7 +24,7 @@ for (const [path, render] of documents) {
   try {
     present = readFileSync(url, 'utf8')
   } catch {
-    // A document that is missing is stale, too.
+    // A missing document is stale, too.
   }
   if (present === wanted) continue
   process.stderr.write(`${path} is stale: run \`npm run docs\`\n`)

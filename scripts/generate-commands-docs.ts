@@ -1,0 +1,62 @@
+/** docs/commands.md: what each verb does, and the options that verbs share, from the table of verbs. */
+import { PassThrough } from 'node:stream'
+import type { Option } from 'commander'
+import { sharedOptionsOf } from '../src/cli/command-line/options.ts'
+import { VerbTree } from '../src/cli/command-line/tree.ts'
+import type { Effect, Verb, VerbTable } from '../src/cli/command-line/verb.ts'
+import { CONSOLE, VERBS } from '../src/cli/verbs.ts'
+
+const EFFECTS: Readonly<Record<Effect, string>> = {
+  reads: 'nothing',
+  changes: 'changes',
+  plans: 'changes, after showing a plan',
+  console: 'opens the console',
+}
+
+export function renderCommandsDocs(): string {
+  const verbs = [['muster [TARGET]', CONSOLE] as const, ...verbsIn(VERBS, 'muster')]
+  const rows = verbs.map(([name, { summary, effect }]) => `| \`${name}\` | ${summary} | ${EFFECTS[effect]} |`)
+  const { program } = new VerbTree(
+    CONSOLE,
+    {},
+    { stdout: new PassThrough(), stderr: new PassThrough() },
+    async () => {},
+  )
+  const shared = sharedOptionsOf(
+    program,
+    verbs.map(([, verb]) => verb),
+  )
+  return `# Commands
+
+<!-- Generated from src/cli/verbs.ts and src/cli/command-line/options.ts by \`npm run docs\`: change them there. -->
+
+\`muster VERB --help\` (or \`muster help VERB\`) shows the arguments, options, examples and exit codes of a verb.
+
+| command | | what it changes |
+| --- | --- | --- |
+${rows.join('\n')}
+
+A verb that shows a plan asks before it applies it: \`--dry-run\` shows the plan only, \`--yes\` does not ask. Other verbs that change
+something take \`--dry-run\` where their help lists it, and refuse it otherwise.
+
+## Shared options
+
+They may stand before or after the verb. The help of a verb lists those that mean something to it.
+
+| option | |
+| --- | --- |
+${shared.map(row).join('\n')}
+`
+}
+
+function verbsIn(table: VerbTable, path: string): readonly (readonly [string, Verb])[] {
+  return Object.entries(table).flatMap(([name, entry]) => {
+    if ('verbs' in entry) return verbsIn(entry.verbs, `${path} ${name}`)
+    return entry.isHidden ? [] : [[`${path} ${name}`, entry] as const]
+  })
+}
+
+function row({ flags, description, argChoices, defaultValue }: Option): string {
+  const choices = argChoices === undefined ? '' : `: ${argChoices.join(', ')}`
+  return `| \`${flags}\` | ${description}${choices}${defaultValue === undefined ? '' : ` (default: ${defaultValue})`} |`
+}
