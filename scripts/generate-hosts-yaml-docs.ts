@@ -1,6 +1,7 @@
 /** docs/hosts-yaml.md out of the schema that also reads the file: keys, types, defaults and examples cannot disagree. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { areaSections } from '../src/cli/bring-up/areas.ts'
 import { hostsYamlSchema } from '../src/inventory/hosts-yaml-schema.ts'
 import type { Field, Fields } from '../src/inventory/yaml-reader.ts'
 
@@ -9,7 +10,7 @@ const OUTPUT = new URL('../docs/hosts-yaml.md', import.meta.url)
 
 const INTRODUCTION = `# hosts.yaml
 
-<!-- Generated from src/inventory/hosts-yaml-schema.ts by scripts/generate-hosts-yaml-docs.ts: change it there. -->
+<!-- Generated from src/inventory/hosts-yaml-schema.ts and src/ops/*/section.ts by scripts/generate-hosts-yaml-docs.ts: change them there. -->
 
 The machines, how they are reached, and what they are for. Muster reads the file that \`--hosts FILE\` names, else \`./hosts.yaml\`, else \`$XDG_CONFIG_HOME/muster/hosts.yaml\` (\`~/.config/muster/hosts.yaml\`). A pipe will do, as in \`--hosts <(…)\`, as long as somebody writes into it. A hosts.yaml that was found, not named, is used only if it belongs to you (or root) and no other user can change it or its directory, since it can name programs that Muster runs. \`--hosts none\` reads none: then a target names its hosts itself, as in \`muster root@h1,h2:2222\`. Every mistake is told at once, as \`hosts.yaml:LINE:COLUMN\`, with the nearest valid word.
 
@@ -74,6 +75,8 @@ A host is trusted when ssh would trust it. A table of more than 160 cases is pla
 As with ssh, UserKnownHostsFile none leaves no file to record a key in: new keys are refused then, whatever StrictHostKeyChecking says. Keys in the global file count. A known key that is revoked is not asked for: a host that has another known key is asked for that one.
 `
 
+const FILE: Fields = hostsYamlSchema(await areaSections()).fields ?? {}
+
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
 
 function row(name: string, { schema, about, example, fallback, isRequired }: Field): string {
@@ -87,7 +90,7 @@ const HEAD = '| key | value | if absent | meaning | example |\n| --- | --- | ---
 /** A table a mapping, the ones inside it below it. */
 function tables(title: string, level: number, about: string, fields: Fields, example?: string): string[] {
   // A host takes every key of defaults: they are listed once.
-  const shared = title === 'hosts' ? Object.keys(hostsYamlSchema.fields?.defaults?.schema.fields ?? {}) : []
+  const shared = title === 'hosts' ? Object.keys(FILE.defaults?.schema.fields ?? {}) : []
   const entries = Object.entries(fields).filter(([name]) => !shared.includes(name))
   const sample = example?.includes('\n') ? `\`\`\`yaml\n${title}:${example}\n\`\`\`\n` : ''
   const own = `${'#'.repeat(level)} ${title}\n\n${about}${shared.length > 0 ? ' A host has the keys of `defaults`, and:' : ''}\n${sample && `\n${sample}`}\n${[HEAD, ...entries.map(([name, field]) => row(name, field))].join('\n')}\n`
@@ -100,13 +103,12 @@ function tables(title: string, level: number, about: string, fields: Fields, exa
 
 /** The whole text of docs/hosts-yaml.md. */
 export function renderHostsYamlDocs(): string {
-  const fields: Fields = hostsYamlSchema.fields ?? {}
-  const resources = fields.defaults?.schema.fields?.resources
+  const resources = FILE.defaults?.schema.fields?.resources
   return [
     INTRODUCTION,
     `\`\`\`yaml\n${readFileSync(EXAMPLE, 'utf8')}\`\`\`\n`,
     HOST_SETS,
-    ...tables('The file', 2, 'Keys of the whole file.', fields),
+    ...tables('The file', 2, 'Keys of the whole file.', FILE),
     ...(resources?.schema.fields ? tables('resources', 3, resources.about, resources.schema.fields) : []),
     SSH_CONFIG,
   ].join('\n')

@@ -2,7 +2,9 @@
  * Every verb of the command line. Help, `--dry-run`, exit codes of time-outs and docs/commands.md derive from this table; the code
  * of a verb is loaded when somebody calls it. A new verb is a file that exports its `VerbCode`, and one entry here.
  */
-import type { Effect, OptionGroup, Verb, VerbTable } from './command-line/verb.ts'
+import type { AreaEntry } from '../ops/kernel/area.ts'
+import { AREAS } from './bring-up/areas.ts'
+import type { Effect, OptionGroup, Verb, VerbGroup, VerbTable } from './command-line/verb.ts'
 
 const entryFor =
   (effect: Effect) =>
@@ -24,11 +26,43 @@ const HOSTS = ['inventory', 'exclude', 'json', 'connection'] as const
 const REPORT = [...HOSTS, 'color'] as const
 const CHANGE = [...REPORT, 'confirmation'] as const
 
-type AreaVerbName = Parameters<typeof import('./bring-up/verbs.ts').areaVerb>[1]
+/** Verbs of one area only. */
+const OWN_VERBS: Readonly<Record<string, VerbTable>> = {
+  env: {
+    check: reads('show how the environments of the hosts differ', REPORT, () => import('./env/check.ts')),
+  },
+  ray: {
+    restart: plans('stop workers and let them join again', CHANGE, () => import('./ray/restart.ts')),
+    submit: changes('run a command on the cluster, and show its output until it ends', CLUSTER, () =>
+      import('./ray/jobs.ts').then(({ submit }) => submit),
+    ),
+    jobs: reads('list the jobs of the cluster, the newest last', CLUSTER, () =>
+      import('./ray/jobs.ts').then(({ jobs }) => jobs),
+    ),
+    logs: reads('show the output of a job', CLUSTER, () => import('./ray/jobs.ts').then(({ logs }) => logs)),
+    stop: changes('stop a job', CLUSTER, () => import('./ray/jobs.ts').then(({ stop }) => stop)),
+    watch: reads('watch nodes, placement groups and what waits', CLUSTER, () => import('./ray/watch.ts')),
+  },
+}
 
-/** A verb of one area of hosts.yaml. */
-const area = (name: string, verb: AreaVerbName) => () =>
-  import('./bring-up/verbs.ts').then(({ areaVerb }) => areaVerb(name, verb))
+const AREA_VERBS = {
+  status: [reads, REPORT],
+  check: [changes, REPORT],
+  up: [plans, CHANGE],
+  sync: [plans, CHANGE],
+  down: [plans, CHANGE],
+} as const
+
+/** `muster AREA status` and so on. */
+const groupOf = ({ name, summary, verbs }: AreaEntry): VerbGroup => {
+  const own = Object.entries(verbs).map(([word, about]) => {
+    const verb = word as keyof typeof verbs
+    const [entry, takes] = AREA_VERBS[verb]
+    const load = () => import('./bring-up/verbs.ts').then(({ areaVerb }) => areaVerb(name, verb))
+    return [verb, entry(about, takes, load)] as const
+  })
+  return { summary, verbs: { ...Object.fromEntries(own), ...OWN_VERBS[name] } }
+}
 
 /** What `muster` does without a verb. */
 export const CONSOLE = console(
@@ -60,16 +94,7 @@ export const VERBS: VerbTable = {
     import('./bring-up/verbs.ts').then(({ status }) => status),
   ),
   left: plans('list what Muster has left on hosts, and remove it', CHANGE, () => import('./left/verb.ts')),
-  env: {
-    summary: 'make the software environment that hosts.yaml declares',
-    verbs: {
-      check: reads('show how the environments of the hosts differ', REPORT, () => import('./env/check.ts')),
-      status: reads('compare the environment of each host with hosts.yaml', REPORT, area('env', 'status')),
-      up: plans('make the environment on its hosts', CHANGE, area('env', 'up')),
-      sync: plans('repair what differs (the same as up)', CHANGE, area('env', 'sync')),
-      down: plans('remove the environment that Muster made', CHANGE, area('env', 'down')),
-    },
-  },
+  ...Object.fromEntries(AREAS.map((entry) => [entry.name, groupOf(entry)])),
   net: {
     summary: 'measure bandwidth, round-trip times and losses, and watch the hosts',
     verbs: {
@@ -88,33 +113,6 @@ export const VERBS: VerbTable = {
       uninstall: plans('remove what mesh --install installed', CHANGE, () =>
         import('./net/install.ts').then(({ uninstall }) => uninstall),
       ),
-    },
-  },
-  nfs: {
-    summary: 'export and mount the NFS directories that hosts.yaml declares',
-    verbs: {
-      status: reads('compare exports and mounts with hosts.yaml', REPORT, area('nfs', 'status')),
-      check: changes('write a file on each host and read it on all others, with speed', REPORT, area('nfs', 'check')),
-      up: plans('export and mount the directories', CHANGE, area('nfs', 'up')),
-      down: plans('unmount them, and remove the exports that Muster made', CHANGE, area('nfs', 'down')),
-    },
-  },
-  ray: {
-    summary: 'run the Ray cluster that hosts.yaml declares, and jobs on it',
-    verbs: {
-      status: reads('compare the nodes with hosts.yaml', REPORT, area('ray', 'status')),
-      up: plans('start the head, then all workers', CHANGE, area('ray', 'up')),
-      down: plans('stop the nodes of this cluster, the head last', CHANGE, area('ray', 'down')),
-      restart: plans('stop workers and let them join again', CHANGE, () => import('./ray/restart.ts')),
-      submit: changes('run a command on the cluster, and show its output until it ends', CLUSTER, () =>
-        import('./ray/jobs.ts').then(({ submit }) => submit),
-      ),
-      jobs: reads('list the jobs of the cluster, the newest last', CLUSTER, () =>
-        import('./ray/jobs.ts').then(({ jobs }) => jobs),
-      ),
-      logs: reads('show the output of a job', CLUSTER, () => import('./ray/jobs.ts').then(({ logs }) => logs)),
-      stop: changes('stop a job', CLUSTER, () => import('./ray/jobs.ts').then(({ stop }) => stop)),
-      watch: reads('watch nodes, placement groups and what waits', CLUSTER, () => import('./ray/watch.ts')),
     },
   },
   'keep-connections': changes(

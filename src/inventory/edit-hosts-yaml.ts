@@ -4,15 +4,17 @@ import { isMap, isNode, isScalar, type Pair, type YAMLMap } from 'yaml'
 import { MusterError, messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import { readBoundedSync } from '../base/read-bounded.ts'
-import { isGroupName, isHostName } from './host-name.ts'
+import { isGroupName } from './host-name.ts'
 import { parseHostsYaml } from './hosts-yaml.ts'
 import type { Inventory } from './inventory.ts'
 import { parseYaml } from './parse-yaml.ts'
 import { keepAliasedValues, replaceInText } from './replace-value.ts'
+import type { Section } from './section.ts'
 import { writeFileAtomically } from './write-file.ts'
-import { formatHostKeys, formatScalar, type HostKeys } from './yaml-text.ts'
+import { formatScalar } from './yaml-text.ts'
 
-type Section = 'hosts' | 'groups'
+/** Where an inventory is read from: the name of its file, and the areas' parts of it. */
+type Origin = { readonly file: string; readonly sections: readonly Section[] }
 
 const keyOf = ({ key }: Pair): string =>
   isScalar(key) ? (typeof key.value === 'string' ? key.value : (key.source ?? '')) : ''
@@ -48,17 +50,17 @@ function insertIntoBlock(text: string, map: YAMLMap, entry: string): string {
   return splice(text, from, from, `\n${' '.repeat(indent)}${entry}`)
 }
 
-/** One more entry of a section; an entry of the same key is replaced. Undefined: not possible without rewriting. */
-function insertEntry(text: string, section: Section, key: string, value: string): string | undefined {
-  const entry = value === '' ? `${formatScalar(key)}:` : `${formatScalar(key)}: ${value}`
+/** One more group; one of the same name is replaced. Undefined: not possible without rewriting. */
+function insertEntry(text: string, key: string, value: string): string | undefined {
+  const entry = `${formatScalar(key)}: ${value}`
   const document = parseYaml(text)
   const root = document.contents
-  if (root === null) return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${section}:\n  ${entry}\n`
+  if (root === null) return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}groups:\n  ${entry}\n`
   if (!isMap(root)) return undefined
-  const pair = root.items.find((item) => keyOf(item) === section)
+  const pair = root.items.find((item) => keyOf(item) === 'groups')
   if (!pair) {
-    if (root.flow) return insertIntoFlow(text, root, `${section}: { ${entry} }`)
-    return `${text.trimEnd()}\n${section}:\n  ${entry}\n`
+    if (root.flow) return insertIntoFlow(text, root, `groups: { ${entry} }`)
+    return `${text.trimEnd()}\ngroups:\n  ${entry}\n`
   }
   const map = pair.value
   if (!isMap(map)) return undefined
@@ -68,86 +70,70 @@ function insertEntry(text: string, section: Section, key: string, value: string)
 }
 
 /** What cannot be inserted by hand goes through the library, which keeps comments but may lay lines out anew. */
-function setEntry(text: string, section: Section, key: string, value: string): string {
+function setEntry(text: string, key: string, value: string): string {
   const document = parseYaml(text)
-  keepAliasedValues(document, document.getIn([section, key], true))
-  document.setIn([section, key], document.createNode(parseYaml(value).toJS()))
+  keepAliasedValues(document, document.getIn(['groups', key], true))
+  document.setIn(['groups', key], document.createNode(parseYaml(value).toJS()))
   return document.toString({ lineWidth: 0 })
 }
 
-function inventoryOf(text: string, file: string): Inventory | MusterError {
+function inventoryOf(text: string, { file, sections }: Origin): Inventory | MusterError {
   try {
-    return parseHostsYaml(text, file)
+    return parseHostsYaml(text, file, sections)
   } catch (error) {
     if (error instanceof MusterError) return error
     throw error
   }
 }
 
-/** What a text says besides one entry. */
-function restOf(text: string, section: Section, key: string): unknown {
-  const { [section]: entries, ...rest } = Object(parseYaml(text).toJS({ maxAliasCount: -1 }))
-  const { [key]: _, ...others } = Object(entries)
+/** What a text says besides one group. */
+function restOf(text: string, key: string): unknown {
+  const { groups, ...rest } = Object(parseYaml(text).toJS({ maxAliasCount: -1 }))
+  const { [key]: _, ...others } = Object(groups)
   return [rest, others]
 }
 
-/** The entry is there, and everything else means what it meant before. */
-function isExtended(before: string, after: string, section: Section, key: string, file: string): boolean {
-  const [old, inventory] = [inventoryOf(before, file), inventoryOf(after, file)]
-  if (inventory instanceof MusterError) return false
-  if (!(section === 'groups' ? inventory.groups.has(key) : inventory.hosts.some(({ name }) => name === key)))
-    return false
-  return old instanceof MusterError || isDeepStrictEqual(restOf(before, section, key), restOf(after, section, key))
+/** The group is there, and everything else means what it meant before. */
+function isExtended(before: string, after: string, key: string, origin: Origin): boolean {
+  const [old, inventory] = [inventoryOf(before, origin), inventoryOf(after, origin)]
+  if (inventory instanceof MusterError || !inventory.groups.has(key)) return false
+  return old instanceof MusterError || isDeepStrictEqual(restOf(before, key), restOf(after, key))
 }
 
-function edited(text: string, section: Section, key: string, value: string, file: string): string {
-  // Text that is not YAML can only be mended by hand.
-  if (parseYaml(text).errors.length > 0) parseHostsYaml(text, file)
-  const inserted = insertEntry(text, section, key, value)
-  if (inserted !== undefined && isExtended(text, inserted, section, key, file)) return inserted
-  const rewritten = setEntry(text, section, key, value)
-  parseHostsYaml(rewritten, file)
-  if (isExtended(text, rewritten, section, key, file)) return rewritten
-  throw new MusterError('configuration', `${printable(file)}: setting ${printable(key)} would change other entries`, {
+/**
+ * The text with one more group, or the group with another host set.
+ * @throws MusterError `usage` for a name that cannot be, InventoryError when the file is or would become wrong
+ */
+export function withGroup(text: string, name: string, expression: string, origin: Origin): string {
+  const { file, sections } = origin
+  if (!isGroupName(name)) throw new MusterError('usage', `${printable(name)} is not a group name`)
+  const value = formatScalar(expression)
+  // Text that is not YAML can only be repaired by hand.
+  if (parseYaml(text).errors.length > 0) parseHostsYaml(text, file, sections)
+  const inserted = insertEntry(text, name, value)
+  if (inserted !== undefined && isExtended(text, inserted, name, origin)) return inserted
+  const rewritten = setEntry(text, name, value)
+  parseHostsYaml(rewritten, file, sections)
+  if (isExtended(text, rewritten, name, origin)) return rewritten
+  throw new MusterError('configuration', `${printable(file)}: setting ${printable(name)} would change other entries`, {
     hint: 'Edit the file by hand: aliases or ranges in it share what this entry has.',
   })
 }
 
-/**
- * The text with one more host.
- * @throws MusterError `usage` for a name that cannot be, InventoryError when the file is or would become wrong
- */
-export function withHost(text: string, name: string, keys: HostKeys, file = 'hosts.yaml'): string {
-  if (!isHostName(name)) throw new MusterError('usage', `${printable(name)} is not a host name`)
-  return edited(text, 'hosts', name, formatHostKeys(keys), file)
-}
-
-/** The text with one more group, or the group with another host set. Errors as of `withHost`. */
-export function withGroup(text: string, name: string, expression: string, file = 'hosts.yaml'): string {
-  if (!isGroupName(name)) throw new MusterError('usage', `${printable(name)} is not a group name`)
-  return edited(text, 'groups', name, formatScalar(expression), file)
-}
-
-async function editFile(path: string, edit: (text: string) => string): Promise<void> {
-  let text = ''
+/** Saves a host set under a name. Errors as of `withGroup`. */
+export async function addGroup(
+  path: string,
+  name: string,
+  expression: string,
+  sections: readonly Section[],
+): Promise<void> {
+  let text: string
   try {
     text = readBoundedSync(path).toString('utf8')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
-      throw new MusterError('configuration', `${printable(path)} cannot be read: ${printable(messageOf(error))}`, {
-        cause: error,
-      })
-    }
+    throw new MusterError('configuration', `cannot read ${printable(path)}: ${printable(messageOf(error))}`, {
+      cause: error,
+    })
   }
-  await writeFileAtomically(path, edit(text), { isOverwriting: true })
-}
-
-/** Adds a host to a hosts.yaml, which is made when it is not there. */
-export async function addHost(path: string, name: string, keys: HostKeys): Promise<void> {
-  await editFile(path, (text) => withHost(text, name, keys, path))
-}
-
-/** Saves a host set under a name. */
-export async function addGroup(path: string, name: string, expression: string): Promise<void> {
-  await editFile(path, (text) => withGroup(text, name, expression, path))
+  await writeFileAtomically(path, withGroup(text, name, expression, { file: path, sections }), { isOverwriting: true })
 }

@@ -4,21 +4,15 @@ import type { Host, Resources } from './host.ts'
 import { isAddress, isGroupName, isHostName } from './host-name.ts'
 import { expandHostSet, foldHostSet, type HostSetContext, HostSetError } from './host-set.ts'
 import { hostsYamlSchema } from './hosts-yaml-schema.ts'
-import { type EnvironmentSpec, type Inventory, type NfsSpec, type RaySpec, unknownHost } from './inventory.ts'
+import { type Inventory, unknownHost } from './inventory.ts'
 import { InventoryError } from './inventory-error.ts'
-import { nearestWord } from './nearest-word.ts'
-import { type Entry, type Located, offsetOf, type Schema, textOffsetOf, YamlReader } from './yaml-reader.ts'
+import { defined, type Section, type SectionContext } from './section.ts'
+import { type Located, offsetOf, textOffsetOf, YamlReader } from './yaml-reader.ts'
 
-type FileOf<S> = S extends Schema<infer T> ? T : never
-type HostsFile = FileOf<typeof hostsYamlSchema>
+type HostsFile = NonNullable<ReturnType<ReturnType<typeof hostsYamlSchema>['read']>>
 type HostEntry = NonNullable<HostsFile['hosts']>[number]
 type GroupEntry = NonNullable<HostsFile['groups']>[number]
 type ConnectionKeys = NonNullable<HostsFile['defaults']>
-
-/** Leaves out what is undefined, as `exactOptionalPropertyTypes` wants it. */
-function defined<T extends object>(values: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never
-}
 
 /** `%n` the last number in the name, `%h` the name, `%%` a percent sign; a string that begins with `!` says what is wrong. */
 export function expandAddress(template: string, name: string): { address: string } | { wrong: string } {
@@ -47,10 +41,14 @@ class HostsFileBuilder {
   readonly #groups = new Map<string, readonly string[]>()
   readonly #openGroups: string[] = []
   readonly #context: HostSetContext
+  readonly #sections: ReadonlyMap<string, Section>
+  /** What the sections that were asked for declare. */
+  readonly #resolved = new Map<string, unknown>()
 
-  constructor(reader: YamlReader, content: HostsFile) {
+  constructor(reader: YamlReader, content: HostsFile, sections: readonly Section[]) {
     this.#reader = reader
     this.#content = content
+    this.#sections = new Map(sections.map((section) => [section.key, section]))
     this.#groupEntries = new Map((content.groups ?? []).map((entry) => [entry.key, entry]))
     const known = new Set<string>()
     this.#context = {
@@ -73,14 +71,12 @@ class HostsFileBuilder {
     }
     this.#checkJumps()
     for (const { key } of groups) this.#group(key)
-    const trust = this.#content.trust?.mesh
-    const environment = this.#environment()
-    const ray = this.#ray()
+    const sections = [...this.#sections.keys()].map((key) => [key, this.#section(key)] as const)
     return {
-      ...defined({ cluster, environment, ray, trustMesh: trust && this.#expand(trust) }),
+      ...defined({ cluster }),
       hosts: this.#hosts,
       groups: this.#groups,
-      nfs: this.#nfs(),
+      sections: new Map(sections.filter(([, value]) => value !== undefined)),
     }
   }
 
@@ -226,110 +222,24 @@ class HostsFileBuilder {
     return value
   }
 
-  #everywhere(set: Located<string> | undefined): readonly string[] {
-    return set === undefined ? [...this.#names] : this.#expand(set)
+  /** What a section declares; undefined: nothing, or the file has a mistake in it. */
+  #section(key: string): unknown {
+    const raw = this.#content[key]
+    if (raw !== undefined && !this.#resolved.has(key)) {
+      // A section that asks for itself through others gets undefined.
+      this.#resolved.set(key, undefined)
+      this.#resolved.set(key, this.#sections.get(key)?.resolve(raw as never, this.#sectionContext))
+    }
+    return this.#resolved.get(key)
   }
 
-  #environment(): EnvironmentSpec | undefined {
-    const located = this.#content.environment
-    if (!located) return undefined
-    const { conda, docker, venv } = located.value
-    if ([conda, docker, venv].filter(Boolean).length !== 1) {
-      this.#reader.fail(located.offset, 'environment must have exactly one of conda, docker and venv')
-    }
-    const chosen = conda ?? docker ?? venv
-    if (!chosen) return undefined
-    const hosts = this.#everywhere(chosen.hosts)
-    const from = this.#sourceOf(chosen.from, hosts)
-    if (conda) {
-      const { name = '', prefix, file } = conda
-      return { kind: 'conda', name, hosts, from, ...defined({ prefix, file }) }
-    }
-    if (docker) {
-      const { image = '', file, name = 'muster', options = '--network host', restart = 'unless-stopped' } = docker
-      const { command } = docker
-      return { kind: 'docker', image, name, options, restart, hosts, from, ...defined({ file, command }) }
-    }
-    if (!venv) return undefined
-    const { path = '', requirements, wheels, python = 'python3' } = venv
-    return { kind: 'venv', path, python, hosts, from, ...defined({ requirements, wheels }) }
-  }
-
-  /** The host that the others of an environment follow. */
-  #sourceOf(from: Located<string> | undefined, hosts: readonly string[]): string {
-    if (from === undefined) {
-      const head = this.#content.ray?.head?.value
-      return (hosts.includes(head ?? '') ? head : hosts[0]) ?? ''
-    }
-    const name = this.#knownHost(from)
-    if (this.#names.includes(name) && !hosts.includes(name)) {
-      this.#reader.fail(from.offset, `${printable(name)} is not one of the hosts of the environment`)
-    }
-    return name
-  }
-
-  #nfs(): NfsSpec[] {
-    return (this.#content.nfs ?? []).flatMap((entry) => {
-      const { server, clients, path = '' } = entry
-      if (!server || !clients) return []
-      return {
-        server: this.#knownHost(server),
-        path,
-        options: entry.options ?? 'rw,sync,no_subtree_check',
-        clients: this.#expand(clients),
-        mount: entry.mount ?? path,
-        mountOptions: entry.mount_options ?? 'defaults',
-        ...defined({ mode: entry.mode, exportTo: entry.export_to }),
-      }
-    })
-  }
-
-  #variableName({ key, keyNode }: Entry): string {
-    if (!/^[A-Za-z_]\w*$/.test(key)) {
-      this.#reader.fail(textOffsetOf(keyNode), `${printable(key)} is not a name of an environment variable`)
-    }
-    return key
-  }
-
-  /** Labels that no host has are a slip of the pen. */
-  #labelsOfHosts(labels: Located<readonly string[]> | undefined): readonly string[] {
-    const known = new Set(this.#hosts.flatMap((host) => Object.keys(host.labels ?? {})))
-    for (const name of labels?.value ?? []) {
-      if (known.has(name)) continue
-      const nearest = nearestWord(name, known)
-      const hint = nearest === undefined ? '' : `; did you mean ${printable(nearest)}?`
-      this.#reader.fail(labels?.offset ?? 0, `no host has a label ${printable(name)}${hint}`)
-    }
-    return labels?.value ?? []
-  }
-
-  #ray(): RaySpec | undefined {
-    const { head, workers, port = 6379, dashboard_host = '127.0.0.1', dashboard_port = 8265 } = this.#content.ray ?? {}
-    const { node_ips = [], object_store, temp_dir, env = [], auth, ports, labels, supervise } = this.#content.ray ?? {}
-    if (!head) return undefined
-    return {
-      nodeIps: Object.fromEntries(
-        node_ips.map(({ key, value, keyNode }) => [
-          this.#knownHost({ value: key, offset: textOffsetOf(keyNode) }),
-          value,
-        ]),
-      ),
-      variables: Object.fromEntries(env.map((entry) => [this.#variableName(entry), entry.value])),
-      ...defined({ objectStoreBytes: object_store, tempDirectory: temp_dir }),
-      head: this.#knownHost(head),
-      workers: workers === undefined ? [] : this.#expand(workers),
-      port,
-      dashboardHost: dashboard_host,
-      dashboardPort: dashboard_port,
-      hasToken: auth === 'token',
-      labels: this.#labelsOfHosts(labels),
-      isSupervised: supervise === 'systemd',
-      ports: defined({
-        nodeManager: ports?.node_manager,
-        objectManager: ports?.object_manager,
-        workers: ports?.workers,
-      }),
-    }
+  readonly #sectionContext: SectionContext = {
+    hosts: this.#hosts,
+    expand: (set) => this.#expand(set),
+    expandOrAll: (set) => (set === undefined ? [...this.#names] : this.#expand(set)),
+    knownHost: (name) => this.#knownHost(name),
+    other: <T>({ key }: Section<T>) => this.#section(key) as T | undefined,
+    fail: (offset, message) => this.#reader.fail(offset, message),
   }
 }
 
@@ -353,12 +263,12 @@ export function findJumpLoop(start: string, hosts: ReadonlyMap<string, Host>): s
  * Reads the text of a hosts.yaml.
  * @throws InventoryError with every problem; `file` is what its lines begin with.
  */
-export function parseHostsYaml(text: string, file: string): Inventory {
+export function parseHostsYaml(text: string, file: string, sections: readonly Section[]): Inventory {
   const reader = new YamlReader(text)
   let inventory: Omit<Inventory, 'file'> | undefined
   if (reader.isReadable) {
-    const content = reader.read(hostsYamlSchema, reader.document.contents, 'the file')
-    if (content) inventory = new HostsFileBuilder(reader, content).build()
+    const content = reader.read(hostsYamlSchema(sections), reader.document.contents, 'the file')
+    if (content) inventory = new HostsFileBuilder(reader, content, sections).build()
   }
   if (reader.problemCount > 0 || !inventory) throw new InventoryError(file, reader.problems)
   return { file, ...inventory }

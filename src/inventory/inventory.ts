@@ -6,74 +6,6 @@ import { isExplicitSpec, isPort, parseHostSpec } from './host-name.ts'
 import { expandHostSet, type HostSetContext, HostSetError } from './host-set.ts'
 import { nearestWord } from './nearest-word.ts'
 
-/** The environment of a host set. Files are relative to hosts.yaml, paths are those of the hosts. */
-export type EnvironmentSpec = {
-  readonly hosts: readonly string[]
-  /** The host that the others follow, one of them. */
-  readonly from: string
-} & (
-  | { readonly kind: 'conda'; readonly name: string; readonly prefix?: string; readonly file?: string }
-  | {
-      readonly kind: 'docker'
-      readonly image: string
-      readonly file?: string
-      readonly name: string
-      readonly options: string
-      readonly restart: 'no' | 'on-failure' | 'unless-stopped' | 'always'
-      /** Undefined: what the image says. */
-      readonly command?: readonly string[]
-    }
-  | {
-      readonly kind: 'venv'
-      readonly path: string
-      readonly requirements?: string
-      readonly wheels?: string
-      readonly python: string
-    }
-)
-
-export type NfsSpec = {
-  readonly server: string
-  readonly path: string
-  readonly options: string
-  /** Octal; undefined: it is left as it is. */
-  readonly mode?: string
-  readonly clients: readonly string[]
-  /** Clients as exports(5) writes them; undefined: the addresses of `clients`. */
-  readonly exportTo?: readonly string[]
-  readonly mount: string
-  readonly mountOptions: string
-}
-
-/** Ports that every node listens at; of workers the first and the last. Undefined: as Ray takes them. */
-export type RayPorts = {
-  readonly nodeManager?: number
-  readonly objectManager?: number
-  readonly workers?: readonly [number, number]
-}
-
-export type RaySpec = {
-  readonly head: string
-  readonly workers: readonly string[]
-  readonly port: number
-  readonly dashboardHost: string
-  readonly dashboardPort: number
-  /** Nobody without its token may ask it for anything. */
-  readonly hasToken: boolean
-  readonly ports: RayPorts
-  /** Addresses that nodes announce, by host; of the others it is the one at which SSH reaches them. */
-  readonly nodeIps: Readonly<Record<string, string>>
-  /** Of each node; undefined: what Ray takes. */
-  readonly objectStoreBytes?: number
-  readonly tempDirectory?: string
-  /** Names of hosts' labels that their nodes have, too. */
-  readonly labels: readonly string[]
-  /** systemd starts nodes again that died, and with the machine. */
-  readonly isSupervised: boolean
-  /** For the nodes, and so for all that runs on them. */
-  readonly variables: Readonly<Record<string, string>>
-}
-
 export type Inventory = {
   /** The file it was read from; undefined for a target without a file. */
   readonly file?: string
@@ -81,11 +13,8 @@ export type Inventory = {
   readonly hosts: readonly Host[]
   /** Group names to the names of their hosts. */
   readonly groups: ReadonlyMap<string, readonly string[]>
-  /** Hosts that log in to each other. */
-  readonly trustMesh?: readonly string[]
-  readonly environment?: EnvironmentSpec
-  readonly nfs: readonly NfsSpec[]
-  readonly ray?: RaySpec
+  /** What the sections of areas declare, by key (`sectionOf`). */
+  readonly sections?: ReadonlyMap<string, unknown>
 }
 
 export type TargetOptions = {
@@ -214,7 +143,7 @@ function difference(wanted: readonly string[], excluded: readonly string[]): str
 export function inventoryFromTarget(expression: string, options: TargetOptions = {}): Inventory {
   const context = options.stdinNames === undefined ? {} : { stdinNames: options.stdinNames }
   const specs = expandTarget(expression, options, context, false)
-  return { hosts: hostsOf(specs, new Map(), expression), groups: new Map(), nfs: [] }
+  return { hosts: hostsOf(specs, new Map(), expression), groups: new Map() }
 }
 
 /** What is wrong with a name that is meant to be a host of the inventory, or undefined. */

@@ -10,6 +10,7 @@ import { parseHostsYaml } from './hosts-yaml.ts'
 import { type Inventory, inventoryFromTarget, resolveTarget, type TargetOptions } from './inventory.ts'
 import { nearestWord } from './nearest-word.ts'
 import { readHostsFile } from './read-hosts-file.ts'
+import type { Section } from './section.ts'
 import { refuseForeignFile } from './trusted-place.ts'
 
 export type InventorySource = {
@@ -17,6 +18,8 @@ export type InventorySource = {
   readonly file?: string
   readonly cwd: string
   readonly env: Readonly<Record<string, string | undefined>>
+  /** The areas' parts of the file; loaded when there is a file. */
+  sections(): Promise<readonly Section[]>
   /** Ends the wait for a file that is a pipe. */
   readonly signal?: AbortSignal
 }
@@ -61,7 +64,7 @@ export async function loadInventory(source: InventorySource): Promise<Inventory>
       hint: 'Check the path after --hosts, its permissions, and what it holds.',
     })
   }
-  return { ...parseHostsYaml(text, shown), file: path }
+  return { ...parseHostsYaml(text, shown, await source.sections()), file: path }
 }
 
 export type Selection = { readonly inventory: Inventory; readonly hosts: readonly Host[] }

@@ -1,9 +1,19 @@
-/** The areas of bring-up in the order in which they are brought up; `down` goes the other way. */
+/** The areas of bring-up, in the order in which `up` applies them; `down` goes the other way. A new area is one line here. */
 
-import { envArea } from '../../ops/env/env.ts'
-import type { AreaMaker } from '../../ops/kernel/area.ts'
-import { nfsArea } from '../../ops/nfs/nfs.ts'
-import { rayArea } from '../../ops/ray/ray.ts'
-import { trustArea } from '../../ops/trust/trust.ts'
+import type { Section } from '../../inventory/section.ts'
+import { env } from '../../ops/env/area.ts'
+import type { AreaEntry, AreaMaker } from '../../ops/kernel/area.ts'
+import { nfs } from '../../ops/nfs/area.ts'
+import { ray } from '../../ops/ray/area.ts'
+import { trust } from '../../ops/trust/area.ts'
 
-export const AREAS: readonly AreaMaker[] = [trustArea, nfsArea, envArea, rayArea]
+export const AREAS: readonly AreaEntry[] = [trust, nfs, env, ray]
+
+export async function loadAreas(entries: readonly AreaEntry[] = AREAS): Promise<readonly AreaMaker[]> {
+  return await Promise.all(entries.map(async ({ load }) => (await load()).area))
+}
+
+/** Their parts of hosts.yaml. */
+export async function areaSections(): Promise<readonly Section[]> {
+  return await Promise.all(AREAS.map(async ({ section }) => (await section()).section))
+}

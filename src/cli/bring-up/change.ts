@@ -22,7 +22,7 @@ export async function change(
   context: CliContext,
 ): Promise<number> {
   using prepared = await prepareBringUp(names, options, context)
-  const atStake = (plan: Plan) => jobsAtStake(plan, prepared.inventory, context)
+  const atStake = (plan: Plan) => jobsAtStake(plan, prepared.areas, prepared.inventory, context)
   return await changePrepared(direction, { ...prepared, atStake }, options, context)
 }
 

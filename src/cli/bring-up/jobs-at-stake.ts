@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { messageOf } from '../../base/errors.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
+import type { Area } from '../../ops/kernel/area.ts'
 import { operationId } from '../../ops/kernel/operation.ts'
 import type { Plan } from '../../ops/kernel/plan.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
@@ -13,28 +14,33 @@ import { queuePath } from '../job/open-queue.ts'
 
 const MOST_NAMED = 20
 
-/** A sentence each; none where nothing is taken away. What a queue cannot tell keeps nobody from taking things away. */
-export function jobsAtStake(plan: Plan, inventory: Inventory, context: CliContext): readonly string[] {
+/** A sentence each; none unless something is taken away. A queue that cannot be read does not keep `down` from working. */
+export function jobsAtStake(
+  plan: Plan,
+  areas: readonly Area[],
+  inventory: Inventory,
+  context: CliContext,
+): readonly string[] {
   const path = queuePath(inventory, context)
   if (plan.direction !== 'down' || !existsSync(path)) return []
   try {
     using store = new JobStore(path)
-    return sentencesAbout(plan, inventory.ray?.head, store.active())
+    return sentencesAbout(plan, areas, store.active())
   } catch (error) {
     return [`cannot tell which jobs of the queue run there: ${messageOf(error)}`]
   }
 }
 
-/** `head`: the host of Ray's head, where a cluster is declared. Pure. */
+/** Pure. */
 export function sentencesAbout(
   { operations }: Plan,
-  head: string | undefined,
+  areas: readonly Pick<Area, 'name' | 'isUsedByJobs'>[],
   active: readonly Job[],
 ): readonly string[] {
   const changed = operations.filter(({ verdict }) => verdict.kind === 'steps')
-  const hasHead = head !== undefined && changed.some(({ id }) => id === operationId('ray', 'head', head))
+  const used = new Set(areas.flatMap(({ name, isUsedByJobs }) => (isUsedByJobs ? [name] : [])))
   const losses = Map.groupBy(
-    changed.filter(({ area }) => area === 'env' || area === 'nfs'),
+    changed.filter(({ area }) => used.has(area)),
     ({ host }) => host,
   )
   const sentences = active.flatMap((job): string[] => {
@@ -45,6 +51,7 @@ export function sentencesAbout(
       const title = placeTitle(enginePlace(engine))
       const nodes = changed.flatMap(({ area, host }) => (area === engine ? [host] : []))
       if (nodes.length === 0) return []
+      const hasHead = changed.some(({ id, host }) => id === operationId(engine, 'head', host))
       if (!hasHead) return [`${name} runs on ${title}, and may run on ${foldHostSet(nodes)}`]
       return [
         job.state.kind === 'starting'

@@ -9,14 +9,14 @@ import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
 import { loadInventory } from '../../inventory/load-inventory.ts'
 import { nearestWord } from '../../inventory/nearest-word.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
-import type { Area, AreaMaker, Declared } from '../../ops/kernel/area.ts'
+import type { Area, AreaEntry, Declared } from '../../ops/kernel/area.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
+import { prepareAreas } from '../../ops/kernel/prepare-areas.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import { endpointOptions, inventorySource, selectionOf } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/open-ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
-import { AREAS } from './areas.ts'
-import { readEnvironmentFile } from './environment-file.ts'
+import { AREAS, loadAreas } from './areas.ts'
 
 const USUAL_CONNECT_TIMEOUT_S = 10
 
@@ -44,7 +44,7 @@ export async function prepareBringUp(
   context: CliContext,
   { usualConnectTimeoutMs }: { readonly usualConnectTimeoutMs?: number } = {},
 ): Promise<Prepared> {
-  const makers = chooseAreas(names)
+  const entries = chooseAreas(names)
   const selection = await selectionOf(options.on, options, context)
   const inventory = await loadInventory(inventorySource(options, context))
   const selected = new Set(resolveTarget(inventory, options.on, selection).map(({ name }) => name))
@@ -52,10 +52,7 @@ export async function prepareBringUp(
     ...endpointOptions(options, context),
     ...(usualConnectTimeoutMs === undefined ? {} : { usualConnectTimeoutMs }),
   })
-  const byName = new Map(endpoints.map((endpoint) => [endpoint.host, endpoint]))
-  const environmentFile = makers.some(({ name }) => name === 'env') ? await readEnvironmentFile(inventory) : undefined
-  const declared = { inventory, endpoints: byName, ...(environmentFile === undefined ? {} : { environmentFile }) }
-  const areas = makers.flatMap((maker) => maker.prepare(declared) ?? [])
+  const { areas, declared } = await prepareAreas(await loadAreas(entries), inventory, endpoints)
   const missing = names.find((name) => !areas.some((area) => area.name === name))
   if (missing !== undefined || areas.length === 0) {
     const words = missing ?? `any of ${AREAS.map(({ name }) => name).join(', ')}`
@@ -91,7 +88,7 @@ export function ownerWords(nowMs: number): string {
   return `${accountName()}@${hostname()}, process ${process.pid}, since ${new Date(nowMs).toISOString()}`
 }
 
-function chooseAreas(names: readonly string[]): readonly AreaMaker[] {
+function chooseAreas(names: readonly string[]): readonly AreaEntry[] {
   const known = AREAS.map(({ name }) => name)
   for (const name of names) {
     if (known.includes(name)) continue

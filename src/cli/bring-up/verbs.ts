@@ -1,7 +1,9 @@
 /** `muster up`, `down` and `status` for all areas, and the same for one (`muster nfs up`). */
 import type { Command } from 'commander'
+import type { AreaEntry } from '../../ops/kernel/area.ts'
 import type { CliContext } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
+import { AREAS } from './areas.ts'
 import type { BringUpOptions } from './prepare.ts'
 
 const CHANGE_CODES = `
@@ -15,7 +17,7 @@ Exit codes: 0 all good, 1 something is not, 4 a host could not be reached.
 
 const defineAreas = (command: Command) =>
   command
-    .argument('[areas...]', 'trust, nfs, env, ray (default: all that hosts.yaml declares)')
+    .argument('[areas...]', `${AREAS.map(({ name }) => name).join(', ')} (default: all that hosts.yaml declares)`)
     .option('--on <target>', 'only on these hosts')
 
 const changeTo = async (
@@ -62,7 +64,7 @@ ${STATUS_NOTES}`,
 }
 
 /** `check` is `status` that also proves what it can, with files that it removes again; `sync` is another word for `up`. */
-export function areaVerb(area: string, name: 'status' | 'check' | 'up' | 'sync' | 'down'): VerbCode {
+export function areaVerb(area: string, name: keyof AreaEntry['verbs']): VerbCode {
   const isChange = name !== 'status' && name !== 'check'
   const direction = name === 'down' ? 'down' : 'up'
   return {

@@ -1,8 +1,10 @@
 /** From a target on the command line to hosts, and to how each of them is reached. */
+
 import { MusterError } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { type InventorySource, type Selection, selectHosts } from '../../inventory/load-inventory.ts'
 import { type EndpointOptions, resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
+import { areaSections } from '../bring-up/areas.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 
 const MAX_STDIN_BYTES = 16 * 2 ** 20
@@ -33,7 +35,7 @@ export async function selectTarget(
 /** What `--hosts` says, else what is found. */
 export function inventorySource({ hosts }: Pick<GlobalOptions, 'hosts'>, context: CliContext): InventorySource {
   const { environment: env, workingDirectory: cwd, signal } = context
-  return { cwd, env, signal, ...(hosts === undefined ? {} : { file: hosts }) }
+  return { cwd, env, signal, sections: areaSections, ...(hosts === undefined ? {} : { file: hosts }) }
 }
 
 export function endpointOptions(

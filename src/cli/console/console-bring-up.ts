@@ -3,17 +3,17 @@ import { randomBytes } from 'node:crypto'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
-import type { Area, Declared } from '../../ops/kernel/area.ts'
+import type { Area } from '../../ops/kernel/area.ts'
 import { lookAtHosts, verifyAreas } from '../../ops/kernel/bring-up.ts'
 import { changeHosts } from '../../ops/kernel/change.ts'
 import { openJournal, readJournal } from '../../ops/kernel/journal.ts'
 import { makePlan } from '../../ops/kernel/plan.ts'
+import { prepareAreas } from '../../ops/kernel/prepare-areas.ts'
 import { type HostStanding, standingsOf } from '../../ops/kernel/standing.ts'
 import type { CredentialDialog } from '../../ssh/credentials.ts'
 import type { Fleet } from '../../ssh/fleet.ts'
 import type { BringUpPort } from '../../ui/bring-up/bring-up-port.ts'
-import { AREAS } from '../bring-up/areas.ts'
-import { readEnvironmentFile } from '../bring-up/environment-file.ts'
+import { AREAS, loadAreas } from '../bring-up/areas.ts'
 import { jobsAtStake } from '../bring-up/jobs-at-stake.ts'
 import { ownerWords } from '../bring-up/prepare.ts'
 import type { CliContext } from '../command-line/context.ts'
@@ -54,7 +54,7 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
     endpoints.catch(() => {
       endpoints = undefined
     })
-    return await prepareAreas(options.declared.inventory, await endpoints)
+    return (await prepareAreas(await loadAreas(), options.declared.inventory, await endpoints)).areas
   }
   const begin = async (): Promise<readonly Area[]> => {
     const areas = await prepare()
@@ -100,7 +100,7 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
           ...handlers,
           onPlan(plan, isAgain) {
             handlers.onPlan(plan, isAgain)
-            for (const text of jobsAtStake(plan, options.declared.inventory, context))
+            for (const text of jobsAtStake(plan, areas, options.declared.inventory, context))
               handlers.onSay(printable(text), false)
           },
         },
@@ -123,14 +123,4 @@ function withTrials(
     if (standing.standing !== 'away') return standing
     return here.has(standing.host) ? { ...standing, atMs } : { ...standing, standing: 'unasked', because: [] }
   })
-}
-
-async function prepareAreas(inventory: Inventory, endpoints: readonly Endpoint[]): Promise<readonly Area[]> {
-  const environmentFile = await readEnvironmentFile(inventory)
-  const declared: Declared = {
-    inventory,
-    endpoints: new Map(endpoints.map((endpoint) => [endpoint.host, endpoint])),
-    ...(environmentFile === undefined ? {} : { environmentFile }),
-  }
-  return AREAS.flatMap((maker) => maker.prepare(declared) ?? [])
 }

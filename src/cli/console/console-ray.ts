@@ -1,9 +1,12 @@
 /** The Ray cluster for the console: over the connection that the shell of its head has. */
+
 import { randomBytes } from 'node:crypto'
 import { systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { sectionOf } from '../../inventory/section.ts'
 import { askForJobs, type RayJobOrder } from '../../ops/ray/jobs.ts'
+import { section } from '../../ops/ray/section.ts'
 import { nodesOf, type RayWanted, wantedRay } from '../../ops/ray/wanted.ts'
 import { watchCluster } from '../../ops/ray/watch.ts'
 import type { CommandEnd, CommandHandlers, RunningCommand } from '../../ops/run/run-hosts.ts'
@@ -42,7 +45,7 @@ export function createConsoleRay({ fleet, wires, declared, context }: ConsoleRay
   }
 
   const run = async (order: RayCommand, handlers: CommandHandlers, stopping: Stopping): Promise<CommandEnd> => {
-    const wanted = inventory.ray === undefined ? undefined : await wantedNow()
+    const wanted = sectionOf(inventory, section) === undefined ? undefined : await wantedNow()
     const say = (text: string): void => handlers.onStderr(Buffer.from(`${text}\n`))
     if (wanted === undefined) {
       say('hosts.yaml declares no Ray cluster')
@@ -83,7 +86,7 @@ export function createConsoleRay({ fleet, wires, declared, context }: ConsoleRay
 
   return {
     async cluster() {
-      if (inventory.ray === undefined) return undefined
+      if (sectionOf(inventory, section) === undefined) return undefined
       const wanted = await wantedNow()
       if (wanted === undefined) return undefined
       return { head: wanted.head.host, nodes: new Map(nodesOf(wanted).map(({ address, host }) => [address, host])) }

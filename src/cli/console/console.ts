@@ -1,8 +1,10 @@
 /** `muster [TARGET]`: opens the console on hosts.yaml or on a target. */
+
 import { addGroup } from '../../inventory/edit-hosts-yaml.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { inventoryFromTarget, resolveTarget } from '../../inventory/inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
+import { areaSections } from '../bring-up/areas.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { endpointOptions, selectEndpoints } from '../connect/endpoints.ts'
@@ -47,6 +49,6 @@ Examples:
 
 /** Gives the sentence that the console shows. */
 async function saveGroup(file: string, name: string, hosts: readonly string[]): Promise<string> {
-  await addGroup(file, name, foldHostSet(hosts))
+  await addGroup(file, name, foldHostSet(hosts), await areaSections())
   return `${file} has the group ${name}: ${foldHostSet(hosts)}`
 }

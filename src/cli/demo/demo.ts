@@ -59,7 +59,7 @@ Examples:
       groups: inventory.groups,
       options,
       declared: {
-        inventory: { hosts: [], groups: new Map(), nfs: [] },
+        inventory: { hosts: [], groups: new Map() },
         endpoints: async () => endpoints,
       },
       openQueue: async () => (await openQueue()).queue,
@@ -109,6 +109,5 @@ function demoInventory(names: readonly string[]): Inventory {
     cluster: 'demo',
     hosts: names.map((name, index) => ({ name, number: index + 1, resources: demoResources(index) })),
     groups: new Map(names.length > 1 ? groups : []),
-    nfs: [],
   }
 }

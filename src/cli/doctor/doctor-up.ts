@@ -2,12 +2,11 @@
 import { randomBytes } from 'node:crypto'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
-import { envPreflights } from '../../ops/env/preflight.ts'
 import { lookAtHosts } from '../../ops/kernel/bring-up.ts'
 import type { Finding } from '../../ops/kernel/finding.ts'
 import { makePlan } from '../../ops/kernel/plan.ts'
-import { AREAS } from '../bring-up/areas.ts'
-import { readEnvironmentFile } from '../bring-up/environment-file.ts'
+import { prepareAreas } from '../../ops/kernel/prepare-areas.ts'
+import { loadAreas } from '../bring-up/areas.ts'
 import { createOpsHosts, type OpsHostsOptions } from '../connect/ops-hosts.ts'
 
 export type UpFindingsOptions = Omit<OpsHostsOptions, 'token' | 'sudoPassword'> & {
@@ -25,19 +24,13 @@ const ASK_LIMIT_MS = 15_000
 const OF_OTHERS = ['away', 'needs-other', 'not-reached']
 
 /** Else there is nothing to ask. */
-export function declaresAreas(inventory: Inventory): boolean {
-  return AREAS.some((maker) => maker.prepare({ inventory, endpoints: new Map() }) !== undefined)
+export function declaresAreas({ sections }: Inventory): boolean {
+  return (sections?.size ?? 0) > 0
 }
 
 export async function upFindings(options: UpFindingsOptions): Promise<Finding[]> {
   const { inventory, endpoints, answered, limitFactor, signal, now } = options
-  const environmentFile = await readEnvironmentFile(inventory)
-  const declared = {
-    inventory,
-    endpoints: new Map(endpoints.map((endpoint) => [endpoint.host, endpoint])),
-    ...(environmentFile === undefined ? {} : { environmentFile }),
-  }
-  const areas = AREAS.flatMap((maker) => maker.prepare(declared) ?? [])
+  const { areas } = await prepareAreas(await loadAreas(), inventory, endpoints)
   if (areas.length === 0 || answered.size === 0) return []
   const token = randomBytes(8).toString('hex')
   using hosts = createOpsHosts(endpoints, { ...options, token, sudoPassword: async () => undefined })
@@ -57,14 +50,16 @@ export async function upFindings(options: UpFindingsOptions): Promise<Finding[]>
       : [],
   )
   const asked = await Promise.all(
-    envPreflights(inventory.environment, plan).map(async ({ host, script, findingsOf }) => {
-      const { stdout } = await hosts.exec(host, script, {
-        timeoutMs: ASK_LIMIT_MS * limitFactor,
-        signal,
-        isBrief: true,
-      })
-      return findingsOf(Buffer.from(stdout).toString())
-    }),
+    areas
+      .flatMap((area) => area.preflights(plan))
+      .map(async ({ host, script, findingsOf }) => {
+        const { stdout } = await hosts.exec(host, script, {
+          timeoutMs: ASK_LIMIT_MS * limitFactor,
+          signal,
+          isBrief: true,
+        })
+        return findingsOf(Buffer.from(stdout).toString())
+      }),
   )
   const own = blocked.filter(({ host, id }) => answered.has(host) && !OF_OTHERS.includes(id))
   return [...own, ...asked.flat()]

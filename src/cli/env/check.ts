@@ -1,7 +1,9 @@
 /** `muster env check`: one look at every host, and a table of what differs. */
 import { foldHostSet } from '../../inventory/host-set.ts'
+import { sectionOf } from '../../inventory/section.ts'
 import { envDriftOf } from '../../ops/env/env.ts'
 import type { EnvWorld } from '../../ops/env/plan.ts'
+import { section } from '../../ops/env/section.ts'
 import { lookAtHosts } from '../../ops/kernel/bring-up.ts'
 import { type BringUpOptions, prepareBringUp } from '../bring-up/prepare.ts'
 import { BringUpReport } from '../bring-up/report.ts'
@@ -33,9 +35,9 @@ async function checkEnvironment(options: BringUpOptions, context: CliContext): P
   // The facts of this area, which the kernel hands on without their type.
   const world = worlds.get('env') as unknown as EnvWorld
   const selected = <T>(map: ReadonlyMap<string, T>) => new Map([...map].filter(([host]) => isSelected(host)))
-  const { from } = inventory.environment ?? { from: '' }
+  const from = sectionOf(inventory, section)?.from ?? ''
   const facts = new Map([...world.facts].filter(([host]) => isSelected(host) || host === from))
-  const drift = envDriftOf(inventory, { facts })
+  const drift = envDriftOf(from, { facts })
   const away = selected(world.away)
   const report = new BringUpReport(options, context)
   const unknown = [...facts].flatMap(([host, { facts: own }]) =>

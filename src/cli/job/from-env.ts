@@ -3,8 +3,8 @@
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
-import type { EnvironmentSpec } from '../../inventory/inventory.ts'
 import { FIND_TOOL } from '../../ops/env/conda-scripts.ts'
+import type { EnvironmentSpec } from '../../ops/env/section.ts'
 
 export type JobEnvironment =
   | { readonly kind: 'venv'; readonly path: string }

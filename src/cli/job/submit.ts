@@ -7,6 +7,8 @@ import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
 import { parseMemorySize } from '../../inventory/memory-size.ts'
+import { sectionOf } from '../../inventory/section.ts'
+import { section as envSection } from '../../ops/env/section.ts'
 import { findGang } from '../../scheduler/gangs/search-gang.ts'
 import { formatGangWhyNot, whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
@@ -208,9 +210,14 @@ function specOf(
   const command =
     options.fromEnv === undefined
       ? own
-      : inEnvironment(own, parseJobEnvironment(options.fromEnv, inventory.environment), names, options.gpu > 0)
+      : inEnvironment(
+          own,
+          parseJobEnvironment(options.fromEnv, sectionOf(inventory, envSection)),
+          names,
+          options.gpu > 0,
+        )
   checkCommand(command)
-  const declared = options.fromEnv === 'declared' ? inventory.environment?.hosts : undefined
+  const declared = options.fromEnv === 'declared' ? sectionOf(inventory, envSection)?.hosts : undefined
   const request = requestOf(options, on ?? declared)
   const metrics = metricsOf(options.metric)
   return {

@@ -46,7 +46,7 @@ export async function showOrRemove(
   context: CliContext,
 ): Promise<number> {
   const { inventory, hosts: names, endpoints } = await hostsMeant(target, options, context)
-  const rooms = chosenRooms(await ownQueue(inventory, options, context), options.area)
+  const rooms = await chosenRooms(await ownQueue(inventory, options, context), options.area)
   const declared = { inventory, endpoints: new Map(endpoints.map((endpoint) => [endpoint.host, endpoint])) }
   const left = leftAreas(rooms, declared, names, (options.also ?? []).map(absoluteWord))
   const dialog = new TtyDialog()
@@ -110,8 +110,8 @@ async function hostsMeant(target: string | undefined, options: LeftOptions, cont
   return { inventory, hosts: hosts.map(({ name }) => name), endpoints: all }
 }
 
-function chosenRooms(queue: OwnQueue | undefined, names: readonly string[] | undefined) {
-  const rooms = leftRooms(queue)
+async function chosenRooms(queue: OwnQueue | undefined, names: readonly string[] | undefined) {
+  const rooms = await leftRooms(queue)
   const known = rooms.map(({ name }) => name)
   const wrong = names?.find((name) => !known.includes(name))
   if (wrong !== undefined) {

@@ -1,6 +1,9 @@
 /** `muster pack`: which job has which device, as a picture of the hosts, and of what Ray has placed. */
+
 import { Option } from 'commander'
 import { printable } from '../../base/printable.ts'
+import { sectionOf } from '../../inventory/section.ts'
+import { section as raySection } from '../../ops/ray/section.ts'
 import type { PlacementGroup } from '../../ops/ray/usage.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
@@ -32,7 +35,11 @@ there a letter is a placement group, and * is outside any group. Ray does not te
 async function showPacking(options: PackOptions, context: CliContext): Promise<number> {
   using queue = await lookAtQueue(options, context)
   if (options.engine !== 'ray') showQueue(queue, options, context)
-  if (options.engine === 'embedded' || (queue.inventory.ray === undefined && options.engine !== 'ray')) return EXIT.ok
+  if (
+    options.engine === 'embedded' ||
+    (sectionOf(queue.inventory, raySection) === undefined && options.engine !== 'ray')
+  )
+    return EXIT.ok
   const { lookAtRay, showRay } = await import('./ray.ts')
   const sight = await lookAtRay(options, context)
   return sight === undefined ? EXIT.ok : showRay(sight, (group) => jobOf(group, queue), options, context)

@@ -1,4 +1,5 @@
 /** What a run is about, from its arguments or from the run before: hosts, the command of each, files, variables. */
+
 import { resolve } from 'node:path'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -8,6 +9,7 @@ import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { expandCommand, expandWord } from '../../ops/run/command-template.ts'
 import type { ExecFile } from '../../ssh/exec/host-exec.ts'
 import { MAX_COMMAND_BYTES, wordsBytes } from '../../ssh/exec/remote-command.ts'
+import { areaSections } from '../bring-up/areas.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import { endpointOptions, selectionOf } from '../connect/endpoints.ts'
 import { execFile, execStdin, interpreterOf } from './exec-files.ts'
@@ -69,6 +71,7 @@ export async function planRun(
     cwd: record.directory,
     env,
     signal: context.signal,
+    sections: areaSections,
     ...(record.hostsFile === undefined ? {} : { file: record.hostsFile }),
   }
   const { inventory, hosts } = await selectHosts(source, record.target, {

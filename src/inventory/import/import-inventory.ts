@@ -169,7 +169,7 @@ export function importInventory(source: ImportSource): ImportResult {
     throw new MusterError('configuration', `no host was found${notes === '' ? '' : `\n${notes}`}`)
   }
   const text = formatHostsYaml(inventory, `Imported from ${source.kind}: look through it before use.`)
-  const { hosts } = parseHostsYaml(text, 'hosts.yaml')
+  const { hosts } = parseHostsYaml(text, 'hosts.yaml', [])
   return { text, hosts: hosts.length, notes: sortNotes(inventory.notes) }
 }
 

@@ -2,10 +2,12 @@
  * Env: parity of the software environment over a host set. One host is followed: what is fetched, solved or built is made
  * there once and brought to the others, so that they hold the same bytes and need no network.
  */
-import type { EnvironmentSpec, Inventory } from '../../inventory/inventory.ts'
-import { type Direction, defineArea } from '../kernel/area.ts'
+import type { Inventory } from '../../inventory/inventory.ts'
+import { sectionOf } from '../../inventory/section.ts'
+import { type Direction, defineArea, type FileRequest } from '../kernel/area.ts'
 import { type Fact, knownValue } from '../kernel/fact.ts'
 import type { Operation } from '../kernel/operation.ts'
+import { isPackedPrefix } from './conda-scripts.ts'
 import { dockerFact } from './docker-facts.ts'
 import { imageParcelFact } from './docker-scripts.ts'
 import { type Drift, driftOf, type HostItems, itemsOf } from './drift.ts'
@@ -16,6 +18,8 @@ import type { EnvFacts, EnvWorld } from './plan.ts'
 import { planCondaDown, planCondaUp } from './plan-conda.ts'
 import { planDockerDown, planDockerUp } from './plan-docker.ts'
 import { planVenvDown, planVenvUp } from './plan-venv.ts'
+import { envPreflights } from './preflight.ts'
+import { type EnvironmentSpec, section } from './section.ts'
 import { verifyEnv } from './verify.ts'
 import { contentOf, type EnvWanted, envWantedOf, parcelOf } from './wanted.ts'
 
@@ -45,10 +49,14 @@ function inHomeFactOf(wanted: EnvWanted): { readonly inHome: Fact<InHome> } {
   }
 }
 
-export const envArea = defineArea<EnvWanted, EnvFacts>({
+export { left } from './left.ts'
+
+export const area = defineArea<EnvWanted, EnvFacts>({
   name: 'env',
   wantedOf: envWantedOf,
   hostsOf: ({ spec }) => spec.hosts,
+  filesOf,
+  isUsedByJobs: true,
   factsOf: (wanted, host) => ({
     system: systemFact,
     content: contentFact(wanted.spec),
@@ -60,7 +68,15 @@ export const envArea = defineArea<EnvWanted, EnvFacts>({
   }),
   plan: planEnv,
   verify: verifyEnv,
+  preflights: ({ spec }, plan) => envPreflights(spec, plan),
 })
+
+function filesOf(inventory: Inventory): readonly FileRequest[] {
+  const { kind, file } = sectionOf(inventory, section) ?? {}
+  if (file === undefined) return []
+  const isArchive = kind === 'conda' && isPackedPrefix(file)
+  return [{ name: file, kind: isArchive ? 'archive' : kind === 'docker' ? 'directory' : 'text' }]
+}
 
 function planEnv(direction: Direction, wanted: EnvWanted, world: EnvWorld): readonly Operation[] {
   const isUp = direction === 'up'
@@ -81,10 +97,10 @@ function planEnv(direction: Direction, wanted: EnvWanted, world: EnvWorld): read
 }
 
 /** In what the hosts that answered differ. */
-export function envDriftOf({ environment }: Pick<Inventory, 'environment'>, world: Pick<EnvWorld, 'facts'>): Drift {
+export function envDriftOf(followed: string, world: Pick<EnvWorld, 'facts'>): Drift {
   const items = [...world.facts].map(([host, { facts }]): [string, HostItems] => [
     host,
     itemsOf(knownValue(facts.system), knownValue(facts.content)),
   ])
-  return driftOf(environment?.from ?? '', new Map(items))
+  return driftOf(followed, new Map(items))
 }

@@ -105,7 +105,7 @@ const KINDS: Readonly<Record<string, LeftKind>> = {
   image: { title: 'image', remove: IMAGE_REMOVE, isSum: true },
 }
 
-export const envLeft = defineLeft<{ found: LeftAnswer }>({
+export const left = defineLeft<{ found: LeftAnswer }>({
   name: 'env',
   factsOf: (declared, host, also) => ({ found: leftFact(findScript(wantedOn(host, declared)), also) }),
   itemsOf: ({ found }): Leftover[] =>

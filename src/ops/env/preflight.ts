@@ -5,19 +5,13 @@
 
 import { formatBytes } from '../../base/format-bytes.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
-import type { EnvironmentSpec } from '../../inventory/inventory.ts'
+import type { Preflight } from '../kernel/area.ts'
 import { pathWord } from '../kernel/files.ts'
-import type { Complaint, Finding } from '../kernel/finding.ts'
+import type { Complaint } from '../kernel/finding.ts'
 import { operationId, type Verdict } from '../kernel/operation.ts'
 import type { Plan } from '../kernel/plan.ts'
+import type { EnvironmentSpec } from './section.ts'
 import { AREA } from './wanted.ts'
-
-export type Preflight = {
-  readonly host: string
-  /** For POSIX sh. */
-  readonly script: string
-  findingsOf(said: string): Finding[]
-}
 
 /** Less than this is filled by few packages. */
 const LITTLE_BYTES = 2 ** 30
@@ -35,8 +29,7 @@ except OSError: sys.exit(1)
 const OF_OTHERS = ['needs-other', 'not-reached']
 
 /** For the hosts on which this plan makes an environment, or would if other hosts were there. */
-export function envPreflights(spec: EnvironmentSpec | undefined, { operations }: Plan): Preflight[] {
-  if (spec === undefined) return []
+export function envPreflights(spec: EnvironmentSpec, { operations }: Plan): Preflight[] {
   const open = operations.filter(
     ({ area, verdict }) => area === AREA && (verdict.kind === 'steps' || isOfOthers(verdict)),
   )

@@ -1,7 +1,9 @@
 /** What hosts.yaml wants of the environments, and where things lie on the hosts. Pure. */
 import { createHash } from 'node:crypto'
-import type { EnvironmentSpec, NfsSpec } from '../../inventory/inventory.ts'
+import { sectionOf } from '../../inventory/section.ts'
 import type { Declared, DeclaredFile } from '../kernel/area.ts'
+import { type NfsSpec, section as nfsSection } from '../nfs/section.ts'
+import { type EnvironmentSpec, section } from './section.ts'
 
 export type EnvWanted<Kind extends EnvironmentSpec['kind'] = EnvironmentSpec['kind']> = {
   readonly spec: Extract<EnvironmentSpec, { kind: Kind }>
@@ -15,16 +17,17 @@ export type EnvWanted<Kind extends EnvironmentSpec['kind'] = EnvironmentSpec['ki
 
 export const AREA = 'env'
 
-export function envWantedOf({ inventory, environmentFile }: Declared): EnvWanted | undefined {
-  const { environment: spec, nfs } = inventory
+export function envWantedOf({ inventory, files }: Declared): EnvWanted | undefined {
+  const spec = sectionOf(inventory, section)
   if (spec === undefined) return undefined
-  const content = environmentFile?.kind === 'text' ? environmentFile.digest : ''
+  const file = files?.get(spec.file ?? '')
+  const content = file?.kind === 'text' ? file.digest : ''
   const parts = [spec.kind, spec.kind === 'venv' ? spec.python : '', content]
   return {
     spec,
-    ...(environmentFile === undefined ? {} : { file: environmentFile }),
+    ...(file === undefined ? {} : { file }),
     key: createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16),
-    sharedBy: sharedBy(spec, nfs),
+    sharedBy: sharedBy(spec, sectionOf(inventory, nfsSection) ?? []),
   }
 }
 

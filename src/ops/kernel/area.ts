@@ -1,20 +1,37 @@
 /**
- * An area of bring-up (trust, env, nfs, ray): what its part of hosts.yaml wants, which facts it needs, and pure functions from
- * these to operations. docs/decisions/0007-operations.md shows how one is written.
+ * An area of bring-up, such as NFS: its section of hosts.yaml, the facts that it needs, and pure functions from both to operations.
+ * docs/decisions/0007-operations.md shows how to write one.
  */
 import type { Endpoint } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
+import type { Section } from '../../inventory/section.ts'
 import type { AnyFacts, FactSet, HostFacts } from './fact.ts'
 import type { Finding } from './finding.ts'
 import type { ExecOptions, ExecResult } from './host-port.ts'
+import type { LeftRoom } from './left.ts'
 import type { Operation } from './operation.ts'
+import type { Plan } from './plan.ts'
 import type { SharedHome } from './shared-home.ts'
 
 export type Direction = 'up' | 'down'
 
+/** An area as the program lists it (src/cli/bring-up/areas.ts): what the command line and hosts.yaml need before it is loaded. */
+export type AreaEntry = {
+  readonly name: string
+  /** Of `muster NAME`, and of its verbs. `check` is `status` that also writes test files; `sync` is another word for `up`. */
+  readonly summary: string
+  readonly verbs: Readonly<Record<'status' | 'up' | 'down', string> & { check?: string; sync?: string }>
+  section(): Promise<{ readonly section: Section }>
+  /** `left`: what `muster left` may find of it. */
+  load(): Promise<{ readonly area: AreaMaker; readonly left?: LeftRoom }>
+}
+
+/** A file that hosts.yaml names, relative to itself, and how it is read: `directory`: with everything beside it; `archive`: not at all. */
+export type FileRequest = { readonly name: string; readonly kind: 'text' | 'directory' | 'archive' }
+
 /** A file that hosts.yaml names, as it is on this machine. */
 export type DeclaredFile =
-  /** `digest`: of all that counts, where more than the file does (what lies beside a Dockerfile). `text`: empty for an archive. */
+  /** `digest`: of everything that counts. `text`: empty for an archive. */
   | { readonly kind: 'text'; readonly path: string; readonly text: string; readonly digest: string }
   | { readonly kind: 'unreadable'; readonly path: string; readonly because: string }
 
@@ -22,8 +39,16 @@ export type Declared = {
   readonly inventory: Inventory
   /** Of all hosts of the inventory, by name. */
   readonly endpoints: ReadonlyMap<string, Endpoint>
-  /** What the environment is made from; undefined: hosts.yaml names none. */
-  readonly environmentFile?: DeclaredFile
+  /** Files that hosts.yaml names, by that name. */
+  readonly files?: ReadonlyMap<string, DeclaredFile>
+}
+
+/** What the doctor asks of a host before an area is brought up there, besides the facts. */
+export type Preflight = {
+  readonly host: string
+  /** For POSIX sh; it only reads. */
+  readonly script: string
+  findingsOf(answer: string): Finding[]
 }
 
 /** Facts of the hosts that answered; the others are in `away` with the reason. */
@@ -45,6 +70,11 @@ export type AreaSpec<W, F> = {
   wantedOf(declared: Declared): W | undefined
   /** The hosts that it is about. */
   hostsOf(wanted: W): readonly string[]
+  /** Files that hosts.yaml names for it. */
+  filesOf?(inventory: Inventory): readonly FileRequest[]
+  /** Jobs of the queue may use what it brings: `down` names those that run. */
+  readonly isUsedByJobs?: boolean
+  preflights?(wanted: W, plan: Plan): readonly Preflight[]
   /** Whether the facts have to be read as root. */
   readonly areFactsRoot?: boolean
   factsOf(wanted: W, host: string): FactSet<F>
@@ -65,17 +95,24 @@ export type Area = {
   readonly name: string
   readonly hosts: readonly string[]
   readonly areFactsRoot: boolean
+  readonly isUsedByJobs: boolean
   factsOf(host: string): FactSet<AnyFacts>
   plan(direction: Direction, world: World<AnyFacts>, before?: readonly Operation[]): readonly Operation[]
   verify(world: World<AnyFacts>, looker: Looker, depth: 'look' | 'proof'): Promise<readonly Finding[]>
+  preflights(plan: Plan): readonly Preflight[]
 }
 
-/** Undefined: it is not declared. */
-export type AreaMaker = { readonly name: string; prepare(declared: Declared): Area | undefined }
+export type AreaMaker = {
+  readonly name: string
+  filesOf(inventory: Inventory): readonly FileRequest[]
+  /** Undefined: it is not declared. */
+  prepare(declared: Declared): Area | undefined
+}
 
 export function defineArea<W, F>(spec: AreaSpec<W, F>): AreaMaker {
   return {
     name: spec.name,
+    filesOf: (inventory) => spec.filesOf?.(inventory) ?? [],
     prepare(declared) {
       const wanted = spec.wantedOf(declared)
       return wanted === undefined ? undefined : areaOf(spec, wanted)
@@ -91,8 +128,10 @@ export function areaOf<W, F>(spec: Omit<AreaSpec<W, F>, 'wantedOf'>, wanted: W):
     name: spec.name,
     hosts: spec.hostsOf(wanted),
     areFactsRoot: spec.areFactsRoot ?? false,
+    isUsedByJobs: spec.isUsedByJobs ?? false,
     factsOf: (host) => spec.factsOf(wanted, host) as FactSet<AnyFacts>,
     plan: (direction, world, before = []) => spec.plan(direction, wanted, own(world), before),
     verify: async (world, looker, depth) => (await spec.verify?.(wanted, own(world), looker, depth)) ?? [],
+    preflights: (plan) => spec.preflights?.(wanted, plan) ?? [],
   }
 }

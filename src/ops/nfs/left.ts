@@ -67,7 +67,7 @@ const KINDS: Readonly<Record<string, LeftKind>> = {
   back: { title: 'unfinished file', isOfRoot: true, isBrief: true },
 }
 
-export const nfsLeft = defineLeft<Facts>({
+export const left = defineLeft<Facts>({
   name: AREA,
   factsOf(declared, host, also) {
     const wanted = wantedNfs(declared)

@@ -5,11 +5,14 @@ import { planNfs } from './plan.ts'
 import { verifyNfs } from './verify.ts'
 import { hostsOfNfs, type NfsWanted, wantedNfs } from './wanted.ts'
 
-export const nfsArea = defineArea<NfsWanted, NfsFacts>({
+export { left } from './left.ts'
+
+export const area = defineArea<NfsWanted, NfsFacts>({
   name: 'nfs',
   wantedOf: wantedNfs,
   hostsOf: hostsOfNfs,
   factsOf: nfsFacts,
+  isUsedByJobs: true,
   plan: planNfs,
   verify: verifyNfs,
 })

@@ -1,5 +1,7 @@
 /** What hosts.yaml declares of NFS, by host: who exports what to whom, and who mounts it where. Pure. */
+import { sectionOf } from '../../inventory/section.ts'
 import type { Declared } from '../kernel/area.ts'
+import { section } from './section.ts'
 
 export type Share = {
   readonly server: string
@@ -25,7 +27,8 @@ export type NfsWanted = {
 }
 
 export function wantedNfs({ inventory, endpoints }: Declared): NfsWanted | undefined {
-  if (inventory.nfs.length === 0) return undefined
+  const specs = sectionOf(inventory, section)
+  if (specs === undefined) return undefined
   const unusable = new Map<string, string>()
   const addressOf = (host: string): string => {
     const endpoint = endpoints.get(host)
@@ -34,7 +37,7 @@ export function wantedNfs({ inventory, endpoints }: Declared): NfsWanted | undef
     }
     return endpoint?.address ?? host
   }
-  const shares = inventory.nfs.map((spec): Share => {
+  const shares = specs.map((spec): Share => {
     // The server has the directory itself where both are the same.
     const clients = spec.clients.filter((host) => host !== spec.server || spec.mount !== spec.path)
     const clientAddresses = [...new Set(clients.map(addressOf))]

@@ -1,5 +1,6 @@
 /** Whether the file that the environment is made from names Ray. Pure. */
-import type { EnvironmentSpec } from '../../inventory/inventory.ts'
+import { sectionOf } from '../../inventory/section.ts'
+import { section } from '../env/section.ts'
 import type { Declared } from '../kernel/area.ts'
 
 export type EnvironmentSource = {
@@ -11,21 +12,16 @@ export type EnvironmentSource = {
   readonly isComplete: boolean
 }
 
-export function sourceOf({
-  inventory: { environment },
-  environmentFile: file,
-}: Declared): EnvironmentSource | undefined {
-  const path = environment && pathOf(environment)
+export function sourceOf({ inventory, files }: Declared): EnvironmentSource | undefined {
+  const environment = sectionOf(inventory, section)
+  const path = environment?.file
   if (environment === undefined || path === undefined) return undefined
+  const file = files?.get(path)
   const isComplete = (environment.kind === 'venv' && path.endsWith('.toml')) || path.endsWith('uv.lock')
   const text = file?.kind === 'text' ? file.text : ''
   if (text === '' || environment.kind === 'docker') return { path, namesRay: 'unknown', isComplete }
   const names = environment.kind === 'conda' ? CONDA : isComplete ? LOCK : REQUIREMENT
   return { path, namesRay: names.test(text) ? 'yes' : 'no', isComplete }
-}
-
-function pathOf(environment: EnvironmentSpec): string | undefined {
-  return environment.kind === 'venv' ? environment.requirements : environment.file
 }
 
 /** A requirement of pip, also one by its file or address. */

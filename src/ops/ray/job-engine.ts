@@ -2,6 +2,7 @@
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
+import { sectionOf } from '../../inventory/section.ts'
 import type { Declared } from '../kernel/area.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome } from '../run/outcome.ts'
@@ -10,6 +11,7 @@ import { inside } from './inside.ts'
 import { placeName, placeScript } from './place.ts'
 import { LIST_RAY } from './processes.ts'
 import { END, NOTHING_LISTENS, ROUND_PROGRAM } from './round-program.ts'
+import { section } from './section.ts'
 import { OPENER, tokenScript } from './token.ts'
 import { dashboardAddress, nodesOf, type RayWanted, wantedRay } from './wanted.ts'
 
@@ -49,7 +51,7 @@ export const RAY_ENGINE = {
   refuses: ['--on', '--per-host', '--preemptible', '--dry-run', '--copy-dir', '--from-env', '--metric'],
   // Quoted twice, it stays below what one argument of a program may have.
   mostCommandBytes: 24 * 1024,
-  isDeclared: ({ ray }: Inventory) => ray !== undefined,
+  isDeclared: (inventory: Inventory) => sectionOf(inventory, section) !== undefined,
   open(declared: Declared) {
     const wanted = wantedRay(declared)
     return wanted && openRay(wanted)

@@ -46,7 +46,7 @@ const KINDS: Readonly<Record<string, LeftKind>> = {
   submission: { title: 'files of a job on their way', isBrief: true },
 }
 
-export const rayLeft = defineLeft<{ found: LeftAnswer }>({
+export const left = defineLeft<{ found: LeftAnswer }>({
   name: 'ray',
   factsOf(declared, host, also) {
     const wanted = wantedRay(declared)

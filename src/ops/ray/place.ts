@@ -1,6 +1,7 @@
 /** Where Ray is on a host: shell words that set $ray and $py (both empty where it is not). Only reads. */
-import type { EnvironmentSpec } from '../../inventory/inventory.ts'
+
 import { findPrefix } from '../env/facts.ts'
+import type { EnvironmentSpec } from '../env/section.ts'
 
 export function placeScript(environment: EnvironmentSpec | undefined): string {
   return `${prefixScript(environment)}

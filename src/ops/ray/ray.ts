@@ -5,7 +5,9 @@ import { planRay } from './plan.ts'
 import { verifyRay } from './verify.ts'
 import { nodesOf, type RayWanted, wantedRay } from './wanted.ts'
 
-export const rayArea = defineArea<RayWanted, RayFacts>({
+export { left } from './left.ts'
+
+export const area = defineArea<RayWanted, RayFacts>({
   name: 'ray',
   wantedOf: wantedRay,
   hostsOf: (wanted) => nodesOf(wanted).map(({ host }) => host),

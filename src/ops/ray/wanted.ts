@@ -1,9 +1,11 @@
 /** What hosts.yaml declares of Ray, by host: the head, its workers, and what each of them brings. Pure. */
 import { isIPv4 } from 'node:net'
 import type { Host } from '../../inventory/host.ts'
-import type { EnvironmentSpec, RayPorts } from '../../inventory/inventory.ts'
+import { sectionOf } from '../../inventory/section.ts'
+import { type EnvironmentSpec, section as envSection } from '../env/section.ts'
 import type { Declared } from '../kernel/area.ts'
 import { type EnvironmentSource, sourceOf } from './environment-source.ts'
+import { type RayPorts, section } from './section.ts'
 
 export type RayNode = {
   readonly host: string
@@ -44,8 +46,9 @@ export const DEFAULT_TEMP_DIRECTORY = '/tmp/ray'
 
 export function wantedRay(declared: Declared): RayWanted | undefined {
   const { inventory, endpoints } = declared
-  const { ray, environment } = inventory
+  const ray = sectionOf(inventory, section)
   if (ray === undefined) return undefined
+  const environment = sectionOf(inventory, envSection)
   const source = sourceOf(declared)
   const byName = new Map(inventory.hosts.map((host) => [host.name, host]))
   const node = (name: string): RayNode => {

@@ -6,8 +6,7 @@ import { type LeftAnswer, leftFact } from '../kernel/left-script.ts'
 import { leftoversOf } from '../kernel/left-traces.ts'
 import type { Operation } from '../kernel/operation.ts'
 import { type TrustFacts, trustFacts } from './facts.ts'
-import { planDown } from './plan.ts'
-import { trustWantedOf } from './trust.ts'
+import { planDown, trustWantedOf } from './plan.ts'
 
 /** Keys of the host's SSH server are of no account here. */
 type Facts = Omit<TrustFacts, 'hostKeys'> & { readonly found: LeftAnswer }
@@ -32,7 +31,7 @@ function named(operation: Operation): Operation {
   return { ...operation, title: NAMES[name] ?? operation.title }
 }
 
-export const trustLeft = defineLeft<Facts>({
+export const left = defineLeft<Facts>({
   name: 'trust',
   factsOf(_, __, also) {
     const { key, authorizedKeys, knownHosts, config } = trustFacts

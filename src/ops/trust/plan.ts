@@ -1,6 +1,7 @@
 /** What trust would do on each host of the mesh. Pure: out of what is wanted and the facts. */
 import { printable } from '../../base/printable.ts'
-import type { Direction, World } from '../kernel/area.ts'
+import { sectionOf } from '../../inventory/section.ts'
+import type { Declared, Direction, World } from '../kernel/area.ts'
 import { blockOf, withBlock, withoutBlock } from '../kernel/block.ts'
 import { type Known, knownValue } from '../kernel/fact.ts'
 import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
@@ -15,6 +16,7 @@ import {
 import { keepersOf, sharedHomeSentence } from '../kernel/shared-home.ts'
 import { type OwnKey, PUBLIC_KEY, type TrustFacts } from './facts.ts'
 import { commentOf, configLines, hasHashedNames, knownHostsLines, type Member } from './lines.ts'
+import { section } from './section.ts'
 
 export type TrustWanted = {
   readonly members: readonly Member[]
@@ -35,6 +37,22 @@ const FILES = {
   config: '~/.ssh/config',
 } as const
 type FileName = keyof typeof FILES
+
+export function trustWantedOf({ inventory, endpoints }: Declared): TrustWanted | undefined {
+  const mesh = sectionOf(inventory, section)
+  if (mesh === undefined) return undefined
+  const members: Member[] = []
+  const unusable = new Map<string, string>()
+  for (const name of mesh) {
+    const endpoint = endpoints.get(name)
+    if (endpoint === undefined) continue
+    const { address, port, user, transport } = endpoint
+    if (transport === 'local')
+      unusable.set(name, 'hosts.yaml reaches it without SSH, so the others cannot log in to it')
+    else members.push({ name, address, port, user })
+  }
+  return { members, unusable }
+}
 
 export function planTrust(
   direction: Direction,

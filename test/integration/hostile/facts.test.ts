@@ -4,7 +4,6 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, it } from 'vitest'
-import { AREAS } from '../../../src/cli/bring-up/areas.ts'
 import { BringUpReport } from '../../../src/cli/bring-up/report.ts'
 import type { CliContext } from '../../../src/cli/command-line/context.ts'
 import { examineHost } from '../../../src/ops/doctor/examine-host.ts'
@@ -21,6 +20,7 @@ import { endpointOf } from '../../support/endpoint.ts'
 import { type GoodAnswer, goodResult, hostileHosts, resultOf } from '../../support/hostile-host/hostile-hosts.ts'
 import { type Choice, type HostileAnswer, mutate } from '../../support/hostile-host/mutate.ts'
 import { expectNoDefect, expectPrintable, playMutations } from '../../support/hostile-host/play.ts'
+import { AREA_MAKERS } from '../../support/hosts-yaml.ts'
 import { captured } from '../../unit/ops/doctor/capture.ts'
 import { declaredOf, type PlanFixture, readFixture } from '../../unit/ops/kernel/plan-fixture.ts'
 
@@ -41,7 +41,7 @@ function sceneOf(path: string): Scene | undefined {
   const endpoints = new Map(
     declared.inventory.hosts.map(({ name }, at) => [name, endpointOf(name, { address: `10.0.0.${at + 1}` })]),
   )
-  const areas = AREAS.flatMap((maker) => maker.prepare({ ...declared, endpoints }) ?? []).filter(
+  const areas = AREA_MAKERS.flatMap((maker) => maker.prepare({ ...declared, endpoints }) ?? []).filter(
     ({ name }) => name === (isNfs ? 'nfs' : 'env'),
   )
   const [area] = areas
@@ -76,7 +76,7 @@ function liveScene(home: string): Scene {
   const endpoints = new Map(
     declared.inventory.hosts.map(({ name }, at) => [name, endpointOf(name, { address: `10.0.0.${at + 1}` })]),
   )
-  const areas = AREAS.flatMap((maker) => maker.prepare({ ...declared, endpoints }) ?? []).filter(({ name }) =>
+  const areas = AREA_MAKERS.flatMap((maker) => maker.prepare({ ...declared, endpoints }) ?? []).filter(({ name }) =>
     ['trust', 'ray'].includes(name),
   )
   const names = ['m1', 'm2', 'm3']

@@ -12,11 +12,14 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { addGroup, addHost, withGroup, withHost } from '../../../src/inventory/edit-hosts-yaml.ts'
-import { parseHostsYaml } from '../../../src/inventory/hosts-yaml.ts'
+import { addGroup, withGroup as withGroupIn } from '../../../src/inventory/edit-hosts-yaml.ts'
 import { writeFileAtomically } from '../../../src/inventory/write-file.ts'
+import { readInventory, SECTIONS } from '../../support/hosts-yaml.ts'
 
 const lab = readFileSync(new URL('../../../docs/examples/lab.yaml', import.meta.url), 'utf8')
+
+const withGroup = (text: string, name: string, set: string): string =>
+  withGroupIn(text, name, set, { file: 'hosts.yaml', sections: SECTIONS })
 
 /** The lines of `after` that are not in `before`, and the other way round. */
 function difference(before: string, after: string): { added: string[]; removed: string[] } {
@@ -26,13 +29,6 @@ function difference(before: string, after: string): { added: string[]; removed: 
 }
 
 describe('one entry more', () => {
-  test('a host is a line more, and every other byte stays', () => {
-    expect(difference(lab, withHost(lab, 'm11', { address: '192.168.1.11', port: 2222, user: 'ann' }))).toEqual({
-      added: ['  m11: { address: 192.168.1.11, port: 2222, user: ann }'],
-      removed: [],
-    })
-  })
-
   test('a group goes into the braces that are there', () => {
     expect(difference(lab, withGroup(lab, 'mine', 'm8,gpu[01-02]')).added).toEqual([
       'groups: { workers: "m[8-9]", gpus: "gpu[01-04]", mine: "m8,gpu[01-02]" }',
@@ -40,25 +36,21 @@ describe('one entry more', () => {
   })
 
   test.each([
-    ['an empty file', ''],
-    ['comments only', '# mine\n'],
     ['no such section', 'hosts:\n  a:\n'],
     ['a block with comments after it', 'hosts:\n  a:\n    user: x # why\n  # tail\n\n# next\ncluster: c\n'],
     ['deep indentation', 'hosts:\n    a:\n        port: 1\ncluster: c'],
     ['braces over several lines', 'hosts: {\n  a: { port: 1 }, # one\n  b: , # two\n}\n'],
     ['empty braces', 'hosts: {a: }\ngroups: {}\n'],
     ['all in braces', '{ hosts: { a: } }'],
+    ['a group already in a block', 'hosts: { a: }\ngroups:\n  g: a # mine\n\n# next\ncluster: c\n'],
     ['a null at the end', 'hosts:\n  a:\n  b: ~'],
     ['Windows line ends', 'hosts:\r\n  a: { port: 1 }\r\n  b:\r\n'],
   ])('%s', (_, text) => {
-    const withOne = withHost(text, 'new', { address: 'fe80::1%eth0', jump: 'a@b:1' })
-    const both = withGroup(withOne, 'saved', 'new')
-    const inventory = parseHostsYaml(both, 'hosts.yaml')
-    const before = text.includes('hosts') ? parseHostsYaml(text, 'hosts.yaml').hosts : []
-    expect(inventory.hosts.slice(0, -1)).toEqual(before)
-    expect(inventory.hosts.at(-1)).toMatchObject({ name: 'new', address: 'fe80::1%eth0', jump: ['a@b:1'] })
-    expect(inventory.groups.get('saved')).toEqual(['new'])
-    for (const comment of text.match(/#.*$/gm) ?? []) expect(both).toContain(comment)
+    const edited = withGroup(text, 'saved', 'a')
+    const inventory = readInventory(edited)
+    expect(inventory.hosts).toEqual(readInventory(text).hosts)
+    expect(inventory.groups.get('saved')).toEqual(['a'])
+    for (const comment of text.match(/#.*$/gm) ?? []) expect(edited).toContain(comment)
   })
 
   test('a group of the same name gets the new set', () => {
@@ -85,22 +77,16 @@ describe('one entry more', () => {
     'a: &y\n    - m1 # one\n    - m2\n  b: *y # two\n  c: *y',
   ])('replacing a group over several lines leaves the other groups as they were', (groups) => {
     const file = `# mine\nhosts: { "m[1-3]": }\ngroups:\n  ${groups}\n`
-    const { groups: before } = parseHostsYaml(file, 'hosts.yaml')
+    const { groups: before } = readInventory(file, 'hosts.yaml')
     const edited = withGroup(file, 'a', 'm3')
     expect(edited).toContain('# mine')
-    expect(parseHostsYaml(edited, 'hosts.yaml').groups).toEqual(new Map([...before, ['a', ['m3']]]))
-  })
-
-  test('replacing a host leaves hosts that refer to it as they were', () => {
-    const file = 'hosts:\n  a: &x { port: 1 }\n  b: *x\n'
-    expect(withHost(file, 'a', { port: 2 })).toBe('hosts:\n  a: { port: 2 }\n  b: &x { port: 1 }\n')
+    expect(readInventory(edited, 'hosts.yaml').groups).toEqual(new Map([...before, ['a', ['m3']]]))
   })
 
   test('what would make the file wrong is refused', () => {
     expect(() => withGroup(lab, 'mine', 'm99')).toThrow('there is no host m99')
     expect(() => withGroup(lab, 'all', 'm8')).toThrow('all is not a group name')
-    expect(() => withHost(lab, '-x', {})).toThrow('-x is not a host name')
-    expect(() => withHost('hosts: {a: ', 'b', {})).toThrow(/hosts\.yaml:1:/)
+    expect(() => withGroup('hosts: {a: ', 'b', 'a')).toThrow(/hosts\.yaml:1:/)
   })
 })
 
@@ -117,23 +103,17 @@ describe('on disk', () => {
     writeFileSync(real, lab)
     chmodSync(real, 0o640)
     symlinkSync(real, link)
-    await addGroup(link, 'mine', 'm8')
+    await addGroup(link, 'mine', 'm8', SECTIONS)
     expect(readFileSync(real, 'utf8')).toContain('mine: m8')
     expect(statSync(real).mode & 0o777).toBe(0o640)
     expect(lstatSync(link).isSymbolicLink()).toBe(true)
     expect(readdirSync(directory).toSorted()).toEqual(['hosts.yaml', 'real.yaml'])
   })
 
-  test('a file that is not there is made', async () => {
-    const path = join(directory, 'hosts.yaml')
-    await addHost(path, 'm8', { port: 22 })
-    expect(readFileSync(path, 'utf8')).toBe('hosts:\n  m8: { port: 22 }\n')
-  })
-
   test('a refused change leaves the file as it was', async () => {
     const path = join(directory, 'hosts.yaml')
     writeFileSync(path, lab)
-    await expect(addGroup(path, 'mine', 'm99')).rejects.toMatchObject({ code: 'configuration' })
+    await expect(addGroup(path, 'mine', 'm99', SECTIONS)).rejects.toMatchObject({ code: 'configuration' })
     expect(readFileSync(path, 'utf8')).toBe(lab)
   })
 

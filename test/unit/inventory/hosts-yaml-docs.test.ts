@@ -4,6 +4,7 @@ import { parseDocument } from 'yaml'
 import { renderHostsYamlDocs } from '../../../scripts/generate-hosts-yaml-docs.ts'
 import { hostsYamlSchema } from '../../../src/inventory/hosts-yaml-schema.ts'
 import { type Fields, YamlReader } from '../../../src/inventory/yaml-reader.ts'
+import { SECTIONS } from '../../support/hosts-yaml.ts'
 
 test('docs/hosts-yaml.md is what the schema says now', () => {
   expect(readFileSync(new URL('../../../docs/hosts-yaml.md', import.meta.url), 'utf8')).toBe(renderHostsYamlDocs())
@@ -16,7 +17,9 @@ function* fieldsIn(fields: Fields, path = ''): Generator<[string, Fields[string]
   }
 }
 
-const withExample = [...fieldsIn(hostsYamlSchema.fields ?? {})].filter(([, field]) => field.example !== undefined)
+const withExample = [...fieldsIn(hostsYamlSchema(SECTIONS).fields ?? {})].filter(
+  ([, field]) => field.example !== undefined,
+)
 
 test.each(withExample)('the example of %s is read by its own schema', (name, { schema, example }) => {
   const key = name.split('.').at(-1) ?? ''

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { parseHostsYaml } from '../../../src/inventory/hosts-yaml.ts'
 import { InventoryError } from '../../../src/inventory/inventory-error.ts'
+import { readInventory } from '../../support/hosts-yaml.ts'
 
 const lab = readFileSync(new URL('../../../docs/examples/lab.yaml', import.meta.url), 'utf8')
 
 /** Reads the text; a refusal must name places inside the text, in lines that a terminal can show. */
 function read(text: string): void {
   try {
-    parseHostsYaml(text, 'hosts.yaml')
+    readInventory(text, 'hosts.yaml')
   } catch (error) {
     if (!(error instanceof InventoryError)) throw error
     expect(error.problems.length).toBeGreaterThan(0)

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { MusterError } from '../../../src/base/errors.ts'
-import { parseHostsYaml } from '../../../src/inventory/hosts-yaml.ts'
 import { groupsByHost, inventoryFromTarget, resolveTarget } from '../../../src/inventory/inventory.ts'
 import { findHostsFile, loadInventory, selectHosts } from '../../../src/inventory/load-inventory.ts'
+import { readInventory, SECTIONS } from '../../support/hosts-yaml.ts'
 
-const inventory = parseHostsYaml(
+const inventory = readInventory(
   `defaults: { user: root }
 hosts: { "m[8-10]": { address: "10.0.0.%n" }, gpu01: }
 groups: { workers: "m[8-9]", odd: m9 }`,
@@ -124,6 +124,7 @@ describe('where the inventory comes from', () => {
   })
   afterEach(() => rmSync(root, { recursive: true }))
   const source = (file?: string) => ({
+    sections: async () => SECTIONS,
     cwd: join(root, 'work'),
     env: { XDG_CONFIG_HOME: join(root, 'config') },
     ...(file === undefined ? {} : { file }),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { LineCounter } from 'yaml'
-import { parseHostsYaml } from '../../../src/inventory/hosts-yaml.ts'
 import { parseYaml } from '../../../src/inventory/parse-yaml.ts'
+import { readInventory } from '../../support/hosts-yaml.ts'
 
 describe('nesting', () => {
   it.each([
@@ -11,12 +11,12 @@ describe('nesting', () => {
     ['open brackets', '{'.repeat(20_000)],
   ])('of 20,000 %s is one error with its place', (_, nested) => {
     const text = `hosts:\n  m1: ${nested.startsWith('-') ? `\n    ${nested}` : nested}\n`
-    expect(() => parseHostsYaml(text, 'hosts.yaml')).toThrow(/hosts\.yaml:[23]:\d+: nested more than 100 levels deep/)
+    expect(() => readInventory(text, 'hosts.yaml')).toThrow(/hosts\.yaml:[23]:\d+: nested more than 100 levels deep/)
   })
 
   it('is told where it becomes too deep', () => {
     // Two levels of block maps, so that the 99th bracket is one too many.
-    expect(() => parseHostsYaml(`hosts:\n  m1: ${'[ '.repeat(20_000)}`, 'f')).toThrow(/^f:2:(?:19[0-9]|20[0-9]): /)
+    expect(() => readInventory(`hosts:\n  m1: ${'[ '.repeat(20_000)}`, 'f')).toThrow(/^f:2:(?:19[0-9]|20[0-9]): /)
   })
 
   it('that people write is read as the library reads it', () => {

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { MusterError } from '../../../src/base/errors.ts'
 import type { Endpoint } from '../../../src/inventory/host.ts'
-import { parseHostsYaml } from '../../../src/inventory/hosts-yaml.ts'
 import { inventoryFromTarget } from '../../../src/inventory/inventory.ts'
 import { type EndpointOptions, resolveEndpoints } from '../../../src/inventory/resolve-endpoints.ts'
 import { createLibrarySource } from '../../../src/inventory/ssh-config/library-source.ts'
 import { findSsh } from '../../../src/inventory/ssh-config/openssh-source.ts'
+import { readInventory } from '../../support/hosts-yaml.ts'
 import { ann, createRecordedSource, FIXTURES } from './ssh-config/recorded-source.ts'
 
 const existing = new Set(['/home/ann/.ssh/id_ed25519'])
@@ -27,7 +27,7 @@ async function endpointOf(target: string, options: Partial<EndpointOptions> = {}
 }
 
 async function endpointsFrom(yaml: string, options: Partial<EndpointOptions> = {}): Promise<readonly Endpoint[]> {
-  const inventory = parseHostsYaml(yaml, '/srv/cluster/hosts.yaml')
+  const inventory = readInventory(yaml, '/srv/cluster/hosts.yaml')
   return resolveEndpoints(inventory, inventory.hosts, { ...recorded(), ...options })
 }
 
@@ -296,7 +296,7 @@ describe('ssh itself and the library', () => {
   })
 
   test.skipIf(findSsh(process.env) === undefined)('what hosts.yaml says reaches ssh unharmed', async () => {
-    const inventory = parseHostsYaml(
+    const inventory = readInventory(
       'hosts: { a: { address: "fe80::1%%eth0", port: 2222, user: ann, identity_file: "~/my key" }, b: }',
       join(directory, 'hosts.yaml'),
     )

@@ -16,7 +16,12 @@ describe('a hosts.yaml that was found', () => {
   })
   afterEach(() => rmSync(directory, { recursive: true }))
   const load = (named?: string) =>
-    loadInventory({ cwd: directory, env: {}, ...(named === undefined ? {} : { file: named }) })
+    loadInventory({
+      sections: async () => [],
+      cwd: directory,
+      env: {},
+      ...(named === undefined ? {} : { file: named }),
+    })
 
   it('is used where only the user can change it', async () => {
     expect((await load()).hosts).toHaveLength(1)

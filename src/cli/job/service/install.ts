@@ -32,7 +32,7 @@ export async function changeService(
   const service = serviceOf(inventory, options, context)
   const { environment: env, signal } = context
   const endpoints = await resolveEndpoints(
-    { hosts: [], groups: new Map(), nfs: [] },
+    { hosts: [], groups: new Map() },
     [{ name: HERE, number: 1, transport: 'local' }],
     { env, signal },
   )

@@ -14,12 +14,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { parseHostsYaml } from '../../../../src/inventory/hosts-yaml.ts'
-import { envArea } from '../../../../src/ops/env/env.ts'
+import { area as envAreaMaker } from '../../../../src/ops/env/env.ts'
 import type { Area, Direction } from '../../../../src/ops/kernel/area.ts'
 import { gatherFacts } from '../../../../src/ops/kernel/fact.ts'
 import type { ExecResult } from '../../../../src/ops/kernel/host-port.ts'
 import type { Step } from '../../../../src/ops/kernel/operation.ts'
+import { readInventory } from '../../../support/hosts-yaml.ts'
 import { installConda, makeCondaChannel } from '../../../support/real-conda.ts'
 import { requirement } from '../../../support/requirements.ts'
 
@@ -46,9 +46,12 @@ const here = {
 }
 
 function areaOf(yaml: string, file: string, text: string): Area {
-  const inventory = parseHostsYaml(`hosts: { m1: }\nenvironment: { conda: ${yaml} }\n`, 'hosts.yaml')
-  const environmentFile = { kind: 'text', path: file, text, digest: 'd' } as const
-  const area = envArea.prepare({ inventory, endpoints: new Map(), environmentFile })
+  const inventory = readInventory(
+    `hosts: { m1: }\nenvironment: { conda: ${yaml.replace('{', `{ file: ${JSON.stringify(file)},`)} }\n`,
+    'hosts.yaml',
+  )
+  const files = new Map([[file, { kind: 'text', path: file, text, digest: 'd' } as const]])
+  const area = envAreaMaker.prepare({ inventory, endpoints: new Map(), files })
   if (area === undefined) throw new Error('nothing is declared')
   return area
 }

@@ -23,7 +23,9 @@ const ACTIVE = [
   job(3, 'running', ['m8', 'm8', 'm9']),
   job(4, 'running', ['m10']),
 ]
-const told = (...operations: readonly Operation[]) => sentencesAbout({ direction: 'down', operations }, 'm10', ACTIVE)
+const AREAS = ['trust', 'nfs', 'env', 'ray'].map((name) => ({ name, isUsedByJobs: name === 'nfs' || name === 'env' }))
+
+const told = (...operations: readonly Operation[]) => sentencesAbout({ direction: 'down', operations }, AREAS, ACTIVE)
 
 describe('jobs of the queue on what is taken away', () => {
   it('are those on Ray where its cluster ends', () => {
@@ -49,7 +51,7 @@ describe('jobs of the queue on what is taken away', () => {
 
   it('are named up to twenty', () => {
     const active = Array.from({ length: 25 }, (_, index) => job(index + 1, 'running', ['m8']))
-    const lines = sentencesAbout({ direction: 'down', operations: [operation('env/venv@m8')] }, undefined, active)
+    const lines = sentencesAbout({ direction: 'down', operations: [operation('env/venv@m8')] }, AREAS, active)
     expect(lines).toHaveLength(21)
     expect(lines.at(-1)).toBe('5 more jobs run there: muster job list')
   })

@@ -11,7 +11,6 @@ const inventory = {
   cluster: 'demo',
   hosts: ['m1', 'm2'].map((name, index) => ({ name, number: index + 1, resources: demoResources(index) })),
   groups: new Map([['odd', ['m1']]]),
-  nfs: [],
 }
 
 let directory: string
@@ -24,7 +23,7 @@ describe('muster on hosts of the demo', () => {
   it('finds hosts with what the demo declares of them, and no way to them', async () => {
     const file = join(directory, 'hosts.yaml')
     writeFileSync(file, formatHostsFile(inventory))
-    const loaded = await loadInventory({ file, cwd: directory, env: {} })
+    const loaded = await loadInventory({ file, cwd: directory, env: {}, sections: async () => [] })
     expect(loaded.hosts.map(({ name, resources }) => ({ name, resources }))).toEqual(
       inventory.hosts.map(({ name, resources }) => ({ name, resources })),
     )

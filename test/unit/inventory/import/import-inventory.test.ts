@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseHostsYaml } from '../../../../src/inventory/hosts-yaml.ts'
 import { expandAnsiblePattern } from '../../../../src/inventory/import/ansible-files.ts'
 import { expandBraces } from '../../../../src/inventory/import/clusterssh.ts'
 import {
@@ -10,6 +9,7 @@ import {
   importInventory,
 } from '../../../../src/inventory/import/import-inventory.ts'
 import type { Inventory } from '../../../../src/inventory/inventory.ts'
+import { readInventory } from '../../../support/hosts-yaml.ts'
 
 const FIXTURES = new URL('../../../fixtures/inventory/import/', import.meta.url).pathname
 
@@ -25,7 +25,7 @@ function imported(kind: ImportKind, options: { file?: string; text?: string; env
     ...options,
   })
   const notes = result.notes.map((note) => formatNote(note).replaceAll(FIXTURES, ''))
-  return { inventory: parseHostsYaml(result.text, 'hosts.yaml'), notes, text: result.text }
+  return { inventory: readInventory(result.text, 'hosts.yaml'), notes, text: result.text }
 }
 
 const hostOf = ({ inventory }: Imported, name: string) => {
@@ -84,7 +84,7 @@ describe('clusterssh', () => {
       etc: '/nonexistent',
       env: {},
     })
-    expect(parseHostsYaml(text, 'hosts.yaml').groups.get('extra')).toEqual(['e1', 'e2'])
+    expect(readInventory(text, 'hosts.yaml').groups.get('extra')).toEqual(['e1', 'e2'])
   })
 
   test.each([

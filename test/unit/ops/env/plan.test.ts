@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { envArea } from '../../../../src/ops/env/env.ts'
+import { area as maker } from '../../../../src/ops/env/env.ts'
 import { declaredOf, readFixture, toldOf, worldOf } from '../kernel/plan-fixture.ts'
 
 const FIXTURES = join(import.meta.dirname, '../../../fixtures/ops/env/plan')
@@ -11,7 +11,7 @@ describe('the plan of env', () => {
   it.each(readdirSync(FIXTURES))('%s', (name) => {
     const fixture = readFixture(join(FIXTURES, name))
     const yaml = ['hosts: { m1: , m2: , m3: }', ...fixture.yaml]
-    const area = envArea.prepare(declaredOf({ ...fixture, yaml }))
+    const area = maker.prepare(declaredOf({ ...fixture, yaml }))
     if (area === undefined) throw new Error('the fixture declares no environment')
     const world = worldOf(fixture, area.factsOf)
     const operations = area.plan(fixture.direction, world)

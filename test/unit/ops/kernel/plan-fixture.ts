@@ -1,9 +1,12 @@
 /** Folders of JSON: what is declared and what hosts answer, with the steps or the sentence that come out of it. */
 import { readFileSync } from 'node:fs'
-import { parseHostsYaml } from '../../../../src/inventory/hosts-yaml.ts'
+import type { Inventory } from '../../../../src/inventory/inventory.ts'
+import { sectionOf } from '../../../../src/inventory/section.ts'
+import { section } from '../../../../src/ops/env/section.ts'
 import type { Area, Declared, DeclaredFile, Direction, World } from '../../../../src/ops/kernel/area.ts'
 import { type AnyFacts, type Known, known } from '../../../../src/ops/kernel/fact.ts'
 import type { Operation } from '../../../../src/ops/kernel/operation.ts'
+import { readInventory } from '../../../support/hosts-yaml.ts'
 
 /** Of a host the answers to the facts as they are printed, or `!` and why one is not known. */
 export type Answers = Readonly<Record<string, readonly string[] | string>>
@@ -24,8 +27,14 @@ export function readFixture<F extends PlanFixture>(path: string): F {
 }
 
 export function declaredOf({ yaml, file }: PlanFixture): Declared {
-  const inventory = parseHostsYaml([...yaml, ''].join('\n'), 'hosts.yaml')
-  return { inventory, endpoints: new Map(), ...(file === undefined ? {} : { environmentFile: file }) }
+  const inventory = readInventory([...yaml, ''].join('\n'), 'hosts.yaml')
+  return { inventory, endpoints: new Map(), ...filesOf(inventory, file) }
+}
+
+/** The file under the name that the environment gives it. */
+function filesOf(inventory: Inventory, file: DeclaredFile | undefined): Pick<Declared, 'files'> {
+  const name = sectionOf(inventory, section)?.file
+  return file === undefined || name === undefined ? {} : { files: new Map([[name, file]]) }
 }
 
 export function worldOf(

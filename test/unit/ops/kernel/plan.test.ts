@@ -15,6 +15,8 @@ function areaOf(operations: readonly Operation[], name = 'area'): Area {
     name,
     hosts: HOSTS,
     areFactsRoot: false,
+    isUsedByJobs: false,
+    preflights: () => [],
     factsOf: () => ({}),
     plan: () => operations,
     verify: async () => [],

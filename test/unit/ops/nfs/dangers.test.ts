@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest'
-import { parseHostsYaml } from '../../../../src/inventory/hosts-yaml.ts'
 import { dangersOfForeign, dangersOfShare } from '../../../../src/ops/nfs/dangers.ts'
 import { parseExports } from '../../../../src/ops/nfs/exports.ts'
 import { wantedNfs } from '../../../../src/ops/nfs/wanted.ts'
+import { readInventory } from '../../../support/hosts-yaml.ts'
 
 const hintOf = (findings: readonly { readonly id: string; readonly hint?: string }[]) =>
   findings.find(({ id }) => id === 'export-world')?.hint
 
 it('names the addresses of the clients in place of an export to everybody, and no network that it does not know', () => {
-  const inventory = parseHostsYaml(
+  const inventory = readInventory(
     'hosts: { "m[1-6]": }\nnfs:\n  - { server: m1, path: /srv, clients: "m[2-6]", export_to: "*" }\n',
     'hosts.yaml',
   )

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Endpoint } from '../../../../src/inventory/host.ts'
-import { nfsArea } from '../../../../src/ops/nfs/nfs.ts'
+import { area as maker } from '../../../../src/ops/nfs/nfs.ts'
 import { declaredOf, type PlanFixture, readFixture, toldOf, worldOf } from '../kernel/plan-fixture.ts'
 
 type Fixture = PlanFixture & {
@@ -22,7 +22,7 @@ describe('the plan of NFS', () => {
     const fixture = readFixture<Fixture>(join(FIXTURES, name))
     const { direction, away = {} } = fixture
     const yaml = ['hosts: { m8: , m10: }', ...fixture.yaml]
-    const area = nfsArea.prepare({ ...declaredOf({ ...fixture, yaml }), endpoints })
+    const area = maker.prepare({ ...declaredOf({ ...fixture, yaml }), endpoints })
     if (area === undefined) throw new Error('the fixture declares no NFS')
     const answering = area.hosts.filter((host) => away[host] === undefined)
     const hosts = answering.map((host) => [host, { ...asDeclared.hosts[host], ...fixture.hosts[host] }] as const)

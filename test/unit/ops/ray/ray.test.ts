@@ -87,6 +87,13 @@ const changes = (operations: readonly Operation[]): string[] =>
   operations.flatMap(({ verdict }) => (verdict.kind === 'steps' ? verdict.steps.flatMap((step) => step.changes) : []))
 const START_BOTH = ['m10: start the head', 'm8: join 10.81.0.1:6333']
 
+const declaredWith = (environment: object, files: ReadonlyMap<string, object>) =>
+  ({
+    inventory: { sections: new Map([['environment', environment]]) },
+    endpoints: new Map(),
+    files,
+  }) as unknown as Declared
+
 describe('what a host tells about Ray', () => {
   it('is its processes by role and cluster', () => {
     expect(HEAD_RUNS.map(({ role, cluster }) => `${role} ${cluster}`)).toEqual([
@@ -465,9 +472,17 @@ describe('what is told before anything starts', () => {
     ['uv.lock', '[[package]]\nname = "numpy"\n', 'no'],
     ['requirements.txt', undefined, 'unknown'],
   ])('reads from %s whether it names Ray: %j', (requirements, text, namesRay) => {
-    const environment = { kind: 'venv', path: '/opt/ray', python: 'python3', hosts: [], from: 'm10', requirements }
-    const file = text === undefined ? {} : { environmentFile: { kind: 'text', path: requirements, text, digest: '' } }
-    const declared = { inventory: { environment }, endpoints: new Map(), ...file } as unknown as Declared
+    const environment = {
+      kind: 'venv',
+      path: '/opt/ray',
+      python: 'python3',
+      hosts: [],
+      from: 'm10',
+      file: requirements,
+    }
+    const files =
+      text === undefined ? [] : [[requirements, { kind: 'text', path: requirements, text, digest: '' }] as const]
+    const declared = declaredWith(environment, new Map(files))
     expect(sourceOf(declared)?.namesRay).toBe(namesRay)
   })
 
@@ -480,8 +495,8 @@ describe('what is told before anything starts', () => {
     ['name: ray', 'no'],
   ])('reads from what conda is given whether it names Ray: %j', (text, namesRay) => {
     const environment = { kind: 'conda', name: 'ray', hosts: [], from: 'm10', file: 'environment.yml' }
-    const environmentFile = { kind: 'text', path: 'environment.yml', text: `dependencies:\n${text}\n`, digest: '' }
-    const declared = { inventory: { environment }, endpoints: new Map(), environmentFile } as unknown as Declared
+    const file = { kind: 'text', path: 'environment.yml', text: `dependencies:\n${text}\n`, digest: '' }
+    const declared = declaredWith(environment, new Map([['environment.yml', file]]))
     expect(sourceOf(declared)?.namesRay).toBe(namesRay)
   })
 

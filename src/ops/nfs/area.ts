@@ -1,0 +1,14 @@
+import type { AreaEntry } from '../kernel/area.ts'
+
+export const nfs: AreaEntry = {
+  name: 'nfs',
+  summary: 'export and mount NFS directories',
+  verbs: {
+    status: 'compare exports and mounts with hosts.yaml',
+    up: 'export and mount the directories',
+    down: 'unmount them, and remove the exports that Muster made',
+    check: 'write a file on each host and read it on all others, with speed',
+  },
+  section: () => import('./section.ts'),
+  load: () => import('./nfs.ts'),
+}
