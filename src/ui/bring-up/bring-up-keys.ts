@@ -5,107 +5,96 @@ import { isChanging, retryable } from './bring-up-view.ts'
 const define = <const T extends readonly KeyEntry<ConsoleState>[]>(keys: T): T => keys
 
 const isAsking = ({ bringUp }: ConsoleState): boolean => bringUp.change?.phase === 'ask'
-const hasSide = ({ bringUp }: ConsoleState): boolean => bringUp.hasSideKeys
+const onSide = ({ bringUp }: ConsoleState): boolean => bringUp.hasSideKeys
+const onTable = (state: ConsoleState): boolean => !onSide(state)
 const isFree = ({ bringUp }: ConsoleState): boolean => !isChanging(bringUp.change) && bringUp.check === undefined
-const onTable = (state: ConsoleState): boolean => !hasSide(state)
+const isFreeTable = (state: ConsoleState): boolean => onTable(state) && isFree(state)
 
 /** In the order of the footer. */
 export const bringUpKeys = define([
-  {
-    id: 'yes',
-    keys: ['y'],
-    title: 'do it',
-    help: 'The plan that is shown is done.',
-    isMeant: isAsking,
-  },
+  { id: 'yes', keys: ['y'], title: 'apply', help: 'Apply the plan shown.', isMeant: isAsking },
   {
     id: 'cancel',
     keys: ['c', 'Ctrl-c'],
-    title: 'end it',
-    help: 'Ends what goes on, on the hosts too; doing it again carries on where it was.',
+    title: 'cancel',
+    help: 'Cancel the running check or change, on the hosts too. The same change continues where it stopped.',
     isMeant: (state) => !isAsking(state) && !isFree(state),
   },
-  { id: 'no', keys: ['Esc', 'q'], title: 'do nothing', help: 'The plan that is shown is not done.', isMeant: isAsking },
+  { id: 'no', keys: ['Esc', 'q'], title: 'discard plan', help: 'Discard the plan shown.', isMeant: isAsking },
   {
     id: 'back-to-table',
     keys: ['Esc', 'q'],
     title: 'table',
-    help: 'From details, a plan or steps back to the table. What goes on goes on.',
-    isMeant: (state) => hasSide(state) && !isAsking(state),
+    help: 'Back to the table. Running work continues.',
+    isMeant: (state) => onSide(state) && !isAsking(state),
   },
   {
     id: 'up',
     keys: ['u'],
     title: 'bring up',
-    help: 'Makes the plan that brings up the marked hosts, or all, shows it and asks.',
-    isMeant: (state) => onTable(state) && isFree(state),
+    help: 'Plan to bring up the marked hosts, or all; `y` applies the plan.',
+    isMeant: isFreeTable,
   },
   {
     id: 'down',
     keys: ['d'],
     title: 'take down',
-    help: 'Makes the plan that takes it back on the marked hosts, or all, shows it and asks.',
-    isMeant: (state) => onTable(state) && isFree(state),
+    help: 'Plan to undo bring-up on the marked hosts, or all; `y` applies the plan.',
+    isMeant: isFreeTable,
   },
-  {
-    id: 'again',
-    keys: ['r'],
-    title: 'ask',
-    help: 'Reads the facts of all hosts again.',
-    isMeant: (state) => onTable(state) && isFree(state),
-  },
+  { id: 'again', keys: ['r'], title: 'refresh', help: 'Check all hosts again.', isMeant: isFreeTable },
   {
     id: 'retry',
     keys: ['r'],
     title: 'retry failed',
-    help: 'In the steps: makes the plan for the hosts that failed, and asks.',
-    isMeant: (state) => hasSide(state) && isFree(state) && retryable(state.bringUp).length > 0,
+    help: 'In the steps: plan again for the hosts that failed.',
+    isMeant: (state) => onSide(state) && isFree(state) && retryable(state.bringUp).length > 0,
   },
   {
     id: 'mark',
     keys: ['Space'],
     title: 'mark',
-    help: 'Marks the host: a change is for the marked hosts.',
+    help: 'Mark the host; a change is for the marked hosts.',
     isMeant: onTable,
   },
   {
     id: 'open',
     keys: ['Enter'],
-    title: 'more',
-    help: 'The details of the cell: what is so, what is wrong and what mends it, what was done.',
+    title: 'details',
+    help: 'Details of the cell: status, problem and fix, journal.',
     isMeant: onTable,
   },
   {
     id: 'whole',
     keys: ['Enter'],
-    title: 'all of it',
-    help: 'In the steps: all of them, with all that was printed; the same key shows the short form again.',
-    isMeant: (state) => hasSide(state) && state.bringUp.side === 'steps',
+    title: 'all output',
+    help: 'In the steps: show all steps and their whole output, or the short form again.',
+    isMeant: (state) => onSide(state) && state.bringUp.side === 'steps',
   },
   {
     id: 'only',
     keys: ['t'],
-    title: 'area',
-    help: 'A change is for the area of the cell only; the same key makes it for all again.',
+    title: 'this area',
+    help: 'Change only the area of the cell, or all areas again.',
     isMeant: onTable,
   },
-  { id: 'mark-all', keys: ['a'], help: 'Marks all hosts, or none if some are marked.' },
+  { id: 'mark-all', keys: ['a'], help: 'Mark all hosts, or none if some are marked.' },
   {
     id: 'change',
     keys: ['o'],
     title: 'last change',
-    help: 'Shows the plan or the steps of the change that goes on, or was the last.',
+    help: 'Show the plan or the steps of the running or last change.',
     isMeant: (state) => onTable(state) && state.bringUp.change !== undefined,
   },
   { id: 'to-shells', keys: ['Esc', 'q'], title: 'shells', help: 'Back to the shells.', isMeant: onTable },
-  { id: 'left', keys: ['Left', 'h'], help: 'The area before.' },
-  { id: 'right', keys: ['Right', 'l'], help: 'The next area.' },
-  { id: 'row-up', keys: ['Up', 'k'], help: 'The host before; in a plan, steps and details a line up.' },
-  { id: 'row-down', keys: ['Down', 'j'], help: 'The next host; in a plan, steps and details a line down.' },
-  { id: 'page-up', keys: ['PageUp', 'b'], help: 'A page up.' },
-  { id: 'page-down', keys: ['PageDown', 'f'], help: 'A page down.' },
-  { id: 'top', keys: ['Home', 'g'], help: 'To the beginning.' },
-  { id: 'end', keys: ['End', 'G'], help: 'To the end.' },
+  { id: 'left', keys: ['Left', 'h'], help: 'Select the area to the left.' },
+  { id: 'right', keys: ['Right', 'l'], help: 'Select the area to the right.' },
+  { id: 'row-up', keys: ['Up', 'k'], help: 'Select the host above; beside the table, scroll a line up.' },
+  { id: 'row-down', keys: ['Down', 'j'], help: 'Select the host below; beside the table, scroll a line down.' },
+  { id: 'page-up', keys: ['PageUp', 'b'], help: 'Move a page up.' },
+  { id: 'page-down', keys: ['PageDown', 'f'], help: 'Move a page down.' },
+  { id: 'top', keys: ['Home', 'g'], help: 'Go to the beginning.' },
+  { id: 'end', keys: ['End', 'G'], help: 'Go to the end.' },
 ])
 
 export type BringUpCommand = (typeof bringUpKeys)[number]['id']

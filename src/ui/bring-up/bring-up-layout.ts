@@ -1,11 +1,11 @@
-/** Where the table and what stands beside it go: both where there is room, else the one that has the keys. Pure. */
+/** Places of the table and the pane beside it: both where there is room, else the one with the keys. Pure. */
 import type { Rect } from '../compositor/scene.ts'
 
 export type BringUpLayout = { readonly table: Rect | undefined; readonly side: Rect | undefined }
 
 const BESIDE_COLUMNS = 140
 const BELOW_ROWS = 36
-/** Of the table: its frame, what stands over its rows, and a host's row each. */
+/** The frame and head of the table; each host adds a row. */
 const TABLE_ROWS = 5
 const TABLE_COLUMNS = 104
 

@@ -1,8 +1,8 @@
-/** The Bring-up tab: what its keys do, and what of it is drawn. Facts are read when it is opened and on demand. */
+/** The Bring-up tab: its keys and panes. It checks the hosts when first opened and on demand. */
 import type { Direction } from '../../ops/kernel/area.ts'
 import type { PaneView, Rect } from '../compositor/scene.ts'
 import { commandOf } from '../keys/key-table.ts'
-import { documentRows, firstRow, type RowDocument, type ScrollPlace } from '../rows/row-document.ts'
+import { centredOn, documentRows, firstRow, type RowDocument, type ScrollPlace } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
 import type { Page } from '../tabs/page.ts'
 import type { PageContext } from '../tabs/page-context.ts'
@@ -17,14 +17,13 @@ import { BringUpWork } from './bring-up-work.ts'
 import { sideDocument } from './side-document.ts'
 import { tableDocument } from './table-document.ts'
 
-/** Keys that read a plan or answer it. */
+/** The keys that read a plan or answer it. */
 const ANSWERS: ReadonlySet<BringUpCommand> = new Set([
   ...(['yes', 'no', 'cancel', 'back-to-table', 'mark', 'left', 'right'] as const),
   ...(['row-up', 'row-down', 'page-up', 'page-down', 'top', 'end'] as const),
 ])
 
-/** What is drawn now, and how far. */
-type Look = { readonly document: RowDocument; readonly rect: Rect; readonly place: ScrollPlace }
+type Drawn = { readonly document: RowDocument; readonly rect: Rect; readonly place: ScrollPlace }
 
 export class BringUpPage implements Page {
   readonly #context: PageContext
@@ -43,27 +42,27 @@ export class BringUpPage implements Page {
     return this.#work.busy
   }
 
-  /** Asks the hosts the first time; later only `r` does. */
+  /** Checks the hosts the first time; later only `r` does. */
   open(): void {
-    if (this.#view.columns === undefined && this.#work.busyReason === undefined) void this.#work.look()
+    if (this.#view.columns === undefined && this.#work.busyReason === undefined) void this.#work.check()
     this.#work.tick()
   }
 
-  /** For one area: how the hosts stand, or a plan for these hosts, once they have been looked at. */
+  /** Shows the status of one area, or a plan for these hosts after a check. */
   async begin(what: 'status' | Direction, area: string, hosts: readonly string[]): Promise<void> {
     const wasOpened = this.#view.columns !== undefined
     this.#context.showTab('bring-up')
     this.#work.set({ cursor: { ...this.#view.cursor, area } })
-    if (what === 'status') return wasOpened ? this.#ask() : undefined
-    await this.#work.looked
+    if (what === 'status') return wasOpened ? this.#check() : undefined
+    await this.#work.checked
     this.#begin(what, hosts, [area])
   }
 
   panes(area: Rect, theme: Theme): readonly PaneView[] {
-    const looks = this.#looks(area, theme)
+    const drawnParts = this.#draw(area, theme)
     const { hasSideKeys, side, check, change } = this.#view
     return (['table', 'side'] as const).flatMap((part) => {
-      const drawn = looks[part]
+      const drawn = drawnParts[part]
       if (drawn === undefined) return []
       const isTable = part === 'table'
       const pane = rowsPane({
@@ -120,7 +119,7 @@ export class BringUpPage implements Page {
       case 'down':
         return this.#begin(command, this.#chosenHosts())
       case 'again':
-        return this.#ask()
+        return this.#check()
       case 'retry':
         return this.#retry()
       case 'mark':
@@ -135,7 +134,7 @@ export class BringUpPage implements Page {
       case 'whole':
         return this.#work.set({ isWhole: !view.isWhole })
       case 'change':
-        if (view.change === undefined) return this.#context.notice('nothing was changed yet: u makes a plan', 'warning')
+        if (view.change === undefined) return this.#context.notice('no change yet: u makes a plan', 'warning')
         return this.#work.showSide(isPlanOf(view.change) ? 'plan' : 'steps')
       case 'left':
       case 'right':
@@ -152,17 +151,17 @@ export class BringUpPage implements Page {
     }
   }
 
-  /** Who types a command here by mistake must not come upon the `y` in it. */
+  /** A command typed here by mistake must not reach the `y` in it. */
   #refuse(label: string): void {
     this.#work.cancel()
     this.#work.showTable()
-    this.#context.notice(`nothing is done: ${label} is no answer to a plan`, 'warning')
+    this.#context.notice(`plan discarded: ${label} is not an answer to it`, 'warning')
   }
 
-  #ask(): void {
+  #check(): void {
     const { busyReason } = this.#work
     if (busyReason !== undefined) return this.#context.notice(busyReason, 'warning')
-    void this.#work.look()
+    void this.#work.check()
   }
 
   #retry(): void {
@@ -223,7 +222,7 @@ export class BringUpPage implements Page {
   }
 
   #scrollSide(by: number): void {
-    const side = this.#looksNow().side
+    const side = this.#drawnNow().side
     if (side === undefined) return
     const rows = documentRows(side.rect.height, side.document)
     const last = Math.max(0, side.document.length - rows)
@@ -231,44 +230,35 @@ export class BringUpPage implements Page {
   }
 
   #pageRows(): number {
-    const { table, side } = this.#looksNow()
-    const look = this.#view.hasSideKeys ? side : table
-    return look === undefined ? 1 : Math.max(1, documentRows(look.rect.height, look.document) - 1)
+    const { table, side } = this.#drawnNow()
+    const drawn = this.#view.hasSideKeys ? side : table
+    return drawn === undefined ? 1 : Math.max(1, documentRows(drawn.rect.height, drawn.document) - 1)
   }
 
-  #looksNow() {
+  #drawnNow() {
     const { state } = this.#context
-    return this.#looks(areaOf(state), themes[state.themeName])
+    return this.#draw(areaOf(state), themes[state.themeName])
   }
 
-  #looks(area: Rect, theme: Theme): { readonly table: Look | undefined; readonly side: Look | undefined } {
+  #draw(area: Rect, theme: Theme): { readonly table: Drawn | undefined; readonly side: Drawn | undefined } {
     const view = this.#context.state.bringUp
     const hosts = this.#hosts()
     const nowMs = this.#context.clock.now()
     const { table, side } = layoutBringUp(area, hosts.length, view.hasSideKeys)
-    const lookOf = ({ width, height }: Rect) => ({ theme, columns: width - 2, rows: height - 2, nowMs })
-    const tableLook = table && { rect: table, document: tableDocument(view, hosts, lookOf(table)) }
+    const contextOf = ({ width, height }: Rect) => ({ theme, columns: width - 2, rows: height - 2, nowMs })
+    const drawnTable = table && { rect: table, document: tableDocument(view, hosts, contextOf(table)) }
     const at = Math.max(0, hosts.indexOf(view.cursor.host ?? ''))
     return {
-      // The row of the cursor in the middle, as far as there are rows.
-      table: tableLook && {
-        ...tableLook,
-        place: aroundRow(at, documentRows(tableLook.rect.height, tableLook.document)),
-      },
+      table: drawnTable && { ...drawnTable, place: centredOn(at, drawnTable.rect.height, drawnTable.document) },
       side: side && {
         rect: side,
-        document: sideDocument(view, lookOf(side)),
+        document: sideDocument(view, contextOf(side)),
         place: { offset: view.sideOffset, isFollowing: false },
       },
     }
   }
 }
 
-/** Whether it has not come to its steps. */
+/** It has not reached its steps. */
 const isPlanOf = ({ phase, end }: ChangeView): boolean =>
   phase === 'look' || phase === 'ask' || end === 'unchanged' || end === 'declined'
-
-const aroundRow = (row: number, rows: number): ScrollPlace => ({
-  offset: Math.max(0, row - Math.floor(rows / 2)),
-  isFollowing: false,
-})

@@ -1,4 +1,4 @@
-/** What the Bring-up tab knows and shows: how hosts stand, what was chosen, and a change as it goes on. Pure. */
+/** The state of the Bring-up tab: status of the hosts, selection, and the running change. Pure. */
 import { printable } from '../../base/printable.ts'
 import type { ApplyEvent, StepEnd } from '../../ops/kernel/apply.ts'
 import type { ChangePhase } from '../../ops/kernel/change.ts'
@@ -17,13 +17,13 @@ export type StepView = {
   readonly operation: Operation
   readonly step: Step
   readonly state: StepState
-  /** The last lines that it printed, printable. */
+  /** The last lines of output, printable. */
   readonly output: readonly string[]
 }
 
 export type ChangeView = {
   readonly order: Pick<ChangeOrder, 'direction' | 'areas' | 'hosts'>
-  /** `ask`: the plan waits for a yes. */
+  /** `ask`: the plan waits for an answer. */
   readonly phase: ChangePhase | 'ask' | 'ended'
   readonly sinceMs: number
   readonly plan: Plan | undefined
@@ -31,13 +31,13 @@ export type ChangeView = {
   readonly isAgain: boolean
   /** By their ids, in the plan's order. */
   readonly steps: ReadonlyMap<string, StepView>
-  /** Sentences about locks, and what went wrong as a whole; printable. */
+  /** Messages about locks and failures of the whole change; printable. */
   readonly said: readonly string[]
   readonly end: ChangeResult['kind'] | 'error' | undefined
   readonly isStopping: boolean
 }
 
-/** What is beside the table, or in its place where there is no room for both. */
+/** The pane beside the table, or in its place. */
 export type SideKind = 'details' | 'plan' | 'steps'
 
 export type BringUpView = {
@@ -47,7 +47,7 @@ export type BringUpView = {
   readonly trouble: string | undefined
   /** By `cellKey`. */
   readonly standings: ReadonlyMap<string, HostStanding>
-  /** Hosts are being checked. */
+  /** A check is running. */
   readonly check: { readonly answered: ReadonlySet<string> } | undefined
   readonly cursor: { readonly host: string | undefined; readonly area: string | undefined }
   /** Hosts that a change is for; none: all. */
@@ -55,14 +55,14 @@ export type BringUpView = {
   /** The area that a change is for; undefined: all. */
   readonly onlyArea: string | undefined
   readonly side: SideKind
-  /** Keys go to what is beside the table. */
+  /** Keys go to the pane beside the table. */
   readonly hasSideKeys: boolean
-  /** The first row of the side that is wanted in view. */
+  /** The first row of that pane. */
   readonly sideOffset: number
-  /** Steps of hosts where all is well are shown, too, and all that was printed. */
+  /** Shows the steps of all hosts with their whole output. */
   readonly isWhole: boolean
   readonly change: ChangeView | undefined
-  /** What was last done, by `cellKey`. */
+  /** By `cellKey`. */
   readonly journal: ReadonlyMap<string, readonly JournalLine[]>
 }
 
@@ -88,7 +88,7 @@ export function standingsByCell(standings: readonly HostStanding[]): ReadonlyMap
   return new Map(standings.map((standing) => [cellKey(standing.area, standing.host), standing]))
 }
 
-/** Where a step of the change failed, that counts more than what is missing for it. */
+/** A failed step of the change makes the status of its cell `failed`. */
 export function withFailures(standings: readonly HostStanding[], change: ChangeView | undefined): HostStanding[] {
   return standings.map((standing) => {
     const reasons = stepsOf(change, standing.area, standing.host).flatMap(({ step, state }) =>
@@ -99,16 +99,16 @@ export function withFailures(standings: readonly HostStanding[], change: ChangeV
   })
 }
 
-/** The hosts of the table: those of the console, then those that hosts.yaml declares something for beside them. */
+/** The hosts of the table: those of the console, then others that hosts.yaml declares something for. */
 export function rowsOf({ columns = [] }: BringUpView, hosts: Iterable<string>): string[] {
   return [...new Set([...hosts, ...columns.flatMap((column) => column.hosts ?? [])])]
 }
 
 export type Cell =
   | { readonly kind: 'undeclared' }
-  /** Not asked yet. */
+  /** Not checked yet. */
   | { readonly kind: 'unknown' }
-  /** `isBad`: a step failed, or was not begun. */
+  /** `isBad`: a step failed or was not started. */
   | { readonly kind: 'changing'; readonly ended: number; readonly steps: number; readonly isBad: boolean }
   | { readonly kind: 'standing'; readonly standing: HostStanding }
 
@@ -117,7 +117,7 @@ export function cellOf(view: BringUpView, column: AreaColumn, host: string): Cel
   const steps = isApplying(view.change) ? stepsOf(view.change, column.name, host) : []
   if (steps.length > 0) {
     const isBad = toneOf(steps) === 'bad'
-    return { kind: 'changing', ended: steps.filter(isBad ? isWell : isEnded).length, steps: steps.length, isBad }
+    return { kind: 'changing', ended: steps.filter(isBad ? isOk : isEnded).length, steps: steps.length, isBad }
   }
   const standing = view.standings.get(cellKey(column.name, host))
   return standing === undefined ? { kind: 'unknown' } : { kind: 'standing', standing }
@@ -130,12 +130,11 @@ export function stepsOf(change: ChangeView | undefined, area: string | undefined
 }
 
 export const isEnded = ({ state }: StepView): boolean => state.kind !== 'waiting' && state.kind !== 'running'
-const isWell = ({ state }: StepView): boolean => state.kind === 'done' || state.kind === 'unneeded'
+const isOk = ({ state }: StepView): boolean => state.kind === 'done' || state.kind === 'unneeded'
 
-/** Waiting, at work, well, or not. */
-export function toneOf(steps: readonly StepView[]): 'waiting' | 'running' | 'well' | 'bad' {
-  if (steps.some((step) => isEnded(step) && !isWell(step))) return 'bad'
-  if (steps.every(isWell)) return 'well'
+export function toneOf(steps: readonly StepView[]): 'waiting' | 'running' | 'ok' | 'bad' {
+  if (steps.some((step) => isEnded(step) && !isOk(step))) return 'bad'
+  if (steps.every(isOk)) return 'ok'
   return steps.every(({ state }) => state.kind === 'waiting') ? 'waiting' : 'running'
 }
 
@@ -143,21 +142,21 @@ export const isChanging = (change: ChangeView | undefined): boolean => change !=
 
 const isApplying = (change: ChangeView | undefined): boolean => change?.phase === 'apply' || change?.phase === 'verify'
 
-/** Hosts of an ended change that are not as it wanted them. */
+/** Hosts where an ended change failed. */
 export function retryable({ change, standings }: BringUpView): string[] {
   if (change === undefined || isChanging(change) || change.end === 'declined') return []
-  const unwell = new Set([...change.steps.values()].flatMap((step) => (isWell(step) ? [] : [step.operation.host])))
+  const failed = new Set([...change.steps.values()].flatMap((step) => (isOk(step) ? [] : [step.operation.host])))
   const { direction, areas, hosts } = change.order
   const isBad = (host: string) =>
     direction === 'up' &&
     areas.some((area) => !['good', 'unasked'].includes(standings.get(cellKey(area, host))?.standing ?? 'good'))
-  return hosts.filter((host) => unwell.has(host) || isBad(host))
+  return hosts.filter((host) => failed.has(host) || isBad(host))
 }
 
 /** The worst first. */
 const STANDINGS: readonly Standing[] = ['failed', 'blocked', 'away', 'differs', 'missing', 'unasked', 'good']
 
-/** How many hosts have such a standing as the worst of theirs; the worst first, none without a host. */
+/** Hosts counted by the worst status of their areas, the worst first. */
 export function countHosts({ standings }: BringUpView): readonly (readonly [Standing, number])[] {
   const worst = new Map<string, number>()
   for (const { host, standing } of standings.values()) {
@@ -169,7 +168,7 @@ export function countHosts({ standings }: BringUpView): readonly (readonly [Stan
   })
 }
 
-/** When the host was asked that was asked longest ago; undefined: none was. */
+/** The time of the oldest check; undefined: none. */
 export function oldestFactMs({ standings }: BringUpView): number | undefined {
   const times = [...standings.values()].flatMap(({ atMs }) => atMs ?? [])
   return times.length === 0 ? undefined : Math.min(...times)
@@ -204,7 +203,7 @@ export function takePlan(change: ChangeView, plan: Plan, isAgain: boolean): Chan
 const OUTPUT_LINES = 200
 const LINE_CHARACTERS = 500
 
-/** Output is cut to its last lines; a line that goes on in the next piece stays one. */
+/** Keeps the last lines of output; a line that continues in the next piece stays one line. */
 export function takeStep(change: ChangeView, event: ApplyEvent, nowMs: number): ChangeView {
   const known = change.steps.get(event.step.id)
   if (known === undefined) return change

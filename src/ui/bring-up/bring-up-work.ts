@@ -1,10 +1,11 @@
 /**
- * What goes on behind the Bring-up tab: asking the hosts, and changing them. It keeps the tab's part of the state; what is
- * new is shown at most ten times a second, what a key did at once.
+ * Checks and changes of the Bring-up tab. It keeps the tab's part of the state; progress is shown at most ten times a
+ * second, the effect of a key at once.
  */
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
+import { Throttle } from '../rows/throttle.ts'
 import type { PageContext } from '../tabs/page-context.ts'
 import type { BringUpPort } from './bring-up-port.ts'
 import {
@@ -23,7 +24,7 @@ import {
 
 const SHOW_EVERY_MS = 100
 const TICK_MS = 1000
-/** While nobody looks at the tab, or all is known for long. */
+/** While the tab is not shown, or ages are minutes. */
 const SLOW_TICK_MS = 15_000
 const SECONDS_MATTER_MS = 60_000
 
@@ -31,30 +32,29 @@ export class BringUpWork implements Disposable {
   readonly #context: PageContext
   readonly #port: BringUpPort
   #view: BringUpView
-  #showing: Disposable | undefined
+  readonly #showing: Throttle
   #ticking: Disposable | undefined
-  #lastShownMs = Number.NEGATIVE_INFINITY
-  #looking: AbortController | undefined
+  #checking: AbortController | undefined
   #changing: AbortController | undefined
   /** The answer to the plan that is shown. */
   #answer: ((isYes: boolean) => void) | undefined
   #isClosed = false
-  /** The end of the last look. */
-  looked: Promise<void> = Promise.resolve()
+  /** Resolves with the end of the last check. */
+  checked: Promise<void> = Promise.resolve()
 
   constructor(context: PageContext, port: BringUpPort) {
     this.#context = context
     this.#port = port
     this.#view = context.state.bringUp
+    this.#showing = new Throttle({ clock: context.clock, everyMs: SHOW_EVERY_MS }, () => this.#show())
   }
 
   get view(): BringUpView {
     return this.#view
   }
 
-  /** Everything new is shown. */
   get isIdle(): boolean {
-    return this.#showing === undefined
+    return !this.#showing.isWaiting
   }
 
   get busy() {
@@ -63,34 +63,34 @@ export class BringUpWork implements Disposable {
     return { title: change.order.direction === 'up' ? 'bring-up' : 'take-down', hosts: change.order.hosts }
   }
 
-  /** A plan is being made, or waits for its answer. */
+  /** A plan is being made or waits for an answer. */
   get isDeciding(): boolean {
     const phase = this.#view.change?.phase
     return phase === 'look' || phase === 'ask'
   }
 
-  /** Why no look can begin now. */
+  /** Why no check can start. */
   get busyReason(): string | undefined {
-    return this.changingReason ?? (this.#looking === undefined ? undefined : 'the hosts are being asked: c stops that')
+    return this.changingReason ?? (this.#checking === undefined ? undefined : 'a check is running: c cancels it')
   }
 
-  /** Why no change can begin now. A look is no reason: a plan asks the hosts itself. */
+  /** Why no change can start. A check does not matter: a plan checks the hosts itself. */
   get changingReason(): string | undefined {
-    return this.#changing === undefined ? undefined : 'a change is running: c stops it'
+    return this.#changing === undefined ? undefined : 'a change is running: c cancels it'
   }
 
   [Symbol.dispose](): void {
     this.#isClosed = true
-    this.#looking?.abort()
+    this.#checking?.abort()
     this.#changing?.abort()
     this.#answer?.(false)
-    this.#showing?.[Symbol.dispose]()
+    this.#showing[Symbol.dispose]()
     this.#ticking?.[Symbol.dispose]()
   }
 
   decide(isYes: boolean): void {
     const answer = this.#answer
-    if (answer === undefined) return this.#context.notice('no plan waits for an answer: u makes one', 'warning')
+    if (answer === undefined) return this.#context.notice('no plan to answer: u makes one', 'warning')
     this.#answer = undefined
     if (isYes) this.#changeChange((change) => ({ ...change, phase: 'lock' }))
     else this.showTable()
@@ -98,23 +98,23 @@ export class BringUpWork implements Disposable {
   }
 
   cancel(): void {
-    const working = this.#changing ?? this.#looking
-    if (working === undefined) return this.#context.notice('nothing goes on', 'warning')
+    const working = this.#changing ?? this.#checking
+    if (working === undefined) return this.#context.notice('nothing is running', 'warning')
     working.abort()
     this.#answer?.(false)
     this.#answer = undefined
     if (this.#changing) this.#changeChange((change) => ({ ...change, isStopping: true }))
   }
 
-  /** What hosts.yaml declares, then how the hosts stand. */
-  look(): Promise<void> {
-    this.looked = this.#look()
-    return this.looked
+  /** Reads hosts.yaml, then checks the hosts. */
+  check(): Promise<void> {
+    this.checked = this.#check()
+    return this.checked
   }
 
-  async #look(): Promise<void> {
-    const looking = new AbortController()
-    this.#looking = looking
+  async #check(): Promise<void> {
+    const checking = new AbortController()
+    this.#checking = checking
     this.set({ check: { answered: new Set() }, trouble: undefined })
     try {
       const columns = await this.#port.areas()
@@ -125,19 +125,19 @@ export class BringUpWork implements Disposable {
         cursor: { host: cursor.host ?? rowsOf({ ...this.#view, columns }, this.#context.state.hosts.keys())[0], area },
       })
       if (columns.some(({ hosts }) => hosts !== undefined)) {
-        const standings = await this.#port.look(looking.signal, (host) => {
+        const standings = await this.#port.look(checking.signal, (host) => {
           const { check } = this.#view
           if (check) this.#take({ check: { answered: new Set([...check.answered, host]) } })
         })
-        if (!looking.signal.aborted) this.#view = { ...this.#view, standings: standingsByCell(standings) }
+        if (!checking.signal.aborted) this.#view = { ...this.#view, standings: standingsByCell(standings) }
       }
     } catch (error) {
-      if (this.#looking !== looking) return
+      if (this.#checking !== checking) return
       this.#view = { ...this.#view, trouble: sentence(error) }
       if (this.#view.columns !== undefined && !this.#isClosed) this.#context.notice(sentence(error), 'error')
     }
-    if (this.#looking !== looking) return
-    this.#looking = undefined
+    if (this.#checking !== checking) return
+    this.#checking = undefined
     if (this.#isClosed) return
     this.set({ check: undefined })
     this.readJournal()
@@ -148,8 +148,8 @@ export class BringUpWork implements Disposable {
     const { clock } = this.#context
     const changing = new AbortController()
     this.#changing = changing
-    this.#looking?.abort()
-    this.#looking = undefined
+    this.#checking?.abort()
+    this.#checking = undefined
     const words = `${order.direction === 'up' ? 'bring up' : 'take down'} ${order.areas.join(', ')}`
     this.set({ change: beginChange(order, clock.now()), isWhole: false, check: undefined })
     this.showSide('plan')
@@ -178,7 +178,7 @@ export class BringUpWork implements Disposable {
       end = result.kind
       const after = standingsByCell(withFailures(result.standings ?? [], this.#view.change))
       this.set({ standings: new Map([...this.#view.standings, ...after]) })
-      // A plan with nothing to do has asked the hosts, and tried nothing: a look says how they stand now.
+      // A plan with nothing to do has verified nothing: a check follows.
       isKnown = result.standings !== undefined || end === 'declined'
     } catch (error) {
       this.#changeChange((change) => ({ ...change, said: [...change.said, sentence(error)] }))
@@ -186,22 +186,22 @@ export class BringUpWork implements Disposable {
     this.#changing = undefined
     this.#changeChange((change) => ({ ...change, phase: 'ended', end, isStopping: false }))
     if (this.#isClosed) return
-    this.#context.log(foldHostSet(order.hosts), `${words}: ${END_WORDS[end]}`, end === 'done' ? 'info' : 'warning')
-    if (this.#context.state.tab !== 'bring-up') this.#context.notice(`${words}: ${END_WORDS[end]}`)
+    this.#context.log(foldHostSet(order.hosts), `${words}: ${END_TEXT[end]}`, end === 'done' ? 'info' : 'warning')
+    if (this.#context.state.tab !== 'bring-up') this.#context.notice(`${words}: ${END_TEXT[end]}`)
     if (isKnown) this.readJournal()
-    else void this.look()
+    else void this.check()
   }
 
   #confirm(): Promise<boolean> {
     this.#changeChange((change) => ({ ...change, phase: 'ask' }))
     this.showSide('plan')
-    if (this.#context.state.tab !== 'bring-up') this.#context.notice('a plan waits for an answer on the tab Bring-up')
+    if (this.#context.state.tab !== 'bring-up') this.#context.notice('plan ready on the tab Bring-up')
     return new Promise((resolve) => {
       this.#answer = resolve
     })
   }
 
-  /** From the plan to its steps, for who still looks at the plan. */
+  /** From the plan to its steps, while the plan is shown. */
   #followSteps(): void {
     if (this.#view.side === 'plan') this.set({ side: 'steps', sideOffset: 0 })
   }
@@ -214,13 +214,13 @@ export class BringUpWork implements Disposable {
     this.set({ hasSideKeys: false, side: 'details', sideOffset: 0 })
   }
 
-  /** What was done in the cell under the cursor, once it is known. */
+  /** Reads the journal of the selected cell. */
   readJournal(): void {
     const { host, area } = this.#view.cursor
     if (host === undefined || area === undefined) return
     this.#port.journal(area, host).then(
       (lines) => this.#take({ journal: new Map(this.#view.journal).set(cellKey(area, host), lines) }),
-      (error: unknown) => this.#context.log('', `the journal cannot be read: ${messageOf(error)}`, 'warning'),
+      (error: unknown) => this.#context.log('', `cannot read the journal: ${messageOf(error)}`, 'warning'),
     )
   }
 
@@ -231,26 +231,20 @@ export class BringUpWork implements Disposable {
   /** Shown at once. */
   set(patch: Partial<BringUpView>): void {
     this.#view = { ...this.#view, ...patch }
-    this.#showNow()
+    this.#showing.now()
   }
 
   /** Shown soon. */
   #take(patch: Partial<BringUpView>): void {
     this.#view = { ...this.#view, ...patch }
-    const { clock } = this.#context
-    if (this.#isClosed) return
-    this.#showing ??= clock.after(Math.max(0, this.#lastShownMs + SHOW_EVERY_MS - clock.now()), () => this.#showNow())
+    if (!this.#isClosed) this.#showing.soon()
   }
 
-  #showNow(): void {
-    this.#showing?.[Symbol.dispose]()
-    this.#showing = undefined
-    if (this.#isClosed) return
-    this.#lastShownMs = this.#context.clock.now()
-    this.#context.change(() => ({ bringUp: this.#view }))
+  #show(): void {
+    if (!this.#isClosed) this.#context.change(() => ({ bringUp: this.#view }))
   }
 
-  /** Ages that count, here and in the header. */
+  /** Ages count up, here and in the header. */
   tick(): void {
     const { clock } = this.#context
     const oldest = oldestFactMs(this.#view)
@@ -265,14 +259,14 @@ export class BringUpWork implements Disposable {
   }
 }
 
-const END_WORDS = {
-  unchanged: 'nothing was to be done',
-  declined: 'not wanted',
-  locked: 'not begun',
-  lost: 'stopped: a host is not locked any more',
-  cancelled: 'ended before its end',
+const END_TEXT = {
+  unchanged: 'nothing to do',
+  declined: 'plan discarded',
+  locked: 'not started',
+  lost: 'stopped: a host is no longer locked',
+  cancelled: 'cancelled',
   done: 'done',
-  error: 'broken off',
+  error: 'stopped',
 } as const
 
 function sentence(error: unknown): string {

@@ -105,7 +105,7 @@ function planDocument({ plan, phase, order, isAgain, said }: ChangeView, context
   else if (blocked === 0) head.say('Nothing to do.', boldStyle(theme.ok))
   else head.say(`Nothing to apply: ${count(blocked, 'operation')} blocked, marked !`, boldStyle(theme.danger))
   if (steps > 0 && blocked > 0) head.say(`${count(blocked, 'operation')} blocked, marked !`, boldStyle(theme.danger))
-  if (phase === 'ask') head.say('y apply it, Esc change nothing', boldStyle(theme.warning))
+  if (phase === 'ask') head.say('y applies it, Esc discards it', boldStyle(theme.warning))
   for (const text of said) head.say(text, boldStyle(theme.danger))
   // Operations with nothing to do are muted.
   for (const { kind, text } of planLines(plan, foldHostSet)) {
@@ -128,8 +128,8 @@ function styleOfLine(kind: LineKind, text: string, theme: Theme): Style {
   return styleOf({ '+': theme.ok, '-': theme.danger, '~': theme.warning }[kind])
 }
 
-const TONES = ['bad', 'running', 'waiting', 'well'] as const
-const TONE_SIGNS: Readonly<Record<(typeof TONES)[number], string>> = { bad: '✗', running: '…', waiting: ' ', well: '✓' }
+const TONES = ['bad', 'running', 'waiting', 'ok'] as const
+const TONE_SIGNS: Readonly<Record<(typeof TONES)[number], string>> = { bad: '✗', running: '…', waiting: ' ', ok: '✓' }
 
 /** Hosts with failures first, then running ones; a host that is done takes one line. */
 function stepsDocument(change: ChangeView, isWhole: boolean, context: TableContext): RowDocument {
@@ -143,9 +143,9 @@ function stepsDocument(change: ChangeView, isWhole: boolean, context: TableConte
   const sorted = groups.toSorted((a, b) => TONES.indexOf(a.tone) - TONES.indexOf(b.tone))
   for (const { host, steps, tone } of sorted) {
     const ended = steps.filter(({ state }) => state.kind === 'done' || state.kind === 'unneeded').length
-    const colour = { bad: theme.danger, running: theme.warning, waiting: theme.muted, well: theme.ok }[tone]
+    const colour = { bad: theme.danger, running: theme.warning, waiting: theme.muted, ok: theme.ok }[tone]
     out.say(`${TONE_SIGNS[tone]} ${host}  ${ended} of ${count(steps.length, 'step')}`, boldStyle(colour))
-    if (tone === 'well' && !isWhole) continue
+    if (tone === 'ok' && !isWhole) continue
     for (const step of steps) {
       if (isWhole || tone !== 'waiting') writeStep(out, step, isWhole, context)
     }

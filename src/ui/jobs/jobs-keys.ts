@@ -5,113 +5,107 @@ import { CHANGED_KINDS, chosenLine, countOf, hasMetrics, type JobLine } from './
 
 const define = <const T extends readonly KeyEntry<ConsoleState>[]>(keys: T): T => keys
 
-type Meant = (state: ConsoleState) => boolean
+type Test = (state: ConsoleState) => boolean
 
-const inTable: Meant = ({ queue }) => queue.table !== undefined
-const inList: Meant = ({ queue }) => queue.table === undefined
-const hasJobs: Meant = ({ queue }) => (queue.status?.groups.length ?? 0) > 0
-const isFiltered: Meant = ({ queue }) => queue.needle !== ''
-/** The line that is looked at is so. */
+const inTable: Test = ({ queue }) => queue.table !== undefined
+const inList: Test = ({ queue }) => queue.table === undefined
+const hasJobs: Test = ({ queue }) => (queue.status?.groups.length ?? 0) > 0
+const isFiltered: Test = ({ queue }) => queue.needle !== ''
+/** About the selected row. */
 const onLine =
-  (isSo: (line: JobLine) => boolean): Meant =>
+  (test: (line: JobLine) => boolean): Test =>
   ({ queue }) => {
     const line = chosenLine(queue)
-    return line !== undefined && isSo(line)
+    return line !== undefined && test(line)
   }
-const changes = (action: JobAction): Meant => onLine((line) => countOf(line, CHANGED_KINDS[action]) > 0)
+const changes = (action: JobAction): Test => onLine((line) => countOf(line, CHANGED_KINDS[action]) > 0)
 const isSweep = onLine(({ count }) => count > 1)
 const hasResults = onLine(({ count, lead }) => count > 1 && hasMetrics(lead))
 
-/** In the order of the footer: what is of the chosen line comes first, where not all has room. */
+/** In the order of the footer: a narrow one shows the keys of the selected row first. */
 export const jobsKeys = define([
   { id: 'to-shells', keys: ['Esc', 'q'], title: 'shells', help: 'Back to the shells.', isMeant: inList },
-  { id: 'to-list', keys: ['Esc', 'q'], title: 'list', help: 'From a table back to the list.', isMeant: inTable },
+  { id: 'to-list', keys: ['Esc', 'q'], title: 'list', help: 'In a table: back to the list.', isMeant: inTable },
   {
     id: 'table',
     keys: ['Enter'],
     title: 'results',
-    help: 'Of an array or a grid: its jobs as a table of metrics and parameters, the best first.',
+    help: 'Array or grid: a table of metrics and parameters, the best job first.',
     isMeant: (state) => inList(state) && hasResults(state),
   },
   {
     id: 'members',
     keys: ['Enter'],
     title: 'its jobs',
-    help: 'Of an array or a grid without metrics: its jobs as a table of states and parameters.',
+    help: 'Array or grid without metrics: a table of states and parameters.',
     isMeant: (state) => inList(state) && isSweep(state) && !hasResults(state),
   },
   {
     id: 'from-table',
     keys: ['Enter'],
     title: 'this job',
-    help: 'In the table: back to the list, with the chosen job and its log.',
+    help: 'In a table: back to the list, with the selected job and its log.',
     isMeant: inTable,
   },
-  { id: 'order', keys: ['o'], title: 'sort', help: 'In the table: sorts by the next column.', isMeant: inTable },
-  {
-    id: 'reverse',
-    keys: ['O'],
-    title: 'turn round',
-    help: 'In the table: the worst first, or the best again.',
-    isMeant: inTable,
-  },
+  { id: 'order', keys: ['o'], title: 'sort', help: 'In a table: sort by the next column.', isMeant: inTable },
+  { id: 'reverse', keys: ['O'], title: 'reverse order', help: 'In a table: reverse the order.', isMeant: inTable },
   {
     id: 'member',
     keys: ['Right', 'l'],
     title: 'next',
-    help: 'Of an array or a grid: looks at the next of its jobs.',
+    help: 'Array or grid: select the next of its jobs.',
     isMeant: (state) => inList(state) && isSweep(state),
   },
-  { id: 'member-before', keys: ['Left'], help: 'Of an array or a grid: looks at the job before.' },
+  { id: 'member-before', keys: ['Left'], help: 'Array or grid: select the job before.' },
   {
     id: 'cancel',
     keys: ['c'],
     title: 'cancel',
-    help: 'Ends the jobs of the line, or takes them out of the queue; asks.',
+    help: 'Cancel the running and waiting jobs in this row, after a question.',
     isMeant: changes('cancel'),
   },
   {
     id: 'hold',
     keys: ['h'],
     title: 'hold',
-    help: 'Keeps those of the line that wait from beginning; asks.',
+    help: 'Keep the waiting jobs in this row from starting, after a question.',
     isMeant: changes('hold'),
   },
   {
     id: 'release',
     keys: ['r'],
     title: 'release',
-    help: 'Lets the held ones of the line begin; asks.',
+    help: 'Let the held jobs in this row start, after a question.',
     isMeant: changes('release'),
   },
   {
     id: 'retry',
     keys: ['t'],
-    title: 'try again',
-    help: 'Queues those of the line anew that failed, were lost or cancelled, or took too long; asks.',
+    title: 'retry',
+    help: 'Retry the failed, lost, cancelled and timed-out jobs in this row, after a question.',
     isMeant: changes('retry'),
   },
   {
     id: 'filter',
     keys: ['f'],
     title: 'filter',
-    help: 'Shows all, those that wait, run, or have ended.',
+    help: 'Show all jobs, or only waiting, running or ended ones.',
     isMeant: hasJobs,
   },
   {
     id: 'search',
     keys: ['/'],
     title: 'search',
-    help: 'Only lines with a word in name, command or user, or with the number of a job.',
+    help: 'Show only rows with a word in name, command or user, or with the number of a job.',
     isMeant: (state) => hasJobs(state) && !isFiltered(state),
   },
-  { id: 'show-all', keys: ['/'], title: 'show all', help: 'After a search: all lines again.', isMeant: isFiltered },
-  { id: 'up', keys: ['Up', 'k'], help: 'The line above; in a table, the row.' },
-  { id: 'down', keys: ['Down', 'j'], help: 'The line below; in a table, the row.' },
-  { id: 'page-up', keys: ['PageUp'], help: 'Ten lines up.' },
-  { id: 'page-down', keys: ['PageDown'], help: 'Ten lines down.' },
-  { id: 'log-up', keys: ['b'], help: 'Back in what the job wrote.' },
-  { id: 'log-down', keys: ['Space'], help: 'On in what the job wrote; at its end it is followed.' },
+  { id: 'show-all', keys: ['/'], title: 'show all', help: 'After a search: show all rows again.', isMeant: isFiltered },
+  { id: 'up', keys: ['Up', 'k'], help: 'Select the row above.' },
+  { id: 'down', keys: ['Down', 'j'], help: 'Select the row below.' },
+  { id: 'page-up', keys: ['PageUp'], help: 'Move ten rows up.' },
+  { id: 'page-down', keys: ['PageDown'], help: 'Move ten rows down.' },
+  { id: 'log-up', keys: ['b'], help: 'Scroll the log up.' },
+  { id: 'log-down', keys: ['Space'], help: 'Scroll the log down; at its end it is followed.' },
 ])
 
 export type JobsCommand = (typeof jobsKeys)[number]['id']

@@ -1,4 +1,4 @@
-/** What the console asks for to see and change the queue of jobs; the composition root gives it. */
+/** The queue of jobs for the console; src/cli implements it. */
 import type { Job } from '../../scheduler/jobs/job.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
@@ -10,15 +10,15 @@ export type WaitingJob = { readonly job: Job; readonly why: string; readonly exp
 /** The queue at one moment. */
 export type QueueStatus = {
   readonly hosts: readonly PackedHost[]
-  /** By name of a host that does not answer the driver: why. */
+  /** Why a host does not answer the scheduler, by its name. */
   readonly down: Readonly<Record<string, string>>
   readonly active: readonly Job[]
-  /** The first that wait, and why. */
+  /** The first waiting jobs. */
   readonly waiting: readonly WaitingJob[]
-  /** What was submitted last comes first; the first job of each stands for it. */
+  /** The latest first; `lead` is the first job of each. */
   readonly groups: readonly (JobGroup & { readonly lead: Job })[]
   readonly counts: ReadonlyMap<string, number>
-  /** Who drives it; undefined: nobody. */
+  /** The running scheduler; undefined: none. */
   readonly driver: string | undefined
 }
 
@@ -26,22 +26,22 @@ export type JobDetails = {
   readonly job: Job
   readonly why: readonly string[]
   readonly expectedMs: number | undefined
-  /** Where bundle 0 writes: its host, and a program of POSIX sh without an apostrophe that prints the end of it. */
+  /** The log of bundle 0: its host, and a POSIX sh program without an apostrophe that prints its end. */
   readonly log: { readonly host: string; readonly program: string } | undefined
 }
 
 export type JobAction = 'hold' | 'release' | 'cancel' | 'retry'
 
 export interface JobsPort {
-  /** Undefined: nothing has changed since the last call. Rejects where hosts.yaml or the queue cannot be used. */
+  /** Undefined: nothing has changed since the last call. Rejects when hosts.yaml or the queue cannot be read. */
   read(): Promise<QueueStatus | undefined>
   /** Where a gang would go now. */
   tryOut(whatIf: WhatIf): Promise<Trial>
   details(id: number): Promise<JobDetails | undefined>
-  /** What was submitted together with it, and its metrics. */
+  /** All jobs submitted together with it, and their metrics. */
   sweep(id: number): Promise<Sweep | undefined>
-  /** Jobs submitted together, so far as they are in one of these states, ascending. */
+  /** Jobs submitted together that are in one of these states, ascending. */
   members(spec: number, kinds: readonly string[]): Promise<readonly number[]>
-  /** How many of them it changed. */
+  /** Returns how many were changed. */
   change(action: JobAction, ids: readonly number[]): Promise<number>
 }

@@ -1,7 +1,4 @@
-/**
- * Recordings of the Network tab: `recordings/TIME/network.jsonl` in Muster's state directory (0600 in 0700), written while it
- * records, and shown again from the newest back. What cannot be written or read is a sentence for a notice.
- */
+/** Recordings of the Network tab: `recordings/TIME/network.jsonl` in Muster's state directory (0600 in 0700). */
 import { closeSync, openSync, readdirSync, readFileSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { messageOf } from '../../base/errors.ts'
@@ -12,9 +9,9 @@ import type { Sample } from '../../ops/net/watch/sample.ts'
 import { createRecordingDirectory } from '../console/recordings.ts'
 
 const FILE = 'network.jsonl'
-/** Half a day of 64 hosts; what is longer goes to a file of its own with `muster net watch --record`. */
+/** Half a day of 64 hosts; `muster net watch --record` can write more. */
 const MOST_BYTES = 2 ** 30
-/** What is read at once. */
+/** A replay is read as a whole. */
 const MOST_READ_BYTES = 2 ** 28
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -39,12 +36,12 @@ export class TabRecordings implements Disposable {
     return this.#shown
   }
 
-  /** Begins a recording, or ends the one that there is; the words for it. */
+  /** Starts or stops a recording; returns the notice about it. */
   toggle(nowMs: number): string {
     const file = this.#file
     if (file !== undefined) {
       this.#end()
-      return `what the hosts did is in ${file.path}; o shows it again`
+      return `recorded to ${file.path}; o replays it`
     }
     const path = join(createRecordingDirectory(this.#environment, nowMs), FILE)
     this.#file = { descriptor: openSync(path, 'wx', 0o600), path }
@@ -52,7 +49,7 @@ export class TabRecordings implements Disposable {
     return `recording to ${path}`
   }
 
-  /** Words when it has ended by itself. */
+  /** Returns a notice when the recording has ended by itself. */
   write(host: string, sample: Sample): string | undefined {
     const file = this.#file
     if (file === undefined) return undefined
@@ -62,26 +59,26 @@ export class TabRecordings implements Disposable {
       this.#writtenBytes += line.length
       if (this.#writtenBytes < MOST_BYTES) return undefined
       this.#end()
-      return `the recording has ended: ${file.path} has reached ${MOST_BYTES / 2 ** 30} GiB`
+      return `recording stopped: ${file.path} has reached ${MOST_BYTES / 2 ** 30} GiB`
     } catch (error) {
       this.#end()
-      return `the recording has ended: ${printable(messageOf(error))}`
+      return `recording stopped: ${printable(messageOf(error))}`
     }
   }
 
-  /** The newest recording, or the one before that which is shown; words where there is none. */
+  /** Opens the newest recording, or the one before the present one; returns a sentence when there is none. */
   showOlder(): string | undefined {
     const paths = this.#paths()
     const index = this.#shown === undefined ? 0 : this.#shown.index + 1
     const path = paths[index]
     if (path === undefined) {
-      return this.#shown === undefined ? 'nothing was recorded here yet; r begins' : 'there is no older recording'
+      return this.#shown === undefined ? 'no recordings yet: r records' : 'no older recording'
     }
     if (statSync(path).size > MOST_READ_BYTES) {
-      return `${path} is too long for the tab: muster net watch --replay shows it`
+      return `${path} is too large for the tab. Run: muster net watch --replay ${path}`
     }
     const lines = parseRecording(readFileSync(path, 'utf8'))
-    if (lines.length === 0) return `${path} holds nothing`
+    if (lines.length === 0) return `${path} is empty`
     this.#shown = { replay: new Replay(lines), index, count: paths.length }
     return undefined
   }
@@ -99,7 +96,7 @@ export class TabRecordings implements Disposable {
     this.#file = undefined
   }
 
-  /** Newest first, without the one that is being written. */
+  /** Newest first, without the one being written. */
   #paths(): string[] {
     const directory = join(stateDirectory(this.#environment), 'recordings')
     try {

@@ -1,7 +1,4 @@
-/**
- * Live resources of the console's hosts, sampled over the shells' own connections, and of the machine that the console
- * runs on. Sampling starts with the first `follow`; the tabs Network and Packing share it.
- */
+/** Live resources of the console's hosts and its own machine, for the tabs Network and Packing; sampled from the first `follow` on. */
 import type { Clock } from '../../base/clock.ts'
 import { DisposableStore } from '../../base/disposable.ts'
 import { Emitter } from '../../base/emitter.ts'
@@ -54,7 +51,7 @@ export class WatchedHosts implements Disposable {
   }
 }
 
-/** The script as a command beside the shell of a host. */
+/** Runs the script as a command beside the host's shell. */
 function watchPort(work: WatchedHostsPorts['work']): WatchPort {
   return {
     start(host, script, { onText, onEnd }) {

@@ -6,61 +6,62 @@ import { lastOffset, queueInput } from './packing-panes.ts'
 
 const define = <const T extends readonly KeyEntry<ConsoleState>[]>(keys: T): T => keys
 
-type Meant = (state: ConsoleState) => boolean
+type Test = (state: ConsoleState) => boolean
 
-const ofQueue: Meant = ({ queue }) => queue.picture === 'queue'
-const isTrying: Meant = (state) => ofQueue(state) && state.queue.whatIf !== undefined
-const isTall: Meant = (state) =>
-  !ofQueue(state) || lastOffset(queueInput(state.queue, areaOf(state), themes[state.themeName], state.clockMs)) > 0
+const showsQueue: Test = ({ queue }) => queue.picture === 'queue'
+const isTrying: Test = (state) => showsQueue(state) && state.queue.whatIf !== undefined
+const isTall: Test = (state) =>
+  !showsQueue(state) || lastOffset(queueInput(state.queue, areaOf(state), themes[state.themeName], state.clockMs)) > 0
 
+/** In the order of the footer. */
 export const packingKeys = define([
   { id: 'to-shells', keys: ['Esc', 'q'], title: 'shells', help: 'Back to the shells.' },
   {
     id: 'what-if',
     keys: ['w'],
-    title: 'what if',
-    help: 'Asks for a gang and shows where it would go, without submitting it; Enter alone takes the last one, or an example.',
-    isMeant: (state) => ofQueue(state) && !isTrying(state),
+    title: 'what-if',
+    help: 'Ask for a gang and show where it would go, without submitting it. Enter alone takes the last one, or an example.',
+    isMeant: (state) => showsQueue(state) && !isTrying(state),
   },
-  {
-    id: 'end-what-if',
-    keys: ['w'],
-    title: 'without it',
-    help: 'The gang that is tried is gone again.',
-    isMeant: isTrying,
-  },
+  { id: 'end-what-if', keys: ['w'], title: 'clear what-if', help: 'Clear the what-if.', isMeant: isTrying },
   {
     id: 'right',
     keys: ['Right'],
-    title: 'the next',
-    help: 'Of what is tried: the next policy, strategy, or a bundle more, whichever slider is marked.',
+    title: 'next option',
+    help: 'What-if: the next policy or strategy, or one bundle more, whichever is marked.',
     isMeant: isTrying,
   },
-  { id: 'left', keys: ['Left'], help: 'Of what is tried: the one before, or a bundle less.' },
+  { id: 'left', keys: ['Left'], help: 'What-if: the option before, or one bundle less.' },
   {
     id: 'slider',
     keys: ['Tab'],
-    title: 'other slider',
-    help: 'Of what is tried: Left and Right change the next of policy, bundles and strategy.',
+    title: 'next slider',
+    help: 'What-if: Left and Right change the next of policy, bundles and strategy.',
     isMeant: isTrying,
   },
-  { id: 'strategy', keys: ['s'], help: 'Of what is tried: the next strategy.' },
+  { id: 'strategy', keys: ['s'], help: 'What-if: the next strategy.' },
   {
     id: 'policy',
     keys: ['p'],
-    help: "Of what is tried: the next policy. Placed as the queue does it, in Ray's way, or each bundle by a policy of muster simulate.",
+    help: "What-if: the next policy: the queue's own, Ray's, or one of `muster simulate` for each bundle.",
   },
-  { id: 'more', keys: ['+'], help: 'Of what is tried: one bundle more.' },
-  { id: 'fewer', keys: ['-'], help: 'Of what is tried: one bundle less.' },
+  { id: 'more', keys: ['+'], help: 'What-if: add a bundle.' },
+  { id: 'fewer', keys: ['-'], help: 'What-if: remove a bundle.' },
   {
     id: 'ray',
     keys: ['y'],
     title: 'Ray or queue',
-    help: 'What Ray has handed out, or what the queue has; Ray where its head answers.',
-    isMeant: (state) => state.ray.view.kind === 'up' || !ofQueue(state),
+    help: 'Show what Ray has placed, or the queue again. Needs a Ray head that answers.',
+    isMeant: (state) => state.ray.view.kind === 'up' || !showsQueue(state),
   },
-  { id: 'down', keys: ['Down', 'j', 'PageDown'], title: 'more hosts', help: 'A row of hosts down.', isMeant: isTall },
-  { id: 'up', keys: ['Up', 'k', 'PageUp'], help: 'A row of hosts up.' },
+  {
+    id: 'down',
+    keys: ['Down', 'j', 'PageDown'],
+    title: 'more hosts',
+    help: 'Scroll one row of hosts down.',
+    isMeant: isTall,
+  },
+  { id: 'up', keys: ['Up', 'k', 'PageUp'], help: 'Scroll one row of hosts up.' },
 ])
 
 export type PackingCommand = (typeof packingKeys)[number]['id']

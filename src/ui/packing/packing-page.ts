@@ -106,13 +106,13 @@ export class PackingPage implements Page {
     this.#context.openDialog(
       promptDialog({
         id: 'what-if',
-        title: 'Where would it go?',
-        label: 'Asks for:',
-        submitTitle: 'show it',
+        title: 'What-if: where would a gang go?',
+        label: 'Request:',
+        submitTitle: 'show',
         fallback,
         help: [
-          { text: 'Enter alone takes what is there.', tone: 'muted' },
-          { text: 'It knows --bundles, --cpu, --gpu, --memory (16GiB) and --strategy.', tone: 'muted' },
+          { text: 'Enter alone takes the request shown.', tone: 'muted' },
+          { text: 'Options: --bundles, --cpu, --gpu, --memory (16GiB) and --strategy.', tone: 'muted' },
         ],
         check,
         onSubmit: (text) => {

@@ -1,22 +1,22 @@
-/** What Ray has handed out, as hosts with boxes: placement groups have letters, tasks and actors outside of them a star. Pure. */
+/** What Ray has placed, as hosts with boxes: placement groups have letters, tasks and actors outside groups a star. Pure. */
 import type { ClusterUsage, NodeUsage, PlacementGroup } from '../../ops/ray/usage.ts'
 import type { DeviceShare, Holding, PackedHost } from '../../scheduler/jobs/packing.ts'
 import { WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 
 export type RayPicture = {
   readonly hosts: readonly PackedHost[]
-  /** Of Ray, alive now; others are told by name. */
+  /** Living nodes. */
   readonly dead: readonly string[]
   readonly waiting: readonly { readonly group: number | undefined; readonly name: string; readonly why: string }[]
   readonly groupCount: number
-  /** Living and waiting actors by state. */
+  /** By state. */
   readonly actors: ReadonlyMap<string, number>
 }
 
-/** Stands for tasks and actors that are in no placement group. */
+/** The job number of tasks and actors outside placement groups. */
 export const LOOSE_JOB = -1
 
-/** `names`: hosts by the addresses of nodes; `numberOf`: the same number for a group each time. */
+/** `names`: hosts by the addresses of nodes; `numberOf`: a lasting number for a group. */
 export function rayPicture(
   { nodes, groups, actors, demands }: ClusterUsage,
   names: ReadonlyMap<string, string>,
@@ -58,7 +58,7 @@ function packNode(
     if (bundles.length === 0) return []
     return [{ job: numberOf(group.id), cpu: sum('CPU'), gpu: sum('GPU'), memory: sum('memory') }]
   })
-  // Ray counts what is reserved by groups as used.
+  // Ray counts what groups reserve as used.
   const rest = (used: number, key: 'cpu' | 'gpu' | 'memory') =>
     Math.max(0, used - own.reduce((total, one) => total + one[key], 0))
   const loose = {
@@ -88,7 +88,7 @@ function packNode(
   }
 }
 
-/** Ray does not tell which device a bundle has: from the first on, whole ones as whole ones. */
+/** Ray does not report which device a bundle has: fills them from the first on, whole GPUs first to free devices. */
 function spreadOverDevices(count: number, all: readonly { readonly job: number; readonly gpu: number }[]) {
   const devices: DeviceShare[][] = Array.from({ length: count }, () => [])
   const free = devices.map(() => WHOLE_MILLI)

@@ -1,11 +1,11 @@
-/** A gang that is not submitted: where it would go among those that are there. Pure. */
+/** A what-if: a gang that is placed among the running jobs without being submitted. Pure. */
 import { parseMemorySize } from '../../inventory/memory-size.ts'
 import type { BundlePlace } from '../../scheduler/jobs/job.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import type { Gang, Strategy } from '../../scheduler/model/gang.ts'
 import { milliOf, type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import { POLICIES, type PolicyName } from '../../scheduler/policies/policies.ts'
-import { splitWords } from '../work-views/parse-work.ts'
+import { OPEN_QUOTE, splitWords } from '../work-views/parse-work.ts'
 
 export const STRATEGIES: readonly Strategy[] = ['PACK', 'SPREAD', 'STRICT_PACK', 'STRICT_SPREAD']
 
@@ -13,13 +13,13 @@ export type WhatIf = {
   readonly request: ResourceRequest
   readonly bundles: number
   readonly strategy: Strategy
-  /** Whose way of placing it is. */
+  /** What places it. */
   readonly by: WhatIfPolicy
-  /** What Left and Right change. */
+  /** Left and Right change it. */
   readonly slider: Slider
 }
 
-/** `muster`: as the queue places gangs; `ray`: as Ray would; else each bundle as a policy of the simulator has it. */
+/** `muster`: as the queue does; `ray`: as Ray does; otherwise each bundle by this policy of `muster simulate`. */
 export type WhatIfPolicy = 'muster' | 'ray' | PolicyName
 
 export const WHAT_IF_POLICIES: readonly WhatIfPolicy[] = ['muster', 'ray', ...(Object.keys(POLICIES) as PolicyName[])]
@@ -27,18 +27,18 @@ export const WHAT_IF_POLICIES: readonly WhatIfPolicy[] = ['muster', 'ray', ...(O
 export const SLIDERS = ['strategy', 'policy', 'bundles'] as const
 export type Slider = (typeof SLIDERS)[number]
 
-/** `places`: by rank; undefined: it does not go in, and `why`. */
+/** `places`: by rank; undefined: it does not fit, and `why`. */
 export type Trial = { readonly places: readonly BundlePlace[] | undefined; readonly why: readonly string[] }
 
-/** Stands for it in the picture; jobs count from 1. */
+/** Its job number in the picture; real jobs count from 1. */
 export const WHAT_IF_JOB = 0
 
 const MOST_BUNDLES = 1000
 
-/** `--bundles 4 --gpu 8 --cpu 2 --memory 16GiB --strategy SPREAD`, as `muster job submit` has them; a string: what is wrong. */
+/** `--bundles 4 --gpu 8 --cpu 2 --memory 16GiB --strategy SPREAD`, as for `muster job submit`; a string says what is wrong. */
 export function parseWhatIf(text: string): WhatIf | string {
   const words = splitWords(text)
-  if (words === undefined) return 'a quotation mark is open'
+  if (words === undefined) return OPEN_QUOTE
   let [cpu, gpu, bundles, memoryBytes, strategy] = [1, 0, 1, 0, 'PACK' as Strategy]
   for (let at = 0; at < words.length; at += 2) {
     const [name = '', value] = [words[at], words[at + 1]]
@@ -47,19 +47,20 @@ export function parseWhatIf(text: string): WhatIf | string {
     const isAmount = value !== '' && Number.isFinite(number) && number >= 0
     if (name === '--strategy') {
       const known = STRATEGIES.find((one) => one === value.toUpperCase())
-      if (known === undefined) return STRATEGIES.join(', ')
+      if (known === undefined) return `--strategy must be one of ${STRATEGIES.join(', ')}`
       strategy = known
     } else if (name === '--memory') {
       const size = parseMemorySize(value)
-      if (size === undefined) return 'write the memory as 16GiB'
+      if (size === undefined) return '--memory must be a size like 16GiB'
       memoryBytes = size
     } else if (name === '--bundles') {
-      if (!Number.isInteger(number) || number < 1 || number > MOST_BUNDLES) return `1 to ${MOST_BUNDLES} bundles`
+      if (!Number.isInteger(number) || number < 1 || number > MOST_BUNDLES)
+        return `--bundles must be 1 to ${MOST_BUNDLES}`
       bundles = number
-    } else if (name !== '--cpu' && name !== '--gpu') return 'it knows --bundles, --cpu, --gpu, --memory and --strategy'
-    else if (!isAmount) return `${name} has to be a number, 0 or more`
+    } else if (name !== '--cpu' && name !== '--gpu') return 'options: --bundles, --cpu, --gpu, --memory and --strategy'
+    else if (!isAmount) return `${name} must be a number, 0 or more`
     else if (name === '--cpu') cpu = number
-    else if (number > 1 && !Number.isInteger(number)) return 'a share is of one GPU, several GPUs are whole ones'
+    else if (number > 1 && !Number.isInteger(number)) return '--gpu must be below 1 or a whole number'
     else gpu = number
   }
   const request: ResourceRequest = {
@@ -71,7 +72,7 @@ export function parseWhatIf(text: string): WhatIf | string {
   return { request, bundles, strategy, by: 'muster', slider: 'policy' }
 }
 
-/** One step along a slider, up or down; at the end of a list it goes on at its beginning. */
+/** One step along a slider; lists wrap around. */
 export function slide(whatIf: WhatIf, slider: Slider, by: 1 | -1): WhatIf {
   switch (slider) {
     case 'strategy':
@@ -95,14 +96,14 @@ export function gangOfWhatIf({ request, bundles, strategy }: WhatIf): Gang {
   return { name: '', strategy, bundles: Array.from({ length: bundles }, () => request) }
 }
 
-/** To begin with, where nobody has asked for anything: bundles that any host may have room for. */
+/** A first what-if: bundles that any host may have room for. */
 export function exampleWhatIf(hosts: readonly PackedHost[]): WhatIf {
   const hasGpus = hosts.some(({ devices }) => devices.length > 0)
   const request = { cpuMilli: 1000, memoryBytes: 0, gpuCount: hasGpus ? 1 : 0, gpuMilli: hasGpus ? WHOLE_MILLI : 0 }
   return { request, bundles: 2, strategy: 'SPREAD', by: 'muster', slider: 'policy' }
 }
 
-/** As `parseWhatIf` reads it. */
+/** The text that `parseWhatIf` reads. */
 export function formatWhatIf({
   request: { cpuMilli, gpuCount, gpuMilli, memoryBytes },
   bundles,
@@ -120,7 +121,6 @@ export function whatIfWords({ request, bundles, strategy }: WhatIf): string {
   return `${bundles} × (${request.cpuMilli / 1000} CPU${gpu}${memory}) ${strategy}`
 }
 
-/** Exactly. */
 function memoryWords(bytes: number): string {
   const [unit, size] = MEMORY_UNITS.find(([, size]) => bytes % size === 0) ?? ['B', 1]
   return `${bytes / size}${unit}`
@@ -132,7 +132,7 @@ const MEMORY_UNITS = [
   ['MiB', 2 ** 20],
 ] as const
 
-/** The hosts as they would be with it. */
+/** The hosts with the trial placed on them. */
 export function withTrial(hosts: readonly PackedHost[], { request }: WhatIf, { places = [] }: Trial) {
   return hosts.map((host): PackedHost => {
     const own = places.filter((place) => place.host === host.name)

@@ -1,9 +1,9 @@
-/** What is typed for Ray in the palette: `ray submit --cpus 2 python train.py`, `ray up`, `ray logs ID`. Pure. */
-import { takeWord } from '../work-views/parse-work.ts'
+/** Parses lines of the palette: `ray submit --cpus 2 python train.py`, `ray up`, `ray logs ID`. Pure. */
+import { OPEN_QUOTE, takeWord } from '../work-views/parse-work.ts'
 import type { RayCommand } from './ray-port.ts'
 
 export type RayRequest =
-  /** `target`: a host set; undefined: all that Ray is declared for. */
+  /** `target`: a host set; undefined: all declared hosts. */
   | { readonly kind: 'area'; readonly do: 'status' | 'up' | 'down'; readonly target: string | undefined }
   | { readonly kind: 'watch' }
   | { readonly kind: 'jobs'; readonly order: RayCommand }
@@ -12,7 +12,7 @@ export type ParsedRay = RayRequest | { readonly error: string }
 
 export const RAY_VERBS = ['status', 'up', 'down', 'watch', 'submit', 'jobs', 'logs', 'stop'] as const
 
-/** Undefined: the line is about something else. */
+/** Undefined: not a line for Ray. */
 export function parseRayLine(line: string): ParsedRay | undefined {
   const match = /^\s*:?ray(?<rest>\s.*)?$/s.exec(line)
   return match === null ? undefined : parseRay(match.groups?.rest ?? '')
@@ -24,14 +24,14 @@ function parseRay(text: string): ParsedRay {
   const verb = RAY_VERBS.find((known) => known === first.word)
   switch (verb) {
     case undefined:
-      return { error: `Ray knows ${RAY_VERBS.join(', ')}` }
+      return { error: `unknown: ray ${first.word}. Use ${RAY_VERBS.join(', ')}` }
     case 'status':
     case 'up':
     case 'down':
       return parseArea(verb, first.rest)
     case 'watch':
     case 'jobs':
-      if (first.rest.trim() !== '') return { error: `nothing follows “ray ${verb}”` }
+      if (first.rest.trim() !== '') return { error: `ray ${verb} takes no arguments` }
       return verb === 'watch' ? { kind: 'watch' } : { kind: 'jobs', order: { do: 'list' } }
     case 'logs':
     case 'stop':
@@ -43,7 +43,7 @@ function parseRay(text: string): ParsedRay {
 
 function parseArea(verb: 'status' | 'up' | 'down', rest: string): ParsedRay {
   const target = /^\s*(?:on\s+(?<target>\S.*))?$/s.exec(rest)
-  if (target === null) return { error: `ray ${verb}, or ray ${verb} on HOSTS` }
+  if (target === null) return { error: `type ray ${verb} or ray ${verb} on HOSTS` }
   return { kind: 'area', do: verb, target: target.groups?.target?.trim() }
 }
 
@@ -51,7 +51,7 @@ const JOB_ID = /^[\w.-]{1,200}$/
 
 function parseId(verb: 'logs' | 'stop', rest: string): ParsedRay {
   const id = rest.replace(/^\s*-f\s/, '').trim()
-  if (!JOB_ID.test(id)) return { error: `ray ${verb} ID; ray jobs shows them` }
+  if (!JOB_ID.test(id)) return { error: `type ray ${verb} ID; ray jobs lists them` }
   return { kind: 'jobs', order: verb === 'stop' ? { do: 'stop', id } : { do: 'logs', id, follow: true } }
 }
 
@@ -64,14 +64,14 @@ type Options = {
   readonly resources: Record<string, number>
 }
 
-/** Options as `muster ray submit` has them, then a line for the shell of the job, as it stands. */
+/** The options of `muster ray submit`, then the command line of the job, unchanged. */
 function parseSubmit(text: string): ParsedRay {
   const options: Options = { environment: {}, resources: {} }
   let rest = text
   let follow = true
   for (;;) {
     const next = takeWord(rest)
-    if (next === 'open') return { error: 'a quotation mark is open' }
+    if (next === 'open') return { error: OPEN_QUOTE }
     if (next === undefined || !next.word.startsWith('-')) break
     rest = next.rest
     if (next.word === '--') break
@@ -81,42 +81,42 @@ function parseSubmit(text: string): ParsedRay {
     }
     const [, name = '', given] = /^--([a-z-]+)(?:=(.*))?$/s.exec(next.word) ?? []
     const value = given === undefined ? takeWord(rest) : { word: given, rest }
-    if (value === 'open') return { error: 'a quotation mark is open' }
+    if (value === 'open') return { error: OPEN_QUOTE }
     if (value === undefined) return { error: `${next.word} needs a value` }
     rest = value.rest
     const wrong = setOption(options, name, value.word)
     if (wrong !== undefined) return { error: wrong }
   }
   const entrypoint = rest.trim()
-  if (entrypoint === '') return { error: 'a command is missing: ray submit python train.py' }
+  if (entrypoint === '') return { error: 'missing command: ray submit python train.py' }
   const { directory, resources, ...job } = options
   const spec = { ...job, entrypoint, ...(Object.keys(resources).length === 0 ? {} : { resources }) }
   return { kind: 'jobs', order: { do: 'submit', job: spec, directory, follow } }
 }
 
-/** What is wrong with it. */
+/** Returns what is wrong. */
 function setOption(options: Options, name: string, value: string): string | undefined {
   const at = value.indexOf('=')
   const [key, part] = [value.slice(0, at), value.slice(at + 1)]
   switch (name) {
     case 'id':
       options.id = value
-      return JOB_ID.test(value) ? undefined : '--id has letters, digits, _ . and - only'
+      return JOB_ID.test(value) ? undefined : '--id may have only letters, digits, _ . and -'
     case 'working-dir':
       options.directory = value
       return undefined
     case 'cpus':
     case 'gpus':
       options[name] = Number(value)
-      return isAmount(value) ? undefined : `--${name} has to be a number, 0 or more`
+      return isAmount(value) ? undefined : `--${name} must be a number, 0 or more`
     case 'env':
       options.environment[key] = part
-      return /^[A-Za-z_]\w*$/.test(key) ? undefined : '--env has to be NAME=VALUE'
+      return /^[A-Za-z_]\w*$/.test(key) ? undefined : '--env must be NAME=VALUE'
     case 'resources':
       options.resources[key] = Number(part)
-      return at > 0 && isAmount(part) ? undefined : '--resources has to be NAME=AMOUNT'
+      return at > 0 && isAmount(part) ? undefined : '--resources must be NAME=AMOUNT'
     default:
-      return 'ray submit knows --env, --cpus, --gpus, --resources, --working-dir, --id and --no-wait'
+      return 'options: --env, --cpus, --gpus, --resources, --working-dir, --id and --no-wait'
   }
 }
 

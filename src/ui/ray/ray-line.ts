@@ -1,4 +1,4 @@
-/** `ray …` in the palette: what it would do, while it is typed, and then doing it. */
+/** `ray …` in the palette: a preview while it is typed, then the action. */
 import { sentenceOf } from '../../base/errors.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
@@ -51,7 +51,7 @@ export class RayLine {
         id: 'ray',
         title: 'Ray',
         label: 'ray',
-        submitTitle: 'do it',
+        submitTitle: 'run',
         help: HELP,
         check: (text) => read(text) ?? {},
         onSubmit: (text) => read(text)?.submit(),
@@ -63,7 +63,7 @@ export class RayLine {
     if ('error' in parsed) return parsed
     const { cluster } = this.#target.ray
     if (cluster === undefined) return { error: 'hosts.yaml declares no Ray cluster' }
-    if (!this.#context.state.hosts.has(cluster.head)) return { error: `its head ${cluster.head} is not on the console` }
+    if (!this.#context.state.hosts.has(cluster.head)) return { error: `the head ${cluster.head} is not on the console` }
     const { busyReason } = this.#target.work
     if (parsed.kind === 'jobs' && busyReason !== undefined) return { error: busyReason }
     try {
@@ -76,21 +76,21 @@ export class RayLine {
   #preview(request: RayRequest, head: string): string {
     switch (request.kind) {
       case 'watch':
-        return `what the nodes of ${head} do, on the tab Packing`
+        return `shows the nodes of ${head} on the tab Packing`
       case 'area': {
         const hosts = foldHostSet(this.#hosts(request.target))
-        if (request.do === 'status') return 'asks all hosts, on the tab Bring-up'
-        return `makes the plan for ${hosts}, shows it and asks`
+        if (request.do === 'status') return 'checks all hosts, on the tab Bring-up'
+        return `plans for ${hosts} and shows the plan`
       }
       case 'jobs': {
         const { order } = request
-        if (order.do !== 'submit') return `asks the head on ${head}`
-        return `begins on ${head}${order.follow ? ', and is followed' : ''}: ${order.job.entrypoint}`
+        if (order.do !== 'submit') return `runs on ${head}`
+        return `submits to ${head}${order.follow ? ' and follows the log' : ''}: ${order.job.entrypoint}`
       }
     }
   }
 
-  /** Of the hosts that Ray is declared for. Throws a sentence when they are none. */
+  /** Among the hosts that Ray is declared for. @throws MusterError when there are none. */
   #hosts(target: string | undefined): readonly string[] {
     const declared = [...(this.#target.ray.cluster?.nodes.values() ?? [])]
     return target === undefined ? declared : this.#target.resolveHosts(target, declared, this.#context.state.groups)

@@ -1,4 +1,4 @@
-/** What the console asks for to see the Ray cluster and to use its jobs; the composition root gives it. */
+/** The Ray cluster and its jobs for the console; src/cli implements it. */
 import type { RayJobOrder, RayJobSpec } from '../../ops/ray/jobs.ts'
 import type { ClusterUsage } from '../../ops/ray/usage.ts'
 import type { CommandHandlers, RunningCommand } from '../../ops/run/run-hosts.ts'
@@ -10,7 +10,7 @@ export type RayCluster = {
   readonly nodes: ReadonlyMap<string, string>
 }
 
-/** `directory`: of this machine, as it was typed. */
+/** `directory`: on this machine, as typed. */
 export type RayCommand =
   | Exclude<RayJobOrder, { do: 'submit' }>
   | {
@@ -23,20 +23,20 @@ export type RayCommand =
 export type RayWatchOptions = {
   readonly signal: AbortSignal
   readonly intervalMs: number
-  /** Undefined: the head did not answer this time; the reason is printable. */
+  /** `usage` undefined: Ray did not answer this time; the reason is printable. */
   onUsage(usage: ClusterUsage | undefined, reason: string): void
-  /** It says nothing at all; once, until it says something again. The reason is printable. */
+  /** The head is silent; called once until it reports again. The reason is printable. */
   onSilent(reason: string): void
 }
 
 export interface RayPort {
-  /** Undefined: hosts.yaml declares none. */
+  /** As hosts.yaml declares it; undefined: it declares none. */
   cluster(): Promise<RayCluster | undefined>
-  /** Until the signal; resolves with the reason (printable) when the head cannot be asked. Over the head's connection. */
+  /** Until the signal, over the head's connection; resolves with the reason (printable) when the head cannot be reached. */
   watch(options: RayWatchOptions): Promise<string | undefined>
   /**
-   * What `muster ray submit`, `jobs`, `logs` and `stop` print. A job that is followed is stopped by `stop`; `abandon`
-   * leaves it. It never throws, and calls back only after it returned.
+   * Prints what `muster ray submit`, `jobs`, `logs` and `stop` print. `stop` stops a followed job, `abandon` leaves it
+   * running. Never throws, and calls back only after it returned.
    */
   start(order: RayCommand, handlers: CommandHandlers): RunningCommand
 }

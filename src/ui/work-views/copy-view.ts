@@ -1,10 +1,10 @@
-/** A copy to many hosts as the console shows it. Pure. */
+/** The state of a copy to many hosts. Pure. */
 import type { CopyEvent, HostResult } from '../../ssh/copy/events.ts'
 
 export type CopyHost = {
   readonly hasBegun: boolean
   readonly totalBytes: number
-  /** Arrived, or there before. */
+  /** Sent now or there before. */
   readonly doneBytes: number
   readonly result: HostResult | undefined
   /** The host that writes for both, because they share the destination. */
@@ -18,7 +18,7 @@ export type CopyView = {
   readonly sources: readonly string[]
   readonly destination: string
   readonly hosts: ReadonlyMap<string, CopyHost>
-  /** What could not be read on this machine, one sentence each; the first ones. */
+  /** Files that cannot be read here, one sentence each; the first ones. */
   readonly problems: readonly string[]
   readonly isStopping: boolean
 }

@@ -1,4 +1,4 @@
-/** A copy to many hosts, from its beginning to its last word. */
+/** A copy to many hosts, from start to end. */
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { type CopyView, failedCopies, isCopying, reduceCopy, restartCopy, startCopy } from './copy-view.ts'
@@ -9,7 +9,7 @@ export type CopyWorkOptions = {
   readonly destination: string
   readonly hosts: readonly string[]
   readonly port: WorkPort
-  /** There is something new to be shown. */
+  /** Something new can be shown. */
   onDirty(): void
 }
 
@@ -18,8 +18,8 @@ const PROBLEMS_SHOWN = 20
 export class CopyWork implements Disposable {
   readonly #options: CopyWorkOptions
   #abort = new AbortController()
-  /** The copy has not resolved yet: its last events may still come. */
-  #isGoing = false
+  /** The copy has not resolved: its last events may still come. */
+  #isRunning = false
   #isDisposed = false
   view: CopyView
 
@@ -30,7 +30,7 @@ export class CopyWork implements Disposable {
   }
 
   get isBusy(): boolean {
-    return this.#isGoing || isCopying(this.view)
+    return this.#isRunning || isCopying(this.view)
   }
 
   readonly isIdle = true
@@ -40,7 +40,7 @@ export class CopyWork implements Disposable {
   }
 
   refresh(): void {
-    // Nothing is folded here.
+    // Copies have no groups to fold.
   }
 
   stop(): void {
@@ -59,7 +59,7 @@ export class CopyWork implements Disposable {
     this.#abort.abort()
   }
 
-  /** Never rejects: what stops all of it is the result of each host. */
+  /** Never rejects: an error becomes the result of each host. */
   async #start(hosts: readonly string[]): Promise<void> {
     const { port, sources, destination } = this.#options
     const onDirty = (): void => {
@@ -67,7 +67,7 @@ export class CopyWork implements Disposable {
     }
     this.#abort = new AbortController()
     const { signal } = this.#abort
-    this.#isGoing = true
+    this.#isRunning = true
     onDirty()
     try {
       await port.copy({
@@ -91,7 +91,7 @@ export class CopyWork implements Disposable {
     } catch (error) {
       this.#failAll(hosts, printable(messageOf(error)))
     }
-    this.#isGoing = false
+    this.#isRunning = false
     onDirty()
   }
 

@@ -1,17 +1,17 @@
-/** The panel beside the shells: what it shows, whether it has the keys, and where it goes. Pure. */
+/** The state of the panel beside the shells, and its place. Pure. */
 import type { Rect } from '../compositor/scene.ts'
 import { type CopyView, isCopying } from './copy-view.ts'
 import { isRunning, type RunView } from './run-view.ts'
 
 export type Panel = {
   readonly view: RunView | CopyView
-  /** Keys move the panel; no host receives any. */
+  /** Keys go to the panel and to no host. */
   readonly hasKeys: boolean
-  /** Fills the screen while it has the keys, also where there is room beside it. */
+  /** Fills the screen while it has the keys. */
   readonly isWide: boolean
-  /** The row of its document that is shown first. */
+  /** The first row shown. */
   readonly offset: number
-  /** Columns of output that are scrolled out at the left. */
+  /** Columns of output scrolled out at the left. */
   readonly column: number
   /** The end of the document stays in view. */
   readonly isFollowing: boolean
@@ -35,15 +35,15 @@ export const panelName = ({ view }: Panel): string =>
 type Room = { readonly columns: number; readonly rows: number; readonly panel: Panel | undefined; readonly tab: string }
 
 export type PanelLayout = {
-  /** Where the shells are, or would be: their terminals are not resized when the panel covers them for a while. */
+  /** Also while the panel covers them: the shells' terminals keep their size. */
   readonly shells: Rect
   readonly areShellsShown: boolean
-  /** Undefined: it is not on the screen. */
+  /** Undefined: not on the screen. */
   readonly panel: Rect | undefined
 }
 
 const BAR_ROWS = 1
-/** Beside the shells from so many columns on; otherwise below them from so many rows on; otherwise in their place. */
+/** Beside the shells from so many columns on, else below them from so many rows on, else in their place. */
 const BESIDE_COLUMNS = 100
 const BELOW_ROWS = 34
 
@@ -57,7 +57,7 @@ export function layoutPanel({ columns, rows, panel, tab }: Room): PanelLayout {
   if (panel === undefined) return { shells: area, areShellsShown: true, panel: undefined }
   const beside = splitArea(area, columns, rows)
   const isShown = tab === 'shells'
-  // Where there is no room for both, the shells come back when the keys go to them.
+  // Without room for both, the one with the keys is shown.
   if (beside === undefined) {
     const hasAll = panel.hasKeys && isShown
     return { shells: area, areShellsShown: !hasAll, panel: hasAll ? area : undefined }

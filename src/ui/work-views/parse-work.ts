@@ -1,4 +1,4 @@
-/** What is typed for a run or a copy: `uptime`, `on @gpus: nvidia-smi`, `a.conf 'b c' /etc/app/`. Pure. */
+/** Parses a run or a copy: `uptime`, `on @gpus: nvidia-smi`, `a.conf 'b c' /etc/app/`. Pure. */
 
 /** `target`: a host set; undefined: the receivers. */
 export type WorkRequest =
@@ -9,6 +9,8 @@ export type WorkRequest =
       readonly sources: readonly string[]
       readonly destination: string
     }
+
+export const OPEN_QUOTE = 'unclosed quotation mark'
 
 export type ParsedWork = WorkRequest | { readonly error: string }
 
@@ -22,27 +24,27 @@ export function parseWorkLine(line: string): ParsedWork | undefined {
 
 export function parseWork(verb: WorkRequest['verb'], text: string): ParsedWork {
   const { target, rest } = splitTarget(text)
-  if (target === '') return { error: 'after “on HOSTS” comes a colon: on @gpus: uptime' }
+  if (target === '') return { error: 'add a colon after the hosts: on @gpus: uptime' }
   if (verb === 'run') {
     const command = rest.trim()
-    return command === '' ? { error: 'a command is missing' } : { verb, target, command }
+    return command === '' ? { error: 'missing command' } : { verb, target, command }
   }
   const words = splitWords(rest)
-  if (words === undefined) return { error: 'a quotation mark is open' }
+  if (words === undefined) return { error: OPEN_QUOTE }
   const destination = words.at(-1)
   if (destination === undefined || words.length < 2)
-    return { error: 'one or more files here, then where they go there: app.conf /etc/app/' }
+    return { error: 'type files, then the destination: app.conf /etc/app/' }
   return { verb, target, sources: words.slice(0, -1), destination }
 }
 
-/** An empty target: `on` was said, and no colon followed. */
+/** An empty target: `on` without a colon. */
 function splitTarget(text: string): { readonly target: string | undefined; readonly rest: string } {
   if (!/^\s*on\s/.test(text)) return { target: undefined, rest: text }
   const match = /^\s*on\s+(?<target>[^:]*[^:\s])\s*:(?<rest>.*)$/s.exec(text)
   return { target: match?.groups?.target ?? '', rest: match?.groups?.rest ?? '' }
 }
 
-/** Words as a shell takes them, with quotes and backslashes and nothing else; undefined: a quote is open. */
+/** Words as in a shell, with quotes and backslashes only; undefined: a quote is not closed. */
 export function splitWords(text: string): readonly string[] | undefined {
   const words: string[] = []
   for (let rest = text; ; ) {
@@ -53,7 +55,7 @@ export function splitWords(text: string): readonly string[] | undefined {
   }
 }
 
-/** The first word, and what follows it as it was typed; undefined: there is none. */
+/** The first word and the rest as typed; undefined: none; `open`: a quote is not closed. */
 export function takeWord(text: string): { readonly word: string; readonly rest: string } | 'open' | undefined {
   let word: string | undefined
   let quote = ''

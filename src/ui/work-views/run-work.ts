@@ -1,6 +1,6 @@
 /**
- * A command on many hosts, from its beginning to its last word: it drives the run, keeps the output, folds it when it is
- * looked at, compares and searches a little at a time so that no key waits for it.
+ * A command on many hosts, from start to end: keeps the output and folds it into groups. Comparing and searching take turns
+ * with the keyboard.
  */
 import type { Clock } from '../../base/clock.ts'
 import { KeptOutput, type OutputText } from '../../ops/run/kept-output.ts'
@@ -28,16 +28,16 @@ export type RunWorkOptions = {
   readonly clock: Clock
   readonly by: RunView['by']
   readonly port: Pick<WorkPort, 'startCommand' | 'fanOut' | 'spillDirectory'>
-  /** There is something new for `refresh`. */
+  /** `refresh` would find something new. */
   onDirty(): void
-  /** The output cannot be kept any more; the run is being ended. */
+  /** The output cannot be kept; the run is being stopped. */
   onTrouble(error: unknown): void
 }
 
-/** Of each output, what is compared. */
+/** Of each output. */
 const COMPARED_LINES = 5000
 const DIFFERENCE_LINES = 2000
-/** Between two looks at the keyboard. */
+/** Lines searched in one turn. */
 const SEARCH_LINES = 5000
 
 type ComparedText = { readonly lines: readonly string[]; readonly isCut: boolean }
@@ -66,7 +66,6 @@ export class RunWork implements Disposable {
     return isRunning(this.view)
   }
 
-  /** Nothing is being compared or searched. */
   get isIdle(): boolean {
     return this.#comparing === undefined && this.#search === undefined
   }
@@ -83,13 +82,13 @@ export class RunWork implements Disposable {
     return new Map([...this.view.hosts.keys()].map((host) => [host, this.#output.of(host)]))
   }
 
-  /** What has come since, folded into groups. */
+  /** Folds the output so far into groups. */
   refresh(): void {
     this.view = foldRun(this.view, (host) => this.#digest(host))
     if (this.view.isDiff) this.#compareSoon()
   }
 
-  /** What differs from the majority; undefined: not compared yet. */
+  /** A diff from the majority's output; undefined: not compared yet. */
   difference(group: RunGroup): readonly string[] | undefined {
     return this.#differences.get(this.#pair(group))
   }
@@ -110,10 +109,7 @@ export class RunWork implements Disposable {
     this.#start(hosts)
   }
 
-  /**
-   * The next line with the needle, from the last hit or the selected group on, round to where it began; undefined: there
-   * is none, or another search has begun.
-   */
+  /** The next match, from the last one or the selected group on, wrapping around; undefined: none, or a newer search. */
   async find(needle: string, by: 1 | -1): Promise<RunView['hit']> {
     const token = {}
     this.#search = token
@@ -203,16 +199,16 @@ export class RunWork implements Disposable {
     const before = this.#comparedMajority(against)
     const after = this.#compared(group)
     const lines = unifiedDiff(before.lines, after.lines)
-    if (lines.length === 0 && !before.isCut && !after.isCut) return ['(the same output)']
+    if (lines.length === 0 && !before.isCut && !after.isCut) return ['(same output)']
     const shown = lines.slice(0, DIFFERENCE_LINES)
     const notes = [
-      ...(lines.length > shown.length ? [`[… ${lines.length - shown.length} lines more]`] : []),
-      ...(before.isCut || after.isCut ? [`[… only the first ${COMPARED_LINES} lines were compared]`] : []),
+      ...(lines.length > shown.length ? [`[… ${lines.length - shown.length} more lines]`] : []),
+      ...(before.isCut || after.isCut ? [`[… compared only the first ${COMPARED_LINES} lines]`] : []),
     ]
     return [...shown, ...notes]
   }
 
-  /** The majority's lines are kept: all others are compared with them. */
+  /** Keeps the majority's lines: all others are compared with them. */
   #comparedMajority(group: RunGroup): ComparedText {
     if (this.#majority?.digest !== group.digest) {
       this.#majority = { digest: group.digest, ...this.#compared(group) }
@@ -231,7 +227,7 @@ export class RunWork implements Disposable {
     return { lines, isCut: text.lineCount > count }
   }
 
-  /** Every line of every group, in the order in which it is searched. */
+  /** Every line of every group, in the order of the search. */
   *#places(by: 1 | -1): Generator<{ readonly host: string; readonly line: number }> {
     const hosts = this.view.groups.map((group) => group.hosts[0] ?? '')
     const from = this.view.hit

@@ -1,7 +1,4 @@
-/**
- * Runs and copies of the console, and the panel that shows the last one: what its keys do, and what of it is drawn. What
- * is new is shown at most ten times a second, what a key did at once.
- */
+/** The panel beside the shells: it shows the last run or copy, and its keys act on that. */
 import { messageOf } from '../../base/errors.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { PaneView, Rect } from '../compositor/scene.ts'
@@ -10,6 +7,7 @@ import type { RayWork } from '../ray/ray-line.ts'
 import type { RayPort } from '../ray/ray-port.ts'
 import { documentRows, firstRow, type RowDocument } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
+import { Throttle } from '../rows/throttle.ts'
 import { setReceivers } from '../state/receivers.ts'
 import type { PageContext } from '../tabs/page-context.ts'
 import { type Theme, themes } from '../theme/theme.ts'
@@ -28,17 +26,15 @@ const SHOW_EVERY_MS = 100
 const TICK_MS = 1000
 const STEP_COLUMNS = 8
 
-/** What is shown now, and how far. */
-type Look = {
+/** The drawn panel: rows in view and the first of them. */
+type Drawn = {
   readonly panel: Panel
   readonly document: RowDocument
-  /** Of the document, in view; the first of them. */
   readonly rows: number
   readonly first: number
 }
 
 export type WorkPorts = {
-  /** Runs and copies over the connections that there are. */
   readonly work: WorkPort
   readonly ray: Pick<RayPort, 'start'>
   readonly resolveHosts: questions.ResolveHosts
@@ -48,52 +44,52 @@ export class WorkPanel implements Disposable {
   readonly #context: PageContext
   readonly #ports: WorkPorts
   #work: RunWork | CopyWork | undefined
-  /** Something new waits to be shown. */
-  #showing: Disposable | undefined
+  readonly #showing: Throttle
   #ticking: Disposable | undefined
-  #lastShownMs = Number.NEGATIVE_INFINITY
   #wasBusy = false
 
   constructor(context: PageContext, ports: WorkPorts) {
     this.#context = context
     this.#ports = ports
+    this.#showing = new Throttle({ clock: context.clock, everyMs: SHOW_EVERY_MS }, () => this.#show())
   }
 
   get isBusy(): boolean {
     return this.#work?.isBusy ?? false
   }
 
-  /** Leaving ends it. */
+  /** Closing the console stops it. A job of Ray belongs to the cluster and keeps running. */
   get isHeld(): boolean {
-    return this.isBusy && !this.#goesOn
+    const view = this.#work?.view
+    return this.isBusy && !(view?.kind === 'run' && view.by === 'ray')
   }
 
-  /** Nothing is about to change what is shown, but for the hosts. */
+  /** Only output of hosts can change what is shown. */
   get isIdle(): boolean {
-    return this.#showing === undefined && (this.#work?.isIdle ?? true)
+    return !this.#showing.isWaiting && (this.#work?.isIdle ?? true)
   }
 
-  /** Why nothing new can begin, or undefined. */
+  /** Why nothing new can start. */
   get busyReason(): string | undefined {
     const { leaderLabel } = this.#context.state
-    return this.isHeld ? `${this.title()} is still going on: ${leaderLabel} o shows it, c ends it` : undefined
+    return this.isHeld ? `${this.title()} is still running: ${leaderLabel} o shows it, c stops it` : undefined
   }
 
-  /** What goes on or was the last, in a few words. */
+  /** The running or last work. */
   title(): string {
     const view = this.#work?.view
     if (view === undefined) return 'nothing'
     return view.kind === 'run' ? `“${view.command}”` : `the copy to ${view.destination}`
   }
 
-  /** Where something is still going on. */
+  /** The hosts that are still running. */
   busyHosts(): string[] {
     const view = this.#work?.view
     if (view?.kind === 'run') return [...view.hosts].flatMap(([host, { kind }]) => (kind === 'ended' ? [] : [host]))
     return [...(view?.hosts ?? [])].flatMap(([host, { result }]) => (result === undefined ? [host] : []))
   }
 
-  /** Asks what to run or copy. */
+  /** Opens the dialog for a run or a copy. */
   ask(verb: WorkRequest['verb']): void {
     questions.openWork(this.#context, this.#target, verb)
   }
@@ -112,17 +108,17 @@ export class WorkPanel implements Disposable {
     this.#work?.[Symbol.dispose]()
     const work = this.#create(request, hosts)
     this.#work = work
-    this.#context.log(foldHostSet(hosts), wordsOf(request))
+    this.#context.log(foldHostSet(hosts), logText(request))
     this.#context.change(() => ({ tab: 'shells', panel: openPanel(work.view) }))
-    this.#showNow()
-    // What is followed is shown whole.
+    this.#showing.now()
+    // The output of a job that is followed fills the panel.
     if (request.verb === 'ray') this.#open()
   }
 
   #create(request: WorkRequest | RayWork, hosts: readonly string[]): RunWork | CopyWork {
     const { work: port, ray } = this.#ports
     const { clock } = this.#context
-    const onDirty = (): void => this.#showSoon()
+    const onDirty = (): void => this.#showing.soon()
     if (request.verb === 'copy') {
       return new CopyWork({ sources: request.sources, destination: request.destination, hosts, port, onDirty })
     }
@@ -130,7 +126,7 @@ export class WorkPanel implements Disposable {
       hosts,
       clock,
       onDirty,
-      onTrouble: (error: unknown) => this.#context.notice(`the output cannot be kept: ${messageOf(error)}`, 'error'),
+      onTrouble: (error: unknown) => this.#context.notice(`cannot keep the output: ${messageOf(error)}`, 'error'),
     }
     if (request.verb === 'run') return new RunWork({ ...own, command: request.command, by: 'hosts', port })
     const { spillDirectory } = port
@@ -138,10 +134,10 @@ export class WorkPanel implements Disposable {
     return new RunWork({ ...own, command: request.title, by: 'ray', port: { fanOut: 1, spillDirectory, startCommand } })
   }
 
-  /** Keys to the panel, or back to the shells; a panel that was closed comes back. */
+  /** Gives the keys to the panel, or back to the shells; opens a closed panel again. */
   toggleKeys(): void {
     const work = this.#work
-    if (work === undefined) return this.#context.notice('nothing was run or copied yet', 'warning')
+    if (work === undefined) return this.#context.notice('nothing has been run or copied yet', 'warning')
     this.#context.change(({ panel, tab }) =>
       panel === undefined
         ? { tab: 'shells', panel: openPanel(work.view) }
@@ -156,13 +152,15 @@ export class WorkPanel implements Disposable {
   handleKey(label: string): void {
     const command = panelCommandOf(label)
     if (command !== undefined) return this.#do(command)
-    this.#context.notice(`${label} does nothing in the ${this.#name()}: Tab types into hosts`)
+    const { panel } = this.#context.state
+    const name = panel === undefined ? 'panel' : panelName(panel)
+    this.#context.notice(`no action for ${label} in the ${name}: Tab goes back to the shells`)
   }
 
   scrollBy(rows: number): void {
-    const look = this.#look()
-    if (look === undefined) return
-    this.#scrollTo(look, look.first + rows)
+    const drawn = this.#drawn()
+    if (drawn === undefined) return
+    this.#scrollTo(drawn, drawn.first + rows)
   }
 
   /** The panel as a pane. */
@@ -175,7 +173,7 @@ export class WorkPanel implements Disposable {
     return rowsPane({ id: '', title, hasKeys, isBusy: isBusy(panel), document, place: panel, rect, theme })
   }
 
-  /** Searches from where it was found last, and says it when the needle is nowhere. */
+  /** Searches from the last match on. */
   async find(needle: string, by: 1 | -1): Promise<void> {
     const work = this.#work
     if (!(work instanceof RunWork) || needle === '') return
@@ -183,27 +181,27 @@ export class WorkPanel implements Disposable {
     const hit = await work.find(needle, by)
     if (work !== this.#work) return
     if (hit === undefined) {
-      if (work.isIdle) this.#context.notice(`“${needle}” was not found`, 'warning')
-      return this.#showNow()
+      if (work.isIdle) this.#context.notice(`“${needle}” not found`, 'warning')
+      return this.#showing.now()
     }
     work.view = { ...work.view, hit, opened: hit.host, selected: hit.host, isDiff: false }
-    this.#showNow()
-    const look = this.#look()
-    if (look) this.#scrollTo(look, hit.line + 1 - Math.floor(look.rows / 2))
+    this.#showing.now()
+    const drawn = this.#drawn()
+    if (drawn) this.#scrollTo(drawn, hit.line + 1 - Math.floor(drawn.rows / 2))
   }
 
   save(directory: string): void {
     const work = this.#work
     if (!(work instanceof RunWork)) return
     this.#ports.work.saveOutput(directory, work.outputs()).then(
-      (path) => this.#context.notice(`the output of ${foldHostSet([...work.view.hosts.keys()])} is in ${path}`),
-      (error: unknown) => this.#context.notice(`not saved: ${messageOf(error)}`, 'error'),
+      (path) => this.#context.notice(`saved the output of ${foldHostSet([...work.view.hosts.keys()])} to ${path}`),
+      (error: unknown) => this.#context.notice(`cannot save: ${messageOf(error)}`, 'error'),
     )
   }
 
   stop(): void {
     this.#work?.stop()
-    this.#showNow()
+    this.#showing.now()
   }
 
   close(): void {
@@ -211,22 +209,16 @@ export class WorkPanel implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#showing?.[Symbol.dispose]()
+    this.#showing[Symbol.dispose]()
     this.#ticking?.[Symbol.dispose]()
     this.#work?.[Symbol.dispose]()
   }
 
-  /** It belongs to the cluster. */
-  get #goesOn(): boolean {
-    const view = this.#work?.view
-    return view?.kind === 'run' && view.by === 'ray'
-  }
-
   #do(command: PanelCommand): void {
     const work = this.#work
-    const look = this.#look()
-    if (work === undefined || look === undefined) return
-    const { panel, rows, first } = look
+    const drawn = this.#drawn()
+    if (work === undefined || drawn === undefined) return
+    const { panel, rows, first } = drawn
     const isList = panel.view.kind === 'run' && panel.view.opened === undefined
     switch (command) {
       case 'to-shells':
@@ -241,17 +233,17 @@ export class WorkPanel implements Disposable {
       case 'up':
       case 'down': {
         const by = command === 'up' ? -1 : 1
-        return isList ? this.#changeRun((view) => selectGroup(view, by), true) : this.#scrollTo(look, first + by)
+        return isList ? this.#changeRun((view) => selectGroup(view, by), true) : this.#scrollTo(drawn, first + by)
       }
       case 'page-up':
       case 'page-down':
-        return this.#scrollTo(look, first + (command === 'page-up' ? 1 - rows : rows - 1))
+        return this.#scrollTo(drawn, first + (command === 'page-up' ? 1 - rows : rows - 1))
       case 'top':
         if (isList) this.#changeRun((view) => selectGroup(view, -view.groups.length))
-        return this.#scrollTo(look, 0)
+        return this.#scrollTo(drawn, 0)
       case 'end':
         if (isList) this.#changeRun((view) => selectGroup(view, view.groups.length))
-        return this.#scrollTo(look, look.document.length)
+        return this.#scrollTo(drawn, drawn.document.length)
       case 'left':
       case 'right': {
         const by = command === 'left' ? -STEP_COLUMNS : STEP_COLUMNS
@@ -263,31 +255,29 @@ export class WorkPanel implements Disposable {
         return this.#open()
       case 'difference':
         this.#changeRun((view) => ({ ...view, isDiff: !view.isDiff, opened: undefined, hit: undefined }), true)
-        return this.#showSoon()
+        return this.#showing.soon()
       case 'receive':
         return this.#receive(work)
       case 'search':
-        return work instanceof RunWork
-          ? questions.openSearch(this.#context, work.view.needle, (needle) => void this.find(needle, 1))
-          : undefined
+        if (work instanceof RunWork)
+          questions.openSearch(this.#context, work.view.needle, (needle) => void this.find(needle, 1))
+        return
       case 'next-hit':
       case 'previous-hit':
         if (work instanceof RunWork) void this.find(work.view.needle, command === 'next-hit' ? 1 : -1)
         return
       case 'save':
-        return work instanceof RunWork
-          ? questions.openSave(this.#context, (directory) => this.save(directory))
-          : undefined
+        if (work instanceof RunWork) questions.openSave(this.#context, (directory) => this.save(directory))
     }
   }
 
-  /** From a group to all of them, from there away. */
+  /** From one group back to all, and from there out of the panel. */
   #close(panel: Panel): void {
     if (panel.view.kind === 'run' && panel.view.opened !== undefined)
       return this.#changeRun((view) => ({ ...view, opened: undefined, hit: undefined }), true)
     if (this.isHeld) {
-      const title = `End ${this.title()}?`
-      return questions.openEnd(this.#context, this.busyHosts(), title, 'end it', () => this.stop())
+      const title = `Stop ${this.title()}?`
+      return questions.openEnd(this.#context, this.busyHosts(), title, 'stop', () => this.stop())
     }
     this.close()
   }
@@ -301,12 +291,12 @@ export class WorkPanel implements Disposable {
   }
 
   #restart(work: RunWork | CopyWork, hosts: readonly string[]): void {
-    if (this.isBusy) return this.#context.notice('it is still going on: c ends it', 'warning')
-    if (hosts.length === 0) return this.#context.notice('it succeeded everywhere: R does it again on all', 'warning')
+    if (this.isBusy) return this.#context.notice('still running: c stops it', 'warning')
+    if (hosts.length === 0) return this.#context.notice('no host failed: R repeats on all', 'warning')
     work.restart(hosts)
     this.#context.log(foldHostSet(hosts), `again: ${this.title()}`)
     this.#change((panel) => ({ ...panel, offset: 0 }))
-    this.#showNow()
+    this.#showing.now()
   }
 
   #receive(work: RunWork | CopyWork): void {
@@ -317,7 +307,7 @@ export class WorkPanel implements Disposable {
     this.takeKeys(false)
   }
 
-  #look(): Look | undefined {
+  #drawn(): Drawn | undefined {
     const { state } = this.#context
     const { panel, themeName } = state
     const rect = layoutPanel(state).panel
@@ -330,8 +320,8 @@ export class WorkPanel implements Disposable {
 
   #document(panel: Panel, { width, height }: Rect, theme: Theme): RowDocument | undefined {
     const { column, view } = panel
-    const look = { theme, columns: Math.max(1, width - 2), rows: Math.max(1, height - 2), column }
-    if (view.kind === 'copy') return copyDocument(view, look)
+    const context = { theme, columns: Math.max(1, width - 2), rows: Math.max(1, height - 2), column }
+    if (view.kind === 'copy') return copyDocument(view, context)
     const work = this.#work
     if (!(work instanceof RunWork)) return undefined
     const source = {
@@ -339,10 +329,10 @@ export class WorkPanel implements Disposable {
       difference: (group: RunView['groups'][number]) => work.difference(group),
       nowMs: this.#context.clock.now(),
     }
-    return runDocument(view, source, look)
+    return runDocument(view, source, context)
   }
 
-  #scrollTo({ document, rows, panel }: Look, row: number): void {
+  #scrollTo({ document, rows, panel }: Drawn, row: number): void {
     const last = Math.max(0, document.length - rows)
     const offset = Math.max(0, Math.min(last, row))
     const isOpened = panel.view.kind === 'run' && panel.view.opened !== undefined
@@ -361,40 +351,26 @@ export class WorkPanel implements Disposable {
     const work = this.#work
     if (!(work instanceof RunWork)) return
     work.view = change(work.view)
-    this.#showNow()
-    const look = isRevealed ? this.#look() : undefined
-    if (look === undefined) return
-    // The header of the selected group, and some lines under it.
+    this.#showing.now()
+    const drawn = isRevealed ? this.#drawn() : undefined
+    if (drawn === undefined) return
+    // Brings the header of the selected group and some of its lines into view.
     const host = groupOf(work.view, work.view.selected)?.hosts[0] ?? selectedGroup(work.view)?.hosts[0]
-    const at = host === undefined ? undefined : (look.document as RunDocument).rowOf(host)
+    const at = host === undefined ? undefined : (drawn.document as RunDocument).rowOf(host)
     if (at === undefined) return
-    const margin = Math.min(6, look.rows)
-    if (at < look.first) this.#change((panel) => ({ ...panel, offset: at, isFollowing: false }))
-    else if (at + margin > look.first + look.rows)
-      this.#change((panel) => ({ ...panel, offset: at + margin - look.rows, isFollowing: false }))
+    const margin = Math.min(6, drawn.rows)
+    if (at < drawn.first) this.#change((panel) => ({ ...panel, offset: at, isFollowing: false }))
+    else if (at + margin > drawn.first + drawn.rows)
+      this.#change((panel) => ({ ...panel, offset: at + margin - drawn.rows, isFollowing: false }))
   }
 
   #change(change: (panel: Panel) => Panel): void {
     this.#context.change(({ panel }) => (panel === undefined ? {} : { panel: change(panel) }))
   }
 
-  #name(): string {
-    const { panel } = this.#context.state
-    return panel === undefined ? 'panel' : panelName(panel)
-  }
-
-  #showSoon(): void {
-    const { clock } = this.#context
-    this.#showing ??= clock.after(Math.max(0, this.#lastShownMs + SHOW_EVERY_MS - clock.now()), () => this.#showNow())
-  }
-
-  #showNow(): void {
+  #show(): void {
     const work = this.#work
     if (work === undefined) return
-    const { clock } = this.#context
-    this.#showing?.[Symbol.dispose]()
-    this.#showing = undefined
-    this.#lastShownMs = clock.now()
     work.refresh()
     const { view } = work
     this.#change((panel) => ({ ...panel, view }))
@@ -403,7 +379,7 @@ export class WorkPanel implements Disposable {
     if (work.isBusy) this.#tick()
   }
 
-  /** Times that count. */
+  /** Running times count up. */
   #tick(): void {
     this.#ticking ??= this.#context.clock.after(TICK_MS, () => {
       this.#ticking = undefined
@@ -414,7 +390,7 @@ export class WorkPanel implements Disposable {
 
   #tellEnd(): void {
     const failed = this.#work?.retryable ?? []
-    const text = `done, ${failed.length === 0 ? 'all well' : `not well on ${foldHostSet(failed)}`}: ${this.title()}`
+    const text = `${failed.length === 0 ? 'done' : `failed on ${foldHostSet(failed)}`}: ${this.title()}`
     const tone = failed.length === 0 ? 'info' : 'warning'
     this.#context.log('', text, tone)
     const { state } = this.#context
@@ -422,13 +398,7 @@ export class WorkPanel implements Disposable {
   }
 }
 
-function wordsOf(request: WorkRequest | RayWork): string {
-  switch (request.verb) {
-    case 'run':
-      return `run: ${request.command}`
-    case 'copy':
-      return `copy ${request.sources.join(' ')} to ${request.destination}`
-    case 'ray':
-      return request.title
-  }
+function logText(request: WorkRequest | RayWork): string {
+  if (request.verb === 'run') return `run: ${request.command}`
+  return request.verb === 'ray' ? request.title : `copy ${request.sources.join(' ')} to ${request.destination}`
 }

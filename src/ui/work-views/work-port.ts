@@ -1,29 +1,29 @@
-/** What the console asks for to do work on hosts beside their shells; the composition root gives it. */
+/** Runs and copies on hosts beside their shells; src/cli implements it. */
 import type { HostOutput } from '../../ops/run/output-store.ts'
 import type { CommandHandlers, RunningCommand } from '../../ops/run/run-hosts.ts'
 import type { CopyEvent } from '../../ssh/copy/events.ts'
 
 export type CopyOrder = {
   readonly hosts: readonly string[]
-  /** Files and directories of this machine, as they were typed. */
+  /** Files and directories on this machine, as typed. */
   readonly sources: readonly string[]
-  /** As it was typed: `%h %n %u` stand for each host's own. */
+  /** As typed: `%h %n %u` stand for each host's own. */
   readonly destination: string
   readonly signal: AbortSignal
   onEvent(event: CopyEvent): void
-  /** What of the sources cannot be copied, one sentence each; before anything is sent. */
+  /** Sources that cannot be copied, one sentence each; called before anything is sent. */
   onProblems(problems: readonly string[]): void
 }
 
 export interface WorkPort {
-  /** Over the connection that the host has; it never throws, and calls back only after it returned. */
+  /** Over the host's open connection. Never throws, and calls back only after it returned. */
   startCommand(host: string, command: string, handlers: CommandHandlers): RunningCommand
-  /** Throws, before any event, when there is nothing to copy. */
+  /** @throws before any event when there is nothing to copy. */
   copy(order: CopyOrder): Promise<void>
-  /** A file HOST.out and HOST.err each; throws when one of them is there. Gives the directory's path. */
+  /** Writes HOST.out and HOST.err; returns the directory's path. @throws when one of the files exists. */
   saveOutput(directory: string, outputs: ReadonlyMap<string, HostOutput>): Promise<string>
-  /** Commands, or copies, at once. */
+  /** The most commands or copies at a time. */
   readonly fanOut: number
-  /** For what is too much for memory. */
+  /** For output that does not fit into memory. */
   readonly spillDirectory: string
 }

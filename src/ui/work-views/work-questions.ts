@@ -1,4 +1,4 @@
-/** The dialogs of runs and copies: what to do where, what to search, where to save, whether to end it. */
+/** The dialogs of runs and copies. */
 import { MusterError, sentenceOf } from '../../base/errors.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { expandCommand } from '../../ops/run/command-template.ts'
@@ -9,16 +9,15 @@ import { type ConsoleState, receiverList } from '../state/console-state.ts'
 import type { PageContext } from '../tabs/page-context.ts'
 import { type ParsedWork, parseWork, parseWorkLine, type WorkRequest } from './parse-work.ts'
 
-/** The console's hosts that an expression means; throws with a sentence when it means none. */
+/** The console's hosts that an expression names; throws a MusterError when it names none. */
 export type ResolveHosts = (
   expression: string,
   known: readonly string[],
   groups: ReadonlyMap<string, readonly string[]>,
 ) => string[]
 
-/** Where a run or a copy goes once it is known. */
 export type WorkTarget = {
-  /** Why nothing new can begin, or undefined. */
+  /** Why nothing new can start. */
   readonly busyReason: string | undefined
   readonly resolveHosts: ResolveHosts
   begin(request: WorkRequest, hosts: readonly string[]): void
@@ -27,11 +26,11 @@ export type WorkTarget = {
 const HELP: Readonly<Record<WorkRequest['verb'], readonly DialogLine[]>> = {
   run: [
     { text: 'uptime          on @gpus: nvidia-smi -L', tone: 'muted' },
-    { text: '%h name  %n number  %u user. Without a terminal: type into the shells for that.', tone: 'muted' },
+    { text: '%h name  %n number  %u user. Has no terminal; use the shells for that.', tone: 'muted' },
   ],
   copy: [
     { text: 'app.conf /etc/app/          on @gpus: data model.bin /srv', tone: 'muted' },
-    { text: 'Files of this machine, then where they go; verified, carried on after a cut.', tone: 'muted' },
+    { text: 'Files here, then the destination. Resumes an interrupted copy.', tone: 'muted' },
   ],
 }
 
@@ -51,7 +50,7 @@ export function openWork(context: PageContext, target: WorkTarget, verb: WorkReq
   )
 }
 
-/** A line of the palette that is a run or a copy, as it stands; undefined: it is neither. */
+/** A line of the palette; undefined: neither a run nor a copy. */
 export function readWorkLine(context: PageContext, target: WorkTarget, text: string): LineCheck | undefined {
   const parsed = parseWorkLine(text)
   if (parsed === undefined) return undefined
@@ -80,11 +79,11 @@ function submitWork({ state }: PageContext, target: WorkTarget, parsed: ParsedWo
   if (!('error' in parsed)) target.begin(parsed, hostsOf(state, target, parsed))
 }
 
-/** Throws a sentence when they are none. */
+/** @throws MusterError when there are none. */
 function hostsOf(state: ConsoleState, { resolveHosts }: WorkTarget, { target }: WorkRequest): string[] {
   if (target !== undefined) return resolveHosts(target, [...state.hosts.keys()], state.groups)
   const hosts = receiverList(state)
-  if (hosts.length === 0) throw new MusterError('usage', 'Nobody receives.', { hint: 'Name the hosts: on m[1-3]: …' })
+  if (hosts.length === 0) throw new MusterError('usage', 'no receivers', { hint: 'Name the hosts: on m[1-3]: …' })
   return hosts
 }
 
@@ -92,11 +91,11 @@ export function openSearch(context: PageContext, needle: string, onSubmit: (need
   context.openDialog(
     promptDialog({
       id: 'run-search',
-      title: 'Search what was printed',
+      title: 'Search the output',
       label: 'Search:',
       initial: needle,
       submitTitle: 'search',
-      help: [{ text: 'Without a capital letter, case makes no difference.', tone: 'muted' }],
+      help: [{ text: 'Ignores case unless you type a capital letter.', tone: 'muted' }],
       onSubmit,
     }),
   )
@@ -106,10 +105,10 @@ export function openSave(context: PageContext, onSubmit: (directory: string) => 
   context.openDialog(
     promptDialog({
       id: 'run-save',
-      title: 'Save what each host printed',
+      title: 'Save the output of each host',
       label: 'Directory:',
       submitTitle: 'save',
-      help: [{ text: 'It gets HOST.out and HOST.err; files that are there are not overwritten.', tone: 'muted' }],
+      help: [{ text: 'Writes HOST.out and HOST.err there; never overwrites a file.', tone: 'muted' }],
       onSubmit,
     }),
   )
@@ -128,11 +127,11 @@ export function openEnd(
       id: 'end-work',
       title,
       lines: [
-        { text: `Still at it: ${foldHostSet(hosts)}.` },
-        { text: 'Processes there are ended; what was copied so far is kept for the next time.', tone: 'muted' },
+        { text: `Still running on ${foldHostSet(hosts)}.` },
+        { text: 'This stops the processes there. An interrupted copy continues next time.', tone: 'muted' },
       ],
       yesTitle,
-      noTitle: 'let it go on',
+      noTitle: 'keep running',
       onYes,
     }),
   )

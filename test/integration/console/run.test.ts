@@ -90,7 +90,7 @@ describe('a command beside the shells', () => {
     await console.key('Ctrl-u')
     await console.type('nowhere to be found')
     await console.key('Enter')
-    await console.expectScreen(/was not found/)
+    await console.expectScreen(/not found/)
   })
 
   it('runs again where it failed, and only there', async () => {
@@ -112,11 +112,11 @@ describe('a command beside the shells', () => {
       await console.key('Enter')
     }
     await save()
-    await console.expectScreen(/the output of m\[1-6\] is in/)
+    await console.expectScreen(/saved the output of m\[1-6\] to/)
     expect(readFileSync(join(directory, 'kept', 'here', 'm3.out'), 'utf8')).toBe('m3\n')
     expect(readFileSync(join(directory, 'kept', 'here', 'm3.err'), 'utf8')).toBe('trouble\n')
     await save()
-    await console.expectScreen(/not saved: .*would be overwritten/)
+    await console.expectScreen(/cannot save: .*would be overwritten/)
   })
 
   it('ends the command on every host when it is cancelled, and says so', async () => {
@@ -139,7 +139,7 @@ describe('a command beside the shells', () => {
     await console.key('Tab')
     await console.expectHeader(/TYPING INTO ALL 6/)
     await console.type(`touch ${directory}/go\r`)
-    await console.expectScreen(/done, all well: “echo begun/, { whileBusy: true })
+    await console.expectScreen(/done: “echo begun/, { whileBusy: true })
     await console.leader('o')
     await console.expectScreen(/✓ m\[1-6\] \(6\)[\s\S]*done/)
     await console.resize(240, 67)

@@ -21,11 +21,11 @@ describe.skipIf(!canRun)('the Bring-up tab on three hosts', { timeout: 400_000 }
   })
 
   const logins = (): number[] => mesh.lab.hosts.map((host) => host.log().match(/Accepted publickey/g)?.length ?? 0)
-  /** What every host is in the table, with nothing going on. */
+  /** Waits until the table shows this status for every host and nothing is running. */
   const expectAll = async (words: string): Promise<void> => {
     const isShown = (host: string) => new RegExp(`${host} +${words} `).test(console.screen().join('\n'))
     await console.until(
-      () => !/asking the hosts/.test(console.screen()[2] ?? '') && ['m1', 'm2', 'm3'].every(isShown),
+      () => !/ (?:checking|verifying)/.test(console.screen()[2] ?? '') && ['m1', 'm2', 'm3'].every(isShown),
       `${words} on all hosts`,
     )
   }
@@ -35,7 +35,7 @@ describe.skipIf(!canRun)('the Bring-up tab on three hosts', { timeout: 400_000 }
     await console.key('y')
   }
 
-  it('asks the hosts when it is opened, without a login', async () => {
+  it('checks the hosts when it is opened, without a login', async () => {
     const before = logins()
     await console.leader('2')
     await expectAll('\\+ missing')
@@ -43,7 +43,7 @@ describe.skipIf(!canRun)('the Bring-up tab on three hosts', { timeout: 400_000 }
     expect(logins()).toEqual(before)
   })
 
-  it('does nothing without a yes', async () => {
+  it('changes nothing without a yes', async () => {
     await console.key('u')
     await console.expectScreen(/12 steps on m\[1-3\]/)
     await console.expectScreen(/\+ ~\/\.ssh\/id_muster/)
@@ -52,25 +52,25 @@ describe.skipIf(!canRun)('the Bring-up tab on three hosts', { timeout: 400_000 }
     expect(await mesh.exec('m1', 'ls .ssh')).toBe('authorized_keys\n')
   })
 
-  it('is ended in the middle of a step, and carried on where it was', async () => {
+  it('is cancelled in the middle of a step, and continues there', async () => {
     const held = await mesh.replace('m2', 'dd', '*of=*')
     await held.hold()
     await bringUp()
     await held.reached()
     await console.expectScreen(/m2 +… changing \d\/4/)
     await console.key('c')
-    await console.expectScreen(/ended: \d+ of 12 steps done/)
+    await console.expectScreen(/cancelled: \d+ of 12 steps done/)
     await held.gone()
     await held.release()
-    await console.until(() => !/asking the hosts/.test(console.screen()[2] ?? ''), 'the hosts to have answered')
+    await console.until(() => !/ (?:checking|verifying)/.test(console.screen()[2] ?? ''), 'the check to end')
     await console.key('r')
-    await console.expectScreen(/Esc leaves everything as it is/)
+    await console.expectScreen(/Esc discards it/)
     await console.key('y')
     await expectAll('✓ good')
     await console.expectScreen(/(\d+) of \1 steps done/)
   })
 
-  it('tells in the details what is so, and what was done', async () => {
+  it('shows the status and the journal in the details', async () => {
     await console.key('Escape', 'Enter')
     await console.expectScreen(/the key ~\/\.ssh\/id_muster is there/)
     await console.expectScreen(/done: make a key; its private half never leaves the host/)
@@ -79,11 +79,11 @@ describe.skipIf(!canRun)('the Bring-up tab on three hosts', { timeout: 400_000 }
 
   it('has nothing to do then', async () => {
     await console.key('u')
-    await console.expectScreen(/Nothing is to be done/)
+    await console.expectScreen(/Nothing to do/)
     await console.key('Escape')
   })
 
-  it('takes it back on the marked host alone', async () => {
+  it('takes down only the marked host', async () => {
     await console.key('g', 'Space', 'd')
     await console.expectScreen(/Take down trust on m1 /)
     await console.expectScreen(/steps on m1 /)

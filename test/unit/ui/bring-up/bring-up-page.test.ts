@@ -52,7 +52,7 @@ async function begun(key = 'u') {
 }
 
 describe('the Bring-up tab', () => {
-  it.each(SIZES)('tells by words how every host stands, on %i×%i', async (columns, rows) => {
+  it.each(SIZES)('shows the status of each host in words, on %i×%i', async (columns, rows) => {
     const { text, header } = await openTab(columns, rows)
     expect(text()).toMatch(/host +trust +nfs/)
     expect(text()).toMatch(/m1 +✓ good +- +0 s ago/)
@@ -69,7 +69,7 @@ describe('the Bring-up tab', () => {
     expect(text()).toMatch(/m1 +✓ good +\? unknown +- +\? unknown +0 s ago/)
   })
 
-  it('shows how names of machines end that are too long', async () => {
+  it('shows the end of host names that are too long', async () => {
     const { type, port, text } = await openTab()
     const hosts = ['a-very-long-name-of-a-machine-1', 'a-very-long-name-of-a-machine-2']
     port.columns = [{ name: 'trust', hosts }]
@@ -78,7 +78,7 @@ describe('the Bring-up tab', () => {
     expect(text()).toMatch(/a-very-long-na…achine-1 .*\n.*a-very-long-na…achine-2 /)
   })
 
-  it('asks when it is opened first, and then when it is told to', async () => {
+  it('checks the hosts when first opened, and then on demand', async () => {
     const { type, port } = await openTab()
     type(`1${LEADER}2`)
     await setImmediate()
@@ -88,14 +88,14 @@ describe('the Bring-up tab', () => {
     expect(port.looks).toBe(2)
   })
 
-  it('says how old the oldest fact is, in the header too', async () => {
+  it('shows the age of the oldest fact, also in the header', async () => {
     const { clock, text, header } = await openTab(240, 67)
     clock.advance(12_000)
     expect(text()).toContain('12 s ago')
     expect(header()).toContain('facts 12 s old')
   })
 
-  it.each(SIZES)('says of a host that is not on the console that it was not asked, on %i×%i', async (columns, rows) => {
+  it.each(SIZES)('says that a host that is not on the console was not checked, on %i×%i', async (columns, rows) => {
     const { type, port, text, clock } = await openTab(columns, rows)
     port.columns = [{ name: 'trust', hosts: ['m1', 'm2', 'm3', 'm4'] }]
     port.standings = [...port.standings, standingOf('m4', 'unasked')]
@@ -111,7 +111,7 @@ describe('the Bring-up tab', () => {
     )
   })
 
-  it('tells in the table when a host was asked last, and above it how old the oldest fact is', async () => {
+  it('shows the last check of each host in the table, and the oldest one above it', async () => {
     const { type, port, text, clock } = await openTab(120, 40)
     const thenMs = clock.now()
     port.columns = [
@@ -126,7 +126,7 @@ describe('the Bring-up tab', () => {
     expect(text()).toContain('oldest 1 min ago')
   })
 
-  it('asks again when a plan has nothing to do, so that ages are those of the last look', async () => {
+  it('checks again after a plan with nothing to do, so that the ages are current', async () => {
     const { type, port } = await openTab()
     type('u')
     port.last.ended.resolve({ kind: 'unchanged' })
@@ -134,7 +134,7 @@ describe('the Bring-up tab', () => {
     expect(port.looks).toBe(2)
   })
 
-  it('makes a plan while the hosts are still being asked, and does not wait for them', async () => {
+  it('makes a plan during a check without waiting for it', async () => {
     const { type, port, text, clock } = await openTab(120, 40)
     clock.advance(5_000)
     port.holdsLooks = true
@@ -151,7 +151,7 @@ describe('the Bring-up tab', () => {
     expect(text()).toMatch(/m1 +✓ good +- +5 s ago/)
   })
 
-  it('shows what to declare where nothing is', async () => {
+  it('shows what to declare when nothing is declared', async () => {
     const { type, port, text } = await openTab()
     port.columns = [{ name: 'trust', hosts: undefined }]
     type('r')
@@ -161,7 +161,7 @@ describe('the Bring-up tab', () => {
     expect(port.changes).toEqual([])
   })
 
-  it('shows the plan, and does nothing without a yes', async () => {
+  it('shows the plan, and changes nothing without a yes', async () => {
     const { type, port, text, got } = await openTab()
     type('u')
     expect(port.last.order).toMatchObject({ direction: 'up', areas: ['trust'], hosts: ['m1', 'm2', 'm3'] })
@@ -177,13 +177,13 @@ describe('the Bring-up tab', () => {
     expect(got('m1')).toBe('')
   })
 
-  it('takes a command that is typed here by mistake for a no, before the plan is there and after', async () => {
+  it('discards the plan when a command is typed by mistake, before and after the plan is shown', async () => {
     const { type, port, console } = await openTab()
     type('u')
     type('d')
     expect([port.last.order.signal.aborted, console.state.notice?.text]).toEqual([
       true,
-      'nothing is done: d is no answer to a plan',
+      'plan discarded: d is not an answer to it',
     ])
     port.last.ended.resolve({ kind: 'cancelled' })
     await setImmediate()
@@ -194,7 +194,7 @@ describe('the Bring-up tab', () => {
     expect([await agreed, port.changes.length]).toEqual([false, 2])
   })
 
-  it('cuts no line of the plan: what has no room goes on further in', async () => {
+  it('wraps long lines of the plan, indented', async () => {
     const { type, port, text } = await openTab()
     type('u')
     const plan = planOf('m1')
@@ -204,7 +204,7 @@ describe('the Bring-up tab', () => {
     expect(text()).toMatch(/\n {5}\+ x{60}\n {7}y{60}\n/)
   })
 
-  it('is for the marked hosts, and for one area', async () => {
+  it('changes only the marked hosts, and one area', async () => {
     const { type, port, text } = await openTab()
     type('j ')
     expect(text()).toMatch(/▸ m2/)
@@ -212,7 +212,7 @@ describe('the Bring-up tab', () => {
     expect(port.last.order).toMatchObject({ areas: ['trust'], hosts: ['m2'] })
   })
 
-  it('shows steps as they go on, with what they print and why they fail, in printable characters', async () => {
+  it('shows running steps with their output and failures, in printable characters', async () => {
     const { port, text, clock } = await begun()
     const [step, second] = [stepOf('m1'), stepOf('m2')]
     port.tell({ type: 'begin', host: 'm1', step })
@@ -229,7 +229,7 @@ describe('the Bring-up tab', () => {
     expect(text()).toMatch(/m2 +✗ failed 0\/2/)
   })
 
-  it('ends with how the hosts stand then, and tries the failed ones again', async () => {
+  it('ends with the new status, and retries failed hosts', async () => {
     const { type, port, text } = await begun()
     const end = { kind: 'done' } as const
     for (const word of ['make', 'spread']) {
@@ -246,7 +246,7 @@ describe('the Bring-up tab', () => {
     expect(port.last.order).toMatchObject({ direction: 'up', areas: ['trust'], hosts: ['m2', 'm3'] })
   })
 
-  it('ends a change when it is told to, and asks the hosts how they stand', async () => {
+  it('cancels a change, and checks the hosts again', async () => {
     const { type, port, text, header } = await begun('d')
     expect(port.last.order.direction).toBe('down')
     type('c')
@@ -258,7 +258,7 @@ describe('the Bring-up tab', () => {
     expect(header()).toContain('BRING-UP')
   })
 
-  it('does not leave the console while a change goes on, without a question', async () => {
+  it('asks before the console closes during a change', async () => {
     const { type, quits, console } = await begun()
     type(`${LEADER}q`)
     expect([quits(), console.dialogs.current?.view({ columns: 80, rows: 24 }).title]).toEqual([
@@ -269,17 +269,17 @@ describe('the Bring-up tab', () => {
     expect(quits()).toBe(1)
   })
 
-  it('has in its footer what the keys do now', async () => {
+  it('shows the current keys in its footer', async () => {
     const { type, footer, port } = await openTab()
-    expect(footer()).toMatch(/u bring up.*r ask/)
-    expect(footer()).not.toContain('do it')
+    expect(footer()).toMatch(/u bring up.*r refresh/)
+    expect(footer()).not.toContain('y apply')
     type('u')
     port.last.handlers.onPlan(planOf('m1'), false)
     void port.last.handlers.confirm(planOf('m1'))
-    expect(footer()).toMatch(/y do it/)
+    expect(footer()).toMatch(/y apply/)
   })
 
-  it('says what went wrong where hosts.yaml cannot be read', async () => {
+  it('says why hosts.yaml cannot be read', async () => {
     const port = new FakeBringUp()
     port.areas = async () => {
       throw new Error('hosts.yaml:3:1: no')

@@ -61,7 +61,7 @@ describe('dialogs', () => {
       const stand = createStand({ size: { columns: 80, rows: 24 } })
       stand.type(`${LEADER}${key}`)
       const text = (await drawChrome(stand)).join('\n')
-      expect(text).toContain(key === '!' ? 'that.' : 'cut.')
+      expect(text).toContain(key === '!' ? 'for that.' : 'interrupted copy.')
       expect(text).not.toContain('…')
     }
   })

@@ -59,7 +59,7 @@ describe('the Jobs tab', () => {
   it.each([
     [80, 24],
     [240, 67],
-  ])('tells states, why one waits, and an array as one line with its progress, on %i×%i', async (columns, rows) => {
+  ])('shows states, why a job waits, and an array as one row with its progress, on %i×%i', async (columns, rows) => {
     const { text } = await openTab('5', columns, rows)
     expect(text()).toMatch(/^▸6 +queued .*train-6/m)
     expect(text()).toMatch(/^ 5 +failed exit 3 .*train-5/m)
@@ -81,7 +81,7 @@ describe('the Jobs tab', () => {
     }
   })
 
-  it('counts the jobs of an array that were cancelled apart from those that failed', async () => {
+  it('counts cancelled jobs of an array apart from failed ones', async () => {
     const shown = async (...kinds: ('done' | 'failed' | 'lost' | 'cancelled')[]) => {
       const jobs = kinds.map((kind, index) => {
         const reason = kind === 'failed' || kind === 'lost' ? { reason: '' } : {}
@@ -93,7 +93,7 @@ describe('the Jobs tab', () => {
     expect(await shown('done', 'lost', 'failed', 'cancelled')).toMatch(/4\/4 2 failed +-/)
   })
 
-  it('shows only the lines with a word, and all again', async () => {
+  it('shows only rows with a word, then all again', async () => {
     const { press, text } = await openTab('5')
     await press('/SWEEP\r')
     expect(text()).toContain('with “SWEEP”')
@@ -109,7 +109,7 @@ describe('the Jobs tab', () => {
     expect(text()).not.toMatch(/^ 5 /m)
   })
 
-  it('shows what the chosen job wrote, printable, and asks for no more than one log', async () => {
+  it('shows the log of the selected job in printable characters, and reads one log at a time', async () => {
     const { press, text, logs } = await openTab('5')
     expect(logs).toHaveLength(0)
     await press('jj')
@@ -124,7 +124,7 @@ describe('the Jobs tab', () => {
     expect(text()).not.toContain('epoch 1')
   })
 
-  it('does nothing without a yes, and to those only that it has a meaning for', async () => {
+  it('changes nothing without a yes, and only jobs that the action applies to', async () => {
     const { press, queue, console } = await openTab('5')
     await press('jjc')
     expect(console.state.mode).toMatchObject({ kind: 'dialog', dialog: { title: 'Cancel 2 jobs of 1-4?' } })
@@ -140,7 +140,7 @@ describe('the Jobs tab', () => {
   it.each([
     [80, 24],
     [240, 67],
-  ])('opens a sweep as a table, the best first, sorts it otherwise, and goes to a job from it, on %i×%i', async (columns, rows) => {
+  ])('opens a sweep as a table, best first, sorts it differently, and goes to one of its jobs, on %i×%i', async (columns, rows) => {
     const { press, text, queue, console } = await openTab('5', columns, rows)
     const row = (id: number, lr: string, values: Record<string, string>) =>
       ({ id, kind: id < 3 ? 'done' : 'running', attempt: 1, parameters: { lr }, values }) as const
@@ -177,17 +177,17 @@ describe('the Jobs tab', () => {
     expect([console.state.tab, console.state.queue.table]).toEqual(['jobs', undefined])
   })
 
-  it('hints at the keys that do something on the chosen line', async () => {
+  it('shows only keys that apply to the selected row in the footer', async () => {
     const { press, hints, queue, console, titles } = await openTab('5')
     expect(hints()).toMatch(/Esc shells +c cancel +h hold +f filter +\/ search *$/)
     await press('j')
-    expect(hints()).toMatch(/Esc shells +t try again +f filter/)
+    expect(hints()).toMatch(/Esc shells +t retry +f filter/)
     await press('j')
     expect(hints()).toMatch(/Esc shells +Enter its jobs +Right next +c cancel +f filter/)
     queue.sweeps.set(1, { metrics: [], parameters: [], rows: [], count: 4 })
     await press('\r')
     expect(titles().join()).toContain('jobs 1-4')
-    expect(hints()).toMatch(/Esc list +Enter this job +o sort +O turn round +c cancel +f filter/)
+    expect(hints()).toMatch(/Esc list +Enter this job +o sort +O reverse order +c cancel +f filter/)
     await press('q')
     expect([console.state.tab, console.state.queue.table]).toEqual(['jobs', undefined])
     await press('/6\r')
@@ -196,7 +196,7 @@ describe('the Jobs tab', () => {
     expect(hints()).toMatch(/\/ search/)
   })
 
-  it('hints at results where jobs write some', async () => {
+  it('offers results where jobs write metrics', async () => {
     const jobs = JOBS.map((job) => (job.id > 4 ? job : { ...job, spec: { ...job.spec, metrics: [{ name: 'loss' }] } }))
     const { press, hints, queue, titles } = await openTab('5', 80, 24, jobs)
     await press('jj')
@@ -206,7 +206,7 @@ describe('the Jobs tab', () => {
     expect(titles().join()).toContain('results of 1-4')
   })
 
-  it('filters, and says which', async () => {
+  it('filters, and shows the filter', async () => {
     const { press, text } = await openTab('5')
     await press('f')
     expect(text()).toContain('only waiting')
@@ -217,7 +217,7 @@ describe('the Jobs tab', () => {
     expect(text()).toMatch(/^ ?▸?5 /m)
   })
 
-  it('says what is wrong with the queue, and goes on when it is right again', async () => {
+  it('says why the queue cannot be read, and continues when it can', async () => {
     const { queue, clock, text } = await openTab('5')
     queue.trouble = 'the queue is damaged'
     clock.advance(1000)
@@ -231,7 +231,7 @@ describe('the Jobs tab', () => {
 })
 
 describe('the queue', () => {
-  it('is read when a tab of it is shown, once a second at most, and not while another one is', async () => {
+  it('is read while one of its tabs is shown, at most once a second', async () => {
     const { queue, clock, press, console } = await openTab('4')
     expect(queue.reads).toBe(1)
     expect(console.state.tab).toBe('packing')
@@ -252,7 +252,7 @@ describe('the queue', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  it('that was never looked at costs nothing', async () => {
+  it('is not read before one of its tabs is opened', async () => {
     const jobs: readonly Job[] = []
     const queue = new FakeQueue(jobs, statusOf(hostSpecs(1), jobs))
     createStand({ hosts: ['n1'], jobs: queue })

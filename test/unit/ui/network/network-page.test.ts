@@ -80,7 +80,7 @@ it('records what it shows, and replays recordings, newest first', async () => {
     const text = () => table().flatMap(({ notice, badges }) => [...notice.flat(), ...badges].map((span) => span.text))
     const say = (up: number, busy: number) => handlers[0]?.onStdout(Buffer.from(second(up, busy)))
     stand.type(`${LEADER}3o`)
-    expect(stand.console.state.notice?.text).toContain('nothing was recorded here yet')
+    expect(stand.console.state.notice?.text).toContain('no recordings yet')
     say(1, 0)
     stand.type('r')
     expect(text()).toContain(' ● recording ')

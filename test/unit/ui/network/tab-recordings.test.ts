@@ -18,5 +18,5 @@ it('shows the later of two recordings of one second first', () => {
   const [first, second] = [earlier, later].map((each) => /\/.*/.exec(each.toggle(0))?.[0] ?? '')
   expect(dirname(second ?? '')).toBe(`${dirname(first ?? '')}-2`)
   using reader = new TabRecordings(environment)
-  expect(reader.showOlder()).toBe(`${second} holds nothing`)
+  expect(reader.showOlder()).toBe(`${second} is empty`)
 })

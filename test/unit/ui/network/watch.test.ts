@@ -72,7 +72,7 @@ describe('the table of watched hosts', () => {
     expect(lines[4]).toMatch(/^ m4 +unreachable: connection refused$/)
   })
 
-  it('shows the machine of the console last and counts it nowhere; what is not known of it is no zero', () => {
+  it('shows the machine of the console last, without counting it; unknown values are not 0', () => {
     const { samples } = host('(here)', { cpu: 0.99 })
     const known = samples.map(({ readBytes: _, writtenBytes: __, ...rest }): Sample => rest)
     const own: WatchedHost = { host: '(here)', samples: known, isOwn: true }
@@ -124,7 +124,7 @@ describe('the table of watched hosts', () => {
     if (charts > 0) expect(chosen[0]?.title.map(({ text }) => text).join('')).toBe(' m2 CPU ')
   })
 
-  it('shows what comes near its limit in another colour, and the chosen row whole', () => {
+  it('colours values near their limit, and the whole selected row', () => {
     const near = [host('m1', { cpu: 0.8 }), host('m2', { cpu: 0.3 })]
     const panes = watchPanes(near, { ...FIRST_VIEW, selected: 'm1' }, look(80, 8))
     const [, first = [], second = []] = panes.at(-1)?.notice ?? []
@@ -148,7 +148,7 @@ describe('the table of watched hosts', () => {
 })
 
 describe('keys of the watched hosts', () => {
-  it('choose a host, show its charts, and lead back', () => {
+  it('select a host, show its charts, and go back', () => {
     const down = changeWatch(FIRST_VIEW, hosts, 'Down')
     expect(down).toMatchObject({ selected: 'm1' })
     const next = changeWatch({ ...FIRST_VIEW, selected: 'm1' }, hosts, 'j')
@@ -181,7 +181,7 @@ describe('the charts of a host', () => {
     expect(panes[0]?.notice.flat().some(({ text }) => /[\u2801-\u28ff]/.test(text))).toBe(true)
   })
 
-  it('write their scale as everybody does, and use every row', () => {
+  it('write round numbers on their scale, and use every row', () => {
     const values = [0, 3.2e6, 6e9]
     const rows = lineChart({
       columns: 38,
@@ -209,14 +209,14 @@ describe('the charts of a host', () => {
     expect(first).toMatch(/^100 +.[\u2801-\u28ff]{10}/)
   })
 
-  it('draw nothing where there is nothing yet, and values that are all 0', () => {
+  it('draw nothing without values, and a line for values that are all 0', () => {
     const options = { columns: 40, rows: 10, theme: themes.dark }
     expect(lineChart({ ...options, labels: [], series: [{ values: [] }] })).toEqual([])
     expect(lineChart({ ...options, labels: ['a', 'b'], series: [{ values: [0, Number.NaN] }] })).toHaveLength(10)
   })
 })
 
-it('writes amounts in five columns, and bars of what is known', () => {
+it('writes amounts in five columns, and bars for known values', () => {
   expect([0, 999, 1500, 999_700, 12_300_000, 4.2e12].map(shortAmount)).toEqual([
     '0',
     '999',

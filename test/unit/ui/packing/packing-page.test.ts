@@ -43,7 +43,7 @@ afterEach(() => {
 })
 
 describe('what if', () => {
-  it('shows where a gang would go, with another strategy, in another way, with a bundle more, and nothing is submitted', async () => {
+  it('shows where a gang would go with other strategies, policies and one more bundle, and submits nothing', async () => {
     const { stand, queue } = await open()
     queue.trial = { places: [{ host: 'm2', devices: [0, 1] }], why: [] }
     stand.type('w--gpu 2 --cpu 8\r')
@@ -61,7 +61,7 @@ describe('what if', () => {
     expect(queue.changes).toEqual([])
   })
 
-  it('has sliders: the marked one follows the arrow keys, there and back', async () => {
+  it('moves the marked slider with the arrow keys, in both directions', async () => {
     const { stand, queue } = await open(80, 24)
     queue.trial = { places: [{ host: 'm2', devices: [0] }], why: [] }
     stand.type('w--gpu 1 --bundles 2\r')
@@ -80,7 +80,7 @@ describe('what if', () => {
     expect(screen(stand)).toMatch(/▸strategy ───● STRICT_SPREAD .*bundles 3/)
   })
 
-  it('takes an example where nothing is typed, and what was tried last from then on, with its sliders', async () => {
+  it('takes an example when nothing is typed, and later the last what-if', async () => {
     const { stand, queue } = await open()
     stand.type('w')
     expect(stand.console.state.mode).toMatchObject({
@@ -100,7 +100,7 @@ describe('what if', () => {
     expect(screen(stand)).toContain('1 × (2 CPU + 512MiB) PACK')
   })
 
-  it('asks for no GPU in its example where no host has one, and reads what it writes', () => {
+  it('asks for no GPU in its example when no host has one, and parses its own text', () => {
     const texts = [
       formatWhatIf(exampleWhatIf([])),
       '--bundles 3 --cpu 0.5 --gpu 0.25 --strategy PACK',
@@ -113,27 +113,27 @@ describe('what if', () => {
     }
   })
 
-  it('hints at the keys that do something now', async () => {
+  it('shows only keys that apply now in the footer', async () => {
     const { stand, queue } = await open(160)
-    expect(hints(stand)).toMatch(/Esc shells +w what if *$/)
+    expect(hints(stand)).toMatch(/Esc shells +w what-if *$/)
     stand.type('w\r')
     await settle()
-    expect(hints(stand)).toMatch(/w without it .*Right the next .*Tab other slider *$/)
+    expect(hints(stand)).toMatch(/w clear what-if .*Right next option .*Tab next slider *$/)
     stand.type('w')
     const specs = hostSpecs(40, 2)
     queue.next = statusOf(specs, [])
     stand.clock.advance(1000)
     await settle()
-    expect(hints(stand)).toMatch(/w what if .*Down more hosts *$/)
+    expect(hints(stand)).toMatch(/w what-if .*Down more hosts *$/)
   })
 
   it.each([
-    ["--gpu '1", 'a quotation mark is open'],
-    ['--gpu 1.5', 'a share is of one GPU, several GPUs are whole ones'],
-    ['--bundles 0', '1 to 1000 bundles'],
-    ['--memory much', 'write the memory as 16GiB'],
-    ['--strategy ANY', 'PACK, SPREAD, STRICT_PACK, STRICT_SPREAD'],
-    ['--on m1', 'it knows --bundles, --cpu, --gpu, --memory and --strategy'],
+    ["--gpu '1", 'unclosed quotation mark'],
+    ['--gpu 1.5', '--gpu must be below 1 or a whole number'],
+    ['--bundles 0', '--bundles must be 1 to 1000'],
+    ['--memory much', '--memory must be a size like 16GiB'],
+    ['--strategy ANY', '--strategy must be one of PACK, SPREAD, STRICT_PACK, STRICT_SPREAD'],
+    ['--on m1', 'options: --bundles, --cpu, --gpu, --memory and --strategy'],
     ['--cpu', '--cpu needs a value'],
   ])('says what is wrong with “%s”', (text, wrong) => {
     expect(parseWhatIf(text)).toBe(wrong)
@@ -141,7 +141,7 @@ describe('what if', () => {
 })
 
 describe('what is there', () => {
-  it('is told beside what was promised, as Ray knows it while nobody samples', async () => {
+  it('is shown in the titles of boxes, from Ray while hosts are not sampled', async () => {
     const { stand, ray } = await open()
     expect(screen(stand)).not.toContain('uses')
     const memory = { used: 12 * 2 ** 30, total: 64 * 2 ** 30 }
@@ -150,7 +150,7 @@ describe('what is there', () => {
     expect(screen(stand)).toContain('m1 · uses 34 % cpu, 12G')
   })
 
-  it('is what Ray has handed out, where it was asked for', async () => {
+  it('shows what Ray has placed, on demand', async () => {
     const { stand, ray } = await open()
     const bundles = [{ index: 0, resources: { CPU: 2 }, nodeId: 'id-10.9.0.1' }]
     const groups = [{ id: 'a', name: 'train', state: 'CREATED', scheduling: '', bundles }]

@@ -40,7 +40,7 @@ describe('the boxes of the Packing tab', () => {
     expect(textOf(panes)).toContain('E 5 train-5  n1: too few cores are free')
   })
 
-  it('say with a dash that it is not known how many cores and how much memory a host has', () => {
+  it('show a dash for unknown cores and memory of a host', () => {
     const [known, silent] = hostSpecs(2) as [KnownHost, KnownHost]
     const unknown = { ...silent, cpuMilli: 0, memoryBytes: 0, unknown: ['cores', 'memory'] as const }
     const shown = (hosts: readonly KnownHost[]) =>
@@ -66,7 +66,7 @@ describe('the boxes of the Packing tab', () => {
     }
   })
 
-  it('scroll where they do not fit, to the last host and not beyond', () => {
+  it('scroll when they do not fit, to the last host and no further', () => {
     const input = {
       status: statusOf(hostSpecs(64, 8), jobs),
       trouble: undefined,
@@ -85,14 +85,14 @@ describe('the boxes of the Packing tab', () => {
   it.each([
     [80, 'GPUs 5.8/36, 23 free, 3.5 down, 3.7 stranded  cores 44/144'],
     [160, 'GPUs 5.8/36 held, 23 free, 3.5 on a host that is down, 3.7 stranded (no core)  cores 44/144'],
-  ])('count as free what can be given away alone, on %i columns', (columns, figures) => {
+  ])('count as free only whole devices that can be given away, on %i columns', (columns, figures) => {
     const more = [...jobs, jobOf(7, runningOn('n9', 2))]
     const status = statusOf(hostSpecs(9), more, { down: { n9: 'unreachable: no route' } })
     const input = { status, trouble: undefined, nowMs: 0, offset: 0, rect: area(columns, 24), theme }
     expect(textOf(packingPanes(input))).toContain(figures)
   })
 
-  it('tell that a host does not answer, that nobody drives, and that the queue cannot be read', () => {
+  it('say that a host does not answer, that no scheduler is running, and that the queue cannot be read', () => {
     const status = statusOf(hostSpecs(2), [], { down: { n2: 'unreachable: no route' }, driver: undefined })
     const input = { status, trouble: undefined, nowMs: 0, offset: 0, rect: area(80, 24), theme }
     expect(textOf(packingPanes(input))).toMatch(/1 host down +no scheduler running: muster job work/)
@@ -112,7 +112,7 @@ describe('the cells of an amount', () => {
       .map(({ text }) => text)
       .join('')
 
-  it('give everybody one who holds anything, and keep one for what is free', () => {
+  it('give each job at least one, and keep one for what is free', () => {
     expect(cells([500, 500], 1000, 4)).toBe('AABB')
     expect(cells([10], 1000, 4)).toBe('A···')
     expect(cells([990], 1000, 4)).toBe('AAA·')

@@ -37,7 +37,7 @@ describe('the picture of Ray', () => {
     expect(picture.dead).toEqual(['m3'])
   })
 
-  it('tells why a group waits, and what else does', () => {
+  it('says why a group waits, and lists other demands', () => {
     const bundles = [{ index: 0, resources: { CPU: 9 } }]
     const groups = [
       group('a', { name: 'big', state: 'PENDING', scheduling: 'INFEASIBLE', bundles }),

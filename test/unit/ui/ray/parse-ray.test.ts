@@ -2,18 +2,18 @@ import { describe, expect, it } from 'vitest'
 import { parseRayLine } from '../../../../src/ui/ray/parse-ray.ts'
 
 describe('a line about Ray', () => {
-  it('is none that begins with another word', () => {
+  it('ignores lines that start with another word', () => {
     expect(parseRayLine('rays up')).toBeUndefined()
     expect(parseRayLine('run ray status')).toBeUndefined()
   })
 
-  it('brings up all that is declared, or some hosts', () => {
+  it('brings up all declared hosts, or some', () => {
     expect(parseRayLine('ray up')).toEqual({ kind: 'area', do: 'up', target: undefined })
     expect(parseRayLine(':ray down on m[8-9], m10 ')).toEqual({ kind: 'area', do: 'down', target: 'm[8-9], m10' })
-    expect(parseRayLine('ray up m8')).toEqual({ error: 'ray up, or ray up on HOSTS' })
+    expect(parseRayLine('ray up m8')).toEqual({ error: 'type ray up or ray up on HOSTS' })
   })
 
-  it('submits what follows the options as it stands', () => {
+  it('submits the text after the options unchanged', () => {
     const line = `ray submit --env 'WORD=a b' --cpus 2 --resources=scratch=1 --working-dir ~/job python -c 'print("x  y")' | cat`
     expect(parseRayLine(line)).toEqual({
       kind: 'jobs',
@@ -36,19 +36,16 @@ describe('a line about Ray', () => {
 
   it.each([
     ['ray', 'ray status, up, down, watch, submit, jobs, logs, stop'],
-    ['ray start', 'Ray knows status, up, down, watch, submit, jobs, logs, stop'],
-    ['ray submit', 'a command is missing: ray submit python train.py'],
-    ['ray submit --cpus two x', '--cpus has to be a number, 0 or more'],
-    ['ray submit --env 1=2 x', '--env has to be NAME=VALUE'],
-    [
-      'ray submit --color x y',
-      'ray submit knows --env, --cpus, --gpus, --resources, --working-dir, --id and --no-wait',
-    ],
+    ['ray start', 'unknown: ray start. Use status, up, down, watch, submit, jobs, logs, stop'],
+    ['ray submit', 'missing command: ray submit python train.py'],
+    ['ray submit --cpus two x', '--cpus must be a number, 0 or more'],
+    ['ray submit --env 1=2 x', '--env must be NAME=VALUE'],
+    ['ray submit --color x y', 'options: --env, --cpus, --gpus, --resources, --working-dir, --id and --no-wait'],
     ['ray submit --id', '--id needs a value'],
-    ["ray submit --id 'a", 'a quotation mark is open'],
-    ['ray logs', 'ray logs ID; ray jobs shows them'],
-    ['ray stop a;b', 'ray stop ID; ray jobs shows them'],
-    ['ray jobs now', 'nothing follows “ray jobs”'],
+    ["ray submit --id 'a", 'unclosed quotation mark'],
+    ['ray logs', 'type ray logs ID; ray jobs lists them'],
+    ['ray stop a;b', 'type ray stop ID; ray jobs lists them'],
+    ['ray jobs now', 'ray jobs takes no arguments'],
   ])('says what is wrong with “%s”', (line, error) => {
     expect(parseRayLine(line)).toEqual({ error })
   })

@@ -37,7 +37,7 @@ const panel = ({ console }: Stand): string =>
     .join('\n')
 
 describe('the header', () => {
-  it('says nothing of Ray where none is declared, or its head is not on the console', async () => {
+  it('shows no Ray when none is declared or its head is not on the console', async () => {
     const none = { ...fakeRay(), cluster: async () => undefined }
     expect(header((await open(none)).stand)).not.toContain('ray')
     const away = { ...fakeRay(), cluster: async () => ({ head: 'm9', nodes: new Map([['10.9.0.9', 'm9']]) }) }
@@ -46,7 +46,7 @@ describe('the header', () => {
     expect(ray.watches).toEqual([])
   })
 
-  it('tells the nodes that are alive, and what waits', async () => {
+  it('shows living nodes and pending demands', async () => {
     const { stand, ray } = await open()
     expect(header(stand)).toContain(' ray ? ')
     const { onUsage } = ray.watches[0]?.options ?? {}
@@ -58,7 +58,7 @@ describe('the header', () => {
     expect(header(stand)).toContain(' ray 3/3 · 7 pending ')
   })
 
-  it('tells a node that died, and one that came back', async () => {
+  it('reports a node that died, and one that came back', async () => {
     const { stand, ray } = await open()
     const { onUsage } = ray.watches[0]?.options ?? {}
     onUsage?.(usageOf(), '')
@@ -73,7 +73,7 @@ describe('the header', () => {
     expect(stand.console.state.log.at(-1)?.text).toBe('Ray: 3 of 3 nodes are alive')
   })
 
-  it('tells a head that does not answer, once, and one that says nothing', async () => {
+  it('reports a head that does not answer once, and one that is silent', async () => {
     const { stand, ray } = await open()
     const { onUsage, onSilent } = ray.watches[0]?.options ?? {}
     onUsage?.(usageOf(), '')
@@ -90,7 +90,7 @@ describe('the header', () => {
     expect(notice(stand)).toBe('Ray: cannot reach m1: it has said nothing for 9 s')
   })
 
-  it('asks again after a while, and after the connection of the head came back', async () => {
+  it('tries again after a while, and when the head is connected again', async () => {
     const { stand, ray } = await open()
     ray.watches[0]?.end('there is no python')
     await settle()
@@ -112,7 +112,7 @@ describe('the header', () => {
     expect(ray.watches).toHaveLength(3)
   })
 
-  it('keeps who receives on 80 columns', async () => {
+  it('keeps the receivers visible on 80 columns', async () => {
     const { stand, ray } = await open(fakeRay(), { columns: 80, rows: 24 })
     ray.watches[0]?.options.onUsage(usageOf({ demands: ["{'CPU': 3.0}: 600+ pending tasks/actors"] }), '')
     expect(header(stand)).toMatch(/ 3\/3 up {2}ray 3\/3 · 600 pending {2}TYPING INTO ALL 3: m\[1-3\] $/)
@@ -120,7 +120,7 @@ describe('the header', () => {
 })
 
 describe('ray … in the palette', () => {
-  it('submits a job, shows its log, and lets it go on when the panel is closed', async () => {
+  it('submits a job, shows its log, and keeps it running when the panel is closed', async () => {
     const { stand, ray } = await open()
     stand.type(`${LEADER}:ray submit --cpus 2 python train.py --lr 0.1\r`)
     expect(ray.orders).toHaveLength(1)
@@ -144,14 +144,14 @@ describe('ray … in the palette', () => {
     expect(panel(stand)).toContain('1 host: 1 cancelled')
   })
 
-  it('leaves the log of one job for that of another', async () => {
+  it('replaces the log of one job by that of another', async () => {
     const { stand, ray } = await open()
     stand.type(`${LEADER}:ray logs one\r`)
     stand.type(`${LEADER}ylogs two\r`)
     expect(ray.orders.map(({ ends }) => ends)).toEqual([['abandon'], []])
   })
 
-  it('shows a plan for Ray alone, and does nothing by itself', async () => {
+  it('shows a plan for Ray only, and waits for an answer', async () => {
     const { stand } = await open()
     stand.type(`${LEADER}:ray up on m2\r`)
     await settle()
@@ -160,7 +160,7 @@ describe('ray … in the palette', () => {
     expect(stand.console.state.bringUp.change?.order).toMatchObject({ direction: 'up', areas: ['ray'], hosts: ['m2'] })
   })
 
-  it('says what is wrong before anything begins', async () => {
+  it('says what is wrong before anything starts', async () => {
     const { stand, ray } = await open()
     stand.type(`${LEADER}:ray up on m7\r`)
     expect(stand.console.state.mode).toMatchObject({

@@ -22,13 +22,13 @@ describe('where the panel goes', () => {
     expect(layout(80, 60)).toMatchObject({ shells: { row: 1, height: 29 }, panel: { row: 30, height: 29, width: 80 } })
   })
 
-  it('in their place on a small one while it has the keys, and their terminals are not resized', () => {
+  it('in their place on a small one while it has the keys, without resizing their terminals', () => {
     const full = { column: 0, row: 1, width: 80, height: 22 }
     expect(layout(80, 24)).toEqual({ shells: full, areShellsShown: false, panel: full })
     expect(layout(80, 24, { hasKeys: false })).toEqual({ shells: full, areShellsShown: true, panel: undefined })
   })
 
-  it('over all of a large one while it is wide, and the shells keep the size that they have beside it', () => {
+  it('on the whole of a large one while zoomed; the shells keep their size', () => {
     const wide = layout(200, 50, { isWide: true })
     expect(wide.panel?.width).toBe(200)
     expect(wide.areShellsShown).toBe(false)
@@ -70,7 +70,7 @@ describe('rows that are too wide', () => {
     expect(textWidth(text)).toBeLessThanOrEqual(columns)
   })
 
-  it('lose their first columns, a half of a wide character too', () => {
+  it('lose their first columns, also half of a wide character', () => {
     expect(skipColumns('abcdef', 2)).toBe('cdef')
     expect(skipColumns('你好', 1)).toBe(' 好')
     expect(skipColumns('你好', 9)).toBe('')

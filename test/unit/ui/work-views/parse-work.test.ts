@@ -6,7 +6,7 @@ describe('a line of the palette', () => {
     expect(parseWorkLine('run uptime -p')).toEqual({ verb: 'run', target: undefined, command: 'uptime -p' })
   })
 
-  it('may begin with the colon of the key that opened the palette', () => {
+  it('may start with the colon that opened the palette', () => {
     expect(parseWorkLine(':run uptime')).toEqual({ verb: 'run', target: undefined, command: 'uptime' })
   })
 
@@ -22,12 +22,12 @@ describe('a line of the palette', () => {
     expect(parseWorkLine(line)).toBeUndefined()
   })
 
-  it.each(['run ', 'run on m1:', 'copy a', 'copy on m1: a'])('%j lacks something, and says so', (line) => {
-    expect(parseWorkLine(line)).toEqual({ error: expect.stringMatching(/missing|then where/) })
+  it.each(['run ', 'run on m1:', 'copy a', 'copy on m1: a'])('says what %j lacks', (line) => {
+    expect(parseWorkLine(line)).toEqual({ error: expect.stringMatching(/missing|then the destination/) })
   })
 
-  it('does not take hosts without a colon for a command', () => {
-    expect(parseWork('run', 'on @gpus uptime')).toEqual({ error: expect.stringContaining('comes a colon') })
+  it('does not read hosts without a colon as a command', () => {
+    expect(parseWork('run', 'on @gpus uptime')).toEqual({ error: expect.stringContaining('add a colon') })
   })
 
   it('copies several files, whose names may be quoted', () => {
@@ -45,7 +45,7 @@ describe('words', () => {
     expect(splitWords(`'' ""`)).toEqual(['', ''])
   })
 
-  it('of an open quotation mark are none', () => {
+  it('are none when a quotation mark is not closed', () => {
     expect(splitWords("a 'b")).toBeUndefined()
   })
 })

@@ -27,12 +27,12 @@ const fold = (view: RunView, printed: Readonly<Record<string, string>> = {}): Ru
 const namesOf = (view: RunView): string[] => view.groups.map(({ hosts, state }) => `${hosts.join()} ${state.kind}`)
 
 describe('a run on many hosts', () => {
-  it('folds hosts that printed the same and ended the same', () => {
+  it('folds hosts with the same output and the same end', () => {
     const ended = HOSTS.reduce((view, host) => end(begin(view, host), host), startRun('x', HOSTS))
     expect(namesOf(fold(ended, { m2: 'other', m4: 'other' }))).toEqual(['m1,m3,m5 ended', 'm2,m4 ended'])
   })
 
-  it('shows failures first, then who is at it, then who waits, then what is well', () => {
+  it('shows failures first, then running, waiting and successful hosts', () => {
     let view = end(startRun('x', HOSTS), 'm1')
     view = begin(view, 'm2')
     view = end(begin(view, 'm4'), 'm4', { kind: 'exit', code: 2 })
@@ -42,12 +42,12 @@ describe('a run on many hosts', () => {
     expect(isRunning(view)).toBe(true)
   })
 
-  it('does not fold who is at it with who is done, whatever they printed', () => {
+  it('does not fold running hosts with ended ones, whatever they printed', () => {
     const view = end(begin(startRun('x', ['m1', 'm2']), 'm1'), 'm2', { kind: 'cancelled' })
     expect(namesOf(fold(view))).toEqual(['m2 ended', 'm1 running'])
   })
 
-  it('tells the longest time of a group', () => {
+  it('shows the longest time of a group', () => {
     let view = end(startRun('x', HOSTS), 'm1', OK, 10)
     view = begin(begin(end(view, 'm2', OK, 30), 'm3', 500), 'm4', 400)
     const [running, , ended] = fold(view).groups
@@ -62,7 +62,7 @@ describe('a run on many hosts', () => {
     expect(majority(fold(end(view, 'm3', { kind: 'exit', code: 1 })))?.hosts).toEqual(['m1', 'm3'])
   })
 
-  it('keeps what others did when it begins anew on some', () => {
+  it('keeps the results of the others when it starts again on some', () => {
     const ended = HOSTS.reduce(
       (view, host) => end(view, host, host === 'm2' ? { kind: 'timeout' } : OK),
       startRun('x', HOSTS),
@@ -72,7 +72,7 @@ describe('a run on many hosts', () => {
     expect(namesOf(fold(again))).toEqual(['m2 waiting', 'm1,m3,m4,m5 ended'])
   })
 
-  it('knows nothing of hosts that are not its own', () => {
+  it('ignores events of other hosts', () => {
     const view = startRun('x', ['m1'])
     expect(end(view, 'm9')).toBe(view)
   })

@@ -90,14 +90,14 @@ const end = (work: FakeWork, host: string, output: string, code = 0): void => {
 }
 
 describe('the panel of a run', () => {
-  it('begins on the receivers, takes the keys and says so; no host receives any', () => {
+  it('starts on the receivers and takes the keys; no host receives any', () => {
     const { stand, work } = open()
     stand.type(`${LEADER} `)
     stand.type('\r')
     stand.type(`${LEADER}!uptime\r`)
     expect([...work.commands.keys()]).toEqual(['m2', 'm3', 'm4'])
     expect(header(stand)).toContain(' RUN VIEW · hosts get no keys ')
-    expect(footer(stand)).toMatch(/^ RUN VIEW {2}Tab shells {2}c end it/)
+    expect(footer(stand)).toMatch(/^ RUN VIEW {2}Tab shells {2}c stop/)
     stand.type('kgbnGhl ')
     stand.type('\x1b[200~rm -rf /\x1b[201~')
     for (const host of ['m1', 'm2', 'm3', 'm4']) expect(stand.got(host)).toBe('')
@@ -121,7 +121,7 @@ describe('the panel of a run', () => {
     expect(stand.got('m1')).toBe('')
   })
 
-  it('folds what comes, failures first', () => {
+  it('folds hosts with equal output, failures first', () => {
     const { stand, work } = open()
     stand.type(`${LEADER}!id\r`)
     end(work, 'm1', 'same\n')
@@ -141,7 +141,7 @@ describe('the panel of a run', () => {
     expect(panelRows(stand).filter((row) => row === '   same')).toHaveLength(1)
   })
 
-  it('begins again where it failed only, and says when there is nowhere', () => {
+  it('retries only on failed hosts, and says when there are none', () => {
     const { stand, work } = open()
     stand.type(`${LEADER}!id\r`)
     for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, `${host}\n`, host === 'm3' ? 1 : 0)
@@ -153,10 +153,10 @@ describe('the panel of a run', () => {
     expect(panelRows(stand)).toContain('   now')
     expect(panelRows(stand)).not.toContain('   m3')
     stand.type('r')
-    expect(footer(stand)).toContain('it succeeded everywhere')
+    expect(footer(stand)).toContain('no host failed')
   })
 
-  it('ends on the hosts by Ctrl-C, and does not begin anew while it goes on', () => {
+  it('stops on Ctrl-C, and does not start again while it runs', () => {
     const { stand, work } = open()
     stand.type(`${LEADER}!sleep 9\r`)
     stand.type(`${LEADER}!other\r`)
@@ -168,7 +168,7 @@ describe('the panel of a run', () => {
     expect(panelRows(stand)).toContain(' 4 hosts: 4 cancelled')
   })
 
-  it('asks before the console is left, and hangs up what goes on when it is', () => {
+  it('asks before the console closes, and stops running work when it does', () => {
     const { stand, work } = open()
     stand.type(`${LEADER}!sleep 9\r`)
     stand.type(`${LEADER}q`)
@@ -181,7 +181,7 @@ describe('the panel of a run', () => {
     expect(work.commands.get('m1')?.ends).toEqual(['abandon'])
   })
 
-  it('is left without a question when nothing goes on', () => {
+  it('closes without a question when nothing is running', () => {
     const { stand, work } = open()
     stand.type(`${LEADER}!id\r`)
     for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, '')
@@ -189,7 +189,7 @@ describe('the panel of a run', () => {
     expect(stand.quits()).toBe(1)
   })
 
-  it('closes and comes back; Esc in a group goes back to all', () => {
+  it('closes and opens again; Esc in a group goes back to all groups', () => {
     const { stand, work } = open()
     stand.type(`${LEADER}!id\r`)
     for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, `${host}\n`)
@@ -216,7 +216,7 @@ describe('the panel of a run', () => {
     expect(stand.got('m4')).toBe('x')
   })
 
-  it('saves into the directory that was typed', () => {
+  it('saves to the directory typed', () => {
     const { stand, work } = open()
     stand.type(`${LEADER}!id\r`)
     stand.type('skept\r')
@@ -228,7 +228,7 @@ describe('the panel of a run', () => {
     [20, 5],
     [2, 1],
     [1, 1],
-  ])('is drawn and takes its keys on a terminal of %i×%i', (columns, rows) => {
+  ])('is drawn and handles its keys on a terminal of %i×%i', (columns, rows) => {
     const { stand, work } = open(columns, rows)
     stand.type(`${LEADER}!id\r`)
     end(work, 'm1', 'x'.repeat(300))
@@ -242,7 +242,7 @@ describe('the panel of a run', () => {
 })
 
 describe('the panel of a copy', () => {
-  it('shows how far each host is and all of them, and what went wrong', () => {
+  it('shows the progress of each host and of all, and failures', () => {
     const { stand, work } = open()
     stand.type(`${LEADER}con m[1-2]: a 'b c' /srv/\r`)
     const [order] = work.orders

@@ -1,0 +1,42 @@
+import type { Clock } from '../../base/clock.ts'
+
+export type ThrottleOptions = {
+  readonly clock: Clock
+  /** Milliseconds between two runs. */
+  readonly everyMs: number
+  /** Milliseconds to wait at least, so that what comes together runs once; 0 unless given. */
+  readonly gatherMs?: number
+}
+
+/** Runs an action soon, but not more often than once in an interval. */
+export class Throttle implements Disposable {
+  readonly #options: ThrottleOptions
+  readonly #action: () => void
+  #timer: Disposable | undefined
+  #lastMs = Number.NEGATIVE_INFINITY
+
+  constructor(options: ThrottleOptions, action: () => void) {
+    this.#options = options
+    this.#action = action
+  }
+
+  get isWaiting(): boolean {
+    return this.#timer !== undefined
+  }
+
+  soon(): void {
+    const { clock, everyMs, gatherMs = 0 } = this.#options
+    this.#timer ??= clock.after(Math.max(gatherMs, this.#lastMs + everyMs - clock.now()), () => this.now())
+  }
+
+  now(): void {
+    this[Symbol.dispose]()
+    this.#lastMs = this.#options.clock.now()
+    this.#action()
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer?.[Symbol.dispose]()
+    this.#timer = undefined
+  }
+}
