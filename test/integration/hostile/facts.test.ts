@@ -154,12 +154,12 @@ describe('a hostile host that bring-up asks', () => {
 
   it.each(['nfs', 'env/plan'])('plans nothing for others and prints nothing that acts: %s', async (folder) => {
     const scenes = readdirSync(join(FIXTURES, folder)).flatMap((name) => sceneOf(join(FIXTURES, folder, name)) ?? [])
-    await playMutations(async ({ choice, note }) => await bringUp(choice.one(scenes) as Scene, choice, note), 0.35)
+    await playMutations(async ({ choice, note }) => await bringUp(choice.one(scenes) as Scene, choice, note))
   })
 
   it('plans nothing for others and prints nothing that acts: trust and Ray', async () => {
     const scene = liveScene(home)
-    await playMutations(async ({ choice, note }) => await bringUp(scene, choice, note), 0.3)
+    await playMutations(async ({ choice, note }) => await bringUp(scene, choice, note))
   })
 })
 

@@ -101,7 +101,7 @@ describe('a hostile host that files are fetched from', () => {
         }
         rmSync(directory, { recursive: true, force: true })
       },
-      0.5,
+      1,
       32,
     )
   })
@@ -142,7 +142,7 @@ describe('a hostile host that files are copied to', () => {
         const paths = events.flatMap((event) => (event.type === 'file' ? [event.path] : []))
         if (new Set(paths).size !== paths.length) throw new Error('a file is told twice')
       },
-      0.5,
+      1,
       32,
     )
   })
@@ -243,6 +243,6 @@ describe('a hostile host in a chain', () => {
         if (op === 'serve' && !Number.isSafeInteger(from))
           throw new Error(`another host is told to serve from ${String(from)}`)
       }
-    }, 0.3)
+    })
   })
 })

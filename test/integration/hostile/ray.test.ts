@@ -40,7 +40,7 @@ describe('a hostile head of Ray', () => {
       expectPrintable(trouble, 'the trouble')
       expectNoDefect(trouble, 'the trouble')
       for (const key of reports.keys()) if (!KEYS.includes(key)) throw new Error(`it spoke about ${key}`)
-    }, 0.3)
+    })
   })
 
   it('lists jobs that can be, and its errors are printable', async () => {
@@ -86,7 +86,7 @@ describe('a hostile head of Ray', () => {
         for (const ms of [startMs, endMs]) if (ms !== undefined) new Date(ms).toISOString()
         if (exitCode !== undefined && !Number.isSafeInteger(exitCode)) throw new Error(`its exit code is ${exitCode}`)
       }
-    }, 0.3)
+    })
   })
 
   it.each([
@@ -117,6 +117,6 @@ describe('a hostile head of Ray', () => {
           throw new Error(`the table has no numbers: ${/.*(NaN|Infinity).*/.exec(text)?.[0]}`)
       }
       if (clock.timerCount > 0) throw new Error('timers are left')
-    }, 0.2)
+    }, 0.5)
   })
 })
