@@ -1,11 +1,11 @@
-/** Where a gang would go if each of its bundles were placed by a policy for single requests, within what its strategy allows. */
+/** Places each bundle of a gang by a policy for single requests, within what its strategy allows. */
 import type { Cluster, Placement } from '../model/cluster.ts'
 import type { Gang } from '../model/gang.ts'
 import type { Shape } from '../model/shape.ts'
 import type { HostFilter, PlacementPolicy } from '../policies/scored-policy.ts'
 import { gpuOf } from './place-gang.ts'
 
-/** Takes a place for every bundle, the largest first, or takes nothing: undefined. In the order of the gang's bundles. */
+/** Takes a place for every bundle, the largest first, or none: undefined. In the order of the gang's bundles. */
 export function placeByPolicy(cluster: Cluster, gang: Gang, policy: PlacementPolicy): readonly Placement[] | undefined {
   const shapes = gang.bundles.map((bundle) => cluster.shapeOf(bundle))
   const order = [...shapes.entries()].toSorted(

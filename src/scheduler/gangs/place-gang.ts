@@ -1,10 +1,10 @@
-/** Where the bundles of one gang go: on devices, whole or not at all, on the fullest hosts that its strategy allows. */
+/** Greedy placement of one gang: all bundles or none, on the fullest hosts that its strategy allows. */
 import type { Cluster, Placement } from '../model/cluster.ts'
 import { fits, spotOn } from '../model/fits.ts'
 import type { Gang } from '../model/gang.ts'
 import type { Shape } from '../model/shape.ts'
 
-/** Takes a place for every bundle, in their order, or takes nothing: undefined. */
+/** Takes a place for every bundle, in their order, or none: undefined. */
 export function placeGang(cluster: Cluster, gang: Gang): readonly Placement[] | undefined {
   const planner = new GangPlanner(cluster, gang)
   if (planner.place()) return planner.placements
@@ -16,7 +16,7 @@ class GangPlanner {
   readonly #cluster: Cluster
   readonly #gang: Gang
   readonly #shapes: readonly Shape[]
-  /** The largest bundles first. */
+  /** The largest first. */
   readonly #order: readonly number[]
   readonly #sum: { readonly cpuMilli: number; readonly memoryBytes: number; readonly gpuMilli: number }
   readonly #perHost = new Map<number, number>()
@@ -57,7 +57,7 @@ class GangPlanner {
   }
 
   undo(): void {
-    // Places that were not taken are holes, which forEach leaves out.
+    // `forEach` skips bundles that were not placed.
     this.#taken.forEach((placement) => {
       this.#cluster.release(placement)
     })
@@ -112,7 +112,7 @@ class GangPlanner {
     return (this.#perHost.get(host) ?? 0) < (this.#gang.maxBundlesPerHost ?? Number.POSITIVE_INFINITY)
   }
 
-  /** Whether all bundles together could be on it as far as sums tell. */
+  /** Judged by sums. */
   #holdsSum(host: number): boolean {
     const { cpuLeftMilli, memoryLeftBytes, gpuLeftMilli } = this.#cluster
     return (
@@ -122,7 +122,7 @@ class GangPlanner {
     )
   }
 
-  /** Of the allowed hosts that hold it: one that it prefers, then the fullest, then the lowest number. */
+  /** Of the allowed hosts that hold it: a preferred one, then the fullest, then the lowest number. */
   #bestHost(index: number, isAllowed: (host: number) => boolean): number | undefined {
     const cluster = this.#cluster
     const shape = this.#shapes[index] as Shape
@@ -144,7 +144,6 @@ class GangPlanner {
   }
 }
 
-/** Milli-GPU on all its devices. */
 export function gpuOf({ gpuCount, gpuMilli }: { readonly gpuCount: number; readonly gpuMilli: number }): number {
   return gpuCount * gpuMilli
 }

@@ -1,6 +1,6 @@
 /**
- * A place for a gang where the greedy way finds none: hosts and devices are tried one after the other, up to a number of
- * steps, so that a small gang goes in whenever there is any way at all.
+ * Finds a place for a gang where greedy placement fails: tries hosts and devices one after the other, up to a number of steps,
+ * which is exhaustive for small gangs.
  */
 import type { Cluster, Placement, Spot } from '../model/cluster.ts'
 import { fitsBesidesDevices, holdsPart, tightestDevices } from '../model/fits.ts'
@@ -11,7 +11,7 @@ import { gpuOf, placeGang } from './place-gang.ts'
 
 const STEPS = 500
 
-/** As `placeGang`, and thorough where that gives up. */
+/** As `placeGang`, and thorough where that fails. */
 export function findGang(cluster: Cluster, gang: Gang, steps = STEPS): readonly Placement[] | undefined {
   return placeGang(cluster, gang) ?? (gang.bundles.length < 2 ? undefined : new GangSearch(cluster, gang, steps).run())
 }
@@ -38,7 +38,7 @@ class GangSearch {
     return this.#isHopeless() || !this.#placeFrom(0) ? undefined : [...this.#taken]
   }
 
-  /** Less is free in sum than is asked for. */
+  /** The sums show that it cannot fit. */
   #isHopeless(): boolean {
     const { cpuLeftMilli, memoryLeftBytes, gpuLeftMilli } = this.#cluster
     const asked = (amountOf: (shape: Shape) => number) => this.#shapes.reduce((sum, shape) => sum + amountOf(shape), 0)
@@ -66,7 +66,7 @@ class GangSearch {
   *#spots(position: number): Generator<Spot> {
     const shape = this.#shapes[this.#order[position] as number] as Shape
     const before = this.#placed(position - 1)
-    // Equal bundles are alike: each goes to the host of the one before or to a later one.
+    // Equal bundles are interchangeable: each goes to the host of the previous one or to a later one.
     const first = before !== undefined && before.shape.id === shape.id ? before.host : 0
     for (let host = first; host < this.#cluster.hostCount; host++) {
       if (!this.#isAllowed(host, position) || !fitsBesidesDevices(this.#cluster, shape, host)) continue
@@ -87,7 +87,7 @@ class GangSearch {
     return count < (strategy === 'STRICT_SPREAD' ? 1 : maxBundlesPerHost) && count < maxBundlesPerHost
   }
 
-  /** Whole GPUs: the first idle ones. A share: one device for each amount that is left on some. */
+  /** Whole GPUs: the first idle ones. A share: one device for each different amount left. */
   #devices(shape: Shape, host: number): readonly (readonly number[])[] {
     if (shape.gpuCount === 0 || shape.gpuMilli === WHOLE_MILLI) {
       const devices = tightestDevices(this.#cluster, shape, host)

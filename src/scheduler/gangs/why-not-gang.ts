@@ -1,4 +1,4 @@
-/** Why a gang does not go in now as a whole: bundles that no host holds, or too little room for all of them together. */
+/** Why a gang does not fit now: bundles that fit on no host, or too little room for all of them together. */
 import type { Cluster } from '../model/cluster.ts'
 import type { Gang, Strategy } from '../model/gang.ts'
 import { formatReason, type WhyNot, whyNot } from '../model/why-not.ts'
@@ -10,17 +10,17 @@ export type GangChange =
   | { readonly kind: 'no-limit-per-host' }
 
 export type GangWhyNot = {
-  /** Not even if nothing else ran. */
+  /** Even when all hosts are idle. */
   readonly isImpossible: boolean
-  /** Of each different bundle that no host holds by itself. */
+  /** Each different bundle that fits on no host by itself. */
   readonly bundles: readonly { readonly index: number; readonly whyNot: WhyNot }[]
-  /** So many of its first bundles would go in; fewer than there are. */
+  /** How many of its first bundles fit. */
   readonly roomFor: number
-  /** Each would do by itself. */
+  /** Each suffices by itself. */
   readonly changes: readonly GangChange[]
 }
 
-/** undefined: it goes in. The cluster is as before. */
+/** Undefined: it fits. The cluster stays as it is. */
 export function whyNotGang(cluster: Cluster, gang: Gang): GangWhyNot | undefined {
   const goesIn = (other: Gang, where = cluster) => findGang(where.copy(), other) !== undefined
   if (goesIn(gang)) return undefined
@@ -62,7 +62,7 @@ function emptied(cluster: Cluster): Cluster {
   return empty
 }
 
-/** Lines for a person; hosts by name, those with the same reasons together. */
+/** Lines for people; hosts with the same reasons share one. */
 export function formatGangWhyNot(cluster: Cluster, gang: Gang, why: GangWhyNot): readonly string[] {
   const lines: string[] = []
   if (why.isImpossible) lines.push('Too large for these hosts, even when they are idle.')

@@ -1,7 +1,7 @@
 /**
- * Which gangs of a window of the queue go in together, so that the most GPUs are given away: orders are tried one after the
- * other (large and strict ones first, then small changes to the best), each filled greedily. Deterministic.
- * It may pass whoever is in the way: what keeps gangs from waiting for ever is the queue's, not this one's.
+ * Chooses which gangs of a window of the queue are placed, so that they use the most GPUs together: tries orders (large and
+ * strict gangs first, then small changes to the best), each filled greedily. Deterministic. It may pass over gangs for ever; the
+ * queue has to prevent that.
  */
 import type { Cluster, Placement } from '../model/cluster.ts'
 import type { Gang } from '../model/gang.ts'
@@ -9,7 +9,6 @@ import { createRandomNumbers } from '../policies/random.ts'
 import { placeAsRay } from '../ray/ray-placement.ts'
 import { gpuOf, placeGang } from './place-gang.ts'
 
-/** Orders that are tried at most. */
 const TRIALS = 1500
 
 type Filling = {
@@ -19,9 +18,8 @@ type Filling = {
 }
 
 /**
- * Takes places for some of the gangs, each whole; then those without GPUs, in their order, which have to leave cores for GPUs that are
- * idle. A gang alone goes where the emptiest hosts are, as with Ray: so large ones that come later and want several hosts find
- * some room on each.
+ * Places gangs with GPUs first, then those without, which must leave cores for idle GPUs. A gang alone goes to the emptiest
+ * hosts, as in Ray, so that later gangs that need several hosts find some room on each.
  */
 export function placeWindow(cluster: Cluster, window: readonly Gang[]): ReadonlyMap<Gang, readonly Placement[]> {
   const [only] = window
@@ -47,7 +45,7 @@ function placeAlone(cluster: Cluster, gang: Gang): readonly Placement[] | undefi
   return planned?.map(({ shape, host, devices }) => cluster.take(shape, { host, devices }))
 }
 
-/** Of a host's cores, half of those that fall to each GPU stay for its idle GPUs when one without GPUs comes alone. */
+/** Half of a host's cores per GPU are kept for its idle GPUs. */
 function coresKept(cluster: Cluster, host: number): number {
   const { cpuMilli = 0, gpus = [] } = cluster.hosts[host] ?? {}
   if (gpus.length === 0) return 0
@@ -63,7 +61,7 @@ function searchOrder(cluster: Cluster, gangs: readonly Gang[]): readonly Gang[] 
   let current = best
   for (let trial = 0; trial < TRIALS && best.usedGpuMilli < goal; trial++) {
     const next = tryOrder(cluster, change(current, random))
-    // Now and then half a GPU is given up, to get away from where no small change helps.
+    // Now and then it gives up half a GPU, to leave a local optimum.
     const slack = random() < 0.05 ? 500 : 0
     if (next.usedGpuMilli >= current.usedGpuMilli - slack) current = next
     if (next.usedGpuMilli > best.usedGpuMilli) best = next
@@ -71,7 +69,7 @@ function searchOrder(cluster: Cluster, gangs: readonly Gang[]): readonly Gang[] 
   return best.order
 }
 
-/** One gang, mostly one that found no place, goes somewhere else in the order. */
+/** Moves one gang within the order, mostly one that was not placed. */
 function change({ order, refused }: Filling, random: () => number): readonly Gang[] {
   const pool = refused.length > 0 && random() < 0.7 ? refused : order
   const moved = pool[Math.floor(random() * pool.length)] as Gang

@@ -1,9 +1,9 @@
-/** What users had of the hosts, for whose turn it is and for how long jobs may run. */
+/** What users consumed, which decides whose turn it is, and how long their jobs ran. */
 import { isActive, type Job, type JobSpec } from './job.ts'
 import type { JobRows } from './job-rows.ts'
 import type { QueueFile } from './queue-file.ts'
 
-/** So many of the last are counted. */
+/** Only the last jobs count, which keeps this fast. */
 const USAGE_JOBS = 2_000
 const TIMED_JOBS = 100
 const HALF_LIFE_MS = 86_400_000
@@ -17,7 +17,7 @@ export class Accounting {
     this.#rows = rows
   }
 
-  /** Of the last that ended by themselves: by user, in seconds, the latest last. */
+  /** Of the last jobs that ended by themselves: run times in seconds by user, oldest first. */
   runTimes(): ReadonlyMap<string, readonly number[]> {
     const rows = this.#file.all(
       `SELECT user, ran_ms FROM
@@ -30,7 +30,7 @@ export class Accounting {
     return new Map([...byUser].map(([user, own]) => [user, own.map(({ ran_ms }) => secondsOf(Number(ran_ms)))]))
   }
 
-  /** What users had lately, halved for each day since: GPUs, or cores where there are none, in milli × seconds. */
+  /** What users consumed lately, in milli × seconds of GPUs (of cores where there are none); it halves every day. */
   usage(active: readonly Job[], nowMs: number): ReadonlyMap<string, number> {
     const had = new Map<string, number>()
     const add = (user: string, { request, bundles }: JobSpec, ranMs: number, agoMs: number) => {

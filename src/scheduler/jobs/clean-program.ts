@@ -1,14 +1,14 @@
-/** Removes the directories of bundles that have ended from a host, as a program of POSIX sh; prints `removed N`. */
+/** A program of POSIX sh that deletes the directories of ended bundles from a host and prints `removed N`. */
 import { JOBS_DIRECTORY } from './host-program.ts'
 
-/** What ended a moment ago may be read still. */
+/** Somebody may still read what ended a moment ago. */
 const LEAST_MINUTES = 1
 const MINUTES_A_DAY = 1440
 
 /**
- * Of this queue alone; those with a key in `kept` stay, and those that changed within so many days. The keys are no arguments of
- * a program, which may have only so many bytes of them. Names that a job made up are left alone. Where hosts share a home, only one
- * of them can rename a directory, and only that one counts it.
+ * Deletes directories of this queue alone, except those in `kept` and those that changed recently. Keys are part of the script,
+ * as program arguments are limited in size. Names that a job made up are left alone. Where hosts share a home, only one host can
+ * rename a directory, and only that one counts it.
  */
 export function formatCleanProgram(
   storeId: string,
@@ -34,7 +34,7 @@ echo "removed $n"
 `
 }
 
-/** The same beside a round, which does not wait for it: a disk may take minutes to remove a large directory. */
+/** The same in the background: a disk may take minutes to delete a large directory. */
 export function formatDetachedClean(storeId: string, kept: readonly string[], olderThanDays: number): string {
   return `( ${formatCleanProgram(storeId, kept, olderThanDays)} ) </dev/null >/dev/null 2>&1 3>&- &\n`
 }

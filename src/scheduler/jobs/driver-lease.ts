@@ -1,4 +1,4 @@
-/** Who drives a queue: one at a time, and whoever lost it can write nothing more as the driver. */
+/** Which scheduler drives a queue: one at a time, and one that lost the lease can write nothing more. */
 import { MusterError } from '../../base/errors.ts'
 import type { QueueFile, SqlRow } from './queue-file.ts'
 
@@ -11,7 +11,7 @@ export class DriverLease {
     this.#file = file
   }
 
-  /** Undefined while another one drives. `isGone`: whether that owner is known to have ended without giving it back. */
+  /** Undefined while another scheduler holds it. `isGone`: whether that owner has ended without giving it back. */
   take(owner: string, nowMs: number, forMs: number, isGone = (_: string) => false): LeaseToken | undefined {
     return this.#file.transaction(() => {
       const { token, until_ms, owner: before } = this.#row()
@@ -22,7 +22,7 @@ export class DriverLease {
     })
   }
 
-  /** @throws MusterError 'interrupted' when it is another one's by now. */
+  /** @throws MusterError 'interrupted' when another scheduler has taken it. */
   renew(lease: LeaseToken, nowMs: number, forMs: number): void {
     this.#file.transaction(() => {
       this.check(lease)
@@ -40,7 +40,7 @@ export class DriverLease {
     return Number(until_ms) > nowMs ? String(owner).replace(/, process (\d+)$/, ' (pid $1)') : undefined
   }
 
-  /** @throws MusterError 'interrupted' when it is another one's by now. */
+  /** @throws MusterError 'interrupted' when another scheduler has taken it. */
   check({ token }: LeaseToken): void {
     if (Number(this.#row().token) === token) return
     throw new MusterError('interrupted', 'another scheduler has taken over this queue')

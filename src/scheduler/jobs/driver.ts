@@ -1,7 +1,7 @@
 /**
- * Drives a queue: hears and looks what became of what was sent to hosts, plans, sends more. It keeps nothing that is not in the
- * store or on the hosts, so that it may end at any moment and another one carries on. Bundles tell when they begin and end;
- * looks find what nobody told.
+ * The scheduler's loop: applies what hosts and engines report, plans, and sends orders. All of its state is in the store or on
+ * the hosts, so it may stop at any moment and another scheduler carries on. Bundles report when they begin and end; polls find
+ * what was not reported.
  */
 import { hasPassed } from '../../base/clock.ts'
 import type { LeaseToken } from './driver-lease.ts'
@@ -16,10 +16,10 @@ import type { JobStore, SchedulerReport } from './store.ts'
 export type DriverOptions = RoundsOptions & {
   readonly lease: LeaseToken
   readonly isPreempting: boolean
-  /** Ends when nothing waits and nothing runs; held ones do not count. */
+  /** Ends when nothing waits and nothing runs; held jobs do not count. */
   readonly isUntilEmpty: boolean
   onEvent?(event: DriverEvent): void
-  /** Calls back, later only, when somebody may have written to the queue. */
+  /** Calls back asynchronously when somebody may have written to the queue. */
   watchStore?(onWrite: () => void): Disposable
 }
 
@@ -29,20 +29,20 @@ export type DriverEvent =
 
 export const LEASE_MS = 20_000
 const RENEW_MS = 5_000
-/** How soon it notices what others write to the queue, where nobody tells it. */
+/** How soon it notices writes of others where nothing reports them. */
 const TICK_MS = 50
-/** What comes meanwhile is seen together: it rests as long as the last tick took, within these. */
+/** It rests as long as the last tick took, within these bounds, so that what arrives meanwhile is handled together. */
 const LEAST_REST_MS = 4
 const MOST_REST_MS = 50
 const REPORT_MS = 1_000
-/** At first gangs, and with them all whose turn is later, wait so long for hosts to answer or to fail. */
+/** At first gangs, and all jobs whose turn is later, wait this long for hosts to answer or fail. */
 const GATHER_MS = 2_000
 
 export async function driveJobs(options: DriverOptions): Promise<void> {
   await new JobDriver(options).run()
 }
 
-/** Whether nothing runs and nothing waits but held ones. */
+/** Held jobs do not count. */
 export function isEmpty(store: JobStore): boolean {
   return store.active().length === 0 && store.queued(1).length === 0
 }
@@ -58,7 +58,7 @@ class JobDriver {
   #renewedMs = 0
   #reportedMs = 0
   #orphansMs = 0
-  /** Whether something ended that is not done, and others may have waited for it. */
+  /** Whether something ended that is not done, so that jobs that wait for it must be cancelled. */
   #mayOrphan = true
   #version = -1
   #failure: unknown
@@ -103,7 +103,7 @@ class JobDriver {
     this.#pause.wake()
   }
 
-  /** Its own writes are none for it. */
+  /** Its own writes do not count. */
   #noticeWrite(): void {
     if (this.#pause.isAwake) return
     try {
@@ -134,7 +134,7 @@ class JobDriver {
     }
     const isDue = this.#isDirty || this.#rounds.hasAnswers || this.#pace.isDue(nowMs)
     if (isDue) this.#advance(nowMs)
-    // What others cancelled ends at once, whenever the next plan is.
+    // What others cancelled is stopped at once, whenever the next plan is due.
     if (isDue || hasNews || this.#rounds.hasDue(nowMs)) this.#rounds.send(nowMs)
   }
 
@@ -145,7 +145,7 @@ class JobDriver {
       this.#endOverdue(nowMs, changed)
     })
     if (this.#isDirty || this.#pace.isDue(nowMs)) this.#plan(nowMs, changed)
-    // After it is on disk.
+    // Only now is it on disk.
     for (const job of changed.values()) {
       this.#rounds.noteEnd(job)
       this.#options.onEvent?.({ kind: 'job', job })
@@ -165,7 +165,7 @@ class JobDriver {
   #plan(nowMs: number, changed: Map<number, Job>): void {
     const { store, lease, clock, isPreempting } = this.#options
     if (this.#mayOrphan && hasPassed(this.#orphansMs, REPORT_MS, nowMs)) {
-      // Those that wait for the cancelled ones are found in the next look.
+      // Jobs that wait for the cancelled ones are found in the next pass.
       this.#mayOrphan = store.cancelOrphans(nowMs, lease) > 0
       this.#orphansMs = nowMs
     }
@@ -176,12 +176,12 @@ class JobDriver {
       isPreempting,
       isGathering: !hasPassed(this.#beganMs, GATHER_MS, nowMs) && this.#rounds.isGathering,
     })
-    // Nobody has to wait for the plan to write; what it finds changed meanwhile stays as it is.
+    // Planning does not lock the queue. Jobs that changed meanwhile stay as they are.
     store.together(() => {
       this.#apply(events, changed)
       if (hasPassed(this.#reportedMs, REPORT_MS, nowMs)) this.#report(nowMs, expectedS)
     })
-    // What was planned is no news for the next plan.
+    // Its own events need no new plan.
     this.#isDirty = false
     this.#pace.notePlan(nowMs, clock.now())
   }
@@ -192,7 +192,7 @@ class JobDriver {
     store.writeReport({ atMs: nowMs, ...this.#rounds.report(store.report()?.hosts), expectedS, isPreempting }, lease)
   }
 
-  /** A place where a poll found what nobody had told is polled again soon. */
+  /** Where a poll found what nobody had reported, there may be more: it is polled again soon. */
   #note(changed: Map<number, Job>): void {
     const { clock, store, lease } = this.#options
     const seen = new Map<string, SeenBundle>()
@@ -235,7 +235,7 @@ class JobDriver {
     const onChange = (job: Job) => void changed.set(job.id, job)
     store.applyAll(events, clock.now(), { lease, onChange })
     for (const { event } of events) {
-      // Who begins where he was placed frees nothing, and nobody has to be placed anew.
+      // A job that begins where it was placed frees nothing, so nothing has to be planned.
       if (event.kind !== 'seen' || event.bundle.kind !== 'begun') this.#isDirty = true
       if (event.kind !== 'seen' || event.bundle.kind !== 'ended') continue
       const { end } = event.bundle

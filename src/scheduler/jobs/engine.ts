@@ -4,7 +4,6 @@
  */
 import { type BundleState, ENDED_SILENTLY, type JobSpec } from './job.ts'
 
-/** No host has such a name. */
 export const enginePlace = (engine: string): string => `@${engine}`
 
 /** A place as people read it: a host by its name, `@ray` as Ray. */

@@ -1,18 +1,18 @@
 /**
- * How a bundle is ended on its host, as functions of POSIX sh, for the shell that is asked and for the bundle's own one. Each
- * process gets TERM once, and KILL 10 s later: first the process group, then whatever has left it and has no parent in the
- * bundle that would pass the signal on. What belongs to a bundle: its session, its descendants, those of the first TERM that
- * still live, and its cgroup. In all of them `p` is the first process, `g` the cgroup or nothing.
+ * How a bundle is stopped on its host, as functions of POSIX sh for the host's shell and for the bundle's own. Each process gets
+ * TERM once and KILL 10 s later: first the process group, then each process that left the group and has no parent in the bundle
+ * to pass the signal on. A bundle is its session, its descendants, the processes of the first TERM that still live, and its
+ * cgroup. In all functions `p` is the first process, `g` the cgroup or empty.
  */
 
-/** In hundredths of a second, after TERM: a little less than the 10 s that the order waited, and when the first process goes too. */
+/** In hundredths of a second after TERM: a little less than the 10 s of the order; the first process is killed last. */
 const KILL_AFTER = 990
 const KILL_FIRST_AFTER = 1500
 
 /**
- * The mark `term.TIME` has the time of TERM in its name, which a full disk takes as well, and its lines are the processes of that
- * moment. The job itself may make such files: a name that cannot be the time of an earlier TERM is not counted (`marked`). No
- * apostrophe within: it is quoted as a whole. What is evaluated are numbers alone, as a process may have any name.
+ * The name of the mark `term.TIME` holds the time of TERM, so that it fits on a full disk; its lines are the processes of that
+ * moment. The job may create such files itself, so a name that cannot be the time of an earlier TERM is ignored (`marked`). The
+ * text is quoted as a whole and contains no apostrophe. Only numbers are evaluated, as processes may have any name.
  */
 export const END_FUNCTIONS = `state() {
   case $1 in ""|*[!0-9]*) return 1;; esac
@@ -62,14 +62,14 @@ rest() {
 }
 `
 
-/** For the bundle's own shell, in its directory, after the command: nothing is told before all that was to end has ended. */
+/** For the bundle's own shell, after the command: it reports the end only when everything that was to end has ended. */
 export const END_REST = `p=$$; for x in term.*; do rest "$x"; done
 `
 
 /**
- * \`end KEY SIGNAL\` for the shell that is asked, with \`p\` from \`alive\`; all processes are read once a round. A bundle that
- * heard of nothing yet gets TERM, also where the order is late and says KILL. Where no mark can be made the order counts alone.
- * The job itself may have written to its directory: no cgroup but its own is touched.
+ * `end KEY SIGNAL` for the host's shell, with `p` from `alive`; all processes are read once a round. A bundle that got no signal
+ * yet gets TERM, even when a late order says KILL. Where no mark can be made, the order alone decides. As the job may have
+ * written to its directory, only its own cgroup is touched.
  */
 export const END_BUNDLE = `me=
 end() {

@@ -1,17 +1,17 @@
 /**
- * A cgroup (version 2) of its own for a bundle whose memory is limited, as parts of the program that runs it. A bundle that may
- * not make one runs without it and says so. Only the command goes in, so that its end can be told, and into the group `main`
- * below: a group without processes of its own is one whose controllers the command may hand on, as container engines do. Two
- * processes more, one that makes the directories and one that removes them.
+ * A cgroup (version 2) for a bundle with a memory limit, as parts of the program that runs it. A bundle that may not create one
+ * runs without it and says so. The command runs in the group `main` below it, because a group without processes of its own can
+ * delegate its controllers, as container engines do; the shell stays outside to report the end. This costs two processes: one
+ * makes the directories, one removes them.
  */
 
 export type BundleLimits = { readonly memoryBytes: number; readonly cpuMilli: number }
 
-/** `cpu.weight` of one core; it has to stay within 1 and 10,000. */
+/** `cpu.weight` of one core; the kernel takes 1 to 10,000. */
 const CORE_WEIGHT = 100
 const MOST_WEIGHT = 10_000
 
-/** Sets `g` to the directory, and `u` to ` unlimited` where there is none. */
+/** Sets `g` to the directory, or `u` to ` unlimited` where there can be none. */
 export function formatLimit({ memoryBytes, cpuMilli }: BundleLimits): string {
   const weight = Math.min(MOST_WEIGHT, Math.max(1, Math.round((cpuMilli * CORE_WEIGHT) / 1000)))
   return `limit() {
@@ -31,14 +31,14 @@ g=; limit 2>/dev/null || { g=; u=' unlimited'; true >unlimited; }
 export const LIMITED = `[ -z "$g" ] || { echo 0 >"$g/main/cgroup.procs"; } 2>/dev/null || true >unlimited
 `
 
-/** After the end of the command, with its exit code in `c`; what it left running ends, and holds no memory. */
+/** After the command, whose exit code is `c`: kills what it left running and tells whether memory ran out. */
 export const TELL_MEMORY = `[ -z "$g" ] || {
   [ $c = 0 ] || while read -r x y; do [ "$x" = oom_kill ] && [ "$y" != 0 ] && f=' memory'; done <"$g/memory.events"
   echo 1 >"$g/cgroup.kill"
 } 2>/dev/null
 `
 
-/** When all is told: the directories can be removed when the last process in them is gone, those of the command first. */
+/** At the very end: removes the directories once the last process in them is gone. */
 export const END_LIMITED = `[ -z "$g" ] || for x in 1 2 3 4 5 6 7 8 9; do
   find "$g" -depth -type d -exec rmdir {} \\; 2>/dev/null
   [ -d "$g" ] || break; sleep 0.2

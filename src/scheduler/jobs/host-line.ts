@@ -1,7 +1,7 @@
 /**
- * One shell on a host that is asked round after round: opened when it is needed, and again when it was lost. One round at a
- * time. What bundles tell between rounds and within them is handed on at once. It keeps nothing and decides nothing. Lines
- * without the shell's mark come of something else on the host and are passed over; a host that prints too much is cut off.
+ * One shell on a host that carries out round after round, opened again when it is lost. What bundles report within and between
+ * rounds is passed on at once. Lines without the shell's mark come from something else on the host and are ignored; a host that
+ * prints too much is disconnected.
  */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
@@ -20,7 +20,7 @@ export type JobShellHandlers = {
 }
 
 export interface JobHosts {
-  /** What is written before it is there is kept for it. Calls back later only. */
+  /** Text written before the shell is open is kept. Calls back asynchronously. */
   open(host: string, handlers: JobShellHandlers): JobShell
 }
 
@@ -28,19 +28,17 @@ export type HostLineOptions = {
   readonly host: string
   readonly port: JobHosts
   readonly clock: Clock
-  /** Is told what the host says of time. */
   readonly hostClock: HostClock
-  /** Lines as bundles told them, several at once. */
+  /** Lines that bundles reported, several at once. */
   onNotice(text: string): void
-  /** Between two rounds. */
+  /** The shell was lost between two rounds. */
   onLost(): void
 }
 
-/** A round has to be over by then, whatever its host does. */
 const ROUND_MS = 60_000
-/** Of a line that never ends. */
+/** Of a line without an end. */
 const MOST_HELD = 64 * 1024
-/** What a host may print at once; and what each round, and each of its orders, adds to that again: many times what it takes. */
+/** What a host may print, and what each round and each order adds to that: many times what is needed. */
 const MOST_BYTES = 4 * 1024 * 1024
 const ROUND_BYTES = 64 * 1024
 const ORDER_BYTES = 1024
@@ -56,19 +54,19 @@ export class HostLine implements Disposable {
   #held = ''
   #mark = ''
   #leftBytes = 0
-  /** Why it was cut off between two rounds. */
+  /** Why it was disconnected between two rounds. */
   #cutOff: string | undefined
 
   constructor(options: HostLineOptions) {
     this.#options = options
   }
 
-  /** Whether the next round begins a new shell, which knows nothing of earlier ones. */
+  /** Whether the next round opens a new shell, which knows nothing of earlier ones. */
   get isNew(): boolean {
     return this.#shell === undefined
   }
 
-  /** Not before the one before it has ended. Never rejects. */
+  /** Only one at a time. Never rejects. */
   async round(round: Omit<Round, 'number'>): Promise<RoundResult> {
     const cutOff = this.#cutOff
     this.#cutOff = undefined
@@ -113,7 +111,7 @@ export class HostLine implements Disposable {
     if (this.#leftBytes < 0) return this.#cut()
     const all = (this.#held + text).split('\n')
     this.#held = (all.pop() ?? '').slice(-MOST_HELD)
-    // What something else has printed may stand before the mark.
+    // Something else may have printed before the mark on the same line.
     const lines = all.flatMap((line) => {
       const at = line.indexOf(this.#mark)
       return at < 0 ? [] : [line.slice(at + this.#mark.length)]
@@ -128,7 +126,7 @@ export class HostLine implements Disposable {
     }
   }
 
-  /** What bundles tell in the same breath is of that time. */
+  /** Reports that arrive with it belong to that time. */
   #noteTime(lines: readonly string[]): void {
     if (this.#round === undefined) return
     const upS = lines.map(parseUp).find((seconds) => seconds !== undefined)
@@ -163,16 +161,16 @@ export class HostLine implements Disposable {
 const SLACK_MS = 20
 
 export class HostClock {
-  /** When the host was started, by this machine's clock; undefined: nothing is known yet. */
+  /** When the host booted, by this machine's clock; undefined: not known yet. */
   #startMs: number | undefined
 
-  /** The host said, after `sentMs` and no later than `heardMs`, that it has been running for `upS`. */
+  /** Between `sentMs` and `heardMs` the host said that it had been up for `upS`. */
   note(upS: number, sentMs: number, heardMs: number): void {
     if (!Number.isFinite(upS)) return
     const [earliest, latest] = [sentMs - upS * 1000 - SLACK_MS, heardMs - upS * 1000]
     const known = this.#startMs
-    // The answer that came soonest is the closest. An estimate that is no longer possible is from before the host started again,
-    // or before the clock here was set.
+    // The fastest answer is the most exact. An estimate that is no longer possible is from before the host rebooted or the clock
+    // here was set.
     this.#startMs = known !== undefined && known >= earliest ? Math.min(known, latest) : latest
   }
 

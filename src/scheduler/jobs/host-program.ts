@@ -1,9 +1,9 @@
 /**
- * What is said to a host: a shell of POSIX sh reads it from its stdin, first what it has to know, then a command a round with
- * orders for bundles there; and the lines that come back. Every order may be given twice: a bundle begins by making a file
- * (`claim`), which only one can, and is known by boot, process and start time. It runs in a session of its own and does not
- * notice when Muster goes. That it began and ended it tells at once (`+KEY …`), as long as the shell that began it is there.
- * `true >FILE` makes a file: where that fails, `: >FILE` would end the shell.
+ * The protocol with a host: a shell of POSIX sh reads functions from its stdin, then one command a round with orders for bundles,
+ * and prints lines. Every order may be given twice: a bundle begins by creating the file `claim`, which only one process can, and
+ * is identified by boot, process and start time. It runs in a session of its own and survives Muster. It reports its beginning
+ * and end at once (`+KEY …`) as long as the shell that began it lives. `true >FILE` creates a file; a failing `: >FILE` would end
+ * the shell.
  */
 import { shellQuote } from '../../base/shell-quote.ts'
 import { END_BUNDLE, END_FUNCTIONS, END_REST } from './host-end.ts'
@@ -19,35 +19,33 @@ export type BundleRun = {
   readonly command: string
   readonly directory: string | undefined
   readonly environment: Readonly<Record<string, string>>
-  /** Undefined: none. */
   readonly limits?: BundleLimits | undefined
 }
 
 export type HostAnswer = {
-  /** From the first line; undefined: it did not get there. */
+  /** Undefined: the host did not report them. */
   readonly facts: { readonly cores: number; readonly memoryBytes: number } | undefined
   readonly bundles: ReadonlyMap<string, SeenBundle>
   /** What the host says is wrong with itself. */
   readonly trouble: string | undefined
 }
 
-/** What came of a round: the lines, or why there are none. */
 export type RoundResult =
   | { readonly kind: 'answer'; readonly text: string }
   | { readonly kind: 'trouble'; readonly reason: string }
 
-/** Where bundles are, on hosts; for sh. */
+/** Where bundles are on hosts, as a word for sh. */
 export const JOBS_DIRECTORY = `"\${XDG_STATE_HOME:-$HOME/.local/state}/muster/jobs"`
 
-/** The lines with which bundles tell of themselves begin with it. */
+/** What bundles report begins with it. */
 export const NOTICE = '+'
 
 /**
- * What a shell has to know, once. Each line that it and bundles print begins with the mark: what start-up files of the account
- * print, or leave running, has none. The mark comes by stdin alone and is no argument and no environment variable. Descriptor 3
- * is a pipe to a reader that hands on what bundles tell: a bundle that still has it when the shell is gone does not keep the
- * channel open, and does not block. `pipe` is part of its name, other letters and digits for each shell: where hosts share a home,
- * two shells may have the same process id. There each host also has a file of its own to try the disk with.
+ * The functions of a shell, sent once. Each line that it and bundles print begins with the mark, so that what start-up files
+ * print is not taken for an answer. The mark is sent by stdin alone, never as an argument or environment variable. Descriptor 3
+ * is a pipe to a reader that passes on what bundles report; a bundle that still has it when the shell is gone keeps no channel
+ * open and does not block. Its name contains `pipe`, which differs for each shell: hosts that share a home may use the same
+ * process ids. For the same reason each host tries the disk with a file of its own.
  */
 export const formatPrelude = (
   mark: string,
@@ -137,25 +135,24 @@ leave() {
 `
 
 export type Round = {
-  /** Another one each time that the same shell is asked. */
+  /** Different for each round of a shell. */
   readonly number: number
-  /** For as many bundles as one likes. */
   readonly orders: readonly BundleOrder[]
   readonly wantsFacts: boolean
-  /** Another program, which prints no line that means anything here. */
+  /** Another program to run, whose lines mean nothing here. */
   readonly besides: string
 }
 
-/** One command of the shell: half of it does nothing. What it starts is no child of the shell, which may live for long. */
+/** One compound command: half of it does nothing. What it starts is no child of the shell, which may live long. */
 export function formatRound({ number, orders, wantsFacts, besides }: Round): string {
   const started = orders.flatMap(({ kind, key }) => (kind === 'start' ? [key] : []))
   const lines = [
     '(',
-    // Another shell takes the directory away when it ends and nothing is in it.
+    // Another shell removes the directory when it ends and finds it empty.
     'cd "$b" 2>/dev/null || { mkdir -p "$b" && cd "$b"; } 2>/dev/null || unwritable',
     `round=${number}; up`,
     ...(wantsFacts ? ['facts'] : []),
-    // One process makes all directories: processes are what a start costs.
+    // One process makes all directories: processes are what makes starts slow.
     ...(started.length === 0 ? [] : [`mkdir -p ${started.join(' ')} 2>/dev/null || unwritable`]),
     ...orders.map(formatOrder),
     ...(besides === '' ? [] : [`( ${besides} )`]),
@@ -165,7 +162,6 @@ export function formatRound({ number, orders, wantsFacts, besides }: Round): str
   return `${lines.join('\n')}\n`
 }
 
-/** The last line of a round's answer. */
 export const endLine = (number: number): string => `end ${number}`
 
 function formatOrder(order: BundleOrder): string {
@@ -179,12 +175,12 @@ function formatOrder(order: BundleOrder): string {
   }
 }
 
-/** The directory of a job that was brought to its hosts: beside those of bundles. Others are seen from the home directory. */
+/** The copied directory of a job (`--copy-dir`), beside those of bundles. Other paths are relative to the home directory. */
 const COPIED = /^\.\.\/[0-9a-f]+-copied-[0-9a-f]+$/
 
 /**
- * The process that makes `claim` runs it; a full disk takes an empty file with the exit code in its name when it takes no line.
- * What Muster keeps is private; the command makes files with the umask of its user.
+ * The process that creates `claim` runs it. On a full disk, where no line can be written, an empty file carries the exit code in
+ * its name. Muster's files are private; the command has the umask of its user.
  */
 function formatRun({ command, directory, environment, limits }: BundleRun): string {
   const variables = Object.entries(environment).map(([name, value]) => `export ${name}=${shellQuote(value)}\n`)
@@ -208,12 +204,12 @@ echo "${NOTICE}$k exit $c$f at=$v to=$w" >&3
 ${limits === undefined ? '' : END_LIMITED}`
 }
 
-/** Where a host's own seconds stand at that moment; the line is `up SECONDS`. */
+/** The host's uptime from the line `up SECONDS`. */
 export function parseUp(line: string): number | undefined {
   return line.startsWith('up ') ? secondsOf(line.slice('up '.length)) : undefined
 }
 
-/** `toMs`: from the host's own seconds to this machine's clock. Lines that are none of ours are passed over. */
+/** `toMs`: from the host's uptime to this machine's clock. Unknown lines are ignored. */
 export function parseHostAnswer(text: string, toMs: (upS: number) => number | undefined = () => undefined): HostAnswer {
   const bundles = new Map<string, SeenBundle>()
   let facts: HostAnswer['facts']
@@ -230,12 +226,12 @@ export function parseHostAnswer(text: string, toMs: (upS: number) => number | un
   return { facts, bundles, trouble }
 }
 
-/** Of more digits there is nothing on any machine. */
+/** No machine has more digits. */
 function countOf(word: string): number {
   return /^\d{1,12}$/.test(word) ? Number(word) : 0
 }
 
-/** Of an earlier start of the host only how long it took is known. */
+/** Of an earlier boot only the duration is known. */
 function timesOf(words: readonly string[], toMs: (upS: number) => number | undefined): BundleTimes {
   const tell = (name: string) => words.find((word) => word.startsWith(name))?.slice(name.length)
   const [beganS, endedS] = [secondsOf(tell('at=')), secondsOf(tell('to='))]

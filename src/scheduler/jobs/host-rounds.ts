@@ -31,7 +31,7 @@ import type { Reading } from './results.ts'
 import type { JobStore, SchedulerReport } from './store.ts'
 
 const SWEEP_MS = 86_400_000
-/** Between two readings of what must stay: hosts become due one after another, and with a long queue reading takes a while. */
+/** Between two readings of what to keep: hosts become due one by one, and reading takes a while with a long queue. */
 const SWEEP_REST_MS = 5_000
 
 export type RoundsOptions = {
@@ -47,7 +47,6 @@ export type RoundsOptions = {
 }
 
 export type RoundsHandlers = {
-  /** There is an answer to take. */
   onAnswer(): void
   onTrouble(place: string, trouble: string | undefined): void
   onFailure(error: unknown): void
@@ -151,7 +150,6 @@ export class HostRounds implements Disposable {
     return this.#places.some((record) => !record.isBusy && isDue(record, nowMs))
   }
 
-  /** To each place that is not busy, what is to be done there now. */
   send(nowMs: number): void {
     this.#planSweeps(nowMs)
     const orders = Map.groupBy(
@@ -164,7 +162,7 @@ export class HostRounds implements Disposable {
     }
   }
 
-  /** A metric may be left to be read where the job was. */
+  /** A metric may still have to be read where the job was. */
   noteEnd(job: Job): void {
     const record = this.#hosts.get(this.#metrics.noteEnd(job) ?? '')
     if (record !== undefined) pollSoon(record, this.#options.clock.now())
@@ -245,7 +243,7 @@ export class HostRounds implements Disposable {
     return { trouble: reason, bundles, readings: this.#metrics.take(name, result.text) }
   }
 
-  /** Once a day on each host that answers. What must stay is read once for all that are due. */
+  /** Once a day on each host that answers; what to keep is read once for all that are due. */
   #planSweeps(nowMs: number): void {
     const { keepDays, store } = this.#options
     if (keepDays === undefined || !hasPassed(this.#sweptMs, SWEEP_REST_MS, nowMs)) return
@@ -254,7 +252,7 @@ export class HostRounds implements Disposable {
     )
     if (due.length === 0) return
     this.#sweptMs = nowMs
-    // Those of all hosts: hosts that share a home have the directories of each other.
+    // Those of all hosts, as hosts that share a home see each other's directories.
     const kept = store.keptDirectories()
     for (const record of due) {
       record.sweptMs = nowMs
@@ -268,7 +266,7 @@ function hasFoundNoRoom(bundle: SeenBundle): boolean {
   return bundle.kind === 'ended' && bundle.end.kind === 'exit' && bundle.end.isUnwritten === true
 }
 
-/** Which hosts there are, and which of its devices a bundle has, the engine tells the job itself. */
+/** Hosts and devices are known to the engine alone, which sets their variables itself. */
 function engineOrderOf({ job: { spec }, order }: JobOrder): EngineOrder {
   if (order.kind !== 'start') return { kind: order.kind, key: order.key }
   const { MUSTER_JOB = '', MUSTER_ATTEMPT = '', MUSTER_GPU_MILLI = '' } = order.run.environment

@@ -17,7 +17,7 @@ function afterOf(value: SQLOutputValue | undefined): readonly number[] {
   return value === null || value === undefined ? [] : parse<number[]>(value)
 }
 
-/** @throws MusterError 'configuration' when the text is not what was written. */
+/** @throws MusterError 'configuration' when the text is damaged. */
 export function parse<T>(value: SQLOutputValue | undefined): T {
   try {
     return JSON.parse(String(value)) as T
@@ -36,12 +36,12 @@ export class JobRows {
     this.#file = file
   }
 
-  /** `rest`: of the statement, from WHERE on. @throws MusterError 'configuration' when a text in it is damaged. */
+  /** `rest`: the statement from WHERE on. @throws MusterError 'configuration' when a text is damaged. */
   read(rest: string, ...values: readonly SQLInputValue[]): readonly Job[] {
     return this.#file.all(`${SELECT} ${rest}`, ...values).map((row) => this.#jobOf(row))
   }
 
-  /** The same, with those that are `known` and are as they were; what is kept of them by others stays right. */
+  /** The same, but `known` jobs that have not changed stay the same objects, so that what others cached about them stays valid. */
   readAgain(known: ReadonlyMap<number, Job>, rest: string): readonly Job[] {
     return this.#file.all(`${SELECT} ${rest}`).map((row) => {
       const text = `${row.attempt} ${row.failures} ${row.priority} ${row.spec} ${row.state}`
@@ -72,7 +72,7 @@ export class JobRows {
     }
   }
 
-  /** What was submitted together shares it. It never changes once it is on disk, and its number is never given again. */
+  /** Jobs that were submitted together share it. It never changes on disk, and its number is never reused. */
   specOf(id: number): JobSpec {
     const known = this.#specs.get(id)
     if (known !== undefined) return known
@@ -85,7 +85,7 @@ export class JobRows {
     return spec
   }
 
-  /** What a transaction read before it was rolled back may never have been on disk. */
+  /** A transaction that was rolled back may have read what never got on disk. */
   forget(): void {
     this.#specs.clear()
     this.#olderSpecs.clear()

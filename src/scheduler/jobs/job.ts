@@ -1,9 +1,9 @@
 /**
- * A job of the queue and its life, as one pure function of state and event. Whatever is done on hosts follows from the state
- * alone (orders.ts), may be done twice, and is found again after a crash.
+ * The life of a job as one pure function of state and event. What has to be done on hosts follows from the state alone
+ * (orders.ts), may be done twice, and is found again after a crash.
  *
  *   held ⇄ queued → starting → running → (ending) → done | failed | timed-out | lost | cancelled
- *            ↑______________________________|  tried again, or ended for a more important one
+ *            ↑______________________________|  retried, requeued or preempted
  */
 import { formatBytes } from '../../base/format-bytes.ts'
 import type { Strategy } from '../model/gang.ts'
@@ -12,7 +12,7 @@ import type { Metric } from './metric.ts'
 
 export type JobSpec = {
   readonly name: string
-  /** For `sh -c`; each bundle runs it. */
+  /** For `sh -c` in each bundle. */
   readonly command: string
   readonly environment: Readonly<Record<string, string>>
   /** On the host; undefined: the home directory. */
@@ -22,37 +22,36 @@ export type JobSpec = {
   readonly bundles: number
   readonly strategy: Strategy
   readonly maxBundlesPerHost?: number
-  /** How long it will run, in seconds; a promise that nobody enforces. */
+  /** Expected run time; not enforced. */
   readonly estimateS?: number
-  /** It is ended when it has run for so long. */
+  /** Maximum run time; enforced. */
   readonly limitS?: number
-  /** The memory of its request is a promise, and nobody is held to it. */
+  /** Its memory is not limited to what it asked for. */
   readonly isUnlimited?: boolean
-  /** So many times it is tried again after a failure. */
   readonly retries: number
   readonly isPreemptible: boolean
   /** The name of the engine that places and runs it (engine.ts); undefined: Muster itself. */
   readonly engine?: string
-  /** Read from what its first bundle writes. */
+  /** Read from the output of its first bundle. */
   readonly metrics?: readonly Metric[]
 }
 
 export type BundlePlace = { readonly host: string; readonly devices: readonly number[] }
 
 /**
- * How one bundle ended. `barred`: it never began and cannot any more; `unable`: the same, because its place could not start it.
- * `gone`: without an exit code; `isCancelled`: as somebody stopped it in its engine. `isUnwritten`: the disk had no room for its
- * end, nor perhaps for its output.
+ * How a bundle ended. `barred`: it never began and cannot any more; `unable`: the same, because its place could not start it.
+ * `gone`: without an exit code; `isCancelled`: because somebody stopped it in its engine. `isUnwritten`: the disk had no room for
+ * its end, nor perhaps for its output.
  */
 export type BundleEnd =
   | { readonly kind: 'exit'; readonly code: number; readonly isUnwritten?: boolean; readonly isOutOfMemory?: boolean }
   | { readonly kind: 'barred' | 'unable' }
   | { readonly kind: 'gone'; readonly reason: string; readonly isCancelled?: boolean }
 
-/** By its host, in milliseconds of the clock here: when it began, and how long it ran. */
+/** As its host says, in milliseconds of this machine's clock. */
 export type BundleTimes = { readonly beganMs?: number; readonly ranMs?: number }
 
-/** `sent`: it may have begun or not. `isUnlimited`: its host could not hold it to what it asked for. */
+/** `sent`: it may have begun or not. `isUnlimited`: its host could not limit its memory. */
 export type BundleState =
   | { readonly kind: 'sent' }
   | ({ readonly kind: 'begun'; readonly isUnlimited?: boolean } & BundleTimes)
@@ -61,7 +60,7 @@ export type BundleState =
 /** What a place says of a bundle; `missing`: a host has nothing of it. */
 export type SeenBundle = BundleState | { readonly kind: 'missing' }
 
-/** Why a job ends other than by itself. */
+/** Why a job is stopped. */
 export type StopReason = 'cancelled' | 'timed-out' | 'preempted' | 'requeued'
 
 type Active = {
@@ -70,14 +69,14 @@ type Active = {
   readonly bundles: readonly BundleState[]
   /** When its first bundle began; until that is known, when it was placed. */
   readonly startedMs: number
-  /** When it was placed, once `startedMs` is something else. */
+  /** When it was placed, if that is not `startedMs`. */
   readonly placedMs?: number
 } & Waited
 
-/** From when on its wait counts, where that is not its submission: what it ran before is no wait. */
+/** When its wait began, if not at its submission: the time of earlier attempts does not count. */
 type Waited = { readonly waitsFromMs?: number }
 
-/** With which bundle's end it began, if one's. */
+/** The bundle end that caused it, if one did. */
 type Ending = { readonly cause?: BundleEnd }
 
 export type JobState =
@@ -94,26 +93,25 @@ export type ActiveState = Extract<JobState, { kind: 'starting' | 'running' | 'en
 export type JobEvent =
   | { readonly kind: 'placed'; readonly places: readonly BundlePlace[] }
   | { readonly kind: 'seen'; readonly rank: number; readonly bundle: SeenBundle }
-  /** `because`: for people, of one that never began. */
+  /** `because`: the reason of a job that never began. */
   | { readonly kind: 'stop'; readonly reason: StopReason; readonly because?: string }
-  /** `requeue`: one that runs is ended and waits again. */
+  /** `requeue`: stops a running job and queues it again. */
   | { readonly kind: 'hold' | 'release' | 'retry' | 'requeue' }
-  /** These hosts are not waited for: what runs there, if anything does, is left alone. What runs on others is ended. */
+  /** Does not wait for these hosts: what runs there is left alone, what runs elsewhere is stopped. */
   | { readonly kind: 'forget'; readonly hosts: readonly string[] }
 
 export type Job = {
-  /** From 1 on. */
   readonly id: number
   readonly user: string
   readonly submittedMs: number
   readonly priority: number
-  /** From 1 on; counts how often it was begun for. */
+  /** From 1 on; requeued and preempted attempts count as well. */
   readonly attempt: number
   /** Attempts that failed by themselves. */
   readonly failures: number
   readonly spec: JobSpec
   readonly state: JobState
-  /** Jobs that have to be done before. */
+  /** Jobs that must be done first. */
   readonly after: readonly number[]
 }
 
@@ -121,7 +119,7 @@ type Life = Pick<Job, 'attempt' | 'failures' | 'state'>
 
 export const FINAL_KINDS: readonly FinalKind[] = ['done', 'failed', 'timed-out', 'lost', 'cancelled']
 
-/** Before another try, doubled with each failure. */
+/** Before the first retry; doubled with each failure. */
 const BACK_OFF_MS = 2000
 const MAX_BACK_OFF_MS = 600_000
 
@@ -133,7 +131,7 @@ export function isActive(state: JobState): state is ActiveState {
   return state.kind === 'starting' || state.kind === 'running' || state.kind === 'ending'
 }
 
-/** The same life where the event has no meaning. */
+/** Unchanged where the event has no meaning. */
 export function transition(job: Job, event: JobEvent, nowMs: number): Life {
   const { state } = job
   const stay: Life = { attempt: job.attempt, failures: job.failures, state }
@@ -190,7 +188,7 @@ function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, no
   if (before === undefined || before.kind === 'ended' || (bundle.kind === 'missing' && before.kind === 'sent'))
     return stay
   const isUnlimited = before.kind === 'begun' && before.isUnlimited === true
-  // It ran, at least in part: the same attempt never begins again.
+  // It ran, at least in part: this attempt must not begin again.
   const now: BundleState = bundle.kind === 'missing' ? { kind: 'ended', end: NOTHING_LEFT } : withKiller(state, bundle)
   const timed = withTimes(before, now, state.placedMs ?? state.startedMs, nowMs)
   const bundles = state.bundles.with(rank, isUnlimited && timed.kind === 'ended' ? { ...timed, isUnlimited } : timed)
@@ -198,7 +196,7 @@ function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, no
   const ends = bundles.flatMap((one) => (one.kind === 'ended' ? [one.end] : []))
   if (ends.length === bundles.length) return ended(job, { ...state, bundles }, ends, nowMs)
   if (state.kind === 'ending') return { ...stay, state: { ...state, bundles } }
-  // A gang lives and dies together.
+  // When one bundle of a gang fails, the others are stopped.
   const cause = ends.find((end) => !isWell(end))
   if (cause !== undefined)
     return { ...stay, state: { ...state, kind: 'ending', stop: undefined, sinceMs: nowMs, bundles, cause } }
@@ -206,7 +204,6 @@ function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, no
   return { ...stay, state: { ...state, kind, bundles } }
 }
 
-/** The end of a process that could not write its exit code. */
 export const ENDED_SILENTLY = 'its process ended without an exit code'
 
 const KILLED: Readonly<Record<StopReason, string>> = {
@@ -216,7 +213,7 @@ const KILLED: Readonly<Record<StopReason, string>> = {
   requeued: 'killed to be requeued',
 }
 
-/** What Muster killed cannot write how it ended. */
+/** A process that Muster killed cannot write its exit code. */
 function withKiller(state: ActiveState, bundle: BundleState): BundleState {
   if (state.kind !== 'ending' || bundle.kind !== 'ended') return bundle
   if (bundle.end.kind !== 'gone' || bundle.end.reason !== ENDED_SILENTLY) return bundle
@@ -227,8 +224,8 @@ function withKiller(state: ActiveState, bundle: BundleState): BundleState {
 const GIVEN_UP = { kind: 'gone', reason: 'abandoned: its host did not answer' } as const
 
 /**
- * A host's word on time counts as far as it can be so: not before the order was sent, and not after it was heard. What it says
- * nothing of was when it was heard.
+ * A host's times count as far as they are possible: not before the order was sent, and not after the report arrived. A time that
+ * it does not report is that of the report.
  */
 function withTimes(before: BundleState, bundle: BundleState, sentMs: number, nowMs: number): BundleState {
   if (bundle.kind === 'sent') return bundle
@@ -256,7 +253,7 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   const waitsFromMs = nowMs - Math.max(0, startedMs - waitsFrom(job))
   const base = { places, bundles, startedMs, placedMs, endedMs: endOf(bundles) ?? nowMs }
   const life = (own: JobState): Life => ({ attempt: job.attempt, failures: job.failures, state: own })
-  // Whoever has ended well before the stop reached him has ended well.
+  // A job that succeeded before the stop reached it has succeeded.
   if (ends.every(isWell)) return life({ ...base, kind: 'done' })
   if (stop === 'cancelled') {
     const isGivenUp = ends.some((end) => end.kind === 'gone' && end.reason === GIVEN_UP.reason)
@@ -292,7 +289,7 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   }
 }
 
-/** Since when it waits, or waited before it was placed; the time between two attempts in which it ran is left out. */
+/** When its present wait began, without the run times of earlier attempts. */
 export function waitsFrom({ state, submittedMs }: Pick<Job, 'state' | 'submittedMs'>): number {
   return isFinal(state) ? submittedMs : (state.waitsFromMs ?? submittedMs)
 }
@@ -301,7 +298,6 @@ function keptWait({ waitsFromMs }: Waited): Waited {
   return waitsFromMs === undefined ? {} : { waitsFromMs }
 }
 
-/** Of the last one that ran. */
 function endOf(bundles: readonly BundleState[]): number | undefined {
   const ends = bundles.flatMap((one) =>
     one.kind === 'ended' && one.beganMs !== undefined && one.ranMs !== undefined ? [one.beganMs + one.ranMs] : [],
@@ -340,8 +336,8 @@ export function formatEnd(end: BundleEnd, askedBytes = 0): string {
 }
 
 /**
- * A gang runs from the first bundle that has begun: one whose host has not answered since the start was sent must not keep the
- * others running for ever.
+ * Jobs that exceed their --limit. A gang runs from its first bundle on: a host that has not answered since the start was sent
+ * must not keep the others running for ever.
  */
 export function overdue(active: readonly Job[], nowMs: number): readonly Job[] {
   return active.filter(({ state, spec: { limitS } }) => {

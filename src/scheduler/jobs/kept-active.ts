@@ -1,4 +1,4 @@
-/** All jobs that are on hosts, kept from one poll to the next and read again when another program has written. */
+/** All jobs that are on hosts, cached until another program writes. */
 import { isActive, type Job } from './job.ts'
 
 export class KeptActive {
@@ -20,7 +20,6 @@ export class KeptActive {
     return this.#version === version ? this.#jobs?.get(id) : undefined
   }
 
-  /** As it is now. */
   note(job: Job): void {
     this.#list = undefined
     if (isActive(job.state)) this.#jobs?.set(job.id, job)

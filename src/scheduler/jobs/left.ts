@@ -1,17 +1,16 @@
 /**
- * What jobs leave on a host: the directories of those that ended, and of those that another queue began. Nothing of a job that may
- * still run goes: one that is alive, one that the queue still knows as not ended, and, where the directory is on storage that hosts
- * share, one that may run on another host.
+ * What jobs leave on a host: directories of ended jobs and of other queues. Nothing of a job that may still run is removed: one
+ * that is alive, that the queue knows as unfinished, or, on storage that hosts share, that may run on another host.
  */
 import type { LeftTraces } from '../../base/left.ts'
 import { JOBS_DIRECTORY } from './host-program.ts'
 
-/** Another queue's are left alone for so long after they last changed. */
+/** Another queue's are left alone until they have not changed for this long. */
 const OTHERS_DAYS = 30
 
 export type OwnQueue = {
   readonly id: string
-  /** Names of directories that jobs need which have not ended; undefined: so many that none of the queue may go. */
+  /** Directories that unfinished jobs need; undefined: too many to name, so none of the queue may go. */
   readonly kept: readonly string[] | undefined
 }
 
@@ -61,7 +60,7 @@ cd / && rmdir "$p" "\${p%/*}" 2> /dev/null
   }
 }
 
-/** The function `classes`: a line `CLASS NAME` for each directory of a job in the working directory. */
+/** The function `classes` prints `CLASS NAME` for each job directory in the working directory. */
 function formatClasses(queue: OwnQueue | undefined): string {
   return `classes() {
   boot=none; read -r boot < /proc/sys/kernel/random/boot_id

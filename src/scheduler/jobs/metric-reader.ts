@@ -1,6 +1,6 @@
 /**
- * Which metrics are to be read on which host now: of jobs that run from time to time, of those that have ended once more. It
- * rides on the looks at hosts that the driver takes anyway. What it keeps is also in the store: another driver carries on.
+ * Which metrics to read on which host now: of running jobs from time to time, of ended ones once more, along with the driver's
+ * polls. What it remembers is also in the store. It owns the program for hosts and its parser.
  */
 import { hasPassed } from '../../base/clock.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
@@ -9,16 +9,16 @@ import type { Metric } from './metric.ts'
 import { bundleKey } from './orders.ts'
 import type { Reading } from './results.ts'
 
-/** Of the end of stdout so much is looked through. */
+/** How much of the end of stdout is searched. */
 const TAIL_BYTES = 64 * 1024
 const MOST_VALUE = 40
 const NUMBER = /^[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|inf)$/i
 const NUMBER_PATTERN = '[-+]?(([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?|[nN][aA][nN]|[iI][nN][fF])'
-/** They stand for a separator of sed and for the ends of what was found: no pattern may have them. */
+/** A separator for sed and a mark around what was found; patterns cannot contain them. */
 const [SEPARATOR, MARK] = ['\x01', '\x02']
-/** Between two looks at what a running job wrote. */
+/** Between two readings of a running job. */
 const AGAIN_MS = 10_000
-/** A look takes a few processes on the host each. */
+/** Each takes a few processes on the host. */
 const MOST_AT_ONCE = 16
 
 type Wanted = { readonly job: Job; readonly isFinal: boolean }
@@ -36,7 +36,7 @@ export class MetricReader {
     for (const job of unread) this.noteEnd(job)
   }
 
-  /** The host on which there is something to be read of it; undefined: nothing. */
+  /** The host where something has to be read of it; undefined: none. */
   noteEnd(job: Job): string | undefined {
     const host = hostOf(job)
     if (host === undefined || !isFinal(job.state)) return undefined
@@ -51,7 +51,7 @@ export class MetricReader {
     return (this.#ended.get(host)?.size ?? 0) > 0
   }
 
-  /** For the round that now goes to the host; empty: nothing is to be read. */
+  /** Goes with the next round to the host; empty: nothing to read. */
   programFor(host: string, active: readonly Job[], nowMs: number): string {
     const wanted = new Map([...(this.#ended.get(host) ?? [])].slice(0, MOST_AT_ONCE))
     for (const job of active) {
@@ -65,7 +65,7 @@ export class MetricReader {
     )
   }
 
-  /** What came of that round. */
+  /** Reads the answer of that round. */
   take(host: string, text: string): readonly Reading[] {
     const asked = this.#asked.get(host)
     this.#asked.delete(host)
@@ -89,14 +89,13 @@ export class MetricReader {
   }
 }
 
-/** Where its first bundle is or was. */
 function hostOf({ spec, state }: Job): string | undefined {
   return spec.metrics !== undefined && 'places' in state ? state.places?.[0]?.host : undefined
 }
 
 export type MetricOrder = { readonly key: string; readonly metrics: readonly Metric[] }
 
-/** For the shell of a host, in the directory of bundles; prints `metric KEY INDEX NUMBER` for each, after its mark. */
+/** For the shell of a host, in the directory of bundles: prints `metric KEY INDEX NUMBER` for each, after its mark. */
 export function formatMetricProgram(orders: readonly MetricOrder[]): string {
   if (orders.length === 0) return ''
   const lines = orders.flatMap(({ key, metrics }) =>
@@ -110,7 +109,7 @@ ${lines.join('\n')}
 `
 }
 
-/** The first match of a line is marked, what is between the marks is kept, and the last line prints what was kept last. */
+/** Marks the first match of a line, keeps what is between the marks, and prints the last one that was kept. */
 function sedScript({ name, pattern }: Metric): string {
   const [found, group] =
     pattern === undefined
@@ -131,7 +130,7 @@ function sedScript({ name, pattern }: Metric): string {
   ].join('\n')
 }
 
-/** By key and index: a number, or undefined where there is none. Other lines, and what is no number, are passed over. */
+/** By key and index; a metric that is not a number is left out. Other lines are ignored. */
 export function parseMetricLines(text: string): ReadonlyMap<string, ReadonlyMap<number, string>> {
   const found = new Map<string, Map<number, string>>()
   for (const line of text.split('\n')) {

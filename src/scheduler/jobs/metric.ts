@@ -1,22 +1,19 @@
-/**
- * Metrics that a job declares: lines of its stdout such as `loss=0.12`. They are found on the host, by sed, and nothing but a
- * number comes back. The last line with one counts. It owns the program and the parser, and reads nothing itself.
- */
+/** Metrics that a job declares: numbers in lines of its stdout such as `loss=0.12`, of which the last one counts. */
 
 export type Metric = {
   readonly name: string
   /** For `sed -E`; its first group is the number. Undefined: `NAME=NUMBER` or `NAME: NUMBER`. */
   readonly pattern?: string
-  /** Whether the most of it is the best; else the least. */
+  /** Larger is better; else smaller. */
   readonly isMost?: boolean
 }
 
-/** By name; as it was written. */
+/** By name, as printed. */
 export type MetricValues = Readonly<Record<string, string>>
 
 const MOST_PATTERN = 200
 const NAME = /^[A-Za-z_][A-Za-z0-9_./-]{0,39}$/
-/** `loss`, `max:accuracy`, `loss=test loss ([0-9.]+)`; a string: what is wrong. */
+/** `loss`, `max:accuracy`, `loss=test loss ([0-9.]+)`. Returns what is wrong as a string. */
 export function parseMetric(text: string): Metric | string {
   const [, best, name = '', pattern] = /^(?:(min|max):)?([^=]*)(?:=(.*))?$/s.exec(text) ?? []
   if (!NAME.test(name)) return 'write it as loss, max:accuracy, or loss=PATTERN'
@@ -31,7 +28,7 @@ function wrongPattern(pattern: string): string | undefined {
   if (pattern.length > MOST_PATTERN) return `the pattern is longer than ${MOST_PATTERN} characters`
   if (/[\x00-\x1f\x7f]/.test(pattern)) return 'a pattern must not contain control characters'
   if (!/(^|[^\\])\([^?]/.test(pattern)) return 'the pattern needs a group around the number: loss=final loss ([0-9.]+)'
-  // They may take sed for ever, and a look at its host with it.
+  // They may occupy sed for ever, and with it the host's shell.
   if (/\\[1-9]/.test(pattern)) return 'a pattern must not contain back-references'
   try {
     new RegExp(pattern)
@@ -41,7 +38,7 @@ function wrongPattern(pattern: string): string | undefined {
   }
 }
 
-/** For sorting; undefined: there is none that could be compared. */
+/** Undefined: cannot be compared. */
 export function metricNumber(value: string | undefined): number | undefined {
   if (value === undefined || value.trim() === '') return undefined
   const inf = /^([-+]?)inf$/i.exec(value)
@@ -49,13 +46,13 @@ export function metricNumber(value: string | undefined): number | undefined {
   return Number.isNaN(number) ? undefined : number
 }
 
-/** What JSON has no number for stays a word. */
+/** A number that JSON does not have stays a word. */
 export function metricJson(value: string): number | string {
   const number = metricNumber(value)
   return number === undefined || !Number.isFinite(number) ? value : number
 }
 
-/** The best first, then those without a number; equal ones in their order. */
+/** The best first, then those without a number; equal ones keep their order. */
 export function rankBy<T>(
   rows: readonly T[],
   { name, isMost = false }: Metric,

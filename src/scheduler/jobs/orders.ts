@@ -1,21 +1,20 @@
-/** What has to be done on hosts for a job, from its state alone. */
+/** What has to be done for a job on its places, from its state alone. */
 import type { BundleOrder } from './host-program.ts'
 import { type BundlePlace, isActive, type Job } from './job.ts'
 
-/** Between TERM and KILL. */
 const GRACE_MS = 10_000
-/** Of PyTorch and others: where rank 0 listens; spread so that gangs do not meet. */
+/** Where rank 0 listens (PyTorch and others); spread so that gangs do not collide. */
 const FIRST_PORT = 20_000
 const PORTS = 10_000
 
 export type PlacedOrder = { readonly host: string; readonly rank: number; readonly order: BundleOrder }
 
-/** The name of a bundle's directory on its host. */
+/** The name of a bundle's directory on its host, and of a job in its engine. */
 export function bundleKey(storeId: string, { id, attempt }: Pick<Job, 'id' | 'attempt'>, rank: number): string {
   return `${storeId}-${id}-${attempt}-${rank}`
 }
 
-/** Undefined: it is none of this queue. */
+/** Undefined: not of this queue. */
 export function parseBundleKey(
   storeId: string,
   key: string,
@@ -26,7 +25,7 @@ export function parseBundleKey(
   return { id, attempt, rank }
 }
 
-/** `addresses`: by host, under which other hosts reach it. */
+/** `addresses`: how hosts reach each other, by name. */
 export function ordersFor(
   job: Job,
   storeId: string,

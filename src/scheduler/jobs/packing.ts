@@ -1,29 +1,28 @@
-/** Who is where, as data for a picture: each host with what its jobs hold of it, and what of its free GPUs nobody could use. */
+/** What jobs hold of each host, as data for a picture, and which free GPUs no job could use. */
 import { type HostCapacity, WHOLE_MILLI } from '../model/resources.ts'
 import { isActive, type Job } from './job.ts'
 
 /** One job's part of a device. */
 export type DeviceShare = { readonly job: number; readonly milli: number }
 
-/** What one job holds of a host, all of its bundles there together. */
+/** What one job holds of a host, with all its bundles there. */
 export type Holding = { readonly job: number; readonly cpuMilli: number; readonly memoryBytes: number }
 
-/** What a host has of these is not known: nothing declares it, and the host was not asked yet. */
+/** Neither declared nor asked of the host yet. */
 export type Unknown = readonly ('cores' | 'memory')[]
 
 export type PackedHost = {
   readonly name: string
-  /** In device order; those who were placed first come first. */
+  /** In device order; of a device in the order of placement. */
   readonly devices: readonly (readonly DeviceShare[])[]
   readonly cpuUsedMilli: number
   readonly cpuMilli: number
   readonly memoryUsedBytes: number
   readonly memoryBytes: number
   readonly jobs: readonly number[]
-  /** One a job, in the order of `jobs`. */
   readonly holdings: readonly Holding[]
   readonly unknown?: Unknown
-  /** Milli-GPU that are free while no core is: nobody can use them. */
+  /** Milli-GPU that are free where no core is, so that no job can use them. */
   readonly strandedMilli: number
 }
 
@@ -69,14 +68,14 @@ function packHost({ name, gpus = [], cpuMilli, memoryBytes, unknown }: KnownHost
 }
 
 /**
- * Of all hosts together. Each part of a device counts once: as held, free (a whole device that can be given away now),
- * fragmented (free on a device that is shared already), stranded (free where no core is), or down.
+ * Of all hosts together. Each part of a device counts once: held, free (a whole device), fragmented (free on a shared device),
+ * stranded (free where no core is), or down.
  */
 export type PackingFigures = {
   readonly devices: number
   readonly heldMilli: number
   readonly freeDevices: number
-  /** Free in any way, on hosts that are down: nobody gets it. */
+  /** Free, but on hosts that are down. */
   readonly downMilli: number
   readonly piecesMilli: number
   readonly strandedMilli: number
@@ -84,14 +83,13 @@ export type PackingFigures = {
   readonly cpuUsedMilli: number
 }
 
-/** `down`: by name of a host that takes nothing now. */
+/** `down`: by name of a host that cannot be used now. */
 export function packingFigures(
   hosts: readonly PackedHost[],
   down: Readonly<Record<string, unknown>> = {},
 ): PackingFigures {
   const up = hosts.filter(({ name }) => down[name] === undefined)
   const [all, there] = [hosts.flatMap(devicesOf), up.flatMap(devicesOf)]
-  // A host without a core has nothing that could be given away.
   const usable = up.filter(({ strandedMilli }) => strandedMilli === 0).flatMap(devicesOf)
   const shared = usable.filter((shares) => shares.length > 0)
   const sum = <T>(of: readonly T[], amount: (one: T) => number) => of.reduce((total, one) => total + amount(one), 0)
@@ -112,7 +110,7 @@ const devicesOf = ({ devices }: PackedHost) => devices
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 
-/** The same job has the same letter for as long as it runs; after 62 letters they come again. */
+/** A job keeps its letter; after 62 jobs the letters repeat. */
 export const letterOf = (job: number): string => LETTERS[(job - 1) % LETTERS.length] ?? '?'
 
 function freeOf(shares: readonly DeviceShare[]): number {

@@ -27,7 +27,7 @@ export class Pause {
     if (!this.#isResting) this.#resume()
   }
 
-  /** Ends its first part, too. */
+  /** Ends the first part of the pause as well. */
   end(): void {
     this.#isAwake = true
     this.#resume()
@@ -48,7 +48,7 @@ export class Pause {
   }
 }
 
-/** Such plans take at most a fifth of the driver's time. */
+/** Plans for others' writes take at most a fifth of the driver's time, so that many small writes do not keep it busy. */
 const SHARE = 5
 
 export class PlanPace {
@@ -62,7 +62,6 @@ export class PlanPace {
     this.#mostMs = mostMs
   }
 
-  /** Another program wrote to the queue. */
   noteNews(): void {
     this.#hasNews = true
   }

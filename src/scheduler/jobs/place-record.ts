@@ -1,4 +1,4 @@
-/** What the driver knows of a place (a host or an engine) while it drives, and when it polls it again. */
+/** What the driver knows of a place (a host or an engine), and when it polls it again. */
 import { hasPassed } from '../../base/clock.ts'
 import type { HostCapacity } from '../model/resources.ts'
 import { enginePlace, type JobEngine } from './engine.ts'
@@ -9,9 +9,9 @@ import type { PlacedOrder } from './orders.ts'
 
 export type DriverHost = {
   readonly name: string
-  /** Under which other hosts reach it. */
+  /** How other hosts reach it. */
   readonly address: string
-  /** As declared; what is not declared is asked of the host. */
+  /** As declared; undefined: asked of the host. */
   readonly cpuMilli?: number
   readonly memoryBytes?: number
   readonly gpuCount: number
@@ -19,12 +19,12 @@ export type DriverHost = {
   readonly custom: HostCapacity['custom']
 }
 
-/** Between two polls: short after one found something, longer and longer while none does. */
+/** Between two polls: short after one found something, then longer and longer. */
 const HOST_POLL_MS = { soon: 100, late: 2_000 }
 const IDLE_MS = 10_000
 const FIRST_RETRY_MS = 1_000
 const LAST_RETRY_MS = 10_000
-/** Between two readings of its facts, which test whether its disk can be written: homes may be on a server that all share. */
+/** Between two readings of a host's facts, which test whether its disk can be written: homes may be on a shared server. */
 const STARTING_FACTS_MS = 10_000
 const BUSY_FACTS_MS = 60_000
 const IDLE_FACTS_MS = 300_000
@@ -37,7 +37,7 @@ type PlaceRecord = {
   isBusy: boolean
   nextMs: number
   waitMs: number
-  /** Orders that were sent: new ones go at once. */
+  /** Orders that it got: new ones are sent at once. */
   sent: ReadonlySet<string>
 }
 
@@ -46,10 +46,10 @@ export type HostRecord = PlaceRecord & {
   readonly line: HostLine
   readonly clock: HostClock
   facts: HostAnswer['facts']
-  /** Undefined: they are wanted at the next poll. */
+  /** Undefined: wanted at the next poll. */
   factsMs: number | undefined
   sweptMs: number
-  /** A program that goes with the next poll; empty: none. */
+  /** A program to run along with the next poll; empty: none. */
   sweep: string
 }
 
@@ -83,8 +83,8 @@ export function isDue({ nextMs, pollMs }: Pick<PlaceRecord, 'nextMs' | 'pollMs'>
 }
 
 /**
- * Which orders go to a place now, and whether it is asked about everything; undefined: none. A host tells of its bundles by itself,
- * so that only what changed is sent between polls; an engine tells nothing, and is not asked while it has no jobs.
+ * Which orders go to a place now, and whether it is asked about everything; undefined: none. A host reports by itself, so only
+ * new orders are sent between polls; an engine reports nothing, and is not polled while it has no jobs.
  */
 export function chooseOrders(record: AnyRecord, own: readonly JobOrder[], nowMs: number) {
   const isEngine = 'engine' in record
@@ -93,7 +93,7 @@ export function chooseOrders(record: AnyRecord, own: readonly JobOrder[], nowMs:
   const isNew = ({ order }: JobOrder) => (isEngine || order.kind !== 'check') && !record.sent.has(wordOf(order))
   const news = record.trouble === undefined ? own.filter(isNew) : []
   if (!isPoll && news.length === 0) return undefined
-  // A bundle that was told to stop may end without telling.
+  // A bundle that was told to stop may end without a report.
   if (news.some(({ order }) => isEngine || order.kind === 'stop')) record.waitMs = record.pollMs.soon
   if (news.length > 0) pollWithin(record, Math.min(record.pollMs.late, record.waitMs), nowMs)
   const isWhole = isPoll || isEngine || record.line.isNew
@@ -103,7 +103,7 @@ export function chooseOrders(record: AnyRecord, own: readonly JobOrder[], nowMs:
   return { orders, isWhole }
 }
 
-/** Facts show when the trouble of a host is over; a start that finds no room is reported by itself. */
+/** Facts show when a host's trouble is over; a start that finds no room reports it by itself. */
 export function wantsFacts(
   { trouble, factsMs }: HostRecord,
   orders: readonly JobOrder[],
@@ -117,7 +117,6 @@ export function wantsFacts(
   return hasPassed(factsMs, everyMs, nowMs)
 }
 
-/** After a round. */
 export function planNextPoll(record: AnyRecord, wasDown: boolean, hasOrders: boolean, nowMs: number): void {
   const { trouble, waitMs, pollMs } = record
   if (trouble === undefined) record.waitMs = Math.min(waitMs * 2, hasOrders ? pollMs.late : IDLE_MS)
@@ -125,7 +124,7 @@ export function planNextPoll(record: AnyRecord, wasDown: boolean, hasOrders: boo
   record.nextMs = nowMs + record.waitMs
 }
 
-/** A poll found what nobody had told: there may be more. */
+/** A poll found something that was not reported: there may be more. */
 export function pollSoon(record: AnyRecord, nowMs: number): void {
   record.waitMs = record.pollMs.soon
   pollWithin(record, record.waitMs, nowMs)

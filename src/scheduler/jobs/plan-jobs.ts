@@ -1,4 +1,4 @@
-/** One plan for the jobs of a queue: from what is stored to what the planner knows, and back to events. Pure. */
+/** One plan for the queue: from stored jobs to what the planner knows, and back to events. Pure. */
 import { Cluster, type Placement } from '../model/cluster.ts'
 import type { Gang } from '../model/gang.ts'
 import type { HostCapacity } from '../model/resources.ts'
@@ -15,7 +15,7 @@ export type JobsSnapshot = {
   readonly active: readonly Job[]
   /** Those that may begin now. */
   readonly lines: readonly JobLine[]
-  /** Whether not even idle hosts would hold it. */
+  /** Whether it fits on no host, even when all are idle. */
   neverFits?(gang: Gang): boolean
   readonly runTimes: RunTimes
   readonly usage: Usage
@@ -28,7 +28,7 @@ export type JobsPlan = {
   readonly expectedS: Readonly<Record<string, number | null>>
 }
 
-/** TERM, KILL ten seconds later, and some time to hear of it. */
+/** TERM, KILL ten seconds later, and some time for the report. */
 const ENDS_WITHIN_S = 30
 
 export function planJobs({ hosts, active, lines, nowMs, ...rest }: JobsSnapshot): JobsPlan {
@@ -51,7 +51,6 @@ export function planJobs({ hosts, active, lines, nowMs, ...rest }: JobsSnapshot)
   return { events: [...starts, ...victims], expectedS: Object.fromEntries(expected) }
 }
 
-/** As the planner sees it. */
 export function waitingLine(line: JobLine): QueueLine {
   return {
     at(index) {
@@ -66,14 +65,14 @@ function runningOf(job: Job, placements: readonly Placement[], nowS: number): Ac
   const own = waitingOf(job)
   const startS = isActive(state) ? Math.floor(state.startedMs / 1000) : nowS
   if (state.kind !== 'ending') return { ...own, startS, placements, isPreemptible: spec.isPreemptible }
-  // One that was told to end will be gone in the next second; if it does not end, nothing counts on that any more.
+  // A job that was told to stop is expected to end in the next second; if it does not, nothing relies on that any more.
   const sinceS = Math.floor(state.sinceMs / 1000)
   const isSoon = nowS - sinceS < ENDS_WITHIN_S
   const times = isSoon ? { estimateS: 1, startS: nowS } : { estimateS: ENDS_WITHIN_S, startS: sinceS }
   return { ...own, ...times, placements, isPreemptible: false }
 }
 
-/** A cluster on which the active jobs are where they are. A host that does not hold them any more gets nothing new. */
+/** A cluster with the active jobs in their places. A host that cannot hold them any more gets nothing new. */
 export function occupy(hosts: readonly HostCapacity[], active: readonly Job[]) {
   const cluster = new Cluster(hosts)
   const numbers = new Map(hosts.map(({ name }, index) => [name, index]))
@@ -102,7 +101,7 @@ export function gangOf({ name, bundles, request, strategy, maxBundlesPerHost }: 
   }
 }
 
-/** Jobs that were submitted together have one specification, and are looked at in every plan. */
+/** Jobs of one submission share a specification and are seen in every plan. */
 const gangs = new WeakMap<JobSpec, Gang>()
 
 function keptGangOf(spec: JobSpec): Gang {

@@ -1,6 +1,6 @@
 /**
- * One pass of the driver over the queue: what begins now on hosts or goes to an engine, and what makes room. It reads the store
- * and changes nothing; it looks at each line of waiting jobs, however long the queue is.
+ * One pass of the scheduler over the queue: which jobs begin on hosts, go to an engine, or have to make room. It changes nothing,
+ * and looks at every line of waiting jobs, however long the queue is.
  */
 import { findGang } from '../gangs/search-gang.ts'
 import { Cluster } from '../model/cluster.ts'
@@ -20,7 +20,7 @@ export type PassInput = {
   /** Those that can be used now. */
   readonly engines: readonly Pick<JobEngine, 'name' | 'mostWaiting'>[]
   readonly isPreempting: boolean
-  /** Hosts may still answer: gangs, and with them all whose turn is later, wait for them. */
+  /** Hosts may still answer: gangs, and all jobs whose turn is later, wait for them. */
   readonly isGathering: boolean
 }
 
@@ -73,7 +73,6 @@ export class PlanPass {
   }
 }
 
-/** Answers that are kept. */
 const MOST = 10_000
 
 export class ImpossibleGangs {

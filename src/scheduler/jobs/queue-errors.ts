@@ -1,16 +1,16 @@
-/** What is said when the queue's file cannot be used. */
+/** Errors for when the queue's file cannot be used. */
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { fileReason } from '../../base/file-reason.ts'
 
 const FULL = 13
-/** Where a further file was to be made beside it. */
+/** SQLITE_IOERR_SHMSIZE: the file beside it cannot grow. */
 const NO_ROOM_BESIDE = 4874
 
 const BUSY_HINT = 'Another program has locked the file. Try again.'
 const DAMAGED_HINT =
   'Move it and its -wal and -shm files away to start with an empty queue; running jobs continue. `sqlite3 FILE .recover` may recover data.'
 
-/** Primary result codes (sqlite.org/rescode.html), and what mends them. */
+/** Primary result codes (sqlite.org/rescode.html), with what to do. */
 const HINTS: Readonly<Record<number, string>> = {
   5: BUSY_HINT,
   6: BUSY_HINT,
@@ -31,17 +31,16 @@ export function isSqlite(error: unknown): error is Error & { readonly errcode: n
   return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
 }
 
-/** What became of a call, with what mends it; `what`: the file, for people. */
+/** `what`: the file, for people. */
 export function unusable(error: unknown, what: string): MusterError {
   if (error instanceof MusterError) return error
   const hint = hintOf(error)
-  // What the file itself is not to blame for: a constraint, a wrong statement, a value that cannot be stored.
+  // The file is not to blame: a constraint, a wrong statement, a value that cannot be stored.
   if (hint === undefined)
     return new MusterError('internal', `${what} refused a call: ${messageOf(error)}`, { hint: BUG_HINT, cause: error })
   return new MusterError('configuration', `${what} cannot be used: ${reasonOf(error)}`, { hint, cause: error })
 }
 
-/** What is read from the file is not what was written there. */
 export function damaged(what: string, cause?: unknown): MusterError {
   const reason = cause === undefined ? 'it is damaged' : `it is damaged: ${messageOf(cause)}`
   return new MusterError('configuration', `${what} cannot be used: ${reason}`, { hint: DAMAGED_HINT, cause })
@@ -58,7 +57,7 @@ function hintOf(error: unknown): string | undefined {
   return isOfSystem(error) ? DIRECTORY_HINT : undefined
 }
 
-/** The call came to nothing because the disk of the queue is full: later it may do. */
+/** The disk of the queue is full: the call may succeed later. */
 export function isQueueFull(error: unknown): boolean {
   return error instanceof MusterError && isSqlite(error.cause) && isWithoutRoom(error.cause)
 }

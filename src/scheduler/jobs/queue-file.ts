@@ -1,6 +1,6 @@
 /**
- * The file of a queue: an SQLite database in a directory that only the user may read. What a call has returned from is on disk
- * (write-ahead log, synced at each commit); a cut at any moment leaves the calls before it. Several programs may use it at once.
+ * The file of a queue: an SQLite database that only its user may read. What a call wrote is on disk when it returns (write-ahead
+ * log, synced at each commit), and a crash at any moment leaves earlier calls whole. Several programs may use it at once.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -17,7 +17,7 @@ const VERSION = 1
 const BUSY_MS = 10_000
 
 export class QueueFile implements Disposable {
-  /** Tells this queue from all others, on hosts that serve several. */
+  /** Distinguishes this queue from others on the same hosts. */
   readonly id: string
   readonly #database: DatabaseSync
   readonly #name: string
@@ -26,7 +26,7 @@ export class QueueFile implements Disposable {
 
   /**
    * `busyMs`: how long a call waits for another program that writes.
-   * @throws MusterError 'configuration' when the file is none of ours, is damaged, or was written by a later version.
+   * @throws MusterError 'configuration' when the file is not ours, is damaged, or was written by a newer version.
    */
   constructor(path: string, busyMs = BUSY_MS) {
     this.#name = `the queue ${path}`
@@ -36,7 +36,7 @@ export class QueueFile implements Disposable {
       this.#database.exec(
         `PRAGMA busy_timeout = ${busyMs}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON`,
       )
-      // What is as it should be is opened without waiting for whoever writes.
+      // A file that is up to date is opened without waiting for programs that write.
       const isUpToDate = this.#fileVersion() === VERSION && this.one(HAS_LATER_PARTS) !== undefined
       if (!isUpToDate) this.transaction(() => this.#makeUpToDate())
       this.id = String(this.one("SELECT value FROM meta WHERE name = 'id'")?.value)
@@ -55,14 +55,14 @@ export class QueueFile implements Disposable {
   }
 
   /**
-   * Reads the whole file, which takes a while where it is large.
+   * Reads the whole file, which takes a while if it is large.
    * @throws MusterError 'configuration' when it is damaged anywhere.
    */
   checkWhole(): void {
     if (this.one('PRAGMA quick_check(1)')?.quick_check !== 'ok') throw damaged(this.#name)
   }
 
-  /** Whatever `work` writes is on disk with one wait for the disk, or not at all. Within another one it is part of that. */
+  /** All writes of `work` reach the disk together, or none. Calls may nest. */
   transaction<T>(work: () => T): T {
     if (this.#isInside) return work()
     try {
@@ -92,7 +92,7 @@ export class QueueFile implements Disposable {
     return this.all(sql, ...values)[0]
   }
 
-  /** The number of the row that it made. */
+  /** Returns the number of the inserted row. */
   run(sql: string, ...values: readonly SQLInputValue[]): number {
     return Number(this.#statement(sql).run(...values).lastInsertRowid)
   }
@@ -117,7 +117,7 @@ export class QueueFile implements Disposable {
     this.#database.exec(LATER_PARTS)
   }
 
-  /** A commit that failed may have done it already. */
+  /** A failed commit may already have rolled back. */
   #rollBack(): void {
     try {
       this.#database.exec('ROLLBACK')
@@ -133,27 +133,27 @@ export class QueueFile implements Disposable {
   }
 }
 
-/** The file, and what SQLite keeps beside it: commands and environments of jobs are nobody else's business. */
+/** Commands and environments of jobs are private, so are the files that SQLite keeps beside it. */
 function makePrivate(path: string): void {
   try {
-    // SQLite makes it readable for all, and gives the files beside it the same mode.
+    // SQLite would make it readable for all, and its other files with the same mode.
     closeSync(openSync(path, 'wx', 0o600))
   } catch {
-    // It is there, or SQLite says why it cannot be made.
+    // It exists, or SQLite reports why it cannot be made.
   }
   const files = [path, `${path}-wal`, `${path}-shm`].map((file) => [file, 0o600] as const)
   for (const [file, mode] of [[dirname(path), 0o700] as const, ...files]) {
     try {
       const facts = lstatSync(file)
-      // Where a link leads to may be meant for others.
+      // A link may lead to files that are meant for others.
       if (!facts.isSymbolicLink() && (facts.mode & 0o077) !== 0) chmodSync(file, mode)
     } catch {
-      // Not there, or another user's, who decides.
+      // Not there, or another user's.
     }
   }
 }
 
-/** Who can write it decides what runs on all hosts. */
+/** Whoever can write it decides what runs on all hosts. */
 function requireOwnFile(path: string): void {
   makeOwnDirectories(dirname(path))
   makePrivate(path)
@@ -161,7 +161,7 @@ function requireOwnFile(path: string): void {
   if (reason !== undefined) throw notOwn(`the queue ${path}`, reason, 'check its owner and mode')
 }
 
-/** It may tell too often, or never: whoever listens looks now and then anyway. */
+/** Calls back when another program may have written to the queue: perhaps too often, or never, as file systems differ. */
 export function watchStore(path: string, onWrite: () => void): Disposable {
   const log = `${basename(path)}-wal`
   try {
@@ -201,9 +201,8 @@ export const SCHEMA = `
 `
 
 /**
- * What came later, and is of no consequence to a version that does not know it. `tally`: how many jobs there are of each kind,
- * kept by the file itself, so that a million that have ended are not counted again and again. Of results `attempt`: what was read is of it;
- * `is_final`: after it had ended.
+ * Parts of later versions; earlier ones ignore them. `tally` counts jobs by kind, so that a million ended ones are not counted
+ * again and again. In `results`, `attempt` is the one that was read and `is_final` says that it had ended.
  */
 export const LATER_PARTS = `
   CREATE INDEX IF NOT EXISTS jobs_by_spec ON jobs (spec, kind);
@@ -233,6 +232,6 @@ export const HAS_LATER_PARTS = `SELECT 1 WHERE 10 = (SELECT count(*) FROM sqlite
   WHERE name IN ('jobs_by_spec', 'jobs_by_run', 'jobs_in_line', 'jobs_bound', 'jobs_unnamed', 'results',
     'tally', 'tally_new', 'tally_change', 'tally_gone'))`
 
-/** Needed by later parts. It is the number of alike.ts; null where a version that does not know it submitted the job. */
+/** The number of `alikeOf`, which later parts need; null where a version that does not know it submitted the job. */
 export const ADD_ALIKE = 'ALTER TABLE jobs ADD COLUMN alike INTEGER'
 export const HAS_ALIKE = "SELECT 1 FROM pragma_table_info('jobs') WHERE name = 'alike'"

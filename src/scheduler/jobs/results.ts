@@ -1,4 +1,4 @@
-/** What became of jobs with metrics: a row each in the queue's file, beside the jobs. */
+/** Metrics of jobs: a row each in the queue's file. */
 import type { SQLOutputValue } from 'node:sqlite'
 import { FINAL_KINDS, type Job, type JobSpec, type JobState } from './job.ts'
 import { type JobRows, parse } from './job-rows.ts'
@@ -9,7 +9,7 @@ export type Reading = {
   readonly job: number
   readonly attempt: number
   readonly values: MetricValues
-  /** It has ended: there will be no other. */
+  /** The job has ended: there will be no other reading. */
   readonly isFinal: boolean
 }
 
@@ -19,20 +19,19 @@ export type SweepRow = {
   readonly kind: JobState['kind']
   readonly attempt: number
   readonly parameters: Readonly<Record<string, string>>
-  /** Of its last attempt that wrote any. */
+  /** Of the last attempt that printed any. */
   readonly values: MetricValues
 }
 
 export type Sweep = {
   readonly metrics: readonly Metric[]
-  /** Names of all parameters, in the order in which they were declared. */
+  /** In the order in which they were declared. */
   readonly parameters: readonly string[]
   readonly rows: readonly SweepRow[]
-  /** There are so many; `rows` may have fewer. */
+  /** How many there are; `rows` may have fewer. */
   readonly count: number
 }
 
-/** Of a sweep so many are read. */
 const MOST_ROWS = 10_000
 
 export class JobResults {
@@ -49,7 +48,7 @@ export class JobResults {
     this.#file.run("INSERT INTO results VALUES (?, 0, 0, '{}')", job)
   }
 
-  /** What an attempt wrote before and did not write again stays. */
+  /** A metric that this attempt has not printed keeps the value of an earlier one. */
   note({ job, attempt, values, isFinal }: Reading): void {
     const [row] = this.#file.all('SELECT attempt, is_final, metrics FROM results WHERE job = ?', job)
     const [before, after] = [Number(row?.attempt ?? 0), { ...values }]
@@ -65,7 +64,7 @@ export class JobResults {
     return valuesOf(this.#file.all('SELECT metrics FROM results WHERE job = ?', job)[0]?.metrics)
   }
 
-  /** Ended jobs of which nobody has read the last word yet. */
+  /** Ended jobs whose final metrics were not read yet. */
   unread(): readonly Job[] {
     return this.#rows.read(
       `WHERE jobs.id IN (SELECT job FROM results JOIN jobs AS own ON own.id = job
@@ -74,7 +73,7 @@ export class JobResults {
     )
   }
 
-  /** Those that were submitted together, by what they were submitted as. */
+  /** Those that were submitted together. */
   sweep(group: number, spec: JobSpec): Sweep {
     const rows = this.#file
       .all(

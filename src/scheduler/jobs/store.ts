@@ -1,4 +1,4 @@
-/** The jobs of a queue: what is asked of them and done to them, each call on disk when it returns (queue-file.ts). */
+/** The jobs of a queue: every call is on disk when it returns (queue-file.ts). */
 
 import { MusterError } from '../../base/errors.ts'
 import type { HostCapacity } from '../model/resources.ts'
@@ -29,7 +29,7 @@ export type Submission = {
   readonly priority: number
   readonly isHeld: boolean
   readonly after: readonly number[]
-  /** One job each, with these variables besides; one without any: one job. */
+  /** One job each, with these additional variables. */
   readonly variants: readonly Readonly<Record<string, string>>[]
 }
 
@@ -37,7 +37,7 @@ export type Submission = {
 export type SchedulerReport = {
   readonly atMs: number
   readonly hosts: readonly HostCapacity[]
-  /** By name of a host, or of an engine's place, that cannot be used: why. */
+  /** Why a host, or the place of an engine, cannot be used, by name. */
   readonly down: Readonly<Record<string, string>>
   /** By job, in seconds since the epoch; null: never, as things are. */
   readonly expectedS: Readonly<Record<string, number | null>>
@@ -53,9 +53,9 @@ export type JobGroup = {
 }
 
 type ApplyOptions = {
-  /** As the driver. */
+  /** As the scheduler. */
   readonly lease?: LeaseToken | undefined
-  /** With each as it is now, before it is on disk. */
+  /** Called with each job after the change, before it is on disk. */
   onChange?(job: Job): void
 }
 
@@ -69,7 +69,7 @@ export class JobStore implements Disposable {
   readonly #active = new KeptActive()
   readonly #waiting: WaitingLines
 
-  /** As a QueueFile. */
+  /** As QueueFile. */
   constructor(path: string, busyMs?: number) {
     this.file = new QueueFile(path, busyMs)
     this.id = this.file.id
@@ -88,7 +88,7 @@ export class JobStore implements Disposable {
     return this.submitAll([submission], nowMs)[0] ?? []
   }
 
-  /** All of them or none; on disk with one wait for the disk, however many they are. */
+  /** All of them or none, with one wait for the disk. */
   submitAll(submissions: readonly Submission[], nowMs: number): readonly (readonly number[])[] {
     return this.together(() => submissions.map((submission) => this.#insert(submission, nowMs)))
   }
@@ -116,7 +116,7 @@ export class JobStore implements Disposable {
     return this.#rows.read('WHERE jobs.id = ?', id)[0]
   }
 
-  /** The latest first; of all kinds unless some are named. */
+  /** The latest first. `kinds`: empty for all. */
   list(kinds: readonly string[], limit: number): readonly Job[] {
     const where = kinds.length === 0 ? '' : `WHERE kind IN (${kinds.map(() => '?').join()})`
     return this.#rows.read(`${where} ORDER BY jobs.id DESC LIMIT ?`, ...kinds, limit)
@@ -142,7 +142,7 @@ export class JobStore implements Disposable {
     }))
   }
 
-  /** Numbers of those that were submitted together, of these kinds (all unless named). */
+  /** Jobs of one submission. `kinds`: empty for all. */
   idsOf(spec: number, kinds: readonly string[]): readonly number[] {
     const where = kinds.length === 0 ? '' : `AND kind IN (${kinds.map(() => '?').join()})`
     return this.file
@@ -156,24 +156,24 @@ export class JobStore implements Disposable {
     )
   }
 
-  /** The most important and oldest of those that wait. */
+  /** By priority, then by number. */
   queued(limit: number): readonly Job[] {
     return this.#rows.read(`WHERE kind = 'queued' ORDER BY priority DESC, jobs.id LIMIT ?`, limit)
   }
 
-  /** Those that may begin now, whatever stands before them; each line has at least one. */
+  /** Those that may begin now, as lines of at least one job. */
   waiting(nowMs: number): readonly StoredLine[] {
     return this.#waiting.read(this.file.version(), nowMs)
   }
 
-  /** Whether it changed anything; undefined: there is no such job. `lease`: as the driver. */
+  /** Whether it changed anything; undefined: no such job. `lease`: as the scheduler. */
   apply(id: number, event: JobEvent, nowMs: number, lease?: LeaseToken): boolean | undefined {
     return this.applyAll([{ id, event }], nowMs, { lease })[0]
   }
 
   /**
    * All of them or none.
-   * @throws MusterError 'interrupted' when the lease is another one's by now.
+   * @throws MusterError 'interrupted' when another scheduler has taken the lease.
    */
   applyAll(
     events: readonly { readonly id: number; readonly event: JobEvent }[],
@@ -207,7 +207,7 @@ export class JobStore implements Disposable {
     })
   }
 
-  /** Another specification and priority for those that wait or are held; as `applyAll`. */
+  /** Changes specification and priority of jobs that wait or are held. Returns as `applyAll`. */
   editAll(
     ids: readonly number[],
     change: (job: Job) => Pick<Job, 'spec' | 'priority'>,
@@ -223,14 +223,14 @@ export class JobStore implements Disposable {
         const text = JSON.stringify(spec)
         const row = rows.get(text) ?? this.file.run('INSERT INTO specs (spec) VALUES (?)', text)
         rows.set(text, row)
-        // The variables of its own are part of the new text.
+        // Its own variables are part of the new text.
         this.file.run(UPDATE_SPEC, row, priority, alikeOf(spec), id)
         return true
       })
     })
   }
 
-  /** As the driver; all of them or none. */
+  /** As the scheduler; all of them or none. */
   noteResults(readings: readonly Reading[], lease: LeaseToken): void {
     if (readings.length === 0) return
     this.together(() => {
@@ -239,13 +239,13 @@ export class JobStore implements Disposable {
     })
   }
 
-  /** What a job was submitted with; undefined: there is no such job. */
+  /** The submission of a job; undefined: no such job. */
   groupOf(id: number): number | undefined {
     const row = this.file.one('SELECT spec FROM jobs WHERE id = ?', id)
     return row && Number(row.spec)
   }
 
-  /** Directories on hosts, by name, that jobs that have not ended have or will run in. */
+  /** Names of directories on hosts that unfinished jobs run in or will run in. */
   keptDirectories(): readonly string[] {
     const running = this.active().flatMap((job) =>
       isActive(job.state) ? job.state.places.map((_, rank) => bundleKey(this.id, job, rank)) : [],
@@ -253,10 +253,10 @@ export class JobStore implements Disposable {
     return [...running, ...this.#copiedDirectories()]
   }
 
-  /** Those of `keptDirectories` that were copied there for jobs. It reads every job that has not ended. */
+  /** Those that `--copy-dir` brought there. It reads every unfinished job. */
   #copiedDirectories(): readonly string[] {
     const start = `../${this.id}-`
-    // Few specifications name one: the others are not worth parsing.
+    // Few specifications name one, so only those are parsed.
     const rows = this.file.all(
       `SELECT DISTINCT jobs.spec AS spec FROM jobs JOIN specs ON specs.id = jobs.spec
         WHERE kind IN ('held', 'queued', 'starting', 'running', 'ending') AND instr(specs.spec, ?) > 0`,
@@ -264,13 +264,13 @@ export class JobStore implements Disposable {
     )
     const directories = rows.flatMap(({ spec }) => {
       const { directory } = this.#rows.specOf(Number(spec))
-      // Programs of hosts have these names between quotes; what is deleted has no others.
+      // The names appear between quotes in programs for hosts; no others are ever deleted.
       return directory?.startsWith(start) && SAFE_NAME.test(directory) ? [directory.slice('../'.length)] : []
     })
     return [...new Set(directories)]
   }
 
-  /** Cancels those that wait for what will never be done. */
+  /** Cancels jobs that wait for a job that will never be done. */
   cancelOrphans(nowMs: number, lease: LeaseToken): number {
     const orphans = this.file.all(
       `SELECT jobs.id AS id, min(other.id) AS needed, other.kind AS kind
@@ -287,14 +287,14 @@ export class JobStore implements Disposable {
     ).length
   }
 
-  /** Forgets at most `most` jobs that ended before that time, except those that unfinished jobs wait for. Returns how many. */
+  /** Deletes at most `most` jobs that ended earlier, except those that unfinished jobs wait for. Returns how many. */
   forgetEnded(beforeMs: number, most: number): number {
     return this.together(() => {
       const rows = this.file.all(`SELECT id, spec ${FORGETTABLE} LIMIT ?`, beforeMs, most)
       const [ids, specs] = [rows.map(({ id }) => id), rows.map(({ spec }) => spec)].map((list) => JSON.stringify(list))
       this.file.run('DELETE FROM results WHERE job IN (SELECT value FROM json_each(?))', ids ?? '[]')
       this.file.run('DELETE FROM jobs WHERE id IN (SELECT value FROM json_each(?))', ids ?? '[]')
-      // The last one stays, so that its number is not used again.
+      // The last one stays, so that its number is not reused.
       this.file.run(
         `DELETE FROM specs WHERE id IN (SELECT value FROM json_each(?)) AND id < (SELECT max(id) FROM specs)
           AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.spec = specs.id)`,
@@ -304,7 +304,7 @@ export class JobStore implements Disposable {
     })
   }
 
-  /** How many `forgetEnded` would forget in all. */
+  /** How many `forgetEnded` would delete in all. */
   countForgettable(beforeMs: number): number {
     return Number(this.file.one(`SELECT count(*) AS count ${FORGETTABLE}`, beforeMs)?.count)
   }
@@ -321,7 +321,7 @@ export class JobStore implements Disposable {
     return row && parse<SchedulerReport>(row.value)
   }
 
-  /** Whatever `work` writes is on disk with one wait for the disk, or not at all. */
+  /** All writes of `work` reach the disk together, or none. */
   together<T>(work: () => T): T {
     try {
       return this.file.transaction(work)
@@ -349,9 +349,8 @@ const UPDATE_JOB =
   'UPDATE jobs SET attempt = ?, failures = ?, kind = ?, state = ?, ended_ms = ?, ran_ms = ? WHERE id = ?'
 
 /**
- * Of the hosts of these jobs those that were down when the scheduler looked last, and those that it does not know, as when
- * they left hosts.yaml; so are places of engines. What answers is not given up: its bundles run, on devices that others
- * would get.
+ * Which hosts not to wait for when these jobs are given up: those that were down at the last report or are unknown, such as
+ * engines and hosts that left hosts.yaml. A host that answers is waited for: its bundles still hold devices.
  */
 export function hostsToForget(jobs: readonly Job[], report: SchedulerReport | undefined): readonly string[] {
   if (report === undefined) return []

@@ -1,7 +1,7 @@
 /**
- * The jobs that may begin now, as lines: jobs of one user and priority that are placed alike (alike.ts), the longest waiting
- * first. The plan needs the head of each line, and more of it only when the head begins, so that neither the length of a line
- * nor what stands before it in the file keeps another line out. Read as far as it is asked for, and kept until something changes.
+ * The jobs that may begin now, as lines: jobs of one user and priority that are placed alike (`alikeOf`), the longest waiting
+ * first. The plan needs the head of each line, and more only when the head begins, so no line is kept out by the length of
+ * another. Lines are read on demand and cached until something changes.
  */
 import { createHash } from 'node:crypto'
 import type { SQLInputValue } from 'node:sqlite'
@@ -9,16 +9,16 @@ import type { Job, JobSpec } from './job.ts'
 import { type JobRows, QUEUED_TEXT } from './job-rows.ts'
 import type { QueueFile } from './queue-file.ts'
 
-/** How many jobs of a line are read first; four times as many each time that more are needed. */
+/** How many jobs of a line are read first; four times as many each further time. */
 const FIRST = 4
 const MOST = 1024
 
-/** Nothing but their turn keeps them; as the index jobs_in_line has it. */
+/** Only their turn keeps them waiting; the condition of the index jobs_in_line. */
 const FREE = `kind = 'queued' AND after IS NULL AND state = '${QUEUED_TEXT}'`
-/** The others: they wait for jobs or for a time, or have run before; as jobs_bound has it. */
+/** The others wait for jobs or for a time, or have run before; the condition of jobs_bound. */
 const BOUND = `kind = 'queued' AND (after IS NOT NULL OR state <> '${QUEUED_TEXT}')`
 
-/** The first job after a line: comparing all three columns at once would walk through the whole line. */
+/** The first job after a line. Comparing all three columns at once would scan the whole line. */
 const firstOf = (condition: string): string =>
   `(SELECT id FROM jobs INDEXED BY jobs_in_line WHERE ${FREE} AND ${condition} ORDER BY alike, user, priority LIMIT 1)`
 const FREE_LINES = `WITH RECURSIVE line (alike, user, priority) AS (
@@ -31,7 +31,7 @@ const FREE_LINES = `WITH RECURSIVE line (alike, user, priority) AS (
 ) SELECT alike, user, priority FROM line`
 const FREE_JOBS = `INDEXED BY jobs_in_line WHERE ${FREE} AND alike = ? AND user = ? AND priority = ? AND id > ? ORDER BY id LIMIT ?`
 
-/** Many jobs wait for the same jobs, with the same text: each text is checked once. */
+/** Many jobs wait for the same jobs with the same text, so each text is checked once. */
 const DONE = `SELECT list FROM (SELECT DISTINCT after AS list FROM jobs INDEXED BY jobs_by_after WHERE kind = 'queued' AND after IS NOT NULL) WHERE NOT EXISTS
   (SELECT 1 FROM json_each(list) AS each JOIN jobs AS other ON other.id = each.value WHERE other.kind <> 'done')`
 const NOT_BEFORE = "coalesce(json_extract(state, '$.notBeforeMs'), 0)"
@@ -89,7 +89,7 @@ export class WaitingLines {
     this.#rows = rows
   }
 
-  /** Each has at least one. `version` changes with each write of others. */
+  /** `version` changes with each write of others. */
   read(version: number, nowMs: number): readonly StoredLine[] {
     if (this.#version !== version) this.forget()
     if (nowMs >= this.#dueMs || nowMs < this.#readMs) this.forgetBound()
@@ -102,7 +102,7 @@ export class WaitingLines {
     return [...this.#free, ...this.#bound].filter((line) => line.at(0) !== undefined)
   }
 
-  /** Jobs that no longer wait. */
+  /** These jobs no longer wait. */
   remove(ids: ReadonlySet<number>): void {
     if (ids.size === 0) return
     for (const line of [...(this.#free ?? []), ...(this.#bound ?? [])]) line.remove(ids)
@@ -113,7 +113,7 @@ export class WaitingLines {
     this.forgetBound()
   }
 
-  /** Something has come to an end that others may have waited for. */
+  /** Something ended that others may have waited for. */
   forgetBound(): void {
     this.#bound = undefined
   }
@@ -133,7 +133,7 @@ export class WaitingLines {
     })
   }
 
-  /** Those that another version of Muster has submitted do not know their line yet. */
+  /** Jobs that another version of Muster submitted have no line yet. */
   #nameLines(): void {
     const unnamed = "FROM jobs INDEXED BY jobs_unnamed WHERE kind = 'queued' AND alike IS NULL"
     if (this.#file.one(`SELECT 1 ${unnamed} LIMIT 1`) === undefined) return
@@ -150,7 +150,7 @@ export class WaitingLines {
 
 const BYTES = 6
 
-/** The same number for specifications that differ in nothing that the plan looks at; stored with each job. */
+/** The same number for specifications that the plan treats alike; stored with each job. */
 export function alikeOf({ engine, bundles, request, strategy, maxBundlesPerHost, estimateS, limitS }: JobSpec): number {
   const text = JSON.stringify([engine, bundles, request, strategy, maxBundlesPerHost, estimateS, limitS])
   return createHash('sha256').update(text).digest().readUIntBE(0, BYTES)

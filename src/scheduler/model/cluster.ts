@@ -1,24 +1,23 @@
 /**
- * The one place that knows what is free on which device of which host. Typed arrays for the amounts, integers throughout; a
- * host's number is its place in the list that the cluster was made from, and the lower number wins where a policy sees no
- * difference. It decides nothing: policies choose spots, `take` refuses what does not fit.
+ * What is free on which device of which host, in typed arrays of integers. A host's number is its index in the list that the
+ * cluster was made from. It decides nothing: policies choose spots, and `take` refuses what does not fit.
  */
 import { MusterError } from '../../base/errors.ts'
 import { CustomInstances } from './custom-instances.ts'
 import { checkHost, checkRequest, type HostCapacity, holds, type ResourceRequest, WHOLE_MILLI } from './resources.ts'
 import { type Shape, ShapeTable, shapeKey, tolerates } from './shape.ts'
 
-/** Where a request goes: a host, and its devices (numbers within the host) that carry it. */
+/** Where a request goes: a host and its devices, by their numbers within the host. */
 export type Spot = { readonly host: number; readonly devices: readonly number[] }
 
-/** A spot that has been taken: the receipt that `release` wants back. */
+/** A spot that is taken; `release` gives it back. */
 export type Placement = Spot & {
   readonly shape: Shape
   /** Which instances of custom unit resources, in the order of `shape.custom`. */
   readonly instances: readonly (readonly number[])[]
 }
 
-/** Told of each placement that is taken and of each that is released (or undone). */
+/** Called after each placement is taken, and after each is released or undone. */
 type Watcher = (placement: Placement, isTake: boolean) => void
 
 type Change = { readonly isTake: boolean; readonly placement: Placement }
@@ -39,18 +38,17 @@ export class Cluster {
   /** By host: milli-GPU free on all of its devices, and devices of which nothing is taken. */
   readonly gpuLeftMilli: Int32Array
   readonly idleDevices: Int32Array
-  /** By host: the number of its last change (`changeCount` before it); -1 while there was none. */
+  /** By host: `changeCount` before its last change; -1 while there was none. */
   readonly lastChange: Int32Array
-  /** The same, of changes after which it may hold more than before. */
+  /** The same for its last change that may have freed something. */
   readonly lastGain: Int32Array
-  /** By host: 1 while nothing new may come. */
+  /** By host: 1 while it takes nothing new. */
   readonly isClosed: Uint8Array
-  /** Custom resources by name. */
   readonly custom = new Map<string, CustomInstances>()
 
   #shapes = new ShapeTable()
   readonly #hostsByModels = new Map<string, Uint8Array>()
-  /** Hosts in the order of their last change, as a list in both directions; -1 at the ends. */
+  /** Hosts in the order of their last change, as a doubly linked list; -1 at the ends. */
   readonly #changedBefore: Int32Array
   readonly #changedAfter: Int32Array
   #changedLast = -1
@@ -63,7 +61,7 @@ export class Cluster {
   readonly #hasTaints: boolean
   readonly totalGpuMilli: number
 
-  /** @throws MusterError 'usage' when an amount is negative or broken, or two hosts have one name. */
+  /** @throws MusterError 'usage' when an amount is invalid, or two hosts have the same name. */
   constructor(hosts: readonly HostCapacity[]) {
     hosts.forEach(checkHost)
     if (new Set(hosts.map((host) => host.name)).size < hosts.length)
@@ -109,7 +107,7 @@ export class Cluster {
     return this.#live.size
   }
 
-  /** All that is placed, oldest first. */
+  /** Oldest first. */
   placements(): IterableIterator<Placement> {
     return this.#live.values()
   }
@@ -125,8 +123,8 @@ export class Cluster {
   }
 
   /**
-   * Amounts and devices alone are looked at, so that what runs already can be entered on a host that is drained by now.
-   * @throws MusterError 'internal' when the spot does not hold it: nothing is ever over-committed.
+   * Checks amounts and devices alone, so that running jobs can be entered on a host that is drained now.
+   * @throws MusterError 'internal' when the spot does not hold the shape: nothing is ever over-committed.
    */
   take(shape: Shape, spot: Spot): Placement {
     const { host, devices } = spot
@@ -157,8 +155,8 @@ export class Cluster {
   }
 
   /**
-   * For trying things out: what is free here, in a cluster that keeps no account of placements, so that those of this one can
-   * be released there. Shapes are shared.
+   * A scratch cluster with the same free amounts and shapes. It keeps no list of placements, so placements of this one can be
+   * released in it.
    */
   copy(): Cluster {
     const twin = new Cluster(this.hosts)
@@ -175,7 +173,7 @@ export class Cluster {
     return twin
   }
 
-  /** Makes a copy as scarce as the other one is too: of each amount the smaller one remains. */
+  /** Reduces each free amount of a scratch cluster to that of the other one, if that is smaller. */
   keepLeast(other: Cluster): void {
     if (!this.#isScratch) throw new MusterError('internal', 'only a copy of a cluster may be narrowed')
     for (let host = 0; host < this.hostCount; host++) {
@@ -200,28 +198,27 @@ export class Cluster {
     }
   }
 
-  /** Makes a copy's host scarcer: what is not there is not withheld. */
+  /** Reduces the free cores of a host in a scratch cluster. */
   withholdCpu(host: number, cpuMilli: number): void {
     if (!this.#isScratch) throw new MusterError('internal', 'only a copy of a cluster may be narrowed')
     this.cpuLeftMilli[host] = Math.max(0, (this.cpuLeftMilli[host] as number) - cpuMilli)
     this.#noteChange(host)
   }
 
-  /** Drains or opens a host. */
   close(host: number, isClosed: boolean): void {
     this.isClosed[host] = isClosed ? 1 : 0
     if (!isClosed) this.lastGain[host] = this.#changeCount
     this.#noteChange(host)
   }
 
-  /** Something about the host has changed that is not kept here, so that it is looked at anew. */
+  /** Marks the host as changed because of something that is not kept here. */
   touch(host: number): void {
     this.#noteChange(host)
   }
 
   /**
-   * Runs `work`; whatever it took and released is undone unless it returns a value. What it undoes are amounts: a placement
-   * that it released is live again afterwards. Does not nest.
+   * Runs `work` and undoes what it took and released unless it returns a value. A placement that it released becomes live again.
+   * Does not nest.
    */
   attempt<T>(work: () => T | undefined): T | undefined {
     if (this.#journal) throw new MusterError('internal', 'an attempt within an attempt')
@@ -237,22 +234,21 @@ export class Cluster {
     }
   }
 
-  /** For as long as the cluster lives. */
   watch(watcher: Watcher): void {
     this.#watchers.push(watcher)
   }
 
-  /** How often anything changed. A host has changed since it was n when its `lastChange` is n or more. */
+  /** A host has changed since count n when its `lastChange` is at least n. */
   get changeCount(): number {
     return this.#changeCount
   }
 
-  /** The host that changed last; -1 while none did. */
+  /** -1 while none did. */
   get changedLast(): number {
     return this.#changedLast
   }
 
-  /** The host whose last change is the one before that of this host; -1 when there is none. */
+  /** The host that changed last before this one; -1: none. */
   changedBefore(host: number): number {
     return this.#changedBefore[host] as number
   }
@@ -288,7 +284,7 @@ export class Cluster {
     }
   }
 
-  /** By host: 1 where some device's model will do, or any would. Kept: of models there are few. */
+  /** By host: 1 where the model of some device is acceptable. Cached, as there are few models. */
   #hostsWith(takesModel: Uint8Array, isAny: boolean): Uint8Array {
     const key = isAny ? '' : `models ${takesModel.join('')}`
     const known = this.#hostsByModels.get(key)
@@ -301,7 +297,6 @@ export class Cluster {
     return hosts
   }
 
-  /** Everything but devices. */
   #holdsAmounts(shape: Shape, host: number): boolean {
     if (!((this.cpuLeftMilli[host] as number) >= shape.cpuMilli)) return false
     if ((this.memoryLeftBytes[host] as number) < shape.memoryBytes) return false

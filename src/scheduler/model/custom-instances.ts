@@ -1,4 +1,4 @@
-/** What is free of one custom resource, host by host: a pool is one instance of the whole amount, units are instances of 1000. */
+/** What is free of one custom resource by host: a pool is one instance of the whole amount, units are instances of 1000. */
 import { type CustomCapacity, WHOLE_MILLI } from './resources.ts'
 
 type HostInstances = { readonly isUnit: boolean; readonly left: number[]; readonly total: number }
@@ -21,18 +21,18 @@ export class CustomInstances {
     return this.choose(host, amount) !== undefined
   }
 
-  /** Whether the host would hold the amount if nothing were taken. */
+  /** Whether the idle host would hold the amount. */
   wouldFit(host: number, amount: number): boolean {
     const { isUnit = false, total = -1 } = this.#byHost.get(host) ?? {}
     return amount <= total && (!isUnit || amount < WHOLE_MILLI || amount % WHOLE_MILLI === 0)
   }
 
-  /** What is free on the host: pool units, or milli over all instances. */
+  /** In pool units, or in milli over all instances. */
   leftOn(host: number): number {
     return this.#byHost.get(host)?.left.reduce((sum, left) => sum + left, 0) ?? 0
   }
 
-  /** The instances that would carry the amount (a share goes where it fits most tightly); undefined when they are not there. */
+  /** The instances that would hold the amount (the tightest one for a share); undefined: it does not fit. */
   choose(host: number, amount: number): readonly number[] | undefined {
     const instances = this.#byHost.get(host)
     if (instances === undefined) return undefined
@@ -50,7 +50,7 @@ export class CustomInstances {
     return idle.length * WHOLE_MILLI >= amount ? idle.slice(0, amount / WHOLE_MILLI) : undefined
   }
 
-  /** Adds `amount` (taken: below 0), spread evenly over the instances that carry it. */
+  /** Adds `amount` (negative to take), spread evenly over the instances. */
   apply(host: number, instances: readonly number[], amount: number): void {
     const left = this.#byHost.get(host)?.left ?? []
     for (const index of instances) left[index] = (left[index] ?? 0) + amount / instances.length

@@ -1,4 +1,4 @@
-/** Whether a host holds a shape now, and on which devices: on devices, never on sums ([500, 500] does not hold 800). */
+/** Whether a host holds a shape now, and on which devices: by device, never by sums ([500, 500] does not hold 800). */
 import type { Cluster, Spot } from './cluster.ts'
 import { WHOLE_MILLI } from './resources.ts'
 import type { Shape } from './shape.ts'
@@ -16,7 +16,7 @@ export function fitsBesidesDevices(cluster: Cluster, shape: Shape, host: number)
   )
 }
 
-/** Devices of the host that could each carry one device's part of the shape. */
+/** How many devices of the host hold one device's part of the shape. */
 export function countDevices(cluster: Cluster, shape: Shape, host: number): number {
   if (shape.gpuCount === 0) return 0
   if (shape.gpuMilli === WHOLE_MILLI && shape.takesAnyModel) return cluster.idleDevices[host] as number
@@ -27,7 +27,6 @@ export function countDevices(cluster: Cluster, shape: Shape, host: number): numb
   return count
 }
 
-/** Whether some device of the host could carry one device's part of the shape. */
 export function hasDevice(cluster: Cluster, shape: Shape, host: number): boolean {
   const end = cluster.deviceStart[host + 1] as number
   for (let device = cluster.deviceStart[host] as number; device < end; device++)
@@ -35,7 +34,7 @@ export function hasDevice(cluster: Cluster, shape: Shape, host: number): boolean
   return false
 }
 
-/** Whether this device (its number in the whole cluster) could carry one device's part of the shape. */
+/** `device`: its number in the cluster. */
 export function holdsPart(cluster: Cluster, shape: Shape, device: number): boolean {
   return (
     (cluster.deviceLeftMilli[device] as number) >= shape.gpuMilli &&
@@ -43,7 +42,7 @@ export function holdsPart(cluster: Cluster, shape: Shape, device: number): boole
   )
 }
 
-/** The spot on this host: a share on the device that it fills most, whole GPUs on the first idle ones; undefined when it does not fit. */
+/** A share goes to the tightest device, whole GPUs to the first idle ones; undefined: it does not fit. */
 export function spotOn(cluster: Cluster, shape: Shape, host: number): Spot | undefined {
   if (!fitsBesidesDevices(cluster, shape, host)) return undefined
   const devices = tightestDevices(cluster, shape, host)
@@ -52,7 +51,7 @@ export function spotOn(cluster: Cluster, shape: Shape, host: number): Spot | und
 
 const NO_DEVICES: readonly number[] = []
 
-/** Devices within the host, amounts besides them not looked at. */
+/** Devices within the host, by devices alone. */
 export function tightestDevices(cluster: Cluster, shape: Shape, host: number): readonly number[] | undefined {
   if (shape.gpuCount === 0) return NO_DEVICES
   const start = cluster.deviceStart[host] as number
@@ -67,7 +66,7 @@ export function tightestDevices(cluster: Cluster, shape: Shape, host: number): r
   return device < 0 ? undefined : [device]
 }
 
-/** The device (within the host) that a share fills most, the first of equals. For whole GPUs and none: 0 when they are there. Else -1. */
+/** The tightest device within the host for a share, the first of equals. For whole GPUs and none: 0 when they fit. Else -1. */
 export function tightestDevice(cluster: Cluster, shape: Shape, host: number): number {
   if (shape.gpuCount === 0) return 0
   if (shape.gpuMilli === WHOLE_MILLI) return countDevices(cluster, shape, host) >= shape.gpuCount ? 0 : -1

@@ -1,7 +1,4 @@
-/**
- * What is asked for, and how often: all that a policy may know of the future. From a list of past requests, or counted as
- * they come.
- */
+/** What is requested, and how often: all that a policy may know of the future. */
 import type { ResourceRequest } from './resources.ts'
 import { shapeKey } from './shape.ts'
 
@@ -29,7 +26,7 @@ export class WorkloadMix {
     return this.#total
   }
 
-  /** In order of first sight. */
+  /** In order of first appearance. */
   entries(): readonly MixEntry[] {
     return [...this.#counts.values()]
   }

@@ -1,22 +1,19 @@
-/**
- * What hosts have and what is asked of them, in integers: milli-CPU, bytes, milli-GPU of one device. Plain data; nothing here
- * knows what is taken already (cluster.ts does).
- */
+/** What hosts have and what requests need, in integers: milli-CPU, bytes, milli-GPU of one device. */
 import { MusterError } from '../../base/errors.ts'
 
-/** A whole device (a GPU, or one instance of a `unit` resource), in milli. */
+/** A whole device (a GPU, or one instance of a `unit` resource). */
 export const WHOLE_MILLI = 1000
 
-/** Further digits of an amount in milli come from its binary fraction: 16.1 × 1000 is 16100.000000000002. */
+/** Further digits come from binary fractions: 16.1 × 1000 is 16100.000000000002. */
 const DIGITS = 12
 
-/** An amount in milli: what is asked for is rounded up, what there is is rounded down. */
+/** Round up what is requested, round down what there is. */
 export function milliOf(amount: number, rounding: 'up' | 'down'): number {
   const milli = Number((amount * WHOLE_MILLI).toPrecision(DIGITS))
   return rounding === 'up' ? Math.ceil(milli) : Math.floor(milli)
 }
 
-/** `pool`: one amount that is divided freely. `unit`: instances, of which a share lives on one. */
+/** `pool`: one amount that is divided freely. `unit`: instances; a share lives on one of them. */
 export type CustomCapacity =
   | { readonly kind: 'pool'; readonly amount: number }
   | { readonly kind: 'unit'; readonly count: number }
@@ -25,13 +22,13 @@ export type HostCapacity = {
   readonly name: string
   readonly cpuMilli: number
   readonly memoryBytes: number
-  /** The model of each GPU, in device order; `''` where it is not known. */
+  /** The model of each GPU in device order; `''`: unknown. */
   readonly gpus?: readonly string[]
   readonly custom?: Readonly<Record<string, CustomCapacity>>
   readonly labels?: Readonly<Record<string, string>>
-  /** Only requests that tolerate all of them may come here. */
+  /** Only requests that tolerate all of them may run here. */
   readonly taints?: readonly string[]
-  /** What runs stays, nothing new comes. */
+  /** Running jobs stay, nothing new comes. */
   readonly isDrained?: boolean
 }
 
@@ -44,22 +41,21 @@ export type Selector =
 export type ResourceRequest = {
   readonly cpuMilli: number
   readonly memoryBytes: number
-  /** GPUs; 0 for none. */
   readonly gpuCount: number
-  /** Of each GPU: 1–1000; below 1000 only with `gpuCount` 1. Without meaning when `gpuCount` is 0. */
+  /** Of each GPU: 1–1000; below 1000 only with `gpuCount` 1. Ignored when `gpuCount` is 0. */
   readonly gpuMilli: number
-  /** GPU models that will do; none or empty: any. */
+  /** Acceptable GPU models; empty: any. */
   readonly gpuModels?: readonly string[]
   /** `pool`: the amount. `unit`: milli of one instance (1–1000), or whole instances (a multiple of 1000). */
   readonly custom?: Readonly<Record<string, number>>
-  /** All of them have to hold. */
+  /** All of them must hold. */
   readonly selectors?: readonly Selector[]
   /** The more of them hold, the better. */
   readonly preferences?: readonly Selector[]
   readonly tolerates?: readonly string[]
 }
 
-/** @throws MusterError 'usage' with what is wrong: a negative or broken amount, a share of several GPUs. */
+/** @throws MusterError 'usage' for an invalid amount, or a share of several GPUs. */
 export function checkRequest(request: ResourceRequest): void {
   const { cpuMilli, memoryBytes, gpuCount, gpuMilli, custom = {} } = request
   for (const [name, amount] of Object.entries({ cpuMilli, memoryBytes, gpuCount, ...custom }))
@@ -72,7 +68,7 @@ export function checkRequest(request: ResourceRequest): void {
     throw wrong(`${gpuCount} GPUs of ${gpuMilli} milli each: only a single GPU can be shared`)
 }
 
-/** @throws MusterError 'usage' when an amount is negative or broken. */
+/** @throws MusterError 'usage' for an invalid amount. */
 export function checkHost(host: HostCapacity): void {
   const amounts = Object.entries(host.custom ?? {}).map(([name, capacity]): [string, number] => [
     name,

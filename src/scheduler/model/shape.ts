@@ -1,29 +1,29 @@
 /**
- * A request made ready for a cluster: amounts as plain numbers and the hosts that could ever take it. Equal requests share one
- * shape, so that policies keep what they know by `shape.id`.
+ * A request prepared for a cluster: plain amounts and the hosts that could ever hold it. Equal requests share a shape, so
+ * policies cache by `shape.id`.
  */
 import type { HostCapacity, ResourceRequest } from './resources.ts'
 
 export type Shape = {
-  /** Dense, from 0 on, in order of first sight. */
+  /** From 0 on, in order of first appearance. */
   readonly id: number
   readonly request: ResourceRequest
   readonly cpuMilli: number
   readonly memoryBytes: number
   readonly gpuCount: number
-  /** 0 when no GPU is asked for. */
+  /** 0 without GPUs. */
   readonly gpuMilli: number
-  /** By model number: 1 where it will do. */
+  /** By model number: 1 where it is acceptable. */
   readonly takesModel: Uint8Array
   readonly takesAnyModel: boolean
-  /** By host: 1 where labels and taints allow it and some device's model will do. Says nothing of amounts. */
+  /** By host: 1 where labels and taints allow it and some device has an acceptable model, whatever is free. */
   readonly allowedOn: Uint8Array
   readonly custom: readonly { readonly name: string; readonly amount: number }[]
-  /** By host, how many preferences hold; undefined when none is stated. */
+  /** By host, how many preferences hold; undefined: there are none. */
   readonly preferredOn: Uint8Array | undefined
 }
 
-/** The same text for requests that mean the same. */
+/** The same text for equal requests. */
 export function shapeKey(request: ResourceRequest): string {
   const { cpuMilli, memoryBytes, gpuCount, gpuMilli } = request
   const amounts = `${cpuMilli} ${memoryBytes} ${gpuCount} ${gpuCount === 0 ? 0 : gpuMilli}`
@@ -33,17 +33,16 @@ export function shapeKey(request: ResourceRequest): string {
   return `${amounts} ${JSON.stringify([gpuCount === 0 ? [] : [...gpuModels].sort(), sortedCustom, selectors, preferences, [...tolerates].sort()])}`
 }
 
-/** Whether it asks for amounts and GPU models alone. */
+/** Whether it needs only amounts and GPU models. */
 function isPlain({ custom, selectors, preferences, tolerates }: ResourceRequest): boolean {
   return custom === undefined && !selectors?.length && !preferences?.length && !tolerates?.length
 }
 
-/** Whether taints let it come. */
 export function tolerates(request: ResourceRequest, host: HostCapacity): boolean {
   return host.taints === undefined || host.taints.every((taint) => request.tolerates?.includes(taint) === true)
 }
 
-/** The shapes of a cluster. Those that ask for amounts and models alone, nearly all, are found without making a text of them. */
+/** The shapes of a cluster. Nearly all need only amounts and models, and are found without building a text. */
 export class ShapeTable {
   readonly #byKey = new Map<string, Shape>()
   readonly #plain = new Map<number, Shape[]>()
@@ -87,7 +86,7 @@ function hashOf({ cpuMilli, memoryBytes, gpuCount, gpuMilli, gpuModels = NO_MODE
   let hash = Math.imul(cpuMilli, 0x9e3779b1) ^ Math.imul(memoryBytes / 2 ** 20, 0x85ebca6b)
   if (gpuCount === 0) return hash
   hash ^= Math.imul(gpuCount * 1024 + gpuMilli, 0xc2b2ae35)
-  // In any order: the same models, the same sum.
+  // The same sum in any order.
   for (let index = 0; index < gpuModels.length; index++) {
     const model = gpuModels[index] as string
     hash = (hash + Math.imul(model.length * 1024 + model.charCodeAt(model.length - 1), 0x27d4eb2f)) | 0

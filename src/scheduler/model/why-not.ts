@@ -1,7 +1,4 @@
-/**
- * Why a request does not go in now: for each host what stands in its way, and the smallest single change after which some host
- * would hold it. Says nothing of when; the queue knows who is expected to leave.
- */
+/** Why a request does not fit now: what each host lacks, and the smallest single change after which some host would hold it. */
 import type { Cluster } from './cluster.ts'
 import { countDevices, fits } from './fits.ts'
 import { holds, WHOLE_MILLI } from './resources.ts'
@@ -11,21 +8,21 @@ export type Reason =
   | { readonly kind: 'drained' }
   | { readonly kind: 'taint'; readonly taints: readonly string[] }
   | { readonly kind: 'label'; readonly labels: readonly string[] }
-  /** None of its GPUs is of a model that will do; `models` are those that it has. */
+  /** None of its GPUs has an acceptable model; `models` are those that it has. */
   | { readonly kind: 'gpu-model'; readonly models: readonly string[] }
-  /** Amounts in milli-CPU, bytes, or the units of a custom resource. `total`: even the empty host has less than is needed. */
+  /** In milli-CPU or bytes; `total`: of the idle host. */
   | { readonly kind: 'cpu' | 'memory'; readonly needed: number; readonly free: number; readonly total: number }
   | {
       readonly kind: 'custom'
       readonly name: string
       readonly needed: number
       readonly free: number
-      /** The empty host has too little as well. */
+      /** Even the idle host has too little. */
       readonly isForEver: boolean
     }
   /**
-   * GPUs of a fitting model that could each carry what is asked of one: fewer than needed. `total`: GPUs of a fitting model.
-   * `freeMilli` is the sum over them, which may well be more than is asked for.
+   * `able`: GPUs that could each hold one device's part; fewer than needed. `total` and `freeMilli`: over all GPUs with an
+   * acceptable model.
    */
   | {
       readonly kind: 'gpu'
@@ -38,7 +35,7 @@ export type Reason =
 
 export type HostReasons = { readonly host: number; readonly reasons: readonly Reason[] }
 
-/** One change of the request or of a host. Amounts are what the request would have to be, or what has to become free. */
+/** One change of the request or of a host: what the request would have to be, or what has to become free. */
 export type Change =
   | { readonly kind: 'free'; readonly host: number; readonly reasons: readonly Reason[] }
   | { readonly kind: 'ask-less-cpu'; readonly host: number; readonly cpuMilli: number }
@@ -50,11 +47,11 @@ export type Change =
   | { readonly kind: 'open-host'; readonly host: number }
 
 export type WhyNot = {
-  /** No host could take it even if everything else left. */
+  /** Even when all hosts are idle. */
   readonly isImpossible: boolean
   /** By host number; empty where the host holds it. */
   readonly hosts: readonly HostReasons[]
-  /** Each would do by itself, the smallest first; when none is there, several things stand in the way on every host. */
+  /** Each suffices by itself, the smallest first; empty: every host lacks several things. */
   readonly changes: readonly Change[]
 }
 
@@ -70,7 +67,7 @@ export function whyNot(cluster: Cluster, shape: Shape): WhyNot {
   }
 }
 
-/** What stands in the way on one host; nothing when it holds the shape. */
+/** Empty when the host holds the shape. */
 export function reasonsOf(cluster: Cluster, shape: Shape, host: number): readonly Reason[] {
   const spec = cluster.hosts[host]
   if (spec === undefined || fits(cluster, shape, host)) return []
@@ -116,7 +113,7 @@ function gpuReason(cluster: Cluster, shape: Shape, host: number): Reason | undef
   return { kind: 'gpu', needed: shape.gpuCount, neededMilli: shape.gpuMilli, able, total, freeMilli }
 }
 
-/** Whether it would stand in the way on the empty host too. */
+/** Whether the idle host lacks it too. */
 function isForEver(reason: Reason): boolean {
   switch (reason.kind) {
     case 'cpu':
@@ -135,7 +132,7 @@ function isForEver(reason: Reason): boolean {
   }
 }
 
-/** The larger, the more it asks of somebody: waiting first, then asking for less, then other rules. */
+/** Larger changes ask more of people: waiting, then asking for less, then changing rules. */
 const RULE_CHANGE = 10
 
 function changesFor(cluster: Cluster, shape: Shape, host: number, reasons: readonly Reason[]) {
@@ -163,7 +160,7 @@ function changesFor(cluster: Cluster, shape: Shape, host: number, reasons: reado
       break
     }
     case 'gpu-model':
-      // Allowing the model does it only when its GPUs are free.
+      // Allowing the model helps only when its GPUs are free.
       if (fits(cluster, withAnyModel(cluster, shape), host))
         changes.push({ size: RULE_CHANGE, change: { kind: 'allow-model', host, models: reason.models } })
       break
@@ -182,7 +179,7 @@ function changesFor(cluster: Cluster, shape: Shape, host: number, reasons: reado
   return changes
 }
 
-/** The most that the host could give of what is asked: fewer whole GPUs, or a smaller share of one. */
+/** The most that the host could give: fewer whole GPUs, or a smaller share of one. */
 function lessGpu(cluster: Cluster, shape: Shape, host: number, able: number) {
   if (able > 0) return { gpuCount: able, gpuMilli: shape.gpuMilli }
   let most = 0
@@ -192,7 +189,7 @@ function lessGpu(cluster: Cluster, shape: Shape, host: number, able: number) {
   return most > 0 ? { gpuCount: 1, gpuMilli: most } : undefined
 }
 
-/** How much is lacking, as a part of what is asked for. */
+/** As a fraction of what is requested. */
 function lackOf(shape: Shape, reason: Reason): number {
   switch (reason.kind) {
     case 'cpu':
@@ -210,7 +207,6 @@ function withAnyModel(cluster: Cluster, shape: Shape): Shape {
   return cluster.shapeOf({ ...shape.request, gpuModels: [] })
 }
 
-/** One line a reason, for a person. */
 export function formatReason(reason: Reason): string {
   switch (reason.kind) {
     case 'drained':

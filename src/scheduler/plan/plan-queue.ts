@@ -1,7 +1,6 @@
 /**
- * Who begins now and where, who is expected to begin when, and who has to give way: back-fill over placements. Those who are
- * looked at first get places in the plan, whoever comes later fills what is left without putting these off. Pure: nothing is
- * taken from the cluster, and the same state gives the same plan.
+ * Which jobs begin now and where, which begin when, and which have to make room: back-fill over placements. The first jobs
+ * reserve places in the plan; later ones use what is left without delaying them. Pure and deterministic.
  */
 import type { Cluster, Placement } from '../model/cluster.ts'
 import type { Gang } from '../model/gang.ts'
@@ -18,36 +17,36 @@ import { chooseVictims } from './preempt.ts'
 import { type PlannedStart, TimeLine } from './time-line.ts'
 import { type QueueLine, Turns, type Usage } from './turn.ts'
 
-/** So many of those who wait have places in the plan. More: nearer to conservative back-fill, and slower. */
+/** How many waiting jobs reserve places. More: closer to conservative back-fill, and slower. */
 const RESERVED = 8
-/** Behind somebody who has waited for so long, those of unknown length may only take what he will not need. */
+/** Behind a job that has waited this long, jobs of unknown length may only take what it will not need. */
 const PATIENCE_S = 6 * 3600
 
 export type LinesSnapshot<Job extends WaitingJob = WaitingJob> = {
-  /** What is placed there is what `running` holds. */
+  /** Its placements are those of `running`. */
   readonly cluster: Cluster
   readonly nowS: number
   readonly running: readonly ActiveJob[]
   readonly lines: readonly QueueLine<Job>[]
-  /** Whether not even idle hosts would hold it: no place is looked for at later times. */
+  /** Whether it fits on no host, even when all are idle; then no later time is tried. */
   neverFits?(gang: Gang): boolean
   readonly reservations?: readonly Reservation[]
   readonly usage?: Usage
   readonly runTimes?: RunTimes
-  /** Running jobs may be ended for those of higher priority. */
+  /** Running jobs may be stopped for those of higher priority. */
   readonly isPreempting?: boolean
 }
 
-/** Each of those that wait stands alone. */
+/** Each waiting job is a line of its own. */
 export type QueueSnapshot<Job extends WaitingJob = WaitingJob> = Omit<LinesSnapshot<Job>, 'lines'> & {
   readonly waiting: readonly Job[]
 }
 
 export type QueuePlan<Job extends WaitingJob = WaitingJob> = {
   readonly starts: readonly { readonly job: Job; readonly placements: readonly Placement[] }[]
-  /** By order, of those who have a place in the plan: when it begins; undefined: never, as things are. */
+  /** By order, of jobs with a place in the plan: when it begins; undefined: never, as things are. */
   readonly expectedS: ReadonlyMap<number, number | undefined>
-  /** To be ended, each for the waiting job of that order. */
+  /** Jobs to stop, each for the waiting job of that order. */
   readonly victims: readonly { readonly job: ActiveJob; readonly forOrder: number }[]
 }
 
@@ -55,7 +54,7 @@ export function planQueue<Job extends WaitingJob>({ waiting, ...snapshot }: Queu
   return planLines({ ...snapshot, lines: waiting.map((job) => [job]) })
 }
 
-/** Of a line that finds no place the rest is not looked at: it would find none either. */
+/** When the head of a line finds no place, neither does the rest of the line. */
 export function planLines<Job extends WaitingJob>(snapshot: LinesSnapshot<Job>): QueuePlan<Job> {
   return new QueuePlanner(snapshot).plan()
 }
@@ -69,7 +68,7 @@ class QueuePlanner<Job extends WaitingJob> {
   readonly #starts: { readonly job: Job; readonly placements: readonly Placement[] }[] = []
   readonly #expectedS = new Map<number, number | undefined>()
   readonly #taken: Taken[] = []
-  /** Shapes of gangs that found no place now, with the shortest time that was tried: nothing becomes free within one plan. */
+  /** Gangs that found no place now, with the shortest duration tried: nothing becomes free within one plan. */
   readonly #refused = new Map<string, number>()
   #timeLine: TimeLine
   #isPatienceOver = false
@@ -128,7 +127,7 @@ class QueuePlanner<Job extends WaitingJob> {
     return true
   }
 
-  /** The place that it has when others are ended for it; undefined: that helps nothing. */
+  /** Its place after stopping others; undefined: stopping them does not help. */
   #makeRoomFor(job: Job, durationS: number): PlannedStart | undefined {
     const { cluster, running, nowS } = this.#snapshot
     const gone = new Set(this.#victims.map((victim) => victim.job))
@@ -146,7 +145,7 @@ class QueuePlanner<Job extends WaitingJob> {
     for (const taken of this.#taken) this.#timeLine.take(taken, taken.durationS)
     const place = this.#timeLine.earliest(job.gang, job.user, durationS)
     if (place?.startS === nowS + 1) return place
-    // Somebody else needs the room before long: nobody is ended for nothing.
+    // Another job needs the room soon: nothing is stopped in vain.
     this.#victims.length = count
     this.#timeLine = before
     return undefined

@@ -1,31 +1,32 @@
 /**
- * How long a job will run when nobody said: as long as the last two of its user ran on average (Tsafrir, Etsion, Feitelson,
- * "Backfilling using system-generated predictions", 2007), an hour while there are none.
+ * Jobs as the planner sees them (gangs on devices, whole seconds), and how long they run when nobody said: as long as the last
+ * two of the same user on average (Tsafrir, Etsion, Feitelson, "Backfilling using system-generated predictions", 2007), an hour
+ * while there are none.
  */
 import type { Placement } from '../model/cluster.ts'
 import type { Gang } from '../model/gang.ts'
 
 export type WaitingJob = {
-  /** Unique; of jobs that are alike in all else the one with the lower number was submitted first. */
+  /** Unique; of jobs alike in all else the lower number was submitted first. */
   readonly order: number
   readonly gang: Gang
   readonly user: string
-  /** Since when it waits: from its submission on, later by the time that it ran meanwhile. */
+  /** When its wait began: its submission, plus the time that it ran meanwhile. */
   readonly submitS: number
-  /** Any whole number; the higher goes first, 0 is what everyone has. */
+  /** Higher goes first; 0 by default. */
   readonly priority: number
-  /** How long it will run at most, from 1 on; undefined: nobody said. */
+  /** From 1 on; undefined: nobody said. */
   readonly estimateS: number | undefined
 }
 
 export type ActiveJob = WaitingJob & {
   readonly startS: number
   readonly placements: readonly Placement[]
-  /** May be ended for a job of higher priority. */
+  /** May be stopped for a job of higher priority. */
   readonly isPreemptible: boolean
 }
 
-/** Hosts that some time belongs to nobody (maintenance) or to these users. */
+/** Hosts that are kept for these users for a time; for nobody: maintenance. */
 export type Reservation = {
   readonly hosts: readonly number[]
   readonly fromS: number
@@ -35,10 +36,10 @@ export type Reservation = {
 
 const UNKNOWN_S = 3600
 
-/** By user: how long the last ones ran, the latest last. */
+/** Run times by user, the latest last. */
 export type RunTimes = ReadonlyMap<string, readonly number[]>
 
-/** Stands for one that may run for ever. */
+/** For a job that may run for ever. */
 export const ENDLESS_S = 2 ** 31
 
 export function predictS(
@@ -52,9 +53,9 @@ export function predictS(
 }
 
 /**
- * When a running one is taken to end. One that has outrun its estimate is taken to need as long again as it is late: it may
- * have forgotten the end, and nothing that waits may count on the next second for ever. One that has outrun a prediction is
- * taken to run as long again as it has.
+ * When a running job is expected to end. One that exceeded its estimate is taken to need as long again as it is late: its
+ * estimate may be far off, and nothing may rely on the next second for ever. One that exceeded a prediction is taken to run as
+ * long again as it has.
  */
 export function expectedEndS(
   job: { user: string; estimateS: number | undefined; startS: number },

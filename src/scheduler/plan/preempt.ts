@@ -1,13 +1,15 @@
-/** Who has to end so that another one can begin: the least important and youngest, and no more of them than it takes. */
+/**
+ * Which running jobs are stopped so that another one can begin: those of the lowest priority, the youngest first, and no more
+ * than needed.
+ */
 import { findGang } from '../gangs/search-gang.ts'
 import type { Cluster } from '../model/cluster.ts'
 import type { ActiveJob, WaitingJob } from './predict.ts'
 import { rankOf } from './turn.ts'
 
 /**
- * May one that runs be ended for one that waits? Only for a higher priority: what waiting adds to it decides whose turn it is,
- * and would have equals end each other day after day. What it had itself gained by waiting before it began protects it, so
- * that one that was passed for days is not ended as soon as it runs; while it runs it gains nothing.
+ * Only a higher priority may stop a running job: if waiting counted, equals would stop each other day after day. But what a job
+ * gained by waiting before it began protects it, so that one that waited for days is not stopped as soon as it runs.
  */
 export function mayEnd(running: ActiveJob, waiting: WaitingJob, nowS: number): boolean {
   return running.isPreemptible && running.priority < waiting.priority && rankAtStart(running) < rankOf(waiting, nowS)
@@ -15,7 +17,7 @@ export function mayEnd(running: ActiveJob, waiting: WaitingJob, nowS: number): b
 
 const rankAtStart = (job: ActiveJob): number => rankOf(job, job.startS)
 
-/** Of those that may be ended for it; undefined when even all of them together make no room. */
+/** Undefined when even stopping all of them makes no room. */
 export function chooseVictims(
   cluster: Cluster,
   waiting: WaitingJob,
@@ -45,7 +47,7 @@ export function chooseVictims(
     for (const placement of next.placements) free.release(placement)
   }
   const ended = candidates.slice(0, count)
-  // The most important first: whoever is not in the way after all stays.
+  // The most important first: a job that is not in the way after all stays.
   return ended.toReversed().filter(({ placements }) => {
     const back = placements.map(({ shape, host, devices }) => free.take(shape, { host, devices }))
     if (fits()) return false

@@ -1,13 +1,10 @@
-/**
- * What will be free from when on, on each device of each host, as far as estimates tell: copies of the cluster, one a step of
- * time. Plans are made on it; the cluster itself is not changed.
- */
+/** What will be free when, on each device, as far as estimates tell: a copy of the cluster for each step of time. */
 import { findGang } from '../gangs/search-gang.ts'
 import type { Cluster, Placement } from '../model/cluster.ts'
 import type { Gang } from '../model/gang.ts'
 import type { Reservation } from './predict.ts'
 
-/** Ends that are looked at one by one; later ones are taken together, at the latest of them. */
+/** Ends with a step of their own; later ones share steps, at the latest end of each. */
 const FINE_STEPS = 32
 const COARSE_STEPS = 16
 
@@ -20,10 +17,10 @@ export type PlannedStart = { readonly startS: number; readonly placements: reado
 export class TimeLine {
   readonly #nowS: number
   readonly #reservations: readonly Reservation[]
-  /** Step i holds from its start to that of the next one; the last for ever. Ascending. */
+  /** Step i lasts from its start to that of the next one; the last one for ever. Ascending. */
   readonly #steps: Step[]
 
-  /** `running` end after now. */
+  /** All of `running` end after now. */
   constructor(cluster: Cluster, nowS: number, running: readonly Ending[], reservations: readonly Reservation[]) {
     this.#nowS = nowS
     this.#reservations = reservations.filter(({ untilS }) => untilS > nowS)
@@ -37,12 +34,12 @@ export class TimeLine {
     for (const { untilS } of this.#reservations) this.#split(untilS)
   }
 
-  /** Where it goes now if it may stay there for so long. */
+  /** Where it fits now for that long. */
   placeNow(gang: Gang, user: string, durationS: number): readonly Placement[] | undefined {
     return this.#place(gang, user, 0, durationS)
   }
 
-  /** The first time from which there is a place for so long; undefined: never. */
+  /** The first time from which it fits for that long; undefined: never. */
   earliest(gang: Gang, user: string, durationS: number): PlannedStart | undefined {
     for (let index = 0; index < this.#steps.length; index++) {
       const { startS, free } = this.#steps[index] as Step
@@ -53,7 +50,6 @@ export class TimeLine {
     return undefined
   }
 
-  /** Takes a place that was found away, for so long. */
   take({ startS, placements }: PlannedStart, durationS: number): void {
     const from = this.#split(startS)
     const to = this.#split(startS + durationS)
@@ -61,7 +57,7 @@ export class TimeLine {
       for (const { shape, host, devices } of placements) free.take(shape, { host, devices })
   }
 
-  /** Closes hosts that are kept for others at some time of these. */
+  /** Closes hosts that are reserved for others at some time of this span. */
   closeReserved(cluster: Cluster, user: string, startS: number, endS: number): void {
     for (const { hosts, fromS, untilS, users } of this.#reservations)
       if (fromS < endS && untilS > startS && !users.includes(user)) for (const host of hosts) cluster.close(host, true)
@@ -80,7 +76,7 @@ export class TimeLine {
     return findGang(common, gang)
   }
 
-  /** The step that begins at that time, made if there is none. */
+  /** The step that begins at that time, created if there is none. */
   #split(timeS: number): number {
     const after = this.#steps.findIndex(({ startS }) => startS >= timeS)
     if (after >= 0 && this.#steps[after]?.startS === timeS) return after
@@ -92,7 +88,7 @@ export class TimeLine {
   }
 }
 
-/** Whether it would go in if it could stay for as long as it likes. */
+/** Whether it fits when it may stay for ever. */
 function fitsIn(free: Cluster, gang: Gang): boolean {
   const placements = findGang(free, gang)
   for (const placement of placements ?? []) free.release(placement)

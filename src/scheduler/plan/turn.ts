@@ -1,24 +1,23 @@
 /**
- * In which turn those who wait are looked at: by priority, which grows with each day of waiting; of equals, users who have had
- * less; of these, whoever has waited for an hour, in the order of submission, and then those whose wait is the longest beside
- * their length.
+ * The turn of waiting jobs: by priority, which grows by one each day; then users who consumed less; then jobs that have waited
+ * for an hour, by submission; then those with the longest wait in relation to their length.
  */
 import type { WaitingJob } from './predict.ts'
 
-/** So long a wait counts as one more of priority: nobody is passed for ever. */
+/** Waiting this long adds one to the priority, so that no job starves. */
 const AGEING_S = 86_400
 const OLD_S = 3600
 const SHORT_S = 10
 
-/** How much a user has had lately, in any unit; users that are not named had nothing. */
+/** What each user consumed lately, in any unit; others consumed nothing. */
 export type Usage = ReadonlyMap<string, number>
 
-/** Jobs of one user and priority that are placed alike, the longest waiting first; one job alone is a line, too. */
+/** Jobs of one user and priority that are placed alike, the longest waiting first; a single job is a line as well. */
 export interface QueueLine<Job extends WaitingJob = WaitingJob> {
   at(index: number): Job | undefined
 }
 
-/** The first of a line that has not been looked at yet. */
+/** The first job of a line that has not had its turn. */
 export type Head<Job extends WaitingJob> = {
   readonly job: Job
   readonly line: QueueLine<Job>
@@ -31,14 +30,14 @@ export type Head<Job extends WaitingJob> = {
 export type TurnOptions<Job extends WaitingJob> = {
   readonly nowS: number
   readonly usage: Usage
-  /** How long a job is taken to run. */
+  /** Expected run time. */
   lengthS(job: Job): number
 }
 
-/** Takes the jobs of many lines in turn, and reads of each line no more than it is told to go on with. */
+/** Merges many lines into one order, reading each line only as far as needed. */
 export class Turns<Job extends WaitingJob> {
   readonly #options: TurnOptions<Job>
-  /** The next one is the last. */
+  /** The last one is next. */
   readonly #heads: Head<Job>[]
 
   constructor(lines: readonly QueueLine<Job>[], options: TurnOptions<Job>) {
@@ -50,7 +49,7 @@ export class Turns<Job extends WaitingJob> {
     return this.#heads.pop()
   }
 
-  /** The job behind it in its line gets a turn as well. */
+  /** Gives the next job of the same line its turn. */
   follow({ line, index }: Head<Job>): void {
     const head = this.#headOf(line, index + 1)
     if (head === undefined) return
@@ -80,7 +79,6 @@ export class Turns<Job extends WaitingJob> {
   }
 }
 
-/** The first `count` jobs of all lines. */
 export function firstInTurn<Job extends WaitingJob>(
   lines: readonly QueueLine<Job>[],
   count: number,
@@ -97,7 +95,7 @@ export function firstInTurn<Job extends WaitingJob>(
   return first
 }
 
-/** Its priority and what waiting has added to it. */
+/** Its priority, and what waiting added to it. */
 export function rankOf({ priority, submitS }: WaitingJob, nowS: number): number {
   return priority + Math.floor(Math.max(0, nowS - submitS) / AGEING_S)
 }
@@ -109,12 +107,12 @@ function compare(one: Head<WaitingJob>, other: Head<WaitingJob>): number {
   return one.job.submitS - other.job.submitS || one.job.order - other.job.order
 }
 
-/** Users count as equal until one has had twice as much. */
+/** Users count as equal within a factor of two. */
 function level(had: number): number {
   return had <= 1 ? 0 : Math.floor(Math.log2(had))
 }
 
-/** What users have had, halved every so often: who has had much long ago is as good as new. */
+/** What users consumed, halved every half-life. */
 export class FairShare {
   readonly #halfLifeS: number
   readonly #had = new Map<string, { amount: number; atS: number }>()

@@ -1,14 +1,14 @@
-/** Hosts of one kind (CPU, memory, GPU models in order, nothing custom) that hold nothing: what is true of one is true of all. */
+/** Empty hosts of one kind (CPU, memory, GPU models in order, nothing custom) are interchangeable. */
 import type { Cluster } from '../model/cluster.ts'
 import { WHOLE_MILLI } from '../model/resources.ts'
 
 export class EmptyHosts {
   readonly #cluster: Cluster
-  /** By host: its kind; -1 when it is like no other. */
+  /** By host: its kind; -1: like no other. */
   readonly #kindOf: Int32Array
   readonly #cpuMilli: Int32Array
   readonly #memoryBytes: Float64Array
-  /** By kind: the first empty host that was asked for; -1 while there was none. */
+  /** By kind: the first empty host that was asked about; -1: none. */
   readonly #first: Int32Array
 
   constructor(cluster: Cluster) {
@@ -30,7 +30,7 @@ export class EmptyHosts {
     this.#first.fill(-1)
   }
 
-  /** The first host of its kind that was asked for since `forget`, if both are empty; else the host itself. */
+  /** The first empty host of its kind since `forget`, if the host is empty; else the host itself. */
   twinOf(host: number): number {
     const kind = this.#kindOf[host] as number
     const { cpuLeftMilli, memoryLeftBytes, gpuLeftMilli, deviceStart } = this.#cluster

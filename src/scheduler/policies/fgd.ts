@@ -1,6 +1,6 @@
 /**
- * FGD (Weng et al., "Beware of Fragmentation", USENIX ATC '23, with the scores of its published simulator): where the GPU
- * amount that typical requests cannot use grows least. Scores are cut to whole numbers from 0 to 100, and that is part of it.
+ * FGD (Weng et al., "Beware of Fragmentation", USENIX ATC '23): chooses where the GPU amount that typical requests cannot use
+ * grows least. As in its published simulator, scores are cut to whole numbers from 0 to 100.
  */
 import type { Cluster } from '../model/cluster.ts'
 import { countDevices, tightestDevices } from '../model/fits.ts'
@@ -11,7 +11,7 @@ import { NO_FIT } from './score-index.ts'
 import { type HostScorer, ScoredPolicy } from './scored-policy.ts'
 import { typicalRequests } from './typical.ts'
 
-/** The score: by how many milli what cannot be used shrinks, and where: so much is left of each GPU that is taken from. */
+/** `gain`: by how many milli the unusable amount shrinks; `leftMilli`: what is left of each GPU that is taken from. */
 type Score = (gain: number, shape: Shape, host: number, leftMilli: number) => number
 
 export function createFgd(cluster: Cluster, mix: WorkloadMix): ScoredPolicy {
@@ -30,9 +30,9 @@ class FragmentScorer implements HostScorer {
   readonly #gpuMilli: Int32Array
   readonly #gpuCount: Int32Array
   readonly #part: Float64Array
-  /** By typical request and model: 1 where the model will do. */
+  /** By typical request and model: 1 where the model is acceptable. */
   readonly #takesModel: readonly Uint8Array[]
-  /** What is left on each device of the host that is looked at. */
+  /** What is left on each device of the present host. */
   readonly #left: Int32Array
   #deviceCount = 0
 
@@ -81,8 +81,8 @@ class FragmentScorer implements HostScorer {
   }
 
   /**
-   * The milli-GPU of the host that a typical request cannot use, on average. The sums are kept apart by reason and added in
-   * the published order, so that rounding is the published one.
+   * The average milli-GPU of the host that a typical request cannot use. The sums are kept by reason and added in the published
+   * order, so that rounding is as published.
    */
   #fragment(cpuLeft: number, model: number): number {
     const lefts = this.#left

@@ -1,13 +1,13 @@
-/** Hosts by the GPU models that they have: what a policy says of a model it says of all of them at once. */
+/** Hosts grouped by their GPU models. */
 import type { Cluster } from '../model/cluster.ts'
 
 export class HostGroups {
-  /** By group: its hosts in ascending order; never empty. */
+  /** By group: its hosts, ascending; never empty. */
   readonly members: readonly Int32Array[]
   readonly groupOf: Uint16Array
-  /** By host: its place in `members` of its group. */
+  /** By host: its index in `members` of its group. */
   readonly slotOf: Int32Array
-  /** By group: the numbers of the GPU models that its hosts have. */
+  /** By group: its model numbers. */
   readonly models: readonly (readonly number[])[]
 
   constructor(cluster: Cluster) {

@@ -1,4 +1,4 @@
-/** All single-placement policies by name. */
+/** Placement policies by name. */
 import type { Cluster } from '../model/cluster.ts'
 import type { WorkloadMix } from '../model/mix.ts'
 import { createFgd } from './fgd.ts'
@@ -28,7 +28,7 @@ export function isPolicyName(name: string): name is PolicyName {
   return Object.hasOwn(POLICIES, name)
 }
 
-/** `seed` makes random choices repeatable; only `random` has any. */
+/** `seed` makes random choices repeatable. */
 export function createPolicy(name: PolicyName, cluster: Cluster, mix: WorkloadMix, seed = 0): PlacementPolicy {
   const create: CreatePolicy = POLICIES[name]
   return create(cluster, mix, seed)

@@ -1,6 +1,6 @@
 /**
- * The baselines that FGD was published against (Weng et al., USENIX ATC '23), with their scores from 0 to 100, cut to whole
- * numbers where the published simulator cuts them: its curves are replayed to 0.01 point.
+ * The baselines of the FGD paper (Weng et al., USENIX ATC '23) with their scores from 0 to 100, cut to whole numbers as in the
+ * published simulator: its curves are reproduced within 0.01 point.
  */
 import type { Cluster } from '../model/cluster.ts'
 import { tightestDevice } from '../model/fits.ts'
@@ -13,7 +13,7 @@ import { type HostScorer, ScoredPolicy } from './scored-policy.ts'
 const MAX_CPU_MILLI = 128_000
 const MAX_GPU_MILLI = 8000
 
-/** Where the least is left over, CPU and GPU weighing the same. */
+/** The least left over, CPU and GPU weighing the same. */
 export function createBestFit(cluster: Cluster): ScoredPolicy {
   return createTightestPolicy('best-fit', cluster, (shape, host) => {
     const cpu = (((cluster.cpuLeftMilli[host] as number) - shape.cpuMilli) / MAX_CPU_MILLI) * 0.5
@@ -22,7 +22,7 @@ export function createBestFit(cluster: Cluster): ScoredPolicy {
   })
 }
 
-/** Where the request and what is free, as vectors, have the smallest product. */
+/** The smallest product of request and free amounts as vectors. */
 export function createDotProduct(cluster: Cluster): ScoredPolicy {
   return createTightestPolicy('dot-product', cluster, (shape, host) => {
     const cpu = ((cluster.cpuLeftMilli[host] as number) / MAX_CPU_MILLI) * (shape.cpuMilli / MAX_CPU_MILLI)
@@ -32,7 +32,7 @@ export function createDotProduct(cluster: Cluster): ScoredPolicy {
   })
 }
 
-/** A GPU in use before an idle one, an idle one of a host in use before an idle host. */
+/** A shared GPU before an idle one, an idle GPU of a used host before an idle host. */
 export function createGpuPacking(cluster: Cluster): ScoredPolicy {
   return createTightestPolicy('gpu-packing', cluster, (shape, host, device) => {
     if (shape.gpuCount === 0) return 0
@@ -69,7 +69,7 @@ function kindOf(shape: Shape): number {
   return shape.gpuMilli < WHOLE_MILLI ? 0 : shape.gpuCount
 }
 
-/** `device`: within the host, of a share; 0 otherwise. */
+/** Scores a host as a whole; a share goes to its tightest device. `device`: within the host for a share; else 0. */
 type ScoreHost = (shape: Shape, host: number, device: number) => number
 
 export function createTightestPolicy(name: string, cluster: Cluster, scoreHost: ScoreHost): ScoredPolicy {

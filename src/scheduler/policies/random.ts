@@ -1,4 +1,4 @@
-/** Any host that holds it, each as likely; a share on any GPU that holds it. The same seed makes the same choices. */
+/** A random host that holds it; a share on a random GPU that holds it. The same seed gives the same choices. */
 import type { Cluster } from '../model/cluster.ts'
 import { holdsPart, spotOn } from '../model/fits.ts'
 import { WHOLE_MILLI } from '../model/resources.ts'
@@ -26,7 +26,7 @@ export function createRandom(cluster: Cluster, seed: number): PlacementPolicy {
   }
 }
 
-/** Numbers from 0 up to but not including 1 (mulberry32). */
+/** Numbers from 0 to below 1 (mulberry32). */
 export function createRandomNumbers(seed: number): () => number {
   let state = seed | 0
   return () => {

@@ -1,23 +1,22 @@
 /**
- * The scores of one shape on all hosts, and the best of them at once. Hosts of one GPU model form a group with a tournament
- * tree of its own; the root of a tree is its best host, of equals the one with the lowest number. A change of one host costs
- * the height of a tree.
+ * The scores of one shape on all hosts, and the best of them at once: each group of hosts with the same GPU models has a
+ * tournament tree whose root is its best host, of equals the lowest number. A change of a host costs the height of a tree.
  */
 import type { HostGroups } from './host-groups.ts'
 
-/** The host does not hold the shape. Scores are whole numbers above it. */
+/** The host does not hold the shape; all scores are larger. */
 export const NO_FIT = -0x8000_0000
 
 export class ScoreIndex {
   readonly scores: Int32Array
-  /** For shares: the device within the host that the score speaks of. */
+  /** For shares: the device within the host that the score is for. */
   readonly devices: Int16Array
-  /** The `changeCount` of the cluster up to which it is right. */
+  /** The cluster's `changeCount` up to which it is valid. */
   cursor = -1
-  /** What the scorer said of the shape when it was made. */
+  /** The scorer's stamp when it was made. */
   stamp = 0
   readonly #groups: HostGroups
-  /** By group: node 1 is the root, node n has the children 2n and 2n + 1; each names a host, -1 for none. */
+  /** By group: node 1 is the root, node n has the children 2n and 2n + 1; each is a host, or -1. */
   readonly #trees: readonly Int32Array[]
 
   constructor(hostCount: number, groups: HostGroups) {
@@ -27,7 +26,7 @@ export class ScoreIndex {
     this.#trees = groups.members.map((members) => new Int32Array(2 * members.length).fill(-1))
   }
 
-  /** Builds the trees anew, after all scores were written. */
+  /** After all scores were written. */
   rebuild(): void {
     this.#trees.forEach((tree, group) => {
       const members = this.#groups.members[group] as Int32Array
@@ -46,12 +45,12 @@ export class ScoreIndex {
       const before = tree[node] as number
       const best = this.#better(tree[2 * node] as number, tree[2 * node + 1] as number)
       tree[node] = best
-      // The host did not count here before and does not now: further up nothing changes.
+      // The host was not the best here and is not now, so nothing changes further up.
       if (best === before && best !== host) return
     }
   }
 
-  /** The best host of a group; -1 when none holds the shape. */
+  /** The best host of a group; -1: none holds the shape. */
   bestOf(group: number): number {
     const tree = this.#trees[group] as Int32Array
     const host = tree[1] as number

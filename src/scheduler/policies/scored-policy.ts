@@ -1,8 +1,7 @@
 /**
- * A policy that gives each host a whole number and takes the highest; of equals, the lowest host number. Scores are kept by
- * shape and made anew only for hosts that changed since, so that a scorer has to be a pure function of shape and host state.
- * To which GPU models a shape is bound may make no difference to it but for whether a host will do: shapes that differ in
- * nothing else share their scores.
+ * A policy that scores hosts with whole numbers and takes the highest; of equals, the lowest host number. Scores are cached by
+ * shape and renewed only for hosts that changed, so a scorer must be a pure function of shape and host state. Acceptable GPU
+ * models may only decide whether a host fits: shapes that differ in nothing else share scores.
  */
 import type { Cluster, Spot } from '../model/cluster.ts'
 import { fitsBesidesDevices, tightestDevices } from '../model/fits.ts'
@@ -14,24 +13,24 @@ import { NO_FIT, ScoreIndex } from './score-index.ts'
 
 export interface HostScorer {
   /**
-   * How good the host is for the shape, or NO_FIT; labels, CPU, memory and custom resources are known to suffice.
-   * Within ±2^20. For a share it leaves the device (within the host) in `device`.
+   * NO_FIT, or how good the host is, within ±2^20; labels, CPU, memory and custom resources are known to suffice. For a share it
+   * leaves the device within the host in `device`.
    */
   score(shape: Shape, host: number): number
   device: number
-  /** What to add for all hosts of a group, asked each time; may change at any time. */
+  /** Added for all hosts of a group; asked each time, may change at any time. */
   groupBonus?(shape: Shape, group: number): number
-  /** Scores of a shape that were made under another stamp of it are made anew. */
+  /** Scores that were made under another stamp of the shape are renewed. */
   stampOf?(shape: Shape): number
 }
 
-/** Where a shape is looked for: among the scores of a shape, in some groups. */
+/** Whose scores a shape uses, and in which groups. */
 type Search = { readonly scored: Shape; readonly groups: readonly number[] }
 
-/** One more soft condition that holds outweighs any score. */
+/** One more preference outweighs any score. */
 const PREFERENCE = 2 ** 22
 
-/** Shapes whose scores are kept; the one that was not asked for the longest goes first. */
+/** How many shapes keep their scores; the least recently used goes first. */
 const KEPT_SHAPES = 1024
 
 export class ScoredPolicy implements PlacementPolicy {
@@ -64,7 +63,7 @@ export class ScoredPolicy implements PlacementPolicy {
     return devices && { host, devices }
   }
 
-  /** Scores of a shape that is bound to no model will do, unless a host has GPUs of which only some are of the right models. */
+  /** A shape without models shares its scores, unless a host mixes acceptable GPUs with others. */
   #searchFor(shape: Shape): Search {
     const all = [...this.groups.models.keys()]
     if (shape.takesAnyModel) return { scored: shape, groups: all }
@@ -151,14 +150,14 @@ export class ScoredPolicy implements PlacementPolicy {
       host = cluster.changedBefore(host)
     ) {
       const before = scores[host]
-      // What did not hold it and has only become fuller still does not.
+      // A host that did not hold it and has only become fuller still does not.
       if (before === NO_FIT && (lastGain[host] as number) < cursor) continue
       this.#rescore(shape, index, host)
       if (before !== scores[host]) index.update(host)
     }
   }
 
-  /** Of empty hosts that are alike only the first is scored. */
+  /** Of interchangeable empty hosts only the first is scored. */
   #rescoreAll(shape: Shape, index: ScoreIndex): void {
     const { scores, devices } = index
     const { hostCount } = this.#cluster
@@ -191,11 +190,10 @@ export class ScoredPolicy implements PlacementPolicy {
   }
 }
 
-/** Which hosts may be looked at; a gang's planner leaves some out. */
 export type HostFilter = (host: number) => boolean
 
 export interface PlacementPolicy {
   readonly name: string
-  /** The best spot for it now, without taking it; undefined only when no (allowed) host holds it. */
+  /** The best spot now, without taking it; undefined only when no (allowed) host holds it. */
   choose(shape: Shape, allowed?: HostFilter): Spot | undefined
 }

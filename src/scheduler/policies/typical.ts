@@ -1,4 +1,4 @@
-/** The shapes that make up nearly all of a workload, as FGD counts them: by CPU, GPUs and models, memory left aside. */
+/** The shapes that make up nearly all of a workload, as FGD counts them: by CPU, GPUs and models, without memory. */
 import type { WorkloadMix } from '../model/mix.ts'
 
 export type TypicalRequest = {
@@ -6,11 +6,11 @@ export type TypicalRequest = {
   readonly gpuCount: number
   readonly gpuMilli: number
   readonly gpuModels: readonly string[]
-  /** Its part of all of them; the parts add up to 1. */
+  /** Its fraction of all of them; the fractions add up to 1. */
   readonly part: number
 }
 
-/** The most frequent ones, until 95 % of all requests are among them. */
+/** The most frequent ones, until they cover 95 % of all requests. */
 const COVERED = 0.95
 
 export function typicalRequests(mix: WorkloadMix): readonly TypicalRequest[] {
@@ -39,6 +39,6 @@ export function typicalRequests(mix: WorkloadMix): readonly TypicalRequest[] {
     typical.push(group)
     covered += group.count
   }
-  // In two divisions, as the published program does: whether a score is cut to 49 or 50 hangs on the last bit.
+  // Divided twice, as the published program does: the last bit decides whether a score is cut to 49 or 50.
   return typical.map(({ count, models: _, ...rest }) => ({ ...rest, part: count / mix.total / (covered / mix.total) }))
 }

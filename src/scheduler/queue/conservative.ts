@@ -1,6 +1,6 @@
 /**
- * Conservative back-fill: everyone has a place in the plan from submission on, and begins earlier only if nobody's place
- * moves. When something ends early all places are given out anew, in the order of submission.
+ * Conservative back-fill: every job has a place in the plan from its submission on, and begins earlier only if that moves
+ * nobody's place. When a job ends early, all places are given out anew in the order of submission.
  */
 import { FreeProfile } from './free-profile.ts'
 import type { QueuedJob, QueuePolicy, QueueState } from './job.ts'

@@ -1,5 +1,5 @@
 /**
- * First come, first served; shortest first; and EASY back-fill: only the head of the queue has a reservation (Lifka, The
+ * First come, first served; shortest first; and EASY back-fill, where only the head of the queue has a reservation (Lifka, The
  * ANL/IBM SP scheduling system, 1995).
  */
 import type { QueuedJob, QueuePolicy, QueueState, RunningJob } from './job.ts'
@@ -15,12 +15,12 @@ export const fcfs: QueuePolicy = {
   },
 }
 
-/** The shortest of those who wait first, and nobody passes him: the machine empties for the wide ones, long ones may wait for ever. */
+/** Nothing passes the shortest job, so the machine drains for wide ones; long jobs may starve. */
 export const shortestFirst: QueuePolicy = {
   choose: (state) => fcfs.choose({ ...state, waiting: state.waiting.toSorted(byEstimate) }),
 }
 
-/** Those behind the head are tried in the order of submission, or the shortest first. */
+/** Jobs behind the head are tried by submission, or the shortest first. */
 export function createEasy(isShortestFirst: boolean): QueuePolicy {
   return { choose: (state) => chooseEasy(state, isShortestFirst) }
 }

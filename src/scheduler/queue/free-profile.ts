@@ -1,15 +1,15 @@
-/** How much will be free from when on, as far as estimates tell: a step function over time that plans are made on. */
+/** How much is free when, as far as estimates tell: a step function over time. */
 import type { RunningJob } from './job.ts'
 
 export class FreeProfile {
-  /** Step i holds from `#startsS[i]` to the next step; the last one for ever. Ascending. */
+  /** Step i lasts from `#startsS[i]` to the next one; the last one for ever. Ascending. */
   readonly #startsS: number[]
   readonly #free: number[]
 
   constructor(nowS: number, free: number, running: readonly RunningJob[]) {
     this.#startsS = [nowS]
     this.#free = [free]
-    // Who has outrun the estimate is taken to end in the next second: a plan that waits for ever helps nobody.
+    // A job that exceeded its estimate is expected to end in the next second, so that the plan never waits for ever.
     const ends = running.map(({ estimatedEndS, width }) => ({ endS: Math.max(estimatedEndS, nowS + 1), width }))
     for (const { endS, width } of ends.sort((one, other) => one.endS - other.endS)) {
       const last = this.#startsS.length - 1
@@ -22,7 +22,7 @@ export class FreeProfile {
     }
   }
 
-  /** The first time from which `width` is free for so long; undefined when it never is. */
+  /** The first time from which `width` is free for that long; undefined: never. */
   earliest(width: number, durationS: number): number | undefined {
     const count = this.#startsS.length
     for (let step = 0; step < count; ) {
@@ -38,19 +38,19 @@ export class FreeProfile {
     return undefined
   }
 
-  /** Whether `width` is free from the first step on for so long. */
+  /** Whether `width` is free now for that long. */
   holdsNow(width: number, durationS: number): boolean {
     return this.#firstBelow(width, 0, this.#startAt(0) + durationS) === undefined
   }
 
-  /** Takes `width` away for a while that `earliest` or `holdsNow` found. */
+  /** Takes what `earliest` or `holdsNow` found. */
   take(startS: number, durationS: number, width: number): void {
     const from = this.#split(startS)
     const to = this.#split(startS + durationS)
     for (let step = from; step < to; step++) this.#free[step] = this.#freeAt(step) - width
   }
 
-  /** Forgets what was before. */
+  /** Drops what is past. */
   advance(nowS: number): void {
     const current = this.#split(nowS)
     this.#startsS.splice(0, current)
@@ -63,7 +63,7 @@ export class FreeProfile {
     return undefined
   }
 
-  /** The step that begins at that time, made if there is none. */
+  /** The step that begins at that time, created if there is none. */
   #split(timeS: number): number {
     let low = 0
     let high = this.#startsS.length

@@ -1,18 +1,17 @@
 /**
- * The default: 64 of those who wait have places in the plan, the rest fills what is left now. Places go first to those who
- * have waited for an hour, in the order of submission, then to those whose wait is the longest beside their length. So
- * short ones hardly wait, and nobody is passed for ever: whoever stays grows old, and the places of the oldest do not move
- * back.
+ * The default: 64 waiting jobs reserve places in the plan, the rest fills what is free now. Places go first to jobs that have
+ * waited for an hour, by submission, then to those with the longest wait in relation to their length. Short jobs hardly wait, and
+ * none starves, because every job ages and the places of the oldest do not move back.
  */
 import { FreeProfile } from './free-profile.ts'
 import type { QueuedJob, QueuePolicy, QueueState } from './job.ts'
 
-/** More of them: nearer to conservative back-fill. Fewer: less waiting on average, longer for the widest. */
+/** More: closer to conservative back-fill. Fewer: less waiting on average, longer for the widest. */
 const RESERVED = 64
 
 const OLD_S = 3600
 
-/** Below that, jobs are alike: nobody minds seconds. */
+/** Shorter jobs count as equal. */
 const SHORT_S = 10
 
 export const oldestReserved: QueuePolicy = {

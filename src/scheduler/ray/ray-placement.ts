@@ -1,8 +1,8 @@
 /**
- * Which hosts Ray will choose for a placement group, so that it can be told beforehand. After Ray's
- * src/ray/raylet/scheduling/policy/{bundle_scheduling_policy,scorer}.cc: hosts are seen as sums, devices only when the
- * bundles are prepared, so that [0.5, 0.5] looks as if it held 0.8. Where Ray leaves equals to the order of a hash map, the
- * lowest host number is taken here. Ray knows no limit of bundles per host and custom resources play no part in the choice yet.
+ * Predicts which hosts Ray chooses for a placement group, after
+ * src/ray/raylet/scheduling/policy/{bundle_scheduling_policy,scorer}.cc: hosts are sums, devices count only when bundles are
+ * prepared, so [0.5, 0.5] looks as if it held 0.8. Where Ray depends on the order of a hash map, the lowest host number wins
+ * here. Ray has no limit of bundles per host; custom resources are not predicted yet.
  */
 
 import { gpuOf } from '../gangs/place-gang.ts'
@@ -11,7 +11,7 @@ import { spotOn } from '../model/fits.ts'
 import type { Gang } from '../model/gang.ts'
 import type { Shape } from '../model/shape.ts'
 
-/** Takes places for all bundles as Ray would, the largest first, or none: undefined when Ray finds none or devices do not hold them. */
+/** Takes places for all bundles as Ray would, the largest first, or none: undefined. */
 export function placeAsRay(cluster: Cluster, gang: Gang): readonly Placement[] | undefined {
   const shapes = gang.bundles
     .map((bundle) => cluster.shapeOf(bundle))
@@ -88,12 +88,11 @@ export class HostSums {
     ])
   }
 
-  /** The host with the highest score, the lowest number of equals. */
+  /** The highest score, of equals the lowest host number. */
   best(shape: Shape, allowed: (host: number) => boolean): number | undefined {
     return this.#best([shape], allowed)
   }
 
-  /** All of them as one request. */
   bestForAll(shapes: readonly Shape[]): number | undefined {
     return this.#best(shapes, () => true)
   }

@@ -1,13 +1,13 @@
 /**
- * A trace as a load that lasts: its pods come and go until the GPUs that are asked for at once are, on average, a given part
- * of all. The span of time is closed to a ring: what still runs at its end runs at its beginning.
+ * A trace as a lasting load: its pods come and go so that, on average, a given part of all GPUs is requested at once. Time is a
+ * ring: what runs at its end runs at its beginning.
  */
 import { MusterError } from '../../base/errors.ts'
 import { type HostCapacity, type ResourceRequest, WHOLE_MILLI } from '../model/resources.ts'
 import { createRandomNumbers } from '../policies/random.ts'
 import type { TracePod } from './openb-trace.ts'
 
-/** Of one request, seconds from the beginning of the span. */
+/** Seconds from the beginning of the span. */
 export type TimedRequest = {
   readonly request: ResourceRequest
   readonly arrivalS: number
@@ -17,12 +17,12 @@ export type TimedRequest = {
 export type LoadInput = {
   readonly pods: readonly TracePod[]
   readonly hosts: readonly HostCapacity[]
-  /** 1: as many GPUs are asked for as there are, on average. */
+  /** 1: on average as many GPUs are requested as there are. */
   readonly load: number
   readonly seed: number
 }
 
-/** The trace is laid over itself, each copy turned round by another time. Times are the trace's own. */
+/** Overlays copies of the trace, each shifted by another time. */
 export function layOver({ pods, hosts, load, seed }: LoadInput) {
   const timed = timesOf(pods)
   const spanS = spanOf(timed)
@@ -48,7 +48,7 @@ export function timesOf(pods: readonly TracePod[]): TimedRequest[] {
 export const spanOf = (timed: readonly TimedRequest[]): number =>
   timed.reduce((latest, { arrivalS }) => Math.max(latest, arrivalS), 1)
 
-/** Within a span: nobody counts more than once at a time. */
+/** Within a span: a request counts at most once at any time. */
 export const askedMilliSeconds = (timed: readonly TimedRequest[], spanS: number): number =>
   timed.reduce(
     (sum, { request, durationS }) => sum + request.gpuCount * request.gpuMilli * Math.min(durationS, spanS),
@@ -58,7 +58,7 @@ export const askedMilliSeconds = (timed: readonly TimedRequest[], spanS: number)
 export function turn(timed: readonly TimedRequest[], spanS: number, turnS: number): TimedRequest[] {
   return timed.flatMap((one) => {
     const arrivalS = (one.arrivalS + turnS) % spanS
-    // Came before the beginning and still runs.
+    // It arrived before the beginning and still runs.
     const restS = arrivalS + Math.min(one.durationS, spanS) - spanS
     return [{ ...one, arrivalS }, ...(restS > 0 ? [{ ...one, arrivalS: 0, durationS: restS }] : [])]
   })

@@ -1,6 +1,6 @@
 /**
- * Requests that come and go. Who does not fit waits; whenever something leaves, those who wait are tried again, the oldest
- * first, and whoever fits goes in.
+ * Requests come and go. One that does not fit waits; whenever something leaves, waiting requests are tried again, the oldest
+ * first.
  */
 import { Cluster, type Placement } from '../model/cluster.ts'
 import type { WorkloadMix } from '../model/mix.ts'
@@ -14,10 +14,9 @@ export type ChurnResult = {
   readonly requests: number
   /** Of all GPUs, from the first arrival to the last. */
   readonly allocationPercent: number
-  /** Over all requests; who never gets in has waited until the last arrival. */
+  /** Over all requests; one that is never placed waits until the last arrival. */
   readonly averageWaitS: number
   readonly maximumWaitS: number
-  /** Requests that waited at all. */
   readonly waitedPercent: number
   readonly placements: number
 }
@@ -27,7 +26,7 @@ export type ChurnInput = {
   /** In order of arrival. */
   readonly requests: readonly TimedRequest[]
   readonly mix: WorkloadMix
-  /** Requests are added to the mix as they come. */
+  /** Adds requests to the mix as they come. */
   readonly isLearning: boolean
   readonly createPolicy: (cluster: Cluster, mix: WorkloadMix) => PlacementPolicy
 }
@@ -38,7 +37,7 @@ export function replayChurn({ hosts, requests, mix, isLearning, createPolicy }: 
   const cluster = new Cluster(hosts)
   const policy = createPolicy(cluster, mix)
   const leaving = new TimeQueue<Placement>()
-  /** By shape, the oldest first: if the oldest does not fit, its like does not either. */
+  /** By shape, the oldest first: if it does not fit, none of the same shape does. */
   const waiting = new Map<number, Job[]>()
   let milliSeconds = 0
   let countedS = 0

@@ -1,6 +1,6 @@
 /**
- * How fast a policy decides on a large fleet: gangs come until so many run; then, for each that comes, another one leaves, and
- * this second part is measured. A gang goes in whole or not at all.
+ * How fast a policy decides on a large fleet: gangs come until the fleet runs as many as wanted; then, for each that comes,
+ * another one leaves, and only this part is measured.
  */
 import { Cluster, type Placement } from '../model/cluster.ts'
 import { WorkloadMix } from '../model/mix.ts'
@@ -10,13 +10,13 @@ import type { PlacementPolicy } from '../policies/scored-policy.ts'
 import { createSyntheticGangs, syntheticHosts } from './synthetic-fleet.ts'
 
 export type FleetResult = {
-  /** Running in the end; fewer than asked for when the fleet does not hold them. */
+  /** In the end; fewer than wanted when the fleet does not hold them. */
   readonly gangs: number
-  /** Bundles placed while it was measured. */
+  /** Bundles placed while measuring. */
   readonly placements: number
-  /** Of these, in a second; what left and what did not fit meanwhile is part of the time. */
+  /** The time includes what left and what did not fit. */
   readonly placementsPerSecond: number
-  /** For one bundle. */
+  /** Per bundle. */
   readonly p50Us: number
   readonly p99Us: number
   readonly allocationPercent: number
@@ -27,15 +27,14 @@ export type FleetInput = {
   readonly gangCount: number
   readonly seed: number
   readonly createPolicy: (cluster: Cluster, mix: WorkloadMix) => PlacementPolicy
-  /** Milliseconds from any start on. */
+  /** Milliseconds from any origin. */
   readonly now: () => number
 }
 
-/** Gangs that come while it is measured. */
 const MEASURED_GANGS = 20_000
-/** So many that do not fit one after the other, and the fleet is full. */
+/** After this many failures in a row the fleet is full. */
 const ENOUGH_FAILURES = 200
-/** The policy learns the mix from so many gangs that came before. */
+/** The policy learns the mix from this many earlier gangs. */
 const PAST_GANGS = 5000
 
 export function runFleet({ hostCount, gangCount, seed, createPolicy, now }: FleetInput): FleetResult {

@@ -1,4 +1,4 @@
-/** Instances of gangs for one cluster of equal hosts, read from JSON. */
+/** Gangs that come to an empty cluster of equal hosts, a window at a time; what does not fit is refused, and nothing leaves. */
 
 import { z } from 'zod'
 import { MusterError } from '../../base/errors.ts'
@@ -13,7 +13,7 @@ export type GangInstance = {
   readonly name: string
   readonly hosts: readonly HostCapacity[]
   readonly gangs: readonly Gang[]
-  /** Of all GPUs, the most that is known to be possible. */
+  /** The most that is known to be possible, of all GPUs. */
   readonly bestKnownGpuPercent: number | undefined
 }
 
@@ -28,7 +28,7 @@ export type GangResult = {
   readonly gangs: number
 }
 
-/** `ray` takes gangs one by one whatever the window. */
+/** `ray` takes gangs one by one, whatever the window. */
 export function runGangs(instance: GangInstance, policy: GangPolicyName, windowSize: number): GangResult {
   const cluster = new Cluster(instance.hosts)
   const { gangs, name, bestKnownGpuPercent } = instance
@@ -45,7 +45,7 @@ export function runGangs(instance: GangInstance, policy: GangPolicyName, windowS
 const GIB = 2 ** 30
 
 const count = z.int().min(0).max(1_000_000)
-/** Cores or GiB, fractions too. */
+/** Cores or GiB, with fractions. */
 const amount = z.number().min(0).max(2_000_000)
 const instances = z.array(
   z.object({
@@ -67,7 +67,7 @@ const instances = z.array(
   }),
 )
 
-/** @throws MusterError 'configuration' with the first thing that is wrong. */
+/** @throws MusterError 'configuration' with the first mistake. */
 export function parseGangInstances(text: string): readonly GangInstance[] {
   return readInstances(text).map(({ name, hosts, gangs, bestKnownGpuPercent }) => ({
     name,

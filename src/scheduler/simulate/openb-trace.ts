@@ -1,6 +1,6 @@
 /**
- * The files of the openb trace (node list, pod list, arrival sequence), as hosts and requests. Text in, data out.
- * A pod that asks for no CPU counts as 100 milli, as in the published experiments.
+ * The files of the openb trace (node list, pod list, arrival sequence) as hosts and requests. As in the published experiments, a
+ * pod without CPU counts as 100 milli.
  */
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -11,25 +11,25 @@ const LEAST_CPU_MILLI = 100
 const MAX_CPU_MILLI = 2 ** 31 - 1
 const MAX_MIB = 2 ** 32
 const SHOWN_NAMES = 8
-/** More on one host is a slip of the pen. */
+/** A larger number is a typing mistake. */
 const MAX_GPUS = 1024
 
 export type TracePod = {
   readonly name: string
   readonly request: ResourceRequest
-  /** Seconds from the start of the trace; undefined where the list has no times. */
+  /** Seconds from the start of the trace; undefined: the list has no times. */
   readonly createdAtS?: number
   readonly deletedAtS?: number
 }
 
 export type ArrivalSequence = {
-  /** Rows of the pod list, in order of arrival; a row may come several times. */
+  /** Rows of the pod list in order of arrival, possibly repeated. */
   readonly pods: readonly number[]
-  /** By row of the node list: its rank; of equals the lowest wins. */
+  /** By row of the node list; of equals the lowest rank wins. */
   readonly ranks: readonly number[]
 }
 
-/** @throws MusterError 'configuration' with the line that is wrong. */
+/** @throws MusterError 'configuration' with the line of the mistake. */
 export function parseNodes(text: string): readonly HostCapacity[] {
   return parseCsv(text, 'node list', ['sn', 'cpu_milli', 'memory_mib', 'gpu', 'model']).map((row) => ({
     name: row.text('sn'),
@@ -39,7 +39,7 @@ export function parseNodes(text: string): readonly HostCapacity[] {
   }))
 }
 
-/** @throws MusterError 'configuration' with the line that is wrong. */
+/** @throws MusterError 'configuration' with the line of the mistake. */
 export function parsePods(text: string): readonly TracePod[] {
   const columns = ['name', 'cpu_milli', 'memory_mib', 'num_gpu', 'gpu_milli']
   return parseCsv(text, 'pod list', columns).map((row) => {
@@ -64,7 +64,7 @@ export function parsePods(text: string): readonly TracePod[] {
 
 /**
  * Two lines for each variant and seed: `VARIANT SEED P row…` and `VARIANT SEED N rank…`.
- * @throws MusterError 'configuration' when there is none, or it does not go with the lists.
+ * @throws MusterError 'configuration' when it is missing or does not fit the lists.
  */
 export function parseSequence(
   text: string,
@@ -97,7 +97,7 @@ export function parseSequence(
   return { pods, ranks }
 }
 
-/** The hosts in order of rank, so that a host's number is its rank. */
+/** By rank, so that a host's number is its rank. */
 export function inRankOrder(hosts: readonly HostCapacity[], ranks: readonly number[]): readonly HostCapacity[] {
   const ordered = [...hosts]
   hosts.forEach((host, row) => {
@@ -111,7 +111,7 @@ type Row = {
   whole(column: string, most: number): number
   /** Fractions are cut off. */
   seconds(column: string): number
-  /** Whatever is thrown by it says the line. */
+  /** Errors of `work` get the line number. */
   check(work: () => void): void
 }
 
@@ -162,7 +162,7 @@ function unquote(cell: string): string {
   return cell.trim().replace(/^"(.*)"$/, '$1')
 }
 
-/** What there is instead: `VARIANT SEED`, the first few. */
+/** The first few sequences of the file. */
 function sequencesOf(text: string): string | undefined {
   const names = [...text.matchAll(/^(\S+ \d+) P /gm)].map(([, name]) => name)
   if (names.length === 0) return undefined

@@ -46,7 +46,7 @@ type QueueInput = {
   readonly reservations: readonly Reservation[]
 }
 
-/** @throws MusterError 'configuration' with the first thing that is wrong. */
+/** @throws MusterError 'configuration' with the first mistake. */
 export function parseQueueFile(text: string): QueueInput {
   let value: unknown
   try {

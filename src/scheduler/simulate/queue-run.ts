@@ -1,4 +1,4 @@
-/** Jobs that come, wait for places on devices of hosts, run and end, under the planner that the queue of jobs uses. */
+/** Jobs come, wait, run and end under the planner of the job queue. */
 import { MusterError } from '../../base/errors.ts'
 import { findGang } from '../gangs/search-gang.ts'
 import { Cluster } from '../model/cluster.ts'
@@ -16,19 +16,18 @@ export type QueueRunInput = {
   readonly reservations?: readonly Reservation[]
   readonly isPreempting: boolean
   readonly isFairShare: boolean
-  /** Sees each plan as it is made. */
   readonly onPlan?: (snapshot: QueueSnapshot<QueueRunJob>, plan: QueuePlan<QueueRunJob>) => void
 }
 
 export type QueueRunResult = {
   readonly jobs: number
-  /** Could never run on these hosts. */
+  /** Never fit on these hosts. */
   readonly impossible: number
   readonly averageWaitS: number
   readonly averageBoundedSlowdown: number
   readonly maximumWaitS: number
   readonly preempted: number
-  /** Of what there is × time from the first submission to the last end; what was preempted is lost. */
+  /** Of capacity × time from the first submission to the last end; preempted work is lost. */
   readonly cpuPercent: number
   readonly gpuPercent: number
   readonly averageWaitByUserS: ReadonlyMap<string, number>
@@ -106,7 +105,7 @@ export function runQueue(input: QueueRunInput): QueueRunResult {
   return { ...summarise(hosts, jobs, startsS), impossible: input.jobs.length - jobs.length, preempted }
 }
 
-/** GPUs, or cores where there are none, in milli. */
+/** In milli of GPUs, or of cores where there are none. */
 function sizeOf({ gang }: WaitingJob): number {
   return gang.bundles.reduce((sum, { cpuMilli, gpuCount, gpuMilli }) => sum + (gpuCount * gpuMilli || cpuMilli), 0)
 }

@@ -1,6 +1,6 @@
 /**
- * The published experiment: requests come one at a time, each is placed or dropped, nothing leaves. What counts is the part
- * of all GPUs that is given away by the time that so much of them has been asked for.
+ * The published experiment: requests come one at a time, are placed or dropped, and nothing leaves. What counts is the part of
+ * all GPUs in use by the time that a given part was requested.
  */
 import { Cluster } from '../model/cluster.ts'
 import type { WorkloadMix } from '../model/mix.ts'
@@ -8,13 +8,13 @@ import type { HostCapacity, ResourceRequest } from '../model/resources.ts'
 import type { PlacementPolicy } from '../policies/scored-policy.ts'
 
 export type ReplayResult = {
-  /** By percent of the cluster's GPUs that has been asked for: percent given away, the mean over the requests of that percent. */
+  /** By percent of the cluster's GPUs requested: percent in use, averaged over the requests of that percent. */
   readonly curve: ReadonlyMap<number, number>
   readonly placements: number
   readonly dropped: number
-  /** Of each decision, placing included, in microseconds; in order of arrival. */
+  /** Microseconds per decision, placing included, in order of arrival. */
   readonly durationsUs: Float64Array
-  /** As it is in the end. */
+  /** In the end. */
   readonly cluster: Cluster
 }
 
@@ -22,10 +22,10 @@ export type ReplayInput = {
   readonly hosts: readonly HostCapacity[]
   readonly arrivals: readonly ResourceRequest[]
   readonly mix: WorkloadMix
-  /** Requests are added to the mix as they come. */
+  /** Adds requests to the mix as they come. */
   readonly isLearning?: boolean
   readonly createPolicy: (cluster: Cluster, mix: WorkloadMix) => PlacementPolicy
-  /** Milliseconds from any start on. */
+  /** Milliseconds from any origin. */
   readonly now: () => number
 }
 
@@ -62,13 +62,13 @@ export function replayArrivals({
   return { curve, placements: cluster.placementCount, dropped, durationsUs, cluster }
 }
 
-/** Halves to the even neighbour, as the published analysis does (NumPy's round). */
+/** Halves go to the even neighbour, as in the published analysis (NumPy's round). */
 function toNearestEven(value: number): number {
   const rounded = Math.round(value)
   return rounded - value === 0.5 && rounded % 2 !== 0 ? rounded - 1 : rounded
 }
 
-/** The value below which the given part of them lies; 0 of none. */
+/** 0 of none. */
 export function percentile(values: Float64Array, part: number): number {
   return values.toSorted()[Math.min(values.length - 1, Math.floor(values.length * part))] ?? 0
 }

@@ -1,4 +1,4 @@
-/** A log of jobs under a queue policy: who waits how long, and how much of the machine is used. */
+/** A log of jobs under a queue policy: how long jobs wait, and how much of the machine is used. */
 import { MusterError } from '../../base/errors.ts'
 import type { QueuedJob, QueuePolicy, RunningJob } from '../queue/job.ts'
 import type { TimedJob } from './swf-trace.ts'
@@ -14,7 +14,7 @@ export type SwfResult = {
   readonly maximumWaitS: number
   /** Of processors × time from the first submission to the last end. */
   readonly utilisationPercent: number
-  /** Jobs that wait at 120 moments spread evenly over that time. */
+  /** Waiting jobs at 120 evenly spread moments. */
   readonly queueLengths: readonly number[]
 }
 

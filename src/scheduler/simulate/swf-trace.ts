@@ -7,15 +7,14 @@ export type TimedJob = QueuedJob & { readonly runS: number }
 export type WorkloadLog = {
   /** `MaxProcs`, or else `MaxNodes`, of the header. */
   readonly processors: number | undefined
-  /** In the order of submission. */
   readonly jobs: readonly TimedJob[]
-  /** Lines that tell of no run: without a length or without processors. */
+  /** Lines without a length or without processors. */
   readonly leftOut: number
 }
 
 /**
- * Processors and time are those requested where the log has them, else those used; an estimate is never below the run.
- * @throws MusterError 'configuration' with the line that is none.
+ * Processors and time are those requested, or else those used; an estimate is never below the run time.
+ * @throws MusterError 'configuration' with the line of the mistake.
  */
 export function parseWorkloadLog(text: string): WorkloadLog {
   const header = new Map<string, number>()

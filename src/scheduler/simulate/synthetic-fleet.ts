@@ -1,6 +1,6 @@
 /**
- * A fleet and gangs that no trace gives: hosts of a few kinds, and gangs of alike bundles, large ones as often as it takes for
- * the wanted number of gangs to fill the fleet. The same seed makes the same ones.
+ * A fleet and gangs for measurements: hosts of a few kinds, and gangs of equal bundles with as many large ones as it takes for
+ * the wanted number of gangs to fill the fleet. The same seed gives the same ones.
  */
 import type { HostCapacity, ResourceRequest } from '../model/resources.ts'
 import { createRandomNumbers } from '../policies/random.ts'
@@ -39,7 +39,7 @@ const BUNDLES: readonly (Weighted & { readonly bundles: number })[] = [
   { weight: 6, bundles: 4 },
   { weight: 2, bundles: 8 },
 ]
-/** Cores and GiB of a bundle; of a large one, for each GPU. */
+/** Of a bundle; of a large one, per GPU. */
 const CORES = [1, 1, 2, 2, 3, 4]
 const GIBS = [2, 4, 4, 8, 8, 16]
 
@@ -52,7 +52,7 @@ export function syntheticHosts(count: number, seed: number): readonly HostCapaci
   })
 }
 
-/** Gives the bundles of one gang after the other. */
+/** Each call returns the bundles of another gang. */
 export function createSyntheticGangs(
   hosts: readonly HostCapacity[],
   gangs: number,

@@ -1,4 +1,4 @@
-/** What happens next: a heap by time; of equal times, what was added first. */
+/** A heap by time; of equal times, what was added first. */
 
 type Entry<T> = { readonly timeS: number; readonly order: number; readonly value: T }
 

@@ -1,16 +1,16 @@
 /**
- * Room on GPUs that shares have begun and that further shares could use, over the whole cluster. A few percent of it are what
- * lets each share find a good partner. Much more of it means that shares are spread thinly: then idle GPUs are opened less and
- * less readily. Where requests leave again, room comes by itself, and less of it is welcome.
+ * Usable room on shared GPUs of the whole cluster. A few percent help each share to find a good partner. Much more means that
+ * shares are spread thinly; then opening idle GPUs becomes dearer. Once requests leave, room appears by itself, and less of it is
+ * welcome.
  */
 import type { Cluster } from '../../model/cluster.ts'
 import { WHOLE_MILLI } from '../../model/resources.ts'
 import type { ShareWaste } from './share-waste.ts'
 
-/** Of all GPUs: room that is welcome, and how much more of it makes a level. */
+/** As fractions of all GPUs: welcome room, and room per further level. */
 const STEPS = { whileAllStay: { welcome: 0.04, level: 0.02 }, whileSomeLeave: { welcome: 0.01, level: 0.01 } }
 const MAX_LEVEL = 10
-/** A level is left again only when the room has shrunk by so much of a level more. */
+/** A level is left only when the room has shrunk by this part of a level more. */
 const HYSTERESIS = 0.5
 
 export class BegunRoom {

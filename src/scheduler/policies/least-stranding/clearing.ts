@@ -1,24 +1,24 @@
 /**
- * While somebody waits who needs several idle GPUs on one host, one host is being cleared: whoever asks for fewer goes
- * elsewhere as long as there is room. It is the host whose tenants are likely to leave first.
+ * While a request waits for several idle GPUs on one host, one host is cleared for it: requests for fewer GPUs go elsewhere as
+ * long as there is room. It is the host that will probably be free first.
  */
 import type { Cluster } from '../../model/cluster.ts'
 import type { Shape } from '../../model/shape.ts'
 import type { HostAges } from './host-ages.ts'
 
-/** Between two looks around: changes, at least, and as a part of all hosts. */
+/** Changes between two searches for the host: at least, and as a fraction of all hosts. */
 const LEAST_LOOK = 32
 const LOOK = 1 / 4
-/** Another host has to be likely to be empty in half of the time, and so many changes, to be cleared in place of the one that is. */
+/** Another host replaces the cleared one only when it will probably be free in half the time, and this many changes sooner. */
 const RELUCTANCE = 2
 const LEAST_GAIN = 64
-/** Who was not tried for so many changes, or as many as there are GPUs, does not wait any more. */
+/** A shape that was not tried for this many changes, or as many as there are GPUs, does not wait any more. */
 const LEAST_PATIENCE = 256
 
 export class Clearing {
   readonly #cluster: Cluster
   readonly #ages: HostAges
-  /** Shapes that found no place when they were last tried, with the change at which that was. */
+  /** Refused shapes, with the change at which they were last tried. */
   readonly #waiting = new Map<Shape, number>()
   #shape: Shape | undefined
   #host = -1
@@ -29,7 +29,7 @@ export class Clearing {
     this.#ages = ages
   }
 
-  /** Whether the shape should stay away from the host. */
+  /** Whether the shape should avoid the host. */
   isFrom(shape: Shape, host: number): boolean {
     return host === this.#host && shape.gpuCount < (this.#shape?.gpuCount ?? 0)
   }
@@ -60,7 +60,7 @@ export class Clearing {
     return largest
   }
 
-  /** The host that is likely to have enough idle GPUs first; the one that is being cleared unless another is far better. */
+  /** The host that will probably have enough idle GPUs first; the present one unless another is far better. */
   #soonest(shape: Shape): number {
     let best = -1
     let bestAge = Number.POSITIVE_INFINITY
@@ -74,7 +74,7 @@ export class Clearing {
     return ownAge < RELUCTANCE * bestAge + LEAST_GAIN ? this.#host : best
   }
 
-  /** The age of the oldest among the youngest tenants that have to go. Infinite: they never suffice. */
+  /** The age of the oldest tenant that has to leave, if the youngest do. Infinite: never enough. */
   #ageOfEnough({ gpuCount, takesModel, allowedOn }: Shape, host: number): number {
     const { deviceStart, deviceModel, isClosed } = this.#cluster
     const ages: number[] = []

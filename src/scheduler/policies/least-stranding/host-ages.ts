@@ -1,19 +1,19 @@
 /**
- * How long hosts have been begun. Most requests leave soon, but those that have stayed for long are likely to stay for longer
- * still, and hold most GPUs: a host with an old tenant will not be empty soon, whoever comes beside it; one whose tenants are
- * all young may be. Time is counted in changes of the cluster, and in nothing until requests leave.
+ * How long hosts have been in use. Most requests leave soon, but those that stayed long will probably stay longer and hold most
+ * GPUs: a host with an old tenant will not be empty soon, one with young tenants may. Time counts in changes of the cluster, from
+ * the first that leaves.
  */
 import type { Cluster } from '../../model/cluster.ts'
 import { WHOLE_MILLI } from '../../model/resources.ts'
 
 const PER_DOUBLING = 2
-/** The first doubling: changes, as a part of all GPUs. */
+/** The first doubling, in changes as a fraction of all GPUs. */
 const UNIT = 1 / 12
 const IDLE = -1
 
 export class HostAges {
   readonly #cluster: Cluster
-  /** By device: the change by which it was begun. */
+  /** By device: the change that put it into use. */
   readonly #begunAt: Float64Array
   readonly #levels: Int16Array
   readonly #unit: number
@@ -34,23 +34,23 @@ export class HostAges {
     })
   }
 
-  /** Whether so much has left that ages say something. */
+  /** Whether enough requests have left for ages to mean something. */
   get isTold(): boolean {
     return this.#releases > this.#cluster.hostCount
   }
 
-  /** Grows with the age of the oldest tenant, by two with each doubling. 0: it has none. */
+  /** Grows by two with each doubling of the oldest tenant's age; 0: no tenant. */
   level(host: number): number {
     return this.#levels[host] as number
   }
 
-  /** For how many changes a device has been begun; 0: it is idle. */
+  /** In changes; 0: it is idle. */
   ageOf(device: number): number {
     const begunAt = this.#begunAt[device] as number
     return begunAt === IDLE ? 0 : this.#cluster.changeCount - begunAt + 1
   }
 
-  /** Looks at one more host each time. */
+  /** Renews one more host each time. */
   refresh(): void {
     if (!this.isTold) return
     this.#next = (this.#next + 1) % this.#cluster.hostCount

@@ -1,7 +1,6 @@
 /**
- * What of a host's free GPUs is stranded, in milli: because its CPU or memory would run out first, averaged over the GPU
- * requests of the workload, each alone filling the host; and because too few of its GPUs are idle for those that ask for
- * several.
+ * How much of a host's free GPUs is stranded, in milli: because CPU or memory would run out first, averaged over the GPU requests
+ * of the workload, each filling the host alone; and because too few GPUs are idle for requests for several.
  */
 import type { WorkloadMix } from '../../model/mix.ts'
 import { WHOLE_MILLI } from '../../model/resources.ts'
@@ -9,9 +8,9 @@ import { WHOLE_MILLI } from '../../model/resources.ts'
 export class HostStranding {
   readonly #cpu: Shortage
   readonly #memory: Shortage
-  /** By number of GPUs: the part of GPU requests that asks for several of them, and for no more than these. */
+  /** By number of GPUs: the fraction of GPU requests for several, but not more than these. */
   readonly #severalUpTo: Float64Array
-  /** By number of GPUs and of idle ones (`gpus * width + idle`): milli-GPU that requests for several could use, averaged. */
+  /** By number of GPUs and of idle ones (`gpus * width + idle`): average milli-GPU that requests for several could use. */
   readonly #usable: Float64Array
   readonly #width: number
 
@@ -43,13 +42,12 @@ export class HostStranding {
     }
   }
 
-  /** Because CPU or memory runs out first. */
   ofShortage(gpuLeftMilli: number, cpuLeftMilli: number, memoryLeftBytes: number): number {
     if (gpuLeftMilli === 0) return 0
     return Math.max(this.#cpu.strands(gpuLeftMilli, cpuLeftMilli), this.#memory.strands(gpuLeftMilli, memoryLeftBytes))
   }
 
-  /** Because requests for several GPUs do not find them. */
+  /** Because requests for several GPUs do not fit. */
   ofScatter(gpus: number, idle: number, gpuLeftMilli: number): number {
     return gpuLeftMilli * (this.#severalUpTo[gpus] as number) - (this.#usable[gpus * this.#width + idle] as number)
   }
@@ -60,12 +58,12 @@ type Rate = { readonly milliPerAmount: number; readonly part: number }
 /** Σ part · max(0, GPU left − amount left · milliPerAmount), by one search in sorted sums. */
 class Shortage {
   readonly #rates: Float64Array
-  /** Of the first n rates: the sum of their parts, and of part times rate. */
+  /** Of the first n rates: the sum of their parts, and of part × rate. */
   readonly #parts: Float64Array
   readonly #products: Float64Array
 
   constructor(rates: readonly Rate[]) {
-    // What needs nothing of it is never short of it.
+    // What needs none of it never lacks it.
     const sorted = rates.filter(({ milliPerAmount }) => Number.isFinite(milliPerAmount))
     sorted.sort((one, other) => one.milliPerAmount - other.milliPerAmount)
     this.#rates = Float64Array.from(sorted, ({ milliPerAmount }) => milliPerAmount)

@@ -1,14 +1,13 @@
 /**
- * What a host whose GPUs are all idle is worth, for each of them: whoever could go elsewhere opens it only where he would
- * strand more. While nothing leaves it is little. Once requests leave, who needs many GPUs side by side may have to wait for
- * as long as the oldest of some host's tenants stays, and it is more; most of all as long as only such requests wait, as all
- * others then find room on begun hosts.
+ * What an idle host is worth, per GPU: a request opens it only where it would strand more elsewhere. It is worth little while
+ * nothing leaves; more once requests leave, as those for many GPUs may wait as long as the oldest tenant stays; and most while
+ * only such requests wait.
  */
 import type { Cluster } from '../../model/cluster.ts'
 import type { Shape } from '../../model/shape.ts'
 
 const MILLI = { whileAllStay: 6.25, whileSomeLeave: 50, whileOnlyWideWait: 200 }
-/** A refusal counts for so many changes of the cluster for each of its GPUs. */
+/** A refusal counts for this many changes of the cluster per GPU. */
 const WIDE_COUNTS = 4
 const NARROW_COUNTS = 1
 
@@ -31,7 +30,7 @@ export class IdleHostPrice {
     else if (gpuCount === 1) this.#narrowRefusedAt = this.#cluster.changeCount
   }
 
-  /** For each GPU of the host. */
+  /** Per GPU of the host. */
   get milli(): number {
     if (!this.#isLeaving) return MILLI.whileAllStay
     const { changeCount, deviceLeftMilli } = this.#cluster

@@ -1,9 +1,8 @@
 /**
- * The default policy: where the GPU amount that will probably never be used grows least. A host has a potential, the sum of
- * what is stranded on it (on begun GPUs, for want of CPU or memory, for want of idle GPUs side by side), and a request goes
- * where the potential grows least or falls most. Scores are coarse on purpose: among near-equals the lowest host number wins,
- * which keeps whole hosts empty. Scarce GPU models are left to those who can use nothing else. It knows the mix of requests and
- * what is free now, nothing of what comes.
+ * The default policy: a request goes where the GPU amount that will probably never be used grows least. Each host has a
+ * potential, the sum of what is stranded on it: on shared GPUs, for want of CPU or memory, and for want of idle GPUs side by
+ * side. Scores are coarse on purpose: among near-equals the lowest host number wins, which keeps whole hosts empty. Scarce GPU
+ * models are left to requests that can use no others. It knows the mix of requests and what is free now, not the future.
  */
 import type { Cluster } from '../../model/cluster.ts'
 import { countDevices, hasDevice } from '../../model/fits.ts'
@@ -21,24 +20,24 @@ import { IdleHostPrice } from './idle-host-price.ts'
 import { ModelTension } from './model-tension.ts'
 import { ShareWaste } from './share-waste.ts'
 
-/** Weights of the potential's parts, chosen on replays (docs/scheduler.md says on which). */
+/** Weights of the parts, chosen on replays (docs/scheduler.md says which). */
 const WEIGHTS = {
   waste: 2,
   shortage: 0.57,
   scatter: 0.57,
-  /** What an idle GPU counts for already: opening one is a little cheaper than its waste says. */
+  /** An idle GPU already counts for this much, so opening one is a little cheaper than its waste. */
   openMilli: 20,
-  /** For each level of room on begun GPUs beyond what is welcome: opening one is dearer by so much. */
+  /** Opening a GPU is dearer by this for each level of room on shared GPUs beyond what is welcome. */
   crowdMilli: 40,
-  /** Of a scarce model, by the square of its tension, for each milli asked. */
+  /** For a scarce model: by the square of its tension, per milli requested. */
   scarcity: 2,
 }
 const MAX_TENSION = 2
-/** So much potential makes a difference of one in the score. */
+/** This much potential makes a difference of one in the score. */
 const GRAIN_MILLI = 20
-/** A mix that is counted as it comes is taken into account anew whenever it has grown by a quarter. */
+/** A learned mix is used anew whenever it has grown by a quarter. */
 const GROWTH = 1.25
-/** More than anything else in a score, scarcity of a model excepted. */
+/** More than anything else in a score, except the scarcity of a model. */
 const CLEARING = 200
 const NEVER = -2
 
@@ -67,7 +66,7 @@ class StrandingScorer implements HostScorer {
   readonly #tension: ModelTension
   readonly #hasCustom: Uint8Array
   readonly #potentials: Float64Array
-  /** By host: the change that its potential was worked out after. */
+  /** By host: the change after which its potential was computed. */
   readonly #potentialAt: Int32Array
   readonly #room: BegunRoom
   readonly #ages: HostAges
@@ -98,7 +97,7 @@ class StrandingScorer implements HostScorer {
     this.#learnAt = mix.total * GROWTH + 1
   }
 
-  /** Before each choice: takes into account what the cluster and the mix have become. */
+  /** Before each choice: follows the cluster and the mix. */
   refresh(): void {
     this.#learn()
     this.#ages.refresh()
@@ -119,7 +118,7 @@ class StrandingScorer implements HostScorer {
     this.#idleHostPrice.noteChoice(shape, isRefused)
   }
 
-  /** Only shares mind what opening a GPU costs. */
+  /** Only shares depend on the price of opening a GPU. */
   stampOf(shape: Shape): number {
     return isShare(shape) ? this.#revalued + this.#repriced : this.#revalued
   }
@@ -146,7 +145,7 @@ class StrandingScorer implements HostScorer {
     const gpus = (cluster.deviceStart[host + 1] as number) - start
     const custom = this.#hasCustom[host] === 1 && shape.custom.length === 0 ? -1 : 0
     this.device = 0
-    // On a host without GPUs nothing can be stranded.
+    // Nothing can be stranded on a host without GPUs.
     if (gpus === 0) return gpuCount > 0 ? NO_FIT : custom
     const gpuLeft = cluster.gpuLeftMilli[host] as number
     if (gpuLeft === 0) return gpuCount > 0 ? NO_FIT : custom
@@ -184,7 +183,7 @@ class StrandingScorer implements HostScorer {
     return best === NO_FIT ? NO_FIT : best + bonus
   }
 
-  /** For where it keeps no host from becoming empty. */
+  /** Prefers hosts that will not become empty soon anyway. */
   #bonusOf(shape: Shape, host: number, gpus: number): number {
     if (shape.gpuCount === 0 || gpus === 1) return 0
     return this.#ages.level(host) - (this.#clearing.isFrom(shape, host) ? CLEARING : 0)
@@ -202,7 +201,7 @@ class StrandingScorer implements HostScorer {
     return -grains(WEIGHTS.scarcity * (own * own - least * least) * shape.gpuCount * shape.gpuMilli)
   }
 
-  /** Of the host as it is, but for its begun GPUs; kept until it changes. */
+  /** Of the host without its shared GPUs; cached until the host changes. */
   #potential(host: number, gpus: number): number {
     const cluster = this.#cluster
     const change = cluster.lastChange[host] as number

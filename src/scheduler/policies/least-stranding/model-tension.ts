@@ -1,12 +1,12 @@
 /**
- * How scarce each GPU model is for those who can use only some models: their part of the workload, as milli of what is still
- * free in the whole cluster, spread over the models that they take so that all are as evenly loaded as can be, over what is
- * free of the model. Whoever can use any model is not counted: he is the one who can give way.
+ * How scarce each GPU model is for requests that accept only some models: their part of the workload, as milli of what is free in
+ * the cluster, spread over the models that they accept as evenly as possible. Requests that accept any model do not count, as
+ * they can give way.
  */
 import type { Cluster } from '../../model/cluster.ts'
 import type { WorkloadMix } from '../../model/mix.ts'
 
-/** Placements and releases after which it is worked out again. */
+/** Placements and releases between two computations. */
 const CHANGES_BETWEEN = 64
 const FIRST_SWEEPS = 40
 const LATER_SWEEPS = 3
@@ -63,7 +63,7 @@ export class ModelTension {
     this.#spread(FIRST_SWEEPS)
   }
 
-  /** False while nobody is bound to some models: then each has a tension of 0. */
+  /** False while every request accepts any model; then each tension is 0. */
   get isAny(): boolean {
     return this.#demands.length > 0
   }
@@ -76,7 +76,7 @@ export class ModelTension {
     return (this.#freeMilli[model] as number) > 0
   }
 
-  /** Each demand in turn is taken out and poured in again: that converges to the most even load there is. */
+  /** Takes each demand out in turn and pours it in again, which converges to the most even load. */
   #spread(sweeps: number): void {
     if (this.#demands.length === 0) return
     const free = this.#freeMilli.reduce((sum, milli) => sum + milli, 0)
@@ -90,7 +90,7 @@ export class ModelTension {
       this.#load[model] = Math.max(0, (this.#load[model] as number) - (load[index] as number))
     })
     const rising = models.toSorted((one, other) => this.#level(one) - this.#level(other))
-    // The water level over the lowest `taken` models that carries the whole amount and does not reach the next one.
+    // The water level over the lowest models that carries the whole amount without reaching the next model.
     let loads = amount
     let room = 0
     let level = 0

@@ -1,13 +1,13 @@
 /**
- * What will probably never be used of a GPU that shares have begun to fill. A GPU with some amount left sees a few requests
- * of the workload, takes the one after which the least is wasted, and so on until none of them fits. How many it sees stands
- * for its patience: with 1, it takes what comes; with very many, it finds a perfect partner.
+ * What will probably never be used of a GPU that shares have begun to fill. A GPU with some amount left sees a few requests,
+ * takes the one after which the least is wasted, and so on until none fits. The number of requests is its patience: with 1 it
+ * takes what comes, with very many it finds a perfect partner.
  */
 import type { WorkloadMix } from '../../model/mix.ts'
 import { WHOLE_MILLI } from '../../model/resources.ts'
 
 const PATIENCE = 16
-/** Amounts are looked up in steps of so many milli. */
+/** Amounts are looked up in steps of this size. */
 const STEP_MILLI = 10
 const STEPS = WHOLE_MILLI / STEP_MILLI
 
@@ -27,7 +27,7 @@ export class ShareWaste {
     for (let left = 0; left <= STEPS; left++) this.#wasteMilli[left] = this.#expect(left, shares)
   }
 
-  /** Expected waste, in milli, of a GPU of which so much is left. */
+  /** In milli, of a GPU with this much left. */
   of(leftMilli: number): number {
     return this.#wasteMilli[Math.floor(leftMilli / STEP_MILLI)] as number
   }
@@ -37,7 +37,7 @@ export class ShareWaste {
       .filter(({ steps }) => steps <= left)
       .map(({ steps, part }) => ({ waste: this.#wasteMilli[left - steps] as number, part }))
       .sort((one, other) => one.waste - other.waste)
-    // The best of the requests seen is this choice or a worse one with the chance `worse ** PATIENCE`.
+    // The best of the requests seen is this choice or a worse one with probability `worse ** PATIENCE`.
     let expected = 0
     let worse = 1
     for (const { waste, part } of choices) {
