@@ -1,0 +1,75 @@
+/** A new area needs a folder and a line in AREAS: hosts.yaml, the verbs and their help know nothing else of it. */
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { AREAS } from '../../../src/cli/bring-up/areas.ts'
+import type { AreaEntry } from '../../../src/ops/kernel/area.ts'
+import { slurm } from '../../support/slurm-area/area.ts'
+
+// The line. The verbs are made from the list when they are loaded.
+;(AREAS as AreaEntry[]).push(slurm)
+const { runMuster } = await import('../../support/run-muster.ts')
+const { renderHostsYamlDocs } = await import('../../../scripts/generate-hosts-yaml-docs.ts')
+
+let directory: string
+let path: string | undefined
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-planted-area-'))
+  path = process.env.PATH
+  process.env.PATH = `${directory}:${path}`
+})
+afterEach(() => {
+  process.env.PATH = path
+  rmSync(directory, { recursive: true })
+})
+
+const muster = async (...args: readonly string[]) => await runMuster(args, { directory })
+
+function declare(section: string): void {
+  writeFileSync(join(directory, 'hosts.yaml'), `hosts: { "n[1-3]": { transport: local } }\nslurm: ${section}\n`)
+}
+
+/** `sinfo` on the hosts, which prints these lines. */
+function answer(...lines: readonly string[]): void {
+  const sinfo = join(directory, 'sinfo')
+  writeFileSync(sinfo, `#!/bin/sh\ncat << 'END'\n${lines.join('\n')}\nEND\n`)
+  chmodSync(sinfo, 0o755)
+}
+
+describe('a planted area', () => {
+  it('has its part of hosts.yaml, and mistakes in it are reported with line and column', async () => {
+    declare('{ controler: n1, nodes: "n[2-9]" }')
+    const { exitCode, messages } = await muster('status', 'slurm')
+    expect(exitCode).toBe(3)
+    expect(messages).toContain('hosts.yaml:2:10: unknown key controler in slurm; did you mean controller?')
+    expect(renderHostsYamlDocs()).toContain('| `controller` | host | **required** | The host that runs slurmctld.')
+  })
+
+  it('has its verbs, with help', async () => {
+    expect((await muster('slurm', '--help')).output).toContain('compare the states of the nodes with hosts.yaml')
+    expect((await muster('up', '--help')).output).toContain('trust, nfs, env, ray, slurm')
+  })
+
+  it('has its status, from facts and findings', async () => {
+    declare('{ controller: n1, nodes: "n[2-3]" }')
+    answer('n1 idle', 'n2 mixed', 'n3 idle')
+    const good = await muster('slurm', 'status')
+    expect([good.exitCode, good.output]).toEqual([0, 'good     slurm · n1\n1 good\n'])
+    answer('n1 idle', 'n2 down*', 'n3 drained')
+    const bad = await muster('status')
+    expect(bad.exitCode).toBe(1)
+    expect(bad.output).toContain('failed   slurm · n1: n2 is down · n3 is drained\n')
+    expect(bad.output).toContain('scontrol show node n2 says why.')
+    answer('n1 idle')
+    expect((await muster('slurm', 'status')).output).toContain('blocked  slurm · n1: Slurm does not know n2, n3\n')
+  })
+
+  it('has a plan for up, with nothing to do', async () => {
+    declare('{ controller: n1, nodes: "n[2-3]" }')
+    answer('n1 idle', 'n2 mixed', 'n3 idle')
+    const { exitCode, output } = await muster('up', 'slurm', '--yes')
+    expect(output).toContain('nothing to do: Slurm knows all 2 nodes\n')
+    expect(exitCode).toBe(0)
+  })
+})
