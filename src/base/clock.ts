@@ -14,6 +14,11 @@ export function hasPassed(sinceMs: number, forMs: number, nowMs: number): boolea
   return nowMs < sinceMs || nowMs - sinceMs >= forMs
 }
 
+/** What is left of a pause that began at `sinceMs`: none where the clock was set back meanwhile, so that nobody waits for hours. */
+export function remainingMs(sinceMs: number, forMs: number, nowMs: number): number {
+  return hasPassed(sinceMs, forMs, nowMs) ? 0 : sinceMs + forMs - nowMs
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(delayMs, callback) {

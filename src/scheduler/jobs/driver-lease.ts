@@ -2,6 +2,9 @@
 import { MusterError } from '../../base/errors.ts'
 import type { QueueFile, SqlRow } from './queue-file.ts'
 
+/** No lease is given for so long: one that ends later is from before the clock was set back. */
+const MOST_MS = 60_000
+
 export type LeaseToken = { readonly token: number }
 
 export class DriverLease {
@@ -15,7 +18,7 @@ export class DriverLease {
   take(owner: string, nowMs: number, forMs: number, isGone = (_: string) => false): LeaseToken | undefined {
     return this.#file.transaction(() => {
       const { token, until_ms, owner: before } = this.#row()
-      if (Number(until_ms) > nowMs && !isGone(String(before))) return undefined
+      if (isHeld(until_ms, nowMs) && !isGone(String(before))) return undefined
       const next = Number(token) + 1
       this.#file.run('UPDATE lease SET token = ?, owner = ?, until_ms = ?', next, owner, nowMs + forMs)
       return { token: next }
@@ -37,7 +40,7 @@ export class DriverLease {
   /** For people: `root@vm (pid 3533)`; undefined: no scheduler is running. */
   owner(nowMs: number): string | undefined {
     const { owner, until_ms } = this.#row()
-    return Number(until_ms) > nowMs ? String(owner).replace(/, process (\d+)$/, ' (pid $1)') : undefined
+    return isHeld(until_ms, nowMs) ? String(owner).replace(/, process (\d+)$/, ' (pid $1)') : undefined
   }
 
   /** @throws MusterError 'interrupted' when another scheduler has taken it. */
@@ -49,4 +52,8 @@ export class DriverLease {
   #row(): SqlRow {
     return this.#file.one('SELECT token, owner, until_ms FROM lease') ?? {}
   }
+}
+
+function isHeld(untilMs: unknown, nowMs: number): boolean {
+  return Number(untilMs) > nowMs && Number(untilMs) <= nowMs + MOST_MS
 }

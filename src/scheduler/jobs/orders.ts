@@ -40,7 +40,8 @@ export function ordersFor(
     const key = bundleKey(storeId, job, rank)
     const on = (order: BundleOrder): PlacedOrder[] => [{ host: place.host, rank, order }]
     if (state.kind === 'ending')
-      return on({ kind: 'stop', key, signal: nowMs - state.sinceMs > GRACE_MS ? 'KILL' : 'TERM' })
+      // Also where the clock was set back meanwhile.
+      return on({ kind: 'stop', key, signal: Math.abs(nowMs - state.sinceMs) > GRACE_MS ? 'KILL' : 'TERM' })
     if (bundle.kind === 'begun') return on({ kind: 'check', key })
     const { command, directory, request, isUnlimited } = job.spec
     const isLimited = request.memoryBytes > 0 && !isUnlimited

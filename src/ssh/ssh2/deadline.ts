@@ -47,6 +47,6 @@ export class Deadline implements Disposable {
     if (this.#timer === undefined) return
     this.#timer[Symbol.dispose]()
     this.#timer = undefined
-    this.#remainingMs = Math.max(0, this.#remainingMs - (this.#clock.now() - this.#startedAtMs))
+    this.#remainingMs = Math.max(0, this.#remainingMs - Math.max(0, this.#clock.now() - this.#startedAtMs))
   }
 }

@@ -21,9 +21,9 @@ export async function dial(endpoint: Endpoint, context: DialContext): Promise<So
   let last: unknown
   for (const [index, address] of addresses.entries()) {
     if (context.signal.aborted) throw abortedError(endpoint, 'tcp')
-    const remainingMs = Math.max(1, giveUpAtMs - context.clock.now())
+    const leftMs = Math.min(endpoint.connectTimeoutMs, Math.max(1, giveUpAtMs - context.clock.now()))
     try {
-      return await connectTo(address, endpoint, remainingMs / (addresses.length - index), context)
+      return await connectTo(address, endpoint, leftMs / (addresses.length - index), context)
     } catch (error) {
       last = error
     }

@@ -3,7 +3,7 @@
  * draws frames and titles, and writes the cells that changed since the last frame inside a synchronized update. Frames
  * follow its own clock; echoes of keys go out at once, without moving that clock.
  */
-import type { Clock } from '../../base/clock.ts'
+import { type Clock, remainingMs } from '../../base/clock.ts'
 import { type CellGrid, createCellGrid } from '../../terminal/cells.ts'
 import { copyRect, drawContent, drawFrame, innerRect, UNKNOWN } from './canvas.ts'
 import { type ColourDepth, createColourMap } from './colours.ts'
@@ -266,7 +266,7 @@ export class Compositor implements Disposable {
 
   #planFrame(): void {
     if (this.#frameTimer || this.#isDisposed || !this.#hasWork || this.#writer.isDraining) return
-    const waitMs = Math.max(0, this.#lastFrameMs + this.#frameMs * this.#slowness - this.#clock.now())
+    const waitMs = remainingMs(this.#lastFrameMs, this.#frameMs * this.#slowness, this.#clock.now())
     this.#frameTimer = this.#clock.after(waitMs, () => {
       this.#frameTimer = undefined
       this.#drawFrame()

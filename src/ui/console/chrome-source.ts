@@ -1,5 +1,5 @@
 /** The state as the chrome draws it: at once when the user did something, otherwise at most ten times a second. */
-import type { Clock } from '../../base/clock.ts'
+import { type Clock, remainingMs } from '../../base/clock.ts'
 import { Emitter } from '../../base/emitter.ts'
 import type { ChromeSource } from '../components/chrome.tsx'
 import type { ConsoleState } from '../state/console-state.ts'
@@ -50,7 +50,7 @@ export class ThrottledChrome implements ChromeSource, Disposable {
 
   #plan(): void {
     if (this.#timer) return
-    const waitMs = Math.max(0, this.#lastMs + EVERY_MS - this.#clock.now())
+    const waitMs = remainingMs(this.#lastMs, EVERY_MS, this.#clock.now())
     this.#timer = this.#clock.after(waitMs, () => {
       this.#timer = undefined
       this.showNow()

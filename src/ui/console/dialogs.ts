@@ -2,7 +2,7 @@
  * Which dialog has the keys. Dialogs that the user opened come at once; questions that come from outside (passwords, host
  * keys) wait until the user has stopped typing for a moment, so that a key meant for the hosts never answers them.
  */
-import type { Clock } from '../../base/clock.ts'
+import { type Clock, remainingMs } from '../../base/clock.ts'
 import type { Dialog, DialogFactory } from '../dialogs/dialog.ts'
 
 /** How long the keyboard must have been quiet before a question from outside may take it. */
@@ -86,8 +86,8 @@ export class Dialogs implements Disposable {
   #advance(): void {
     if (this.#current || this.#waiting.length === 0 || this.#timer) return
     const isBusy = this.#options.isBusy()
-    const waitMs = this.#lastKeyMs + QUIET_MS - this.#options.clock.now()
-    if (waitMs <= 0 && !isBusy) {
+    const waitMs = remainingMs(this.#lastKeyMs, QUIET_MS, this.#options.clock.now())
+    if (waitMs === 0 && !isBusy) {
       const next = this.#waiting.shift()
       if (next) this.#show(next, true)
       return

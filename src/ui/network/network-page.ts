@@ -1,4 +1,5 @@
 /** The Network tab: live resources of the console's hosts, from its first opening on. It is drawn once a second while shown. */
+import { remainingMs } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { lineChart } from '../charts/line-chart.ts'
@@ -137,7 +138,7 @@ export class NetworkPage implements Page {
     const { state, clock } = this.#context
     if (this.#isDisposed || state.tab !== 'network') return
     this.#watched.follow([...state.hosts.keys()])
-    const waitMs = Math.max(GATHER_MS, this.#shownMs + SHOW_EVERY_MS - clock.now())
+    const waitMs = Math.max(GATHER_MS, remainingMs(this.#shownMs, SHOW_EVERY_MS, clock.now()))
     this.#showing ??= clock.after(waitMs, () => {
       this.#showing = undefined
       this.#shownMs = clock.now()

@@ -1,5 +1,5 @@
 /** Panes that fill the terminal, for a verb; at the end the terminal is as it was. */
-import { type Clock, systemClock } from '../../base/clock.ts'
+import { type Clock, remainingMs, systemClock } from '../../base/clock.ts'
 import { DisposableStore } from '../../base/disposable.ts'
 import { createCellGrid } from '../../terminal/cells.ts'
 import type { lineChart } from '../charts/line-chart.ts'
@@ -71,7 +71,7 @@ export async function openPaneScreen(options: PaneScreenOptions): Promise<void> 
     loadChart()
   }
   const drawSoon = (): void => {
-    timer ??= clock.after(Math.max(GATHER_MS, drawnMs + DRAW_EVERY_MS - clock.now()), () => {
+    timer ??= clock.after(Math.max(GATHER_MS, remainingMs(drawnMs, DRAW_EVERY_MS, clock.now())), () => {
       timer = undefined
       draw()
     })

@@ -1,4 +1,4 @@
-import type { Clock } from '../../base/clock.ts'
+import { type Clock, remainingMs } from '../../base/clock.ts'
 
 export type ThrottleOptions = {
   readonly clock: Clock
@@ -26,7 +26,7 @@ export class Throttle implements Disposable {
 
   soon(): void {
     const { clock, everyMs, gatherMs = 0 } = this.#options
-    this.#timer ??= clock.after(Math.max(gatherMs, this.#lastMs + everyMs - clock.now()), () => this.now())
+    this.#timer ??= clock.after(Math.max(gatherMs, remainingMs(this.#lastMs, everyMs, clock.now())), () => this.now())
   }
 
   now(): void {

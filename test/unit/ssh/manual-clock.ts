@@ -3,7 +3,7 @@ import type { Clock } from '../../../src/base/clock.ts'
 /** Time that stands still until a test moves it. */
 export class ManualClock implements Clock {
   #nowMs = 1_000_000
-  readonly #timers = new Set<{ readonly atMs: number; readonly callback: () => void }>()
+  readonly #timers = new Set<{ atMs: number; readonly callback: () => void }>()
 
   now(): number {
     return this.#nowMs
@@ -17,6 +17,17 @@ export class ManualClock implements Clock {
 
   get timerCount(): number {
     return this.#timers.size
+  }
+
+  /** Sets the clock and leaves timers as they are: they count time that passes. */
+  set(byMs: number): void {
+    this.#nowMs += byMs
+    const timers = [...this.#timers]
+    this.#timers.clear()
+    for (const timer of timers) {
+      timer.atMs += byMs
+      this.#timers.add(timer)
+    }
   }
 
   advance(byMs: number): void {

@@ -102,6 +102,20 @@ describe('a job', () => {
     expect(kindAfter(job(), ...began, seen(0, { kind: 'sent' }))).toBe('starting')
   })
 
+  test('is killed ten seconds after it was asked to end, however the clock was set meanwhile', () => {
+    const stopped = lifeOf(job(), placed, seen(0, { kind: 'begun' }), cancel)
+    const signalAt = (nowMs: number) =>
+      ordersFor(stopped, 'q', new Map(), nowMs).map(({ order }) => 'signal' in order && order.signal)
+    expect([0, 9_000, -9_000, 11_000, 86_400_000, -86_400_000].map((ms) => signalAt(ms)[0])).toEqual([
+      'TERM',
+      'TERM',
+      'TERM',
+      'KILL',
+      'KILL',
+      'KILL',
+    ])
+  })
+
   test('that asks for memory is held to it, unless it shall not be, and says when the kernel ended it', () => {
     const request = { cpuMilli: 2000, memoryBytes: 2 ** 30, gpuCount: 0, gpuMilli: 0 }
     const limitsOf = (rest: Partial<JobSpec>) =>

@@ -158,6 +158,10 @@ describe('the queue on disk', () => {
     expect(store.lease.take('fourth', 2000, 1000, (owner) => owner === 'other')).toBeUndefined()
     store.lease.give(first)
     expect(store.lease.owner(2000)).toBe('third')
+    // A lease from before the clock was set back by an hour holds up nobody for an hour.
+    const hourBack = 2000 - 3_600_000
+    expect(store.lease.owner(hourBack)).toBeUndefined()
+    expect(store.lease.take('after it was set', hourBack, 1000)).toBeDefined()
   })
 
   test('a driver and a person change the same job: nothing is lost', () => {

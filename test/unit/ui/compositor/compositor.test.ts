@@ -168,6 +168,15 @@ test('hostile cells print nothing but blanks', () => {
   expect(sequences).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u200e\u202e]/)
 })
 
+test('a clock that is set back by an hour stops no frame', () => {
+  const { screen, clock, compositor, frame, shown } = stageOf(1)
+  clock.set(-3_600_000)
+  screen.parse(Buffer.from('still drawn'))
+  compositor.invalidate('m0')
+  frame()
+  expect(shown()).toContain('still drawn')
+})
+
 test('with sixteen colours and with none the colours are brought down', () => {
   for (const [colourDepth, wanted] of [
     ['16', /\u001b\[0;91m/],
