@@ -1,7 +1,4 @@
-/**
- * The fleet: holds one member a host, feeds its session's transitions, and does what the new state asks for (connect,
- * wait, open a shell). Typed bytes fan out here. It must not know what a wire is made of, nor draw anything.
- */
+/** The fleet: feeds each session's transitions, does what the new state asks for, and fans typed bytes out. */
 import type { Clock } from '../base/clock.ts'
 import { Emitter } from '../base/emitter.ts'
 import { MusterError, messageOf } from '../base/errors.ts'
@@ -9,13 +6,13 @@ import { printable } from '../base/printable.ts'
 import type { Endpoint, TransportName } from '../inventory/host.ts'
 import { ConnectGate, type Lease } from './connect-gate.ts'
 import type { CredentialAsker } from './credentials.ts'
-import type { Fleet, FleetEvent, WriteReport } from './fleet.ts'
+import type { Fleet, FleetEvent, ShellState, WriteReport } from './fleet.ts'
 import type { HostKeyVerifier } from './host-keys.ts'
 import { HostShell, type ShellEnvironment } from './host-shell.ts'
 import { lendWhileAsking } from './lend-while-asking.ts'
 import type { SessionState } from './session-state.ts'
 import { isAttempting, type SessionEvent, transition } from './session-transition.ts'
-import { ConnectError, type ConnectFailure, type Connection, type Transport } from './transport.ts'
+import { ConnectError, type ConnectFailure, type Connection, type ShellSize, type Transport } from './transport.ts'
 
 export type FleetOptions = {
   readonly transports: Readonly<Partial<Record<TransportName, Transport>>>
@@ -28,81 +25,215 @@ export type FleetOptions = {
   readonly fanOut?: number
   /** What shells are opened with; undefined: the fleet opens none (commands only). */
   readonly shell?: ShellEnvironment
-  /** Whether hosts that are lost or cannot be reached are tried again by themselves, for ever (default), or not at all. */
+  /** Whether hosts that are lost or unreachable are retried for ever (default), or not at all. */
   readonly retries?: boolean
 }
 
 const DEFAULT_SIZE = { columns: 80, rows: 24 }
-/** Sizes of one drag of a window's corner become one message. */
+/** The sizes of one drag of a window's corner become one message. */
 const RESIZE_AFTER_MS = 25
 
 type Member = {
   readonly endpoint: Endpoint
   readonly shell: HostShell
   state: SessionState
-  connection: Connection | undefined
-  attempt: { readonly abort: AbortController; readonly lease: Lease } | undefined
-  timer: Disposable | undefined
+  connection?: Connection | undefined
+  attempt?: { readonly abort: AbortController; readonly lease: Lease } | undefined
+  timer?: Disposable | undefined
   wasReady: boolean
   /** A shell that the user left with `exit` does not come back by itself. */
   wantsShell: boolean
 }
 
-export function createFleet(options: FleetOptions): Fleet {
-  const { clock, random } = options
-  const retries = options.retries ?? true
-  const gate = new ConnectGate(options.fanOut ?? 64)
-  const emitter = new Emitter<FleetEvent>()
-  const members = new Map<string, Member>()
-  const unsized = new Set<HostShell>()
-  let hosts: readonly string[] = []
-  let resizeTimer: Disposable | undefined
-  let isDisposed = false
+export const createFleet = (options: FleetOptions): Fleet => new SessionFleet(options)
 
-  const emit = (event: FleetEvent) => {
-    if (!isDisposed) emitter.emit(event)
+class SessionFleet implements Fleet {
+  readonly #options: FleetOptions
+  readonly #clock: Clock
+  readonly #retries: boolean
+  readonly #gate: ConnectGate
+  readonly #emitter = new Emitter<FleetEvent>()
+  readonly #members = new Map<string, Member>()
+  readonly #unsized = new Set<HostShell>()
+  #hosts: readonly string[] = []
+  #resizeTimer: Disposable | undefined
+  #isDisposed = false
+
+  constructor(options: FleetOptions) {
+    this.#options = options
+    this.#clock = options.clock
+    this.#retries = options.retries ?? true
+    this.#gate = new ConnectGate(options.fanOut ?? 64)
   }
 
-  const dispatch = (member: Member, event: SessionEvent): void => {
+  get hosts(): readonly string[] {
+    return this.#hosts
+  }
+
+  endpoint(host: string): Endpoint | undefined {
+    return this.#members.get(host)?.endpoint
+  }
+
+  session(host: string): SessionState {
+    return this.#members.get(host)?.state ?? { kind: 'closed' }
+  }
+
+  shell(host: string): ShellState {
+    return this.#members.get(host)?.shell.state ?? { kind: 'none' }
+  }
+
+  connection(host: string): Connection | undefined {
+    return this.#members.get(host)?.connection
+  }
+
+  on(listener: (event: FleetEvent) => void): Disposable {
+    return this.#emitter.on(listener)
+  }
+
+  add(endpoint: Endpoint): void {
+    const { host } = endpoint
+    if (this.#members.has(host)) {
+      throw new MusterError('configuration', `The fleet has a host named ${printable(host)} already.`, {
+        hint: 'Give the new host another name.',
+      })
+    }
+    const shell = new HostShell(host, DEFAULT_SIZE, (event) => {
+      if (event.type === 'shell' && event.state.kind === 'ended' && event.state.end.kind === 'exit')
+        member.wantsShell = false
+      this.#emit(event)
+    })
+    const member: Member = { endpoint, shell, state: { kind: 'idle' }, wasReady: false, wantsShell: true }
+    this.#members.set(host, member)
+    this.#hosts = [...this.#members.keys()]
+    this.#emit({ type: 'added', host })
+  }
+
+  remove(host: string): void {
+    const member = this.#members.get(host)
+    if (member === undefined) return
+    this.#close(member)
+    this.#unsized.delete(member.shell)
+    this.#members.delete(host)
+    this.#hosts = [...this.#members.keys()]
+    this.#emit({ type: 'removed', host })
+  }
+
+  connect(hosts: readonly string[]): void {
+    for (const member of this.#named(hosts)) if (needsConnect(member)) this.#connect(member)
+  }
+
+  reconnect(hosts: readonly string[]): void {
+    for (const member of this.#named(hosts)) {
+      if (needsConnect(member)) this.#connect(member)
+      else {
+        member.wantsShell = true
+        this.#openShell(member)
+      }
+    }
+  }
+
+  close(hosts: readonly string[]): void {
+    for (const member of this.#named(hosts)) this.#close(member)
+  }
+
+  write(hosts: readonly string[], bytes: Uint8Array): WriteReport {
+    const sent: string[] = []
+    const skipped: { host: string; reason: string }[] = []
+    const discarded: { host: string; bytes: number }[] = []
+    for (const host of hosts) {
+      const member = this.#members.get(host)
+      const reason = member === undefined ? 'unknown host' : writeTo(member, bytes)
+      if (reason !== undefined) {
+        skipped.push({ host, reason })
+        continue
+      }
+      sent.push(host)
+      const discardedBytes = member?.shell.discardedBytes ?? 0
+      if (discardedBytes > 0) discarded.push({ host, bytes: discardedBytes })
+    }
+    return discarded.length === 0 ? { sent, skipped } : { sent, skipped, discarded }
+  }
+
+  resize(host: string, size: ShellSize): void {
+    const shell = this.#members.get(host)?.shell
+    if (shell === undefined || !shell.resize(size)) return
+    this.#unsized.add(shell)
+    this.#resizeTimer ??= this.#clock.after(RESIZE_AFTER_MS, () => {
+      this.#resizeTimer = undefined
+      for (const each of this.#unsized) each.applySize()
+      this.#unsized.clear()
+    })
+  }
+
+  pause(host: string): void {
+    this.#members.get(host)?.shell.pause()
+  }
+
+  resume(host: string): void {
+    this.#members.get(host)?.shell.resume()
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isDisposed) return
+    this.#isDisposed = true
+    this.#resizeTimer?.[Symbol.dispose]()
+    for (const member of this.#members.values()) this.#close(member)
+    this.#members.clear()
+  }
+
+  #named(hosts: readonly string[]): Member[] {
+    if (this.#isDisposed) return []
+    return hosts.flatMap((host) => this.#members.get(host) ?? [])
+  }
+
+  #emit(event: FleetEvent): void {
+    if (!this.#isDisposed) this.#emitter.emit(event)
+  }
+
+  #dispatch(member: Member, event: SessionEvent): void {
     const state = transition(member.state, event)
     if (state === member.state) return
     member.state = state
-    emit({ type: 'session', host: member.endpoint.host, state })
+    this.#emit({ type: 'session', host: member.endpoint.host, state })
   }
 
-  const start = (member: Member, event: SessionEvent & { type: 'connect' | 'due' }): void => {
-    stopTimer(member)
-    dispatch(member, event)
+  #connect(member: Member): void {
+    member.wantsShell = true
+    this.#start(member, 'connect')
+  }
+
+  #start(member: Member, type: 'connect' | 'due'): void {
+    member.timer?.[Symbol.dispose]()
+    this.#dispatch(member, { type, nowMs: this.#clock.now() })
     if (!isAttempting(member.state)) return
-    const lease = gate.enter(() => queueMicrotask(() => void run(member, attempt)))
+    const lease = this.#gate.enter(() => queueMicrotask(() => void this.#run(member, attempt)))
     const attempt = { abort: new AbortController(), lease }
     member.attempt = attempt
   }
 
-  const run = async (member: Member, attempt: NonNullable<Member['attempt']>): Promise<void> => {
+  async #run(member: Member, attempt: NonNullable<Member['attempt']>): Promise<void> {
     const isCurrent = () => member.attempt === attempt
     if (!isCurrent()) return
     const { endpoint } = member
-    const { signal } = attempt.abort
     let connection: Connection | undefined
     let lostEarly: string | undefined
     try {
-      const transport = options.transports[endpoint.transport]
+      const transport = this.#options.transports[endpoint.transport]
       if (transport === undefined) throw new ConnectError(noTransport(endpoint))
       connection = await transport.connect(endpoint, {
-        signal,
-        ...lendWhileAsking(options, attempt.lease, clock),
+        signal: attempt.abort.signal,
+        ...lendWhileAsking(this.#options, attempt.lease, this.#clock),
         onPhase: (phase) => {
-          if (isCurrent()) dispatch(member, { type: 'phase', phase, nowMs: clock.now() })
+          if (isCurrent()) this.#dispatch(member, { type: 'phase', phase, nowMs: this.#clock.now() })
         },
         onLost: (reason) => {
           if (connection === undefined) lostEarly = reason
-          else if (member.connection === connection) lose(member, reason)
+          else if (member.connection === connection) this.#lose(member, reason)
         },
       })
     } catch (error) {
       attempt.lease.release()
-      if (isCurrent()) failAttempt(member, failureOf(error, member.state))
+      if (isCurrent()) this.#failAttempt(member, failureOf(error, member.state))
       return
     }
     attempt.lease.release()
@@ -110,177 +241,58 @@ export function createFleet(options: FleetOptions): Fleet {
     member.attempt = undefined
     member.connection = connection
     member.wasReady = true
-    dispatch(member, { type: 'connected', nowMs: clock.now() })
-    if (lostEarly !== undefined) lose(member, lostEarly)
-    else openShell(member)
+    this.#dispatch(member, { type: 'connected', nowMs: this.#clock.now() })
+    if (lostEarly === undefined) this.#openShell(member)
+    else this.#lose(member, lostEarly)
   }
 
-  const failAttempt = (member: Member, failure: ConnectFailure): void => {
+  #failAttempt(member: Member, failure: ConnectFailure): void {
     member.attempt = undefined
-    const nowMs = clock.now()
-    dispatch(member, { type: 'connect-failed', failure, nowMs, ...(retries ? { random: random() } : {}) })
-    startTimer(member)
+    const random = this.#retries ? { random: this.#options.random() } : {}
+    this.#dispatch(member, { type: 'connect-failed', failure, nowMs: this.#clock.now(), ...random })
+    this.#startTimer(member)
   }
 
-  const lose = (member: Member, reason: string): void => {
+  #lose(member: Member, reason: string): void {
     member.connection = undefined
     member.shell.end({ kind: 'lost', reason })
-    const nowMs = clock.now()
-    dispatch(member, { type: 'lost', reason, nowMs })
-    if (!retries || member.state.kind !== 'lost') return
-    dispatch(member, { type: 'retry', nowMs, random: random() })
-    startTimer(member)
+    const nowMs = this.#clock.now()
+    this.#dispatch(member, { type: 'lost', reason, nowMs })
+    if (!this.#retries || member.state.kind !== 'lost') return
+    this.#dispatch(member, { type: 'retry', nowMs, random: this.#options.random() })
+    this.#startTimer(member)
   }
 
-  const startTimer = (member: Member): void => {
+  #startTimer(member: Member): void {
     if (member.state.kind !== 'waiting') return
-    const delayMs = Math.max(0, member.state.retryAtMs - clock.now())
-    member.timer = clock.after(delayMs, () => start(member, { type: 'due', nowMs: clock.now() }))
+    const delayMs = Math.max(0, member.state.retryAtMs - this.#clock.now())
+    member.timer = this.#clock.after(delayMs, () => this.#start(member, 'due'))
   }
 
-  const stopTimer = (member: Member): void => {
-    member.timer?.[Symbol.dispose]()
-    member.timer = undefined
+  #openShell({ connection, endpoint, shell, wantsShell }: Member): void {
+    const options = this.#options.shell
+    if (connection === undefined || options === undefined || shell.isLive || !wantsShell) return
+    void shell.open(connection, { ...options, environment: { ...endpoint.environment, ...options.environment } })
   }
 
-  const openShell = (member: Member): void => {
-    const { connection, endpoint, shell } = member
-    if (connection === undefined || options.shell === undefined || shell.isLive || !member.wantsShell) return
-    const environment = { ...endpoint.environment, ...options.shell.environment }
-    void shell.open(connection, { ...options.shell, environment })
-  }
-
-  const connectOne = (member: Member): void => {
-    member.wantsShell = true
-    start(member, { type: 'connect', nowMs: clock.now() })
-  }
-
-  const closeOne = (member: Member): void => {
-    stopTimer(member)
+  #close(member: Member): void {
     const { attempt, connection } = member
+    member.timer?.[Symbol.dispose]()
     member.attempt = undefined
     member.connection = undefined
     attempt?.abort.abort()
     attempt?.lease.release()
     member.shell.close()
     connection?.close()
-    dispatch(member, { type: 'close' })
-  }
-
-  const each = (names: readonly string[], act: (member: Member) => void): void => {
-    for (const name of names) {
-      const member = members.get(name)
-      if (member !== undefined && !isDisposed) act(member)
-    }
-  }
-
-  const needsConnect = (member: Member) => !isAttempting(member.state) && member.state.kind !== 'ready'
-
-  return {
-    get hosts() {
-      return hosts
-    },
-    endpoint: (host) => members.get(host)?.endpoint,
-    session: (host) => members.get(host)?.state ?? { kind: 'closed' },
-    shell: (host) => members.get(host)?.shell.state ?? { kind: 'none' },
-    connection: (host) => members.get(host)?.connection,
-    on: (listener) => emitter.on(listener),
-
-    add(endpoint) {
-      const { host } = endpoint
-      if (members.has(host)) {
-        throw new MusterError('configuration', `The fleet has a host named ${printable(host)} already.`, {
-          hint: 'Give the new host another name.',
-        })
-      }
-      const shell = new HostShell(host, DEFAULT_SIZE, (event) => {
-        if (event.type === 'shell' && event.state.kind === 'ended' && event.state.end.kind === 'exit') {
-          member.wantsShell = false
-        }
-        emit(event)
-      })
-      const member: Member = {
-        endpoint,
-        shell,
-        state: { kind: 'idle' },
-        connection: undefined,
-        attempt: undefined,
-        timer: undefined,
-        wasReady: false,
-        wantsShell: true,
-      }
-      members.set(host, member)
-      hosts = [...members.keys()]
-      emit({ type: 'added', host })
-    },
-
-    remove(host) {
-      const member = members.get(host)
-      if (member === undefined) return
-      closeOne(member)
-      unsized.delete(member.shell)
-      members.delete(host)
-      hosts = [...members.keys()]
-      emit({ type: 'removed', host })
-    },
-
-    connect: (names) =>
-      each(names, (member) => {
-        if (needsConnect(member)) connectOne(member)
-      }),
-
-    reconnect: (names) =>
-      each(names, (member) => {
-        if (needsConnect(member)) return connectOne(member)
-        member.wantsShell = true
-        openShell(member)
-      }),
-
-    close: (names) => each(names, closeOne),
-
-    write(names, bytes): WriteReport {
-      const sent: string[] = []
-      const skipped: { host: string; reason: string }[] = []
-      const discarded: { host: string; bytes: number }[] = []
-      for (const host of names) {
-        const member = members.get(host)
-        const reason = member === undefined ? 'unknown host' : writeOne(member, bytes)
-        if (reason !== undefined) {
-          skipped.push({ host, reason })
-          continue
-        }
-        sent.push(host)
-        const discardedBytes = member?.shell.discardedBytes ?? 0
-        if (discardedBytes > 0) discarded.push({ host, bytes: discardedBytes })
-      }
-      return discarded.length === 0 ? { sent, skipped } : { sent, skipped, discarded }
-    },
-
-    resize(host, size) {
-      const shell = members.get(host)?.shell
-      if (shell === undefined || !shell.resize(size)) return
-      unsized.add(shell)
-      resizeTimer ??= clock.after(RESIZE_AFTER_MS, () => {
-        resizeTimer = undefined
-        for (const each of unsized) each.applySize()
-        unsized.clear()
-      })
-    },
-
-    pause: (host) => members.get(host)?.shell.pause(),
-    resume: (host) => members.get(host)?.shell.resume(),
-
-    [Symbol.dispose]() {
-      if (isDisposed) return
-      isDisposed = true
-      resizeTimer?.[Symbol.dispose]()
-      for (const member of members.values()) closeOne(member)
-      members.clear()
-    },
+    this.#dispatch(member, { type: 'close' })
   }
 }
 
-function writeOne(member: Member, bytes: Uint8Array): string | undefined {
+function needsConnect({ state }: Member): boolean {
+  return !isAttempting(state) && state.kind !== 'ready'
+}
+
+function writeTo(member: Member, bytes: Uint8Array): string | undefined {
   if (member.state.kind !== 'ready') return notReadyReason(member)
   if (member.shell.state.kind === 'none') return 'no shell'
   try {
@@ -291,13 +303,10 @@ function writeOne(member: Member, bytes: Uint8Array): string | undefined {
 }
 
 function notReadyReason({ state, wasReady }: Member): string {
+  if (isAttempting(state)) return wasReady ? 'reconnecting' : 'connecting'
   switch (state.kind) {
     case 'idle':
       return 'not connected'
-    case 'connecting':
-    case 'verifying':
-    case 'authenticating':
-      return wasReady ? 'reconnecting' : 'connecting'
     case 'waiting':
       return wasReady ? 'reconnecting' : 'unreachable'
     case 'lost':

@@ -6,40 +6,9 @@
 import { constants } from 'node:os'
 import type { ReadStream } from 'node:tty'
 import { type IPty, spawn } from 'node-pty'
+import type { Pty, PtyHandlers, PtyOptions } from '../base/pty.ts'
 import { foregroundGroup, signalGroup } from './process-group.ts'
 import { PtyWriter } from './pty-writer.ts'
-
-export type LocalPtyOptions = {
-  readonly file: string
-  readonly args: readonly string[]
-  readonly columns: number
-  readonly rows: number
-  readonly term: string
-  /** The whole environment of the program. */
-  readonly environment: Readonly<Record<string, string>>
-  readonly directory?: string
-}
-
-export type LocalPtyHandlers = {
-  /** The buffer is not reused. */
-  onData(bytes: Uint8Array): void
-  /** The program takes input again after `write` returned false. */
-  onDrain?(): void
-  /** After the last byte. */
-  onExit(end: { readonly code: number } | { readonly signal: string }): void
-}
-
-export interface LocalPty {
-  readonly pid: number
-  /** False: the program does not read and input piles up; the bytes of this call are kept. */
-  write(bytes: Uint8Array): boolean
-  resize(columns: number, rows: number): void
-  /** Stops reading: the program blocks when the kernel's buffer (some kilobytes) is full. */
-  pause(): void
-  resume(): void
-  /** Hangs up (SIGHUP to the foreground group), then kills what is left. No handler is called any more. */
-  close(): void
-}
 
 /** A program that ended while another one holds the terminal open: how long more output is waited for, at most and in silence. */
 const LAST_OUTPUT_MS = 2000
@@ -47,7 +16,7 @@ const LAST_SILENCE_MS = 100
 /** From the hang-up to the kill. */
 const GRACE_MS = 1000
 
-export function spawnLocalPty(options: LocalPtyOptions, handlers: LocalPtyHandlers): LocalPty {
+export function spawnLocalPty(options: PtyOptions, handlers: PtyHandlers): Pty {
   const pty = spawn(options.file, [...options.args], {
     name: options.term,
     cols: Math.max(1, options.columns),
@@ -59,7 +28,7 @@ export function spawnLocalPty(options: LocalPtyOptions, handlers: LocalPtyHandle
   return new NodePty(pty, handlers)
 }
 
-class NodePty implements LocalPty {
+class NodePty implements Pty {
   readonly pid: number
   readonly #pty: IPty
   readonly #stream: ReadStream
@@ -72,7 +41,7 @@ class NodePty implements LocalPty {
   #readAt = 0
   readonly #destroyStream: () => void
 
-  constructor(pty: IPty, handlers: LocalPtyHandlers) {
+  constructor(pty: IPty, handlers: PtyHandlers) {
     this.pid = pty.pid
     this.#pty = pty
     // Private, and needed: `destroy` below.

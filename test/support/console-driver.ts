@@ -12,7 +12,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type LocalPty, spawnLocalPty } from '../../src/terminal/local-pty.ts'
+import type { Pty } from '../../src/base/pty.ts'
+import { spawnLocalPty } from '../../src/terminal/local-pty.ts'
 import { type ConsoleOptions, environmentOf, PROGRAM, ROOT } from './console-options.ts'
 import { keyBytes, type MouseAction, mouseBytes, pasteBytes } from './key-names.ts'
 import { type ObservedPane, type ObservedState, ObserverSocket } from './observer-socket.ts'
@@ -24,7 +25,7 @@ const DEADLINE_MS = 60_000
 const PROMPT = /[#$>]$/
 const LEADER = 'Ctrl-]'
 
-/** As `LocalPtyHandlers.onExit` tells it. */
+/** As `PtyHandlers.onExit` tells it. */
 export type Ending = { readonly code: number } | { readonly signal: string }
 export type Expectation = {
   readonly timeoutMs?: number
@@ -48,7 +49,7 @@ export async function openConsole(options: ConsoleOptions = {}): Promise<Console
 }
 
 export class ConsoleDriver implements AsyncDisposable {
-  readonly #pty: LocalPty
+  readonly #pty: Pty
   readonly #terminal: UserTerminal
   readonly #observer: ObserverSocket
   readonly #directory: string

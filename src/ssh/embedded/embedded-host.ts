@@ -5,7 +5,7 @@
 import { appendFile } from 'node:fs/promises'
 import { createServer, type Server as NetServer, type Socket } from 'node:net'
 import ssh2, { type ParsedKey, type ServerChannel } from 'ssh2'
-import type { PtySpawner } from '../pty-spawner.ts'
+import type { PtySpawner } from '../../base/pty.ts'
 import { ChildProcesses } from './child-processes.ts'
 import { generateEd25519KeyPair } from './ed25519-key-pair.ts'
 import type { EmbeddedAuthentication, EmbeddedFaults, EmbeddedHost } from './embedded-hosts.ts'

@@ -1,5 +1,5 @@
 /** The embedded hosts as their users see them: what can be asked of them, and what can go wrong with them on demand. */
-import type { PtySpawner } from '../pty-spawner.ts'
+import type { PtySpawner } from '../../base/pty.ts'
 
 /** What a host does wrong from now on. Everything is off by default. */
 export type EmbeddedFaults = {

@@ -15,7 +15,7 @@ import type {
   ServerChannel,
   Session,
 } from 'ssh2'
-import type { Pty, PtySpawner } from '../pty-spawner.ts'
+import type { Pty, PtySpawner } from '../../base/pty.ts'
 import type { ChildProcesses } from './child-processes.ts'
 import type { EmbeddedAuthentication, EmbeddedFaults } from './embedded-hosts.ts'
 import type { HostHome } from './write-host-home.ts'

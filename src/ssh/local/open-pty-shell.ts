@@ -1,5 +1,5 @@
 /** A program in a pseudo-terminal of this machine behind the port of remote shells. */
-import type { Pty, PtyOptions, PtySpawner } from '../pty-spawner.ts'
+import type { Pty, PtyOptions, PtySpawner } from '../../base/pty.ts'
 import type { ChannelEnd, Shell, ShellHandlers } from '../transport.ts'
 
 /**

@@ -2,7 +2,7 @@
  * One host's authentication: what is offered next after each refusal, what is asked of the user, and in the end why
  * nothing was accepted. It keeps no secret longer than it takes to hand it to ssh2.
  */
-import type { AnyAuthMethod, ParsedKey } from 'ssh2'
+import type { AnyAuthMethod, ParsedKey, Prompt } from 'ssh2'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
@@ -13,11 +13,14 @@ import type { CredentialAsker } from '../credentials.ts'
 import { hasCertificate, type Identity, type IdentityFiles } from '../identity-files.ts'
 import type { ConnectFailure } from '../transport.ts'
 import { describeEndpoint, remoteText } from './failures.ts'
-import { keyboardInteractive } from './keyboard-interactive.ts'
 
 /** NumberOfPasswordPrompts of ssh_config(5): over all methods, so that no account is locked. */
 const MAX_SECRET_TRIES = 3
 const INTERACTIVE = ['keyboard-interactive', 'password']
+/** Rounds of one keyboard-interactive conversation: a server that asks on and on is not followed. */
+const MAX_ROUNDS = 10
+/** Questions of one round: a password, a code, a new password twice. */
+const MAX_PROMPTS = 16
 
 export type AuthContext = {
   readonly endpoint: Endpoint
@@ -164,19 +167,46 @@ export class AuthSequence {
     }
     this.#current = 'keyboard-interactive'
     this.#wasAskedInteractively = false
-    return keyboardInteractive(this.#context, {
-      tries: () => this.#secretTries,
-      isOver: () => this.#isDeclined || this.#secretTries >= MAX_SECRET_TRIES,
-      onAsked: () => {
-        this.#wasAskedInteractively = true
+    return this.#keyboardInteractive()
+  }
+
+  /** RFC 4256: the server's questions to the user, and the answers back. */
+  #keyboardInteractive(): AnyAuthMethod {
+    const wasWrong = this.#secretTries > 0
+    const asked = new Set<string>()
+    let rounds = 0
+    const answer = async (name: string, instructions: string, prompts: readonly Prompt[]): Promise<string[]> => {
+      this.#wasAskedInteractively = true
+      rounds += 1
+      const isOver = this.#isDeclined || this.#secretTries >= MAX_SECRET_TRIES
+      if (rounds > MAX_ROUNDS || prompts.length > MAX_PROMPTS || isOver) return []
+      const texts = prompts.map(({ prompt, echo }) => ({ text: remoteText(prompt), isEchoed: echo === true }))
+      const instruction = [name, instructions]
+        .map(remoteText)
+        .filter((text) => text !== '')
+        .join(': ')
+      // The same question again within one conversation means that the answer was wrong.
+      const question = JSON.stringify(texts)
+      const isRepeated = asked.has(question)
+      if (isRepeated || rounds === 1) this.#secretTries += 1
+      asked.add(question)
+      const { endpoint, credentials, signal } = this.#context
+      const secrets = await this.#context.asking(() =>
+        credentials.keyboardInteractive(endpoint, instruction, texts, wasWrong || isRepeated, signal),
+      )
+      this.#isDeclined ||= secrets === undefined
+      return secrets?.map((secret) => secret.reveal()) ?? []
+    }
+    return {
+      type: 'keyboard-interactive',
+      username: this.#context.endpoint.user,
+      prompt: (name, instructions, _language, prompts, finish) => {
+        answer(name, instructions, prompts).then(finish, () => {
+          this.#isDeclined = true
+          finish([])
+        })
       },
-      onAnswered: () => {
-        this.#secretTries += 1
-      },
-      onDeclined: () => {
-        this.#isDeclined = true
-      },
-    })
+    }
   }
 
   async *#keyOffers(): AsyncGenerator<PreparedOffer, void, undefined> {

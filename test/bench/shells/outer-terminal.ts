@@ -1,9 +1,10 @@
 /** The user's terminal: a PTY in which a program runs, read as fast as it writes, and the screen that comes of it. */
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Pty } from '../../../src/base/pty.ts'
 import { createCellGrid, WORDS_PER_CELL } from '../../../src/terminal/cells.ts'
 import { cellWord } from '../../../src/terminal/clusters.ts'
 import { createScreen } from '../../../src/terminal/headless-screen.ts'
-import { type LocalPty, spawnLocalPty } from '../../../src/terminal/local-pty.ts'
+import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import { isAlive } from '../support/processes.ts'
 
 export const COLUMNS = 240
@@ -19,7 +20,7 @@ type Watch = { readonly byte: number; readonly word: number; readonly cells: num
 
 export class OuterTerminal implements AsyncDisposable {
   readonly startedMs = performance.now()
-  readonly #pty: LocalPty
+  readonly #pty: Pty
   readonly #screen
   readonly #grid = createCellGrid(COLUMNS, ROWS)
   #watch: Watch | undefined

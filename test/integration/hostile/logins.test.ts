@@ -1,11 +1,11 @@
 /** Servers that greet and ask with hostile bytes: what reaches the user is printable and short, and nothing counts as a login. */
 import { describe, it } from 'vitest'
+import type { PtyHandlers } from '../../../src/base/pty.ts'
 import { Secret } from '../../../src/base/secret.ts'
 import { answerQuestions } from '../../../src/ssh/openssh/answer-questions.ts'
 import { isLater } from '../../../src/ssh/openssh/login-output.ts'
 import { openMaster } from '../../../src/ssh/openssh/open-master.ts'
-import type { PtyHandlers } from '../../../src/ssh/pty-spawner.ts'
-import { keyboardInteractive } from '../../../src/ssh/ssh2/keyboard-interactive.ts'
+import { AuthSequence } from '../../../src/ssh/ssh2/auth-sequence.ts'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
 import { ConnectError } from '../../../src/ssh/transport.ts'
 import { endpointOf } from '../../support/endpoint.ts'
@@ -80,14 +80,13 @@ describe('a hostile server that asks', () => {
       const text = (good: string) => textOf(good, choice, FOREIGN, note)
       const shown: string[] = []
       const signal = new AbortController().signal
-      let rounds = 0
-      const method = keyboardInteractive(
-        {
-          ...{ endpoint: endpointOf('m2'), credentials: asker(shown), signal, identities: undefined as never },
-          asking: async (question) => await question(),
-        },
-        { tries: () => 0, isOver: () => false, onAsked: () => rounds++, onAnswered() {}, onDeclined() {} },
-      )
+      const sequence = new AuthSequence({
+        ...{ endpoint: endpointOf('m2'), credentials: asker(shown), signal, identities: undefined as never },
+        asking: async (question) => await question(),
+      })
+      await sequence.next(null, false)
+      const method = await sequence.next(['keyboard-interactive'], false)
+      if (method === false || method.type !== 'keyboard-interactive') throw new Error('it is not asked')
       let given = 0
       for (let round = choice.one([1, 2, 15]); round > 0; round--) {
         const prompt = { prompt: text('Password: '), ...(choice.once(3) ? {} : { echo: choice.once(2) }) }

@@ -1,8 +1,9 @@
 /** Real floods through real pseudo-terminals: keys, other hosts and the prompt come through. */
 import { afterEach, describe, expect, it } from 'vitest'
+import type { Pty } from '../../../src/base/pty.ts'
 import { createFeeder, type Feeder } from '../../../src/terminal/feeder.ts'
 import { createScreen } from '../../../src/terminal/headless-screen.ts'
-import { type LocalPty, spawnLocalPty } from '../../../src/terminal/local-pty.ts'
+import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import type { Screen } from '../../../src/terminal/screen.ts'
 
 const environment = {
@@ -17,7 +18,7 @@ afterEach(() => {
   for (const each of owned.splice(0)) each[Symbol.dispose]()
 })
 
-type Host = { pty: LocalPty; screen: Screen; peakQueued: number }
+type Host = { pty: Pty; screen: Screen; peakQueued: number }
 
 function openHosts(count: number) {
   const hosts = new Map<string, Host>()

@@ -1,17 +1,18 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { type LocalPty, type LocalPtyHandlers, spawnLocalPty } from '../../../src/terminal/local-pty.ts'
+import type { Pty, PtyHandlers } from '../../../src/base/pty.ts'
+import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 
-type End = Parameters<LocalPtyHandlers['onExit']>[0]
+type End = Parameters<PtyHandlers['onExit']>[0]
 
 const environment = { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C.UTF-8' }
-const opened: LocalPty[] = []
+const opened: Pty[] = []
 
 afterEach(() => {
   for (const pty of opened.splice(0)) pty.close()
 })
 
 /** A shell command in a terminal, and what came out of it. */
-function run(command: string, handlers: Partial<LocalPtyHandlers> = {}) {
+function run(command: string, handlers: Partial<PtyHandlers> = {}) {
   const chunks: Uint8Array[] = []
   const end = Promise.withResolvers<End>()
   let waiting: { isMet(text: string): boolean; resolve(): void }[] = []

@@ -13,9 +13,10 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Pty } from '../../../src/base/pty.ts'
 import { createCellGrid } from '../../../src/terminal/cells.ts'
 import { createScreen } from '../../../src/terminal/headless-screen.ts'
-import { type LocalPty, spawnLocalPty } from '../../../src/terminal/local-pty.ts'
+import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import type { Screen } from '../../../src/terminal/screen.ts'
 import { requirement } from '../../support/requirements.ts'
 import { CAPTURES, capture } from '../../unit/terminal/corpus.ts'
@@ -46,7 +47,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }))
 class OurTerminal implements Disposable {
   readonly screen: Screen
   readonly chunks: Uint8Array[] = []
-  readonly #pty: LocalPty
+  readonly #pty: Pty
 
   constructor(command: string, size: Size) {
     this.screen = createScreen({

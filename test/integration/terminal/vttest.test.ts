@@ -8,9 +8,10 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Pty } from '../../../src/base/pty.ts'
 import { createCellGrid } from '../../../src/terminal/cells.ts'
 import { createScreen } from '../../../src/terminal/headless-screen.ts'
-import { type LocalPty, spawnLocalPty } from '../../../src/terminal/local-pty.ts'
+import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import type { Screen } from '../../../src/terminal/screen.ts'
 import { putSpans } from '../../../src/ui/compositor/canvas.ts'
 import { Compositor } from '../../../src/ui/compositor/compositor.ts'
@@ -72,7 +73,7 @@ const environment = () => ({
 type Picture = { readonly bytes: Buffer; readonly rows: readonly string[]; readonly isMenu: boolean }
 
 class Vttest implements Disposable {
-  readonly #pty: LocalPty
+  readonly #pty: Pty
   readonly #screen: Screen
   readonly #bare = new UserTerminal(SIZE.columns, SIZE.rows)
   readonly #outer = new UserTerminal(OUTER.columns, OUTER.rows)

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
-import { type LocalPty, spawnLocalPty } from '../../../src/terminal/local-pty.ts'
+import type { Pty } from '../../../src/base/pty.ts'
+import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import { enterSequence, leaveSequence } from '../../../src/ui/tty/terminal-session.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -13,7 +14,7 @@ const ENTER = enterSequence({ mouse: true }).toString()
 const LEAVE = leaveSequence({ mouse: true }).toString()
 const CANCEL = '\x18'
 
-const opened: LocalPty[] = []
+const opened: Pty[] = []
 
 afterEach(() => {
   for (const pty of opened.splice(0)) pty.close()

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { PtyHandlers, PtySpawner } from '../../../src/base/pty.ts'
 import { openMaster } from '../../../src/ssh/openssh/open-master.ts'
-import type { PtyHandlers, PtySpawner } from '../../../src/ssh/pty-spawner.ts'
 import { ConnectError } from '../../../src/ssh/transport.ts'
 import { watchedContext } from '../../support/ssh-context.ts'
 import { endpointOf } from './fake-transport.ts'

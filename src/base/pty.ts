@@ -1,7 +1,4 @@
-/**
- * The port through which this room gets pseudo-terminals: for the transports `local` and `openssh` and for the embedded
- * hosts. It never opens one itself; the composition root passes the terminal room's `spawnLocalPty`, which has this shape.
- */
+/** Programs in pseudo-terminals, as a port: `terminal` opens them, and `ssh` is handed the function that does. */
 
 export type PtyOptions = {
   readonly file: string
@@ -28,6 +25,7 @@ export interface Pty {
   /** False: the program does not read and input piles up; the bytes of this call are kept. */
   write(bytes: Uint8Array): boolean
   resize(columns: number, rows: number): void
+  /** Stops reading: the program blocks when the kernel's buffer (some kilobytes) is full. */
   pause(): void
   resume(): void
   /** Hangs up (SIGHUP to the foreground group), then kills what is left. No handler is called any more. */
