@@ -159,7 +159,7 @@ describe('the command line', () => {
 
   it.runIf(process.platform === 'linux')('says so where its state cannot be kept, and ends', async () => {
     const run = await muster(['run', 'm8', '--', 'true'], { XDG_STATE_HOME: '/proc' })
-    expect([run.code, run.stderr]).toEqual([0, expect.stringContaining('--retry-failed will not know of this run')])
+    expect([run.code, run.stderr]).toEqual([0, expect.stringContaining('--retry-failed will not know about this run')])
     const submit = await muster(['job', 'submit', 'true'], { XDG_STATE_HOME: '/proc' })
     expect([submit.code, submit.stderr]).toEqual([
       3,

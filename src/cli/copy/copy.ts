@@ -10,7 +10,7 @@ import { scanSources } from '../../ssh/copy/source.ts'
 import type { CliContext } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { prepareCopy, splitPaths } from './prepare.ts'
-import { CopyReport, type CopyReportOptions } from './report.ts'
+import type { CopyReportOptions } from './report.ts'
 
 type CopyOptions = CopyReportOptions & { readonly via: CopyVia; readonly specialBits?: boolean }
 
@@ -53,15 +53,13 @@ async function copy(
 ): Promise<number> {
   const [given, destination] = splitPaths(paths, 'destination', 'muster copy m[8-10] app.conf /etc/app/')
   using prepared = await prepareCopy(target, options, context)
-  const { endpoints, wires } = prepared
+  const { endpoints, wires, report } = prepared
   const sources = given.map((path) => {
     // `site/.` means what is in it: resolve would drop the dot.
     const absolute = resolve(context.workingDirectory, path)
     return bytePathOf(/(^|\/)\.\/*$/.test(path) ? `${absolute}/.` : absolute)
   })
   const tree = await scanSources(sources, { keepsSpecialBits: options.specialBits === true })
-  const hosts = endpoints.map(({ host }) => host)
-  const report = new CopyReport(hosts, options, context)
   for (const problem of tree.problems) report.problem(problem)
   if (tree.entries.length === 0) throw new MusterError('usage', 'there is nothing to copy')
   await copyToHosts(

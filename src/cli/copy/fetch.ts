@@ -5,7 +5,7 @@ import { fetchFromHosts } from '../../ssh/copy/fetch-from-hosts.ts'
 import type { CliContext } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { prepareCopy, splitPaths } from './prepare.ts'
-import { CopyReport, type CopyReportOptions } from './report.ts'
+import type { CopyReportOptions } from './report.ts'
 
 type FetchOptions = CopyReportOptions & { readonly specialBits?: boolean }
 
@@ -41,9 +41,7 @@ async function fetchFiles(
 ): Promise<number> {
   const [sources, directory] = splitPaths(paths, 'directory', 'muster fetch m[8-10] /etc/hosts ./etc')
   using prepared = await prepareCopy(target, options, context)
-  const { endpoints, wires } = prepared
-  const hosts = endpoints.map(({ host }) => host)
-  const report = new CopyReport(hosts, options, context)
+  const { endpoints, wires, report } = prepared
   await fetchFromHosts(
     endpoints,
     {

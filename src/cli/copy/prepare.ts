@@ -3,10 +3,12 @@ import { systemClock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { CopyWires } from '../../ssh/copy/on-each-host.ts'
-import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import type { CliContext } from '../command-line/context.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
 import { fanOutFor } from '../connect/fan-out.ts'
 import { createVerbWires } from '../connect/transports.ts'
+import { TtyDialog } from '../connect/tty-dialog.ts'
+import { CopyReport, type CopyReportOptions } from './report.ts'
 
 /**
  * Sources, and the last path. An empty one is a variable that was never set: as the current directory it would copy all of that.
@@ -23,19 +25,31 @@ export function splitPaths(paths: readonly string[], last: string, example: stri
   return [paths.slice(0, -1), end]
 }
 
-/** Dispose the wires when all is over. @throws MusterError `usage` or `configuration` */
+export type PreparedCopy = Disposable & {
+  readonly endpoints: readonly Endpoint[]
+  readonly wires: Omit<CopyWires, 'onEvent'>
+  readonly report: CopyReport
+}
+
+/** @throws MusterError `usage` or `configuration` */
 export async function prepareCopy(
   target: string,
-  options: GlobalOptions,
+  options: CopyReportOptions,
   context: CliContext,
-): Promise<Disposable & { readonly endpoints: readonly Endpoint[]; readonly wires: Omit<CopyWires, 'onEvent'> }> {
+): Promise<PreparedCopy> {
   const { endpoints } = await selectEndpoints(target, options, context)
   if (endpoints.length === 0) throw new MusterError('usage', 'the target names no host')
   const fanOut = fanOutFor(endpoints.length, options, context)
-  const wires = createVerbWires(context, options.persist)
+  const hosts = endpoints.map(({ host }) => host)
+  const report = new CopyReport(hosts, options, context)
+  const wires = createVerbWires(context, options.persist, report.quietly(new TtyDialog()))
   return {
     endpoints,
     wires: { ...wires, clock: systemClock, fanOut, signal: context.signal },
-    [Symbol.dispose]: () => wires[Symbol.dispose](),
+    report,
+    [Symbol.dispose]() {
+      report[Symbol.dispose]()
+      wires[Symbol.dispose]()
+    },
   }
 }

@@ -1,12 +1,11 @@
-/** How a copy is told: a block of progress on a terminal, a line a host, the files that failed; or JSON lines. */
+/** What a copy prints: progress on a terminal, a line for each host, the files that failed; or JSON lines. */
 import { formatBytes } from '../../base/format-bytes.ts'
-import { printable } from '../../base/printable.ts'
-import { textWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set-fold.ts'
 import type { CopyEvent, HostResult } from '../../ssh/copy/events.ts'
 import type { PathEvent } from '../../ssh/copy/passing.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import { writeEvent } from '../output/json-lines.ts'
+import { LiveScreen, type TerminalDialog } from '../output/live-screen.ts'
 
 type HostState = {
   totalBytes: number
@@ -15,28 +14,30 @@ type HostState = {
   failures: { path: string; reason: string }[]
 }
 
-const REDRAW_MS = 100
 const HOSTS_SHOWN = 12
 const FAILURES_SHOWN = 5
 const PATH_HOSTS = 12
 
 export type CopyReportOptions = GlobalOptions & { readonly dryRun?: boolean }
 
-export class CopyReport {
+export class CopyReport implements Disposable {
   readonly #context: CliContext
   readonly #options: CopyReportOptions
   readonly #hosts: ReadonlyMap<string, HostState>
-  readonly #isLive: boolean
+  readonly #screen: LiveScreen
   /** By the host that writes: the directory, and the hosts that check. */
   readonly #shared = new Map<string, { readonly path: string; readonly hosts: readonly string[] }>()
-  #blockLines = 0
-  #drawnAtMs = Number.NEGATIVE_INFINITY
 
   constructor(hosts: readonly string[], options: CopyReportOptions, context: CliContext) {
+    const { stdout, stderr } = context
     this.#context = context
     this.#options = options
-    this.#isLive = context.stderr.isTTY === true
     this.#hosts = new Map(hosts.map((host) => [host, { totalBytes: 0, doneBytes: 0, result: undefined, failures: [] }]))
+    this.#screen = new LiveScreen({ stdout, stderr, live: () => this.#progress() })
+  }
+
+  quietly(dialog: TerminalDialog): TerminalDialog {
+    return this.#screen.quietly(dialog)
   }
 
   handle(event: CopyEvent): void {
@@ -53,12 +54,12 @@ export class CopyReport {
         describeResult(event.host, state, this.#options.dryRun === true),
       )
     }
-    this.#draw(event.type === 'result')
+    this.#screen.refresh()
   }
 
   /** The last lines; returns the exit code. */
   finish(problems: readonly { readonly path: string; readonly reason: string }[]): number {
-    this.#erase()
+    this[Symbol.dispose]()
     const results = [...this.#hosts.values()].flatMap(({ result }) => result ?? [])
     const count = (...outcomes: readonly HostResult['outcome'][]) =>
       results.filter(({ outcome }) => outcomes.includes(outcome)).length
@@ -68,14 +69,14 @@ export class CopyReport {
     if (this.#options.json === true) {
       this.#json({ type: 'summary', hosts: this.#hosts.size, ok, failed, unreachable, cancelled, sentBytes })
     } else if (this.#hosts.size > 1) {
-      for (const [writer, { path, hosts }] of this.#shared) this.#message(this.#sharedLine(path, [writer, ...hosts]))
+      for (const [writer, { path, hosts }] of this.#shared) this.#screen.err(this.#sharedLine(path, [writer, ...hosts]))
       const parts = [
-        `${ok} of ${this.#hosts.size} hosts well`,
+        `${ok} of ${this.#hosts.size} hosts ok`,
         ...(failed > 0 ? [`${failed} failed`] : []),
         ...(unreachable > 0 ? [`${unreachable} not reached`] : []),
         ...(cancelled > 0 ? [`${cancelled} cancelled`] : []),
       ]
-      this.#context.stderr.write(`muster: ${parts.join(', ')}; ${formatBytes(sentBytes)} in all\n`)
+      this.#context.stderr.write(`muster: ${parts.join(', ')}; ${formatBytes(sentBytes)} in total\n`)
     }
     if (this.#context.signal.aborted) return EXIT.interrupted
     if (unreachable > 0) return EXIT.unreachable
@@ -84,14 +85,14 @@ export class CopyReport {
 
   /** Something on this machine that is left out. */
   problem({ path, reason }: { readonly path: string; readonly reason: string }): void {
-    this.#context.stderr.write(`muster: ${path}: ${reason}\n`)
+    this.#screen.err(`muster: ${path}: ${reason}\n`)
     if (this.#options.json === true) this.#json({ type: 'problem', path, reason })
   }
 
   /** Which way large files go. */
   path(event: PathEvent): void {
     if (this.#options.json === true) this.#json({ type: 'path', ...event })
-    else this.#message(`muster: ${describePath(event)}\n`)
+    else this.#screen.err(`muster: ${describePath(event)}\n`)
   }
 
   #handleShared(event: Extract<CopyEvent, { type: 'shared' }>): void {
@@ -110,7 +111,7 @@ export class CopyReport {
     if (this.#options.json === true) return this.#json(event)
     if (action === 'failed') {
       state.failures.push({ path, reason })
-      if (state.failures.length <= FAILURES_SHOWN) this.#message(`${host}: ${path}: ${reason}\n`)
+      if (state.failures.length <= FAILURES_SHOWN) this.#screen.err(`${host}: ${path}: ${reason}\n`)
       return
     }
     const isTold = action === 'would-copy' || (this.#options.verbose === true && action === 'copied')
@@ -122,44 +123,29 @@ export class CopyReport {
   }
 
   #print(event: object, line: string): void {
-    if (this.#options.json === true) return this.#json(event)
-    this.#erase()
-    this.#context.stdout.write(`${line}\n`)
+    if (this.#options.json === true) this.#json(event)
+    else this.#screen.out(`${line}\n`)
   }
 
-  #message(text: string): void {
-    this.#erase()
-    this.#context.stderr.write(text)
-  }
-
-  #erase(): void {
-    if (this.#blockLines > 0) this.#context.stderr.write(`\u001b[${this.#blockLines}A\r\u001b[J`)
-    this.#blockLines = 0
-    this.#drawnAtMs = Number.NEGATIVE_INFINITY
-  }
-
-  #draw(isDue: boolean): void {
-    if (!this.#isLive) return
-    const nowMs = this.#context.now()
-    if (!isDue && nowMs - this.#drawnAtMs < REDRAW_MS) return
-    this.#erase()
-    const columns = this.#context.stdout.columns ?? 80
-    const running = [...this.#hosts].filter(([, { result, totalBytes }]) => result === undefined && totalBytes > 0)
-    if (running.length > 0) {
-      const lines = running.slice(0, HOSTS_SHOWN).map(([host, state]) => `${host}: ${formatShare(state)}`)
-      if (running.length > HOSTS_SHOWN) lines.push(`and ${running.length - HOSTS_SHOWN} more`)
-      const all = [...this.#hosts.values()]
-      const total = {
-        totalBytes: all.reduce((sum, { totalBytes }) => sum + totalBytes, 0),
-        doneBytes: all.reduce((sum, { doneBytes }) => sum + doneBytes, 0),
-      }
-      const ended = all.filter(({ result }) => result !== undefined).length
-      lines.push(`${ended} of ${all.length} hosts done, ${formatShare(total)}`)
-      const shown = lines.map(printable).map((line) => (textWidth(line) < columns ? line : line.slice(0, columns - 1)))
-      this.#context.stderr.write(shown.map((line) => `${line}\n`).join(''))
-      this.#blockLines = shown.length
+  #progress(): readonly string[] {
+    const all = [...this.#hosts]
+    const running = all.filter(([, { result, totalBytes }]) => result === undefined && totalBytes > 0)
+    if (running.length === 0) return []
+    const states = all.map(([, state]) => state)
+    const total = {
+      totalBytes: states.reduce((sum, { totalBytes }) => sum + totalBytes, 0),
+      doneBytes: states.reduce((sum, { doneBytes }) => sum + doneBytes, 0),
     }
-    this.#drawnAtMs = nowMs
+    const ended = states.filter(({ result }) => result !== undefined).length
+    return [
+      ...running.slice(0, HOSTS_SHOWN).map(([host, state]) => `${host}: ${formatShare(state)}`),
+      ...(running.length > HOSTS_SHOWN ? [`and ${running.length - HOSTS_SHOWN} more`] : []),
+      `${ended} of ${all.length} hosts done, ${formatShare(total)}`,
+    ]
+  }
+
+  [Symbol.dispose](): void {
+    this.#screen[Symbol.dispose]()
   }
 }
 
@@ -181,7 +167,7 @@ function describeResult(host: string, { result, failures }: HostState, isDryRun:
 }
 
 export function describePath(event: PathEvent): string {
-  if (event.via === 'direct') return `path: this machine to every host: ${event.reason}`
+  if (event.via === 'direct') return `path: from this machine to every host: ${event.reason}`
   if (event.via === 'detour')
     return `${event.host} takes the rest from ${event.from ?? 'this machine'}: ${event.reason}`
   const { hosts, betweenBitsPerSecond, hereBitsPerSecond } = event

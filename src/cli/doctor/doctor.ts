@@ -10,8 +10,6 @@ import { fleetFindings, type HostReport, hostFindings } from '../../ops/doctor/h
 import { countStandings, findingEvent, hostEvent, summaryEvent } from '../../ops/doctor/report-events.ts'
 import type { Finding } from '../../ops/kernel/finding.ts'
 import { checkHosts, type HostCheck } from '../../ssh/check-hosts.ts'
-import type { CredentialDialog } from '../../ssh/credentials.ts'
-import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
 import { limitFactorOf } from '../bring-up/prepare.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
@@ -20,6 +18,7 @@ import { fanOutFor } from '../connect/fan-out.ts'
 import { createVerbWires } from '../connect/transports.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 import { writeEvent } from '../output/json-lines.ts'
+import { LiveScreen } from '../output/live-screen.ts'
 import { createDoctorHost } from './doctor-host.ts'
 import { declaresAreas, upFindings } from './doctor-up.ts'
 
@@ -51,14 +50,14 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
     if (options.json) for (const finding of findings) writeEvent(findingEvent(finding), context)
   }
 
-  const progress = new Progress(order, options.json ? undefined : stderr)
-  const tty = new TtyDialog()
-  const dialog: CredentialDialog & HostKeyReviewer = {
-    ask: (...question) => progress.hiddenWhile(tty.ask(...question)),
-    review: (...question) => progress.hiddenWhile(tty.review(...question)),
-  }
+  const waiting = new Set(order)
+  using screen = new LiveScreen({
+    stdout,
+    stderr,
+    live: () => (options.json ? [] : [progressOf(waiting, order.length)]),
+  })
   // A connection that is kept open would not show whether the user can log in.
-  using wires = createVerbWires(context, 0, dialog)
+  using wires = createVerbWires(context, 0, screen.quietly(new TtyDialog()))
   const examinations = new Map<string, Examination>()
   const reports: HostReport[] = []
   const findings: Finding[] = []
@@ -82,9 +81,10 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
     const own = hostFindings(report)
     findings.push(...own)
     writeFindings(own)
-    progress.done(check.host)
+    waiting.delete(check.host)
+    screen.refresh()
   }
-  progress.clear()
+  screen[Symbol.dispose]()
   if (declaresAreas(inventory) && !signal.aborted) {
     const answered = new Set(reports.flatMap((report) => ('examination' in report ? [report.host] : [])))
     const isWhole = hosts.length === inventory.hosts.length
@@ -146,40 +146,7 @@ function painter({ color = 'auto' }: GlobalOptions, { stdout, environment }: Cli
   return isWanted ? (gravity, text) => styleText(COLOURS[gravity], text, { validateStream: false }) : undefined
 }
 
-/** One line on a terminal, written over itself: how many are done, and who is waited for. */
-class Progress {
-  readonly #waiting: Set<string>
-  readonly #total: number
-  readonly #stream: CliContext['stderr'] | undefined
-  #hidden = 0
-
-  constructor(hosts: readonly string[], stream: CliContext['stderr'] | undefined) {
-    this.#waiting = new Set(hosts)
-    this.#total = hosts.length
-    this.#stream = stream?.isTTY === true ? stream : undefined
-  }
-
-  done(host: string): void {
-    this.#waiting.delete(host)
-    if (this.#hidden > 0) return
-    const rest = [...this.#waiting]
-    const names = rest.length > 8 ? `${rest.length} hosts` : foldHostSet(rest)
-    const waiting = rest.length === 0 ? '' : `, waiting for ${names}`
-    this.#stream?.write(`\r\u001b[K${this.#total - rest.length} of ${this.#total} examined${waiting}`)
-  }
-
-  /** Makes room for a question on the same terminal. */
-  async hiddenWhile<T>(answer: Promise<T>): Promise<T> {
-    this.clear()
-    this.#hidden += 1
-    try {
-      return await answer
-    } finally {
-      this.#hidden -= 1
-    }
-  }
-
-  clear(): void {
-    if (this.#hidden === 0) this.#stream?.write('\r\u001b[K')
-  }
+function progressOf(waiting: ReadonlySet<string>, count: number): string {
+  const names = waiting.size > 8 ? `${waiting.size} hosts` : foldHostSet([...waiting])
+  return `examined ${count - waiting.size} of ${count}${waiting.size === 0 ? '' : `, waiting for ${names}`}`
 }

@@ -11,16 +11,9 @@ import { writeEvent } from '../output/json-lines.ts'
 import { driveQueue } from './drive-queue.ts'
 import { driverEngines, openEngines } from './engines.ts'
 import { connectHosts } from './hosts.ts'
-import { type Hooks, Notifier } from './notify.ts'
-import { type JobOptions, openQueue } from './open-queue.ts'
-
-export type WorkOptions = JobOptions & {
-  readonly untilEmpty?: boolean
-  readonly preempt?: boolean
-  readonly keep?: number
-  readonly install?: boolean
-  readonly uninstall?: boolean
-} & Hooks
+import { Notifier } from './notify.ts'
+import { openQueue } from './open-queue.ts'
+import type { WorkOptions } from './service/install.ts'
 
 export const verb: VerbCode = {
   define: (command) =>
@@ -48,7 +41,7 @@ Examples:
 
 A second scheduler of the same queue stands by, and takes over when the first one is gone.
 `,
-  async run(options: WorkOptions & { readonly dryRun?: boolean }, context: CliContext) {
+  async run(options: WorkOptions, context: CliContext) {
     const { install = false, uninstall = false, dryRun = false } = options
     if (install && uninstall) throw new InvalidArgumentError('--install and --uninstall cannot be used together')
     if (install || uninstall) {

@@ -1,6 +1,5 @@
 /** What `muster net mesh` says: events as JSON, or a line of progress and the picture at the end. */
 import { styleText } from 'node:util'
-import { printable } from '../../base/printable.ts'
 import { formatDuration } from '../../ops/kernel/finding.ts'
 import { formatMesh, type Heat, type MeshPaint, PLAIN_PAINT } from '../../ops/net/mesh/format-mesh.ts'
 import { measuredOf, median, type NetFinding } from '../../ops/net/mesh/judge.ts'
@@ -8,7 +7,7 @@ import { formatBitRate } from '../../ops/net/mesh/link.ts'
 import type { MeshEvent, MeshReport } from '../../ops/net/mesh/measure-mesh.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import { writeEvent } from '../output/json-lines.ts'
-import { cutToWidth, RunScreen } from '../output/screen.ts'
+import { LiveScreen, type TerminalDialog } from '../output/live-screen.ts'
 import { findingEvent, hostEvent, linkEvent, pingEvent, portEvent, summaryEvent } from './mesh-events.ts'
 
 /** Where stdout is no terminal. */
@@ -23,7 +22,8 @@ const GRAVITIES = { blocker: 'red', risk: 'yellow', note: 'dim' } as const
 export class MeshScreen implements Disposable {
   readonly #options: GlobalOptions
   readonly #context: CliContext
-  readonly #screen: RunScreen
+  readonly #screen: LiveScreen
+  #isMeasuring = false
   #hosts = 0
   #pings = 0
   #links = 0
@@ -36,15 +36,17 @@ export class MeshScreen implements Disposable {
   constructor(options: GlobalOptions, context: CliContext) {
     this.#options = options
     this.#context = context
-    this.#screen = new RunScreen({
-      stdout: context.stdout,
-      stderr: context.stderr,
-      live: (columns) => [cutToWidth(this.#progress(), columns - 1)],
-      onFull() {},
-      onRoom() {},
-      onGone() {},
-    })
+    const { stdout, stderr } = context
+    this.#screen = new LiveScreen({ stdout, stderr, live: () => (this.#isMeasuring ? [this.#progress()] : []) })
     this.#ticking = setInterval(() => this.#screen.refresh(), 1000)
+  }
+
+  quietly(dialog: TerminalDialog): TerminalDialog {
+    return this.#screen.quietly(dialog)
+  }
+
+  begin(): void {
+    this.#isMeasuring = true
     this.#screen.refresh()
   }
 
@@ -74,16 +76,8 @@ export class MeshScreen implements Disposable {
     this.#screen.refresh()
   }
 
-  async quietDuring<T>(talk: () => Promise<T>): Promise<T> {
-    this.#screen.isQuiet = true
-    try {
-      return await talk()
-    } finally {
-      this.#screen.isQuiet = false
-    }
-  }
-
   report(report: MeshReport, findings: readonly NetFinding[]): void {
+    this[Symbol.dispose]()
     const { stdout, stderr, signal } = this.#context
     const counts = countLinks(report)
     if (this.#options.json === true) {
@@ -92,8 +86,7 @@ export class MeshScreen implements Disposable {
       return
     }
     stdout.write(formatMesh(report, findings, stdout.columns ?? WIDE, this.#paint()))
-    if (signal.aborted)
-      stderr.write(`muster: stopped; ${counts.measured} of ${report.links.length} links were measured\n`)
+    if (signal.aborted) stderr.write(`muster: stopped; measured ${counts.measured} of ${report.links.length} links\n`)
     else
       stderr.write(
         `muster: ${report.links.length} links: ${counts.measured} measured${counts.failed > 0 ? `, ${counts.failed} not` : ''}\n`,
@@ -107,13 +100,13 @@ export class MeshScreen implements Disposable {
 
   #progress(): string {
     if (this.#slot === undefined) {
-      return this.#pings > 0 ? `round-trip times: ${this.#pings}` : `${this.#hosts} hosts looked at`
+      return this.#pings > 0 ? `round-trip times: ${this.#pings}` : `hosts examined: ${this.#hosts}`
     }
     const { index, count, remainingMs } = this.#slot
     const left = Math.max(0, remainingMs - (this.#context.now() - this.#slotAtMs))
-    return printable(
-      `step ${index + 1} of ${count}, about ${formatDuration(Math.round(left / 1000) * 1000)} left, ${this.#links} links measured${this.#last === '' ? '' : `, ${this.#last}`}`,
-    )
+    const last = this.#last === '' ? '' : `, ${this.#last}`
+    const leftText = formatDuration(Math.round(left / 1000) * 1000)
+    return `step ${index + 1} of ${count}, about ${leftText} left, ${this.#links} links measured${last}`
   }
 
   #paint(): MeshPaint {

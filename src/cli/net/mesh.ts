@@ -65,29 +65,19 @@ async function netMesh(target: string | undefined, options: MeshCommandOptions, 
   const names = endpoints.map(({ host }) => host)
   if (names.length < 2) throw new MusterError('usage', 'a measurement needs two or more hosts')
   const meshOptions = optionsOf(options, endpoints)
-  const tty = new TtyDialog()
-  let screen: MeshScreen | undefined
-  const quietly = <T>(talk: () => Promise<T>) => (screen === undefined ? talk() : screen.quietDuring(talk))
-  using opened = openOpsHosts(endpoints, options, context, {
-    ask: (request, signal) => quietly(() => tty.ask(request, signal)),
-    review: (keys, signal) => quietly(() => tty.review(keys, signal)),
-  })
+  using screen = new MeshScreen(options, context)
+  using opened = openOpsHosts(endpoints, options, context, screen.quietly(new TtyDialog()))
   const installed = options.install === true ? await install(names, opened.hosts, options, context) : EXIT.ok
   // Where some host could not be given it, the others are measured all the same.
   if (installed === EXIT.interrupted) return installed
   if (options.dryRun === true) return printPlan(names, meshOptions, options.json === true, context)
-  screen = new MeshScreen(options, context)
-  let report: MeshReport
-  try {
-    report = await measureMesh(names, meshOptions, {
-      hosts: opened.hosts,
-      signal: context.signal,
-      clock: systemClock,
-      onEvent: (event) => screen?.event(event),
-    })
-  } finally {
-    screen[Symbol.dispose]()
-  }
+  screen.begin()
+  const report = await measureMesh(names, meshOptions, {
+    hosts: opened.hosts,
+    signal: context.signal,
+    clock: systemClock,
+    onEvent: (event) => screen.event(event),
+  })
   const way = wayOf(meshOptions)
   const last = lastMesh(context.environment, way, names)
   const findings = [...judgeMesh(report), ...(last === undefined ? [] : compareMesh(report.links, last))]

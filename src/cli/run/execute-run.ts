@@ -11,15 +11,13 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import { formatSummary, isSuccess, type RunOutcome, type RunSummary, summarize } from '../../ops/run/outcome.ts'
 import { OutputStore } from '../../ops/run/output-store.ts'
 import { type HostRun, type RunEvent, runOnHosts } from '../../ops/run/run-hosts.ts'
-import type { CredentialDialog } from '../../ssh/credentials.ts'
 import { createHostExec } from '../../ssh/exec/host-exec.ts'
-import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
 import { askSudoOnce } from '../connect/ask-sudo-once.ts'
 import { fanOutFor } from '../connect/fan-out.ts'
 import { createWires } from '../connect/transports.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
-import { cutToWidth, RunScreen } from '../output/screen.ts'
+import { LiveScreen } from '../output/live-screen.ts'
 import { OutputDirectory } from './exec-files.ts'
 import { isInForeground } from './foreground.ts'
 import { lastRunFile, writeLastRun } from './last-run.ts'
@@ -27,7 +25,7 @@ import type { RunOptions, RunPlan } from './plan-run.ts'
 import { foldReport, jsonReport, type ReportOptions, type RunReport, streamReport } from './reports.ts'
 
 const MAX_LIVE_LINES = 12
-/** From so many hosts on, memory is worth more than a fifth of the CPU. */
+/** From this many hosts on, memory is worth more than a fifth of the CPU. */
 const MANY_HOSTS = 100
 
 export async function executeRun(plan: RunPlan, options: RunOptions, context: CliContext): Promise<number> {
@@ -37,45 +35,19 @@ export async function executeRun(plan: RunPlan, options: RunOptions, context: Cl
     options.out === undefined
       ? undefined
       : new OutputDirectory(resolve(context.workingDirectory, options.out), names, options.yes === true)
-  const terminal = new TtyDialog()
-  let questions = 0
-  /** Meanwhile nobody else writes to the terminal or reads from it: a password goes where it belongs. */
-  const during = async <T>(talk: () => Promise<T>): Promise<T> => {
-    questions += 1
-    screen.isQuiet = true
-    enter.pause()
-    try {
-      return await talk()
-    } finally {
-      questions -= 1
-      screen.isQuiet = questions > 0
-      if (questions === 0) enter.resume()
-    }
-  }
-  const dialog: CredentialDialog & HostKeyReviewer = {
-    ask: (request, signal) => during(() => terminal.ask(request, signal)),
-    review: (keys, signal) => during(() => terminal.review(keys, signal)),
-  }
-  using wires = createWires({
-    dialog,
-    reviewer: dialog,
-    environment: context.environment,
-    persist: options.persist,
-    onWarning: (message) => screen.err(`muster: ${message}\n`),
-  })
   using store = new OutputStore(directory?.path ?? tmpdir())
   const outcomes = new Map<string, RunOutcome>()
   let run: HostRun | undefined
   let isGone = false
-  /** As of `head`, who has seen enough: what is left out for that is no news. */
+  /** The reader, such as `head`, has seen enough: what is left out then is no news. */
   let isUnread = false
-  using screen = new RunScreen({
+  using screen = new LiveScreen({
     stdout: context.stdout,
     stderr: context.stderr,
-    live: (columns, rows) => {
+    live: (rows) => {
       if (run === undefined || names.length < 2) return []
       const groups = report.live?.(Math.max(0, Math.min(MAX_LIVE_LINES, rows - 4))) ?? []
-      return [...groups, formatProgress(run, outcomes, names.length)].map((line) => cutToWidth(line, columns - 1))
+      return [...groups, formatProgress(run, outcomes, names.length)]
     },
     onFull: () => run?.pause(),
     onRoom: () => run?.resume(),
@@ -90,10 +62,19 @@ export async function executeRun(plan: RunPlan, options: RunOptions, context: Cl
     screen.noteLineBreak()
     screen.err(describeRunning(run, outcomes, names))
   })
+  // While a question is open, nobody else reads from the terminal: a password goes where it belongs.
+  const dialog = screen.quietly(new TtyDialog(), (isQuiet) => (isQuiet ? enter.pause() : enter.resume()))
+  using wires = createWires({
+    dialog,
+    reviewer: dialog,
+    environment: context.environment,
+    persist: options.persist,
+    onWarning: (message) => screen.err(`muster: ${message}\n`),
+  })
   const report = chooseReport(options, names, { screen, store, ...terminalsOf(options, context) })
   const isKept = options.json === true || directory !== undefined || report.onOutput === undefined
   let reporting = Promise.resolve()
-  /** Why output cannot be kept any more, as on a full disk: then nothing goes on. */
+  /** Why output cannot be kept any more, as on a full disk: then everything stops. */
   let failure: unknown
   const giveUp = (error: unknown) => {
     failure ??= error
@@ -154,7 +135,7 @@ export async function executeRun(plan: RunPlan, options: RunOptions, context: Cl
   )
   run = running
   const stop = () => {
-    screen.err('muster: ending the command on the hosts (Ctrl-C again: leave at once)\n')
+    screen.err('muster: stopping the command on the hosts (Ctrl-C again: exit at once)\n')
     running.stop()
   }
   if (context.signal.aborted) stop()
@@ -165,7 +146,7 @@ export async function executeRun(plan: RunPlan, options: RunOptions, context: Cl
   run = undefined
   if (failure !== undefined) {
     const hint = `Make room in ${printable(directory?.path ?? tmpdir())}.`
-    throw new MusterError('internal', `the output cannot be kept: ${printable(messageOf(failure))}`, { hint })
+    throw new MusterError('internal', `cannot keep the output: ${printable(messageOf(failure))}`, { hint })
   }
   const summary = summarize(outcomes.values())
   if (!isGone) await report.finish(summary)
@@ -174,7 +155,7 @@ export async function executeRun(plan: RunPlan, options: RunOptions, context: Cl
   const failed = names.filter((name) => !isSuccess(outcomes.get(name) ?? { kind: 'cancelled' }))
   await writeLastRun({ ...plan.record, failed }, context.environment).catch((error: unknown) =>
     screen.err(
-      `muster: --retry-failed will not know of this run: ${notKept(lastRunFile(context.environment), error)}\n`,
+      `muster: --retry-failed will not know about this run: ${notKept(lastRunFile(context.environment), error)}\n`,
     ),
   )
   return context.signal.aborted ? EXIT.interrupted : exitCodeOf(summary)
@@ -201,7 +182,7 @@ function chooseReport(options: RunOptions, order: readonly string[], parts: Repo
   return options.out === undefined ? stream : { onEnd: stream.onEnd, finish: stream.finish }
 }
 
-/** Enter on the terminal tells who is still running. */
+/** Enter on the terminal shows which hosts are still running. */
 function onEnter({ stdin, stderr }: CliContext, tell: () => void): Disposable & { pause(): void; resume(): void } {
   if (stdin.isTTY !== true || stderr.isTTY !== true || !isInForeground()) {
     return { pause() {}, resume() {}, [Symbol.dispose]() {} }
@@ -218,13 +199,13 @@ function onEnter({ stdin, stderr }: CliContext, tell: () => void): Disposable & 
 }
 
 function describeRunning(run: HostRun, outcomes: ReadonlyMap<string, RunOutcome>, names: readonly string[]): string {
-  const waiting = run.waitingCount > 0 ? `, ${run.waitingCount} waiting for their turn` : ''
+  const waiting = run.waitingCount > 0 ? `, ${run.waitingCount} waiting` : ''
   const running = run.running.length > 0 ? foldHostSet(run.running) : 'none'
   return `muster: ${outcomes.size} of ${names.length} done, running: ${running}${waiting}\n`
 }
 
 function formatProgress(run: HostRun, outcomes: ReadonlyMap<string, RunOutcome>, count: number): string {
   const failed = [...outcomes.values()].filter((outcome) => !isSuccess(outcome)).length
-  const failures = failed > 0 ? `, ${failed} not well` : ''
+  const failures = failed > 0 ? `, ${failed} failed` : ''
   return `${outcomes.size}/${count} done${failures}, running: ${foldHostSet(run.running)}`
 }

@@ -6,7 +6,7 @@ import { LinePrefixer, showLine } from '../../ops/run/line-prefixer.ts'
 import { formatOutcome, isSuccess, type RunOutcome, type RunSummary } from '../../ops/run/outcome.ts'
 import type { OutputStore, StreamStore } from '../../ops/run/output-store.ts'
 import { unifiedDiff } from '../../ops/run/unified-diff.ts'
-import type { RunScreen } from '../output/screen.ts'
+import type { LiveScreen } from '../output/live-screen.ts'
 
 export interface RunReport {
   onOutput?(host: string, stream: 'stdout' | 'stderr', bytes: Uint8Array): void
@@ -19,7 +19,7 @@ export interface RunReport {
 }
 
 export type ReportOptions = {
-  readonly screen: RunScreen
+  readonly screen: LiveScreen
   readonly store: OutputStore
   /** stdout, stderr are terminals: what hosts print must not act on them. */
   readonly isStdoutTerminal: boolean
@@ -160,7 +160,7 @@ async function writeStream(
   stream: StreamStore,
   isTerminal: boolean,
   write: (bytes: Uint8Array) => void,
-  screen: RunScreen,
+  screen: LiveScreen,
 ) {
   const prefixer = new LinePrefixer({ prefix: '', isSanitized: isTerminal })
   for (const bytes of stream.read()) {
@@ -205,6 +205,6 @@ function linesOf(stream: StreamStore): readonly string[] {
 }
 
 /** What went wrong on a host, on stderr. */
-function sayOutcome(screen: RunScreen, host: string, outcome: RunOutcome): void {
+function sayOutcome(screen: LiveScreen, host: string, outcome: RunOutcome): void {
   if (!isSuccess(outcome)) screen.err(`muster: ${host}: ${formatOutcome(outcome)}\n`)
 }

@@ -9,15 +9,24 @@ import { loadInventory } from '../../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../../inventory/resolve-endpoints.ts'
 import { changePrepared } from '../../bring-up/change.ts'
 import { limitFactorOf, ownerWords } from '../../bring-up/prepare.ts'
-import type { CliContext } from '../../command-line/context.ts'
+import type { CliContext, GlobalOptions } from '../../command-line/context.ts'
 import { ownCommand } from '../../command-line/own-command.ts'
 import { inventorySource } from '../../connect/endpoints.ts'
 import { openOpsHosts } from '../../connect/open-ops-hosts.ts'
 import { TtyDialog } from '../../connect/tty-dialog.ts'
+import type { Hooks } from '../notify.ts'
 import { queueName } from '../open-queue.ts'
-import type { WorkOptions } from '../work.ts'
 import { serviceArea } from './area.ts'
 import type { Service } from './texts.ts'
+
+export type WorkOptions = GlobalOptions & {
+  readonly untilEmpty?: boolean
+  readonly preempt?: boolean
+  readonly keep?: number
+  readonly install?: boolean
+  readonly uninstall?: boolean
+  readonly dryRun?: boolean
+} & Hooks
 
 /** As the machine is called in the plan. */
 const HERE = 'localhost'

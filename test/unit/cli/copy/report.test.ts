@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { formatBytes } from '../../../../src/base/format-bytes.ts'
 import type { CliContext } from '../../../../src/cli/command-line/context.ts'
@@ -55,7 +55,7 @@ describe('the report of a copy', () => {
     })
     expect(report.finish([])).toBe(4)
     expect(out()).toBe('m1: 2 copied, 1 identical, 2.0 KiB in 1.5 s\nm2: unreachable: away\n')
-    expect(err()).toBe('muster: 1 of 2 hosts well, 1 not reached; 4.0 KiB in all\n')
+    expect(err()).toBe('muster: 1 of 2 hosts ok, 1 not reached; 4.0 KiB in total\n')
   })
 
   it('tells the first failures of a host, and how many more there are', () => {
@@ -90,7 +90,7 @@ describe('the report of a copy', () => {
     report.path({ via: 'detour', host: 'm3', from: 'm1', reason: 'm2 is slow' })
     expect(err().split('\n')).toEqual([
       'muster: path: this machine → m1 → m2 (measured 190 Mbit/s between hosts, 9.4 Mbit/s from here)',
-      'muster: path: this machine to every host: no way',
+      'muster: path: from this machine to every host: no way',
       'muster: m2 takes the rest from this machine: m1 has gone',
       'muster: m3 takes the rest from m1: m2 is slow',
       '',
@@ -120,16 +120,19 @@ describe('the report of a copy', () => {
     ])
   })
 
-  it('shows who is how far on a terminal only, and takes it away at the end', () => {
+  it('shows progress on a terminal only, and removes it at the end', () => {
+    vi.useFakeTimers()
     for (const isTTY of [true, false]) {
       const { report, err } = reportOf(['m1'], {}, isTTY)
       report.handle({ type: 'begin', host: 'm1', files: 1, totalBytes: 1000 })
       report.handle({ type: 'progress', host: 'm1', bytes: 250 })
+      vi.advanceTimersByTime(100)
       report.finish([])
       const said = err()
       if (isTTY) expect(said.endsWith('\u001b[2A\r\u001b[J')).toBe(true)
       else expect(said).toBe('')
     }
+    vi.useRealTimers()
   })
 
   it('exits with 1 when something here could not be read', () => {

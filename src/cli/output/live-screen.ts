@@ -1,38 +1,41 @@
 /**
- * Where the lines of a run go: results to stdout, words about them to stderr, and on a terminal a few lines below them
- * that follow what is happening. Output that is not taken is waited for, not queued.
+ * Results on stdout, messages on stderr, and on a terminal a few lines below them that follow what is happening. Output that stdout
+ * does not take is waited for, not queued.
  */
+import { printable } from '../../base/printable.ts'
+import type { CredentialDialog } from '../../ssh/credentials.ts'
+import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
 import type { CliContext } from '../command-line/context.ts'
 
-/** Below the results, rewritten at most so often. */
+/** The live lines are rewritten at most this often. */
 const LIVE_MS = 100
 
-export type RunScreenOptions = {
-  readonly stdout: CliContext['stdout']
-  readonly stderr: CliContext['stderr']
-  /** The lines of now; undefined: nothing is to be shown. Only called when stderr is a terminal. */
-  live(columns: number, rows: number): readonly string[]
-  /** stdout does not take more for now, and does again. */
-  onFull(): void
-  onRoom(): void
-  /** Nothing can be written to stdout any more: nobody reads it, or the disk is full. */
-  onGone(error: NodeJS.ErrnoException): void
+export type LiveScreenOptions = Pick<CliContext, 'stdout' | 'stderr'> & {
+  /** The lines of now, which may hold any text. Only called when stderr is a terminal. */
+  live(rows: number): readonly string[]
+  /** stdout takes no more for now, and takes more again. */
+  onFull?(): void
+  onRoom?(): void
+  /** Nothing can be written to stdout any more: its reader has gone, or the disk is full. */
+  onGone?(error: NodeJS.ErrnoException): void
 }
 
-export class RunScreen implements Disposable {
-  readonly #options: RunScreenOptions
+export type TerminalDialog = CredentialDialog & HostKeyReviewer
+
+export class LiveScreen implements Disposable {
+  readonly #options: LiveScreenOptions
   readonly #isLive: boolean
   #liveRows = 0
   #timer: NodeJS.Timeout | undefined
-  #isQuiet = false
+  #questions = 0
   #isFull = false
   readonly #handleDrain = () => {
     this.#isFull = false
-    this.#options.onRoom()
+    this.#options.onRoom?.()
   }
-  readonly #handleError = (error: NodeJS.ErrnoException) => this.#options.onGone(error)
+  readonly #handleError = (error: NodeJS.ErrnoException) => this.#options.onGone?.(error)
 
-  constructor(options: RunScreenOptions) {
+  constructor(options: LiveScreenOptions) {
     this.#options = options
     this.#isLive = options.stderr.isTTY === true
     options.stdout.on('drain', this.#handleDrain)
@@ -44,7 +47,7 @@ export class RunScreen implements Disposable {
     if (stdout.isTTY === true) this.#erase()
     if (!stdout.write(text) && !this.#isFull) {
       this.#isFull = true
-      onFull()
+      onFull?.()
     }
     this.refresh()
   }
@@ -70,27 +73,38 @@ export class RunScreen implements Disposable {
 
   /** Something has changed: the live lines will follow. */
   refresh(): void {
-    if (!this.#isLive || this.#isQuiet) return
+    if (!this.#isLive || this.#questions > 0) return
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
       this.#draw()
     }, LIVE_MS)
   }
 
-  /** The terminal has echoed the line break of Enter: all is one row further up. */
+  /** The terminal has echoed the line break of Enter: everything is one row further up. */
   noteLineBreak(): void {
     if (this.#liveRows > 0) this.#liveRows += 1
   }
 
-  /** A question is on the terminal. */
-  set isQuiet(isQuiet: boolean) {
-    if (isQuiet) this.#erase()
-    this.#isQuiet = isQuiet
-    this.refresh()
+  /** The same questions. From the first to the last of those that are open there are no live lines. */
+  quietly(dialog: TerminalDialog, onQuiet?: (isQuiet: boolean) => void): TerminalDialog {
+    const ask = async <T>(talk: () => Promise<T>): Promise<T> => {
+      if (++this.#questions === 1) onQuiet?.(true)
+      this.#erase()
+      try {
+        return await talk()
+      } finally {
+        if (--this.#questions === 0) onQuiet?.(false)
+        this.refresh()
+      }
+    }
+    return {
+      ask: (...question) => ask(() => dialog.ask(...question)),
+      review: (...question) => ask(() => dialog.review(...question)),
+    }
   }
 
   [Symbol.dispose](): void {
-    this.#isQuiet = true
+    this.#questions += 1
     clearTimeout(this.#timer)
     this.#erase()
     // Its errors are still listened to: what was written last may fail later.
@@ -98,11 +112,11 @@ export class RunScreen implements Disposable {
   }
 
   #draw(): void {
-    if (this.#isQuiet) return
+    if (this.#questions > 0) return
     const { stderr } = this.#options
     const { columns, rows } = stderr as { columns?: number; rows?: number }
     // A terminal that does not know its size says 0.
-    const lines = this.#options.live(columns || 80, rows || 24)
+    const lines = this.#options.live(rows || 24).map((line) => cutToWidth(printable(line), (columns || 80) - 1))
     this.#erase()
     // No wrapping while they are written: a line that is too long takes one row all the same.
     if (lines.length > 0) stderr.write(`\x1b[?7l${lines.join('\n')}\n\x1b[?7h`)
@@ -115,8 +129,8 @@ export class RunScreen implements Disposable {
   }
 }
 
-/** Characters of two columns are counted as one: what is too wide all the same is cut by the terminal. */
-export function cutToWidth(line: string, columns: number): string {
+/** Characters of two columns count as one: the terminal cuts what is still too wide. */
+function cutToWidth(line: string, columns: number): string {
   const characters = [...line]
   return characters.length <= columns ? line : `${characters.slice(0, Math.max(0, columns - 1)).join('')}…`
 }
