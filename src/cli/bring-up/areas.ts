@@ -2,7 +2,8 @@
 
 import type { Section } from '../../inventory/section.ts'
 import { env } from '../../ops/env/area.ts'
-import type { AreaEntry, AreaMaker } from '../../ops/kernel/area.ts'
+import type { AreaMaker } from '../../ops/kernel/area.ts'
+import type { AreaEntry } from '../../ops/kernel/area-entry.ts'
 import { nfs } from '../../ops/nfs/area.ts'
 import { ray } from '../../ops/ray/area.ts'
 import { trust } from '../../ops/trust/area.ts'

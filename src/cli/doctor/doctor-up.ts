@@ -51,7 +51,7 @@ export async function upFindings(options: UpFindingsOptions): Promise<Finding[]>
   )
   const asked = await Promise.all(
     areas
-      .flatMap((area) => area.preflights(plan))
+      .flatMap((area) => area.preflights(plan.operations))
       .map(async ({ host, script, findingsOf }) => {
         const { stdout } = await hosts.exec(host, script, {
           timeoutMs: ASK_LIMIT_MS * limitFactor,

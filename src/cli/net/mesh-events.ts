@@ -1,5 +1,5 @@
 /** The events of `muster net mesh --json` (docs/schema/net.schema.json). What is not known is left out. */
-import type { NetFinding } from '../../ops/net/mesh/judge.ts'
+import type { NetFinding } from '../../ops/net/mesh/failures.ts'
 import type { LinkResult } from '../../ops/net/mesh/link.ts'
 import type { MeshHost, MeshReport } from '../../ops/net/mesh/measure-mesh.ts'
 import type { PingResult } from '../../ops/net/mesh/ping.ts'

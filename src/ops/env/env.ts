@@ -68,7 +68,7 @@ export const area = defineArea<EnvWanted, EnvFacts>({
   }),
   plan: planEnv,
   verify: verifyEnv,
-  preflights: ({ spec }, plan) => envPreflights(spec, plan),
+  preflights: ({ spec }, operations) => envPreflights(spec, operations),
 })
 
 function filesOf(inventory: Inventory): readonly FileRequest[] {

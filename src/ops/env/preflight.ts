@@ -8,8 +8,7 @@ import { shellQuote } from '../../base/shell-quote.ts'
 import type { Preflight } from '../kernel/area.ts'
 import { pathWord } from '../kernel/files.ts'
 import type { Complaint } from '../kernel/finding.ts'
-import { operationId, type Verdict } from '../kernel/operation.ts'
-import type { Plan } from '../kernel/plan.ts'
+import { type Operation, operationId, type Verdict } from '../kernel/operation.ts'
 import type { EnvironmentSpec } from './section.ts'
 import { AREA } from './wanted.ts'
 
@@ -29,7 +28,7 @@ except OSError: sys.exit(1)
 const OF_OTHERS = ['needs-other', 'not-reached']
 
 /** For the hosts on which this plan makes an environment, or would if other hosts were there. */
-export function envPreflights(spec: EnvironmentSpec, { operations }: Plan): Preflight[] {
+export function envPreflights(spec: EnvironmentSpec, operations: readonly Operation[]): Preflight[] {
   const open = operations.filter(
     ({ area, verdict }) => area === AREA && (verdict.kind === 'steps' || isOfOthers(verdict)),
   )

@@ -4,27 +4,13 @@
  */
 import type { Endpoint } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
-import type { Section } from '../../inventory/section.ts'
 import type { AnyFacts, FactSet, HostFacts } from './fact.ts'
 import type { Finding } from './finding.ts'
 import type { ExecOptions, ExecResult } from './host-port.ts'
-import type { LeftRoom } from './left.ts'
 import type { Operation } from './operation.ts'
-import type { Plan } from './plan.ts'
 import type { SharedHome } from './shared-home.ts'
 
 export type Direction = 'up' | 'down'
-
-/** An area as the program lists it (src/cli/bring-up/areas.ts): what the command line and hosts.yaml need before it is loaded. */
-export type AreaEntry = {
-  readonly name: string
-  /** Of `muster NAME`, and of its verbs. `check` is `status` that also writes test files; `sync` is another word for `up`. */
-  readonly summary: string
-  readonly verbs: Readonly<Record<'status' | 'up' | 'down', string> & { check?: string; sync?: string }>
-  section(): Promise<{ readonly section: Section }>
-  /** `left`: what `muster left` may find of it. */
-  load(): Promise<{ readonly area: AreaMaker; readonly left?: LeftRoom }>
-}
 
 /** A file that hosts.yaml names, relative to itself, and how it is read: `directory`: with everything beside it; `archive`: not at all. */
 export type FileRequest = { readonly name: string; readonly kind: 'text' | 'directory' | 'archive' }
@@ -74,7 +60,7 @@ export type AreaSpec<W, F> = {
   filesOf?(inventory: Inventory): readonly FileRequest[]
   /** Jobs of the queue may use what it brings: `down` names those that run. */
   readonly isUsedByJobs?: boolean
-  preflights?(wanted: W, plan: Plan): readonly Preflight[]
+  preflights?(wanted: W, operations: readonly Operation[]): readonly Preflight[]
   /** Whether the facts have to be read as root. */
   readonly areFactsRoot?: boolean
   factsOf(wanted: W, host: string): FactSet<F>
@@ -99,7 +85,7 @@ export type Area = {
   factsOf(host: string): FactSet<AnyFacts>
   plan(direction: Direction, world: World<AnyFacts>, before?: readonly Operation[]): readonly Operation[]
   verify(world: World<AnyFacts>, looker: Looker, depth: 'look' | 'proof'): Promise<readonly Finding[]>
-  preflights(plan: Plan): readonly Preflight[]
+  preflights(operations: readonly Operation[]): readonly Preflight[]
 }
 
 export type AreaMaker = {
@@ -132,6 +118,6 @@ export function areaOf<W, F>(spec: Omit<AreaSpec<W, F>, 'wantedOf'>, wanted: W):
     factsOf: (host) => spec.factsOf(wanted, host) as FactSet<AnyFacts>,
     plan: (direction, world, before = []) => spec.plan(direction, wanted, own(world), before),
     verify: async (world, looker, depth) => (await spec.verify?.(wanted, own(world), looker, depth)) ?? [],
-    preflights: (plan) => spec.preflights?.(wanted, plan) ?? [],
+    preflights: (operations) => spec.preflights?.(wanted, operations) ?? [],
   }
 }

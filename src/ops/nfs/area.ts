@@ -1,4 +1,4 @@
-import type { AreaEntry } from '../kernel/area.ts'
+import type { AreaEntry } from '../kernel/area-entry.ts'
 
 export const nfs: AreaEntry = {
   name: 'nfs',

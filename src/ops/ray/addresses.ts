@@ -1,7 +1,7 @@
 /** What is read from IPv4 addresses: what a node announces, which ones the Internet knows, which networks have nothing in common. Pure. */
 import { BlockList } from 'node:net'
 import { knownValue } from '../kernel/fact.ts'
-import type { FactsOfHosts } from './findings.ts'
+import type { FactsOfHosts } from './facts.ts'
 import type { RayNode } from './wanted.ts'
 
 /** What the node announces to the others; undefined: nobody says. */

@@ -1,6 +1,6 @@
 /** What Ray asks of a host before anything is started, and of a head that runs. As the login: what it owns is what it may stop. */
 import { shellQuote } from '../../base/shell-quote.ts'
-import type { Fact, FactSet } from '../kernel/fact.ts'
+import type { Fact, FactSet, HostFacts } from '../kernel/fact.ts'
 import { type ClusterView, parseClusterView } from './cluster-view.ts'
 import { factInside } from './inside.ts'
 import { type Listener, parseListeners } from './listeners.ts'
@@ -63,6 +63,8 @@ export type RayFacts = {
   /** Of the head alone. */
   readonly cluster: ClusterView
 }
+
+export type FactsOfHosts = ReadonlyMap<string, HostFacts<RayFacts>>
 
 function installedFact({ environment }: RayNode): Fact<Installed> {
   return {

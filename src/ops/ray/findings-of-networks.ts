@@ -3,7 +3,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import { knownValue } from '../kernel/fact.ts'
 import type { Finding } from '../kernel/finding.ts'
 import { apartFrom, ipOf, isPublic } from './addresses.ts'
-import type { FactsOfHosts } from './findings.ts'
+import type { FactsOfHosts } from './facts.ts'
 import { nodesOf, type RayNode, type RayWanted } from './wanted.ts'
 
 export const WHAT_JOINS_NETWORKS = 'a bridge into their network, a public address for all, or a tunnel (a VPN)'

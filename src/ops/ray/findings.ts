@@ -4,11 +4,11 @@
  */
 
 import { formatBytes } from '../../base/format-bytes.ts'
-import { type HostFacts, type Known, knownValue } from '../kernel/fact.ts'
+import { type Known, knownValue } from '../kernel/fact.ts'
 import { type Finding, formatDuration, onHost } from '../kernel/finding.ts'
 import type { Operation } from '../kernel/operation.ts'
 import { ipOf } from './addresses.ts'
-import type { RayFacts } from './facts.ts'
+import type { FactsOfHosts, RayFacts } from './facts.ts'
 import { findingsOfInstallation } from './findings-of-installation.ts'
 import { findingsOfNetworks, WHAT_JOINS_NETWORKS } from './findings-of-networks.ts'
 import { findingsOfWays } from './findings-of-ways.ts'
@@ -17,7 +17,6 @@ import { finding } from './node-finding.ts'
 import { processesOf } from './processes.ts'
 import { nodesOf, type RayNode, type RayWanted } from './wanted.ts'
 
-export type FactsOfHosts = ReadonlyMap<string, HostFacts<RayFacts>>
 type Own = { readonly [K in keyof RayFacts]: Known<RayFacts[K]> }
 
 /** Of a host whose node is to be started; `before`: what is planned to be done first. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { AREAS } from '../../../src/cli/bring-up/areas.ts'
-import type { AreaEntry } from '../../../src/ops/kernel/area.ts'
+import type { AreaEntry } from '../../../src/ops/kernel/area-entry.ts'
 import { slurm } from '../../support/slurm-area/area.ts'
 
 // The line. The verbs are made from the list when they are loaded.

@@ -1,5 +1,5 @@
 /** An area that only looks, as CONTRIBUTING.md shows it: one folder, and one line in the list of areas. */
-import type { AreaEntry } from '../../../src/ops/kernel/area.ts'
+import type { AreaEntry } from '../../../src/ops/kernel/area-entry.ts'
 
 export const slurm: AreaEntry = {
   name: 'slurm',

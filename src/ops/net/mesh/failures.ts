@@ -1,7 +1,17 @@
 /** What was not measured, in words. Pure. */
 import { foldHostSet } from '../../../inventory/host-set.ts'
-import type { NetFinding } from './judge.ts'
+import type { Gravity } from '../../kernel/finding.ts'
 import type { MeshReport } from './measure-mesh.ts'
+
+export type NetFinding = {
+  readonly gravity: Gravity
+  /** A stable word for scripts: `slow-host`, `slow-link`. */
+  readonly id: string
+  /** Whom it is about; of a link the sender first. */
+  readonly hosts: readonly string[]
+  /** Printable only when the reasons of failures in it are made so. */
+  readonly text: string
+}
 
 /** One for each host that is away; else one for each reason and receiver. */
 export function failures({ hosts, links }: MeshReport): readonly NetFinding[] {

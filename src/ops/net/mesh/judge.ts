@@ -5,20 +5,10 @@
  */
 import { foldHostSet } from '../../../inventory/host-set.ts'
 import type { Gravity } from '../../kernel/finding.ts'
-import { failures } from './failures.ts'
+import { failures, type NetFinding } from './failures.ts'
 import { formatBitRate, formatMs, type LinkResult } from './link.ts'
 import type { MeshReport, ReadyHost } from './measure-mesh.ts'
 import type { OrderedPair } from './rounds.ts'
-
-export type NetFinding = {
-  readonly gravity: Gravity
-  /** A stable word for scripts: `slow-host`, `slow-link`. */
-  readonly id: string
-  /** Whom it is about; of a link the sender first. */
-  readonly hosts: readonly string[]
-  /** Printable only when the reasons of failures in it are made so. */
-  readonly text: string
-}
 
 /** Below this part of what is to be expected a host or a link is slow. */
 const SLOW = 0.6

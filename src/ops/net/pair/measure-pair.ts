@@ -6,7 +6,8 @@ import { reasonOfResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
 import { amountOf } from '../amount.ts'
 import type { AddressWish } from '../mesh/choose-address.ts'
-import { asymmetryOf, median, type NetFinding } from '../mesh/judge.ts'
+import type { NetFinding } from '../mesh/failures.ts'
+import { asymmetryOf, median } from '../mesh/judge.ts'
 import type { MeasureOptions, NetTool } from '../mesh/link.ts'
 import {
   chooseTool,
