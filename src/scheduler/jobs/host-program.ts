@@ -128,7 +128,9 @@ if mkfifo $f; then
 else exec 3>/dev/null
 fi
 leave() {
-  [ -z "$reader" ] || kill $reader
+  [ -z "$reader" ] || { kill $reader; wait $reader; }
+  # Over NFS a file that is open keeps its directory from being empty.
+  exec 3>&-
   # Where nothing ran, or all of it was removed, nothing stays.
   cd / && rmdir "$b" "\${b%/*}"
 }

@@ -4,6 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { formatPrelude, formatRound } from '../../../src/scheduler/jobs/host-program.ts'
 import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
 import { kernelImage } from '../cluster/kernel-image.ts'
@@ -186,6 +187,27 @@ describe.skipIf(!canRun)('a home on NFS', { timeout: 900_000 }, () => {
     } finally {
       await queue.stop()
     }
+  })
+
+  it('starts a job though another host has just removed the directory of jobs', async () => {
+    const start = {
+      kind: 'start',
+      key: 'q-1-1-0',
+      run: { command: 'true', directory: undefined, environment: {} },
+    } as const
+    const rounds = [[], [start]].map((orders, index) =>
+      formatRound({ number: index + 1, orders, wantsFacts: true, besides: '' }),
+    )
+    const wait = ': > /tmp/there; while [ ! -e /tmp/go ]; do sleep 0.1; done'
+    const script = `${formatPrelude('', 'p')}${rounds.join(`${wait}\n`)}wait\n`
+    writeFileSync(join(lab.directory, 'hosts', 'm9', 'round'), script)
+    const running = lab.kernelHost('m9').mustExec("cp /run/lab/round /tmp/round; su ada -c 'cd; sh /tmp/round'")
+    await lab.kernelHost('m9').mustExec('while [ ! -e /tmp/there ]; do sleep 0.1; done')
+    await shell('m10', 'rm -rf .local/state/muster')
+    await lab.kernelHost('m9').mustExec('touch /tmp/go')
+    const said = await running
+    expect(said).not.toContain('trouble')
+    expect(await shell('m10', 'ls .local/state/muster/jobs')).toBe('q-1-1-0\n')
   })
 
   it('is left as it was', async () => {
