@@ -1,8 +1,7 @@
 /** What a copy prints: progress on a terminal, a line for each host, the files that failed; or JSON lines. */
 import { formatBytes } from '../../base/format-bytes.ts'
 import { foldHostSet } from '../../inventory/host-set-fold.ts'
-import type { CopyEvent, HostResult } from '../../ssh/copy/events.ts'
-import type { PathEvent } from '../../ssh/copy/passing.ts'
+import type { CopyEvent, HostResult, PathEvent } from '../../ssh/copy/events.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { LiveScreen, type TerminalDialog } from '../output/live-screen.ts'

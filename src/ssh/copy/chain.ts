@@ -1,24 +1,18 @@
 /**
- * Large files along a chain of hosts: this machine sends each to one host, and the hosts pass it on over their own links while
- * they receive it. What each host wrote is verified by its checksum over its own connection, whoever brought it.
+ * Large files along a chain of hosts: this machine sends each file to one host, and the hosts relay it over their own links while
+ * they receive it. Each host verifies the checksum of what it wrote over its own connection to this machine.
  */
 import type { Clock } from '../../base/clock.ts'
-import { type LinkHelper, Links, type Member } from './links.ts'
-import { type ChainState, Passing, type PathEvent, WATCH_MS } from './passing.ts'
-import type { Seat } from './passing-seat.ts'
+import type { PathEvent } from './events.ts'
+import { type LinkHelper, Links, type Peer } from './links.ts'
+import { type ChainState, Relay, type RelayHop, WATCH_MS } from './relay.ts'
 import type { HelperMessage } from './remote-helper.ts'
 import type { SourceFile } from './source.ts'
 
 /** Smaller files are not worth a link. */
 export const CHAIN_BYTES = 4 * 1024 * 1024
 
-export type ChainOptions = {
-  readonly via: 'chain' | 'auto'
-  readonly clock: Clock
-  /** In the order in which they pass files on, where nothing speaks against it. */
-  readonly hosts: readonly string[]
-  onPath(event: PathEvent): void
-}
+export type ChainOptions = Pick<ChainState, 'via' | 'clock' | 'hosts'> & { onPath(event: PathEvent): void }
 
 export class Chain implements ChainState, Disposable {
   readonly hosts: readonly string[]
@@ -28,9 +22,9 @@ export class Chain implements ChainState, Disposable {
   /** False: not tried yet. */
   isProven = false
   isGivenUp = false
-  readonly #members = new Map<string, Member>()
-  readonly #passings = new Map<SourceFile, Passing>()
-  readonly #onPath: (event: PathEvent) => void
+  readonly tell: (event: PathEvent) => void
+  readonly #peers = new Map<string, Peer>()
+  readonly #relays = new Map<SourceFile, Relay>()
   readonly #settled = new Set<() => void>()
   readonly #timers = new Set<Disposable>()
   #lastFile = 0
@@ -39,48 +33,50 @@ export class Chain implements ChainState, Disposable {
     this.hosts = hosts
     this.via = via
     this.clock = clock
-    this.#onPath = onPath
+    this.tell = onPath
     this.links = new Links(clock, (link, reason) => {
-      for (const passing of this.#passings.values()) passing.handleLinkLost(link, reason)
+      for (const relay of this.#relays.values()) relay.handleLinkLost(link, reason)
     })
     this.#watch()
   }
 
   add(host: string, address: string, helper: LinkHelper): void {
-    const member = { host, address, helper }
-    this.#members.set(host, member)
-    helper.onMessage((message) => this.#handle(member, message))
+    const peer = { host, address, helper }
+    this.#peers.set(host, peer)
+    helper.onMessage((message) => this.#handle(peer, message))
   }
 
-  /** Undefined: this host takes this file from here. `path`: of the temporary file on the host. */
-  enter(host: string, file: SourceFile, path: string, have: number, onHave: (bytes: number) => void): Seat | undefined {
-    const member = this.#members.get(host)
-    if (member === undefined || member.helper.isLost || file.sizeBytes < CHAIN_BYTES || this.isGivenUp) return undefined
-    let passing = this.#passings.get(file)
-    if (passing === undefined) {
+  /** Undefined: this host takes this file from this machine. `path`: of the temporary file on the host. */
+  join(
+    host: string,
+    file: SourceFile,
+    path: string,
+    have: number,
+    onHave: (bytes: number) => void,
+  ): RelayHop | undefined {
+    const peer = this.#peers.get(host)
+    if (peer === undefined || peer.helper.isLost || file.sizeBytes < CHAIN_BYTES || this.isGivenUp) return undefined
+    let relay = this.#relays.get(file)
+    if (relay === undefined) {
       this.#lastFile += 1
-      passing = new Passing(this, file, this.#lastFile)
-      this.#passings.set(file, passing)
+      relay = new Relay(this, file, this.#lastFile)
+      this.#relays.set(file, relay)
     }
-    return passing.enter(member, path, have, onHave)
-  }
-
-  tell(event: PathEvent): void {
-    this.#onPath(event)
+    return relay.join(peer, path, have, onHave)
   }
 
   /** Resolves when no host takes anything from this one any more. */
   async released(host: string): Promise<void> {
-    while ([...this.#passings.values()].some((passing) => passing.needs(host))) {
+    while ([...this.#relays.values()].some((relay) => relay.needs(host))) {
       await new Promise<void>((resolve) => this.#settled.add(resolve))
     }
   }
 
   handleChange(): void {
-    for (const [file, passing] of this.#passings) {
-      if (passing.isOver) {
-        passing.forget()
-        this.#passings.delete(file)
+    for (const [file, relay] of this.#relays) {
+      if (relay.isOver) {
+        relay.forget()
+        this.#relays.delete(file)
       }
     }
     const waiting = [...this.#settled]
@@ -105,18 +101,18 @@ export class Chain implements ChainState, Disposable {
 
   #watch(): void {
     this.after(WATCH_MS, () => {
-      for (const passing of this.#passings.values()) passing.watch()
+      for (const relay of this.#relays.values()) relay.watch()
       this.#watch()
     })
   }
 
-  #handle(member: Member, message: HelperMessage | undefined): void {
+  #handle(peer: Peer, message: HelperMessage | undefined): void {
     if (message === undefined) {
-      this.#members.delete(member.host)
-      for (const passing of this.#passings.values()) passing.handleMemberLost(member)
+      this.#peers.delete(peer.host)
+      for (const relay of this.#relays.values()) relay.handlePeerLost(peer)
       return
     }
-    if (message.link !== undefined) this.links.handle(member, message)
-    if (message.file !== undefined) for (const passing of this.#passings.values()) passing.handleFile(member, message)
+    if (message.link !== undefined) this.links.handle(peer, message)
+    if (message.file !== undefined) for (const relay of this.#relays.values()) relay.handleFile(peer, message)
   }
 }

@@ -50,7 +50,7 @@ export async function copyToHost(remote: RemoteFiles, task: CopyTask): Promise<v
   await new HostCopy(remote, task).run()
 }
 
-const NOTHING_SENT: Sent = { resumedBytes: 0, isCarried: false }
+const NOTHING_SENT: Sent = { resumedBytes: 0, isRelayed: false }
 
 class HostCopy {
   readonly #remote: RemoteFiles
@@ -288,12 +288,12 @@ class HostCopy {
         leftOver = (await this.#target?.takeOver(this.#remote, file, temporary, others)) ?? 0
       const isSent = await this.#sendSmallFile(file, temporary)
       const send = (isAlone: boolean) => this.#inTurn(() => this.#sender.send(file, temporary, leftOver, isAlone))
-      const { resumedBytes, isCarried } = isSent ? NOTHING_SENT : await send(false)
+      const { resumedBytes, isRelayed } = isSent ? NOTHING_SENT : await send(false)
       const sha256 = await reader.digest(file)
       const finish = () => this.#remote.call('F', temporary, path, sha256, octal(this.#modeOf(file)), ...times)
       await finish().catch(async (error: unknown) => {
         // Another host has passed on something else: what comes from here can be trusted.
-        if (!isCarried || !(error instanceof RemoteRefusal) || !/checksum/.test(error.message)) throw error
+        if (!isRelayed || !(error instanceof RemoteRefusal) || !/checksum/.test(error.message)) throw error
         await send(true)
         await finish()
       })

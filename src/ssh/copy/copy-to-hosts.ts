@@ -5,9 +5,8 @@ import { bytePathOf, joinPath } from './byte-path.ts'
 import { CHAIN_BYTES, Chain } from './chain.ts'
 import { type Clash, describeClash, findClashes } from './clashes.ts'
 import { copyToHost } from './copy-to-host.ts'
-import type { CopyEvent } from './events.ts'
+import type { CopyEvent, CopyVia, PathEvent } from './events.ts'
 import { type CopyWires, onEachHost } from './on-each-host.ts'
-import type { CopyVia, PathEvent } from './passing.ts'
 import { RemoteHelper } from './remote-helper.ts'
 import { SharedTargets } from './shared-targets.ts'
 import { SmallFiles } from './small-files.ts'
@@ -92,7 +91,7 @@ export async function copyToHosts(
         isDryRun,
         smallFiles,
         ...(joining === undefined ? {} : { helper: joining }),
-        ...(chain && { enterChain: (file, path, have) => chain.enter(host, file, path, have, report.onPassedOn) }),
+        ...(chain && { joinRelay: (file, path, have) => chain.join(host, file, path, have, report.onPassedOn) }),
         ...report,
       })
       isKept = true

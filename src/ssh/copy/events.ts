@@ -41,3 +41,19 @@ export type HostResult = {
   readonly passedOnBytes?: number
   readonly durationMs: number
 }
+
+export type CopyVia = 'direct' | 'chain' | 'auto'
+
+/** The path of large files, once it is known, and each time a host is bypassed. */
+export type PathEvent =
+  | {
+      readonly via: 'chain'
+      /** In the order in which they pass files on. */
+      readonly hosts: readonly string[]
+      readonly betweenBitsPerSecond: number
+      /** To all hosts together. */
+      readonly hereBitsPerSecond: number
+    }
+  | { readonly via: 'direct'; readonly reason: string }
+  /** `from`: undefined for this machine. */
+  | { readonly via: 'detour'; readonly host: string; readonly from?: string; readonly reason: string }

@@ -15,7 +15,7 @@ export interface LinkHelper {
 }
 
 /** A host that can take from others and pass on. */
-export type Member = {
+export type Peer = {
   readonly host: string
   /** Where others find it if its SSH server does not say. */
   readonly address: string
@@ -24,8 +24,8 @@ export type Member = {
 
 export type Link = {
   readonly number: number
-  readonly from: Member
-  readonly to: Member
+  readonly from: Peer
+  readonly to: Peer
   readonly bitsPerSecond: number
 }
 
@@ -37,7 +37,7 @@ const PROBE_LIMIT_MS = 10_000
 type Waiting = {
   readonly link: number
   /** Only these are believed about this link. */
-  readonly members: readonly Member[]
+  readonly peers: readonly Peer[]
   isAnswer(message: HelperMessage): boolean
   settle(message: HelperMessage): void
   readonly timer: Disposable
@@ -57,7 +57,7 @@ export class Links implements Disposable {
   }
 
   /** Rejects with an Error that says why they cannot reach each other. */
-  between(from: Member, to: Member): Promise<Link> {
+  between(from: Peer, to: Peer): Promise<Link> {
     const key = `${from.host}\n${to.host}`
     const made = this.#made.get(key) ?? this.#make(from, to)
     this.#made.set(key, made)
@@ -71,12 +71,12 @@ export class Links implements Disposable {
     for (const { helper } of [link.from, link.to]) helper.tell({ op: 'drop', link: link.number })
   }
 
-  /** What a member's helper says about links: it is believed about its own only. */
-  handle(member: Member, message: HelperMessage): void {
+  /** What a peer's helper says about links: it is believed about its own only. */
+  handle(peer: Peer, message: HelperMessage): void {
     for (const each of this.#waiting) {
       if (
         each.link !== message.link ||
-        !each.members.includes(member) ||
+        !each.peers.includes(peer) ||
         (message.error === undefined && !each.isAnswer(message))
       )
         continue
@@ -84,7 +84,7 @@ export class Links implements Disposable {
       each.settle(message)
     }
     const link = this.#standing.get(message.link ?? 0)
-    if (message.error === undefined || link === undefined || (link.from !== member && link.to !== member)) return
+    if (message.error === undefined || link === undefined || (link.from !== peer && link.to !== peer)) return
     this.drop(link)
     this.#onLost(link, message.error)
   }
@@ -94,7 +94,7 @@ export class Links implements Disposable {
     this.#waiting.clear()
   }
 
-  async #make(from: Member, to: Member): Promise<Link> {
+  async #make(from: Peer, to: Peer): Promise<Link> {
     this.#lastNumber += 1
     const link = this.#lastNumber
     const secret = createLinkCertificate()
@@ -126,7 +126,7 @@ export class Links implements Disposable {
 
   #answer(
     link: number,
-    members: readonly Member[],
+    peers: readonly Peer[],
     limitMs: number,
     isAnswer: (message: HelperMessage) => boolean,
   ): Promise<HelperMessage> {
@@ -137,7 +137,7 @@ export class Links implements Disposable {
     })
     const waiting: Waiting = {
       link,
-      members,
+      peers,
       timer,
       isAnswer,
       settle: (message) => {

@@ -6,7 +6,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { BytePath } from './byte-path.ts'
 import { CHAIN_BYTES } from './chain.ts'
 import { Pace } from './pace.ts'
-import type { Seat } from './passing-seat.ts'
+import type { RelayHop } from './relay.ts'
 import { type RemoteFiles, RemoteRefusal } from './remote-files.ts'
 import type { RemoteHelper } from './remote-helper.ts'
 import { UNIT_BYTES } from './remote-script.ts'
@@ -18,7 +18,7 @@ export type SendTask = {
   /** Undefined where there is none. */
   readonly helper?: Promise<RemoteHelper | undefined>
   /** Undefined: the host takes this file from here. */
-  enterChain?(file: SourceFile, path: BytePath, have: number): Seat | undefined
+  joinRelay?(file: SourceFile, path: BytePath, have: number): RelayHop | undefined
   onProgress(bytes: number, isSent: boolean): void
 }
 
@@ -26,11 +26,11 @@ export type Sent = {
   /** They were there from an earlier copy. */
   readonly resumedBytes: number
   /** Some of it came from another host. */
-  readonly isCarried: boolean
+  readonly isRelayed: boolean
 }
 
 /** Of a file; without chunks, a hole. */
-type Stretch = { readonly chunks: readonly Buffer[]; readonly bytes: number }
+type Extent = { readonly chunks: readonly Buffer[]; readonly bytes: number }
 
 export class FileSender {
   readonly #remote: RemoteFiles
@@ -55,54 +55,54 @@ export class FileSender {
     if (leftOver > 0 || resumedBytes > 0) await this.#remote.call('C', temporary, resumedBytes / UNIT_BYTES)
     if (file.sizeBytes >= CHAIN_BYTES) await begun
     if (resumedBytes > 0) onProgress(resumedBytes, false)
-    const seat = isAlone ? undefined : await this.#enterChain(file, temporary, resumedBytes)
+    const hop = isAlone ? undefined : await this.#joinRelay(file, temporary, resumedBytes)
     let have = resumedBytes
-    let isCarried = false
+    let isRelayed = false
     try {
       do {
-        have = await this.#sendFrom(file, temporary, have, seat)
+        have = await this.#sendFrom(file, temporary, have, hop)
         await begun
-        if (have >= file.sizeBytes || seat === undefined) break
-        const carriedTo = await this.#remote.orLost(seat.carried(have))
-        isCarried ||= carriedTo > have
-        have = carriedTo === file.sizeBytes ? carriedTo : carriedTo - (carriedTo % UNIT_BYTES)
+        if (have >= file.sizeBytes || hop === undefined) break
+        const relayedTo = await this.#remote.orLost(hop.relayed(have))
+        isRelayed ||= relayedTo > have
+        have = relayedTo === file.sizeBytes ? relayedTo : relayedTo - (relayedTo % UNIT_BYTES)
       } while (have < file.sizeBytes)
     } catch (error) {
       if (error instanceof RemoteRefusal || error instanceof SourceChanged) await this.#remote.call('Z', temporary)
       throw error
     } finally {
-      seat?.leave()
+      hop?.leave()
     }
-    return { resumedBytes, isCarried }
+    return { resumedBytes, isRelayed }
   }
 
-  async #enterChain(file: SourceFile, temporary: BytePath, have: number): Promise<Seat | undefined> {
-    const { helper, enterChain } = this.#task
-    if (enterChain === undefined || file.sizeBytes < CHAIN_BYTES || (await helper) === undefined) return undefined
+  async #joinRelay(file: SourceFile, temporary: BytePath, have: number): Promise<RelayHop | undefined> {
+    const { helper, joinRelay } = this.#task
+    if (joinRelay === undefined || file.sizeBytes < CHAIN_BYTES || (await helper) === undefined) return undefined
     this.#suffix ??= this.#remote.call('E')
-    return enterChain(file, `${temporary}.${await this.#suffix}`, have)
+    return joinRelay(file, `${temporary}.${await this.#suffix}`, have)
   }
 
   /** From here, until the end or until others bring it. Returns how much the host has then: nothing is under way. */
-  async #sendFrom(file: SourceFile, temporary: BytePath, from: number, seat: Seat | undefined): Promise<number> {
+  async #sendFrom(file: SourceFile, temporary: BytePath, from: number, hop: RelayHop | undefined): Promise<number> {
     const { onProgress } = this.#task
     const answers: Promise<void>[] = []
     let failure: unknown
     let have = from
-    let underWay = 0
-    const send = ({ chunks, bytes }: Stretch, start: number) => {
-      underWay += bytes
-      const flight = this.#pace.send(underWay)
+    let inFlight = 0
+    const send = ({ chunks, bytes }: Extent, start: number) => {
+      inFlight += bytes
+      const flight = this.#pace.send(inFlight)
       const { written, done } = this.#remote.send(chunks, 'W', temporary, start / UNIT_BYTES, bytes)
       answers.push(
         done.then(
           () => {
             this.#pace.handleAnswer(flight)
-            underWay -= bytes
+            inFlight -= bytes
             onProgress(bytes, true)
             if (failure !== undefined) return
             have = start + bytes
-            seat?.advance(have)
+            hop?.advance(have)
           },
           (error: unknown) => {
             failure ??= error
@@ -114,13 +114,12 @@ export class FileSender {
     try {
       let at = from
       do {
-        if (seat?.isCarried) break
-        const stretch = await this.#nextStretch(file, at, this.#segmentBytes(seat))
-        if (stretch.chunks.length === 0) onProgress(stretch.bytes, false)
-        else await send(stretch, at)
-        at += stretch.bytes
-        while (answers.length > 0 && underWay + this.#segmentBytes(seat) > this.#windowBytes(seat))
-          await answers.shift()
+        if (hop?.isRelayed) break
+        const extent = await this.#nextExtent(file, at, this.#segmentBytes(hop))
+        if (extent.chunks.length === 0) onProgress(extent.bytes, false)
+        else await send(extent, at)
+        at += extent.bytes
+        while (answers.length > 0 && inFlight + this.#segmentBytes(hop) > this.#windowBytes(hop)) await answers.shift()
       } while (at < file.sizeBytes && failure === undefined)
     } catch (error) {
       failure ??= error
@@ -130,16 +129,16 @@ export class FileSender {
     return have
   }
 
-  #windowBytes(seat: Seat | undefined): number {
-    return Math.min(this.#pace.windowBytes, seat?.allowedBytes ?? Number.POSITIVE_INFINITY)
+  #windowBytes(hop: RelayHop | undefined): number {
+    return Math.min(this.#pace.windowBytes, hop?.allowedBytes ?? Number.POSITIVE_INFINITY)
   }
 
-  #segmentBytes(seat: Seat | undefined): number {
-    return Math.min(this.#pace.segmentBytes, this.#windowBytes(seat))
+  #segmentBytes(hop: RelayHop | undefined): number {
+    return Math.min(this.#pace.segmentBytes, this.#windowBytes(hop))
   }
 
   /** A hole, or what is to be sent up to the next one. The last block is always sent: it gives the file its size. */
-  async #nextStretch(file: SourceFile, from: number, most: number): Promise<Stretch> {
+  async #nextExtent(file: SourceFile, from: number, most: number): Promise<Extent> {
     const lastIndex = Math.ceil(file.sizeBytes / BLOCK_BYTES) - 1
     const chunks: Buffer[] = []
     let bytes = 0

@@ -8,10 +8,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { Chain } from '../../../src/ssh/copy/chain.ts'
 import { copyToHosts } from '../../../src/ssh/copy/copy-to-hosts.ts'
-import type { CopyEvent } from '../../../src/ssh/copy/events.ts'
+import type { CopyEvent, PathEvent } from '../../../src/ssh/copy/events.ts'
 import { fetchFromHosts } from '../../../src/ssh/copy/fetch-from-hosts.ts'
 import type { CopyWires } from '../../../src/ssh/copy/on-each-host.ts'
-import type { PathEvent } from '../../../src/ssh/copy/passing.ts'
 import { RemoteHelper } from '../../../src/ssh/copy/remote-helper.ts'
 import { type SourceFile, type SourceTree, scanSources } from '../../../src/ssh/copy/source.ts'
 import { createHostKeyVerifier } from '../../../src/ssh/known-hosts/verifier.ts'
@@ -202,8 +201,8 @@ describe('a hostile host in a chain', () => {
           onMessage: (listener) => (say = listener as never),
         })
       }
-      const seats = ['m1', 'm2', 'm3'].map((name) =>
-        chain.enter(name, file, '.muster', 0, (bytes) => {
+      const hops = ['m1', 'm2', 'm3'].map((name) =>
+        chain.join(name, file, '.muster', 0, (bytes) => {
           if (!Number.isSafeInteger(bytes) || bytes <= 0 || bytes > SIZE)
             throw new Error(`${name} has got ${bytes} bytes`)
         }),
@@ -211,10 +210,10 @@ describe('a hostile host in a chain', () => {
       let sent = 0
       for (let step = 0; step < 12; step++) {
         sent = Math.min(SIZE, sent + 4 * 1024 * 1024)
-        for (const seat of seats) {
-          if (seat?.isCarried !== true) seat?.advance(sent)
+        for (const hop of hops) {
+          if (hop?.isRelayed !== true) hop?.advance(sent)
           else
-            void seat.carried(sent).then((have) => {
+            void hop.relayed(sent).then((have) => {
               if (!Number.isSafeInteger(have) || have > SIZE) throw new Error(`it is believed to have ${have}`)
             })
         }
@@ -226,7 +225,7 @@ describe('a hostile host in a chain', () => {
         for (const piece of answer.pieces) channel.say(piece)
         await setImmediate()
       }
-      for (const seat of seats) seat?.leave()
+      for (const hop of hops) hop?.leave()
       helper.close()
       clock.advance(120_000)
       await setImmediate()

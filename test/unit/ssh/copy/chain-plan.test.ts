@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { isBelow, orderChain, type Place, pickSource } from '../../../../src/ssh/copy/chain-plan.ts'
+import { type Hop, isBelow, orderChain, pickSource } from '../../../../src/ssh/copy/chain-plan.ts'
 
-type TestPlace = { -readonly [K in keyof Place]: Place[K] } & { readonly name: string; source: TestPlace | undefined }
+type TestHop = { -readonly [K in keyof Hop]: Hop[K] } & { readonly name: string; source: TestHop | undefined }
 
-const place = (name: string, have: number, source?: TestPlace): TestPlace => ({
+const hop = (name: string, have: number, source?: TestHop): TestHop => ({
   name,
   have,
   source,
@@ -23,10 +23,10 @@ describe('the order of a chain', () => {
 })
 
 describe('from whom a host takes the file next', () => {
-  const first = place('first', 100)
-  const second = place('second', 80, first)
-  const third = place('third', 60, second)
-  const fourth = place('fourth', 40, third)
+  const first = hop('first', 100)
+  const second = hop('second', 80, first)
+  const third = hop('third', 60, second)
+  const fourth = hop('fourth', 40, third)
   const all = [first, second, third, fourth]
 
   it('is the one before the one that failed', () => {
@@ -40,13 +40,13 @@ describe('from whom a host takes the file next', () => {
   })
 
   it('is whoever passes it on to fewest, and of those who has most', () => {
-    const late = place('late', 0)
+    const late = hop('late', 0)
     expect(pickSource(late, [...all, late])?.name).toBe('fourth')
-    expect(pickSource(late, [place('less', 10), place('more', 20), late])?.name).toBe('more')
+    expect(pickSource(late, [hop('less', 10), hop('more', 20), late])?.name).toBe('more')
   })
 
   it('is nobody who is gone or was refused, and so this machine', () => {
-    const late = place('late', 0)
+    const late = hop('late', 0)
     expect(pickSource({ ...late, refused: new Set([first]) }, [first, { ...second, isUsable: false }])).toBeUndefined()
   })
 })

@@ -3,8 +3,8 @@ import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Chain } from '../../../../src/ssh/copy/chain.ts'
-import { type LinkHelper, Links, type Member } from '../../../../src/ssh/copy/links.ts'
-import type { PathEvent } from '../../../../src/ssh/copy/passing.ts'
+import type { PathEvent } from '../../../../src/ssh/copy/events.ts'
+import { type LinkHelper, Links, type Peer } from '../../../../src/ssh/copy/links.ts'
 import type { HelperMessage } from '../../../../src/ssh/copy/remote-helper.ts'
 import type { SourceFile } from '../../../../src/ssh/copy/source.ts'
 import { ManualClock } from '../manual-clock.ts'
@@ -122,7 +122,7 @@ class FakeHost {
   isOver = false
   isReleased = false
   readonly #cluster: FakeCluster
-  readonly #seat
+  readonly #hop
   #have = 0
   #isWaiting = false
 
@@ -131,7 +131,7 @@ class FakeHost {
     this.#cluster = cluster
     this.helper = new FakeHelper(cluster)
     cluster.chain.add(name, '127.0.0.1', this.helper)
-    this.#seat = cluster.chain.enter(name, cluster.file, '.muster', 0, () => {})
+    this.#hop = cluster.chain.join(name, cluster.file, '.muster', 0, () => {})
   }
 
   get have(): number {
@@ -139,15 +139,15 @@ class FakeHost {
   }
 
   get allowedBytes(): number | undefined {
-    return this.#seat?.allowedBytes
+    return this.#hop?.allowedBytes
   }
 
   /** What the shell was sent, or that it waits now. */
   step(bytes: number): void {
     if (this.isOver || this.#isWaiting) return
-    if (this.#seat?.isCarried === true) {
+    if (this.#hop?.isRelayed === true) {
       this.#isWaiting = true
-      void this.#seat.carried(this.#have).then((have) => {
+      void this.#hop.relayed(this.#have).then((have) => {
         this.#have = have
         this.#isWaiting = false
         if (have === SIZE_BYTES) this.leave()
@@ -155,14 +155,14 @@ class FakeHost {
       return
     }
     this.#have = Math.min(SIZE_BYTES, this.#have + bytes)
-    this.#seat?.advance(this.#have)
+    this.#hop?.advance(this.#have)
     if (this.#have === SIZE_BYTES) this.leave()
   }
 
   leave(): void {
     if (this.isOver) return
     this.isOver = true
-    this.#seat?.leave()
+    this.#hop?.leave()
     void this.#cluster.chain.released(this.name).then(() => {
       this.isReleased = true
     })
@@ -411,17 +411,17 @@ describe('a chain', () => {
     const lost: string[] = []
     const links = new Links(clock, (_, reason) => lost.push(reason))
     const orders = new Map<string, Order[]>(HOSTS.map((host) => [host, []]))
-    const [m1, m2, liar] = HOSTS.map((host): Member => {
+    const [m1, m2, liar] = HOSTS.map((host): Peer => {
       const helper = {
         isLost: false,
         onMessage() {},
         tell: (order: object) => void orders.get(host)?.push(order as Order),
       }
       return { host, address: host, helper }
-    }) as [Member, Member, Member]
+    }) as [Peer, Peer, Peer]
     const making = links.between(m1, m2)
-    const claim = (member: Member, port: number) => {
-      links.handle(member, { link: 1, at: ['127.0.0.1', port] })
+    const claim = (peer: Peer, port: number) => {
+      links.handle(peer, { link: 1, at: ['127.0.0.1', port] })
     }
     links.handle(liar, { link: 1, error: 'no route' })
     claim(liar, 6379)

@@ -1,0 +1,386 @@
+/**
+ * One large file on its way to all hosts that want it: first from this machine to each, then, if that was measured to be faster,
+ * from host to host. A host that fails, stalls or is slow is bypassed; one that finds no source gets the rest from this machine.
+ */
+import type { Clock } from '../../base/clock.ts'
+import { messageOf } from '../../base/errors.ts'
+import { type Hop, orderChain, pickSource } from './chain-plan.ts'
+import type { PathEvent } from './events.ts'
+import type { Link, Links, Peer } from './links.ts'
+import type { HelperMessage } from './remote-helper.ts'
+import type { SourceFile } from './source.ts'
+
+/** What all files of one copy share. */
+export interface ChainState {
+  readonly via: 'chain' | 'auto'
+  readonly clock: Clock
+  readonly links: Links
+  /** In the order in which they should pass files on. */
+  readonly hosts: readonly string[]
+  /** A chain was found to be faster. */
+  isProven: boolean
+  /** A chain was found not to be faster. */
+  isGivenUp: boolean
+  tell(event: PathEvent): void
+  /** Until the copy is over. */
+  after(delayMs: number, callback: () => void): void
+  handleChange(): void
+}
+
+const OBSERVE_MS = 700
+/** A file that takes less time than this goes from this machine. */
+const WORTH_MS = 4_000
+const GAIN = 1.3
+export const WATCH_MS = 1_000
+const STALL_MS = 3_000
+const LAG_BYTES = 16 * 1024 * 1024
+const CLOSE_BYTES = 4 * 1024 * 1024
+const TRIES = 3
+/** In flight to each host while it is measured, and while the orders that make links share the connection. */
+const UNDECIDED_BYTES = 768 * 1024
+const LINKING_BYTES = 64 * 1024
+/** Of its share of what this machine sends. */
+const SLOW_SHARE = 0.3
+const SLOW_SECONDS = 5
+
+export class Relay {
+  readonly chain: ChainState
+  readonly file: SourceFile
+  readonly number: number
+  readonly #hops: RelayHop[] = []
+  #startedAtMs = 0
+  #state: 'waiting' | 'observing' | 'linking' | 'chain' | 'direct' = 'waiting'
+  #hereBitsPerSecond = 0
+
+  constructor(chain: ChainState, file: SourceFile, number: number) {
+    this.chain = chain
+    this.file = file
+    this.number = number
+    if (chain.isProven) this.#state = 'chain'
+  }
+
+  get allowedBytes(): number {
+    if (this.#state === 'linking') return LINKING_BYTES
+    return this.#state === 'direct' || this.#state === 'chain' ? Number.POSITIVE_INFINITY : UNDECIDED_BYTES
+  }
+
+  get isOver(): boolean {
+    return this.#hops.every((hop) => hop.isGone || hop.isDone)
+  }
+
+  needs(host: string): boolean {
+    return this.#active.some((hop) => hop.isRelayed && hop.source?.peer.host === host)
+  }
+
+  join(peer: Peer, path: string, have: number, onHave: (bytes: number) => void): RelayHop {
+    const hop = new RelayHop(this, peer, have, onHave)
+    const { sizeBytes: size, isSparse: sparse } = this.file
+    peer.helper.tell({ op: 'file', file: this.number, path, have, size, sparse })
+    this.#hops.push(hop)
+    if (this.#state === 'chain') void this.#detour(hop, undefined)
+    else if (this.#state === 'waiting' && this.#active.length >= (this.chain.via === 'chain' ? 2 : 3)) {
+      this.#state = 'observing'
+      this.#startedAtMs = this.chain.clock.now()
+      for (const each of this.#hops) each.watchedBytes = each.have
+      this.#observeLater()
+    }
+    return hop
+  }
+
+  forget(): void {
+    for (const { peer } of this.#hops) peer.helper.tell({ op: 'forget', file: this.number })
+  }
+
+  handleFile(peer: Peer, message: HelperMessage): void {
+    const hop = this.#hops.find((each) => each.peer === peer)
+    if (hop === undefined || message.file !== this.number) return
+    if (message.error !== undefined) {
+      // If this machine sends the file, it fails again with the host's own words.
+      hop.refused.add(hop)
+      hop.isGone = true
+      hop.release()
+      this.handleGone(hop)
+    } else if (typeof message.have === 'number') hop.handleHave(message.have)
+  }
+
+  handleLinkLost(link: Link, reason: string): void {
+    for (const hop of this.#hops) if (hop.link === link && !hop.isDone) void this.#detour(hop, reason)
+  }
+
+  handlePeerLost(peer: Peer): void {
+    const lost = this.#hops.find((hop) => hop.peer === peer)
+    if (lost === undefined) return
+    if (lost.isRelayed) lost.release()
+    this.handleGone(lost)
+  }
+
+  /** The hosts that take the file from this one need another source. */
+  handleGone(gone: RelayHop): void {
+    for (const hop of this.#hops) {
+      if (hop.source === gone && hop.isRelayed) void this.#detour(hop, `${gone.peer.host} has gone`)
+    }
+  }
+
+  /** Once a second: bypasses hosts that stall or are slow. */
+  watch(): void {
+    const nowMs = this.chain.clock.now()
+    for (const hop of this.#hops) {
+      hop.rate = ((hop.have - hop.watchedBytes) * 8_000) / WATCH_MS
+      if (this.#state !== 'observing') hop.watchedBytes = hop.have
+    }
+    if (this.#state !== 'chain') return
+    const share = this.#hereBitsPerSecond / this.#active.filter((hop) => !hop.isRelayed).length
+    for (const hop of this.#active) {
+      const isSlow = !hop.isRelayed && hop.rate < SLOW_SHARE * share
+      hop.slowSeconds = isSlow ? hop.slowSeconds + 1 : 0
+      const isStill = nowMs - hop.movedAtMs >= STALL_MS
+      const behind = this.#active.filter(
+        (each) => each.source === hop && each.waiting !== undefined && hop.have - each.have < CLOSE_BYTES,
+      )
+      const { source } = hop
+      if (source !== undefined && hop.waiting !== undefined) {
+        const lag = source.have - hop.have
+        if (isStill && lag > 0) void this.#detour(hop, `nothing comes from ${source.peer.host}`)
+        if (lag > LAG_BYTES) for (const each of behind) void this.#detour(each, `${hop.peer.host} is slow`)
+      } else if (source !== undefined) {
+        // It is to take the rest from there, but has not acknowledged what this machine sent before.
+        if (isStill) for (const each of behind) void this.#detour(each, `${hop.peer.host} does not take anything`)
+      } else if (behind.length > 0 && (isStill || hop.slowSeconds >= SLOW_SECONDS)) {
+        // This machine sends to it too slowly for the others.
+        void this.#promote(behind, hop, isStill)
+      }
+    }
+  }
+
+  get #active(): RelayHop[] {
+    return this.#hops.filter((hop) => !hop.isGone && !hop.isDone)
+  }
+
+  #observeLater(): void {
+    this.chain.after(OBSERVE_MS, () => {
+      if (this.#state === 'observing') void this.#decide()
+    })
+  }
+
+  async #decide(): Promise<void> {
+    const { chain } = this
+    const placeOf = (hop: RelayHop) => chain.hosts.indexOf(hop.peer.host)
+    const hops = this.#active.filter((hop) => hop.isUsable).sort((one, other) => placeOf(one) - placeOf(other))
+    const elapsedMs = Math.max(1, chain.clock.now() - this.#startedAtMs)
+    const sent = this.#hops.reduce((sum, hop) => sum + hop.have - hop.startBytes, 0)
+    const left = this.#active.reduce((sum, hop) => sum + this.file.sizeBytes - hop.have, 0)
+    this.#hereBitsPerSecond = (8_000 * sent) / elapsedMs
+    if (sent === 0 && hops.length > 0) return this.#observeLater()
+    if (hops.length < 2 || (chain.via === 'auto' && (hops.length < 3 || left * elapsedMs < WORTH_MS * sent))) {
+      this.#state = 'direct'
+      return
+    }
+    this.#state = 'linking'
+    const order = orderChain(hops, (hop) => hop.have - hop.startBytes)
+    const tried = await Promise.allSettled(
+      order.slice(1).map((hop, index) => chain.links.between((order[index] ?? hop).peer, hop.peer)),
+    )
+    const links = tried.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+    const rates = links.map(({ bitsPerSecond }) => bitsPerSecond).sort((one, other) => one - other)
+    const between = rates[Math.floor(rates.length / 2)] ?? 0
+    const reason = this.#reasonForDirect(tried, between, hops.length)
+    if (reason !== undefined) {
+      this.#state = 'direct'
+      chain.isGivenUp = true
+      for (const link of links) chain.links.drop(link)
+      chain.tell({ via: 'direct', reason })
+      return
+    }
+    this.#state = 'chain'
+    chain.isProven = true
+    const hosts = order.map(({ peer }) => peer.host)
+    chain.tell({ via: 'chain', hosts, betweenBitsPerSecond: between, hereBitsPerSecond: this.#hereBitsPerSecond })
+    const detours: (() => Promise<void>)[] = []
+    for (const [index, each] of tried.entries()) {
+      const [source, hop] = [order[index], order[index + 1]]
+      if (hop === undefined || source === undefined || hop.isDone || hop.isGone) continue
+      if (each.status === 'fulfilled' && source.isUsable) this.#attach(hop, source, each.value)
+      else {
+        hop.source = source
+        const reason = each.status === 'rejected' ? messageOf(each.reason) : 'it has gone'
+        detours.push(() => this.#detour(hop, reason))
+      }
+    }
+    // Hosts that came while links were made.
+    for (const hop of this.#active) if (!order.includes(hop)) detours.push(() => this.#detour(hop, undefined))
+    // Attach all first, so that two hosts never feed each other.
+    for (const detour of detours) void detour()
+  }
+
+  #reasonForDirect(tried: readonly PromiseSettledResult<Link>[], between: number, count: number): string | undefined {
+    const failure = tried.find((each) => each.status === 'rejected')
+    if (between === 0) return `the hosts cannot reach each other (${failure ? messageOf(failure.reason) : 'no answer'})`
+    const share = this.#hereBitsPerSecond / count
+    return this.chain.via === 'auto' && between < GAIN * share ? 'the hosts are no faster among themselves' : undefined
+  }
+
+  #attach(hop: RelayHop, source: RelayHop, link: Link): void {
+    hop.source = source
+    hop.link = link
+    hop.isRelayed = true
+    hop.movedAtMs = this.chain.clock.now()
+    hop.serve()
+  }
+
+  /** Finds another source. `reason`: undefined for a host that had none yet. */
+  async #detour(hop: RelayHop, reason: string | undefined): Promise<void> {
+    const { chain } = this
+    if (hop.isGone || hop.isDone || hop.isMoving) return
+    hop.isMoving = true
+    if (hop.source !== undefined) hop.refused.add(hop.source)
+    if (hop.link !== undefined) chain.links.drop(hop.link)
+    hop.link = undefined
+    // This machine sends nothing meanwhile: a link is made within seconds.
+    hop.isRelayed = true
+    try {
+      await this.#findSource(hop, reason)
+    } finally {
+      hop.isMoving = false
+    }
+  }
+
+  async #findSource(hop: RelayHop, reason: string | undefined): Promise<void> {
+    const { chain } = this
+    const { host, helper } = hop.peer
+    let why = reason
+    while (hop.refused.size < TRIES && !helper.isLost) {
+      const source = pickSource(hop, this.#hops)
+      if (source === undefined) break
+      hop.source = source
+      try {
+        const link = await chain.links.between(source.peer, hop.peer)
+        if (hop.isGone || hop.isDone || hop.source !== source) return
+        if (source.isUsable) {
+          if (why !== undefined) chain.tell({ via: 'detour', host, from: source.peer.host, reason: why })
+          return this.#attach(hop, source, link)
+        }
+      } catch (error) {
+        why ??= messageOf(error)
+      }
+      hop.refused.add(source)
+    }
+    if (why !== undefined) chain.tell({ via: 'detour', host, reason: why })
+    hop.release()
+  }
+
+  /** The first of the hosts behind a slow one takes the file from this machine, and the others from it. */
+  async #promote(behind: readonly RelayHop[], slow: RelayHop, isStill: boolean): Promise<void> {
+    const [first, ...others] = behind
+    if (first === undefined) return
+    const reason = `${slow.peer.host} ${isStill ? 'does not take anything' : 'is slow'}`
+    for (const each of behind) each.refused.add(slow)
+    if (first.link !== undefined) this.chain.links.drop(first.link)
+    first.release()
+    this.chain.tell({ via: 'detour', host: first.peer.host, reason })
+    await Promise.all(others.map((each) => this.#detour(each, reason)))
+  }
+}
+
+/** One host's part in the relay of one file: what it has, from which host it takes the rest, and whether its sender waits for that. */
+export class RelayHop implements Hop {
+  readonly peer: Peer
+  readonly refused = new Set<Hop>()
+  readonly startBytes: number
+  have: number
+  source: RelayHop | undefined
+  link: Link | undefined
+  /** Another host brings it: this machine sends nothing more. */
+  isRelayed = false
+  isGone = false
+  /** Another source is being looked for. */
+  isMoving = false
+  waiting: PromiseWithResolvers<number> | undefined
+  movedAtMs: number
+  watchedBytes: number
+  rate = 0
+  /** For how many seconds in a row it has taken far less from this machine than its share. */
+  slowSeconds = 0
+  readonly #relay: Relay
+  readonly #onHave: (bytes: number) => void
+
+  constructor(relay: Relay, peer: Peer, have: number, onHave: (bytes: number) => void) {
+    this.#relay = relay
+    this.#onHave = onHave
+    this.peer = peer
+    this.startBytes = have
+    this.have = have
+    this.watchedBytes = have
+    this.movedAtMs = relay.chain.clock.now()
+  }
+
+  get isDone(): boolean {
+    return this.have >= this.#relay.file.sizeBytes
+  }
+
+  get isUsable(): boolean {
+    return !this.isGone && !this.peer.helper.isLost
+  }
+
+  /** How much this machine may have in flight: little until the path is decided, least while links are made. */
+  get allowedBytes(): number {
+    return this.#relay.allowedBytes
+  }
+
+  /** The host has the file up to there, sent from this machine. */
+  advance(haveBytes: number): void {
+    this.#move(haveBytes)
+    this.peer.helper.tell({ op: 'have', file: this.#relay.number, have: this.have })
+    if (this.isDone) this.#relay.chain.handleChange()
+  }
+
+  /** This machine has nothing in flight. Resolves with what the host has when no other host brings more. */
+  relayed(haveBytes: number): Promise<number> {
+    this.#move(haveBytes)
+    if (!this.isRelayed) return Promise.resolve(this.have)
+    this.waiting = Promise.withResolvers<number>()
+    this.serve()
+    return this.waiting.promise
+  }
+
+  /** What its helper reports. */
+  handleHave(have: number): void {
+    const bytes = Math.min(have, this.#relay.file.sizeBytes) - this.have
+    if (bytes <= 0 || this.waiting === undefined) return
+    this.#move(this.have + bytes)
+    this.#onHave(bytes)
+    if (this.isDone) this.release()
+  }
+
+  /** Once both ends are ready, the source sends from where this host is. */
+  serve(): void {
+    if (this.waiting === undefined || this.link === undefined || this.source === undefined) return
+    const { number } = this.#relay
+    this.peer.helper.tell({ op: 'take', link: this.link.number, file: number })
+    this.source.peer.helper.tell({ op: 'serve', link: this.link.number, file: number, from: this.have })
+  }
+
+  /** No host brings it any more: it has everything, or takes the rest from this machine. */
+  release(): void {
+    this.isRelayed = false
+    this.waiting?.resolve(this.have)
+    this.waiting = undefined
+    if (!this.isDone) {
+      this.source = undefined
+      this.link = undefined
+    }
+    this.#relay.chain.handleChange()
+  }
+
+  leave(): void {
+    if (this.isDone) return
+    this.isGone = true
+    this.#relay.handleGone(this)
+    this.#relay.chain.handleChange()
+  }
+
+  #move(have: number): void {
+    if (have <= this.have) return
+    this.have = have
+    this.movedAtMs = this.#relay.chain.clock.now()
+  }
+}
