@@ -150,7 +150,8 @@ export function formatRound({ number, orders, wantsFacts, besides }: Round): str
   const started = orders.flatMap(({ kind, key }) => (kind === 'start' ? [key] : []))
   const lines = [
     '(',
-    // Another shell removes the directory when it ends and finds it empty.
+    // Another shell removes the directory when it ends and finds it empty. An NFS client asks its server again for what it opens.
+    `{ true <"\${b%/*/*}"; true <"\${b%/*}"; } 2>/dev/null`,
     'cd "$b" 2>/dev/null || { mkdir -p "$b" && cd "$b"; } 2>/dev/null || unwritable',
     `round=${number}; up`,
     ...(wantsFacts ? ['facts'] : []),
