@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { accountName } from '../../base/account.ts'
 import { MusterError } from '../../base/errors.ts'
 import { fileReason } from '../../base/file-reason.ts'
-import { makeOwnDirectories } from '../../base/foreign-place.ts'
+import { foreignDirectory, makeOwnDirectories } from '../../base/foreign-place.ts'
 import { printable } from '../../base/printable.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import type { ApplyEvent } from './apply.ts'
@@ -74,6 +74,7 @@ export async function readJournal(
 ): Promise<readonly JournalLine[]> {
   const directory = join(stateDirectory(environment), 'journal')
   const names = await readdir(directory).catch(() => [])
+  if (names.length > 0 && foreignDirectory(directory) !== undefined) return []
   const newest = names
     .filter((name) => /^\d{4}-\d{2}\.jsonl$/.test(name))
     .sort()

@@ -37,7 +37,7 @@ export function createObserver(socketPath: string, port: ObserverPort): Disposab
   let last = ''
   socket.on('error', () => socket.destroy())
   const timer = setInterval(() => {
-    if (socket.destroyed || socket.connecting || !port.isIdle()) return
+    if (socket.destroyed || socket.connecting || socket.writableNeedDrain || !port.isIdle()) return
     const line = `${JSON.stringify({ type: 'state', idle: true, ...port.observe() })}\n`
     if (line === last) return
     last = line

@@ -2,6 +2,7 @@
 import { closeSync, openSync, readdirSync, readFileSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { messageOf } from '../../base/errors.ts'
+import { foreignDirectory } from '../../base/foreign-place.ts'
 import { printable } from '../../base/printable.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import { parseRecording, Replay, recordingLine } from '../../ops/net/watch/recording.ts'
@@ -100,6 +101,7 @@ export class TabRecordings implements Disposable {
   #paths(): string[] {
     const directory = join(stateDirectory(this.#environment), 'recordings')
     try {
+      if (foreignDirectory(directory) !== undefined) return []
       const names = readdirSync(directory).toSorted().toReversed()
       return names
         .map((name) => join(directory, name, FILE))

@@ -1,7 +1,7 @@
 /** Results of earlier days, and how today's differ: `$XDG_STATE_HOME/muster/net/mesh-TIME.json`, mode 0600. */
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeOwnDirectories } from '../../../base/foreign-place.ts'
+import { foreignDirectory, makeOwnDirectories } from '../../../base/foreign-place.ts'
 import { stateDirectory } from '../../../base/user-directories.ts'
 import type { NetFinding } from './failures.ts'
 import { measuredOf, median } from './judge.ts'
@@ -58,6 +58,7 @@ export function lastMesh(environment: Environment, way: string, names: readonly 
 
 function filesIn(directory: string): string[] {
   try {
+    if (foreignDirectory(directory) !== undefined) return []
     return readdirSync(directory)
       .filter((name) => /^mesh-[\dTZ.-]+\.json$/.test(name))
       .toSorted()

@@ -1,5 +1,5 @@
 /** Meshes with one thing wrong each, and the words for it. */
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -223,6 +223,9 @@ describe('results of earlier days', () => {
       ])
       expect(compareMesh(mesh(() => 930).links, last).map(({ id }) => id)).toEqual(['as-before'])
       expect(readdirSync(meshDirectory(environment))).toHaveLength(3)
+      // Whoever can write there could leave a pipe that hangs, or a file without end.
+      chmodSync(meshDirectory(environment), 0o777)
+      expect(lastMesh(environment, 'tcp', ['m1', 'm2'])).toBeUndefined()
     } finally {
       rmSync(directory, { recursive: true })
     }

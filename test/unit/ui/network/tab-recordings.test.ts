@@ -1,5 +1,5 @@
 /** What the Network tab has recorded, from the newest back. */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -19,4 +19,13 @@ it('shows the later of two recordings of one second first', () => {
   expect(dirname(second ?? '')).toBe(`${dirname(first ?? '')}-2`)
   using reader = new TabRecordings(environment)
   expect(reader.showOlder()).toBe(`${second} is empty`)
+})
+
+it('shows nothing that another user could have put there', () => {
+  const environment = { XDG_STATE_HOME: state }
+  using own = new TabRecordings(environment)
+  own.toggle(0)
+  using reader = new TabRecordings(environment)
+  chmodSync(join(state, 'muster/recordings'), 0o777)
+  expect(reader.showOlder()).toBe('no recordings yet: r records')
 })
