@@ -37,7 +37,18 @@ export function listDocument({ status, lines, chosen, filter, needle, columns, t
       : { text: `  scheduler: ${printable(status.driver)}`, style: muted },
   ]
   return {
-    head: [summary, [{ text: ` ${shown.map(({ title, width }) => padEnd(title, width)).join('')}`, style: muted }]],
+    head: [
+      summary,
+      [
+        {
+          text: ` ${shown
+            .map(({ title, width }) => padEnd(title, width))
+            .join('')
+            .trimEnd()}`,
+          style: muted,
+        },
+      ],
+    ],
     length: lines.length,
     row(index) {
       const line = lines[index]
@@ -48,7 +59,8 @@ export function listDocument({ status, lines, chosen, filter, needle, columns, t
         if (column === STATE_COLUMN)
           return line.count === 1 ? [stateSpan(line.lead.state, theme)] : progressSpans(line, theme)
         const text = line.count === 1 ? column.text(line.lead, nowMs) : (column.groupText?.(line) ?? '-')
-        return [{ text: padEnd(clip(printable(text), column.width - 1), column.width), style: plain }]
+        const cell = clip(printable(text), column.width - 1)
+        return [{ text: column === shown.at(-1) ? cell : padEnd(cell, column.width), style: plain }]
       })
       return [{ text: isChosen ? '▸' : ' ', style: plain }, ...cells]
     },

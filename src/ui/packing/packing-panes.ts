@@ -1,6 +1,6 @@
 /** The Packing tab: figures, a box for each host, and the jobs that wait with the reason. Pure. */
 import { printable } from '../../base/printable.ts'
-import { clip, textWidth } from '../../base/text-width.ts'
+import { clip, clipName, textWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { letterOf, type PackedHost, packingFigures } from '../../scheduler/jobs/packing.ts'
 import { WHOLE_MILLI } from '../../scheduler/model/resources.ts'
@@ -103,12 +103,15 @@ function pictureOf({ status, trouble, ray, whatIf, rect, theme, nowMs }: Packing
   }
 }
 
-/** Figures above, waiting jobs below as far as there is room for them, boxes between. */
-function layOut({ figures, waiting }: Picture, rect: Rect) {
-  const most = Math.max(1, Math.min(MOST_WAITING_ROWS, Math.floor(rect.height / 12)))
+/** Figures above, waiting jobs below in what the boxes leave free, boxes between. */
+function layOut({ hosts, figures, waiting }: Picture, rect: Rect) {
+  const above = figures.length + 2
+  const least = Math.max(1, Math.floor(rect.height / 12))
+  const free = rect.height - above - 2
+  const boxRows = arrangeBoxes(hosts, rect.width, free - least).need
+  const most = Math.min(MOST_WAITING_ROWS, Math.max(least, free - boxRows))
   const shown = waiting.slice(0, most)
   const below = shown.length === 0 ? 0 : shown.length + 2
-  const above = figures.length + 2
   return {
     top: { ...rect, height: Math.min(above, rect.height) },
     boxes: { ...rect, row: rect.row + above, height: Math.max(0, rect.height - above - below) },
@@ -173,10 +176,10 @@ function boxesOf(hosts: readonly PackedHost[], area: Rect, { offset }: PackingIn
 
 /** With the use of cores and memory as far as there is room. */
 function titleOf(name: string, used: RealUse | undefined, columns: number): string {
-  if (used === undefined) return clip(name, columns)
+  if (used === undefined) return clipName(name, columns)
   const cpu = `uses ${Math.round(used.cpu * 100)} %`
   const long = `${name} · ${cpu} cpu, ${gib(used.memoryBytes)}G`
-  return [long, `${name} · ${cpu}`].find((text) => textWidth(text) <= columns) ?? clip(name, columns)
+  return [long, `${name} · ${cpu}`].find((text) => textWidth(text) <= columns) ?? clipName(name, columns)
 }
 
 /** The widest boxes that all fit, or else the narrowest ones. */

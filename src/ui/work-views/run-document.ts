@@ -242,7 +242,7 @@ function differenceRow({ difference }: Part, at: number, theme: Theme, column: n
 }
 
 function hiddenRow({ hidden, firstLine }: Part, theme: Theme): Row {
-  const where = firstLine > 0 ? 'before' : 'more'
-  const text = `   … ${hidden} ${hidden === 1 ? 'line' : 'lines'} ${where} (Enter shows all)`
+  const lines = hidden === 1 ? 'line' : 'lines'
+  const text = `   … ${hidden} ${firstLine > 0 ? 'earlier' : 'more'} ${lines} (Enter shows all)`
   return [{ text, style: mutedStyle(theme) }]
 }

@@ -64,6 +64,7 @@ describe('the Jobs tab', () => {
     expect(text()).toMatch(/^▸6 +queued .*train-6/m)
     expect(text()).toMatch(/^ 5 +failed exit 3 .*train-5/m)
     expect(text()).toMatch(/^ 1-4 +████▒▒▒▒ 2\/4 .*sweep/m)
+    expect(text()).not.toMatch(/…$/m)
     expect(text()).toContain('n1: too few cores are free')
     expect(text()).toContain('python train.py 6')
   })

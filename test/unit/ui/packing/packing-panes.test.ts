@@ -66,6 +66,18 @@ describe('the boxes of the Packing tab', () => {
     }
   })
 
+  it('leave their free rows to the jobs that wait', () => {
+    const waiting = (count: number) => {
+      const status = statusOf(hostSpecs(count), jobs)
+      const panes = packingPanes({ status, trouble: undefined, nowMs: 0, offset: 0, rect: area(80, 24), theme })
+      expect(boxesOf(panes)).toHaveLength(count)
+      for (const { rect } of panes) expect(rect.row + rect.height).toBeLessThanOrEqual(23)
+      return textOf(panes).match(/train-[56]/g)
+    }
+    expect(waiting(3)).toEqual(['train-5', 'train-6'])
+    expect(waiting(9)).toEqual(['train-5'])
+  })
+
   it('scroll when they do not fit, to the last host and no further', () => {
     const input = {
       status: statusOf(hostSpecs(64, 8), jobs),
