@@ -1,9 +1,7 @@
-import type { KeyEntry } from '../keys/key-table.ts'
+import { keyTable } from '../keys/key-table.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import type { JobAction } from './jobs-port.ts'
 import { CHANGED_KINDS, chosenLine, countOf, hasMetrics, type JobLine } from './queue-view.ts'
-
-const define = <const T extends readonly KeyEntry<ConsoleState>[]>(keys: T): T => keys
 
 type Test = (state: ConsoleState) => boolean
 
@@ -21,91 +19,46 @@ const onLine =
 const changes = (action: JobAction): Test => onLine((line) => countOf(line, CHANGED_KINDS[action]) > 0)
 const isSweep = onLine(({ count }) => count > 1)
 const hasResults = onLine(({ count, lead }) => count > 1 && hasMetrics(lead))
+const opensResults: Test = (state) => inList(state) && hasResults(state)
+const opensJobs: Test = (state) => inList(state) && isSweep(state) && !hasResults(state)
+const canSearch: Test = (state) => hasJobs(state) && !isFiltered(state)
 
-/** In the order of the footer: a narrow one shows the keys of the selected row first. */
-export const jobsKeys = define([
-  { id: 'to-shells', keys: ['Esc', 'q'], title: 'shells', help: 'Back to the shells.', isMeant: inList },
-  { id: 'to-list', keys: ['Esc', 'q'], title: 'list', help: 'In a table: back to the list.', isMeant: inTable },
-  {
-    id: 'table',
-    keys: ['Enter'],
-    title: 'results',
-    help: 'Array or grid: a table of metrics and parameters, the best job first.',
-    isMeant: (state) => inList(state) && hasResults(state),
-  },
-  {
-    id: 'members',
-    keys: ['Enter'],
-    title: 'its jobs',
-    help: 'Array or grid without metrics: a table of states and parameters.',
-    isMeant: (state) => inList(state) && isSweep(state) && !hasResults(state),
-  },
-  {
-    id: 'from-table',
-    keys: ['Enter'],
-    title: 'this job',
-    help: 'In a table: back to the list, with the selected job and its log.',
-    isMeant: inTable,
-  },
-  { id: 'order', keys: ['o'], title: 'sort', help: 'In a table: sort by the next column.', isMeant: inTable },
-  { id: 'reverse', keys: ['O'], title: 'reverse order', help: 'In a table: reverse the order.', isMeant: inTable },
-  {
-    id: 'member',
-    keys: ['Right', 'l'],
-    title: 'next',
-    help: 'Array or grid: select the next of its jobs.',
-    isMeant: (state) => inList(state) && isSweep(state),
-  },
-  { id: 'member-before', keys: ['Left'], help: 'Array or grid: select the job before.' },
-  {
-    id: 'cancel',
-    keys: ['c'],
-    title: 'cancel',
-    help: 'Cancel the running and waiting jobs in this row, after a question.',
-    isMeant: changes('cancel'),
-  },
-  {
-    id: 'hold',
-    keys: ['h'],
-    title: 'hold',
-    help: 'Keep the waiting jobs in this row from starting, after a question.',
-    isMeant: changes('hold'),
-  },
-  {
-    id: 'release',
-    keys: ['r'],
-    title: 'release',
-    help: 'Let the held jobs in this row start, after a question.',
-    isMeant: changes('release'),
-  },
-  {
-    id: 'retry',
-    keys: ['t'],
-    title: 'retry',
-    help: 'Retry the failed, lost, cancelled and timed-out jobs in this row, after a question.',
-    isMeant: changes('retry'),
-  },
-  {
-    id: 'filter',
-    keys: ['f'],
-    title: 'filter',
-    help: 'Show all jobs, or only waiting, running or ended ones.',
-    isMeant: hasJobs,
-  },
-  {
-    id: 'search',
-    keys: ['/'],
-    title: 'search',
-    help: 'Show only rows with a word in name, command or user, or with the number of a job.',
-    isMeant: (state) => hasJobs(state) && !isFiltered(state),
-  },
-  { id: 'show-all', keys: ['/'], title: 'show all', help: 'After a search: show all rows again.', isMeant: isFiltered },
-  { id: 'up', keys: ['Up', 'k'], help: 'Select the row above.' },
-  { id: 'down', keys: ['Down', 'j'], help: 'Select the row below.' },
-  { id: 'page-up', keys: ['PageUp'], help: 'Move ten rows up.' },
-  { id: 'page-down', keys: ['PageDown'], help: 'Move ten rows down.' },
-  { id: 'log-up', keys: ['b'], help: 'Scroll the log up.' },
-  { id: 'log-down', keys: ['Space'], help: 'Scroll the log down; at its end it is followed.' },
-])
+/** A narrow footer shows the keys of the selected row first. */
+export const jobsKeys = keyTable<ConsoleState>()(
+  ['to-shells', 'Esc q', 'shells', 'Back to the shells.', inList],
+  ['to-list', 'Esc q', 'list', 'In a table: back to the list.', inTable],
+  ['table', 'Enter', 'results', 'Array or grid: its jobs with metrics and parameters, best first.', opensResults],
+  ['members', 'Enter', 'its jobs', 'Array or grid without metrics: its jobs with states and parameters.', opensJobs],
+  ['from-table', 'Enter', 'this job', 'In a table: back to the list, with the selected job and its log.', inTable],
+  ['order', 'o', 'sort', 'In a table: sort by the next column.', inTable],
+  ['reverse', 'O', 'reverse order', 'In a table: reverse the order.', inTable],
+  [
+    'member',
+    'Right l',
+    'next',
+    'Array or grid: select the next of its jobs.',
+    (state) => inList(state) && isSweep(state),
+  ],
+  ['member-before', 'Left', '', 'Array or grid: select the job before.'],
+  ['cancel', 'c', 'cancel', 'Cancel the running and waiting jobs of this row; asks first.', changes('cancel')],
+  ['hold', 'h', 'hold', 'Keep the waiting jobs of this row from starting; asks first.', changes('hold')],
+  ['release', 'r', 'release', 'Let the held jobs of this row start; asks first.', changes('release')],
+  [
+    'retry',
+    't',
+    'retry',
+    'Retry the failed, lost, cancelled and timed-out jobs of this row; asks first.',
+    changes('retry'),
+  ],
+  ['filter', 'f', 'filter', 'Show all jobs, or only waiting, running or ended ones.', hasJobs],
+  ['search', '/', 'search', 'Show only rows with a word in name, command or user, or a job number.', canSearch],
+  ['show-all', '/', 'show all', 'After a search: show all rows again.', isFiltered],
+  ['up', 'Up k', '', 'Select the row above.'],
+  ['down', 'Down j', '', 'Select the row below.'],
+  ['page-up', 'PageUp', '', 'Move ten rows up.'],
+  ['page-down', 'PageDown', '', 'Move ten rows down.'],
+  ['log-up', 'b', '', 'Scroll the log up.'],
+  ['log-down', 'Space', '', 'Scroll the log down; at its end it is followed.'],
+)
 
 export type JobsCommand = (typeof jobsKeys)[number]['id']

@@ -11,6 +11,28 @@ export type KeyEntry<S> = {
   readonly isMeant?: (state: S) => boolean
 }
 
+type KeyRow<S> = readonly [
+  id: string,
+  /** Separated by blanks; the footer shows the first. */
+  keys: string,
+  /** Empty: not in the footer. */
+  title: string,
+  help: string,
+  isMeant?: (state: S) => boolean,
+]
+
+/** A table written row by row, in the order of the footer: id, keys, footer label, help, when it applies. */
+export const keyTable =
+  <S>() =>
+  <const R extends readonly KeyRow<S>[]>(...rows: R): readonly (KeyEntry<S> & { readonly id: R[number][0] })[] =>
+    rows.map(([id, keys, title, help, isMeant]: KeyRow<S>) => ({
+      id: id as R[number][0],
+      keys: keys.split(' '),
+      help,
+      ...(title === '' ? {} : { title }),
+      ...(isMeant === undefined ? {} : { isMeant }),
+    }))
+
 /** Where a key stands for several things, it is the one that is meant now, or else the first. */
 export function commandOf<I extends string, S>(
   table: readonly (KeyEntry<S> & { readonly id: I })[],

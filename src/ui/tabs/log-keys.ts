@@ -1,12 +1,10 @@
-import type { KeyEntry } from '../keys/key-table.ts'
+import { keyTable } from '../keys/key-table.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 
-const define = <const T extends readonly KeyEntry<ConsoleState>[]>(keys: T): T => keys
-
-export const logKeys = define([
-  { id: 'to-shells', keys: ['Esc', 'q'], title: 'shells', help: 'Back to the shells.' },
-  { id: 'up', keys: ['Up', 'k'], help: 'A line up.' },
-  { id: 'down', keys: ['Down', 'j'], help: 'A line down.' },
-  { id: 'page-up', keys: ['PageUp', 'b'], title: 'older', help: 'A page up.' },
-  { id: 'page-down', keys: ['PageDown', 'Space'], title: 'newer', help: 'A page down.' },
-])
+export const logKeys = keyTable<ConsoleState>()(
+  ['to-shells', 'Esc q', 'shells', 'Back to the shells.'],
+  ['up', 'Up k', '', 'Scroll a line up.'],
+  ['down', 'Down j', '', 'Scroll a line down.'],
+  ['page-up', 'PageUp b', 'older', 'Scroll a page up.'],
+  ['page-down', 'PageDown Space', 'newer', 'Scroll a page down.'],
+)
