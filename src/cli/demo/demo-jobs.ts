@@ -2,8 +2,7 @@
 import type { Host } from '../../inventory/host.ts'
 import type { Metric } from '../../scheduler/jobs/metric.ts'
 import type { Submission } from '../../scheduler/jobs/store.ts'
-import type { Strategy } from '../../scheduler/model/gang.ts'
-import { WHOLE_MILLI } from '../../scheduler/model/resources.ts'
+import { type Strategy, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import { expandVariants } from '../job/variants.ts'
 
 const GIB = 2 ** 30

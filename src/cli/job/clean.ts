@@ -2,7 +2,7 @@
 import { printable } from '../../base/printable.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
-import { formatCleanProgram } from '../../scheduler/jobs/clean-program.ts'
+import { formatCleanProgram } from '../../scheduler/jobs/left.ts'
 import type { JobStore } from '../../scheduler/jobs/store.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
 import { numberFrom } from '../command-line/values.ts'

@@ -1,7 +1,7 @@
 /** What the console's tabs read of the queue and write to it: short calls, each far below the time of a frame. */
 import { placeByPolicy } from '../../scheduler/gangs/place-by-policy.ts'
 import { findGang } from '../../scheduler/gangs/search-gang.ts'
-import { formatGangWhyNot, whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
+import { whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
 import { JOBS_DIRECTORY } from '../../scheduler/jobs/host-program.ts'
 import type { Job, JobEvent } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
@@ -9,8 +9,8 @@ import { packHosts } from '../../scheduler/jobs/packing.ts'
 import { occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
 import type { Cluster } from '../../scheduler/model/cluster.ts'
-import type { Gang } from '../../scheduler/model/gang.ts'
 import { WorkloadMix } from '../../scheduler/model/mix.ts'
+import type { Gang } from '../../scheduler/model/resources.ts'
 import { createPolicy } from '../../scheduler/policies/policies.ts'
 import { placeAsRay } from '../../scheduler/ray/ray-placement.ts'
 import type { JobDetails, QueueStatus } from '../../ui/jobs/jobs-port.ts'
@@ -70,7 +70,7 @@ function tryOut(whatIf: WhatIf, queue: OpenQueue): Trial {
   const why = whyNotGang(cluster, gang)
   return {
     places,
-    why: why === undefined ? ['this policy finds no place for it'] : formatGangWhyNot(cluster, gang, why),
+    why: why === undefined ? ['this policy finds no place for it'] : why.lines,
   }
 }
 

@@ -10,13 +10,18 @@ import { parseMemorySize } from '../../inventory/memory-size.ts'
 import { sectionOf } from '../../inventory/section.ts'
 import { section as envSection } from '../../ops/env/section.ts'
 import { findGang } from '../../scheduler/gangs/search-gang.ts'
-import { formatGangWhyNot, whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
+import { whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { JobSpec } from '../../scheduler/jobs/job.ts'
 import { type Metric, parseMetric } from '../../scheduler/jobs/metric.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
-import type { Strategy } from '../../scheduler/model/gang.ts'
-import { checkRequest, milliOf, type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
+import {
+  checkRequest,
+  milliOf,
+  type ResourceRequest,
+  type Strategy,
+  WHOLE_MILLI,
+} from '../../scheduler/model/resources.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
 import { numberFrom, repeatable, wholeNumber } from '../command-line/values.ts'
 import type { VerbCode } from '../command-line/verb.ts'
@@ -334,7 +339,7 @@ function checkRoom(spec: JobSpec, queue: OpenQueue, { strict }: SubmitOptions, {
   const gang = gangOf(spec)
   const why = whyNotGang(cluster, gang)
   if (why?.isImpossible !== true) return
-  const [, ...reasons] = formatGangWhyNot(cluster, gang, why)
+  const [, ...reasons] = why.lines
   const hint = [...reasons, 'Ask for less, or change resources in hosts.yaml.'].map((line) => printable(line))
   if (strict) throw new MusterError('usage', 'no host can ever hold this job', { hint: hint.join(' ') })
   stderr.write(`muster: warning: no host can ever hold this job. ${hint.join(' ')}\n`)
@@ -348,7 +353,7 @@ function tryOut(spec: JobSpec, queue: OpenQueue, { json }: SubmitOptions, { stdo
     devices,
   }))
   const why = places === undefined ? whyNotGang(cluster, gang) : undefined
-  const lines = why === undefined ? [] : formatGangWhyNot(cluster, gang, why)
+  const lines = why?.lines ?? []
   if (json) stdout.write(jsonLine({ type: 'trial', fits: places !== undefined, places, why: lines }))
   else if (places === undefined)
     stdout.write(`It does not fit right now.\n${lines.map((line) => `${printable(line)}\n`).join('')}`)

@@ -1,5 +1,5 @@
 /** Why a job does not run yet, from what is stored alone. */
-import { formatGangWhyNot, whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
+import { whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { isFinal, type Job, missedWords } from '../../scheduler/jobs/job.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
@@ -66,7 +66,7 @@ function whyNotNow(job: Job, queue: OpenQueue): WhyWaiting {
     why: [
       ...(notBeforeMs > (report?.atMs ?? 0) ? [`next attempt at ${new Date(notBeforeMs).toISOString()}`] : []),
       ...down,
-      ...(why === undefined ? [THERE_IS_ROOM] : [...formatGangWhyNot(cluster, gang, why), ...preemptWords(job, queue)]),
+      ...(why === undefined ? [THERE_IS_ROOM] : [...why.lines, ...preemptWords(job, queue)]),
     ],
     ...(typeof startS === 'number' ? { expected: new Date(startS * 1000).toISOString() } : {}),
   }

@@ -1,6 +1,6 @@
 /** Places each bundle of a gang by a policy for single requests, within what its strategy allows. */
 import type { Cluster, Placement } from '../model/cluster.ts'
-import type { Gang } from '../model/gang.ts'
+import type { Gang } from '../model/resources.ts'
 import type { Shape } from '../model/shape.ts'
 import type { HostFilter, PlacementPolicy } from '../policies/scored-policy.ts'
 import { gpuOf } from './place-gang.ts'

@@ -1,7 +1,7 @@
 /** Greedy placement of one gang: all bundles or none, on the fullest hosts that its strategy allows. */
 import type { Cluster, Placement } from '../model/cluster.ts'
 import { fits, spotOn } from '../model/fits.ts'
-import type { Gang } from '../model/gang.ts'
+import type { Gang } from '../model/resources.ts'
 import type { Shape } from '../model/shape.ts'
 
 /** Takes a place for every bundle, in their order, or none: undefined. */

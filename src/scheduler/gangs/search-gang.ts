@@ -4,8 +4,7 @@
  */
 import type { Cluster, Placement, Spot } from '../model/cluster.ts'
 import { fitsBesidesDevices, holdsPart, tightestDevices } from '../model/fits.ts'
-import type { Gang } from '../model/gang.ts'
-import { WHOLE_MILLI } from '../model/resources.ts'
+import { type Gang, WHOLE_MILLI } from '../model/resources.ts'
 import type { Shape } from '../model/shape.ts'
 import { gpuOf, placeGang } from './place-gang.ts'
 

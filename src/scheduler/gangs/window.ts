@@ -4,7 +4,7 @@
  * queue has to prevent that.
  */
 import type { Cluster, Placement } from '../model/cluster.ts'
-import type { Gang } from '../model/gang.ts'
+import type { Gang } from '../model/resources.ts'
 import { createRandomNumbers } from '../policies/random.ts'
 import { placeAsRay } from '../ray/ray-placement.ts'
 import { gpuOf, placeGang } from './place-gang.ts'

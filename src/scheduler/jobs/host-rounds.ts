@@ -4,11 +4,11 @@
  */
 import { type Clock, hasPassed } from '../../base/clock.ts'
 import type { HostCapacity } from '../model/resources.ts'
-import { formatDetachedClean } from './clean-program.ts'
 import { type EngineOrder, engineBundle, type JobEngine } from './engine.ts'
 import { HostClock, HostLine, type JobHosts } from './host-line.ts'
 import { parseHostAnswer } from './host-program.ts'
 import type { Job, SeenBundle } from './job.ts'
+import { formatDetachedClean } from './left.ts'
 import { MetricReader } from './metric-reader.ts'
 import { ordersFor } from './orders.ts'
 import {

@@ -6,8 +6,7 @@
  *            ↑______________________________|  retried, requeued or preempted
  */
 import { formatBytes } from '../../base/format-bytes.ts'
-import type { Strategy } from '../model/gang.ts'
-import type { ResourceRequest } from '../model/resources.ts'
+import type { ResourceRequest, Strategy } from '../model/resources.ts'
 import type { Metric } from './metric.ts'
 
 export type JobSpec = {

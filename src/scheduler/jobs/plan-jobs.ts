@@ -1,7 +1,6 @@
 /** One plan for the queue: from stored jobs to what the planner knows, and back to events. Pure. */
 import { Cluster, type Placement } from '../model/cluster.ts'
-import type { Gang } from '../model/gang.ts'
-import type { HostCapacity } from '../model/resources.ts'
+import type { Gang, HostCapacity } from '../model/resources.ts'
 import { planLines } from '../plan/plan-queue.ts'
 import type { ActiveJob, RunTimes, WaitingJob } from '../plan/predict.ts'
 import type { QueueLine, Usage } from '../plan/turn.ts'

@@ -4,8 +4,7 @@
  */
 import { findGang } from '../gangs/search-gang.ts'
 import { Cluster } from '../model/cluster.ts'
-import type { Gang } from '../model/gang.ts'
-import type { HostCapacity } from '../model/resources.ts'
+import type { Gang, HostCapacity } from '../model/resources.ts'
 import { predictS, type WaitingJob } from '../plan/predict.ts'
 import { firstInTurn, type Usage } from '../plan/turn.ts'
 import { enginePlace, type JobEngine } from './engine.ts'

@@ -16,8 +16,7 @@ import {
   missedWords,
   transition,
 } from './job.ts'
-import { JobRows, parse } from './job-rows.ts'
-import { KeptActive } from './kept-active.ts'
+import { JobRows, KeptActive, parse } from './job-rows.ts'
 import { bundleKey } from './orders.ts'
 import { QueueFile } from './queue-file.ts'
 import { JobResults, type Reading } from './results.ts'

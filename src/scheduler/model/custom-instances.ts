@@ -1,7 +1,7 @@
 /** What is free of one custom resource by host: a pool is one instance of the whole amount, units are instances of 1000. */
 import { type CustomCapacity, WHOLE_MILLI } from './resources.ts'
 
-type HostInstances = { readonly isUnit: boolean; readonly left: number[]; readonly total: number }
+type HostInstances = { readonly isUnit: boolean; readonly left: number[] }
 
 export class CustomInstances {
   readonly name: string
@@ -14,17 +14,11 @@ export class CustomInstances {
   add(host: number, capacity: CustomCapacity): void {
     const isUnit = capacity.kind === 'unit'
     const left = isUnit ? new Array<number>(capacity.count).fill(WHOLE_MILLI) : [capacity.amount]
-    this.#byHost.set(host, { isUnit, left, total: left.reduce((sum, one) => sum + one, 0) })
+    this.#byHost.set(host, { isUnit, left })
   }
 
   fits(host: number, amount: number): boolean {
     return this.choose(host, amount) !== undefined
-  }
-
-  /** Whether the idle host would hold the amount. */
-  wouldFit(host: number, amount: number): boolean {
-    const { isUnit = false, total = -1 } = this.#byHost.get(host) ?? {}
-    return amount <= total && (!isUnit || amount < WHOLE_MILLI || amount % WHOLE_MILLI === 0)
   }
 
   /** In pool units, or in milli over all instances. */

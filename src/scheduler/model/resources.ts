@@ -98,3 +98,13 @@ export function holds(selector: Selector, host: HostCapacity): boolean {
 function wrong(sentence: string): MusterError {
   return new MusterError('usage', sentence)
 }
+
+/** As in Ray: PACK and SPREAD are preferences, the STRICT ones are conditions. */
+export type Strategy = 'PACK' | 'SPREAD' | 'STRICT_PACK' | 'STRICT_SPREAD'
+
+export type Gang = {
+  readonly name: string
+  readonly bundles: readonly ResourceRequest[]
+  readonly strategy: Strategy
+  readonly maxBundlesPerHost?: number
+}

@@ -2,8 +2,9 @@
  * Which jobs begin now and where, which begin when, and which have to make room: back-fill over placements. The first jobs
  * reserve places in the plan; later ones use what is left without delaying them. Pure and deterministic.
  */
+import { findGang } from '../gangs/search-gang.ts'
 import type { Cluster, Placement } from '../model/cluster.ts'
-import type { Gang } from '../model/gang.ts'
+import type { Gang } from '../model/resources.ts'
 import {
   type ActiveJob,
   ENDLESS_S,
@@ -13,9 +14,8 @@ import {
   type RunTimes,
   type WaitingJob,
 } from './predict.ts'
-import { chooseVictims } from './preempt.ts'
 import { type PlannedStart, TimeLine } from './time-line.ts'
-import { type QueueLine, Turns, type Usage } from './turn.ts'
+import { type QueueLine, rankOf, Turns, type Usage } from './turn.ts'
 
 /** How many waiting jobs reserve places. More: closer to conservative back-fill, and slower. */
 const RESERVED = 8
@@ -175,4 +175,53 @@ class QueuePlanner<Job extends WaitingJob> {
 function gangKey(cluster: Cluster, { gang, user }: WaitingJob): string {
   const shapes = gang.bundles.map((bundle) => cluster.shapeOf(bundle).id)
   return `${gang.strategy} ${gang.maxBundlesPerHost ?? ''} ${user} ${shapes.join()}`
+}
+
+/**
+ * Only a higher priority may stop a running job: if waiting counted, equals would stop each other day after day. But what a job
+ * gained by waiting before it began protects it, so that one that waited for days is not stopped as soon as it runs.
+ */
+export function mayEnd(running: ActiveJob, waiting: WaitingJob, nowS: number): boolean {
+  return running.isPreemptible && running.priority < waiting.priority && rankAtStart(running) < rankOf(waiting, nowS)
+}
+
+const rankAtStart = (job: ActiveJob): number => rankOf(job, job.startS)
+
+/** The lowest priority and youngest first, and no more than needed; undefined: even stopping all of them makes no room. */
+export function chooseVictims(
+  cluster: Cluster,
+  waiting: WaitingJob,
+  running: readonly ActiveJob[],
+  nowS: number,
+): readonly ActiveJob[] | undefined {
+  const { gang } = waiting
+  const candidates = running
+    .filter((job) => mayEnd(job, waiting, nowS))
+    .sort(
+      (one, other) =>
+        one.priority - other.priority ||
+        rankAtStart(one) - rankAtStart(other) ||
+        other.startS - one.startS ||
+        other.order - one.order,
+    )
+  const free = cluster.copy()
+  const fits = () => {
+    const placements = findGang(free, gang)
+    for (const placement of placements ?? []) free.release(placement)
+    return placements !== undefined
+  }
+  let count = 0
+  while (!fits()) {
+    const next = candidates[count++]
+    if (next === undefined) return undefined
+    for (const placement of next.placements) free.release(placement)
+  }
+  const ended = candidates.slice(0, count)
+  // The most important first: a job that is not in the way after all stays.
+  return ended.toReversed().filter(({ placements }) => {
+    const back = placements.map(({ shape, host, devices }) => free.take(shape, { host, devices }))
+    if (fits()) return false
+    for (const placement of back) free.release(placement)
+    return true
+  })
 }

@@ -4,7 +4,7 @@
  * while there are none.
  */
 import type { Placement } from '../model/cluster.ts'
-import type { Gang } from '../model/gang.ts'
+import type { Gang } from '../model/resources.ts'
 
 export type WaitingJob = {
   /** Unique; of jobs alike in all else the lower number was submitted first. */

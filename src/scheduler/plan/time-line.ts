@@ -1,7 +1,7 @@
 /** What will be free when, on each device, as far as estimates tell: a copy of the cluster for each step of time. */
 import { findGang } from '../gangs/search-gang.ts'
 import type { Cluster, Placement } from '../model/cluster.ts'
-import type { Gang } from '../model/gang.ts'
+import type { Gang } from '../model/resources.ts'
 import type { Reservation } from './predict.ts'
 
 /** Ends with a step of their own; later ones share steps, at the latest end of each. */

@@ -7,9 +7,7 @@ import type { Cluster, Spot } from '../model/cluster.ts'
 import { fitsBesidesDevices, tightestDevices } from '../model/fits.ts'
 import { WHOLE_MILLI } from '../model/resources.ts'
 import type { Shape } from '../model/shape.ts'
-import { EmptyHosts } from './empty-hosts.ts'
-import { HostGroups } from './host-groups.ts'
-import { NO_FIT, ScoreIndex } from './score-index.ts'
+import { EmptyHosts, HostGroups, NO_FIT, ScoreIndex } from './score-index.ts'
 
 export interface HostScorer {
   /**

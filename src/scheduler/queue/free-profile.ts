@@ -1,6 +1,37 @@
-/** How much is free when, as far as estimates tell: a step function over time. */
-import type { RunningJob } from './job.ts'
+/** What queue policies see (widths and whole seconds, no hosts), and how much is free when, as far as estimates tell. */
 
+export type QueuedJob = {
+  /** In the order of submission; unique. */
+  readonly order: number
+  readonly submitS: number
+  /** Processors, GPUs or whatever is counted, from 1 to what the machine has. */
+  readonly width: number
+  /** At least 1. */
+  readonly estimateS: number
+}
+
+export type RunningJob = {
+  readonly width: number
+  /** It may end earlier; once that time has passed it is expected to end soon. */
+  readonly estimatedEndS: number
+}
+
+export type QueueState = {
+  readonly nowS: number
+  readonly free: number
+  readonly running: readonly RunningJob[]
+  readonly waiting: readonly QueuedJob[]
+  /** A job ended before its estimated end, so the plan is out of date. */
+  readonly hasEndedEarly: boolean
+}
+
+/** Decides at each change which jobs begin. It may remember its plan, so each machine needs its own. */
+export interface QueuePolicy {
+  /** Jobs that begin now; together they fit in `free`. */
+  choose(state: QueueState): readonly QueuedJob[]
+}
+
+/** A step function over time. */
 export class FreeProfile {
   /** Step i lasts from `#startsS[i]` to the next one; the last one for ever. Ascending. */
   readonly #startsS: number[]
@@ -84,5 +115,39 @@ export class FreeProfile {
 
   #freeAt(step: number): number {
     return this.#free[step] as number
+  }
+}
+
+/**
+ * Conservative back-fill: every job has a place in the plan from its submission on, and begins earlier only if that moves nobody's
+ * place. When a job ends early, all places are given out anew in the order of submission.
+ */
+export class ConservativeBackfill implements QueuePolicy {
+  readonly #startsS = new Map<number, number>()
+  #profile: FreeProfile | undefined
+
+  choose(state: QueueState): readonly QueuedJob[] {
+    const { nowS, waiting } = state
+    const isOverdue = waiting.some(({ order }) => (this.#startsS.get(order) ?? nowS) < nowS)
+    if (this.#profile === undefined || state.hasEndedEarly || isOverdue) {
+      this.#startsS.clear()
+      this.#profile = new FreeProfile(nowS, state.free, state.running)
+    } else this.#profile.advance(nowS)
+    for (const job of waiting) if (!this.#startsS.has(job.order)) this.#plan(job, this.#profile)
+    let left = state.free
+    const chosen = waiting.filter(({ order, width }) => {
+      if (this.#startsS.get(order) !== nowS || width > left) return false
+      left -= width
+      return true
+    })
+    for (const { order } of chosen) this.#startsS.delete(order)
+    return chosen
+  }
+
+  #plan({ order, width, estimateS }: QueuedJob, profile: FreeProfile): void {
+    const startS = profile.earliest(width, estimateS)
+    if (startS === undefined) return
+    profile.take(startS, estimateS, width)
+    this.#startsS.set(order, startS)
   }
 }

@@ -8,7 +8,7 @@
 import { gpuOf } from '../gangs/place-gang.ts'
 import type { Cluster, Placement } from '../model/cluster.ts'
 import { spotOn } from '../model/fits.ts'
-import type { Gang } from '../model/gang.ts'
+import type { Gang } from '../model/resources.ts'
 import type { Shape } from '../model/shape.ts'
 
 /** Takes places for all bundles as Ray would, the largest first, or none: undefined. */

@@ -1,13 +1,11 @@
 /** Gangs that come to an empty cluster of equal hosts, a window at a time; what does not fit is refused, and nothing leaves. */
 
 import { z } from 'zod'
-import { MusterError } from '../../base/errors.ts'
-import { printable } from '../../base/printable.ts'
 import { placeWindow } from '../gangs/window.ts'
 import { Cluster } from '../model/cluster.ts'
-import type { Gang } from '../model/gang.ts'
-import { type HostCapacity, WHOLE_MILLI } from '../model/resources.ts'
+import type { Gang, HostCapacity } from '../model/resources.ts'
 import { placeAsRay } from '../ray/ray-placement.ts'
+import { bundlesOf, gpuMilli, hostOf, parseJson, strategy } from './json-input.ts'
 
 export type GangInstance = {
   readonly name: string
@@ -42,8 +40,6 @@ export function runGangs(instance: GangInstance, policy: GangPolicyName, windowS
   return { name, gpuPercent, ratioToBest, placed, gangs: gangs.length }
 }
 
-const GIB = 2 ** 30
-
 const count = z.int().min(0).max(1_000_000)
 /** Cores or GiB, with fractions. */
 const amount = z.number().min(0).max(2_000_000)
@@ -54,13 +50,10 @@ const instances = z.array(
     gangs: z.array(
       z.object({
         bundles: count.min(1).max(100_000),
-        /** Of each bundle; a multiple of 1000 for whole GPUs. */
-        gpuMilli: count.refine((milli) => milli <= WHOLE_MILLI || milli % WHOLE_MILLI === 0, {
-          error: 'a share of one GPU (up to 1000), or whole ones (a multiple of 1000)',
-        }),
+        gpuMilli,
         cpu: amount,
         memoryGiB: amount,
-        strategy: z.enum(['PACK', 'SPREAD', 'STRICT_PACK', 'STRICT_SPREAD']),
+        strategy,
       }),
     ),
     bestKnownGpuPercent: z.number().min(0).nullish(),
@@ -69,37 +62,14 @@ const instances = z.array(
 
 /** @throws MusterError 'configuration' with the first mistake. */
 export function parseGangInstances(text: string): readonly GangInstance[] {
-  return readInstances(text).map(({ name, hosts, gangs, bestKnownGpuPercent }) => ({
+  return parseJson(text, 'instances', instances).map(({ name, hosts, gangs, bestKnownGpuPercent }) => ({
     name,
     bestKnownGpuPercent: bestKnownGpuPercent ?? undefined,
-    hosts: Array.from({ length: hosts.count }, (_, index) => ({
-      name: `host${index}`,
-      cpuMilli: Math.round(hosts.cpu * 1000),
-      memoryBytes: Math.round(hosts.memoryGiB * GIB),
-      gpus: Array.from({ length: hosts.gpus }, () => ''),
+    hosts: Array.from({ length: hosts.count }, (_, index) => hostOf(`host${index}`, hosts)),
+    gangs: gangs.map(({ bundles, strategy: own, ...bundle }, index) => ({
+      name: `gang${index}`,
+      strategy: own,
+      bundles: bundlesOf(bundles, bundle),
     })),
-    gangs: gangs.map(({ bundles, gpuMilli, cpu, memoryGiB, strategy }, index) => {
-      const isShare = gpuMilli < WHOLE_MILLI
-      const bundle = {
-        cpuMilli: Math.round(cpu * 1000),
-        memoryBytes: Math.round(memoryGiB * GIB),
-        gpuCount: isShare ? Math.sign(gpuMilli) : gpuMilli / WHOLE_MILLI,
-        gpuMilli: isShare ? gpuMilli : WHOLE_MILLI,
-      }
-      return { name: `gang${index}`, strategy, bundles: Array.from({ length: bundles }, () => bundle) }
-    }),
   }))
-}
-
-function readInstances(text: string): z.infer<typeof instances> {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    throw new MusterError('configuration', 'the instances are no JSON', { cause: error })
-  }
-  const result = instances.safeParse(value)
-  if (result.success) return result.data
-  const [issue] = result.error.issues
-  throw new MusterError('configuration', printable(`the instances: ${issue?.path.join('.')}: ${issue?.message}`))
 }

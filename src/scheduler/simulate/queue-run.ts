@@ -2,11 +2,11 @@
 import { MusterError } from '../../base/errors.ts'
 import { findGang } from '../gangs/search-gang.ts'
 import { Cluster } from '../model/cluster.ts'
-import type { HostCapacity } from '../model/resources.ts'
+import type { HostCapacity, ResourceRequest } from '../model/resources.ts'
 import { planQueue, type QueuePlan, type QueueSnapshot } from '../plan/plan-queue.ts'
 import type { ActiveJob, Reservation, WaitingJob } from '../plan/predict.ts'
 import { FairShare } from '../plan/turn.ts'
-import { TimeQueue } from './time-queue.ts'
+import { TimeQueue, waitFigures } from './time-queue.ts'
 
 export type QueueRunJob = WaitingJob & { readonly runS: number; readonly isPreemptible: boolean }
 
@@ -32,8 +32,6 @@ export type QueueRunResult = {
   readonly gpuPercent: number
   readonly averageWaitByUserS: ReadonlyMap<string, number>
 }
-
-const SLOWDOWN_BOUND_S = 10
 
 type Event = { readonly kind: 'end'; readonly job: QueueRunJob; readonly startS: number } | { readonly kind: 'look' }
 
@@ -115,39 +113,24 @@ function summarise(
   jobs: readonly QueueRunJob[],
   startsS: ReadonlyMap<number, number>,
 ): Omit<QueueRunResult, 'impossible' | 'preempted'> {
-  const waits = new Map<string, number[]>()
-  let waitedS = 0
-  let slowdowns = 0
-  let maximumWaitS = 0
-  let cpu = 0
-  let gpu = 0
-  let lastS = (jobs[0]?.submitS ?? 0) + 1
-  for (const job of jobs) {
-    const startS = startsS.get(job.order) ?? job.submitS
-    const waitS = startS - job.submitS
-    waits.set(job.user, [...(waits.get(job.user) ?? []), waitS])
-    waitedS += waitS
-    slowdowns += Math.max(1, (waitS + job.runS) / Math.max(SLOWDOWN_BOUND_S, job.runS))
-    maximumWaitS = Math.max(maximumWaitS, waitS)
-    lastS = Math.max(lastS, startS + job.runS)
-    for (const { cpuMilli, gpuCount, gpuMilli } of job.gang.bundles) {
-      cpu += cpuMilli * job.runS
-      gpu += gpuCount * gpuMilli * job.runS
-    }
-  }
-  const spanS = lastS - (jobs[0]?.submitS ?? 0)
-  const count = Math.max(1, jobs.length)
-  const cpus = hosts.reduce((sum, host) => sum + host.cpuMilli, 0)
-  const gpus = hosts.reduce((sum, host) => sum + (host.gpus?.length ?? 0) * 1000, 0)
+  const { figures, spanS } = waitFigures(jobs, startsS)
+  const sum = <T>(of: readonly T[], amount: (one: T) => number) => of.reduce((total, one) => total + amount(one), 0)
+  const used = (amount: (bundle: ResourceRequest) => number) =>
+    sum(jobs, ({ gang, runS }) => runS * sum(gang.bundles, amount))
+  const percent = (amount: number, capacity: number) => (100 * amount) / Math.max(1, capacity * spanS)
+  const byUser = Map.groupBy(jobs, ({ user }) => user)
   return {
-    jobs: jobs.length,
-    averageWaitS: waitedS / count,
-    averageBoundedSlowdown: slowdowns / count,
-    maximumWaitS,
-    cpuPercent: (100 * cpu) / Math.max(1, cpus * spanS),
-    gpuPercent: (100 * gpu) / Math.max(1, gpus * spanS),
+    ...figures,
+    cpuPercent: percent(
+      used(({ cpuMilli }) => cpuMilli),
+      sum(hosts, ({ cpuMilli }) => cpuMilli),
+    ),
+    gpuPercent: percent(
+      used(({ gpuCount, gpuMilli }) => gpuCount * gpuMilli),
+      sum(hosts, ({ gpus = [] }) => gpus.length * 1000),
+    ),
     averageWaitByUserS: new Map(
-      [...waits].map(([user, all]) => [user, all.reduce((sum, wait) => sum + wait, 0) / all.length]),
+      [...byUser].map(([user, own]) => [user, waitFigures(own, startsS).figures.averageWaitS]),
     ),
   }
 }

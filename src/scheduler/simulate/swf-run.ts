@@ -1,8 +1,8 @@
 /** A log of jobs under a queue policy: how long jobs wait, and how much of the machine is used. */
 import { MusterError } from '../../base/errors.ts'
-import type { QueuedJob, QueuePolicy, RunningJob } from '../queue/job.ts'
+import type { QueuedJob, QueuePolicy, RunningJob } from '../queue/free-profile.ts'
 import type { TimedJob } from './swf-trace.ts'
-import { TimeQueue } from './time-queue.ts'
+import { TimeQueue, waitFigures } from './time-queue.ts'
 
 export type SwfResult = {
   readonly jobs: number
@@ -18,7 +18,6 @@ export type SwfResult = {
   readonly queueLengths: readonly number[]
 }
 
-const SLOWDOWN_BOUND_S = 10
 const MOMENTS = 120
 
 type Ended = { readonly job: TimedJob; readonly running: RunningJob }
@@ -67,22 +66,8 @@ function summarise(
   startsS: ReadonlyMap<number, number>,
   processors: number,
 ): Omit<SwfResult, 'tooWide'> {
-  const firstS = jobs[0]?.submitS ?? 0
-  let waitedS = 0
-  let slowdowns = 0
-  let maximumWaitS = 0
-  let used = 0
-  let lastS = firstS + 1
-  for (const { order, submitS, runS, width } of jobs) {
-    const startS = startsS.get(order) ?? submitS
-    const waitS = startS - submitS
-    waitedS += waitS
-    slowdowns += Math.max(1, (waitS + runS) / Math.max(SLOWDOWN_BOUND_S, runS))
-    maximumWaitS = Math.max(maximumWaitS, waitS)
-    used += width * runS
-    lastS = Math.max(lastS, startS + runS)
-  }
-  const spanS = lastS - firstS
+  const { figures, firstS, spanS } = waitFigures(jobs, startsS)
+  const used = jobs.reduce((sum, { width, runS }) => sum + width * runS, 0)
   const changes = new Int32Array(MOMENTS + 1)
   const momentOf = (timeS: number) => Math.ceil(((timeS - firstS) / spanS) * MOMENTS)
   for (const { order, submitS } of jobs) {
@@ -92,12 +77,8 @@ function summarise(
     changes[to] = (changes[to] as number) - 1
   }
   let length = 0
-  const count = Math.max(1, jobs.length)
   return {
-    jobs: jobs.length,
-    averageWaitS: waitedS / count,
-    averageBoundedSlowdown: slowdowns / count,
-    maximumWaitS,
+    ...figures,
     utilisationPercent: (100 * used) / (processors * spanS),
     queueLengths: [...changes.subarray(0, MOMENTS)].map((change) => {
       length += change

@@ -1,6 +1,6 @@
 /** Logs of the Parallel Workloads Archive in the Standard Workload Format (18 numbers a line, `;` before the header). */
 import { MusterError } from '../../base/errors.ts'
-import type { QueuedJob } from '../queue/job.ts'
+import type { QueuedJob } from '../queue/free-profile.ts'
 
 export type TimedJob = QueuedJob & { readonly runS: number }
 

@@ -1,7 +1,8 @@
-/** A heap by time; of equal times, what was added first. */
+/** What the simulations of queues have in common: events in time, and how long jobs waited. */
 
 type Entry<T> = { readonly timeS: number; readonly order: number; readonly value: T }
 
+/** A heap by time; of equal times, what was added first. */
 export class TimeQueue<T> {
   readonly #heap: Entry<T>[] = []
   #added = 0
@@ -44,4 +45,30 @@ export class TimeQueue<T> {
 
 function isBefore(one: Entry<unknown>, other: Entry<unknown>): boolean {
   return one.timeS < other.timeS || (one.timeS === other.timeS && one.order < other.order)
+}
+
+const SLOWDOWN_BOUND_S = 10
+
+type RunJob = { readonly order: number; readonly submitS: number; readonly runS: number }
+
+/** Of jobs in the order of submission, and the time from the first submission to the last end. Slowdown: (wait + run) / max(10 s, run). */
+export function waitFigures(jobs: readonly RunJob[], startsS: ReadonlyMap<number, number>) {
+  const firstS = jobs[0]?.submitS ?? 0
+  const [count, total] = [Math.max(1, jobs.length), { waitS: 0, slowdown: 0 }]
+  let [maximumWaitS, lastS] = [0, firstS + 1]
+  for (const { order, submitS, runS } of jobs) {
+    const startS = startsS.get(order) ?? submitS
+    const waitS = startS - submitS
+    total.waitS += waitS
+    total.slowdown += Math.max(1, (waitS + runS) / Math.max(SLOWDOWN_BOUND_S, runS))
+    maximumWaitS = Math.max(maximumWaitS, waitS)
+    lastS = Math.max(lastS, startS + runS)
+  }
+  const figures = {
+    jobs: jobs.length,
+    averageWaitS: total.waitS / count,
+    averageBoundedSlowdown: total.slowdown / count,
+    maximumWaitS,
+  }
+  return { figures, firstS, spanS: lastS - firstS }
 }

@@ -2,8 +2,13 @@
 import { parseMemorySize } from '../../inventory/memory-size.ts'
 import type { BundlePlace } from '../../scheduler/jobs/job.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
-import type { Gang, Strategy } from '../../scheduler/model/gang.ts'
-import { milliOf, type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
+import {
+  type Gang,
+  milliOf,
+  type ResourceRequest,
+  type Strategy,
+  WHOLE_MILLI,
+} from '../../scheduler/model/resources.ts'
 import { POLICIES, type PolicyName } from '../../scheduler/policies/policies.ts'
 import { OPEN_QUOTE, splitWords } from '../work-views/parse-work.ts'
 

@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { placeGang } from '../../../../src/scheduler/gangs/place-gang.ts'
 import { placeWindow } from '../../../../src/scheduler/gangs/window.ts'
 import { Cluster } from '../../../../src/scheduler/model/cluster.ts'
-import type { Gang, Strategy } from '../../../../src/scheduler/model/gang.ts'
-import type { ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
+import type { Gang, ResourceRequest, Strategy } from '../../../../src/scheduler/model/resources.ts'
 import { placeAsRay } from '../../../../src/scheduler/ray/ray-placement.ts'
 import { parseGangInstances, runGangs } from '../../../../src/scheduler/simulate/gang-instances.ts'
 
@@ -152,9 +151,9 @@ describe('instances', () => {
   })
 
   test('what is wrong is named by its place', () => {
-    expect(() => parseGangInstances('[')).toThrow('no JSON')
+    expect(() => parseGangInstances('[')).toThrow('not valid JSON')
     const wrong = { ...instance, gangs: [{ ...instance.gangs[0], gpuMilli: 1500 }] }
-    expect(() => parseGangInstances(JSON.stringify([wrong]))).toThrow('0.gangs.0.gpuMilli: a share of one GPU')
+    expect(() => parseGangInstances(JSON.stringify([wrong]))).toThrow('0.gangs.0.gpuMilli: must be a share of one GPU')
   })
 
   test('fractions of cores and GiB are counted, a best that is not known is none', () => {

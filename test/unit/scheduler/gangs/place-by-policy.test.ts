@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { placeByPolicy } from '../../../../src/scheduler/gangs/place-by-policy.ts'
 import { Cluster } from '../../../../src/scheduler/model/cluster.ts'
-import type { Strategy } from '../../../../src/scheduler/model/gang.ts'
 import { WorkloadMix } from '../../../../src/scheduler/model/mix.ts'
+import type { Strategy } from '../../../../src/scheduler/model/resources.ts'
 import { createPolicy, POLICIES, type PolicyName } from '../../../../src/scheduler/policies/policies.ts'
 
 const gpus = (count: number) => ({ cpuMilli: 1000, memoryBytes: 0, gpuCount: count, gpuMilli: 1000 })

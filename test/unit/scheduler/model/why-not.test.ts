@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { whyNotGang } from '../../../../src/scheduler/gangs/why-not-gang.ts'
 import { Cluster } from '../../../../src/scheduler/model/cluster.ts'
 import { fits, spotOn } from '../../../../src/scheduler/model/fits.ts'
 import type { HostCapacity, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
-import { type Change, formatReason, reasonsOf, whyNot } from '../../../../src/scheduler/model/why-not.ts'
+import { reasonsOf } from '../../../../src/scheduler/model/why-not.ts'
 
 const GIB = 2 ** 30
 
@@ -40,28 +41,8 @@ const requests = fc
     }),
   )
 
-/** The request as it would be after the change; undefined when the change is not one of the request. */
-function changed(request: ResourceRequest, change: Change): ResourceRequest | undefined {
-  switch (change.kind) {
-    case 'ask-less-cpu':
-      return { ...request, cpuMilli: change.cpuMilli }
-    case 'ask-less-memory':
-      return { ...request, memoryBytes: change.memoryBytes }
-    case 'ask-less-gpu':
-      return { ...request, gpuCount: change.gpuCount, gpuMilli: change.gpuMilli }
-    case 'allow-model':
-      return { ...request, gpuModels: [] }
-    case 'tolerate':
-      return { ...request, tolerates: [...(request.tolerates ?? []), ...change.taints] }
-    case 'drop-selectors':
-      return { ...request, selectors: (request.selectors ?? []).filter(({ label }) => !change.labels.includes(label)) }
-    default:
-      return undefined
-  }
-}
-
-describe('why a request does not go in', () => {
-  it('agrees with trying: reasons where it does not fit, changes after which it does, impossible when it never would', () => {
+describe('why a request does not fit', () => {
+  it('agrees with trying: reasons where it does not fit, impossible when it never would', () => {
     fc.assert(
       fc.property(
         fc.array(requests, { maxLength: 6 }),
@@ -76,58 +57,54 @@ describe('why a request does not go in', () => {
           }
           for (const host of drained) cluster.close(host, true)
           const shape = cluster.shapeOf(request)
-          const answer = whyNot(cluster, shape)
-          for (const { host, reasons } of answer.hosts) expect(reasons.length === 0).toBe(fits(cluster, shape, host))
+          for (const host of [0, 1, 2])
+            expect(reasonsOf(cluster, shape, host).length === 0).toBe(fits(cluster, shape, host))
           const empty = new Cluster(hosts)
           const wouldEver = [0, 1, 2].some((host) => fits(empty, empty.shapeOf(request), host))
-          expect(answer.isImpossible).toBe(!wouldEver)
-          for (const change of answer.changes) {
-            const asked = changed(request, change)
-            if (asked) expect(fits(cluster, cluster.shapeOf(asked), change.host)).toBe(true)
-            if (change.kind === 'open-host') {
-              cluster.close(change.host, false)
-              expect(fits(cluster, shape, change.host)).toBe(true)
-              cluster.close(change.host, true)
-            }
-            if (change.kind === 'free') {
-              expect(fits(cluster, shape, change.host)).toBe(false)
-              expect(fits(empty, empty.shapeOf(request), change.host)).toBe(true)
-            }
-          }
-          // Exhaustively: whatever single amount would do on some host is among the changes.
-          const oneLess = [0, 1, 2].flatMap((host) => {
-            const cpu = cluster.cpuLeftMilli[host]!
-            const asked = cluster.shapeOf({ ...request, cpuMilli: cpu })
-            return cpu < request.cpuMilli && fits(cluster, asked, host)
-              ? [{ kind: 'ask-less-cpu', host, cpuMilli: cpu }]
-              : []
-          })
-          for (const expected of oneLess) expect(answer.changes).toContainEqual(expected)
+          const why = whyNotGang(cluster, { name: '', strategy: 'PACK', bundles: [request] })
+          if (why !== undefined) expect(why.isImpossible).toBe(!wouldEver)
         },
       ),
       { numRuns: 200 },
     )
   })
 
-  it('is said host by host, with the smallest change first', () => {
+  it('is said host by host', () => {
     const cluster = new Cluster(hosts)
+    const reasons = (request: ResourceRequest) =>
+      [0, 1, 2].map((host) => reasonsOf(cluster, cluster.shapeOf(request), host))
     const half = cluster.shapeOf({ cpuMilli: 1000, memoryBytes: GIB, gpuCount: 1, gpuMilli: 500 })
     cluster.take(half, { host: 0, devices: [0] })
     cluster.take(half, { host: 0, devices: [1] })
-    const shape = cluster.shapeOf({ cpuMilli: 1000, memoryBytes: GIB, gpuCount: 1, gpuMilli: 800 })
-    const { hosts: reasons, changes, isImpossible } = whyNot(cluster, shape)
-    expect(reasons.map((one) => one.reasons.map(formatReason))).toEqual([
+    const share = { cpuMilli: 1000, memoryBytes: GIB, gpuCount: 1, gpuMilli: 800 }
+    expect(reasons(share)).toEqual([
       ['needs 0.8 of one GPU; none has that free (all 2 together: 1)'],
       ['has taints: lab'],
       ['has no GPU'],
     ])
-    expect(isImpossible).toBe(false)
-    expect(changes.map(({ kind, host }) => [kind, host])).toEqual([
-      ['free', 0],
-      ['ask-less-gpu', 0],
-      ['tolerate', 1],
+    cluster.close(2, true)
+    const large = { cpuMilli: 3000, memoryBytes: 7 * GIB, gpuCount: 2, gpuMilli: 1000, custom: { fpga: 2000 } }
+    expect(reasons(large)).toEqual([
+      [
+        'needs 3 cores, 2 of 4 free',
+        'needs 7.0 GiB of memory, 6.0 of 8.0 free',
+        'needs 2000 fpga, 0 free',
+        'needs 2 idle GPUs, 0 of 2 idle',
+      ],
+      ['has taints: lab', 'needs 2000 fpga, 0 free', 'needs 2 idle GPUs, 1 of 1 idle'],
+      [
+        'is drained',
+        'needs 3 cores, 2 of 2 free',
+        'needs 7.0 GiB of memory, 4.0 of 4.0 free',
+        'needs 2000 fpga, 1000 free',
+        'has no GPU',
+      ],
     ])
-    expect(changes[1]).toEqual({ kind: 'ask-less-gpu', host: 0, gpuCount: 1, gpuMilli: 500 })
+    const selectors = [{ label: 'zone', is: 'in', values: ['c'] }] as const
+    expect(reasons({ ...share, gpuModels: ['T4'], tolerates: ['lab'], selectors }).slice(1)).toEqual([
+      ['does not match on zone', 'has other GPUs: A10'],
+      ['is drained', 'does not match on zone', 'has no GPU'],
+    ])
   })
 
   it('is empty where it fits', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { Cluster } from '../../../../src/scheduler/model/cluster.ts'
 import { WorkloadMix } from '../../../../src/scheduler/model/mix.ts'
 import type { HostCapacity, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
-import { IdleHostPrice } from '../../../../src/scheduler/policies/least-stranding/idle-host-price.ts'
+import { IdleHostPrice } from '../../../../src/scheduler/policies/least-stranding/clearing.ts'
 import { createLeastStranding } from '../../../../src/scheduler/policies/least-stranding/least-stranding.ts'
 
 const GIB = 2 ** 30

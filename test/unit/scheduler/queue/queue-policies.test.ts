@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import type { QueuedJob, QueueState } from '../../../../src/scheduler/queue/free-profile.ts'
 import { FreeProfile } from '../../../../src/scheduler/queue/free-profile.ts'
-import type { QueuedJob, QueueState } from '../../../../src/scheduler/queue/job.ts'
 import { QUEUE_POLICIES, type QueuePolicyName } from '../../../../src/scheduler/queue/queue-policies.ts'
 import { runLog } from '../../../../src/scheduler/simulate/swf-run.ts'
 import type { TimedJob } from '../../../../src/scheduler/simulate/swf-trace.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createEasy, fcfs } from '../../../../src/scheduler/queue/easy.ts'
+import { QUEUE_POLICIES } from '../../../../src/scheduler/queue/queue-policies.ts'
 import { runLog } from '../../../../src/scheduler/simulate/swf-run.ts'
 import { parseWorkloadLog, scaleSubmitTimes } from '../../../../src/scheduler/simulate/swf-trace.ts'
 
@@ -40,7 +40,7 @@ describe('a workload log', () => {
 
 test('waits, slowdowns and use are those of the definitions', () => {
   const { jobs } = parseWorkloadLog(LOG)
-  const { queueLengths, ...result } = runLog(jobs, 8, fcfs)
+  const { queueLengths, ...result } = runLog(jobs, 8, QUEUE_POLICIES.fcfs())
   // Starts 0, 100, 150; the last ends at 170.
   expect(result).toEqual({
     jobs: 3,
@@ -51,5 +51,5 @@ test('waits, slowdowns and use are those of the definitions', () => {
     utilisationPercent: (100 * (600 + 400 + 40)) / (8 * 170),
   })
   expect(Math.max(...queueLengths)).toBe(2)
-  expect(runLog(jobs, 8, createEasy(false))).toMatchObject({ averageWaitS: 80 / 3, maximumWaitS: 80 })
+  expect(runLog(jobs, 8, QUEUE_POLICIES.easy())).toMatchObject({ averageWaitS: 80 / 3, maximumWaitS: 80 })
 })
