@@ -1,7 +1,7 @@
 /** The user's terminal, for the screen of a verb. */
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import type { PaneTerminal } from '../../ui/network/pane-screen.ts'
-import { guessTheme } from '../../ui/theme/guess-theme.ts'
+import { guessTheme } from '../../ui/theme/theme.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import { colourDepthOf } from '../console/run-console.ts'
 

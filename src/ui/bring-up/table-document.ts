@@ -96,9 +96,9 @@ function emptyDocument({ columns: areas, trouble }: BringUpView, { theme, column
 }
 
 function titleSpan({ name, hosts }: AreaColumn, { onlyArea }: BringUpView, width: number, theme: Theme): Span {
-  const isMeant = hosts !== undefined && (onlyArea === undefined || onlyArea === name)
+  const isActive = hosts !== undefined && (onlyArea === undefined || onlyArea === name)
   const text = padEnd(clip(onlyArea === name ? `${name} only` : name, width - 1), width)
-  return { text, style: isMeant ? boldStyle(theme.accent) : mutedStyle(theme) }
+  return { text, style: isActive ? boldStyle(theme.accent) : mutedStyle(theme) }
 }
 
 function checkedText({ columns = [], standings, check, change }: BringUpView, host: string, nowMs: number): string {

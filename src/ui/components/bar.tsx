@@ -1,5 +1,6 @@
 /** A line across the whole screen: parts from the left, parts from the right, the bar's colour between. */
 import { Box } from 'ink'
+import { textWidth } from '../../base/text-width.ts'
 import type { Theme, ThemeColour } from '../theme/theme.ts'
 import { Themed } from './themed.tsx'
 
@@ -16,11 +17,10 @@ export type BarProps = {
   readonly columns: number
   readonly left: readonly BarPart[]
   readonly right: readonly BarPart[]
-  readonly width: (text: string) => number
 }
 
-export function Bar({ theme, columns, left, right, width }: BarProps) {
-  const taken = [...left, ...right].reduce((sum, part) => sum + width(part.text), 0)
+export function Bar({ theme, columns, left, right }: BarProps) {
+  const taken = [...left, ...right].reduce((sum, part) => sum + textWidth(part.text), 0)
   const gap = ' '.repeat(Math.max(0, columns - taken))
   const draw = (part: BarPart, index: number) => (
     <Themed

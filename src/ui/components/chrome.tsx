@@ -1,7 +1,7 @@
 /** Everything on the screen that is made of components: header, footer, the log, dialogs. The panes are the compositor's. */
 import { Box } from 'ink'
 import { useSyncExternalStore } from 'react'
-import { clip, textWidth } from '../../base/text-width.ts'
+import { clip } from '../../base/text-width.ts'
 import { footerBars, headerBars, type PageInfo } from '../console/header.ts'
 import type { Keymap } from '../keys/registry.ts'
 import type { ConsoleState } from '../state/console-state.ts'
@@ -26,7 +26,7 @@ export function Chrome({ source, keymap }: { source: ChromeSource; keymap: Keyma
   const { columns, rows } = state
   return (
     <Box flexDirection="column" width={columns} height={rows} overflow="hidden">
-      <Bar theme={theme} columns={columns} left={header.left} right={header.right} width={textWidth} />
+      <Bar theme={theme} columns={columns} left={header.left} right={header.right} />
       <Box flexGrow={1} width={columns} overflow="hidden">
         {state.tab === 'log' ? (
           <LogPanel
@@ -43,7 +43,7 @@ export function Chrome({ source, keymap }: { source: ChromeSource; keymap: Keyma
           </Themed>
         ) : null}
       </Box>
-      <Bar theme={theme} columns={columns} left={footer.left} right={footer.right} width={textWidth} />
+      <Bar theme={theme} columns={columns} left={footer.left} right={footer.right} />
       {state.mode.kind === 'dialog' ? (
         <DialogBox theme={theme} view={state.mode.dialog} columns={columns} rows={rows} />
       ) : null}

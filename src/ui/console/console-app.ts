@@ -38,7 +38,7 @@ import { hostStateOf, logLine, reduceHost, writeNotice } from './fleet-reducer.t
 import { HostViews } from './host-views.ts'
 import { type Arrangement, arrange, type Direction, focusNeighbour, pageOf } from './panes.ts'
 import { Recording } from './recording.ts'
-import { ScrollMode } from './scroll.ts'
+import { ScrollMode } from './scroll-mode.ts'
 
 /** What the console asks of the world round it; the composition root gives it. */
 export type ConsolePorts = {

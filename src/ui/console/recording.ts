@@ -1,12 +1,15 @@
-/** Recording what receivers print: one asciicast file a host, in a folder of its own for each start. */
-
-import { messageOf } from '../../base/errors.ts'
+/** Records the output of the receivers: one asciicast file per host, in a new folder for each start. */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { MusterError, messageOf } from '../../base/errors.ts'
+import { notKept } from '../../base/file-reason.ts'
+import { makeOwnDirectories } from '../../base/foreign-place.ts'
+import { stateDirectory } from '../../base/user-directories.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { createAsciicastRecorder } from '../../terminal/asciicast.ts'
 import { receiverList } from '../state/console-state.ts'
 import type { PageContext } from '../tabs/page-context.ts'
 import type { HostViews } from './host-views.ts'
-import { createRecordingDirectory } from './recordings.ts'
 
 export class Recording implements Disposable {
   readonly #context: PageContext
@@ -77,5 +80,36 @@ export class Recording implements Disposable {
   [Symbol.dispose](): void {
     for (const host of [...this.#hosts]) this.#views.stopRecording(host)
     this.#hosts.clear()
+  }
+}
+
+/**
+ * Makes `recordings/2026-11-21T10-15-30`, or `…-30-2` if that one exists, readable for the user alone. Returns its path.
+ * @throws MusterError
+ */
+export function createRecordingDirectory(
+  environment: Readonly<Record<string, string | undefined>>,
+  nowMs: number,
+): string {
+  const stamp = new Date(nowMs).toISOString().slice(0, 19).replaceAll(':', '-')
+  const all = join(stateDirectory(environment), 'recordings')
+  try {
+    makeOwnDirectories(all)
+    return makeFirst(all, stamp)
+  } catch (error) {
+    if (error instanceof MusterError) throw error
+    throw new MusterError('configuration', notKept(all, error), { cause: error })
+  }
+}
+
+function makeFirst(all: string, stamp: string): string {
+  for (let count = 1; ; count += 1) {
+    const directory = join(all, count === 1 ? stamp : `${stamp}-${count}`)
+    try {
+      mkdirSync(directory, 0o700)
+      return directory
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    }
   }
 }

@@ -1,49 +1,129 @@
-/** Looking back in one host: what the keys of scroll mode do to a screen's view. Hosts receive nothing meanwhile. */
+/** Scroll mode: looks back in one host and searches. Hosts receive no keys meanwhile. */
+import { BOLD } from '../../terminal/cells.ts'
 import type { Screen, SearchHit } from '../../terminal/screen.ts'
+import type { PaneView } from '../compositor/scene.ts'
+import { promptDialog } from '../dialogs/prompt-dialog.ts'
+import type { PageContext } from '../tabs/page-context.ts'
+import { styleOf, type Theme } from '../theme/theme.ts'
+import type { HostViews } from './host-views.ts'
 
-export type ScrollState = { readonly needle: string; readonly hits: readonly SearchHit[]; readonly hit: number }
+type Search = { readonly needle: string; readonly hits: readonly SearchHit[]; readonly hit: number }
 
-export const noSearch: ScrollState = { needle: '', hits: [], hit: 0 }
+const noSearch: Search = { needle: '', hits: [], hit: 0 }
+
+/** How far each key moves the view up, in lines, on a screen of `rows` rows. */
+const SCROLL_KEYS: readonly { readonly labels: readonly string[]; lines(rows: number): number }[] = [
+  { labels: ['Up', 'k'], lines: () => 1 },
+  { labels: ['Down', 'j', 'Enter'], lines: () => -1 },
+  { labels: ['PageUp', 'Ctrl-b', 'b'], lines: (rows) => Math.max(1, rows - 1) },
+  { labels: ['PageDown', 'Ctrl-f', 'Space'], lines: (rows) => -Math.max(1, rows - 1) },
+  { labels: ['Ctrl-u'], lines: (rows) => Math.max(1, Math.floor(rows / 2)) },
+  { labels: ['Ctrl-d'], lines: (rows) => -Math.max(1, Math.floor(rows / 2)) },
+  { labels: ['Home', 'g'], lines: () => Number.POSITIVE_INFINITY },
+  { labels: ['End', 'G'], lines: () => Number.NEGATIVE_INFINITY },
+]
 
 const clampOffset = (screen: Screen, offset: number): number => Math.max(0, Math.min(screen.historyLines, offset))
 
-/** Undefined: the key means nothing here. */
-export function scrollOffset(screen: Screen, label: string): number | undefined {
-  const page = Math.max(1, screen.rows - 1)
-  const half = Math.max(1, Math.floor(screen.rows / 2))
-  switch (label) {
-    case 'Up':
-    case 'k':
-      return clampOffset(screen, screen.viewOffset + 1)
-    case 'Down':
-    case 'j':
-    case 'Enter':
-      return clampOffset(screen, screen.viewOffset - 1)
-    case 'PageUp':
-    case 'Ctrl-b':
-    case 'b':
-      return clampOffset(screen, screen.viewOffset + page)
-    case 'PageDown':
-    case 'Ctrl-f':
-    case 'Space':
-      return clampOffset(screen, screen.viewOffset - page)
-    case 'Ctrl-u':
-      return clampOffset(screen, screen.viewOffset + half)
-    case 'Ctrl-d':
-      return clampOffset(screen, screen.viewOffset - half)
-    case 'Home':
-    case 'g':
-      return screen.historyLines
-    case 'End':
-    case 'G':
-      return 0
-    default:
-      return undefined
+export class ScrollMode {
+  readonly #context: PageContext
+  readonly #views: HostViews
+  readonly #onView: (host: string) => void
+  #search: Search = noSearch
+
+  /** `onView`: another part of the host's screen is in view. */
+  constructor(context: PageContext, views: HostViews, onView: (host: string) => void) {
+    this.#context = context
+    this.#views = views
+    this.#onView = onView
+  }
+
+  enter(host: string | undefined): void {
+    if (host === undefined) return
+    this.#search = noSearch
+    this.#show(host)
+  }
+
+  leave(): void {
+    const { mode } = this.#context.state
+    if (mode.kind !== 'scroll') return
+    this.#search = noSearch
+    const screen = this.#views.screen(mode.host)
+    if (screen) screen.viewOffset = 0
+    this.#context.change(() => ({ mode: { kind: 'typing' } }))
+    this.#onView(mode.host)
+  }
+
+  /** Moves the view of any host without entering the mode: the wheel. */
+  scrollBy(host: string, lines: number): void {
+    const screen = this.#views.screen(host)
+    if (!screen) return
+    screen.viewOffset = clampOffset(screen, screen.viewOffset + lines)
+    this.#onView(host)
+  }
+
+  handleKey(host: string, label: string): void {
+    const screen = this.#views.screen(host)
+    if (!screen || label === 'Esc' || label === 'q' || label === 'Ctrl-c') return this.leave()
+    if (label === '/') return this.#openSearch(host)
+    if (label === 'n' || label === 'N') {
+      // Older matches lie above: n goes up from the newest.
+      this.#search = stepSearch(this.#search, label === 'n' ? -1 : 1)
+      screen.viewOffset = offsetOfHit(screen, this.#search)
+      return this.#show(host)
+    }
+    const lines = SCROLL_KEYS.find(({ labels }) => labels.includes(label))?.lines(screen.rows)
+    if (lines === undefined) return
+    screen.viewOffset = clampOffset(screen, screen.viewOffset + lines)
+    this.#show(host)
+  }
+
+  highlights(host: string, theme: Theme): PaneView['highlights'] {
+    const { mode } = this.#context.state
+    const screen = this.#views.screen(host)
+    if (!screen || this.#search.hits.length === 0 || mode.kind !== 'scroll' || mode.host !== host) return []
+    return visibleHits(screen, this.#search).map(({ isCurrent, ...place }) => ({
+      ...place,
+      style: isCurrent ? styleOf(theme.receivingText, theme.receiving, BOLD) : styleOf(theme.matchText, theme.match),
+    }))
+  }
+
+  #openSearch(host: string): void {
+    const dialog = promptDialog({
+      id: 'search',
+      title: `Search in ${host}`,
+      label: 'Search:',
+      initial: this.#search.needle,
+      submitTitle: 'search backwards',
+      help: [{ text: 'Without a capital letter, case makes no difference.', tone: 'muted' }],
+      onSubmit: (needle) => {
+        const screen = this.#views.screen(host)
+        if (!screen) return
+        this.#search = startSearch(screen, needle)
+        screen.viewOffset = offsetOfHit(screen, this.#search)
+        this.#show(host)
+      },
+    })
+    this.#context.openDialog((report) =>
+      dialog({
+        ...report,
+        onClose: () => {
+          report.onClose()
+          this.#show(host)
+        },
+      }),
+    )
+  }
+
+  #show(host: string): void {
+    const { needle, hit, hits } = this.#search
+    this.#context.change(() => ({ mode: { kind: 'scroll', host, needle, hit, hits: hits.length } }))
+    this.#onView(host)
   }
 }
 
-/** Searches, and goes to the newest hit at or above the present view. */
-export function startSearch(screen: Screen, needle: string): ScrollState {
+/** Searches, and goes to the newest match at or above the current view. */
+function startSearch(screen: Screen, needle: string): Search {
   const hits = screen.search(needle)
   const bottom = screen.historyLines - screen.viewOffset + screen.rows
   let hit = hits.length - 1
@@ -51,14 +131,14 @@ export function startSearch(screen: Screen, needle: string): ScrollState {
   return { needle, hits, hit: Math.max(0, hit) }
 }
 
-/** The hit before (older) or after; goes round. */
-export function stepSearch(search: ScrollState, by: -1 | 1): ScrollState {
+/** The previous (older) or next match; wraps around. */
+function stepSearch(search: Search, by: -1 | 1): Search {
   if (search.hits.length === 0) return search
   return { ...search, hit: (search.hit + by + search.hits.length) % search.hits.length }
 }
 
-/** The view offset that shows the hit, in the middle if it has to move. */
-export function offsetOfHit(screen: Screen, search: ScrollState): number {
+/** The view offset that shows the match, in the middle if the view has to move. */
+function offsetOfHit(screen: Screen, search: Search): number {
   const hit = search.hits[search.hit]
   if (!hit) return screen.viewOffset
   const top = screen.historyLines - screen.viewOffset
@@ -66,10 +146,10 @@ export function offsetOfHit(screen: Screen, search: ScrollState): number {
   return clampOffset(screen, screen.historyLines - hit.line + Math.floor(screen.rows / 2))
 }
 
-/** The hits that are in view, as places on the visible screen. */
-export function visibleHits(
+/** The matches in view, as places on the visible screen. */
+function visibleHits(
   screen: Screen,
-  search: ScrollState,
+  search: Search,
 ): { row: number; column: number; length: number; isCurrent: boolean }[] {
   const top = screen.historyLines - screen.viewOffset
   return search.hits.flatMap((hit, index) =>

@@ -1,14 +1,14 @@
-/** A table of keys that a view has while keys go to it: its footer, the help and docs/keys.md derive from it. */
+/** The keys of a view: its footer, the help and docs/keys.md derive from this table. */
 
-/** `S`: what the view is about, where it decides which keys mean anything now. */
+/** `S`: the state that decides which keys do something now. */
 export type KeyEntry<S> = {
   readonly id: string
   readonly keys: readonly string[]
-  /** A few words for the footer; undefined: not there. */
+  /** A few words for the footer; undefined: not in the footer. */
   readonly title?: string
   readonly help: string
   /** Whether it is in the footer now; always unless given. */
-  readonly isMeant?: (state: S) => boolean
+  readonly isActive?: (state: S) => boolean
 }
 
 type KeyRow<S> = readonly [
@@ -18,34 +18,34 @@ type KeyRow<S> = readonly [
   /** Empty: not in the footer. */
   title: string,
   help: string,
-  isMeant?: (state: S) => boolean,
+  isActive?: (state: S) => boolean,
 ]
 
 /** A table written row by row, in the order of the footer: id, keys, footer label, help, when it applies. */
 export const keyTable =
   <S>() =>
   <const R extends readonly KeyRow<S>[]>(...rows: R): readonly (KeyEntry<S> & { readonly id: R[number][0] })[] =>
-    rows.map(([id, keys, title, help, isMeant]: KeyRow<S>) => ({
+    rows.map(([id, keys, title, help, isActive]: KeyRow<S>) => ({
       id: id as R[number][0],
       keys: keys.split(' '),
       help,
       ...(title === '' ? {} : { title }),
-      ...(isMeant === undefined ? {} : { isMeant }),
+      ...(isActive === undefined ? {} : { isActive }),
     }))
 
-/** Where a key stands for several things, it is the one that is meant now, or else the first. */
+/** If a key has several entries, the one that is in the footer now, or else the first. */
 export function commandOf<I extends string, S>(
   table: readonly (KeyEntry<S> & { readonly id: I })[],
   label: string,
   state?: S,
 ): I | undefined {
   const own = table.filter(({ keys }) => keys.includes(label))
-  return (own.find(({ isMeant }) => state === undefined || isMeant?.(state) !== false) ?? own[0])?.id
+  return (own.find(({ isActive }) => state === undefined || isActive?.(state) !== false) ?? own[0])?.id
 }
 
-/** Key and words, for the footer of now. */
+/** Key and words for the footer. */
 export function hintsOf<S>(table: readonly KeyEntry<S>[], state: S): (readonly [string, string])[] {
-  return table.flatMap(({ keys, title, isMeant }) =>
-    title === undefined || isMeant?.(state) === false ? [] : [[keys[0] ?? '', title] as const],
+  return table.flatMap(({ keys, title, isActive }) =>
+    title === undefined || isActive?.(state) === false ? [] : [[keys[0] ?? '', title] as const],
   )
 }

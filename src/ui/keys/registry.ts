@@ -191,10 +191,10 @@ export const actionSpecs = [
     {
       id: 'ray',
       keys: ['y'],
-      title: 'Ray',
+      title: 'use Ray',
       help: 'Use the Ray cluster: status, up, down, watch, submit COMMAND, jobs, logs ID, stop ID. In the palette: ray …',
       disabledReason: ({ ray }) =>
-        ray.view.kind === 'none' ? 'hosts.yaml declares no Ray cluster, or its head is not open here' : undefined,
+        ray.view.kind === 'none' ? 'no Ray cluster in hosts.yaml, or its head is not open' : undefined,
     },
     {
       id: 'panel',
@@ -273,7 +273,7 @@ export const LEADER_HINTS: readonly (readonly [ActionId, string])[] = [
   ['receive-group', 'group'],
   ['run', 'run'],
   ['zoom', 'zoom'],
-  ['differences', 'differ'],
+  ['differences', 'diff'],
   ['fold', 'fold'],
   ['scroll', 'scroll'],
   ['reconnect', 'reconnect'],

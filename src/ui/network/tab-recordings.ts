@@ -7,7 +7,7 @@ import { printable } from '../../base/printable.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import { parseRecording, Replay, recordingLine } from '../../ops/net/watch/recording.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
-import { createRecordingDirectory } from '../console/recordings.ts'
+import { createRecordingDirectory } from '../console/recording.ts'
 
 const FILE = 'network.jsonl'
 /** Half a day of 64 hosts; `muster net watch --record` can write more. */

@@ -26,8 +26,8 @@ export const recordingKeys = keyTable<ConsoleState>()(
 )
 
 export const networkKeys: readonly KeyEntry<ConsoleState>[] = [
-  ...watchKeys.map(({ isMeant, ...rest }) =>
-    isMeant === undefined ? rest : { ...rest, isMeant: ({ watch }: ConsoleState) => isMeant(watch.view) },
+  ...watchKeys.map(({ isActive, ...rest }) =>
+    isActive === undefined ? rest : { ...rest, isActive: ({ watch }: ConsoleState) => isActive(watch.view) },
   ),
   ...recordingKeys,
 ]

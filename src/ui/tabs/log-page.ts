@@ -1,9 +1,16 @@
-/** The log's keys; what it shows is a component of the chrome. */
-
-import { commandOf } from '../keys/key-table.ts'
-import { logKeys } from './log-keys.ts'
+/** The tab Log: its keys. The lines are drawn by a component of the chrome. */
+import { commandOf, keyTable } from '../keys/key-table.ts'
+import type { ConsoleState } from '../state/console-state.ts'
 import type { Page } from './page.ts'
 import type { PageContext } from './page-context.ts'
+
+export const logKeys = keyTable<ConsoleState>()(
+  ['to-shells', 'Esc q', 'shells', 'Go back to the shells.'],
+  ['up', 'Up k', '', 'Scroll one line up.'],
+  ['down', 'Down j', '', 'Scroll one line down.'],
+  ['page-up', 'PageUp b', 'older', 'Scroll one page up.'],
+  ['page-down', 'PageDown Space', 'newer', 'Scroll one page down.'],
+)
 
 export class LogPage implements Page {
   readonly isIdle = true
@@ -14,7 +21,7 @@ export class LogPage implements Page {
     this.#context = context
   }
 
-  /** The newest is in view. */
+  /** The newest line is in view. */
   open(): void {
     this.#context.change(() => ({ logOffset: 0 }))
   }
@@ -25,22 +32,12 @@ export class LogPage implements Page {
 
   handleKey(label: string): boolean {
     const command = commandOf(logKeys, label)
+    if (command === undefined) return false
     const page = Math.max(1, this.#context.state.rows - 3)
-    switch (command) {
-      case undefined:
-        return false
-      case 'to-shells':
-        this.#context.showTab('shells')
-        return true
-      case 'up':
-      case 'down':
-        this.scrollBy(command === 'up' ? -1 : 1)
-        return true
-      case 'page-up':
-      case 'page-down':
-        this.scrollBy(command === 'page-up' ? -page : page)
-        return true
-    }
+    const steps = { up: -1, down: 1, 'page-up': -page, 'page-down': page }
+    if (command === 'to-shells') this.#context.showTab('shells')
+    else this.scrollBy(steps[command])
+    return true
   }
 
   scrollBy(rows: number): void {

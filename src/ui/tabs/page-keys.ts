@@ -5,7 +5,7 @@ import { hintsOf, type KeyEntry } from '../keys/key-table.ts'
 import { networkKeys } from '../network/watch-keys.ts'
 import { packingKeys } from '../packing/packing-keys.ts'
 import type { ConsoleState } from '../state/console-state.ts'
-import { logKeys } from './log-keys.ts'
+import { logKeys } from './log-page.ts'
 import type { PageTab } from './tabs.ts'
 
 export const pageKeys: Readonly<Record<PageTab, readonly KeyEntry<ConsoleState>[]>> = {

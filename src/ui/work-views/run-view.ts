@@ -75,10 +75,10 @@ const setHost = (view: RunView, host: string, state: RunHost): RunView => ({
 
 /** Failures first, then running, waiting and successful hosts; within each the largest group first. */
 export function foldRun(view: RunView, digestOf: (host: string) => string): RunView {
-  const fold = (isMeant: (state: RunHost) => boolean): RunGroup[] =>
+  const fold = (isActive: (state: RunHost) => boolean): RunGroup[] =>
     foldHosts(
       [...view.hosts].flatMap(([host, state]) =>
-        isMeant(state)
+        isActive(state)
           ? [{ host, outcome: state.kind === 'ended' ? state.outcome : NO_OUTCOME, digest: digestOf(host) }]
           : [],
       ),

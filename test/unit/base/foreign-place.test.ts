@@ -8,7 +8,7 @@ import { openJournal } from '../../../src/ops/kernel/journal.ts'
 import { keepMesh } from '../../../src/ops/net/mesh/kept-mesh.ts'
 import { JobStore } from '../../../src/scheduler/jobs/store.ts'
 import { preparePrivateDirectory } from '../../../src/ssh/persist/keeper-directory.ts'
-import { createRecordingDirectory } from '../../../src/ui/console/recordings.ts'
+import { createRecordingDirectory } from '../../../src/ui/console/recording.ts'
 import { loadPreferences } from '../../../src/ui/preferences.ts'
 
 const OTHER = 54_321

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { differentRows, groupEqualScreens, type HostText } from '../../../../src/ui/console/equal-screens.ts'
+import { differentRows, groupEqualScreens, type HostText } from '../../../../src/ui/console/comparison.ts'
 
 const host = (name: string, ...rows: string[]): HostText => ({ host: name, names: [name], rows })
 

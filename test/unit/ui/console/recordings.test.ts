@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createRecordingDirectory } from '../../../../src/ui/console/recordings.ts'
+import { createRecordingDirectory } from '../../../../src/ui/console/recording.ts'
 
 describe('the directory of a recording', () => {
   let state: string
