@@ -1,4 +1,4 @@
-/** Puts the console together on a terminal: input, hosts, chrome, compositor; and takes all of it away again. */
+/** Assembles the console on a terminal: input, hosts, pages, chrome, compositor; and disposes of all of it. */
 import chalk from 'chalk'
 import { render } from 'ink'
 import { isUtf8Locale } from '../base/ascii.ts'
@@ -6,15 +6,13 @@ import { type Clock, systemClock } from '../base/clock.ts'
 import { DisposableStore } from '../base/disposable.ts'
 import { printable } from '../base/printable.ts'
 import type { Endpoint } from '../inventory/host.ts'
-import { createFeeder } from '../terminal/feeder.ts'
-import { createScreen } from '../terminal/headless-screen.ts'
 import { Chrome } from './components/chrome.tsx'
 import type { ColourDepth } from './compositor/colours.ts'
 import { Compositor } from './compositor/compositor.ts'
 import { ThrottledChrome } from './console/chrome-source.ts'
 import { ConsoleApp, type ConsolePorts } from './console/console-app.ts'
 import { InputRouter } from './console/input-router.ts'
-import { createObserver } from './console/observer.ts'
+import { createObserver, observe } from './console/observer.ts'
 import { Questions } from './console/questions.ts'
 import { buildScene } from './console/scene.ts'
 import { InputDecoder } from './keys/decode-input.ts'
@@ -46,13 +44,13 @@ export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNew
     ): Pick<ConsolePorts, 'fleet'> & Pick<PagePorts, 'work' | 'bringUp' | 'jobs' | 'ray'>
   }
 
-/** A lone Esc is taken for itself after this long. */
+/** A lone Esc counts as the key after this long. */
 const ESCAPE_MS = 25
-/** A paste that brings nothing for this long has lost its end. */
+/** A paste that stalls for this long has lost its end. */
 const PASTE_MS = 3000
 const QUERY_BACKGROUND = '\x1b]11;?\x1b\\'
 
-/** Resolves when the user has left and the terminal is as it was. */
+/** Resolves when the console is closed and the terminal is as it was. */
 export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   const { preferences, stdin, stdout, environment } = options
   const clock: Clock = systemClock
@@ -86,10 +84,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   const app: ConsoleApp = owned.own(
     new ConsoleApp(
       {
-        cluster: options.cluster,
-        endpoints: options.endpoints,
-        groups: options.groups,
-        preferences,
+        ...options,
         keymap,
         themeName,
         size,
@@ -99,20 +94,11 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
         onQuit: quit,
         createParts: (context) => createPages(context, { ...options, ...pagePorts, fleet }),
       },
-      {
-        fleet,
-        createScreen,
-        createFeeder,
-        clock,
-        environment,
-        resolveHosts: options.resolveHosts,
-        resolveNewHosts: options.resolveNewHosts,
-        ...(options.saveGroup ? { saveGroup: options.saveGroup } : {}),
-      },
+      { ...options, fleet, clock },
     ),
   )
   const source = owned.own(new ThrottledChrome(app, clock))
-  const chrome = owned.own(new VirtualStdout({ ...size, createScreen, onDraw: planScene }))
+  const chrome = owned.own(new VirtualStdout({ ...size, onDraw: planScene }))
   owned.own(app.store.on(planScene))
 
   const decoder = new InputDecoder()
@@ -138,7 +124,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     if (background) app.change(() => ({ themeName: background }))
   }
 
-  // Ink's own stream is virtual, so what it may draw does not depend on the real one.
+  // Ink draws on a virtual terminal that has all colours; the compositor maps them.
   chalk.level = 3
   owned.own(
     enterTerminal({
@@ -166,7 +152,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     exitOnCtrlC: false,
     maxFps: 60,
   })
-  // A component that throws must not leave an empty chrome without a word.
+  // A component that throws must not leave an empty screen without a message.
   ink.waitUntilExit().catch(done.reject)
   owned.defer(() => ink.unmount())
   questions.bind(app.dialogs, (message) => {
@@ -185,7 +171,13 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
           compositor.isIdle &&
           !isScenePlanned &&
           !decoder.isWaiting,
-        observe: () => observe(app, inputBytes, writer.bytesWritten, compositor.framesWritten),
+        observe: () => ({
+          inputBytes,
+          // Given to the terminal so far: a test waits for all of it, since this socket may be ahead of the terminal.
+          outputBytes: writer.bytesWritten,
+          frames: compositor.framesWritten,
+          ...observe(app),
+        }),
       }),
     )
   }
@@ -193,39 +185,4 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   options.signal.addEventListener('abort', quit, { once: true })
   await done.promise
   options.signal.removeEventListener('abort', quit)
-}
-
-function observe(app: ConsoleApp, inputBytes: number, outputBytes: number, frames: number) {
-  const { state, arrangement } = app
-  return {
-    inputBytes,
-    outputBytes,
-    hostBytes: app.views.receivedBytes,
-    frames,
-    mode:
-      state.mode.kind === 'dialog'
-        ? `dialog:${state.mode.dialog.id}`
-        : state.mode.kind === 'typing'
-          ? state.tab === 'shells' && state.panel?.hasKeys
-            ? state.panel.view.kind
-            : state.tab
-          : state.mode.kind,
-    page: arrangement.page,
-    pages: arrangement.pages,
-    focus: state.focus,
-    receivers: [...state.hosts.keys()].filter((host) => state.receivers.has(host)),
-    panes: arrangement.placed.map(({ hosts, rect }) => ({
-      host: hosts[0] ?? '',
-      hosts,
-      column: rect.column + 1,
-      row: rect.row + 1,
-      width: rect.width - 2,
-      height: rect.height - 2,
-    })),
-    hosts: [...state.hosts.values()].map(({ host, session, shell }) => ({
-      host,
-      session: session.kind,
-      shell: shell.kind,
-    })),
-  }
 }

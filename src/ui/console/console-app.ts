@@ -1,14 +1,14 @@
 /**
- * The console behind the screen: it owns the state, turns the fleet's events into it, arranges the panes, and sends what
- * is typed. It draws nothing itself: scenes go to the compositor, the chrome reads the state.
+ * The console without its screen: it owns the state, updates it from the fleet's events, arranges the panes, and sends
+ * what is typed. It draws nothing: scenes go to the compositor, and the chrome reads the state.
  */
 import type { Clock } from '../../base/clock.ts'
 import { DisposableStore } from '../../base/disposable.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Fleet, FleetEvent, WriteReport } from '../../ssh/fleet.ts'
-import type { Feeder } from '../../terminal/feeder.ts'
-import type { CreateScreen } from '../../terminal/screen.ts'
+import { createFeeder, type Feeder } from '../../terminal/feeder.ts'
 import { noBringUp } from '../bring-up/bring-up-view.ts'
 import type { DialogFactory } from '../dialogs/dialog.ts'
 import { FIRST_QUEUE_VIEW } from '../jobs/queue-view.ts'
@@ -40,31 +40,23 @@ import { type Arrangement, arrange, type Direction, focusNeighbour, pageOf } fro
 import { Recording } from './recording.ts'
 import { ScrollMode } from './scroll-mode.ts'
 
-/** What the console asks of the world round it; the composition root gives it. */
+/** What the console needs from outside. */
 export type ConsolePorts = {
   readonly fleet: Fleet
-  readonly createScreen: CreateScreen
-  readonly createFeeder: (handlers: FeederHandlers) => Feeder
   readonly clock: Clock
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly resolveHosts: ResolveHosts
-  /** Endpoints of hosts to be added; throws with a sentence. */
+  /** Endpoints of hosts to add; rejects with a sentence. */
   resolveNewHosts(expression: string): Promise<Endpoint[]>
-  /** Keeps a group in hosts.yaml; undefined when there is no file to write to. Gives what was written, for the notice. */
+  /** Saves a group in hosts.yaml and resolves with a notice; undefined when there is no file. */
   readonly saveGroup?: (name: string, hosts: readonly string[]) => Promise<string>
 }
 
-/** What stands beside the shells; made with the console as its context, and disposed of with it. */
+/** The tabs and views beside the shells, made with the console as their context and disposed of with it. */
 export type ConsoleParts = Disposable & {
   readonly pages: Readonly<Record<PageTab, Page>>
   readonly work: WorkPanel
   readonly rayLine: RayLine
-}
-
-export type FeederHandlers = {
-  onParsed(host: string, bytes: number): void
-  onPause(host: string): void
-  onResume(host: string): void
 }
 
 export type ConsoleOptions = {
@@ -75,22 +67,24 @@ export type ConsoleOptions = {
   readonly keymap: Keymap
   readonly themeName: ThemeName
   readonly size: { readonly columns: number; readonly rows: number }
-  /** Panes or their cells changed. `isEcho`: within a moment of a key that went to this host. */
+  /** Panes or their cells changed. `isEcho`: shortly after a key that went to this host. */
   onPaneChange(host: string, isEcho: boolean): void
-  /** What the frames of panes say changed though the state did not: how far back a view is. */
+  /** The frames of panes changed although the state did not: how far back a view is. */
   onFramesChange(): void
   onRedraw(): void
   onQuit(): void
   createParts(context: PageContext): ConsoleParts
 }
 
-/** Output that comes this soon after a key is taken for its echo and drawn at once. */
+/** Output this soon after a key counts as its echo and is drawn at once. */
 const ECHO_MS = 100
 const ECHO_BYTES = 2048
+/** A change of these may move the focus to another page. */
+const LAYOUT_FIELDS = ['focus', 'paneSize', 'columns', 'rows', 'isFolded'] as const
 const NOTICE_MS = 5000
 const BELL_EVERY_MS = 1000
 const TYPING: Mode = { kind: 'typing' }
-/** Ctrl-C, Ctrl-Z, Ctrl-\\: who types them does not want to read on. */
+/** Ctrl-C, Ctrl-Z, Ctrl-\\: the output that waits is of no interest any more. */
 const INTERRUPTS = new Set([0x03, 0x1a, 0x1c])
 
 export class ConsoleApp implements PageContext, Disposable {
@@ -106,13 +100,13 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly pages: ConsoleParts['pages']
   readonly work: WorkPanel
   readonly rayLine: RayLine
-  /** Text that was composed or pasted and not sent yet. */
+  /** Composed or pasted text that was not sent. */
   pendingPaste = ''
   readonly #owned = new DisposableStore()
   readonly #feeder: Feeder
-  /** Until when, and how much output at most, is taken for the echo of a key. */
+  /** Until when, and up to how much, output counts as the echo of a key. */
   readonly #echoes = new Map<string, { readonly untilMs: number; bytesLeft: number }>()
-  /** What a dialog gives the keys back to. */
+  /** The mode to return to when a dialog closes. */
   #modeBelow: Mode = TYPING
   #noticeTimer: Disposable | undefined
   #clockTimer: Disposable | undefined
@@ -139,7 +133,7 @@ export class ConsoleApp implements PageContext, Disposable {
       isFolded: false,
       showsDifferences: false,
       equalGroups: [],
-      mode: { kind: 'typing' },
+      mode: TYPING,
       panel: undefined,
       bringUp: noBringUp,
       watch: FIRST_WATCH,
@@ -153,7 +147,7 @@ export class ConsoleApp implements PageContext, Disposable {
       clockMs: ports.clock.now(),
     })
     this.#feeder = this.#owned.own(
-      ports.createFeeder({
+      createFeeder({
         onParsed: (host, bytes) => this.#handleParsed(host, bytes),
         onPause: (host) => ports.fleet.pause(host),
         onResume: (host) => ports.fleet.resume(host),
@@ -162,7 +156,6 @@ export class ConsoleApp implements PageContext, Disposable {
     this.views = this.#owned.own(
       new HostViews({
         fleet: ports.fleet,
-        createScreen: ports.createScreen,
         feeder: this.#feeder,
         historyLines: preferences.history,
         onChange: (host) => this.options.onPaneChange(host, false),
@@ -196,7 +189,7 @@ export class ConsoleApp implements PageContext, Disposable {
       }),
     )
     this.#owned.own(ports.fleet.on((event) => this.#handleFleet(event)))
-    // After the console's own ears: its parts find the state as an event has left it.
+    // After the console's own listener, so that its parts see the state after each event.
     const parts = this.#owned.own(options.createParts(this))
     this.pages = parts.pages
     this.work = parts.work
@@ -227,7 +220,7 @@ export class ConsoleApp implements PageContext, Disposable {
     return this.arrangement.units.find((unit) => unit.includes(focus)) ?? [focus]
   }
 
-  /** Applies a change and what follows from it: the page of the focus, the sizes of the panes, news that were seen. */
+  /** Applies a change and what follows from it: the page of the focus, the sizes of the panes, output that was seen. */
   change(patch: (state: ConsoleState) => Partial<ConsoleState>): void {
     const before = this.state
     this.store.update(patch(before))
@@ -235,16 +228,9 @@ export class ConsoleApp implements PageContext, Disposable {
     if (state === before) return
     if (state.focus !== undefined && !state.hosts.has(state.focus))
       this.store.update({ focus: state.hosts.keys().next().value })
-    if (
-      state.focus !== before.focus ||
-      state.paneSize !== before.paneSize ||
-      state.columns !== before.columns ||
-      state.rows !== before.rows ||
-      state.isFolded !== before.isFolded
-    ) {
-      this.store.update({
-        page: pageOf(this.arrangement, this.state.focus) ?? Math.min(this.state.page, this.arrangement.pages - 1),
-      })
+    if (LAYOUT_FIELDS.some((field) => state[field] !== before[field])) {
+      const page = pageOf(this.arrangement, this.state.focus)
+      this.store.update({ page: page ?? Math.min(this.state.page, this.arrangement.pages - 1) })
     }
     if ((state.isFolded && !before.isFolded) || (state.showsDifferences && !before.showsDifferences))
       this.comparison.refresh()
@@ -254,7 +240,7 @@ export class ConsoleApp implements PageContext, Disposable {
     this.#runClock()
   }
 
-  /** Undefined: the shells are shown. */
+  /** The page that is shown; undefined: the shells are. */
   get page(): Page | undefined {
     const { tab } = this.state
     return tab === 'shells' ? undefined : this.pages[tab]
@@ -269,7 +255,7 @@ export class ConsoleApp implements PageContext, Disposable {
     this.page?.open()
   }
 
-  /** Sends bytes to all receivers; says who was left out. */
+  /** Sends bytes to all receivers, and reports the hosts that were skipped. */
   sendToReceivers(bytes: Uint8Array): void {
     this.sendTo(receiverList(this.state), bytes)
   }
@@ -280,12 +266,12 @@ export class ConsoleApp implements PageContext, Disposable {
     const [first] = bytes
     if (bytes.length === 1 && first !== undefined && INTERRUPTS.has(first))
       for (const host of hosts) this.#feeder.dropBacklog(host, first)
-    this.tellWritten([this.ports.fleet.write(hosts, bytes)])
+    this.reportWritten([this.ports.fleet.write(hosts, bytes)])
   }
 
-  /** Different bytes to different hosts (cursor keys in their modes, macros), told as one. */
+  /** Different bytes to different hosts (cursor keys in their modes, macros), reported together. */
   sendEach(batches: readonly { readonly hosts: readonly string[]; readonly bytes: Uint8Array }[]): void {
-    this.tellWritten(
+    this.reportWritten(
       batches.map(({ hosts, bytes }) => {
         this.#expectEcho(hosts)
         return this.ports.fleet.write(hosts, bytes)
@@ -293,7 +279,7 @@ export class ConsoleApp implements PageContext, Disposable {
     )
   }
 
-  /** Text as a paste: bracketed where the remote program asked for it. */
+  /** Sends text as a paste: bracketed where the remote program asked for it. */
   paste(text: string, hosts: readonly string[]): void {
     const groups = Map.groupBy(hosts, (host) => this.views.screen(host)?.modes.isBracketedPaste ?? false)
     this.sendEach(
@@ -304,14 +290,14 @@ export class ConsoleApp implements PageContext, Disposable {
     )
   }
 
-  tellWritten(reports: readonly WriteReport[]): void {
+  reportWritten(reports: readonly WriteReport[]): void {
     const text = writeNotice({
       sent: reports.flatMap(({ sent }) => sent),
       skipped: reports.flatMap(({ skipped }) => skipped),
       discarded: reports.flatMap(({ discarded = [] }) => discarded),
     })
     if (text === undefined) return
-    // One line for a run of keys, not one a key.
+    // One line for a series of keys, not one per key.
     if (this.state.notice?.text !== text) this.log('', text, 'warning')
     this.notice(text, 'warning')
   }
@@ -331,7 +317,7 @@ export class ConsoleApp implements PageContext, Disposable {
     this.store.update({ log: log.length > LOG_LIMIT ? log.slice(-LOG_LIMIT) : log })
   }
 
-  /** Why the action cannot be done now is said instead of doing it. */
+  /** False: the action cannot be done now, and a notice says why. */
   canRun(id: ActionId): boolean {
     const reason = disabledReasonOf(id, this.state)
     if (reason !== undefined) this.notice(reason, 'warning')
@@ -366,7 +352,7 @@ export class ConsoleApp implements PageContext, Disposable {
         rows: Math.max(4, Math.min(state.rows - 2, state.paneSize.rows + rows)),
       },
     }))
-    this.notice(`panes of at least ${this.state.paneSize.columns}×${this.state.paneSize.rows}`)
+    this.notice(`minimum pane size: ${this.state.paneSize.columns}×${this.state.paneSize.rows}`)
   }
 
   resize(columns: number, rows: number): void {
@@ -383,18 +369,19 @@ export class ConsoleApp implements PageContext, Disposable {
     if (fresh.length > 0) {
       this.change((state) => ({
         hosts: new Map([...state.hosts, ...fresh.map((endpoint) => [endpoint.host, hostStateOf(endpoint)] as const)]),
-        // Nobody joins unseen: only when every host receives does the new one, too.
+        // A new host receives only if every other host does, so that none joins unseen.
         receivers: allReceive ? new Set([...state.receivers, ...names]) : state.receivers,
         focus: names[0] ?? state.focus,
       }))
       this.ports.fleet.connect(names)
     }
-    const known = endpoints.length - fresh.length
-    const added =
-      fresh.length === 0
-        ? ''
-        : `added ${names.length === 1 ? names[0] : `${names.length} hosts`}${allReceive ? ', receiving' : ', not receiving'}`
-    this.notice([added, known > 0 ? `${known} here already` : ''].filter(Boolean).join('; '))
+    const who = names.length === 1 ? names[0] : `${names.length} hosts`
+    const already = endpoints.filter(({ host }) => !names.includes(host)).map(({ host }) => host)
+    const parts = [
+      ...(names.length === 0 ? [] : [`added ${who}, ${allReceive ? 'receiving' : 'not receiving'}`]),
+      ...(already.length === 0 ? [] : [`${foldHostSet(already)} ${already.length === 1 ? 'is' : 'are'} already open`]),
+    ]
+    this.notice(parts.join('; '))
   }
 
   removeHosts(hosts: readonly string[]): void {
@@ -435,7 +422,7 @@ export class ConsoleApp implements PageContext, Disposable {
   #ring(host: string): void {
     const nowMs = this.clock.now()
     const lastMs = this.state.hosts.get(host)?.bellAtMs
-    // A flood of bells is one bell, and no reason to draw the frames of all panes again and again.
+    // A flood of bells counts as one and does not redraw all frames again and again.
     if (lastMs !== undefined && nowMs - lastMs < BELL_EVERY_MS) return
     this.#updateHost(host, (known) => ({ ...known, bellAtMs: nowMs }))
     this.#runClock()
@@ -446,7 +433,7 @@ export class ConsoleApp implements PageContext, Disposable {
     for (const host of hosts) this.#echoes.set(host, { untilMs, bytesLeft: ECHO_BYTES })
   }
 
-  /** A host that floods does not become urgent by a key: what is beyond the first bytes waits for the next frame. */
+  /** A key does not make a flooding host urgent: output after the first bytes waits for the next frame. */
   #isEcho(host: string, bytes: number): boolean {
     const echo = this.#echoes.get(host)
     if (!echo) return false
@@ -477,7 +464,7 @@ export class ConsoleApp implements PageContext, Disposable {
     }))
   }
 
-  /** Every host's terminal gets the size of its pane, also on pages that are not shown. */
+  /** Gives every host's terminal the size of its pane, also on hidden pages. */
   #applySizes(): void {
     const { paneContent, zoomContent, zoomed, shown } = this.arrangement
     for (const host of this.state.hosts.keys()) {
@@ -494,7 +481,7 @@ export class ConsoleApp implements PageContext, Disposable {
     }
   }
 
-  /** Ticks once a second only while something on the screen counts down. */
+  /** Ticks once a second, only while something on the screen counts down. */
   #runClock(): void {
     if (this.#clockTimer) return
     const nowMs = this.clock.now()

@@ -1,10 +1,11 @@
 /**
- * What stands behind each pane: the emulated screen of a host, fed from the fleet's bytes, and its recording. It holds
- * back a host that floods, and lets replies go to the host that asked and to nobody else.
+ * The emulated screen behind each pane, fed from the fleet's bytes, and its recording. Replies of the emulator go only to
+ * the host that asked.
  */
 import type { Fleet, FleetEvent } from '../../ssh/fleet.ts'
 import type { Feeder } from '../../terminal/feeder.ts'
-import type { CreateScreen, Screen } from '../../terminal/screen.ts'
+import { createScreen } from '../../terminal/headless-screen.ts'
+import type { Screen } from '../../terminal/screen.ts'
 
 export interface Recorder extends Disposable {
   output(bytes: Uint8Array): void
@@ -13,10 +14,9 @@ export interface Recorder extends Disposable {
 
 export type HostViewsOptions = {
   readonly fleet: Fleet
-  readonly createScreen: CreateScreen
   readonly feeder: Feeder
   readonly historyLines: number
-  /** The screen of the host came to show something else. */
+  /** The screen of the host shows something else now. */
   onChange(host: string): void
   onBell(host: string): void
 }
@@ -38,7 +38,7 @@ export class HostViews implements Disposable {
     this.#subscription = options.fleet.on((event) => this.#handleEvent(event))
   }
 
-  /** What all hosts have printed so far. */
+  /** The output of all hosts so far. */
   get receivedBytes(): number {
     return this.#receivedBytes
   }
@@ -49,7 +49,7 @@ export class HostViews implements Disposable {
 
   add(host: string): void {
     if (this.#views.has(host)) return
-    const { createScreen, feeder, fleet, historyLines, onBell, onChange } = this.#options
+    const { feeder, fleet, historyLines, onBell, onChange } = this.#options
     const screen = createScreen({
       ...FIRST_SIZE,
       historyLines,
@@ -108,7 +108,7 @@ export class HostViews implements Disposable {
         this.#recorders.get(event.host)?.output(event.bytes)
         return this.#options.feeder.push(event.host, event.bytes)
       case 'shell':
-        // A new shell finds the modes of a terminal that was just switched on; what the old one printed stays to be read.
+        // A new shell starts with the modes of a fresh terminal; the old output stays readable.
         if (event.state.kind === 'opening') this.#views.get(event.host)?.screen.restart()
         return this.#options.onChange(event.host)
       default:

@@ -1,6 +1,6 @@
 /**
- * Where a key goes: to the open dialog, to scroll mode, to the table of actions, or to the receivers. Nothing on this way
- * waits for React or for a host.
+ * Routes keys: to the open dialog, to scroll mode, to the table of actions, or to the receivers. Nothing here waits for
+ * React or for a host.
  */
 import type { Rect } from '../compositor/scene.ts'
 import type { InputEvent, KeyEvent, MouseEvent } from '../keys/decode-input.ts'
@@ -17,12 +17,19 @@ import type { ConsoleApp } from './console-app.ts'
 import { openPaste } from './open-dialogs.ts'
 
 const WHEEL_LINES = 3
+const CHOOSING_KEYS: Readonly<Record<string, ActionId>> = {
+  Left: 'focus-left',
+  Right: 'focus-right',
+  Up: 'focus-up',
+  Down: 'focus-down',
+  Space: 'receive-toggle',
+}
 
 export class InputRouter {
   readonly #app: ConsoleApp
   /** Pass-through keys of one read of the terminal, sent together. */
   #typed: Uint8Array[] = []
-  /** The host whose program was told of a pressed button: it gets all that follows, until the button goes up. */
+  /** The host whose program got a pressed button: it gets all mouse events until the button is released. */
   #dragged: string | undefined
 
   constructor(app: ConsoleApp) {
@@ -55,11 +62,8 @@ export class InputRouter {
     const { dialogs } = app
     dialogs.noteKey()
     if (mode.kind !== 'typing') this.#flushTyped()
-    if (dialogs.current) {
-      dialogs.current.key(keyLabel(event.key), event)
-      return
-    }
     const label = keyLabel(event.key)
+    if (dialogs.current) return dialogs.current.key(label, event)
     if (mode.kind === 'scroll')
       return label === app.state.leaderLabel ? this.#enterLeader() : app.scroll.handleKey(mode.host, label)
     if (mode.kind === 'leader') return this.#handleCommand(event, label)
@@ -92,16 +96,9 @@ export class InputRouter {
     this.run(id)
   }
 
-  /** True: the key chose. Any other key ends the choosing and is typed, except Esc and Enter, which only end it. */
+  /** False: the key ends the choosing and is typed. Esc and Enter only end it. */
   #choose(label: string): boolean {
-    const move: Readonly<Record<string, ActionId>> = {
-      Left: 'focus-left',
-      Right: 'focus-right',
-      Up: 'focus-up',
-      Down: 'focus-down',
-      Space: 'receive-toggle',
-    }
-    const id = move[label]
+    const id = CHOOSING_KEYS[label]
     if (id !== undefined) {
       this.run(id)
       return true
@@ -110,37 +107,39 @@ export class InputRouter {
     return label === 'Esc' || label === 'Enter'
   }
 
-  /** A number alone chooses a tab here, as no key is typed into hosts. */
+  /** On a page a number alone shows a tab, since no key goes to a host. */
   #handlePageKey(page: Page, label: string): void {
     const app = this.#app
     if (page.handleKey(label)) return
     const tab = tabOfKey(label)
     if (tab !== undefined) return app.showTab(tab)
-    app.notice('nothing is typed into hosts here: 1 goes back to the shells')
+    app.notice('press 1 for shells')
   }
 
   #type(event: KeyEvent): void {
     const app = this.#app
     const hosts = receiverList(app.state)
     this.#followOutput(hosts)
-    const groups = new Map<string, { hosts: string[]; bytes: Uint8Array }>()
-    for (const host of hosts) {
+    const encoded = hosts.map((host) => {
       const modes = app.views.screen(host)?.modes
-      const bytes = modes ? encodeKey(event, modes) : event.raw
-      const key = bytes === event.raw ? '' : Buffer.from(bytes).toString('latin1')
-      const group = groups.get(key)
-      if (group) group.hosts.push(host)
-      else groups.set(key, { hosts: [host], bytes })
-    }
-    const [only] = groups.values()
-    // The usual case: the same bytes for everybody, joined with the keys that came in the same read.
+      return { host, bytes: modes ? encodeKey(event, modes) : event.raw }
+    })
+    const groups = Map.groupBy(encoded, ({ bytes }) =>
+      bytes === event.raw ? '' : Buffer.from(bytes).toString('latin1'),
+    )
+    // The usual case: the same bytes for every host, joined with the keys of the same read.
     if (groups.size <= 1) {
-      this.#typed.push(only?.bytes ?? event.raw)
+      this.#typed.push(encoded[0]?.bytes ?? event.raw)
       if (hosts.length === 0) this.#flushTyped()
       return
     }
     this.#flushTyped()
-    app.sendEach([...groups.values()])
+    app.sendEach(
+      [...groups.values()].map((members) => ({
+        hosts: members.map(({ host }) => host),
+        bytes: members[0]?.bytes ?? event.raw,
+      })),
+    )
   }
 
   #flushTyped(): void {
@@ -151,7 +150,7 @@ export class InputRouter {
     this.#app.sendToReceivers(typed.length === 1 && first ? first : Buffer.concat(typed))
   }
 
-  /** Who types wants to see the answer. */
+  /** Typing scrolls to the end, where the answer appears. */
   #followOutput(hosts: readonly string[]): void {
     for (const host of hosts) {
       const screen = this.#app.views.screen(host)
@@ -165,8 +164,8 @@ export class InputRouter {
     if (app.dialogs.current) return app.dialogs.current.paste?.(text)
     const { mode, tab, panel } = app.state
     if (mode.kind === 'scroll' || tab !== 'shells')
-      return app.notice('nothing is pasted here: the shells take it', 'warning')
-    if (panel?.hasKeys) return app.notice('nothing is pasted here: Tab goes back to the shells', 'warning')
+      return app.notice('pasting works only in the shells: press 1', 'warning')
+    if (panel?.hasKeys) return app.notice('pasting works only in the shells: press Tab', 'warning')
     if (mode.kind !== 'typing') app.change(() => ({ mode: { kind: 'typing' } }))
     const hosts = receiverList(app.state)
     if (hosts.length === 0) return app.sendTo([], new Uint8Array())
@@ -182,7 +181,10 @@ export class InputRouter {
     if (app.dialogs.current) return
     if (app.page) return scrollByWheel(app.page, event)
     const { panel } = layoutPanel(app.state)
-    if (panel && isInside(event, panel)) return this.#handlePanelMouse(event)
+    if (panel && isInside(event, panel)) {
+      if (event.button === 'left') return app.work.takeKeys(true)
+      return scrollByWheel(app.work, event)
+    }
     const pane = app.arrangement.placed.find(({ rect }) => isInside(event, rect))
     if (!pane) return
     if (event.button === 'left') app.work.takeKeys(false)
@@ -212,13 +214,7 @@ export class InputRouter {
     }))
   }
 
-  #handlePanelMouse(event: MouseEvent): void {
-    const { work } = this.#app
-    if (event.button === 'left') work.takeKeys(true)
-    else scrollByWheel(work, event)
-  }
-
-  /** Also while a dialog is open: a program that never hears of the release goes on dragging. */
+  /** Also while a dialog is open: a program that never gets the release keeps dragging. */
   #handleDrag(event: MouseEvent): void {
     const host = this.#dragged
     if (host === undefined) return

@@ -1,39 +1,16 @@
 /**
- * Tells a driver of end-to-end tests when the console is idle and where things are: one JSON line on a Unix socket each
- * time that it comes to rest (docs/architecture.md, 'The observer'). Only where MUSTER_OBSERVER names a socket.
+ * Tells end-to-end tests when the console is idle and where things are: one JSON line on a Unix socket each time it comes
+ * to rest (docs/architecture.md, 'The observer'). Only if MUSTER_OBSERVER names a socket.
  */
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
+import type { ConsoleApp } from './console-app.ts'
 
-export type ObservedState = {
-  readonly inputBytes: number
-  /** Given to the terminal so far: a driver waits for all of it, since this socket may be ahead of the terminal. */
-  readonly outputBytes: number
-  /** Printed by all hosts together so far. */
-  readonly hostBytes: number
-  readonly frames: number
-  readonly mode: string
-  readonly page: number
-  readonly pages: number
-  readonly focus: string | undefined
-  readonly receivers: readonly string[]
-  readonly panes: readonly {
-    readonly host: string
-    readonly hosts: readonly string[]
-    readonly column: number
-    readonly row: number
-    readonly width: number
-    readonly height: number
-  }[]
-  readonly hosts: readonly { readonly host: string; readonly session: string; readonly shell: string }[]
-}
+export type ObserverPort = { isIdle(): boolean; observe(): object }
 
-export type ObserverPort = { readonly isIdle: () => boolean; readonly observe: () => ObservedState }
-
-/** How often rest is looked for; only while something observes. */
-const LOOK_EVERY_MS = 5
+const CHECK_EVERY_MS = 5
 
 export function createObserver(socketPath: string, port: ObserverPort): Disposable {
-  const socket: Socket = connect(socketPath)
+  const socket = connect(socketPath)
   let last = ''
   socket.on('error', () => socket.destroy())
   const timer = setInterval(() => {
@@ -42,11 +19,41 @@ export function createObserver(socketPath: string, port: ObserverPort): Disposab
     if (line === last) return
     last = line
     socket.write(line)
-  }, LOOK_EVERY_MS)
+  }, CHECK_EVERY_MS)
   return {
     [Symbol.dispose]() {
       clearInterval(timer)
       socket.destroy()
     },
+  }
+}
+
+function modeOf({ mode, tab, panel }: ConsoleApp['state']): string {
+  if (mode.kind === 'dialog') return `dialog:${mode.dialog.id}`
+  if (mode.kind !== 'typing') return mode.kind
+  return tab === 'shells' && panel?.hasKeys ? panel.view.kind : tab
+}
+
+export function observe({ state, arrangement, views }: ConsoleApp) {
+  return {
+    hostBytes: views.receivedBytes,
+    mode: modeOf(state),
+    page: arrangement.page,
+    pages: arrangement.pages,
+    focus: state.focus,
+    receivers: [...state.hosts.keys()].filter((host) => state.receivers.has(host)),
+    panes: arrangement.placed.map(({ hosts, rect }) => ({
+      host: hosts[0] ?? '',
+      hosts,
+      column: rect.column + 1,
+      row: rect.row + 1,
+      width: rect.width - 2,
+      height: rect.height - 2,
+    })),
+    hosts: [...state.hosts.values()].map(({ host, session, shell }) => ({
+      host,
+      session: session.kind,
+      shell: shell.kind,
+    })),
   }
 }

@@ -4,7 +4,8 @@
  */
 import { Readable, Writable } from 'node:stream'
 import { type CellGrid, createCellGrid } from '../../terminal/cells.ts'
-import type { CreateScreen, Screen } from '../../terminal/screen.ts'
+import { createScreen } from '../../terminal/headless-screen.ts'
+import type { Screen } from '../../terminal/screen.ts'
 
 class VirtualStdin extends Readable {
   readonly isTTY = true
@@ -35,7 +36,6 @@ export function createVirtualStdin(): NodeJS.ReadStream {
 export type VirtualStdoutOptions = {
   readonly columns: number
   readonly rows: number
-  readonly createScreen: CreateScreen
   /** The grid has new cells: once a frame of Ink. */
   onDraw(): void
 }
@@ -81,7 +81,7 @@ export class VirtualStdout implements Disposable {
     const rows = Math.max(1, options.rows)
     this.#onDraw = options.onDraw
     const handlers = { onReply: () => {}, onChanged: () => this.#markStale() }
-    this.#screen = options.createScreen({ columns, rows, historyLines: 0, handlers })
+    this.#screen = createScreen({ columns, rows, historyLines: 0, handlers })
     this.#grid = createCellGrid(columns, rows)
     this.#stream = new VirtualStream(columns, rows, (bytes) => {
       if (this.#isDisposed || bytes.length === 0) return

@@ -5,7 +5,6 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { CredentialRequest } from '../../../../src/ssh/credentials.ts'
 import { textOfCells } from '../../../../src/terminal/cell-row.ts'
 import { WORDS_PER_CELL } from '../../../../src/terminal/cells.ts'
-import { createScreen } from '../../../../src/terminal/headless-screen.ts'
 import { Chrome } from '../../../../src/ui/components/chrome.tsx'
 import { credentialDialog } from '../../../../src/ui/dialogs/credential-dialog.ts'
 import { createVirtualStdin, VirtualStdout } from '../../../../src/ui/tty/virtual-terminal.ts'
@@ -27,7 +26,7 @@ afterEach(() => {
 async function drawChrome({ console }: Stand): Promise<string[]> {
   const { columns, rows } = console.state
   let draws = 0
-  const stdout = new VirtualStdout({ columns, rows, createScreen, onDraw: () => draws++ })
+  const stdout = new VirtualStdout({ columns, rows, onDraw: () => draws++ })
   opened.push(stdout)
   const source = { subscribe: () => () => undefined, state: () => console.state, pageInfo: () => console.arrangement }
   const ink = render(<Chrome source={source} keymap={console.options.keymap} />, {

@@ -6,8 +6,6 @@ import type { Endpoint } from '../../../../src/inventory/host.ts'
 import { expandHostSet } from '../../../../src/inventory/host-set.ts'
 import type { Fleet, FleetEvent, ShellState, WriteReport } from '../../../../src/ssh/fleet.ts'
 import type { SessionState } from '../../../../src/ssh/session-state.ts'
-import { createFeeder } from '../../../../src/terminal/feeder.ts'
-import { createScreen } from '../../../../src/terminal/headless-screen.ts'
 import type { BringUpPort } from '../../../../src/ui/bring-up/bring-up-port.ts'
 import { ConsoleApp } from '../../../../src/ui/console/console-app.ts'
 import { InputRouter } from '../../../../src/ui/console/input-router.ts'
@@ -180,8 +178,6 @@ export function createStand(
     },
     {
       fleet,
-      createScreen,
-      createFeeder,
       clock,
       environment,
       resolveHosts,

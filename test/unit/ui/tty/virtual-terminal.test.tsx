@@ -3,7 +3,6 @@ import { Box, type Instance, render, Text } from 'ink'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { textOfCells } from '../../../../src/terminal/cell-row.ts'
 import { BOLD, paletteColour, rgbColour, WORDS_PER_CELL } from '../../../../src/terminal/cells.ts'
-import { createScreen } from '../../../../src/terminal/headless-screen.ts'
 import { createVirtualStdin, VirtualStdout } from '../../../../src/ui/tty/virtual-terminal.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 
@@ -26,7 +25,7 @@ afterEach(() => {
 
 function openStdout([columns, rows]: Size): VirtualStdout & { readonly draws: () => number } {
   let draws = 0
-  const stdout = new VirtualStdout({ columns, rows, createScreen, onDraw: () => draws++ })
+  const stdout = new VirtualStdout({ columns, rows, onDraw: () => draws++ })
   opened.push(stdout)
   return Object.defineProperty(stdout, 'draws', { value: () => draws }) as typeof stdout & { draws(): number }
 }
