@@ -30,11 +30,10 @@ export type ShellHandlers = {
   onEnd(end: ChannelEnd): void
 }
 
-/** An interactive PTY channel. */
-export interface Shell {
-  /** False: the channel is full; the caller waits for `onDrain` (the bytes of this call are kept). */
+/** What shells and commands have in common. */
+export interface Channel {
+  /** False: the channel is full; the bytes of this call are kept, and `onDrain` tells when there is room. */
   write(bytes: Uint8Array): boolean
-  resize(size: ShellSize): void
   /** Stops reading: the remote side is held back by its window. */
   pause(): void
   resume(): void
@@ -42,23 +41,23 @@ export interface Shell {
   close(): void
 }
 
+/** An interactive PTY channel. */
+export interface Shell extends Channel {
+  resize(size: ShellSize): void
+}
+
 export type ExecHandlers = {
   onStdout(bytes: Uint8Array): void
   onStderr(bytes: Uint8Array): void
-  /** Standard input takes bytes again after `writeStdin` returned false. */
+  /** Standard input takes bytes again after `write` returned false. */
   onDrain?(): void
   onEnd(end: ChannelEnd): void
 }
 
 /** A command without a PTY. */
-export interface RemoteProcess {
-  /** False: full; the bytes of this call are kept, and `onDrain` tells when there is room. */
-  writeStdin(bytes: Uint8Array): boolean
-  endStdin(): void
+export interface RemoteProcess extends Channel {
+  endInput(): void
   signal(name: string): void
-  pause(): void
-  resume(): void
-  close(): void
 }
 
 export type ExecOptions = {

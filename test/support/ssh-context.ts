@@ -65,7 +65,7 @@ export async function run(connection: Connection, command: string): Promise<Outp
     },
     onEnd: resolve,
   })
-  remote.endStdin()
+  remote.endInput()
   const end = await promise
   return { stdout, stderr, end }
 }

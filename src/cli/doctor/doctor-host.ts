@@ -108,7 +108,7 @@ function runUntil(
     listenOn()
     signal.addEventListener('abort', handleAbort, { once: true })
     if (signal.aborted) return handleAbort()
-    const listeners = listen(stop, (bytes) => remote?.writeStdin(bytes))
+    const listeners = listen(stop, (bytes) => remote?.write(bytes))
     connection
       .exec(command, {
         onStdout: (bytes) => {
@@ -127,7 +127,7 @@ function runUntil(
           if (isOver) {
             started.signal('KILL')
             started.close()
-          } else if (stdin !== undefined) started.writeStdin(Buffer.from(stdin))
+          } else if (stdin !== undefined) started.write(Buffer.from(stdin))
         },
         (error: unknown) => stop({ kind: 'refused', reason: messageOf(error) }),
       )

@@ -195,7 +195,7 @@ export class RemoteFiles {
   async #write(bytes: Buffer): Promise<void> {
     while (this.#isFull && this.#lost === undefined) await this.#room.promise
     if (this.#lost !== undefined || this.#process === undefined) return
-    if (this.#process.writeStdin(bytes)) return
+    if (this.#process.write(bytes)) return
     if (this.#isFull) return
     this.#isFull = true
     this.#room = Promise.withResolvers<void>()

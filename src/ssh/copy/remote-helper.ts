@@ -74,7 +74,7 @@ export class RemoteHelper {
     connection.exec(helperCommand(script.length), handlers, { waitsForRoom: false }).then((process) => {
       helper.#process = process
       if (helper.#isLost) process.close()
-      else process.writeStdin(script)
+      else process.write(script)
     }, handlers.onEnd)
     await ready.promise
     if (helper.#isLost) return undefined
@@ -115,7 +115,7 @@ export class RemoteHelper {
   }
 
   #write(bytes: Buffer): void {
-    if (this.#isLost || this.#process === undefined || this.#process.writeStdin(bytes) || this.#isFull) return
+    if (this.#isLost || this.#process === undefined || this.#process.write(bytes) || this.#isFull) return
     this.#isFull = true
     this.#room = Promise.withResolvers<void>()
   }

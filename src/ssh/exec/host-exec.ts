@@ -144,7 +144,7 @@ class Execution implements RunningExec {
   }
 
   go(): void {
-    if (this.#phase === 'running') this.#process?.writeStdin(Buffer.from(GO))
+    if (this.#phase === 'running') this.#process?.write(Buffer.from(GO))
   }
 
   stop(): void {
@@ -157,7 +157,7 @@ class Execution implements RunningExec {
       this.#process?.signal('KILL')
       return this.#end({ kind: 'cancelled' })
     }
-    this.#process?.writeStdin(Buffer.from(END))
+    this.#process?.write(Buffer.from(END))
     this.resume()
     this.#setTimer(STOP_LIMIT_MS, () => this.#end({ kind: 'signal', signal: 'SIGKILL' }))
   }
@@ -166,7 +166,7 @@ class Execution implements RunningExec {
     if (this.#phase === 'ended') return
     this.#abort.abort()
     if (this.#phase === 'starting') this.#process?.signal('KILL')
-    if (this.#phase === 'running') this.#process?.writeStdin(Buffer.from(END))
+    if (this.#phase === 'running') this.#process?.write(Buffer.from(END))
     this.#release()
   }
 
@@ -240,7 +240,7 @@ class Execution implements RunningExec {
       ready,
       (bytes) => beforeFiles.push(bytes),
       () => {
-        this.#process?.writeStdin(Buffer.from(`${word}\n`))
+        this.#process?.write(Buffer.from(`${word}\n`))
         if (isDelivered && !isDeliveredLater) deliver()
       },
     )
@@ -288,8 +288,8 @@ class Execution implements RunningExec {
       for await (const chunk of file.open()) {
         if (this.#isOver()) return
         this.#watchStart()
-        this.#process?.writeStdin(chunk)
-        while (!this.#isOver() && this.#process?.writeStdin(NOTHING) === false) await this.#pauseBriefly()
+        this.#process?.write(chunk)
+        while (!this.#isOver() && this.#process?.write(NOTHING) === false) await this.#pauseBriefly()
       }
     }
   }
@@ -306,7 +306,7 @@ class Execution implements RunningExec {
     if (password === undefined)
       return this.#end({ kind: 'refused', reason: 'sudo asks for a password, and there is none' })
     this.#watchStart()
-    this.#process?.writeStdin(Buffer.from(`${password.reveal()}\n`))
+    this.#process?.write(Buffer.from(`${password.reveal()}\n`))
   }
 
   /** Start-up files of the login shell may wait for ever. */
@@ -325,7 +325,7 @@ class Execution implements RunningExec {
     const { clock, beatMs = BEAT_MS } = this.#options
     const beatAfter = (delayMs: number) => {
       this.#beat = clock.after(delayMs, () => {
-        this.#process?.writeStdin(Buffer.from(BEAT))
+        this.#process?.write(Buffer.from(BEAT))
         beatAfter(beatMs)
       })
     }

@@ -90,7 +90,7 @@ class OpenShell implements ScriptShell {
   }
 
   write(text: string): void {
-    if (this.#kept === undefined) this.#process?.writeStdin(Buffer.from(text))
+    if (this.#kept === undefined) this.#process?.write(Buffer.from(text))
     else this.#kept.push(text)
   }
 

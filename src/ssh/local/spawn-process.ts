@@ -60,8 +60,8 @@ export function spawnProcess(options: ProcessOptions, handlers: ExecHandlers): P
   })
 
   const remote: RemoteProcess = {
-    writeStdin: (bytes) => child.stdin.write(bytes),
-    endStdin: () => child.stdin.end(),
+    write: (bytes) => child.stdin.write(bytes),
+    endInput: () => child.stdin.end(),
     signal: (name) => signal(`SIG${name.replace(/^SIG/, '')}` as NodeJS.Signals),
     pause: () => {
       child.stdout.pause()

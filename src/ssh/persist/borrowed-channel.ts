@@ -2,8 +2,14 @@
  * The program's end of a channel that the keeper holds. What arrives while the user of the channel pauses waits here, at
  * most a window of it; what is written waits for the window too. After `close` no handler is called.
  */
-import type { ChannelEnd, ConnectFailure } from '../transport.ts'
-import { ConnectError } from '../transport.ts'
+import {
+  type ChannelEnd,
+  ConnectError,
+  type ConnectFailure,
+  type RemoteProcess,
+  type Shell,
+  type ShellSize,
+} from '../transport.ts'
 import { FRAME_KINDS, type StreamKind } from './frames.ts'
 import type { Link } from './link.ts'
 import type { FromKeeper, ToKeeper } from './messages.ts'
@@ -15,7 +21,7 @@ export interface ChannelHandlers {
   onEnd(end: ChannelEnd): void
 }
 
-export class BorrowedChannel {
+export class BorrowedChannel implements Shell, RemoteProcess {
   readonly id: number
   readonly opened = Promise.withResolvers<void>()
   readonly #link: Link<FromKeeper, ToKeeper>
@@ -68,8 +74,12 @@ export class BorrowedChannel {
     this.#send()
   }
 
-  send(message: ToKeeper & { channel: number }): void {
-    if (!this.#isOver) this.#link.send(message)
+  resize(size: ShellSize): void {
+    if (!this.#isOver) this.#link.send({ type: 'resize', channel: this.id, size })
+  }
+
+  signal(name: string): void {
+    if (!this.#isOver) this.#link.send({ type: 'signal', channel: this.id, name })
   }
 
   pause(): void {

@@ -1,110 +1,74 @@
 /** A connection that the keeper holds, as the program sees it. Closing it gives it back; it stays warm there. */
 import { Duplex } from 'node:stream'
-import type {
-  Connection,
-  ExecHandlers,
-  ExecOptions,
-  RemoteProcess,
-  Shell,
-  ShellHandlers,
-  ShellOptions,
-} from '../transport.ts'
+import type { Connection } from '../transport.ts'
 import type { BorrowedChannel, ChannelHandlers } from './borrowed-channel.ts'
 import { FRAME_KINDS } from './frames.ts'
 import type { OpenRequest } from './messages.ts'
 
-export interface ChannelOpener {
-  /** Rejects with ConnectError. */
-  open(what: OpenRequest, handlers: ChannelHandlers): Promise<BorrowedChannel>
-  release(): void
-}
-
-export class BorrowedConnection implements Connection {
-  readonly #opener: ChannelOpener
-
-  constructor(opener: ChannelOpener) {
-    this.#opener = opener
-  }
-
-  async openShell(options: ShellOptions, handlers: ShellHandlers): Promise<Shell> {
-    const channel = await this.#opener.open(
-      { kind: 'shell', ...options },
-      {
-        onBytes: (_kind, bytes) => handlers.onData(bytes),
-        onDrain: () => handlers.onDrain(),
-        onEnd: (end) => handlers.onEnd(end),
-      },
-    )
-    return {
-      write: (bytes) => channel.write(bytes),
-      resize: (size) => channel.send({ type: 'resize', channel: channel.id, size }),
-      pause: () => channel.pause(),
-      resume: () => channel.resume(),
-      close: () => channel.close(),
-    }
-  }
-
-  async exec(command: string, handlers: ExecHandlers, options?: ExecOptions): Promise<RemoteProcess> {
-    const channel = await this.#opener.open(
-      { kind: 'exec', command, ...(options && { options }) },
-      {
-        onBytes: (kind, bytes) => (kind === FRAME_KINDS.stderr ? handlers.onStderr(bytes) : handlers.onStdout(bytes)),
-        onDrain: () => handlers.onDrain?.(),
-        onEnd: (end) => handlers.onEnd(end),
-      },
-    )
-    return {
-      writeStdin: (bytes) => channel.write(bytes),
-      endStdin: () => channel.endInput(),
-      signal: (name) => channel.send({ type: 'signal', channel: channel.id, name }),
-      pause: () => channel.pause(),
-      resume: () => channel.resume(),
-      close: () => channel.close(),
-    }
-  }
-
-  async forward(address: string, port: number): Promise<Duplex> {
-    let written: (() => void) | undefined
-    let channel: BorrowedChannel | undefined
-    const goOn = () => {
-      const done = written
-      written = undefined
-      done?.()
-    }
-    const stream = new Duplex({
-      read: () => channel?.resume(),
-      write: (bytes: Buffer, _encoding, done) => {
-        // The other side has closed: as with ssh, nobody is left to take it.
-        if (channel === undefined || channel.isOver || channel.write(bytes)) done()
-        else written = done
-      },
-      final: (done) => {
-        channel?.endInput()
-        done()
-      },
-      destroy: (error, done) => {
-        channel?.close()
-        done(error)
-      },
-    })
-    channel = await this.#opener.open(
-      { kind: 'forward', address, port },
-      {
-        onBytes: (_kind, bytes) => {
-          if (!stream.push(bytes)) channel?.pause()
+/** `open` rejects with ConnectError. */
+export function borrowedConnection(
+  open: (what: OpenRequest, handlers: ChannelHandlers) => Promise<BorrowedChannel>,
+  release: () => void,
+): Connection {
+  return {
+    openShell: (options, handlers) =>
+      open(
+        { kind: 'shell', ...options },
+        {
+          onBytes: (_kind, bytes) => handlers.onData(bytes),
+          onDrain: () => handlers.onDrain(),
+          onEnd: (end) => handlers.onEnd(end),
         },
-        onDrain: goOn,
-        onEnd: (end) => {
-          if (end.kind === 'lost') return stream.destroy(new Error(end.reason))
-          stream.push(null)
-          goOn()
+      ),
+    exec: (command, handlers, options) =>
+      open(
+        { kind: 'exec', command, ...(options && { options }) },
+        {
+          onBytes: (kind, bytes) => (kind === FRAME_KINDS.stderr ? handlers.onStderr(bytes) : handlers.onStdout(bytes)),
+          onDrain: () => handlers.onDrain?.(),
+          onEnd: (end) => handlers.onEnd(end),
         },
-      },
-    )
-    return stream
-  }
-
-  close(): void {
-    this.#opener.release()
+      ),
+    async forward(address, port) {
+      let written: (() => void) | undefined
+      let channel: BorrowedChannel | undefined
+      const goOn = () => {
+        const done = written
+        written = undefined
+        done?.()
+      }
+      const stream = new Duplex({
+        read: () => channel?.resume(),
+        write: (bytes: Buffer, _encoding, done) => {
+          // The other side has closed: as with ssh, nobody is left to take it.
+          if (channel === undefined || channel.isOver || channel.write(bytes)) done()
+          else written = done
+        },
+        final: (done) => {
+          channel?.endInput()
+          done()
+        },
+        destroy: (error, done) => {
+          channel?.close()
+          done(error)
+        },
+      })
+      channel = await open(
+        { kind: 'forward', address, port },
+        {
+          onBytes: (_kind, bytes) => {
+            if (!stream.push(bytes)) channel?.pause()
+          },
+          onDrain: goOn,
+          onEnd: (end) => {
+            if (end.kind === 'lost') return stream.destroy(new Error(end.reason))
+            stream.push(null)
+            goOn()
+          },
+        },
+      )
+      return stream
+    },
+    close: release,
   }
 }

@@ -8,7 +8,7 @@ import { MusterError } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { type ConnectContext, ConnectError, type Connection } from '../transport.ts'
 import { BorrowedChannel } from './borrowed-channel.ts'
-import { BorrowedConnection } from './borrowed-connection.ts'
+import { borrowedConnection } from './borrowed-connection.ts'
 import { answerQuestion, wireError } from './carried-questions.ts'
 import { isProof, newNonce, proofOf } from './keeper-directory.ts'
 import { Link } from './link.ts'
@@ -202,11 +202,10 @@ export class KeeperClient implements Disposable {
   }
 
   #connectionOf(id: number, borrow: Borrow): Connection {
-    return new BorrowedConnection({
-      open: async (what, handlers) => {
-        if (this.#isGone || this.#borrows.get(id) !== borrow) {
+    return borrowedConnection(
+      async (what, handlers) => {
+        if (this.#isGone || this.#borrows.get(id) !== borrow)
           throw new ConnectError({ kind: 'unreachable', phase: 'shell', reason: 'the connection is gone' })
-        }
         const channel = new BorrowedChannel(this.#nextId(), this.#link, handlers, () => {
           this.#channels.delete(channel.id)
           borrow.channels.delete(channel)
@@ -217,11 +216,11 @@ export class KeeperClient implements Disposable {
         await channel.opened.promise
         return channel
       },
-      release: () => {
+      () => {
         for (const channel of [...borrow.channels]) channel.drop()
         this.#release(id)
       },
-    })
+    )
   }
 
   async #answer({ id, question, what }: FromKeeper & { type: 'ask' }): Promise<void> {

@@ -5,22 +5,22 @@
 import type { Duplex } from 'node:stream'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { type ChannelEnd, ConnectError, type ConnectFailure, type Connection, type ShellSize } from '../transport.ts'
+import {
+  type Channel,
+  type ChannelEnd,
+  ConnectError,
+  type ConnectFailure,
+  type Connection,
+  type RemoteProcess,
+  type Shell,
+} from '../transport.ts'
 import { FRAME_KINDS, type StreamKind } from './frames.ts'
 import type { Link } from './link.ts'
 import type { FromKeeper, OpenRequest, ToKeeper } from './messages.ts'
 import { ReceiveWindow, SendWindow, UNBOUNDED } from './windows.ts'
 
-/** What shells, commands and forwards have in common. */
-type Source = {
-  write(bytes: Uint8Array): boolean
-  pause(): void
-  resume(): void
-  end(): void
-  close(): void
-  resize?(size: ShellSize): void
-  signal?(name: string): void
-}
+/** A shell, a command or a forward. */
+type Source = Channel & Partial<Pick<Shell, 'resize'> & Pick<RemoteProcess, 'signal'>>
 
 export class KeptChannel {
   readonly #id: number
@@ -29,6 +29,8 @@ export class KeptChannel {
   readonly #outgoing = new SendWindow()
   readonly #incoming: ReceiveWindow
   #source: Source | undefined
+  /** Undefined: a shell, whose input has no end. */
+  #endInput: (() => void) | undefined
   #isPaused = false
   #isOver = false
   #hasEnded = false
@@ -71,7 +73,7 @@ export class KeptChannel {
   handleMessage(message: ToKeeper & { channel: number }): void {
     if (message.type === 'resize') this.#source?.resize?.(message.size)
     else if (message.type === 'signal') this.#source?.signal?.(message.name)
-    else if (message.type === 'end-stdin') this.#source?.end()
+    else if (message.type === 'end-stdin') this.#endInput?.()
     else if (message.type === 'close') this.close()
   }
 
@@ -79,7 +81,7 @@ export class KeptChannel {
   close(): void {
     if (this.#isOver) return
     this.#finish()
-    this.#source?.end()
+    this.#endInput?.()
     this.#source?.close()
   }
 
@@ -109,28 +111,17 @@ export class KeptChannel {
     const onDrain = () => this.#grant()
     let source: Source
     if (what.kind === 'exec') {
-      const handlers = { onStdout, onStderr, onDrain, onEnd: ended }
-      const remote = await connection.exec(what.command, handlers, what.options)
-      source = {
-        write: (bytes) => remote.writeStdin(bytes),
-        pause: () => remote.pause(),
-        resume: () => remote.resume(),
-        end: () => remote.endStdin(),
-        close: () => remote.close(),
-        signal: (name) => remote.signal(name),
-      }
+      const remote = await connection.exec(what.command, { onStdout, onStderr, onDrain, onEnd: ended }, what.options)
+      this.#endInput = () => remote.endInput()
+      source = remote
     } else if (what.kind === 'shell') {
       const { kind: _kind, ...options } = what
-      const shell = await connection.openShell(options, { onData: onStdout, onDrain, onEnd: ended })
-      source = {
-        write: (bytes) => shell.write(bytes),
-        pause: () => shell.pause(),
-        resume: () => shell.resume(),
-        end: () => {},
-        close: () => shell.close(),
-        resize: (size) => shell.resize(size),
-      }
-    } else source = forwardSource(await connection.forward(what.address, what.port), onStdout, onDrain, ended)
+      source = await connection.openShell(options, { onData: onStdout, onDrain, onEnd: ended })
+    } else {
+      const stream = await connection.forward(what.address, what.port)
+      this.#endInput = () => stream.end()
+      source = forwardSource(stream, onStdout, onDrain, ended)
+    }
     tell()
     return source
   }
@@ -180,7 +171,6 @@ function forwardSource(
     write: (bytes) => stream.writable && stream.write(bytes),
     pause: () => stream.pause(),
     resume: () => stream.resume(),
-    end: () => stream.end(),
     close: () => stream.destroy(),
   }
 }

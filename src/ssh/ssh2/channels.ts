@@ -1,11 +1,8 @@
-/**
- * Shells, commands and forwards as channels of one ssh2 client. Bytes pass unchanged and unbuffered but for the window
- * of the channel; after `close` no handler is called. It does not know who uses them.
- */
-import type { Duplex, Readable } from 'node:stream'
+/** A shell or command as a channel of one ssh2 client. Bytes pass unchanged and unbuffered but for the channel's window. */
+import type { Duplex } from 'node:stream'
 import type { ClientChannel, Client as Ssh2Client } from 'ssh2'
 import { messageOf } from '../../base/errors.ts'
-import type { ChannelEnd, ExecHandlers, RemoteProcess, Shell, ShellHandlers } from '../transport.ts'
+import type { ChannelEnd, RemoteProcess, Shell, ShellSize } from '../transport.ts'
 import { remoteText } from './failures.ts'
 import { consumeWith, signalChannel } from './library.ts'
 
@@ -18,83 +15,76 @@ export type ChannelHost = {
   readonly stream: Duplex
   /** Why the connection is gone; undefined while it stands. */
   lostReason(): string | undefined
-  /** The connection was closed by ourselves: no handler is called any more. */
+  /** We closed the connection ourselves: no handler is called any more. */
   isHungUp(): boolean
 }
 
-export function asShell(
-  host: ChannelHost,
-  channel: ClientChannel,
-  windowBytes: number | undefined,
-  handlers: ShellHandlers,
-): Shell {
-  const consumed = windowBytes === undefined ? () => {} : consumeWith(host.client, channel, windowBytes)
-  const life = new ChannelLife(host, channel, handlers.onEnd)
-  const flow = new Flow([channel])
-  channel.on('data', (bytes: Buffer) => {
-    consumed(bytes.length)
-    if (!life.isClosed) handlers.onData(bytes)
-  })
-  channel.stderr.resume()
-  const writer = new ChannelWriter(host, channel, () => {
-    if (!life.isClosed) handlers.onDrain()
-  })
-  return {
-    write: (bytes) => !life.isClosed && writer.write(bytes),
-    resize: ({ columns, rows }) => life.attempt(() => channel.setWindow(rows, columns, 0, 0)),
-    pause: () => flow.pause(),
-    resume: () => flow.resume(),
-    close: () => life.close(),
-  }
+export type ChannelHandlers = {
+  onStdout(bytes: Uint8Array): void
+  /** Undefined: a shell, whose server sends nothing there. */
+  onStderr?(bytes: Uint8Array): void
+  onDrain?(): void
+  onEnd(end: ChannelEnd): void
 }
 
-export function asRemoteProcess(
-  host: ChannelHost,
-  channel: ClientChannel,
-  windowBytes: number | undefined,
-  handlers: ExecHandlers,
-): RemoteProcess {
-  const consumed = windowBytes === undefined ? () => {} : consumeWith(host.client, channel, windowBytes)
-  const life = new ChannelLife(host, channel, handlers.onEnd)
-  const flow = new Flow([channel, channel.stderr])
-  channel.on('data', (bytes: Buffer) => {
-    consumed(bytes.length)
-    if (!life.isClosed) handlers.onStdout(bytes)
-  })
-  channel.stderr.on('data', (bytes: Buffer) => {
-    consumed(bytes.length)
-    if (!life.isClosed) handlers.onStderr(bytes)
-  })
-  const writer = new ChannelWriter(host, channel, () => {
-    if (!life.isClosed) handlers.onDrain?.()
-  })
-  return {
-    writeStdin: (bytes) => !life.isClosed && writer.write(bytes),
-    endStdin: () => life.attempt(() => channel.end()),
-    signal: (name) => life.attempt(() => signalChannel(host.client, channel, name)),
-    pause: () => flow.pause(),
-    resume: () => flow.resume(),
-    close: () => life.close(),
-  }
-}
-
-/**
- * Streams that stand still until whoever opened the channel has it: output may come in one packet with the answer that the
- * channel is open, and then its handler would be called before there is anything to answer it with.
- */
-class Flow {
-  readonly #streams: readonly Readable[]
+export class Ssh2Channel implements Shell, RemoteProcess {
+  readonly #host: ChannelHost
+  readonly #channel: ClientChannel
+  readonly #handlers: ChannelHandlers
+  /** Until the opener has the channel: output may come in one packet with the answer that it is open. */
   #isHeld = true
   #isPaused = false
+  #hasEnded = false
+  #isFull = false
+  #isAwaitingDrain = false
 
-  constructor(streams: readonly Readable[]) {
-    this.#streams = streams
-    for (const stream of streams) stream.pause()
+  /** `windowBytes`: the window that the channel was opened with, where that was not ssh2's own. */
+  constructor(host: ChannelHost, channel: ClientChannel, windowBytes: number | undefined, handlers: ChannelHandlers) {
+    this.#host = host
+    this.#channel = channel
+    this.#handlers = handlers
+    const consumed = windowBytes === undefined ? () => {} : consumeWith(host.client, channel, windowBytes)
+    channel.on('data', (bytes: Buffer) => {
+      consumed(bytes.length)
+      if (!this.#isOver) handlers.onStdout(bytes)
+    })
+    channel.stderr.on('data', (bytes: Buffer) => {
+      consumed(bytes.length)
+      if (!this.#isOver) handlers.onStderr?.(bytes)
+    })
+    this.#watchEnd()
+    for (const stream of this.#streams) stream.pause()
     // After all promises that this one keeps.
     setImmediate(() => {
       this.#isHeld = false
       if (!this.#isPaused) this.resume()
     })
+  }
+
+  write(bytes: Uint8Array): boolean {
+    if (this.#isOver || !this.#channel.writable) return false
+    try {
+      this.#channel.write(bytes, () => this.#checkRoom())
+    } catch {
+      return false
+    }
+    if (this.#channel.writableLength + this.#host.stream.writableLength <= WRITE_LIMIT) return true
+    if (this.#isFull) return false
+    this.#isFull = true
+    this.#awaitDrain()
+    return false
+  }
+
+  endInput(): void {
+    this.#attempt(() => this.#channel.end())
+  }
+
+  resize({ columns, rows }: ShellSize): void {
+    this.#attempt(() => this.#channel.setWindow(rows, columns, 0, 0))
+  }
+
+  signal(name: string): void {
+    this.#attempt(() => signalChannel(this.#host.client, this.#channel, name))
   }
 
   pause(): void {
@@ -104,86 +94,51 @@ class Flow {
 
   resume(): void {
     this.#isPaused = false
-    if (this.#isHeld) return
+    if (!this.#isHeld) for (const stream of this.#streams) stream.resume()
+  }
+
+  close(): void {
+    this.#attempt(() => this.#channel.close())
+    this.#hasEnded = true
+    // What still arrives is thrown away, so that the channel can end.
     for (const stream of this.#streams) stream.resume()
   }
-}
 
-/** When a channel is over: once both its streams were read to the end, or at once by our own `close`. */
-class ChannelLife {
-  readonly #host: ChannelHost
-  readonly #channel: ClientChannel
-  #isClosed = false
+  get #streams() {
+    return [this.#channel, this.#channel.stderr]
+  }
 
-  constructor(host: ChannelHost, channel: ClientChannel, onEnd: (end: ChannelEnd) => void) {
-    this.#host = host
-    this.#channel = channel
+  get #isOver(): boolean {
+    return this.#hasEnded || this.#host.isHungUp()
+  }
+
+  /** It has ended once both its streams were read to the end. */
+  #watchEnd(): void {
     let exit: ChannelEnd | undefined
     let openStreams = 2
-    channel.on('exit', (code: number | null, signal?: string) => {
+    this.#channel.on('exit', (code: number | null, signal?: string) => {
       exit = code === null ? { kind: 'signal', signal: remoteText(signal ?? 'SIGKILL') } : { kind: 'exit', code }
     })
-    const ended = () => {
-      openStreams -= 1
-      if (openStreams > 0 || this.isClosed) return
-      this.#isClosed = true
-      const reason = host.lostReason() ?? 'the channel was closed without an exit status'
-      onEnd(exit ?? { kind: 'lost', reason })
+    for (const stream of this.#streams) {
+      stream.on('error', () => {})
+      stream.once('close', () => {
+        openStreams -= 1
+        if (openStreams > 0 || this.#isOver) return
+        this.#hasEnded = true
+        const reason = this.#host.lostReason() ?? 'the channel was closed without an exit status'
+        this.#handlers.onEnd(exit ?? { kind: 'lost', reason })
+      })
     }
-    channel.once('close', ended)
-    channel.stderr.once('close', ended)
-    channel.on('error', () => {})
-    channel.stderr.on('error', () => {})
   }
 
-  get isClosed(): boolean {
-    return this.#isClosed || this.#host.isHungUp()
-  }
-
-  /** ssh2 throws when its connection is gone; what that means is told by `onEnd`. */
-  attempt(action: () => void): void {
-    if (this.isClosed) return
+  /** ssh2 throws when its connection is gone; `onEnd` tells what that means. */
+  #attempt(action: () => void): void {
+    if (this.#isOver) return
     try {
       action()
     } catch {
       // Its end comes as an event.
     }
-  }
-
-  close(): void {
-    this.attempt(() => this.#channel.close())
-    this.#isClosed = true
-    // What still arrives is thrown away, so that the channel can end.
-    this.#channel.resume()
-    this.#channel.stderr.resume()
-  }
-}
-
-class ChannelWriter {
-  readonly #host: ChannelHost
-  readonly #channel: ClientChannel
-  readonly #onDrain: () => void
-  #isFull = false
-  #isAwaitingDrain = false
-
-  constructor(host: ChannelHost, channel: ClientChannel, onDrain: () => void) {
-    this.#host = host
-    this.#channel = channel
-    this.#onDrain = onDrain
-  }
-
-  write(bytes: Uint8Array): boolean {
-    if (!this.#channel.writable) return false
-    try {
-      this.#channel.write(bytes, () => this.#check())
-    } catch {
-      return false
-    }
-    if (this.#queued() <= WRITE_LIMIT) return true
-    if (this.#isFull) return false
-    this.#isFull = true
-    this.#awaitDrain()
-    return false
   }
 
   /** The channel may have room again before the stream under it drains: one listener, however often it fills up. */
@@ -192,21 +147,16 @@ class ChannelWriter {
     this.#isAwaitingDrain = true
     this.#host.stream.once('drain', () => {
       this.#isAwaitingDrain = false
-      this.#check()
+      this.#checkRoom()
     })
   }
 
-  #queued(): number {
-    return this.#channel.writableLength + this.#host.stream.writableLength
-  }
-
-  #check(): void {
-    // The callbacks of what waits in the channel come back here; for what waits under it there is only `drain`, which comes
-    // when that stream has said that it needs it, and not otherwise.
+  #checkRoom(): void {
+    // What waits in the channel calls back here; what waits under it has only `drain`, and that only where it is needed.
     if (!this.#isFull || this.#channel.writableLength > WRITE_LIMIT / 2) return
     if (this.#host.stream.writableNeedDrain) return this.#awaitDrain()
     this.#isFull = false
-    this.#onDrain()
+    if (!this.#isOver) this.#handlers.onDrain?.()
   }
 }
 

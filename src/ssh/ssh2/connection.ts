@@ -19,7 +19,7 @@ import type {
   ShellHandlers,
   ShellOptions,
 } from '../transport.ts'
-import { asRemoteProcess, asShell, openFailure } from './channels.ts'
+import { type ChannelHandlers, openFailure, Ssh2Channel } from './channels.ts'
 import { connectError, describeEndpoint, describeSocketError, remoteText, seconds, unreachable } from './failures.ts'
 import { withSessionWindow } from './library.ts'
 import { type SessionKind, SessionSlots, TooManySessions } from './session-slots.ts'
@@ -71,23 +71,15 @@ export class Ssh2Connection implements Connection {
     return this.#lostReason
   }
 
-  async openShell(options: ShellOptions, handlers: ShellHandlers): Promise<Shell> {
-    const { client, endpoint } = this.#parts
-    const windowBytes = this.#parts.windowBytes ?? DEFAULT_WINDOW_BYTES
-    const { size, term, environment } = options
-    let isWindowSmall = false
-    const asShellOf = (channel: ClientChannel) =>
-      asShell(this.#host(), channel, isWindowSmall ? windowBytes : undefined, handlers)
-    const open = (agentForward: boolean) =>
-      this.#openSession('shell', asShellOf, (callback) => {
-        const pty = { term, cols: size.columns, rows: size.rows, width: 0, height: 0, modes: TERMINAL_MODES as never }
-        const extra = { ...(environment === undefined ? {} : { env: environment }), agentForward }
-        isWindowSmall = withSessionWindow(client, windowBytes, () => {
-          if (endpoint.shell === undefined) client.shell(pty, extra as never, callback)
-          else client.exec(endpoint.shell, { ...extra, pty } as never, callback)
-        })
-      })
-    return await this.#withAgent(open)
+  async openShell({ size, term, environment }: ShellOptions, handlers: ShellHandlers): Promise<Shell> {
+    const { client, endpoint, windowBytes = DEFAULT_WINDOW_BYTES } = this.#parts
+    const pty = { term, cols: size.columns, rows: size.rows, width: 0, height: 0, modes: TERMINAL_MODES as never }
+    const { onData: onStdout, onDrain, onEnd } = handlers
+    return await this.#openSession('shell', windowBytes, { onStdout, onDrain, onEnd }, (agentForward, callback) => {
+      const extra = { ...(environment === undefined ? {} : { env: environment }), agentForward }
+      if (endpoint.shell === undefined) client.shell(pty, extra as never, callback)
+      else client.exec(endpoint.shell, { ...extra, pty } as never, callback)
+    })
   }
 
   async exec(
@@ -95,16 +87,9 @@ export class Ssh2Connection implements Connection {
     handlers: ExecHandlers,
     { waitsForRoom = true, isLasting = false, windowBytes = COMMAND_WINDOW_BYTES }: ExecOptions = {},
   ): Promise<RemoteProcess> {
-    const { client } = this.#parts
-    let isWindowSmall = false
-    const asProcess = (channel: ClientChannel) =>
-      asRemoteProcess(this.#host(), channel, isWindowSmall ? windowBytes : undefined, handlers)
-    return await this.#withAgent((agentForward) =>
-      this.#openSession(isLasting ? 'lasting' : waitsForRoom ? 'command' : 'extra', asProcess, (callback) => {
-        isWindowSmall = withSessionWindow(client, windowBytes, () =>
-          client.exec(command, { agentForward } as never, callback),
-        )
-      }),
+    const kind = isLasting ? 'lasting' : waitsForRoom ? 'command' : 'extra'
+    return await this.#openSession(kind, windowBytes, handlers, (agentForward, callback) =>
+      this.#parts.client.exec(command, { agentForward } as never, callback),
     )
   }
 
@@ -128,30 +113,35 @@ export class Ssh2Connection implements Connection {
   }
 
   /** A server that forbids agent forwarding still gives the session, as with ssh. */
-  async #withAgent<T>(open: (agentForward: boolean) => Promise<T>): Promise<T> {
-    const { forwardAgent, agentSocket } = this.#parts.endpoint
-    if (!forwardAgent || agentSocket === undefined) return open(false)
-    return await open(true).catch((error: unknown) => {
-      if (/agent forwarding/i.test(messageOf(error))) return open(false)
-      throw error
-    })
-  }
-
-  async #openSession<T>(
+  async #openSession(
     kind: SessionKind,
-    take: (channel: ClientChannel) => T,
-    ask: (callback: ChannelCallback) => void,
-  ): Promise<T> {
-    const what = `a ${kind === 'shell' ? kind : 'command'} on ${describeEndpoint(this.#parts.endpoint)}`
+    windowBytes: number,
+    handlers: ChannelHandlers,
+    ask: (agentForward: boolean, callback: ChannelCallback) => void,
+  ): Promise<Ssh2Channel> {
+    const { client, stream, endpoint } = this.#parts
+    const what = `a ${kind === 'shell' ? kind : 'command'} on ${describeEndpoint(endpoint)}`
+    const host = { client, stream, lostReason: () => this.#lostReason, isHungUp: () => this.#isHungUp }
     const isLimit = (error: unknown) => /^open failed$/i.test(openFailure((error as ConnectError).cause))
-    try {
-      const { value, release } = await this.#slots.acquire(
-        kind,
-        () => this.#open(what, (channel) => ({ session: take(channel), closed: once(channel, 'close') }), ask),
-        isLimit,
-      )
+    const open = async (agentForward: boolean): Promise<Ssh2Channel> => {
+      let isWindowSmall = false
+      const take = (channel: ClientChannel) => ({
+        session: new Ssh2Channel(host, channel, isWindowSmall ? windowBytes : undefined, handlers),
+        closed: once(channel, 'close'),
+      })
+      const askForIt = (callback: ChannelCallback) => {
+        isWindowSmall = withSessionWindow(client, windowBytes, () => ask(agentForward, callback))
+      }
+      const { value, release } = await this.#slots.acquire(kind, () => this.#open(what, take, askForIt), isLimit)
       value.closed.then(release, release)
       return value.session
+    }
+    try {
+      if (!endpoint.forwardAgent || endpoint.agentSocket === undefined) return await open(false)
+      return await open(true).catch((error: unknown) => {
+        if (/agent forwarding/i.test(messageOf(error))) return open(false)
+        throw error
+      })
     } catch (error) {
       if (!(error instanceof TooManySessions)) throw error
       throw connectError(
@@ -193,11 +183,6 @@ export class Ssh2Connection implements Connection {
         fail('the connection is gone', error)
       }
     })
-  }
-
-  #host() {
-    const { client, stream } = this.#parts
-    return { client, stream, lostReason: () => this.#lostReason, isHungUp: () => this.#isHungUp }
   }
 
   #lose(): void {

@@ -70,9 +70,9 @@ describe('warm connections', () => {
       onStderr: () => {},
       onEnd: resolve,
     })
-    expect(remote.writeStdin(new Uint8Array(sizeBytes))).toBe(false)
+    expect(remote.write(new Uint8Array(sizeBytes))).toBe(false)
     await drained.promise
-    remote.endStdin()
+    remote.endInput()
     expect(await ended).toEqual({ kind: 'exit', code: 0 })
     expect(echoed).toBe(sizeBytes)
 

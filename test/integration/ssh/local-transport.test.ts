@@ -71,8 +71,8 @@ describe('the transport local', () => {
       onStderr: () => {},
       onEnd: resolve,
     })
-    remote.writeStdin(Buffer.from('fed'))
-    remote.endStdin()
+    remote.write(Buffer.from('fed'))
+    remote.endInput()
     await waitUntil(() => text === 'fed', 'the echo')
     remote.signal('INT')
     expect(await promise).toEqual({ kind: 'signal', signal: 'SIGINT' })

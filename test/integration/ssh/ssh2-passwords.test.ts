@@ -249,7 +249,7 @@ describe('commands and shells on a server of our own', () => {
     const server = await startInProcessServer(open, serve, { debug })
     const connection = await transport.connect(server.endpoint(), watchedContext())
     const remote = await connection.exec('sleep 60', { onStdout: () => {}, onStderr: () => {}, onEnd: () => {} })
-    remote.endStdin()
+    remote.endInput()
     remote.signal('SIGTERM')
     await waitUntil(() => received.some((line) => line.includes('signal: TERM')), 'the signal')
     expect(received.findIndex((line) => line.includes('CHANNEL_EOF'))).toBeLessThan(

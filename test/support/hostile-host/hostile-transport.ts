@@ -30,12 +30,12 @@ export class HostileChannel implements RemoteProcess {
     this.#onBytes = onBytes
   }
 
-  writeStdin(bytes: Uint8Array): boolean {
+  write(bytes: Uint8Array): boolean {
     if (bytes.length > 0) this.#onBytes(this, bytes)
     return true
   }
 
-  endStdin(): void {}
+  endInput(): void {}
   signal(): void {}
 
   pause(): void {

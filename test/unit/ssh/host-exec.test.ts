@@ -11,8 +11,8 @@ import { ManualClock } from './manual-clock.ts'
 
 const LIMIT_MS = 10_000
 const SILENT: RemoteProcess = {
-  writeStdin: () => true,
-  endStdin() {},
+  write: () => true,
+  endInput() {},
   signal() {},
   pause() {},
   resume() {},

@@ -16,14 +16,14 @@ async function startWith(answers: readonly string[]): Promise<RemoteFiles> {
       queueMicrotask(() => handlers.onStdout(Buffer.from(`${token}\n`)))
       let isSetUp = false
       return {
-        writeStdin(bytes: Uint8Array) {
+        write(bytes: Uint8Array) {
           const text = said.shift()
           if (!isSetUp || bytes.length > 0)
             queueMicrotask(() => text !== undefined && handlers.onStdout(Buffer.from(text)))
           isSetUp = true
           return true
         },
-        endStdin() {},
+        endInput() {},
         signal() {},
         pause() {},
         resume() {},

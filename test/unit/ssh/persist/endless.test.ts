@@ -128,8 +128,8 @@ describe('a program that sends without end', () => {
     const program = new Peer()
     const clock = new ManualClock()
     const deaf: RemoteProcess = {
-      writeStdin: () => false,
-      endStdin() {},
+      write: () => false,
+      endInput() {},
       signal() {},
       pause() {},
       resume() {},

@@ -1,7 +1,7 @@
 import { Duplex, PassThrough, type Writable } from 'node:stream'
 import type { Client, ClientChannel } from 'ssh2'
 import { describe, expect, it } from 'vitest'
-import { asRemoteProcess } from '../../../../src/ssh/ssh2/channels.ts'
+import { Ssh2Channel } from '../../../../src/ssh/ssh2/channels.ts'
 
 /** A channel over a stream; both keep what is written until they are told to go on. */
 function fullChannel() {
@@ -17,7 +17,7 @@ function fullChannel() {
     lostReason: () => undefined,
     isHungUp: () => false,
   }
-  const process = asRemoteProcess(host, channel as unknown as ClientChannel, undefined, {
+  const process = new Ssh2Channel(host, channel as unknown as ClientChannel, undefined, {
     onStdout() {},
     onStderr() {},
     onEnd() {},
@@ -39,7 +39,7 @@ describe('a channel that is full', () => {
     // More than half of what makes it full, and less than what the stream itself calls full.
     stream.write(Buffer.alloc(40 * 1024))
     expect(stream.writableNeedDrain).toBe(false)
-    expect(process.writeStdin(Buffer.alloc(60 * 1024))).toBe(false)
+    expect(process.write(Buffer.alloc(60 * 1024))).toBe(false)
     await release(waiting.channel)
     expect(drained()).toBe(1)
   })
@@ -47,7 +47,7 @@ describe('a channel that is full', () => {
   it('waits for a stream under it that is full, each time', async () => {
     const { process, stream, waiting, release, drained } = fullChannel()
     stream.write(Buffer.alloc(70 * 1024))
-    expect(process.writeStdin(Buffer.alloc(60 * 1024))).toBe(false)
+    expect(process.write(Buffer.alloc(60 * 1024))).toBe(false)
     await release(waiting.stream)
     expect(drained()).toBe(0)
     stream.write(Buffer.alloc(70 * 1024))
