@@ -113,7 +113,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
   const kinds = (ids: readonly number[]) => ids.map((id) => store.get(id)?.state.kind)
   const job = (id: number): Job => store.get(id) as Job
 
-  it('runs arrays, gangs and what comes after them; quoting changes nothing', async () => {
+  it('runs arrays, gangs and dependent jobs with commands quoted correctly', async () => {
     const array = submit(spec('echo "$X" >>"$OUT/array"'), {
       variants: ['1', "it's", '$HOME', 'a  b'].map((X) => ({ X })),
     })
@@ -140,7 +140,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect('places' in state && state.places).toHaveLength(1)
   })
 
-  it('what jobs print of their metrics is stored, the last word of each and of those that ran without a driver', async () => {
+  it('stores the last metrics of each job, also of those that ran without a scheduler', async () => {
     const metrics = [{ name: 'loss' }, { name: 'acc', isMost: true }]
     const sweep = submit(spec('echo "loss=9"; echo "epoch $X loss=0.$X" && [ $X != 2 ]', { metrics }), {
       variants: ['1', '2'].map((X) => ({ X })),
@@ -167,7 +167,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     ])
   })
 
-  it('a gang that is to be spread waits for a host that has not answered yet', async () => {
+  it('a spread gang waits for a host that has not answered yet', async () => {
     slow.add('a')
     const gang = submit(spec('true', { bundles: 2, strategy: 'SPREAD' }))
     const alone = submit(spec('true'))
@@ -177,7 +177,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect('places' in state && state.places?.map(({ host }) => host).toSorted()).toEqual(['a', 'b'])
   })
 
-  it('is told when somebody else writes to the queue', async () => {
+  it('notices when somebody else writes to the queue', async () => {
     const told = Promise.withResolvers<void>()
     using _ = watchStore(join(directory, 'queue.db'), () => told.resolve())
     using other = new JobStore(join(directory, 'queue.db'))
@@ -190,7 +190,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect(store.counts()).toEqual(new Map([['done', 1]]))
   })
 
-  it('failures are tried again, limits end what runs too long, and of a gang all ends with one', async () => {
+  it('retries failures, enforces limits and stops a gang when one bundle fails', async () => {
     const flaky = submit(spec('mkdir "$OUT/once" 2>/dev/null && exit 9; exit 0', { retries: 1 }))
     const slow = submit(spec('sleep 1000 & wait', { limitS: 1 }))
     const gang = submit(spec('[ $RANK = 1 ] && exit 5; sleep 1000', { bundles: 3 }))
@@ -199,7 +199,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect(job(flaky[0] as number).attempt).toBe(2)
   })
 
-  it('a more important one takes the place of one that allows it, which runs again afterwards', async () => {
+  it('a more important job preempts one that allows it, which runs again afterwards', async () => {
     const whole = { cpuMilli: 1000, memoryBytes: 0, gpuCount: 2, gpuMilli: 1000 }
     const low = submit(
       spec('echo begun >>"$OUT/low"; while [ ! -e "$OUT/urgent" ]; do sleep 0.1; done', {
@@ -217,7 +217,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect(lines('low')).toHaveLength(3)
   })
 
-  it('nothing runs twice and nothing is forgotten, however often the driver ends in between', async () => {
+  it('runs nothing twice and forgets nothing, however often the scheduler restarts', async () => {
     const ids = submit(spec('echo $MUSTER_JOB >>"$OUT/ran"; sleep 0.1'), {
       variants: Array.from({ length: 40 }, () => ({})),
     })
@@ -240,7 +240,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     ).toEqual(ids)
   })
 
-  it('a host that does not answer gets nothing new; what was sent there is found when it is back', async () => {
+  it('sends nothing new to a host that does not answer, and finds its jobs when it is back', async () => {
     const onA = { selectors: [{ label: 'host', is: 'in', values: ['a'] }] } as const
     const ids = submit(
       spec('while [ ! -e "$OUT/go" ]; do sleep 0.1; done', {
@@ -262,7 +262,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect(kinds(ids)).toEqual(['done'])
   })
 
-  it('a gang that is given up ends on the hosts that answer before their devices are free', async () => {
+  it('a gang that is given up is stopped on hosts that answer before their devices are free', async () => {
     const gang = submit(
       spec('echo $$ >"$OUT/pid.$MUSTER_RANK"; exec sleep 1000', { bundles: 2, strategy: 'STRICT_SPREAD' }),
     )
@@ -284,7 +284,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     process.kill(Number(pids()[rank]), 'SIGKILL')
   })
 
-  it('a job that ended while no scheduler ran has the times of its host, and not those of the next look', async () => {
+  it('a job that ended while no scheduler ran has the times of its host, not of the next poll', async () => {
     const laterMs = 3_600_000
     const ids = submit(spec('while [ ! -e "$OUT/go" ]; do sleep 0.05; done; touch "$OUT/over"; exit 3'))
     const unheard = submit(spec('exit 0'))
@@ -307,7 +307,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect(ranS).toBeLessThan(30)
   })
 
-  it('one that runs may be put back: it ends, waits, and runs again', async () => {
+  it('a running job can be requeued: it ends, waits and runs again', async () => {
     const ids = submit(spec('echo $MUSTER_ATTEMPT >>"$OUT/again"; [ $MUSTER_ATTEMPT = 2 ] || sleep 1000'))
     const driving = drive()
     await waitUntil(() => kinds(ids)[0] === 'running' && exists('again'), 'it to run')
@@ -318,7 +318,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect(job(ids[0] as number).failures).toBe(0)
   })
 
-  it('what ran before its host was started anew is told apart, and tried again as declared', async () => {
+  it('recognises jobs from before a reboot of their host and retries them as declared', async () => {
     const ids = submit(spec('echo $$ >>"$OUT/pids"; [ $MUSTER_ATTEMPT = 2 ] || exec sleep 600', { retries: 1 }))
     const driving = drive()
     await waitUntil(() => kinds(ids)[0] === 'running' && exists('pids'), 'it to run')
@@ -336,14 +336,14 @@ describe.skipIf(!canRun)('driving a queue', () => {
     process.kill(-Number(pid), 'SIGKILL')
   })
 
-  it('an exit code is kept also where no line can be written any more', async () => {
+  it('keeps the exit code even when no line can be written any more', async () => {
     const ids = submit(spec('mkdir "$(dirname "$(readlink /proc/$$/fd/1)")/exit"; exit 3'))
     await drive()
     const { state } = job(ids[0] as number)
     expect(state).toMatchObject({ kind: 'failed', reason: 'exit 3; the disk was full, so output may be missing' })
   })
 
-  it('what ended jobs left is removed; what runs, and what is of another queue, stays', async () => {
+  it('removes the files of ended jobs, and keeps those of running jobs and other queues', async () => {
     const ids = submit(spec('true'), { variants: [{}, {}] })
     await drive()
     const held = submit(spec('sleep 1000'))
@@ -365,7 +365,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect(left()).toEqual(['other-1-1-0', ...store.keptDirectories()].sort())
   })
 
-  it('a host on which it takes long to remove what is old takes jobs meanwhile', async () => {
+  it('a host that is slow to remove old files runs jobs meanwhile', async () => {
     const onA = {
       request: {
         ...spec('').request,
@@ -393,7 +393,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     await waitUntil(() => !existsSync(`${path}-gone`), 'the old directory to be removed')
   })
 
-  it('what must stay on hosts is read once for all of them, however many they are', async () => {
+  it('reads what to keep once for all hosts, however many there are', async () => {
     const names = Array.from({ length: 12 }, (_, index) => `h${index}`)
     const hosts = names.map((name): DriverHost => ({ ...(HOSTS[0] as DriverHost), name }))
     submit(spec('sleep 1'))
@@ -410,7 +410,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     `trap 'echo TERM >>"$OUT/${name}.signals"' TERM; echo $$ >>"$OUT/${name}"; while :; do sleep 0.1; done`
   const pidsOf = (name: string) => (exists(name) ? lines(name).filter(Boolean).map(Number) : [])
 
-  it('sends TERM once and then KILL, whatever a job is ended for, and knows how it ended', {
+  it('sends TERM once and then KILL for every kind of stop, and knows how the job ended', {
     timeout: 60_000,
   }, async () => {
     const on = (host: string) => ({
@@ -435,7 +435,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
       expect(job(id).state).toMatchObject({ bundles: [{ kind: 'ended', end: { kind: 'exit', code: 137 } }] })
   })
 
-  it('ends what has left the process group, each process with one TERM, before the job has ended', {
+  it('stops processes that left the group, each with one TERM, before the job has ended', {
     timeout: 60_000,
   }, async () => {
     const script = (name: string, text: string) => {
@@ -466,7 +466,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect(new Set(lines('in-time.signals'))).toEqual(new Set(['TERM']))
   })
 
-  it('cancelled: what runs ends, with all of its group, and what was sent cannot begin any more', async () => {
+  it('cancelling stops a running job with its group, and a job being sent cannot begin any more', async () => {
     const ids = submit(spec('echo $$ >"$OUT/pid"; sleep 1000 & sleep 1001'))
     const driving = drive()
     await waitUntil(() => exists('pid') && lines('pid')[0] !== '', 'it to run')

@@ -64,7 +64,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
     rmSync(directory, { recursive: true, force: true })
   })
 
-  it('a bundle tells that it began and how it ended, and one shell is asked again and again', async () => {
+  it('one shell serves many rounds, and a bundle reports that it began and how it ended', async () => {
     const first = await line.round(only(start('exit 3', { k: 'x', c: '9' })))
     expect(first).toMatchObject({ kind: 'answer', text: expect.stringMatching(/^host \d+ \d+$/m) })
     await waitUntil(() => notices.length === 2, 'both words of it')
@@ -82,7 +82,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
     expect(readdirSync(jobs())).toEqual([KEY])
   })
 
-  it('a bundle makes files with the umask of its user, and what it prints stays private', async () => {
+  it('a bundle creates files with the umask of its user, and its output stays private', async () => {
     await line.round(only(start('echo data >"$HOME/result"; umask')))
     await waitUntil(() => notices.length === 2, 'its end')
     const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
@@ -92,7 +92,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
     expect(modeOf(join(jobs(), KEY))).toBe('700')
   })
 
-  it('a bundle that hears of its end late gets TERM first, and time to save', async () => {
+  it('a late stop still sends TERM first and leaves time to save', async () => {
     await line.round(
       only(start(`trap 'touch "$HOME/saved"; exit 5' TERM; touch "$HOME/up"; while :; do sleep 0.05; done`)),
     )
@@ -118,7 +118,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
     expect(notices[1]).toContain(`${KEY} exit 5`)
   })
 
-  it('half of a round does nothing', async () => {
+  it('half a round does nothing', async () => {
     const own = shell()
     const text = formatRound({ ...only(start('true'), start('true')), number: 1 })
     own.stdin.end(formatPrelude('m', 'p') + text.slice(0, text.lastIndexOf(')')))
@@ -127,7 +127,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
     expect(existsSync(join(jobs(), KEY))).toBe(false)
   })
 
-  it('a bundle outlives its shell, which leaves no process behind, and is found by the next one', async () => {
+  it('a bundle outlives its shell and is found by the next one', async () => {
     await line.round(only(start('while [ ! -e go ]; do sleep 0.05; done; exit 5')))
     await waitUntil(() => notices.length === 1, 'it to begin')
     const { pid = 0 } = child
@@ -146,7 +146,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
     expect(notices).toHaveLength(1)
   })
 
-  it('whoever hangs up ends the reader, while a bundle runs on', async () => {
+  it('closing the channel ends the reader while a bundle continues', async () => {
     await line.round(only(start('while [ ! -e go ]; do sleep 0.05; done')))
     await waitUntil(() => notices.length === 1, 'it to begin')
     const ended = once(child, 'close')
@@ -159,7 +159,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
 
   const room = () => join(jobs(), `.room.${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}`)
 
-  it('leaves nothing on a host that ran no job, also not what an earlier shell left that was killed', async () => {
+  it('leaves nothing on a host that ran no job, not even leftovers of a killed shell', async () => {
     mkdirSync(jobs(), { recursive: true })
     writeFileSync(room(), '')
     expect(await line.round({ ...only(), wantsFacts: true })).toMatchObject({ kind: 'answer' })
@@ -170,7 +170,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
     expect(readdirSync(directory, { recursive: true })).toEqual(['.local', '.local/state'])
   })
 
-  it('starts a bundle though another shell took the empty directory away when it ended', async () => {
+  it('starts a bundle after another shell removed the empty directory', async () => {
     await line.round({ ...only(), wantsFacts: true })
     rmSync(join(directory, '.local'), { recursive: true })
     const { text } = (await line.round({ ...only(start('exit 3')), wantsFacts: true })) as { text: string }
@@ -179,7 +179,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
     expect(notices).toEqual([expect.stringMatching(/ begun( |$)/), expect.stringMatching(/ exit 3( |$)/)])
   })
 
-  it('where its disk takes nothing nothing begins, also not within the round that finds it', async () => {
+  it('starts nothing on a host with a full disk, not even in the round that finds out', async () => {
     mkdirSync(room(), { recursive: true })
     const { text } = (await line.round({ ...only(start('exit 3')), wantsFacts: true })) as { text: string }
     expect(text).toMatch(/^trouble .* cannot be written: Is a directory$/m)
@@ -191,7 +191,7 @@ describe.skipIf(!canRun)('the line to a host', () => {
     expect([has('out'), notices]).toEqual([false, []])
   })
 
-  it('says what is wrong with the host, and is opened anew', async () => {
+  it('reports what is wrong with the host and opens a new shell', async () => {
     writeFileSync(join(directory, '.local'), '')
     for (const _ of [1, 2])
       expect(await line.round(only())).toMatchObject({

@@ -28,7 +28,7 @@ const only = (...orders: readonly ReturnType<typeof start>[]) => ({ orders, want
 /** What a start-up file that knows the protocol, but not the mark, may print: each word of it, and at any time. */
 const LIES = ['', `+${KEY} exit 9`, `${KEY} exit 9`, 'end 1', 'end 2', 'trouble lies', 'host 999 999'].join('\\n')
 
-describe.skipIf(!canRun)('a host that prints what nobody asked for', () => {
+describe.skipIf(!canRun)('a host that prints unexpected text', () => {
   let directory: string
   let lines: HostLine[]
   let notices: string[]
@@ -73,7 +73,7 @@ describe.skipIf(!canRun)('a host that prints what nobody asked for', () => {
     return line
   }
 
-  it('is believed nothing that its start-up files print, before and while the shell is asked', async () => {
+  it('is not believed what its start-up files print, before and during rounds', async () => {
     const line = lineOver(
       shellAfter(`printf '${LIES}\\n'; ( while [ ! -e "$HOME/over" ]; do printf '${LIES}'; sleep 0.02; done ) &`),
     )
@@ -91,7 +91,7 @@ describe.skipIf(!canRun)('a host that prints what nobody asked for', () => {
     expect(notices).toEqual([expect.stringMatching(/^abc-1-1-0 begun/), expect.stringMatching(/^abc-1-1-0 exit 3/)])
   })
 
-  it('is cut off when it prints without end, and that is what is said of it', async () => {
+  it('is disconnected when it prints without end, and the reason says so', async () => {
     const line = lineOver(shellAfter('( exec yes ) &'))
     const reasons: string[] = []
     await waitUntil(async () => {
@@ -102,7 +102,7 @@ describe.skipIf(!canRun)('a host that prints what nobody asked for', () => {
     for (const reason of reasons) expect(reason).toMatch(/^disconnected: it printed more than 4\.0 MiB$/)
   })
 
-  it('is cut off as well when it begins to do so while nobody asks', async () => {
+  it('is disconnected as well when it starts to do so between rounds', async () => {
     const line = lineOver(shellAfter('( while [ ! -e "$HOME/go" ]; do sleep 0.02; done; exec yes ) &'))
     expect(await line.round(only())).toMatchObject({ kind: 'answer' })
     writeFileSync(join(directory, 'go'), '')
@@ -110,7 +110,7 @@ describe.skipIf(!canRun)('a host that prints what nobody asked for', () => {
     expect(await line.round(only())).toMatchObject({ kind: 'trouble', reason: expect.stringContaining('disconnected') })
   })
 
-  it('tells a bundle as many lines as there are orders, however many', async () => {
+  it('may print a line for each order, however many', async () => {
     const line = lineOver(shellAfter(''))
     const orders = Array.from({ length: 10_000 }, (_, index) => ({ kind: 'check', key: `abc-${index}-1-0` }) as const)
     const answer = await line.round({ orders, wantsFacts: false, besides: '' })
@@ -129,7 +129,7 @@ describe.skipIf(!canRun)('a host that prints what nobody asked for', () => {
       },
     })
 
-    it('speaks for its own bundles alone: what it tells of others ends and begins nothing, even with the mark', async () => {
+    it('reports on its own bundles alone: what it says of others changes nothing, even with the mark', async () => {
       using store = new JobStore(join(directory, 'queue.db'))
       const submit = (spec: JobSpec) =>
         store.submit({ spec, user: 'ann', priority: 0, isHeld: false, after: [], variants: [{}] }, Date.now())[0] ?? 0
@@ -225,7 +225,7 @@ describe.skipIf(!canServe)('the shell for rounds over a real sshd', () => {
     await use(line, notices)
   }
 
-  it('believes nothing that ~/.bashrc makes of its own command line, of its environment and of the protocol', async () => {
+  it('ignores what ~/.bashrc prints from its command line, its environment and the protocol', async () => {
     const all = `{ echo "$BASH_EXECUTION_STRING"; tr '\\0' '\\n' </proc/$$/cmdline; env; } | grep -oE '[0-9a-z]{6,}'`
     writeFileSync(
       join(server.directory, '.bashrc'),
@@ -241,7 +241,7 @@ touch ~/sourced`,
     })
   })
 
-  it('gives up on a ~/.bashrc that prints without end before the shell begins, long before its time is up', async () => {
+  it('gives up early on a ~/.bashrc that prints without end', async () => {
     writeFileSync(join(server.directory, '.bashrc'), 'yes\n')
     await withLine(async (line) => {
       expect(await line.round(only())).toMatchObject({

@@ -152,7 +152,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     Object.assign(known.get(keyOf(id)) ?? {}, own)
   }
 
-  it('go from state to state as Ray tells it, and end with the code of their command', async () => {
+  it("follow Ray's states and end with the exit code of their command", async () => {
     const [well, bad, gone] = [submit(spec()), submit(spec()), submit(spec())]
     const driving = drive()
     await waitUntil(() => known.size === 3, 'Ray to have them')
@@ -181,7 +181,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     expect(job(bad).state).toMatchObject({ reason: 'exit 3' })
   })
 
-  it('are one job of Ray as a gang, which runs when its placement group is placed', async () => {
+  it('are one Ray job as a gang, which runs when its placement group is placed', async () => {
     const id = submit(spec({ bundles: 3, strategy: 'STRICT_SPREAD' }))
     const driving = drive()
     await waitUntil(() => known.size === 1, 'Ray to have it')
@@ -209,7 +209,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     expect(kind(id)).toBe('done')
   })
 
-  it('are found again by another driver, begun once, and ended when cancelled', async () => {
+  it('are found again by another scheduler, started once and stopped when cancelled', async () => {
     const id = submit(spec())
     const first = new AbortController()
     const driving = drive(first.signal)
@@ -224,7 +224,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     expect([kind(id), known.get(keyOf(id))?.status, counts.posts]).toEqual(['cancelled', 'STOPPED', 1])
   })
 
-  it('wait while Ray does not answer, and few at once wait in it', async () => {
+  it('wait while Ray does not answer, and only a few wait inside it', async () => {
     broken = true
     const ids = Array.from({ length: 12 }, () => submit(spec()))
     const driving = drive()
@@ -238,7 +238,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     expect(new Set(ids.map(kind))).toEqual(new Set(['cancelled']))
   })
 
-  it('go on when Ray answers with an error for one of them', async () => {
+  it('continue when Ray answers with an error for one of them', async () => {
     const [running, stuck, refused] = [submit(spec()), submit(spec()), submit(spec())]
     statuses.set(keyOf(stuck), [500, 'No available agent to submit job, please try again later.'])
     statuses.set(keyOf(refused), [500, 'RuntimeError: Request failed with status code 400: ValueError: no such thing'])
@@ -263,7 +263,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     expect([running, stuck].map(kind)).toEqual(['done', 'done'])
   })
 
-  it('are tried again when Ray gave up on waiting for resources', async () => {
+  it('are queued again when Ray gave up on waiting for resources', async () => {
     const id = submit(spec())
     const driving = drive()
     await waitUntil(() => known.has(keyOf(id)), 'Ray to have it')
@@ -275,7 +275,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     await driving
   })
 
-  it('end where the cluster is gone when they ran or were to be stopped, and wait for it otherwise', async () => {
+  it('end when the cluster is gone if they ran or were being stopped, and wait for it otherwise', async () => {
     const ids = [submit(spec()), submit(spec()), submit(spec())] as const
     const [running, stopped, waiting] = ids
     const end = new AbortController()
@@ -297,7 +297,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     await driving
   })
 
-  it('are not asked about one by one where Ray lets nobody in', async () => {
+  it('are not asked about one by one when Ray refuses access', async () => {
     const ids = [submit(spec()), submit(spec())]
     statuses.set(keyOf(ids[0] ?? 0), [401, 'Unauthorized'])
     const end = new AbortController()

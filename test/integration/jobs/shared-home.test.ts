@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { formatPrelude } from '../../../src/scheduler/jobs/host-program.ts'
 
-it('gives the pipes of two shells of the same process id different names', () => {
+it('gives the pipes of two shells with the same process id different names', () => {
   const state = mkdtempSync(join(tmpdir(), 'muster-shared-'))
   try {
     // Subshells have the process id of their shell in $$.

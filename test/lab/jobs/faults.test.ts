@@ -43,7 +43,7 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     expect(twice).toBe('')
   })
 
-  it('a host that was killed: what ran there is lost, or tried again, and what was elsewhere does not notice', async () => {
+  it('when all processes of a host are killed, its jobs are lost or retried, and others continue', async () => {
     const plain = await queue.submit('--on', 'm1', '--', `${NOTED} sleep 1000`)
     const again = await queue.submit(
       '--on',
@@ -79,7 +79,7 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     expect(left('sleep 1000')).toEqual([])
   })
 
-  it('a host without its sshd: what runs goes on, and its end is known when the sshd is back', async () => {
+  it('jobs continue on a host without sshd, and their ends are known when it is back', async () => {
     const id = await queue.submit('--on', 'm1', '--', UNTIL('refused'))
     const { seen, ended } = queue.work()
     await seen(isJob(id, 'running'))
@@ -92,7 +92,7 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     expect(await ran(id)).toEqual([`${id}.0.1`])
   })
 
-  it('a host that is cut off gets nothing new; what ends there meanwhile, gangs too, is known when it is back', async () => {
+  it('a disconnected host gets nothing new, and ends of its jobs and gangs are known when it is back', async () => {
     const alone = await queue.submit('--on', 'm1', '--', UNTIL('cut'))
     const fails = await queue.submit(
       '--on',
@@ -130,7 +130,7 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     expect(await ran(gang)).toEqual([0, 1, 2].map((rank) => `${gang}.${rank}.1`))
   })
 
-  it('a full disk: nothing begins there and it is said why; others take what comes, and it goes on when there is room', async () => {
+  it('nothing begins on a host with a full disk, which is reported, until there is room', async () => {
     await on('m2', `mkdir -p ${JOBS} && mount -t tmpfs -o size=1m,mode=700 none ${JOBS}`)
     const runs = await queue.submit('--on', 'm2', '--', UNTIL('full'))
     const { seen, ended } = queue.work()
@@ -154,7 +154,7 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     expect((await Promise.all(idsOf(others).map(ran))).map(({ length }) => length)).toEqual(new Array(20).fill(1))
   })
 
-  it('a disk that was made read-only: it is said, and what was to begin there begins when it can be written', async () => {
+  it('a read-only disk is reported, and jobs begin there when it can be written', async () => {
     const keeps = await queue.submit('--on', 'm3', '--', UNTIL('written'))
     const { seen, ended } = queue.work()
     await seen(isJob(keeps, 'running'))
@@ -168,7 +168,7 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     expect(await ran(waits)).toHaveLength(1)
   })
 
-  it('a disk that a job fills: its end is known and says so, others go elsewhere until there is room', async () => {
+  it('a job that fills the disk ends with that reason, and others go elsewhere until there is room', async () => {
     const keeps = await queue.submit('--on', 'm3', '--', UNTIL('filled'))
     const fills = await queue.submit('--on', 'm2', '--', `${NOTED} head -c 4000000 /dev/zero; [ $? = 0 ] || exit 9`)
     const { seen, ended } = queue.work()
@@ -187,7 +187,7 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     await on('m2', `umount -l ${JOBS}`)
   })
 
-  it('the disk of the queue is full or read-only: nothing is taken on, what runs goes on, and so does the driver when there is room', async () => {
+  it('when the disk of the queue is full or read-only, submissions are refused, jobs continue, and so does the scheduler when there is room', async () => {
     const home = join(lab.directory, 'home', 'small')
     const own = labQueue(lab, hostsFile, { XDG_STATE_HOME: home })
     const here = async (command: string) => await lab.run(['sh', '-c', command])
@@ -213,7 +213,7 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     await here(`umount ${home}`)
   })
 
-  it('three that are started at once: one drives, and when it is killed another one does; each job runs once', async () => {
+  it('of three schedulers one drives, another takes over when it is killed, and each job runs once', async () => {
     const gated = `${NOTED} [ $MUSTER_ARRAY_INDEX -le 75 ] || until [ -e gate ]; do sleep 0.1; done`
     const ids = idsOf(await queue.submit('--array', '1-150', '--', gated))
     const all = [1, 2, 3].map(() => queue.work())

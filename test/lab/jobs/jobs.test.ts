@@ -36,7 +36,7 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
   afterEach(async () => await queue.stop())
   afterAll(async () => await lab?.stop())
 
-  it('runs everything once, over-commits no device, and finds what runs again when it was killed', async () => {
+  it('runs everything once, over-commits no device and finds running jobs after being killed', async () => {
     const ids = [
       await submit('--gpu', '0.5', '--array', '0-99', '--', HONEST),
       await submit('--gpu', '0.3', '--grid', 'x=0.1:4.0:0.1', '--', HONEST),
@@ -66,7 +66,7 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
     expect(await onHosts('cat over 2>/dev/null; ls gpu | grep use')).toBe('')
   })
 
-  it('what was on a host that was started anew is lost, and tried again elsewhere as declared', async () => {
+  it('jobs on a rebooted host are lost and retried elsewhere as declared', async () => {
     const id = await submit(
       '--gpu',
       '2',
@@ -88,7 +88,7 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
     expect((await job('logs', id)).stdout).toMatch(/^on m[1-3]\n$/)
   })
 
-  it('a directory of this machine goes with a job, and is removed with what jobs left when nobody needs it', async () => {
+  it('copies a local directory for a job and removes it when no job needs it', async () => {
     mkdirSync(join(lab.directory, 'home', 'code', 'data'), { recursive: true })
     writeFileSync(join(lab.directory, 'home', 'code', 'data', 'word'), 'well\n')
     const code = join(lab.directory, 'home', 'code')
@@ -108,7 +108,7 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
     expect(await left()).toEqual([])
   })
 
-  it('what a sweep prints is a table, the best first, also of what ended while nobody drove', async () => {
+  it('shows the results of a sweep best first, also of jobs that ended without a scheduler', async () => {
     const grid = ['--grid', 'x=1,2,3', '--grid', 'y=0.5,1.5', '--metric', 'loss', '--metric', 'max:acc=is ([0-9.]+)%']
     const ids = await submit(
       ...grid,
@@ -136,7 +136,7 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
     expect((await job('results', first, '--sort', 'acc', '--limit', '1')).stdout).toMatch(/ 3 +1\.5 +3\.1 +31\.5$/m)
   })
 
-  it("over the system's ssh a host is kept open and heard in the same way", async () => {
+  it("works the same over the system's ssh", async () => {
     const [{ name, address } = { name: '', address: '' }] = lab.hosts
     const file = join(lab.directory, 'openssh.yaml')
     const resources = '{ cpu: 6, gpu: 0, memory: 1GiB }'
@@ -152,7 +152,7 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
     expect((await own('list', '--json')).stdout.match(/"state":"done"/g)).toHaveLength(20)
   })
 
-  it('says why one does not go in; who stood by takes over, and ends what is cancelled', async () => {
+  it('says why a job does not fit; a standby scheduler takes over and stops cancelled jobs', async () => {
     const { code, stdout } = await job('submit', '--gpu', '2', '--bundles', '4', '--dry-run', '--', 'true')
     expect([code, stdout]).toEqual([1, expect.stringContaining('Only 3 of 4 bundles fit')])
     const id = await submit('--', 'sleep 4567')

@@ -34,7 +34,7 @@ describe.skipIf(!canRun)('the memory of jobs', { timeout: 900_000 }, () => {
   afterEach(async () => await queue.stop())
   afterAll(async () => await lab?.stop())
 
-  it('who takes more than he asked for is ended by the kernel and told so; who stays below, or asked for nothing, is not', async () => {
+  it('the kernel kills a job that uses more than it asked for, which is reported, and no other job', async () => {
     const more = await queue.submit(...ALONE, '--memory', '15MiB', '--', TAKES)
     const child = await queue.submit(...ALONE, '--memory', '15MiB', '--', `(${TAKES}); exit 0`)
     const less = await queue.submit(...ALONE, '--memory', '100MiB', '--', TAKES)
@@ -53,7 +53,7 @@ describe.skipIf(!canRun)('the memory of jobs', { timeout: 900_000 }, () => {
     expect(await cgroups()).toBe('')
   })
 
-  it('what has left the process group ends with the job, or when it is cancelled', async () => {
+  it('processes that left the group end with the job or when it is cancelled', async () => {
     const leaves = 'setsid sleep 3000 & setsid sleep 3001 & wait'
     const ends = await queue.submit(
       '--on',
@@ -77,7 +77,7 @@ describe.skipIf(!canRun)('the memory of jobs', { timeout: 900_000 }, () => {
     expect([left, await cgroups()]).toEqual(['', ''])
   })
 
-  it('a job may make cgroups of its own, with controllers, and nothing of it is left, wherever it went', async () => {
+  it('a job may create cgroups with controllers, and nothing of them is left', async () => {
     const inner =
       'echo +memory >$g/cgroup.subtree_control && mkdir -p $g/inner/more && echo 0 >$g/inner/more/cgroup.procs'
     const makes = await queue.submit(
@@ -104,7 +104,7 @@ describe.skipIf(!canRun)('the memory of jobs', { timeout: 900_000 }, () => {
     expect([left, await cgroups()]).toEqual(['saved\n', ''])
   })
 
-  it('beside systemd, which has cgroups of its own', async () => {
+  it('works beside systemd, which has cgroups of its own', async () => {
     const more = await queue.submit('--on', 'k3', '--memory', '15MiB', '--', TAKES)
     const less = await queue.submit(
       '--on',
@@ -119,7 +119,7 @@ describe.skipIf(!canRun)('the memory of jobs', { timeout: 900_000 }, () => {
     expect((await queue.find(less)).state).toBe('done')
   })
 
-  it('where there are no cgroups it runs as before, and `show` says that nobody is held to anything', async () => {
+  it('without cgroups a job runs as before, and `show` says that its memory is not limited', async () => {
     const id = await queue.submit('--on', 'k2', '--memory', '15MiB', '--', TAKES)
     expect(await queue.work().ended).toEqual([0, null])
     expect((await queue.find(id)).state).toBe('done')

@@ -12,7 +12,7 @@ const NOTED =
   'n=$MUSTER_JOB.$RANK.$MUSTER_ATTEMPT; (set -C; : >began.$n) 2>/dev/null || echo $n >>twice; echo $n >>ran; sync;'
 const ONCE = `${NOTED} [ $MUSTER_ATTEMPT = 2 ] || sleep 5000`
 
-describe.skipIf(!canRun)('jobs on a host that is started anew', { timeout: 900_000 }, () => {
+describe.skipIf(!canRun)('jobs on a host that reboots', { timeout: 900_000 }, () => {
   let lab: Lab
   let queue: LabQueue
 
@@ -36,7 +36,7 @@ describe.skipIf(!canRun)('jobs on a host that is started anew', { timeout: 900_0
     return { plain, again }
   }
 
-  it('without power, at once or when it has written its disk: lost or tried again, and never twice', async () => {
+  it('after a power loss they are lost or retried, and never run twice', async () => {
     const k1 = lab.kernelHost('k1')
     const ran = async () => (await k1.mustExec('cat ran; cat twice 2>/dev/null || :')).trim().split('\n').sort()
     const before = await both('k1')
@@ -59,7 +59,7 @@ describe.skipIf(!canRun)('jobs on a host that is started anew', { timeout: 900_0
     expect(noted).toHaveLength(new Set(noted).size)
   })
 
-  it('in order: what its init ends is lost as well, or tried again', async () => {
+  it('after an orderly shutdown they are lost or retried as well', async () => {
     const k2 = lab.kernelHost('k2')
     const { plain, again } = await both('k2')
     const { seen, ended } = queue.work()

@@ -64,7 +64,7 @@ describe.skipIf(!canRun)('muster job work as a service', { timeout: 400_000 }, (
     },
     { host: 'c1', login: 'root', by: 'cron', ctl: '' },
   ]
-  it.each(kept)('is kept by $by: it works, begins again when it is killed, and goes without a trace', async ({
+  it.each(kept)('under $by it works, restarts when killed and is removed without a trace', async ({
     host,
     login,
     ctl,
@@ -142,7 +142,7 @@ describe.skipIf(!canRun)('muster job work as a service', { timeout: 400_000 }, (
     expect(again).toContain('it is not installed')
   })
 
-  it('cannot be installed with what a service cannot do', async () => {
+  it('is not installed with options that a service cannot have', async () => {
     const both = await shell('c1', 'root', muster('job', 'work', '--install', '--uninstall'))
     expect([both.code, both.stderr]).toEqual([2, 'muster: --install and --uninstall cannot be used together\n'])
     const until = await shell('c1', 'root', muster('job', 'work', '--install', '--until-empty'))

@@ -33,7 +33,7 @@ describe.skipIf(!canRun)('the queue on hosts that share a home', { timeout: 200_
     expect(stdout).toMatch(/^m[1-3]\n42\n$/)
   })
 
-  it('cleans what has ended once, and leaves what runs on another host', async () => {
+  it('cleans ended jobs once and keeps those that run on another host', async () => {
     const id = await queue.submit('--on', 'm3', '--', 'sleep 1000')
     const driver = queue.work()
     await driver.seen(new RegExp(`"job":${id},"state":"running"`))

@@ -38,7 +38,7 @@ describe.each([
   ['ours', placeGang],
   ['Ray', placeAsRay],
 ] as const)('%s', (_, place) => {
-  test('strict strategies are conditions, the others wishes', () => {
+  test('treats strict strategies as conditions and the others as preferences', () => {
     expect(new Set(hostsOf(place(createCluster(), gang('STRICT_PACK', 1000, 1000)))).size).toBe(1)
     expect(place(createCluster(), gang('STRICT_PACK', 1000, 1000, 1000))).toBeUndefined()
     expect(new Set(hostsOf(place(createCluster(), gang('STRICT_SPREAD', 1000, 1000, 1000)))).size).toBe(3)
@@ -47,14 +47,14 @@ describe.each([
     expect(new Set(hostsOf(place(createCluster(), gang('SPREAD', 100, 100, 100, 100)))).size).toBe(3)
   })
 
-  test('devices count, not sums: two halves do not hold 0.8', () => {
+  test('counts devices, not sums: two halves do not hold 0.8', () => {
     const cluster = createCluster(1, 2)
     expect(place(cluster, gang('STRICT_PACK', 600, 600))).toHaveLength(2)
     expect(place(cluster, gang('PACK', 800))).toBeUndefined()
     expect(cluster.usedGpuMilli).toBe(1200)
   })
 
-  test('whole or not at all, nothing over-committed, the same again', () => {
+  test('places a gang whole or not at all, without over-committing, and deterministically', () => {
     const anyGang = fc.record({
       strategy: fc.constantFrom(...STRATEGIES),
       gpus: fc.array(fc.constantFrom(0, 200, 500, 800, 1000, 2000), { minLength: 1, maxLength: 6 }),
@@ -81,7 +81,7 @@ describe.each([
 })
 
 describe('ours', () => {
-  test('no more bundles on a host than the gang allows, whatever the strategy', () => {
+  test('keeps to the limit of bundles per host with every strategy', () => {
     const limited = (strategy: Strategy, count: number): Gang => ({
       ...gang(strategy, ...Array.from({ length: count }, () => 100)),
       maxBundlesPerHost: 2,
@@ -91,7 +91,7 @@ describe('ours', () => {
     expect(placeGang(createCluster(), limited('STRICT_PACK', 3))).toBeUndefined()
   })
 
-  test('bundles come back in the order of the gang, and hosts that they prefer go first', () => {
+  test('returns bundles in the order of the gang, preferred hosts first', () => {
     const cluster = createCluster()
     const preferences = [{ label: 'host', is: 'in', values: ['h2'] }] as const
     const bundles = [{ ...bundle(200), preferences }, bundle(2000), { ...bundle(300), preferences }]
@@ -100,7 +100,7 @@ describe('ours', () => {
     expect(hostsOf(placements)?.filter((host) => host === 2)).toHaveLength(2)
   })
 
-  test('a window lets the large one in before the small ones that come first', () => {
+  test('places a large gang of a window before earlier small ones', () => {
     const small = gang('PACK', 1000)
     const cpuOnly = gang('PACK', 0)
     const large = gang('STRICT_SPREAD', 2000, 2000, 2000)
@@ -108,7 +108,7 @@ describe('ours', () => {
     expect([...placed.keys()]).toEqual([large, cpuOnly])
   })
 
-  test('who asks for no GPU leaves cores for those that are idle, in a window and alone', () => {
+  test('leaves cores for idle GPUs when a gang needs none, in a window and alone', () => {
     const small = gang('PACK', 1000)
     const cores = (cpuMilli: number): Gang => ({ name: 'cores', strategy: 'PACK', bundles: [bundle(0, cpuMilli)] })
     // 7 of 8 cores are left then, and 2 of them stay for the one of two GPUs that is idle.
@@ -119,7 +119,7 @@ describe('ours', () => {
   })
 })
 
-test('Ray takes the emptiest host', () => {
+test('predicts that Ray takes the emptiest host', () => {
   const cluster = createCluster()
   const hosts = Array.from({ length: 4 }, () => hostsOf(placeAsRay(cluster, gang('PACK', 500)))?.[0])
   expect(hosts).toEqual([0, 1, 2, 0])
@@ -136,7 +136,7 @@ describe('instances', () => {
     bestKnownGpuPercent: 100,
   }
 
-  test('what is given away is compared with the best known', () => {
+  test('compares the used GPUs with the best known result', () => {
     const [parsed] = parseGangInstances(JSON.stringify([instance]))
     if (parsed === undefined) throw new Error('no instance')
     expect(runGangs(parsed, 'window', 64)).toEqual({
@@ -150,13 +150,13 @@ describe('instances', () => {
       expect(result).toMatchObject({ gpuPercent: 12.5, ratioToBest: 0.125, placed: 1 })
   })
 
-  test('what is wrong is named by its place', () => {
+  test('names the place of a mistake', () => {
     expect(() => parseGangInstances('[')).toThrow('not valid JSON')
     const wrong = { ...instance, gangs: [{ ...instance.gangs[0], gpuMilli: 1500 }] }
     expect(() => parseGangInstances(JSON.stringify([wrong]))).toThrow('0.gangs.0.gpuMilli: must be a share of one GPU')
   })
 
-  test('fractions of cores and GiB are counted, a best that is not known is none', () => {
+  test('accepts fractions of cores and GiB and an unknown best result', () => {
     const odd = { ...instance, hosts: { count: 1, cpu: 1.5, memoryGiB: 0.5, gpus: 1 }, bestKnownGpuPercent: null }
     const [parsed] = parseGangInstances(
       JSON.stringify([{ ...odd, gangs: [{ ...instance.gangs[0], cpu: 0.5, memoryGiB: 0.25 }] }]),

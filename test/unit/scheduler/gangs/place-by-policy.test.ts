@@ -25,7 +25,7 @@ const place = (name: PolicyName, on: Cluster, ...rest: Parameters<typeof gang>) 
 }
 
 describe.each(Object.keys(POLICIES) as PolicyName[])('%s', (name) => {
-  it('keeps to what each strategy allows, in the order of the bundles', () => {
+  it('follows each strategy and keeps the order of the bundles', () => {
     const two = [gpus(1), gpus(1)]
     expect(new Set(place(name, cluster(), 'PACK', ...two)).size).toBe(1)
     expect(new Set(place(name, cluster(), 'STRICT_PACK', ...two)).size).toBe(1)
@@ -38,7 +38,7 @@ describe.each(Object.keys(POLICIES) as PolicyName[])('%s', (name) => {
     expect(place(name, cluster(), 'STRICT_PACK', gpus(1), gpus(3))?.every((host) => host > 0)).toBe(true)
   })
 
-  it('takes nothing where one bundle finds no place', () => {
+  it('takes nothing when one bundle does not fit', () => {
     const own = cluster()
     expect(place(name, own, 'STRICT_SPREAD', gpus(1), gpus(1), gpus(1), gpus(1))).toBeUndefined()
     expect(place(name, own, 'STRICT_PACK', gpus(3), gpus(3))).toBeUndefined()

@@ -22,12 +22,12 @@ const gang = (strategy: Strategy, shares: readonly number[], rest: Partial<Gang>
   ...rest,
 })
 
-describe('why a gang does not go in', () => {
-  test('nothing when it does', () => {
+describe('why a gang does not fit', () => {
+  test('is undefined when it fits', () => {
     expect(whyNotGang(createCluster(2, 1), gang('STRICT_SPREAD', [1000, 1000]))).toBeUndefined()
   })
 
-  test('too little room for all of them: how many would go in, and with which strategy all would', () => {
+  test('says how many bundles fit and which strategy would help', () => {
     const cluster = createCluster(2, 2)
     const spread = gang('STRICT_SPREAD', [500, 500, 500])
     const why = whyNotGang(cluster, spread)
@@ -40,7 +40,7 @@ describe('why a gang does not go in', () => {
     ])
   })
 
-  test('a bundle that no host holds: each host says why', () => {
+  test('says for each host why a bundle does not fit', () => {
     const cluster = createCluster(2, 2)
     for (const share of [600, 600, 600]) findGang(cluster, gang('PACK', [share]))
     const large = gang('PACK', [500, 1000, 1000])
@@ -57,7 +57,7 @@ describe('why a gang does not go in', () => {
     ])
   })
 
-  test('a limit of bundles per host that is in the way', () => {
+  test('says that the limit of bundles per host is in the way', () => {
     const limited = gang('PACK', [500, 500, 500], { maxBundlesPerHost: 1 })
     expect(whyNotGang(createCluster(2, 2), limited)?.lines).toContain(
       'It would fit without a limit of bundles per host.',
@@ -65,7 +65,7 @@ describe('why a gang does not go in', () => {
   })
 })
 
-test('found whenever there is any way: greedy packing gives up, trying all ways does not', () => {
+test('finds a placement whenever one exists, where greedy packing gives up', () => {
   const anyShares = fc.array(fc.constantFrom(200, 300, 400, 500, 600, 700), { minLength: 2, maxLength: 6 })
   const anyStrategy = fc.constantFrom<Strategy>('PACK', 'SPREAD', 'STRICT_PACK', 'STRICT_SPREAD')
   fc.assert(

@@ -180,15 +180,15 @@ function live(steps: readonly Step[], isPreempting: boolean, check: (world: Queu
 
 const anyHistory = fc.array(fc.tuple(anyAction, fc.boolean()), { minLength: 1, maxLength: 40 })
 
-describe('whatever stands in the queue', () => {
-  test('no idle host is kept from the first that could use it, no limit is outlived, nothing is over-committed', () => {
+describe('any history of a queue', () => {
+  test('wastes no idle host, exceeds no limit and over-commits nothing', () => {
     fc.assert(
       fc.property(anyHistory, fc.boolean(), (steps, isPreempting) => live(steps, isPreempting, () => undefined)),
       { numRuns: 60 },
     )
   })
 
-  test('what is important enough begins within a minute wherever nothing but what may be ended is in its way', () => {
+  test('starts an important job within a minute where only preemptible jobs are in its way', () => {
     const request = { cpuMilli: 8000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 }
     fc.assert(
       fc.property(anyHistory, (steps) =>
@@ -211,13 +211,13 @@ describe('whatever stands in the queue', () => {
 
   const small = (rest: Partial<JobSpec> = {}) => worldSpec({ estimateS: 60, ...rest })
   test.each([
-    ['for Ray, which does not answer', small({ engine: 'ray' }), {}],
+    ['jobs for Ray while it does not answer', small({ engine: 'ray' }), {}],
     [
-      'that no host can ever hold',
+      'jobs that no host can ever hold',
       small({ request: { cpuMilli: 100_000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 } }),
       {},
     ],
-    ['that wait for one that runs', small(), { after: [1] }],
+    ['jobs that wait for a running job', small(), { after: [1] }],
   ] as const)('a job begins within one tick behind 1,500 %s', (_, spec, rest) => {
     using world = new QueueWorld(HOSTS, false)
     world.submit(worldSpec({ runS: 1e6, estimateS: 1e6 }))
@@ -229,7 +229,7 @@ describe('whatever stands in the queue', () => {
     expect(kindOf(world, id)).toBe('starting')
   })
 
-  test('a job begins within one tick behind 1,500 that are to be tried again later', () => {
+  test('a job begins within one tick behind 1,500 jobs that wait for a retry', () => {
     using world = new QueueWorld(HOSTS, false)
     const ids = world.submit(small({ retries: 1 }), { priority: 5, variants: Array.from({ length: 1500 }, () => ({})) })
     const fail = { kind: 'seen', rank: 0, bundle: { kind: 'ended', end: { kind: 'exit', code: 1 } } } as const
@@ -246,7 +246,7 @@ describe('whatever stands in the queue', () => {
     expect(kindOf(world, id)).toBe('starting')
   })
 
-  test('a job begins within one tick behind 1,500 specifications that never fit, each another one', () => {
+  test('a job begins within one tick behind 1,500 different jobs that never fit', () => {
     using world = new QueueWorld(HOSTS, false)
     for (let index = 0; index < 1500; index++) {
       const request = { cpuMilli: 100_000 + index, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 }

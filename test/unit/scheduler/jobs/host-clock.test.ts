@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { HostClock } from '../../../../src/scheduler/jobs/host-line.ts'
 
 describe('the clock of a host', () => {
-  it('is as exact as the quickest round, whatever rounds take, and after either clock was set or the host started anew', () => {
+  it('is as exact as the fastest round, also after a clock was set or the host rebooted', () => {
     const round = fc.record({
       restMs: fc.integer({ min: 1, max: 100_000 }),
       wayMs: fc.integer({ min: 0, max: 20_000 }),
@@ -32,7 +32,7 @@ describe('the clock of a host', () => {
     )
   })
 
-  it('says nothing before it was told anything, and of what is no number', () => {
+  it('knows nothing before the first round or from a malformed time', () => {
     const clock = new HostClock()
     expect(clock.toMs(5)).toBeUndefined()
     clock.note(Number.NaN, 0, 0)

@@ -62,7 +62,7 @@ const lifeOf = (first: Job, ...events: readonly JobEvent[]): Job => {
 const kindAfter = (first: Job, ...events: readonly JobEvent[]) => lifeOf(first, ...events).state.kind
 
 describe('a job', () => {
-  test('runs when all its bundles have begun, is done when all have ended well', () => {
+  test('runs when all bundles have begun and is done when all have succeeded', () => {
     expect(kindAfter(job(), placed, seen(0, { kind: 'begun' }))).toBe('starting')
     expect(kindAfter(job(), placed, seen(0, { kind: 'begun' }), seen(1, { kind: 'begun' }))).toBe('running')
     expect(kindAfter(job(), placed, seen(0, exit(0)))).toBe('starting')
@@ -78,13 +78,13 @@ describe('a job', () => {
     expect(kindAfter(job(), placed, seen(0, gone), seen(1, exit(143)))).toBe('lost')
   })
 
-  test('has failed of what failed first, not of what was stopped because of it', () => {
+  test('fails with the reason of the bundle that failed first', () => {
     const begun = [placed, seen(0, { kind: 'begun' }), seen(1, { kind: 'begun' })]
     expect(lifeOf(job(), ...begun, seen(1, exit(3)), seen(0, exit(143))).state).toMatchObject({ reason: 'exit 3' })
     expect(lifeOf(job(), ...begun, seen(1, gone), seen(0, exit(143))).state).toMatchObject({ kind: 'lost' })
   })
 
-  test('waits again when a host could not begin it, which is no failure of its own', () => {
+  test('is queued again without a failure when a host could not start it', () => {
     const unable: BundleState = { kind: 'ended', end: { kind: 'unable' } }
     const again = lifeOf(job(), placed, seen(0, { kind: 'begun' }), seen(1, unable), seen(0, exit(143)))
     expect(again).toMatchObject({ attempt: 2, failures: 0, state: { kind: 'queued', notBeforeMs: 2003 } })
@@ -92,7 +92,7 @@ describe('a job', () => {
     expect(kindAfter(job(), placed, seen(1, unable), cancel, seen(0, barred))).toBe('cancelled')
   })
 
-  test('that had begun never begins again as the same attempt, though its host finds nothing of it', () => {
+  test('never begins the same attempt twice, even when its host has no trace of it', () => {
     const began = [placed, seen(0, { kind: 'begun' }), seen(1, { kind: 'begun' })]
     const lost = lifeOf(job(), ...began, seen(0, { kind: 'missing' }))
     expect(ordersFor(lost, 'q', new Map(), 9).map(({ order }) => order.kind)).toEqual(['stop'])
@@ -102,7 +102,7 @@ describe('a job', () => {
     expect(kindAfter(job(), ...began, seen(0, { kind: 'sent' }))).toBe('starting')
   })
 
-  test('is killed ten seconds after it was asked to end, however the clock was set meanwhile', () => {
+  test('is killed ten seconds after TERM, even if the clock was set meanwhile', () => {
     const stopped = lifeOf(job(), placed, seen(0, { kind: 'begun' }), cancel)
     const signalAt = (nowMs: number) =>
       ordersFor(stopped, 'q', new Map(), nowMs).map(({ order }) => 'signal' in order && order.signal)
@@ -116,7 +116,7 @@ describe('a job', () => {
     ])
   })
 
-  test('that asks for memory is held to it, unless it shall not be, and says when the kernel ended it', () => {
+  test('is limited to the memory that it asks for unless told otherwise, and says when the kernel killed it', () => {
     const request = { cpuMilli: 2000, memoryBytes: 2 ** 30, gpuCount: 0, gpuMilli: 0 }
     const limitsOf = (rest: Partial<JobSpec>) =>
       ordersFor(lifeOf(job(rest), placed), 'q', new Map(), 0).map(
@@ -156,7 +156,7 @@ describe('a job', () => {
     })
   })
 
-  test('is tried again as often as declared, later and later, each time as another attempt', () => {
+  test('is retried as often as declared, each time later and as a new attempt', () => {
     const fails = [placed, seen(0, exit(3)), seen(1, exit(0))]
     const again = lifeOf(job({ retries: 1 }), ...fails)
     expect(again).toMatchObject({ attempt: 2, failures: 1, state: { kind: 'queued', last: 'failed: exit 3' } })
@@ -168,14 +168,14 @@ describe('a job', () => {
     })
   })
 
-  test('cancelled while it waits it never begins; cancelled while it is sent it ends as cancelled, also if it never started', () => {
+  test('is cancelled whether it waits, is being sent or never started', () => {
     expect(kindAfter(job(), cancel)).toBe('cancelled')
     expect(kindAfter(job(), { kind: 'hold' }, cancel, { kind: 'release' })).toBe('cancelled')
     expect(kindAfter(job(), placed, cancel)).toBe('ending')
     expect(kindAfter(job({ retries: 3 }), placed, cancel, seen(0, barred), seen(1, barred))).toBe('cancelled')
   })
 
-  test('a bundle that is killed after a stop says by what, not that it ended by itself', () => {
+  test('says why a bundle was killed after a stop', () => {
     const silent: BundleState = { kind: 'ended', end: { kind: 'gone', reason: ENDED_SILENTLY } }
     const endsAfter = (...events: readonly JobEvent[]) => {
       const { state } = lifeOf(job(), placed, seen(0, { kind: 'begun' }), seen(1, { kind: 'begun' }), ...events)
@@ -190,7 +190,7 @@ describe('a job', () => {
     expect(endsAfter(seen(0, silent), seen(1, exit(143)))).toEqual([ENDED_SILENTLY, 'exit 143'])
   })
 
-  test('given up without its hosts it is over at once, whatever they say later, and nothing more is sent to them', () => {
+  test('ends at once when all of its hosts are given up, whatever they report later', () => {
     const forget: JobEvent = { kind: 'forget', hosts: ['a', 'b', 'c'] }
     const life = lifeOf(job(), placed, forget, seen(0, exit(0)), seen(1, exit(0)))
     expect(life.state).toMatchObject({ kind: 'cancelled', reason: 'abandoned on hosts that did not answer', places })
@@ -198,7 +198,7 @@ describe('a job', () => {
     expect(kindAfter(job(), forget)).toBe('cancelled')
   })
 
-  test('given up on one host it still ends on the others, and holds their devices until then', () => {
+  test('when one host is given up, is still stopped on the others and holds their devices until then', () => {
     const forget: JobEvent = { kind: 'forget', hosts: ['a'] }
     const begun = [placed, seen(0, { kind: 'begun' }), seen(1, { kind: 'begun' })]
     for (const before of [[], [cancel]]) {
@@ -214,12 +214,12 @@ describe('a job', () => {
     expect(kindAfter(job(), ...begun, { kind: 'forget', hosts: [] })).toBe('ending')
   })
 
-  test('ended for another it waits again, without counting as a failure', () => {
+  test('is queued again without a failure after preemption', () => {
     const events: JobEvent[] = [placed, { kind: 'stop', reason: 'preempted' }, seen(0, exit(143)), seen(1, exit(143))]
     expect(lifeOf(job(), ...events)).toMatchObject({ attempt: 2, failures: 0, state: { kind: 'queued' } })
   })
 
-  test('counts as waiting what it waited, and not what it ran, also while it is held and when it is tried again', () => {
+  test('counts as waiting only the time that it waited, also while held and after retries', () => {
     const at = (one: Job, event: JobEvent, nowMs: number): Job => ({ ...one, ...transition(one, event, nowMs) })
     const ends = [seen(0, exit(143)), seen(1, exit(143))]
     const running = at(job(), placed, 100)
@@ -235,7 +235,7 @@ describe('a job', () => {
   })
 })
 
-test('times are those of the host, between when the order was sent and when its word was heard', () => {
+test('takes times from the host, between sending the order and receiving the report', () => {
   const begun = (beganMs: number): BundleState => ({ kind: 'begun', beganMs })
   const over = (beganMs: number, ranMs: number): BundleState => ({ ...exit(0), beganMs, ranMs }) as BundleState
   const at = (events: readonly (readonly [number, JobEvent])[]) => {
@@ -279,7 +279,7 @@ test('times are those of the host, between when the order was sent and when its 
   )
 })
 
-test('whatever comes: what has ended stays so but for a retry, an attempt is sent once, orders follow from the state', () => {
+test('any events: an end is final except for a retry, an attempt is sent once, orders follow from the state', () => {
   const anyBundle = fc.constantFrom<BundleState>({ kind: 'sent' }, { kind: 'begun' }, exit(0), exit(1), gone, barred)
   const anyEvent: fc.Arbitrary<JobEvent> = fc.oneof(
     fc.constant(placed),

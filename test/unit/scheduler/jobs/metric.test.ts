@@ -29,7 +29,7 @@ function found(output: string | Buffer, ...metrics: readonly string[]): readonly
 }
 
 describe('a metric', () => {
-  it('is a name, which way is better, and a pattern', () => {
+  it('has a name, a direction and a pattern', () => {
     expect(metric('loss')).toEqual({ name: 'loss' })
     expect(metric('max:val/acc')).toEqual({ name: 'val/acc', isMost: true })
     expect(metric('loss=a=([0-9.]+)')).toEqual({ name: 'loss', pattern: 'a=([0-9.]+)' })
@@ -47,7 +47,7 @@ describe('a metric', () => {
       expect(parseMetric(wrong), wrong).toBeTypeOf('string')
   })
 
-  it('is found in the usual ways to print one; the last one counts', () => {
+  it('is found in the usual formats; the last one counts', () => {
     expect(found('loss=0.5\nepoch 2 loss=0.123 lr=1e-3\nbye\n', 'loss', 'lr')).toEqual(['0.123', '1e-3'])
     expect(found('{"loss": -1.5e+3, "acc": .5}\n', 'loss', 'max:acc')).toEqual(['-1.5e+3', '.5'])
     expect(found('val_loss: 9\nLoss: 8\n', 'loss')).toEqual([undefined])
@@ -56,7 +56,7 @@ describe('a metric', () => {
     expect(found('', 'loss')).toEqual([undefined])
   })
 
-  it('is found by a pattern of its own, whatever that has in it', () => {
+  it('is found by any pattern of its own', () => {
     expect(found("it's 0.75 of a/b\n0.25 of a/b\n", 'share=([0-9.]+) of a/b')).toEqual(['0.25'])
     expect(found("don't: 7\n", "n=don't: ([0-9]+)")).toEqual(['7'])
     expect(found('a1 b2\n', 'n=a([0-9])|b([0-9])')).toEqual(['1'])
@@ -69,7 +69,7 @@ describe('a metric', () => {
     expect(parseMetricLines('metric k 0 1 2\nmetric k x 1\nk exit 0\nmetric k 1 \x1b[2J').get('k')).toEqual(new Map())
   })
 
-  it('ranks: least or most first, those without a number last', () => {
+  it('ranks best first, with jobs that have no number last', () => {
     const rows = ['3', 'nan', '-inf', '1e1', undefined, '3'].map((loss, id) => ({
       id,
       values: loss === undefined ? {} : { loss },

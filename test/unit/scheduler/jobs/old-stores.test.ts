@@ -33,7 +33,7 @@ test('there is a fixture for the version that is written now', () => {
   expect(readdirSync(FIXTURES)).toContain(`version-${version}.sql`)
 })
 
-test('version 1: every job is as it was, and goes on', () => {
+test('a queue of version 1 keeps every job and continues', () => {
   using store = openFixture('version-1.sql')
   expect(store.id).toBe('0123456789ab')
   expect(Object.fromEntries(store.counts())).toEqual({ done: 1, running: 1, failed: 1, held: 1, queued: 2, ending: 1 })

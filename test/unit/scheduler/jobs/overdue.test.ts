@@ -36,18 +36,18 @@ const job = (bundles: readonly BundleState[], limitS: number | null = 60, rest: 
 const isOverdue = (one: Job, nowMs = 61_001) => overdue([one], nowMs).length === 1
 
 describe('the limit of a job', () => {
-  test('ends it after so many seconds, not before, and only if it has one', () => {
+  test('stops it after that time, not before, and only if it has a limit', () => {
     expect(isOverdue(job([begun]))).toBe(true)
     expect(isOverdue(job([begun]), 61_000)).toBe(false)
     expect(isOverdue(job([begun], null), 1e12)).toBe(false)
   })
 
-  test('ends a gang of which one bundle was sent to a host that does not answer', () => {
+  test('stops a gang although the host of one bundle does not answer', () => {
     expect(isOverdue(job([begun, sent]))).toBe(true)
     expect(isOverdue(job([done, sent]))).toBe(true)
   })
 
-  test('does not end what has not begun anywhere, nor what ends already', () => {
+  test('ignores jobs that have not begun and jobs that are already ending', () => {
     expect(isOverdue(job([sent, sent]))).toBe(false)
     expect(isOverdue(job([begun], 60, { kind: 'ending' }))).toBe(false)
   })

@@ -24,7 +24,7 @@ const running = (id: number, gpuMilli: number, places: readonly BundlePlace[]): 
   state: { kind: 'running', places, bundles: places.map(() => ({ kind: 'begun' })), startedMs: 0 },
 })
 
-test('each device has its shares, each host what is held of it, and what nobody can use is told', () => {
+test('shows shares by device, holdings by host and what no job can use', () => {
   const jobs = [
     running(1, 300, [
       { host: 'a', devices: [0] },
@@ -57,7 +57,7 @@ test('each device has its shares, each host what is held of it, and what nobody 
   ])
 })
 
-test('each part of the devices counts once: held, free, fragmented, stranded, or on a host that is down', () => {
+test('counts each part of the devices once: held, free, fragmented, stranded or down', () => {
   const hosts = ['a', 'b', 'c', 'd'].map((name) => ({ ...host, name }))
   const jobs = [
     // No core is left on `a`, which has half a device and a whole one; `b` has half a device and cores.

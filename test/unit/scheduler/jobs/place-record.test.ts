@@ -6,7 +6,7 @@ import { isDue, type JobOrder, newHostRecord, wantsFacts } from '../../../../src
 const spec = { name: 'a', address: 'a', gpuCount: 0, labels: {}, custom: undefined }
 const NOW_MS = 1_000_000_000
 
-test('a disk is written to when something is to begin, when there was trouble, and else once in minutes', () => {
+test('tests the disk of a host before starts, after trouble, and otherwise every few minutes', () => {
   const record = { ...newHostRecord(spec, {} as HostLine, new HostClock()), trouble: undefined, factsMs: NOW_MS }
   const order = (kind: 'start' | 'check') =>
     [{ host: 'a', rank: 0, order: { kind, key: 'k' } }] as unknown as JobOrder[]
@@ -20,7 +20,7 @@ test('a disk is written to when something is to begin, when there was trouble, a
   expect(wantsFacts({ ...record, factsMs: undefined }, [], true, NOW_MS)).toBe(true)
 })
 
-test('a clock that was set back makes what was due later due now', () => {
+test('polls at once when the clock was set back', () => {
   expect(
     [-1, 0, 10_000, 10_001].map((laterMs) =>
       isDue({ nextMs: NOW_MS + laterMs, pollMs: { soon: 100, late: 2000 } }, NOW_MS),

@@ -41,16 +41,16 @@ const planAt = (nowMs: number, active: readonly Job[], hosts = [HOST]) =>
     isPreempting: true,
   }).events.map(({ id, event }) => [id, event.kind])
 
-describe('a job that was told to end', () => {
+describe('a job that was told to stop', () => {
   const ending = job(1, { kind: 'ending', stop: 'cancelled', sinceMs: 100_000, ...on('a') })
   const running = job(2, { kind: 'running', ...on('b') })
   const hosts = [HOST, { ...HOST, name: 'b' }]
 
-  test('is waited for, and no other one is ended meanwhile', () => {
+  test('is waited for, and no other job is stopped meanwhile', () => {
     expect(planAt(103_000, [ending, running], hosts)).toEqual([])
   })
 
-  test('is not counted on for ever: when it does not end, another one gives way', () => {
+  test('is not relied on for ever: if it does not end, another job is stopped', () => {
     expect(planAt(200_000, [ending, running], hosts)).toEqual([[2, 'stop']])
   })
 })

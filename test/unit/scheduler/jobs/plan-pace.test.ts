@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { PlanPace } from '../../../../src/scheduler/jobs/pause.ts'
 
-test('what others write is planned for at once while plans are cheap, and takes a fifth of the time when they are not', () => {
+test('plans at once for writes of others while plans are cheap, and spends at most a fifth of the time otherwise', () => {
   const planned = (tookMs: number) => {
     const pace = new PlanPace(1000)
     const at: number[] = []
@@ -18,7 +18,7 @@ test('what others write is planned for at once while plans are cheap, and takes 
   expect(planned(3000)).toHaveLength(10)
 })
 
-test('nothing new is planned for once in the longest time', () => {
+test('plans at the longest interval when nothing is new', () => {
   const pace = new PlanPace(1000)
   pace.notePlan(10_000, 10_002)
   expect([pace.isDue(10_999), pace.isDue(11_000)]).toEqual([false, true])

@@ -7,7 +7,7 @@ const DAMAGED = new Set([11, 26])
 const ofSqlite = (errcode: number) => Object.assign(new Error('a sentence of SQLite'), { errcode })
 
 describe('what to do when a call to the queue fails', () => {
-  test('only a damaged file is to be moved away, whatever SQLite answers', () => {
+  test('tells people to move only a damaged file away', () => {
     for (let code = 1; code <= 28; code++)
       for (const errcode of [code, code | (1 << 8), code | (5 << 8)]) {
         const { hint } = unusable(ofSqlite(errcode), 'the queue q.db')
@@ -15,7 +15,7 @@ describe('what to do when a call to the queue fails', () => {
       }
   })
 
-  test('a broken constraint is a bug of Muster, and the file stays in use', () => {
+  test('reports a broken constraint as a bug of Muster and keeps using the file', () => {
     using file = new QueueFile(':memory:')
     const insert = () => file.transaction(() => file.run('INSERT INTO meta VALUES (?, NULL)', 'name'))
     expect(insert).toThrow(
@@ -29,7 +29,7 @@ describe('what to do when a call to the queue fails', () => {
     expect(file.one("SELECT value FROM meta WHERE name = 'name'")).toEqual({ value: 'text' })
   })
 
-  test('so is a value that cannot be stored, and a statement that is wrong', () => {
+  test('reports a value that cannot be stored and a wrong statement as bugs too', () => {
     using file = new QueueFile(':memory:')
     const values = [undefined as unknown as string]
     expect(() => file.all('SELECT ?', ...values)).toThrow(expect.objectContaining({ code: 'internal' }))

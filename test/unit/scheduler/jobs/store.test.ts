@@ -49,7 +49,7 @@ afterEach(() => {
 const open = (name = 'queue.db') => new JobStore(join(directory, name))
 
 describe('the queue on disk', () => {
-  test('a directory whose name could mean something to a shell is none that was copied for jobs', () => {
+  test('ignores copied directories whose names a shell could interpret', () => {
     using store = open()
     const copied = `${store.id}-copied-0123abcd`
     for (const name of [copied, `${store.id}-'; rm -rf ~; '`, `${store.id}-a\nb`])
@@ -57,7 +57,7 @@ describe('the queue on disk', () => {
     expect(store.keptDirectories()).toEqual([copied])
   })
 
-  test('what was submitted is there for whoever opens it next, each with its own variables', () => {
+  test('keeps submitted jobs and their variables for the next program that opens it', () => {
     using store = open()
     const ids = store.submit(submission({ variants: [{ X: '1' }, { X: '2' }], priority: 3 }), 5)
     using other = open()
@@ -76,7 +76,7 @@ describe('the queue on disk', () => {
     expect(other.get(99)).toBeUndefined()
   })
 
-  test('what runs is kept as it is on disk: after changes of its own and of others, and after one that came to nothing', () => {
+  test('caches active jobs correctly after its own changes, those of others and a rollback', () => {
     using store = open()
     using other = open()
     const [first = 0, second = 0, third = 0] = store.submit(submission({ variants: [{}, {}, {}] }), 5)
@@ -106,7 +106,7 @@ describe('the queue on disk', () => {
     expect(running()).toEqual([first, third])
   })
 
-  test('only the user may read it and what is beside it, also where others could before', () => {
+  test('makes its files private, also where others could read them before', () => {
     const umask = process.umask(0)
     try {
       const kept = join(directory, 'jobs')
@@ -125,7 +125,7 @@ describe('the queue on disk', () => {
     }
   })
 
-  test('the most important wait first, then the oldest', () => {
+  test('lists waiting jobs by priority, then by age', () => {
     using store = open()
     store.submit(submission({ variants: [{}, {}] }), 0)
     store.submit(submission({ priority: 1 }), 0)
@@ -139,7 +139,7 @@ describe('the queue on disk', () => {
     )
   })
 
-  test('one drives: another one gets it when the first is silent for too long, and then the first can write no more', () => {
+  test("gives the lease to another scheduler when the first is silent too long, and refuses the first one's writes", () => {
     using store = open()
     store.submit(submission(), 0)
     const first = store.lease.take('one', 0, 1000)
@@ -164,7 +164,7 @@ describe('the queue on disk', () => {
     expect(store.lease.take('after it was set', hourBack, 1000)).toBeDefined()
   })
 
-  test('a driver and a person change the same job: nothing is lost', () => {
+  test('loses nothing when a scheduler and a person change the same job', () => {
     using driver = open()
     using person = open()
     driver.submit(submission(), 0)
@@ -178,7 +178,7 @@ describe('the queue on disk', () => {
     expect(person.apply(5, { kind: 'hold' }, 5)).toBeUndefined()
   })
 
-  test('who waits for what was never done is cancelled', () => {
+  test('cancels jobs that wait for a job that was never done', () => {
     using store = open()
     store.submit(submission(), 0)
     store.submit(submission({ after: [1] }), 0)
@@ -191,7 +191,7 @@ describe('the queue on disk', () => {
     expect(store.get(2)?.state.kind).toBe('cancelled')
   })
 
-  test('what was submitted together is one group, the latest first, whatever became of its jobs', () => {
+  test('groups jobs by submission, latest first', () => {
     using store = open()
     store.submit(submission({ variants: [{}, {}, {}] }), 0)
     store.submit(submission(), 0)
@@ -210,7 +210,7 @@ describe('the queue on disk', () => {
     expect(store.groups(1).map(({ first }) => first)).toEqual([4])
   })
 
-  test('many submissions are one call: all of them or none', () => {
+  test('takes many submissions in one call, all or none', () => {
     using store = open()
     expect(store.submitAll([submission(), submission({ variants: [{}, {}] })], 0)).toEqual([[1], [2, 3]])
     expect(() => store.submitAll([submission(), submission({ after: [99] })], 0)).toThrow('no job 99')
@@ -218,7 +218,7 @@ describe('the queue on disk', () => {
     expect(store.queued(10)).toHaveLength(3)
   })
 
-  test('what waits is read once, and is right after what this and other programs write', () => {
+  test('caches waiting jobs correctly after writes of this and other programs', () => {
     using store = open()
     using other = open()
     const ids = () => waitingIds(store, 0)
@@ -249,7 +249,7 @@ describe('the queue on disk', () => {
     expect(ids()).toEqual([3, 6, 7])
   })
 
-  test('jobs that ended long ago are forgotten when asked to, but not those that others wait for, and numbers are not given again', () => {
+  test('deletes old records on request, except those that others wait for, and never reuses numbers', () => {
     using store = open()
     store.submit(submission({ variants: [{}, {}, {}] }), 0)
     store.submit(submission({ spec: { ...spec, metrics: [{ name: 'loss' }] } }), 0)
@@ -281,7 +281,7 @@ describe('the queue on disk', () => {
     expect(store.get(6)?.spec.name).toBe('one')
   })
 
-  test('how many there are of each kind is right after whatever was done, also by a version that does not count', () => {
+  test('counts jobs by kind correctly, also after writes of a version that does not count', () => {
     using store = open()
     using other = open()
     store.submit(submission({ variants: Array.from({ length: 9 }, () => ({})) }), 0)
@@ -301,7 +301,7 @@ describe('the queue on disk', () => {
     expect(Object.fromEntries(store.counts())).toEqual({ held: 1, done: 1, lost: 1, queued: 5 })
   })
 
-  test('what runs is the same object after others wrote, unless they changed it', () => {
+  test('keeps the same object for an active job that others did not change', () => {
     using store = open()
     using other = open()
     store.submit(submission({ variants: [{}, {}] }), 0)
@@ -316,7 +316,7 @@ describe('the queue on disk', () => {
     expect(after.map(({ state }) => state.kind)).toEqual(['ending', 'starting'])
   })
 
-  test('who waits may be edited, with the variables of its own; who runs may not', () => {
+  test('edits waiting jobs with their variables, and no running ones', () => {
     using store = open()
     store.submit(submission({ variants: [{ X: '1' }, { X: '2' }] }), 0)
     store.apply(1, { kind: 'placed', places }, 1)
@@ -326,7 +326,7 @@ describe('the queue on disk', () => {
     expect(store.get(1)).toMatchObject({ priority: 0, spec: { environment: { A: '1', X: '1' } } })
   })
 
-  test('what users had is counted by size and time, and fades', () => {
+  test('counts what users consumed by size and time, fading by age', () => {
     using store = open()
     store.submit(submission(), 0)
     store.submit(submission({ user: 'bob', spec: { ...spec, bundles: 2 } }), 0)
@@ -342,7 +342,7 @@ describe('the queue on disk', () => {
     expect(store.accounting.usage(store.active(), 21_000).get('eve')).toBe(1000)
   })
 
-  test('a file that was damaged later is told with what to do, whatever is asked', () => {
+  test('says what to do on every call when the file was damaged later', () => {
     {
       using store = open()
       store.submit(submission({ variants: Array.from({ length: 2000 }, () => ({ X: 'x'.repeat(50) })) }), 0)
@@ -360,7 +360,7 @@ describe('the queue on disk', () => {
     )
   })
 
-  test('a damaged page is found before anybody drives, wherever it is', () => {
+  test('finds a damaged page before a scheduler starts', () => {
     const file = join(directory, 'queue.db')
     {
       using store = open()
@@ -377,7 +377,7 @@ describe('the queue on disk', () => {
     expect(readFileSync(file)).toEqual(bytes)
   })
 
-  test('one that was cut off is told as damaged, and left as it is', () => {
+  test('reports a truncated file as damaged and leaves it alone', () => {
     const file = join(directory, 'queue.db')
     {
       using store = open()
@@ -389,7 +389,7 @@ describe('the queue on disk', () => {
     expect(readFileSync(file)).toEqual(cut)
   })
 
-  test('the database of another program is left as it is', () => {
+  test("leaves another program's database alone", () => {
     const file = join(directory, 'queue.db')
     const other = new DatabaseSync(file)
     other.exec('CREATE TABLE notes (text)')
@@ -400,14 +400,14 @@ describe('the queue on disk', () => {
     again.close()
   })
 
-  test('where its directory cannot be made, it is said to look there', () => {
+  test('names the directory when it cannot be made', () => {
     writeFileSync(join(directory, 'file'), '')
     expect(() => open('file/queue.db')).toThrow(
       expect.objectContaining({ hint: expect.stringContaining('owner, mode and mount of its directory') }),
     )
   })
 
-  test('one that others hold for too long is told as such', () => {
+  test('reports a file that other programs keep locked', () => {
     using store = open()
     using impatient = new JobStore(join(directory, 'queue.db'), 20)
     store.together(() => {
@@ -421,13 +421,13 @@ describe('the queue on disk', () => {
     })
   })
 
-  test('another file, or one of a later version, is left alone', () => {
+  test('leaves other files and queues of newer versions alone', () => {
     writeFileSync(join(directory, 'queue.db'), 'This is no database, and long enough to be looked at. '.repeat(40))
     expect(() => open()).toThrow(/cannot be used/)
     expect(readFileSync(join(directory, 'queue.db'), 'utf8')).toContain('no database')
   })
 
-  test('cut at any byte, it carries on from a moment between two calls', () => {
+  test('recovers to a moment between two calls when its log is cut at any byte', () => {
     using store = open()
     const sizes: number[] = []
     for (let count = 0; count < 6; count++) {

@@ -45,8 +45,8 @@ afterEach(() => {
 })
 const open = () => new JobStore(join(directory, 'queue.db'))
 
-describe('the lines of those that wait', () => {
-  test('jobs that are placed alike share one, whatever their commands are; other requests, users and priorities do not', () => {
+describe('the lines of waiting jobs', () => {
+  test('hold jobs that are placed alike, apart by request, user and priority but not by command', () => {
     using store = open()
     store.submitAll(
       [1, 2, 3].map((index) => ({
@@ -67,7 +67,7 @@ describe('the lines of those that wait', () => {
     expect(ids.toSorted((one, other) => (one[0] ?? 0) - (other[0] ?? 0))).toEqual([[1, 2, 3], [4], [5], [6], [7]])
   })
 
-  test('a long line is read no further than it is asked for', () => {
+  test('are read only as far as needed', () => {
     using store = open()
     submit(store, spec(1000), 5000)
     const [line] = store.waiting(0)
@@ -79,7 +79,7 @@ describe('the lines of those that wait', () => {
     ])
   })
 
-  test('jobs of a version that knows no lines are put into theirs', () => {
+  test('include jobs that an older version submitted', () => {
     using store = open()
     submit(store, spec(1000), 2)
     submit(store, spec(2000))
@@ -93,7 +93,7 @@ describe('the lines of those that wait', () => {
     expect(store.file.one('SELECT alike FROM jobs WHERE id = 1')).toEqual({ alike: alikeOf(spec(1000)) })
   })
 
-  test('whatever is done, here and by another program: they have all that may begin, and nothing else', () => {
+  test('hold exactly the jobs that may begin after any changes by this and another program', () => {
     const anyAction = fc.oneof(
       fc.record({
         kind: fc.constant('submit' as const),

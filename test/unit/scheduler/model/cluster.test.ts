@@ -45,7 +45,7 @@ describe('a cluster', () => {
       expect(() => cluster.take(two, { host: 0, devices })).toThrow('does not hold it')
   })
 
-  it('lets only those come who tolerate its taints, match their selectors and take its models', () => {
+  it('admits only requests that tolerate its taints, match its labels and accept its models', () => {
     const cluster = new Cluster([
       host('m1', { taints: ['maintenance'], labels: { zone: 'a' }, gpus: ['T4'] }),
       host('m2', { labels: { zone: 'b' }, gpus: ['T4', 'A10'] }),
@@ -89,7 +89,7 @@ describe('a cluster', () => {
     expect(() => new Cluster([host('m1'), host('m1')])).toThrow('same name')
   })
 
-  it('undoes an attempt that comes to nothing', () => {
+  it('undoes an attempt that returns nothing', () => {
     const cluster = new Cluster([host('m1', { gpus: ['T4'] })])
     const shape = cluster.shapeOf(request({ gpuCount: 1, gpuMilli: 400 }))
     const old = cluster.take(shape, { host: 0, devices: [0] })
@@ -124,7 +124,7 @@ describe('a cluster', () => {
     expect(cluster.usedGpuMilli).toBe(2000)
   })
 
-  it('tells which hosts changed since a cursor, the last one first', () => {
+  it('lists hosts that changed since a cursor, latest first', () => {
     const cluster = new Cluster([host('m1'), host('m2'), host('m3')])
     const changedSince = (cursor: number) => {
       const seen: number[] = []
@@ -146,7 +146,7 @@ describe('a cluster', () => {
     expect(changedSince(cluster.changeCount)).toEqual([])
   })
 
-  it('knows requests that mean the same, and keeps apart those that do not', () => {
+  it('shares a shape between equal requests only', () => {
     const cluster = new Cluster([{ ...host('m1'), gpus: ['T4', 'G4'] }])
     const of = (...gpuModels: string[]) => cluster.shapeOf(request({ gpuCount: 1, gpuMilli: 500, gpuModels }))
     expect(of('T4', 'G4')).toBe(of('G4', 'T4'))
@@ -164,7 +164,7 @@ describe('any order of taking and releasing', () => {
     fpga: fc.constantFrom(0, 300, 1000),
   })
 
-  it('over-commits no device, and gives back all of it in the end', () => {
+  it('never over-commits a device and frees everything in the end', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(requests, fc.nat()), { maxLength: 60 }), (steps) => {
         const fpga = { fpga: { kind: 'unit', count: 2 } } as const

@@ -42,7 +42,7 @@ const requests = fc
   )
 
 describe('why a request does not fit', () => {
-  it('agrees with trying: reasons where it does not fit, impossible when it never would', () => {
+  it('gives reasons exactly where placing fails, and is impossible exactly where idle hosts would not do', () => {
     fc.assert(
       fc.property(
         fc.array(requests, { maxLength: 6 }),
@@ -69,7 +69,7 @@ describe('why a request does not fit', () => {
     )
   })
 
-  it('is said host by host', () => {
+  it('names what each host lacks', () => {
     const cluster = new Cluster(hosts)
     const reasons = (request: ResourceRequest) =>
       [0, 1, 2].map((host) => reasonsOf(cluster, cluster.shapeOf(request), host))

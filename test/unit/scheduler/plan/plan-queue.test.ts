@@ -58,8 +58,8 @@ const snapshotOf = (
 
 const startedOrders = (snapshot: QueueSnapshot) => planQueue(snapshot).starts.map(({ job: { order } }) => order)
 
-describe('who begins', () => {
-  test('who ends before the head can begin passes it, who would be in its way does not, who is on other hosts does', () => {
+describe('which jobs begin', () => {
+  test('passes the head with jobs that end before it can begin or use other hosts, and with no others', () => {
     const cluster = new Cluster(hosts(2))
     const running = [started(cluster, job(gang(1000)), 0), started(cluster, job(gang(1000)), 0)]
     expect(running.map(({ placements }) => placements[0]?.host)).toEqual([0, 0])
@@ -82,7 +82,7 @@ describe('who begins', () => {
     expect(planned.starts.map((start) => [start.job.order, start.placements[0]?.host])).toEqual([[besides.order, 2]])
   })
 
-  test('devices decide, not sums: 800 does not wait in front of two halves that will be free', () => {
+  test('plans by devices, not by sums', () => {
     const cluster = new Cluster(hosts(1))
     const running = [500, 500, 500, 500].map((share, index) =>
       started(cluster, job(gang(share), { estimateS: 100 * (index + 1) }), 0),
@@ -93,7 +93,7 @@ describe('who begins', () => {
     expect(planQueue(snapshotOf(cluster, running, [large])).expectedS.get(large.order)).toBe(200)
   })
 
-  test('priority first, and a day of waiting counts as one more', () => {
+  test('orders by priority, to which each day of waiting adds one', () => {
     const cluster = new Cluster(hosts(1, 1))
     const low = job(gang(1000))
     const high = job(gang(1000), { priority: 1, submitS: DAY_S + 50 })
@@ -101,7 +101,7 @@ describe('who begins', () => {
     expect(startedOrders(snapshotOf(cluster, [], [low, high], DAY_S + 100))).toEqual([low.order])
   })
 
-  test('with fair share, who has had less lately goes first; long ago does not count', () => {
+  test('with fair share puts users first who consumed less lately', () => {
     const share = new FairShare(DAY_S)
     share.charge('ann', 1_000_000, 0)
     const cluster = new Cluster(hosts(1, 1))
@@ -114,7 +114,7 @@ describe('who begins', () => {
     expect(share.usage(40 * DAY_S).get('ann')).toBeLessThan(1)
   })
 
-  test('reserved hosts: others have to be gone before, those it is for may come', () => {
+  test('keeps reserved hosts free of others and open to their users', () => {
     const cluster = new Cluster(hosts(1, 1))
     const reservations = [{ hosts: [0], fromS: 50, untilS: 400, users: ['bob'] }]
     const fits = job(gang(1000), { estimateS: 50 })
@@ -127,7 +127,7 @@ describe('who begins', () => {
     expect(plan(bobs).starts).toHaveLength(1)
   })
 
-  test('preemption ends the least important and youngest, no more than it takes, and only when asked to', () => {
+  test('preempts the lowest priority and the youngest, no more than needed, and only when asked to', () => {
     const cluster = new Cluster(hosts(2, 2))
     const running = [
       started(cluster, job(gang(1000), { isPreemptible: true }), 0),
@@ -149,7 +149,7 @@ describe('who begins', () => {
     expect(cluster.placementCount).toBe(4)
   })
 
-  test('without an estimate, the last two of the user tell; who outruns that is taken to run as long again', () => {
+  test("predicts from the user's last two jobs, and as long again for a job that exceeds that", () => {
     const cluster = new Cluster(hosts(1, 1))
     const runTimes = new Map([['ann', [5, 100, 200]]])
     const running = [started(cluster, job(gang(1000), { estimateS: undefined }), 0)]
@@ -159,7 +159,7 @@ describe('who begins', () => {
     expect([at(10), at(400)]).toEqual([150, 800])
   })
 
-  test('behind somebody who has waited for six hours, nobody of unknown length takes what he needs', () => {
+  test('lets no job of unknown length delay one that has waited for six hours', () => {
     const cluster = new Cluster(hosts(1, 2))
     const running = [started(cluster, job(gang(1000), { estimateS: 50_000 }), 0)]
     const head = job(gang(2000))
@@ -176,14 +176,14 @@ describe('preemption', () => {
       (one) => one.job.order,
     )
 
-  test('one that is past its estimate is ended, too, and is not taken to end in the next second for ever', () => {
+  test('stops a job past its estimate too, instead of expecting its end every second', () => {
     const cluster = new Cluster(hosts(1, 1))
     const late = started(cluster, alone({ estimateS: 10, isPreemptible: true }), 0)
     const urgent = alone({ priority: 10, submitS: 100 })
     expect(victimsOf([late], urgent, cluster, 1000)).toEqual([late.order])
   })
 
-  test('a job that would end sooner than one past its estimate is back-filled on the idle host beside it', () => {
+  test('back-fills a job that ends sooner than one past its estimate', () => {
     const cluster = new Cluster(hosts(2, 1))
     const late = started(cluster, alone({ estimateS: 10 }), 0)
     const pair = job(gang(1000, 2, 'STRICT_SPREAD'), { priority: 1 })
@@ -191,14 +191,14 @@ describe('preemption', () => {
     expect(startedOrders(snapshotOf(cluster, [late], [pair, short], 1000))).toEqual([short.order])
   })
 
-  test('one that runs for days gains nothing by that: 0 that began five days ago gives way to 5', () => {
+  test('does not protect a job because it has run for days', () => {
     const cluster = new Cluster(hosts(1, 1))
     const old = started(cluster, alone({ estimateS: 30 * DAY_S, isPreemptible: true }), 0)
     const urgent = alone({ priority: 5, submitS: 5 * DAY_S })
     expect(victimsOf([old], urgent, cluster, 5 * DAY_S + 10)).toEqual([old.order])
   })
 
-  test('equals do not end each other, whoever has waited for days', () => {
+  test('never lets equal priorities stop each other', () => {
     const cluster = new Cluster(hosts(1, 1))
     const first = started(cluster, alone({ estimateS: 30 * DAY_S, isPreemptible: true, submitS: 60 }), 120)
     const older = alone({ submitS: 0 })
@@ -206,7 +206,7 @@ describe('preemption', () => {
       expect(victimsOf([first], older, cluster, nowS)).toEqual([])
   })
 
-  test('one that had waited for days before it began is not ended for one that is as important by now', () => {
+  test('protects a job that waited for days before it began', () => {
     const cluster = new Cluster(hosts(1, 1))
     const patient = started(cluster, alone({ estimateS: DAY_S, isPreemptible: true }), 5 * DAY_S)
     const fresh = (priority: number) => alone({ priority, submitS: 5 * DAY_S + 5 })
@@ -214,7 +214,7 @@ describe('preemption', () => {
     expect(victimsOf([patient], fresh(6), cluster, 5 * DAY_S + 10)).toEqual([patient.order])
   })
 
-  test('of two that have waited for an hour the one that was submitted first goes first, whatever its number', () => {
+  test('orders jobs that have waited for an hour by submission, not by number', () => {
     const cluster = new Cluster(hosts(1, 1))
     const later = alone({ submitS: 50 })
     const earlier = alone({ submitS: 0 })
@@ -223,7 +223,7 @@ describe('preemption', () => {
   })
 })
 
-describe('whatever comes', () => {
+describe('any sequence of jobs', () => {
   const anyJob = fc.record({
     gpuMilli: fc.constantFrom(0, 300, 500, 800, 1000, 2000),
     bundles: fc.integer({ min: 1, max: 3 }),
@@ -244,7 +244,7 @@ describe('whatever comes', () => {
       gang: gang(gpuMilli, bundles, strategy),
     }))
 
-  test('everyone who could ever run does, the same each time, nothing is over-committed', () => {
+  test('runs every possible job, deterministically and without over-committing', () => {
     fc.assert(
       fc.property(anyJobs, fc.boolean(), fc.boolean(), (rows, isPreempting, isFairShare) => {
         const jobs = jobsOf(rows)
@@ -257,7 +257,7 @@ describe('whatever comes', () => {
     )
   })
 
-  test('with right estimates the first in turn is never put off by those behind', () => {
+  test('never delays the first in turn when estimates are right', () => {
     fc.assert(
       fc.property(anyJobs, (rows) => {
         const jobs = jobsOf(rows).map((one) => ({ ...one, estimateS: one.runS, priority: 0, user: 'ann' }))

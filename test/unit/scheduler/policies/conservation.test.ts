@@ -10,8 +10,8 @@ const OPERATIONS = Number(process.env.MUSTER_OPERATIONS ?? 5000)
 /** So often all devices are looked at, and not just those of the host that changed. */
 const WHOLE_LOOKS = 100
 
-describe('a long life of a fleet', () => {
-  it('over-commits nothing at any time, and gives all of it back in the end', { timeout: 600_000 }, () => {
+describe('a long history of a fleet', () => {
+  it('never over-commits and frees everything in the end', { timeout: 600_000 }, () => {
     const hosts = syntheticHosts(60, 7)
     const cluster = new Cluster(hosts)
     const total = { cpu: [...cluster.cpuLeftMilli], memory: [...cluster.memoryLeftBytes] }

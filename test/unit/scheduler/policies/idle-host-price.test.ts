@@ -34,7 +34,7 @@ describe('the price of an idle host', () => {
     return { cluster, price, usual: price.milli, refuse }
   }
 
-  it('is higher once something has left, whoever was refused before', () => {
+  it('is higher once something has left, whatever was refused before', () => {
     const cluster = clusterOf(1)
     const price = new IdleHostPrice(cluster)
     const whileAllStay = price.milli
@@ -45,7 +45,7 @@ describe('the price of an idle host', () => {
     expect(price.milli).toBeGreaterThan(whileAllStay)
   })
 
-  it('is highest while only who needs several GPUs is refused', () => {
+  it('is highest while only requests for several GPUs are refused', () => {
     const { price, usual, refuse } = begun()
     refuse(0)
     expect(price.milli).toBe(usual)
@@ -55,7 +55,7 @@ describe('the price of an idle host', () => {
     expect(price.milli).toBe(usual)
   })
 
-  it('forgets who was refused long ago, one GPU sooner than several', () => {
+  it('forgets old refusals, those for one GPU sooner than those for several', () => {
     const { cluster, price, usual, refuse } = begun()
     refuse(8)
     refuse(1)
@@ -68,7 +68,7 @@ describe('the price of an idle host', () => {
   })
 })
 
-describe('least-stranding, while only who needs all GPUs of a host waits', () => {
+describe('least-stranding, while only requests for whole hosts wait', () => {
   /** Host 1 is begun, and after one more of these its last GPU has no CPU beside it. Host 0 is idle. */
   const fleet = () => {
     const cluster = clusterOf(2)
@@ -79,7 +79,7 @@ describe('least-stranding, while only who needs all GPUs of a host waits', () =>
     return { cluster, hostFor: (request: ResourceRequest) => policy.choose(cluster.shapeOf(request))?.host }
   }
 
-  it('strands a GPU rather than to open the last idle host', () => {
+  it('strands a GPU rather than open the last idle host', () => {
     const { cluster, hostFor } = fleet()
     const wide = ask(1, 20_000)
     expect(hostFor(wide)).toBe(0)

@@ -45,7 +45,7 @@ class Fleet {
 }
 
 describe('least-stranding, while requests come and go', () => {
-  it('puts who comes beside the oldest tenant, not on the lower host with a young one', () => {
+  it('places a request beside the oldest tenant rather than on a lower host with a young one', () => {
     const fleet = new Fleet()
     fleet.put(1, [0])
     fleet.passTime(2, 0)
@@ -53,14 +53,14 @@ describe('least-stranding, while requests come and go', () => {
     expect(fleet.choose(1)).toBe(1)
   })
 
-  it('takes the lower one of two hosts that are alike as long as nothing has left', () => {
+  it('takes the lower of two equal hosts as long as nothing has left', () => {
     const fleet = new Fleet()
     fleet.put(1, [0])
     fleet.put(0, [0])
     expect(fleet.choose(1)).toBe(0)
   })
 
-  it('clears the host whose tenants are the youngest for one who waits for all of its GPUs', () => {
+  it('clears the host with the youngest tenants for a request that needs all of its GPUs', () => {
     const { fleet } = twoBegun()
     expect(fleet.choose(1)).toBe(0)
     expect(fleet.choose(8)).toBeUndefined()
@@ -68,7 +68,7 @@ describe('least-stranding, while requests come and go', () => {
     expect(fleet.choose(1)).toBe(0)
   })
 
-  it('uses the host that is being cleared where no other has room', () => {
+  it('uses the cleared host when no other has room', () => {
     const fleet = new Fleet()
     fleet.put(1, [0, 1, 2, 3, 4, 5, 6, 7])
     fleet.put(2, [0, 1, 2, 3, 4, 5, 6, 7])
@@ -78,7 +78,7 @@ describe('least-stranding, while requests come and go', () => {
     expect(fleet.choose(1)).toBe(0)
   })
 
-  it('clears the host for the largest of those who wait, also where it was cleared for a smaller one before', () => {
+  it('clears a host for the largest waiting request, also after clearing it for a smaller one', () => {
     const fleet = new Fleet()
     fleet.put(2, [0, 1, 2, 3, 4, 5, 6])
     for (const host of [1, 0]) for (const device of [0, 1, 2, 3]) fleet.put(host, [device])
@@ -93,7 +93,7 @@ describe('least-stranding, while requests come and go', () => {
     expect(fleet.choose(4)).toBe(1)
   })
 
-  it('clears nothing any more once who waited has a place', () => {
+  it('stops clearing once the waiting request is placed', () => {
     const { fleet, older, younger } = twoBegun()
     expect(fleet.choose(8)).toBeUndefined()
     expect(fleet.choose(1)).toBe(1)

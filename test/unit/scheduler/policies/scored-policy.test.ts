@@ -35,7 +35,7 @@ const request = fc
 const steps = fc.array(fc.tuple(request, fc.nat({ max: 99 })), { minLength: 1, maxLength: 60 })
 
 describe.each(NAMES)('the policy %s', (name) => {
-  it('places whatever some host holds, where it fits, and refuses nothing else', () => {
+  it('places exactly what some host holds', () => {
     fc.assert(
       fc.property(steps, (list) => {
         const cluster = new Cluster(hosts)
@@ -65,7 +65,7 @@ describe.each(NAMES)('the policy %s', (name) => {
 const STATELESS = ['fgd', 'first-fit', 'best-fit', 'dot-product', 'gpu-packing', 'gpu-clustering'] as const
 
 describe.each(STATELESS)('the policy %s', (name) => {
-  it('chooses the same with what it kept as from scratch', () => {
+  it('chooses the same with cached scores as from scratch', () => {
     fc.assert(
       fc.property(steps, (list) => {
         const cluster = new Cluster(hosts)
@@ -91,7 +91,7 @@ describe.each(STATELESS)('the policy %s', (name) => {
 })
 
 describe.each(STATELESS)('the policy %s', (name) => {
-  it('chooses for who is bound to GPU models as for who is not, among the hosts that have them', () => {
+  it('chooses the same with and without GPU models, among hosts that have them', () => {
     const alike = hosts.filter(({ gpus = [] }) => new Set(gpus).size < 2)
     fc.assert(
       fc.property(steps, (list) => {
@@ -114,7 +114,7 @@ describe.each(STATELESS)('the policy %s', (name) => {
 })
 
 describe('preferences', () => {
-  it('are followed where they can be', () => {
+  it('are followed where possible', () => {
     const cluster = new Cluster(hosts)
     const preferences = [{ label: 'disk', is: 'in', values: ['fast'] } as const]
     const shape = cluster.shapeOf({ cpuMilli: 20_000, memoryBytes: GIB, gpuCount: 0, gpuMilli: 0, preferences })

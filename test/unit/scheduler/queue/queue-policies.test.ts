@@ -61,7 +61,7 @@ function expectedStartsS({
   )
 }
 
-describe('who begins', () => {
+describe('which jobs begin', () => {
   // Six of eight busy until 10; the head wants all; a short narrow one and a long narrow one wait behind it.
   const jobs = jobsOf([
     [0, 10, 6],
@@ -70,7 +70,7 @@ describe('who begins', () => {
     [3, 50, 2],
   ])
 
-  test('first come, first served: nobody passes the head', () => {
+  test('first come, first served: no job passes the head', () => {
     expect([...startsOf('fcfs', jobs)]).toEqual([
       [0, 0],
       [1, 10],
@@ -84,11 +84,11 @@ describe('who begins', () => {
     'easy-sjf',
     'conservative',
     'oldest-reserved',
-  ] as const)('%s: who ends before the head can begin passes it, who would be in its way does not', (name) => {
+  ] as const)('%s passes the head only with jobs that end before it can begin', (name) => {
     expect(Object.fromEntries(startsOf(name, jobs))).toEqual({ 0: 0, 1: 10, 2: 2, 3: 15 })
   })
 
-  test('EASY lets the second in the queue be passed, conservative back-fill does not', () => {
+  test('EASY lets jobs pass the second in the queue, conservative back-fill does not', () => {
     const full = jobsOf([
       [0, 10, 4],
       [0, 20, 3],
@@ -100,7 +100,7 @@ describe('who begins', () => {
     expect(startsOf('conservative', full).get(3)).toBe(20)
   })
 
-  test('what ended early lets those who wait begin early', () => {
+  test('starts waiting jobs early when a job ended early', () => {
     const early = jobsOf([
       [0, 2, 8, 100],
       [1, 5, 8],
@@ -109,7 +109,7 @@ describe('who begins', () => {
     for (const name of NAMES) expect(Object.fromEntries(startsOf(name, early))).toEqual({ 0: 0, 1: 2, 2: 7 })
   })
 
-  test('the default prefers whom waiting hurts most', () => {
+  test('the default prefers jobs that suffer most from waiting', () => {
     const rows: Row[] = [
       [0, 1000, 4],
       [2, 100, 4],
@@ -123,8 +123,8 @@ describe('who begins', () => {
   })
 })
 
-describe('whatever comes', () => {
-  test.each(NAMES)('%s: everyone runs, never more than the machine holds, the same again', (name) => {
+describe('any sequence of jobs', () => {
+  test.each(NAMES)('%s runs every job, within the machine and deterministically', (name) => {
     fc.assert(
       fc.property(anyRows, (rows) => {
         const jobs = jobsOf(rows)
@@ -144,7 +144,7 @@ describe('whatever comes', () => {
     )
   })
 
-  test('conservative, right estimates: everyone begins at the time that could be told at submission', () => {
+  test('conservative back-fill starts each job when it was expected at submission, if estimates are right', () => {
     fc.assert(
       fc.property(anyRows, (rows) => {
         const jobs = jobsOf(rows.map(([submitS, runS, width]) => [submitS, runS, width]))
@@ -170,7 +170,7 @@ describe('whatever comes', () => {
     ['easy-sjf', 0],
     ['conservative', 0],
     ['oldest-reserved', 3600],
-  ] as const)('%s: the head, having waited for more than %d s, is never put off by those behind it', (name, oldS) => {
+  ] as const)('%s never delays the head once it has waited for more than %d s', (name, oldS) => {
     fc.assert(
       fc.property(anyRows, (rows) => {
         const jobs = jobsOf(rows.map(([submitted, runs, width]) => [submitted * 600, runs * 600, width]))
@@ -192,7 +192,7 @@ describe('whatever comes', () => {
   })
 })
 
-test('when it is expected to run; never, where it is wider than the machine', () => {
+test('expects a start for each job, and none for one wider than the machine', () => {
   const job = (order: number, width: number): QueuedJob => ({ order, submitS: 0, width, estimateS: 10 })
   const state: Omit<QueueState, 'hasEndedEarly'> = {
     nowS: 100,

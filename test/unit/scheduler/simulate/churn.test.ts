@@ -28,8 +28,8 @@ function averageAsked(requests: readonly TimedRequest[], spanS: number): number 
   return steps.reduce((sum, asked) => sum + asked, 0) / steps.length
 }
 
-describe('a trace that is laid over itself', () => {
-  it('asks for the load on average, in copies of the trace that begin at other times', () => {
+describe('an overlaid trace', () => {
+  it('requests the wanted load on average, in shifted copies of the trace', () => {
     const { requests, copies } = layOver({ pods: PODS, hosts: hostsOf(24), load: 1, seed: 1 })
     // A copy asks for (6 × 40 + 5 × 5) / 100 GPUs.
     expect(copies).toBe(Math.round(24 / 2.65))
@@ -51,8 +51,8 @@ describe('a trace that is laid over itself', () => {
   })
 })
 
-describe('a trace that is pressed together', () => {
-  it('asks for the load on average, each request once and for its own time', () => {
+describe('a compressed trace', () => {
+  it('requests the wanted load on average, each request once and for its own time', () => {
     const { requests, faster } = pressTogether({ pods: PODS, hosts: hostsOf(4), load: 1, seed: 1 })
     const spanS = 100 / faster
     expect(faster).toBeGreaterThan(1)
@@ -62,7 +62,7 @@ describe('a trace that is pressed together', () => {
     expect(begun.filter(({ durationS }) => durationS === 40)).toHaveLength(6)
   })
 
-  it('cannot ask for more than all requests at once', () => {
+  it('cannot request more than everything at once', () => {
     const { requests, faster } = pressTogether({ pods: PODS, hosts: hostsOf(100), load: 1, seed: 1 })
     expect(averageAsked(requests, 100 / faster)).toBeCloseTo(PODS.length, 5)
   })
@@ -83,7 +83,7 @@ describe('requests that come and go', () => {
     durationS,
   })
 
-  it('wait until there is room, whoever fits before an older one that does not', () => {
+  it('wait for room, and may pass an older one that does not fit', () => {
     const result = replay([timed(1, 0, 10), timed(2, 1, 5), timed(1, 2, 3), timed(1, 20, 1)], 2)
     // The second waits for the first (9 s), the third goes in at once; from 10 to 15 both GPUs are given away.
     expect(result).toMatchObject({
@@ -96,7 +96,7 @@ describe('requests that come and go', () => {
     expect(result.allocationPercent).toBeCloseTo((100 * (10 + 3 + 2 * 5)) / (2 * 20), 10)
   })
 
-  it('have waited until the last arrival if they never get in', () => {
+  it('wait until the last arrival if they are never placed', () => {
     const result = replay([timed(1, 0, 100), timed(1, 10, 5), timed(0, 50, 1)], 1)
     expect(result).toMatchObject({ placements: 2, maximumWaitS: 40, averageWaitS: 40 / 3 })
     expect(result.allocationPercent).toBe(100)

@@ -14,7 +14,7 @@ describe('the beginning of the NASA iPSC log, submitted 2.5 times as fast', () =
   const { jobs } = parseWorkloadLog(gunzipSync(readFileSync(join(FIXTURES, 'nasa-3000.swf.gz'))).toString())
   const run = (name: QueuePolicyName) => runLog(scaleSubmitTimes(jobs, 0.4), 128, QUEUE_POLICIES[name]())
 
-  test('published policies come out as ever', () => {
+  test('gives the known results for published policies', () => {
     const rows = (['fcfs', 'easy', 'conservative', 'sjf'] as const).map((name) => {
       const { averageWaitS, maximumWaitS, utilisationPercent } = run(name)
       return [averageWaitS.toFixed(1), maximumWaitS, utilisationPercent.toFixed(2)]
@@ -27,7 +27,7 @@ describe('the beginning of the NASA iPSC log, submitted 2.5 times as fast', () =
     ])
   })
 
-  test('with the default nobody waits longer than under conservative back-fill by more than a tenth, as much is in use', () => {
+  test('the default has at most a tenth more longest wait than conservative back-fill, at the same utilisation', () => {
     const ours = run('oldest-reserved')
     const conservative = run('conservative')
     expect(ours.maximumWaitS).toBeLessThanOrEqual(1.1 * conservative.maximumWaitS)
@@ -41,11 +41,11 @@ describe('gangs', () => {
   const ratios = (policy: GangPolicyName, window: number) =>
     instances.map((instance) => runGangs(instance, policy, window).ratioToBest ?? 0)
 
-  test('a window of the queue comes near to the best that is known', () => {
+  test('a window comes close to the best known result', () => {
     expect(Math.min(...ratios('window', 64))).toBeGreaterThan(0.99)
   })
 
-  test('one by one, in the order of arrival, more GPUs are given away than by Ray, at the least too', () => {
+  test('one by one, it never uses fewer GPUs than Ray', () => {
     const ours = ratios('window', 1)
     ratios('ray', 1).forEach((ray, index) => {
       expect(ours[index]).toBeGreaterThanOrEqual(ray)

@@ -57,17 +57,17 @@ describe('the published experiment', { timeout: TIMEOUT_MS }, () => {
     expect(Math.max(...differences)).toBeLessThan(0.0101)
   })
 
-  it('gives away more with the default policy than with any other', () => {
+  it('uses more GPUs with the default policy than with any other', () => {
     const others = (['fgd', 'first-fit', 'best-fit'] as const).map((name) => replayOnce(name).curve.get(100)!)
     expect(replayOnce('least-stranding').curve.get(100)).toBeGreaterThan(Math.max(...others))
   })
 
-  it('gives away more than FGD also when the mix is learnt as it comes', () => {
+  it('uses more GPUs than FGD also when the mix is learned', () => {
     const { curve } = replay('least-stranding', { isLearning: true })
     expect(curve.get(100)).toBeGreaterThan(replayOnce('fgd').curve.get(100)!)
   })
 
-  it('comes out the same each time, random choices too', () => {
+  it('is deterministic, random choices included', () => {
     for (const name of ['least-stranding', 'random'] as const) {
       const [one, other] = [replay(name, { limit: 400 }), replay(name, { limit: 400 })]
       expect([...one.cluster.placements()].map(({ host }) => host)).toEqual(
@@ -119,7 +119,7 @@ describe('a broken trace', () => {
     expect(() => parsePods(text)).toThrow(message)
   })
 
-  it('of arrivals says what does not fit, and which there are', () => {
+  it('of arrivals names what does not fit and which sequences exist', () => {
     const parse = (text: string) => parseSequence(text, { variant: 'v', seed: 1 }, { nodeCount: 2, podCount: 2 })
     expect(() => parse('v 2 P 0\n')).toThrow("no line that begins with 'v 1 P'")
     expect(() => parse('v 2 P 0\n')).toThrow(expect.objectContaining({ hint: 'It has v 2.' }))
@@ -131,7 +131,7 @@ describe('a broken trace', () => {
     expect(parse('v 1 P 0 1 0\nv 1 N 1 0\n')).toEqual({ pods: [0, 1, 0], ranks: [1, 0] })
   })
 
-  it('is none for a mark at the beginning, quotes, other line ends, columns in another order and times with fractions', () => {
+  it('may have a byte order mark, quotes, CRLF, reordered columns and fractional times', () => {
     expect(parseNodes('\ufeffmodel,gpu,"sn",memory_mib,cpu_milli\r\nT4,1,"m1",8,4000.0\r\n')).toEqual([
       { name: 'm1', cpuMilli: 4000, memoryBytes: 8 * 2 ** 20, gpus: ['T4'] },
     ])

@@ -15,7 +15,7 @@ const LOG = `; Version: 2.2
 `
 
 describe('a workload log', () => {
-  test('what was asked for goes before what was used, and an estimate is never below the run', () => {
+  test('prefers requested to used amounts, and no estimate is below the run time', () => {
     expect(parseWorkloadLog(LOG)).toEqual({
       processors: 8,
       leftOut: 1,
@@ -28,17 +28,17 @@ describe('a workload log', () => {
     })
   })
 
-  test('a line that is no job is named', () => {
+  test('names the line that is not a job', () => {
     expect(() => parseWorkloadLog(`${LOG}\n1 2 x\n`)).toThrow('line 10 is no job')
   })
 
-  test('submit times are scaled to whole seconds', () => {
+  test('scales submit times to whole seconds', () => {
     const { jobs } = parseWorkloadLog(LOG)
     expect(scaleSubmitTimes(jobs, 0.5).map(({ submitS }) => submitS)).toEqual([0, 10, 15, 15])
   })
 })
 
-test('waits, slowdowns and use are those of the definitions', () => {
+test('computes waits, slowdowns and utilisation as defined', () => {
   const { jobs } = parseWorkloadLog(LOG)
   const { queueLengths, ...result } = runLog(jobs, 8, QUEUE_POLICIES.fcfs())
   // Starts 0, 100, 150; the last ends at 170.
