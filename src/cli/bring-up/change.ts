@@ -28,7 +28,7 @@ export async function change(
 
 /** What a change needs of what was prepared. */
 type Changed = Omit<Prepared, 'inventory' | 'declared' | typeof Symbol.dispose> & {
-  /** What runs on what the plan takes away, a sentence each. */
+  /** Jobs that may use what the plan removes, a sentence each. */
   atStake?(plan: Plan): readonly string[]
 }
 
@@ -70,7 +70,7 @@ class Change {
       },
       {
         onPlan: (plan, isAgain) => {
-          if (isAgain) this.#report.say('the hosts have changed meanwhile; this is the plan now:')
+          if (isAgain) this.#report.say('the hosts have changed; the plan is now:')
           this.#report.plan(plan)
           this.#atStake = this.#prepared.atStake?.(plan) ?? []
           for (const sentence of this.#atStake) this.#report.say(sentence)
@@ -104,12 +104,12 @@ class Change {
     const { steps } = countPlan(plan)
     const on = foldHostSet(hostsWithSteps(plan))
     const answer = await this.#prepared.dialog.confirm(
-      `Do ${steps === 1 ? 'this step' : `these ${steps} steps`} on ${on}${this.#atStake.length === 0 ? '' : ', with the jobs that run there'}?`,
+      `Apply ${steps === 1 ? '1 step' : `${steps} steps`} on ${on}${this.#atStake.length === 0 ? '' : ', where jobs run'}?`,
       this.#context.signal,
     )
     if (answer === undefined) {
-      throw new MusterError('usage', 'there is no terminal to ask on whether this is to be done', {
-        hint: 'Add --yes to do it, or --dry-run to see it only.',
+      throw new MusterError('usage', 'cannot ask for confirmation: there is no terminal', {
+        hint: 'Add --yes to apply the plan, or --dry-run to only show it.',
       })
     }
     return answer
@@ -129,13 +129,13 @@ class Change {
     const blockers = findings.filter(({ gravity }) => gravity === 'blocker').length
     const words = [
       ...(this.#options.dryRun === true ? [`${counts.steps} steps would be done`] : []),
-      ...(result === undefined && this.#options.dryRun !== true ? ['no change: it is as wanted'] : []),
+      ...(result === undefined && this.#options.dryRun !== true ? ['no change: everything is as declared'] : []),
       ...(result === undefined ? [] : [`${done} done`]),
-      ...(failed > 0 ? [`${failed} failed or not begun`] : []),
+      ...(failed > 0 ? [`${failed} failed or not started`] : []),
       ...(cancelled > 0 ? [`${cancelled} cancelled`] : []),
       ...(counts.blocked > away ? [`${counts.blocked - away} blocked`] : []),
       ...(away > 0 ? [`${away} not reached`] : []),
-      ...(blockers > 0 ? [`${blockers} do not work`] : []),
+      ...(blockers > 0 ? [`${blockers} not working`] : []),
     ]
     const hosts = new Set(plan.operations.map(({ host }) => host)).size
     this.#report.summary(

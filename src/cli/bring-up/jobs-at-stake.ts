@@ -62,7 +62,7 @@ export function sentencesAbout(
     const hosts = [...new Set(job.state.places.map(({ host }) => host))].filter((host) => losses.has(host))
     if (hosts.length === 0) return []
     const areas = [...new Set(hosts.flatMap((host) => losses.get(host) ?? []).map(({ area }) => area))]
-    return [`${name} runs on ${foldHostSet(hosts)}, and may use what is taken away there (${areas.join(', ')})`]
+    return [`${name} runs on ${foldHostSet(hosts)}, and may use what is removed there (${areas.join(', ')})`]
   })
   const rest = sentences.length - MOST_NAMED
   return rest > 0 ? [...sentences.slice(0, MOST_NAMED), `${rest} more jobs run there: muster job list`] : sentences

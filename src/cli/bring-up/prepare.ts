@@ -29,11 +29,11 @@ export type Prepared = Disposable & {
   readonly declared: Declared
   readonly hosts: OpsHosts
   readonly dialog: TtyDialog
-  /** Letters and digits that nobody guesses. */
+  /** Random letters and digits. */
   readonly mark: string
   readonly fanOut: number
   readonly limitFactor: number
-  /** For whoever finds a host locked. */
+  /** Shown to another Muster that finds a host locked. */
   readonly owner: string
   isSelected(host: string): boolean
 }
@@ -79,12 +79,12 @@ export async function prepareBringUp(
   }
 }
 
-/** Whoever gives hosts more time to connect gives them more time to answer. */
+/** A longer time to connect also means a longer time to answer. */
 export function limitFactorOf({ connectTimeout = 0 }: GlobalOptions): number {
   return Math.max(1, connectTimeout / USUAL_CONNECT_TIMEOUT_S)
 }
 
-/** Who changes hosts, for whoever finds one locked. */
+/** Who changes hosts, for another Muster that finds one locked. */
 export function ownerWords(nowMs: number): string {
   return `${accountName()}@${hostname()}, process ${process.pid}, since ${new Date(nowMs).toISOString()}`
 }
@@ -94,7 +94,7 @@ function chooseAreas(names: readonly string[]): readonly AreaEntry[] {
   for (const name of names) {
     if (known.includes(name)) continue
     const near = nearestWord(name, known)
-    throw new MusterError('usage', `${printable(name)} is no area`, {
+    throw new MusterError('usage', `unknown area: ${printable(name)}`, {
       hint: near === undefined ? `Areas: ${known.join(', ')}.` : `Did you mean ${near}?`,
     })
   }

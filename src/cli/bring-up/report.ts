@@ -70,13 +70,13 @@ export class BringUpReport {
       case 'done':
         return this.lines([`${head}: done (${formatDuration(durationMs)})`])
       case 'unneeded':
-        return this.lines([`${head}: it is so already`])
+        return this.lines([`${head}: already done`])
       case 'cancelled':
         return this.lines([`${head}: cancelled`])
       case 'failed':
         return this.lines([`${head}: FAILED: ${end.reason}`])
       case 'skipped':
-        return this.lines([`${head}: not begun: ${end.reason}`])
+        return this.lines([`${head}: not started: ${end.reason}`])
     }
   }
 

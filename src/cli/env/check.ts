@@ -55,7 +55,7 @@ async function checkEnvironment(options: BringUpOptions, context: CliContext): P
   if (options.json !== true) {
     stdout.write(formatDrift(drift, stdout.columns ?? USUAL_COLUMNS))
     const lines = [
-      ...groups(unknown.map(({ host, name, because }) => [host, `not known: ${name}: ${because}`])),
+      ...groups(unknown.map(({ host, name, because }) => [host, `cannot determine ${name}: ${because}`])),
       ...groups([...away].map(([host, reason]) => [host, `not reached: ${reason}`])),
     ]
     report.lines(lines)

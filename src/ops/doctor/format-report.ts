@@ -48,11 +48,11 @@ function describeDetails(findings: readonly Finding[]): string {
   return left === 0 ? shown.join('; ') : `${shown.join('; ')}; ${left} more`
 }
 
-/** `9 hosts: 6 well, 1 at risk, 1 blocked, 1 unreachable` */
+/** `9 hosts: 6 ok, 1 at risk, 1 blocked, 1 unreachable` */
 export function formatSummary(counts: Counts): string {
   const { well, risk, blocked, unreachable } = counts
   const total = well + risk + blocked + unreachable
-  const words = [`${well} well`]
+  const words = [`${well} ok`]
   if (risk > 0) words.push(`${risk} at risk`)
   if (blocked > 0) words.push(`${blocked} blocked`)
   if (unreachable > 0) words.push(`${unreachable} not reached`)

@@ -107,7 +107,7 @@ limited ls -d "$p" > /dev/null; status=$?
 [ ! -e "$p${HALF}" ] || { echo "none half $p"; return; }
 [ -e "$p" ] && [ -n "$(ls -A "$p")" ] || [ ! -d "$p.muster-before" ] || { echo "none before $p"; return; }
 [ $status -eq 0 ] || [ -L "$p" ] || { echo none; return; }
-[ -d "$p" ] || { echo 'other it is no directory'; return; }
+[ -d "$p" ] || { echo 'other it is not a directory'; return; }
 if [ -d "$p/conda-meta" ]; then echo "conda $p"
 elif [ -f "$p/pyvenv.cfg" ]; then echo "venv $p"
 elif [ -z "$(ls -A "$p")" ]; then echo none; return

@@ -57,7 +57,7 @@ export function planCondaUp(wanted: Wanted, world: EnvWorld): Operation[] {
         ? blocked(
             host,
             'nothing-to-follow',
-            `${spec.from} has no conda environment ${spec.name} that could be followed`,
+            `${spec.from} has no conda environment ${spec.name} for the others to follow`,
           )
         : onKnown(host, TITLE, prefixOf(own), (content) =>
             takeVerdict(wanted, host, content, prefix ?? path, isSameMachine(knownValue(own.system), system)),
@@ -86,21 +86,21 @@ function followedOperation(wanted: Wanted, source: OwnFacts): Operation {
   const { spec, file: declared, key } = wanted
   const { from: host, name, prefix } = spec
   const verdict = onKnown(host, TITLE, prefixOf(source), (content) => {
-    if ('packages' in content) return nothing(`it is the one that the others follow, ${content.path}`)
+    if ('packages' in content) return nothing(`the other hosts follow it: ${content.path}`)
     const path = newPathOf(wanted)
     if (path !== undefined && content.kind === 'other') {
       return blocked(host, 'in-the-way', `${path}: ${content.because}`, 'Move it away.')
     }
     if (path !== undefined && declared?.kind === 'text') {
       const isYaml = /\.ya?ml$/i.test(declared.path)
-      const title = `make ${path} from ${declared.path}`
+      const title = `create ${path} from ${declared.path}`
       const run = isPackedPrefix(declared.path)
         ? unpackArchive(path, declared.path, parcelOf(wanted), key)
         : makeCondaPrefix({ prefix: path, text: declared.text, isYaml, key })
       return steps('missing', [step('conda', host, 'make', { title, changes: [`+ ${path}`], run })])
     }
     const place = prefix === undefined ? `--name ${name}` : `--prefix ${prefix}`
-    const hint = `Make it there (conda create ${place}), or say in hosts.yaml what it holds (file).`
+    const hint = `Create it there (conda create ${place}), or name its packages in hosts.yaml (file).`
     return blocked(host, 'nothing-to-follow', `there is no conda environment ${prefix ?? name}`, hint)
   })
   return operation('conda', host, TITLE, verdict)
@@ -116,7 +116,7 @@ function takeVerdict(
 ): Verdict {
   const { from } = wanted.spec
   const path = typeof followed === 'string' ? followed : followed.path
-  if (!isSame) return blocked(host, 'architecture', `its processor is not the kind that ${from} has`)
+  if (!isSame) return blocked(host, 'architecture', `its processor architecture is not that of ${from} has`)
   if (content.kind === 'other') return blocked(host, 'in-the-way', `${path}: ${content.because}`, 'Move it away.')
   if ('packages' in content && !isPath(content.path, path)) {
     const cause = `it is ${content.path} here and ${path} on ${from}: conda environments cannot be moved`
@@ -128,7 +128,11 @@ function takeVerdict(
     return nothing(`${path} holds the ${followed.packages.size} packages of ${from}`)
   }
   const run = unpackPrefix(path, parcelOf(wanted), from, isThere && content.made === undefined)
-  const take = { title: `${isThere ? 'replace' : 'make'} ${path} by what ${from} has`, changes, run }
+  const take = {
+    title: `${isThere ? 'replace' : 'create'} ${path} ${isThere ? 'with' : 'from'} the environment of ${from}`,
+    changes,
+    run,
+  }
   return steps(isThere ? 'differs' : 'missing', [step('conda', host, 'take', take)])
 }
 
@@ -208,7 +212,7 @@ export function planCondaDown(wanted: Wanted, world: EnvWorld): Operation[] {
         ...(knownValue(own.parcel)?.isThere === true ? [step('conda', host, 'file', removal(wanted))] : []),
       ]
       if (all.length > 0) return steps('differs', all)
-      return nothing('packages' in content ? `${content.path} was not made by Muster: it stays` : 'it is not there')
+      return nothing('packages' in content ? `${content.path} was not created by Muster: it stays` : 'it is not there')
     })
     return operation('conda', host, TITLE, verdict)
   })
@@ -224,7 +228,7 @@ function restoring(host: string, content: PrefixFacts): Step[] {
   }
   if (content.kind !== 'none' || content.left === undefined) return []
   const { what, path } = content.left
-  const half = { title: `remove ${path}, of which a part is there`, changes: [`- ${path}`] }
-  const before = { title: `put back ${path} as it was before`, changes: [`+ ${path}`] }
+  const half = { title: `remove ${path}, which is incomplete`, changes: [`- ${path}`] }
+  const before = { title: `restore ${path} as it was before`, changes: [`+ ${path}`] }
   return [step('conda', host, 'finish', { ...(what === 'half' ? half : before), run: finishRemoval(path) })]
 }

@@ -110,7 +110,7 @@ function packImage(wanted: Wanted): Operation {
   const { from: host, image } = wanted.spec
   const parcel = parcelOf(wanted)
   const pack = {
-    title: `write ${image} into a file for the others`,
+    title: `write ${image} to a file for the others`,
     changes: [`+ ${parcel}`],
     run: saveImage(image, parcel),
   }
@@ -148,7 +148,7 @@ function takeImage(
   const verdict = onDocker(host, own, ({ image: there }) => {
     if (isSourceAway) {
       if (there !== undefined) return nothing(`${image} is there (${short(there)}); ${from}, which it follows, is away`)
-      return blocked(host, 'not-reached', `${from}, which has the image, is not reached`)
+      return blocked(host, 'not-reached', `${from}, which has the image, cannot be reached`)
     }
     if (there !== undefined && there.digest === followed?.digest)
       return nothing(`${image} is the one of ${from} (${short(there)})`)
@@ -216,11 +216,11 @@ function holdContainer(wanted: Wanted, host: string, own: OwnFacts, isImageThere
     const own = there.labels[CONTAINER_LABEL]
     if (own === undefined) {
       const hint = `Remove it (docker rm ${name}), or choose another name in hosts.yaml.`
-      return blocked(host, 'in-the-way', `a container ${name} is there that Muster did not make`, hint)
+      return blocked(host, 'in-the-way', `a container ${name} exists that Muster did not create`, hint)
     }
     if (!isImageThere || there.imageId !== present?.id)
-      return steps('differs', [run('~', ' anew: its image is another one')])
-    if (own !== mark) return steps('differs', [run('~', ' anew: hosts.yaml says something else about it')])
+      return steps('differs', [run('~', ' again: its image has changed')])
+    if (own !== mark) return steps('differs', [run('~', ' again: its settings in hosts.yaml have changed')])
     if (there.state === 'running') return nothing(`the container ${name} runs`)
     const start = {
       title: `start ${name}, which is ${there.state}`,
@@ -244,7 +244,7 @@ export function planDockerDown(wanted: Wanted, { facts }: EnvWorld): Operation[]
       onDocker(host, own, ({ container }) => {
         if (container === undefined) return nothing(`there is no container ${name}`)
         if (container.labels[CONTAINER_LABEL] === undefined)
-          return nothing(`the container ${name} was not made by Muster: it stays`)
+          return nothing(`the container ${name} was not created by Muster: it stays`)
         const remove = {
           title: `stop and remove ${name}`,
           changes: [`- container ${name}`],
@@ -278,7 +278,7 @@ export function planDockerDown(wanted: Wanted, { facts }: EnvWorld): Operation[]
         ]
         if (all.length > 0) return steps('differs', all)
         return nothing(
-          there === undefined ? `there is no image ${image}` : `${image} did not come through Muster: it stays`,
+          there === undefined ? `there is no image ${image}` : `${image} was not brought by Muster: it stays`,
         )
       }),
     ),

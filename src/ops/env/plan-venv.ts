@@ -48,12 +48,12 @@ export function planVenvUp(wanted: Wanted, world: EnvWorld): Operation[] {
       const kept = elsewhere.get(host)
       if (kept !== undefined) return operation('venv', host, TITLE, keptBy(kept))
       if (host === spec.from && file === undefined) {
-        return operation('venv', host, TITLE, nothing(`it is the one that the others follow, ${spec.path}`))
+        return operation('venv', host, TITLE, nothing(`the other hosts follow it: ${spec.path}`))
       }
       const known = lock ?? (source === undefined ? lockOf(wanted, own) : undefined)
       const verdict = onKnown(host, TITLE, own.content as Known<PrefixFacts>, (content) =>
         source === undefined && known === undefined
-          ? blocked(host, 'not-reached', `${spec.from}, which gathers the wheels, is not reached`)
+          ? blocked(host, 'not-reached', `${spec.from}, which gathers the wheels, cannot be reached`)
           : venvVerdict(wanted, host, content, known, source !== undefined && host !== spec.from),
       )
       // What is brought into one home is brought once: the next one finds it there.
@@ -104,7 +104,7 @@ function gather(wanted: Wanted, source: OwnFacts, lock: Lock | undefined): Opera
       kind,
       ...(wheels === undefined ? {} : { wheels }),
     })
-    const where = wheels === undefined ? '' : `, out of ${wheels} where they are there`
+    const where = wheels === undefined ? '' : `, from ${wheels} where possible`
     const made = step('wheels', host, 'gather', {
       title: `gather the wheels of ${of}${where}`,
       changes: [`+ ${parcel}`],
@@ -118,8 +118,8 @@ function gather(wanted: Wanted, source: OwnFacts, lock: Lock | undefined): Opera
   }
   const verdict = onKnown(host, TITLE, source.content as Known<PrefixFacts>, (content) => {
     if (!('packages' in content)) {
-      const hint = 'Make it there, or say in hosts.yaml what it holds (requirements).'
-      return blocked(host, 'nothing-to-follow', `there is no environment ${prefix} that the others could follow`, hint)
+      const hint = 'Create it there, or name its packages in hosts.yaml (requirements).'
+      return blocked(host, 'nothing-to-follow', `there is no environment ${prefix} for the others to follow`, hint)
     }
     const pins = [...content.packages].map(([name, { version }]) => `${name}==${version}\n`)
     return make(pins.join(''), `the ${pins.length} packages of ${prefix}`, 'complete')
@@ -140,19 +140,19 @@ function venvVerdict(
   const [parcel, lockFile] = [parcelOf(wanted), contentOf(wanted)]
   const one = (word: string, rest: Omit<Step, 'id'>) => step('venv', host, word, rest)
   const bring = one('bring', {
-    title: `bring the wheels from ${from}`,
+    title: `copy the wheels from ${from}`,
     changes: [`+ ${parcel}`],
     run: { script: parcelCheck(parcel, lockFile), files: { from, path: parcel, to: parcel } },
     check: { script: parcelCheck(parcel, lockFile) },
   })
   const install = (changes: readonly string[]) =>
     one('install', {
-      title: `install them in ${path}, without a network`,
+      title: `install them in ${path} (offline)`,
       changes,
       run: installLock(path, parcel, lockFile),
     })
   const make = one('make', {
-    title: `make ${path} with ${python}`,
+    title: `create ${path} with ${python}`,
     changes: [`+ ${path}`],
     run: makeVenv(python, path, parcel, key),
     check: { script: `${pathWord(`${path}/bin/python`)} -c ''` },
@@ -160,7 +160,7 @@ function venvVerdict(
   const anew = (changes: readonly string[]) => [...(isBrought ? [bring] : []), make, install(changes)]
   if (content.kind === 'none') {
     const all = [...(lock ?? [])].map(([name, version]) => `+ ${name} ${version}`)
-    return steps('missing', anew(all.length === 0 ? ['+ what the wheels are of'] : listed(all)))
+    return steps('missing', anew(all.length === 0 ? ['+ the packages of the wheels'] : listed(all)))
   }
   if (content.kind === 'other') {
     return blocked(host, 'in-the-way', `${path}: ${content.because}`, 'Move it away, or choose another path.')
@@ -169,15 +169,15 @@ function venvVerdict(
     return blocked(host, 'in-the-way', `${path} is an environment of conda`, 'Choose another path.')
   }
   if (content.python === undefined) {
-    const hint = `Remove ${path} there; then it is made anew.`
+    const hint = `Remove ${path} there; Muster then creates it again.`
     return content.made === undefined
       ? blocked(host, 'no-interpreter', `the Python of ${path} does not run`, hint)
       : steps('differs', anew([`~ ${path}: all of it`]))
   }
   const fill = (changes: readonly string[]) => [...(isBrought ? [bring] : []), install(changes)]
-  if (lock === undefined) return steps('differs', fill([`~ ${path}: as the wheels are`]))
+  if (lock === undefined) return steps('differs', fill([`~ ${path}: to match the wheels`]))
   const changes = differences(content, lock)
-  if (changes.length === 0) return nothing(`${path} holds the ${lock.size} packages and nothing else`)
+  if (changes.length === 0) return nothing(`${path} holds the ${lock.size} packages, and no others`)
   return steps('differs', fill(listed(changes)))
 }
 
@@ -212,7 +212,7 @@ export function planVenvDown(wanted: Wanted, world: EnvWorld): Operation[] {
         const kept = elsewhere.get(host)
         if (kept !== undefined) return keptBy(kept)
         if (!('packages' in content)) return nothing(`there is no environment ${spec.path}`)
-        if (content.made === undefined) return nothing(`${spec.path} was not made by Muster: it stays`)
+        if (content.made === undefined) return nothing(`${spec.path} was not created by Muster: it stays`)
         const title = `remove ${spec.path}`
         return steps('differs', [
           step('venv', host, 'remove', { title, changes: [`- ${spec.path}`], run: removeVenv(spec.path) }),

@@ -53,7 +53,9 @@ export function step(name: string, host: string, word: string, rest: Omit<Step, 
 
 /** Decides on what is known; blocked where it is not. */
 export function onKnown<T>(host: string, what: string, fact: Known<T>, decide: (value: T) => Verdict): Verdict {
-  return fact.kind === 'known' ? decide(fact.value) : blocked(host, 'unknown', `not known: ${what}: ${fact.because}`)
+  return fact.kind === 'known'
+    ? decide(fact.value)
+    : blocked(host, 'unknown', `cannot determine ${what}: ${fact.because}`)
 }
 
 /** The file cannot be read: nothing can be said about any host. Undefined: it can. */
@@ -93,5 +95,5 @@ export function keptElsewhere(
 
 /** The sentence for a directory that is looked after elsewhere. */
 function sharedSentence(owner: string): string {
-  return `it lies in an NFS share, and ${owner} looks after it`
+  return `it is on an NFS share, and ${owner} takes care of it`
 }

@@ -93,13 +93,13 @@ fi`,
     complain(said) {
       const locked = /^locked=(.+)$/m.exec(said)?.[1]
       if (locked !== undefined) {
-        const cause = `${path} cannot be made: this login may not write there`
-        const hint = 'Choose another path in hosts.yaml, or give this login the right to write there.'
+        const cause = `${path} cannot be created: no permission to write there`
+        const hint = 'Choose another path in hosts.yaml, or give this login permission to write there.'
         return [{ gravity: 'blocker', id: 'no-rights', cause, detail: locked, hint }]
       }
       const room = /^room=(\d{1,15})$/m.exec(said)?.[1]
       if (room === undefined || Number(room) * 1024 >= LITTLE_BYTES) return []
-      const cause = `little room for ${path}`
+      const cause = `little space for ${path}`
       return [{ gravity: 'risk', id: 'little-room', cause, detail: `${formatBytes(Number(room) * 1024)} available` }]
     },
   }

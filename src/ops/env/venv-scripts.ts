@@ -228,7 +228,7 @@ names = {dist.metadata["Name"] for dist in metadata.distributions(path=[path for
 print("\\n".join(sorted(name for name in names if name and normal(name) not in wanted)))
 `
 
-/** Makes what is installed what the lock says, out of the parcel alone. */
+/** Makes what is installed what the lock says, from the parcel alone. */
 export function installLock(prefix: string, parcel: string, content: string): Action {
   return {
     script: `umask 022

@@ -35,7 +35,7 @@ export async function verifyEnv(
     const script = `${shellQuote(`${content.path}/bin/python`)} -I -c 'import ssl, ctypes, sqlite3'`
     const result = await looker.exec(host, script, { timeoutMs: TIMEOUT_MS })
     if (result.outcome.kind === 'exit' && result.outcome.code === 0) return []
-    const cause = 'its Python lacks modules of its own'
+    const cause = 'its Python lacks standard modules'
     return [{ host, gravity: 'risk', id: 'python-incomplete', cause, detail: reasonOfResult(result, formatOutcome) }]
   })
   return [...drift, ...(await Promise.all(checks)).flat()]

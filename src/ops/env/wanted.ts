@@ -11,7 +11,7 @@ export type EnvWanted<Kind extends EnvironmentSpec['kind'] = EnvironmentSpec['ki
   readonly file?: DeclaredFile
   /** Tells one content of the file from another; letters and digits. */
   readonly key: string
-  /** Hosts whose directory is another host's, over NFS: that host looks after it. */
+  /** Hosts whose directory is another host's, over NFS: that host takes care of it. */
   readonly sharedBy: ReadonlyMap<string, string>
 }
 

@@ -209,8 +209,7 @@ class Application {
     let failure = failureOf(result)
     if (failure === undefined && step.check !== undefined && step.run.isProof !== true) {
       const why = await this.#holds(operation, step.check)
-      if (why !== undefined)
-        failure = { outcome: result.outcome, reason: `it ran, and the check does not hold: ${why}` }
+      if (why !== undefined) failure = { outcome: result.outcome, reason: `it ran, but its check fails: ${why}` }
     }
     if (failure === undefined) {
       this.#outputs.set(step.id, Buffer.from(result.stdout).toString().slice(0, OUTPUT_CHARACTERS))
@@ -267,9 +266,8 @@ class Application {
       else if (part instanceof Uint8Array) pieces.push(part)
       else {
         const line = this.#outputs.get(part.output)?.trim()
-        if (line === undefined) return `there is no result of ${part.output}`
-        if (!new RegExp(`^(?:${part.pattern})$`).test(line))
-          return `${part.output} printed something else than expected`
+        if (line === undefined) return `there is no output of ${part.output}`
+        if (!new RegExp(`^(?:${part.pattern})$`).test(line)) return `${part.output} printed unexpected output`
         pieces.push(Buffer.from(line))
       }
     }

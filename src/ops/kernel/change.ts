@@ -173,6 +173,6 @@ function wordsOf(host: string, lock: Lock): string | undefined {
     case 'failed':
       return `${host} cannot be locked: ${lock.reason}`
     case 'held':
-      return lock.isReal ? undefined : `${host} has no flock: nobody keeps another Muster out`
+      return lock.isReal ? undefined : `${host} has no flock: another Muster could change it at the same time`
   }
 }

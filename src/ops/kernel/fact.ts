@@ -142,7 +142,7 @@ function readAnswers(facts: FactSet<AnyFacts>, names: readonly string[], result:
             ? besides.get(`f${index}`)
             : withStatus(sections.get(`f${index}`), sections.get(`s${index}`))
       if (section === undefined || STATUSES_OF_LIMIT.includes(section.status)) {
-        return [name, { kind: 'unknown', because: section === undefined ? why : 'a program that was asked hangs' }]
+        return [name, { kind: 'unknown', because: section === undefined ? why : 'a program on the host hangs' }]
       }
       const bytes = Buffer.from(section.text, 'latin1')
       try {
@@ -151,7 +151,7 @@ function readAnswers(facts: FactSet<AnyFacts>, names: readonly string[], result:
       } catch {
         // A parser that trips over what a host printed knows nothing.
       }
-      return [name, { kind: 'unknown', because: 'the answer of the host says nothing about it' }]
+      return [name, { kind: 'unknown', because: "could not parse the host's answer" }]
     }),
   )
 }

@@ -47,7 +47,7 @@ export function fileFact(path: string): Fact<FileState> {
   return {
     script: `f=${pathWord(path)}
 if [ ! -e "$f" ] && [ ! -L "$f" ]; then echo none; return; fi
-if [ ! -f "$f" ]; then echo other it is no file; return; fi
+if [ ! -f "$f" ]; then echo other it is not a file; return; fi
 if [ ! -r "$f" ]; then echo other it cannot be read; return; fi
 set -- $(stat -L -c '%a %s' "$f" || echo 600 $(wc -c < "$f"))
 if [ "$2" -gt ${MAX_FILE_BYTES} ]; then echo other it is too large; return; fi
@@ -92,7 +92,7 @@ function head({ path, was }: FileChange): string {
 [ ! -L "$f" ] || f=$(readlink -f "$f") || exit 1
 now=none
 [ ! -e "$f" ] || { set -- $(cksum < "$f"); now=$1-$2; }
-[ "$now" = ${was.kind === 'file' ? was.sum : 'none'} ] || { echo "$f was changed by somebody else meanwhile" >&2; exit 1; }
+[ "$now" = ${was.kind === 'file' ? was.sum : 'none'} ] || { echo "$f has changed since Muster read it" >&2; exit 1; }
 b=$f.muster-before
 `
 }

@@ -121,8 +121,8 @@ function orExplain(directory: string, write: () => void): void {
     write()
   } catch (error) {
     if (error instanceof MusterError) throw error
-    const reason = `the journal cannot be written: ${fileReason(error)}`
-    const hint = `Nothing more is changed without it. Make ${printable(directory)} writable, or set XDG_STATE_HOME to another place.`
+    const reason = `cannot write the journal: ${fileReason(error)}`
+    const hint = `Nothing is changed without a journal. Make ${printable(directory)} writable, or set XDG_STATE_HOME.`
     throw new MusterError('configuration', reason, { hint, cause: error })
   }
 }

@@ -59,7 +59,7 @@ exec /bin/sh -c "$stay" muster-lock-holder "$1"
 /** Lines before a script, which runs only while process PID holds the lock: after a minute of sleep there may be none. */
 function guardScript(owner: string, pid: string): string {
   return `tr '\\000' '\\n' 2> /dev/null < /proc/${pid}/cmdline | grep -q -F -x -e ${shellQuote(owner)} || {
-echo 'this host is not locked any more' >&2; exit ${LOST_CODE}; }
+echo 'the lock of this host is lost' >&2; exit ${LOST_CODE}; }
 `
 }
 

@@ -93,11 +93,11 @@ const PATIENTLY = `patiently() {
     [ $status -ne 0 ] || { printf '%s\\n' "$said" | tail -n 20; return 0; }
     printf '%s\\n' "$said" | grep -q -E '${LOCKED}' || { printf '%s\\n' "$said" | tail -n 20 >&2; return $status; }
     if [ $waited -ge ${LOCK_WAIT_S} ]; then
-      echo "the package manager is still in use by somebody else after ${LOCK_WAIT_S} s" >&2
+      echo "another process still uses the package manager after ${LOCK_WAIT_S} s" >&2
       printf '%s\\n' "$said" | grep -E '${LOCKED}' | head -n 1 >&2
       exit 1
     fi
-    [ $waited -ne 0 ] || echo "waiting: the package manager is in use by somebody else"
+    [ $waited -ne 0 ] || echo "waiting: another process uses the package manager"
     sleep 2; waited=$((waited + 2))
   done
 }

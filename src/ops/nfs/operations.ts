@@ -13,7 +13,18 @@ export const mountId = (host: string, point: string): string => operationId(AREA
 
 export function ifKnown<T>(host: string, fact: Known<T>, what: string, decide: (value: T) => Verdict): Verdict {
   if (fact.kind === 'known') return decide(fact.value)
-  return blockedBy({ host, gravity: 'blocker', id: 'unknown', cause: `cannot tell about ${what}: ${fact.because}` })
+  return blockedBy({ host, gravity: 'blocker', id: 'unknown', cause: `cannot determine ${what}: ${fact.because}` })
+}
+
+const TITLES: Readonly<Record<string, string>> = {
+  mounts: 'the mounts',
+  fstab: '/etc/fstab',
+  hasSystemd: 'whether systemd runs',
+  ownExports: 'the exports of Muster',
+  foreignExports: 'the other exports',
+  active: 'the active exports',
+  localPoints: 'the exported directories',
+  service: 'the NFS server',
 }
 
 /** The values of these facts, or the verdict that one is unknown. */
@@ -25,7 +36,7 @@ export function allKnown<K extends keyof NfsFacts>(
   for (const name of names) {
     const fact = own[name]
     if (fact.kind === 'unknown') {
-      const cause = `cannot tell about ${String(name)}: ${fact.because}`
+      const cause = `cannot determine ${TITLES[String(name)] ?? name.replace('unit', 'the unit of')}: ${fact.because}`
       return { kind: 'blocked', findings: [{ host, gravity: 'blocker', id: 'unknown', cause }] }
     }
   }

@@ -45,7 +45,7 @@ export function planMount(host: string, own: HostFactsOfNfs, share: Share): Verd
   const isOthers = hasSystemd && place.was.kind === 'file' && !place.was.text.startsWith(UNIT_HEAD)
   const foreign = foreignLines(facts.fstab, share)
   if (isOthers || (foreign.length > 0 && !isRight)) {
-    const cause = `${isOthers ? place.path : '/etc/fstab'} declares ${share.point} already, and it is not Muster's`
+    const cause = `${isOthers ? place.path : '/etc/fstab'} declares ${share.point} already, but not from Muster`
     const hint = 'Remove that, or leave this mount out of hosts.yaml.'
     return blockedBy({ host, gravity: 'blocker', id: 'mount-declared', cause, hint })
   }
@@ -65,7 +65,7 @@ export function planMount(host: string, own: HostFactsOfNfs, share: Share): Verd
     const shown = lines.filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('['))
     steps.push({
       id: `${id}/declare`,
-      title: hasSystemd ? `write ${place.path} and switch it on` : `add ${share.point} to /etc/fstab`,
+      title: hasSystemd ? `write ${place.path} and enable it` : `add ${share.point} to /etc/fstab`,
       changes: [
         ...old.filter((line) => !lines.includes(line)).map((line) => `- ${line}`),
         ...shown.flatMap((line) => (old.includes(line) ? [] : [`+ ${line}`])),
@@ -108,7 +108,7 @@ function obstacleOf(
       'Something above it is mounted from a server that is gone.',
     )
   }
-  if (point.kind === 'other') return of('not-a-directory', `${path} is no directory`, 'Move it out of the way.')
+  if (point.kind === 'other') return of('not-a-directory', `${path} is not a directory`, 'Move it away.')
   if (point.kind === 'directory' && !point.isEmpty) {
     return of(
       'files-below',
@@ -231,7 +231,7 @@ exit $status`,
  * wait for a server. Where the server is gone and nobody holds it, it is taken away by force, and at last lazily.
  */
 function unmount(point: string, isForced: boolean): Action {
-  const last = `umount -f "$p" 2> /dev/null || { umount -l "$p" && echo "$p was taken away lazily: its server does not answer"; }`
+  const last = `umount -f "$p" 2> /dev/null || { umount -l "$p" && echo "$p was unmounted lazily: its server does not answer"; }`
   return {
     script: `p=${shellQuote(point)}
 is_there() {
@@ -245,7 +245,7 @@ held=$(ls -ld /proc/[0-9]*/cwd /proc/[0-9]*/root /proc/[0-9]*/exe /proc/[0-9]*/f
     case $to in "$p" | "$p"/*) echo "$process";; esac
   done | sort -un | head -n 20)
 for process in $held; do
-  echo "$p is held by process $process ($(tr '\\000' ' ' < /proc/$process/cmdline 2> /dev/null | head -c 100))" >&2
+  echo "$p is in use by process $process ($(tr '\\000' ' ' < /proc/$process/cmdline 2> /dev/null | head -c 100))" >&2
 done
 [ -z "$held" ] || exit 1
 ${isForced ? `${last}\nexit` : `printf '%s\\n' "\${said:-umount was given up after ${UNMOUNT_LIMIT_S} s}" >&2\nexit 1`}`,

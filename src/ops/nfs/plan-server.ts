@@ -48,7 +48,7 @@ export function planExports(host: string, own: HostFactsOfNfs, shares: readonly 
     return [
       {
         id: `${id}/directory ${share.path}`,
-        title: isMissing ? `make ${share.path}` : `give ${share.path} the mode ${mode}`,
+        title: isMissing ? `create ${share.path}` : `set the mode of ${share.path} to ${mode}`,
         changes: [`${isMissing ? '+' : '~'} ${share.path} (mode ${mode})`],
         run: { script: `mkdir -p ${word} && chmod ${mode} ${word}`, asRoot: true },
       },
@@ -81,8 +81,10 @@ function exportStep(id: string, was: FileState, text: string, content: string, s
   const expected = shares.flatMap(({ path, exportTo }) => exportTo.map((client) => `${path} ${client}`))
   return {
     id: `${id}/apply`,
-    title: isChanged ? `write ${EXPORTS_FILE} and have it read` : 'have the exports read again',
-    changes: isChanged ? differencesOf(text, content) : expected.map((each) => `+ ${each}, written and not exported`),
+    title: isChanged ? `write ${EXPORTS_FILE} and reload the exports` : 'reload the exports',
+    changes: isChanged
+      ? differencesOf(text, content)
+      : expected.map((each) => `+ ${each}, in the file but not exported`),
     run: {
       script: `command -v exportfs > /dev/null || { echo 'there is no exportfs' >&2; exit 1; }
 before=$(exportfs -ra 2>&1) || { printf '%s\\n' "$before" >&2; exit 1; }
@@ -120,7 +122,7 @@ ${looks.join('\n')}`
 }
 
 function restore(was: FileState): Action & { readonly title: string } {
-  const title = `put back ${EXPORTS_FILE} as it was`
+  const title = `restore ${EXPORTS_FILE}`
   if (was.kind !== 'file') return { title, script: `rm -f ${EXPORTS_FILE}; exportfs -ra`, asRoot: true }
   return {
     title,
@@ -133,15 +135,15 @@ function restore(was: FileState): Action & { readonly title: string } {
 export function planService(host: string, own: HostFactsOfNfs): Verdict {
   return ifKnown(host, own.service, 'the NFS server', (service) => {
     if (service.isRunning && service.isEnabled !== false) {
-      return { kind: 'nothing', because: `the NFS server runs (${service.manager})` }
+      return { kind: 'nothing', because: `the NFS server is running (${service.manager})` }
     }
     const id = serviceId(host)
     const steps = [
-      ...(service.isEnabled === false ? [serviceStep(id, service, 'enable', 'switch the NFS server on at boot')] : []),
+      ...(service.isEnabled === false ? [serviceStep(id, service, 'enable', 'start the NFS server at boot')] : []),
       ...(service.isRunning ? [] : [serviceStep(id, service, 'start', 'start the NFS server')]),
     ].filter((step) => step !== undefined)
     if (steps.length === 0) {
-      return blockedBy(blocker(host, 'no-service', 'nothing on it manages services: the NFS server cannot be started'))
+      return blockedBy(blocker(host, 'no-service', 'cannot start the NFS server: nothing on the host manages services'))
     }
     return { kind: 'steps', state: service.isRunning ? 'differs' : 'missing', steps }
   })
@@ -187,7 +189,7 @@ export function planUnexport(host: string, own: HostFactsOfNfs): Verdict {
       ? serviceStep(id, service, 'stop', 'stop the NFS server, which Muster started')
       : undefined,
     isLast && text.includes(ENABLED) && service.isEnabled === true
-      ? serviceStep(id, service, 'disable', 'switch it off at boot, as it was')
+      ? serviceStep(id, service, 'disable', 'do not start it at boot, as before')
       : undefined,
     {
       id: `${id}/remove`,
@@ -213,7 +215,7 @@ function obstaclesOf(host: string, share: Share, point: Point | undefined, forei
   if (point === undefined || point.kind === 'silent' || point.kind === 'stale') {
     return [blocker(host, 'path-silent', `${path} does not answer: it is on a file system whose server is gone`)]
   }
-  if (point.kind === 'other') return [blocker(host, 'not-a-directory', `${path} is no directory that can be read`)]
+  if (point.kind === 'other') return [blocker(host, 'not-a-directory', `${path} is not a readable directory`)]
   const problem = problemOfOptions(options)
   if (problem !== undefined)
     return [blocker(host, 'export-options', `the options of ${path} in hosts.yaml: ${problem}`)]
@@ -224,7 +226,7 @@ function obstaclesOf(host: string, share: Share, point: Point | undefined, forei
     !options.some((each) => each.startsWith('fsid='))
   ) {
     found.push({
-      ...blocker(host, 'fsid', `${path} is on ${point.filesystem}, which has no identity of its own`),
+      ...blocker(host, 'fsid', `${path} is on ${point.filesystem}, which has no UUID`),
       hint: `Write options: "${options.join(',')},fsid=1" in hosts.yaml (another number for each such export).`,
     })
   }
@@ -262,7 +264,7 @@ function duplicatesOf(host: string, shares: readonly Share[]): Finding[] {
 function problemsOf(host: string, { problems }: Exports): Finding[] {
   return problems.map(({ file, line, column, message }) => ({
     ...blocker(host, 'exports-syntax', `${file}:${line}:${column}: ${message}`),
-    hint: 'Mend that line first: exportfs -ra would end the exports that it stands for.',
+    hint: 'Fix that line first: exportfs -ra would remove its exports.',
   }))
 }
 

@@ -65,7 +65,7 @@ function lookAt(host: string, shares: readonly Share[], world: World<NfsFacts>):
       if (point === undefined || point.kind === 'silent') {
         const reason = world.away.get(share.server)
         const cause = `${share.point} hangs: its server ${share.server} does not answer${reason === undefined ? '' : ` (${reason})`}`
-        const hint = `What touches it waits until ${share.server} is back.`
+        const hint = `Programs that use it wait until ${share.server} is back.`
         return [{ host, gravity: 'blocker', id: 'server-silent', cause, hint }]
       }
       return findingsOfLocks(host, share, mount)
@@ -125,11 +125,11 @@ function unwritten(share: Share, { host, directory }: Place, reason: string): Fi
   const isSquashed = !share.options.includes('no_root_squash') && /Permission denied/i.test(reason)
   const isReadOnly = /Read-only file system/i.test(reason)
   if (isReadOnly) {
-    return { host, gravity: 'note', id: 'read-only', cause: `${directory} can be read and not written` }
+    return { host, gravity: 'note', id: 'read-only', cause: `${directory} is read-only` }
   }
   if (isSquashed) {
-    const cause = `root cannot write to ${directory}: root_squash makes it a nobody there`
-    const hint = 'Others write as the directory lets them; in hosts.yaml mode: "1777" lets all.'
+    const cause = `root cannot write to ${directory}: root_squash maps root to nobody there`
+    const hint = 'Other users can write if its permissions allow it; mode: "1777" in hosts.yaml allows everyone.'
     return { host, gravity: 'note', id: 'squashed', cause, hint }
   }
   return { host, gravity: 'blocker', id: 'unwritten', cause: `cannot write to ${directory}`, detail: reason }

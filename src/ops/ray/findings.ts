@@ -64,7 +64,7 @@ function unknownFacts({ host }: RayNode, own: Own): Finding[] {
   return needed.flatMap((name): Finding[] => {
     const fact = own[name]
     if (fact.kind === 'known') return []
-    return [{ host, gravity: 'blocker', id: 'unknown', cause: `cannot tell about ${name}: ${fact.because}` }]
+    return [{ host, gravity: 'blocker', id: 'unknown', cause: `cannot determine ${name}: ${fact.because}` }]
   })
 }
 

@@ -1,4 +1,4 @@
-/** What trust asks of a host: the account's SSH files, its key for the mesh, and the public keys of its SSH server. */
+/** What trust asks of a host: the account's SSH files, its key for the mesh, and the public host keys. */
 import type { Fact, FactSet } from '../kernel/fact.ts'
 import { type FileState, fileFact } from '../kernel/files.ts'
 

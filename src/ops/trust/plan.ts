@@ -47,8 +47,7 @@ export function trustWantedOf({ inventory, endpoints }: Declared): TrustWanted |
     const endpoint = endpoints.get(name)
     if (endpoint === undefined) continue
     const { address, port, user, transport } = endpoint
-    if (transport === 'local')
-      unusable.set(name, 'hosts.yaml reaches it without SSH, so the others cannot log in to it')
+    if (transport === 'local') unusable.set(name, 'its transport is local, so other hosts cannot log in to it')
     else members.push({ name, address, port, user })
   }
   return { members, unusable }
@@ -91,13 +90,13 @@ function planUp(
   const holders = members.filter(({ name }) => !keepers.has(name))
   const makers = holders.filter(({ name }) => knownValue(all.get(name)?.key ?? UNKNOWN)?.kind === 'none')
   return [
-    operation(host, 'host-keys', 'keys of its SSH server', own.hostKeys, (keys) => ({
+    operation(host, 'host-keys', 'host keys', own.hostKeys, (keys) => ({
       kind: 'nothing',
       because: `its server has ${keys.length === 1 ? 'one key' : `${keys.length} keys`}`,
     })),
     operation(host, 'key', 'SSH key', own.key, (key) => makeKey(host, key)),
     {
-      ...operation(host, 'authorized-keys', 'who may log in', own.authorizedKeys, (state) => {
+      ...operation(host, 'authorized-keys', 'authorized keys', own.authorizedKeys, (state) => {
         const kept = keptLines(state)
         const lines = holders.flatMap(({ name }) => authorizedLines(name, all.get(name), kept))
         return changeBlock(host, 'authorized-keys', state, lines, 'bottom')
@@ -113,7 +112,7 @@ function planUp(
       })
       return changeBlock(host, 'known-hosts', state, lines, 'bottom')
     }),
-    operation(host, 'config', 'how the others are reached', own.config, (state) =>
+    operation(host, 'config', 'SSH configuration', own.config, (state) =>
       changeBlock(host, 'config', state, configLines(members), 'top'),
     ),
   ]
@@ -131,15 +130,15 @@ function operation<T>(
   const verdict =
     fact.kind === 'known'
       ? decide(fact.value)
-      : blockedBy({ host, gravity: 'blocker', id: 'unknown', cause: `not known: ${title}: ${fact.because}` })
+      : blockedBy({ host, gravity: 'blocker', id: 'unknown', cause: `cannot determine ${title}: ${fact.because}` })
   return { id: operationId(AREA, name, host), area: AREA, host, title, after: [], verdict }
 }
 
 function makeKey(host: string, key: OwnKey): Verdict {
-  if (key.kind === 'key') return { kind: 'nothing', because: 'the key ~/.ssh/id_muster is there' }
+  if (key.kind === 'key') return { kind: 'nothing', because: '~/.ssh/id_muster exists' }
   if (key.kind === 'unusable') {
-    const cause = `~/.ssh/id_muster is not usable: ${key.because}`
-    return blockedBy({ host, gravity: 'blocker', id: 'key-unusable', cause, hint: 'Move it out of the way.' })
+    const cause = `cannot use ~/.ssh/id_muster: ${key.because}`
+    return blockedBy({ host, gravity: 'blocker', id: 'key-unusable', cause, hint: 'Move it away.' })
   }
   // Made under another name, so that an end at any moment leaves no half of a key behind.
   const script = `umask 077
@@ -157,11 +156,11 @@ ssh-keygen -y -P '' -f "$f" | cut -d ' ' -f 1,2`
     steps: [
       {
         id: `${operationId(AREA, 'key', host)}/make`,
-        title: 'make a key; its private half never leaves the host',
+        title: 'create a key; the private key never leaves the host',
         changes: ['+ ~/.ssh/id_muster', '+ ~/.ssh/id_muster.pub'],
         run: { script },
         check: { script: `ssh-keygen -y -P '' -f "$HOME/.ssh/id_muster" > /dev/null` },
-        undo: { title: 'remove what there is of it', script: 'rm -f "$HOME"/.ssh/id_muster.new*' },
+        undo: { title: 'remove the unfinished key', script: 'rm -f "$HOME"/.ssh/id_muster.new*' },
       },
     ],
   }
@@ -196,7 +195,7 @@ function changeBlock(
   const old = text === undefined ? [] : (blockOf(text, BLOCK) ?? [])
   const future = lines.map((line) => (typeof line === 'string' ? line : `${PLACEHOLDER}${line.step} ${line.comment}`))
   const whole = withBlock(text, BLOCK, future, place)
-  if (whole === text) return { kind: 'nothing', because: `${path} has the lines of the mesh` }
+  if (whole === text) return { kind: 'nothing', because: `${path} has all lines of the mesh` }
   const run = writeFile({ path, was: state }, { content: partsOf(whole), mode: '600' })
   const title = `${text === undefined ? 'write' : 'change'} ${path}`
   return oneStep(
@@ -220,7 +219,7 @@ function partsOf(text: string): StdinPart[] {
 function differences(old: readonly string[], lines: readonly Line[]): string[] {
   const kept = new Set(old)
   const added = lines.flatMap((line) => {
-    if (typeof line !== 'string') return [`+ the key that ${line.comment.slice(commentOf('').length)} makes`]
+    if (typeof line !== 'string') return [`+ the key that ${line.comment.slice(commentOf('').length)} creates`]
     return kept.has(line) ? [] : [`+ ${shortened(line)}`]
   })
   const wanted = new Set(lines.filter((line) => typeof line === 'string'))
@@ -252,9 +251,9 @@ export function planDown(host: string, own: Omit<Facts, 'hostKeys'>): Operation[
   const file = (name: FileName, title: string, fact: Known<FileState>) =>
     operation(host, name, title, fact, (state) => removeBlock(host, name, state))
   return [
-    file('authorized-keys', 'who may log in', own.authorizedKeys),
+    file('authorized-keys', 'authorized keys', own.authorizedKeys),
     file('known-hosts', 'known host keys', own.knownHosts),
-    file('config', 'how the others are reached', own.config),
+    file('config', 'SSH configuration', own.config),
     operation(host, 'key', 'SSH key', own.key, (key) => removeKey(host, key)),
   ]
 }
@@ -263,12 +262,13 @@ function removeBlock(host: string, name: FileName, state: FileState): Verdict {
   const path = FILES[name]
   if (state.kind === 'other') return notAFile(host, path, state.because)
   const old = state.kind === 'file' ? blockOf(state.text, BLOCK) : undefined
-  if (state.kind === 'none' || old === undefined) return { kind: 'nothing', because: `${path} has no line of Muster` }
+  if (state.kind === 'none' || old === undefined)
+    return { kind: 'nothing', because: `${path} has no lines from Muster` }
   const rest = withoutBlock(state.text, BLOCK)
   const change = { path, was: state }
   const run =
     rest === undefined ? removeFile(change) : writeFile(change, { content: [bytesOf(rest)], mode: '600', copy: 'drop' })
-  const title = rest === undefined ? `remove ${path}, which Muster made` : `remove the lines of Muster from ${path}`
+  const title = rest === undefined ? `remove ${path}, which Muster made` : `remove Muster's lines from ${path}`
   return oneStep(`${operationId(AREA, name, host)}/write`, title, differences(old, []), 'differs', run)
 }
 

@@ -36,7 +36,7 @@ export async function verifyTrust(
         if (answer === 'ok') return []
         const cause = `cannot log in to ${peer}`
         const hint = /Permission denied/.test(answer)
-          ? `Look at the rights of the home directory and ~/.ssh on ${peer}, and at AuthorizedKeysFile of its sshd.`
+          ? `Check the permissions of the home directory and ~/.ssh on ${peer}, and AuthorizedKeysFile in its sshd_config.`
           : undefined
         const detail = printable(answer)
         return [{ host, gravity: 'blocker', id: 'login', cause, detail, ...(hint === undefined ? {} : { hint }) }]
@@ -57,7 +57,7 @@ function loginScript(peers: readonly string[]): string {
     case $said in
       '' | *kex_exchange_identification* | *'Connection closed by'* | *'Connection reset by'*) [ $tries -lt ${TRIES} ];;
       *) false;;
-    esac || { printf '%s %.300s\\n' "$1" "$(printf '%s' "\${said:-it ended without a word}" | tail -n 1)"; return; }
+    esac || { printf '%s %.300s\\n' "$1" "$(printf '%s' "\${said:-it ended without a message}" | tail -n 1)"; return; }
     sleep $tries; tries=$((tries + 1))
   done
   echo "$1 ok"

@@ -45,7 +45,7 @@ describe.skipIf(!canRun)('the Bring-up tab', () => {
   it('shows the plan, and applies nothing without a yes', async () => {
     await openTab()
     await console.key('u')
-    await console.expectScreen(/steps on m\[1-2\][\s\S]*make a key; its private half never leaves the host/)
+    await console.expectScreen(/steps on m\[1-2\][\s\S]*create a key; the private key never leaves the host/)
     await console.key('Escape')
     await console.expectScreen(/m1 +\+ missing/)
     expect(

@@ -215,7 +215,7 @@ describe('facts', () => {
     writeFileSync(join(home, 'zeros'), 'a\0b\n')
     expect(await ask(fileFact('~/zeros'))).toEqual({ kind: 'other', because: 'it holds zero bytes' })
     expect(await ask(fileFact('~/none'))).toEqual({ kind: 'none' })
-    expect(await ask(fileFact('~/bin'))).toEqual({ kind: 'other', because: 'it is no file' })
+    expect(await ask(fileFact('~/bin'))).toEqual({ kind: 'other', because: 'it is not a file' })
     expect(await ask(fileFact('~/empty'))).toMatchObject({ kind: 'file', text: '' })
   })
 })
@@ -269,7 +269,7 @@ describe('a file', () => {
     writeFileSync(join(home, 'file'), 'theirs\n')
     const { status, stderr } = await write('file', 'new\n', was)
     expect([status, readFileSync(join(home, 'file'), 'utf8')]).toEqual([1, 'theirs\n'])
-    expect(stderr.toString()).toMatch(/was changed by somebody else meanwhile/)
+    expect(stderr.toString()).toMatch(/has changed since Muster read it/)
   })
 
   it('stays a link to the file that is changed', async () => {
@@ -328,7 +328,7 @@ describe('packages', () => {
     const { status, stdout } = runScript(script)
     expect([status, stdout.toString()]).toEqual([
       0,
-      'waiting: the package manager is in use by somebody else\ndone -y --setopt=exit_on_lock=True install nfs-utils\n',
+      'waiting: another process uses the package manager\ndone -y --setopt=exit_on_lock=True install nfs-utils\n',
     ])
     expect(readFileSync(join(home, 'lib/packages-nfs'), 'utf8')).toBe('nfs-utils\n')
   })
@@ -368,9 +368,9 @@ describe('packages', () => {
     const { status, stdout, stderr } = runScript(
       installPackages(manager, ['nfs'], 'nfs').script.replaceAll('/var/lib/muster', `${home}/lib`),
     )
-    expect([status, stdout.toString()]).toEqual([1, 'waiting: the package manager is in use by somebody else\n'])
+    expect([status, stdout.toString()]).toEqual([1, 'waiting: another process uses the package manager\n'])
     const [first = '', second = ''] = stderr.toString().split('\n')
-    expect(first).toBe('the package manager is still in use by somebody else after 120 s')
+    expect(first).toBe('another process still uses the package manager after 120 s')
     expect(words).toContain(second)
     // The same command every time: nothing else is tried while somebody is at work.
     expect(new Set(readFileSync(join(home, 'asked'), 'utf8').trim().split('\n')).size).toBe(1)
@@ -428,7 +428,7 @@ esac`,
     stub('sleep', `touch ${home}/free`)
     const locked = 'E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 812 (unattended-upgr)'
     const { status, stdout } = runScript(apt(`*install*) [ -e ${home}/free ] || { echo "${locked}" >&2; exit 100; };;`))
-    expect([status, stdout.toString()]).toEqual([0, 'waiting: the package manager is in use by somebody else\n\n'])
+    expect([status, stdout.toString()]).toEqual([0, 'waiting: another process uses the package manager\n\n'])
     expect(asked()).toEqual([INSTALL, INSTALL])
   })
 

@@ -78,7 +78,7 @@ describe.skipIf(!canRun)('the whole bring-up', { timeout: 1_200_000 }, () => {
   it('finds nothing to do the second time, and says that all is good', async () => {
     const again = await muster('up', ...AREAS)
     expect([again.code, again.stderr], again.stdout).toEqual([0, ''])
-    expect(again.stdout).toContain('12 hosts: no change: it is as wanted')
+    expect(again.stdout).toContain('12 hosts: no change: everything is as declared')
     const status = await muster('status', ...AREAS, '--json')
     expect([status.code, status.stderr], status.stdout).toEqual([0, ''])
     const standings = eventsOf(status, 'standing').map(({ area, host, standing }) => `${area} ${host} ${standing}`)

@@ -89,7 +89,7 @@ mkdir -p /home/ann/.ssh && cp .ssh/authorized_keys /home/ann/.ssh && chown -R 15
 
   it('finds nothing to do the second time, and no drift', async () => {
     const up = await env('up')
-    expect(up.stdout).toContain('2 hosts: no change: it is as wanted')
+    expect(up.stdout).toContain('2 hosts: no change: everything is as declared')
     const check = await env('check')
     expect([check.code, check.stdout]).toEqual([0, '2 hosts compared with m1: no drift\n'])
   })
@@ -102,7 +102,7 @@ mkdir -p /home/ann/.ssh && cp .ssh/authorized_keys /home/ann/.ssh && chown -R 15
     await runDocker(lab.host('m2'))
     const state = async () => await exec('m2', "docker inspect -f '{{.State.Running}}' tool")
     await waitUntil(async () => (await state()) === 'true\n', 'the container')
-    expect((await env('up')).stdout).toContain('2 hosts: no change: it is as wanted')
+    expect((await env('up')).stdout).toContain('2 hosts: no change: everything is as declared')
   })
 
   it('mends a container that ended, and an image that is another one', async () => {
@@ -127,13 +127,13 @@ mkdir -p /home/ann/.ssh && cp .ssh/authorized_keys /home/ann/.ssh && chown -R 15
       expect(await exec(name, `docker inspect -f '{{json .Config.Env}}' tool`)).toContain('"ROLE=two"')
       expect(await exec(name, 'docker images --quiet --all | sort -u | wc -l')).toMatch(/^\d\n$/)
     }
-    expect((await env('up')).stdout).toContain('no change: it is as wanted')
+    expect((await env('up')).stdout).toContain('no change: everything is as declared')
   })
 
   it('removes what it made, and leaves a container of somebody else alone', async () => {
     await exec('m2', 'docker rm -f tool && docker run -d --name tool --network host lab/tool:1')
     const up = await env('up', '--yes')
-    expect(up.stdout).toMatch(/a container tool is there that Muster did not make/)
+    expect(up.stdout).toMatch(/a container tool exists that Muster did not create/)
     expect(up.code).toBe(5)
     await exec('m2', 'docker rename tool other && docker rm -f other')
     const down = await env('down', '--yes')
@@ -147,6 +147,6 @@ mkdir -p /home/ann/.ssh && cp .ssh/authorized_keys /home/ann/.ssh && chown -R 15
         ),
       ).toBe('')
     }
-    expect((await env('down')).stdout).toContain('no change: it is as wanted')
+    expect((await env('down')).stdout).toContain('no change: everything is as declared')
   })
 })

@@ -95,7 +95,7 @@ describe.skipIf(!canRun)('muster nfs on two hosts that serve each other', { time
     if (holds === UP[0]) {
       const pid = (await m10.mustExec(LOCK_APT)).trim()
       await killIn('up', holds, async (output) => {
-        const isWaiting = () => output().includes('m10: waiting: the package manager is in use by somebody else')
+        const isWaiting = () => output().includes('m10: waiting: another process uses the package manager')
         await waitUntil(isWaiting, 'apt to be waited for', PATIENCE_MS)
         await m10.mustExec(`kill ${pid}`)
       })

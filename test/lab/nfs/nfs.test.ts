@@ -57,7 +57,7 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
     expect(again.stdout).not.toMatch(/^blocker/m)
     expect(again.stdout).toMatch(/m8: writes to \/nfsroot, and the others read it \[.*\/s, .* for a small file\]/)
     expect(again.stdout).toMatch(/nolock does nothing at \/nfsroot: NFS 4\.2/)
-    expect(again.stdout).toContain('declared so: no_root_squash: root of any machine is root in /nfsroot')
+    expect(again.stdout).toContain('as declared: no_root_squash: root of any machine is root in /nfsroot')
     expect(again.code).toBe(0)
   })
 
@@ -73,7 +73,7 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
 
   it('finds nothing to do the second time', async () => {
     const { code, stdout } = await nfs.run('up', '--yes')
-    expect(stdout).toContain('no change: it is as wanted')
+    expect(stdout).toContain('no change: everything is as declared')
     expect(code).toBe(0)
   })
 
@@ -104,7 +104,7 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
     const m8 = lab.kernelHost('m8')
     const pid = (await m8.mustExec('cd /nfsroot; sleep infinity > /dev/null 2>&1 < /dev/null & echo $!')).trim()
     const { code, stdout } = await nfs.run('down', '--yes')
-    expect(stdout).toContain(`/nfsroot is held by process ${pid} (sleep infinity )`)
+    expect(stdout).toContain(`/nfsroot is in use by process ${pid} (sleep infinity )`)
     expect(code).toBe(5)
     expect(await m8.mustExec(`cat /nfsroot/file; kill ${pid}`)).toBe('from m8\n')
   })

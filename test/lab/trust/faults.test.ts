@@ -131,8 +131,8 @@ describe.skipIf(!canRun)('bring-up on three hosts', { timeout: 400_000 }, () => 
     const before = await mesh.exec('m2', 'cat .ssh/authorized_keys')
     const first = await mesh.muster('up', '--yes')
     expect(first.code).toBe(5)
-    expect(first.stdout).toMatch(/^m2: make a key.*: FAILED: .*; undone: remove what there is of it$/m)
-    expect(first.stdout).toMatch(/^m1: change ~\/\.ssh\/authorized_keys: not begun: make a key.* failed on m2$/m)
+    expect(first.stdout).toMatch(/^m2: create a key.*: FAILED: .*; undone: remove the unfinished key$/m)
+    expect(first.stdout).toMatch(/^m1: change ~\/\.ssh\/authorized_keys: not started: create a key.* failed on m2$/m)
     expect(await mesh.exec('m2', 'cat .ssh/authorized_keys; ls .ssh')).toBe(`${before}authorized_keys\nother\n`)
     // Room for the keys, and not for what comes after them.
     await mesh.exec('m2', 'truncate -s -8k .ssh/other')

@@ -94,7 +94,7 @@ describe.skipIf(!canRun)('trust on nine hosts', { timeout: 400_000 }, () => {
     const up = await muster('up', 'trust')
     expect([up.code, up.stderr]).toEqual([0, ''])
     expect(up.stdout).toMatch(/nothing to do: the key ~\/\.ssh\/id_muster is there/)
-    expect(up.stdout).toMatch(/^9 hosts: no change: it is as wanted$/m)
+    expect(up.stdout).toMatch(/^9 hosts: no change: everything is as declared$/m)
     expect(await Promise.all(lab.names.map(filesOf))).toEqual(there)
     const status = await muster('status')
     expect([status.code, status.stdout]).toEqual([0, 'good     trust · m[1-9]\n9 good\n'])
@@ -118,7 +118,7 @@ describe.skipIf(!canRun)('trust on nine hosts', { timeout: 400_000 }, () => {
   it('mends what somebody changed, and leaves the lines of others', async () => {
     await mustExec('m6', 'sed -i /muster-trust@m1/d .ssh/authorized_keys && echo "# mine" >> .ssh/authorized_keys')
     const status = await muster('status', '--on', 'm6')
-    expect([status.code, status.stdout]).toEqual([1, 'differs  trust · m6: who may log in: differs\n1 differs\n'])
+    expect([status.code, status.stdout]).toEqual([1, 'differs  trust · m6: authorized keys: differs\n1 differs\n'])
     const up = await muster('up', 'trust', '--yes')
     expect([up.code, up.stderr]).toEqual([0, ''])
     expect(up.stdout).toMatch(/^m6: change ~\/\.ssh\/authorized_keys: done/m)
@@ -133,7 +133,7 @@ describe.skipIf(!canRun)('trust on nine hosts', { timeout: 400_000 }, () => {
     await lab.host('m7').linkUp()
     expect(up.code).toBe(4)
     expect(up.stdout).toMatch(/^trust · the host · m7\n {2}! not reached: /m)
-    expect(up.stdout).toMatch(/^9 hosts: no change: it is as wanted, 1 not reached$/m)
+    expect(up.stdout).toMatch(/^9 hosts: no change: everything is as declared, 1 not reached$/m)
   })
 
   it('leaves the hosts as they were', async () => {
@@ -142,7 +142,10 @@ describe.skipIf(!canRun)('trust on nine hosts', { timeout: 400_000 }, () => {
     expect(down.stdout).toMatch(/^9 hosts: 36 done$/m)
     for (const name of lab.names) expect(await filesOf(name)).toBe(before.get(name))
     const again = await muster('down', 'trust')
-    expect([again.code, again.stdout]).toEqual([0, expect.stringMatching(/^9 hosts: no change: it is as wanted$/m)])
+    expect([again.code, again.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^9 hosts: no change: everything is as declared$/m),
+    ])
   })
 
   it('has written down what was done, without what it was done with', async () => {

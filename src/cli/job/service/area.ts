@@ -98,7 +98,7 @@ function verdictOf(direction: Direction, service: Service, host: string, id: str
     blockedBy({ host, gravity: 'blocker', id: 'service', cause, ...(hint === undefined ? {} : { hint }) })
   const known: Partial<Record<keyof Facts, unknown>> = {}
   for (const [name, fact] of Object.entries(own)) {
-    if (fact.kind === 'unknown') return blocked(`cannot tell about ${name}: ${fact.because}`)
+    if (fact.kind === 'unknown') return blocked(`cannot determine ${name}: ${fact.because}`)
     known[name as keyof Facts] = fact.value
   }
   const found = known as Facts
@@ -108,7 +108,7 @@ function verdictOf(direction: Direction, service: Service, host: string, id: str
     [scriptFile(service), script],
   ] as const) {
     const isOurs = state.kind === 'none' || (state.kind === 'file' && state.text.includes(SERVICE_HEAD))
-    if (!isOurs) return blocked(`${file} is there, and is not Muster's`, 'Move it out of the way.')
+    if (!isOurs) return blocked(`${file} is there, and is not Muster's`, 'Move it away.')
   }
   if (direction === 'down') return removal(service, id, found)
   switch (manager) {
@@ -142,7 +142,7 @@ function withSystemd(service: Service, id: string, { unit, state, hasLinger }: F
   if (old !== wanted) {
     const write = writeFile({ path: unitFile(service), was: unit }, { content: [text], mode: '600', copy: 'drop' })
     steps.push({
-      title: `write ${unitFile(service)} and switch it on`,
+      title: `write ${unitFile(service)} and enable it`,
       changes: differencesOf(old, wanted),
       run: { ...write, script: `${write.script}\n${CTL}ctl daemon-reload && ctl enable --quiet ${name}` },
     })

@@ -55,7 +55,7 @@ export function ownClockFindings(clocks: ReadonlyMap<string, ClockOffset>): Find
     host,
     gravity: 'note',
     id: 'own-clock',
-    cause: "the clocks of the hosts agree with each other: it is this machine's that is off",
+    cause: "the hosts' clocks agree with each other, so this machine's clock is off",
     mend: { where: 'here', command: 'sudo timedatectl set-ntp true' },
   }))
 }

@@ -35,11 +35,11 @@ function startupComplaints(startup: Startup, shell: string | undefined): Complai
         gravity: 'blocker',
         id: 'startup-hangs',
         cause: `the login shell does not get to run a command within ${formatDuration(durationMs)}: a start-up file or ForceCommand waits for something`,
-        hint: `No command ends here, so log in by other means (console, sftp) and begin ~/.bashrc with: ${GUARD}`,
+        hint: `No command finishes, so log in by other means (console, sftp) and begin ~/.bashrc with: ${GUARD}`,
       },
     ]
   }
-  if (end.kind !== 'exit') return [{ gravity: 'blocker', id: 'no-command', cause: `no command runs: ${why(end)}` }]
+  if (end.kind !== 'exit') return [{ gravity: 'blocker', id: 'no-command', cause: `cannot run commands: ${why(end)}` }]
   const complaints: Complaint[] = []
   if (end.code !== 0) {
     complaints.push({
@@ -70,7 +70,7 @@ function startupComplaints(startup: Startup, shell: string | undefined): Complai
     complaints.push({
       gravity: 'risk',
       id: 'startup-slow',
-      cause: 'the login shell takes long to start, for every command',
+      cause: 'the login shell is slow to start, for every command',
       detail: formatDuration(durationMs),
       ...mend,
     })
@@ -84,10 +84,10 @@ function largeAnswerComplaints(answer: LargeAnswer, { facts }: Examination): Com
   const arrived = `${formatBytes(arrivedBytes)} of ${formatBytes(wantedBytes)}`
   if (end.kind === 'timeout' && arrivedBytes >= SMALL_BYTES) {
     const detail = `${arrived} in ${formatDuration(durationMs)}`
-    return [{ gravity: 'risk', id: 'link-slow', cause: 'the way to this host is slow', detail }]
+    return [{ gravity: 'risk', id: 'link-slow', cause: 'the connection to this host is slow', detail }]
   }
   if (end.kind !== 'timeout' && end.kind !== 'lost') {
-    return [{ gravity: 'note', id: 'large-unknown', cause: `large answers could not be tried: ${why(end)}` }]
+    return [{ gravity: 'note', id: 'large-unknown', cause: `could not test large answers: ${why(end)}` }]
   }
   const { device, mtuBytes } = facts?.route ?? {}
   const isRoot = facts?.system?.isRoot
@@ -95,7 +95,7 @@ function largeAnswerComplaints(answer: LargeAnswer, { facts }: Examination): Com
     {
       gravity: 'blocker',
       id: 'mtu',
-      cause: 'small answers arrive and large ones do not: packets of full size are lost on the way (MTU)',
+      cause: 'small answers arrive, large ones do not: full-size packets are lost on the way (MTU)',
       detail: mtuBytes === undefined ? arrived : `${arrived}; ${device} sends up to ${mtuBytes} bytes`,
       mend: onHost(asRoot(isRoot, `ip link set dev ${device ?? 'DEVICE'} mtu ${Math.min(1280, mtuBytes ?? 1280)}`)),
     },
@@ -114,7 +114,7 @@ function sshdComplaints({ facts }: Examination): Complaint[] {
     complaints.push({
       gravity: 'risk',
       id: 'max-sessions',
-      cause: 'sshd allows few sessions on one connection: beside an open shell commands wait or fail',
+      cause: 'sshd allows few sessions per connection: next to an open shell, commands wait or fail',
       detail: `MaxSessions ${maxSessions}`,
       mend: setting('MaxSessions 10'),
     })
@@ -152,7 +152,7 @@ function hangingComplaint(probe: string): Complaint {
 }
 
 function noFacts(end: CommandEnd): Complaint {
-  return { gravity: 'risk', id: 'no-facts', cause: `the facts of the machine could not be read: ${why(end)}` }
+  return { gravity: 'risk', id: 'no-facts', cause: `could not read the facts of the machine: ${why(end)}` }
 }
 
 function why(end: CommandEnd): string {

@@ -1,4 +1,4 @@
-/** Disks: full, out of inodes, read-only, noexec, or not answering. */
+/** Disks: full, from inodes, read-only, noexec, or not answering. */
 
 import { formatBytes } from '../../../base/format-bytes.ts'
 import { shellQuote } from '../../../base/shell-quote.ts'

@@ -41,7 +41,7 @@ function loadComplaints({ load }: Facts): Complaint[] {
     {
       gravity: share < 2 ? 'note' : 'risk',
       id: 'load',
-      cause: share < 2 ? 'all processors are busy' : 'more wants to run than there are processors',
+      cause: share < 2 ? 'all processors are busy' : 'more processes want to run than there are processors',
       detail: `load ${load.one} on ${load.cores} ${load.cores === 1 ? 'core' : 'cores'}`,
       mend: onHost('ps -eo pcpu,pid,user,comm | sort -rn | head -n 15'),
     },
@@ -57,7 +57,7 @@ function limitComplaints({ openFiles, system }: Facts): Complaint[] {
     {
       gravity: soft < 256 ? 'risk' : 'note',
       id: 'open-files',
-      cause: 'a process may open few files',
+      cause: 'the limit on open files is low',
       detail: `ulimit -n is ${soft}`,
       mend: onHost(
         isHardEnough
@@ -127,7 +127,7 @@ function localeComplaints({ system }: Facts): Complaint[] {
     {
       gravity: 'note',
       id: 'locale',
-      cause: 'commands do not run with UTF-8: names and texts beyond ASCII come out garbled',
+      cause: 'commands do not use UTF-8: text beyond ASCII is garbled',
       detail: locale === undefined ? 'LANG is not set' : `LANG is ${locale}`,
       mend: onHost(`echo 'LANG=C.UTF-8' | ${asRoot(system?.isRoot, 'tee -a /etc/environment')}`),
     },
@@ -140,5 +140,5 @@ function nameComplaints({ system }: Facts, inventoryName: string | undefined): C
   if (own === undefined || inventoryName === undefined || /^[\d.]+$|:/.test(inventoryName)) return []
   const short = (name: string) => name.split('.')[0]?.toLowerCase()
   if (short(own) === short(inventoryName)) return []
-  return [{ gravity: 'note', id: 'host-name', cause: 'the machine calls itself by another name', detail: own }]
+  return [{ gravity: 'note', id: 'host-name', cause: "the machine's own host name differs", detail: own }]
 }

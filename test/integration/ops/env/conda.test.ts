@@ -113,10 +113,14 @@ describe('a conda environment', () => {
   ])('is made by %s from %s, and there is nothing to do then', async (tool, file, text, expected) => {
     program(tool, conda())
     const area = areaOf('{ name: lab }', file, text)
-    expect(await doIt(area, 'up')).toEqual({ titles: [`make ~/.conda/envs/lab from ${file}`], codes: [0], stderr: '' })
+    expect(await doIt(area, 'up')).toEqual({
+      titles: [`create ~/.conda/envs/lab from ${file}`],
+      codes: [0],
+      stderr: '',
+    })
     expect(said()).toBe(`${tool} ${expected}\n`)
     expect(readFileSync(join(home, 'read'), 'utf8')).toBe(text)
-    expect(await look(area, 'up')).toBe(`it is the one that the others follow, ${home}/.conda/envs/lab`)
+    expect(await look(area, 'up')).toBe(`the other hosts follow it: ${home}/.conda/envs/lab`)
     expect((await doIt(area, 'down')).codes).toEqual([0])
     expect(readdirSync(join(home, '.conda/envs'))).toEqual([])
     expect(await look(area, 'down')).toBe('it is not there')
@@ -147,7 +151,7 @@ describe('a conda environment', () => {
       program('conda', conda())
     }
     await half()
-    expect((await doIt(area, 'down')).titles).toEqual([`remove ${home}/.conda/envs/lab, of which a part is there`])
+    expect((await doIt(area, 'down')).titles).toEqual([`remove ${home}/.conda/envs/lab, which is incomplete`])
     expect(readdirSync(join(home, '.conda/envs'))).toEqual([])
     await half()
     expect((await doIt(area, 'up')).codes).toEqual([0])
@@ -223,7 +227,7 @@ describe.skipIf(!requirement('conda of PyPI'))('a real conda', () => {
       'lab-tool-0.9-h1_0.json',
       expect.stringMatching(/^python-3\.\d+\.\d+-0\.json$/),
     ])
-    expect(await look(area, 'up')).toBe(`it is the one that the others follow, ${prefix}`)
+    expect(await look(area, 'up')).toBe(`the other hosts follow it: ${prefix}`)
     expect((await doIt(area, 'down')).codes).toEqual([0])
     expect(readdirSync(join(home, '.conda/envs'))).toEqual([])
   })
@@ -261,7 +265,7 @@ describe('a removal that was cut', () => {
     expect((await doIt(area(), 'down')).titles).toEqual([expect.stringContaining(title)])
     expect(readdirSync(envs())).toEqual(['lab'])
     expect(readdirSync(join(envs(), 'lab/conda-meta'))).toEqual(['old.json'])
-    expect(await look(area(), 'down')).toMatch(/was not made by Muster: it stays$/)
+    expect(await look(area(), 'down')).toMatch(/was not created by Muster: it stays$/)
   })
 
   it('before what was there is put back is carried on', async () => {
@@ -269,7 +273,7 @@ describe('a removal that was cut', () => {
     expect((await doIt(area(), 'down')).codes).toEqual([null])
     expect(readdirSync(envs())).toEqual(['lab.muster-before'])
     rmSync(join(bin, 'mv'))
-    expect((await doIt(area(), 'down')).titles).toEqual([`put back ${envs()}/lab as it was before`])
+    expect((await doIt(area(), 'down')).titles).toEqual([`restore ${envs()}/lab as it was before`])
     expect(readdirSync(join(envs(), 'lab/conda-meta'))).toEqual(['old.json'])
   })
 })

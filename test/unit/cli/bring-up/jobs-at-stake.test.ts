@@ -41,7 +41,7 @@ describe('jobs of the queue on what is taken away', () => {
 
   it('are those on hosts that lose their environment or their mounts', () => {
     expect(told(operation('env/venv@m8'), operation('env/venv@m9'), operation('nfs/mount@m9'))).toEqual([
-      'job 3 (job-3) runs on m[8-9], and may use what is taken away there (env, nfs)',
+      'job 3 (job-3) runs on m[8-9], and may use what is removed there (env, nfs)',
     ])
   })
 

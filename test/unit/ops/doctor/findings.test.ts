@@ -136,7 +136,9 @@ describe('start-up files', () => {
       gravity: 'blocker',
       id: 'no-command',
     })
-    expect(hostFindings(report({ kind: 'lost', reason: 'gone' }))).toMatchObject([{ cause: 'no command runs: gone' }])
+    expect(hostFindings(report({ kind: 'lost', reason: 'gone' }))).toMatchObject([
+      { cause: 'cannot run commands: gone' },
+    ])
   })
 })
 

@@ -55,9 +55,9 @@ describe('the report', () => {
   })
 
   test('ends with how many hosts are how', () => {
-    expect(formatSummary({ well: 1, risk: 0, blocked: 0, unreachable: 0 })).toBe('1 host: 1 well\n')
+    expect(formatSummary({ well: 1, risk: 0, blocked: 0, unreachable: 0 })).toBe('1 host: 1 ok\n')
     expect(formatSummary({ well: 6, risk: 1, blocked: 2, unreachable: 3 })).toBe(
-      '12 hosts: 6 well, 1 at risk, 2 blocked, 3 not reached\n',
+      '12 hosts: 6 ok, 1 at risk, 2 blocked, 3 not reached\n',
     )
   })
 })

@@ -79,7 +79,7 @@ describe('an environment as it lies on the disk', () => {
   it.each([
     ['is not there', () => {}, { kind: 'none' }],
     ['is an empty directory', () => mkdirSync(join(root, 'v')), { kind: 'none' }],
-    ['is a file', () => write('v'), { kind: 'other', because: 'it is no directory' }],
+    ['is a file', () => write('v'), { kind: 'other', because: 'it is not a directory' }],
     ['is a directory of something else', () => write('v/notes'), { kind: 'other', because: 'it holds something else' }],
   ])('%s', (_, make, expected) => {
     make()

@@ -267,7 +267,7 @@ describe('a step', () => {
     const { ends } = await apply(hosts, [operationOf('a', 'm1', [step])])
     expect(hosts.scripts).toEqual(['m1 is made', 'm1 make', 'm1 is made', 'm1 unmake'])
     expect(ends).toEqual({
-      'a@m1/make': 'failed: it ran, and the check does not hold: no (exit 1); undone: take it back',
+      'a@m1/make': 'failed: it ran, but its check fails: no (exit 1); undone: take it back',
     })
   })
 
@@ -308,7 +308,7 @@ describe('a step', () => {
   ])('does not begin with what it did not expect: %j', async (stdout) => {
     const hosts = new StandInHosts((_, script) => (script === 'make' ? { stdout } : {}))
     const { ends } = await apply(hosts, [maker(), reader])
-    expect(ends['list@m2/write']).toBe('failed: area/key@m1/make printed something else than expected')
+    expect(ends['list@m2/write']).toBe('failed: area/key@m1/make printed unexpected output')
     expect(hosts.scripts).toEqual(['m1 make'])
   })
 

@@ -315,7 +315,7 @@ describe('the plan of Ray', () => {
   })
 
   it('ends nothing because a dashboard does not answer', () => {
-    const slow = { kind: 'unknown', because: 'a program that was asked hangs' } as const
+    const slow = { kind: 'unknown', because: 'a program on the host hangs' } as const
     expect(said(up({ cluster: slow }))).toEqual(['m10: blocker no-dashboard', 'm8: nothing'])
     expect(said(up({ cluster: { kind: 'silent', because: 'timed out' } }))[0]).toBe('m10: blocker no-dashboard')
   })
