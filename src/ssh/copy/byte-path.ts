@@ -1,7 +1,8 @@
 /**
- * Paths of any bytes: a name on a POSIX system is bytes without NUL and slash, not text. Here a path is a string with one
- * character a byte (latin1), so that it can be cut and compared like text and loses nothing.
+ * Paths of any bytes: a name on a POSIX system is bytes, not text. A path here is a string with one character per byte (latin1),
+ * so that it can be split and compared like text without loss.
  */
+import { createHash } from 'node:crypto'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 
@@ -11,12 +12,12 @@ export function bytePathOf(text: string): BytePath {
   return Buffer.from(text, 'utf8').toString('latin1')
 }
 
-/** What node:fs takes. */
+/** For node:fs. */
 export function bytesOf(path: BytePath): Buffer {
   return Buffer.from(path, 'latin1')
 }
 
-/** For people: UTF-8 where it is, and nothing that could act on a terminal. */
+/** For people: printable UTF-8. */
 export function showPath(path: BytePath): string {
   return printable(bytesOf(path).toString('utf8'))
 }
@@ -41,7 +42,7 @@ export function parentOf(path: BytePath): BytePath {
   return slash === 0 ? '/' : trimmed.slice(0, slash)
 }
 
-/** Cannot be taken for an option by any program. */
+/** No program takes it for an option. */
 export function withoutDash(path: BytePath): BytePath {
   return path.startsWith('/') ? path : `./${path}`
 }
@@ -49,4 +50,13 @@ export function withoutDash(path: BytePath): BytePath {
 /** One word of a POSIX shell on one line; line feeds come from the variable NL (see remote-script.ts). */
 export function quoteWord(text: BytePath): string {
   return shellQuote(text).replaceAll('\n', `'"$NL"'`)
+}
+
+/** The partial file beside a target: a short name that is always the same, so that a later copy finds it. */
+export function temporaryOf(path: BytePath): BytePath {
+  const hash = createHash('sha256')
+    .update(bytesOf(baseName(path)))
+    .digest('hex')
+    .slice(0, 16)
+  return joinPath(parentOf(path), `.muster-${hash}`)
 }

@@ -1,6 +1,6 @@
 /**
- * Which things to be written would overwrite each other, because their targets are equal or differ only in case. Pure: whether
- * a file system ignores case is found out elsewhere. Directories with the same target are merged, as cp merges them.
+ * Finds entries that would overwrite each other because their targets are equal or differ only in case. Pure. Directories with
+ * the same target are merged, as by cp.
  */
 import { type BytePath, bytesOf, parentOf, showPath } from './byte-path.ts'
 
@@ -9,11 +9,11 @@ export type Placed = { readonly target: BytePath; readonly source: BytePath; rea
 export type Clash = {
   readonly first: Placed
   readonly second: Placed
-  /** They overwrite each other only if names in this directory are the same when they differ only in case. */
+  /** They overwrite each other only if this directory ignores case. */
   readonly ifCaseIgnoredIn?: BytePath
 }
 
-/** A clash that is certain alone, else one for each directory where case decides. */
+/** A certain clash alone; otherwise one for each directory where case decides. */
 export function findClashes(entries: readonly Placed[]): readonly Clash[] {
   const seen = new Map<string, Placed>()
   const byDirectory = new Map<BytePath, Clash>()
@@ -27,12 +27,12 @@ export function findClashes(entries: readonly Placed[]): readonly Clash[] {
       byDirectory.set(directory, { first, second, ifCaseIgnoredIn: directory })
     }
   }
-  // Names that differ in case hide equal ones behind them: A, a, a.
+  // The map above misses equal names behind one that differs in case: A, a, a.
   const exact = byDirectory.size > 0 ? findEqual(entries) : undefined
   return exact === undefined ? [...byDirectory.values()] : [exact]
 }
 
-/** The first clash that is real. `ignoresCase`: in a directory, or where it will be made. */
+/** The first real clash. `ignoresCase`: tells it of a directory, or of the place where it will be made. */
 export async function findRealClash(
   clashes: readonly Clash[],
   ignoresCase: (directory: BytePath) => Promise<boolean>,
@@ -61,7 +61,7 @@ function findEqual(entries: readonly Placed[]): Clash | undefined {
   return undefined
 }
 
-/** Where the two paths, which differ only in case, part. */
+/** The directory in which two paths that differ only in case start to differ. */
 function sharedDirectory(one: BytePath, other: BytePath): BytePath {
   let at = 0
   while (one[at] === other[at]) at += 1
@@ -71,7 +71,7 @@ function sharedDirectory(one: BytePath, other: BytePath): BytePath {
 
 function withoutCase(path: BytePath): string {
   const text = bytesOf(path).toString('utf8')
-  // Bytes that are no UTF-8 have no case.
+  // Without UTF-8 only ASCII letters have case.
   return text.includes('\ufffd')
     ? path.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
     : text.normalize('NFD').toLowerCase()

@@ -1,18 +1,16 @@
 /**
- * One host's part of a copy: directories, then files (looked at first, sent only if they differ, carried on where an
- * earlier copy was cut), links, and at last the times of directories. A file gets its name only when the host has
- * computed the same checksum. It keeps no file in memory and does nothing that it has not been told to overwrite.
+ * One host's part of a copy: directories, then files (compared first, sent only if they differ, resumed where an earlier copy
+ * stopped), links, and last the times of directories. A file gets its name only when the host has computed the same checksum.
  */
-import { type BytePath, joinPath, parentOf, showPath, withoutDash } from './byte-path.ts'
+import { type BytePath, joinPath, parentOf, showPath, temporaryOf, withoutDash } from './byte-path.ts'
 import { type Clash, describeClash, findRealClash } from './clashes.ts'
 import type { CopyAction } from './events.ts'
-import { touchTimes } from './file-times.ts'
+import { modeOfCopy, type Owner, symbolicMode, touchTimes } from './file-attributes.ts'
 import { type RemoteFiles, RemoteRefusal, reasonOf } from './remote-files.ts'
 import { type RemoteHelper, unlessLost } from './remote-helper.ts'
 import { FileSender, type SendTask, type Sent } from './send-file.ts'
-import { sendBatch } from './send-small-files.ts'
 import type { DestinationKind, SharedTarget, SharedTargets } from './shared-targets.ts'
-import type { SmallFiles } from './small-files.ts'
+import { type SmallFiles, sendBatch } from './small-files.ts'
 import {
   BLOCK_BYTES,
   SourceChanged,
@@ -21,28 +19,26 @@ import {
   type SourceTree,
   systemReason,
 } from './source.ts'
-import { modeOfCopy, type Owner, symbolicMode } from './special-bits.ts'
-import { temporaryOf } from './temporary-name.ts'
 
 export type CopyTask = SendTask & {
   readonly tree: SourceTree
-  /** What would be written over each other where the host's file system ignores case. */
+  /** Sources that would overwrite each other where the host's file system ignores case. */
   readonly clashes: readonly Clash[]
-  /** Relative: to the home directory. A slash at its end, or several sources: a directory, which is made. */
+  /** A relative one starts in the home directory. With a slash at its end, or for several sources, it is a directory, which is made. */
   readonly destination: BytePath
   readonly isDryRun: boolean
   readonly smallFiles?: SmallFiles
-  /** Where several hosts are copied to, which may share the destination. */
+  /** Finds hosts that share the destination; undefined for a single host. */
   readonly shared?: SharedTargets | undefined
   readonly host: string
   onFile(path: BytePath, action: CopyAction, sizeBytes: number, more?: { resumedBytes?: number; reason?: string }): void
 }
 
-/** Files up to this size cost the host no program for their bytes. */
+/** Files up to this size go into an order, so that the host starts no program for their bytes. */
 const WORD_BYTES = 2048
-/** Batches of small files on the way. */
+/** Batches of small files in flight. */
 const BATCHES_AHEAD = 3
-/** Files that are looked at side by side, so that small ones do not wait for the way there and back. */
+/** Files that are checked at once, so that small ones do not wait for a round trip each. */
 const FILES_AT_ONCE = 16
 
 /** @throws RemoteRefusal the destination cannot be used; RemoteLost */
@@ -57,10 +53,10 @@ class HostCopy {
   readonly #task: CopyTask
   /** Where each source goes. */
   #roots: readonly BytePath[] = []
-  /** Directories that could not be made: what is below them is not tried. */
+  /** Directories that could not be made: everything below them is skipped. */
   readonly #unusable = new Set<BytePath>()
   #target: SharedTarget | undefined
-  /** Of what is made there; undefined: not asked, or it has not told. */
+  /** The user and group of new files there; undefined: not needed, or not known. */
   #owner: Owner | undefined
   readonly #sender: FileSender
   #sending: Promise<void> = Promise.resolve()
@@ -77,7 +73,7 @@ class HostCopy {
     const kind = (await this.#remote.call('D', path)) as DestinationKind
     const joined = isDryRun ? undefined : await shared?.join(host, this.#remote, path, kind)
     this.#target = joined?.target
-    // On all hosts that share it, the destination is what it was before the first of them wrote.
+    // For all hosts that share it, the destination is what it was before the first of them wrote.
     const { roots, base, isMissing } = await this.#findRoots(path, this.#target?.kind ?? kind)
     this.#roots = roots
     if (joined === undefined) return await this.#copy(base, isMissing)
@@ -95,7 +91,7 @@ class HostCopy {
       if (isMissing) await this.#makeDestination(base)
     }
     if (tree.entries.some(({ owner }) => owner !== undefined)) await this.#askOwner()
-    // For the directories too, where there are many files anyway.
+    // Directories go through the helper, too, if it runs anyway.
     const helper = (smallFiles?.batches.length ?? 0) > 0 ? await this.#remote.orLost(this.#helper()) : undefined
     const directories = tree.entries.filter((entry) => entry.kind === 'directory')
     if (!isDryRun) await this.#makeDirectories(directories, helper)
@@ -119,7 +115,7 @@ class HostCopy {
     return await this.#task.helper
   }
 
-  /** `base`: what holds all of it; `isMissing`: it is still to be made. */
+  /** `base`: the directory that holds everything. `isMissing`: it has to be made. */
   async #findRoots(
     path: BytePath,
     kind: DestinationKind,
@@ -168,7 +164,7 @@ class HostCopy {
     return owner === undefined ? mode : modeOfCopy(mode, owner, this.#owner)
   }
 
-  /** Below a directory that could not be made. */
+  /** It is below a directory that could not be made. */
   #isLeftOut(path: BytePath): boolean {
     if (this.#unusable.size === 0) return false
     for (let above = path; above !== '.' && above !== '/'; above = parentOf(above)) {
@@ -197,7 +193,7 @@ class HostCopy {
   }
 
   async #dressDirectories(entries: readonly SourceEntry[], helper: RemoteHelper | undefined): Promise<void> {
-    // The contents of a source go into a directory that is not its copy.
+    // With `source/.` the contents go into a directory that is not a copy of the source.
     const isIntoOther = ({ below, root }: SourceEntry) => below === '' && this.#task.tree.names[root] === ''
     const ours = entries.filter((entry) => !isIntoOther(entry) && !this.#isLeftOut(this.#pathOf(entry)))
     const order = ours.map((entry) => [this.#pathOf(entry), this.#modeOf(entry), String(entry.mtimeNs)])
@@ -214,7 +210,7 @@ class HostCopy {
     )
   }
 
-  /** Those that the helper can take; returns the others. */
+  /** Copies the files that the helper can take; returns the others. */
   async #copySmallFiles(files: readonly SourceFile[], helper: RemoteHelper): Promise<readonly SourceFile[]> {
     const { smallFiles, isDryRun, onFile, onProgress } = this.#task
     const taken = new Set<SourceFile>()
@@ -292,7 +288,7 @@ class HostCopy {
       const sha256 = await reader.digest(file)
       const finish = () => this.#remote.call('F', temporary, path, sha256, octal(this.#modeOf(file)), ...times)
       await finish().catch(async (error: unknown) => {
-        // Another host has passed on something else: what comes from here can be trusted.
+        // Another host relayed something else: send it from this machine.
         if (!isRelayed || !(error instanceof RemoteRefusal) || !/checksum/.test(error.message)) throw error
         await send(true)
         await finish()
@@ -301,7 +297,7 @@ class HostCopy {
     })
   }
 
-  /** What is there, and what earlier copies left: of this host's, so many bytes; of other machines, how its names end. */
+  /** `leftOver`: bytes that an earlier copy left on this host; `others`: how the names end that other machines left. */
   async #lookAt(path: BytePath, claims: 'yes' | 'no') {
     const [kind, size, leftOver, ...others] = (await this.#remote.call('P', path, temporaryOf(path), claims)).split(' ')
     return { kind, size: Number(size), leftOver: Number(leftOver), others }
@@ -318,7 +314,7 @@ class HostCopy {
     return theirs === ours
   }
 
-  /** One file after the other, so that all hosts read the same ones at the same time. */
+  /** One file at a time, so that all hosts read the same file at the same time. */
   #inTurn<T>(send: () => Promise<T>): Promise<T> {
     const turn = this.#sending.then(send)
     this.#sending = turn.then(
@@ -328,7 +324,7 @@ class HostCopy {
     return turn
   }
 
-  /** A file that goes into the order itself: as a word it can hold no NUL, and the host reads it byte by byte. */
+  /** Sends the file within the order: a shell word holds no NUL, and the host reads it byte by byte. */
   async #sendSmallFile(file: SourceFile, temporary: BytePath): Promise<boolean> {
     if (file.sizeBytes > WORD_BYTES) return false
     const block = file.sizeBytes === 0 ? Buffer.alloc(0) : await this.#task.reader.read(file, 0)
@@ -343,7 +339,7 @@ class HostCopy {
     return true
   }
 
-  /** What is refused for one entry is told, and the rest goes on. */
+  /** Reports what a host refuses for one entry, and continues with the rest. */
   async #guard(entry: SourceEntry, work: () => Promise<unknown>): Promise<void> {
     try {
       await work()
@@ -357,13 +353,13 @@ class HostCopy {
   }
 }
 
-/** What nothing can be renamed to. */
+/** @throws RemoteRefusal where nothing can be renamed to it */
 function refuseInPlace(kind: string | undefined): void {
   if (kind === 'directory') throw new RemoteRefusal('Is a directory')
   if (kind === 'special') throw new RemoteRefusal('Is a device, pipe or socket')
 }
 
-/** An answer of the helper, as if the shell had given it. */
+/** Turns an answer of the helper into the refusal that the shell would give. */
 async function saidBy(said: string): Promise<void> {
   if (said !== '') throw new RemoteRefusal(Buffer.from(said).toString('latin1'))
 }

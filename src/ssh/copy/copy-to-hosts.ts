@@ -1,4 +1,4 @@
-/** `muster copy` without a command line: files of this machine to many hosts, from here or from host to host. */
+/** `muster copy` without a command line: files of this machine to many hosts, directly or from host to host. */
 import { MusterError } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { bytePathOf, joinPath } from './byte-path.ts'
@@ -14,18 +14,18 @@ import { SourceReader, type SourceTree } from './source.ts'
 
 export type CopyRequest = {
   readonly tree: SourceTree
-  /** Of a host: relative to its home directory. */
+  /** Relative to the home directory of the host. */
   destinationOf(endpoint: Endpoint): string
   readonly isDryRun: boolean
-  /** Whether hosts pass large files on to each other; `auto` unless given: where that was measured to pay. */
+  /** Whether hosts relay large files; by default (`auto`) where that is measured to be faster. */
   readonly via?: CopyVia
-  /** False: everything goes through the shell, as on hosts without Python. */
+  /** False: use only the shell, as on hosts without Python. */
   readonly hasHelpers?: boolean
   onPath?(event: PathEvent): void
 }
 
 /**
- * How it went on each host is its `result` event. Returns how many bytes were read here.
+ * Each host ends with a `result` event. Returns how many bytes this machine read.
  * @throws MusterError `usage`: two sources would become the same file
  */
 export async function copyToHosts(
@@ -101,14 +101,14 @@ export async function copyToHosts(
     return async () => {
       await chain?.released(host)
       await end()
-      // Hosts that come later look for the proof file of this one, which goes with its connection.
+      // Hosts that connect later look for the proof file of this one, which is removed when its connection closes.
       if (endpoints.length <= wires.fanOut) await remote.orLost(shared?.everyone ?? Promise.resolve()).catch(() => {})
     }
   })
   return reader.readBytes
 }
 
-/** Those where it depends on the host. @throws MusterError */
+/** Clashes that depend on the host's file system. @throws MusterError for a certain one */
 function clashesIn({ names, entries }: SourceTree): readonly Clash[] {
   const placed = entries.map(({ root, below, path, kind }) => ({
     target: joinPath(names.length > 1 ? (names[root] ?? '') : '', below),
@@ -118,5 +118,5 @@ function clashesIn({ names, entries }: SourceTree): readonly Clash[] {
   const clashes = findClashes(placed)
   const certain = clashes.find(({ ifCaseIgnoredIn }) => ifCaseIgnoredIn === undefined)
   if (certain === undefined) return clashes
-  throw new MusterError('usage', describeClash(certain), { hint: 'Copy them one after the other, to different names.' })
+  throw new MusterError('usage', describeClash(certain), { hint: 'Copy them one at a time, to different names.' })
 }

@@ -1,43 +1,43 @@
-/** What copying to or from hosts tells while it goes on, and how it ended on each host. */
+/** The events of a copy to or from hosts, and its result on each host. */
 
 export type CopyAction = 'copied' | 'identical' | 'failed' | 'would-copy'
 
 export type CopyEvent =
-  /** Everything that will be looked at is known. */
+  /** The files of this host are known. */
   | { readonly type: 'begin'; readonly host: string; readonly files: number; readonly totalBytes: number }
-  /** Bytes that have arrived, or need not be sent, since the last of these events. */
+  /** Bytes that have arrived or need not be sent, since the previous event of this type. */
   | { readonly type: 'progress'; readonly host: string; readonly bytes: number }
   | {
       readonly type: 'file'
       readonly host: string
-      /** Where it is after the copy; printable. */
+      /** Of the copy; printable. */
       readonly path: string
       readonly action: CopyAction
       readonly sizeBytes: number
-      /** Of an earlier, cut copy. */
+      /** Kept from an interrupted copy. */
       readonly resumedBytes?: number
       readonly reason?: string
     }
-  /** The host finds the files of another host at its destination: that one writes, this one checks. */
+  /** The host shares its destination with another one, which writes while this one only checks. */
   | {
       readonly type: 'shared'
       readonly host: string
       readonly with: string
-      /** The directory that they share, as that one knows it; printable. */
+      /** The shared directory, by its path on the writing host; printable. */
       readonly path: string
     }
   | { readonly type: 'result'; readonly host: string; readonly result: HostResult }
 
 export type HostResult = {
   readonly outcome: 'ok' | 'failed' | 'unreachable' | 'refused' | 'cancelled'
-  /** Why nothing (more) could be done. */
+  /** Why the copy stopped. */
   readonly reason?: string
   readonly copied: number
   readonly identical: number
   readonly failed: number
-  /** That went over the wire from here. */
+  /** Sent or received by this machine. */
   readonly sentBytes: number
-  /** That came from another host; undefined: none. */
+  /** Relayed by another host; undefined: none. */
   readonly passedOnBytes?: number
   readonly durationMs: number
 }
@@ -48,7 +48,7 @@ export type CopyVia = 'direct' | 'chain' | 'auto'
 export type PathEvent =
   | {
       readonly via: 'chain'
-      /** In the order in which they pass files on. */
+      /** In relay order. */
       readonly hosts: readonly string[]
       readonly betweenBitsPerSecond: number
       /** To all hosts together. */

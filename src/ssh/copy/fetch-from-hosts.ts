@@ -1,25 +1,43 @@
-/** `muster fetch` without a command line: files of many hosts into a directory of this machine for each. */
+/**
+ * `muster fetch` without a command line: files of many hosts into a directory of this machine for each. On a host: a listing,
+ * directories, then files (left alone if they are the same, resumed where an earlier fetch was cut), links after all files, and
+ * last the times of directories. A host is not trusted: nothing is written through a link, or outside of the host's own directory.
+ */
+import { chmod, lstat, mkdir, readlink, utimes } from 'node:fs/promises'
 import { MusterError } from '../../base/errors.ts'
+import { makeDirectories } from '../../base/make-directories.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import { bytePathOf, joinPath } from './byte-path.ts'
-import { ignoresCase } from './case-probe.ts'
+import { type BytePath, baseName, bytePathOf, bytesOf, joinPath, parentOf, showPath, withoutDash } from './byte-path.ts'
 import { describeClash, findClashes, findRealClash } from './clashes.ts'
-import { fetchFromHost } from './fetch-from-host.ts'
-import { type CopyWires, onEachHost } from './on-each-host.ts'
+import { MODE_BITS, modeOfCopy, PERMISSION_BITS } from './file-attributes.ts'
+import {
+  ArrivingFile,
+  digestOfFile,
+  FileInTheWay,
+  ignoresCase,
+  LeftOvers,
+  placeLink,
+  sizeOfTarget,
+} from './local-file.ts'
+import { type CopyWires, type HostReport, onEachHost } from './on-each-host.ts'
+import { type RemoteFiles, RemoteRefusal, reasonOf } from './remote-files.ts'
+import { parseListing, type RemoteEntry } from './remote-listing.ts'
+import { UNIT_BYTES } from './remote-script.ts'
+import { type Facts, systemReason } from './source.ts'
 
 export type FetchRequest = {
-  /** Of a host: relative to its home directory. */
+  /** Relative to the home directory of the host. */
   sourcesOf(endpoint: Endpoint): readonly string[]
-  /** Absolute; each host's files go into a directory of its name there. */
+  /** An absolute path; each host gets a directory with its name in it. */
   readonly directory: string
   readonly isDryRun: boolean
-  /** Set-id and sticky bits of what belongs to the same user there and here; not unless given. */
+  /** Keep setuid, setgid and sticky bits of files whose owner is the same user here; default: false. */
   readonly keepsSpecialBits?: boolean
 }
 
 /**
- * How it went on each host is its `result` event.
- * @throws MusterError `usage`: the files of two hosts would come into one directory
+ * Each host ends with a `result` event.
+ * @throws MusterError `usage`: the files of two hosts would go into one directory
  */
 export async function fetchFromHosts(
   endpoints: readonly Endpoint[],
@@ -34,22 +52,306 @@ export async function fetchFromHosts(
   }))
   const clash = await findRealClash(findClashes(placed), async (path) => !isDryRun && ignoresCase(path))
   if (clash !== undefined) {
-    throw new MusterError('usage', describeClash(clash), { hint: 'Fetch from one host after the other.' })
+    throw new MusterError('usage', describeClash(clash), { hint: 'Fetch from one host at a time.' })
   }
   await onEachHost(endpoints, wires, async ({ remote, endpoint }, report) => {
-    await fetchFromHost(remote, {
+    await new HostFetch(remote, {
       sources: sourcesOf(endpoint).map(bytePathOf),
       directory: directoryOf(endpoint.host),
       isDryRun,
       keepsSpecialBits,
       ...report,
-    })
+    }).run()
     return undefined
   })
 }
 
-/** A host's name that is a single directory and no other one. */
+/** A directory name for a host: no slash, and neither `.` nor `..`. */
 function directoryNameOf(host: string): string {
   const name = bytePathOf(host).replaceAll('/', '_')
   return name === '.' || name === '..' ? `_${name}` : name
+}
+
+type FetchTask = HostReport & {
+  readonly sources: readonly BytePath[]
+  /** The directory of this host on this machine; it is made. */
+  readonly directory: BytePath
+  readonly isDryRun: boolean
+  readonly keepsSpecialBits: boolean
+}
+
+const SEGMENT_BYTES = 4 * 1024 * 1024
+const FILES_AT_ONCE = 8
+/** The host is paused while more bytes than this wait to be written. */
+const UNWRITTEN_BYTES = 4 * 1024 * 1024
+
+type Wanted = RemoteEntry & { readonly target: BytePath }
+
+class HostFetch {
+  readonly #remote: RemoteFiles
+  readonly #task: FetchTask
+  /** Local directories that are known not to be links: nothing is written anywhere else. */
+  readonly #usable = new Set<BytePath>()
+  readonly #leftOvers = new LeftOvers()
+  #unwritten = 0
+
+  constructor(remote: RemoteFiles, task: FetchTask) {
+    this.#remote = remote
+    this.#task = task
+  }
+
+  async run(): Promise<void> {
+    const { sources, directory, isDryRun, onBegin, onFile } = this.#task
+    const wanted: Wanted[] = []
+    for (const source of sources) wanted.push(...(await this.#list(source)))
+    await this.#refuseClashes(wanted)
+    const files = wanted.filter(({ kind }) => kind === 'file')
+    onBegin(
+      files.length,
+      files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+    )
+    if (isDryRun) {
+      for (const { kind, target, sizeBytes } of wanted)
+        if (kind === 'file' || kind === 'link') onFile(target, 'would-copy', kind === 'file' ? sizeBytes : 0)
+      return
+    }
+    if (wanted.length === 0) return
+    try {
+      makeDirectories(bytesOf(directory))
+    } catch (error) {
+      throw new Error(`${showPath(directory)}: ${systemReason(error)}`)
+    }
+    this.#usable.add(directory)
+    const directories = wanted.filter(({ kind }) => kind === 'directory')
+    for (const each of directories) await this.#guard(each, () => this.#makeDirectory(each))
+    let next = 0
+    const work = async () => {
+      for (let file = files[next++]; file !== undefined; file = files[next++]) {
+        const each = file
+        if (!this.#isLeftOut(each.target)) await this.#guard(each, () => this.#fetchFile(each))
+      }
+    }
+    await Promise.all(Array.from({ length: FILES_AT_ONCE }, work))
+    for (const each of wanted) {
+      if (this.#isLeftOut(each.target)) continue
+      if (each.kind === 'link') await this.#guard(each, () => this.#makeLink(each))
+      if (each.kind === 'other') {
+        onFile(each.target, 'failed', 0, { reason: 'not a file, directory or link on the host: skipped' })
+      }
+    }
+    for (const each of directories.toReversed()) {
+      if (!this.#usable.has(each.target) || each.target === directory) continue
+      await this.#guard(each, () => dressDirectory(each))
+    }
+    for (const each of this.#usable) await this.#leftOvers.removeStale(each, Date.now())
+  }
+
+  /** @throws Error if two fetched files would overwrite each other */
+  async #refuseClashes(wanted: readonly Wanted[]): Promise<void> {
+    const placed = wanted.map(({ target, path, kind }) => ({ target, source: path, isDirectory: kind === 'directory' }))
+    // Finding out whether case matters takes a test file, which a dry run does not make.
+    const clash = await findRealClash(findClashes(placed), async (path) => !this.#task.isDryRun && ignoresCase(path))
+    if (clash === undefined) return
+    throw new Error(`${describeClash(clash)}. Fetch each into a directory of its own.`)
+  }
+
+  async #list(source: BytePath): Promise<readonly Wanted[]> {
+    const { directory, onFile } = this.#task
+    const path = withoutDash(source.replace(/^~(?=\/|$)/, '.').replace(/(?<=[^/])\/+$/, ''))
+    const failed = (name: BytePath, reason: string) => onFile(name, 'failed', 0, { reason })
+    try {
+      const [text, complaints] = await this.#remote.callTwice('N', path)
+      const { entries, unknown } = parseListing(text)
+      for (const complaint of complaints.split('\n').filter((line) => line !== '')) {
+        const words = complaint.replace(/^find: /, '').split(': ')
+        const name = (words.length > 1 ? words.slice(0, -1).join(': ') : source).replace(/^['‘]|['’]$/g, '')
+        failed(name, reasonOf(new RemoteRefusal(complaint)))
+      }
+      for (const name of unknown) failed(name, 'cannot be read')
+      if (entries.length + unknown.length === 0) failed(source, 'the host listed nothing')
+      const base = baseName(path)
+      return entries.map((entry) => ({
+        ...entry,
+        mode: this.#modeOf(entry),
+        target: joinPath(joinPath(directory, base), entry.below),
+      }))
+    } catch (error) {
+      if (!(error instanceof RemoteRefusal)) throw error
+      failed(source, reasonOf(error))
+      return []
+    }
+  }
+
+  #modeOf({ mode, owner }: RemoteEntry): number {
+    if (!this.#task.keepsSpecialBits) return mode & PERMISSION_BITS
+    const [uid, gid] = [process.geteuid?.(), process.getegid?.()]
+    return modeOfCopy(mode, owner, uid === undefined || gid === undefined ? undefined : { uid, gid })
+  }
+
+  /** It is below a directory that could not be made, or that the host did not list. */
+  #isLeftOut(path: BytePath): boolean {
+    return path !== this.#task.directory && !this.#usable.has(parentOf(path))
+  }
+
+  async #makeDirectory({ target }: Wanted): Promise<void> {
+    if (this.#isLeftOut(target)) return
+    try {
+      await mkdir(bytesOf(target), 0o700)
+      this.#usable.add(target)
+    } catch (error) {
+      // Never follow a link: the host decides where it leads.
+      const facts = await lstat(bytesOf(target)).catch(() => undefined)
+      if (facts?.isDirectory() === true) {
+        if ((facts.mode & 0o700) !== 0o700)
+          await chmod(bytesOf(target), (facts.mode & MODE_BITS) | 0o700).catch(() => {})
+        this.#usable.add(target)
+        return
+      }
+      throw error
+    }
+  }
+
+  async #makeLink(entry: Wanted): Promise<void> {
+    const target = (await this.#remote.call('I', entry.path)).replace(/\n?\/$/, '')
+    const now = await readlink(bytesOf(entry.target), { encoding: 'buffer' }).catch(() => undefined)
+    const isSame = now?.toString('latin1') === target
+    if (!isSame) await placeLink(target, entry.target, entry.mtimeNs)
+    this.#task.onFile(entry.target, isSame ? 'identical' : 'copied', 0)
+  }
+
+  async #fetchFile(file: Wanted): Promise<void> {
+    const { onFile, onProgress } = this.#task
+    const size = await sizeOfTarget(file.target)
+    if (size === file.sizeBytes) {
+      const [theirs, ours] = await Promise.all([this.#remote.call('S', file.path), digestOfFile(file.target)])
+      if (theirs === ours) {
+        await dress(file.target, file)
+        onProgress(file.sizeBytes, false)
+        return onFile(file.target, 'identical', file.sizeBytes)
+      }
+    }
+    await using arriving = await ArrivingFile.open(file.target, file.isSparse, this.#leftOvers)
+    try {
+      const kept = await this.#keepPrefix(file, arriving)
+      if (kept > 0) onProgress(kept, false)
+      await this.#pull(file, arriving, kept)
+      const [theirs, { sha256, sizeBytes }] = await Promise.all([
+        this.#remote.call('S', file.path),
+        arriving.readBack(),
+      ])
+      if (theirs !== sha256) {
+        throw new RemoteRefusal('the checksum differs: the file may have changed meanwhile')
+      }
+      await arriving.finish(file.target, file)
+      onFile(file.target, 'copied', sizeBytes, kept > 0 ? { resumedBytes: kept } : {})
+    } catch (error) {
+      if (isTold(error)) await arriving.remove()
+      throw error
+    }
+  }
+
+  async #keepPrefix(file: Wanted, arriving: ArrivingFile): Promise<number> {
+    const units = Math.floor(Math.min(arriving.leftOverBytes, file.sizeBytes) / UNIT_BYTES)
+    if (units > 0) {
+      const [theirs, ours] = await Promise.all([
+        this.#remote.call('S', file.path, units),
+        arriving.digestOfFirst(units * UNIT_BYTES),
+      ])
+      if (theirs === ours) {
+        await arriving.cut(units * UNIT_BYTES)
+        return units * UNIT_BYTES
+      }
+    }
+    await arriving.cut(0)
+    return 0
+  }
+
+  /** Reads from an offset on, one segment ahead, and writes in units that can be holes. */
+  async #pull(file: Wanted, arriving: ArrivingFile, from: number): Promise<void> {
+    let writing = Promise.resolve()
+    let failure: unknown
+    const write = (bytes: Buffer) => {
+      this.#hold(bytes.length)
+      writing = writing.then(async () => {
+        try {
+          if (failure !== undefined) return
+          await arriving.append(bytes)
+          this.#task.onProgress(bytes.length, true)
+        } catch (error) {
+          failure = error
+        } finally {
+          this.#hold(-bytes.length)
+        }
+      })
+    }
+    let gathered: Buffer[] = []
+    let gatheredBytes = 0
+    const flush = () => {
+      if (gatheredBytes > 0) write(Buffer.concat(gathered))
+      gathered = []
+      gatheredBytes = 0
+    }
+    const sink = (bytes: Buffer) => {
+      for (let rest = bytes; rest.length > 0; ) {
+        const part = rest.subarray(0, UNIT_BYTES - gatheredBytes)
+        gathered.push(part)
+        gatheredBytes += part.length
+        rest = rest.subarray(part.length)
+        if (gatheredBytes === UNIT_BYTES) flush()
+      }
+    }
+    let ahead: Promise<string> | undefined
+    try {
+      for (let at = from; at < file.sizeBytes && failure === undefined; at += SEGMENT_BYTES) {
+        const bytes = Math.min(SEGMENT_BYTES, file.sizeBytes - at)
+        const asked = this.#remote.pull(sink, bytes, 'G', file.path, at / UNIT_BYTES, bytes)
+        asked.catch(() => {})
+        await ahead
+        ahead = asked
+      }
+      await ahead
+      flush()
+    } finally {
+      await writing
+    }
+    if (failure !== undefined) throw failure
+  }
+
+  #hold(bytes: number): void {
+    const wasFull = this.#unwritten > UNWRITTEN_BYTES
+    this.#unwritten += bytes
+    const isFull = this.#unwritten > UNWRITTEN_BYTES
+    if (isFull && !wasFull) this.#remote.pause()
+    if (wasFull && !isFull) this.#remote.resume()
+  }
+
+  /** Reports what fails for one entry, and continues with the rest. */
+  async #guard(entry: Wanted, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      if (!isTold(error)) throw error
+      const reason =
+        error instanceof RemoteRefusal ? `${showPath(entry.path)}: ${reasonOf(error)}` : systemReason(error)
+      this.#task.onFile(entry.target, 'failed', entry.sizeBytes, { reason })
+    }
+  }
+}
+
+/** It concerns one entry, not the whole host. */
+function isTold(error: unknown): boolean {
+  if (error instanceof RemoteRefusal || error instanceof FileInTheWay) return true
+  return (error as { code?: string }).code !== undefined
+}
+
+/** An existing directory keeps its special bits. */
+async function dressDirectory({ target, mode, mtimeNs }: Wanted): Promise<void> {
+  const { mode: own } = await lstat(bytesOf(target))
+  await dress(target, { mode: mode | (own & MODE_BITS & ~PERMISSION_BITS), mtimeNs })
+}
+
+async function dress(path: BytePath, { mode, mtimeNs }: Facts): Promise<void> {
+  const seconds = Number(mtimeNs) / 1e9
+  await utimes(bytesOf(path), seconds, seconds)
+  await chmod(bytesOf(path), mode)
 }

@@ -1,16 +1,15 @@
 /**
- * A file that is being fetched: written beside its target under a name of its own, checked, and renamed. What an earlier
- * process of this machine has left is taken over. It follows no link and replaces only files and links.
+ * A file that is being fetched: written to a partial file beside its target, verified, and renamed. It resumes what an earlier
+ * process of this machine left, follows no link, and replaces only files and links.
  */
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { type FileHandle, lstat, lutimes, open, readdir, rename, rm, symlink } from 'node:fs/promises'
+import { type FileHandle, lstat, lutimes, mkdir, open, readdir, rename, rm, rmdir, symlink } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { STALE_MS } from '../../base/stale-partials.ts'
-import { type BytePath, baseName, bytesOf, joinPath, parentOf } from './byte-path.ts'
+import { type BytePath, baseName, bytesOf, joinPath, parentOf, temporaryOf } from './byte-path.ts'
 import { UNIT_BYTES } from './remote-script.ts'
 import type { Facts } from './source.ts'
-import { temporaryOf } from './temporary-name.ts'
 
 const READ_BYTES = 1024 * 1024
 const ZEROS = Buffer.alloc(UNIT_BYTES)
@@ -32,13 +31,13 @@ export async function sizeOfTarget(path: BytePath): Promise<number | undefined> 
   return facts.size
 }
 
-/** SHA-256 in hexadecimal of a file here. */
+/** SHA-256 of a local file, in hexadecimal. */
 export async function digestOfFile(path: BytePath): Promise<string> {
   await using handle = await open(bytesOf(path), constants.O_RDONLY | constants.O_NOFOLLOW)
   return await digestOfHandle(handle, Number.POSITIVE_INFINITY)
 }
 
-/** Temporary names that something in this process writes to at the moment. */
+/** Partial files that this process is writing. */
 const namesInUse = new Set<BytePath>()
 
 export class ArrivingFile implements AsyncDisposable {
@@ -46,7 +45,7 @@ export class ArrivingFile implements AsyncDisposable {
   readonly #temporary: BytePath
   readonly #isSparse: boolean
   #at = 0
-  /** What is left of an earlier fetch. */
+  /** Bytes that an earlier fetch left. */
   readonly leftOverBytes: number
 
   constructor(handle: FileHandle, temporary: BytePath, isSparse: boolean, leftOverBytes: number) {
@@ -68,12 +67,12 @@ export class ArrivingFile implements AsyncDisposable {
     }
   }
 
-  /** The checksum of its first bytes. */
+  /** SHA-256 of its first bytes. */
   async digestOfFirst(bytes: number): Promise<string> {
     return await digestOfHandle(this.#handle, bytes)
   }
 
-  /** Goes on behind the first bytes. */
+  /** Keeps only the first bytes. */
   async cut(bytes: number): Promise<void> {
     this.#at = bytes
     await this.#handle.truncate(bytes)
@@ -90,14 +89,14 @@ export class ArrivingFile implements AsyncDisposable {
     this.#at += bytes.length
   }
 
-  /** Size and checksum as they are read back from the disk, with nothing more to come. */
+  /** Size and checksum, read back from the disk when all bytes have arrived. */
   async readBack(): Promise<{ readonly sizeBytes: number; readonly sha256: string }> {
     await this.#handle.truncate(this.#at)
     const sha256 = await digestOfHandle(this.#handle, Number.POSITIVE_INFINITY)
     return { sizeBytes: (await this.#handle.stat()).size, sha256 }
   }
 
-  /** Gives it its time, mode and name. */
+  /** Sets its time and mode, and renames it. */
   async finish(target: BytePath, { mode, mtimeNs }: Facts): Promise<void> {
     const seconds = Number(mtimeNs) / 1e9
     await this.#handle.utimes(seconds, seconds)
@@ -130,7 +129,7 @@ export async function placeLink(target: BytePath, path: BytePath, mtimeNs: bigin
   }
 }
 
-/** `.muster-HASH.MACHINE.PID`, with a number behind it where this process is writing the same target already. */
+/** `.muster-HASH.MACHINE.PID`, with a number if this process is already writing the same target. */
 function takeTemporaryName(target: BytePath): BytePath {
   const name = `${temporaryOf(target)}.${MACHINE}.${process.pid}`
   let free = name
@@ -141,11 +140,11 @@ function takeTemporaryName(target: BytePath): BytePath {
 
 const PARTIAL = /^\.muster-[0-9a-f]{16}\.(.+)\.(\d+)(?:-\d+)?$/
 
-/** What processes that have ended left in directories, each of which is read once. */
+/** Partial files of processes that have ended. Each directory is read once. */
 export class LeftOvers {
   readonly #byDirectory = new Map<BytePath, Promise<readonly string[]>>()
 
-  /** Gives what was left for a target that name. */
+  /** Renames what was left for a target. */
   async claim(target: BytePath, temporary: BytePath): Promise<void> {
     const directory = parentOf(target)
     const prefix = `${baseName(temporaryOf(target))}.${MACHINE}.`
@@ -182,7 +181,7 @@ export class LeftOvers {
   }
 }
 
-/** Opens a file of this user that has no other name, for writing. Anything else under that name is removed. */
+/** Opens a file of this user that has no second link, for writing. Anything else with that name is removed. */
 async function openOwn(path: BytePath): Promise<FileHandle> {
   const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants
   const found = await lstat(bytesOf(path)).catch(() => undefined)
@@ -215,4 +214,34 @@ async function digestOfHandle(handle: FileHandle, limit: number): Promise<string
     at += bytesRead
   }
   return hash.digest('hex')
+}
+
+const CASE_PROBE = '.muster-case-'
+
+/** Whether a directory ignores case in names; if it does not exist yet, the nearest one above it. */
+export async function ignoresCase(path: BytePath): Promise<boolean> {
+  let directory = path
+  while (!(await isThere(directory)) && parentOf(directory) !== directory) directory = parentOf(directory)
+  let probe: BytePath
+  try {
+    // mkdir follows no link.
+    probe = joinPath(directory, `${CASE_PROBE}${randomBytes(6).toString('hex')}`)
+    await mkdir(bytesOf(probe))
+  } catch {
+    // Not writable: the copy itself fails later, with the reason.
+    return false
+  }
+  try {
+    const random = probe.slice(-12)
+    return await isThere(joinPath(directory, `${CASE_PROBE.toUpperCase()}${random}`))
+  } finally {
+    await rmdir(bytesOf(probe))
+  }
+}
+
+function isThere(path: BytePath): Promise<boolean> {
+  return lstat(bytesOf(path)).then(
+    () => true,
+    () => false,
+  )
 }

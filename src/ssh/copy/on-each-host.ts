@@ -1,6 +1,6 @@
 /**
- * Copies on many hosts at once: connects each under the fan-out limit, starts the remote script, lets somebody work with it,
- * and tells how it ended. A host that fails or is slow holds up no other; it tries nothing twice.
+ * Works on many hosts at once: connects to each under the fan-out limit, starts the remote script, does the work and reports the
+ * result. A host that fails or is slow delays no other; nothing is retried.
  */
 import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
@@ -25,26 +25,26 @@ export type CopyWires = {
   onEvent(event: CopyEvent): void
 }
 
-/** What a copy on one host tells; `onFile` gets paths as bytes. */
+/** The events of one host; `onFile` gets paths as bytes. */
 export type HostReport = {
   onBegin(files: number, totalBytes: number): void
   onFile(path: string, action: CopyAction, sizeBytes: number, more?: { resumedBytes?: number; reason?: string }): void
   onProgress(bytes: number, isSent: boolean): void
-  /** Bytes that came from another host. */
+  /** Bytes that another host relayed. */
   onPassedOn(bytes: number): void
 }
 
 export type HostConnection = {
   readonly remote: RemoteFiles
-  /** For further channels. */
+  /** For more channels. */
   readonly connection: Connection
   readonly endpoint: Endpoint
 }
 
-/** What it returns, if anything, is awaited before the connection ends, when how it went is told already. */
+/** The function that it may return is awaited after the result is reported and before the connection closes. */
 type HostWork = (host: HostConnection, report: HostReport) => Promise<undefined | (() => Promise<void>)>
 
-/** Never throws: what goes wrong with a host is its result. */
+/** Never throws: a failure is the result of its host. */
 export async function onEachHost(endpoints: readonly Endpoint[], wires: CopyWires, work: HostWork): Promise<void> {
   const gate = new ConnectGate(wires.fanOut)
   await Promise.all(
@@ -133,7 +133,7 @@ async function workOnHost(endpoint: Endpoint, wires: CopyWires, work: HostWork):
   }
 }
 
-/** Of the host as a whole: with the path that it is about. */
+/** With the path, as it concerns the whole host. */
 function describeRefusal(refusal: RemoteRefusal): string {
   const at = refusal.message.lastIndexOf(': ')
   if (at < 0) return reasonOf(refusal)

@@ -1,7 +1,7 @@
 /** What the remote script's N prints, as entries. A host may be hostile: a name that leads out of the source is an error. */
 import type { BytePath } from './byte-path.ts'
+import { MODE_BITS, type Owner } from './file-attributes.ts'
 import type { Facts } from './source.ts'
-import { MODE_BITS, type Owner } from './special-bits.ts'
 
 export type RemoteEntry = Facts & {
   readonly owner: Owner

@@ -75,7 +75,7 @@ export class SharedTargets {
     const before = [...this.#proofs]
     this.#proofs.push(own)
     const seen = before.length === 0 ? '' : await remote.call('J', path, ...before.map((proof) => proof.name))
-    // Not earlier: the proofs of the others go when all have arrived.
+    // Not earlier: proof files go when all hosts have arrived.
     this.handleArrival(host)
     const rests = new Map(
       seen.split('\n').map((line) => {
@@ -86,9 +86,10 @@ export class SharedTargets {
     const first = before.find((proof) => rests.get(proof.name) === proof.rest)
     if (first !== undefined) {
       own.target = first.target
-      await remote.call('Q')
       this.#options.onShared(host, own.target)
     }
+    // That of a host that follows another one goes at once, the others when all hosts have looked.
+    void (first === undefined ? this.everyone : Promise.resolve()).then(() => remote.call('Q')).catch(() => {})
     return { target: own.target, suffix }
   }
 

@@ -7,7 +7,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { lstat, open, readdir, readlink, stat } from 'node:fs/promises'
 import { messageOf } from '../../base/errors.ts'
 import { type BytePath, baseName, bytesOf, joinPath, showPath } from './byte-path.ts'
-import { MODE_BITS, type Owner, PERMISSION_BITS } from './special-bits.ts'
+import { MODE_BITS, type Owner, PERMISSION_BITS } from './file-attributes.ts'
 
 export type Facts = {
   readonly mode: number

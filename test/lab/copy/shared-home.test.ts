@@ -134,6 +134,9 @@ describe.skipIf(!canRun)('copying to hosts that share a home', () => {
     for (const { pid, name } of lab.host('m2').processes())
       if (name === 'sshd' && pid !== lab.host('m2').pid) process.kill(pid, 'SIGKILL')
     expect((await first).code).toBe(4)
+    const writers =
+      'ls -d .muster-*.m2.* | sed "s/.*[.]//" | while read -r pid; do kill -0 $pid 2> /dev/null && echo $pid; done'
+    await waitUntil(async () => (await shell('m2', writers)) === '', 'the end of the shell that wrote')
     for (const host of lab.hosts) await host.unshape()
     await lab.host('m2').startSshd()
     const { code, stdout } = await muster('copy', 'm[1-3]', '--json', source, 'big')
