@@ -12,7 +12,7 @@ import { areaOf } from '../work-views/panel.ts'
 import { type BringUpCommand, bringUpKeys } from './bring-up-keys.ts'
 import { layoutBringUp } from './bring-up-layout.ts'
 import type { BringUpPort } from './bring-up-port.ts'
-import { type BringUpView, type ChangeView, isChanging, retryable, rowsOf } from './bring-up-view.ts'
+import { type BringUpView, isChanging, retryable, rowsOf } from './bring-up-view.ts'
 import { BringUpWork } from './bring-up-work.ts'
 import { sideDocument } from './side-document.ts'
 import { tableDocument } from './table-document.ts'
@@ -84,7 +84,7 @@ export class BringUpPage implements Page {
       return true
     }
     if (command === undefined) return false
-    this.#do(command)
+    this.#actions[command]()
     return true
   }
 
@@ -101,54 +101,39 @@ export class BringUpPage implements Page {
     return this.#work.view
   }
 
-  #do(command: BringUpCommand): void {
-    const view = this.#view
-    const isOnSide = view.hasSideKeys
-    switch (command) {
-      case 'yes':
-        return this.#work.decide(true)
-      case 'cancel':
-        return this.#work.cancel()
-      case 'no':
-        return this.#work.decide(false)
-      case 'back-to-table':
-        return this.#work.showTable()
-      case 'to-shells':
-        return this.#context.showTab('shells')
-      case 'up':
-      case 'down':
-        return this.#begin(command, this.#chosenHosts())
-      case 'again':
-        return this.#check()
-      case 'retry':
-        return this.#retry()
-      case 'mark':
-        if (isOnSide) return this.#scrollSide(this.#pageRows())
-        return this.#mark()
-      case 'mark-all':
-        return this.#work.set({ marked: new Set(view.marked.size > 0 ? [] : this.#hosts()) })
-      case 'only':
-        return this.#work.set({ onlyArea: view.onlyArea === undefined ? view.cursor.area : undefined })
-      case 'open':
-        return this.#work.showSide('details')
-      case 'whole':
-        return this.#work.set({ isWhole: !view.isWhole })
-      case 'change':
-        if (view.change === undefined) return this.#context.notice('no change yet: u makes a plan', 'warning')
-        return this.#work.showSide(isPlanOf(view.change) ? 'plan' : 'steps')
-      case 'left':
-      case 'right':
-        return this.#moveArea(command === 'left' ? -1 : 1)
-      case 'row-up':
-      case 'row-down':
-        return this.scrollBy(command === 'row-up' ? -1 : 1)
-      case 'page-up':
-      case 'page-down':
-        return this.scrollBy(command === 'page-up' ? -this.#pageRows() : this.#pageRows())
-      case 'top':
-      case 'end':
-        return this.scrollBy(command === 'top' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY)
-    }
+  readonly #actions: Readonly<Record<BringUpCommand, () => void>> = {
+    yes: () => this.#work.decide(true),
+    no: () => this.#work.decide(false),
+    cancel: () => this.#work.cancel(),
+    'back-to-table': () => this.#work.showTable(),
+    'to-shells': () => this.#context.showTab('shells'),
+    up: () => this.#begin('up', this.#chosenHosts()),
+    down: () => this.#begin('down', this.#chosenHosts()),
+    again: () => this.#check(),
+    retry: () => this.#retry(),
+    mark: () => (this.#view.hasSideKeys ? this.#scrollSide(this.#pageRows()) : this.#mark()),
+    'mark-all': () => this.#work.set({ marked: new Set(this.#view.marked.size > 0 ? [] : this.#hosts()) }),
+    only: () => this.#work.set({ onlyArea: this.#view.onlyArea === undefined ? this.#view.cursor.area : undefined }),
+    open: () => this.#work.showSide('details'),
+    whole: () => this.#work.set({ isWhole: !this.#view.isWhole }),
+    change: () => this.#showChange(),
+    left: () => this.#moveArea(-1),
+    right: () => this.#moveArea(1),
+    'row-up': () => this.scrollBy(-1),
+    'row-down': () => this.scrollBy(1),
+    'page-up': () => this.scrollBy(-this.#pageRows()),
+    'page-down': () => this.scrollBy(this.#pageRows()),
+    top: () => this.scrollBy(Number.NEGATIVE_INFINITY),
+    end: () => this.scrollBy(Number.POSITIVE_INFINITY),
+  }
+
+  /** The plan until there are steps. */
+  #showChange(): void {
+    const { change } = this.#view
+    if (change === undefined) return this.#context.notice('no change yet: u makes a plan', 'warning')
+    const { phase, end } = change
+    const isPlan = phase === 'look' || phase === 'ask' || end === 'unchanged' || end === 'declined'
+    this.#work.showSide(isPlan ? 'plan' : 'steps')
   }
 
   /** A command typed here by mistake must not reach the `y` in it. */
@@ -258,7 +243,3 @@ export class BringUpPage implements Page {
     }
   }
 }
-
-/** It has not reached its steps. */
-const isPlanOf = ({ phase, end }: ChangeView): boolean =>
-  phase === 'look' || phase === 'ask' || end === 'unchanged' || end === 'declined'

@@ -26,14 +26,14 @@ export type ChangeView = {
   /** `ask`: the plan waits for an answer. */
   readonly phase: ChangePhase | 'ask' | 'ended'
   readonly sinceMs: number
-  readonly plan: Plan | undefined
+  readonly plan?: Plan | undefined
   /** The hosts have changed since the plan was shown. */
   readonly isAgain: boolean
   /** By their ids, in the plan's order. */
   readonly steps: ReadonlyMap<string, StepView>
   /** Messages about locks and failures of the whole change; printable. */
   readonly said: readonly string[]
-  readonly end: ChangeResult['kind'] | 'error' | undefined
+  readonly end?: ChangeResult['kind'] | 'error' | undefined
   readonly isStopping: boolean
 }
 
@@ -42,18 +42,18 @@ export type SideKind = 'details' | 'plan' | 'steps'
 
 export type BringUpView = {
   /** Undefined: not read yet. */
-  readonly columns: readonly AreaColumn[] | undefined
+  readonly columns?: readonly AreaColumn[] | undefined
   /** Why they cannot be read; printable. */
-  readonly trouble: string | undefined
+  readonly trouble?: string | undefined
   /** By `cellKey`. */
   readonly standings: ReadonlyMap<string, HostStanding>
   /** A check is running. */
-  readonly check: { readonly answered: ReadonlySet<string> } | undefined
-  readonly cursor: { readonly host: string | undefined; readonly area: string | undefined }
+  readonly check?: { readonly answered: ReadonlySet<string> } | undefined
+  readonly cursor: { readonly host?: string | undefined; readonly area?: string | undefined }
   /** Hosts that a change is for; none: all. */
   readonly marked: ReadonlySet<string>
   /** The area that a change is for; undefined: all. */
-  readonly onlyArea: string | undefined
+  readonly onlyArea?: string | undefined
   readonly side: SideKind
   /** Keys go to the pane beside the table. */
   readonly hasSideKeys: boolean
@@ -61,24 +61,19 @@ export type BringUpView = {
   readonly sideOffset: number
   /** Shows the steps of all hosts with their whole output. */
   readonly isWhole: boolean
-  readonly change: ChangeView | undefined
+  readonly change?: ChangeView | undefined
   /** By `cellKey`. */
   readonly journal: ReadonlyMap<string, readonly JournalLine[]>
 }
 
 export const noBringUp: BringUpView = {
-  columns: undefined,
-  trouble: undefined,
   standings: new Map(),
-  check: undefined,
-  cursor: { host: undefined, area: undefined },
+  cursor: {},
   marked: new Set(),
-  onlyArea: undefined,
   side: 'details',
   hasSideKeys: false,
   sideOffset: 0,
   isWhole: false,
-  change: undefined,
   journal: new Map(),
 }
 
@@ -175,17 +170,7 @@ export function oldestFactMs({ standings }: BringUpView): number | undefined {
 }
 
 export function beginChange(order: ChangeView['order'], sinceMs: number): ChangeView {
-  return {
-    order,
-    phase: 'look',
-    sinceMs,
-    plan: undefined,
-    isAgain: false,
-    steps: new Map(),
-    said: [],
-    end: undefined,
-    isStopping: false,
-  }
+  return { order, phase: 'look', sinceMs, isAgain: false, steps: new Map(), said: [], isStopping: false }
 }
 
 export function takePlan(change: ChangeView, plan: Plan, isAgain: boolean): ChangeView {

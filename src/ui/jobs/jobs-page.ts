@@ -42,7 +42,7 @@ const TITLES: Readonly<Record<JobAction, string>> = {
   cancel: 'Cancel',
   hold: 'Hold',
   release: 'Release',
-  retry: 'Try again',
+  retry: 'Retry',
 }
 
 export class JobsPage implements Page {
@@ -127,7 +127,7 @@ export class JobsPage implements Page {
   handleKey(label: string): boolean {
     const command = commandOf(jobsKeys, label, this.#context.state)
     if (command === undefined) return false
-    this.#do(command)
+    this.#actions[command]()
     return true
   }
 
@@ -162,59 +162,42 @@ export class JobsPage implements Page {
     return { offset: logOffset ?? 0, isFollowing: logOffset === undefined && this.#hasLog }
   }
 
-  #do(command: JobsCommand): void {
-    switch (command) {
-      case 'to-shells':
-        return this.#context.showTab('shells')
-      case 'to-list':
-        return this.#choose({ table: undefined })
-      case 'table':
-      case 'members':
-        return this.#openTable()
-      case 'from-table':
-        return this.#choose({ table: undefined, member: this.#view.member ?? this.#sweepRows[0]?.id })
-      case 'order':
-      case 'reverse':
-        return this.#sort(command === 'order' ? 1 : 'reverse')
-      case 'filter': {
-        const next = FILTERS[(FILTERS.indexOf(this.#view.filter) + 1) % FILTERS.length] ?? 'all'
-        return this.#choose({ filter: next })
-      }
-      case 'search':
-        return this.#search()
-      case 'show-all':
-        return this.#choose({ needle: '' })
-      case 'member':
-      case 'member-before':
-        return this.#step(command === 'member' ? 1 : -1)
-      case 'cancel':
-      case 'hold':
-      case 'release':
-      case 'retry':
-        return void this.#ask(command)
-      case 'up':
-      case 'down':
-        return this.#move(command === 'up' ? -1 : 1)
-      case 'page-up':
-      case 'page-down':
-        return this.#move(command === 'page-up' ? -PAGE : PAGE)
-      case 'log-up':
-      case 'log-down':
-        return this.#scrollLog(command === 'log-up' ? -1 : 1)
-    }
+  readonly #actions: Readonly<Record<JobsCommand, () => void>> = {
+    'to-shells': () => this.#context.showTab('shells'),
+    'to-list': () => this.#choose({ table: undefined }),
+    table: () => this.#openTable(),
+    members: () => this.#openTable(),
+    'from-table': () => this.#choose({ table: undefined, member: this.#view.member ?? this.#sweepRows[0]?.id }),
+    order: () => this.#sort(1),
+    reverse: () => this.#sort('reverse'),
+    filter: () => this.#choose({ filter: FILTERS[(FILTERS.indexOf(this.#view.filter) + 1) % FILTERS.length] ?? 'all' }),
+    search: () => this.#search(),
+    'show-all': () => this.#choose({ needle: '' }),
+    member: () => this.#step(1),
+    'member-before': () => this.#step(-1),
+    cancel: () => void this.#ask('cancel'),
+    hold: () => void this.#ask('hold'),
+    release: () => void this.#ask('release'),
+    retry: () => void this.#ask('retry'),
+    up: () => this.#move(-1),
+    down: () => this.#move(1),
+    'page-up': () => this.#move(-PAGE),
+    'page-down': () => this.#move(PAGE),
+    'log-up': () => this.#scrollLog(-1),
+    'log-down': () => this.#scrollLog(1),
   }
 
   #search(): void {
     this.#context.openDialog(
       promptDialog({
         id: 'jobs-search',
-        title: 'Which jobs?',
-        label: 'With:',
-        submitTitle: 'show them',
-        help: [{ text: 'In name, command or user; or the number of a job.', tone: 'muted' }],
+        title: 'Search jobs',
+        label: 'Word:',
+        submitTitle: 'search',
+        help: [{ text: 'A word in name, command or user, or the number of a job.', tone: 'muted' }],
         check: (text) => {
           const found = shownLines({ ...this.#view, needle: text.trim() }).length
-          return { preview: [{ text: `${found} ${found === 1 ? 'line' : 'lines'}`, tone: 'ok' }] }
+          return { preview: [{ text: `${found} ${found === 1 ? 'row' : 'rows'}`, tone: 'ok' }] }
         },
         onSubmit: (text) => this.#choose({ needle: text.trim() }),
       }),
@@ -340,7 +323,7 @@ export class JobsPage implements Page {
     try {
       const ids = await jobs.members(line.spec, CHANGED_KINDS[action])
       if (this.#isDisposed) return
-      if (ids.length === 0) return this.#context.notice(`nothing to ${action} in this line`, 'warning')
+      if (ids.length === 0) return this.#context.notice(`no job to ${action} in this row`, 'warning')
       const [first = 0] = ids
       const which =
         ids.length === 1 ? `job ${first}` : `${ids.length} jobs of ${line.first}-${line.first + line.count - 1}`
@@ -349,7 +332,7 @@ export class JobsPage implements Page {
           id: 'change-jobs',
           title: `${TITLES[action]} ${which}?`,
           lines: [{ text: printable(line.lead.spec.name) }],
-          yesTitle: action === 'retry' ? 'try again' : action,
+          yesTitle: action,
           onYes: () => void this.#change(action, ids),
         }),
       )

@@ -1,7 +1,7 @@
 /** The end of a job's output, read over the connection of its host's shell, one bounded reading at a time. */
 import type { Clock } from '../../base/clock.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
-import type { WorkPort } from '../work-views/work-port.ts'
+import { startScript, type WorkPort } from '../work-views/work-port.ts'
 import type { LogView } from './queue-view.ts'
 
 const MOST_BYTES = 64 * 1024
@@ -30,7 +30,6 @@ export class LogTail implements Disposable {
       this.#onRead(undefined)
     }
     if (log === undefined || this.#stop !== undefined) return
-    const decoder = new TextDecoder()
     let text = ''
     let hasEnded = false
     const finish = (trouble: string | undefined) => {
@@ -51,14 +50,15 @@ export class LogTail implements Disposable {
       running.abandon()
       finish(undefined)
     }
-    const running = this.#work.startCommand(log.host, `exec /bin/sh -c '${log.program}'`, {
-      onBegin() {},
-      onStdout(bytes) {
-        if (text.length < MOST_BYTES) text += decoder.decode(bytes, { stream: true })
+    const running = startScript(
+      this.#work,
+      log.host,
+      log.program,
+      (more) => {
+        if (text.length < MOST_BYTES) text += more
       },
-      onStderr() {},
-      onEnd: (end) => finish(end.kind === 'exit' ? undefined : formatOutcome(end)),
-    })
+      (end) => finish(end.kind === 'exit' ? undefined : formatOutcome(end)),
+    )
   }
 
   [Symbol.dispose](): void {

@@ -17,30 +17,30 @@ export type RealUse = { readonly cpu: number; readonly memoryBytes: number }
 
 export type QueueView = {
   /** Undefined: not read yet. */
-  readonly status: QueueStatus | undefined
+  readonly status?: QueueStatus | undefined
   /** Why it cannot be read now. */
-  readonly trouble: string | undefined
+  readonly trouble?: string | undefined
   readonly filter: Filter
   /** Only rows with this in name, command, user or number; empty: all. */
   readonly needle: string
   /** The selected row of the list. */
-  readonly spec: number | undefined
+  readonly spec?: number | undefined
   /** The selected job of an array or a grid; undefined: the most telling one. */
-  readonly member: number | undefined
+  readonly member?: number | undefined
   /** The selected job. */
-  readonly details: JobDetails | undefined
-  readonly log: LogView | undefined
-  readonly logOffset: number | undefined
+  readonly details?: JobDetails | undefined
+  readonly log?: LogView | undefined
+  readonly logOffset?: number | undefined
   /** How the table of an array or a grid is sorted; undefined: it is closed. */
-  readonly table: SweepOrder | undefined
+  readonly table?: SweepOrder | undefined
   /** The rows of that table. */
-  readonly sweep: { readonly spec: number; readonly sweep: Sweep } | undefined
+  readonly sweep?: { readonly spec: number; readonly sweep: Sweep } | undefined
   /** What the Packing tab shows. */
   readonly picture: 'queue' | 'ray'
   /** A gang to place without submitting it. */
-  readonly whatIf: WhatIf | undefined
+  readonly whatIf?: WhatIf | undefined
   /** Where it would go; undefined: no answer yet. */
-  readonly trial: Trial | undefined
+  readonly trial?: Trial | undefined
   /** By host. */
   readonly used: ReadonlyMap<string, RealUse>
   /** Rows of boxes scrolled out above. */
@@ -48,20 +48,9 @@ export type QueueView = {
 }
 
 export const FIRST_QUEUE_VIEW: QueueView = {
-  status: undefined,
-  trouble: undefined,
   filter: 'all',
   needle: '',
-  spec: undefined,
-  member: undefined,
-  details: undefined,
-  log: undefined,
-  logOffset: undefined,
-  table: undefined,
-  sweep: undefined,
   picture: 'queue',
-  whatIf: undefined,
-  trial: undefined,
   used: new Map(),
   packingOffset: 0,
 }

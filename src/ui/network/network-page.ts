@@ -1,10 +1,10 @@
 /** The Network tab: live resources of the console's hosts, from its first opening on. It is drawn once a second while shown. */
-import { remainingMs } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { lineChart } from '../charts/line-chart.ts'
 import type { PaneView, Rect, Span } from '../compositor/scene.ts'
 import { commandOf } from '../keys/key-table.ts'
+import { Throttle } from '../rows/throttle.ts'
 import type { Page } from '../tabs/page.ts'
 import type { PageContext } from '../tabs/page-context.ts'
 import { labelStyle, type Theme } from '../theme/theme.ts'
@@ -24,8 +24,7 @@ export class NetworkPage implements Page {
   readonly #context: PageContext
   readonly #watched: WatchedHosts
   readonly #subscription: Disposable
-  #showing: Disposable | undefined
-  #shownMs = 0
+  readonly #showing: Throttle
   #chart: typeof lineChart | undefined
   #isLoading = false
   #isDisposed = false
@@ -36,6 +35,8 @@ export class NetworkPage implements Page {
     this.#context = context
     this.#watched = watched
     this.#recordings = new TabRecordings(environment)
+    const every = { clock: context.clock, everyMs: SHOW_EVERY_MS, gatherMs: GATHER_MS }
+    this.#showing = new Throttle(every, () => this.#update())
     this.#subscription = watched.changes.on((change) => {
       const ended = change && this.#recordings.write(change.host, change.sample)
       if (ended !== undefined) context.notice(ended, 'warning')
@@ -86,7 +87,7 @@ export class NetworkPage implements Page {
 
   [Symbol.dispose](): void {
     this.#isDisposed = true
-    this.#showing?.[Symbol.dispose]()
+    this.#showing[Symbol.dispose]()
     this.#playing?.[Symbol.dispose]()
     this.#recordings[Symbol.dispose]()
     this.#subscription[Symbol.dispose]()
@@ -135,15 +136,10 @@ export class NetworkPage implements Page {
   }
 
   #showSoon(): void {
-    const { state, clock } = this.#context
+    const { state } = this.#context
     if (this.#isDisposed || state.tab !== 'network') return
     this.#watched.follow([...state.hosts.keys()])
-    const waitMs = Math.max(GATHER_MS, remainingMs(this.#shownMs, SHOW_EVERY_MS, clock.now()))
-    this.#showing ??= clock.after(waitMs, () => {
-      this.#showing = undefined
-      this.#shownMs = clock.now()
-      this.#update()
-    })
+    this.#showing.soon()
   }
 
   #loadChart(): void {

@@ -1,5 +1,5 @@
 /** Panes that fill the terminal, for a verb; at the end the terminal is as it was. */
-import { type Clock, remainingMs, systemClock } from '../../base/clock.ts'
+import { systemClock } from '../../base/clock.ts'
 import { DisposableStore } from '../../base/disposable.ts'
 import { createCellGrid } from '../../terminal/cells.ts'
 import type { lineChart } from '../charts/line-chart.ts'
@@ -8,6 +8,7 @@ import { Compositor } from '../compositor/compositor.ts'
 import type { PaneView, Rect } from '../compositor/scene.ts'
 import { InputDecoder } from '../keys/decode-input.ts'
 import { keyLabel } from '../keys/key-label.ts'
+import { Throttle } from '../rows/throttle.ts'
 import { mutedStyle, type Theme, type ThemeName, themes } from '../theme/theme.ts'
 import { enterTerminal } from '../tty/terminal-session.ts'
 import { TtyWriter } from '../tty/tty-writer.ts'
@@ -46,7 +47,7 @@ const DRAW_EVERY_MS = 1000
 /** Resolves when the user has left and the terminal is as it was. */
 export async function openPaneScreen(options: PaneScreenOptions): Promise<void> {
   const { stdin, stdout } = options
-  const clock: Clock = systemClock
+  const clock = systemClock
   using owned = new DisposableStore()
   const done = Promise.withResolvers<void>()
   const quit = (): void => done.resolve()
@@ -56,11 +57,8 @@ export async function openPaneScreen(options: PaneScreenOptions): Promise<void> 
   let size = { columns: stdout.columns || 80, rows: stdout.rows || 24 }
   let chart: typeof lineChart | undefined
   let isLoading = false
-  let timer: Disposable | undefined
-  let drawnMs = 0
 
-  const draw = (): void => {
-    drawnMs = clock.now()
+  const show = (): void => {
     const { columns, rows } = size
     const panes = options.panes({ rect: { column: 0, row: 0, width: columns, height: rows }, theme, chart })
     const badge = { text: ` ${options.words()} `, style: mutedStyle(theme) }
@@ -70,18 +68,13 @@ export async function openPaneScreen(options: PaneScreenOptions): Promise<void> 
     compositor.setScene({ columns, rows, chrome, panes: badged, overlays: [], cursor: undefined })
     loadChart()
   }
-  const drawSoon = (): void => {
-    timer ??= clock.after(Math.max(GATHER_MS, remainingMs(drawnMs, DRAW_EVERY_MS, clock.now())), () => {
-      timer = undefined
-      draw()
-    })
-  }
+  const drawing = owned.own(new Throttle({ clock, everyMs: DRAW_EVERY_MS, gatherMs: GATHER_MS }, show))
   const loadChart = (): void => {
     if (isLoading) return
     isLoading = true
     import('../charts/line-chart.ts').then((module) => {
       chart = module.lineChart
-      draw()
+      drawing.now()
     }, done.reject)
   }
 
@@ -92,7 +85,7 @@ export async function openPaneScreen(options: PaneScreenOptions): Promise<void> 
       const label = keyLabel(event.key)
       const taken = label === 'Ctrl-c' ? 'leave' : options.handleKey(label)
       if (taken === 'leave') return quit()
-      if (taken) draw()
+      if (taken) drawing.now()
     }
   }
   let escapeTimer: Disposable | undefined
@@ -109,15 +102,14 @@ export async function openPaneScreen(options: PaneScreenOptions): Promise<void> 
       },
       onResize(columns, rows) {
         size = { columns, rows }
-        draw()
+        drawing.now()
       },
       onResume: () => compositor.redraw(),
       onFatal: quit,
     }),
   )
-  owned.own(options.subscribe(drawSoon))
-  owned.defer(() => timer?.[Symbol.dispose]())
-  draw()
+  owned.own(options.subscribe(() => drawing.soon()))
+  drawing.now()
   if (options.signal.aborted) quit()
   options.signal.addEventListener('abort', quit, { once: true })
   await done.promise

@@ -4,9 +4,9 @@ import { DisposableStore } from '../../base/disposable.ts'
 import { Emitter } from '../../base/emitter.ts'
 import { OwnMachine, type OwnMachinePort } from '../../ops/net/watch/own-machine.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
-import { HostWatch, type WatchedHost, type WatchPort } from '../../ops/net/watch/watch-hosts.ts'
+import { HostWatch, type WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
-import type { WorkPort } from '../work-views/work-port.ts'
+import { startScript, type WorkPort } from '../work-views/work-port.ts'
 
 export type WatchedHostsPorts = {
   readonly clock: Clock
@@ -37,7 +37,10 @@ export class WatchedHosts implements Disposable {
     const onChange = () => this.changes.emit(undefined)
     this.#watch = this.#owned.own(
       new HostWatch(names, {
-        port: watchPort(work),
+        port: {
+          start: (host, script, { onText, onEnd }) =>
+            startScript(work, host, script, onText, (end) => onEnd(formatOutcome(end))),
+        },
         clock,
         onSample: (host, sample) => this.changes.emit({ host, sample }),
         onTrouble: onChange,
@@ -48,21 +51,5 @@ export class WatchedHosts implements Disposable {
 
   [Symbol.dispose](): void {
     this.#owned[Symbol.dispose]()
-  }
-}
-
-/** Runs the script as a command beside the host's shell. */
-function watchPort(work: WatchedHostsPorts['work']): WatchPort {
-  return {
-    start(host, script, { onText, onEnd }) {
-      const decoder = new TextDecoder()
-      // The script has no apostrophe and no per cent sign.
-      return work.startCommand(host, `exec /bin/sh -c '${script}'`, {
-        onBegin() {},
-        onStdout: (bytes) => onText(decoder.decode(bytes, { stream: true })),
-        onStderr() {},
-        onEnd: (end) => onEnd(formatOutcome(end)),
-      })
-    },
   }
 }

@@ -57,7 +57,7 @@ export class PackingPage implements Page {
   handleKey(label: string): boolean {
     const command = commandOf(packingKeys, label, this.#context.state)
     if (command === undefined) return false
-    this.#do(command)
+    this.#actions[command]()
     return true
   }
 
@@ -66,33 +66,33 @@ export class PackingPage implements Page {
     this.#watch.set({ picture: 'ray', packingOffset: 0 })
   }
 
-  #do(command: PackingCommand): void {
-    const { picture, whatIf } = this.#context.state.queue
-    switch (command) {
-      case 'to-shells':
-        return this.#context.showTab('shells')
-      case 'up':
-      case 'down':
-        return this.scrollBy(command === 'up' ? -1 : 1)
-      case 'ray':
-        if (picture === 'ray') return this.#watch.set({ picture: 'queue', packingOffset: 0 })
-        if (this.#context.state.ray.usage === undefined)
-          return this.#context.notice('the head of Ray does not answer', 'warning')
-        return this.showRay()
-      case 'what-if':
-        return this.#askWhatIf()
-      case 'end-what-if':
-        return this.#watch.set({ whatIf: undefined, trial: undefined })
-      case 'strategy':
-      case 'policy':
-      case 'more':
-      case 'fewer':
-      case 'left':
-      case 'right':
-      case 'slider':
-        if (whatIf === undefined) return this.#context.notice('press w for a what-if', 'warning')
-        return this.#try(changed(whatIf, command))
-    }
+  readonly #actions: Readonly<Record<PackingCommand, () => void>> = {
+    'to-shells': () => this.#context.showTab('shells'),
+    up: () => this.scrollBy(-1),
+    down: () => this.scrollBy(1),
+    ray: () => this.#switchPicture(),
+    'what-if': () => this.#askWhatIf(),
+    'end-what-if': () => this.#watch.set({ whatIf: undefined, trial: undefined }),
+    strategy: () => this.#change((whatIf) => slide(whatIf, 'strategy', 1)),
+    policy: () => this.#change((whatIf) => slide(whatIf, 'policy', 1)),
+    more: () => this.#change((whatIf) => slide(whatIf, 'bundles', 1)),
+    fewer: () => this.#change((whatIf) => slide(whatIf, 'bundles', -1)),
+    right: () => this.#change((whatIf) => slide(whatIf, whatIf.slider, 1)),
+    left: () => this.#change((whatIf) => slide(whatIf, whatIf.slider, -1)),
+    slider: () => this.#change(nextSlider),
+  }
+
+  #switchPicture(): void {
+    const { queue, ray } = this.#context.state
+    if (queue.picture === 'ray') return this.#watch.set({ picture: 'queue', packingOffset: 0 })
+    if (ray.usage === undefined) return this.#context.notice('the head of Ray does not answer', 'warning')
+    this.showRay()
+  }
+
+  #change(change: (whatIf: WhatIf) => WhatIf): void {
+    const { whatIf } = this.#context.state.queue
+    if (whatIf === undefined) return this.#context.notice('press w for a what-if', 'warning')
+    this.#try(change(whatIf))
   }
 
   #askWhatIf(): void {
@@ -187,12 +187,3 @@ const rayUse = ({ nodes }: ClusterUsage, cluster: RayCluster): (readonly [string
     if (host === undefined || !isAlive || cpuPercent === undefined || memory === undefined) return []
     return [[host, { cpu: cpuPercent / 100, memoryBytes: memory.used }] as const]
   })
-
-type Change = Extract<PackingCommand, 'strategy' | 'policy' | 'more' | 'fewer' | 'left' | 'right' | 'slider'>
-
-function changed(whatIf: WhatIf, command: Change): WhatIf {
-  if (command === 'slider') return nextSlider(whatIf)
-  if (command === 'strategy' || command === 'policy') return slide(whatIf, command, 1)
-  const slider = command === 'more' || command === 'fewer' ? 'bundles' : whatIf.slider
-  return slide(whatIf, slider, command === 'more' || command === 'right' ? 1 : -1)
-}

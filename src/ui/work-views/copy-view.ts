@@ -28,14 +28,8 @@ export const FAILURES_KEPT = 20
 const WAITING: CopyHost = { hasBegun: false, totalBytes: 0, doneBytes: 0, result: undefined, failures: [] }
 
 export function startCopy(sources: readonly string[], destination: string, hosts: readonly string[]): CopyView {
-  return {
-    kind: 'copy',
-    sources,
-    destination,
-    hosts: new Map(hosts.map((host) => [host, WAITING])),
-    problems: [],
-    isStopping: false,
-  }
+  const waiting = new Map(hosts.map((host) => [host, WAITING]))
+  return { kind: 'copy', sources, destination, hosts: waiting, problems: [], isStopping: false }
 }
 
 export function restartCopy(view: CopyView, hosts: readonly string[]): CopyView {

@@ -26,30 +26,19 @@ export type RunView = {
   readonly groups: readonly RunGroup[]
   readonly isStopping: boolean
   /** The group of this host is selected. */
-  readonly selected: string | undefined
+  readonly selected?: string | undefined
   /** Only the group of this host is shown, with its whole output. */
-  readonly opened: string | undefined
+  readonly opened?: string | undefined
   /** The other groups show their differences from the largest one. */
   readonly isDiff: boolean
   readonly needle: string
   /** The last match of the needle. */
-  readonly hit: { readonly host: string; readonly line: number } | undefined
+  readonly hit?: { readonly host: string; readonly line: number } | undefined
 }
 
 export function startRun(command: string, hosts: readonly string[], by: RunView['by'] = 'hosts'): RunView {
-  return {
-    kind: 'run',
-    by,
-    command,
-    hosts: new Map(hosts.map((host) => [host, { kind: 'waiting' }])),
-    groups: [],
-    isStopping: false,
-    selected: undefined,
-    opened: undefined,
-    isDiff: false,
-    needle: '',
-    hit: undefined,
-  }
+  const waiting = new Map(hosts.map((host) => [host, { kind: 'waiting' } as const]))
+  return { kind: 'run', by, command, hosts: waiting, groups: [], isStopping: false, isDiff: false, needle: '' }
 }
 
 /** Starts again on these hosts; the results of the others stay. */

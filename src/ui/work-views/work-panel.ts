@@ -218,56 +218,45 @@ export class WorkPanel implements Disposable {
     const work = this.#work
     const drawn = this.#drawn()
     if (work === undefined || drawn === undefined) return
-    const { panel, rows, first } = drawn
+    this.#actions(work, drawn)[command]()
+  }
+
+  #actions(work: RunWork | CopyWork, drawn: Drawn): Readonly<Record<PanelCommand, () => void>> {
+    const { panel, rows, first, document } = drawn
+    const run = work instanceof RunWork ? work : undefined
     const isList = panel.view.kind === 'run' && panel.view.opened === undefined
-    switch (command) {
-      case 'to-shells':
-        return this.takeKeys(false)
-      case 'close':
-        return this.#close(panel)
-      case 'cancel':
-        return this.stop()
-      case 'retry':
-      case 'repeat':
-        return this.#restart(work, command === 'retry' ? work.retryable : [...work.view.hosts.keys()])
-      case 'up':
-      case 'down': {
-        const by = command === 'up' ? -1 : 1
-        return isList ? this.#changeRun((view) => selectGroup(view, by), true) : this.#scrollTo(drawn, first + by)
-      }
-      case 'page-up':
-      case 'page-down':
-        return this.#scrollTo(drawn, first + (command === 'page-up' ? 1 - rows : rows - 1))
-      case 'top':
-        if (isList) this.#changeRun((view) => selectGroup(view, -view.groups.length))
-        return this.#scrollTo(drawn, 0)
-      case 'end':
-        if (isList) this.#changeRun((view) => selectGroup(view, view.groups.length))
-        return this.#scrollTo(drawn, drawn.document.length)
-      case 'left':
-      case 'right': {
-        const by = command === 'left' ? -STEP_COLUMNS : STEP_COLUMNS
-        return this.#change((now) => ({ ...now, column: Math.max(0, now.column + by) }))
-      }
-      case 'wide':
-        return this.#change((now) => ({ ...now, isWide: !now.isWide }))
-      case 'open':
-        return this.#open()
-      case 'difference':
+    const scrollTo = (row: number) => this.#scrollTo(drawn, row)
+    const select = (by: number) => this.#changeRun((view) => selectGroup(view, by), true)
+    const goTo = (row: number, by: number) => {
+      if (isList) this.#changeRun((view) => selectGroup(view, by))
+      scrollTo(row)
+    }
+    const shift = (by: number) => this.#change((now) => ({ ...now, column: Math.max(0, now.column + by) }))
+    return {
+      'to-shells': () => this.takeKeys(false),
+      close: () => this.#close(panel),
+      cancel: () => this.stop(),
+      retry: () => this.#restart(work, work.retryable),
+      repeat: () => this.#restart(work, [...work.view.hosts.keys()]),
+      up: () => (isList ? select(-1) : scrollTo(first - 1)),
+      down: () => (isList ? select(1) : scrollTo(first + 1)),
+      'page-up': () => scrollTo(first - rows + 1),
+      'page-down': () => scrollTo(first + rows - 1),
+      top: () => goTo(0, Number.NEGATIVE_INFINITY),
+      end: () => goTo(document.length, Number.POSITIVE_INFINITY),
+      left: () => shift(-STEP_COLUMNS),
+      right: () => shift(STEP_COLUMNS),
+      wide: () => this.#change((now) => ({ ...now, isWide: !now.isWide })),
+      open: () => this.#open(),
+      difference: () => {
         this.#changeRun((view) => ({ ...view, isDiff: !view.isDiff, opened: undefined, hit: undefined }), true)
-        return this.#showing.soon()
-      case 'receive':
-        return this.#receive(work)
-      case 'search':
-        if (work instanceof RunWork)
-          questions.openSearch(this.#context, work.view.needle, (needle) => void this.find(needle, 1))
-        return
-      case 'next-hit':
-      case 'previous-hit':
-        if (work instanceof RunWork) void this.find(work.view.needle, command === 'next-hit' ? 1 : -1)
-        return
-      case 'save':
-        if (work instanceof RunWork) questions.openSave(this.#context, (directory) => this.save(directory))
+        this.#showing.soon()
+      },
+      receive: () => this.#receive(work),
+      search: () => run && questions.openSearch(this.#context, run.view.needle, (needle) => void this.find(needle, 1)),
+      'next-hit': () => run && void this.find(run.view.needle, 1),
+      'previous-hit': () => run && void this.find(run.view.needle, -1),
+      save: () => run && questions.openSave(this.#context, (directory) => this.save(directory)),
     }
   }
 

@@ -27,3 +27,16 @@ export interface WorkPort {
   /** For output that does not fit into memory. */
   readonly spillDirectory: string
 }
+
+/** Runs a POSIX sh script without an apostrophe beside the host's shell; only its standard output is read. */
+export function startScript(
+  work: Pick<WorkPort, 'startCommand'>,
+  host: string,
+  script: string,
+  onText: (text: string) => void,
+  onEnd: CommandHandlers['onEnd'],
+): RunningCommand {
+  const decoder = new TextDecoder()
+  const onStdout = (bytes: Uint8Array) => onText(decoder.decode(bytes, { stream: true }))
+  return work.startCommand(host, `exec /bin/sh -c '${script}'`, { onBegin() {}, onStdout, onStderr() {}, onEnd })
+}

@@ -132,7 +132,7 @@ describe('the Jobs tab', () => {
     await press('\x1b')
     expect(queue.changes).toEqual([])
     await press('h')
-    expect(console.state.notice?.text).toBe('nothing to hold in this line')
+    expect(console.state.notice?.text).toBe('no job to hold in this row')
     await press('kt')
     await press('y')
     expect(queue.changes).toEqual([['retry', [5]]])
