@@ -2,6 +2,7 @@
 import { InvalidArgumentError } from 'commander'
 import { printable } from '../../base/printable.ts'
 import type { DriverEvent } from '../../scheduler/jobs/driver.ts'
+import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { hostsText } from '../../scheduler/jobs/job-columns.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
@@ -99,8 +100,7 @@ function eventObject(event: DriverEvent): object {
 }
 
 function eventLine(event: DriverEvent): string {
-  if (event.kind === 'host')
-    return event.trouble === undefined ? `${event.host}: answers` : printable(`${event.host}: ${event.trouble}`)
+  if (event.kind === 'host') return printable(`${placeTitle(event.host)}: ${event.trouble ?? 'answers'}`)
   const { id, state, spec } = event.job
   return printable(`job ${id}: ${state.kind}${detailOf(event.job)}  ${spec.name}`)
 }

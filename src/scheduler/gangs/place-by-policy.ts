@@ -3,14 +3,12 @@ import type { Cluster, Placement } from '../model/cluster.ts'
 import type { Gang } from '../model/resources.ts'
 import type { Shape } from '../model/shape.ts'
 import type { HostFilter, PlacementPolicy } from '../policies/scored-policy.ts'
-import { gpuOf } from './place-gang.ts'
+import { largestFirst } from './place-gang.ts'
 
 /** Takes a place for every bundle, the largest first, or none: undefined. In the order of the gang's bundles. */
 export function placeByPolicy(cluster: Cluster, gang: Gang, policy: PlacementPolicy): readonly Placement[] | undefined {
   const shapes = gang.bundles.map((bundle) => cluster.shapeOf(bundle))
-  const order = [...shapes.entries()].toSorted(
-    ([, one], [, other]) => gpuOf(other) - gpuOf(one) || other.cpuMilli - one.cpuMilli,
-  )
+  const order = largestFirst(shapes).map((index) => [index, shapes[index] as Shape] as const)
   if (gang.strategy !== 'STRICT_PACK') return cluster.attempt(() => placeAll(cluster, gang, policy, order))
   const tried = new Set<number>()
   for (;;) {

@@ -26,10 +26,7 @@ class GangPlanner {
     this.#cluster = cluster
     this.#gang = gang
     this.#shapes = gang.bundles.map((bundle) => cluster.shapeOf(bundle))
-    const shapes = [...this.#shapes.entries()]
-    this.#order = shapes
-      .sort(([, one], [, other]) => gpuOf(other) - gpuOf(one) || other.cpuMilli - one.cpuMilli)
-      .map(([index]) => index)
+    this.#order = largestFirst(this.#shapes)
     this.#sum = this.#shapes.reduce(
       (sum, shape) => ({
         cpuMilli: sum.cpuMilli + shape.cpuMilli,
@@ -142,6 +139,13 @@ class GangPlanner {
     const gpu = (gpuLeftMilli[one] as number) - (gpuLeftMilli[other] as number)
     return gpu !== 0 ? gpu : (cpuLeftMilli[one] as number) - (cpuLeftMilli[other] as number)
   }
+}
+
+/** The indices of the shapes. */
+export function largestFirst(shapes: readonly Shape[]): readonly number[] {
+  return [...shapes.entries()]
+    .sort(([, one], [, other]) => gpuOf(other) - gpuOf(one) || other.cpuMilli - one.cpuMilli)
+    .map(([index]) => index)
 }
 
 export function gpuOf({ gpuCount, gpuMilli }: { readonly gpuCount: number; readonly gpuMilli: number }): number {

@@ -253,7 +253,7 @@ function bundleState(word: string, code: string, more: readonly string[]): SeenB
     case 'none':
       return { kind: 'missing' }
     case 'begun':
-      return code === 'unlimited' ? { kind: 'begun', isUnlimited: true } : { kind: 'begun' }
+      return { kind: 'begun', ...(code === 'unlimited' ? { isUnlimited: true } : {}) }
     case 'gone':
       return ended({ kind: 'gone', reason: ENDED_SILENTLY })
     case 'rebooted':

@@ -252,26 +252,24 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   const waitsFromMs = nowMs - Math.max(0, startedMs - waitsFrom(job))
   const base = { places, bundles, startedMs, placedMs, endedMs: endOf(bundles) ?? nowMs }
   const life = (own: JobState): Life => ({ attempt: job.attempt, failures: job.failures, state: own })
+  const again = (own: { readonly notBeforeMs?: number; readonly last: string }, failures = job.failures): Life => ({
+    attempt: job.attempt + 1,
+    failures,
+    state: { kind: 'queued', ...own, waitsFromMs },
+  })
   // A job that succeeded before the stop reached it has succeeded.
   if (ends.every(isWell)) return life({ ...base, kind: 'done' })
   if (stop === 'cancelled') {
     const isGivenUp = ends.some((end) => end.kind === 'gone' && end.reason === GIVEN_UP.reason)
-    return life({
-      ...base,
-      kind: 'cancelled',
-      ...(isGivenUp ? { reason: 'abandoned on hosts that did not answer' } : {}),
-    })
+    const reason = isGivenUp ? { reason: 'abandoned on hosts that did not answer' } : {}
+    return life({ ...base, kind: 'cancelled', ...reason })
   }
-  if (stop === 'preempted' || stop === 'requeued') {
-    const last = stop === 'preempted' ? 'stopped for a job of higher priority' : 'requeued'
-    return { attempt: job.attempt + 1, failures: job.failures, state: { kind: 'queued', last, waitsFromMs } }
-  }
+  if (stop === 'preempted') return again({ last: 'stopped for a job of higher priority' })
+  if (stop === 'requeued') return again({ last: 'requeued' })
   const cause = state.kind === 'ending' ? state.cause : undefined
   const first = cause ?? ends.find((end) => !isWell(end) && end.kind !== 'barred') ?? (ends[0] as BundleEnd)
-  if (stop === undefined && first.kind === 'unable') {
-    const waits = { notBeforeMs: nowMs + BACK_OFF_MS, last: formatEnd(first), waitsFromMs }
-    return { attempt: job.attempt + 1, failures: job.failures, state: { kind: 'queued', ...waits } }
-  }
+  if (stop === undefined && first.kind === 'unable')
+    return again({ notBeforeMs: nowMs + BACK_OFF_MS, last: formatEnd(first) })
   if (stop === undefined && first.kind === 'gone' && first.isCancelled)
     return life({ ...base, kind: 'cancelled', reason: first.reason })
   const kind = stop === 'timed-out' ? 'timed-out' : first.kind === 'exit' ? 'failed' : 'lost'
@@ -281,11 +279,7 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
       : formatEnd(first, job.spec.request.memoryBytes)
   if (job.failures >= job.spec.retries) return life({ ...base, kind, reason })
   const notBeforeMs = nowMs + Math.min(MAX_BACK_OFF_MS, BACK_OFF_MS * 2 ** job.failures)
-  return {
-    attempt: job.attempt + 1,
-    failures: job.failures + 1,
-    state: { kind: 'queued', notBeforeMs, last: `${kind}: ${reason}`, waitsFromMs },
-  }
+  return again({ notBeforeMs, last: `${kind}: ${reason}` }, job.failures + 1)
 }
 
 /** When its present wait began, without the run times of earlier attempts. */

@@ -34,7 +34,7 @@ export function placeAsRay(cluster: Cluster, gang: Gang): readonly Placement[] |
 function chooseHosts(sums: HostSums, { strategy }: Gang, shapes: readonly Shape[]): readonly number[] | undefined {
   switch (strategy) {
     case 'STRICT_PACK': {
-      const host = sums.bestForAll(shapes)
+      const host = sums.best(shapes)
       return host === undefined ? undefined : shapes.map(() => host)
     }
     case 'PACK':
@@ -50,7 +50,7 @@ function pack(sums: HostSums, shapes: readonly Shape[]): readonly number[] | und
   const swept = new Set<number>()
   for (const [index, shape] of shapes.entries()) {
     if (chosen[index] !== undefined) continue
-    const host = sums.best(shape, (one) => !swept.has(one))
+    const host = sums.best([shape], (one) => !swept.has(one))
     if (host === undefined) return undefined
     swept.add(host)
     for (const [later, other] of shapes.entries())
@@ -64,7 +64,7 @@ function spread(sums: HostSums, shapes: readonly Shape[], mayShare: boolean): re
   const chosen: number[] = []
   for (const shape of shapes) {
     const host =
-      sums.best(shape, (one) => !used.has(one)) ?? (mayShare ? sums.best(shape, (one) => used.has(one)) : undefined)
+      sums.best([shape], (one) => !used.has(one)) ?? (mayShare ? sums.best([shape], (one) => used.has(one)) : undefined)
     if (host === undefined) return undefined
     used.add(host)
     sums.take(shape, host)
@@ -88,15 +88,6 @@ export class HostSums {
     ])
   }
 
-  /** The highest score, of equals the lowest host number. */
-  best(shape: Shape, allowed: (host: number) => boolean): number | undefined {
-    return this.#best([shape], allowed)
-  }
-
-  bestForAll(shapes: readonly Shape[]): number | undefined {
-    return this.#best(shapes, () => true)
-  }
-
   take(shape: Shape, host: number): boolean {
     if (this.#score([shape], host) === undefined) return false
     const [cpu, memory, gpu] = this.#left[host] as Amounts
@@ -105,7 +96,8 @@ export class HostSums {
     return true
   }
 
-  #best(shapes: readonly Shape[], allowed: (host: number) => boolean): number | undefined {
+  /** For all of the shapes together: the highest score, of equals the lowest host number. */
+  best(shapes: readonly Shape[], allowed = (_: number) => true): number | undefined {
     let best: number | undefined
     let bestScore = Number.NEGATIVE_INFINITY
     for (let host = 0; host < this.#left.length; host++) {

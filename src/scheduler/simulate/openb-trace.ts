@@ -106,16 +106,7 @@ export function inRankOrder(hosts: readonly HostCapacity[], ranks: readonly numb
   return ordered
 }
 
-type Row = {
-  text(column: string): string
-  whole(column: string, most: number): number
-  /** Fractions are cut off. */
-  seconds(column: string): number
-  /** Errors of `work` get the line number. */
-  check(work: () => void): void
-}
-
-function parseCsv(text: string, what: string, required: readonly string[]): readonly Row[] {
+function parseCsv(text: string, what: string, required: readonly string[]) {
   const [header = '', ...lines] = text.replace(/^\ufeff/, '').split(/\r?\n/)
   const columns = header.split(',').map(unquote)
   const missing = required.filter((column) => !columns.includes(column))
@@ -123,7 +114,7 @@ function parseCsv(text: string, what: string, required: readonly string[]): read
     throw new MusterError('configuration', `the ${what} has no column ${missing.join(', ')}`, {
       hint: `Its first line has to name ${required.join(', ')}.`,
     })
-  const rows = lines.flatMap((line, index): Row[] => {
+  const rows = lines.flatMap((line, index) => {
     if (line.trim() === '') return []
     const cells = line.split(',')
     const cell = (column: string) => unquote(cells[columns.indexOf(column)] ?? '')
@@ -132,19 +123,21 @@ function parseCsv(text: string, what: string, required: readonly string[]): read
     return [
       {
         text: cell,
-        whole(column, most) {
+        whole(column: string, most: number) {
           const value = Number(cell(column))
           if (!Number.isSafeInteger(value) || value < 0 || cell(column) === '')
             throw broken(`${column} is '${cell(column)}', not a whole number`)
           if (value > most) throw broken(`${column} is ${value}, more than ${most}`)
           return value
         },
-        seconds(column) {
+        /** Fractions are cut off. */
+        seconds(column: string) {
           const value = Number(cell(column))
           if (!Number.isFinite(value)) throw broken(`${column} is '${cell(column)}', not a number of seconds`)
           return Math.trunc(value)
         },
-        check(work) {
+        /** Errors of `work` get the line number. */
+        check(work: () => void) {
           try {
             work()
           } catch (error) {

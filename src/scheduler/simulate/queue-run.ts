@@ -57,10 +57,7 @@ export function runQueue(input: QueueRunInput): QueueRunResult {
     share.charge(job.user, sizeOf(job) * (nowS - active.startS), nowS)
   }
   for (;;) {
-    const nowS = Math.min(
-      jobs[next]?.submitS ?? Number.POSITIVE_INFINITY,
-      events.first()?.timeS ?? Number.POSITIVE_INFINITY,
-    )
+    const nowS = events.next(jobs[next]?.submitS)
     if (nowS === Number.POSITIVE_INFINITY) break
     for (let event = events.first(); event?.timeS === nowS; event = events.first()) {
       events.removeFirst()

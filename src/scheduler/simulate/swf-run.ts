@@ -31,10 +31,7 @@ export function runLog(log: readonly TimedJob[], processors: number, policy: Que
   let free = processors
   let next = 0
   for (;;) {
-    const nowS = Math.min(
-      jobs[next]?.submitS ?? Number.POSITIVE_INFINITY,
-      ends.first()?.timeS ?? Number.POSITIVE_INFINITY,
-    )
+    const nowS = ends.next(jobs[next]?.submitS)
     if (nowS === Number.POSITIVE_INFINITY) break
     let hasEndedEarly = false
     for (let end = ends.first(); end?.timeS === nowS; end = ends.first()) {

@@ -11,6 +11,11 @@ export class TimeQueue<T> {
     return this.#heap[0]
   }
 
+  /** The earlier of this time and that of the first event. */
+  next(timeS = Number.POSITIVE_INFINITY): number {
+    return Math.min(timeS, this.#heap[0]?.timeS ?? Number.POSITIVE_INFINITY)
+  }
+
   add(timeS: number, value: T): void {
     const heap = this.#heap
     const entry = { timeS, order: this.#added++, value }
