@@ -1,20 +1,5 @@
-/** The embedded hosts as their users see them: what can be asked of them, and what can go wrong with them on demand. */
+/** The embedded hosts as their users see them. */
 import type { PtySpawner } from '../../base/pty.ts'
-
-/** What a host does wrong from now on. Everything is off by default. */
-export type EmbeddedFaults = {
-  /** New connections: `drop` closes them at once, `silent` never says a word, `banner-only` hangs after the first line. */
-  readonly connects?: 'drop' | 'silent' | 'banner-only'
-  readonly refusesAuthentication?: boolean
-  readonly refusesShells?: boolean
-  readonly refusesCommands?: boolean
-  /** Shells and commands do not take what is sent to them, so that the client's window fills. */
-  readonly stopsReading?: boolean
-  /** Each connection is cut when the server has sent so many bytes. */
-  readonly closesAfterBytes?: number
-  /** Channels a connection may have open at once (sshd_config(5), MaxSessions). */
-  readonly maxSessions?: number
-}
 
 export type EmbeddedAuthentication = 'publickey' | 'password' | 'keyboard-interactive'
 
@@ -31,7 +16,6 @@ export type EmbeddedHostsOptions = {
   readonly spawnPty: PtySpawner
   /** Default m1…mN. */
   readonly names?: readonly string[]
-  readonly faults?: Readonly<Record<string, EmbeddedFaults>>
   /** Default: public key only. */
   readonly authentications?: readonly EmbeddedAuthentication[]
   /** What `password` and `keyboard-interactive` accept; without it they accept nothing. */
@@ -44,19 +28,13 @@ export interface EmbeddedHost {
   /** 127.0.0.1, and a port that stays the same over `stop` and `start`. */
   readonly address: string
   readonly port: number
-  /** `ssh-ed25519 AAAA…` of now. */
+  /** `ssh-ed25519 AAAA…` */
   readonly publicKeyLine: string
   /** Connections that are open now, and all that ever were accepted. */
   readonly connectionCount: number
   readonly acceptedCount: number
-  setFaults(faults: EmbeddedFaults): void
   /** Cuts every connection, as a crash of the host would. */
   dropConnections(): void
-  /** Freezes the host: it reads nothing and answers nothing, new connections included. */
-  stall(): void
-  unstall(): void
-  /** A new host key for new connections; known_hosts keeps the old one. */
-  changeHostKey(): void
   /** Nobody listens any more, and connections are cut. */
   stop(): Promise<void>
   start(): Promise<void>

@@ -17,7 +17,7 @@ import type {
 } from 'ssh2'
 import type { Pty, PtySpawner } from '../../base/pty.ts'
 import type { ChildProcesses } from './child-processes.ts'
-import type { EmbeddedAuthentication, EmbeddedFaults } from './embedded-hosts.ts'
+import type { EmbeddedAuthentication } from './embedded-hosts.ts'
 import type { HostHome } from './write-host-home.ts'
 
 /** What a host lends to its connections. */
@@ -29,14 +29,11 @@ export type ServeContext = {
   readonly authentications: readonly EmbeddedAuthentication[]
   readonly password: string | undefined
   readonly clientKey: ParsedKey
-  faults(): EmbeddedFaults
   /** The loopback port of an embedded host of that name. */
   portOf(name: string): number | undefined
   log(line: string): void
   /** What the host ends when it closes, whatever became of the connection. */
   readonly children: ChildProcesses
-  /** Channels that do not read at the moment, to be woken when the fault is over. */
-  readonly unread: Set<ServerChannel>
 }
 
 /** More than this in the socket, and the program that writes is held back. */
@@ -44,21 +41,13 @@ const SOCKET_BACKLOG_BYTES = 128 * 1024
 const ACCEPTED_ENVIRONMENT = /^(LANG|LC_[A-Z]+|COLORTERM|MUSTER_[A-Z0-9_]+)$/
 
 export function serveConnection(client: Connection, socket: Socket, context: ServeContext): void {
-  let sessionCount = 0
   // A connection that breaks is the client's business; the host only cleans up.
   client.on('error', () => {})
   client.setMaxListeners(0)
   client.on('authentication', (attempt) => authenticate(attempt, context))
   client.on('ready', () => {
     context.log(`accepted ${socket.remoteAddress ?? 'a client'} port ${socket.remotePort ?? 0}`)
-    client.on('session', (accept, reject) => {
-      const { maxSessions } = context.faults()
-      if (maxSessions !== undefined && sessionCount >= maxSessions) return reject()
-      sessionCount += 1
-      serveSession(accept(), socket, context, () => {
-        sessionCount -= 1
-      })
-    })
+    client.on('session', (accept) => serveSession(accept(), socket, context))
     client.on('tcpip', (accept, reject, info) => {
       const target = loopbackTarget(info.destIP, info.destPort, context)
       if (target === undefined) return reject()
@@ -81,7 +70,7 @@ function authenticate(attempt: AuthContext, context: ServeContext): void {
   const methods = [...context.authentications]
   const decide = (isRight: boolean) => (isRight ? attempt.accept() : attempt.reject(methods))
   const isOffered = methods.some((method) => method === attempt.method)
-  if (!isOffered || context.faults().refusesAuthentication === true) decide(false)
+  if (!isOffered) decide(false)
   else if (attempt.method === 'publickey') decide(isClientKey(attempt, context.clientKey))
   else if (attempt.method === 'password') decide(isPassword(attempt.password, context))
   else if (attempt.method === 'keyboard-interactive') {
@@ -111,7 +100,7 @@ function loopbackTarget(host: string, port: number, context: ServeContext): { ho
   return undefined
 }
 
-function serveSession(session: Session, socket: Socket, context: ServeContext, onClose: () => void): void {
+function serveSession(session: Session, socket: Socket, context: ServeContext): void {
   const environment: Record<string, string> = { ...context.environment }
   let terminal: PseudoTtyInfo | undefined
   let size = { columns: 80, rows: 24 }
@@ -137,7 +126,6 @@ function serveSession(session: Session, socket: Socket, context: ServeContext, o
     if (pid !== undefined) context.children.signal(pid, `SIG${name}` as NodeJS.Signals)
     accept?.()
   })
-  session.on('close', onClose)
 
   const runInPty = (channel: ServerChannel, args: readonly string[]) => {
     const term = terminalName(terminal)
@@ -157,7 +145,7 @@ function serveSession(session: Session, socket: Socket, context: ServeContext, o
         onData: (bytes) => {
           if (!sendTo(channel, socket, bytes)) opened.pause()
         },
-        onDrain: () => goOn(channel, context),
+        onDrain: () => channel.resume(),
         onExit: (end) => {
           isRunning = false
           context.children.remove(opened.pid)
@@ -169,7 +157,7 @@ function serveSession(session: Session, socket: Socket, context: ServeContext, o
     pty = opened
     pid = opened.pid
     context.children.add(opened.pid)
-    readFrom(channel, context, (bytes) => opened.write(bytes))
+    readFrom(channel, (bytes) => opened.write(bytes))
     const resume = () => opened.resume()
     channel.on('drain', resume)
     socket.on('drain', resume)
@@ -184,15 +172,13 @@ function serveSession(session: Session, socket: Socket, context: ServeContext, o
     socket.once('close', close)
   }
 
-  session.on('shell', (accept, reject) => {
-    if (context.faults().refusesShells === true) return reject()
+  session.on('shell', (accept) => {
     const channel = accept()
     channel.on('error', () => {})
     if (terminal === undefined) pid = runWithoutPty(channel, socket, ['-s'], environment, context)
     else runInPty(channel, context.home.shellArguments)
   })
-  session.on('exec', (accept, reject, { command }) => {
-    if (context.faults().refusesCommands === true) return reject()
+  session.on('exec', (accept, _reject, { command }) => {
     const channel = accept()
     channel.on('error', () => {})
     if (terminal === undefined) pid = runWithoutPty(channel, socket, ['-c', command], environment, context)
@@ -235,8 +221,8 @@ function runWithoutPty(
     channel.once('close', () => output.destroy())
   }
   child.stdin.on('error', () => {})
-  child.stdin.on('drain', () => goOn(channel, context))
-  readFrom(channel, context, (bytes) => child.stdin.write(bytes))
+  child.stdin.on('drain', () => channel.resume())
+  readFrom(channel, (bytes) => child.stdin.write(bytes))
   channel.once('end', () => child.stdin.end())
   channel.once('close', () => child.stdin.destroy())
   socket.once('close', () => {
@@ -252,17 +238,10 @@ function sendTo(channel: NodeJS.WritableStream, socket: Socket, bytes: Uint8Arra
 }
 
 /** `take` returns false when the program does not read; who calls it resumes the channel. */
-function readFrom(channel: ServerChannel, context: ServeContext, take: (bytes: Buffer) => boolean): void {
+function readFrom(channel: ServerChannel, take: (bytes: Buffer) => boolean): void {
   channel.on('data', (bytes: Buffer) => {
     if (!take(bytes)) channel.pause()
   })
-  if (context.faults().stopsReading === true) channel.pause()
-  context.unread.add(channel)
-  channel.once('close', () => context.unread.delete(channel))
-}
-
-function goOn(channel: ServerChannel, context: ServeContext): void {
-  if (context.faults().stopsReading !== true) channel.resume()
 }
 
 function finish(channel: ServerChannel, end: number | string): void {

@@ -44,7 +44,6 @@ export async function startEmbeddedHosts(options: EmbeddedHostsOptions): Promise
       environment: (home) => environmentOf(name, user, path, home),
       portOf: (other) => byName.get(other)?.port,
     })
-    host.setFaults(options.faults?.[name] ?? {})
     byName.set(name, host)
     return host
   })

@@ -21,6 +21,7 @@ import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import { endpointOf } from '../../support/endpoint.ts'
 import { nobody } from '../../support/ssh-context.ts'
+import { TcpProxy, through } from '../../support/tcp-proxy.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 type Execution = {
@@ -291,15 +292,12 @@ describe.skipIf(process.platform !== 'linux')('a command on a host', () => {
   })
 
   it('is ended when the link is silent, though no connection has broken', async () => {
-    const run = startExec(at('ssh2'), { command: `sleep ${number}` }, { beatMs: 300 })
+    await using proxy = await TcpProxy.to(at('ssh2').port)
+    const run = startExec(through(proxy, at('ssh2')), { command: `sleep ${number}` }, { beatMs: 300 })
     await waitUntil(() => commandLines().some((line) => line.startsWith('timeout 1 dd')), 'the first beat')
-    embedded.hosts[0]?.stall()
-    try {
-      await waitUntil(() => !isLeft(), 'the end of the command')
-    } finally {
-      embedded.hosts[0]?.unstall()
-      run.running.abandon()
-    }
+    proxy.stall()
+    await waitUntil(() => !isLeft(), 'the end of the command')
+    run.running.abandon()
   })
 
   it('lives on while beats come', async () => {
