@@ -1,4 +1,4 @@
-/** How hosts stand, and bring-up, for the console: over the connections that its shells have. */
+/** Status and bring-up for the console, over the connections of its shells. */
 import { randomBytes } from 'node:crypto'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
@@ -21,7 +21,7 @@ import { createFleetOpsHosts } from '../connect/ops-hosts.ts'
 import { SudoPassword } from '../connect/sudo-password.ts'
 import type { Wires } from '../connect/transports.ts'
 
-/** What hosts.yaml declares, read when it is first needed. */
+/** What hosts.yaml declares; endpoints are resolved when first needed. */
 export type DeclaredSource = {
   readonly inventory: Inventory
   endpoints(): Promise<readonly Endpoint[]>
@@ -32,7 +32,7 @@ export type ConsoleBringUpOptions = {
   readonly wires: Wires
   readonly dialog: CredentialDialog
   readonly fanOut: number
-  /** Multiplies every limit of time. */
+  /** Multiplies every timeout. */
   readonly limitFactor: number
   readonly declared: DeclaredSource
   readonly context: CliContext
@@ -48,7 +48,7 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
   const hosts = sudo.watch(createFleetOpsHosts(fleet, { ...wires, token, sudoPassword: () => sudo.ask() }))
   const mark = `m${randomBytes(8).toString('hex')}`
   let endpoints: Promise<readonly Endpoint[]> | undefined
-  // Made anew each time: the files that hosts.yaml names may have changed meanwhile. How hosts are reached is asked once.
+  // Prepared anew each time, since the files that hosts.yaml names may have changed. Endpoints are resolved once.
   const prepare = async (): Promise<readonly Area[]> => {
     endpoints ??= options.declared.endpoints()
     endpoints.catch(() => {
@@ -106,7 +106,7 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
         },
       )
       if (end.kind !== 'done' || direction === 'down') return { kind: end.kind }
-      // What was looked at tells how all hosts stand in these areas, also those that were not to be changed.
+      // The facts give the status of all hosts in these areas, also of those that were not changed.
       const plan = makePlan('up', areas, end.worlds)
       return { kind: end.kind, standings: withTrials(standingsOf(areas, end.worlds, plan, end.findings), began) }
     },
@@ -114,7 +114,7 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
   }
 }
 
-/** A host without an answer: one that was tried has the time of that, one that is not on the console was not asked. */
+/** A host without an answer: with the time of the attempt, or not asked because it is not on the console. */
 function withTrials(
   standings: readonly HostStanding[],
   { atMs, here }: { readonly atMs: number; readonly here: ReadonlySet<string> },

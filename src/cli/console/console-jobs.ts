@@ -1,4 +1,4 @@
-/** The queue of jobs for the console: the file that the verbs use, opened when a tab of it is first shown. */
+/** The job queue for the console: the file that the verbs use, opened when one of its tabs is first shown. */
 import { setImmediate } from 'node:timers/promises'
 import { MusterError } from '../../base/errors.ts'
 import type { JobEvent } from '../../scheduler/jobs/job.ts'
@@ -7,10 +7,9 @@ import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import type { ConsoleQueue } from '../job/console-queue.ts'
 
 const CHUNK = 200
-const WITHOUT_FILE =
-  'A queue of jobs belongs to the hosts of a hosts.yaml, and the console is open on others: open it on those to see one.'
+const WITHOUT_FILE = 'no job queue: the console is open on hosts that are not from a hosts.yaml'
 
-/** The queue of hosts.yaml, where the console's hosts are those of it: what lies in the working directory is not the queue of others. */
+/** The queue of hosts.yaml, if the console is open on its hosts: the hosts.yaml of the working directory says nothing about others. */
 export function declaredQueue(
   options: GlobalOptions,
   context: CliContext,
@@ -27,7 +26,7 @@ export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>): JobsP
   let opening: Promise<ConsoleQueue> | undefined
   const open = (): Promise<ConsoleQueue> => {
     opening ??= openQueue()
-    // What could not be opened is tried again at the next look.
+    // A failed open is tried again at the next read.
     opening.catch(() => {
       opening = undefined
     })

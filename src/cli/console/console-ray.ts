@@ -1,5 +1,4 @@
-/** The Ray cluster for the console: over the connection that the shell of its head has. */
-
+/** The Ray cluster for the console, over the connection of its head's shell. */
 import { randomBytes } from 'node:crypto'
 import { systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
@@ -9,7 +8,7 @@ import { askForJobs, type RayJobOrder } from '../../ops/ray/jobs.ts'
 import { section } from '../../ops/ray/section.ts'
 import { nodesOf, type RayWanted, wantedRay } from '../../ops/ray/wanted.ts'
 import { watchCluster } from '../../ops/ray/watch.ts'
-import type { CommandEnd, CommandHandlers, RunningCommand } from '../../ops/run/run-hosts.ts'
+import type { CommandEnd, CommandHandlers } from '../../ops/run/run-hosts.ts'
 import type { Fleet } from '../../ssh/fleet.ts'
 import type { RayCommand, RayPort } from '../../ui/ray/ray-port.ts'
 import type { CliContext } from '../command-line/context.ts'
@@ -18,6 +17,9 @@ import type { Wires } from '../connect/transports.ts'
 import { answerTimeoutMs, JobReport } from '../ray/jobs.ts'
 import { packDirectory } from '../ray/pack-directory.ts'
 import type { DeclaredSource } from './console-bring-up.ts'
+
+/** What ends a command: `onStop` changes while it runs. */
+type Running = { readonly signal: AbortSignal; onStop(): unknown }
 
 export type ConsoleRayOptions = {
   readonly fleet: Fleet
@@ -44,7 +46,7 @@ export function createConsoleRay({ fleet, wires, declared, context }: ConsoleRay
     return asked
   }
 
-  const run = async (order: RayCommand, handlers: CommandHandlers, stopping: Stopping): Promise<CommandEnd> => {
+  const run = async (order: RayCommand, handlers: CommandHandlers, running: Running): Promise<CommandEnd> => {
     const wanted = sectionOf(inventory, section) === undefined ? undefined : await wantedNow()
     const say = (text: string): void => handlers.onStderr(Buffer.from(`${text}\n`))
     if (wanted === undefined) {
@@ -57,11 +59,12 @@ export function createConsoleRay({ fleet, wires, declared, context }: ConsoleRay
       stderr: { write: (text) => handlers.onStderr(Buffer.from(text)) },
       now: context.now,
     })
-    const ask = { hosts, signal: stopping.signal }
-    stopping.onStop = async () => {
+    const ask = { hosts, signal: running.signal }
+    const abort = running.onStop
+    running.onStop = async () => {
       const { id } = report
-      // Who only looks on leaves the job alone.
-      if (order.do !== 'submit' || id === undefined) return stopping.abort()
+      // Only a job that this command submitted is stopped.
+      if (order.do !== 'submit' || id === undefined) return abort()
       const stop: RayJobOrder = { do: 'stop', id }
       await askForJobs(wanted, stop, { ...ask, timeoutMs: answerTimeoutMs(stop), onEvent() {} })
     }
@@ -98,19 +101,31 @@ export function createConsoleRay({ fleet, wires, declared, context }: ConsoleRay
         : await watchCluster(wanted, { ...options, hosts, clock: systemClock, rounds: 0 })
     },
     start(order, handlers) {
-      const stopping = new Stopping()
-      const own = stopping.guard(handlers)
+      const aborting = new AbortController()
+      const running = { signal: aborting.signal, onStop: (): unknown => aborting.abort() }
+      let isAbandoned = false
+      const own: CommandHandlers = {
+        onBegin: () => isAbandoned || handlers.onBegin(),
+        onStdout: (bytes) => isAbandoned || handlers.onStdout(bytes),
+        onStderr: (bytes) => isAbandoned || handlers.onStderr(bytes),
+        onEnd: (end) => isAbandoned || handlers.onEnd(end),
+      }
       // After this has returned.
       setImmediate(() =>
-        run(order, own, stopping).then(
-          (end) => own.onEnd(end),
-          (error: unknown) => {
-            own.onStderr(Buffer.from(`${printable(messageOf(error))}\n`))
-            own.onEnd({ kind: 'exit', code: 1 })
-          },
-        ),
+        run(order, own, running).then(own.onEnd, (error: unknown) => {
+          own.onStderr(Buffer.from(`${printable(messageOf(error))}\n`))
+          own.onEnd({ kind: 'exit', code: 1 })
+        }),
       )
-      return stopping.running
+      return {
+        stop: () => void running.onStop(),
+        abandon: () => {
+          isAbandoned = true
+          aborting.abort()
+        },
+        pause() {},
+        resume() {},
+      }
     },
   }
 }
@@ -120,45 +135,4 @@ async function wholeOrder(order: RayCommand, context: CliContext): Promise<RayJo
   const { directory, job, follow } = order
   if (directory === undefined) return { do: 'submit', job, follow }
   return { do: 'submit', job: { ...job, archive: await packDirectory(directory, context) }, follow }
-}
-
-/** How one order is ended, and nothing told of it after it was abandoned. */
-class Stopping {
-  readonly #aborting = new AbortController()
-  #isAbandoned = false
-  onStop: () => Promise<void> | void = () => this.abort()
-
-  get signal(): AbortSignal {
-    return this.#aborting.signal
-  }
-
-  abort(): void {
-    this.#aborting.abort()
-  }
-
-  guard({ onBegin, onStdout, onStderr, onEnd }: CommandHandlers): CommandHandlers {
-    const unlessAbandoned =
-      <T extends readonly unknown[]>(tell: (...args: T) => void) =>
-      (...args: T): void => {
-        if (!this.#isAbandoned) tell(...args)
-      }
-    return {
-      onBegin: unlessAbandoned(onBegin),
-      onStdout: unlessAbandoned(onStdout),
-      onStderr: unlessAbandoned(onStderr),
-      onEnd: unlessAbandoned(onEnd),
-    }
-  }
-
-  get running(): RunningCommand {
-    return {
-      stop: () => void this.onStop(),
-      abandon: () => {
-        this.#isAbandoned = true
-        this.abort()
-      },
-      pause() {},
-      resume() {},
-    }
-  }
 }

@@ -1,4 +1,4 @@
-/** Runs and copies of the console, over the connections that its shells have. */
+/** Runs and copies of the console, over the connections of its shells. */
 import { randomBytes } from 'node:crypto'
 import { homedir, tmpdir } from 'node:os'
 import { resolve } from 'node:path'
@@ -23,7 +23,7 @@ export type ConsoleWorkOptions = {
   readonly context: CliContext
 }
 
-const NOT_HERE = { kind: 'unreachable', reason: 'it was taken off the console' } as const
+const NOT_HERE = { kind: 'unreachable', reason: 'it was closed on the console' } as const
 
 export function createConsoleWork({ fleet, wires, fanOut, context }: ConsoleWorkOptions): WorkPort {
   const transport = createFleetTransport(fleet)
@@ -62,7 +62,7 @@ export function createConsoleWork({ fleet, wires, fanOut, context }: ConsoleWork
   }
 }
 
-/** A path as a shell of this machine would take it. `site/.` means what is in it: resolve would drop the dot. */
+/** A path as a local shell would read it. `site/.` means the contents of `site`: resolve would drop the dot. */
 function localPath(path: string, { workingDirectory, environment }: CliContext): string {
   const home = environment.HOME ?? homedir()
   const absolute = resolve(workingDirectory, path.replace(/^~(?=\/|$)/, home))

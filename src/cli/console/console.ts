@@ -47,8 +47,8 @@ Examples:
   },
 }
 
-/** Gives the sentence that the console shows. */
+/** Resolves with the notice that the console shows. */
 async function saveGroup(file: string, name: string, hosts: readonly string[]): Promise<string> {
   await addGroup(file, name, foldHostSet(hosts), await areaSections())
-  return `${file} has the group ${name}: ${foldHostSet(hosts)}`
+  return `saved the group ${name} in ${file}: ${foldHostSet(hosts)}`
 }

@@ -1,4 +1,4 @@
-/** Opens the console for a verb: preferences, colours, wires, and how its dialogs resolve host sets. */
+/** Opens the console for a verb: preferences, colours, connections, and the resolution of host sets. */
 import { MusterError } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { expandHostSet } from '../../inventory/host-set.ts'
@@ -21,10 +21,10 @@ export type ConsoleRequest = {
   readonly endpoints: readonly Endpoint[]
   readonly groups: ReadonlyMap<string, readonly string[]>
   readonly options: GlobalOptions
-  /** For bring-up: all of it, also where the console is open on some hosts only. */
+  /** For bring-up: all hosts of hosts.yaml, even if the console is open on some of them only. */
   readonly declared: DeclaredSource
   resolveNewHosts(expression: string): Promise<Endpoint[]>
-  /** Instead of the queue of hosts.yaml; asked for when a tab of it is first shown. */
+  /** Instead of the queue of hosts.yaml; opened when one of its tabs is first shown. */
   readonly openQueue?: () => Promise<ConsoleQueue>
   readonly saveGroup?: (name: string, hosts: readonly string[]) => Promise<string>
 }
@@ -50,14 +50,12 @@ export function colourDepthOf(environment: CliContext['environment'], color: Glo
   return /256/.test(term) ? '256' : '16'
 }
 
-/** The exit code: 0, or 130 when a signal ended it. */
+/** Returns the exit code: 0, or 130 when a signal ended the console. */
 export async function runConsole(context: CliContext, request: ConsoleRequest): Promise<number> {
   const { environment, signal } = context
   requireRoomFor(request.endpoints.length)
   await openConsole({
-    cluster: request.cluster,
-    endpoints: request.endpoints,
-    groups: request.groups,
+    ...request,
     preferences: loadPreferences(environment),
     colourDepth: colourDepthOf(environment, request.options.color),
     stdin: context.stdin as NodeJS.ReadStream,
@@ -104,9 +102,7 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
         isHost: (name) => hosts.has(name),
       })
     },
-    resolveNewHosts: (expression) => request.resolveNewHosts(expression),
     ownMachine: createOwnMachine(),
-    ...(request.saveGroup ? { saveGroup: request.saveGroup } : {}),
   })
   return signal.aborted ? EXIT.interrupted : EXIT.ok
 }
