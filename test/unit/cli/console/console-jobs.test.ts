@@ -28,8 +28,10 @@ it("shows the queue of hosts.yaml's hosts", async () => {
   expect((await jobs.read())?.hosts.map(({ name }) => name)).toEqual(['m8'])
 })
 
-it('has no queue for the hosts of a target, whatever hosts.yaml lies about', async () => {
+it('has no queue for the hosts of a target, even beside a hosts.yaml', async () => {
   using jobs = createConsoleJobs(declaredQueue({}, contextIn(directory), false))
-  await expect(jobs.read()).rejects.toThrow('the console is open on others')
-  await expect(jobs.change('cancel', [1])).rejects.toThrow('the console is open on others')
+  await expect(jobs.read()).rejects.toThrow('no job queue: the console is open on hosts that are not from a hosts.yaml')
+  await expect(jobs.change('cancel', [1])).rejects.toThrow(
+    'no job queue: the console is open on hosts that are not from a hosts.yaml',
+  )
 })
