@@ -6,29 +6,18 @@
  *   - sequences that switch modes (mouse, paste, cursor, screen): the pane would be left in the wrong one.
  * It must never drop output of a host that did not flood: the caller asks `isFlooding` first.
  */
-import type { Clock } from '../base/clock.ts'
+import { type Clock, hasPassed, remainingMs } from '../base/clock.ts'
 
-export type FloodDropOptions = {
-  /** Output that waits and makes a flood. */
-  readonly queuedBytes: number
-  /** Output within `recentMs` that makes a flood. */
-  readonly recentBytes: number
-  readonly recentMs: number
-  /** Nothing arrived for so long: the old output is over. Longer than the way there and back, which a window waits for. */
-  readonly quietMs: number
-  /** The program goes on (it ignores the interrupt): show it again. */
-  readonly maxMs: number
-  readonly maxBytes: number
-}
-
-const DEFAULTS: FloodDropOptions = {
-  queuedBytes: 16 * 1024,
-  recentBytes: 256 * 1024,
-  recentMs: 500,
-  quietMs: 250,
-  maxMs: 2000,
-  maxBytes: 8 * 1024 * 1024,
-}
+/** Output that waits and makes a flood. */
+const MOST_QUEUED_BYTES = 16 * 1024
+/** Output within `RECENT_MS` that makes a flood. */
+const MOST_RECENT_BYTES = 256 * 1024
+const RECENT_MS = 500
+/** Nothing arrived for so long: the old output is over. Longer than a round trip, for which a full window waits. */
+const QUIET_MS = 250
+/** After so much the program ignores the interrupt, and its output is shown again. */
+const MOST_DROPPED_MS = 2000
+const MOST_DROPPED_BYTES = 8 * 1024 * 1024
 
 /** The last output that is kept while dropping: a prompt of several lines fits. */
 const TAIL_BYTES = 4 * 1024
@@ -51,7 +40,6 @@ const ENTERS_ALTERNATE_SCREEN = /\x1b\[\?(?:[\d;]*;)?(?:47|1047|1049)(?:;[\d;]*)
 export class FloodDrop implements Disposable {
   readonly #clock: Clock
   readonly #onEnd: (bytes: Uint8Array) => void
-  readonly #options: FloodDropOptions
   #windowStart = 0
   #windowBytes = 0
   #previousBytes = 0
@@ -67,10 +55,9 @@ export class FloodDrop implements Disposable {
   #timer: Disposable | undefined
 
   /** `onEnd` gets what to show when a quiet moment ended the dropping. */
-  constructor(clock: Clock, onEnd: (bytes: Uint8Array) => void, options: Partial<FloodDropOptions> = {}) {
+  constructor(clock: Clock, onEnd: (bytes: Uint8Array) => void) {
     this.#clock = clock
     this.#onEnd = onEnd
-    this.#options = { ...DEFAULTS, ...options }
   }
 
   get isDropping(): boolean {
@@ -85,13 +72,12 @@ export class FloodDrop implements Disposable {
 
   isFlooding(queuedBytes: number, isHeldBack: boolean): boolean {
     this.#turnWindow()
-    const { queuedBytes: mostQueued, recentBytes } = this.#options
-    return isHeldBack || queuedBytes > mostQueued || this.#windowBytes + this.#previousBytes > recentBytes
+    return isHeldBack || queuedBytes > MOST_QUEUED_BYTES || this.#windowBytes + this.#previousBytes > MOST_RECENT_BYTES
   }
 
   /** Two half windows: the last full one and the current one. */
   #turnWindow(): void {
-    const half = this.#options.recentMs / 2
+    const half = RECENT_MS / 2
     const age = this.#clock.now() - this.#windowStart
     if (age < half && age >= 0) return
     this.#previousBytes = age < 2 * half && age >= 0 ? this.#windowBytes : 0
@@ -114,12 +100,14 @@ export class FloodDrop implements Disposable {
 
   #waitForQuiet(): void {
     this.#arrivedAt = this.#clock.now()
-    const check = () => {
-      const quietMs = this.#clock.now() - this.#arrivedAt
-      if (quietMs >= this.#options.quietMs) this.#onEnd(this.#finishAtTail())
-      else this.#timer = this.#clock.after(this.#options.quietMs - quietMs, check)
+    const wait = (forMs: number) => {
+      this.#timer = this.#clock.after(forMs, () => {
+        const leftMs = remainingMs(this.#arrivedAt, QUIET_MS, this.#clock.now())
+        if (leftMs > 0) wait(leftMs)
+        else this.#onEnd(this.#finishAtTail())
+      })
     }
-    this.#timer = this.#clock.after(this.#options.quietMs, check)
+    wait(QUIET_MS)
   }
 
   /** What of newly arrived output to parse now. Ends the dropping when it finds the interrupt's echo or a bound. */
@@ -136,7 +124,7 @@ export class FloodDrop implements Disposable {
     this.#hasEvicted ||= evicted > 0
     this.#tail = Buffer.from(all.subarray(evicted))
     const modes = modeSequences(all.subarray(0, evicted))
-    const isOver = this.#dropped > this.#options.maxBytes || this.#clock.now() - this.#startedAt > this.#options.maxMs
+    const isOver = this.#dropped > MOST_DROPPED_BYTES || hasPassed(this.#startedAt, MOST_DROPPED_MS, this.#clock.now())
     return isOver ? Buffer.concat([modes, this.#finishAtTail()]) : modes
   }
 

@@ -37,13 +37,9 @@ export class OutputQueue {
 
   takeAll(): Uint8Array {
     const all = Buffer.concat(this.#chunks.slice(this.#head))
-    this.clear()
-    return all
-  }
-
-  clear(): void {
     this.#chunks = []
     this.#head = 0
     this.#bytes = 0
+    return all
   }
 }

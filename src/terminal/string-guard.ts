@@ -3,6 +3,7 @@
  * cut connection, a binary file) and shows nothing, so: its first part is parsed, the rest is skipped without being kept,
  * and after a while or a lot of bytes it is cancelled, so that the pane shows text again.
  */
+import { hasPassed } from '../base/clock.ts'
 
 /** The longest that anything we understand (a title) could need, and then some. */
 const KEPT_BYTES = 16 * 1024
@@ -28,7 +29,7 @@ export class StringGuard {
 
   /** What of the next bytes to parse; call it while the parser is inside a string. `cancel`: send CAN first. */
   filter(bytes: Uint8Array): { readonly bytes: Uint8Array; readonly mustCancel: boolean } {
-    if (this.#bytes > MAX_STRING_BYTES || this.#now() - this.#since > MAX_STRING_MS) {
+    if (this.#bytes > MAX_STRING_BYTES || hasPassed(this.#since, MAX_STRING_MS, this.#now())) {
       return { bytes, mustCancel: true }
     }
     if (this.#bytes <= KEPT_BYTES) return { bytes, mustCancel: false }

@@ -8,7 +8,7 @@ import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Fleet, FleetEvent, WriteReport } from '../../ssh/fleet.ts'
-import { createFeeder, type Feeder } from '../../terminal/feeder.ts'
+import { Feeder } from '../../terminal/feeder.ts'
 import { noBringUp } from '../bring-up/bring-up-view.ts'
 import type { DialogFactory } from '../dialogs/dialog.ts'
 import { FIRST_QUEUE_VIEW } from '../jobs/queue-view.ts'
@@ -147,7 +147,7 @@ export class ConsoleApp implements PageContext, Disposable {
       clockMs: ports.clock.now(),
     })
     this.#feeder = this.#owned.own(
-      createFeeder({
+      new Feeder({
         onParsed: (host, bytes) => this.#handleParsed(host, bytes),
         onPause: (host) => ports.fleet.pause(host),
         onResume: (host) => ports.fleet.resume(host),

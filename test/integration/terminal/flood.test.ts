@@ -1,7 +1,7 @@
 /** Real floods through real pseudo-terminals: keys, other hosts and the prompt come through. */
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Pty } from '../../../src/base/pty.ts'
-import { createFeeder, type Feeder } from '../../../src/terminal/feeder.ts'
+import { Feeder } from '../../../src/terminal/feeder.ts'
 import { createScreen } from '../../../src/terminal/headless-screen.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import type { Screen } from '../../../src/terminal/screen.ts'
@@ -18,15 +18,17 @@ afterEach(() => {
   for (const each of owned.splice(0)) each[Symbol.dispose]()
 })
 
-type Host = { pty: Pty; screen: Screen; peakQueued: number }
+type Host = { pty: Pty; screen: Screen; queued: number; peakQueued: number }
 
 function openHosts(count: number) {
   const hosts = new Map<string, Host>()
   const waiting: { isMet(): boolean; resolve(): void }[] = []
-  const feeder: Feeder = createFeeder({
+  const feeder = new Feeder({
     onPause: (host) => hosts.get(host)?.pty.pause(),
     onResume: (host) => hosts.get(host)?.pty.resume(),
-    onParsed: () => {
+    onParsed: (host, bytes) => {
+      const own = hosts.get(host)
+      if (own) own.queued -= bytes
       for (const each of waiting.splice(0)) each.isMet() ? each.resolve() : waiting.push(each)
     },
   })
@@ -39,12 +41,13 @@ function openHosts(count: number) {
       {
         onData(bytes) {
           feeder.push(name, bytes)
-          host.peakQueued = Math.max(host.peakQueued, feeder.queuedBytes(name))
+          host.queued += bytes.length
+          host.peakQueued = Math.max(host.peakQueued, host.queued)
         },
         onExit() {},
       },
     )
-    const host = { pty, screen, peakQueued: 0 }
+    const host = { pty, screen, queued: 0, peakQueued: 0 }
     owned.push({ [Symbol.dispose]: () => pty.close() })
     hosts.set(name, host)
     feeder.add(name, screen)
