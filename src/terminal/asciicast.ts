@@ -1,94 +1,77 @@
 /**
- * Records what a host prints as asciicast v2 (https://docs.asciinema.org/manual/asciicast/v2/): a header line, then a JSON
- * array a line. It owns one file, which only the user may read and which it never takes from another recording. What is
- * typed is not recorded unless that was asked for, since passwords are typed.
+ * Records what a host prints as asciicast v2 (https://docs.asciinema.org/manual/asciicast/v2/): a header line, then one JSON
+ * array a line. Each recording has a new file that only the user may read. What is typed is not recorded, as passwords are.
  */
 import type { Clock } from '../base/clock.ts'
 import { createExclusive, LineFile } from './line-file.ts'
 
 export type AsciicastOptions = {
-  /** An existing directory; the file's name comes from the host's. */
+  /** An existing directory; the file is named after the host. */
   readonly directory: string
   readonly host: string
   readonly columns: number
   readonly rows: number
   readonly term: string
   readonly clock: Clock
-  readonly isInputRecorded?: boolean
-  /** The file cannot be written any more; nothing is recorded from here on. Not called after disposing. */
+  /** The file cannot be written, and recording stops. Not called after disposing. */
   onError(error: Error): void
 }
 
-export interface AsciicastRecorder extends Disposable {
+export class AsciicastRecorder implements Disposable {
   readonly path: string
-  output(bytes: Uint8Array): void
-  /** Kept only when `isInputRecorded`. */
-  input(bytes: Uint8Array): void
-  resize(columns: number, rows: number): void
-  /** Writes what is left, before it returns. */
-  [Symbol.dispose](): void
-}
+  readonly #file: LineFile
+  readonly #clock: Clock
+  readonly #startedMs: number
+  // Characters that are split between chunks are joined; what is no UTF-8 becomes U+FFFD, as JSON demands.
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  #lastSeconds = 0
+  #lostBytes = 0
+  #isDisposed = false
 
-/** Throws what opening a file throws (no directory, no permission). */
-export function createAsciicastRecorder(options: AsciicastOptions): AsciicastRecorder {
-  const { clock } = options
-  const { path, descriptor } = createExclusive(options.directory, fileStem(options.host), '.cast')
-  const file = new LineFile(descriptor, options.onError)
-  const startedAt = clock.now()
-  let lastSeconds = 0
-  let lostBytes = 0
+  /** @throws what opening a file throws */
+  constructor({ directory, host, columns, rows, term, clock, onError }: AsciicastOptions) {
+    const { path, descriptor } = createExclusive(directory, fileStem(host), '.cast')
+    this.path = path
+    this.#file = new LineFile(descriptor, onError)
+    this.#clock = clock
+    this.#startedMs = clock.now()
+    const timestamp = Math.floor(this.#startedMs / 1000)
+    const header = { version: 2, width: columns, height: rows, timestamp, title: host, env: { TERM: term } }
+    this.#file.writeLine(JSON.stringify(header))
+  }
 
-  const write = (kind: 'o' | 'i' | 'r' | 'm', data: string, isLast = false) => {
+  output(bytes: Uint8Array): void {
+    if (!this.#isDisposed) this.#output(this.#decoder.decode(bytes, { stream: true }), bytes.length)
+  }
+
+  resize(columns: number, rows: number): void {
+    if (!this.#isDisposed) this.#write('r', `${columns}x${rows}`)
+  }
+
+  /** Writes what is left before it returns. */
+  [Symbol.dispose](): void {
+    if (this.#isDisposed) return
+    this.#isDisposed = true
+    this.#output(this.#decoder.decode(), 0)
+    if (this.#lostBytes > 0) this.#reportLoss(true)
+    this.#file[Symbol.dispose]()
+  }
+
+  #output(text: string, bytes: number): void {
+    if (text === '') return
+    if (this.#lostBytes > 0) this.#reportLoss()
+    if (this.#lostBytes > 0 || !this.#write('o', text)) this.#lostBytes += bytes
+  }
+
+  #reportLoss(isLast = false): void {
+    if (this.#write('m', `${this.#lostBytes} bytes were not recorded: the disk is too slow`, isLast))
+      this.#lostBytes = 0
+  }
+
+  #write(kind: 'o' | 'r' | 'm', data: string, isLast = false): boolean {
     // A clock that is set back must not make the times of a recording go back.
-    lastSeconds = Math.max(lastSeconds, (clock.now() - startedAt) / 1000)
-    return file.writeLine(`[${lastSeconds.toFixed(6)},"${kind}",${JSON.stringify(data)}]`, isLast)
-  }
-  const tellLoss = (isLast = false) => {
-    if (write('m', `${lostBytes} bytes were not recorded: the disk is too slow`, isLast)) lostBytes = 0
-  }
-  const stream = (kind: 'o' | 'i') => {
-    // Characters that are split between chunks are joined; what is no UTF-8 becomes U+FFFD, as JSON demands.
-    const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-    return (bytes?: Uint8Array) => {
-      const text = bytes ? decoder.decode(bytes, { stream: true }) : decoder.decode()
-      if (text === '') return
-      if (lostBytes > 0) tellLoss()
-      if (lostBytes > 0 || !write(kind, text)) lostBytes += bytes?.length ?? 0
-    }
-  }
-  const output = stream('o')
-  const input = stream('i')
-
-  file.writeLine(
-    JSON.stringify({
-      version: 2,
-      width: options.columns,
-      height: options.rows,
-      timestamp: Math.floor(startedAt / 1000),
-      title: options.host,
-      env: { TERM: options.term },
-    }),
-  )
-  let isDisposed = false
-  return {
-    path,
-    output: (bytes) => {
-      if (!isDisposed) output(bytes)
-    },
-    input: (bytes) => {
-      if (!isDisposed && options.isInputRecorded) input(bytes)
-    },
-    resize: (columns, rows) => {
-      if (!isDisposed) write('r', `${columns}x${rows}`)
-    },
-    [Symbol.dispose]: () => {
-      if (isDisposed) return
-      isDisposed = true
-      output()
-      input()
-      if (lostBytes > 0) tellLoss(true)
-      file[Symbol.dispose]()
-    },
+    this.#lastSeconds = Math.max(this.#lastSeconds, (this.#clock.now() - this.#startedMs) / 1000)
+    return this.#file.writeLine(`[${this.#lastSeconds.toFixed(6)},"${kind}",${JSON.stringify(data)}]`, isLast)
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * A screen on a headless emulator in this thread. It owns the emulator and everything that a remote program may make it do:
- * answer (bounded, to its own host), name itself, ring. It must never pass on a remote byte in any other way.
+ * A screen on a headless emulator in this thread. It owns the emulator and all that a remote program can make it do: answer
+ * queries (a limited number, to its own host), set a title, ring the bell. No other remote byte may leave it.
  */
 import headless, { type Terminal } from '@xterm/headless'
 import { printable } from '../base/printable.ts'
@@ -27,7 +27,7 @@ const REPLIES = { burst: 200, perSecond: 100 }
 const BELLS = { burst: 1, perSecond: 4 }
 const NEW_CLUSTERS = 4096
 
-/** Hyperlinks: cells do not have them, and the emulator's list of their lines makes every linked character dear. */
+/** Hyperlinks are dropped: cells have none, and the emulator's list of them makes every linked character expensive. */
 const OSC_HYPERLINK = 8
 
 export type ScreenDependencies = {
@@ -37,15 +37,11 @@ export type ScreenDependencies = {
   readonly access: 'internal' | 'public'
 }
 
-export const createScreen: CreateScreen = (options) => makeScreen(options, { now: Date.now, access: 'internal' })
-
-/** `createScreen` with the clock and the way into the emulator chosen. */
-export function createScreenWith(dependencies: Partial<ScreenDependencies>): CreateScreen {
-  return (options) => makeScreen(options, { now: Date.now, access: 'internal', ...dependencies })
-}
-
-function makeScreen(options: Parameters<CreateScreen>[0], dependencies: ScreenDependencies): Screen {
-  return new HeadlessScreen(options, dependencies)
+export function createScreen(
+  options: Parameters<CreateScreen>[0],
+  dependencies: Partial<ScreenDependencies> = {},
+): Screen {
+  return new HeadlessScreen(options, { now: Date.now, access: 'internal', ...dependencies })
 }
 
 function createTerminal(columns: number, rows: number, historyLines: number): Terminal {
@@ -240,20 +236,7 @@ class HeadlessScreen implements Screen {
     return Array.from({ length: this.#rows }, (_, y) => this.#textOf(top + y))
   }
 
-  allText(isUnwrapped = false): string[] {
-    const buffer = this.#buffers.active
-    const lines: string[] = []
-    for (let line = 0; line < buffer.length; line++) {
-      const continues = isUnwrapped && this.#isWrapped(line + 1)
-      const text = continues ? this.#wholeText(line) : this.#textOf(line)
-      if (isUnwrapped && this.#isWrapped(line) && lines.length > 0) lines[lines.length - 1] += text
-      else lines.push(text)
-    }
-    while (lines.at(-1) === '') lines.pop()
-    return lines
-  }
-
-  search(needle: string, limit?: number): SearchHit[] {
+  search(needle: string): SearchHit[] {
     return searchLines(
       {
         lines: this.#buffers.active.length,
@@ -263,16 +246,7 @@ class HeadlessScreen implements Screen {
         columns: (line) => this.#columnsOf(line),
       },
       needle,
-      limit,
     )
-  }
-
-  reset(): void {
-    if (this.#isDisposed) return
-    this.#repair.reset()
-    this.#access.parse(CANCEL)
-    this.#terminal.reset()
-    this.#revision++
   }
 
   restart(): void {

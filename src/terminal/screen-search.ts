@@ -13,16 +13,16 @@ export interface SearchSource {
   columns(line: number): readonly number[]
 }
 
-export const DEFAULT_SEARCH_LIMIT = 1000
+const MOST_HITS = 1000
 
-/** Case is ignored when the needle has no capital. Hits do not overlap; oldest first; the newest `limit` of them. */
-export function searchLines(source: SearchSource, needle: string, limit = DEFAULT_SEARCH_LIMIT): SearchHit[] {
-  if (needle === '' || limit <= 0) return []
+/** Case is ignored when the needle has no capital. Hits do not overlap; oldest first; the newest 1000 of them. */
+export function searchLines(source: SearchSource, needle: string): SearchHit[] {
+  if (needle === '') return []
   const isFolded = needle === foldCase(needle)
   const wanted = isFolded ? foldCase(needle) : needle
   const groups: SearchHit[][] = []
   let found = 0
-  for (let last = source.lines - 1; last >= 0 && found < limit; ) {
+  for (let last = source.lines - 1; last >= 0 && found < MOST_HITS; ) {
     let first = last
     while (first > 0 && source.isWrapped(first)) first--
     const hits = searchLogicalLine(source, first, last, wanted, isFolded)
@@ -30,8 +30,7 @@ export function searchLines(source: SearchSource, needle: string, limit = DEFAUL
     found += hits.length
     last = first - 1
   }
-  const hits = groups.reverse().flat()
-  return hits.length > limit ? hits.slice(hits.length - limit) : hits
+  return groups.reverse().flat().slice(-MOST_HITS)
 }
 
 function searchLogicalLine(

@@ -1,7 +1,4 @@
-/**
- * The emulated terminal behind a shell, as a port: where it runs (this thread, a worker) is its own affair. It never lets
- * a remote byte out: what leaves is cells, modes, and replies, and a reply goes to the host that asked and to nobody else.
- */
+/** The emulated terminal behind a shell. What leaves it is cells, modes and replies; a reply goes to the host that asked. */
 import type { CellGrid } from './cells.ts'
 
 /** Modes that the remote program switched on and that change what typed keys, pastes and mouse events become. */
@@ -57,15 +54,11 @@ export interface Screen extends Disposable {
   copyInto(target: CellGrid, column: number, row: number, width: number, height: number): void
   /** Visible rows as text, right-trimmed: for folding, comparing and tests. */
   visibleText(): string[]
-  /** All kept lines (blank ones after the last text left out), oldest first, wrapped lines joined when `isUnwrapped`. */
-  allText(isUnwrapped?: boolean): string[]
   /**
-   * Hits in history and screen, oldest first, the newest `limit` (1000) of them; `line` counts from the oldest kept line,
-   * `column` and `length` are cells (a hit may run on into wrapped rows). Case is ignored when the needle has no capital.
+   * The newest 1000 hits in history and screen, oldest first; `line` counts from the oldest kept line, `column` and `length` are
+   * cells (a hit may run on into wrapped rows). Case is ignored when the needle has no capital.
    */
-  search(needle: string, limit?: number): SearchHit[]
-  /** Drops everything, as a terminal that was just switched on. */
-  reset(): void
+  search(needle: string): SearchHit[]
   /**
    * A new shell begins on the old terminal: sequences that were cut, modes, colours and the alternate screen are gone; the
    * text and the history stay, and the cursor stands below them.

@@ -6,7 +6,7 @@ import { notKept } from '../../base/file-reason.ts'
 import { makeOwnDirectories } from '../../base/foreign-place.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import { createAsciicastRecorder } from '../../terminal/asciicast.ts'
+import { AsciicastRecorder } from '../../terminal/asciicast.ts'
 import { receiverList } from '../state/console-state.ts'
 import type { PageContext } from '../tabs/page-context.ts'
 import type { HostViews } from './host-views.ts'
@@ -31,7 +31,7 @@ export class Recording implements Disposable {
       const directory = createRecordingDirectory(this.#environment, clock.now())
       for (const host of hosts) {
         const { columns, rows } = this.#views.size(host)
-        const recorder = createAsciicastRecorder({
+        const recorder = new AsciicastRecorder({
           directory,
           host,
           columns,

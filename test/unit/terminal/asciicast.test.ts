@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../../../src/base/clock.ts'
-import { type AsciicastOptions, createAsciicastRecorder, fileStem } from '../../../src/terminal/asciicast.ts'
+import { type AsciicastOptions, AsciicastRecorder, fileStem } from '../../../src/terminal/asciicast.ts'
 import { readAsciicast } from './read-asciicast.ts'
 
 let directory: string
@@ -23,7 +23,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true }))
 
 function record(options: Partial<AsciicastOptions> = {}) {
-  return createAsciicastRecorder({
+  return new AsciicastRecorder({
     directory,
     host: 'm8',
     columns: 80,
@@ -60,20 +60,6 @@ describe('a recording', () => {
         [1.5, 'r', '132x50'],
       ],
     })
-  })
-
-  it('leaves out what is typed', () => {
-    const recorder = record()
-    recorder.input(Buffer.from('hunter2\r'))
-    recorder[Symbol.dispose]()
-    expect(readFileSync(recorder.path, 'utf8')).not.toContain('hunter2')
-  })
-
-  it('has what is typed when that was asked for', () => {
-    const recorder = record({ isInputRecorded: true })
-    recorder.input(Buffer.from('ls\r'))
-    recorder[Symbol.dispose]()
-    expect(read(recorder.path).events).toEqual([[0, 'i', 'ls\r']])
   })
 
   it('has the same text however the bytes were split', () => {

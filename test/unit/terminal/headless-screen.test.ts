@@ -13,7 +13,7 @@ import {
   STRIKETHROUGH,
   UNDERLINE,
 } from '../../../src/terminal/cells.ts'
-import { cellAt, invalidCell, openScreen, rowText } from './screen-harness.ts'
+import { allText, cellAt, invalidCell, openScreen, rowText } from './screen-harness.ts'
 
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => `line ${index}\r\n`).join('')
 
@@ -143,7 +143,7 @@ describe('copying a screen', () => {
     note()
     harness.screen.resize(30, 6)
     note()
-    harness.screen.reset()
+    harness.screen.restart()
     note()
     expect(revisions.toSorted((a, b) => a - b)).toEqual(revisions)
     expect(new Set(revisions).size).toBe(revisions.length)
@@ -246,7 +246,7 @@ describe('resizing a screen', () => {
     screen.resize(12, 5)
     expect(screen.visibleText().slice(0, 2)).toEqual(['0123456789ab', 'cdefghijKLM'])
     screen.resize(30, 5)
-    expect(screen.allText(true)[0]).toBe('0123456789abcdefghijKLM')
+    expect(screen.visibleText()[0]).toBe('0123456789abcdefghijKLM')
   })
 
   it('goes down to one cell and up to 500 × 200, in the middle of a sequence', () => {
@@ -259,20 +259,14 @@ describe('resizing a screen', () => {
     harness.screen.resize(500, 200)
     harness.feed('end')
     expect(invalidCell(harness.cells())).toBeUndefined()
-    expect(harness.screen.allText().at(-1)).toMatch(/end$/)
+    expect(allText(harness.screen).at(-1)).toMatch(/end$/)
   })
 })
 
 describe('the text of a screen', () => {
   it('has all kept lines, oldest first', () => {
     const { screen } = openScreen({ historyLines: 3 }).feed(numbered(20))
-    expect(screen.allText()).toEqual(['line 13', 'line 14', 'line 15', 'line 16', 'line 17', 'line 18', 'line 19'])
-  })
-
-  it('joins wrapped lines when asked', () => {
-    const { screen } = openScreen({ columns: 10 }).feed('0123456789abc  d\r\n12345678  x\r\n123456789漢y')
-    expect(screen.allText()).toEqual(['0123456789', 'abc  d', '12345678', 'x', '123456789', '漢y'])
-    expect(screen.allText(true)).toEqual(['0123456789abc  d', '12345678  x', '123456789漢y'])
+    expect(allText(screen)).toEqual(['line 13', 'line 14', 'line 15', 'line 16', 'line 17', 'line 18', 'line 19'])
   })
 })
 
@@ -303,11 +297,20 @@ describe('searching a screen', () => {
     expect(screen.search('x')).toEqual([{ line: 0, column: 4, length: 1 }])
   })
 
-  it('finds in the history, the newest up to the limit', () => {
-    const { screen } = openScreen().feed(numbered(50))
-    const hits = screen.search('line', 3)
-    expect(hits.map(({ line }) => screen.allText()[line])).toEqual(['line 47', 'line 48', 'line 49'])
-    expect(screen.search('line').length).toBe(50)
+  it('finds text that goes on in the next row, with its spaces and beside a wide character that did not fit', () => {
+    const { screen } = openScreen({ columns: 10 }).feed('0123456789abc  d\r\n12345678  x\r\n123456789漢y')
+    expect(allText(screen)).toEqual(['0123456789', 'abc  d', '12345678', 'x', '123456789', '漢y'])
+    expect(screen.search('9abc  d')).toEqual([{ line: 0, column: 9, length: 7 }])
+    expect(screen.search('12345678  x')).toEqual([{ line: 2, column: 0, length: 11 }])
+    expect(screen.search('9漢y')).toEqual([{ line: 4, column: 8, length: 5 }])
+  })
+
+  it('finds in the history, the newest thousand', () => {
+    const { screen } = openScreen({ historyLines: 2000 }).feed(numbered(1200))
+    const hits = screen.search('line')
+    expect(hits.length).toBe(1000)
+    expect([hits[0]?.line, hits.at(-1)?.line]).toEqual([200, 1199])
+    expect(openScreen().feed(numbered(50)).screen.search('line').length).toBe(50)
   })
 
   it('finds nothing for nothing', () => {
@@ -319,7 +322,7 @@ describe('searching a screen', () => {
     const line = Buffer.from(`${'some words of a log line '.repeat(3)}\r\n`)
     for (let count = 0; count < 10_100; count++) screen.parse(line)
     expect(screen.search('not there')).toEqual([])
-    expect(screen.search('words', 1_000_000).length).toBe(10_004 * 3)
+    expect(screen.search('words').at(-1)?.line).toBe(10_003)
   })
 })
 
@@ -422,7 +425,7 @@ describe('a screen whose shell is a new one', () => {
     expect(harness.screen.cursor).toMatchObject({ column: 3, row: 4, isVisible: true })
     expect(harness.screen.visibleText().slice(-3)).toEqual(['line 19', '$ vim', 'qqq'])
     expect(cellAt(harness.cells(), 0, 4).foreground).toBe(0)
-    expect(harness.screen.allText()[0]).toBe('line 0')
+    expect(allText(harness.screen)[0]).toBe('line 0')
   })
 
   it('starts at the top when there is no text', () => {
@@ -433,22 +436,13 @@ describe('a screen whose shell is a new one', () => {
 })
 
 describe('a screen that is over', () => {
-  it('starts afresh after a reset, also in the middle of a sequence', () => {
-    const harness = openScreen().feed(`${numbered(20)}\x1b[?1049h\x1b[31m\x1b]0;half`)
-    harness.screen.reset()
-    harness.feed('new')
-    expect(harness.screen.allText()).toEqual(['new'])
-    expect(harness.screen.modes.isAlternateScreen).toBe(false)
-    expect(cellAt(harness.cells(), 0, 0).foreground).toBe(0)
-  })
-
   it('takes calls after its end without a complaint', () => {
     const harness = openScreen().feed('x')
     harness.screen[Symbol.dispose]()
     harness.screen[Symbol.dispose]()
     harness.feed('y')
     harness.screen.resize(10, 10)
-    harness.screen.reset()
+    harness.screen.restart()
     expect(() => harness.cells()).not.toThrow()
   })
 })

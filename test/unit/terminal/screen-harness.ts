@@ -12,7 +12,7 @@ import {
 } from '../../../src/terminal/cells.ts'
 import { cellText, clusterText } from '../../../src/terminal/clusters.ts'
 import { isPrintableCode } from '../../../src/terminal/code-points.ts'
-import { createScreenWith, type ScreenDependencies } from '../../../src/terminal/headless-screen.ts'
+import { createScreen, type ScreenDependencies } from '../../../src/terminal/headless-screen.ts'
 import type { Screen } from '../../../src/terminal/screen.ts'
 
 export type Harness = {
@@ -32,22 +32,24 @@ export function openScreen(
 ): Harness {
   const { columns = 20, rows = 5, historyLines = 100, access = 'internal' } = options
   const harness = { replies: [] as string[], titles: [] as string[], bells: 0, changes: 0, time: 1_000_000 }
-  const create = createScreenWith({ access, now: () => harness.time })
-  const screen = create({
-    columns,
-    rows,
-    historyLines,
-    handlers: {
-      onReply: (bytes) => harness.replies.push(Buffer.from(bytes).toString('latin1')),
-      onTitle: (title) => harness.titles.push(title),
-      onBell: () => {
-        harness.bells++
-      },
-      onChanged: () => {
-        harness.changes++
+  const screen = createScreen(
+    {
+      columns,
+      rows,
+      historyLines,
+      handlers: {
+        onReply: (bytes) => harness.replies.push(Buffer.from(bytes).toString('latin1')),
+        onTitle: (title) => harness.titles.push(title),
+        onBell: () => {
+          harness.bells++
+        },
+        onChanged: () => {
+          harness.changes++
+        },
       },
     },
-  })
+    { access, now: () => harness.time },
+  )
   return Object.assign(harness, {
     screen,
     feed(text: string | Uint8Array) {
@@ -60,6 +62,19 @@ export function openScreen(
       return grid
     },
   })
+}
+
+/** All kept lines, oldest first, without blank ones at the end. */
+export function allText(screen: Screen): string[] {
+  const lines: string[] = []
+  for (let offset = screen.historyLines; offset > 0; offset--) {
+    screen.viewOffset = offset
+    lines.push(screen.visibleText()[0] ?? '')
+  }
+  screen.viewOffset = 0
+  lines.push(...screen.visibleText())
+  while (lines.at(-1) === '') lines.pop()
+  return lines
 }
 
 export type Cell = { text: string; foreground: number; background: number; attributes: number }
