@@ -1,16 +1,15 @@
 /**
  * A program of this machine in a pseudo-terminal: the wire of the transports `local` and `openssh`. The only importer of
- * node-pty. It owns the program and its terminal; it must never signal a process that it did not start, nor lose a byte
- * that the program wrote before it ended.
+ * node-pty. It signals no process that it did not start, and loses no byte that the program wrote before it ended.
  */
+import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { ReadStream } from 'node:tty'
 import { type IPty, spawn } from 'node-pty'
 import type { Pty, PtyHandlers, PtyOptions } from '../base/pty.ts'
-import { foregroundGroup, signalGroup } from './process-group.ts'
 import { PtyWriter } from './pty-writer.ts'
 
-/** A program that ended while another one holds the terminal open: how long more output is waited for, at most and in silence. */
+/** How long output is waited for when the program has ended and another one holds its terminal open: at most, and in silence. */
 const LAST_OUTPUT_MS = 2000
 const LAST_SILENCE_MS = 100
 /** From the hang-up to the kill. */
@@ -135,3 +134,40 @@ function signalName(signal: number): string {
   const entry = Object.entries(constants.signals).find(([, value]) => value === signal)
   return entry ? entry[0] : `SIG${signal}`
 }
+
+/**
+ * A process id may be given to another program once its owner has ended, so a group is signalled only if /proc says that it still
+ * belongs to the session of the program (systems without /proc: the program's own group only).
+ */
+type ProcessState = { readonly group: number; readonly session: number; readonly foreground: number }
+
+/** proc_pid_stat(5): after the command in parentheses come state, ppid, pgrp, session, tty_nr, tpgid. */
+function processState(pid: number): ProcessState | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return { group: Number(fields[2]), session: Number(fields[3]), foreground: Number(fields[5]) }
+  } catch {
+    return undefined
+  }
+}
+
+/** The foreground group of the session that `leader` leads, if it is another one than the leader's own. */
+function foregroundGroup(leader: number): number | undefined {
+  const foreground = processState(leader)?.foreground
+  return foreground !== undefined && foreground > 1 && foreground !== leader ? foreground : undefined
+}
+
+/** Signals a group of the session that `leader` leads; nothing when the group's leader is gone or is somebody else's. */
+function signalGroup(group: number, leader: number, signal: NodeJS.Signals): void {
+  const state = processState(group)
+  const isOurs = state ? state.session === leader && state.group === group : group === leader && !hasProc
+  if (!isOurs || group <= 1) return
+  try {
+    process.kill(-group, signal)
+  } catch {
+    // Gone in the meantime.
+  }
+}
+
+const hasProc = processState(process.pid) !== undefined
