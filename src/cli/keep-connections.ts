@@ -1,4 +1,4 @@
-/** The background process of `--persist`: it holds connections until nobody has used them for a while. */
+/** The background process of `--persist`: it holds connections until they have not been used for a while. */
 import { systemClock } from '../base/clock.ts'
 import { runKeeper } from '../ssh/persist/keeper.ts'
 import { createSsh2Transport } from '../ssh/ssh2/transport.ts'

@@ -1,6 +1,6 @@
 /**
  * Every verb of the command line. Help, `--dry-run`, exit codes of time-outs and docs/commands.md derive from this table; the code
- * of a verb is loaded when somebody calls it. A new verb is a file that exports its `VerbCode`, and one entry here.
+ * of a verb is loaded when the verb is called. A new verb is a file that exports its `VerbCode`, and one entry here.
  */
 import type { AreaEntry } from '../ops/kernel/area-entry.ts'
 import { AREAS } from './bring-up/areas.ts'

@@ -1,5 +1,4 @@
 /** What up, down and status say: lines for people, or one JSON object a line. */
-import { styleText } from 'node:util'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ApplyEvent } from '../../ops/kernel/apply.ts'
@@ -10,6 +9,7 @@ import type { Plan } from '../../ops/kernel/plan.ts'
 import type { SharedHome } from '../../ops/kernel/shared-home.ts'
 import type { HostStanding } from '../../ops/kernel/standing.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import { painterOf } from '../output/colour.ts'
 import { writeEvent } from '../output/json-lines.ts'
 
 const COLOURS = { '+': 'green', '-': 'red', '~': 'yellow', '!': 'red', head: 'bold' } as const
@@ -21,14 +21,12 @@ export class BringUpReport {
   readonly #paint: PaintChange
 
   constructor(options: GlobalOptions, context: CliContext) {
-    const { color = 'auto', json = false, verbose = false } = options
-    const { stdout, environment } = context
-    const isPainted = color === 'always' || (color === 'auto' && stdout.isTTY === true && !environment.NO_COLOR)
+    const { json = false, verbose = false } = options
+    const paint = painterOf(options, context)
     this.#context = context
     this.#isJson = json
     this.#isVerbose = verbose
-    this.#paint = (kind, text) =>
-      isPainted && kind !== 'plain' ? styleText(COLOURS[kind], text, { validateStream: false }) : text
+    this.#paint = (kind, text) => (paint === undefined || kind === 'plain' ? text : paint(COLOURS[kind], text))
   }
 
   plan(plan: Plan): void {

@@ -1,4 +1,4 @@
-/** What every verb gets from the composition root, so that verbs are tested with streams and an environment of their own. */
+/** What every verb gets from `main.ts`, so that tests can pass streams and an environment of their own. */
 import type { Readable, Writable } from 'node:stream'
 
 export type CliContext = {
@@ -12,7 +12,7 @@ export type CliContext = {
   readonly now: () => number
 }
 
-/** The options that every verb understands (contract: 'Options everywhere'). */
+/** The options that verbs share. */
 export type GlobalOptions = {
   readonly hosts?: string
   readonly json?: boolean
@@ -21,9 +21,9 @@ export type GlobalOptions = {
   readonly fanOut?: number
   /** Seconds. */
   readonly connectTimeout?: number
-  /** Seconds; of `run` for the command on each host, else for all of it. */
+  /** Seconds; for `run` of the command on each host, else of the whole verb. */
   readonly timeout?: number
-  /** Seconds that connections stay warm after their last use, 0: not at all; undefined: as hosts.yaml says. */
+  /** Seconds that connections stay open after their last use, 0: not at all; undefined: as hosts.yaml says. */
   readonly persist?: number
   readonly color?: 'auto' | 'always' | 'never'
   readonly yes?: boolean

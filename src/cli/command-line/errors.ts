@@ -1,4 +1,4 @@
-/** How a verb's error becomes lines on stderr and an exit code. The only place that knows both. */
+/** How an error of a verb becomes lines on stderr and an exit code. */
 import { type ErrorCode, MusterError, messageOf, shortageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { EXIT } from './context.ts'
@@ -18,9 +18,9 @@ export function exitCodeOf(error: unknown): number {
 
 const PLACE = /^[^\n]+:\d+:\d+: /
 
-/** Lines for stderr, with the hint; a defect of ours shows where it happened. */
+/** Lines for stderr, with the hint; a bug of Muster with its stack. */
 export function describeError(error: unknown): string {
-  // Problems of a file begin with its place, so that an editor finds them.
+  // Problems of a file begin with file, line and column, so that an editor finds them.
   const prefix = error instanceof MusterError && PLACE.test(error.message) ? '' : 'muster: '
   if (error instanceof MusterError)
     return `${prefix}${error.message}${error.hint === undefined ? '' : `\n${error.hint}`}\n`

@@ -7,7 +7,7 @@ import type { OptionGroup, Verb } from './verb.ts'
 
 const DAY_S = 86_400
 
-/** `all`: every verb; `none`: only verbs that declare it themselves list it. */
+/** `all`: listed by every verb; `none`: only by verbs that declare it. */
 const SHARED: readonly (readonly [OptionGroup | 'all' | 'none', Option])[] = [
   [
     'inventory',
@@ -24,7 +24,7 @@ const SHARED: readonly (readonly [OptionGroup | 'all' | 'none', Option])[] = [
   [
     'connection',
     new Option('--connect-timeout <s>', 'wait at most S seconds for each step of connecting (default: 10)')
-      // Other limits are multiples of it.
+      // Other time limits are multiples of it.
       .argParser((text) => Math.min(seconds(text), DAY_S)),
   ],
   [
@@ -43,7 +43,7 @@ export function addSharedOptions(program: Command): void {
   for (const [, option] of SHARED) program.addOption(option)
 }
 
-/** Those whose value is a word of its own. */
+/** Their value is the next word. */
 export const TAKES_A_VALUE: ReadonlySet<string> = new Set(
   SHARED.flatMap(([, { required, long }]) => (required && long !== undefined ? [long] : [])),
 )

@@ -1,4 +1,4 @@
-/** The command line of this program, as words that mean the same in whatever directory. */
+/** The command line that starts this program again, from any directory. */
 import { join } from 'node:path'
 import { packageRoot } from '../../base/package-root.ts'
 

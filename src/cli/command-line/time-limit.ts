@@ -1,11 +1,11 @@
-/** `--timeout` of a whole verb: its signal is aborted as Ctrl-C would abort it, and it is told apart afterwards. */
+/** `--timeout` of a whole verb: it aborts the verb's signal as Ctrl-C does; `isOver` tells them apart. */
 import type { CliContext } from './context.ts'
 
 export class TimeLimit implements Disposable {
   readonly #over = new AbortController()
   readonly #stopped: AbortSignal
   #timer: NodeJS.Timeout | undefined
-  /** What the verb gets. */
+  /** For the verb. */
   readonly context: CliContext
 
   constructor(context: CliContext) {

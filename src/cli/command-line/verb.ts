@@ -1,4 +1,4 @@
-/** What a verb is: an entry of the table in `verbs.ts`, and the code that is loaded when somebody calls it. */
+/** What a verb is: an entry of the table in `verbs.ts`, and the code that is loaded when it is called. */
 import type { Command } from 'commander'
 
 /** Groups of shared options (`options.ts`); help shows those that mean something to the verb. */

@@ -1,7 +1,6 @@
 /**
- * Files of one host for others, through this machine: fetched once into a private directory here, then copied to all that want
- * them together, as `muster copy` does it: what a host has already is not sent again, and large files go from host to host
- * where that pays. The directory goes when nobody needs it for now.
+ * Copies files of one host to others through this machine: fetched once into a private directory, then copied to all hosts together,
+ * as `muster copy` does. The directory is removed when it is not needed any more.
  */
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
@@ -27,10 +26,10 @@ type Fetched =
   | { readonly kind: 'here'; readonly directory: string }
   | { readonly kind: 'not'; readonly end: ExecResult }
 
-/** A host that comes later than this behind the first one is brought its files by itself. */
+/** A host that joins later than this after the first one is served by itself. */
 const GATHER_MS = 2_000
 
-/** Hosts that are brought the same in one copy. */
+/** Hosts that get the same files in one copy. */
 type Group = {
   readonly delivery: Carried
   readonly signal: AbortSignal
@@ -43,9 +42,9 @@ type Member = { readonly endpoint: Endpoint; readonly told: Told; leave(end: Exe
 export class FileCarrier {
   readonly #options: CarrierWires
   readonly #copyToHosts: typeof copyToHosts
-  /** By host and path; those that failed are tried again. */
+  /** By host and path; failed ones are tried again. */
   readonly #fetched = new Map<string, Promise<Fetched>>()
-  /** That have not begun. */
+  /** Groups whose copy has not started. */
   readonly #gathering = new Map<string, Group>()
   #directory: string | undefined
   #atWork = 0
@@ -110,7 +109,7 @@ export class FileCarrier {
     const onEvent = (event: CopyEvent) => {
       const member = members.get(event.host)
       member?.told.take(event)
-      // Whoever has it goes on; nobody waits for the last one.
+      // A host that has its files continues without waiting for the last one.
       if (event.type === 'result') member?.leave(member.told.end())
     }
     await this.#copyToHosts(endpoints, request, this.#wires(signal, onEvent))
@@ -122,7 +121,7 @@ export class FileCarrier {
     this.#directory = undefined
   }
 
-  /** What is brought, as it stands here; or why there is nothing. */
+  /** The files to copy, here; or why there are none. */
   async #treeOf({ from, path }: Carried, signal: AbortSignal): Promise<SourceTree | ExecResult> {
     const source = await this.#sourceOf(from, path, signal)
     if (source.kind === 'not') return source.end
@@ -166,7 +165,7 @@ export class FileCarrier {
 
 const NAME = /^muster-files-(\d+)-/
 
-/** Named after this process: those of processes that were killed go first. */
+/** Named after this process; removes those of processes that were killed. */
 function makeDirectory(): string {
   for (const name of readdirSync(tmpdir())) {
     const pid = NAME.exec(name)?.[1]
@@ -174,7 +173,7 @@ function makeDirectory(): string {
     try {
       rmSync(join(tmpdir(), name), { recursive: true, force: true })
     } catch {
-      // Somebody else's.
+      // It belongs to another user.
     }
   }
   return mkdtempSync(join(tmpdir(), `muster-files-${process.pid}-`))
@@ -189,7 +188,7 @@ function isDead(pid: number): boolean {
   }
 }
 
-/** What a copy of one host tells, as the end of a command. */
+/** Turns the events of a copy to one host into the end of a command. */
 class Told {
   #reason = ''
   #outcome: RunOutcome = { kind: 'cancelled' }
@@ -214,7 +213,7 @@ class Told {
   }
 }
 
-/** Until all that may come are there, or for a moment. */
+/** Waits until all expected hosts have joined, or for a moment. */
 async function gathered({ isFull, signal }: Group): Promise<void> {
   const begin = () => isFull.resolve()
   using _timer = systemClock.after(GATHER_MS, begin)

@@ -4,7 +4,7 @@ import { freeFiles, type OpenFiles, openFiles } from '../../base/open-files.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 
 const USUAL = 64
-/** For this program itself: code that is loaded later, files that are copied, questions on the terminal, SSH agent. */
+/** For Muster itself: code that is loaded later, files to copy, the terminal, the SSH agent. */
 const OWN_FILES = 8
 /**
  * A host has a socket or the pipes and the terminal of `ssh`, and while a program starts both ends of its pipes are open
@@ -12,15 +12,14 @@ const OWN_FILES = 8
  */
 const FILES_A_HOST = 8
 
-/** Of one whose connection stays: a socket, or the terminals of `ssh` and of its shell. */
+/** While its connection stays open: a socket, or the terminals of `ssh` and of its shell. */
 const FILES_KEPT = 3
 
-/** Enough for so many hosts. */
 const enoughFor = (hosts: number): number => Math.max(1024, 2 * (OWN_FILES + 32 + hosts * FILES_A_HOST))
 
 /**
- * `hosts`: how many there are. Says on stderr when it is fewer than asked for.
- * @throws MusterError `usage` when there is no room for a single one.
+ * `hosts`: how many there are. Warns on stderr when the result is below --fan-out.
+ * @throws MusterError `usage` when not even one host fits
  */
 export function fanOutFor(
   hosts: number,

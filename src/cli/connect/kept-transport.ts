@@ -25,7 +25,7 @@ export function createKeptTransport({ direct, persist, environment, onWarning }:
   })
 }
 
-/** In a session of its own and without a terminal, so that nothing that happens to this one reaches it. */
+/** In its own session and without a terminal, so that nothing that happens to this process reaches it. */
 function startKeeper(directory: string, environment: KeptOptions['environment']): void {
   const [program = '', ...words] = ownCommand()
   const child = spawn(program, [...words, 'keep-connections', directory], {
@@ -34,7 +34,7 @@ function startKeeper(directory: string, environment: KeptOptions['environment'])
     detached: true,
     stdio: 'ignore',
   })
-  // That it did not start shows in that it does not answer.
+  // If it did not start, it does not answer.
   child.on('error', () => {})
   child.unref()
 }

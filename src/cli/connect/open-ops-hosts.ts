@@ -1,18 +1,18 @@
-/** The way to hosts for verbs that run scripts there: one login each, questions on the terminal. */
+/** Hosts for verbs that run scripts there: one login each, questions on the terminal. */
 import { randomBytes } from 'node:crypto'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import type { CredentialDialog } from '../../ssh/credentials.ts'
 import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
-import { askSudoOnce } from './ask-sudo-once.ts'
 import { fanOutFor, requireRoomFor } from './fan-out.ts'
 import { createOpsHosts, type ShellHosts } from './ops-hosts.ts'
+import { askSudoOnce } from './sudo-password.ts'
 import { createVerbWires } from './transports.ts'
 
 export type OpenedHosts = Disposable & { readonly hosts: Required<OpsHosts> & ShellHosts; readonly fanOut: number }
 
-/** `changed`: the hosts on which root may be needed; all unless told. Disposing closes the logins. */
+/** `changed`: the hosts on which root may be needed (default: all). Disposing closes the logins. */
 export function openOpsHosts(
   endpoints: readonly Endpoint[],
   options: GlobalOptions,

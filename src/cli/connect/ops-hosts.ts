@@ -14,8 +14,8 @@ import { shareConnections } from '../../ssh/share-connections.ts'
 import type { CarrierWires, FileCarrier } from './carry-files.ts'
 import type { Wires } from './transports.ts'
 
-/** How hosts are reached; one without an endpoint is not. */
-type Way = {
+/** How hosts are reached; a host without an endpoint is not. */
+type Access = {
   readonly exec: HostExec
   /** For files. */
   readonly wires: CarrierWires
@@ -25,7 +25,7 @@ type Way = {
 
 export type OpsHostsOptions = Pick<Wires, 'transports' | 'hostKeys' | 'credentials'> & {
   readonly fanOut: number
-  /** A word of letters and digits that nobody guesses. */
+  /** Letters and digits that cannot be guessed. */
   readonly token: string
   /** Ends everything, logins too. */
   readonly signal: AbortSignal
@@ -38,12 +38,12 @@ export interface ShellHosts {
 
 const STDOUT_LIMIT_BYTES = 1024 * 1024
 const STDERR_LIMIT_BYTES = 64 * 1024
-/** A host that prints so much where nobody reads along is cut off. */
+/** A host that prints more than this where nothing reads along is cut off. */
 const FLOOD_BYTES = 64 * 1024 * 1024
 /** Hosts that files are brought to at once, over the connections of a console. */
 const FILES_AT_ONCE = 64
 const ID_TIMEOUT_MS = 10_000
-/** The script is in no command line while it runs: what looks for words there does not find it. */
+/** The script is not in a command line while it runs, so that a search of command lines does not find it. */
 const COMMAND = 'eval "unset MUSTER_SCRIPT; $MUSTER_SCRIPT"'
 
 export function createOpsHosts(
@@ -85,7 +85,7 @@ export function createFleetOpsHosts(
 
 const FLOODED = {
   kind: 'refused',
-  reason: `it printed more than ${formatBytes(FLOOD_BYTES)} where a short answer is expected, and was cut off`,
+  reason: `it printed more than ${formatBytes(FLOOD_BYTES)} instead of a short answer, and was cut off`,
 } as const
 
 const NOT_HERE: ExecResult = {
@@ -96,31 +96,31 @@ const NOT_HERE: ExecResult = {
 }
 
 class SshOpsHosts implements OpsHosts, Disposable {
-  readonly #way: Way
+  readonly #access: Access
   /** What hangs up, for everything that runs. */
   readonly #running = new Set<() => void>()
   #carrier: Promise<FileCarrier> | undefined
   /** Whether the login is root, asked once a host. */
   readonly #roots = new Map<string, Promise<boolean>>()
 
-  constructor(way: Way) {
-    this.#way = way
+  constructor(access: Access) {
+    this.#access = access
   }
 
   async exec(host: string, script: string, options: ExecOptions): Promise<ExecResult> {
-    const endpoint = this.#way.endpoint(host)
+    const endpoint = this.#access.endpoint(host)
     if (endpoint === undefined) return NOT_HERE
     const isSudo = options.asRoot === true && !(await this.#isRoot(endpoint, options.signal))
     return await this.#run(endpoint, script, options, isSudo)
   }
 
-  /** Nothing of it keeps the program: hosts end by themselves what somebody hung up on. */
+  /** Does not wait: hosts stop what has lost its connection. */
   [Symbol.dispose](): void {
     for (const hangUp of this.#running) hangUp()
   }
 
   async deliver(host: string, delivery: Delivery, options: DeliverOptions): Promise<ExecResult> {
-    const { wires, endpoint } = this.#way
+    const { wires, endpoint } = this.#access
     const to = endpoint(host)
     const from = delivery.from === undefined ? undefined : endpoint(delivery.from)
     if (to === undefined || (delivery.from !== undefined && from === undefined)) return NOT_HERE
@@ -163,7 +163,7 @@ class SshOpsHosts implements OpsHosts, Disposable {
           durationMs: systemClock.now() - sinceMs,
         })
       }
-      const running = this.#way.exec.start(
+      const running = this.#access.exec.start(
         endpoint,
         {
           command: COMMAND,
@@ -172,10 +172,10 @@ class SshOpsHosts implements OpsHosts, Disposable {
           isBrief,
           endsLast,
           isHeld: turn !== undefined,
-          // It waits for what its own host is told before, which must not wait for it.
+          // It waits for an earlier script of its own host, which must not wait for it.
           isLasting: turn !== undefined || !Number.isFinite(timeoutMs),
           ...(stdin === undefined ? {} : { stdin: fileOf(stdin) }),
-          ...(isSudo ? { sudoPassword: () => this.#way.sudoPassword() } : {}),
+          ...(isSudo ? { sudoPassword: () => this.#access.sudoPassword() } : {}),
         },
         {
           onBegin: () => {
@@ -222,7 +222,7 @@ class SshOpsHosts implements OpsHosts, Disposable {
   }
 }
 
-/** The beginning of a stream; all of it goes by as text. */
+/** Keeps the beginning of a stream, and passes on all of it as text. */
 class Kept {
   readonly #limit: number
   readonly #onText: (text: string) => void

@@ -1,21 +1,22 @@
-/** The password of sudo where work begins again and again: asked once for all hosts, and again when it was void. */
+/** The password of sudo: asked once for all hosts. */
 import { MusterError } from '../../base/errors.ts'
 import type { Secret } from '../../base/secret.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import type { CredentialDialog } from '../../ssh/credentials.ts'
-import { askSudoOnce } from './ask-sudo-once.ts'
 
+/** For work that starts again and again: the password is asked for once, and again after it was refused or not given. */
 export class SudoPassword {
   readonly #dialog: CredentialDialog
   #ask: (() => Promise<Secret | undefined>) | undefined
-  /** It was refused, or nobody gave one. */
+  /** It was refused, or none was given. */
   #isVoid = false
 
   constructor(dialog: CredentialDialog) {
     this.#dialog = dialog
   }
 
-  /** Something new begins on these hosts: who gave no password, or a wrong one, is asked again. */
+  /** Something new starts on these hosts: a password that was refused or not given is asked for again. */
   begin(names: readonly string[]): void {
     if (this.#ask !== undefined && !this.#isVoid) return
     this.#ask = askSudoOnce(this.#dialog, names)
@@ -23,13 +24,13 @@ export class SudoPassword {
   }
 
   async ask(): Promise<Secret | undefined> {
-    if (this.#ask === undefined) throw new MusterError('internal', 'nothing was begun')
+    if (this.#ask === undefined) throw new MusterError('internal', 'nothing was started')
     const answer = await this.#ask()
     if (answer === undefined) this.#isVoid = true
     return answer
   }
 
-  /** The hosts, with an eye on whether one refuses. */
+  /** The same hosts, while this notices whether one refuses the password. */
   watch(hosts: OpsHosts): OpsHosts {
     return {
       exec: async (host, script, options) => {
@@ -38,5 +39,22 @@ export class SudoPassword {
         return result
       },
     }
+  }
+}
+
+/** Asks when the first host wants the password, for all of them. */
+export function askSudoOnce(dialog: CredentialDialog, names: readonly string[]) {
+  let answer: Promise<Secret | undefined> | undefined
+  return (): Promise<Secret | undefined> => {
+    const request = {
+      kind: 'password' as const,
+      hosts: names,
+      title: `sudo on ${foldHostSet(names)}`,
+      instruction: '',
+      prompts: [{ text: 'Password:', isEchoed: false }],
+      isRetry: false,
+    }
+    answer ??= dialog.ask(request, new AbortController().signal).then((answers) => answers?.[0])
+    return answer
   }
 }

@@ -17,10 +17,10 @@ import type { CliContext } from '../command-line/context.ts'
 import { createKeptTransport } from './kept-transport.ts'
 import { TtyDialog } from './tty-dialog.ts'
 
-/** What shells are told that they run in. */
+/** TERM of the shells. */
 export const SHELL_TERM = 'xterm-256color'
 
-/** Disposing ends what the wires keep for themselves (helper processes, answers); connections are closed by who opened them. */
+/** Disposing ends helper processes and forgets answers; whoever opens a connection closes it. */
 export type Wires = Disposable & {
   readonly transports: Readonly<Record<TransportName, Transport>>
   readonly hostKeys: HostKeyVerifier
@@ -29,10 +29,10 @@ export type Wires = Disposable & {
 
 export type WiresOptions = {
   readonly dialog: CredentialDialog
-  /** Undefined: new host keys are refused, as there is nobody to ask. */
+  /** Undefined: new host keys are refused. */
   readonly reviewer?: HostKeyReviewer
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** Seconds that connections of ssh2 stay warm after their last use (`--persist`), 0: not at all; undefined: as hosts.yaml says. */
+  /** As `--persist`; undefined: as hosts.yaml says. */
   readonly persist?: number | undefined
   onWarning(message: string): void
 }

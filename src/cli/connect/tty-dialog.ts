@@ -1,6 +1,6 @@
 /**
- * Questions of the connections (passwords, new host keys) for verbs without a console: asked on the terminal itself, as
- * ssh does, so that stdin and stdout stay what they are. Without a terminal nobody is there, and questions are declined.
+ * Questions of connections (passwords, new host keys) for verbs without a console: asked on the terminal itself, as ssh does, so
+ * that stdin and stdout stay free. Without a terminal, questions are declined.
  */
 import { openSync } from 'node:fs'
 import tty from 'node:tty'
@@ -42,7 +42,7 @@ export class TtyDialog implements CredentialDialog, HostKeyReviewer {
     }, new Set<string>())
   }
 
-  /** Undefined: nobody is there. */
+  /** Undefined: there is no terminal. */
   confirm(question: string, signal: AbortSignal): Promise<boolean | undefined> {
     return this.#inTurn<boolean | undefined>(async (terminal) => {
       const answer = await terminal.readLine(`${printable(question)} (yes/no) `, true, signal)
@@ -50,13 +50,13 @@ export class TtyDialog implements CredentialDialog, HostKeyReviewer {
     }, undefined)
   }
 
-  #inTurn<T>(talk: (terminal: Terminal) => Promise<T>, whenNobody: T): Promise<T> {
+  #inTurn<T>(talk: (terminal: Terminal) => Promise<T>, whenDeclined: T): Promise<T> {
     const turn = this.#last.then(async () => {
       let terminal: Terminal
       try {
         terminal = new Terminal()
       } catch {
-        return whenNobody
+        return whenDeclined
       }
       try {
         return await talk(terminal)
@@ -69,7 +69,7 @@ export class TtyDialog implements CredentialDialog, HostKeyReviewer {
   }
 }
 
-/** What stands on the terminal. A server's words are told from Muster's own, so that it cannot ask for what is another's. */
+/** A server's words are marked as such, so that it cannot ask for a password of something else. */
 export function wordsOf({ kind, title, instruction, prompts, isRetry }: CredentialRequest) {
   const isServer = kind === 'keyboard-interactive'
   const lines = [`${isRetry ? 'That was not accepted. ' : ''}${printable(title)}`]

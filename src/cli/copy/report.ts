@@ -88,7 +88,7 @@ export class CopyReport implements Disposable {
     if (this.#options.json === true) this.#json({ type: 'problem', path, reason })
   }
 
-  /** Which way large files go. */
+  /** How large files travel. */
   path(event: PathEvent): void {
     if (this.#options.json === true) this.#json({ type: 'path', ...event })
     else this.#screen.err(`muster: ${describePath(event)}\n`)

@@ -1,4 +1,4 @@
-/** What hosts of the demo declare to have, and the invented jobs that come to them. Pure: the same each time. */
+/** Resources and jobs of the demo. Pure: the same each time. */
 import type { Host } from '../../inventory/host.ts'
 import type { Metric } from '../../scheduler/jobs/metric.ts'
 import type { Submission } from '../../scheduler/jobs/store.ts'
@@ -7,7 +7,7 @@ import { expandVariants } from '../job/variants.ts'
 
 const GIB = 2 ** 30
 
-/** In turn; nothing of it has to be there. */
+/** By turns; none of it has to exist. */
 const SHAPES = [
   { cpu: 16, gpu: 4, memoryBytes: 128 * GIB },
   { cpu: 16, gpu: 4, memoryBytes: 128 * GIB },
@@ -24,7 +24,7 @@ type DemoJob = {
   readonly name: string
   readonly user: string
   readonly command: string
-  /** About so long it runs. */
+  /** Approximate run time. */
   readonly seconds: number
   readonly cpu: number
   readonly memory?: number
@@ -71,7 +71,7 @@ function submissionOf({ cpu, memory = 0, gpu = 0, ...job }: DemoJob): Submission
   }
 }
 
-/** Of each second of what runs its processes take a little: what runs for long says less. */
+/** Long jobs print less often: each process costs a little. */
 const PAUSE_S = 4
 
 const sweep = { command: 'train --lr $lr --batch $batch --steps 4', seconds: 8 }
@@ -88,10 +88,9 @@ const shards = (count: number) => ({
   seconds: count * PAUSE_S,
 })
 
-/** Of the first jobs. */
 const WAITING_FROM = 5
 
-/** What is there at first: most of it begins at once, the last ones wait. */
+/** The first jobs: most of them start at once, the last ones wait. */
 export function firstJobs(hosts: readonly Host[]): readonly Submission[] {
   const grid = ['lr=0.003,0.01,0.03,0.1', 'batch=32,128']
   const jobs: readonly DemoJob[] = [
@@ -103,11 +102,11 @@ export function firstJobs(hosts: readonly Host[]): readonly Submission[] {
     { name: 'pretrain', user: 'chen', ...distributed(8), cpu: 4, memory: 64, ...gang(hosts, 3, 4, 'STRICT_SPREAD') },
     { name: 'too large for any host', user: 'ben', ...train(10), cpu: 8, gpu: 16 },
   ]
-  // Those that are to be seen at work go before those that are to be seen waiting.
+  // The first ones are meant to run, the others to wait.
   return jobs.map((job, index) => submissionOf({ ...job, priority: index < WAITING_FROM ? 1 : 0 }))
 }
 
-/** Which one comes as the `step`th, from 0. */
+/** The job that comes as the `step`th, from 0. */
 export function nextJob(step: number, hosts: readonly Host[]): Submission {
   const most = Math.max(...hosts.map(({ resources }) => resources?.gpu ?? 0))
   const grid = ['lr=0.003,0.01,0.03', 'batch=32,64']
@@ -128,7 +127,7 @@ export function nextJob(step: number, hosts: readonly Host[]): Submission {
 
 const BROKEN = 'echo "reading shard 7"; sleep 6; echo "shard 7: checksum does not match" >&2; exit 1'
 
-/** So many bundles as there are hosts that take one. */
+/** As many bundles as there are hosts that can hold one. */
 function gang(hosts: readonly Host[], bundles: number, gpu: number, strategy: Strategy) {
   const able = hosts.filter(({ resources }) => (resources?.gpu ?? 0) >= gpu).length
   return { bundles: Math.min(bundles, able), gpu, strategy }

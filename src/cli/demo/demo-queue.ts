@@ -1,6 +1,6 @@
 /**
- * A queue for the demo: its file lies in the directory of the embedded hosts, the driver of `muster job work` begins its jobs
- * there as real processes, and invented ones come as long as it is open. Nobody else's queue is touched.
+ * The queue of the demo: a file in the directory of the embedded hosts. The scheduler of `muster job work` starts its jobs there as
+ * real processes, and new ones are submitted while it is open. No other queue is touched.
  */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -28,17 +28,17 @@ export type DemoQueueOptions = {
 /** `queue` for the console: its tabs say why when the driver has failed. Disposing ends the driver; what runs ends with its hosts. */
 export type DemoQueue = AsyncDisposable & { readonly queue: ConsoleQueue }
 
-/** Between two jobs that come. */
+/** Between two new jobs. */
 const PACE_MS = 2_000
-/** Another one comes while fewer wait, and no more than so many run: each is a process of this machine. */
+/** A new job is submitted while fewer wait and fewer run: each is a process of this machine. */
 const MOST_WAITING = 2
 const MOST_ACTIVE = 24
-/** What ended jobs have left is removed so often, when it is so old. */
+/** How often files of ended jobs are deleted, and from which age on. */
 const CLEAN_EVERY_MS = 300_000
 const KEEP_DAYS = 1 / 48
 
-/** The keys are known, and nobody is asked anything. */
-const NOBODY = { ask: async () => undefined, review: async () => new Set<string>() }
+/** The host keys are known: no question is asked. */
+const NO_DIALOG = { ask: async () => undefined, review: async () => new Set<string>() }
 
 export async function openDemoQueue(options: DemoQueueOptions): Promise<DemoQueue> {
   const { directory, inventory, endpoints } = options
@@ -55,7 +55,7 @@ export async function openDemoQueue(options: DemoQueueOptions): Promise<DemoQueu
     const driven = owned.own(open())
     const coming = owned.own(open())
     const queue = owned.own(await consoleQueueOf(open(), context))
-    const hosts = owned.own(connectEndpoints(endpoints, {}, context, NOBODY))
+    const hosts = owned.own(connectEndpoints(endpoints, {}, context, NO_DIALOG))
     const { store } = driven
     store.submitAll(firstJobs(inventory.hosts), context.now())
     const { now } = context

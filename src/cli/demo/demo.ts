@@ -44,7 +44,7 @@ Examples:
       return opening
     }
     await using _queue = {
-      // Also one that is not open yet when the console is left.
+      // Also one that is still opening when the user leaves.
       async [Symbol.asyncDispose]() {
         await opening?.then(
           (demo) => demo[Symbol.asyncDispose](),
@@ -86,7 +86,7 @@ const commands = () => [
   },
 ]
 
-/** What hosts change in a directory; where the system does not tell it, the queue begins when it is looked at. */
+/** Changes that hosts make in a directory. Where the system cannot watch it, the queue opens with its tab. */
 function onFirstUse(directory: string, onUse: () => void): Disposable {
   mkdirSync(directory)
   try {

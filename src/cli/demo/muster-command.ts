@@ -1,4 +1,4 @@
-/** `muster` on hosts of the demo: the verbs of the queue that need no connection, on the queue of the demo. */
+/** `muster` on the hosts of the demo: verbs of the demo's queue that need no connection. */
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { ownCommand } from '../command-line/own-command.ts'
@@ -6,17 +6,17 @@ import { ownCommand } from '../command-line/own-command.ts'
 const GIB = 2 ** 30
 const VERBS = ['submit', 'list', 'show', 'results', 'wait', 'cancel', 'hold', 'release', 'retry', 'requeue', 'edit']
 
-/** What hosts find beside their homes: the queue's directory, and the file whose change says that somebody uses it. */
+/** Beside the hosts' home directories: the queue's directory, and a file that is touched when a host uses it. */
 export const STATE = 'state'
 const WANTED = `${STATE}/wanted`
 export const HOSTS_FILE = 'hosts.yaml'
 
 export function musterCommand(): string {
   return `#!/bin/sh
-# The queue of the demo. Its hosts are reached by nobody but the demo.
+# The queue of the demo. Only the demo reaches its hosts.
 case "\${1-} \${2-}" in
   'pack '* | ${VERBS.map((verb) => shellQuote(`job ${verb}`)).join(' | ')}) ;;
-  *) echo "muster: a host of the demo knows: muster pack, muster job ${VERBS.join(' | ')}" >&2; exit 2 ;;
+  *) echo "muster: the demo has only: muster pack, muster job ${VERBS.join(' | ')}" >&2; exit 2 ;;
 esac
 d=\${HOME%/*}
 true >"$d/${WANTED}"

@@ -1,6 +1,6 @@
-/** `train`, a command of embedded hosts: what a training prints, without reading a file or keeping a processor busy. For sh and awk. */
+/** `train`, a command of embedded hosts: it prints what a training run prints, and uses almost no CPU. For sh and awk. */
 export const TRAIN_COMMAND = `#!/bin/sh
-# An invented training: prints a loss and an accuracy from time to time, and does nothing else.
+# A pretended training run: prints a loss and an accuracy from time to time, and does nothing else.
 lr=0.01 batch=64 steps=30 every=2
 while [ $# -gt 0 ]; do
   case "$1" in

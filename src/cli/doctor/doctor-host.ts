@@ -1,10 +1,10 @@
-/** What the doctor needs of a host, over a connection: commands with a limit, and a conversation line by line. */
+/** What the doctor needs of a host, over a connection: commands with a time limit, and a conversation line by line. */
 import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import type { CommandEnd, CommandOptions, CommandResult, DoctorHost, Exchange } from '../../ops/doctor/host-port.ts'
 import type { Connection, RemoteProcess } from '../../ssh/transport.ts'
 
-/** More than any answer that is asked for; what comes beyond is an answer that nobody asked for. */
+/** No expected answer is longer. */
 const STDOUT_LIMIT_BYTES = 1024 * 1024
 const STDERR_LIMIT_BYTES = 64 * 1024
 
@@ -92,7 +92,7 @@ function runUntil(
       timer[Symbol.dispose]()
       silence?.[Symbol.dispose]()
       signal.removeEventListener('abort', handleAbort)
-      // What hangs there shall not stay; a server may refuse to pass a signal on, and then its stdin ends.
+      // A hanging command is killed; where a server does not pass signals on, its stdin ends.
       if (end.kind === 'timeout' || end.kind === 'cancelled') remote?.signal('KILL')
       remote?.close()
       resolve(end)

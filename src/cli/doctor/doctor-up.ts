@@ -1,4 +1,4 @@
-/** What `muster up` would stumble over on hosts that answer: its own plan, and what making an environment needs. */
+/** What would stop `muster up` on hosts that answer: findings of its plan, and what making an environment needs. */
 import { randomBytes } from 'node:crypto'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
@@ -13,17 +13,16 @@ export type UpFindingsOptions = Omit<OpsHostsOptions, 'token' | 'sudoPassword'> 
   readonly inventory: Inventory
   /** Of all hosts of the inventory. */
   readonly endpoints: readonly Endpoint[]
-  /** The hosts that answered: others are not asked. */
+  /** The hosts that answered: only these are asked. */
   readonly answered: ReadonlySet<string>
   readonly limitFactor: number
   now(): number
 }
 
 const ASK_LIMIT_MS = 15_000
-/** They tell of another host, which the doctor examines by itself or was not to. */
+/** About another host, which the doctor examines by itself or was not asked about. */
 const OF_OTHERS = ['away', 'needs-other', 'not-reached']
 
-/** Else there is nothing to ask. */
 export function declaresAreas({ sections }: Inventory): boolean {
   return (sections?.size ?? 0) > 0
 }

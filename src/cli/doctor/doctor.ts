@@ -1,11 +1,10 @@
 /** `muster doctor [TARGET]`: what would make the next step fail, on every host, with the command that fixes it. */
 import { randomBytes } from 'node:crypto'
-import { styleText } from 'node:util'
 import { systemClock } from '../../base/clock.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { type Examination, examineHost } from '../../ops/doctor/examine-host.ts'
-import { formatFindings, formatSummary, type Paint } from '../../ops/doctor/format-report.ts'
+import { formatFindings, formatSummary } from '../../ops/doctor/format-report.ts'
 import { fleetFindings, type HostReport, hostFindings } from '../../ops/doctor/host-report.ts'
 import { countStandings, findingEvent, hostEvent, summaryEvent } from '../../ops/doctor/report-events.ts'
 import type { Finding } from '../../ops/kernel/finding.ts'
@@ -17,6 +16,7 @@ import { endpointOptions, selectEndpoints } from '../connect/endpoints.ts'
 import { fanOutFor } from '../connect/fan-out.ts'
 import { createVerbWires } from '../connect/transports.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
+import { painterOf } from '../output/colour.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { LiveScreen } from '../output/live-screen.ts'
 import { createDoctorHost } from './doctor-host.ts'
@@ -112,12 +112,16 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
   findings.push(...together)
   writeFindings(together)
 
+  const paint = painterOf(options, context)
   const counts = countStandings(reports, findings)
   if (options.json) {
     for (const report of reports) writeEvent(hostEvent(report, findings), context)
     writeEvent(summaryEvent(counts), context)
   } else {
-    stdout.write(formatFindings(findings, order, painter(options, context)) + formatSummary(counts))
+    stdout.write(
+      formatFindings(findings, order, paint && ((gravity, text) => paint(COLOURS[gravity], text))) +
+        formatSummary(counts),
+    )
   }
   if (signal.aborted) return EXIT.interrupted
   if (counts.unreachable > 0) return EXIT.unreachable
@@ -140,11 +144,6 @@ function asReport(check: HostCheck, examination: Examination | undefined, isLoca
 }
 
 const COLOURS = { blocker: 'red', risk: 'yellow', note: 'dim' } as const
-
-function painter({ color = 'auto' }: GlobalOptions, { stdout, environment }: CliContext): Paint | undefined {
-  const isWanted = color === 'always' || (color === 'auto' && stdout.isTTY === true && !environment.NO_COLOR)
-  return isWanted ? (gravity, text) => styleText(COLOURS[gravity], text, { validateStream: false }) : undefined
-}
 
 function progressOf(waiting: ReadonlySet<string>, count: number): string {
   const names = waiting.size > 8 ? `${waiting.size} hosts` : foldHostSet([...waiting])

@@ -1,4 +1,4 @@
-/** `muster env check`: one look at every host, and a table of what differs. */
+/** `muster env check`: asks every host once, and shows what differs as a table. */
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { sectionOf } from '../../inventory/section.ts'
 import { envDriftOf } from '../../ops/env/env.ts'
@@ -78,7 +78,7 @@ async function checkEnvironment(options: BringUpOptions, context: CliContext): P
 
 const NAMES: Readonly<Record<string, string>> = { system: 'the system', content: 'the environment' }
 
-/** Hosts with the same words stand together. */
+/** Groups hosts with the same text. */
 function groups(pairs: readonly (readonly [string, string])[]): string[] {
   return [...Map.groupBy(pairs, ([, words]) => words)].map(
     ([words, group]) => `${foldHostSet(group.map(([host]) => host))}: ${words}`,

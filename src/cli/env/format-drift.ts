@@ -1,7 +1,4 @@
-/**
- * Drift as a table: what differs × the hosts, of which equal ones share a column; where that is too wide a line an item, and
- * where that is, too, a line a value.
- */
+/** Drift as a table of items and hosts, where equal hosts share a column; too wide for the terminal: a line for each item, or value. */
 import { printable } from '../../base/printable.ts'
 import { textWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'

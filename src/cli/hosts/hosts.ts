@@ -92,7 +92,6 @@ function describeCheck(check: HostCheck | undefined): string {
   return check.outcome === 'ok' ? `yes, ${Math.round(check.durationMs)} ms` : `${check.outcome}: ${check.reason ?? '?'}`
 }
 
-/** A table with aligned columns; a column that says nothing of any host is left out. */
 export function formatHosts(
   endpoints: readonly Endpoint[],
   groups: ReadonlyMap<string, readonly string[]>,

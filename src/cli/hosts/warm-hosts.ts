@@ -7,7 +7,7 @@ import { type CliContext, EXIT, type GlobalOptions } from '../command-line/conte
 import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
 
-/** Of these hosts, or of all. With `isStop` they are ended, and told of as they were. */
+/** Lists connections to these hosts, or to all. With `isStop` it closes them, and lists them as they were. */
 export async function showWarmHosts(
   endpoints: readonly Endpoint[] | undefined,
   { json, isStop }: GlobalOptions & { readonly isStop: boolean },

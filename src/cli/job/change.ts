@@ -75,7 +75,7 @@ async function changeJobs(
   return tellChanges(change, ids, results, queue, options, context)
 }
 
-/** A line a job, or only of those that stay as they are; the exit code. */
+/** Prints jobs that did not change (with --json, every job); returns the exit code. */
 export function tellChanges(
   change: JobChange | 'edit',
   ids: readonly number[],

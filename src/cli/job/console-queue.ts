@@ -17,13 +17,12 @@ import type { JobDetails, QueueStatus } from '../../ui/jobs/jobs-port.ts'
 import { gangOfWhatIf, type Trial, type WhatIf } from '../../ui/packing/what-if.ts'
 import type { CliContext } from '../command-line/context.ts'
 import { type Engines, engineLog, openEngines } from './engines.ts'
-import { hostsOf } from './hosts-seen.ts'
-import { type JobOptions, lookAtQueue, type OpenQueue } from './open-queue.ts'
+import { hostsOf, type JobOptions, type OpenQueue, readQueue } from './open-queue.ts'
 import { whyWaiting } from './why-waiting.ts'
 
 const MOST_GROUPS = 200
 const MOST_WAITING = 8
-/** A look of the console waits no longer for others that write: keys are waiting too. */
+/** The console waits no longer for other writers: keys are waiting. */
 const BUSY_MS = 100
 const TAIL_BYTES = 16 * 1024
 
@@ -49,7 +48,7 @@ function logOf(job: Job, { store }: OpenQueue, engines: Engines): JobDetails['lo
   return { host: place.host, program: `cd ${directory} && tail -c ${TAIL_BYTES} out && tail -c ${TAIL_BYTES} err` }
 }
 
-/** Of those that wait, so many tell a policy what is asked for. */
+/** Waiting jobs from which a policy learns the mix of requests. */
 const MIX_JOBS = 200
 
 function tryOut(whatIf: WhatIf, queue: OpenQueue): Trial {
@@ -82,7 +81,7 @@ function placeBy(by: WhatIf['by'], cluster: Cluster, gang: Gang, mixOf: () => Wo
 }
 
 export async function openConsoleQueue(options: JobOptions, context: CliContext): Promise<ConsoleQueue> {
-  return await consoleQueueOf(await lookAtQueue(options, context, BUSY_MS), context)
+  return await consoleQueueOf(await readQueue(options, context, BUSY_MS), context)
 }
 
 /** Disposing closes the queue. */
@@ -128,7 +127,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
     },
     members: (spec, kinds) => store.idsOf(spec, kinds),
     change(event, ids) {
-      // Own writes do not move the version that is looked at.
+      // Own writes do not change the file's version.
       seen = ''
       const results = store.applyAll(
         ids.map((id) => ({ id, event })),

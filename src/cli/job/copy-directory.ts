@@ -11,9 +11,9 @@ import { connectHosts } from './hosts.ts'
 import type { JobOptions, OpenQueue } from './open-queue.ts'
 
 export type CopiedDirectory = {
-  /** As a job's directory: beside the directories of jobs. */
+  /** For a job to run in: beside the directories of jobs. */
   readonly directory: string
-  /** That have it; the others are named on stderr. */
+  /** The hosts that have it; the others are listed on stderr. */
   readonly hosts: readonly string[]
 }
 
@@ -42,7 +42,7 @@ export async function copyDirectory(
   const ends = await Promise.all(names.map(async (host) => ({ host, trouble: await bring(host) })))
   for (const { host, trouble } of ends)
     if (trouble !== undefined)
-      context.stderr.write(`muster: ${host}: ${printable(trouble)}: it does not get the directory, and not the job\n`)
+      context.stderr.write(`muster: ${host}: ${printable(trouble)}: it gets neither the directory nor the job\n`)
   const well = ends.flatMap(({ host, trouble }) => (trouble === undefined ? [host] : []))
   if (well.length === 0) throw new MusterError('unreachable', `no host has ${printable(source)}: nothing was submitted`)
   return { directory: `../${name}`, hosts: well }

@@ -1,4 +1,4 @@
-/** Drives an open queue until it is stopped, or stands by while another one does. Who is lost takes over again; what runs goes on. */
+/** Runs the scheduler of an open queue until it is stopped, or stands by while another one runs. Jobs continue either way. */
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { accountName } from '../../base/account.ts'
@@ -10,24 +10,23 @@ import type { LeaseToken } from '../../scheduler/jobs/driver-lease.ts'
 import { isQueueFull } from '../../scheduler/jobs/queue-errors.ts'
 import { watchStore } from '../../scheduler/jobs/queue-file.ts'
 import { driverHost, type OpenQueue } from './open-queue.ts'
-import { TroubleSpell } from './trouble-spell.ts'
 
 export type DriveRequest = Omit<DriverOptions, 'store' | 'lease' | 'hosts' | 'clock' | 'watchStore'> & {
   readonly queue: OpenQueue
   now(): number
-  /** What its user should know, in a line. */
+  /** One line for the user. */
   say(text: string): void
 }
 
-/** Between two tries of one that stands by. */
+/** Between two tries to take over. */
 const STANDBY_MS = 500
 const FULL_MS = 2_000
-/** Whoever has written for so long has room again. */
+/** After writing for this long without an error, the disk has room again. */
 const ROOM_MS = 10_000
 
 export async function driveQueue(request: DriveRequest): Promise<void> {
   const { signal, now, say } = request
-  const full = new TroubleSpell(ROOM_MS)
+  const full = new RepeatFilter(ROOM_MS)
   for (;;) {
     const sinceMs = now()
     try {
@@ -35,10 +34,10 @@ export async function driveQueue(request: DriveRequest): Promise<void> {
       if (lease !== undefined) await drive(request, lease)
       return
     } catch (error) {
-      // It was silent for too long, and another one has taken over: this one stands by.
+      // It was silent for too long, and another scheduler has taken over: this one stands by.
       if (isLeaseLost(error, request)) continue
       if (!isQueueFull(error)) throw error
-      if (full.meet(sinceMs, now()))
+      if (full.isNews(sinceMs, now()))
         say(`${messageOf(error)}: running jobs continue, and new ones start when there is room`)
       await sleep(FULL_MS, undefined, { signal }).catch(() => undefined)
     }
@@ -61,11 +60,11 @@ async function drive({ queue, ...rest }: DriveRequest, lease: LeaseToken): Promi
   }
 }
 
-/** When nobody else drives; undefined: it was stopped before, or there is nothing left to do. */
+/** Waits until no other scheduler runs; undefined: stopped before that, or nothing left to do. */
 async function becomeDriver({ queue, isUntilEmpty, signal, now, say }: DriveRequest): Promise<LeaseToken | undefined> {
   const { store } = queue
   const here = `${accountName()}@${hostname()}, process `
-  // What is held under this process's own name it could not give back.
+  // A lease under this process's own name was left by a run that could not give it back.
   const isGone = (owner: string) => {
     const pid = Number(owner.slice(here.length))
     return owner.startsWith(here) && (pid === process.pid || !isAlive(pid))
@@ -93,5 +92,22 @@ function isAlive(pid: number): boolean {
     return true
   } catch (error) {
     return (error as NodeJS.ErrnoException).code !== 'ESRCH'
+  }
+}
+
+/** Reports a lasting trouble once, and again only when it comes back after all went well for a while. */
+export class RepeatFilter {
+  readonly #overAfterMs: number
+  #isReported = false
+
+  constructor(overAfterMs: number) {
+    this.#overAfterMs = overAfterMs
+  }
+
+  /** For each time that it happens. `wellSinceMs`: since when all had gone well. */
+  isNews(wellSinceMs: number, nowMs: number): boolean {
+    const isNews = !this.#isReported || nowMs - wellSinceMs >= this.#overAfterMs
+    this.#isReported = true
+    return isNews
   }
 }

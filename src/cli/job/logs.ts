@@ -14,7 +14,7 @@ import type { VerbCode } from '../command-line/verb.ts'
 import { engineLog, openEngines } from './engines.ts'
 import { connectHosts } from './hosts.ts'
 import { withJob } from './ids.ts'
-import { type JobOptions, lookAtQueue } from './open-queue.ts'
+import { type JobOptions, readQueue } from './open-queue.ts'
 import { jobOr } from './show.ts'
 
 type LogOptions = JobOptions & { readonly rank: number; readonly follow?: boolean }
@@ -35,7 +35,7 @@ Examples:
 }
 
 async function showLogs(id: number, options: LogOptions, context: CliContext): Promise<number> {
-  using queue = await lookAtQueue(options, context)
+  using queue = await readQueue(options, context)
   const job = jobOr(queue, id)
   const isOnHosts = job.spec.engine === undefined
   const place = 'places' in job.state ? job.state.places?.[isOnHosts ? options.rank : 0] : undefined
@@ -55,7 +55,7 @@ async function showLogs(id: number, options: LogOptions, context: CliContext): P
     ...(isOnHosts ? [{ name: 'err', stream: context.stderr, at: 0, decoder: new TextDecoder() }] : []),
   ]
   for (;;) {
-    // Looked at before reading: what it wrote before it ended is read after.
+    // Checked before reading, so that everything it wrote before it ended is read.
     const current = jobOr(queue, id)
     const hasEnded = current.attempt !== job.attempt || isFinal(current.state)
     let count = 0

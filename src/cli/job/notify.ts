@@ -1,4 +1,4 @@
-/** Commands that are run here when a job has ended: what is known of the job goes into their environment, never into their text. */
+/** `--on-end` and `--on-fail`: commands that run here when a job has ended. Facts about it go into their environment, never into their text. */
 import { spawn } from 'node:child_process'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -32,7 +32,7 @@ export class Notifier {
     this.#next()
   }
 
-  /** Until all that were told of have been passed on. */
+  /** Resolves when all commands have run. */
   async finish(): Promise<void> {
     while (this.#running > 0 || this.#waiting.length > 0) await this.#idle.promise
   }

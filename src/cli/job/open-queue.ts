@@ -5,6 +5,7 @@ import { stateDirectory } from '../../base/user-directories.ts'
 import type { Host } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { loadInventory } from '../../inventory/load-inventory.ts'
+import type { KnownHost } from '../../scheduler/jobs/packing.ts'
 import type { DriverHost } from '../../scheduler/jobs/place-record.ts'
 import { JobStore } from '../../scheduler/jobs/store.ts'
 import { milliOf } from '../../scheduler/model/resources.ts'
@@ -16,15 +17,15 @@ export type JobOptions = GlobalOptions
 export type OpenQueue = Disposable & { readonly store: JobStore; readonly inventory: Inventory; readonly path: string }
 
 /**
- * `busyMs`: how long a call may wait for others that write.
+ * `busyMs`: how long a call may wait for other writers.
  * @throws MusterError `configuration` when hosts.yaml or the queue cannot be used.
  */
 export async function openQueue(options: JobOptions, context: CliContext, busyMs?: number): Promise<OpenQueue> {
   return await openWith(options, context, (path) => new JobStore(path, busyMs))
 }
 
-/** For those who change nothing: where there is no queue and none can be made, it is empty. Else as `openQueue`. */
-export async function lookAtQueue(options: JobOptions, context: CliContext, busyMs?: number): Promise<OpenQueue> {
+/** To read only: where there is no queue and none can be made, it is empty. Else as `openQueue`. */
+export async function readQueue(options: JobOptions, context: CliContext, busyMs?: number): Promise<OpenQueue> {
   return await openWith(options, context, (path) => {
     try {
       return new JobStore(path, busyMs)
@@ -54,7 +55,7 @@ export function queuePath(inventory: Inventory, { environment }: CliContext): st
   return join(stateDirectory(environment), 'jobs', `${queueName(inventory)}.db`)
 }
 
-/** What may not be looked at may be there. */
+/** False where it may not be looked at: it may exist. */
 function isNothingThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) === undefined
@@ -63,7 +64,7 @@ function isNothingThere(path: string): boolean {
   }
 }
 
-/** What hosts.yaml declares of it; without an address other hosts use the name. */
+/** As hosts.yaml declares it. Without an address, other hosts use the name. */
 export function driverHost({ name, address, resources = {}, labels = {} }: Host): DriverHost {
   const { cpu, gpu = 0, memoryBytes, custom = {} } = resources
   const pools = Object.entries(custom).map(
@@ -78,4 +79,28 @@ export function driverHost({ name, address, resources = {}, labels = {} }: Host)
     labels,
     custom: pools.length === 0 ? undefined : Object.fromEntries(pools),
   }
+}
+
+/** Hosts as the scheduler saw them last, else as hosts.yaml declares them; none is asked. */
+export function hostsOf({ store, inventory }: OpenQueue): readonly KnownHost[] {
+  const seen = new Map(store.report()?.hosts.map((host) => [host.name, host]))
+  return inventory.hosts.map((host) => {
+    const declared = driverHost(host)
+    const { name, cpuMilli = 0, memoryBytes = 0, gpuCount, labels, custom } = declared
+    const gpus = Array.from({ length: gpuCount }, () => '')
+    const known = seen.get(name) ?? {
+      name,
+      cpuMilli,
+      memoryBytes,
+      gpus,
+      labels,
+      ...(custom === undefined ? {} : { custom }),
+    }
+    // No machine has none: it is not known yet.
+    const unknown = [
+      ...(declared.cpuMilli === undefined && known.cpuMilli === 0 ? ['cores' as const] : []),
+      ...(declared.memoryBytes === undefined && known.memoryBytes === 0 ? ['memory' as const] : []),
+    ]
+    return unknown.length === 0 ? known : { ...known, unknown }
+  })
 }

@@ -9,7 +9,7 @@ import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
 import { withJob } from './ids.ts'
-import { type JobOptions, lookAtQueue } from './open-queue.ts'
+import { type JobOptions, readQueue } from './open-queue.ts'
 import { jobOr } from './show.ts'
 
 type ResultsOptions = JobOptions & { readonly sort?: string; readonly limit: number }
@@ -27,7 +27,7 @@ Examples:
 }
 
 async function showResults(id: number, options: ResultsOptions, context: CliContext): Promise<number> {
-  using queue = await lookAtQueue(options, context)
+  using queue = await readQueue(options, context)
   const { spec } = jobOr(queue, id)
   const { metrics, parameters, rows, count } = queue.store.results.sweep(queue.store.groupOf(id) ?? 0, spec)
   const sorted = sortRows(rows, metrics, parameters, options.sort).slice(0, options.limit)
@@ -51,7 +51,7 @@ async function showResults(id: number, options: ResultsOptions, context: CliCont
   return EXIT.ok
 }
 
-/** @throws MusterError 'usage' when there is nothing of this name. */
+/** @throws MusterError `usage` for an unknown name */
 function sortRows(
   rows: readonly SweepRow[],
   metrics: readonly Metric[],

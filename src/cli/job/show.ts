@@ -21,7 +21,7 @@ import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
 import { withJob } from './ids.ts'
-import { type JobOptions, lookAtQueue, type OpenQueue } from './open-queue.ts'
+import { type JobOptions, type OpenQueue, readQueue } from './open-queue.ts'
 import { type ServiceState, serviceState } from './service/state.ts'
 import { whyWaiting } from './why-waiting.ts'
 
@@ -51,7 +51,7 @@ Examples:
 }
 
 async function listJobs(options: ListOptions, context: CliContext): Promise<number> {
-  using queue = await lookAtQueue(options, context)
+  using queue = await readQueue(options, context)
   const jobs = queue.store.list(statesOf(options.state), options.limit)
   if (options.json) {
     for (const job of jobs) context.stdout.write(jsonLine(jobJson(job)))
@@ -84,7 +84,7 @@ function serviceWords(service: ServiceState | undefined): string {
 const UNLIMITED = '; its memory is not limited there (needs root and cgroup v2)'
 
 async function showJob(id: number, options: JobOptions, context: CliContext): Promise<number> {
-  using queue = await lookAtQueue(options, context)
+  using queue = await readQueue(options, context)
   const job = jobOr(queue, id)
   const why = whyWaiting(job, queue, context.now())
   const values = Object.entries(queue.store.results.of(id))
@@ -136,7 +136,7 @@ function bundleWords(bundle: BundleState, { request }: JobSpec, trouble: string 
   return `${how}${unheard}${isUnlimited ? UNLIMITED : ''}`
 }
 
-/** @throws MusterError 'usage' when there is none. */
+/** @throws MusterError `usage` when there is none */
 export function jobOr({ store }: OpenQueue, id: number): Job {
   const job = store.get(id)
   if (job === undefined) throw new MusterError('usage', `no such job: ${id}`)

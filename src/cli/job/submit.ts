@@ -1,8 +1,11 @@
 /** `muster job submit`: from words to jobs on disk; with `--dry-run`, where it would go now, or why not. */
 
+import { createReadStream } from 'node:fs'
+import { resolve } from 'node:path'
 import { Option } from 'commander'
 import { accountName } from '../../base/account.ts'
 import { MusterError } from '../../base/errors.ts'
+import { fileReason } from '../../base/file-reason.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
@@ -28,9 +31,8 @@ import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { ENGINES } from './engines.ts'
 import { inEnvironment, parseJobEnvironment } from './from-env.ts'
-import { hostsOf } from './hosts-seen.ts'
 import { parseIds } from './ids.ts'
-import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
+import { hostsOf, type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
 import { expandVariants } from './variants.ts'
 
 type SubmitOptions = JobOptions & {
@@ -155,7 +157,6 @@ async function submitJob(words: readonly string[], options: SubmitOptions, conte
   } else {
     if (words.length > 0 || options.dryRun)
       throw new MusterError('usage', '--from cannot be used with a command or with --dry-run')
-    const { linesOf } = await import('./submit-lines.ts')
     let isChecked = false
     for await (const lines of linesOf(options.from, context)) {
       const specs = lines.map((line) => specOf([line], options, place, queue))
@@ -367,4 +368,30 @@ function tryOut(spec: JobSpec, queue: OpenQueue, { json }: SubmitOptions, { stdo
         .join(''),
     )
   return places === undefined ? EXIT.failed : EXIT.ok
+}
+
+/** Of a line whose end has not come yet. */
+const MOST_LINE_BYTES = 1024 * 1024
+
+/**
+ * The lines of a file (`-`: stdin) that came together, as they come; empty ones are skipped.
+ * @throws MusterError 'usage' when it cannot be read.
+ */
+async function* linesOf(file: string, context: CliContext): AsyncGenerator<readonly string[]> {
+  const stream = file === '-' ? context.stdin : createReadStream(resolve(context.workingDirectory, file))
+  const decoder = new TextDecoder()
+  let rest = ''
+  try {
+    for await (const piece of stream) {
+      const parts = (rest + decoder.decode(piece as Uint8Array, { stream: true })).split('\n')
+      rest = parts.pop() ?? ''
+      if (rest.length > MOST_LINE_BYTES) throw new MusterError('usage', 'a line is longer than 1 MiB')
+      const lines = parts.filter((line) => line.trim() !== '')
+      if (lines.length > 0) yield lines
+    }
+  } catch (error) {
+    if (error instanceof MusterError) throw error
+    throw new MusterError('usage', `cannot read ${printable(file)}: ${fileReason(error)}`)
+  }
+  if (rest.trim() !== '') yield [rest]
 }

@@ -12,10 +12,9 @@ export function expandVariants(
   const axes = grids.map(parseGrid)
   if (array !== undefined) axes.unshift({ name: 'MUSTER_ARRAY_INDEX', values: arrayValues(array) })
   if (new Set(axes.map(({ name }) => name)).size < axes.length)
-    throw new MusterError('usage', 'a name of the grid is there twice')
+    throw new MusterError('usage', 'duplicate name in --grid')
   const count = axes.reduce((product, { values }) => product * values.length, 1)
-  if (count > MOST_JOBS)
-    throw new MusterError('usage', `these are ${count} jobs: no more than ${MOST_JOBS} go in at once`)
+  if (count > MOST_JOBS) throw new MusterError('usage', `${count} jobs at once are too many: at most ${MOST_JOBS}`)
   let variants: Readonly<Record<string, string>>[] = [{}]
   for (const { name, values } of axes)
     variants = variants.flatMap((variant) => values.map((value) => ({ ...variant, [name]: value })))
@@ -26,7 +25,7 @@ function arrayValues(text: string): readonly string[] {
   const [, from, to] = /^(\d{1,9})-(\d{1,9})$/.exec(text) ?? []
   const count = Number(to) - Number(from) + 1
   if (from === undefined || !(count >= 1)) throw new MusterError('usage', `--array ${text}: write it as 0-99`)
-  if (count > MOST_JOBS) throw new MusterError('usage', `--array ${text}: no more than ${MOST_JOBS} go in at once`)
+  if (count > MOST_JOBS) throw new MusterError('usage', `--array ${text}: too many jobs: at most ${MOST_JOBS}`)
   return Array.from({ length: count }, (_, index) => String(Number(from) + index))
 }
 
@@ -37,19 +36,19 @@ function parseGrid(text: string): { readonly name: string; readonly values: read
   if (!NAME.test(name) || list === '')
     throw new MusterError('usage', `--grid ${text}: write it as lr=0.1,0.2 or lr=0.1:1.0:0.1`)
   const values = list.includes(':') && !list.includes(',') ? stepValues(text, list.split(':')) : list.split(',')
-  if (new Set(values).size < values.length) throw new MusterError('usage', `--grid ${text}: a value is there twice`)
+  if (new Set(values).size < values.length) throw new MusterError('usage', `--grid ${text}: duplicate value`)
   return { name, values }
 }
 
-/** Counted in whole steps of the finest decimal that is written: 0.1 + 0.2 is 0.3. */
+/** Counted in units of the smallest decimal that is written: 0.1 + 0.2 is 0.3. */
 function stepValues(text: string, parts: readonly string[]): readonly string[] {
   const [from = '', to = '', step = ''] = parts
   if (parts.length !== 3 || !parts.every((part) => /^-?\d{1,12}(\.\d{1,12})?$/.test(part)))
-    throw new MusterError('usage', `--grid ${text}: from:to:step has three plain numbers`)
+    throw new MusterError('usage', `--grid ${text}: from:to:step must be three plain numbers`)
   const digits = Math.max(...parts.map((part) => part.split('.')[1]?.length ?? 0))
   const [first, last, by] = [from, to, step].map((part) => toUnits(part, digits)) as [bigint, bigint, bigint]
   if (by <= 0n || last < first)
-    throw new MusterError('usage', `--grid ${text}: the step is above 0 and leads from the first to the last`)
+    throw new MusterError('usage', `--grid ${text}: step must be positive and reach the last value`)
   if ((last - first) / by >= BigInt(MOST_JOBS)) throw new MusterError('usage', `--grid ${text}: too many values`)
   const values: string[] = []
   for (let value = first; value <= last; value += by) values.push(fromUnits(value, digits))

@@ -3,8 +3,7 @@ import { whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { isFinal, type Job, missedWords } from '../../scheduler/jobs/job.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
-import { hostsOf } from './hosts-seen.ts'
-import type { OpenQueue } from './open-queue.ts'
+import { hostsOf, type OpenQueue } from './open-queue.ts'
 
 export type WhyWaiting = { readonly why: readonly string[]; readonly expected?: string }
 

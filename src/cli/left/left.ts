@@ -18,7 +18,7 @@ import { type CliContext, EXIT, type GlobalOptions } from '../command-line/conte
 import { endpointOptions, selectTarget } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/open-ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
-import { lookAtQueue, queuePath } from '../job/open-queue.ts'
+import { queuePath, readQueue } from '../job/open-queue.ts'
 import { formatLeft, leftEvent } from './format-left.ts'
 import { leftRooms } from './rooms.ts'
 
@@ -130,7 +130,7 @@ async function ownQueue(
 ): Promise<OwnQueue | undefined> {
   const path = queuePath(inventory, context)
   if (inventory.file === undefined || statSync(path, { throwIfNoEntry: false }) === undefined) return undefined
-  using queue = await lookAtQueue(options, context)
+  using queue = await readQueue(options, context)
   const kept = queue.store.keptDirectories()
   return { id: queue.store.id, kept: kept.length > MOST_KEPT ? undefined : kept }
 }

@@ -14,7 +14,6 @@ import { TtyDialog } from '../connect/tty-dialog.ts'
 
 type InstallOptions = GlobalOptions & { readonly dryRun?: boolean }
 
-/** The exit code of the change. */
 export async function changeIperf(
   direction: Direction,
   names: readonly string[],

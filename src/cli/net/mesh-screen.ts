@@ -1,15 +1,14 @@
-/** What `muster net mesh` says: events as JSON, or a line of progress and the picture at the end. */
-import { styleText } from 'node:util'
+/** What `muster net mesh` prints: events as JSON, or a line of progress and the picture at the end. */
 import { formatDuration } from '../../ops/kernel/finding.ts'
 import type { NetFinding } from '../../ops/net/mesh/failures.ts'
 import { formatMesh, type Heat, type MeshPaint, PLAIN_PAINT } from '../../ops/net/mesh/format-mesh.ts'
 import { measuredOf, median } from '../../ops/net/mesh/judge.ts'
-import { formatBitRate } from '../../ops/net/mesh/link.ts'
-import type { MeshEvent, MeshReport } from '../../ops/net/mesh/measure-mesh.ts'
+import { formatBitRate, type LinkResult } from '../../ops/net/mesh/link.ts'
+import type { MeshEvent, MeshHost, MeshReport } from '../../ops/net/mesh/measure-mesh.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import { painterOf } from '../output/colour.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { LiveScreen, type TerminalDialog } from '../output/live-screen.ts'
-import { findingEvent, hostEvent, linkEvent, pingEvent, portEvent, summaryEvent } from './mesh-events.ts'
 
 /** Where stdout is no terminal. */
 const WIDE = 240
@@ -82,7 +81,7 @@ export class MeshScreen implements Disposable {
     const { stdout, stderr, signal } = this.#context
     const counts = countLinks(report)
     if (this.#options.json === true) {
-      for (const finding of findings) this.#write(findingEvent(finding))
+      for (const finding of findings) this.#write({ type: 'finding', ...finding })
       this.#write(summaryEvent(report, counts))
       return
     }
@@ -111,12 +110,8 @@ export class MeshScreen implements Disposable {
   }
 
   #paint(): MeshPaint {
-    const { color = 'auto' } = this.#options
-    const { stdout, environment } = this.#context
-    const isPainted = color === 'always' || (color === 'auto' && stdout.isTTY === true && !environment.NO_COLOR)
-    if (!isPainted) return PLAIN_PAINT
-    const paint = (format: Parameters<typeof styleText>[0], text: string) =>
-      styleText(format, text, { validateStream: false })
+    const paint = painterOf(this.#options, this.#context)
+    if (paint === undefined) return PLAIN_PAINT
     return {
       heat: (heat, text) => paint(HEATS[heat], text),
       gravity: (gravity, text) => paint(GRAVITIES[gravity], text),
@@ -129,11 +124,11 @@ export class MeshScreen implements Disposable {
       case 'host':
         return this.#write(hostEvent(event.host))
       case 'ping':
-        return this.#write(pingEvent(event.ping))
+        return this.#write({ type: 'ping', ...event.ping })
       case 'link':
         return this.#write(linkEvent(event.link))
       case 'port-taken':
-        return this.#write(portEvent(event.host, event.port))
+        return this.#write({ type: 'port-taken', host: event.host, port: event.port })
       case 'slot':
     }
   }
@@ -151,5 +146,51 @@ function countLinks({ links }: MeshReport) {
     cancelled,
     failed: links.length - measured.length - cancelled,
     medianBitsPerSecond: median(measured.map(({ outcome }) => outcome.bitsPerSecond)),
+  }
+}
+
+/** Events as docs/schema/net.schema.json says; what is not known is left out. */
+export function hostEvent(host: MeshHost): object {
+  const { name } = host
+  if (!('facts' in host)) {
+    const outcome = host.cause === 'no-address' ? 'no-address' : host.isRefused === true ? 'refused' : 'unreachable'
+    return { type: 'host', host: name, outcome, reason: host.reason }
+  }
+  const { place, facts } = host
+  const { address, card } = place
+  return {
+    type: 'host',
+    host: name,
+    outcome: 'ok',
+    address,
+    interface: card?.name,
+    mtuBytes: card?.mtuBytes,
+    linkBitsPerSecond: card?.linkBitsPerSecond,
+    iperf3: facts.iperf3,
+    iperf2: facts.iperf2,
+  }
+}
+
+export function linkEvent({ from, to, outcome }: LinkResult): object {
+  const { kind, ...rest } = outcome
+  if (outcome.kind === 'measured') return { type: 'link', from, to, outcome: kind, ...rest }
+  return { type: 'link', from, to, outcome: outcome.cause, reason: outcome.reason }
+}
+
+function summaryEvent(
+  { hosts, links }: MeshReport,
+  counts: {
+    readonly measured: number
+    readonly failed: number
+    readonly cancelled: number
+    readonly medianBitsPerSecond: number | undefined
+  },
+): object {
+  return {
+    type: 'summary',
+    hosts: hosts.length,
+    unreachable: hosts.filter((host) => 'cause' in host && host.cause === 'away').length,
+    links: links.length,
+    ...counts,
   }
 }

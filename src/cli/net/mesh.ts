@@ -1,4 +1,4 @@
-/** `muster net mesh`: measure, show, keep, compare. */
+/** `muster net mesh`: measures every link, shows and keeps the result, and compares it with the last one. */
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
@@ -56,7 +56,7 @@ Exit codes: 0 all measured, 1 a link could not be measured, 4 a host could not b
   run: netMesh,
 }
 
-/** What a slot takes over its time, for an estimate. */
+/** What a step takes beyond its measurement, for the estimate. */
 const OVERHEAD_S = 0.5
 
 /** @throws MusterError */
@@ -68,7 +68,7 @@ async function netMesh(target: string | undefined, options: MeshCommandOptions, 
   using screen = new MeshScreen(options, context)
   using opened = openOpsHosts(endpoints, options, context, screen.quietly(new TtyDialog()))
   const installed = options.install === true ? await install(names, opened.hosts, options, context) : EXIT.ok
-  // Where some host could not be given it, the others are measured all the same.
+  // Where the installation failed on a host, the others are measured anyway.
   if (installed === EXIT.interrupted) return installed
   if (options.dryRun === true) return printPlan(names, meshOptions, options.json === true, context)
   screen.begin()
@@ -97,7 +97,6 @@ async function netMesh(target: string | undefined, options: MeshCommandOptions, 
   return measured === EXIT.ok ? installed : measured
 }
 
-/** The exit code of it. */
 async function install(
   names: readonly string[],
   hosts: OpsHosts,
@@ -120,7 +119,7 @@ function optionsOf(options: MeshCommandOptions, endpoints: readonly Endpoint[]):
   }
 }
 
-/** Only what was measured the same way is compared. */
+/** Only results that were measured in the same way are compared. */
 function wayOf(options: MeshOptions): KeptMesh['way'] {
   const { udpBitsPerSecond, streams, isSerial, isBidirectional, tool } = options
   return [
@@ -145,7 +144,7 @@ function write({ workingDirectory, stderr }: CliContext, option: string, path: s
   try {
     writeFileSync(resolve(workingDirectory, path), text)
   } catch (error) {
-    // What was measured for minutes is still shown.
+    // The result of minutes is still shown.
     stderr.write(`muster: cannot write ${option} ${printable(path)}: ${fileReason(error)}\n`)
   }
 }

@@ -1,16 +1,15 @@
 /**
- * The machine that the console runs on, through systeminformation. Only what costs next to nothing is asked every second:
- * its currentLoad() runs a shell and waits for it, so the processors' time comes from Node itself, as it does there;
- * networkStats() runs a shell for each card, so it is asked seldom; disks would need lsblk and stay unknown.
+ * The machine that the console runs on, through systeminformation, at almost no cost: CPU time comes from Node itself, because
+ * currentLoad() runs a shell; networkStats() runs one for each interface and is called rarely; disks would need lsblk.
  */
 import { cpus, loadavg, networkInterfaces } from 'node:os'
 import type { OwnMachinePort } from '../../ops/net/watch/own-machine.ts'
 import { isRealCard } from '../../ops/net/watch/read-samples.ts'
 import type { CardTraffic } from '../../ops/net/watch/sample.ts'
 
-/** Looks between two at the cards. */
+/** Samples for each reading of the interfaces. */
 const SELDOM = 10
-/** Each costs a process. */
+/** Each reading starts a process. */
 const MOST_CARDS = 4
 
 export function createOwnMachine(): OwnMachinePort {
@@ -21,12 +20,12 @@ export function createOwnMachine(): OwnMachinePort {
     async look() {
       const { mem, networkStats } = await import('systeminformation')
       const look = looks++
-      // Its rates are those since it was asked last.
+      // It returns rates since its last call.
       if (look % SELDOM === 0 || look === 1) {
         const names = realCards()
         const stats = names.length === 0 ? [] : await networkStats(names.join(','))
         cards = stats.flatMap(({ iface, rx_sec, tx_sec }): CardTraffic[] =>
-          // Null the first time, whatever its types say.
+          // Null the first time, against its types.
           Number.isFinite(rx_sec) ? [{ name: iface, receivedBytes: rx_sec, sentBytes: tx_sec }] : [],
         )
       }
@@ -57,7 +56,7 @@ export function createOwnMachine(): OwnMachinePort {
   }
 }
 
-/** Of all processors since they were started; what they waited for disks is not busy. */
+/** Of all processors since boot; waiting for disks is not busy. */
 function processorTime(): { readonly cores: number; readonly busyMs: number; readonly atMs: number } {
   const all = cpus()
   const busyMs = all.reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0)

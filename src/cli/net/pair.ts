@@ -13,7 +13,6 @@ import { selectEndpoints } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/open-ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 import { writeEvent } from '../output/json-lines.ts'
-import { findingEvent } from './mesh-events.ts'
 import { addLinkOptions, type LinkOptions, measurementOf } from './options.ts'
 import { signIn, terminalOf } from './terminal.ts'
 
@@ -50,7 +49,7 @@ async function netPair(
   using opened = openOpsHosts(endpoints, options, context, new TtyDialog())
   const failures: Extract<PairEvent, { type: 'failed' }>[] = []
   const findings: NetFinding[] = []
-  // As they were named, not as the inventory has them.
+  // In the order of the command line, not of the inventory.
   const [from, to] = first === names[1] ? [second, first] : [first, second]
   const measure = async (onEvent: (event: PairEvent) => void) =>
     await measurePair(
@@ -85,7 +84,7 @@ const formatFinding = ({ gravity, text }: NetFinding): string => `${gravity}  ${
 function print(event: PairEvent, { json }: GlobalOptions, context: CliContext): void {
   const { stdout, stderr } = context
   if (json === true) {
-    writeEvent(event.type === 'finding' ? findingEvent(event.finding) : event, context)
+    writeEvent(event.type === 'finding' ? { type: 'finding', ...event.finding } : event, context)
     return
   }
   if (event.type === 'finding') {

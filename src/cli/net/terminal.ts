@@ -17,10 +17,10 @@ export function terminalOf(color: GlobalOptions['color'], context: CliContext): 
   }
 }
 
-/** For a command that does nothing, from when it runs. */
+/** For a command that does nothing. */
 const SIGN_IN_MS = 10_000
 
-/** Logs in everywhere before a screen is opened: questions are asked on the terminal as it is now. */
+/** Logs in everywhere before a screen opens, so that questions are asked on the plain terminal. */
 export async function signIn(names: readonly string[], hosts: OpsHosts, { signal, stderr }: CliContext): Promise<void> {
   if (names.length > 1) stderr.write(`connecting to ${names.length} hosts\n`)
   await Promise.all(names.map((name) => hosts.exec(name, ':', { timeoutMs: SIGN_IN_MS, signal })))

@@ -38,10 +38,10 @@ export async function openReplay(path: string, speed: number, { workingDirectory
   try {
     text = await readFile(resolve(workingDirectory, path), 'utf8')
   } catch (error) {
-    throw new MusterError('usage', `--replay ${printable(path)} cannot be read: ${fileReason(error)}`)
+    throw new MusterError('usage', `cannot read --replay ${printable(path)}: ${fileReason(error)}`)
   }
   const lines = parseRecording(text)
-  if (lines.length === 0) throw new MusterError('usage', `${printable(path)} is no recording of muster net watch`)
+  if (lines.length === 0) throw new MusterError('usage', `${printable(path)} is not a recording of muster net watch`)
   const replay = new Replay(lines)
   const changes = new Emitter<void>()
   const timer = setInterval(() => {

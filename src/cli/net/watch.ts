@@ -1,4 +1,4 @@
-/** `muster net watch`: live resources of all hosts, on a screen of its own, as JSON, or from a recording. */
+/** `muster net watch`: live resources of all hosts, on a screen, as JSON, or from a recording. */
 import { systemClock } from '../../base/clock.ts'
 import { Emitter } from '../../base/emitter.ts'
 import { MusterError } from '../../base/errors.ts'
@@ -75,12 +75,12 @@ async function netWatch(
       : await watch(names, port, options, context, recorder)
   } finally {
     stop.abort()
-    // What runs on the hosts is ended, not left to find out by itself.
+    // What runs on the hosts is stopped here, not left to notice by itself.
     await port.ended()
   }
 }
 
-/** A shell of each host's session; `ended` when all that was started has come to its end. */
+/** Over each host's login; `ended` resolves when everything that was started has ended. */
 function watchPort(hosts: OpsHosts, signal: AbortSignal): WatchPort & { ended(): Promise<void> } {
   const running = new Set<Promise<void>>()
   return {
@@ -144,7 +144,7 @@ async function show({ color }: GlobalOptions, context: CliContext, shown: Shown)
   await openWatchScreen({ ...shown, ...terminalOf(color, context) })
 }
 
-/** So many samples of each host (without `count`: until Ctrl-C), one JSON object a line. */
+/** `count` samples of each host (default: until Ctrl-C), one JSON object a line. */
 async function print(
   names: readonly string[],
   port: WatchPort,
@@ -177,7 +177,7 @@ async function print(
       failed.add(host)
       if (json === true) writeEvent({ type: 'trouble', host, reason }, context)
       else stderr.write(`muster: ${host}: ${reason}\n`)
-      // Whoever counts does not wait for a host that may never come.
+      // With --count, a host that may never answer is not waited for.
       if (Number.isFinite(count)) finish(host)
     },
   })

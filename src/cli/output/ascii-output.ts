@@ -1,4 +1,4 @@
-/** For a terminal whose locale is not UTF-8: what Muster says goes out as ASCII. Bytes of hosts are theirs. */
+/** For a terminal whose locale is not UTF-8: Muster's own text is printed as ASCII. Output of hosts stays as it is. */
 import type { Writable } from 'node:stream'
 import { asciiText, isUtf8Locale } from '../../base/ascii.ts'
 

@@ -1,4 +1,4 @@
-/** Small pictures out of block characters. */
+/** Small pictures made of block characters. */
 
 const LEVELS = ' ▁▂▃▄▅▆▇█'
 

@@ -2,7 +2,7 @@
 import { printable } from '../../base/printable.ts'
 import { textWidth } from '../../base/text-width.ts'
 
-/** A column that says nothing in any row is left out, and so is a header without rows. Cells may hold any text. */
+/** Leaves out columns that are empty in every row, and the header if there are no rows. Cells may hold any text. */
 export function formatTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
   if (rows.length === 0) return ''
   const shown = rows.map((row) => row.map(printable))

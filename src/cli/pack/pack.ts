@@ -10,8 +10,7 @@ import type { Job } from '../../scheduler/jobs/job.ts'
 import { letterOf, packHosts, packingFigures } from '../../scheduler/jobs/packing.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
-import { hostsOf } from '../job/hosts-seen.ts'
-import { type JobOptions, lookAtQueue, type OpenQueue } from '../job/open-queue.ts'
+import { hostsOf, type JobOptions, type OpenQueue, readQueue } from '../job/open-queue.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatHosts } from './host-table.ts'
 
@@ -33,16 +32,16 @@ there a letter is a placement group, and * is outside any group. Ray does not te
 }
 
 async function showPacking(options: PackOptions, context: CliContext): Promise<number> {
-  using queue = await lookAtQueue(options, context)
+  using queue = await readQueue(options, context)
   if (options.engine !== 'ray') showQueue(queue, options, context)
   if (
     options.engine === 'embedded' ||
     (sectionOf(queue.inventory, raySection) === undefined && options.engine !== 'ray')
   )
     return EXIT.ok
-  const { lookAtRay, showRay } = await import('./ray.ts')
-  const sight = await lookAtRay(options, context)
-  return sight === undefined ? EXIT.ok : showRay(sight, (group) => jobOf(group, queue), options, context)
+  const { askRay, showRay } = await import('./ray.ts')
+  const snapshot = await askRay(options, context)
+  return snapshot === undefined ? EXIT.ok : showRay(snapshot, (group) => jobOf(group, queue), options, context)
 }
 
 /** Groups of the queue's jobs are named after them. */

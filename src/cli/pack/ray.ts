@@ -1,4 +1,4 @@
-/** What Ray has handed out, for `muster pack`: asked of the head, by node and placement group, as the Packing tab shows it. */
+/** What Ray has placed, for `muster pack`: asked from the head, by node and placement group, as the Packing tab shows it. */
 import { systemClock } from '../../base/clock.ts'
 import { printable } from '../../base/printable.ts'
 import type { ClusterUsage, PlacementGroup } from '../../ops/ray/usage.ts'
@@ -13,22 +13,22 @@ import { formatGroup } from '../ray/watch.ts'
 import { formatHosts } from './host-table.ts'
 
 /** `isAway`: the head cannot be reached. */
-export type RaySight =
+export type RaySnapshot =
   | { readonly kind: 'usage'; readonly usage: ClusterUsage; readonly names: ReadonlyMap<string, string> }
   | { readonly kind: 'none'; readonly head: string; readonly reason: string; readonly isAway: boolean }
 
-/** Whose group it is: the job of the queue that has this number. */
+/** The number of the job that a group belongs to. */
 export type JobOfGroup = (group: PlacementGroup) => number | undefined
 
 /** Only where hosts.yaml declares a cluster. */
-export async function lookAtRay(options: GlobalOptions, context: CliContext): Promise<RaySight | undefined> {
+export async function askRay(options: GlobalOptions, context: CliContext): Promise<RaySnapshot | undefined> {
   using prepared = await prepareBringUp(['ray'], options, context)
   const wanted = wantedRay(prepared.declared)
   if (wanted === undefined) return undefined
   const head = wanted.head.host
   const names = new Map(nodesOf(wanted).map(({ address, host }) => [address, host]))
   const silence = new AbortController()
-  let sight: RaySight = { kind: 'none', head, reason: '', isAway: true }
+  let snapshot: RaySnapshot = { kind: 'none', head, reason: '', isAway: true }
   const reason = await watchCluster(wanted, {
     hosts: prepared.hosts,
     clock: systemClock,
@@ -36,33 +36,34 @@ export async function lookAtRay(options: GlobalOptions, context: CliContext): Pr
     intervalMs: 0,
     rounds: 1,
     onUsage(usage, why) {
-      sight = usage === undefined ? { kind: 'none', head, reason: why, isAway: false } : { kind: 'usage', usage, names }
+      snapshot =
+        usage === undefined ? { kind: 'none', head, reason: why, isAway: false } : { kind: 'usage', usage, names }
     },
     onSilent(why) {
-      sight = { kind: 'none', head, reason: why, isAway: true }
+      snapshot = { kind: 'none', head, reason: why, isAway: true }
       silence.abort()
     },
   })
-  return reason === undefined ? sight : { kind: 'none', head, reason, isAway: true }
+  return reason === undefined ? snapshot : { kind: 'none', head, reason, isAway: true }
 }
 
 /** The exit code. */
 export function showRay(
-  sight: RaySight,
+  snapshot: RaySnapshot,
   jobOf: JobOfGroup,
   { json }: GlobalOptions,
   { stdout, stderr }: CliContext,
 ): number {
-  if (sight.kind === 'none') {
-    stderr.write(`muster: Ray: the head on ${sight.head} does not answer: ${sight.reason}\n`)
-    return sight.isAway ? EXIT.unreachable : EXIT.ok
+  if (snapshot.kind === 'none') {
+    stderr.write(`muster: Ray: the head on ${snapshot.head} does not answer: ${snapshot.reason}\n`)
+    return snapshot.isAway ? EXIT.unreachable : EXIT.ok
   }
-  const { usage, names } = sight
+  const { usage, names } = snapshot
   stdout.write(json === true ? formatRayJson(usage, names, jobOf) : `\n${formatRay(usage, names, jobOf)}`)
   return EXIT.ok
 }
 
-/** In the order of hosts.yaml; those that it does not name behind them. */
+/** In the order of hosts.yaml, then the others. */
 function inOrder({ nodes, ...rest }: ClusterUsage, names: ReadonlyMap<string, string>): ClusterUsage {
   const order = [...names.keys()]
   const place = (ip: string) => (names.has(ip) ? order.indexOf(ip) : order.length)

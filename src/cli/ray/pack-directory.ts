@@ -1,4 +1,4 @@
-/** A local directory as a tar archive in memory, without what nobody wants on a cluster; Ray makes its own package of it. */
+/** A local directory as a tar archive in memory, without caches and environments; Ray packages it. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
@@ -16,13 +16,13 @@ const EXCLUDED = ['.git', '.venv', 'venv', '__pycache__']
 export async function packDirectory(directory: string, { workingDirectory, signal }: CliContext): Promise<Uint8Array> {
   const path = resolve(workingDirectory, directory)
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
-    throw new MusterError('usage', `${printable(directory)} is no directory`)
+    throw new MusterError('usage', `${printable(directory)} is not a directory`)
   }
   const excludes = EXCLUDED.map((name) => `--exclude=${name}`)
   const tar = spawn('tar', ['-c', '-f', '-', ...excludes, '-C', path, '.'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     signal,
-    // Without files of its own that macOS would add.
+    // On macOS, tar would add files of its own.
     env: { ...process.env, COPYFILE_DISABLE: '1' },
   })
   const chunks: Buffer[] = []
@@ -39,7 +39,7 @@ export async function packDirectory(directory: string, { workingDirectory, signa
   const [code] = (await once(tar, 'close')) as [number | null]
   if (sizeBytes > MAX_BYTES) {
     throw new MusterError('usage', `${printable(directory)} has more than 500 MB, and Ray takes no larger package`, {
-      hint: 'Leave out data: it belongs on a directory that all nodes have.',
+      hint: 'Leave out data: put it into a directory that all nodes share.',
     })
   }
   if (code !== 0) throw new MusterError('usage', `${printable(directory)} cannot be packed: ${printable(said.trim())}`)

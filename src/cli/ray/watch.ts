@@ -68,13 +68,13 @@ async function watchRay(options: WatchOptions, context: CliContext): Promise<num
   return EXIT.interrupted
 }
 
-/** In place of what was drawn before, as far as it goes into the terminal; returns the rows that it takes. */
+/** Replaces what was drawn before, as far as the terminal has room; returns the rows it takes. */
 function redraw(stdout: CliContext['stdout'], text: string, oldRowCount: number): number {
   const lines = text.split('\n').slice(0, -1)
   // A terminal that does not know its size says 0.
   const shown = lines.slice(0, Math.max(1, (stdout.rows || 24) - 1))
   const back = oldRowCount > 0 ? `\x1b[${oldRowCount}A` : ''
-  // No wrapping: a line that is too long takes one row all the same.
+  // No wrapping: a line that is too long still takes one row.
   stdout.write(`${back}\r\x1b[J\x1b[?7l${shown.join('\n')}\n\x1b[?7h`)
   return shown.length
 }
@@ -85,7 +85,7 @@ export function formatUsage(
   names: ReadonlyMap<string, string>,
 ): string {
   const nameOf = ({ ip, isHead }: NodeUsage) => `${names.get(ip) ?? ip}${isHead ? ' (head)' : ''}`
-  // In the order of hosts.yaml; those that it does not name behind them.
+  // In the order of hosts.yaml, then the others.
   const order = [...names.keys()]
   const place = ({ ip }: NodeUsage) => (names.has(ip) ? order.indexOf(ip) : order.length)
   const alive = nodes.filter(({ isAlive }) => isAlive).toSorted((left, right) => place(left) - place(right))

@@ -1,4 +1,4 @@
-/** Files of this machine that a run brings to its hosts, and files that it writes here. */
+/** Local files that a run sends to its hosts, and files that it writes here. */
 import { closeSync, createReadStream, existsSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import type { ExecFile } from '../../ssh/exec/host-exec.ts'
 
 const CHUNK_BYTES = 64 * 1024
 const HEAD_BYTES = 4096
-/** What stdin may hold when it is what the hosts get: it is kept, to be sent many times. */
+/** Stdin is kept in memory, to be sent to every host. */
 const MAX_STDIN_BYTES = 256 * 2 ** 20
 
 /** @throws MusterError `usage` when it cannot be read. */
@@ -21,18 +21,18 @@ export async function execFile(path: string, option: string): Promise<ExecFile &
   try {
     await using file = await open(path, 'r')
     const stat = await file.stat()
-    if (!stat.isFile()) throw new MusterError('usage', `${option} ${printable(path)} is no regular file`)
+    if (!stat.isFile()) throw new MusterError('usage', `${option} ${printable(path)} is not a regular file`)
     const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
     const { size } = stat
     return {
       sizeBytes: size,
       head: buffer.subarray(0, bytesRead).toString('latin1'),
-      // No more than was announced, should it grow meanwhile.
+      // No more than announced, should it grow.
       open: () => (size === 0 ? nothing() : createReadStream(path, { highWaterMark: CHUNK_BYTES, end: size - 1 })),
     }
   } catch (error) {
     if (error instanceof MusterError) throw error
-    throw new MusterError('usage', `${option} ${printable(path)} cannot be read: ${fileReason(error)}`)
+    throw new MusterError('usage', `cannot read ${option} ${printable(path)}: ${fileReason(error)}`)
   }
 }
 
@@ -62,7 +62,7 @@ export function interpreterOf({ head }: { readonly head: string }): readonly str
   return parseInterpreter(head)
 }
 
-/** `--out DIR`: HOST.out and HOST.err, each under its final name only when it is whole. */
+/** `--out DIR`: HOST.out and HOST.err, renamed to their final names when complete. */
 export class OutputDirectory {
   readonly path: string
 
@@ -92,7 +92,7 @@ export class OutputDirectory {
     ] as const) {
       const path = join(this.path, `${safeName(host)}.${suffix}`)
       const part = `${path}.part`
-      // What a killed run has left, or what somebody has put there to be followed.
+      // From a killed run, or a link that was planted to be followed.
       rmSync(part, { force: true })
       const descriptor = openSync(part, 'wx')
       try {

@@ -1,5 +1,6 @@
 /** A planned run from the first connection to the exit code. */
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
@@ -13,13 +14,12 @@ import { OutputStore } from '../../ops/run/output-store.ts'
 import { type HostRun, type RunEvent, runOnHosts } from '../../ops/run/run-hosts.ts'
 import { createHostExec } from '../../ssh/exec/host-exec.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
-import { askSudoOnce } from '../connect/ask-sudo-once.ts'
 import { fanOutFor } from '../connect/fan-out.ts'
+import { askSudoOnce } from '../connect/sudo-password.ts'
 import { createWires } from '../connect/transports.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 import { LiveScreen } from '../output/live-screen.ts'
 import { OutputDirectory } from './exec-files.ts'
-import { isInForeground } from './foreground.ts'
 import { lastRunFile, writeLastRun } from './last-run.ts'
 import type { RunOptions, RunPlan } from './plan-run.ts'
 import { foldReport, jsonReport, type ReportOptions, type RunReport, streamReport } from './reports.ts'
@@ -208,4 +208,16 @@ function formatProgress(run: HostRun, outcomes: ReadonlyMap<string, RunOutcome>,
   const failed = [...outcomes.values()].filter((outcome) => !isSuccess(outcome)).length
   const failures = failed > 0 ? `, ${failed} failed` : ''
   return `${outcomes.size}/${count} done${failures}, running: ${foldHostSet(run.running)}`
+}
+
+/** A program in the background that reads its terminal is stopped (SIGTTIN). */
+function isInForeground(): boolean {
+  try {
+    const stat = readFileSync('/proc/self/stat', 'latin1')
+    // proc_pid_stat(5): after the name come state, ppid, pgrp, session, tty_nr, tpgid.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return fields[2] === fields[5]
+  } catch {
+    return false
+  }
 }

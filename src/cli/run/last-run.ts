@@ -7,7 +7,7 @@ import { printable } from '../../base/printable.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 
 export type LastRun = {
-  /** Where relative paths and ./hosts.yaml were looked for. */
+  /** Base of relative paths and ./hosts.yaml. */
   readonly directory: string
   readonly hostsFile?: string
   readonly target: string
@@ -38,7 +38,7 @@ export async function readLastRun(environment: Environment): Promise<LastRun> {
     text = await readFile(path, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new MusterError('usage', 'there is no run to retry')
-    throw new MusterError('configuration', `${printable(path)} cannot be read: ${printable(messageOf(error))}`)
+    throw new MusterError('configuration', `cannot read ${printable(path)}: ${printable(messageOf(error))}`)
   }
   const reason = foreignFile(path)
   if (reason !== undefined) throw notOwn(printable(path), reason, 'remove it')

@@ -60,7 +60,7 @@ export async function planRun(
     last ??
     newRecord(target, words, options, environment, context, (await selectionOf(target, options, context)).stdinNames)
   if (record.command.length === 0 && record.script === undefined) {
-    throw new MusterError('usage', 'there is no command to run', { hint: 'As in: muster run m[8-10] -- uptime' })
+    throw new MusterError('usage', 'the command is missing', { hint: 'Example: muster run m[8-10] -- uptime' })
   }
   const stdinPath = record.stdin
   if (stdinPath === '-' && record.stdinNames !== undefined) {
@@ -137,8 +137,8 @@ function newRecord(
   stdinNames: readonly string[] | undefined,
 ): Omit<LastRun, 'failed'> {
   if (target === undefined) {
-    throw new MusterError('usage', 'a target and a command are missing', {
-      hint: 'As in: muster run m[8-10] -- uptime',
+    throw new MusterError('usage', 'target and command are missing', {
+      hint: 'Example: muster run m[8-10] -- uptime',
     })
   }
   const { script, stdin, hosts } = options
@@ -172,7 +172,7 @@ function checkRetry(
   if (missing.length > 0) {
     throw new MusterError(
       'usage',
-      `the last run had variables, whose values are not kept: ${printable(missing.join(', '))}`,
+      `the last run had variables, and their values are not kept: ${printable(missing.join(', '))}`,
       {
         hint: `Give them again: --env ${printable(missing[0] ?? '')}=…`,
       },

@@ -1,4 +1,4 @@
-/** What a run shows, one way of showing each: lines as they come, folded groups, JSON. Where it goes is the screen's business. */
+/** The ways to show a run: lines as they come, folded groups, or JSON. */
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { type FoldedGroup, type FoldedHost, foldHosts } from '../../ops/run/fold.ts'
 import { formatResult, formatSummaryLine } from '../../ops/run/json-result.ts'
@@ -12,7 +12,7 @@ export interface RunReport {
   onOutput?(host: string, stream: 'stdout' | 'stderr', bytes: Uint8Array): void
   /** May wait for room on stdout; called for one host after the other. */
   onEnd(host: string, outcome: RunOutcome, durationMs: number): void | Promise<void>
-  /** Lines that follow what is happening, at most so many; shown below, on a terminal, until the end. */
+  /** At most `limit` lines about the progress, for a terminal. */
   live?(limit: number): readonly string[]
   /** After the last host. */
   finish(summary: RunSummary): Promise<void>
@@ -60,7 +60,7 @@ export function streamReport({ screen, isStdoutTerminal, isStderrTerminal }: Rep
   }
 }
 
-/** One object a host, as soon as it has ended; nothing else on stdout. */
+/** One object for each host as soon as it has ended. */
 export function jsonReport({ screen, store }: ReportOptions): RunReport {
   return {
     async onEnd(host, outcome, durationMs) {

@@ -7,7 +7,7 @@ import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatBar } from '../output/picture.ts'
 import { formatTable } from '../output/table.ts'
-import { POLICY_NAMES, policyOption } from './policy-option.ts'
+import { POLICY_NAMES, policyOption } from './input.ts'
 
 type Options = GlobalOptions & {
   readonly nodes: number

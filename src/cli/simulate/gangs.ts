@@ -13,8 +13,7 @@ import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatBar } from '../output/picture.ts'
 import { formatTable } from '../output/table.ts'
-import { oneOf } from './policy-option.ts'
-import { readTrace } from './read-trace.ts'
+import { oneOf, readTrace } from './input.ts'
 
 type Options = GlobalOptions & { readonly policy: GangPolicyName; readonly window: number }
 

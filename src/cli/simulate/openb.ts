@@ -18,8 +18,7 @@ import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatBar, formatCurve } from '../output/picture.ts'
 import { formatTable } from '../output/table.ts'
-import { POLICY_NAMES, policyOption } from './policy-option.ts'
-import { readTrace } from './read-trace.ts'
+import { POLICY_NAMES, policyOption, readTrace } from './input.ts'
 
 type Options = GlobalOptions & {
   readonly nodes: string

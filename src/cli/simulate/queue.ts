@@ -6,7 +6,7 @@ import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatBar } from '../output/picture.ts'
 import { formatTable } from '../output/table.ts'
-import { readTrace } from './read-trace.ts'
+import { readTrace } from './input.ts'
 
 type Options = GlobalOptions & {
   readonly preempt?: boolean

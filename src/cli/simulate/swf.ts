@@ -9,8 +9,7 @@ import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatCurve } from '../output/picture.ts'
 import { formatTable } from '../output/table.ts'
-import { policyOption } from './policy-option.ts'
-import { readTrace } from './read-trace.ts'
+import { policyOption, readTrace } from './input.ts'
 
 type Options = GlobalOptions & {
   readonly policy: readonly QueuePolicyName[]

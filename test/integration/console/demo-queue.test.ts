@@ -99,7 +99,7 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
       await console.type(
         "muster run all -- true; muster job submit --gpu 0.5 --name mine -- 'echo from $MUSTER_HOSTS'\r",
       )
-      await console.expectOn('m2', /muster: a host of the demo knows/)
+      await console.expectOn('m2', /muster: the demo has only/)
       await console.expectOn('m2', /^\d+$/m)
       await console.leader('5')
       await console.key('/')

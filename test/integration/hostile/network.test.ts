@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'vitest'
-import { findingEvent, hostEvent, linkEvent, pingEvent } from '../../../src/cli/net/mesh-events.ts'
+import { hostEvent, linkEvent } from '../../../src/cli/net/mesh-screen.ts'
 import { meshCsv, meshSvg } from '../../../src/ops/net/mesh/export-mesh.ts'
 import { formatMesh, PLAIN_PAINT } from '../../../src/ops/net/mesh/format-mesh.ts'
 import { judgeMesh } from '../../../src/ops/net/mesh/judge.ts'
@@ -176,13 +176,7 @@ describe('a hostile host of a mesh', () => {
       expectNoDefect(text, 'the report')
       expectPrintable(meshCsv(report).replaceAll(/\r?\n/g, ''), 'the CSV')
       expectPrintable(meshSvg(report, findings, 'title').replaceAll('\n', ''), 'the picture')
-      JSON.stringify([
-        events.length,
-        report.hosts.map(hostEvent),
-        report.pings.map(pingEvent),
-        report.links.map(linkEvent),
-        findings.map(findingEvent),
-      ])
+      JSON.stringify([events.length, report.hosts.map(hostEvent), report.pings, report.links.map(linkEvent), findings])
     })
   })
 

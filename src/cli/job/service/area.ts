@@ -37,7 +37,7 @@ type Facts = {
   readonly state: string
   readonly hasLinger: boolean
   readonly script: FileState
-  /** Empty where there is none. */
+  /** Empty if there is none. */
   readonly crontab: string
   readonly isRunning: boolean
 }
@@ -68,7 +68,7 @@ echo "$(limited systemctl $manager is-active ${shellQuote(unitOf(service))}) $(l
   } satisfies Fact<boolean>,
 })
 
-/** The script of cron runs: its process is the one that it noted. */
+/** Cron's script runs: the process that it noted is still this script. */
 function isRunning(service: Service): string {
   return `{ read -r pid < ${shellQuote(pidFile(service))} && tr '\\000' '\\n' < "/proc/$pid/cmdline" | grep -q -x -F ${shellQuote(scriptFile(service))}; } 2> /dev/null`
 }
@@ -108,7 +108,7 @@ function verdictOf(direction: Direction, service: Service, host: string, id: str
     [scriptFile(service), script],
   ] as const) {
     const isOurs = state.kind === 'none' || (state.kind === 'file' && state.text.includes(SERVICE_HEAD))
-    if (!isOurs) return blocked(`${file} is there, and is not Muster's`, 'Move it away.')
+    if (!isOurs) return blocked(`${file} exists, and Muster did not make it`, 'Move it away.')
   }
   if (direction === 'down') return removal(service, id, found)
   switch (manager) {
@@ -118,8 +118,8 @@ function verdictOf(direction: Direction, service: Service, host: string, id: str
       return withCron(service, id, found)
     case 'none':
       return blocked(
-        'there is neither a systemd that manages services for this login, nor cron',
-        'Install cron, or let what starts this machine run: muster job work',
+        'this machine has neither systemd for this login nor cron',
+        'Install cron, or run this when the machine boots: muster job work',
       )
   }
 }
@@ -132,7 +132,7 @@ function withSystemd(service: Service, id: string, { unit, state, hasLinger }: F
   const steps: Omit<Step, 'id'>[] = []
   if (!hasLinger) {
     steps.push({
-      title: 'let the units of this login run while nobody is logged in (loginctl enable-linger)',
+      title: 'let units of this login run without a session (loginctl enable-linger)',
       changes: ['+ lingering'],
       run: {
         script: `loginctl enable-linger || { echo "as root: loginctl enable-linger $(id -un)" >&2; exit 1; }`,
@@ -183,7 +183,7 @@ function withCron(service: Service, id: string, { script, crontab, isRunning: ru
   }
   if (table !== crontab) {
     steps.push({
-      title: 'add a line to the crontab: it starts with the machine',
+      title: 'add a line to the crontab: start at boot',
       changes: lines.map((line) => `+ ${line}`),
       run: { script: 'crontab -', stdin: [bytesOf(table)] },
     })
@@ -201,7 +201,7 @@ echo "it does not run: see "${shellQuote(logFile(service))} >&2; exit 1`,
       },
     })
   }
-  if (steps.length === 0) return { kind: 'nothing', because: 'it runs, and cron starts it with the machine' }
+  if (steps.length === 0) return { kind: 'nothing', because: 'it runs, and cron starts it at boot' }
   return verdictWith(id, old === '' ? 'missing' : 'differs', steps)
 }
 
@@ -211,7 +211,7 @@ function removal(service: Service, id: string, { unit, script, crontab, isRunnin
   if (unit.kind === 'file') {
     const { script: remove } = removeFile({ path: unitFile(service), was: unit })
     steps.push({
-      title: `stop and remove ${unitOf(service)}; jobs that run go on`,
+      title: `stop and remove ${unitOf(service)}; running jobs continue`,
       changes: [`- ${unitFile(service)}`],
       run: {
         script: `${CTL}! can_supervise || { ctl disable --quiet ${name}; ctl stop ${name}; }
@@ -222,7 +222,7 @@ ${remove}rm -f "$units"/*.wants/${name}
     })
     if (unit.text.includes(LINGER_NOTE)) {
       steps.push({
-        title: 'end lingering, which Muster began, unless another unit of the login needs it',
+        title: 'end lingering, which Muster enabled, unless another unit of the login needs it',
         changes: ['- lingering'],
         run: {
           script: `for each in "$HOME"/.config/systemd/user/*.wants/*; do [ ! -e "$each" ] || exit 0; done
@@ -242,7 +242,7 @@ loginctl disable-linger`,
   if (script.kind === 'file' || runs) {
     const files = [scriptFile(service), pidFile(service), logFile(service), `${logFile(service)}.old`]
     steps.push({
-      title: 'stop it and remove its script; jobs that run go on',
+      title: 'stop it and remove its script; running jobs continue',
       changes: [`- ${scriptFile(service)}`],
       run: { script: `${stopScript(service)}\nrm -f ${files.map(shellQuote).join(' ')}` },
     })

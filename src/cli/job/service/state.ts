@@ -1,4 +1,4 @@
-/** Whether the scheduler of a queue is a service of this machine, and how that stands: for `status` and the list of jobs. */
+/** Whether the scheduler of a queue is a service of this machine, and in which state: for `status` and `job list`. */
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -32,7 +32,7 @@ export async function serviceState(
       timeout: ASK_MS,
       env: { ...environment, XDG_RUNTIME_DIR: runtime },
     })
-    // It says it with an exit code, too.
+    // Its exit code says the same.
     const { stdout = '' } = await asked.catch((error: { readonly stdout?: string }) => error)
     return { name: unitOf(own), state: /^[a-z-]+$/m.exec(stdout)?.[0] ?? 'unknown' }
   }

@@ -44,7 +44,7 @@ export function unitText(service: Service, isLingerOurs: boolean): string {
     'StartLimitIntervalSec=0',
     '',
     '[Service]',
-    // A path stands for itself here but for specifiers.
+    // Only specifiers are special in this path.
     `WorkingDirectory=${directory.replaceAll('%', '%%')}`,
     ...Object.entries(environment).map(([name, value]) => `Environment=${unitWord(`${name}=${value}`)}`),
     `ExecStart=${words.map(execWord).join(' ')}`,
@@ -52,7 +52,7 @@ export function unitText(service: Service, isLingerOurs: boolean): string {
     'Restart=on-failure',
     `RestartSec=${RESTART_S}`,
     'TimeoutStopSec=30',
-    // Jobs on this machine belong to the unit's cgroup, and go on without the scheduler.
+    // Jobs on this machine are in the unit's cgroup, and continue without the scheduler.
     'KillMode=process',
     '',
     '[Install]',

@@ -46,6 +46,6 @@ describe('muster on hosts of the demo', () => {
       encoding: 'utf8',
     })
     expect(status).toBe(2)
-    expect(stderr).toContain('a host of the demo knows: muster pack, muster job submit')
+    expect(stderr).toContain('the demo has only: muster pack, muster job submit')
   })
 })

@@ -89,7 +89,7 @@ describe('muster job', () => {
     expect([1, 2, 3].map((id) => store.get(id)?.spec.command)).toEqual(['echo one', 'echo two', 'echo three'])
     expect(store.get(2)?.spec.request.gpuMilli).toBe(500)
     expect((await job(['submit', '--from', '-', 'true'])).messages).toContain('cannot be used with a command')
-    expect((await job(['submit', '--from', 'missing'])).messages).toContain('cannot be read')
+    expect((await job(['submit', '--from', 'missing'])).messages).toContain('cannot read missing: no such file')
   })
 
   test('--from-env: the command is one word of another one, and finds what is there', async () => {

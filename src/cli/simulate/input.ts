@@ -1,5 +1,12 @@
-/** `--policy` of the simulations. */
+/** What the simulations take: policies, and files of traces, plain or gzip. */
+
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
 import { InvalidArgumentError, Option } from 'commander'
+import { MusterError } from '../../base/errors.ts'
+import { fileReason } from '../../base/file-reason.ts'
 import { isPolicyName, POLICIES } from '../../scheduler/policies/policies.ts'
 
 /** Other words for the default. */
@@ -18,4 +25,17 @@ export function oneOf<Name extends string>(word: string, names: readonly Name[],
   const name = DEFAULT_ALIASES.includes(word) ? usual : names.find((known) => known === word)
   if (name === undefined) throw new InvalidArgumentError(`Unknown policy: ${word}. Policies: ${names.join(', ')}.`)
   return name
+}
+
+/** A larger file is not a trace. */
+const MAX_BYTES = 512 * 2 ** 20
+
+export async function readTrace(path: string, workingDirectory: string): Promise<string> {
+  try {
+    const bytes = await readFile(resolve(workingDirectory, path))
+    const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b
+    return (isGzip ? await promisify(gunzip)(bytes, { maxOutputLength: MAX_BYTES }) : bytes).toString('utf8')
+  } catch (error) {
+    throw new MusterError('configuration', `cannot read ${path}: ${fileReason(error)}`, { cause: error })
+  }
 }
