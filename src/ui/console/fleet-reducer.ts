@@ -1,4 +1,4 @@
-/** Remote truth: how the fleet's events change what the console knows of its hosts. Pure. */
+/** How the fleet's events change the hosts in the state, and what the log and notices say about them. Pure. */
 import type { Endpoint } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { FleetEvent, WriteReport } from '../../ssh/fleet.ts'
@@ -23,7 +23,7 @@ export function hostStateOf(endpoint: Endpoint): HostState {
   }
 }
 
-/** The same object when nothing changed. `added` and `removed` change the map, not a host: the console does it. */
+/** Returns the same object when nothing changed. */
 export function reduceHost(host: HostState, event: FleetEvent): HostState {
   switch (event.type) {
     case 'session':
@@ -44,34 +44,21 @@ function lossReason(host: HostState, session: SessionState): string | undefined 
 
 const LOGGED_ATTEMPTS = 3
 
-/** What of it is worth a line in the log. */
+/** The event's line in the log, if it has one. */
 export function logLine(event: FleetEvent, atMs: number): LogEntry | undefined {
   const line = (text: string, tone: NoticeTone = 'info'): LogEntry | undefined =>
     'host' in event ? { atMs, host: event.host, text, tone } : undefined
   if (event.type === 'session') {
     const { state } = event
-    switch (state.kind) {
-      case 'ready':
-        return line('connected')
-      case 'lost':
-        return line(`lost: ${state.reason}`, 'error')
-      case 'waiting':
-        // The first ones; a host that stays away does not fill the log.
-        if (state.attempt > LOGGED_ATTEMPTS) return undefined
-        return line(
-          `attempt ${state.attempt} in ${Math.max(1, Math.round((state.retryAtMs - atMs) / 1000))} s: ${state.reason}`,
-          'warning',
-        )
-      case 'failed':
-        return line(
-          `${state.failure.reason}${state.failure.hint === undefined ? '' : ` ${state.failure.hint}`}`,
-          'error',
-        )
-      case 'closed':
-        return line('closed')
-      default:
-        return undefined
-    }
+    if (state.kind === 'ready') return line('connected')
+    if (state.kind === 'closed') return line('closed')
+    if (state.kind === 'lost') return line(`lost: ${state.reason}`, 'error')
+    if (state.kind === 'failed')
+      return line([state.failure.reason, state.failure.hint].filter(Boolean).join(' '), 'error')
+    // Only the first attempts, so that a host that stays away does not fill the log.
+    if (state.kind !== 'waiting' || state.attempt > LOGGED_ATTEMPTS) return undefined
+    const seconds = Math.max(1, Math.round((state.retryAtMs - atMs) / 1000))
+    return line(`attempt ${state.attempt} in ${seconds} s: ${state.reason}`, 'warning')
   }
   if (event.type === 'shell' && event.state.kind === 'ended') {
     const { end } = event.state
@@ -81,7 +68,7 @@ export function logLine(event: FleetEvent, atMs: number): LogEntry | undefined {
   return undefined
 }
 
-/** What is said after keys were sent, when a host did not get all of them; undefined: every host did. */
+/** The notice after keys were sent, if a host did not get all of them. */
 export function writeNotice({ sent, skipped, discarded = [] }: WriteReport): string | undefined {
   const hostsOf = Map.groupBy(skipped, ({ reason }) => reason)
   const why = [...hostsOf]

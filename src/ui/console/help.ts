@@ -1,5 +1,4 @@
 /** The help and docs/keys.md, both from the table of actions. Pure. */
-
 import { padEnd, wrapText } from '../../base/text-width.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
 import { ACTION_SECTIONS, actionSpecs, type Keymap, keysOf } from '../keys/registry.ts'
@@ -7,30 +6,37 @@ import { pageKeys } from '../tabs/page-keys.ts'
 import { PAGE_TABS } from '../tabs/tabs.ts'
 import { panelKeys } from '../work-views/panel-keys.ts'
 
+type Entry = { readonly keys: readonly string[]; readonly help: string }
+
+/** The actions of each section, with the user's keys. */
+const actionSections = (keymap: Keymap) =>
+  ACTION_SECTIONS.map((title) => ({
+    title,
+    entries: actionSpecs
+      .filter(({ section }) => section === title)
+      .map(({ id, help }) => ({ id, help, keys: keysOf(keymap, id) })),
+  }))
+
 export function helpLines(keymap: Keymap, leader: string): DialogLine[] {
-  const lines: DialogLine[] = [
+  const sections: readonly { readonly title: string; readonly entries: readonly Entry[] }[] = [
+    ...actionSections(keymap),
+    { title: 'In the view of a run or a copy, without the leader', entries: panelKeys },
+    ...PAGE_TABS.map(({ id, title }) => ({ title: `On the tab ${title}, without the leader`, entries: pageKeys[id] })),
+  ]
+  return [
     {
-      text: `Keys go to the receivers. ${leader} first makes the next key a command; ${leader} twice sends ${leader}.`,
+      text: `Keys go to the receivers. After ${leader} the next key is a command; ${leader} twice sends ${leader} itself.`,
     },
     { text: 'Mouse: click focuses, click on a title toggles the host, wheel scrolls back.', tone: 'muted' },
+    ...sections.flatMap(({ title, entries }): DialogLine[] => [
+      { text: '' },
+      { text: title, tone: 'accent' },
+      ...entries.map(({ keys, help }) => ({ text: `${padEnd(keys.join(' '), 14)} ${help}` })),
+    ]),
   ]
-  for (const section of ACTION_SECTIONS) {
-    lines.push({ text: '' }, { text: section, tone: 'accent' })
-    for (const spec of actionSpecs) {
-      if (spec.section !== section) continue
-      lines.push({ text: `${padEnd(keysOf(keymap, spec.id).join(' '), 14)} ${spec.help}` })
-    }
-  }
-  lines.push({ text: '' }, { text: 'Inside the view of a run or a copy, without the leader', tone: 'accent' })
-  for (const { keys, help } of panelKeys) lines.push({ text: `${padEnd(keys.join(' '), 14)} ${help}` })
-  for (const { id, title } of PAGE_TABS) {
-    lines.push({ text: '' }, { text: `On the tab ${title}, without the leader`, tone: 'accent' })
-    for (const { keys, help } of pageKeys[id]) lines.push({ text: `${padEnd(keys.join(' '), 14)} ${help}` })
-  }
-  return lines
 }
 
-/** The lines at most `columns` wide: an entry goes on under its text, a paragraph at the margin. */
+/** Wraps the lines at `columns`: an entry continues under its text, a paragraph at the margin. */
 export function wrapHelp(lines: readonly DialogLine[], columns: number): DialogLine[] {
   return lines.flatMap((line) =>
     line.text === ''
@@ -39,31 +45,25 @@ export function wrapHelp(lines: readonly DialogLine[], columns: number): DialogL
   )
 }
 
-const keyRow = ({ keys, help }: { readonly keys: readonly string[]; readonly help: string }): string =>
-  `| ${keys.map((key) => `\`${key}\``).join(' ')} | ${help} |`
+const keyCell = (keys: readonly string[]): string => keys.map((key) => `\`${key.replaceAll('|', '\\|')}\``).join(' ')
+const keyRow = ({ keys, help }: Entry): string => `| ${keyCell(keys)} | ${help} |`
 
 export function renderKeysDocs(keymap: Keymap, leader: string): string {
   const out = [
     '# Keys',
     '',
-    `Generated from the table of actions (\`npm run docs\`). What you type goes to the receivers. The leader, **\`${leader}\`**, makes the next key a command; twice, it is sent itself.`,
-    'Leader and keys can be changed in `$XDG_CONFIG_HOME/muster/preferences.yaml`: `leader: Ctrl-a`, `keys: { zoom: [z, F11] }` (the names are in the last column).',
+    `Generated from the table of actions (\`npm run docs\`). What you type goes to the receivers. After the leader, **\`${leader}\`**, the next key is a command; the leader twice sends the leader itself.`,
+    'Change the leader and the keys in `$XDG_CONFIG_HOME/muster/preferences.yaml`: `leader: Ctrl-a`, `keys: { zoom: [z, F11] }` (the names are in the last column).',
   ]
-  for (const section of ACTION_SECTIONS) {
-    out.push('', `## ${section}`, '', '| after the leader | does | name |', '| --- | --- | --- |')
-    for (const spec of actionSpecs) {
-      if (spec.section !== section) continue
-      const keys = keysOf(keymap, spec.id)
-        .map((key) => `\`${key.replaceAll('|', '\\|')}\``)
-        .join(' ')
-      out.push(`| ${keys} | ${spec.help} | \`${spec.id}\` |`)
-    }
+  for (const { title, entries } of actionSections(keymap)) {
+    out.push('', `## ${title}`, '', '| after the leader | does | name |', '| --- | --- | --- |')
+    out.push(...entries.map((entry) => `${keyRow(entry)} \`${entry.id}\` |`))
   }
   out.push(
     '',
-    '## Choosing panes',
+    '## Selecting panes',
     '',
-    'After a move or a toggle the arrows go on moving and Space goes on toggling, without the leader. Any other key types again; Esc and Enter only end the choosing.',
+    'After a move or a toggle, arrows keep moving and Space keeps toggling, without the leader. Any other key is typed again; Esc and Enter only end the selection.',
     '',
     '## Scrolling back',
     '',
@@ -73,13 +73,13 @@ export function renderKeysDocs(keymap: Keymap, leader: string): string {
     '| `PageUp` `PageDown` `b` `Space` | a page |',
     '| `Ctrl-u` `Ctrl-d` | half a page |',
     '| `g` `Home` `G` `End` | oldest, newest |',
-    '| `/` | search (a needle without capitals ignores case) |',
-    '| `n` `N` | the hit before, the hit after |',
+    '| `/` | search (without a capital letter, case makes no difference) |',
+    '| `n` `N` | previous match, next match |',
     '| `Esc` `q` | back to typing |',
     '',
     '## The view of a run or a copy',
     '',
-    'While it has the keys the header says so, and no host receives any.',
+    'While the view has the keys, the header says so and no host receives any.',
     '',
     '| key | does |',
     '| --- | --- |',
@@ -88,7 +88,7 @@ export function renderKeysDocs(keymap: Keymap, leader: string): string {
       '',
       `## The tab ${title}`,
       '',
-      'No key reaches a host here. A number alone chooses another tab.',
+      'No key goes to a host here. A number alone shows another tab.',
       '',
       '| key | does |',
       '| --- | --- |',
@@ -97,7 +97,7 @@ export function renderKeysDocs(keymap: Keymap, leader: string): string {
     '',
     '## Mouse',
     '',
-    'A click focuses a pane, a click on its title adds it to the receivers or takes it out, the wheel scrolls back; a program that fills the screen without asking for the mouse (`less`) gets the wheel as arrows. Where the program in the pane asked for the mouse, it gets the clicks inside its pane, and the drags that begin there to their end.',
+    'A click focuses a pane, a click on its title toggles it as a receiver, and the wheel scrolls back. A full-screen program that does not use the mouse (`less`) gets the wheel as arrow keys. A program that uses the mouse gets the clicks inside its pane, and drags that begin there.',
     '',
   )
   return out.join('\n')

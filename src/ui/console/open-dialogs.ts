@@ -164,7 +164,7 @@ export function openPalette(app: ConsoleApp, run: (id: ActionId) => void): void 
         label: spec.title,
         keywords: `${spec.section} ${spec.help}`,
         keyHint: keysOf(keymap, spec.id).join(' '),
-        disabledReason: spec.disabledReason?.(app.state),
+        disabledReason: spec.disabledReason(app.state),
       })),
       onSubmit: ({ id }) => run(id as ActionId),
     }),

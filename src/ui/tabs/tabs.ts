@@ -2,35 +2,15 @@
 
 /** `key`: shows the tab after the leader, and alone where no typed key goes to a host. `help`: for the key's action. */
 export const TABS = [
-  {
-    id: 'shells',
-    key: '1',
-    title: 'Shells',
-    help: 'Show the shells. On the other tabs the number alone is enough, since no key there goes to a host.',
-  },
-  {
-    id: 'bring-up',
-    key: '2',
-    title: 'Bring-up',
-    help: 'Compare the hosts with hosts.yaml, and bring them up.',
-  },
-  {
-    id: 'network',
-    key: '3',
-    title: 'Network',
-    help: 'Show live resources of the hosts: CPU, memory, network, disks, NFS, GPUs.',
-  },
-  {
-    id: 'packing',
-    key: '4',
-    title: 'Packing',
-    help: 'Show which job runs on which host and device, and which jobs wait for room.',
-  },
+  { id: 'shells', key: '1', title: 'Shells', help: 'Show the shells. On the other tabs the number alone does.' },
+  { id: 'bring-up', key: '2', title: 'Bring-up', help: 'Compare the hosts with hosts.yaml, and bring them up.' },
+  { id: 'network', key: '3', title: 'Network', help: 'Show CPU, memory, network, disks, NFS and GPUs live.' },
+  { id: 'packing', key: '4', title: 'Packing', help: 'Show which jobs run on which host and device, and which wait.' },
   {
     id: 'jobs',
     key: '5',
     title: 'Jobs',
-    help: 'Show the job queue: states, reasons for waiting, output; hold, release, cancel and retry jobs.',
+    help: 'Show the job queue with its logs; hold, release, cancel and retry jobs.',
   },
   { id: 'log', key: '6', title: 'Log', help: 'Show what happened: connections, errors, skipped keys.' },
 ] as const
