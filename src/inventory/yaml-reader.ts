@@ -152,7 +152,7 @@ export function readEntries(node: Node | null, reader: YamlReader, path: string)
     } else if (key === '__proto__') {
       reader.fail(offsetOf(keyNode), '__proto__ is not a key')
     } else if (seen.has(key)) {
-      reader.fail(offsetOf(keyNode), `${printable(key)} stands twice in ${path}; remove one`)
+      reader.fail(offsetOf(keyNode), `${printable(key)} is listed twice in ${path}; remove one`)
     } else {
       seen.add(key)
       entries.push({ key, keyNode, node: (value ?? null) as Node | null })

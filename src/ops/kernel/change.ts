@@ -77,7 +77,7 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
   locks.keepOnly(known)
   const isBehindLocks = known.every((host) => locks.isHeld(host))
   if (!(await lockAll(known, locks, handlers))) return { kind: 'locked' }
-  // A person takes time to read, and another Muster may have been here: what is applied is what is so now.
+  // While the user read the plan, another Muster may have changed the hosts: the plan is made again.
   const now = isBehindLocks ? shown : await look(options)
   if (signal.aborted) return { kind: 'cancelled' }
   if (stepsOf(now.plan) !== stepsOf(shown.plan)) {

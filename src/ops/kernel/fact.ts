@@ -1,6 +1,6 @@
 /**
- * Facts: what is so on a host, read and never changed. All facts of a host come in one command; what did not answer is
- * unknown with the reason, and never a guess.
+ * Facts about a host, read without changing it. One command reads all facts of a host; a fact that cannot be read is
+ * unknown, with the reason.
  */
 import { printable } from '../../base/printable.ts'
 import { formatOutcome, type RunOutcome } from '../run/outcome.ts'

@@ -1,4 +1,4 @@
-/** What is wrong with a host, how bad it is, and what mends it. Data and words; it looks at nothing. */
+/** A problem of a host: how bad it is, its cause and its fix. Data and text only. */
 import { printable } from '../../base/printable.ts'
 
 /** `blocker`: the next step fails. `risk`: it may fail, or fails for some work. `note`: good to know. */
@@ -43,7 +43,7 @@ export function formatDuration(ms: number): string {
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.round(hours / 24)} days`
 }
 
-/** One line: the cause, the detail, what mends it. Printable. */
+/** One line: cause, detail and fix. Printable. */
 export function formatFinding({ cause, detail, mend, hint }: Finding): string {
   const where = mend?.where === 'here' ? 'here' : 'there'
   return printable(

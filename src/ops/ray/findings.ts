@@ -1,6 +1,6 @@
 /**
- * What would go wrong before any process starts, each with its cause and what mends it. Many of these end with exit code 0 or
- * after minutes when Ray itself runs into them. Pure.
+ * Problems found before any process starts, each with its cause and fix. Left to Ray, many of them end after minutes or with
+ * exit code 0. Pure.
  */
 
 import { formatBytes } from '../../base/format-bytes.ts'

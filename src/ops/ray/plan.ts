@@ -113,7 +113,7 @@ function startOf(wanted: RayWanted, node: RayNode, { facts, headIp, before, isAn
       findings: blockers.length > 0 ? findings : [{ host, gravity: 'blocker', id: 'no-head', cause }],
     }
   }
-  // Without details, which may be other ones at the next look.
+  // Without details, which may differ at the next check.
   const risks = findings.map(({ detail: _, ...each }) => `~ risk: ${formatFinding(each)}`)
   const start = startStep(wanted, node, ip, headIp, risks)
   const starts = [...tokenSteps(wanted, node, nodeId(node)), start]

@@ -118,7 +118,7 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
     expect(stdout).toMatch(
       /! Ray is another version than on m10, .* \[2\.9\.3, m10 has 2\.\d+\.\d+\].*\/mnt\/venv\/bin\/python -m pip/,
     )
-    // Each with what mends it.
+    // Each with its fix.
     expect(stdout).toMatch(
       /! no connection to m10 comes about: 10\.81\.0\.1, port 10002: a firewall drops .*Let m9 reach/,
     )

@@ -212,7 +212,7 @@ describe('what is refused, each with its place', () => {
       'hosts: {}',
       ['1:1: there is no host under hosts; write for example hosts: { m8: { address: 192.168.1.80 } }'],
     ],
-    ['a host named twice', 'hosts:\n  m1:\n  m1:\n', ['3:3: m1 stands twice in hosts; remove one']],
+    ['a host named twice', 'hosts:\n  m1:\n  m1:\n', ['3:3: m1 is listed twice in hosts; remove one']],
     [
       'overlapping sets',
       'hosts:\n  "m[1-5]":\n  "m[4-9]":\n',
