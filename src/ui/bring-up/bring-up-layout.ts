@@ -1,5 +1,6 @@
 /** Places of the table and the pane beside it: both where there is room, else the one with the keys. Pure. */
 import type { Rect } from '../compositor/scene.ts'
+import { splitColumns, splitRows } from '../rows/split-rect.ts'
 
 export type BringUpLayout = { readonly table: Rect | undefined; readonly side: Rect | undefined }
 
@@ -11,18 +12,12 @@ const TABLE_COLUMNS = 104
 
 export function layoutBringUp(area: Rect, hostCount: number, hasSideKeys: boolean): BringUpLayout {
   if (area.width >= BESIDE_COLUMNS) {
-    const width = Math.min(TABLE_COLUMNS, Math.floor(area.width / 2))
-    return {
-      table: { ...area, width },
-      side: { ...area, column: area.column + width, width: area.width - width },
-    }
+    const [table, side] = splitColumns(area, Math.min(TABLE_COLUMNS, Math.floor(area.width / 2)))
+    return { table, side }
   }
   if (area.height >= BELOW_ROWS) {
-    const height = Math.min(TABLE_ROWS + hostCount, Math.floor(area.height / 2))
-    return {
-      table: { ...area, height },
-      side: { ...area, row: area.row + height, height: area.height - height },
-    }
+    const [table, side] = splitRows(area, Math.min(TABLE_ROWS + hostCount, Math.floor(area.height / 2)))
+    return { table, side }
   }
   return hasSideKeys ? { table: undefined, side: area } : { table: area, side: undefined }
 }

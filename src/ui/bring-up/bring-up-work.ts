@@ -5,7 +5,7 @@
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import { Throttle } from '../rows/throttle.ts'
+import { ThrottledAction } from '../rows/throttled-action.ts'
 import type { PageContext } from '../tabs/page-context.ts'
 import type { BringUpPort } from './bring-up-port.ts'
 import {
@@ -32,7 +32,7 @@ export class BringUpWork implements Disposable {
   readonly #context: PageContext
   readonly #port: BringUpPort
   #view: BringUpView
-  readonly #showing: Throttle
+  readonly #showing: ThrottledAction
   #ticking: Disposable | undefined
   #checking: AbortController | undefined
   #changing: AbortController | undefined
@@ -46,7 +46,7 @@ export class BringUpWork implements Disposable {
     this.#context = context
     this.#port = port
     this.#view = context.state.bringUp
-    this.#showing = new Throttle({ clock: context.clock, everyMs: SHOW_EVERY_MS }, () => this.#show())
+    this.#showing = new ThrottledAction({ clock: context.clock, everyMs: SHOW_EVERY_MS }, () => this.#show())
   }
 
   get view(): BringUpView {

@@ -1,5 +1,6 @@
 /** Where the parts of the Jobs tab are. Pure. */
 import type { Rect } from '../compositor/scene.ts'
+import { splitColumns, splitRows } from '../rows/split-rect.ts'
 
 const BESIDE_COLUMNS = 160
 /** Of the list above an open table. */
@@ -10,18 +11,11 @@ type Layout = { readonly list: Rect; readonly table: Rect | undefined; readonly 
 /** The selected job is beside the list or below it; a table is above the job or in its place. */
 export function layout(rect: Rect, hasTable: boolean): Layout {
   if (rect.width >= BESIDE_COLUMNS) {
-    const width = Math.ceil(rect.width / 2)
-    const right = { ...rect, column: rect.column + width, width: rect.width - width }
-    const [table, side] = hasTable ? halves(right, Math.ceil(right.height / 2)) : [undefined, right]
-    return { list: { ...rect, width }, table, side }
+    const [list, right] = splitColumns(rect, Math.ceil(rect.width / 2))
+    const [table, side] = hasTable ? splitRows(right, Math.ceil(right.height / 2)) : [undefined, right]
+    return { list, table, side }
   }
-  const [list, below] = halves(rect, hasTable ? Math.min(LIST_BY_TABLE_ROWS, rect.height) : Math.ceil(rect.height / 2))
+  const height = hasTable ? Math.min(LIST_BY_TABLE_ROWS, rect.height) : Math.ceil(rect.height / 2)
+  const [list, below] = splitRows(rect, height)
   return hasTable ? { list, table: below, side: { ...below, height: 0 } } : { list, table: undefined, side: below }
-}
-
-function halves(rect: Rect, height: number): readonly [Rect, Rect] {
-  return [
-    { ...rect, height },
-    { ...rect, row: rect.row + height, height: rect.height - height },
-  ]
 }

@@ -5,8 +5,6 @@ import type { Sweep } from '../../scheduler/jobs/results.ts'
 import type { JobGroup } from '../../scheduler/jobs/store.ts'
 import type { Trial, WhatIf } from '../packing/what-if.ts'
 
-export type WaitingJob = { readonly job: Job; readonly why: string; readonly expectedMs: number | undefined }
-
 /** The queue at one moment. */
 export type QueueStatus = {
   readonly hosts: readonly PackedHost[]
@@ -14,7 +12,7 @@ export type QueueStatus = {
   readonly down: Readonly<Record<string, string>>
   readonly active: readonly Job[]
   /** The first waiting jobs. */
-  readonly waiting: readonly WaitingJob[]
+  readonly waiting: readonly { readonly job: Job; readonly why: string; readonly expectedMs: number | undefined }[]
   /** The latest first; `lead` is the first job of each. */
   readonly groups: readonly (JobGroup & { readonly lead: Job })[]
   readonly counts: ReadonlyMap<string, number>

@@ -4,7 +4,7 @@ import { printable } from '../../base/printable.ts'
 import type { lineChart } from '../charts/line-chart.ts'
 import type { PaneView, Rect, Span } from '../compositor/scene.ts'
 import { commandOf } from '../keys/key-table.ts'
-import { Throttle } from '../rows/throttle.ts'
+import { ThrottledAction } from '../rows/throttled-action.ts'
 import type { Page } from '../tabs/page.ts'
 import type { PageContext } from '../tabs/page-context.ts'
 import { labelStyle, type Theme } from '../theme/theme.ts'
@@ -24,7 +24,7 @@ export class NetworkPage implements Page {
   readonly #context: PageContext
   readonly #watched: WatchedHosts
   readonly #subscription: Disposable
-  readonly #showing: Throttle
+  readonly #showing: ThrottledAction
   #chart: typeof lineChart | undefined
   #isLoading = false
   #isDisposed = false
@@ -36,7 +36,7 @@ export class NetworkPage implements Page {
     this.#watched = watched
     this.#recordings = new TabRecordings(environment)
     const every = { clock: context.clock, everyMs: SHOW_EVERY_MS, gatherMs: GATHER_MS }
-    this.#showing = new Throttle(every, () => this.#update())
+    this.#showing = new ThrottledAction(every, () => this.#update())
     this.#subscription = watched.changes.on((change) => {
       const ended = change && this.#recordings.write(change.host, change.sample)
       if (ended !== undefined) context.notice(ended, 'warning')

@@ -2,6 +2,7 @@
 import type { PaneView } from '../compositor/scene.ts'
 import { documentOf } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
+import { splitRows } from '../rows/split-rect.ts'
 import { boldStyle, styleOf, type ThemeColour } from '../theme/theme.ts'
 import type { PaneContext } from './pane-screen.ts'
 import { shortAmount } from './short-numbers.ts'
@@ -20,9 +21,7 @@ export type PairView = {
 
 export function pairPanes(view: PairView, { rect, theme, chart }: PaneContext): readonly PaneView[] {
   const { first, second, there, back, roundTrips, words } = view
-  const upper = Math.ceil((rect.height * 3) / 5)
-  const high = { ...rect, height: upper }
-  const low = { ...rect, row: rect.row + upper, height: rect.height - upper }
+  const [high, low] = splitRows(rect, Math.ceil((rect.height * 3) / 5))
   const rows = ({ width, height }: typeof rect, ...lines: (readonly number[])[]) => {
     const length = Math.max(...lines.map((line) => line.length))
     const labels = Array.from({ length }, (_, index) => `${index + 1}s`)

@@ -8,7 +8,7 @@ import { Compositor } from '../compositor/compositor.ts'
 import type { PaneView, Rect } from '../compositor/scene.ts'
 import { InputDecoder } from '../keys/decode-input.ts'
 import { keyLabel } from '../keys/key-label.ts'
-import { Throttle } from '../rows/throttle.ts'
+import { ThrottledAction } from '../rows/throttled-action.ts'
 import { mutedStyle, type Theme, type ThemeName, themes } from '../theme/theme.ts'
 import { enterTerminal } from '../tty/terminal-session.ts'
 import { TtyWriter } from '../tty/tty-writer.ts'
@@ -68,7 +68,7 @@ export async function openPaneScreen(options: PaneScreenOptions): Promise<void> 
     compositor.setScene({ columns, rows, chrome, panes: badged, overlays: [], cursor: undefined })
     loadChart()
   }
-  const drawing = owned.own(new Throttle({ clock, everyMs: DRAW_EVERY_MS, gatherMs: GATHER_MS }, show))
+  const drawing = owned.own(new ThrottledAction({ clock, everyMs: DRAW_EVERY_MS, gatherMs: GATHER_MS }, show))
   const loadChart = (): void => {
     if (isLoading) return
     isLoading = true

@@ -5,6 +5,7 @@ import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import type { PaneView, Rect, Span } from '../compositor/scene.ts'
 import { centredOn, documentOf, type Row } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
+import { splitRows } from '../rows/split-rect.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import { allHosts } from './all-hosts.ts'
 import { percentOf, shortAmount } from './short-numbers.ts'
@@ -35,10 +36,10 @@ export function watchPanes(hosts: readonly WatchedHost[], view: WatchView, conte
   const shown = chosen ?? allHosts(hosts)
   const rows = rest < TALL_ROWS ? 1 : 2
   const columns = Math.min(Math.floor(rect.width / CHART_COLUMNS), Math.ceil(chartCount(shown) / rows))
-  const charts = chartPlaces({ ...rect, row: rect.row + rect.height - rest, height: rest }, columns, rows)
+  const [table, below] = splitRows(rect, rect.height - rest)
   return [
-    ...hostCharts(shown, charts, { ...context, of: shown.host }),
-    tablePane(hosts, view, { ...context, rect: { ...rect, height: rect.height - rest } }),
+    ...hostCharts(shown, chartPlaces(below, columns, rows), { ...context, of: shown.host }),
+    tablePane(hosts, view, { ...context, rect: table }),
   ]
 }
 
@@ -64,9 +65,8 @@ function detailPanes(host: WatchedHost, context: WatchContext): readonly PaneVie
   const { rect, theme, badge } = context
   const sample = lastOf(host)
   const info = Math.min(INFO_ROWS + (sample?.gpus.length ?? 0), Math.max(3, rect.height - 16))
-  const charts = { ...rect, height: rect.height - info }
+  const [charts, below] = splitRows(rect, rect.height - info)
   const columns = chartCount(host) > 4 && rect.width >= 3 * CHART_COLUMNS ? 3 : 2
-  const below = { ...rect, row: rect.row + charts.height, height: info }
   return [
     ...hostCharts(host, chartPlaces(charts, columns, 2), context),
     rowsPane({

@@ -15,11 +15,10 @@ const HELP: readonly DialogLine[] = [
 
 export type RayWork = { readonly verb: 'ray'; readonly order: RayCommand; readonly title: string }
 
-/** Where a request goes once it is known. */
 export type RayTarget = {
   readonly ray: { readonly cluster: RayCluster | undefined }
   readonly work: {
-    /** Why no job can be begun or followed, or undefined. */
+    /** Why no job can be submitted or followed. */
     readonly busyReason: string | undefined
     begin(request: RayWork, hosts: readonly string[]): void
   }
@@ -37,7 +36,7 @@ export class RayLine {
     this.#target = target
   }
 
-  /** Undefined: the line is about something else. */
+  /** Undefined: not a line for Ray. */
   read(text: string): LineCheck | undefined {
     const parsed = parseRayLine(text)
     if (parsed === undefined) return undefined
@@ -112,13 +111,6 @@ export class RayLine {
 }
 
 function titleOf(order: RayCommand): string {
-  switch (order.do) {
-    case 'submit':
-      return `ray submit ${order.job.entrypoint}`
-    case 'list':
-      return 'ray jobs'
-    case 'logs':
-    case 'stop':
-      return `ray ${order.do} ${order.id}`
-  }
+  if (order.do === 'list') return 'ray jobs'
+  return `ray ${order.do} ${order.do === 'submit' ? order.job.entrypoint : order.id}`
 }

@@ -87,12 +87,8 @@ export class RayWatch implements Disposable {
     // The head came back while the last program was being stopped.
     if (watching.signal.aborted) return this.#follow()
     this.#lose(reason ?? 'its program has ended')
-    this.#wait(RETRY_MS, () => this.#follow())
-  }
-
-  #wait(ms: number, then: () => void): void {
     this.#stopWaiting()
-    this.#timer = this.#context.clock.after(ms, then)
+    this.#timer = this.#context.clock.after(RETRY_MS, () => this.#follow())
   }
 
   #stopWaiting(): void {

@@ -1,5 +1,6 @@
 /** The state of the panel beside the shells, and its place. Pure. */
 import type { Rect } from '../compositor/scene.ts'
+import { splitColumns, splitRows } from '../rows/split-rect.ts'
 import { type CopyView, isCopying } from './copy-view.ts'
 import { isRunning, type RunView } from './run-view.ts'
 
@@ -63,27 +64,11 @@ export function layoutPanel({ columns, rows, panel, tab }: Room): PanelLayout {
     return { shells: area, areShellsShown: !hasAll, panel: hasAll ? area : undefined }
   }
   const isWide = panel.isWide && panel.hasKeys
-  return {
-    shells: beside.shells,
-    areShellsShown: !isWide,
-    panel: isShown ? (isWide ? area : beside.panel) : undefined,
-  }
+  const [shells, place] = beside
+  return { shells, areShellsShown: !isWide, panel: isShown ? (isWide ? area : place) : undefined }
 }
 
-function splitArea(area: Rect, columns: number, rows: number): { shells: Rect; panel: Rect } | undefined {
-  if (columns >= BESIDE_COLUMNS) {
-    const width = Math.floor(area.width / 2)
-    return {
-      shells: { ...area, width: area.width - width },
-      panel: { ...area, column: area.column + area.width - width, width },
-    }
-  }
-  if (rows >= BELOW_ROWS) {
-    const height = Math.floor(area.height / 2)
-    return {
-      shells: { ...area, height: area.height - height },
-      panel: { ...area, row: area.row + area.height - height, height },
-    }
-  }
-  return undefined
+function splitArea(area: Rect, columns: number, rows: number): readonly [Rect, Rect] | undefined {
+  if (columns >= BESIDE_COLUMNS) return splitColumns(area, Math.ceil(area.width / 2))
+  return rows >= BELOW_ROWS ? splitRows(area, Math.ceil(area.height / 2)) : undefined
 }

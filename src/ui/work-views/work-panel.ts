@@ -7,7 +7,7 @@ import type { RayWork } from '../ray/ray-line.ts'
 import type { RayPort } from '../ray/ray-port.ts'
 import { documentRows, firstRow, type RowDocument } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
-import { Throttle } from '../rows/throttle.ts'
+import { ThrottledAction } from '../rows/throttled-action.ts'
 import { setReceivers } from '../state/receivers.ts'
 import type { PageContext } from '../tabs/page-context.ts'
 import { type Theme, themes } from '../theme/theme.ts'
@@ -44,14 +44,14 @@ export class WorkPanel implements Disposable {
   readonly #context: PageContext
   readonly #ports: WorkPorts
   #work: RunWork | CopyWork | undefined
-  readonly #showing: Throttle
+  readonly #showing: ThrottledAction
   #ticking: Disposable | undefined
   #wasBusy = false
 
   constructor(context: PageContext, ports: WorkPorts) {
     this.#context = context
     this.#ports = ports
-    this.#showing = new Throttle({ clock: context.clock, everyMs: SHOW_EVERY_MS }, () => this.#show())
+    this.#showing = new ThrottledAction({ clock: context.clock, everyMs: SHOW_EVERY_MS }, () => this.#show())
   }
 
   get isBusy(): boolean {

@@ -1,6 +1,6 @@
 import { type Clock, remainingMs } from '../../base/clock.ts'
 
-export type ThrottleOptions = {
+export type ThrottledActionOptions = {
   readonly clock: Clock
   /** Milliseconds between two runs. */
   readonly everyMs: number
@@ -9,13 +9,13 @@ export type ThrottleOptions = {
 }
 
 /** Runs an action soon, but not more often than once in an interval. */
-export class Throttle implements Disposable {
-  readonly #options: ThrottleOptions
+export class ThrottledAction implements Disposable {
+  readonly #options: ThrottledActionOptions
   readonly #action: () => void
   #timer: Disposable | undefined
   #lastMs = Number.NEGATIVE_INFINITY
 
-  constructor(options: ThrottleOptions, action: () => void) {
+  constructor(options: ThrottledActionOptions, action: () => void) {
     this.#options = options
     this.#action = action
   }
