@@ -82,7 +82,7 @@ export class CopyReport implements Disposable {
     return failed > 0 || problems.length > 0 ? EXIT.failed : EXIT.ok
   }
 
-  /** Something on this machine that is left out. */
+  /** Something on this machine that is skipped. */
   problem({ path, reason }: { readonly path: string; readonly reason: string }): void {
     this.#screen.err(`muster: ${path}: ${reason}\n`)
     if (this.#options.json === true) this.#json({ type: 'problem', path, reason })

@@ -5,7 +5,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { PathEvent } from './events.ts'
 import { type LinkHelper, Links, type Peer } from './links.ts'
-import { type ChainState, Relay, type RelayHop, WATCH_MS } from './relay.ts'
+import { type ChainState, FEWEST, Relay, type RelayHop, WATCH_MS } from './relay.ts'
 import type { HelperMessage } from './remote-helper.ts'
 import type { SourceFile } from './source.ts'
 
@@ -23,6 +23,7 @@ export class Chain implements ChainState, Disposable {
   isProven = false
   isGivenUp = false
   readonly tell: (event: PathEvent) => void
+  readonly #candidates: Set<string>
   readonly #peers = new Map<string, Peer>()
   readonly #relays = new Map<SourceFile, Relay>()
   readonly #settled = new Set<() => void>()
@@ -34,10 +35,20 @@ export class Chain implements ChainState, Disposable {
     this.via = via
     this.clock = clock
     this.tell = onPath
+    this.#candidates = new Set(hosts)
     this.links = new Links(clock, (link, reason) => {
       for (const relay of this.#relays.values()) relay.handleLinkLost(link, reason)
     })
     this.#watch()
+  }
+
+  get isPossible(): boolean {
+    return this.#candidates.size >= FEWEST[this.via]
+  }
+
+  /** The host takes nothing, or has ended. */
+  exclude(host: string): void {
+    this.#candidates.delete(host)
   }
 
   add(host: string, address: string, helper: LinkHelper): void {

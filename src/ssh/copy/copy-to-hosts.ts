@@ -7,6 +7,7 @@ import { type Clash, describeClash, findClashes } from './clashes.ts'
 import { copyToHost } from './copy-to-host.ts'
 import type { CopyEvent, CopyVia, PathEvent } from './events.ts'
 import { type CopyWires, onEachHost } from './on-each-host.ts'
+import { FEWEST } from './relay.ts'
 import { RemoteHelper } from './remote-helper.ts'
 import { SharedTargets } from './shared-targets.ts'
 import { SmallFiles } from './small-files.ts'
@@ -44,7 +45,7 @@ export async function copyToHosts(
   const isChain =
     via !== 'direct' &&
     !isDryRun &&
-    endpoints.length > (via === 'chain' ? 1 : 2) &&
+    endpoints.length >= FEWEST[via] &&
     files.some(({ sizeBytes }) => sizeBytes >= CHAIN_BYTES)
   const needsHelper = hasHelpers && (isChain || smallFiles.batches.length > 0)
   using chain = isChain ? new Chain({ via, clock, hosts, onPath: (event) => request.onPath?.(event) }) : undefined
@@ -54,11 +55,16 @@ export async function copyToHosts(
       : new SharedTargets({
           hosts,
           clock,
-          onShared: (host, { writer, directory }) =>
-            wires.onEvent({ type: 'shared', host, with: writer, path: directory }),
+          onShared: (host, { writer, directory }) => {
+            chain?.exclude(host)
+            wires.onEvent({ type: 'shared', host, with: writer, path: directory })
+          },
         })
   const onEvent = (event: CopyEvent) => {
-    if (event.type === 'result') shared?.handleArrival(event.host)
+    if (event.type === 'result') {
+      shared?.handleArrival(event.host)
+      chain?.exclude(event.host)
+    }
     wires.onEvent(event)
   }
   await onEachHost(endpoints, { ...wires, onEvent }, async ({ remote, connection, endpoint }, report) => {

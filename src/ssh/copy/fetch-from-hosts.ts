@@ -240,7 +240,7 @@ class HostFetch {
         arriving.readBack(),
       ])
       if (theirs !== sha256) {
-        throw new RemoteRefusal('the checksum differs: the file may have changed meanwhile')
+        throw new RemoteRefusal('the checksum differs, the file may have changed meanwhile')
       }
       await arriving.finish(file.target, file)
       onFile(file.target, 'copied', sizeBytes, kept > 0 ? { resumedBytes: kept } : {})

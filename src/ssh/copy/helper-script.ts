@@ -1,23 +1,22 @@
 /**
- * The second half of a copy on hosts that have Python 3.6 or newer: it takes many small files in one piece, and passes large
- * ones on from host to host. Sent over a channel of its own and never stored. It reads one JSON object a line (and the bytes
- * of a pack behind its line), answers with JSON lines, and ends with its input, or when it has heard nothing for a minute.
+ * The helper of a copy on hosts with Python 3.6 or newer: it takes many small files in one piece, and relays large files from host
+ * to host. It is sent over its own channel and never stored. It reads one JSON object per line (and the bytes of a pack after its
+ * line), answers with JSON lines, and ends with its input or after a minute without any.
  *
- * Between hosts: the receiver listens on the address that it was reached at by SSH, for twenty seconds and for one peer; both
- * ends prove themselves with a key made for this one link, over TLS. Frames are FILE OFFSET LENGTH and bytes. Only files
- * that were announced here are written, only at their end, and nothing is renamed: that is the shell's part, when the
- * checksum of the whole file agrees.
+ * Between hosts, the receiver listens for twenty seconds and for one peer, on the address at which SSH reached it. Both ends
+ * authenticate over TLS with a key made for this one link. Frames are FILE OFFSET LENGTH and bytes. The helper writes only files that
+ * were announced to it, only at their end, and renames none: the shell does that, after it has verified the whole file.
  */
 import { STALE_MS } from '../../base/stale-partials.ts'
 
-/** What the login shell gets, whichever it is: no line feed, no single quote inside, no `!`, no backslash. */
+/** For any login shell: no line feed, no single quote inside, no `!`, no backslash. */
 export function helperCommand(scriptBytes: number): string {
   const find = 'for p in /usr/bin/python3 python3 /usr/libexec/platform-python /usr/local/bin/python3'
   const start = `exec $p -I -S -c "import sys;exec(sys.stdin.buffer.read(${scriptBytes}))"`
   return `exec env LC_ALL=C PYTHONIOENCODING=utf-8 /bin/sh -c 'umask 077; ${find}; do command -v $p >/dev/null 2>&1 && ${start}; done; exit 127'`
 }
 
-/** `TOKEN` on a line of its own tells that it runs. */
+/** It prints `TOKEN` on a line of its own when it has started. */
 export function helperScript(token: string): Buffer {
   return Buffer.from(`TOKEN = ${JSON.stringify(token)}\nWEEK = ${STALE_MS / 1000}\n${SCRIPT}`)
 }
@@ -79,56 +78,57 @@ def kind_of(path):
         raise OSError(1, 'Is a device, pipe or socket')
     return found
 
-def offer(message):
+def refresh(directory):
+    # Opened, a network file system asks its server what is in it now.
+    try:
+        os.close(os.open(directory, os.O_RDONLY | os.O_DIRECTORY))
+    except OSError:
+        pass
+
+def answer(message, items, work):
     answers = []
-    for name, size, mode, mtime, digest in message['files']:
-        path = path_of(name)
+    for item in items:
         try:
-            found = kind_of(path)
-            same = found is not None and stat.S_ISREG(found.st_mode) and found.st_size == size
-            try:
-                same = same and digest_of(path) == digest
-            except PermissionError:
-                same = False
-            if same and message['dress']:
-                dress(path, mode, int(mtime), found)
-            answers.append('same' if same else 'need')
+            answers.append(work(*item) or '')
         except OSError as error:
-            answers.append('!' + why(error))
+            answers.append((message['op'] == 'offer') * '!' + why(error))
     say(id=message['id'], answers=answers)
+
+def offer(message):
+    def compare(name, size, mode, mtime, digest):
+        path = path_of(name)
+        found = kind_of(path)
+        same = found is not None and stat.S_ISREG(found.st_mode) and found.st_size == size
+        try:
+            same = same and digest_of(path) == digest
+        except PermissionError:
+            same = False
+        if same and message['dress']:
+            dress(path, mode, int(mtime), found)
+        return 'same' if same else 'need'
+    answer(message, message['files'], compare)
 
 def make(message):
-    answers = []
-    for name in message['paths']:
+    def make_one(name):
         path = path_of(name)
         try:
-            try:
-                os.mkdir(path)
-            except FileExistsError:
-                if not os.path.isdir(path):
-                    raise
-                if not os.access(path, os.W_OK):
-                    os.chmod(path, stat.S_IMODE(os.stat(path).st_mode) | 0o700)
-                # A network file system then asks its server what is in it now.
-                os.close(os.open(path, os.O_RDONLY | os.O_DIRECTORY))
-            answers.append('')
-        except OSError as error:
-            answers.append(why(error))
-    say(id=message['id'], answers=answers)
+            os.mkdir(path)
+        except FileExistsError:
+            if not os.path.isdir(path):
+                raise
+            if not os.access(path, os.W_OK):
+                os.chmod(path, stat.S_IMODE(os.stat(path).st_mode) | 0o700)
+            refresh(path)
+    answer(message, [[name] for name in message['paths']], make_one)
 
 def dress_all(message):
-    answers = []
-    for name, mode, mtime in message['paths']:
-        try:
-            path = path_of(name)
-            # Directories keep the special bits that they have.
-            dress(path, mode | stat.S_IMODE(os.stat(path).st_mode) & 0o7000, int(mtime))
-            answers.append('')
-        except OSError as error:
-            answers.append(why(error))
-    say(id=message['id'], answers=answers)
+    def dress_one(name, mode, mtime):
+        path = path_of(name)
+        # Directories keep the special bits that they have.
+        dress(path, mode | stat.S_IMODE(os.stat(path).st_mode) & 0o7000, int(mtime))
+    answer(message, message['paths'], dress_one)
 
-# What killed copies left, by directory.
+# Partial files of killed copies, by directory.
 leftovers = {}
 
 def sweep(directory, name):
@@ -194,7 +194,7 @@ def place(name, temporary, mode, mtime, digest, data):
             while len(rest) > 0:
                 rest = rest[os.write(handle, rest):]
             if hashlib.sha256(os.pread(handle, len(data) + 1, 0)).hexdigest() != digest:
-                raise OSError(5, 'the checksum does not agree')
+                raise OSError(5, 'the checksum differs')
             dress(handle, mode, int(mtime))
         finally:
             os.close(handle)
@@ -229,7 +229,7 @@ class File:
     def __init__(self, number, path, have, size, sparse):
         self.number, self.size, self.have, self.sparse = number, size, have, sparse
         self.told, self.told_at, self.broken = have, 0.0, False
-        # The link that it may come over.
+        # The only link that may bring it.
         self.link = None
         self.changed = threading.Condition()
         self.handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -247,7 +247,7 @@ class File:
     def write(self, link, offset, data, hole):
         end = offset + max(len(data), hole)
         with self.changed:
-            # The word that it may come, and that this much is there, may come after what follows: they go different ways.
+            # The orders that permit it take another path, and may arrive later than the data.
             until = time.monotonic() + 10
             while (self.link != link or offset > self.have) and not self.broken and time.monotonic() < until:
                 self.changed.wait(0.5)
@@ -366,7 +366,7 @@ class Link:
                 while True:
                     left = until - time.monotonic()
                     if left <= 0 or self.closed:
-                        raise OSError(110, 'nobody came')
+                        raise OSError(110, 'no peer connected')
                     listener.settimeout(left)
                     peer = listener.accept()[0]
                     peer.settimeout(10)
@@ -374,7 +374,7 @@ class Link:
                         stream = context.wrap_socket(peer, server_side=True)
                         break
                     except OSError:
-                        # A stranger.
+                        # Not the expected peer.
                         peer.close()
                 self.stream = stream
             self.take_in(stream)
@@ -459,44 +459,33 @@ class Link:
             finally:
                 os.close(handle)
 
-def obey(message):
-    what = message['op']
-    if what == 'offer':
-        offer(message)
-    elif what == 'pack':
-        pack(message)
-    elif what == 'make':
-        make(message)
-    elif what == 'dress':
-        dress_all(message)
-    elif what == 'file':
-        try:
-            files[message['file']] = File(message['file'], path_of(message['path']), message['have'], message['size'], message['sparse'])
-        except OSError as error:
-            say(file=message['file'], error=why(error))
-    elif what == 'have':
-        if message['file'] in files:
-            files[message['file']].grow(message['have'])
-    elif what == 'take':
-        if message['file'] in files:
-            files[message['file']].take_from(message['link'])
-    elif what == 'forget':
-        file = files.pop(message['file'], None)
-        if file is not None:
-            with file.changed:
-                file.broken = True
-                os.close(file.handle)
-    elif what in ('listen', 'connect'):
-        link = links[message['link']] = Link(message['link'])
-        background(getattr(link, what), message)
-    elif what == 'probe':
-        links[message['link']].work.put(('probe', message['bytes'], message['seconds']))
-    elif what == 'serve':
-        file = files[message['file']]
-        links[message['link']].work.put(('serve', file, os.dup(file.handle), message['from']))
-    elif what == 'drop':
-        if message['link'] in links:
-            links.pop(message['link']).close()
+def open_file(message):
+    try:
+        files[message['file']] = File(message['file'], path_of(message['path']), message['have'], message['size'], message['sparse'])
+    except OSError as error:
+        say(file=message['file'], error=why(error))
+
+def forget(message):
+    file = files.pop(message['file'], None)
+    if file is not None:
+        with file.changed:
+            file.broken = True
+            os.close(file.handle)
+
+def open_link(message):
+    link = links[message['link']] = Link(message['link'])
+    background(getattr(link, message['op']), message)
+
+ORDERS = {
+    'offer': offer, 'pack': pack, 'make': make, 'dress': dress_all,
+    'file': open_file, 'forget': forget, 'listen': open_link, 'connect': open_link,
+    'have': lambda m: m['file'] in files and files[m['file']].grow(m['have']),
+    'take': lambda m: m['file'] in files and files[m['file']].take_from(m['link']),
+    'probe': lambda m: links[m['link']].work.put(('probe', m['bytes'], m['seconds'])),
+    'serve': lambda m: links[m['link']].work.put(('serve', files[m['file']], os.dup(files[m['file']].handle), m['from'])),
+    'drop': lambda m: m['link'] in links and links.pop(m['link']).close(),
+    'ping': lambda m: None,
+}
 
 def main():
     signal.signal(signal.SIGHUP, lambda *_: leave(0))
@@ -507,7 +496,8 @@ def main():
         heard[0] = time.monotonic()
         if not line.endswith(b'\n'):
             leave(0)
-        obey(json.loads(line.decode()))
+        message = json.loads(line.decode())
+        ORDERS[message['op']](message)
 
 try:
     main()

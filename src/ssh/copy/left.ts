@@ -1,4 +1,4 @@
-/** What a copy that was killed leaves on a host: the part of the file that arrived, beside its target. */
+/** What a killed copy leaves on a host: partial files beside their targets, and files of short tests. */
 import type { LeftTraces } from '../../base/left.ts'
 import { PROOF_FILE } from '../../base/proof-file.ts'
 

@@ -1,6 +1,6 @@
 /**
- * A key and a self-signed certificate for one link between two hosts: both ends hold both, and trust nothing else. Node can
- * sign but not make certificates, so the few bytes of DER are put together here (RFC 5280, RFC 5480).
+ * A key and a self-signed certificate for one link between two hosts; both ends hold both and trust nothing else. Node can sign but
+ * not make certificates, so this file encodes the DER (RFC 5280, RFC 5480).
  */
 import { generateKeyPairSync, sign } from 'node:crypto'
 
@@ -11,7 +11,7 @@ export function createLinkCertificate(): LinkCertificate {
   const ecdsaWithSha256 = sequence(Buffer.from('06082a8648ce3d040302', 'hex'))
   // CN=muster
   const name = sequence(tagged(0x31, sequence(Buffer.from('0603550403', 'hex'), tagged(0x0c, Buffer.from('muster')))))
-  // From 2000 to 9999: the clocks of hosts may be wrong, and the key lives for one copy.
+  // Valid from 2000 to 9999: clocks of hosts may be wrong, and the key is used for one copy only.
   const validity = sequence(tagged(0x17, Buffer.from('000101000000Z')), tagged(0x18, Buffer.from('99991231235959Z')))
   const content = sequence(
     tagged(0xa0, Buffer.from([2, 1, 2])),

@@ -1,23 +1,23 @@
 /**
- * Links between hosts, for files that they pass on: made once for each pair and measured, by telling the helpers of both
- * ends. Secrets are made here for each link, and reach both ends over their own connections only.
+ * Links between hosts that relay files: made once for each pair through the helpers of both ends, and measured. Each link has its
+ * own secret, which reaches both ends over their SSH connections.
  */
 import type { Clock } from '../../base/clock.ts'
 import { createLinkCertificate } from './link-certificate.ts'
 import type { HelperMessage } from './remote-helper.ts'
 
-/** What links and chains need of a helper. */
+/** The helper, as links and chains use it. */
 export interface LinkHelper {
   readonly isLost: boolean
   tell(order: object): void
-  /** Undefined: it is gone. */
+  /** Undefined: the helper has ended. */
   onMessage(listener: (message: HelperMessage | undefined) => void): void
 }
 
-/** A host that can take from others and pass on. */
+/** A host that can take files from other hosts and relay them. */
 export type Peer = {
   readonly host: string
-  /** Where others find it if its SSH server does not say. */
+  /** Where other hosts find it, unless its SSH server says so. */
   readonly address: string
   readonly helper: LinkHelper
 }
@@ -29,14 +29,14 @@ export type Link = {
   readonly bitsPerSecond: number
 }
 
-/** For the helpers, which give up earlier where nothing comes back. */
+/** The helpers give up earlier if nothing comes back. */
 const SETUP_LIMIT_MS = 20_000
 const PROBE = { bytes: 1024 * 1024, seconds: 0.4 }
 const PROBE_LIMIT_MS = 10_000
 
 type Waiting = {
   readonly link: number
-  /** Only these are believed about this link. */
+  /** Only these may report about this link. */
   readonly peers: readonly Peer[]
   isAnswer(message: HelperMessage): boolean
   settle(message: HelperMessage): void
@@ -56,7 +56,7 @@ export class Links implements Disposable {
     this.#onLost = onLost
   }
 
-  /** Rejects with an Error that says why they cannot reach each other. */
+  /** Rejects with the reason why the hosts cannot reach each other. */
   between(from: Peer, to: Peer): Promise<Link> {
     const key = `${from.host}\n${to.host}`
     const made = this.#made.get(key) ?? this.#make(from, to)
@@ -71,7 +71,7 @@ export class Links implements Disposable {
     for (const { helper } of [link.from, link.to]) helper.tell({ op: 'drop', link: link.number })
   }
 
-  /** What a peer's helper says about links: it is believed about its own only. */
+  /** A report of a peer's helper, which counts for the links of this peer only. */
   handle(peer: Peer, message: HelperMessage): void {
     for (const each of this.#waiting) {
       if (
@@ -105,7 +105,7 @@ export class Links implements Disposable {
       const up = this.#answer(link, [from, to], SETUP_LIMIT_MS, (message) => message.up === true)
       const probed = this.#answer(link, [from, to], SETUP_LIMIT_MS + PROBE_LIMIT_MS, ({ probe }) => probe !== undefined)
       from.helper.tell({ op: 'connect', link, to: at, ...secret })
-      // At once: on a narrow link from here each order takes long.
+      // Do not wait: with a slow connection to this machine, each order takes long.
       from.helper.tell({ op: 'probe', link, ...PROBE })
       await up
       const [bytes, seconds] = (await this.#within(PROBE_LIMIT_MS, probed)).probe ?? [0, 1]

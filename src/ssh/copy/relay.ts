@@ -21,12 +21,16 @@ export interface ChainState {
   isProven: boolean
   /** A chain was found not to be faster. */
   isGivenUp: boolean
+  /** Enough hosts may still join. */
+  readonly isPossible: boolean
   tell(event: PathEvent): void
   /** Until the copy is over. */
   after(delayMs: number, callback: () => void): void
   handleChange(): void
 }
 
+/** Hosts that make a chain. */
+export const FEWEST = { chain: 2, auto: 3 } as const
 const OBSERVE_MS = 700
 /** A file that takes less time than this goes from this machine. */
 const WORTH_MS = 4_000
@@ -61,7 +65,8 @@ export class Relay {
 
   get allowedBytes(): number {
     if (this.#state === 'linking') return LINKING_BYTES
-    return this.#state === 'direct' || this.#state === 'chain' ? Number.POSITIVE_INFINITY : UNDECIDED_BYTES
+    const isUndecided = this.#state === 'observing' || (this.#state === 'waiting' && this.chain.isPossible)
+    return isUndecided ? UNDECIDED_BYTES : Number.POSITIVE_INFINITY
   }
 
   get isOver(): boolean {
@@ -78,7 +83,7 @@ export class Relay {
     peer.helper.tell({ op: 'file', file: this.number, path, have, size, sparse })
     this.#hops.push(hop)
     if (this.#state === 'chain') void this.#detour(hop, undefined)
-    else if (this.#state === 'waiting' && this.#active.length >= (this.chain.via === 'chain' ? 2 : 3)) {
+    else if (this.#state === 'waiting' && this.#active.length >= FEWEST[this.chain.via]) {
       this.#state = 'observing'
       this.#startedAtMs = this.chain.clock.now()
       for (const each of this.#hops) each.watchedBytes = each.have

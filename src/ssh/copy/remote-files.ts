@@ -1,6 +1,6 @@
 /**
- * One host's files behind its connection: orders to the remote script and their answers, in order, over one channel. Orders
- * may be given before earlier ones are answered; what a full channel cannot take waits. It decides nothing about a copy.
+ * One host's files: orders to the remote script and their answers, in order, over one channel. Orders may be sent before earlier
+ * ones are answered; they wait while the channel is full.
  */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
@@ -9,12 +9,12 @@ import type { ChannelEnd, Connection, ExecHandlers, RemoteProcess } from '../tra
 import { quoteWord } from './byte-path.ts'
 import { bootCommand, SETUP } from './remote-script.ts'
 
-/** A host said no to one order: permission, no space, … The rest can go on. */
+/** A host refused one order (permission, disk space); the others continue. */
 export class RemoteRefusal extends Error {
   override readonly name = 'RemoteRefusal'
 }
 
-/** The channel is gone: nothing more can be done on this host. */
+/** The channel is lost, and with it the host. */
 export class RemoteLost extends Error {
   override readonly name = 'RemoteLost'
 }
@@ -22,7 +22,7 @@ export class RemoteLost extends Error {
 type Waiting = {
   readonly resolve: (text: string) => void
   readonly reject: (error: Error) => void
-  /** Takes the answer's bytes as they come, instead of keeping them. */
+  /** Takes the bytes of the answer as they arrive. */
   readonly sink?: ((bytes: Buffer) => void) | undefined
   /** The length of the answer unless it is a refusal; undefined: up to `limit`, or `ANSWER_LIMIT`. */
   readonly bytes?: number | undefined
@@ -31,22 +31,22 @@ type Waiting = {
 
 const NOISE_LIMIT = 64 * 1024
 const ANSWER_LIMIT = 1024 * 1024
-/** Names and facts of some millions of files. */
+/** The names and facts of a few million files. */
 const LISTING_LIMIT = 256 * 1024 * 1024
-/** What is fetched comes at this a round trip at most, and while this program is busy no more. */
+/** A fetch receives at most this much per round trip, and while this program is busy. */
 const WINDOW_BYTES = 2 * 1024 * 1024
 
 export type RemoteFilesOptions = {
   readonly clock: Clock
   readonly startLimitMs: number
-  /** Gives up a shell that has not begun; afterwards `close` does that. */
+  /** Gives up a shell that has not started; afterwards, use `close`. */
   readonly signal: AbortSignal
 }
 
 export class RemoteFiles {
   #process: RemoteProcess | undefined
   readonly #waiting: Waiting[] = []
-  /** With which each order begins. */
+  /** Each order begins with it. */
   #token = ''
   #isReady = false
   #pending = Buffer.alloc(0)
@@ -58,7 +58,7 @@ export class RemoteFiles {
   #room = Promise.withResolvers<void>()
   #isFull = false
   #stderr = ''
-  /** Orders are written whole, one after the other. */
+  /** Orders are written one at a time, whole. */
   #writing: Promise<unknown> = Promise.resolve()
 
   /** @throws RemoteLost, RemoteRefusal (no program for checksums), ConnectError */
@@ -71,14 +71,14 @@ export class RemoteFiles {
     files.#losing.promise.catch(() => {})
     const seconds = startLimitMs / 1000
     const giveUp = (reason: string) => {
-      // What its start-up files run is signalled through the server, where it does that.
+      // Where the server supports it, this ends what the start-up files run.
       files.#process?.signal('KILL')
       files.#lose(reason)
       ready.resolve()
     }
     using _limit = clock.after(startLimitMs, () =>
       giveUp(
-        `the login shell did not begin within ${seconds} s. Look for start-up files that wait or print without end.`,
+        `the login shell did not start within ${seconds} s. Look for start-up files that wait or print endlessly.`,
       ),
     )
     const handleAbort = () => giveUp('cancelled')
@@ -117,12 +117,12 @@ export class RemoteFiles {
     return files
   }
 
-  /** Runs a function of the remote script; resolves with what it says. @throws RemoteRefusal, RemoteLost */
+  /** Runs a function of the remote script; resolves with its answer. @throws RemoteRefusal, RemoteLost */
   call(name: string, ...words: readonly (string | number)[]): Promise<string> {
     return this.#order(this.#lineOf(name, words), undefined)
   }
 
-  /** Like `call`, but the answer must have this many bytes, which go to `sink` as they come. */
+  /** Like `call`, but the answer must have this many bytes, which go to `sink` as they arrive. */
   pull(
     sink: (bytes: Buffer) => void,
     bytes: number,
@@ -132,13 +132,13 @@ export class RemoteFiles {
     return this.#order(this.#lineOf(name, words), undefined, { sink, bytes })
   }
 
-  /** One order that is answered twice: two long texts. */
+  /** One order that is answered with two long texts. */
   async callTwice(name: string, ...words: readonly (string | number)[]): Promise<readonly [string, string]> {
     const limit = LISTING_LIMIT
     const first = this.#order(this.#lineOf(name, words), undefined, { limit })
     const second = new Promise<string>((resolve, reject) => this.#waiting.push({ resolve, reject, limit }))
     second.catch(() => {})
-    // A refusal is answered once.
+    // A refusal is a single answer.
     const text = await first.catch((error: unknown) => {
       if (error instanceof RemoteRefusal) this.#waiting.shift()
       throw error
@@ -146,7 +146,7 @@ export class RemoteFiles {
     return [text, await second]
   }
 
-  /** An order with bytes behind it. `written`: they are on their way; `done`: the host has answered. */
+  /** An order followed by bytes. `written`: they are in flight. `done`: the host has answered. */
   send(chunks: readonly Buffer[], name: string, ...words: readonly (string | number)[]) {
     const { promise: written, resolve } = Promise.withResolvers<void>()
     const done = this.#order(this.#lineOf(name, words), { chunks, written: resolve })
@@ -154,7 +154,7 @@ export class RemoteFiles {
     return { written, done }
   }
 
-  /** What is awaited elsewhere; rejects with RemoteLost when the channel is gone before. */
+  /** Waits for something else; rejects with RemoteLost if the channel is lost first. */
   orLost<T>(promise: Promise<T>): Promise<T> {
     return Promise.race([promise, this.#losing.promise])
   }
@@ -237,14 +237,14 @@ export class RemoteFiles {
     }
   }
 
-  /** A host that answers more than it was asked for would fill the disk or the memory here. */
+  /** An answer must not fill the memory or the disk of this machine. */
   #isExpected(): boolean {
     const { bytes, limit = ANSWER_LIMIT } = this.#waiting[0] ?? {}
     if (this.#isOk && bytes !== undefined) {
       if (this.#missing !== bytes) this.#garbled()
       return this.#missing === bytes
     }
-    if (this.#missing > limit) this.#garbled('the host answers more than can be kept')
+    if (this.#missing > limit) this.#garbled('the answer of the host is too long')
     return this.#missing <= limit
   }
 
@@ -257,7 +257,7 @@ export class RemoteFiles {
     else waiting?.reject(new RemoteRefusal(text))
   }
 
-  #garbled(reason = 'what the host answers makes no sense'): void {
+  #garbled(reason = 'could not parse the answer of the host'): void {
     this.#lose(reason)
     this.#process?.close()
   }

@@ -1,6 +1,6 @@
 /**
- * The helper (helper-script.ts) on one host, over a channel of its own. A host without Python, or with room for one session
- * only, has none: then everything goes through the shell. It decides nothing about a copy.
+ * The helper (helper-script.ts) on one host, over its own channel. A host without Python, or with a limit of one session, has none:
+ * then everything goes through the shell.
  */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
@@ -8,12 +8,12 @@ import { printable } from '../../base/printable.ts'
 import type { Connection, RemoteProcess } from '../transport.ts'
 import { helperCommand, helperScript } from './helper-script.ts'
 
-/** What it says; each kind has some of these. */
+/** A message of the helper; each kind has some of these. */
 export type HelperMessage = {
   readonly id?: number
-  /** Of an offer: `same`, `need`, or `!` and the reason of a refusal; of directories: nothing, or that reason. */
+  /** For an offer: `same`, `need`, or `!` and the reason of a refusal; for directories: nothing, or the reason. */
   readonly answers?: readonly string[]
-  /** Of a pack. */
+  /** For a pack. */
   readonly failures?: readonly (readonly [index: number, reason: string])[]
   readonly link?: number
   readonly at?: readonly [address: string, port: number]
@@ -48,7 +48,7 @@ export class RemoteHelper {
     this.#clock = clock
   }
 
-  /** Undefined: the host has none. Never rejects. */
+  /** Undefined: the host has no helper. Never rejects. */
   static async start(
     connection: Connection,
     { clock, startLimitMs }: HelperOptions,
@@ -70,7 +70,7 @@ export class RemoteHelper {
         ready.resolve()
       },
     }
-    // The shell of this copy holds a session and waits for the answer: this one waits for none.
+    // The shell of this copy holds a session until the helper answers, so do not wait for a free one.
     connection.exec(helperCommand(script.length), handlers, { waitsForRoom: false }).then((process) => {
       helper.#process = process
       if (helper.#isLost) process.close()
@@ -86,7 +86,7 @@ export class RemoteHelper {
     return this.#isLost
   }
 
-  /** Everything that answers no `ask`; undefined: it is gone. */
+  /** Messages that do not answer an `ask`; undefined: the helper has ended. */
   onMessage(listener: (message: HelperMessage | undefined) => void): void {
     this.#listeners.add(listener)
   }
@@ -96,7 +96,7 @@ export class RemoteHelper {
     this.#write(Buffer.from(`${JSON.stringify(order)}\n`))
   }
 
-  /** An order and the bytes that belong to it. Rejects when the helper is gone. */
+  /** An order and its bytes. Rejects if the helper ends. */
   async ask(order: object, payload: readonly Buffer[] = []): Promise<HelperMessage> {
     this.#lastId += 1
     const id = this.#lastId
@@ -104,7 +104,7 @@ export class RemoteHelper {
     this.#waiting.set(id, answer)
     answer.promise.catch(() => {})
     while (this.#isFull && !this.#isLost) await this.#room.promise
-    // In one go: no other order may come between.
+    // In one write, so that no other order comes between.
     this.#write(Buffer.concat([Buffer.from(`${JSON.stringify({ ...order, id })}\n`), ...payload]))
     return await answer.promise
   }
@@ -176,7 +176,7 @@ export class RemoteHelper {
   }
 }
 
-/** The helper went away; the shell may still be there. */
+/** The helper ended; the shell may still run. */
 export class HelperLost extends Error {
   override readonly name = 'HelperLost'
   constructor() {
@@ -184,7 +184,7 @@ export class HelperLost extends Error {
   }
 }
 
-/** Undefined: the helper went away, or there is none. */
+/** Undefined: the helper ended, or there is none. */
 export async function unlessLost<T>(work: Promise<T> | undefined): Promise<T | undefined> {
   return await work?.catch((error: unknown) => {
     if (error instanceof HelperLost) return undefined
@@ -209,7 +209,7 @@ const SHAPES: Readonly<Record<keyof HelperMessage, (value: unknown) => boolean>>
   error: isText,
 }
 
-/** Its words come from a host: whatever is no such object is no message. */
+/** The line comes from a host. Undefined: it is not a valid message. */
 function parse(line: string): HelperMessage | undefined {
   try {
     const value: unknown = JSON.parse(line)

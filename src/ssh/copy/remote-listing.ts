@@ -1,13 +1,13 @@
-/** What the remote script's N prints, as entries. A host may be hostile: a name that leads out of the source is an error. */
+/** Parses the listing of the remote script (its function N). A name outside of the source is an error: a host may be hostile. */
 import type { BytePath } from './byte-path.ts'
 import { MODE_BITS, type Owner } from './file-attributes.ts'
 import type { Facts } from './source.ts'
 
 export type RemoteEntry = Facts & {
   readonly owner: Owner
-  /** As the host knows it. */
+  /** On the host. */
   readonly path: BytePath
-  /** Under the source; empty: the source itself. */
+  /** Relative to the source; empty: the source itself. */
   readonly below: BytePath
   readonly kind: 'directory' | 'link' | 'file' | 'other'
   readonly sizeBytes: number
@@ -16,7 +16,7 @@ export type RemoteEntry = Facts & {
 
 export type RemoteListing = {
   readonly entries: readonly RemoteEntry[]
-  /** Names that the host gave no facts of: they are gone, or may not be looked at. */
+  /** Names without facts: the files are gone, or must not be read. */
   readonly unknown: readonly BytePath[]
 }
 
@@ -25,22 +25,21 @@ const FACTS =
 /** By the upper bits of st_mode (inode(7)): S_IFDIR, S_IFREG, S_IFLNK. */
 const KINDS: Readonly<Record<number, RemoteEntry['kind']>> = { 4: 'directory', 8: 'file', 10: 'link' }
 
-/** @throws Error when it is not what N prints */
+/** @throws Error if it is not a valid listing */
 export function parseListing(text: string): RemoteListing {
   const entries: RemoteEntry[] = []
   const unknown: BytePath[] = []
   let root: BytePath | undefined
   const parts = text.split('\0')
-  // Behind the last NUL there is nothing.
-  if (parts.pop() !== '') throw new Error('the listing is cut')
+  if (parts.pop() !== '') throw new Error('the listing is incomplete')
   for (let at = 0; at < parts.length; ) {
     const names: BytePath[] = []
     for (let name = parts[at++]; name !== ''; name = parts[at++]) {
-      if (name === undefined) throw new Error('the listing is cut')
+      if (name === undefined) throw new Error('the listing is incomplete')
       names.push(name)
     }
     const facts = parts[at++]
-    if (facts === undefined) throw new Error('the listing is cut')
+    if (facts === undefined) throw new Error('the listing is incomplete')
     let offset = 0
     for (const name of names) {
       root ??= name
@@ -78,6 +77,6 @@ function belowOf(root: BytePath, name: BytePath): BytePath {
   const prefix = root.endsWith('/') ? root : `${root}/`
   const below = name.slice(prefix.length)
   const isInside = name.startsWith(prefix) && below.split('/').every((part) => !['', '.', '..'].includes(part))
-  if (!isInside) throw new Error('the host lists a name outside of what was asked for')
+  if (!isInside) throw new Error('the host listed a name outside of the source')
   return below
 }

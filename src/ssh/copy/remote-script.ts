@@ -1,18 +1,18 @@
 /**
- * The remote half of a copy: functions for a POSIX shell, sent over one channel, so that a host needs no sftp-server and
- * nothing of ours. It reads one line of shell code at a time (`read` takes no byte more) and answers each with
- * `STATUS LENGTH`, a line feed, and so many bytes. Each order begins with the token of this session: what does not, such as the
- * bytes of a file whose reader was killed, ends the shell instead of being run.
+ * The remote half of a copy: functions for a POSIX shell, sent over one channel, so that a host needs neither sftp-server nor anything
+ * of Muster. The shell reads one line of code at a time (`read` takes not one byte more) and answers with `STATUS LENGTH`, a line feed,
+ * and that many bytes. Each order begins with the token of this session. Anything else, such as the bytes of a file whose reader was
+ * killed, ends the shell instead of running.
  *
- * Temporary names end in the machine's name and the shell's process id, so that a later copy knows which are left over.
+ * Names of partial files end in the machine's name and the shell's process id, so that a later copy knows which ones are stale.
  */
 import { PROOF_FUNCTIONS } from '../../base/proof-file.ts'
 import { STALE_PARTIALS } from '../../base/stale-partials.ts'
 
-/** Offsets on the wire count in these; a prefix that is resumed ends at one. */
+/** Offsets count in these units, and a resumed copy continues at one. */
 export const UNIT_BYTES = 65_536
 
-/** What the login shell gets, whichever it is: no line feed, no single quote inside, no `!`, no backslash. */
+/** For any login shell: no line feed, no single quote inside, no `!`, no backslash. */
 export function bootCommand(token: string): string {
   const orders = `while IFS= read -r line; do case $line in ${token}*) eval "\${line#${token}}";; *) exit 1;; esac; done`
   return `exec env LC_ALL=C /bin/sh -c 'UMASK=$(umask); umask 077; echo ${token}; ${orders}'`
@@ -25,7 +25,7 @@ const FUNCTIONS = [
   `NODE=$(uname -n)`,
   // $SHA: SHA-256 of stdin.
   `if command -v sha256sum >/dev/null 2>&1; then SHA=sha256sum; elif command -v shasum >/dev/null 2>&1; then SHA='shasum -a 256'; elif command -v sha256 >/dev/null 2>&1; then SHA='sha256 -q'; else SHA='openssl dgst -sha256 -r'; fi`,
-  // X BYTES: so many bytes of stdin and not one more. Some heads read ahead; those systems' dd knows fullblock.
+  // X BYTES: exactly this many bytes of stdin. Some heads read ahead; on those systems dd knows fullblock.
   `if [ "$(printf abcdef | { head -c 3 >/dev/null; cat; })" = def ]; then X() { head -c "$1"; }; else X() { [ "$1" = 0 ] || dd bs="$1" count=1 iflag=fullblock 2>/dev/null; }; fi`,
   // size FILE
   `size() { echo "$(($(wc -c <"$1" 2>/dev/null)))"; }`,
@@ -40,66 +40,66 @@ const FUNCTIONS = [
   // J PATH NAME...: the proof files that are seen in a directory of the path, each with the length of that directory's path.
   `J() { s=; d=$1; shift; while :; do for n in $(proofs "$d" "$@"); do s="$s$n \${#d}$NL"; done; up "$d" || break; done; r ok "$s"; }`,
   `Q() { unprove; r ok; }`,
-  // D PATH: what a destination is.
+  // D PATH: the kind of a destination.
   `D() { if [ -d "$1" ]; then r ok directory; elif [ -e "$1" ] || [ -L "$1" ]; then r ok other; else r ok none; fi; }`,
-  // K PATH: a directory that can be written into.
+  // K PATH: makes a directory, writable.
   `K() { if [ -d "$1" ] || { e=$(mkdir "$1" 2>&1) || [ -d "$1" ]; }; then [ -w "$1" ] || chmod u+rwx "$1" 2>/dev/null; fresh "$1"; r ok; else r err "$e"; fi; }`,
-  // A PATH: a directory with all above it, with the umask of the user.
+  // A PATH: makes a directory and all above it, with the umask of the user.
   `A() { if e=$(umask "$UMASK"; mkdir -p "$1" 2>&1); then r ok; else r err "$e"; fi; }`,
-  // B PATH: whether names there, or in the nearest directory above that exists, are the same when they differ only in case. By a directory, as mkdir follows no link.
+  // B PATH: whether names there, or in the nearest directory above that exists, are the same when they differ only in case. It makes a directory, because mkdir follows no link.
   `B() { d=$1; while [ ! -d "$d" ]; do case $d in */*) d=\${d%/*}; d=\${d:-/};; *) d=.;; esac; done; if e=$(mkdir "$d/.muster-case.$NODE.$$" 2>&1); then k=no; [ -d "$d/.MUSTER-CASE.$NODE.$$" ] && k=yes; rmdir "$d/.muster-case.$NODE.$$"; r ok $k; else r err "$d: $e"; fi; }`,
-  // mine FILE: a regular file of this user under no other name. In a directory of many users a link to somewhere else may stand under any name.
+  // mine FILE: a regular file of this user without a second link. In a directory of many users any name may be a link to somewhere else.
   `LAST=; ME=$(id -u); mine() { [ -f "$1" ] && [ ! -L "$1" ] && [ -n "$(find "$1" -prune -type f -links 1 -user "$ME" 2>/dev/null)" ]; }`,
-  // P PATH TEMPORARY CLAIM: kind and size of what is there, and the size of what an earlier copy has left, which becomes ours. Behind it the ends of the names that other machines have left.
+  // P PATH TEMPORARY CLAIM: kind and size of what is there, and the size of the partial file of an earlier copy, which this shell takes over. Then how the names end that other machines left.
   `P() { if [ "$3" = yes ]; then case $2 in */*) x=\${2%/*};; *) x=.;; esac; [ "$x" = "$LAST" ] || { LAST=$x; DIRS=$DIRS$x$NL; }; fi; k='none 0'; if [ -L "$1" ]; then k='link 0'; elif [ -d "$1" ]; then k='directory 0'; elif [ -f "$1" ]; then k="file $(size "$1")"; elif [ -e "$1" ]; then k='special 0'; fi; p=0; for o in "$2.$NODE".*; do [ -f "$o" ] && [ ! -L "$o" ] || continue; q=\${o##*.}; [ "$q" = $$ ] || { kill -0 "$q" 2>/dev/null && continue; }; mine "$o" || continue; [ "$3" = yes ] && [ "$q" != $$ ] && { mv -f "$o" "$2.$NODE.$$" 2>/dev/null || continue; o="$2.$NODE.$$"; }; p=$(size "$o"); done; f=; [ "$3" != yes ] || for o in "$2".*; do case $o in "$2.$NODE".*|"$2.*"|*' '*) ;; *) f="$f \${o#"$2."}";; esac; done; r ok "$k $p$f"; }`,
-  // adopt FILE TEMPORARY: what another machine has left becomes ours.
+  // adopt FILE TEMPORARY: takes over a partial file of another machine.
   `adopt() { if mine "$1" && mv -f "$1" "$2.$NODE.$$" 2>/dev/null; then r ok "$(size "$2.$NODE.$$")"; else r ok 0; fi; }`,
   // stale: when all is over, temporary files that nothing has written to for a week go from the directories of this copy: nobody has carried them on.
   `DIRS=; stale() { printf '%s\\n' "$DIRS" | while IFS= read -r d; do case $d in -*) d=./$d;; esac; [ -n "$d" ] && [ -d "$d" ] || continue; find "$d" -maxdepth 1 ${STALE_PARTIALS} 2>/dev/null | while IFS= read -r o; do q=\${o##*.}; case $q in ''|*[!0-9]*) continue;; esac; case $o in *."$NODE".*) kill -0 "$q" 2>/dev/null && continue;; esac; rm -f "$o"; done; sweep_proofs "$d"; done; }`,
   // S PATH [UNITS]: the checksum of a file, or of its beginning.
   `S() { if [ -r "$1" ]; then if [ $# = 1 ]; then h=$($SHA <"$1"); else h=$(dd if="$1" bs=${UNIT_BYTES} count="$2" 2>/dev/null | $SHA); fi; r ok "\${h%% *}"; else r err "$1: Permission denied"; fi; }`,
-  // T TEMPORARY: a new file, unless what an earlier copy has left became ours. Where that fails, W refuses.
+  // T TEMPORARY: makes the partial file, unless this shell took one over. If it fails, W refuses.
   `BAD=; T() { t="$1.$NODE.$$"; BAD=$t; if [ -e "$t" ] || [ -L "$t" ]; then mine "$t" || rm -f "$t"; fi; if [ -f "$t" ] || e=$(set -C; { : >"$t"; } 2>&1); then BAD=; r ok; else r err "$e"; fi; }`,
-  // W TEMPORARY UNITS BYTES: bytes of stdin into a file from an offset on; all of them are read, whatever happens.
+  // W TEMPORARY UNITS BYTES: writes bytes of stdin from an offset on; reads all of them even if it fails.
   `W() { X "$3" | { if [ "$1.$NODE.$$" = "$BAD" ]; then r err "$1: File exists"; elif e=$(dd of="$1.$NODE.$$" bs=${UNIT_BYTES} seek="$2" conv=notrunc 2>&1); then r ok; else r err "$e"; fi; cat >/dev/null; }; }`,
-  // V TEMPORARY BYTES: a whole small file, without starting a program.
+  // V TEMPORARY BYTES: writes a whole small file without starting a program.
   `V() { t="$1.$NODE.$$"; if [ -e "$t" ] || [ -L "$t" ]; then rm -f "$t"; fi; set -C; if { printf %s "$2" >"$t"; } 2>/dev/null; then r ok; else e=$({ printf %s "$2" >"$t"; } 2>&1); r err "$e"; fi; set +C; }`,
-  // Y TEMPORARY UNITS: the checksum of the beginning of a temporary file.
+  // Y TEMPORARY UNITS: the checksum of the beginning of a partial file.
   `Y() { S "$1.$NODE.$$" "$2"; }`,
-  // C TEMPORARY UNITS: cuts a file off there.
+  // C TEMPORARY UNITS: truncates a partial file.
   `C() { if [ "$1.$NODE.$$" = "$BAD" ]; then r err "$1: File exists"; elif e=$(dd if=/dev/null of="$1.$NODE.$$" bs=${UNIT_BYTES} seek="$2" 2>&1); then r ok; else r err "$e"; fi; }`,
   `Z() { rm -f "$1.$NODE.$$"; r ok; }`,
-  // E: how temporary names end.
+  // E: how names of partial files end.
   `E() { r ok "$NODE.$$"; }`,
-  // O: whose files these are.
+  // O: user and group of new files.
   `O() { r ok "$(id -u):$(id -g)"; }`,
-  // U PATH TIME STAMP: the time of modification, with fractions of a second where touch knows them.
+  // U PATH TIME STAMP: sets the modification time, with fractions of a second if touch knows them.
   `U() { TZ=UTC0 touch -d "$2" "$1" 2>/dev/null || TZ=UTC0 touch -t "$3" "$1"; }`,
-  // clear PATH: something may be renamed to it. A link to a directory goes first: mv would move into the directory.
+  // clear PATH: prepares it for a rename. Removes a link to a directory, because mv would move into the directory.
   `clear() { if [ -L "$1" ]; then if [ -d "$1" ]; then rm -f "$1"; fi; elif [ -d "$1" ]; then echo 'Is a directory'; return 1; elif [ -e "$1" ] && [ ! -f "$1" ]; then echo 'Is a device, pipe or socket'; return 1; fi; }`,
-  // F TEMPORARY PATH SHA256 MODE TIME STAMP: checks, dresses and renames a file.
-  `finish() { h=$($SHA <"$1"); h=\${h%% *}; if [ "$h" != "$3" ]; then echo 'the checksum does not agree'; return 1; fi; U "$1" "$5" "$6" && chmod "$4" "$1" || return 1; clear "$2" || return 1; mv -f "$1" "$2"; }`,
+  // F TEMPORARY PATH SHA256 MODE TIME STAMP: verifies a file, sets its time and mode, and renames it.
+  `finish() { h=$($SHA <"$1"); h=\${h%% *}; if [ "$h" != "$3" ]; then echo 'the checksum differs'; return 1; fi; U "$1" "$5" "$6" && chmod "$4" "$1" || return 1; clear "$2" || return 1; mv -f "$1" "$2"; }`,
   `F() { t="$1.$NODE.$$"; shift; if e=$(finish "$t" "$@" 2>&1); then r ok; else rm -f "$t"; r err "$e"; fi; }`,
   // M PATH MODE TIME STAMP
   `M() { if e=$(U "$1" "$3" "$4" 2>&1 && chmod "$2" "$1" 2>&1); then r ok; else r err "$e"; fi; }`,
   // L TARGET PATH TEMPORARY TIME: a symbolic link.
   `L() { if [ -L "$2" ] && [ "$(readlink "$2"; echo x)" = "$1\${NL}x" ]; then r ok same; return; fi; t="$3.$NODE.$$"; rm -f "$t"; if e=$(link "$@" 2>&1); then r ok new; else rm -f "$t"; r err "$e"; fi; }`,
   `link() { ln -s "$1" "$t" || return 1; TZ=UTC0 touch -h -d "$4" "$t" 2>/dev/null; clear "$2" || return 1; mv -f "$t" "$2"; }`,
-  // G PATH UNITS BYTES: bytes of a file from an offset on, filled up with zeros when it has shrunk.
+  // G PATH UNITS BYTES: bytes of a file from an offset on, padded with zeros if it has shrunk.
   `G() { if [ -r "$1" ]; then printf 'ok %s\\n' "$3"; { dd if="$1" bs=${UNIT_BYTES} skip="$2" 2>/dev/null; cat /dev/zero; } 2>/dev/null | head -c "$3"; else r err "$1: Permission denied"; fi; }`,
-  // I PATH: where a symbolic link points to, and a slash behind it against the loss of line feeds.
+  // I PATH: the target of a symbolic link, and a slash, so that line feeds at its end survive.
   `I() { e=$(readlink "$1" 2>&1; echo /); r ok "$e"; }`,
   `if stat -c %.9Y / 2>/dev/null | grep -q '^[0-9]*[.][0-9]*$'; then STAT='-c %f:%s:%.9Y:%b:%u:%g:%n'; elif stat -c %Y / >/dev/null 2>&1; then STAT='-c %f:%s:%Y:%b:%u:%g:%n'; else STAT='-f %Xp:%z:%Fm:%b:%u:%g:%N'; fi; export STAT`,
-  // sweep: a listing that was cut leaves nothing behind.
+  // sweep: removes the files of a listing.
   `l=; sweep() { [ -z "$l" ] || rm -f "$l" "$l.e"; l=; }; trap 'sweep; unprove; stale' EXIT; trap 'exit 1' HUP INT TERM PIPE`,
   // list DIRECTORY PATH: a listing into a file there, $l, as batches: names, each ended by NUL, an empty one, and the facts of stat in the same order; what find says into $l.e. Each has a mark at its end, which is missing when the disk was full.
   `list() { l=$(mktemp "$1/muster.XXXXXX" 2>/dev/null) || return; { find "$2" -exec sh -c 'printf "%s\\0" "$@" ""; case $STAT in -c*) stat -c "\${STAT#-c }" "$@";; *) stat -f "\${STAT#-f }" "$@";; esac 2>/dev/null; printf "\\0"' sh {} +; printf %s "$MARK"; printf %s "$MARK" >&2; } >"$l" 2>"$l.e"; for x in "$l" "$l.e"; do [ "$(tail -c 6 "$x" 2>/dev/null | tr '\\0' 0)" = "$MARK" ] || { sweep; return 1; }; done; }`,
   // N PATH: a listing of it (the first one; where it leads to if it is a link) and everything below.
-  `MARK='@done@'; N() { if [ -e "$1" ] || [ -L "$1" ]; then s=$1; if [ -L "$1" ]; then s=$(readlink -f "$1"); fi; list "\${TMPDIR:-/tmp}" "$s" || list /dev/shm "$s" || list /var/tmp "$s" || list . "$s" || { r err "$1: no room for the list of its files"; return; }; e=$(cat "$l.e"); n=$(($(size "$l") - 6)); exec 3<"$l"; sweep; printf 'ok %s\\n' "$n"; head -c "$n" <&3; exec 3<&-; r ok "\${e%"$MARK"}"; else r err "$1: No such file or directory"; fi; }`,
+  `MARK='@done@'; N() { if [ -e "$1" ] || [ -L "$1" ]; then s=$1; if [ -L "$1" ]; then s=$(readlink -f "$1"); fi; list "\${TMPDIR:-/tmp}" "$s" || list /dev/shm "$s" || list /var/tmp "$s" || list . "$s" || { r err "$1: no space for the list of its files"; return; }; e=$(cat "$l.e"); n=$(($(size "$l") - 6)); exec 3<"$l"; sweep; printf 'ok %s\\n' "$n"; head -c "$n" <&3; exec 3<&-; r ok "\${e%"$MARK"}"; else r err "$1: No such file or directory"; fi; }`,
 ] as const
 
-/** The first line: defines everything, and answers when it is done. */
+/** The first lines: they define everything and answer when done. */
 export const SETUP = [
   ...FUNCTIONS,
-  `if ! printf '' | $SHA >/dev/null 2>&1; then r err 'there is no sha256sum, shasum, sha256 or openssl'; elif [ "$(printf abcdef | { X 3 >/dev/null; cat; })" != def ]; then r err 'there is no head or dd that reads a given number of bytes'; else r ok; fi`,
+  `if ! printf '' | $SHA >/dev/null 2>&1; then r err 'none of sha256sum, shasum, sha256 and openssl is installed'; elif [ "$(printf abcdef | { X 3 >/dev/null; cat; })" != def ]; then r err 'neither head nor dd reads a given number of bytes'; else r ok; fi`,
 ]

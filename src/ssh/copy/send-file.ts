@@ -1,55 +1,55 @@
 /**
- * The bytes of one file to its temporary name on a host: carried on where an earlier copy was cut, from here or from other
- * hosts. It gives the file no name.
+ * Sends the bytes of one file to its partial file on a host, from this machine or from other hosts, and resumes an earlier copy.
+ * It does not rename the file.
  */
 import type { Clock } from '../../base/clock.ts'
 import type { BytePath } from './byte-path.ts'
 import { CHAIN_BYTES } from './chain.ts'
-import { Pace } from './pace.ts'
 import type { RelayHop } from './relay.ts'
 import { type RemoteFiles, RemoteRefusal } from './remote-files.ts'
 import type { RemoteHelper } from './remote-helper.ts'
 import { UNIT_BYTES } from './remote-script.ts'
+import { SendWindow } from './send-window.ts'
 import { BLOCK_BYTES, SourceChanged, type SourceFile, type SourceReader } from './source.ts'
 
 export type SendTask = {
   readonly clock: Clock
   readonly reader: SourceReader
-  /** Undefined where there is none. */
+  /** Undefined: the host has none. */
   readonly helper?: Promise<RemoteHelper | undefined>
-  /** Undefined: the host takes this file from here. */
+  /** Undefined: this machine sends the file. */
   joinRelay?(file: SourceFile, path: BytePath, have: number): RelayHop | undefined
   onProgress(bytes: number, isSent: boolean): void
 }
 
 export type Sent = {
-  /** They were there from an earlier copy. */
+  /** Kept from an earlier copy. */
   readonly resumedBytes: number
-  /** Some of it came from another host. */
+  /** Another host sent some of it. */
   readonly isRelayed: boolean
 }
 
-/** Of a file; without chunks, a hole. */
+/** A part of a file; a hole if it has no chunks. */
 type Extent = { readonly chunks: readonly Buffer[]; readonly bytes: number }
 
 export class FileSender {
   readonly #remote: RemoteFiles
   readonly #task: SendTask
-  readonly #pace: Pace
+  readonly #window: SendWindow
   /** How the temporary names of this copy end. */
   #suffix: Promise<string> | undefined
 
   constructor(remote: RemoteFiles, task: SendTask) {
     this.#remote = remote
     this.#task = task
-    this.#pace = new Pace(task.clock)
+    this.#window = new SendWindow(task.clock)
   }
 
-  /** `isAlone`: from here only. @throws RemoteRefusal, RemoteLost, SourceChanged */
+  /** `isAlone`: from this machine only. @throws RemoteRefusal, RemoteLost, SourceChanged */
   async send(file: SourceFile, temporary: BytePath, leftOver: number, isAlone: boolean): Promise<Sent> {
     const { onProgress } = this.#task
     const resumedBytes = await this.#usablePrefix(file, temporary, leftOver)
-    // Not awaited: where it is refused, so is every order behind it.
+    // Not awaited: if it is refused, so is every later order.
     const begun = this.#remote.call('T', temporary)
     begun.catch(() => {})
     if (leftOver > 0 || resumedBytes > 0) await this.#remote.call('C', temporary, resumedBytes / UNIT_BYTES)
@@ -83,7 +83,7 @@ export class FileSender {
     return joinRelay(file, `${temporary}.${await this.#suffix}`, have)
   }
 
-  /** From here, until the end or until others bring it. Returns how much the host has then: nothing is under way. */
+  /** Sends until the end, or until another host takes over. Returns how much the host has then, with nothing in flight. */
   async #sendFrom(file: SourceFile, temporary: BytePath, from: number, hop: RelayHop | undefined): Promise<number> {
     const { onProgress } = this.#task
     const answers: Promise<void>[] = []
@@ -92,12 +92,12 @@ export class FileSender {
     let inFlight = 0
     const send = ({ chunks, bytes }: Extent, start: number) => {
       inFlight += bytes
-      const flight = this.#pace.send(inFlight)
+      const flight = this.#window.send(inFlight)
       const { written, done } = this.#remote.send(chunks, 'W', temporary, start / UNIT_BYTES, bytes)
       answers.push(
         done.then(
           () => {
-            this.#pace.handleAnswer(flight)
+            this.#window.handleAnswer(flight)
             inFlight -= bytes
             onProgress(bytes, true)
             if (failure !== undefined) return
@@ -130,14 +130,14 @@ export class FileSender {
   }
 
   #windowBytes(hop: RelayHop | undefined): number {
-    return Math.min(this.#pace.windowBytes, hop?.allowedBytes ?? Number.POSITIVE_INFINITY)
+    return Math.min(this.#window.bytes, hop?.allowedBytes ?? Number.POSITIVE_INFINITY)
   }
 
   #segmentBytes(hop: RelayHop | undefined): number {
-    return Math.min(this.#pace.segmentBytes, this.#windowBytes(hop))
+    return Math.min(this.#window.segmentBytes, this.#windowBytes(hop))
   }
 
-  /** A hole, or what is to be sent up to the next one. The last block is always sent: it gives the file its size. */
+  /** A hole, or the data up to the next one. The last block is always sent, because it sets the size of the file. */
   async #nextExtent(file: SourceFile, from: number, most: number): Promise<Extent> {
     const lastIndex = Math.ceil(file.sizeBytes / BLOCK_BYTES) - 1
     const chunks: Buffer[] = []
@@ -156,7 +156,7 @@ export class FileSender {
     return { chunks, bytes }
   }
 
-  /** How much of what is left from an earlier copy is the beginning of this file. */
+  /** How many bytes that an earlier copy left are the beginning of this file. */
   async #usablePrefix(file: SourceFile, temporary: BytePath, leftOver: number): Promise<number> {
     const blocks = Math.min(Math.floor(leftOver / BLOCK_BYTES), Math.ceil(file.sizeBytes / BLOCK_BYTES) - 1)
     if (blocks < 1) return 0

@@ -16,10 +16,10 @@ type Unreadable = { readonly file: SourceFile; readonly reason: string }
 const SMALL_BYTES = 64 * 1024
 const BATCH_FILES = 256
 const BATCH_BYTES = 2 * 1024 * 1024
-/** Fewer are not worth the start of another program on the host. */
+/** For fewer files, do not start the helper on the host. */
 const WORTH_FILES = 8
 const KEPT_BATCHES = 8
-/** Files that are read in one go, while nothing else can happen here. */
+/** Files that are read in a row, while this program does nothing else. */
 const READ_AT_ONCE = 16
 
 export class SmallFiles {
@@ -81,13 +81,13 @@ type BatchTask = {
   readonly isDryRun: boolean
   pathOf(file: SourceFile): BytePath
   modeOf(file: SourceFile): number
-  /** Below a directory that could not be made. */
+  /** It is below a directory that could not be made. */
   isLeftOut(path: BytePath): boolean
   onLeftOut(file: SourceFile): void
   onFile(file: SourceFile, action: CopyAction, isSent: boolean, reason?: string): void
 }
 
-/** Rejects with HelperLost: what was not told by then is not done. */
+/** Rejects with HelperLost: files without an event by then are not copied. */
 export async function sendBatch(loaded: readonly (SmallFile | Unreadable)[], task: BatchTask): Promise<void> {
   const { helper, isDryRun, onFile } = task
   const items: (SmallFile & { readonly path: BytePath })[] = []
@@ -122,7 +122,7 @@ export async function sendBatch(loaded: readonly (SmallFile | Unreadable)[], tas
   }
 }
 
-/** What a host says, made fit for a line. */
+/** One printable line. */
 function reasonOf(text: unknown): string {
   return printable(String(text ?? '')) || 'failed'
 }

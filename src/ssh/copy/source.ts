@@ -1,6 +1,6 @@
 /**
- * What is copied, as it stands on this machine: a walk of the sources, and their bytes, which are read once for all hosts
- * that keep pace. It writes nothing.
+ * The sources of a copy on this machine: a walk over them, and their bytes, which are read once for all hosts that keep up. It
+ * writes nothing.
  */
 import { createHash } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
@@ -15,9 +15,9 @@ export type Facts = {
   readonly mtimeNs: bigint
 }
 
-/** One thing to copy. `root` is the index of the source that it belongs to, `below` its path under that source. */
+/** One file, directory or link. `root` is the index of its source, `below` its path relative to that source. */
 export type SourceEntry = Facts & {
-  /** Where the mode has bits that only a copy of the same owner may have. */
+  /** Present if the mode has bits that only a copy with the same owner may have. */
   readonly owner?: Owner
 } & { readonly root: number; readonly below: BytePath; readonly path: BytePath } & (
     | { readonly kind: 'directory' }
@@ -28,15 +28,15 @@ export type SourceEntry = Facts & {
 export type SourceFile = Extract<SourceEntry, { kind: 'file' }>
 
 export type SourceTree = {
-  /** The names of the sources, as cp would call their copies; empty: the contents of the source. */
+  /** The names that cp would give the copies; empty: copy the contents of the source. */
   readonly names: readonly BytePath[]
-  /** Directories stand before what is in them. */
+  /** Directories come before their contents. */
   readonly entries: readonly SourceEntry[]
   /** What cannot be read or copied, one sentence each. */
   readonly problems: readonly { readonly path: string; readonly reason: string }[]
 }
 
-/** A source that is itself a symbolic link is followed, as cp does; those below stay links. */
+/** Follows a source that is itself a symbolic link, as cp does; links below it stay links. */
 export async function scanSources(
   sources: readonly BytePath[],
   { keepsSpecialBits = false }: { readonly keepsSpecialBits?: boolean } = {},
@@ -61,7 +61,7 @@ export async function scanSources(
       } else if (facts.isFile()) {
         const isSparse = facts.blocks * 512n < facts.size
         entries.push({ ...common, kind: 'file', sizeBytes: Number(facts.size), isSparse, identity: identityOf(facts) })
-      } else problems.push({ path: showPath(path), reason: 'not a file, directory or link: left out' })
+      } else problems.push({ path: showPath(path), reason: 'not a file, directory or link: skipped' })
     } catch (error) {
       problems.push({ path: showPath(path), reason: systemReason(error) })
     }
@@ -74,15 +74,15 @@ export const BLOCK_BYTES = 256 * 1024
 const KEPT_BYTES = 32 * 1024 * 1024
 
 /**
- * Blocks of files for many hosts: the last ones read are kept, so that hosts that keep pace share one reading; a host that
- * falls behind reads for itself. The checksum of a file is taken from what was read first.
+ * Reads blocks of files for many hosts and keeps the latest ones, so that hosts that keep up share one read. A host that falls
+ * behind causes its own reads. The checksum of a file comes from the first read.
  */
 export class SourceReader {
   readonly #blocks = new Map<string, Promise<Buffer>>()
   readonly #digests = new Map<SourceFile, FileDigest>()
   #readBytes = 0
 
-  /** How much was read so far, for measurements. */
+  /** For measurements. */
   get readBytes(): number {
     return this.#readBytes
   }
@@ -103,7 +103,7 @@ export class SourceReader {
     return reading
   }
 
-  /** All bytes of a small file, in one go: it keeps the program busy for as long as the disk needs. */
+  /** All bytes of a small file; blocks the program until the disk answers. */
   readWhole(file: SourceFile): Buffer {
     const handle = openSync(bytesOf(file.path), constants.O_RDONLY | constants.O_NONBLOCK)
     try {
@@ -123,7 +123,7 @@ export class SourceReader {
     digest.whole ??= (async () => {
       while (digest.nextIndex * BLOCK_BYTES < file.sizeBytes) {
         const index = digest.nextIndex
-        // A block that was kept is not read again, but the checksum may have missed it.
+        // A kept block is not read again, but the checksum may not include it yet.
         digest.offer(index, await this.read(file, index))
       }
       return digest.hash.copy().digest('hex')
@@ -200,7 +200,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'File name too long',
 }
 
-/** What the system said, in the words that hosts use too. */
+/** The reason in the words that hosts use, too. */
 export function systemReason(error: unknown): string {
   const code = (error as { code?: string }).code
   return (code === undefined ? undefined : SENTENCES[code]) ?? messageOf(error)

@@ -205,6 +205,15 @@ describe('a chain', () => {
     expect(HOSTS.map((name) => cluster.sourceOf(name))).toEqual([undefined, 'm5', 'm1', 'm3', 'm4'])
   })
 
+  it('does not hold back a host while too few others are left for one', async () => {
+    const cluster = new FakeCluster('auto')
+    const host = cluster.host('m1')
+    host.step(MIB)
+    expect(host.allowedBytes).toBeLessThan(MIB)
+    for (const name of ['m2', 'm3', 'm4']) cluster.chain.exclude(name)
+    expect(host.allowedBytes).toBe(Number.POSITIVE_INFINITY)
+  })
+
   it('is not chosen where they are no faster', async () => {
     const cluster = new FakeCluster('auto')
     for (const name of HOSTS) cluster.host(name).helper.bitsPerSecond = 1_000_000

@@ -59,7 +59,7 @@ it.each([
 
 it('keeps no answer without an end', async () => {
   const files = await startWith(['ok 99999999999\n'])
-  await expect(files.call('I', './x')).rejects.toThrow('the host answers more than can be kept')
+  await expect(files.call('I', './x')).rejects.toThrow('the answer of the host is too long')
 })
 
 it('names the signal that ended its shell in a way that does nothing to a terminal', async () => {

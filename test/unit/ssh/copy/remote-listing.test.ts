@@ -42,10 +42,10 @@ describe('the listing of a host', () => {
     expect(() => parseListing(batch(['/d', name], line('/d') + line(name)))).toThrow('outside')
   })
 
-  it('may not be cut', () => {
+  it('must be complete', () => {
     const whole = batch(['/d'], line('/d'))
     for (let length = 1; length < whole.length; length += 1) {
-      expect(() => parseListing(whole.slice(0, length))).toThrow('cut')
+      expect(() => parseListing(whole.slice(0, length))).toThrow('incomplete')
     }
   })
 })
