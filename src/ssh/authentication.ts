@@ -1,7 +1,6 @@
 /**
- * Which keys are offered in which order, and which method comes next. Pure: it holds no key, asks nobody, sends nothing.
- * The order is that of ssh (sshconnect2.c, pubkey_prepare) with one difference: key files that need no question come
- * before the agent's other keys, because sshd hangs up after MaxAuthTries (6) keys and an agent may hold more.
+ * The order of keys and methods of a login. It is ssh's (sshconnect2.c), except that key files that need no question come before
+ * the agent's other keys: sshd hangs up after MaxAuthTries (6) keys, and an agent may hold more.
  */
 
 /** What the order needs to know of a key file. `publicKey` is any text that equal keys share. */

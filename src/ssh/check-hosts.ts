@@ -1,16 +1,18 @@
-/**
- * Who answers: logs in to each host once, side by side, and hangs up again. For every host it tells how long each phase
- * took, or in which phase and why it failed. It runs nothing on the hosts by itself and tries nothing twice.
- */
+/** Logs in to each host once, side by side, and hangs up: how long each phase took, or in which phase and why it failed. */
 import type { Clock } from '../base/clock.ts'
 import { messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import type { Endpoint, TransportName } from '../inventory/host.ts'
 import { ConnectGate } from './connect-gate.ts'
-import type { CredentialAsker } from './credentials.ts'
-import type { HostKeyVerifier } from './host-keys.ts'
 import { lendWhileAsking } from './lend-while-asking.ts'
-import { ConnectError, type ConnectFailure, type Connection, type ConnectPhase, type Transport } from './transport.ts'
+import {
+  ConnectError,
+  type ConnectFailure,
+  type Connection,
+  type ConnectPhase,
+  type Questions,
+  type Transport,
+} from './transport.ts'
 
 export type HostCheck = {
   readonly host: string
@@ -23,10 +25,8 @@ export type HostCheck = {
   readonly failure: ConnectFailure | undefined
 }
 
-export type CheckOptions = {
+export type CheckOptions = Questions & {
   readonly transports: Readonly<Partial<Record<TransportName, Transport>>>
-  readonly hostKeys: HostKeyVerifier
-  readonly credentials: CredentialAsker
   readonly clock: Clock
   readonly fanOut?: number
   readonly signal?: AbortSignal
@@ -101,14 +101,4 @@ async function checkHost(endpoint: Endpoint, options: CheckOptions & { signal: A
     if (signal.aborted) return result({ kind: 'declined', phase, reason: 'cancelled' })
     return result({ kind: 'configuration', phase, reason: printable(messageOf(error)) })
   }
-}
-
-/** One line: `ok in 25 ms (tcp 1 ms, authentication 24 ms)`, or `unreachable (tcp): connection refused`. */
-export function formatHostCheck({ phases, durationMs, failure }: HostCheck): string {
-  if (failure !== undefined) {
-    const words = `${failure.kind} (${failure.phase}): ${failure.reason}`
-    return failure.hint === undefined ? words : `${words}. ${failure.hint}`
-  }
-  const times = phases.filter((each) => each.durationMs >= 1).map((each) => `${each.phase} ${each.durationMs} ms`)
-  return `ok in ${durationMs} ms${times.length > 1 ? ` (${times.join(', ')})` : ''}`
 }

@@ -1,7 +1,4 @@
-/**
- * How many connections are being set up at once. A host whose question waits for a person lends its slot to others. It
- * connects nothing itself; sparing a single server (MaxStartups) is the transports' business, which know who shares what.
- */
+/** How many connections are set up at once. A host whose question waits for a person lends its slot to others. */
 
 /** One host's right to connect. All calls may be repeated; after `release` they do nothing. */
 export interface Lease {

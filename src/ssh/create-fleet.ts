@@ -5,19 +5,22 @@ import { MusterError, messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import type { Endpoint, TransportName } from '../inventory/host.ts'
 import { ConnectGate, type Lease } from './connect-gate.ts'
-import type { CredentialAsker } from './credentials.ts'
 import type { Fleet, FleetEvent, ShellState, WriteReport } from './fleet.ts'
-import type { HostKeyVerifier } from './host-keys.ts'
 import { HostShell, type ShellEnvironment } from './host-shell.ts'
 import { lendWhileAsking } from './lend-while-asking.ts'
 import type { SessionState } from './session-state.ts'
 import { isAttempting, type SessionEvent, transition } from './session-transition.ts'
-import { ConnectError, type ConnectFailure, type Connection, type ShellSize, type Transport } from './transport.ts'
+import {
+  ConnectError,
+  type ConnectFailure,
+  type Connection,
+  type Questions,
+  type ShellSize,
+  type Transport,
+} from './transport.ts'
 
-export type FleetOptions = {
+export type FleetOptions = Questions & {
   readonly transports: Readonly<Partial<Record<TransportName, Transport>>>
-  readonly hostKeys: HostKeyVerifier
-  readonly credentials: CredentialAsker
   readonly clock: Clock
   /** In [0, 1), for the jitter. */
   readonly random: () => number

@@ -1,8 +1,6 @@
 /**
- * Questions of all hosts on their way to one dialog: hosts that ask the same are asked for once, whoever asks while the
- * dialog is open joins it, and hosts whose answer proved wrong are asked for again together. An answer that was wrong
- * anywhere is given to nobody else, so that one typing error does not lock an account on every machine. It tries nothing
- * by itself, and keeps a password only for the stragglers of the same wave of connects.
+ * Hosts that ask the same question share one dialog. An answer that was wrong anywhere is given to no other host, so that one
+ * typing error does not lock an account on every machine. A password is kept only for the stragglers of the same connect.
  */
 import { type Clock, systemClock } from '../base/clock.ts'
 import { printable } from '../base/printable.ts'

@@ -1,7 +1,4 @@
-/**
- * The fleet's connections as a transport: commands and copies beside the shells share the one connection of each host. It
- * opens none and closes none; a host that has no connection now cannot be reached now.
- */
+/** The fleet's connections as a transport, for commands and copies beside the shells. It opens and closes none. */
 import { printable } from '../base/printable.ts'
 import type { Fleet } from './fleet.ts'
 import type { SessionState } from './session-state.ts'

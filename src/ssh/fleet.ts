@@ -1,7 +1,4 @@
-/**
- * The fleet: the connections to all hosts, one shell a host, and the one place where typed bytes fan out. A slow or dead
- * host never holds back another.
- */
+/** The connections to all hosts, with one shell on each. A slow or dead host never holds back another. */
 import type { Endpoint } from '../inventory/host.ts'
 import type { SessionState } from './session-state.ts'
 import type { ChannelEnd, Connection, ShellSize } from './transport.ts'

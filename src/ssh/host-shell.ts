@@ -1,7 +1,4 @@
-/**
- * One host's interactive shell inside the fleet: its channel, its size, the bytes that wait for it. It outlives the
- * channel (a reconnect opens a new one with the last size). It must not connect or decide when a shell is wanted.
- */
+/** One host's interactive shell in the fleet: its channel, its size, and the bytes that wait for it. A reconnect opens a new channel. */
 import { messageOf } from '../base/errors.ts'
 import type { FleetEvent, ShellState } from './fleet.ts'
 import type { ChannelEnd, Connection, Shell, ShellSize } from './transport.ts'

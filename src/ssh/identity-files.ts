@@ -1,7 +1,4 @@
-/**
- * Private key files: read, checked and decrypted once in the process, whichever hosts use them (decrypting takes 0.2 s of
- * JavaScript). A decrypted key stays in memory for reconnects, as in an agent; passphrases do not. It writes nothing.
- */
+/** Private key files, read and decrypted once for all hosts (decrypting takes 0.2 s). Decrypted keys stay in memory, passphrases do not. */
 import { readFile, stat } from 'node:fs/promises'
 import type { ParsedKey } from 'ssh2'
 import { messageOf } from '../base/errors.ts'

@@ -1,13 +1,10 @@
 /** Questions that stay open for longer than a machine would need are waiting for a person: meanwhile others may connect. */
 import type { Clock } from '../base/clock.ts'
 import type { Lease } from './connect-gate.ts'
-import type { CredentialAsker } from './credentials.ts'
-import type { HostKeyVerifier } from './host-keys.ts'
+import type { Questions } from './transport.ts'
 
 /** Longer than looking into known_hosts takes, shorter than reading a fingerprint. */
 const A_PERSON_MS = 250
-
-type Questions = { readonly hostKeys: HostKeyVerifier; readonly credentials: CredentialAsker }
 
 /** The same questions; the lease is lent out while one of them waits for its answer. */
 export function lendWhileAsking({ hostKeys, credentials }: Questions, lease: Lease, clock: Clock): Questions {

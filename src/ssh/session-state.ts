@@ -1,7 +1,4 @@
-/**
- * A session: one host's connection over its life. One pure transition function; the effects (connect, timers, closing)
- * are the fleet's. Times are milliseconds since the epoch.
- */
+/** The states of a host's connection over its life. Times are milliseconds since the epoch. */
 import type { ConnectFailure, ConnectPhase } from './transport.ts'
 
 export type SessionState =

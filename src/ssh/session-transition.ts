@@ -1,8 +1,4 @@
-/**
- * The session's one transition function: pure and total. An event that has no meaning in a state (a phase reported after
- * the connection was closed) leaves the very same state object, so callers see by identity whether anything changed.
- * It must not act: connecting, timers and closing are the fleet's.
- */
+/** The session's transition function, pure and total. An event that means nothing in a state returns the same state object. */
 import { backOffMs } from './back-off.ts'
 import type { SessionState } from './session-state.ts'
 import type { ConnectFailure, ConnectPhase } from './transport.ts'

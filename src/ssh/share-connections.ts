@@ -1,7 +1,6 @@
 /**
- * Transports whose connections are shared: everything of one host, one command after the other or side by side, goes over one
- * login, which stays until the whole is disposed of. A connection that was lost is made anew when it is next asked for; one on
- * which the server allows no more sessions is not waited for.
+ * Transports that use one login a host for everything. A lost connection is made again when it is next needed; where the
+ * server allows no more sessions, another login is made.
  */
 import type { Clock } from '../base/clock.ts'
 import type { Endpoint, TransportName } from '../inventory/host.ts'

@@ -1,7 +1,6 @@
 /**
- * The wires as ports. A transport turns an endpoint into a connection; everything of one host (shells, commands,
- * forwards) shares that connection. Three transports implement this: `ssh2`, `openssh` (the system's ssh in a PTY) and
- * `local` (no SSH at all). What they promise: no callback after `close`, no byte lost or reordered, no unbounded buffer.
+ * The ports to hosts: a transport turns an endpoint into a connection, which all shells, commands and forwards of the host share.
+ * Implementations call no handler after `close`, lose and reorder no byte, and buffer a bounded amount.
  */
 import type { Duplex } from 'node:stream'
 import type { Endpoint } from '../inventory/host.ts'
@@ -110,10 +109,11 @@ export class ConnectError extends Error {
   }
 }
 
-export type ConnectContext = {
+/** Who answers what connecting asks. */
+export type Questions = { readonly hostKeys: HostKeyVerifier; readonly credentials: CredentialAsker }
+
+export type ConnectContext = Questions & {
   readonly signal: AbortSignal
-  readonly hostKeys: HostKeyVerifier
-  readonly credentials: CredentialAsker
   onPhase(phase: ConnectPhase): void
   /** Once, after `connect` resolved, when the connection is gone for any reason but our own `close`. */
   onLost(reason: string): void

@@ -1,7 +1,4 @@
-/**
- * Typed bytes that wait for one host's full channel: bounded, in order, and each write whole or not at all, so that a
- * host never gets half a keystroke.
- */
+/** Typed bytes that wait for a full channel: bounded, in order, each write whole or not at all, so that no keystroke is split. */
 
 export const WRITE_QUEUE_LIMIT_BYTES = 1024 * 1024
 

@@ -4,8 +4,6 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto'
 export type KeyPair = {
   /** An unencrypted OpenSSH private key file (openssh-portable, PROTOCOL.key). */
   readonly privateKeyText: string
-  /** The key blob in SSH wire format (RFC 8709, section 4). */
-  readonly publicKey: Buffer
   /** `ssh-ed25519 AAAA…`, as in authorized_keys and, after a name, in known_hosts. */
   readonly publicKeyLine: string
 }
@@ -37,7 +35,6 @@ export function generateEd25519KeyPair(comment = ''): KeyPair {
     privateKeyText: ['-----BEGIN OPENSSH PRIVATE KEY-----', ...lines, '-----END OPENSSH PRIVATE KEY-----', ''].join(
       '\n',
     ),
-    publicKey,
     publicKeyLine: `${ALGORITHM} ${publicKey.toString('base64')}`,
   }
 }

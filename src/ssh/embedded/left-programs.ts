@@ -1,7 +1,4 @@
-/**
- * Programs of embedded hosts that have left their process groups (jobs of a queue, `setsid`, `nohup`): they are known by the
- * home directory in their environment, where the system shows that (Linux), and end with their hosts.
- */
+/** Programs of embedded hosts that left their process groups (jobs, `setsid`, `nohup`), found by the HOME in their environment. */
 import { spawn } from 'node:child_process'
 
 /**

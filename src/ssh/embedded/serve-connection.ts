@@ -1,8 +1,4 @@
-/**
- * One client's connection to an embedded host: authentication, shells in PTYs, commands without, window sizes, signals,
- * exit statuses, and byte streams to other embedded hosts. It behaves as sshd does (a command outlives its channel) and
- * must not reach anything but this machine's loopback.
- */
+/** One client's connection to an embedded host. It behaves as sshd does, and reaches nothing beyond this machine's loopback. */
 import { spawn } from 'node:child_process'
 import { timingSafeEqual } from 'node:crypto'
 import { connect, isIP, type Socket } from 'node:net'

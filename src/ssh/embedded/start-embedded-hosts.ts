@@ -1,7 +1,4 @@
-/**
- * SSH servers of our own on this machine's loopback, for the demo and for tests: real SSH, real PTYs, no root, and each
- * one looks like a different machine. It owns a temporary directory and everything that runs in it, and leaves nothing.
- */
+/** SSH servers on this machine's loopback for the demo and for tests: real SSH and PTYs, no root, and nothing left behind. */
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,8 +1,4 @@
-/**
- * The home directory that makes an embedded host a machine of its own: its name in the prompt, in `hostname` and in
- * `uname -n`, and a few files that differ from host to host. Everything in it says what it is.
- */
-
+/** The home directory of an embedded host: its name in the prompt, `hostname` and `uname -n`, and a few files of its own. */
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { shellQuote } from '../../base/shell-quote.ts'

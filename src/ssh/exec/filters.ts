@@ -1,7 +1,4 @@
-/**
- * What the wrapper and sudo write into the command's output, taken out again. Bytes of the command itself pass unchanged
- * and at once; nothing is kept beyond a bound.
- */
+/** Takes out of a command's output what the wrapper and sudo wrote. The command's own bytes pass unchanged and at once. */
 
 /** What a login shell may print before the command begins; of more, the beginning is dropped. */
 const HELD_BYTES = 64 * 1024

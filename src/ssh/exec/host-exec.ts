@@ -1,7 +1,6 @@
 /**
- * Commands on hosts that leave nothing behind: one connection and one channel for each, the wrapper of remote-command.ts
- * round the command, files delivered on its stdin, sudo's prompt answered, and an end that reaches the remote processes.
- * It tries nothing twice, keeps no output, and never throws: what goes wrong with a host is its end.
+ * Commands on hosts that leave nothing behind: the wrapper of remote-command.ts on a channel of its own, files delivered on
+ * its stdin, sudo's prompt answered, and an end that reaches the remote processes. What goes wrong with a host is its end.
  */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
@@ -10,16 +9,19 @@ import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
 import type { Secret } from '../../base/secret.ts'
 import type { Endpoint, TransportName } from '../../inventory/host.ts'
-import type { CredentialAsker } from '../credentials.ts'
-import type { HostKeyVerifier } from '../host-keys.ts'
-import { type ChannelEnd, ConnectError, type Connection, type RemoteProcess, type Transport } from '../transport.ts'
+import {
+  type ChannelEnd,
+  ConnectError,
+  type Connection,
+  type Questions,
+  type RemoteProcess,
+  type Transport,
+} from '../transport.ts'
 import { MarkFilter, MOST_BEFORE_BYTES, PromptFilter } from './filters.ts'
 import { BEAT, buildRemoteCommand, END, formatVariables, GO, GRACE_MS, wordsFor } from './remote-command.ts'
 
-export type HostExecOptions = {
+export type HostExecOptions = Questions & {
   readonly transports: Readonly<Partial<Record<TransportName, Transport>>>
-  readonly hostKeys: HostKeyVerifier
-  readonly credentials: CredentialAsker
   readonly clock: Clock
   /** A word of letters and digits that nothing on a host prints by chance. */
   readonly token: string

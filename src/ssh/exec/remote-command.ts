@@ -1,14 +1,12 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are expansions of the shell
 /**
- * The command line that a login shell gets for a command that must not outlive its caller. It owns the little program
- * in POSIX sh round the command; it must not hold a secret, nor a character that sh, csh and fish read differently.
+ * The command line for a login shell: a POSIX sh program round a command that must not outlive its caller. It holds no secret,
+ * and no character that sh, csh and fish read differently.
  *
- * The command itself takes the place of the process that sshd started, so that its exit code or signal is reported by
- * the server. A watcher beside it reads the channel's stdin: at its end (the connection is gone), at the word `x`, or when
- * after a first beat `b` no other comes in time, it ends the command's process group and session. At the word `g` a command that
- * is held goes on.
+ * The command replaces the process that sshd started, so that the server reports its exit code or signal. A watcher beside it
+ * reads stdin and ends the process group and session at the end of input (the connection is gone), at the word `x`, or when
+ * beats (`b`) stop coming after the first. The word `g` lets a held command continue.
  */
-
 import { shellQuote } from '../../base/shell-quote.ts'
 /** What comes on the channel's stdin after the word, in this order, and what becomes of it. */
 export type Delivery = {

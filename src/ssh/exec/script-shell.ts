@@ -1,7 +1,4 @@
-/**
- * A shell of POSIX sh on a host, with no terminal, that reads its program from the channel's stdin as it is written: for many
- * small tasks on one channel. It ends when the channel does, after what it has read whole. It tries nothing twice.
- */
+/** A POSIX shell on a host without a terminal that reads its program from stdin as it is written: many small tasks on one channel. */
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'

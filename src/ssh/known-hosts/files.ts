@@ -1,10 +1,7 @@
 /**
- * known_hosts files on disk: read with a cache, appended to safely. It never rewrites or shortens a file.
- *
- * A new line is one `write` to a descriptor opened with O_APPEND: the kernel puts it at the end whatever ssh or another
- * Muster appends meanwhile, so nobody's line is lost. A lock file next to it (`<file>.muster-lock`, made with O_EXCL)
- * keeps two Musters from recording the same key twice. `ssh-keygen -R` replaces the file by a renamed copy: after the
- * write it is checked that the path still is the file that was written to, else the line is written again.
+ * known_hosts files: cached reads, safe appends, never rewritten. A line is one `write` with O_APPEND, so nobody's line is lost;
+ * `<file>.muster-lock` keeps two Musters from recording a key twice; and since `ssh-keygen -R` replaces the file, the line is
+ * written again where the path no longer is the file that was written to.
  */
 import { constants } from 'node:fs'
 import { chmod, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'

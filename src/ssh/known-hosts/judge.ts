@@ -1,7 +1,4 @@
-/**
- * What known_hosts says about a key that a server shows: the rules of OpenSSH's check_host_key (sshconnect.c), tried
- * against ssh 9.2. Pure: it reads no file and asks nobody.
- */
+/** What known_hosts says about a key, by the rules of OpenSSH's check_host_key (sshconnect.c). Pure. */
 import type { Endpoint } from '../../inventory/host.ts'
 import { lookupNameOf, secondLookupNameOf } from '../../inventory/known-hosts/lookup-name.ts'
 import type { KnownHostsEntry } from '../../inventory/known-hosts/parse.ts'

@@ -1,7 +1,4 @@
-/**
- * New host keys on their way to the user in batches: the first one waits a moment for the others of the same wave, and
- * what arrives while a review is open makes up the next batch. One review at a time.
- */
+/** New host keys go to the user in batches, one review at a time; what arrives during a review makes up the next batch. */
 import type { Clock } from '../../base/clock.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { fingerprintOf, keyTypeOf } from '../../inventory/known-hosts/key-blob.ts'

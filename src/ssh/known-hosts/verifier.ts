@@ -1,8 +1,4 @@
-/**
- * The host key verifier on known_hosts files: known, changed, revoked, or new and therefore reviewed by the user, all new
- * keys that wait at that moment together. Fails closed; it never removes or replaces a line.
- */
-
+/** Host keys against known_hosts: known, changed, revoked, or new and reviewed by the user. It fails closed, and rewrites no line. */
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'

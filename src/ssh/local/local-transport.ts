@@ -1,8 +1,4 @@
-/**
- * The transport `local`: this machine without SSH, for a console that works before anything is set up. A login shell in
- * a pseudo-terminal, commands in process groups of their own. It never asks anything and opens no network connection
- * unless somebody forwards.
- */
+/** The transport `local`: this machine without SSH. A login shell in a pseudo-terminal, commands in process groups of their own. */
 import { accessSync, constants, statSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { homedir } from 'node:os'

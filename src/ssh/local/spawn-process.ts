@@ -1,7 +1,4 @@
-/**
- * A command of this machine behind the port of remote ones: pipes instead of channels, and a process group of its own so
- * that ending it ends all of it. It must not outlive its owner's `close`.
- */
+/** A command of this machine as a RemoteProcess, in a process group of its own so that ending it ends all of it. */
 import { spawn } from 'node:child_process'
 import { basename } from 'node:path'
 import type { Clock } from '../../base/clock.ts'

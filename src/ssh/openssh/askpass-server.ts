@@ -1,9 +1,7 @@
 /**
- * Where the system's ssh asks: SSH_ASKPASS names a small program in a private directory, which carries the question over
- * a socket to this process and the answer back. So no prompt ever stands in a terminal into which keys are broadcast.
- * It must not keep an answer longer than it takes to send it.
+ * Where the system's ssh asks: SSH_ASKPASS names a small program that carries the question to this process over a socket, so
+ * that no prompt appears in a terminal that receives broadcast keys. Answers are not kept.
  */
-
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'

@@ -1,7 +1,4 @@
-/**
- * One ControlMaster of the system's ssh: starts it in a PTY of its own (so that it ends when this program does), reads
- * its phases, answers its questions, and says when the login is through. It opens no session.
- */
+/** One ControlMaster of the system's ssh, in a PTY so that it ends with this program: reads its phases and answers its questions. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
@@ -27,7 +24,6 @@ export type MasterOptions = {
 
 export interface Master {
   readonly controlPath: string
-  readonly isAlive: boolean
   /** Calls back when the master ends by itself (at once, if it has). */
   onGone(callback: (reason: string) => void): void
   close(): void
@@ -112,9 +108,6 @@ export function openMaster(endpoint: Endpoint, context: ConnectContext, options:
         finish()
         resolve({
           controlPath,
-          get isAlive() {
-            return goneReason === undefined && !isClosed
-          },
           onGone: (callback) => {
             if (goneReason === undefined) goneCallbacks.push(callback)
             else callback(goneReason)

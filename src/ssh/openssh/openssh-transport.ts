@@ -1,7 +1,6 @@
 /**
- * The transport `openssh`: the system's ssh, for what ssh2 cannot do (GSSAPI, security keys, exotic proxies). One
- * ControlMaster a host carries its shells, commands and forwards. Nothing that asks ever runs in a terminal that gets
- * broadcast keys: the login happens before, without a shell, and its questions come through SSH_ASKPASS.
+ * The transport `openssh`: the system's ssh, for what ssh2 cannot do (GSSAPI, security keys, certificates). A ControlMaster logs
+ * in to each host, and its questions come through SSH_ASKPASS; shells, commands and forwards go through its socket.
  */
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'

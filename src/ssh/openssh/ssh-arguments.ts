@@ -1,7 +1,4 @@
-/**
- * The arguments of the system's ssh for an endpoint (ssh(1), ssh_config(5)). An option given here wins over the user's
- * configuration; everything else (GSSAPI, security keys, certificates, …) stays as the user configured it.
- */
+/** The arguments of the system's ssh for an endpoint. They win over the user's configuration, which otherwise applies. */
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 

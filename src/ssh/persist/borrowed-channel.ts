@@ -1,7 +1,4 @@
-/**
- * The program's end of a channel that the keeper holds. What arrives while the user of the channel pauses waits here, at
- * most a window of it; what is written waits for the window too. After `close` no handler is called.
- */
+/** The program's end of a channel that the keeper holds. A window of output waits here while paused, and input waits for the window. */
 import {
   type ChannelEnd,
   ConnectError,

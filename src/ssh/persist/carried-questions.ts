@@ -1,14 +1,9 @@
-/**
- * A connection's questions on their way from the keeper to the program that wants it, and the answers back. The keeper
- * decides nothing and remembers nothing: host keys are judged by the program, answers are used once and dropped.
- */
+/** Questions of a connection, carried from the keeper to the program that wants it. The keeper decides and remembers nothing. */
 import { type ErrorCode, MusterError, messageOf } from '../../base/errors.ts'
 import { Secret } from '../../base/secret.ts'
-import type { CredentialAsker } from '../credentials.ts'
-import type { HostKeyVerdict, HostKeyVerifier } from '../host-keys.ts'
+import type { HostKeyVerdict } from '../host-keys.ts'
+import type { Questions } from '../transport.ts'
 import type { Question, WireError } from './messages.ts'
-
-type Questions = { readonly hostKeys: HostKeyVerifier; readonly credentials: CredentialAsker }
 
 /** The keeper's side. `ask` resolves to what `answerQuestion` gave there; undefined when nobody is there any more. */
 export function carriedQuestions(ask: (what: Question, signal?: AbortSignal) => Promise<unknown>): Questions {

@@ -1,7 +1,4 @@
-/**
- * One keeper a directory, without a lock that a crash could leave behind: a keeper listens under a name of its own and
- * links it to the common one, which only one can do. A common name behind which nobody listens is moved away first.
- */
+/** One keeper a directory without a lock: it listens under a name of its own and links it to the common one, which only one can do. */
 import { randomBytes } from 'node:crypto'
 import { lstatSync, unlinkSync } from 'node:fs'
 import { link, rename, unlink } from 'node:fs/promises'

@@ -1,7 +1,4 @@
-/**
- * What travels between a program and the keeper: frames of a header (payload length, kind, channel) and a payload. It
- * checks lengths before it buffers anything, so that a peer that talks nonsense costs no memory.
- */
+/** Frames between a program and the keeper: a header (payload length, kind, channel) and a payload, whose length is checked first. */
 
 export const FRAME_KINDS = { control: 0, stdin: 1, stdout: 2, stderr: 3, credit: 4 } as const
 export type FrameKind = (typeof FRAME_KINDS)[keyof typeof FRAME_KINDS]

@@ -1,7 +1,4 @@
-/**
- * The program's socket to the keeper: proves both sides to each other, borrows connections, carries questions to whoever
- * wants the connection, and hands bytes to channels. It starts no keeper and makes no connection itself.
- */
+/** The program's socket to the keeper: proves both sides to each other, borrows connections, answers questions, feeds channels. */
 import { connect, type Socket } from 'node:net'
 import type { Clock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'

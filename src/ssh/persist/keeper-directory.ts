@@ -1,7 +1,6 @@
 /**
- * Where the keeper's socket is, and the proof that both ends belong to the same user. Node cannot ask a Unix socket who is
- * at its other end (SO_PEERCRED), so the directory is entered by its owner alone, and each side shows, without sending
- * it, that it can read a secret file there. What is not as it should be is refused, never mended.
+ * The keeper's directory, and the proof that both ends belong to one user: Node cannot ask a Unix socket for its peer
+ * (SO_PEERCRED), so each side shows, without sending it, that it can read a secret in a directory that only its owner enters.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { constants, lstatSync, type Stats } from 'node:fs'

@@ -1,7 +1,4 @@
-/**
- * The keeper: the background process that holds warm connections for the programs of one user. It writes no file but its
- * socket and the secret beside it, takes no decision about keys or passwords, and ends by itself when it holds nothing.
- */
+/** The background process that holds warm connections for one user's programs. It ends when it holds nothing. */
 import { createServer } from 'node:net'
 import type { Clock } from '../../base/clock.ts'
 import { freeFiles } from '../../base/open-files.ts'

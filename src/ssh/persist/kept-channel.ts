@@ -1,7 +1,4 @@
-/**
- * The keeper's end of one shell, command or forward: bytes from the host go to the program as its window allows, bytes
- * from the program go to the host and are granted again once the host took them. When the program is gone, so is this.
- */
+/** The keeper's end of a shell, command or forward: output goes out as the program's window allows, input once the host takes it. */
 import type { Duplex } from 'node:stream'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'

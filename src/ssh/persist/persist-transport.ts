@@ -1,7 +1,4 @@
-/**
- * The transport that borrows connections from the keeper and makes them itself where that is not possible: a keeper that
- * cannot be had costs a warning and some time, never a connection.
- */
+/** The transport that borrows connections from the keeper. Without a keeper it makes them itself, with a warning. */
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { ConnectError, type Transport } from '../transport.ts'

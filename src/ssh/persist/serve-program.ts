@@ -1,7 +1,4 @@
-/**
- * One program's socket in the keeper: it proves itself, borrows connections, and opens channels on them. Whatever it had
- * goes away with it, at once; its connections stay warm.
- */
+/** One program's socket in the keeper: it proves itself, borrows connections and opens channels. All it had ends with it. */
 import type { Socket } from 'node:net'
 import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'

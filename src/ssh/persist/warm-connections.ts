@@ -1,7 +1,4 @@
-/**
- * The connections that the keeper holds: who uses which, and when an unused one ends. It connects nothing itself and
- * knows no sockets; a failure of one program's attempt is never another program's result.
- */
+/** The connections that the keeper holds: which program uses which, and when an unused one ends. */
 import type { Clock } from '../../base/clock.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { Connection } from '../transport.ts'

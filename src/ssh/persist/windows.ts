@@ -1,7 +1,6 @@
 /**
- * Back-pressure of one direction of one channel, as SSH's own windows do it (RFC 4254, section 5.2): the sender may have
- * so many bytes under way, and gets room again when the receiver's user has taken them. A slow reader holds back its own
- * channel alone, and neither side buffers more than the window and one read.
+ * Back-pressure of one direction of a channel, as in SSH (RFC 4254, section 5.2): the sender may have so many bytes under way,
+ * and gets room again when the receiver's user has taken them.
  */
 
 export const WINDOW_BYTES = 128 * 1024

@@ -1,7 +1,6 @@
 /**
- * Which algorithms the ssh2 transport offers: what it can, less what ssh_config forbids. Measured: every choice below
- * costs 2–4 ms of CPU a connection, while group-exchange blocks the event loop for 1.5 s in JavaScript; it is offered only
- * after all else was refused, or where ssh_config puts it first.
+ * The algorithms that the ssh2 transport offers. Each choice costs 2–4 ms of CPU, but group exchange blocks the event loop for
+ * 1.5 s: it is offered only after all others were refused, or where ssh_config puts it first.
  */
 import type { Algorithms as Ssh2Algorithms } from 'ssh2'
 import type { AlgorithmChoice, Algorithms } from '../../inventory/ssh-config/algorithms.ts'

@@ -1,7 +1,4 @@
-/**
- * One host's authentication: what is offered next after each refusal, what is asked of the user, and in the end why
- * nothing was accepted. It keeps no secret longer than it takes to hand it to ssh2.
- */
+/** One host's login: what is offered after each refusal, what the user is asked, and why nothing was accepted. It keeps no secret. */
 import type { AnyAuthMethod, ParsedKey, Prompt } from 'ssh2'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'

@@ -1,7 +1,4 @@
-/**
- * One authenticated ssh2 client as a `Connection`: everything of a host goes through it. It watches the connection and
- * says once when it is lost; it does not reconnect.
- */
+/** One authenticated ssh2 client as a `Connection`. It says once when it is lost, and does not reconnect. */
 import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import type { ClientChannel, Client as Ssh2Client } from 'ssh2'
@@ -9,18 +6,18 @@ import type { Clock } from '../../base/clock.ts'
 import { Emitter } from '../../base/emitter.ts'
 import { messageOf } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import type {
+import {
   ConnectError,
-  Connection,
-  ExecHandlers,
-  ExecOptions,
-  RemoteProcess,
-  Shell,
-  ShellHandlers,
-  ShellOptions,
+  type Connection,
+  type ExecHandlers,
+  type ExecOptions,
+  type RemoteProcess,
+  type Shell,
+  type ShellHandlers,
+  type ShellOptions,
 } from '../transport.ts'
 import { type ChannelHandlers, openFailure, Ssh2Channel } from './channels.ts'
-import { connectError, describeEndpoint, describeSocketError, remoteText, seconds, unreachable } from './failures.ts'
+import { describeEndpoint, describeSocketError, remoteText, seconds, unreachable } from './failures.ts'
 import { withSessionWindow } from './library.ts'
 import { type SessionKind, SessionSlots, TooManySessions } from './session-slots.ts'
 
@@ -144,7 +141,7 @@ export class Ssh2Connection implements Connection {
       })
     } catch (error) {
       if (!(error instanceof TooManySessions)) throw error
-      throw connectError(
+      throw new ConnectError(
         {
           kind: 'configuration',
           phase: 'shell',

@@ -2,7 +2,7 @@
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import { ConnectError, type ConnectFailure, type ConnectPhase } from '../transport.ts'
+import { ConnectError, type ConnectPhase } from '../transport.ts'
 
 const REMOTE_TEXT_LIMIT = 200
 
@@ -21,19 +21,19 @@ export function describeEndpoint(endpoint: Endpoint): string {
 }
 
 export function unreachable(phase: ConnectPhase, reason: string, hint?: string, cause?: unknown): ConnectError {
-  return connectError({ kind: 'unreachable', phase, reason, ...(hint === undefined ? {} : { hint }) }, cause)
+  return new ConnectError({ kind: 'unreachable', phase, reason, ...(hint === undefined ? {} : { hint }) }, cause)
 }
 
 export function misconfigured(phase: ConnectPhase, reason: string, hint: string, cause?: unknown): ConnectError {
-  return connectError({ kind: 'configuration', phase, reason, hint }, cause)
-}
-
-export function connectError(failure: ConnectFailure, cause?: unknown): ConnectError {
-  return new ConnectError(failure, cause)
+  return new ConnectError({ kind: 'configuration', phase, reason, hint }, cause)
 }
 
 export function abortedError(endpoint: Endpoint, phase: ConnectPhase): ConnectError {
-  return connectError({ kind: 'declined', phase, reason: `connecting to ${describeEndpoint(endpoint)} was stopped` })
+  return new ConnectError({
+    kind: 'declined',
+    phase,
+    reason: `connecting to ${describeEndpoint(endpoint)} was stopped`,
+  })
 }
 
 /** Anything thrown on the way, as the failure of this phase. */
@@ -42,7 +42,7 @@ export function asConnectError(error: unknown, endpoint: Endpoint, phase: Connec
   const hint = error instanceof MusterError ? error.hint : undefined
   const kind = error instanceof MusterError && error.code === 'configuration' ? 'configuration' : 'unreachable'
   const reason = `cannot connect to ${describeEndpoint(endpoint)}: ${remoteText(messageOf(error))}`
-  return connectError({ kind, phase, reason, ...(hint === undefined ? {} : { hint }) }, error)
+  return new ConnectError({ kind, phase, reason, ...(hint === undefined ? {} : { hint }) }, error)
 }
 
 const SOCKET_ERRORS: Readonly<Record<string, readonly [reason: string, hint: string]>> = {

@@ -3,15 +3,7 @@ import { messageOf } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { ConnectError, type ConnectPhase } from '../transport.ts'
 import type { AuthSequence } from './auth-sequence.ts'
-import {
-  connectError,
-  describeEndpoint,
-  describeSocketError,
-  misconfigured,
-  remoteText,
-  seconds,
-  unreachable,
-} from './failures.ts'
+import { describeEndpoint, describeSocketError, misconfigured, remoteText, seconds, unreachable } from './failures.ts'
 
 /** What is known about the attempt. */
 export type Attempt = {
@@ -74,7 +66,7 @@ export function describeEnd(
         ? `Set \`transport: openssh\` for this host, or allow curve25519-sha256 there.`
         : `Allow one that the server has with KexAlgorithms in ssh_config, or set \`transport: openssh\` for this host.`
     const failure = { kind: 'configuration', phase, reason, hint } as const
-    return isLastResort ? connectError(failure) : new NoCommonKeyExchange(failure)
+    return isLastResort ? new ConnectError(failure) : new NoCommonKeyExchange(failure)
   }
   if (/no matching/i.test(message)) {
     return misconfigured(
@@ -115,7 +107,7 @@ export async function describeRefusal(
 ): Promise<ConnectError> {
   if (error === undefined || !/too many authentication failures/i.test(error.message)) return ended
   const failure = await sequence.failure()
-  return connectError({
+  return new ConnectError({
     kind: 'authentication',
     phase: 'authentication',
     reason: `${failure.reason}; then it hung up: ${remoteText(error.message)}`,

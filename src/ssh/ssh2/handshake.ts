@@ -1,16 +1,13 @@
-/**
- * From a byte stream to an authenticated ssh2 client: banner, key exchange, host key, authentication, each with its own
- * time limit. Every way out but success closes the stream. It knows nothing of how the stream came to be.
- */
+/** From a byte stream to an authenticated ssh2 client, with a time limit for each phase. A failure closes the stream. */
 import type { Duplex } from 'node:stream'
 import type { ConnectConfig, Client as Ssh2Client } from 'ssh2'
 import type { Clock } from '../../base/clock.ts'
 import type { IdentityFiles } from '../identity-files.ts'
-import type { ConnectContext, ConnectError, ConnectPhase } from '../transport.ts'
+import { type ConnectContext, ConnectError, type ConnectPhase } from '../transport.ts'
 import { algorithmsFor } from './algorithms.ts'
 import { AuthSequence } from './auth-sequence.ts'
 import { Deadline } from './deadline.ts'
-import { abortedError, asConnectError, connectError, describeEndpoint } from './failures.ts'
+import { abortedError, asConnectError, describeEndpoint } from './failures.ts'
 import { type Attempt, describeEnd, describeRefusal, type Ssh2Error, tooSlow } from './handshake-failures.ts'
 import { Client, ignoreAnnouncedHostKeys, makePacketsCheap, serverVersion, watchRefusals } from './library.ts'
 
@@ -80,7 +77,7 @@ function run<T>(options: HandshakeOptions<T>, preferred: readonly string[]): Pro
       signal: context.signal,
       asking: (question) => deadline.whilePaused(question),
     })
-    const giveUpAuthentication = async () => fail(connectError(await sequence.failure()))
+    const giveUpAuthentication = async () => fail(new ConnectError(await sequence.failure()))
 
     const verify = (key: Buffer, answer: (isAccepted: boolean) => void): void => {
       // A rekey shows the key again: it has to be the same one.
@@ -98,7 +95,9 @@ function run<T>(options: HandshakeOptions<T>, preferred: readonly string[]): Pro
           if (isSettled) return
           if (!result.ok) {
             const { reason, hint } = result
-            return fail(connectError({ kind: 'host-key', phase, reason: `cannot trust ${target}: ${reason}`, hint }))
+            return fail(
+              new ConnectError({ kind: 'host-key', phase, reason: `cannot trust ${target}: ${reason}`, hint }),
+            )
           }
           acceptedKey = blob
           deadline[Symbol.dispose]()

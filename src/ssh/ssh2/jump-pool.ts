@@ -1,10 +1,8 @@
-/**
- * Connections to jump hosts, one for all hosts behind the same chain of hops: made for the first that asks, closed when
- * the last one has gone. It decides nothing about keys or logins: each hop is a connection like any other.
- */
+/** Connections to jump hosts, one for all hosts behind the same chain of hops, closed when the last of these is gone. */
 import type { Endpoint } from '../../inventory/host.ts'
 import type { ConnectContext } from '../transport.ts'
 import type { Ssh2Connection } from './connection.ts'
+import { untilAborted } from './until-aborted.ts'
 
 /** Connects to a hop, itself maybe through other hops. */
 export type ConnectHop = (hop: Endpoint, context: ConnectContext) => Promise<Ssh2Connection>
@@ -90,13 +88,4 @@ function keyOf(hop: Endpoint): string {
     identityFiles,
   ])
   return JSON.stringify(way)
-}
-
-function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const onAbort = () => reject(signal.reason)
-    if (signal.aborted) return onAbort()
-    signal.addEventListener('abort', onAbort, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
-  })
 }

@@ -1,9 +1,6 @@
 /**
- * The ssh2 package, and every place where its inside is touched: the size of a channel's window, what a server still
- * accepts after a refused agent key, the host keys that it announces, a signal after the end of stdin, what a packet
- * costs. Each of them is
- * optional: if a later ssh2 looks different inside, the plain behaviour of the package remains, and a test fails.
- * Nothing outside this file may reach into ssh2's fields.
+ * The ssh2 package, and the only place that reaches into its fields. Each such place is optional: where a later ssh2 looks
+ * different inside, the package behaves as it would without it, and a test fails.
  */
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import ssh2, { type ClientChannel, type Client as Ssh2Client } from 'ssh2'

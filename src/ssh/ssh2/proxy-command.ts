@@ -1,7 +1,4 @@
-/**
- * ProxyCommand (ssh_config(5)): a child process whose stdin and stdout are the connection. It runs in a process group of
- * its own, so that all of it ends with the connection. Its stderr is kept for the failure's text only.
- */
+/** ProxyCommand (ssh_config(5)): a child process whose stdin and stdout are the connection, in a process group that ends with it. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { Duplex, type Readable, type Writable } from 'node:stream'
 import type { Endpoint } from '../../inventory/host.ts'

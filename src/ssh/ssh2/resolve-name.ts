@@ -1,12 +1,11 @@
 /**
- * Host names to addresses without letting one dead name server hold up everybody. `dns.lookup` blocks one of the four
- * threads of the process for up to half a minute a name; so names are first looked for in /etc/hosts and asked from the
- * name servers without a thread, and only what they do not know goes to `dns.lookup` (search domains, mDNS, NSS), two at
- * a time. The same name asked by many hosts at once is asked once.
+ * Host names to addresses. `dns.lookup` blocks one of four threads for up to half a minute a name, so /etc/hosts and the name
+ * servers are asked first, and only what they do not know (search domains, mDNS, NSS) goes to `dns.lookup`, two at a time.
  */
 import { lookup, Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
+import { untilAborted } from './until-aborted.ts'
 
 export type NameResolver = (name: string, signal: AbortSignal) => Promise<readonly string[]>
 
@@ -85,14 +84,5 @@ export function addressesIn(hostsFile: string, name: string): readonly string[] 
     const [address, ...names] = line.replace(/#.*/, '').trim().split(/\s+/)
     const isNamed = names.some((other) => other.toLowerCase() === name)
     return address !== undefined && isNamed && isIP(address) !== 0 ? [address] : []
-  })
-}
-
-function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const onAbort = () => reject(signal.reason)
-    if (signal.aborted) return onAbort()
-    signal.addEventListener('abort', onAbort, { once: true })
-    answer.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
   })
 }

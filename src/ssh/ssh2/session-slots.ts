@@ -1,7 +1,6 @@
 /**
- * How many sessions one connection may carry (sshd_config(5), MaxSessions, 10 by default). The limit is learnt from the
- * first refusal: from then on a command waits for the end of another command. When only shells are open, which may stay
- * for ever, nobody waits and the refusal is the answer.
+ * How many sessions a connection may carry (MaxSessions, 10 by default), learned from the first refusal: then a command waits for
+ * the end of another one. Where only shells are open, which may stay for ever, the refusal is the answer.
  */
 
 /** sshd tells the end of a session a moment before it counts it: so soon after an end, a refusal is asked about again. */

@@ -1,7 +1,4 @@
-/**
- * The transport on the ssh2 package: finds the way to a host (TCP, jump hosts, proxy command), shakes hands, and gives a
- * connection. It owns what all hosts share: jump connections, decrypted keys, name look-ups, the throttle of handshakes.
- */
+/** The transport on the ssh2 package. All hosts share its jump connections, decrypted keys, name look-ups and handshake throttle. */
 import type { Duplex } from 'node:stream'
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
@@ -11,7 +8,7 @@ import { IdentityFiles } from '../identity-files.ts'
 import { type ConnectContext, ConnectError, type Transport } from '../transport.ts'
 import { Ssh2Connection } from './connection.ts'
 import { dial } from './dial.ts'
-import { abortedError, asConnectError, connectError, describeEndpoint, misconfigured, unreachable } from './failures.ts'
+import { abortedError, asConnectError, describeEndpoint, misconfigured, unreachable } from './failures.ts'
 import { handshake } from './handshake.ts'
 import { EndedBeforeBanner, NoCommonKeyExchange } from './handshake-failures.ts'
 import { JumpPool } from './jump-pool.ts'
@@ -82,7 +79,10 @@ export function createSsh2Transport(options: Ssh2TransportOptions = {}): Transpo
     } catch (error) {
       lease.release()
       const reason = `cannot reach ${describeEndpoint(endpoint)}: ${messageOf(error)}`
-      throw connectError({ kind: 'unreachable', phase: 'proxy', reason, hint: `Check that ${name} reaches it.` }, error)
+      throw new ConnectError(
+        { kind: 'unreachable', phase: 'proxy', reason, hint: `Check that ${name} reaches it.` },
+        error,
+      )
     }
   }
 
@@ -168,7 +168,7 @@ function flatten(hops: readonly Endpoint[], depth = 0): readonly Endpoint[] {
 function behindJump(endpoint: Endpoint, hop: Endpoint, error: unknown): ConnectError {
   if (!(error instanceof ConnectError)) return abortedError(endpoint, 'proxy')
   const { kind, reason, hint } = error.failure
-  return connectError(
+  return new ConnectError(
     {
       kind,
       phase: 'proxy',
