@@ -93,7 +93,7 @@ export const VERBS: VerbTable = {
   status: reads('compare the hosts with hosts.yaml', REPORT, () =>
     import('./bring-up/verbs.ts').then(({ status }) => status),
   ),
-  left: plans('list what Muster has left on hosts, and remove it', CHANGE, () => import('./left/verb.ts')),
+  left: plans('list what Muster has left on hosts, and remove it', CHANGE, () => import('./left/left.ts')),
   ...Object.fromEntries(AREAS.map((entry) => [entry.name, groupOf(entry)])),
   net: {
     summary: 'measure bandwidth, round-trip times and losses, and watch the hosts',

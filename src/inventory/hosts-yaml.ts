@@ -1,4 +1,5 @@
 /** hosts.yaml: text → inventory, or every problem of the file at once. */
+import { defined } from '../base/defined.ts'
 import { printable } from '../base/printable.ts'
 import type { Host, Resources } from './host.ts'
 import { isAddress, isGroupName, isHostName } from './host-name.ts'
@@ -6,7 +7,7 @@ import { expandHostSet, foldHostSet, type HostSetContext, HostSetError } from '.
 import { hostsYamlSchema } from './hosts-yaml-schema.ts'
 import { type Inventory, unknownHost } from './inventory.ts'
 import { InventoryError } from './inventory-error.ts'
-import { defined, type Section, type SectionContext } from './section.ts'
+import type { Section, SectionContext } from './section.ts'
 import { type Located, offsetOf, textOffsetOf, YamlReader } from './yaml-reader.ts'
 
 type HostsFile = NonNullable<ReturnType<ReturnType<typeof hostsYamlSchema>['read']>>

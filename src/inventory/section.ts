@@ -41,8 +41,3 @@ export function sectionOf<T>({ sections }: Pick<Inventory, 'sections'>, { key }:
   // Only `resolve` of the same section puts a value under its key.
   return sections?.get(key) as T | undefined
 }
-
-/** Leaves out what is undefined, as `exactOptionalPropertyTypes` wants it. */
-export function defined<T extends object>(values: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never
-}

@@ -3,7 +3,7 @@ import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ApplyResult } from '../../ops/kernel/apply.ts'
-import type { Direction } from '../../ops/kernel/area.ts'
+import type { ChangeDirection } from '../../ops/kernel/area.ts'
 import type { AreaFinding } from '../../ops/kernel/bring-up.ts'
 import { changeHosts, hostsWithSteps, type Looked } from '../../ops/kernel/change.ts'
 import { countPlan } from '../../ops/kernel/format-plan.ts'
@@ -16,7 +16,7 @@ import { BringUpReport } from './report.ts'
 
 /** @throws MusterError */
 export async function change(
-  direction: Direction,
+  direction: ChangeDirection,
   names: readonly string[],
   options: BringUpOptions,
   context: CliContext,
@@ -33,7 +33,7 @@ type Changed = Omit<Prepared, 'inventory' | 'declared' | typeof Symbol.dispose> 
 }
 
 export async function changePrepared(
-  direction: Direction,
+  direction: ChangeDirection,
   prepared: Changed,
   options: BringUpOptions,
   context: CliContext,
@@ -55,7 +55,7 @@ class Change {
     this.#context = context
   }
 
-  async run(direction: Direction): Promise<number> {
+  async run(direction: ChangeDirection): Promise<number> {
     const { signal, now, environment } = this.#context
     const { dryRun: isDryRun = false, yes: isAgreed = false, verbose = false } = this.#options
     const end = await changeHosts(

@@ -9,7 +9,7 @@ import { systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import type { DeliverOptions, Delivery, ExecResult } from '../../ops/kernel/host-port.ts'
+import type { DeliverOptions, FileDelivery, ScriptResult } from '../../ops/kernel/host-port.ts'
 import type { RunOutcome } from '../../ops/run/outcome.ts'
 import { bytePathOf } from '../../ssh/copy/byte-path.ts'
 import { CHAIN_BYTES } from '../../ssh/copy/chain.ts'
@@ -20,11 +20,11 @@ import type { CopyWires } from '../../ssh/copy/on-each-host.ts'
 import { type SourceTree, scanSources } from '../../ssh/copy/source.ts'
 
 export type CarrierWires = Pick<CopyWires, 'transports' | 'hostKeys' | 'credentials' | 'fanOut'>
-type Carried = Omit<Delivery, 'from'> & { readonly from: Endpoint | undefined }
+type Carried = Omit<FileDelivery, 'from'> & { readonly from: Endpoint | undefined }
 
 type Fetched =
   | { readonly kind: 'here'; readonly directory: string }
-  | { readonly kind: 'not'; readonly end: ExecResult }
+  | { readonly kind: 'not'; readonly end: ScriptResult }
 
 /** A host that joins later than this after the first one is served by itself. */
 const GATHER_MS = 2_000
@@ -37,7 +37,7 @@ type Group = {
   readonly isFull: PromiseWithResolvers<void>
 }
 
-type Member = { readonly endpoint: Endpoint; readonly told: Told; leave(end: ExecResult): void }
+type Member = { readonly endpoint: Endpoint; readonly told: Told; leave(end: ScriptResult): void }
 
 export class FileCarrier {
   readonly #options: CarrierWires
@@ -55,7 +55,7 @@ export class FileCarrier {
   }
 
   /** Never rejects. */
-  carry(endpoint: Endpoint, delivery: Carried, { signal, together, onOutput }: DeliverOptions): Promise<ExecResult> {
+  carry(endpoint: Endpoint, delivery: Carried, { signal, together, onOutput }: DeliverOptions): Promise<ScriptResult> {
     const { from, path, to } = delivery
     const key = JSON.stringify([from?.host, path, to])
     let group = this.#gathering.get(key)
@@ -66,9 +66,9 @@ export class FileCarrier {
         if (this.#gathering.get(key) === group) this.#gathering.delete(key)
       })
     }
-    const { promise, resolve } = Promise.withResolvers<ExecResult>()
+    const { promise, resolve } = Promise.withResolvers<ScriptResult>()
     this.#atWork += 1
-    const leave = once((end: ExecResult) => {
+    const leave = once((end: ScriptResult) => {
       this.#atWork -= 1
       if (this.#atWork === 0) this.#clear()
       resolve(end)
@@ -80,7 +80,7 @@ export class FileCarrier {
 
   async #bring(group: Group, together: number, begin: () => void): Promise<void> {
     const { signal, delivery, members } = group
-    let end: ExecResult | undefined
+    let end: ScriptResult | undefined
     try {
       const tree = await this.#treeOf(delivery, signal)
       if ('outcome' in tree) end = tree
@@ -122,7 +122,7 @@ export class FileCarrier {
   }
 
   /** The files to copy, here; or why there are none. */
-  async #treeOf({ from, path }: Carried, signal: AbortSignal): Promise<SourceTree | ExecResult> {
+  async #treeOf({ from, path }: Carried, signal: AbortSignal): Promise<SourceTree | ScriptResult> {
     const source = await this.#sourceOf(from, path, signal)
     if (source.kind === 'not') return source.end
     const isDirectory = statSync(source.directory, { throwIfNoEntry: false })?.isDirectory() ?? true
@@ -208,7 +208,7 @@ class Told {
     this.#reason ||= reason
   }
 
-  end(): ExecResult {
+  end(): ScriptResult {
     return endOf(this.#outcome, this.#reason)
   }
 }
@@ -231,6 +231,6 @@ function once<T>(tell: (value: T) => void): (value: T) => void {
   }
 }
 
-function endOf(outcome: RunOutcome, reason: string): ExecResult {
+function endOf(outcome: RunOutcome, reason: string): ScriptResult {
   return { outcome, stdout: new Uint8Array(), stderr: Buffer.from(reason), durationMs: 0 }
 }

@@ -4,7 +4,7 @@ import { MusterError } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import type { Secret } from '../../base/secret.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import type { DeliverOptions, Delivery, ExecOptions, ExecResult, OpsHosts } from '../../ops/kernel/host-port.ts'
+import type { DeliverOptions, FileDelivery, OpsHosts, ScriptOptions, ScriptResult } from '../../ops/kernel/host-port.ts'
 import { outcomeOf } from '../../ops/run/outcome.ts'
 import { createHostExec, type ExecEnd, type ExecFile, type HostExec } from '../../ssh/exec/host-exec.ts'
 import { openScriptShell, type ScriptShell, type ScriptShellHandlers } from '../../ssh/exec/script-shell.ts'
@@ -88,7 +88,7 @@ const FLOODED = {
   reason: `it printed more than ${formatBytes(FLOOD_BYTES)} instead of a short answer, and was cut off`,
 } as const
 
-const NOT_HERE: ExecResult = {
+const NOT_HERE: ScriptResult = {
   outcome: { kind: 'unreachable', reason: 'it is not on the console' },
   stdout: new Uint8Array(),
   stderr: new Uint8Array(),
@@ -107,7 +107,7 @@ class SshOpsHosts implements OpsHosts, Disposable {
     this.#access = access
   }
 
-  async exec(host: string, script: string, options: ExecOptions): Promise<ExecResult> {
+  async exec(host: string, script: string, options: ScriptOptions): Promise<ScriptResult> {
     const endpoint = this.#access.endpoint(host)
     if (endpoint === undefined) return NOT_HERE
     const isSudo = options.asRoot === true && !(await this.#isRoot(endpoint, options.signal))
@@ -119,7 +119,7 @@ class SshOpsHosts implements OpsHosts, Disposable {
     for (const hangUp of this.#running) hangUp()
   }
 
-  async deliver(host: string, delivery: Delivery, options: DeliverOptions): Promise<ExecResult> {
+  async deliver(host: string, delivery: FileDelivery, options: DeliverOptions): Promise<ScriptResult> {
     const { wires, endpoint } = this.#access
     const to = endpoint(host)
     const from = delivery.from === undefined ? undefined : endpoint(delivery.from)
@@ -141,7 +141,7 @@ class SshOpsHosts implements OpsHosts, Disposable {
     return Buffer.from(stdout).toString().trim() === '0'
   }
 
-  #run(endpoint: Endpoint, script: string, options: ExecOptions, isSudo: boolean): Promise<ExecResult> {
+  #run(endpoint: Endpoint, script: string, options: ScriptOptions, isSudo: boolean): Promise<ScriptResult> {
     const { timeoutMs, signal, stdin, turn, isBrief = false, endsLast = false, onOutput } = options
     const sinceMs = systemClock.now()
     const streams = {

@@ -5,7 +5,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { type Examination, examineHost } from '../../ops/doctor/examine-host.ts'
 import { formatFindings, formatSummary } from '../../ops/doctor/format-report.ts'
-import { fleetFindings, type HostReport, hostFindings } from '../../ops/doctor/host-report.ts'
+import { type DoctorReport, fleetFindings, hostFindings } from '../../ops/doctor/host-report.ts'
 import { countStandings, findingEvent, hostEvent, summaryEvent } from '../../ops/doctor/report-events.ts'
 import type { Finding } from '../../ops/kernel/finding.ts'
 import { checkHosts, type HostCheck } from '../../ssh/check-hosts.ts'
@@ -59,7 +59,7 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
   // A connection that is kept open would not show whether the user can log in.
   using wires = createVerbWires(context, 0, screen.quietly(new TtyDialog()))
   const examinations = new Map<string, Examination>()
-  const reports: HostReport[] = []
+  const reports: DoctorReport[] = []
   const findings: Finding[] = []
   const fanOut = fanOutFor(endpoints.length, options, context)
   for await (const check of checkHosts(endpoints, {
@@ -128,7 +128,7 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
   return counts.blocked > 0 ? EXIT.failed : EXIT.ok
 }
 
-function asReport(check: HostCheck, examination: Examination | undefined, isLocal: boolean): HostReport {
+function asReport(check: HostCheck, examination: Examination | undefined, isLocal: boolean): DoctorReport {
   const { host, failure, outcome } = check
   const known = { host, connectMs: check.durationMs, ...(isLocal ? {} : { inventoryName: host }) }
   if (failure !== undefined || examination === undefined) {

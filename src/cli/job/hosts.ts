@@ -2,7 +2,7 @@
 import type { Endpoint } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
-import type { Delivery, ExecResult, OpsHosts } from '../../ops/kernel/host-port.ts'
+import type { FileDelivery, OpsHosts, ScriptResult } from '../../ops/kernel/host-port.ts'
 import type { JobHosts } from '../../scheduler/jobs/host-line.ts'
 import type { CredentialDialog } from '../../ssh/credentials.ts'
 import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
@@ -18,9 +18,9 @@ const PROGRAM_MS = 60_000
 export type ConnectedHosts = JobHosts &
   Disposable & {
     readonly ops: OpsHosts
-    exec(host: string, program: string, signal: AbortSignal): Promise<ExecResult>
+    exec(host: string, program: string, signal: AbortSignal): Promise<ScriptResult>
     /** `together`: how many hosts are brought the same. Never rejects. */
-    deliver(host: string, delivery: Delivery, together: number, signal: AbortSignal): Promise<ExecResult>
+    deliver(host: string, delivery: FileDelivery, together: number, signal: AbortSignal): Promise<ScriptResult>
   }
 
 export async function connectHosts(

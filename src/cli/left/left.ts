@@ -1,4 +1,4 @@
-/** `muster left`: asks hosts what Muster left there and shows it as a table, or removes it as a change with a plan. */
+/** `muster left [TARGET]`: asks hosts what Muster left there, and shows it as a table or removes it as a change with a plan. */
 import { randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { MusterError } from '../../base/errors.ts'
@@ -15,6 +15,7 @@ import { changePrepared } from '../bring-up/change.ts'
 import { limitFactorOf, ownerWords } from '../bring-up/prepare.ts'
 import { BringUpReport } from '../bring-up/report.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import type { VerbCode } from '../command-line/verb.ts'
 import { endpointOptions, selectTarget } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/open-ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
@@ -22,10 +23,38 @@ import { queuePath, readQueue } from '../job/open-queue.ts'
 import { formatLeft, leftEvent } from './format-left.ts'
 import { leftRooms } from './rooms.ts'
 
-export type LeftOptions = GlobalOptions & {
+type LeftOptions = GlobalOptions & {
   readonly remove?: boolean
   readonly area?: readonly string[]
   readonly also?: readonly string[]
+}
+
+export const verb: VerbCode = {
+  define: (command) =>
+    command
+      .argument('[target]', 'hosts (default: all)')
+      .option('--remove', 'show the plan, ask, and remove what nothing uses')
+      .option('--dry-run', 'show what would be removed, without doing it')
+      .option('--area <names>', 'only these areas (default: all)', (text: string) => text.split(','))
+      .option(
+        '--also <dir>',
+        'also search this directory of the hosts; can be given several times',
+        (path: string, before: readonly string[] = []) => [...before, path],
+      ),
+  help: `
+Examples:
+  muster left                      what Muster left on each host of hosts.yaml
+  muster left m[1-3] --remove      show the plan, ask, and remove it
+  muster left --remove --dry-run   show the plan only
+  muster left --area jobs,copy     only these areas
+  muster left --also /data         search /data for unfinished copies, too
+
+left: it can be removed · used: a process or a job uses it · declared: hosts.yaml declares it, and muster down removes it ·
+kept: your data, or another account's · unknown: the host did not tell.
+The home directory and the directories for temporary files are searched, 7 levels deep, on one file system each.
+Exit codes: 0 told or removed, 4 some host could not be reached, 5 it could not be completed, 130 declined or interrupted.
+`,
+  run: showOrRemove,
 }
 
 /** Home directories are searched: that takes longer than other facts do. */
@@ -40,11 +69,7 @@ type Meant = {
 }
 
 /** @throws MusterError `usage` or `configuration` */
-export async function showOrRemove(
-  target: string | undefined,
-  options: LeftOptions,
-  context: CliContext,
-): Promise<number> {
+async function showOrRemove(target: string | undefined, options: LeftOptions, context: CliContext): Promise<number> {
   const { inventory, hosts: names, endpoints } = await hostsMeant(target, options, context)
   const rooms = await chosenRooms(await ownQueue(inventory, options, context), options.area)
   const declared = { inventory, endpoints: new Map(endpoints.map((endpoint) => [endpoint.host, endpoint])) }

@@ -1,4 +1,5 @@
-/** Every room of Muster that may leave something on a host, in the order in which it is shown. Each declares its own. */
+/** Everything that may leave something on a host, in the order in which it is listed. Each declares its own. */
+import type { LeftTraces } from '../../base/left.ts'
 import { filesLeft } from '../../ops/kernel/files-left.ts'
 import type { LeftRoom } from '../../ops/kernel/left.ts'
 import { tracesLeft } from '../../ops/kernel/left-traces.ts'
@@ -8,7 +9,31 @@ import { copyLeft } from '../../ssh/copy/left.ts'
 import { execLeft } from '../../ssh/exec/left.ts'
 import { persistLeft } from '../../ssh/persist/left.ts'
 import { AREAS } from '../bring-up/areas.ts'
-import { recordsLeft } from './records.ts'
+
+/** What Muster keeps for its user on this machine: listed, but not removed, except what Muster can create again. */
+const recordsLeft: LeftTraces = {
+  name: 'records',
+  find: `state=\${XDG_STATE_HOME:-$HOME/.local/state}/muster
+for each in "$state"/*; do
+  case \${each##*/} in
+    '*') ;;
+    jobs)
+      for file in "$each"/*.db; do [ ! -f "$file" ] || left_found queue "$file"; done
+      for file in "$each"/work-*.sh; do [ ! -f "$file" ] || left_found service "$file"; done;;
+    *) left_found records "$each";;
+  esac
+done
+for each in "$HOME"/.config/systemd/user/muster-job-*.service /etc/systemd/system/muster-job-*.service; do
+  [ ! -f "$each" ] || left_found service "$each"
+done
+[ ! -d "\${XDG_CACHE_HOME:-$HOME/.cache}/muster/compiled" ] || left_found compiled "\${XDG_CACHE_HOME:-$HOME/.cache}/muster/compiled"`,
+  kinds: {
+    queue: { title: 'queue of jobs', keep: 'it is yours; remove it by hand when you need none of its jobs' },
+    records: { title: 'records', keep: 'they are yours: results, recordings, journals; remove them by hand' },
+    service: { title: 'scheduler as a service', keep: 'to remove it: muster job work --uninstall' },
+    compiled: { title: 'compiled code', remove: `rm -rf "$p" && rmdir "\${p%/*}" 2> /dev/null; :`, isBrief: true },
+  },
+}
 
 export async function leftRooms(queue: OwnQueue | undefined): Promise<readonly LeftRoom[]> {
   const areas = await Promise.all(AREAS.map(({ load }) => load()))

@@ -1,6 +1,6 @@
 /** iperf where it is missing (`muster net mesh --install`), and its removal (`muster net uninstall`): a plan is shown and asked about, like any change. */
 import { randomBytes } from 'node:crypto'
-import type { Direction } from '../../ops/kernel/area.ts'
+import type { ChangeDirection } from '../../ops/kernel/area.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { type IperfTool, iperfArea } from '../../ops/net/mesh/install-iperf.ts'
 import { changePrepared } from '../bring-up/change.ts'
@@ -15,7 +15,7 @@ import { TtyDialog } from '../connect/tty-dialog.ts'
 type InstallOptions = GlobalOptions & { readonly dryRun?: boolean }
 
 export async function changeIperf(
-  direction: Direction,
+  direction: ChangeDirection,
   names: readonly string[],
   tool: IperfTool,
   hosts: OpsHosts,

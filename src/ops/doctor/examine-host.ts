@@ -6,12 +6,12 @@
 
 import { endMark } from '../kernel/probe-script.ts'
 import { CLOCK_QUESTIONS, type ClockOffset, clockOffset, clockScript } from './clock-offset.ts'
-import { type Facts, factScript, parseFacts } from './fact-script.ts'
-import type { CommandEnd, CommandResult, DoctorHost } from './host-port.ts'
+import { factScript, type MachineFacts, parseFacts } from './fact-script.ts'
+import type { CommandResult, DoctorHost, ProbeEnd } from './host-port.ts'
 
 /** What the start-up files of the login shell do to a command that prints nothing. */
 export type Startup = {
-  readonly end: CommandEnd
+  readonly end: ProbeEnd
   readonly durationMs: number
   /** What they printed, cut. */
   readonly stdout: string
@@ -21,16 +21,16 @@ export type Startup = {
 export type LargeAnswer = {
   readonly wantedBytes: number
   readonly arrivedBytes: number
-  readonly end: CommandEnd
+  readonly end: ProbeEnd
   readonly durationMs: number
 }
 
 export type Examination = {
   readonly startup: Startup
   readonly clock?: ClockOffset
-  readonly facts?: Facts
+  readonly facts?: MachineFacts
   /** Why there are no facts although the shell starts. */
-  readonly factsEnd?: CommandEnd
+  readonly factsEnd?: ProbeEnd
   readonly largeAnswer?: LargeAnswer
 }
 

@@ -15,28 +15,35 @@ import {
   type TimeService,
   timeServiceProbe,
 } from './facts/access.ts'
-import { type Disk, diskProbes, type Mount, mountsProbe, type Partials, partialsProbe } from './facts/disk.ts'
+import { type Disk, diskProbes, type MountedDisk, mountsProbe, type Partials, partialsProbe } from './facts/disk.ts'
 import type { Probe } from './facts/probe.ts'
-import { type Load, loadProbe, type Memory, memoryProbe, type OpenFiles, openFilesProbe } from './facts/resources.ts'
+import {
+  type Load,
+  loadProbe,
+  type Memory,
+  memoryProbe,
+  type OpenFilesLimit,
+  openFilesProbe,
+} from './facts/resources.ts'
 import {
   type Distribution,
   distributionProbe,
   type Python,
   pythonProbe,
-  type SystemFacts,
+  type SystemInfo,
   systemProbe,
 } from './facts/system.ts'
 
-export type Facts = {
-  readonly system: SystemFacts | undefined
+export type MachineFacts = {
+  readonly system: SystemInfo | undefined
   readonly distribution: Distribution | undefined
   readonly python: Python | undefined
   readonly load: Load | undefined
   readonly memory: Memory | undefined
-  readonly openFiles: OpenFiles | undefined
+  readonly openFiles: OpenFilesLimit | undefined
   /** Those that answered. */
   readonly disks: readonly Disk[]
-  readonly mounts: readonly Mount[] | undefined
+  readonly mounts: readonly MountedDisk[] | undefined
   readonly partials: Partials | undefined
   readonly sudo: Sudo | undefined
   readonly sshd: SshdLimits | undefined
@@ -99,7 +106,7 @@ function functionOf(name: string): string {
 }
 
 /** Reads the answer, whole or cut off: a probe that is missing in it hangs. */
-export function parseFacts(answer: string, mark: string): Facts {
+export function parseFacts(answer: string, mark: string): MachineFacts {
   const sections = sectionsOf(answer, mark)
   const read = <T>({ name, parse }: Probe<T>): T | undefined => {
     const section = sections.get(name)

@@ -17,7 +17,7 @@ export type ConnectTrouble = {
   readonly hint?: string
 }
 
-export type HostReport = {
+export type DoctorReport = {
   readonly host: string
   /** Undefined: the host is this machine, and its name says nothing. */
   readonly inventoryName?: string
@@ -25,14 +25,14 @@ export type HostReport = {
 } & ({ readonly trouble: ConnectTrouble } | { readonly examination: Examination })
 
 /** Findings of one host by itself, the gravest first. */
-export function hostFindings(report: HostReport): Finding[] {
+export function hostFindings(report: DoctorReport): Finding[] {
   const { host } = report
   const complaints = 'trouble' in report ? [connectComplaint(report.trouble)] : examinationComplaints(report)
   return sortByGravity(complaints.map((complaint) => ({ host, ...complaint })))
 }
 
 /** What shows only when all hosts are looked at together. */
-export function fleetFindings(reports: readonly HostReport[]): Finding[] {
+export function fleetFindings(reports: readonly DoctorReport[]): Finding[] {
   const examinations = reports.flatMap((report) =>
     'examination' in report ? [[report.host, report.examination] as const] : [],
   )
@@ -41,7 +41,10 @@ export function fleetFindings(reports: readonly HostReport[]): Finding[] {
   return sortByGravity([...ownClockFindings(new Map(clocks)), ...differenceFindings(new Map(facts))])
 }
 
-function examinationComplaints({ examination, inventoryName }: HostReport & { examination: Examination }): Complaint[] {
+function examinationComplaints({
+  examination,
+  inventoryName,
+}: DoctorReport & { examination: Examination }): Complaint[] {
   const { facts, clock } = examination
   return [
     ...connectionComplaints(examination),

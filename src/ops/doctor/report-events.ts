@@ -1,6 +1,6 @@
 /** The doctor's report as data for scripts: one event a finding, one a host, one for all. Text is as the host wrote it. */
 import { type Finding, GRAVITIES, type Gravity } from '../kernel/finding.ts'
-import type { HostReport } from './host-report.ts'
+import type { DoctorReport } from './host-report.ts'
 
 /** How a host stands: by its gravest finding, notes not counted. */
 type Standing = 'well' | 'risk' | 'blocked' | 'unreachable'
@@ -11,14 +11,14 @@ function gravitiesOf(host: string, findings: readonly Finding[]): Gravity[] {
   return findings.filter((finding) => finding.host === host).map(({ gravity }) => gravity)
 }
 
-function standingOf(report: HostReport, findings: readonly Finding[]): Standing {
+function standingOf(report: DoctorReport, findings: readonly Finding[]): Standing {
   if ('trouble' in report) return 'unreachable'
   const gravities = gravitiesOf(report.host, findings)
   const worst = GRAVITIES.find((gravity) => gravities.includes(gravity))
   return worst === 'blocker' ? 'blocked' : worst === 'risk' ? 'risk' : 'well'
 }
 
-export function countStandings(reports: readonly HostReport[], findings: readonly Finding[]): Counts {
+export function countStandings(reports: readonly DoctorReport[], findings: readonly Finding[]): Counts {
   const standings = reports.map((report) => standingOf(report, findings))
   const count = (wanted: Standing) => standings.filter((standing) => standing === wanted).length
   return { well: count('well'), risk: count('risk'), blocked: count('blocked'), unreachable: count('unreachable') }
@@ -29,7 +29,7 @@ export function findingEvent(finding: Finding): object {
 }
 
 /** What is unknown is null, never zero. */
-export function hostEvent(report: HostReport, findings: readonly Finding[]): object {
+export function hostEvent(report: DoctorReport, findings: readonly Finding[]): object {
   const { host, connectMs } = report
   const gravities = gravitiesOf(host, findings)
   const count = (wanted: Gravity) => gravities.filter((gravity) => gravity === wanted).length

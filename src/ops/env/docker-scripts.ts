@@ -2,7 +2,7 @@
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact } from '../kernel/fact.ts'
 import { pathWord } from '../kernel/files.ts'
-import type { Delivery } from '../kernel/host-port.ts'
+import type { FileDelivery } from '../kernel/host-port.ts'
 import type { Action, Check } from '../kernel/operation.ts'
 import { type ParcelFacts, removeParcel } from './parcel.ts'
 
@@ -20,7 +20,7 @@ case $(docker version --format '{{.Server.Version}}' 2>&1) in *'permission denie
 `
 
 /** From a directory of this machine; the context is carried to the host and removed there when the image stands. */
-export function buildImage(image: string, source: string, dockerfile: string, context: Delivery): Action {
+export function buildImage(image: string, source: string, dockerfile: string, context: FileDelivery): Action {
   const options = ['--tag', image, '--label', `${SOURCE_LABEL}=${source}`, '--file', dockerfile]
     .map(shellQuote)
     .join(' ')

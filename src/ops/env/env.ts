@@ -4,7 +4,7 @@
  */
 import type { Inventory } from '../../inventory/inventory.ts'
 import { sectionOf } from '../../inventory/section.ts'
-import { type Direction, defineArea, type FileRequest } from '../kernel/area.ts'
+import { type ChangeDirection, defineArea, type FileRequest } from '../kernel/area.ts'
 import { type Fact, knownValue } from '../kernel/fact.ts'
 import type { Operation } from '../kernel/operation.ts'
 import { isPackedPrefix } from './conda-scripts.ts'
@@ -78,7 +78,7 @@ function filesOf(inventory: Inventory): readonly FileRequest[] {
   return [{ name: file, kind: isArchive ? 'archive' : kind === 'docker' ? 'directory' : 'text' }]
 }
 
-function planEnv(direction: Direction, wanted: EnvWanted, world: EnvWorld): readonly Operation[] {
+function planEnv(direction: ChangeDirection, wanted: EnvWanted, world: EnvWorld): readonly Operation[] {
   const isUp = direction === 'up'
   switch (wanted.spec.kind) {
     case 'venv': {

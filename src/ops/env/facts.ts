@@ -1,4 +1,5 @@
 /** What env asks of a host: what its software runs on, and what an environment holds, read from its files without activating it. */
+import { defined } from '../../base/defined.ts'
 import type { Fact } from '../kernel/fact.ts'
 import { pathWord } from '../kernel/files.ts'
 import { isName, isVersion, normalName, type Package, packageOfCondaFile, packageOfDist } from './packages.ts'
@@ -57,8 +58,7 @@ done`,
     return {
       architecture,
       ...(libc === null ? {} : { libc: `${libc[1]} ${libc[2]}` }),
-      ...(driver === undefined ? {} : { nvidiaDriver: driver }),
-      ...(cuda === undefined ? {} : { cuda }),
+      ...defined({ nvidiaDriver: driver, cuda }),
     }
   },
 }
@@ -161,8 +161,7 @@ function parsePrefix(text: string): PrefixFacts | undefined {
     path,
     packages,
     broken: broken.map(normalName).filter(isName),
-    ...(python === undefined ? {} : { python }),
-    ...(made === undefined ? {} : { made }),
+    ...defined({ python, made }),
   }
 }
 

@@ -24,6 +24,7 @@ import {
   keptElsewhere,
   nothing,
   type OwnFacts,
+  oneStep,
   onKnown,
   operation,
   step,
@@ -97,7 +98,7 @@ function followedOperation(wanted: Wanted, source: OwnFacts): Operation {
       const run = isPackedPrefix(declared.path)
         ? unpackArchive(path, declared.path, parcelOf(wanted), key)
         : makeCondaPrefix({ prefix: path, text: declared.text, isYaml, key })
-      return steps('missing', [step('conda', host, 'make', { title, changes: [`+ ${path}`], run })])
+      return oneStep('missing', 'conda', host, 'make', { title, changes: [`+ ${path}`], run })
     }
     const place = prefix === undefined ? `--name ${name}` : `--prefix ${prefix}`
     const hint = `Create it there (conda create ${place}), or name its packages in hosts.yaml (file).`
@@ -133,7 +134,7 @@ function takeVerdict(
     changes,
     run,
   }
-  return steps(isThere ? 'differs' : 'missing', [step('conda', host, 'take', take)])
+  return oneStep(isThere ? 'differs' : 'missing', 'conda', host, 'take', take)
 }
 
 function isPath(absolute: string, path: string): boolean {
@@ -163,9 +164,11 @@ function pack(wanted: Wanted, path: string): Operation {
   const host = wanted.spec.from
   const parcel = parcelOf(wanted)
   const run = packPrefix(path, parcel, contentOf(wanted))
-  const verdict = steps('missing', [
-    step('file', host, 'pack', { title: `pack ${path} for the others`, changes: [`+ ${parcel}`], run }),
-  ])
+  const verdict = oneStep('missing', 'file', host, 'pack', {
+    title: `pack ${path} for the others`,
+    changes: [`+ ${parcel}`],
+    run,
+  })
   return operation('file', host, 'environment as a file', verdict, [operationId(AREA, 'conda', host)])
 }
 
@@ -179,13 +182,7 @@ function tidy(wanted: Wanted, world: EnvWorld, takes: readonly Operation[], isCa
     return own !== undefined && knownValue(own.parcel)?.isThere === true
   }
   const tidied = (host: string, after: readonly string[] = []) =>
-    operation(
-      'tidy',
-      host,
-      'environment as a file',
-      steps('differs', [step('tidy', host, 'remove', removal(wanted))]),
-      after,
-    )
+    operation('tidy', host, 'environment as a file', oneStep('differs', 'tidy', host, 'remove', removal(wanted)), after)
   const cut = takes.filter(({ host, verdict }) => verdict.kind === 'nothing' && isLeft(host) && !elsewhere.has(host))
   const all = takes.map(({ id }) => id)
   return [

@@ -32,6 +32,7 @@ import {
   keptElsewhere,
   nothing,
   type OwnFacts,
+  oneStep,
   onKnown,
   operation,
   step,
@@ -92,7 +93,7 @@ function makeImage(wanted: Wanted, source: OwnFacts): Operation {
     if (file?.kind !== 'text') {
       if (there !== undefined) return nothing(`${image} is there (${short(there)})`)
       const pull = { title: `pull ${image}`, changes: [`+ ${image}`], run: pullImage(image, parcelOf(wanted), host) }
-      return steps('missing', [step('image', host, 'pull', pull)])
+      return oneStep('missing', 'image', host, 'pull', pull)
     }
     if (there?.labels[SOURCE_LABEL] === key) return nothing(`${image} is built from ${file.path} (${short(there)})`)
     const context = { from: undefined, path: dirname(file.path), to: `${parcelOf(wanted)}/context` }
@@ -101,7 +102,7 @@ function makeImage(wanted: Wanted, source: OwnFacts): Operation {
       changes: [`${there === undefined ? '+' : '~'} ${image}`],
       run: buildImage(image, key, basename(file.path), context),
     }
-    return steps(there === undefined ? 'missing' : 'differs', [step('image', host, 'build', build)])
+    return oneStep(there === undefined ? 'missing' : 'differs', 'image', host, 'build', build)
   })
   return operation('image', host, 'image', verdict)
 }
@@ -115,7 +116,7 @@ function packImage(wanted: Wanted): Operation {
     run: saveImage(image, parcel),
   }
   const after = [operationId(AREA, 'image', host)]
-  return operation('file', host, 'image as a file', steps('missing', [step('file', host, 'save', pack)]), after)
+  return operation('file', host, 'image as a file', oneStep('missing', 'file', host, 'save', pack), after)
 }
 
 /** To each home where an image is to be loaded and that is not the one of the followed host. */
@@ -130,7 +131,7 @@ function bringImages(
   keepers.delete(from)
   return [...keepers].map((host) => {
     const bring = { title: `bring ${image} from ${from}`, changes: [`+ ${parcel}`], run: bringImage(parcel, from) }
-    const verdict = steps('missing', [step('file', host, 'bring', bring)])
+    const verdict = oneStep('missing', 'file', host, 'bring', bring)
     return operation('file', host, 'image as a file', verdict, [operationId(AREA, 'file', from)])
   })
 }
@@ -157,7 +158,7 @@ function takeImage(
       changes: [`${there === undefined ? '+' : '~'} ${image}`],
       run: loadImage(parcelOf(wanted), host),
     }
-    return steps(there === undefined ? 'missing' : 'differs', [step('image', host, 'load', load)])
+    return oneStep(there === undefined ? 'missing' : 'differs', 'image', host, 'load', load)
   })
   return operation('image', host, 'image', verdict, isSourceAway ? [] : [operationId(AREA, 'file', keeper)])
 }
@@ -228,7 +229,7 @@ function holdContainer(wanted: Wanted, host: string, own: OwnFacts, isImageThere
       run: startContainer(name),
       check: containerRuns(container),
     }
-    return steps('differs', [step('container', host, 'start', start)])
+    return oneStep('differs', 'container', host, 'start', start)
   })
   return operation('container', host, 'container', verdict, [operationId(AREA, 'image', host)])
 }
@@ -245,12 +246,9 @@ export function planDockerDown(wanted: Wanted, { facts }: EnvWorld): Operation[]
         if (container === undefined) return nothing(`there is no container ${name}`)
         if (container.labels[CONTAINER_LABEL] === undefined)
           return nothing(`the container ${name} was not created by Muster: it stays`)
-        const remove = {
-          title: `stop and remove ${name}`,
-          changes: [`- container ${name}`],
-          run: removeContainer(name),
-        }
-        return steps('differs', [step('container', host, 'remove', remove)])
+        const title = `stop and remove ${name}`
+        const remove = { title, changes: [`- container ${name}`], run: removeContainer(name) }
+        return oneStep('differs', 'container', host, 'remove', remove)
       }),
     ),
     operation(
@@ -259,21 +257,10 @@ export function planDockerDown(wanted: Wanted, { facts }: EnvWorld): Operation[]
       'image',
       onDocker(host, own, ({ image: there }) => {
         const isOwn = there !== undefined && (hasNote(own, LOADED) || there.labels[SOURCE_LABEL] !== undefined)
-        const removeFiles = {
-          title: `remove ${parcel}`,
-          changes: [`- ${parcel}`],
-          run: forgetImage(parcel, host),
-        }
+        const remove = { title: `remove ${image}`, changes: [`- ${image}`], run: removeImage(image) }
+        const removeFiles = { title: `remove ${parcel}`, changes: [`- ${parcel}`], run: forgetImage(parcel, host) }
         const all = [
-          ...(isOwn
-            ? [
-                step('image', host, 'remove', {
-                  title: `remove ${image}`,
-                  changes: [`- ${image}`],
-                  run: removeImage(image),
-                }),
-              ]
-            : []),
+          ...(isOwn ? [step('image', host, 'remove', remove)] : []),
           ...(knownValue(own.parcel)?.isThere === true ? [step('image', host, 'files', removeFiles)] : []),
         ]
         if (all.length > 0) return steps('differs', all)

@@ -14,6 +14,7 @@ import {
   keptElsewhere,
   nothing,
   type OwnFacts,
+  oneStep,
   onKnown,
   operation,
   step,
@@ -214,9 +215,11 @@ export function planVenvDown(wanted: Wanted, world: EnvWorld): Operation[] {
         if (!('packages' in content)) return nothing(`there is no environment ${spec.path}`)
         if (content.made === undefined) return nothing(`${spec.path} was not created by Muster: it stays`)
         const title = `remove ${spec.path}`
-        return steps('differs', [
-          step('venv', host, 'remove', { title, changes: [`- ${spec.path}`], run: removeVenv(spec.path) }),
-        ])
+        return oneStep('differs', 'venv', host, 'remove', {
+          title,
+          changes: [`- ${spec.path}`],
+          run: removeVenv(spec.path),
+        })
       }),
     ),
     operation(
@@ -228,9 +231,11 @@ export function planVenvDown(wanted: Wanted, world: EnvWorld): Operation[] {
         const kept = parcelElsewhere.get(host)
         if (kept !== undefined) return keptBy(kept)
         const title = `remove ${parcel}`
-        return steps('differs', [
-          step('wheels', host, 'remove', { title, changes: [`- ${parcel}`], run: { script: removeParcel(parcel) } }),
-        ])
+        return oneStep('differs', 'wheels', host, 'remove', {
+          title,
+          changes: [`- ${parcel}`],
+          run: { script: removeParcel(parcel) },
+        })
       }),
     ),
   ])

@@ -1,5 +1,5 @@
 /** What the kinds of environments have in common when they plan. Pure. */
-import type { Direction, World } from '../kernel/area.ts'
+import type { ChangeDirection, World } from '../kernel/area.ts'
 import { type Known, knownValue } from '../kernel/fact.ts'
 import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
 import { keepersOf, sharedHomeSentence } from '../kernel/shared-home.ts'
@@ -51,6 +51,17 @@ export function step(name: string, host: string, word: string, rest: Omit<Step, 
   return { id: `${operationId(AREA, name, host)}/${word}`, ...rest }
 }
 
+/** A verdict of one step. */
+export function oneStep(
+  state: 'missing' | 'differs',
+  name: string,
+  host: string,
+  word: string,
+  rest: Omit<Step, 'id'>,
+): Verdict {
+  return steps(state, [step(name, host, word, rest)])
+}
+
 /** Decides on what is known; blocked where it is not. */
 export function onKnown<T>(host: string, what: string, fact: Known<T>, decide: (value: T) => Verdict): Verdict {
   return fact.kind === 'known'
@@ -70,7 +81,7 @@ type Kept = { readonly keeper: string; readonly because: string }
 
 /** Hosts whose environment (or what is brought for it) is another host's: over NFS that hosts.yaml declares, or in one home. */
 export function keptElsewhere(
-  direction: Direction,
+  direction: ChangeDirection,
   { spec, sharedBy }: EnvWanted,
   { facts, sharedHomes = [] }: EnvWorld,
   what: keyof InHome = 'environment',

@@ -1,7 +1,8 @@
 /** `environment` in hosts.yaml. */
+import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
 import { hostName, hostSet, path } from '../../inventory/hosts-yaml-schema.ts'
-import { defined, defineSection, type SectionContext } from '../../inventory/section.ts'
+import { defineSection, type SectionContext } from '../../inventory/section.ts'
 import { choice, type Located, list, located, object, text } from '../../inventory/yaml-reader.ts'
 import { section as raySection } from '../ray/section.ts'
 

@@ -1,6 +1,6 @@
 /** What no step of env can mend, and what is true only once an environment runs. */
 import { shellQuote } from '../../base/shell-quote.ts'
-import type { Looker } from '../kernel/area.ts'
+import type { HostExec } from '../kernel/area.ts'
 import { knownValue } from '../kernel/fact.ts'
 import type { Finding } from '../kernel/finding.ts'
 import { reasonOfResult } from '../kernel/host-port.ts'
@@ -15,7 +15,7 @@ const TIMEOUT_MS = 60_000
 export async function verifyEnv(
   { spec }: EnvWanted,
   world: EnvWorld,
-  looker: Looker,
+  hostExec: HostExec,
   depth: 'look' | 'proof',
 ): Promise<readonly Finding[]> {
   const items = new Map(
@@ -33,7 +33,7 @@ export async function verifyEnv(
     const content = knownValue(facts.content)
     if (content === undefined || !('packages' in content)) return []
     const script = `${shellQuote(`${content.path}/bin/python`)} -I -c 'import ssl, ctypes, sqlite3'`
-    const result = await looker.exec(host, script, { timeoutMs: TIMEOUT_MS })
+    const result = await hostExec.exec(host, script, { timeoutMs: TIMEOUT_MS })
     if (result.outcome.kind === 'exit' && result.outcome.code === 0) return []
     const cause = 'its Python lacks standard modules'
     return [{ host, gravity: 'risk', id: 'python-incomplete', cause, detail: reasonOfResult(result, formatOutcome) }]

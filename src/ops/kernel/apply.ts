@@ -6,8 +6,7 @@
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { formatOutcome, type RunOutcome } from '../run/outcome.ts'
-import { EarlyStart } from './early-start.ts'
-import { type ExecOptions, type ExecResult, type OpsHosts, reasonOfResult } from './host-port.ts'
+import { type OpsHosts, reasonOfResult, type ScriptOptions, type ScriptResult } from './host-port.ts'
 import type { Action, Operation, StdinPart, Step } from './operation.ts'
 import type { Plan } from './plan.ts'
 
@@ -73,7 +72,7 @@ export async function applyPlan(plan: Plan, options: ApplyOptions): Promise<Appl
 type OperationEnd = string | undefined
 
 /** `begun`: all that it waits for has ended. */
-type Course = { readonly begun: Promise<void>; readonly ended: Promise<OperationEnd> }
+type OperationRun = { readonly begun: Promise<void>; readonly ended: Promise<OperationEnd> }
 
 class Application {
   readonly ends = new Map<string, StepEnd>()
@@ -107,7 +106,7 @@ class Application {
           if (typeof part === 'object' && 'output' in part) this.#used.add(part.output)
       }
     }
-    const byId = new Map<string, Course>()
+    const byId = new Map<string, OperationRun>()
     const lastOf = new Map<string, Promise<OperationEnd>>()
     for (const operation of operations) {
       const { id, host, after } = operation
@@ -134,7 +133,7 @@ class Application {
   async #operation(
     operation: Operation,
     before: Promise<OperationEnd> | undefined,
-    others: readonly Course[],
+    others: readonly OperationRun[],
     onBegin: () => void,
   ): Promise<OperationEnd> {
     const all = Promise.all([before, ...others.map(({ ended }) => ended)])
@@ -175,7 +174,7 @@ class Application {
     })
   }
 
-  #tellOutput(operation: Operation, step: Step): NonNullable<ExecOptions['onOutput']> {
+  #tellOutput(operation: Operation, step: Step): NonNullable<ScriptOptions['onOutput']> {
     return (stream, text) => {
       try {
         this.#options.onEvent({ type: 'output', operation, step, stream, text })
@@ -235,7 +234,7 @@ class Application {
     { script, files, asRoot = false, timeoutMs = TIMEOUT_MS }: Action,
     stdin: Uint8Array | string,
     onOutput?: (stream: 'stdout' | 'stderr', text: string) => void,
-  ): Promise<ExecResult> {
+  ): Promise<ScriptResult> {
     const { hosts, limitFactor = 1 } = this.#options
     const signal = this.#signal
     if (files !== undefined) {
@@ -281,7 +280,48 @@ class Application {
   }
 }
 
-function failureOf(result: ExecResult): { outcome: RunOutcome; reason: string } | undefined {
+/** A step's script that starts before its turn, to load what it needs; it changes nothing until then, and is stopped if its turn never comes. */
+class EarlyStart implements AsyncDisposable {
+  readonly #turn = Promise.withResolvers<void>()
+  readonly #unwanted = new AbortController()
+  readonly #ended: Promise<ScriptResult>
+  #state: 'waits' | 'goes' | 'ended' = 'waits'
+
+  constructor(
+    hosts: OpsHosts,
+    host: string,
+    script: string,
+    options: Required<Pick<ScriptOptions, 'signal' | 'timeoutMs' | 'onOutput'>>,
+  ) {
+    const { signal, timeoutMs, onOutput } = options
+    this.#ended = hosts.exec(host, script, {
+      timeoutMs,
+      signal: AbortSignal.any([signal, this.#unwanted.signal]),
+      turn: this.#turn.promise,
+      onOutput: (stream, text) => {
+        if (this.#state === 'goes') onOutput(stream, text)
+      },
+    })
+    void this.#ended.then(() => {
+      this.#state = 'ended'
+    })
+  }
+
+  /** Its turn has come: how it ends. Undefined: it has ended before, whatever the reason. */
+  async goOn(): Promise<ScriptResult | undefined> {
+    if (this.#state === 'ended') return undefined
+    this.#state = 'goes'
+    this.#turn.resolve()
+    return await this.#ended
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#unwanted.abort()
+    await this.#ended
+  }
+}
+
+function failureOf(result: ScriptResult): { outcome: RunOutcome; reason: string } | undefined {
   const { outcome } = result
   if (outcome.kind === 'exit' && outcome.code === 0) return undefined
   return { outcome, reason: printable(reasonOfResult(result, formatOutcome)) }

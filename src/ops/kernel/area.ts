@@ -6,11 +6,11 @@ import type { Endpoint } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import type { AnyFacts, FactSet, HostFacts } from './fact.ts'
 import type { Finding } from './finding.ts'
-import type { ExecOptions, ExecResult } from './host-port.ts'
+import type { ScriptOptions, ScriptResult } from './host-port.ts'
 import type { Operation } from './operation.ts'
 import type { SharedHome } from './shared-home.ts'
 
-export type Direction = 'up' | 'down'
+export type ChangeDirection = 'up' | 'down'
 
 /** A file that hosts.yaml names, relative to itself, and how it is read: `directory`: with everything beside it; `archive`: not at all. */
 export type FileRequest = { readonly name: string; readonly kind: 'text' | 'directory' | 'archive' }
@@ -46,8 +46,8 @@ export type World<F> = {
 }
 
 /** To look at the real thing. Every command has a limit; none throws. */
-export interface Looker {
-  exec(host: string, script: string, options: Omit<ExecOptions, 'signal'>): Promise<ExecResult>
+export interface HostExec {
+  exec(host: string, script: string, options: Omit<ScriptOptions, 'signal'>): Promise<ScriptResult>
 }
 
 export type AreaSpec<W, F> = {
@@ -68,12 +68,12 @@ export type AreaSpec<W, F> = {
    * Operations of the hosts that answered, for what is wanted (`up`) or for nothing of it (`down`). `before`: those of the areas
    * that come first, on all hosts. Pure.
    */
-  plan(direction: Direction, wanted: W, world: World<F>, before: readonly Operation[]): readonly Operation[]
+  plan(direction: ChangeDirection, wanted: W, world: World<F>, before: readonly Operation[]): readonly Operation[]
   /**
    * Looks whether what is declared really works: logs in, mounts, asks. `hosts` answered and have nothing to be done; it
    * finds nothing when all is well. `proof`: it may write what it removes again; else it only looks, for `status`.
    */
-  verify?(wanted: W, world: World<F>, looker: Looker, depth: 'look' | 'proof'): Promise<readonly Finding[]>
+  verify?(wanted: W, world: World<F>, hostExec: HostExec, depth: 'look' | 'proof'): Promise<readonly Finding[]>
 }
 
 /** An area for one inventory. */
@@ -83,8 +83,8 @@ export type Area = {
   readonly areFactsRoot: boolean
   readonly isUsedByJobs: boolean
   factsOf(host: string): FactSet<AnyFacts>
-  plan(direction: Direction, world: World<AnyFacts>, before?: readonly Operation[]): readonly Operation[]
-  verify(world: World<AnyFacts>, looker: Looker, depth: 'look' | 'proof'): Promise<readonly Finding[]>
+  plan(direction: ChangeDirection, world: World<AnyFacts>, before?: readonly Operation[]): readonly Operation[]
+  verify(world: World<AnyFacts>, hostExec: HostExec, depth: 'look' | 'proof'): Promise<readonly Finding[]>
   preflights(operations: readonly Operation[]): readonly Preflight[]
 }
 
@@ -117,7 +117,7 @@ export function areaOf<W, F>(spec: Omit<AreaSpec<W, F>, 'wantedOf'>, wanted: W):
     isUsedByJobs: spec.isUsedByJobs ?? false,
     factsOf: (host) => spec.factsOf(wanted, host) as FactSet<AnyFacts>,
     plan: (direction, world, before = []) => spec.plan(direction, wanted, own(world), before),
-    verify: async (world, looker, depth) => (await spec.verify?.(wanted, own(world), looker, depth)) ?? [],
+    verify: async (world, hostExec, depth) => (await spec.verify?.(wanted, own(world), hostExec, depth)) ?? [],
     preflights: (operations) => spec.preflights?.(wanted, operations) ?? [],
   }
 }

@@ -1,8 +1,8 @@
 /** The loop of bring-up over all areas: ask every host once, plan, verify. What applies a plan is in apply.ts. */
-import type { Area, Looker, World } from './area.ts'
+import type { Area, HostExec, World } from './area.ts'
 import { type AnyFacts, type Away, type FactSet, type Gathered, gatherFacts, type HostFacts } from './fact.ts'
 import type { Finding } from './finding.ts'
-import type { ExecOptions, OpsHosts } from './host-port.ts'
+import type { OpsHosts, ScriptOptions } from './host-port.ts'
 import type { Plan } from './plan.ts'
 import { findSharedHomes, type Home, homeFact, type ProofOptions } from './shared-home.ts'
 
@@ -106,8 +106,8 @@ export async function verifyAreas(
   { hosts, signal, limitFactor = 1 }: Pick<LookOptions, 'hosts' | 'signal' | 'limitFactor'>,
   depth: 'look' | 'proof',
 ): Promise<readonly AreaFinding[]> {
-  const looker: Looker = {
-    exec: (host: string, script: string, options: Omit<ExecOptions, 'signal'>) =>
+  const hostExec: HostExec = {
+    exec: (host: string, script: string, options: Omit<ScriptOptions, 'signal'>) =>
       hosts.exec(host, script, { ...options, timeoutMs: options.timeoutMs * limitFactor, signal }),
   }
   const found = await Promise.all(
@@ -120,7 +120,10 @@ export async function verifyAreas(
       )
       const facts = new Map([...(world?.facts ?? [])].filter(([host]) => !open.has(host)))
       if (world === undefined || facts.size === 0) return []
-      return (await area.verify({ ...world, facts }, looker, depth)).map((finding) => ({ ...finding, area: area.name }))
+      return (await area.verify({ ...world, facts }, hostExec, depth)).map((finding) => ({
+        ...finding,
+        area: area.name,
+      }))
     }),
   )
   return found.flat()

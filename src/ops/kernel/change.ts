@@ -3,7 +3,7 @@
  * lock, look and go. Who shows it and asks gives the handlers; nothing is written anywhere but on the hosts and in the journal.
  */
 import { type ApplyEvent, type ApplyResult, applyPlan } from './apply.ts'
-import type { Area, Direction } from './area.ts'
+import type { Area, ChangeDirection } from './area.ts'
 import { type AreaFinding, type LookOptions, lookAtHosts, verifyAreas, type Worlds } from './bring-up.ts'
 import { type Away, awayBy } from './fact.ts'
 import type { Journal } from './journal.ts'
@@ -11,7 +11,7 @@ import { HostLocks, type Lock } from './lock.ts'
 import { hasSteps, makePlan, type Plan } from './plan.ts'
 
 export type ChangeOptions = LookOptions & {
-  readonly direction: Direction
+  readonly direction: ChangeDirection
   readonly areas: readonly Area[]
   /** Hosts at work at once. */
   readonly fanOut: number

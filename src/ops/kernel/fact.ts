@@ -4,12 +4,12 @@
  */
 import { printable } from '../../base/printable.ts'
 import { formatOutcome, type RunOutcome } from '../run/outcome.ts'
-import { type ExecResult, type OpsHosts, reasonOfResult } from './host-port.ts'
+import { type OpsHosts, reasonOfResult, type ScriptResult } from './host-port.ts'
 import {
+  type AnswerSection,
   FLATTEN,
   lazyLimitedFunctions,
   PROGRAM_LIMIT_S,
-  type Section,
   STATUSES_OF_LIMIT,
   sectionsOf,
   TELL,
@@ -122,7 +122,7 @@ export function awayBy(host: string, outcome: RunOutcome): Away | undefined {
     : undefined
 }
 
-function readAnswers(facts: FactSet<AnyFacts>, names: readonly string[], result: ExecResult, mark: string) {
+function readAnswers(facts: FactSet<AnyFacts>, names: readonly string[], result: ScriptResult, mark: string) {
   // Latin-1 keeps every byte; each fact gets its own as text and as they are.
   const textOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1')
   const sections = sectionsOf(textOf(result.stdout), mark)
@@ -157,11 +157,11 @@ function readAnswers(facts: FactSet<AnyFacts>, names: readonly string[], result:
 }
 
 /** An answer counts once its status has come, which stands behind it. */
-function withStatus(answer: Section | undefined, end: Section | undefined): Section | undefined {
+function withStatus(answer: AnswerSection | undefined, end: AnswerSection | undefined): AnswerSection | undefined {
   return answer === undefined || end === undefined ? undefined : { ...answer, status: end.status }
 }
 
-function joined(parts: readonly Section[], hasAnswered: boolean): Section | undefined {
+function joined(parts: readonly AnswerSection[], hasAnswered: boolean): AnswerSection | undefined {
   return hasAnswered ? { status: 0, text: parts.map(({ text }) => text).join('\n') } : undefined
 }
 

@@ -1,7 +1,7 @@
 /** What operations need of the hosts: scripts that run to an end. Whoever wires the program provides it. */
 import type { RunOutcome } from '../run/outcome.ts'
 
-export type ExecOptions = {
+export type ScriptOptions = {
   /** What the script reads; empty unless given. Delivered whole before the script begins, or the script does not run. */
   readonly stdin?: Uint8Array
   /**
@@ -22,7 +22,7 @@ export type ExecOptions = {
   onOutput?(stream: 'stdout' | 'stderr', text: string): void
 }
 
-export type ExecResult = {
+export type ScriptResult = {
   readonly outcome: RunOutcome
   /** Cut after 1 MB; stderr after 64 KB. */
   readonly stdout: Uint8Array
@@ -31,7 +31,7 @@ export type ExecResult = {
 }
 
 /** What is in a directory of a host (undefined: of this machine, where it may be one file), for a directory of another one. */
-export type Delivery = {
+export type FileDelivery = {
   readonly from: string | undefined
   /** Absolute, or `~/…`. */
   readonly path: string
@@ -39,7 +39,7 @@ export type Delivery = {
   readonly to: string
 }
 
-export type DeliverOptions = Pick<ExecOptions, 'signal' | 'onOutput'> & {
+export type DeliverOptions = Pick<ScriptOptions, 'signal' | 'onOutput'> & {
   /** How many hosts, at most, are to be brought the same about now: large files go from host to host then. */
   readonly together: number
 }
@@ -49,17 +49,17 @@ export interface OpsHosts {
    * Runs a script of POSIX sh on a host; other users of the host can see it (secrets go to stdin). When the caller is gone
    * the script's processes are ended. Never rejects: what goes wrong is the outcome.
    */
-  exec(host: string, script: string, options: ExecOptions): Promise<ExecResult>
+  exec(host: string, script: string, options: ScriptOptions): Promise<ScriptResult>
   /**
    * Brings files to a host through this machine: what is there already and the same is not sent again, what is new appears
    * whole. Never rejects. Undefined: files cannot be brought this way.
    */
-  deliver?(host: string, delivery: Delivery, options: DeliverOptions): Promise<ExecResult>
+  deliver?(host: string, delivery: FileDelivery, options: DeliverOptions): Promise<ScriptResult>
 }
 
 /** The reason of an end that is no success, for people: what was said on stderr, or how it ended. */
 export function reasonOfResult(
-  { outcome, stderr, stdout }: ExecResult,
+  { outcome, stderr, stdout }: ScriptResult,
   format: (outcome: RunOutcome) => string,
 ): string {
   if (outcome.kind !== 'exit') return format(outcome)

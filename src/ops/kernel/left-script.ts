@@ -2,6 +2,8 @@
  * How a host tells what is left on it: a line for each thing, `KIND =PATH COUNT UID MTIME KILOBYTES PROCESS =REASON`. Names of files
  * are hostile: all but plain characters travel as octal escapes, which printf(1) turns back into the same bytes on the host.
  */
+
+import { defined } from '../../base/defined.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact } from './fact.ts'
 
@@ -168,11 +170,7 @@ function recordOf(line: string): LeftRecord | undefined {
     kind,
     path,
     count: Number(count),
-    ...(uid === undefined ? {} : { uid }),
-    ...(changedS === undefined ? {} : { changedS }),
-    ...(kilobytes === undefined ? {} : { bytes: kilobytes * 1024 }),
-    ...(process === undefined ? {} : { process }),
-    ...(reason === '' ? {} : { reason }),
+    ...defined({ uid, changedS, process, bytes: kilobytes && kilobytes * 1024, reason: reason || undefined }),
   }
 }
 

@@ -1,4 +1,5 @@
 /** Leftovers that are files: from what a host tells about them to what may be removed, and how. Pure. */
+import { defined } from '../../base/defined.ts'
 import type { LeftKind, LeftTraces } from '../../base/left.ts'
 import type { Known } from './fact.ts'
 import { defineLeft, type Leftover, type LeftRoom, unknownOf } from './left.ts'
@@ -30,8 +31,7 @@ export function leftoversOf(
     return [
       {
         what: `${kind.title}${count === 1 ? '' : ` (${count})`}: ${path}`,
-        ...(bytes === undefined ? {} : { bytes }),
-        ...(changedS === undefined ? {} : { changedS }),
+        ...defined({ bytes, changedS }),
         state:
           heldState(record, kind, found.value) ?? stateOf(record, path) ?? removal(record, kind, path, found.value),
       },

@@ -3,7 +3,7 @@
  * and the facts, and never executes anything. Ids are `AREA/NAME@HOST`, those of steps `AREA/NAME@HOST/WORD`.
  */
 import type { Finding } from './finding.ts'
-import type { Delivery } from './host-port.ts'
+import type { FileDelivery } from './host-port.ts'
 
 /**
  * What a script reads, in pieces: text, bytes, or what another step printed (a key that is made on another host, say).
@@ -16,7 +16,7 @@ export type Action = {
   readonly script: string
   readonly stdin?: readonly StdinPart[]
   /** Brought to the host before the script runs; time is not limited for it. */
-  readonly files?: Delivery
+  readonly files?: FileDelivery
   readonly asRoot?: boolean
   /** 60,000 unless given. */
   readonly timeoutMs?: number

@@ -1,13 +1,13 @@
 /** The operations of all hosts in an order that keeps what comes before what. Pure: nothing here asks or changes a host. */
 import { MusterError } from '../../base/errors.ts'
-import type { Area, Direction, World } from './area.ts'
+import type { Area, ChangeDirection, World } from './area.ts'
 import type { AnyFacts } from './fact.ts'
 import type { Finding } from './finding.ts'
 import type { Operation } from './operation.ts'
 import type { SharedHome } from './shared-home.ts'
 
 export type Plan = {
-  readonly direction: Direction
+  readonly direction: ChangeDirection
   /** What comes before another stands before it; the operations of one host run in this order. */
   readonly operations: readonly Operation[]
   /** Of the hosts that were asked, the first changes what stands there. */
@@ -21,7 +21,7 @@ export type PlanOptions = {
 
 /** @throws MusterError `internal` when operations wait for each other. */
 export function makePlan(
-  direction: Direction,
+  direction: ChangeDirection,
   areas: readonly Area[],
   worlds: ReadonlyMap<string, World<AnyFacts>>,
   { isSelected = () => true }: PlanOptions = {},

@@ -54,7 +54,7 @@ export const TELL = `tell() {
 
 const UNIT_SEPARATOR = '\x1f'
 
-export type Section = { readonly status: number; readonly text: string }
+export type AnswerSection = { readonly status: number; readonly text: string }
 
 /** The last words of an answer. */
 export function endMark(mark: string): string {
@@ -62,8 +62,8 @@ export function endMark(mark: string): string {
 }
 
 /** The sections of an answer, whole or cut off: `NAME STATUS` and the text on the lines below, or in the same line flattened. */
-export function sectionsOf(answer: string, mark: string): ReadonlyMap<string, Section> {
-  const sections = new Map<string, Section>()
+export function sectionsOf(answer: string, mark: string): ReadonlyMap<string, AnswerSection> {
+  const sections = new Map<string, AnswerSection>()
   for (const section of answer.split(`\n${mark} `).slice(1)) {
     const match = /^([a-z0-9-]+) (\d+)(?:\x1f([^\n]*)|\n([\s\S]*)$)/.exec(section)
     if (match === null) continue

@@ -8,14 +8,14 @@ export type ServiceManager = 'systemd' | 'openrc' | 'sysv' | 'by-hand'
  * A service's name with each manager, and the scripts that stand in where there is none (exit code 0: it is so, it is done).
  * Whether it runs they tell in the place of a script of init.d, too, which starts a dozen programs to say it.
  */
-export type Service = {
+export type SystemService = {
   readonly systemd: string
   readonly openrc: string
   readonly sysv: string
   readonly byHand?: { readonly isRunning: string; readonly start: string; readonly stop: string }
 }
 
-export type ServiceState = {
+export type SystemServiceState = {
   readonly manager: ServiceManager
   readonly isRunning: boolean
   /** It starts with the machine; undefined: nobody says. */
@@ -23,7 +23,7 @@ export type ServiceState = {
 }
 
 /** Sets $manager for a service. */
-function detect({ sysv }: Service): string {
+function detect({ sysv }: SystemService): string {
   return `if [ -d /run/systemd/system ] && command -v systemctl > /dev/null; then manager=systemd
 elif command -v rc-service > /dev/null && [ -d /run/openrc ]; then manager=openrc
 elif [ -x /etc/init.d/${shellQuote(sysv)} ]; then manager=sysv
@@ -32,7 +32,7 @@ fi
 `
 }
 
-export function serviceFact(service: Service): Fact<ServiceState> {
+export function serviceFact(service: SystemService): Fact<SystemServiceState> {
   const { systemd, openrc, sysv, byHand } = service
   return {
     script: `${detect(service)}
@@ -66,7 +66,11 @@ enabled; echo "$manager $running $?"`,
 export type ServiceAction = 'start' | 'stop' | 'restart' | 'reload' | 'enable' | 'disable'
 
 /** The script for an action, as root; undefined: with this manager there is no such thing. */
-export function serviceScript(service: Service, manager: ServiceManager, action: ServiceAction): string | undefined {
+export function serviceScript(
+  service: SystemService,
+  manager: ServiceManager,
+  action: ServiceAction,
+): string | undefined {
   const { systemd, openrc, sysv, byHand } = service
   switch (manager) {
     case 'systemd':

@@ -3,7 +3,7 @@ import { shellQuote } from '../../base/shell-quote.ts'
 import { type Fact, type FactSet, type Known, knownValue } from '../kernel/fact.ts'
 import { type FileState, fileFact } from '../kernel/files.ts'
 import { type PackageNames, type Packages, packagesFact } from '../kernel/packages.ts'
-import { type Service, type ServiceState, serviceFact } from '../kernel/services.ts'
+import { type SystemService, type SystemServiceState, serviceFact } from '../kernel/services.ts'
 import { type ActiveExport, type Exports, parseActiveExports, parseExports } from './exports.ts'
 import { type Mount, parseMounts, unitName } from './mounts.ts'
 import type { NfsWanted } from './wanted.ts'
@@ -27,7 +27,7 @@ export type Point =
 type Points = ReadonlyMap<string, Point>
 
 export type NfsServerFacts = {
-  readonly service: ServiceState
+  readonly service: SystemServiceState
   readonly ownExports: FileState
   /** Of the other files. */
   readonly foreignExports: Exports
@@ -55,7 +55,7 @@ export type NfsFacts = {
 
 export const EXPORTS_FILE = '/etc/exports.d/muster-nfs.exports'
 
-export const SERVICE: Service = {
+export const SERVICE: SystemService = {
   systemd: 'nfs-server',
   openrc: 'nfs',
   sysv: 'nfs-kernel-server',

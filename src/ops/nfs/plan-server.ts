@@ -6,7 +6,7 @@ import { shellQuote } from '../../base/shell-quote.ts'
 import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
 import type { Finding } from '../kernel/finding.ts'
 import { type Action, blockedBy, type Step, type Verdict } from '../kernel/operation.ts'
-import { type ServiceState, serviceScript } from '../kernel/services.ts'
+import { type SystemServiceState, serviceScript } from '../kernel/services.ts'
 import { agrees, type Exports, formatExport, isSameExport, problemOfOptions } from './exports.ts'
 import { EXPORTS_FILE, type Point, pointAt, SERVICE } from './facts.ts'
 import { allKnown, exportsId, type HostFactsOfNfs, ifKnown, serviceId } from './operations.ts'
@@ -151,7 +151,7 @@ export function planService(host: string, own: HostFactsOfNfs): Verdict {
 
 function serviceStep(
   id: string,
-  { manager }: ServiceState,
+  { manager }: SystemServiceState,
   action: 'enable' | 'start' | 'stop' | 'disable',
   title: string,
 ): Step | undefined {
@@ -202,7 +202,7 @@ export function planUnexport(host: string, own: HostFactsOfNfs): Verdict {
 }
 
 /** Notes of the file stay; a new one says what will be done now. */
-function notesOf(text: string, { isRunning, isEnabled }: ServiceState): string[] {
+function notesOf(text: string, { isRunning, isEnabled }: SystemServiceState): string[] {
   const has = (note: string) => text.split('\n').includes(note)
   return [
     ...(has(STARTED) || (text === '' && !isRunning) ? [STARTED] : []),

@@ -6,7 +6,7 @@
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
-import type { Looker, World } from '../kernel/area.ts'
+import type { HostExec, World } from '../kernel/area.ts'
 import { knownValue } from '../kernel/fact.ts'
 import { type Finding, formatDuration } from '../kernel/finding.ts'
 import { reasonOfResult } from '../kernel/host-port.ts'
@@ -25,7 +25,7 @@ const NAME = /^\.muster-proof-[A-Za-z0-9]{6,}$/
 export async function verifyNfs(
   { shares }: NfsWanted,
   world: World<NfsFacts>,
-  looker: Looker,
+  hostExec: HostExec,
   depth: 'look' | 'proof',
 ): Promise<readonly Finding[]> {
   const looks = [...world.facts.keys()].flatMap((host) => lookAt(host, shares, world))
@@ -40,7 +40,7 @@ export async function verifyNfs(
       return await prove(
         share,
         places.filter(({ host }) => world.facts.has(host) && !silent.has(host)),
-        looker,
+        hostExec,
       )
     }),
   )
@@ -76,10 +76,10 @@ function lookAt(host: string, shares: readonly Share[], world: World<NfsFacts>):
 type Place = { readonly host: string; readonly directory: string }
 type Written = Place & { readonly name: string; readonly bytesPerSecond: number; readonly latencyMs: number }
 
-async function prove(share: Share, places: readonly Place[], looker: Looker): Promise<Finding[]> {
+async function prove(share: Share, places: readonly Place[], hostExec: HostExec): Promise<Finding[]> {
   if (places.length < 2) return []
   const exec = async (host: string, script: string) =>
-    await looker.exec(host, script, { asRoot: true, timeoutMs: (PROOF_LIMIT_S + 30) * 1000 })
+    await hostExec.exec(host, script, { asRoot: true, timeoutMs: (PROOF_LIMIT_S + 30) * 1000 })
   const findings: Finding[] = []
   const written: Written[] = []
   await Promise.all(

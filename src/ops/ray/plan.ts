@@ -1,6 +1,6 @@
 /** What Ray would do on each host: the head first, then its workers side by side. Pure: out of what is wanted and the facts. */
 import { shellQuote } from '../../base/shell-quote.ts'
-import type { Direction, World } from '../kernel/area.ts'
+import type { ChangeDirection, World } from '../kernel/area.ts'
 import { knownValue } from '../kernel/fact.ts'
 import { type Finding, formatFinding } from '../kernel/finding.ts'
 import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
@@ -21,7 +21,7 @@ const AREA = 'ray'
 const nodeId = ({ host, isHead }: RayNode): string => operationId(AREA, isHead ? 'head' : 'worker', host)
 
 export function planRay(
-  direction: Direction,
+  direction: ChangeDirection,
   wanted: RayWanted,
   { facts }: World<RayFacts>,
   before: readonly Operation[] = [],

@@ -5,7 +5,7 @@ import { sectionOf } from '../../inventory/section.ts'
 import { type EnvironmentSpec, section as envSection } from '../env/section.ts'
 import type { Declared } from '../kernel/area.ts'
 import { type EnvironmentSource, sourceOf } from './environment-source.ts'
-import { type RayPorts, section } from './section.ts'
+import { type RaySpec, section } from './section.ts'
 
 export type RayNode = {
   readonly host: string
@@ -24,21 +24,12 @@ export type RayNode = {
   readonly environment?: EnvironmentSpec
 }
 
-export type RayWanted = {
+/** Undefined in `ports` and `objectStoreBytes`: Ray's choice. */
+export type RayWanted = Omit<RaySpec, 'head' | 'workers' | 'nodeIps' | 'labels' | 'tempDirectory'> & {
   readonly head: RayNode
   readonly workers: readonly RayNode[]
-  readonly port: number
-  readonly dashboardHost: string
-  readonly dashboardPort: number
-  /** Nobody without its token may ask the cluster for anything. */
-  readonly hasToken: boolean
-  readonly ports: RayPorts
-  readonly objectStoreBytes?: number
   readonly tempDirectory: string
-  readonly variables: Readonly<Record<string, string>>
-  /** systemd starts nodes again that died, and with the machine. */
-  readonly isSupervised: boolean
-  /** What the environment is made from; undefined: from the one of another host, or by nobody. */
+  /** What the environment is made from; undefined: from that of another host, or not by Muster. */
   readonly source?: EnvironmentSource
 }
 
@@ -48,35 +39,29 @@ export function wantedRay(declared: Declared): RayWanted | undefined {
   const { inventory, endpoints } = declared
   const ray = sectionOf(inventory, section)
   if (ray === undefined) return undefined
+  const { head, workers, nodeIps, labels, tempDirectory = DEFAULT_TEMP_DIRECTORY, ...shared } = ray
   const environment = sectionOf(inventory, envSection)
   const source = sourceOf(declared)
   const byName = new Map(inventory.hosts.map((host) => [host.name, host]))
   const node = (name: string): RayNode => {
-    const address = ray.nodeIps[name] ?? endpoints.get(name)?.address ?? name
-    const isLocal = endpoints.get(name)?.transport === 'local' && ray.nodeIps[name] === undefined
+    const address = nodeIps[name] ?? endpoints.get(name)?.address ?? name
+    const isLocal = endpoints.get(name)?.transport === 'local' && nodeIps[name] === undefined
     return {
       host: name,
-      isHead: name === ray.head,
+      isHead: name === head,
       address,
       ...(isIPv4(address) && !isLocal ? { ip: address } : {}),
       ...resourcesOf(byName.get(name)),
-      labels: labelsOf(byName.get(name), ray.labels),
+      labels: labelsOf(byName.get(name), labels),
       ...(environment?.hosts.includes(name) ? { environment } : {}),
     }
   }
   return {
-    head: node(ray.head),
-    workers: ray.workers.filter((name) => name !== ray.head).map(node),
-    port: ray.port,
-    dashboardHost: ray.dashboardHost,
-    dashboardPort: ray.dashboardPort,
-    hasToken: ray.hasToken,
-    ports: ray.ports,
-    tempDirectory: ray.tempDirectory ?? DEFAULT_TEMP_DIRECTORY,
-    variables: ray.variables,
-    isSupervised: ray.isSupervised,
+    ...shared,
+    head: node(head),
+    workers: workers.filter((name) => name !== head).map(node),
+    tempDirectory,
     ...(source === undefined ? {} : { source }),
-    ...(ray.objectStoreBytes === undefined ? {} : { objectStoreBytes: ray.objectStoreBytes }),
   }
 }
 

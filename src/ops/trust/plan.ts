@@ -1,7 +1,7 @@
 /** What trust would do on each host of the mesh. Pure: out of what is wanted and the facts. */
 import { printable } from '../../base/printable.ts'
 import { sectionOf } from '../../inventory/section.ts'
-import type { Declared, Direction, World } from '../kernel/area.ts'
+import type { ChangeDirection, Declared, World } from '../kernel/area.ts'
 import { blockOf, withBlock, withoutBlock } from '../kernel/block.ts'
 import { type Known, knownValue } from '../kernel/fact.ts'
 import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
@@ -54,7 +54,7 @@ export function trustWantedOf({ inventory, endpoints }: Declared): TrustWanted |
 }
 
 export function planTrust(
-  direction: Direction,
+  direction: ChangeDirection,
   wanted: TrustWanted,
   { facts, sharedHomes }: World<TrustFacts>,
 ): Operation[] {

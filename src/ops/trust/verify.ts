@@ -2,7 +2,7 @@
 
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
-import type { Looker, World } from '../kernel/area.ts'
+import type { HostExec, World } from '../kernel/area.ts'
 import type { Finding } from '../kernel/finding.ts'
 import { reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome } from '../run/outcome.ts'
@@ -21,7 +21,7 @@ const LOGIN = [
 export async function verifyTrust(
   members: readonly Member[],
   world: World<TrustFacts>,
-  looker: Looker,
+  hostExec: HostExec,
 ): Promise<readonly Finding[]> {
   const reached = members.filter(({ name }) => world.facts.has(name))
   const found = await Promise.all(
@@ -29,7 +29,7 @@ export async function verifyTrust(
       // Each begins with its neighbour, so that nobody is the first of all.
       const peers = [...reached.slice(index + 1), ...reached.slice(0, index)].map(({ name }) => name)
       if (peers.length === 0) return []
-      const result = await looker.exec(host, loginScript(peers), { timeoutMs: TIMEOUT_MS })
+      const result = await hostExec.exec(host, loginScript(peers), { timeoutMs: TIMEOUT_MS })
       const answers = answersOf(Buffer.from(result.stdout).toString())
       return peers.flatMap((peer): Finding[] => {
         const answer = answers.get(peer) ?? reasonOfResult(result, formatOutcome)

@@ -1,5 +1,5 @@
 /** The Bring-up tab: its keys and panes. It checks the hosts when first opened and on demand. */
-import type { Direction } from '../../ops/kernel/area.ts'
+import type { ChangeDirection } from '../../ops/kernel/area.ts'
 import type { PaneView, Rect } from '../compositor/scene.ts'
 import { commandOf } from '../keys/key-table.ts'
 import { centredOn, documentRows, firstRow, type RowDocument, type ScrollPlace } from '../rows/row-document.ts'
@@ -49,7 +49,7 @@ export class BringUpPage implements Page {
   }
 
   /** Shows the status of one area, or a plan for these hosts after a check. */
-  async begin(what: 'status' | Direction, area: string, hosts: readonly string[]): Promise<void> {
+  async begin(what: 'status' | ChangeDirection, area: string, hosts: readonly string[]): Promise<void> {
     const wasOpened = this.#view.columns !== undefined
     this.#context.showTab('bring-up')
     this.#work.set({ cursor: { ...this.#view.cursor, area } })
@@ -160,7 +160,7 @@ export class BringUpPage implements Page {
     return this.#hosts().filter((host) => declared.has(host) && (marked.size === 0 || marked.has(host)))
   }
 
-  #begin(direction: Direction, hosts: readonly string[], areas: readonly string[] = this.#chosenAreas()): void {
+  #begin(direction: ChangeDirection, hosts: readonly string[], areas: readonly string[] = this.#chosenAreas()): void {
     const { busyReason, changingReason } = this.#work
     const reason = this.#view.columns === undefined ? busyReason : changingReason
     if (reason !== undefined) return this.#context.notice(reason, 'warning')

@@ -1,5 +1,5 @@
 /** Bring-up for the console; src/cli implements it. */
-import type { Direction } from '../../ops/kernel/area.ts'
+import type { ChangeDirection } from '../../ops/kernel/area.ts'
 import type { ChangeHandlers } from '../../ops/kernel/change.ts'
 import type { JournalLine } from '../../ops/kernel/journal.ts'
 import type { HostStanding } from '../../ops/kernel/standing.ts'
@@ -8,7 +8,7 @@ import type { HostStanding } from '../../ops/kernel/standing.ts'
 export type AreaColumn = { readonly name: string; readonly hosts: readonly string[] | undefined }
 
 export type ChangeOrder = {
-  readonly direction: Direction
+  readonly direction: ChangeDirection
   readonly areas: readonly string[]
   /** Hosts that may be changed; the others are only checked. */
   readonly hosts: readonly string[]

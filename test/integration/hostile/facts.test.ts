@@ -8,12 +8,12 @@ import { BringUpReport } from '../../../src/cli/bring-up/report.ts'
 import type { CliContext } from '../../../src/cli/command-line/context.ts'
 import { examineHost } from '../../../src/ops/doctor/examine-host.ts'
 import { formatFindings } from '../../../src/ops/doctor/format-report.ts'
-import type { CommandEnd, DoctorHost } from '../../../src/ops/doctor/host-port.ts'
+import type { DoctorHost, ProbeEnd } from '../../../src/ops/doctor/host-port.ts'
 import { fleetFindings, hostFindings } from '../../../src/ops/doctor/host-report.ts'
 import type { Area } from '../../../src/ops/kernel/area.ts'
 import { lookAtHosts, verifyAreas } from '../../../src/ops/kernel/bring-up.ts'
 import { gatherScript } from '../../../src/ops/kernel/fact.ts'
-import type { ExecResult } from '../../../src/ops/kernel/host-port.ts'
+import type { ScriptResult } from '../../../src/ops/kernel/host-port.ts'
 import { makePlan } from '../../../src/ops/kernel/plan.ts'
 import { standingsOf } from '../../../src/ops/kernel/standing.ts'
 import { endpointOf } from '../../support/endpoint.ts'
@@ -104,7 +104,7 @@ async function bringUp(
     ...names.filter((name) => name !== liar),
     ...['root', MARK, `${MARK} f0 0`, `${MARK} s1 0`, '10.0.0.1'],
   ]
-  const hosts = hostileHosts((host, _, options): ExecResult => {
+  const hosts = hostileHosts((host, _, options): ScriptResult => {
     const own = good.get(host) ?? {}
     if (host !== liar) return goodResult(own)
     const isStderr = own.stderr !== undefined && own.stderr.length > 0 && choice.once(3)
@@ -165,13 +165,13 @@ describe('a hostile host that bring-up asks', () => {
 
 describe('a hostile host that the doctor examines', () => {
   const CAPTURES = ['debian-12-dash', 'debian-12-full-tmp', 'alpine-busybox', 'macos'] as const
-  const ENDS: Readonly<Record<HostileAnswer['end'], CommandEnd>> = {
+  const ENDS: Readonly<Record<HostileAnswer['end'], ProbeEnd>> = {
     well: { kind: 'exit', code: 0 },
     badly: { kind: 'exit', code: 1 },
     killed: { kind: 'signal', signal: 'SIGKILL' },
     lost: { kind: 'lost', reason: 'reset' },
     silent: { kind: 'timeout' },
-  } as Readonly<Record<HostileAnswer['end'], CommandEnd>>
+  } as Readonly<Record<HostileAnswer['end'], ProbeEnd>>
 
   it('has a report that is about it alone and acts on no terminal', async () => {
     await playMutations(async ({ choice, note }) => {

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { driverEngines, type EngineKind, engineLog } from '../../../src/cli/job/engines.ts'
-import type { ExecResult, OpsHosts } from '../../../src/ops/kernel/host-port.ts'
+import type { OpsHosts, ScriptResult } from '../../../src/ops/kernel/host-port.ts'
 import { OUTPUT_MARK } from '../../../src/ops/ray/gang-program.ts'
 import { openRay, RAY_ENGINE } from '../../../src/ops/ray/job-engine.ts'
 import type { RayWanted } from '../../../src/ops/ray/wanted.ts'
@@ -119,7 +119,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
 
   /** The head is this machine. */
   const hosts: OpsHosts = {
-    async exec(host, script, { stdin }): Promise<ExecResult> {
+    async exec(host, script, { stdin }): Promise<ScriptResult> {
       expect(host).toBe('m10')
       const environment = { PATH: `${join(directory, 'bin')}:${process.env.PATH}`, HOME: directory }
       const child = spawn('/bin/sh', ['-c', script], { env: environment })

@@ -17,7 +17,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Fact, gatherFacts, knownValue } from '../../../src/ops/kernel/fact.ts'
 import { bytesOf, cksum, type FileState, fileFact, removeFile, writeFile } from '../../../src/ops/kernel/files.ts'
-import type { ExecOptions, ExecResult, OpsHosts } from '../../../src/ops/kernel/host-port.ts'
+import type { OpsHosts, ScriptOptions, ScriptResult } from '../../../src/ops/kernel/host-port.ts'
 import type { Action } from '../../../src/ops/kernel/operation.ts'
 import { installPackages, packagesFact, removePackages } from '../../../src/ops/kernel/packages.ts'
 import { serviceFact } from '../../../src/ops/kernel/services.ts'
@@ -47,7 +47,7 @@ function runScript(
 }
 
 const hostsOf = (shell?: readonly string[]): OpsHosts => ({
-  async exec(_host: string, script: string, { stdin }: ExecOptions): Promise<ExecResult> {
+  async exec(_host: string, script: string, { stdin }: ScriptOptions): Promise<ScriptResult> {
     const { status, stdout, stderr } = runScript(script, stdin, shell)
     return { outcome: { kind: 'exit', code: status ?? -1 }, stdout, stderr, durationMs: 0 }
   },

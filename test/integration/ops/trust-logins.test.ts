@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Looker, World } from '../../../src/ops/kernel/area.ts'
+import type { HostExec, World } from '../../../src/ops/kernel/area.ts'
 import type { TrustFacts } from '../../../src/ops/trust/facts.ts'
 import { verifyTrust } from '../../../src/ops/trust/verify.ts'
 
@@ -19,7 +19,7 @@ const stub = (name: string, text: string) => {
   writeFileSync(join(bin, name), `#!/bin/sh\n${text}\n`)
   chmodSync(join(bin, name), 0o755)
 }
-const here: Looker = {
+const here: HostExec = {
   async exec(_host, script) {
     const { stdout, stderr } = spawnSync('sh', ['-c', script], { env: { PATH: `${bin}:/usr/bin:/bin` } })
     return { outcome: { kind: 'exit', code: 0 }, stdout, stderr, durationMs: 0 }

@@ -1,5 +1,5 @@
 /** Hosts of operations of which one lies: what they run is answered by a function, in time that does not pass. */
-import type { ExecOptions, ExecResult, OpsHosts } from '../../../src/ops/kernel/host-port.ts'
+import type { OpsHosts, ScriptOptions, ScriptResult } from '../../../src/ops/kernel/host-port.ts'
 import type { RunOutcome } from '../../../src/ops/run/outcome.ts'
 import type { HostileAnswer, HostileEnd } from './mutate.ts'
 
@@ -22,7 +22,7 @@ const OUTCOMES: Readonly<Record<HostileEnd, RunOutcome>> = {
 }
 
 /** As createOpsHosts gives it: cut after so much, and refused where it has no end and nobody reads along. */
-export function resultOf(answer: HostileAnswer, good: GoodAnswer, options: ExecOptions): ExecResult {
+export function resultOf(answer: HostileAnswer, good: GoodAnswer, options: ScriptOptions): ScriptResult {
   const isStdout = good.stdout !== undefined
   const decoder = new TextDecoder()
   const tell = (piece: Buffer) =>
@@ -42,12 +42,12 @@ export function resultOf(answer: HostileAnswer, good: GoodAnswer, options: ExecO
   }
 }
 
-export function goodResult({ stdout = NOTHING, stderr = NOTHING }: GoodAnswer): ExecResult {
+export function goodResult({ stdout = NOTHING, stderr = NOTHING }: GoodAnswer): ScriptResult {
   return { outcome: { kind: 'exit', code: 0 }, stdout, stderr, durationMs: 5 }
 }
 
 export function hostileHosts(
-  answer: (host: string, script: string, options: ExecOptions) => ExecResult | Promise<ExecResult>,
+  answer: (host: string, script: string, options: ScriptOptions) => ScriptResult | Promise<ScriptResult>,
 ): OpsHosts {
   return { exec: async (host, script, options) => await answer(host, script, options) }
 }

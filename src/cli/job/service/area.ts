@@ -5,7 +5,7 @@
 
 import { dirname } from 'node:path'
 import { shellQuote } from '../../../base/shell-quote.ts'
-import type { Area, Direction } from '../../../ops/kernel/area.ts'
+import type { Area, ChangeDirection } from '../../../ops/kernel/area.ts'
 import { areaOf } from '../../../ops/kernel/area.ts'
 import { withBlock, withoutBlock } from '../../../ops/kernel/block.ts'
 import type { Fact, HostFacts } from '../../../ops/kernel/fact.ts'
@@ -85,7 +85,7 @@ export function serviceArea(service: Service, host: string): Area {
   )
 }
 
-function operationOf(direction: Direction, service: Service, host: string, own: HostFacts<Facts>): Operation {
+function operationOf(direction: ChangeDirection, service: Service, host: string, own: HostFacts<Facts>): Operation {
   const id = operationId(AREA, 'service', host)
   const title = `scheduler of ${service.cluster} as a service`
   return { id, area: AREA, host, title, after: [], verdict: verdictOf(direction, service, host, id, own.facts) }
@@ -93,7 +93,7 @@ function operationOf(direction: Direction, service: Service, host: string, own: 
 
 type KnownFacts = HostFacts<Facts>['facts']
 
-function verdictOf(direction: Direction, service: Service, host: string, id: string, own: KnownFacts): Verdict {
+function verdictOf(direction: ChangeDirection, service: Service, host: string, id: string, own: KnownFacts): Verdict {
   const blocked = (cause: string, hint?: string) =>
     blockedBy({ host, gravity: 'blocker', id: 'service', cause, ...(hint === undefined ? {} : { hint }) })
   const known: Partial<Record<keyof Facts, unknown>> = {}

@@ -88,10 +88,10 @@ function readRow(header: string, lines: readonly string[]) {
   return { device: (match[1] ?? '').trim(), mountPoint: match[3] ?? '', numbers }
 }
 
-/** Mount options of the file systems that hold those directories (proc_pid_mounts(5)). */
-export type Mount = { readonly mountPoint: string; readonly type: string; readonly options: readonly string[] }
+/** MountedDisk options of the file systems that hold those directories (proc_pid_mounts(5)). */
+export type MountedDisk = { readonly mountPoint: string; readonly type: string; readonly options: readonly string[] }
 
-export const mountsProbe: Probe<readonly Mount[]> = {
+export const mountsProbe: Probe<readonly MountedDisk[]> = {
   name: 'mounts',
   shell: `
 [ -r /proc/mounts ] || return 1
@@ -102,7 +102,7 @@ while read -r device point type options rest; do
 done < /proc/mounts
 `,
   parse(text) {
-    const mounts = new Map<string, Mount>()
+    const mounts = new Map<string, MountedDisk>()
     for (const line of text.split('\n')) {
       const match = /^(\S+) (\S+) (\/.*)$/.exec(line)
       if (match === null) continue

@@ -65,9 +65,9 @@ fi
 
 export type Limit = number | 'unlimited'
 /** RLIMIT_NOFILE of a command's process. */
-export type OpenFiles = { readonly soft: Limit; readonly hard: Limit }
+export type OpenFilesLimit = { readonly soft: Limit; readonly hard: Limit }
 
-export const openFilesProbe: Probe<OpenFiles> = {
+export const openFilesProbe: Probe<OpenFilesLimit> = {
   name: 'open-files',
   shell: `
 echo "soft=$(ulimit -S -n)"

@@ -1,7 +1,7 @@
 /** What the machine is: kernel, distribution, its own name, locale, time zone. */
 import { type Probe, parsePairs } from './probe.ts'
 
-export type SystemFacts = {
+export type SystemInfo = {
   readonly kernelName?: string
   readonly kernelRelease?: string
   readonly architecture?: string
@@ -21,7 +21,7 @@ export type SystemFacts = {
   readonly utcOffset?: string
 }
 
-export const systemProbe: Probe<SystemFacts> = {
+export const systemProbe: Probe<SystemInfo> = {
   name: 'system',
   shell: `
 echo "kernel=$(uname -s)"
@@ -58,7 +58,7 @@ echo "timezone=$(head -n 1 /etc/timezone)"
       timeZone: zone ?? pairs.get('timezone') ?? pairs.get('zone'),
       utcOffset: pairs.get('offset'),
     }
-    return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as SystemFacts
+    return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as SystemInfo
   },
 }
 

@@ -1,13 +1,13 @@
 /** What differs between hosts that are meant to be alike. Unknown is not different. */
 import { foldHostSet } from '../../../inventory/host-set.ts'
 import type { Finding, Gravity } from '../../kernel/finding.ts'
-import type { Facts } from '../fact-script.ts'
+import type { MachineFacts } from '../fact-script.ts'
 
 type Trait = {
   readonly id: string
   readonly name: string
   readonly gravity: Gravity
-  read(facts: Facts): string | undefined
+  read(facts: MachineFacts): string | undefined
 }
 
 const TRAITS: readonly Trait[] = [
@@ -40,16 +40,16 @@ const TRAITS: readonly Trait[] = [
   },
 ]
 
-function kernelOf(system: Facts['system']): string | undefined {
+function kernelOf(system: MachineFacts['system']): string | undefined {
   const { kernelName, kernelRelease } = system ?? {}
   return kernelRelease === undefined ? undefined : `${kernelName ?? ''} ${kernelRelease}`.trim()
 }
 
-export function differenceFindings(factsOf: ReadonlyMap<string, Facts>): Finding[] {
+export function differenceFindings(factsOf: ReadonlyMap<string, MachineFacts>): Finding[] {
   return TRAITS.flatMap((trait) => traitFindings(trait, factsOf))
 }
 
-function traitFindings({ id, name, gravity, read }: Trait, factsOf: ReadonlyMap<string, Facts>): Finding[] {
+function traitFindings({ id, name, gravity, read }: Trait, factsOf: ReadonlyMap<string, MachineFacts>): Finding[] {
   const hostsByValue = new Map<string, string[]>()
   for (const [host, facts] of factsOf) {
     const value = read(facts)

@@ -3,8 +3,8 @@
 import { formatBytes } from '../../../base/format-bytes.ts'
 import { shellQuote } from '../../../base/shell-quote.ts'
 import { asRoot, type Complaint, onHost } from '../../kernel/finding.ts'
-import type { Facts } from '../fact-script.ts'
-import type { Disk, Mount } from '../facts/disk.ts'
+import type { MachineFacts } from '../fact-script.ts'
+import type { Disk, MountedDisk } from '../facts/disk.ts'
 
 const MIB = 2 ** 20
 const GIB = 2 ** 30
@@ -15,7 +15,7 @@ const PLENTY_BYTES = 20 * GIB
 const FULL_INODES = 100
 const SMALL_SHM_BYTES = 256 * MIB
 
-export function diskComplaints(facts: Facts): Complaint[] {
+export function diskComplaints(facts: MachineFacts): Complaint[] {
   const isRoot = facts.system?.isRoot
   const mountOf = (point: string | undefined) => facts.mounts?.find(({ mountPoint }) => mountPoint === point)
   const complaints: Complaint[] = []
@@ -115,7 +115,7 @@ function inodeComplaints(disk: Disk, place: string, isRoot: boolean | undefined)
 }
 
 /** With `errors=remount-ro` the kernel does this by itself when the disk fails. */
-function readOnlyRoot(root: Mount, isRoot: boolean | undefined): Complaint {
+function readOnlyRoot(root: MountedDisk, isRoot: boolean | undefined): Complaint {
   const isAfterError = root.options.includes('errors=remount-ro')
   return {
     gravity: isAfterError ? 'blocker' : 'risk',

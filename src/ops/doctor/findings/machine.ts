@@ -3,11 +3,11 @@
 import { formatBytes } from '../../../base/format-bytes.ts'
 import { shellQuote } from '../../../base/shell-quote.ts'
 import { asRoot, type Complaint, onHost } from '../../kernel/finding.ts'
-import type { Facts } from '../fact-script.ts'
+import type { MachineFacts } from '../fact-script.ts'
 
 const MIB = 2 ** 20
 
-export function machineComplaints(facts: Facts, inventoryName: string | undefined): Complaint[] {
+export function machineComplaints(facts: MachineFacts, inventoryName: string | undefined): Complaint[] {
   return [
     ...memoryComplaints(facts),
     ...loadComplaints(facts),
@@ -19,7 +19,7 @@ export function machineComplaints(facts: Facts, inventoryName: string | undefine
   ]
 }
 
-function memoryComplaints({ memory }: Facts): Complaint[] {
+function memoryComplaints({ memory }: MachineFacts): Complaint[] {
   if (memory?.availableBytes === undefined) return []
   const { availableBytes, totalBytes, swapFreeBytes = 0, swapTotalBytes = 0 } = memory
   const swap = swapTotalBytes === 0 ? 'no swap' : `${formatBytes(swapFreeBytes)} of ${formatBytes(swapTotalBytes)} swap`
@@ -33,7 +33,7 @@ function memoryComplaints({ memory }: Facts): Complaint[] {
   return [{ gravity: 'risk', id: 'memory-scarce', cause: 'memory is almost used up', detail, mend }]
 }
 
-function loadComplaints({ load }: Facts): Complaint[] {
+function loadComplaints({ load }: MachineFacts): Complaint[] {
   if (load?.one === undefined || load.cores === undefined) return []
   const share = Math.min(load.one, load.five ?? load.one) / load.cores
   if (share < 1) return []
@@ -48,7 +48,7 @@ function loadComplaints({ load }: Facts): Complaint[] {
   ]
 }
 
-function limitComplaints({ openFiles, system }: Facts): Complaint[] {
+function limitComplaints({ openFiles, system }: MachineFacts): Complaint[] {
   if (openFiles === undefined || openFiles.soft === 'unlimited' || openFiles.soft >= 1024) return []
   const { soft, hard } = openFiles
   const line = shellQuote(`${system?.user ?? '*'} - nofile 65536`)
@@ -68,7 +68,7 @@ function limitComplaints({ openFiles, system }: Facts): Complaint[] {
   ]
 }
 
-function sudoComplaints({ sudo, system }: Facts): Complaint[] {
+function sudoComplaints({ sudo, system }: MachineFacts): Complaint[] {
   if (sudo === 'missing') {
     return [
       {
@@ -85,7 +85,7 @@ function sudoComplaints({ sudo, system }: Facts): Complaint[] {
   return [{ gravity: 'note', id: 'sudo-password', cause: 'sudo asks for a password', mend: onHost(rule) }]
 }
 
-function pythonComplaints({ python, distribution, system }: Facts): Complaint[] {
+function pythonComplaints({ python, distribution, system }: MachineFacts): Complaint[] {
   if (python !== 'missing') return []
   const command = installCommand(distribution?.id, 'python3')
   return [
@@ -119,7 +119,7 @@ function installCommand(id: string | undefined, packageName: string): string | u
   return installer === undefined ? undefined : `${installer} ${packageName}`
 }
 
-function localeComplaints({ system }: Facts): Complaint[] {
+function localeComplaints({ system }: MachineFacts): Complaint[] {
   const isUtf8 = (text: string) => /utf-?8/i.test(text)
   const { charmap, locale } = system ?? {}
   if (charmap === undefined ? locale === undefined || isUtf8(locale) : isUtf8(charmap)) return []
@@ -134,7 +134,7 @@ function localeComplaints({ system }: Facts): Complaint[] {
   ]
 }
 
-function nameComplaints({ system }: Facts, inventoryName: string | undefined): Complaint[] {
+function nameComplaints({ system }: MachineFacts, inventoryName: string | undefined): Complaint[] {
   const own = system?.hostName
   // An address in place of a name claims nothing.
   if (own === undefined || inventoryName === undefined || /^[\d.]+$|:/.test(inventoryName)) return []

@@ -3,7 +3,7 @@
  * started while this one is at work. What goes wrong with a pair is its outcome; the rest goes on.
  */
 import type { Clock } from '../../../base/clock.ts'
-import type { ExecResult, OpsHosts } from '../../kernel/host-port.ts'
+import type { OpsHosts, ScriptResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
 import { type AddressWish, chooseAddress, type Place } from './choose-address.ts'
 import { MESH_FACTS, type MeshFacts, parseMeshFacts } from './host-facts.ts'
@@ -254,7 +254,7 @@ class Mesh {
   #read(
     { pair, server }: Extract<Prepared, { kind: 'ready' }>,
     tool: Exclude<NetTool, 'ssh'>,
-    result: ExecResult,
+    result: ScriptResult,
     served: string,
   ): LinkOutcome {
     const stdout = Buffer.from(result.stdout).toString()
@@ -287,7 +287,7 @@ export async function lookAtHost(
 }
 
 /** What it said, wherever. */
-function text({ stdout, stderr }: ExecResult): string {
+function text({ stdout, stderr }: ScriptResult): string {
   return Buffer.from(stdout.some((byte) => byte > 32) ? stdout : stderr).toString()
 }
 

@@ -2,7 +2,7 @@
  * A link without iperf, measured with bytes through ssh(1) from host to host. A single short run says little: logins, ciphers
  * and busy processors slow it down by any factor. So runs are repeated until two of them agree, or there is no result.
  */
-import { type ExecResult, type OpsHosts, reasonOfResult } from '../../kernel/host-port.ts'
+import { type OpsHosts, reasonOfResult, type ScriptResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
 import { amountOf } from '../amount.ts'
 import { formatBitRate, type LinkOutcome, type MeasureOptions, type NetTool } from './link.ts'
@@ -51,7 +51,7 @@ export async function measureOverSsh(
 }
 
 /** Of each part of a run, in bits a second; none when nothing arrived. */
-function ratesOf({ stdout }: ExecResult, seconds: number): readonly number[] {
+function ratesOf({ stdout }: ScriptResult, seconds: number): readonly number[] {
   const parts = sshParts(seconds)
   const matches = [
     ...Buffer.from(stdout)
@@ -64,7 +64,7 @@ function ratesOf({ stdout }: ExecResult, seconds: number): readonly number[] {
   return rates.some((rate) => rate > 0) ? rates : []
 }
 
-function explain({ from, to }: OrderedPair, { tool }: Options, result: ExecResult): LinkOutcome {
+function explain({ from, to }: OrderedPair, { tool }: Options, result: ScriptResult): LinkOutcome {
   const said = reasonOfResult(result, formatOutcome)
   // sh(1): 127 is a program that is not there. ssh(1): 255 is an error of its own, before or beside the command.
   if (result.outcome.kind === 'exit' && result.outcome.code === 127) {

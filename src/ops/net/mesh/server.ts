@@ -1,13 +1,13 @@
 /** A one-off server on a host: started on a free port, known to listen before it is used, ended when it is not needed any more. */
 import type { Clock } from '../../../base/clock.ts'
-import { type ExecResult, type OpsHosts, reasonOfResult } from '../../kernel/host-port.ts'
+import { type OpsHosts, reasonOfResult, type ScriptResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
 
 /** From asking to listening. */
 const START_MS = 15_000
 const MAX_TRIES = 20
 
-export type ServerEnd = { readonly result: ExecResult; readonly text: string }
+export type ServerEnd = { readonly result: ScriptResult; readonly text: string }
 
 export type RunningServer = {
   readonly kind: 'listening'

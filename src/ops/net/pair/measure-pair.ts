@@ -1,7 +1,7 @@
 /** Two hosts, both directions at once, second by second: what arrives, and how long a packet takes there and back meanwhile. */
 
 import { shellQuote } from '../../../base/shell-quote.ts'
-import type { ExecResult } from '../../kernel/host-port.ts'
+import type { ScriptResult } from '../../kernel/host-port.ts'
 import { reasonOfResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
 import { amountOf } from '../amount.ts'
@@ -142,7 +142,7 @@ async function measureWay(
 }
 
 /** Undefined: it went well. */
-function reasonOf(result: ExecResult, tool: NetTool): string | undefined {
+function reasonOf(result: ScriptResult, tool: NetTool): string | undefined {
   const { outcome, stdout, stderr } = result
   if (outcome.kind !== 'exit') return formatOutcome(outcome)
   const said = Buffer.from(stdout.length > 0 ? stdout : stderr).toString()

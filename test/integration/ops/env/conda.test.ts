@@ -15,9 +15,9 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { area as envAreaMaker } from '../../../../src/ops/env/env.ts'
-import type { Area, Direction } from '../../../../src/ops/kernel/area.ts'
+import type { Area, ChangeDirection } from '../../../../src/ops/kernel/area.ts'
 import { gatherFacts } from '../../../../src/ops/kernel/fact.ts'
-import type { ExecResult } from '../../../../src/ops/kernel/host-port.ts'
+import type { ScriptResult } from '../../../../src/ops/kernel/host-port.ts'
 import type { Step } from '../../../../src/ops/kernel/operation.ts'
 import { readInventory } from '../../../support/hosts-yaml.ts'
 import { installConda, makeCondaChannel } from '../../../support/real-conda.ts'
@@ -39,7 +39,7 @@ function run(script: string, stdin: Uint8Array = Buffer.alloc(0)) {
 }
 
 const here = {
-  async exec(_: string, script: string, { stdin }: { stdin?: Uint8Array }): Promise<ExecResult> {
+  async exec(_: string, script: string, { stdin }: { stdin?: Uint8Array }): Promise<ScriptResult> {
     const { status, stdout, stderr } = run(script, stdin)
     return { outcome: { kind: 'exit', code: status ?? -1 }, stdout, stderr, durationMs: 0 }
   },
@@ -57,7 +57,7 @@ function areaOf(yaml: string, file: string, text: string): Area {
 }
 
 /** What would be done, or the sentence why nothing. */
-async function look(area: Area, direction: Direction): Promise<readonly Step[] | string> {
+async function look(area: Area, direction: ChangeDirection): Promise<readonly Step[] | string> {
   const signal = new AbortController().signal
   const gathered = await gatherFacts(here, 'm1', area.factsOf('m1'), { signal, mark: 'mark', now: () => 1 })
   if (gathered.kind !== 'facts') throw new Error(gathered.reason)
@@ -69,7 +69,7 @@ async function look(area: Area, direction: Direction): Promise<readonly Step[] |
   return verdict.kind === 'steps' ? verdict.steps : verdict.because
 }
 
-async function doIt(area: Area, direction: Direction) {
+async function doIt(area: Area, direction: ChangeDirection) {
   const steps = await look(area, direction)
   if (typeof steps === 'string') throw new Error(steps)
   const results = steps.map(({ run: { script, stdin = [] } }) =>
@@ -181,7 +181,7 @@ describe('whatever there is of a conda environment', () => {
       fc.asyncProperty(
         fc.constantFrom(...Object.values(states)),
         fc.boolean(),
-        fc.array(fc.constantFrom<Direction>('up', 'down'), { minLength: 1, maxLength: 3 }),
+        fc.array(fc.constantFrom<ChangeDirection>('up', 'down'), { minLength: 1, maxLength: 3 }),
         async (state, isOldKept, directions) => {
           rmSync(envs, { recursive: true, force: true })
           mkdirSync(envs, { recursive: true })

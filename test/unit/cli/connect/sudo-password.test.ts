@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../../../src/base/secret.ts'
 import { SudoPassword } from '../../../../src/cli/connect/sudo-password.ts'
-import type { ExecResult } from '../../../../src/ops/kernel/host-port.ts'
+import type { ScriptResult } from '../../../../src/ops/kernel/host-port.ts'
 import type { RunOutcome } from '../../../../src/ops/run/outcome.ts'
 
 const HOSTS = ['m1', 'm2']
-const resultOf = (outcome: RunOutcome): ExecResult => ({
+const resultOf = (outcome: RunOutcome): ScriptResult => ({
   outcome,
   stdout: new Uint8Array(),
   stderr: new Uint8Array(),

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { Examination } from '../../../../src/ops/doctor/examine-host.ts'
-import type { Facts } from '../../../../src/ops/doctor/fact-script.ts'
-import type { CommandEnd } from '../../../../src/ops/doctor/host-port.ts'
-import { fleetFindings, type HostReport, hostFindings } from '../../../../src/ops/doctor/host-report.ts'
+import type { MachineFacts } from '../../../../src/ops/doctor/fact-script.ts'
+import type { ProbeEnd } from '../../../../src/ops/doctor/host-port.ts'
+import { type DoctorReport, fleetFindings, hostFindings } from '../../../../src/ops/doctor/host-report.ts'
 import { factsOf, NO_FACTS } from './capture.ts'
 
-const EXIT: CommandEnd = { kind: 'exit', code: 0 }
+const EXIT: ProbeEnd = { kind: 'exit', code: 0 }
 const WELL: Examination = {
   startup: { end: EXIT, durationMs: 20, stdout: '', stderr: '' },
   clock: { offsetMs: 3, uncertaintyMs: 2 },
@@ -13,7 +13,7 @@ const WELL: Examination = {
   largeAnswer: { wantedBytes: 262_144, arrivedBytes: 262_144, end: EXIT, durationMs: 50 },
 }
 
-function examined(host: string, changes: Partial<Examination>, inventoryName = host): HostReport {
+function examined(host: string, changes: Partial<Examination>, inventoryName = host): DoctorReport {
   return { host, inventoryName, connectMs: 30, examination: { ...WELL, ...changes } }
 }
 
@@ -21,7 +21,7 @@ function found(changes: Partial<Examination>, inventoryName?: string): string[] 
   return hostFindings(examined('m1', changes, inventoryName)).map(({ gravity, id }) => `${gravity} ${id}`)
 }
 
-const withFacts = (facts: Partial<Facts>): Partial<Examination> => ({ facts: { ...NO_FACTS, ...facts } })
+const withFacts = (facts: Partial<MachineFacts>): Partial<Examination> => ({ facts: { ...NO_FACTS, ...facts } })
 
 describe('a host', () => {
   test('that is well, or says nothing of itself, has no findings', () => {
@@ -126,7 +126,7 @@ describe('start-up files', () => {
 
   test('that hang, or a shell that runs nothing, block', () => {
     const { clock, facts, largeAnswer, ...bare } = WELL
-    const report = (end: CommandEnd): HostReport => ({
+    const report = (end: ProbeEnd): DoctorReport => ({
       host: 'm1',
       connectMs: 1,
       examination: { ...bare, startup: { ...WELL.startup, durationMs: 5_000, end } },
@@ -143,7 +143,7 @@ describe('start-up files', () => {
 })
 
 describe('a large answer', () => {
-  const large = (arrivedBytes: number, end: CommandEnd) => ({
+  const large = (arrivedBytes: number, end: ProbeEnd) => ({
     largeAnswer: { wantedBytes: 262_144, arrivedBytes, end, durationMs: 10_000 },
   })
 

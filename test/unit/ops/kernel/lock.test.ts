@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { ApplyEvent } from '../../../../src/ops/kernel/apply.ts'
 import { areaOf } from '../../../../src/ops/kernel/area.ts'
 import { changeHosts } from '../../../../src/ops/kernel/change.ts'
-import type { ExecOptions, ExecResult, OpsHosts } from '../../../../src/ops/kernel/host-port.ts'
+import type { OpsHosts, ScriptOptions, ScriptResult } from '../../../../src/ops/kernel/host-port.ts'
 import { HostLocks } from '../../../../src/ops/kernel/lock.ts'
 import type { RunOutcome } from '../../../../src/ops/run/outcome.ts'
 import { operationOf } from './stand-in-hosts.ts'
@@ -18,7 +18,7 @@ class LockedHosts implements OpsHosts {
   /** Called when a step begins. */
   onStep: (host: string, step: string) => void = () => {}
 
-  async exec(host: string, script: string, options: ExecOptions): Promise<ExecResult> {
+  async exec(host: string, script: string, options: ScriptOptions): Promise<ScriptResult> {
     const isLock = script.includes('muster-lock-holder')
     const outcome = isLock ? await this.#hold(host, options) : await this.#run(host, script, options)
     return { outcome, stdout: NONE, stderr: NONE, durationMs: 0 }
@@ -29,7 +29,7 @@ class LockedHosts implements OpsHosts {
     this.#holders.get(host)?.({ kind: 'signal', signal: 'SIGTERM' })
   }
 
-  #hold(host: string, { signal, onOutput }: ExecOptions): Promise<RunOutcome> {
+  #hold(host: string, { signal, onOutput }: ScriptOptions): Promise<RunOutcome> {
     return new Promise((resolve) => {
       const end = (outcome: RunOutcome): void => {
         if (!this.#holders.delete(host)) return
@@ -44,7 +44,7 @@ class LockedHosts implements OpsHosts {
     })
   }
 
-  async #run(host: string, script: string, { signal }: ExecOptions): Promise<RunOutcome> {
+  async #run(host: string, script: string, { signal }: ScriptOptions): Promise<RunOutcome> {
     const step = /(\w+)$/.exec(script)?.[1]
     if (step === undefined || !/^(short|long)$/.test(step)) return DONE
     // What runs behind a lock looks for its holder first.

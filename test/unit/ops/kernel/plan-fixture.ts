@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { Inventory } from '../../../../src/inventory/inventory.ts'
 import { sectionOf } from '../../../../src/inventory/section.ts'
 import { section } from '../../../../src/ops/env/section.ts'
-import type { Area, Declared, DeclaredFile, Direction, World } from '../../../../src/ops/kernel/area.ts'
+import type { Area, ChangeDirection, Declared, DeclaredFile, World } from '../../../../src/ops/kernel/area.ts'
 import { type AnyFacts, type Known, known } from '../../../../src/ops/kernel/fact.ts'
 import type { Operation } from '../../../../src/ops/kernel/operation.ts'
 import { readInventory } from '../../../support/hosts-yaml.ts'
@@ -13,7 +13,7 @@ export type Answers = Readonly<Record<string, readonly string[] | string>>
 
 export type PlanFixture = {
   readonly about: string
-  readonly direction: Direction
+  readonly direction: ChangeDirection
   /** Of hosts.yaml. */
   readonly yaml: readonly string[]
   readonly file?: DeclaredFile

@@ -1,6 +1,6 @@
 /** Which hosts share a home: proved by files that they see of each other, whatever a host claims. */
 import { describe, expect, it } from 'vitest'
-import type { ExecOptions, ExecResult, OpsHosts } from '../../../../src/ops/kernel/host-port.ts'
+import type { OpsHosts, ScriptOptions, ScriptResult } from '../../../../src/ops/kernel/host-port.ts'
 import { findSharedHomes, homeFact } from '../../../../src/ops/kernel/shared-home.ts'
 
 const NONE = new Uint8Array()
@@ -18,10 +18,10 @@ class Homes implements OpsHosts {
     for (const home of Object.values(homes)) this.files.set(home, new Set())
   }
 
-  async exec(host: string, script: string, { turn, onOutput }: ExecOptions): Promise<ExecResult> {
+  async exec(host: string, script: string, { turn, onOutput }: ScriptOptions): Promise<ScriptResult> {
     this.scripts.push(`${host} ${script}`)
     const files = this.files.get(this.#homes[host] ?? '') ?? new Set()
-    const end = (stdout: string): ExecResult => ({
+    const end = (stdout: string): ScriptResult => ({
       outcome: { kind: 'exit', code: 0 },
       stdout: Buffer.from(stdout),
       stderr: NONE,

@@ -1,5 +1,5 @@
 /** Hosts for tests of the kernel: each script is answered by a function, and what ran is remembered. */
-import type { ExecOptions, ExecResult, OpsHosts } from '../../../../src/ops/kernel/host-port.ts'
+import type { OpsHosts, ScriptOptions, ScriptResult } from '../../../../src/ops/kernel/host-port.ts'
 import type { Operation, Step } from '../../../../src/ops/kernel/operation.ts'
 import type { RunOutcome } from '../../../../src/ops/run/outcome.ts'
 
@@ -7,7 +7,7 @@ export type Answer = { readonly outcome?: RunOutcome; readonly stdout?: string; 
 export type Ran = { readonly host: string; readonly script: string; readonly stdin: string }
 
 const NONE = new Uint8Array()
-const CANCELLED: ExecResult = { outcome: { kind: 'cancelled' }, stdout: NONE, stderr: NONE, durationMs: 0 }
+const CANCELLED: ScriptResult = { outcome: { kind: 'cancelled' }, stdout: NONE, stderr: NONE, durationMs: 0 }
 
 export class StandInHosts implements OpsHosts {
   readonly ran: Ran[] = []
@@ -19,7 +19,7 @@ export class StandInHosts implements OpsHosts {
     this.#answer = answer
   }
 
-  async exec(host: string, script: string, { stdin, turn, signal }: ExecOptions): Promise<ExecResult> {
+  async exec(host: string, script: string, { stdin, turn, signal }: ScriptOptions): Promise<ScriptResult> {
     this.ran.push({ host, script, stdin: Buffer.from(stdin ?? []).toString() })
     if (turn !== undefined && (await this.#isOverBefore(turn, script, signal))) return CANCELLED
     const { outcome = { kind: 'exit', code: 0 }, stdout = '', stderr = '' } = await this.#answer(host, script, signal)

@@ -6,7 +6,7 @@ import { type HostFacts, known } from '../../../../src/ops/kernel/fact.ts'
 import type { FileState } from '../../../../src/ops/kernel/files.ts'
 import type { Operation, Step } from '../../../../src/ops/kernel/operation.ts'
 import type { Packages } from '../../../../src/ops/kernel/packages.ts'
-import type { ServiceState } from '../../../../src/ops/kernel/services.ts'
+import type { SystemServiceState } from '../../../../src/ops/kernel/services.ts'
 import { parseExports } from '../../../../src/ops/nfs/exports.ts'
 import type { NfsFacts, Point } from '../../../../src/ops/nfs/facts.ts'
 import { parseMounts } from '../../../../src/ops/nfs/mounts.ts'
@@ -17,7 +17,7 @@ import type { NfsWanted, Share } from '../../../../src/ops/nfs/wanted.ts'
 type Machine = {
   readonly installed: readonly string[]
   readonly own: readonly string[]
-  readonly service: ServiceState
+  readonly service: SystemServiceState
   readonly exports: string | undefined
   /** The text of `foreign` and `exports` that the kernel has. */
   readonly active: string
@@ -98,7 +98,7 @@ function after(machine: Machine, step: Step, share: Share): Machine {
     exports,
     active: `${machine.foreign}${exports ?? ''}`,
   })
-  const service = (change: Partial<ServiceState>): Machine => ({
+  const service = (change: Partial<SystemServiceState>): Machine => ({
     ...machine,
     service: { ...machine.service, ...change },
   })
@@ -164,7 +164,7 @@ const lines = fc.option(
     .map((all) => all.join('\n')),
   { nil: undefined },
 )
-const service: fc.Arbitrary<ServiceState> = fc.oneof(
+const service: fc.Arbitrary<SystemServiceState> = fc.oneof(
   fc.record({
     manager: fc.constantFrom('systemd' as const, 'openrc' as const, 'sysv' as const),
     isRunning: fc.boolean(),

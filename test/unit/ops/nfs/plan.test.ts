@@ -29,8 +29,8 @@ describe('the plan of NFS', () => {
     const world = worldOf({ hosts: Object.fromEntries(hosts), away }, area.factsOf)
 
     expect(toldOf(area.plan(direction, world))).toEqual(fixture.operations)
-    const looker = { exec: () => Promise.reject(new Error('a look runs nothing')) }
-    const findings = await area.verify(world, looker, 'look')
+    const hostExec = { exec: () => Promise.reject(new Error('a look runs nothing')) }
+    const findings = await area.verify(world, hostExec, 'look')
     expect(findings.map(({ host, gravity, id, cause }) => `${host} ${gravity} ${id}: ${cause}`)).toEqual(
       fixture.findings,
     )

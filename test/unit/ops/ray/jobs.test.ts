@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { ExecOptions, ExecResult } from '../../../../src/ops/kernel/host-port.ts'
+import type { ScriptOptions, ScriptResult } from '../../../../src/ops/kernel/host-port.ts'
 import { askForJobs, parseJobEvent, type RayJobEvent, type RayJobOrder } from '../../../../src/ops/ray/jobs.ts'
 import type { RunOutcome } from '../../../../src/ops/run/outcome.ts'
 import { rayWanted } from './ray-wanted.ts'
@@ -13,9 +13,9 @@ const WANTED = rayWanted({
 /** What the head prints, in pieces, and how it ends. */
 async function ask(order: RayJobOrder, pieces: readonly string[], outcome: RunOutcome = { kind: 'exit', code: 0 }) {
   const events: RayJobEvent[] = []
-  let asked: { script: string; options: ExecOptions } | undefined
+  let asked: { script: string; options: ScriptOptions } | undefined
   const hosts = {
-    async exec(_: string, script: string, options: ExecOptions): Promise<ExecResult> {
+    async exec(_: string, script: string, options: ScriptOptions): Promise<ScriptResult> {
       asked = { script, options }
       for (const piece of pieces) options.onOutput?.('stdout', piece)
       return { outcome, stdout: Buffer.alloc(0), stderr: Buffer.from('Traceback\nNameError: x\n'), durationMs: 1 }
@@ -80,7 +80,7 @@ describe('jobs of Ray', () => {
     const piece = line.repeat(1000)
     let printed = 0
     const hosts = {
-      async exec(_host: string, _script: string, { signal, onOutput }: ExecOptions): Promise<ExecResult> {
+      async exec(_host: string, _script: string, { signal, onOutput }: ScriptOptions): Promise<ScriptResult> {
         for (; !signal.aborted && printed < 1_000_000; printed += 1000) onOutput?.('stdout', piece)
         return { outcome: { kind: 'cancelled' }, stdout: Buffer.alloc(0), stderr: Buffer.alloc(0), durationMs: 1 }
       },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { ExecOptions, ExecResult, OpsHosts } from '../../../../src/ops/kernel/host-port.ts'
+import type { OpsHosts, ScriptOptions, ScriptResult } from '../../../../src/ops/kernel/host-port.ts'
 import { watchCluster } from '../../../../src/ops/ray/watch.ts'
 import { ManualClock } from '../../ssh/manual-clock.ts'
 import { rayWanted } from './ray-wanted.ts'
@@ -10,8 +10,8 @@ const WANTED = rayWanted({ head: HEAD })
 function watching() {
   const clock = new ManualClock()
   const told: string[] = []
-  let options: ExecOptions | undefined
-  let end: (result: ExecResult) => void = () => {}
+  let options: ScriptOptions | undefined
+  let end: (result: ScriptResult) => void = () => {}
   const hosts: OpsHosts = {
     exec: (_, __, given) => {
       options = given
@@ -41,7 +41,7 @@ function watching() {
 }
 
 const NOTHING = new Uint8Array()
-const ENDED: ExecResult = { outcome: { kind: 'exit', code: 1 }, stdout: NOTHING, stderr: NOTHING, durationMs: 0 }
+const ENDED: ScriptResult = { outcome: { kind: 'exit', code: 1 }, stdout: NOTHING, stderr: NOTHING, durationMs: 0 }
 
 describe('a head that is watched', () => {
   it('is told as silent nine seconds after its last sign of life, once, however long the interval is', () => {
