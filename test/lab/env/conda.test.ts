@@ -89,7 +89,7 @@ describe.skipIf(!canRun)('muster env with a conda environment', { timeout: 200_0
     }
     await exec('m3', 'rm -rf ~/.conda; mkdir ~/.conda && mount -t tmpfs -o size=1m none ~/.conda')
     const full = await lab.run([...real, 'up', '--yes'], { timeoutMs: 150_000 })
-    expect(full.stdout).toMatch(/^m3: make .*: FAILED: .*No space left on device/m)
+    expect(full.stdout).toMatch(/^m3: create .*: FAILED: .*No space left on device/m)
     expect(full.code).toBe(5)
     await exec('m3', 'test ! -e ~/.conda/envs/real && mount -o remount,size=100m ~/.conda')
     const up = await lab.run([...real, 'up', '--yes'], { timeoutMs: 150_000 })

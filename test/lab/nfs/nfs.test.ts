@@ -47,10 +47,10 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
     const ended = once(child, 'close')
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       output += text
-      if (output.includes('have it read: done')) child.kill('SIGKILL')
+      if (output.includes('reload the exports: done')) child.kill('SIGKILL')
     })
     await ended
-    expect(output).toContain('have it read: done')
+    expect(output).toContain('reload the exports: done')
     expect(output).not.toContain('8 done')
 
     const again = await nfs.run('up', '--yes')

@@ -92,9 +92,9 @@ mount --bind files/dpkg-query "$(command -v dpkg-query)"`)
     })
 
     it.each([
-      ['ann', PASSWORD, /m1: make \/home\/share: done/, 'root:1777\n'],
-      ['ann', 'wrong', /m1: make \/home\/share: FAILED: refused: sudo did not accept the password/, ''],
-      ['bob', PASSWORD, /m1: make \/home\/share: FAILED: .*bob is not (?:in the sudoers|allowed)/, ''],
+      ['ann', PASSWORD, /m1: create \/home\/share: done/, 'root:1777\n'],
+      ['ann', 'wrong', /m1: create \/home\/share: FAILED: refused: sudo did not accept the password/, ''],
+      ['bob', PASSWORD, /m1: create \/home\/share: FAILED: .*bob is not (?:in the sudoers|allowed)/, ''],
     ])('asks %s once (%s)', async (user, password, said, result) => {
       const muster = startOnTerminal(lab.command(command(user, 'nfs', 'up', '--yes')), lab.environment)
       onTestFinished(muster.close)
@@ -117,7 +117,7 @@ mount --bind files/dpkg-query "$(command -v dpkg-query)"`)
       await console.key('y')
       await console.expectScreen(/sudo on m1/)
       await console.type(`${PASSWORD}\r`)
-      await console.expectScreen(/✓ make \/home\/share/)
+      await console.expectScreen(/✓ create \/home\/share/)
       await console.expectScreen(/failed or not started/)
       expect(console.output().includes(PASSWORD)).toBe(false)
       expect(await made()).toBe('root:1777\n')

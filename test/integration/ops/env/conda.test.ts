@@ -155,7 +155,7 @@ describe('a conda environment', () => {
     expect(readdirSync(join(home, '.conda/envs'))).toEqual([])
     await half()
     expect((await doIt(area, 'up')).codes).toEqual([0])
-    expect(await look(area, 'up')).toMatch(/^it is the one that the others follow/)
+    expect(await look(area, 'up')).toMatch(/^the other hosts follow it/)
   })
 })
 
@@ -256,8 +256,8 @@ describe('a removal that was cut', () => {
 
   /** `rm -rf` takes the half of it, or the whole; then everything is killed. */
   it.each([
-    ['in the middle of it', `rm -r ${'"$2"'}/conda-meta`, 'of which a part is there'],
-    ['behind it', '/bin/rm "$@"', 'of which a part is there'],
+    ['in the middle of it', `rm -r ${'"$2"'}/conda-meta`, 'which is incomplete'],
+    ['behind it', '/bin/rm "$@"', 'which is incomplete'],
   ])('%s is carried on, and what was there before takes its place', async (_, half, title) => {
     program('rm', `[ "$1" = -rf ] || exec /bin/rm "$@"\nPATH=/usr/bin:/bin\n${half}\nkill -KILL $PPID`)
     expect((await doIt(area(), 'down')).codes).toEqual([null])
