@@ -72,7 +72,7 @@ describe.skipIf(!canRun)('the Bring-up tab on three hosts', { timeout: 400_000 }
 
   it('shows the status and the journal in the details', async () => {
     await console.key('Escape', 'Enter')
-    await console.expectScreen(/the key ~\/\.ssh\/id_muster is there/)
+    await console.expectScreen(/~\/\.ssh\/id_muster exists/)
     await console.expectScreen(/done: create a key; the private key never leaves the host/)
     await console.key('Escape')
   })
