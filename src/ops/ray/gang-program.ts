@@ -7,7 +7,7 @@
 /** Stands between what Ray says of a job and what the job prints. */
 export const OUTPUT_MARK = '--- output ---'
 
-/** A worker that is gone takes the processes with it that it started; the one that sees to that is no child of the worker. */
+/** When a worker is gone, a guard that is no child of it stops the processes that it started. */
 export const GANG_PROGRAM = `import json, os, subprocess, sys, threading
 import ray
 from ray.util.placement_group import placement_group

@@ -1,25 +1,16 @@
 /** What users consumed, which decides whose turn it is, and how long their jobs ran. */
 import { isActive, type Job, type JobSpec } from './job.ts'
-import type { JobRows } from './job-rows.ts'
-import type { QueueFile } from './queue-file.ts'
+import { StorePart } from './job-rows.ts'
 
 /** Only the last jobs count, which keeps this fast. */
 const USAGE_JOBS = 2_000
 const TIMED_JOBS = 100
 const HALF_LIFE_MS = 86_400_000
 
-export class Accounting {
-  readonly #file: QueueFile
-  readonly #rows: JobRows
-
-  constructor(file: QueueFile, rows: JobRows) {
-    this.#file = file
-    this.#rows = rows
-  }
-
+export class Accounting extends StorePart {
   /** Of the last jobs that ended by themselves: run times in seconds by user, oldest first. */
   runTimes(): ReadonlyMap<string, readonly number[]> {
-    const rows = this.#file.all(
+    const rows = this.file.all(
       `SELECT user, ran_ms FROM
         (SELECT user, ran_ms, kind FROM jobs WHERE ran_ms IS NOT NULL ORDER BY ended_ms DESC LIMIT ?)
         WHERE kind = 'done' LIMIT ?`,
@@ -39,12 +30,12 @@ export class Accounting {
     }
     for (const { user, spec, state } of active)
       if (isActive(state)) add(user, spec, Math.max(0, nowMs - state.startedMs), 0)
-    const rows = this.#file.all(
+    const rows = this.file.all(
       'SELECT user, ran_ms, ended_ms, spec FROM jobs WHERE ran_ms IS NOT NULL ORDER BY ended_ms DESC LIMIT ?',
       USAGE_JOBS,
     )
     for (const { user, ran_ms, ended_ms, spec } of rows)
-      add(String(user), this.#rows.specOf(Number(spec)), Number(ran_ms), Math.max(0, nowMs - Number(ended_ms)))
+      add(String(user), this.rows.specOf(Number(spec)), Number(ran_ms), Math.max(0, nowMs - Number(ended_ms)))
     return had
   }
 }

@@ -2,7 +2,7 @@
 import { MusterError } from '../../base/errors.ts'
 import type { QueueFile, SqlRow } from './queue-file.ts'
 
-/** No lease is given for so long: one that ends later is from before the clock was set back. */
+/** Longer than any lease: one that ends later is from before the clock was set back. */
 const MOST_MS = 60_000
 
 export type LeaseToken = { readonly token: number }

@@ -192,7 +192,7 @@ class JobDriver {
     store.writeReport({ atMs: nowMs, ...this.#rounds.report(store.report()?.hosts), expectedS, isPreempting }, lease)
   }
 
-  /** Where a poll found what nobody had reported, there may be more: it is polled again soon. */
+  /** Where a poll found something that was not reported, there may be more: it is polled again soon. */
   #note(changed: Map<number, Job>): void {
     const { clock, store, lease } = this.#options
     const seen = new Map<string, SeenBundle>()

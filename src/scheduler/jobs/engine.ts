@@ -10,7 +10,7 @@ export const enginePlace = (engine: string): string => `@${engine}`
 export const placeTitle = (place: string): string =>
   place.startsWith('@') ? place.slice(1, 2).toUpperCase() + place.slice(2) : place
 
-/** `key` is made of queue, job and attempt: under it the engine finds a job again, whoever handed it over, and starts it once. */
+/** `key` is made of queue, job and attempt: under it the engine finds a job again and starts it once, also for another scheduler. */
 export type EngineOrder =
   | {
       readonly kind: 'start'

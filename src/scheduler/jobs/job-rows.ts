@@ -130,3 +130,14 @@ export class KeptActive {
     this.#list = undefined
   }
 }
+
+/** A part of the store with tables of its own in the same file. */
+export class StorePart {
+  protected readonly file: QueueFile
+  protected readonly rows: JobRows
+
+  constructor(file: QueueFile, rows: JobRows) {
+    this.file = file
+    this.rows = rows
+  }
+}

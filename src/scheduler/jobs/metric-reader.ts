@@ -93,7 +93,7 @@ function hostOf({ spec, state }: Job): string | undefined {
   return spec.metrics !== undefined && 'places' in state ? state.places?.[0]?.host : undefined
 }
 
-export type MetricOrder = { readonly key: string; readonly metrics: readonly Metric[] }
+type MetricOrder = { readonly key: string; readonly metrics: readonly Metric[] }
 
 /** For the shell of a host, in the directory of bundles: prints `metric KEY INDEX NUMBER` for each, after its mark. */
 export function formatMetricProgram(orders: readonly MetricOrder[]): string {

@@ -1,4 +1,4 @@
-/** When the driver acts again: the pause between two ticks, and how soon it plans anew. */
+/** When the driver acts again: the pause between two ticks, and how soon it plans again. */
 import { type Clock, hasPassed } from '../../base/clock.ts'
 
 export class Pause {

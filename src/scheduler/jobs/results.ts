@@ -1,9 +1,8 @@
 /** Metrics of jobs: a row each in the queue's file. */
 import type { SQLOutputValue } from 'node:sqlite'
 import { FINAL_KINDS, type Job, type JobSpec, type JobState } from './job.ts'
-import { type JobRows, parse } from './job-rows.ts'
+import { parse, StorePart } from './job-rows.ts'
 import type { Metric, MetricValues } from './metric.ts'
-import type { QueueFile } from './queue-file.ts'
 
 export type Reading = {
   readonly job: number
@@ -34,39 +33,31 @@ export type Sweep = {
 
 const MOST_ROWS = 10_000
 
-export class JobResults {
-  readonly #file: QueueFile
-  readonly #rows: JobRows
-
-  constructor(file: QueueFile, rows: JobRows) {
-    this.#file = file
-    this.#rows = rows
-  }
-
+export class JobResults extends StorePart {
   /** With the job that is made. */
   expect(job: number): void {
-    this.#file.run("INSERT INTO results VALUES (?, 0, 0, '{}')", job)
+    this.file.run("INSERT INTO results VALUES (?, 0, 0, '{}')", job)
   }
 
   /** A metric that this attempt has not printed keeps the value of an earlier one. */
   note({ job, attempt, values, isFinal }: Reading): void {
-    const [row] = this.#file.all('SELECT attempt, is_final, metrics FROM results WHERE job = ?', job)
+    const [row] = this.file.all('SELECT attempt, is_final, metrics FROM results WHERE job = ?', job)
     const [before, after] = [Number(row?.attempt ?? 0), { ...values }]
     if (before > attempt) return
     const merged =
       before === attempt || Object.keys(after).length === 0 ? { ...valuesOf(row?.metrics), ...after } : after
     const [text, ends] = [JSON.stringify(merged), Number(isFinal)]
     if (before === attempt && row?.metrics === text && Number(row.is_final) === ends) return
-    this.#file.run('INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)', job, attempt, ends, text)
+    this.file.run('INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)', job, attempt, ends, text)
   }
 
   of(job: number): MetricValues {
-    return valuesOf(this.#file.all('SELECT metrics FROM results WHERE job = ?', job)[0]?.metrics)
+    return valuesOf(this.file.all('SELECT metrics FROM results WHERE job = ?', job)[0]?.metrics)
   }
 
   /** Ended jobs whose final metrics were not read yet. */
   unread(): readonly Job[] {
-    return this.#rows.read(
+    return this.rows.read(
       `WHERE jobs.id IN (SELECT job FROM results JOIN jobs AS own ON own.id = job
         WHERE own.kind IN (${FINAL_KINDS.map((kind) => `'${kind}'`).join()})
           AND (is_final = 0 OR results.attempt < own.attempt))`,
@@ -75,7 +66,7 @@ export class JobResults {
 
   /** Those that were submitted together. */
   sweep(group: number, spec: JobSpec): Sweep {
-    const rows = this.#file
+    const rows = this.file
       .all(
         `SELECT id, kind, jobs.attempt AS attempt, environment, metrics FROM jobs LEFT JOIN results ON results.job = jobs.id
           WHERE spec = ? ORDER BY id LIMIT ?`,
@@ -91,7 +82,7 @@ export class JobResults {
           values: valuesOf(metrics),
         }),
       )
-    const [{ count } = { count: 0 }] = this.#file.all('SELECT count(*) AS count FROM jobs WHERE spec = ?', group)
+    const [{ count } = { count: 0 }] = this.file.all('SELECT count(*) AS count FROM jobs WHERE spec = ?', group)
     const parameters = [...new Set(rows.flatMap((row) => Object.keys(row.parameters)))]
     return { metrics: spec.metrics ?? [], parameters, rows, count: Number(count) }
   }

@@ -6,8 +6,7 @@
 import { createHash } from 'node:crypto'
 import type { SQLInputValue } from 'node:sqlite'
 import type { Job, JobSpec } from './job.ts'
-import { type JobRows, QUEUED_TEXT } from './job-rows.ts'
-import type { QueueFile } from './queue-file.ts'
+import { QUEUED_TEXT, StorePart } from './job-rows.ts'
 
 /** How many jobs of a line are read first; four times as many each further time. */
 const FIRST = 4
@@ -74,9 +73,7 @@ export class StoredLine {
   }
 }
 
-export class WaitingLines {
-  readonly #file: QueueFile
-  readonly #rows: JobRows
+export class WaitingLines extends StorePart {
   #free: readonly StoredLine[] | undefined
   #bound: readonly StoredLine[] | undefined
   #version = -1
@@ -84,19 +81,12 @@ export class WaitingLines {
   #dueMs = Number.POSITIVE_INFINITY
   #readMs = 0
 
-  constructor(file: QueueFile, rows: JobRows) {
-    this.#file = file
-    this.#rows = rows
-  }
-
   /** `version` changes with each write of others. */
   read(version: number, nowMs: number): readonly StoredLine[] {
     if (this.#version !== version) this.forget()
     if (nowMs >= this.#dueMs || nowMs < this.#readMs) this.forgetBound()
     if (this.#free === undefined || this.#bound === undefined) this.#nameLines()
-    this.#free ??= this.#file
-      .all(FREE_LINES)
-      .map(({ user, ...line }) => this.#freeLine(line.alike, user, line.priority))
+    this.#free ??= this.file.all(FREE_LINES).map(({ user, ...line }) => this.#freeLine(line.alike, user, line.priority))
     this.#bound ??= this.#readBound(nowMs)
     this.#version = version
     return [...this.#free, ...this.#bound].filter((line) => line.at(0) !== undefined)
@@ -120,15 +110,15 @@ export class WaitingLines {
 
   #freeLine(alike: unknown, user: unknown, priority: unknown): StoredLine {
     const key = [alike, user, priority] as SQLInputValue[]
-    return new StoredLine(String(user), (lastId, _, count) => this.#rows.read(FREE_JOBS, ...key, lastId, count))
+    return new StoredLine(String(user), (lastId, _, count) => this.rows.read(FREE_JOBS, ...key, lastId, count))
   }
 
   #readBound(nowMs: number): readonly StoredLine[] {
-    const due = this.#file.one(NEXT_DUE, nowMs)?.due
+    const due = this.file.one(NEXT_DUE, nowMs)?.due
     this.#dueMs = due === null || due === undefined ? Number.POSITIVE_INFINITY : Number(due)
     this.#readMs = nowMs
-    return this.#file.all(BOUND_HEADS, nowMs).map(({ alike = null, user = null, priority = null }) => {
-      const load: Load = (_, had, count) => this.#rows.read(BOUND_JOBS, nowMs, alike, user, priority, count, had)
+    return this.file.all(BOUND_HEADS, nowMs).map(({ alike = null, user = null, priority = null }) => {
+      const load: Load = (_, had, count) => this.rows.read(BOUND_JOBS, nowMs, alike, user, priority, count, had)
       return new StoredLine(String(user), load)
     })
   }
@@ -136,12 +126,12 @@ export class WaitingLines {
   /** Jobs that another version of Muster submitted have no line yet. */
   #nameLines(): void {
     const unnamed = "FROM jobs INDEXED BY jobs_unnamed WHERE kind = 'queued' AND alike IS NULL"
-    if (this.#file.one(`SELECT 1 ${unnamed} LIMIT 1`) === undefined) return
-    this.#file.transaction(() => {
-      for (const { spec } of this.#file.all(`SELECT DISTINCT spec ${unnamed}`))
-        this.#file.run(
+    if (this.file.one(`SELECT 1 ${unnamed} LIMIT 1`) === undefined) return
+    this.file.transaction(() => {
+      for (const { spec } of this.file.all(`SELECT DISTINCT spec ${unnamed}`))
+        this.file.run(
           "UPDATE jobs SET alike = ? WHERE spec = ? AND alike IS NULL AND kind = 'queued'",
-          alikeOf(this.#rows.specOf(Number(spec))),
+          alikeOf(this.rows.specOf(Number(spec))),
           spec as SQLInputValue,
         )
     })

@@ -1,5 +1,5 @@
 /**
- * Jobs as the planner sees them (gangs on devices, whole seconds), and how long they run when nobody said: as long as the last
+ * Jobs as the planner sees them (gangs on devices, whole seconds), and how long they run when they have no estimate: as long as the last
  * two of the same user on average (Tsafrir, Etsion, Feitelson, "Backfilling using system-generated predictions", 2007), an hour
  * while there are none.
  */
@@ -15,7 +15,7 @@ export type WaitingJob = {
   readonly submitS: number
   /** Higher goes first; 0 by default. */
   readonly priority: number
-  /** From 1 on; undefined: nobody said. */
+  /** From 1 on; undefined: unknown. */
   readonly estimateS: number | undefined
 }
 

@@ -119,8 +119,8 @@ export class FreeProfile {
 }
 
 /**
- * Conservative back-fill: every job has a place in the plan from its submission on, and begins earlier only if that moves nobody's
- * place. When a job ends early, all places are given out anew in the order of submission.
+ * Conservative back-fill: every job has a place in the plan from its submission on, and begins earlier only if that moves no
+ * other place. When a job ends early, all places are assigned again in the order of submission.
  */
 export class ConservativeBackfill implements QueuePolicy {
   readonly #startsS = new Map<number, number>()

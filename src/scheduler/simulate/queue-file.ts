@@ -1,10 +1,7 @@
 /** Hosts and jobs for `simulate queue`, read from JSON. */
 import { z } from 'zod'
 import { MusterError } from '../../base/errors.ts'
-import type { HostCapacity } from '../model/resources.ts'
-import type { Reservation } from '../plan/predict.ts'
 import { bundlesOf, gpuMilli, hostOf, parseJson, strategy } from './json-input.ts'
-import type { QueueRunJob } from './queue-run.ts'
 
 const whole = z.int().min(0)
 const file = z.strictObject({
@@ -38,14 +35,8 @@ const file = z.strictObject({
     .default([]),
 })
 
-type QueueInput = {
-  readonly hosts: readonly HostCapacity[]
-  readonly jobs: readonly QueueRunJob[]
-  readonly reservations: readonly Reservation[]
-}
-
 /** @throws MusterError 'configuration' with the first mistake. */
-export function parseQueueFile(text: string): QueueInput {
+export function parseQueueFile(text: string) {
   const { hosts, jobs, reservations } = parseJson(text, 'queue', file)
   return {
     hosts: hosts.map(({ name, ...host }) => hostOf(name, host)),

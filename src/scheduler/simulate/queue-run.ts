@@ -33,7 +33,7 @@ export type QueueRunResult = {
   readonly averageWaitByUserS: ReadonlyMap<string, number>
 }
 
-type Event = { readonly kind: 'end'; readonly job: QueueRunJob; readonly startS: number } | { readonly kind: 'look' }
+type Event = { readonly kind: 'end'; readonly job: QueueRunJob; readonly startS: number } | { readonly kind: 'replan' }
 
 export function runQueue(input: QueueRunInput): QueueRunResult {
   const { hosts, reservations = [], isPreempting, isFairShare, onPlan } = input
@@ -43,7 +43,7 @@ export function runQueue(input: QueueRunInput): QueueRunResult {
     .toSorted((one, other) => one.submitS - other.submitS || one.order - other.order)
   const running = new Map<QueueRunJob, ActiveJob>()
   const events = new TimeQueue<Event>()
-  for (const { untilS } of reservations) events.add(untilS, { kind: 'look' })
+  for (const { untilS } of reservations) events.add(untilS, { kind: 'replan' })
   const share = new FairShare()
   const runTimes = new Map<string, number[]>()
   const startsS = new Map<number, number>()
@@ -62,7 +62,7 @@ export function runQueue(input: QueueRunInput): QueueRunResult {
     for (let event = events.first(); event?.timeS === nowS; event = events.first()) {
       events.removeFirst()
       const { value } = event
-      if (value.kind === 'look' || running.get(value.job)?.startS !== value.startS) continue
+      if (value.kind === 'replan' || running.get(value.job)?.startS !== value.startS) continue
       leave(value.job, nowS)
       runTimes.set(value.job.user, [...(runTimes.get(value.job.user) ?? []).slice(-1), nowS - value.startS])
     }
@@ -94,7 +94,7 @@ export function runQueue(input: QueueRunInput): QueueRunResult {
       preempted++
       waiting.push({ ...job, submitS: nowS - (victim.startS - job.submitS) })
     }
-    if (plan.victims.length > 0) events.add(nowS + 1, { kind: 'look' })
+    if (plan.victims.length > 0) events.add(nowS + 1, { kind: 'replan' })
   }
   if (waiting.length > 0) throw new MusterError('internal', 'the planner left jobs waiting on empty hosts')
   return { ...summarise(hosts, jobs, startsS), impossible: input.jobs.length - jobs.length, preempted }

@@ -220,7 +220,7 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     const done = async () =>
       (await queue.list()).filter((line) => line.job >= Number(ids[0]) && line.state === 'done').length
     const driver = async () => {
-      const pid = / process (\d+)$/m.exec((await queue.job('list', '--limit', '1')).stdout)?.[1]
+      const pid = / \(pid (\d+)\)$/m.exec((await queue.job('list', '--limit', '1')).stdout)?.[1]
       return all.find(({ child }) => child.signalCode === null && String(child.pid) === pid)
     }
     for (const doneBefore of [20, 75]) {

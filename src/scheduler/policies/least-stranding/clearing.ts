@@ -7,8 +7,8 @@ import type { Shape } from '../../model/shape.ts'
 import type { HostAges } from './host-ages.ts'
 
 /** Changes between two searches for the host: at least, and as a fraction of all hosts. */
-const LEAST_LOOK = 32
-const LOOK = 1 / 4
+const LEAST_CHANGES = 32
+const CHANGES = 1 / 4
 /** Another host replaces the cleared one only when it will probably be free in half the time, and this many changes sooner. */
 const RELUCTANCE = 2
 const LEAST_GAIN = 64
@@ -22,7 +22,7 @@ export class Clearing {
   readonly #waiting = new Map<Shape, number>()
   #shape: Shape | undefined
   #host = -1
-  #lookedAt = 0
+  #searchedAt = 0
 
   constructor(cluster: Cluster, ages: HostAges) {
     this.#cluster = cluster
@@ -43,8 +43,8 @@ export class Clearing {
   refresh(): void {
     const { changeCount, hostCount } = this.#cluster
     if (this.#waiting.size === 0) this.#clear(-1, undefined)
-    else if (changeCount - this.#lookedAt >= Math.max(LEAST_LOOK, LOOK * hostCount)) {
-      this.#lookedAt = changeCount
+    else if (changeCount - this.#searchedAt >= Math.max(LEAST_CHANGES, CHANGES * hostCount)) {
+      this.#searchedAt = changeCount
       const shape = this.#largest()
       this.#clear(shape === undefined || !this.#ages.isTold ? -1 : this.#soonest(shape), shape)
     }
