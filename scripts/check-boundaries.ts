@@ -1,6 +1,7 @@
 /**
- * Proves that the linter holds the import boundaries: in a temporary tree with this repository's biome.json, each import that
- * the architecture forbids is planted and must be an error, and each that it allows must not be one.
+ * Proves that the tools hold the rules about imports. A temporary tree gets this repository's biome.json and knip.json; each
+ * import that the architecture forbids, a circle, a circle of types, and a file that only a test reaches are planted there and
+ * must be found, and each import that it allows must pass.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -41,6 +42,8 @@ const OTHERS: readonly Planted[] = [
   { path: 'src/cli/console-imports-ui.ts', text: reexport('../ui/room.ts'), rule: undefined },
   { path: 'src/base/ring-a.ts', text: cycle('a', 'b'), rule: 'lint/suspicious/noImportCycles' },
   { path: 'src/base/ring-b.ts', text: cycle('b', 'a'), rule: 'lint/suspicious/noImportCycles' },
+  { path: 'src/base/ring-c.ts', text: typeCycle('c', 'd'), rule: 'lint/suspicious/noImportCycles' },
+  { path: 'src/base/ring-d.ts', text: typeCycle('d', 'c'), rule: 'lint/suspicious/noImportCycles' },
   {
     path: 'src/base/floating.ts',
     text: 'async function work(): Promise<void> {}\n\nexport function start(): void {\n  work()\n}\n',
@@ -50,17 +53,12 @@ const OTHERS: readonly Planted[] = [
   { path: 'src/base/kinds.ts', text: 'export enum Kind {\n  one,\n}\n', rule: 'lint/style/noEnum' },
 ]
 
-/** Sentences about what the linter let pass or forbade wrongly; none when it holds. */
-export function checkBoundaries(): string[] {
-  const directory = mkdtempSync(join(tmpdir(), 'muster-boundaries-'))
-  try {
-    const planted = [...roomImports(), ...packageImports(), ...OTHERS]
-    plant(directory, planted)
-    const found = lint(directory)
-    return planted.flatMap(({ path, rule }) => verdict(path, rule, found.get(path) ?? []))
-  } finally {
-    rmSync(directory, { recursive: true, force: true })
-  }
+/** What the linter let pass or forbade wrongly, one sentence each. */
+function lintProblems(directory: string): string[] {
+  const planted = [...roomImports(), ...packageImports(), ...OTHERS]
+  plant(directory, planted)
+  const found = lint(directory)
+  return planted.flatMap(({ path, rule }) => verdict(path, rule, found.get(path) ?? []))
 }
 
 function roomImports(): Planted[] {
@@ -114,6 +112,30 @@ function pairs(left: readonly string[], right: readonly string[]): [string, stri
   return left.flatMap((one) => right.map((other): [string, string] => [one, other]))
 }
 
+/** Whether knip lists the file that only a test reaches, and not the one that the program uses. */
+function deadCodeProblems(directory: string): string[] {
+  const files = {
+    'src/main.ts': `${reexport('./base/used.ts')}`,
+    'src/base/used.ts': 'export const used = 1\n',
+    'src/base/for-tests.ts': 'export const forTests = 1\n',
+    'test/unit/for-tests.test.ts': reexport('../../src/base/for-tests.ts'),
+  }
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(directory, path)), { recursive: true })
+    writeFileSync(join(directory, path), text)
+  }
+  for (const file of ['knip.json', 'tsconfig.json', 'package.json']) cpSync(join(ROOT, file), join(directory, file))
+  const program = join(dirname(createRequire(import.meta.url).resolve('knip/package.json')), 'bin', 'knip.js')
+  const options = ['--production', '--reporter=json', '--no-exit-code', '--include=files']
+  const { stdout } = spawnSync(process.execPath, [program, ...options], { cwd: directory, encoding: 'utf8' })
+  return [
+    ...(stdout.includes('src/base/for-tests.ts')
+      ? []
+      : ['knip lets src/base/for-tests.ts pass, which only a test uses']),
+    ...(stdout.includes('src/base/used.ts') ? ['knip says that nothing uses src/base/used.ts'] : []),
+  ]
+}
+
 function reexport(specifier: string): string {
   return `export * from '${specifier}'\n`
 }
@@ -122,8 +144,22 @@ function cycle(own: string, other: string): string {
   return `import { ${other} } from './ring-${other}.ts'\n\nexport const ${own} = (): unknown => ${other}\n`
 }
 
+function typeCycle(own: string, other: string): string {
+  const [type, next] = [own.toUpperCase(), other.toUpperCase()]
+  return `import type { ${next} } from './ring-${other}.ts'\n\nexport type ${type} = { readonly next?: ${next} }\n`
+}
+
+function inTemporaryTree(check: (directory: string) => string[]): string[] {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-boundaries-'))
+  try {
+    return check(directory)
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
 if (import.meta.main) {
-  const problems = checkBoundaries()
+  const problems = [...inTemporaryTree(lintProblems), ...inTemporaryTree(deadCodeProblems)]
   for (const problem of problems) process.stderr.write(`${problem}\n`)
   process.exitCode = problems.length === 0 ? 0 : 1
 }

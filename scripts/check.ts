@@ -21,7 +21,9 @@ const GATES: readonly Gate[] = [
   { name: 'types', argv: [program('tsc'), '--noEmit'] },
   { name: 'format and lint', argv: [program('biome'), 'check', '--error-on-warnings'] },
   { name: 'dead code', argv: [program('knip')] },
+  { name: 'code for tests alone', argv: [program('knip'), '--production'] },
   { name: 'import boundaries', argv: script('check-boundaries.ts') },
+  { name: 'names', argv: script('check-names.ts') },
   { name: 'generated files', argv: script('generate-docs.ts', '--check') },
 ]
 
