@@ -5,7 +5,6 @@
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
@@ -90,7 +89,7 @@ function plant(directory: string, planted: readonly Planted[]): void {
 
 /** The rules that each file broke. */
 function lint(directory: string): Map<string, string[]> {
-  const program = join(dirname(createRequire(import.meta.url).resolve('@biomejs/biome/package.json')), 'bin', 'biome')
+  const program = join(ROOT, 'node_modules', '.bin', 'biome')
   const options = ['--vcs-enabled=false', '--reporter=json', '--max-diagnostics=none', '--diagnostic-level=error']
   const result = spawnSync(process.execPath, [program, 'lint', ...options], { cwd: directory, encoding: 'utf8' })
   const report = JSON.parse(result.stdout) as { diagnostics: { category: string; location: { path: unknown } }[] }
@@ -125,7 +124,7 @@ function deadCodeProblems(directory: string): string[] {
     writeFileSync(join(directory, path), text)
   }
   for (const file of ['knip.json', 'tsconfig.json', 'package.json']) cpSync(join(ROOT, file), join(directory, file))
-  const program = join(dirname(createRequire(import.meta.url).resolve('knip/package.json')), 'bin', 'knip.js')
+  const program = join(ROOT, 'node_modules', '.bin', 'knip')
   const options = ['--production', '--reporter=json', '--no-exit-code', '--include=files']
   const { stdout } = spawnSync(process.execPath, [program, ...options], { cwd: directory, encoding: 'utf8' })
   return [
