@@ -38,7 +38,7 @@ export function parseClusterView(text: string): ClusterView | undefined {
   if (typeof error === 'string') return { kind: answer.answered === true ? 'foreign' : 'silent', because: error }
   const version = record(answer.version)
   const ray = version?.ray_version
-  if (typeof ray !== 'string') return { kind: 'foreign', because: 'its answer is not one of Ray' }
+  if (typeof ray !== 'string') return { kind: 'foreign', because: 'the answer does not come from Ray' }
   const python = record(record(answer.metadata)?.data)?.pythonVersion
   return {
     kind: 'answers',

@@ -169,7 +169,7 @@ ${tokenScript(wanted, wanted.head)}limited ${clusterProgram(dashboardAddress(wan
   }
 }
 
-const NO_CONTAINER = `echo '{"error": "its container does not run"}'`
+const NO_CONTAINER = `echo '{"error": "its container is not running"}'`
 
 const NO_CLUSTER: Fact<ClusterView> = {
   script: ':',

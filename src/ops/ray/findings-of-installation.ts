@@ -1,12 +1,22 @@
 /** Whether the Ray that a node would start with is there, or will be, is complete, and is the head's version. Pure. */
 import { shellQuote } from '../../base/shell-quote.ts'
 import { knownValue } from '../kernel/fact.ts'
-import { type Finding, onHost } from '../kernel/finding.ts'
+import { type Finding, type Gravity, onHost } from '../kernel/finding.ts'
 import type { Operation } from '../kernel/operation.ts'
 import type { FactsOfHosts, Installed } from './facts.ts'
-import { finding } from './node-finding.ts'
 import { placeName } from './place.ts'
 import type { RayNode, RayWanted } from './wanted.ts'
+
+/** About the host of a node. */
+export function finding(
+  { host }: RayNode,
+  gravity: Gravity,
+  id: string,
+  cause: string,
+  more: Pick<Finding, 'detail' | 'mend' | 'hint'> = {},
+): Finding {
+  return { host, gravity, id, cause, ...more }
+}
 
 export function findingsOfInstallation(
   wanted: RayWanted,
@@ -23,12 +33,12 @@ export function findingsOfInstallation(
   }
   if (installed.kind === 'absent') return fate === 'made' ? [] : [noRay(wanted, node, installed, fate)]
   if (wanted.hasToken && isBefore(installed.ray, FIRST_WITH_TOKENS)) {
-    const cause = `Ray ${installed.ray} knows no tokens, and one is declared (ray.auth)`
+    const cause = `Ray ${installed.ray} does not support tokens, and hosts.yaml declares one (ray.auth)`
     const mend = pipIn(node, `ray[default]>=${FIRST_WITH_TOKENS.join('.')}`)
     return [finding(node, 'blocker', 'no-tokens', cause, { mend })]
   }
   if (Object.keys(node.labels).length > 0 && isBefore(installed.ray, FIRST_WITH_LABELS)) {
-    const cause = `Ray ${installed.ray} knows no labels that tasks select by, and some are declared (ray.labels)`
+    const cause = `Ray ${installed.ray} does not support labels, and hosts.yaml declares some (ray.labels)`
     const mend = pipIn(node, `ray[default]>=${FIRST_WITH_LABELS.join('.')}`)
     return [finding(node, 'blocker', 'no-labels', cause, { mend })]
   }
@@ -73,7 +83,7 @@ function findingOfSource({ source }: RayWanted, node: RayNode, facts: FactsOfHos
   if (source === undefined) {
     const { from = node.host } = node.environment ?? {}
     if (from === node.host || installedOn(from, facts)?.kind !== 'absent') return undefined
-    const cause = `there will be no ray in ${placeName(node.environment)}, as there is none on ${from}`
+    const cause = `ray will be missing in ${placeName(node.environment)}, as it is on ${from}`
     return finding(node, 'blocker', 'no-ray', cause, { hint: `Install it on ${from}, then: muster up.` })
   }
   if (source.namesRay !== 'no') return undefined
@@ -93,12 +103,12 @@ function noRay(
   const cause = `there is no ray in ${placeName(environment)}`
   const blocker = (more: Pick<Finding, 'mend' | 'hint'>) => finding(node, 'blocker', 'no-ray', cause, more)
   if (environment === undefined) {
-    const hint = 'Install it, or declare the environment that has it (environment in hosts.yaml).'
+    const hint = 'Install it, or set environment in hosts.yaml to the environment that has it.'
     return blocker({ mend: pipIn(node, 'ray[default]'), hint })
   }
   if (!hasPython && fate !== 'kept') {
-    const line = source === undefined ? '' : ` What it is made from, ${source.path}, has to name ray[default].`
-    return blocker({ hint: `Make the environment first: muster up env.${line}` })
+    const line = source === undefined ? '' : ` Its source, ${source.path}, must name ray[default].`
+    return blocker({ hint: `Create the environment first: muster up env.${line}` })
   }
   if (source !== undefined) return blocker({ hint: `${lineFor(node, source.path)}, then: muster up env.` })
   if (environment.from === host) return blocker({ mend: pipIn(node, 'ray[default]') })
@@ -142,17 +152,17 @@ function findingsOfVersions(
   if (head === undefined) return []
   const name = wanted.head.host
   if (ray !== head.ray) {
-    const cause = `Ray is another version than on ${name}, and the head would refuse the node`
+    const cause = `the Ray version differs from the one on ${name}, and the head would refuse the node`
     const detail = `${ray}, ${name} has ${head.ray}`
     return [finding(node, 'blocker', 'ray-version', cause, { detail, mend: pipIn(node, `ray[default]==${head.ray}`) })]
   }
   if (head.python === undefined || python === head.python) return []
   const isPatch = python.split('.').slice(0, 2).join('.') === head.python.split('.').slice(0, 2).join('.')
   if (isPatch && wanted.variables.RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL === 'minor') return []
-  const cause = `Python is another version than on ${name}, and the head would refuse the node`
+  const cause = `the Python version differs from the one on ${name}, and the head would refuse the node`
   const hint = isPatch
-    ? 'Make the environment from the same Python; or, from Ray 2.51 on, declare ray.env: { RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL: minor }.'
-    : 'Make the environment from the same Python.'
+    ? 'Create the environment with the same Python; or, from Ray 2.51 on, set ray.env: { RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL: minor }.'
+    : 'Create the environment with the same Python.'
   return [finding(node, 'blocker', 'python-version', cause, { detail: `${python}, ${name} has ${head.python}`, hint })]
 }
 

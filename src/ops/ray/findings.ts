@@ -9,11 +9,9 @@ import { type Finding, formatDuration, onHost } from '../kernel/finding.ts'
 import type { Operation } from '../kernel/operation.ts'
 import { ipOf } from './addresses.ts'
 import type { FactsOfHosts, RayFacts } from './facts.ts'
-import { findingsOfInstallation } from './findings-of-installation.ts'
-import { findingsOfNetworks, WHAT_JOINS_NETWORKS } from './findings-of-networks.ts'
-import { findingsOfWays } from './findings-of-ways.ts'
+import { findingsOfConnections, WHAT_JOINS_NETWORKS } from './findings-of-connections.ts'
+import { finding, findingsOfInstallation } from './findings-of-installation.ts'
 import { takenBy } from './listeners.ts'
-import { finding } from './node-finding.ts'
 import { processesOf } from './processes.ts'
 import { nodesOf, type RayNode, type RayWanted } from './wanted.ts'
 
@@ -36,8 +34,7 @@ export function findingsBeforeStart(
     ...findingsOfAddress(wanted, node, facts, own),
     ...findingsOfInstallation(wanted, node, facts, before),
     ...findingsOfPorts(wanted, node, facts, own),
-    ...findingsOfNetworks(wanted, node, facts),
-    ...findingsOfWays(wanted, node, facts),
+    ...findingsOfConnections(wanted, node, facts),
     ...findingsOfClock(wanted, node, facts),
     ...findingsOfSpace(wanted, node, own),
   ]
@@ -51,9 +48,9 @@ export function findingsOfDeclaration({ head, dashboardHost, hasToken }: RayWant
       head,
       'risk',
       'open-dashboard',
-      `whoever reaches the dashboard at ${dashboardHost} runs programs on all nodes`,
+      `anyone who can reach the dashboard at ${dashboardHost} can run programs on all nodes`,
       {
-        hint: 'It has no password. Muster needs it at 127.0.0.1 only: leave dashboard_host out, or declare ray.auth: token.',
+        hint: 'It has no password. Muster needs it at 127.0.0.1 only: remove dashboard_host, or set ray.auth: token.',
       },
     ),
   ]
@@ -71,7 +68,7 @@ function unknownFacts({ host }: RayNode, own: Own): Finding[] {
 function findingsOfResources(node: RayNode): Finding[] {
   return Object.entries(node.custom).flatMap(([name, amount]) => {
     if (Number.isInteger(amount)) return []
-    const cause = `a node has whole numbers of a resource only, and not ${amount} ${name}`
+    const cause = `a custom resource must be a whole number, not ${amount} ${name}`
     return [finding(node, 'blocker', 'part-of-resource', cause)]
   })
 }
@@ -85,12 +82,13 @@ function findingsOfLabels(node: RayNode): Finding[] {
     const [key = '', prefix] = name.split('/').toReversed()
     const isName = LABEL.test(key) && (prefix === undefined || LABEL_PREFIX.test(prefix)) && !name.startsWith('ray.io/')
     if (isName && name.split('/').length <= 2 && (label === '' || LABEL.test(label))) return []
-    const hint = 'Letters, digits, _ . and -, at most 63, at both ends a letter or digit; ray.io/ is for Ray alone.'
-    return [finding(node, 'blocker', 'label', `Ray takes no label ${name}=${label}`, { hint })]
+    const hint =
+      'Use at most 63 letters, digits, _ . and -, with a letter or digit at both ends; ray.io/ is reserved for Ray.'
+    return [finding(node, 'blocker', 'label', `Ray does not accept the label ${name}=${label}`, { hint })]
   })
 }
 
-const NO_SUPERVISE = 'Without ray.supervise in hosts.yaml it starts all the same, and muster ray up brings it back.'
+const NO_SUPERVISE = 'Without ray.supervise in hosts.yaml the node starts all the same, and muster ray up restarts it.'
 
 /** Where the node is, and who starts it again. */
 function findingsOfKeeping({ isSupervised }: RayWanted, node: RayNode, own: Own): Finding[] {
@@ -98,36 +96,38 @@ function findingsOfKeeping({ isSupervised }: RayWanted, node: RayNode, own: Own)
   if (environment?.kind === 'docker') {
     const isShared = /(^|\s)--net(work)?[= ]host(\s|$)/.test(environment.options)
     const hint = 'Its options in hosts.yaml need --network host (and --shm-size for objects).'
-    const apart = `the container ${environment.name} has a network of its own, in which no other node finds it`
-    const supervised = 'systemd does not keep a node inside a container'
+    const apart = `the container ${environment.name} has its own network, where other nodes cannot reach it`
+    const supervised = 'systemd cannot supervise a node inside a container'
     return [
       ...(isShared ? [] : [finding(node, 'blocker', 'container-network', apart, { hint })]),
       ...(isSupervised ? [finding(node, 'blocker', 'no-systemd', supervised, { hint: NO_SUPERVISE })] : []),
     ]
   }
   if (!isSupervised || knownValue(own.unit)?.kind !== 'no-systemd') return []
-  return [finding(node, 'blocker', 'no-systemd', 'no systemd manages services for this login', { hint: NO_SUPERVISE })]
+  return [
+    finding(node, 'blocker', 'no-systemd', 'systemd does not manage services for this login', { hint: NO_SUPERVISE }),
+  ]
 }
 
 function findingsOfAddress(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, own: Own): Finding[] {
   const ip = ipOf(node, facts)
-  const declare = `In hosts.yaml ray.node_ips says what it announces: node_ips: { ${node.host}: IP }.`
+  const declare = `Set the address in hosts.yaml under ray: node_ips: { ${node.host}: IP }.`
   if (ip === undefined) {
     return [
-      finding(node, 'blocker', 'no-ip', 'hosts.yaml gives no address that the node can announce', { hint: declare }),
+      finding(node, 'blocker', 'no-ip', 'hosts.yaml has no IP address that the node can announce', { hint: declare }),
     ]
   }
   if (ip.startsWith('127.') && nodesOf(wanted).length > 1) {
-    const cause = `it would announce ${ip}, where the other nodes find themselves`
+    const cause = `it would announce ${ip}, which for the other nodes is themselves`
     return [finding(node, 'blocker', 'loopback-ip', cause, { hint: declare })]
   }
   const addresses = knownValue(own.addresses)?.own ?? []
   if (addresses.length === 0 || addresses.includes(ip)) return []
   const others = addresses.filter((address) => !address.startsWith('127.'))
   return [
-    finding(node, 'blocker', 'foreign-ip', `${ip} is no address of the host, so that its node cannot listen there`, {
+    finding(node, 'blocker', 'foreign-ip', `${ip} is not an address of the host, so its node cannot listen on it`, {
       detail: `it has ${others.join(', ')}`,
-      hint: `It is behind a router or a bridge that translates addresses (NAT, WSL2). ${declare} It has to be one of its own at which the others reach it: that takes ${WHAT_JOINS_NETWORKS}.`,
+      hint: `It is behind a router or a bridge that translates addresses (NAT, WSL2). ${declare} It must be an address of the host that the others can reach: they need ${WHAT_JOINS_NETWORKS}.`,
     }),
   ]
 }
@@ -162,8 +162,8 @@ function findingsOfPorts(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, 
     if (taken === undefined || isBlind || ours.has(taken.pid ?? 0)) return []
     const cluster = processes.find(({ pid }) => pid === taken.pid)?.cluster
     const holder = taken.pid === undefined ? 'a process of another user' : `${taken.name} (process ${taken.pid})`
-    const cause = `port ${need.port} for ${need.what} is taken by ${holder}${cluster === undefined ? '' : `, of the Ray cluster at ${cluster}`}`
-    const hint = `End it, or declare another one (ray.${need.key} in hosts.yaml).`
+    const cause = `port ${need.port} for ${need.what} is in use by ${holder}${cluster === undefined ? '' : `, of the Ray cluster at ${cluster}`}`
+    const hint = `Stop it, or set another port (ray.${need.key} in hosts.yaml).`
     return [finding(node, 'blocker', 'port-taken', cause, { hint })]
   })
 }
@@ -206,21 +206,21 @@ function findingsOfSpace({ objectStoreBytes, tempDirectory }: RayWanted, node: R
   if (space === undefined) return []
   const findings: Finding[] = []
   if (!space.isTempWritable) {
-    const hint = 'Another user made it: ray.temp_dir in hosts.yaml names another one.'
+    const hint = 'Another user owns it: set ray.temp_dir in hosts.yaml to another directory.'
     findings.push(finding(node, 'blocker', 'temp-dir', `cannot write to ${tempDirectory}`, { hint }))
   }
   if (space.tempUsedPercent >= FULL_PERCENT) {
-    const cause = `the disk of ${tempDirectory} is full: Ray makes no objects from ${FULL_PERCENT} % on`
+    const cause = `the disk of ${tempDirectory} is full: Ray stores no objects from ${FULL_PERCENT} % on`
     findings.push(finding(node, 'risk', 'disk-full', cause, { detail: `${space.tempUsedPercent} %` }))
   }
   const wantedBytes = objectStoreBytes ?? Math.min(space.memoryBytes * USUAL_SHARE, USUAL_MOST_BYTES)
   if (space.sharedBytes < wantedBytes) {
     const size = Math.ceil(wantedBytes / SHARE_OF_SHM)
-    const cause = `/dev/shm has less room than the object store takes, which goes to the disk instead`
+    const cause = `/dev/shm is smaller than the object store, which will use the disk instead`
     const what = objectStoreBytes === undefined ? "Ray's choice" : 'object_store'
     const detail = `${formatBytes(space.sharedBytes)}, ${what} is ${formatBytes(wantedBytes)}`
     const inContainer = {
-      hint: `ray.object_store takes less; --shm-size ${size} among the container's options gives more.`,
+      hint: `Lower ray.object_store, or add --shm-size ${size} to the container's options.`,
     }
     const mend = { mend: onHost(`mount -o remount,size=${size} /dev/shm`) }
     const more = node.environment?.kind === 'docker' ? inContainer : mend

@@ -50,7 +50,7 @@ fi`,
 /**
  * The script for the place where Ray is. It has no stdin unless `stdin` says so; where that is guarded it goes on for as long as
  * somebody waits for it, and its programs end with it: Docker leaves what it runs behind when whoever asked for it is gone.
- * `absent` makes what comes before the error where its container does not run.
+ * `absent` makes what comes before the error where its container is not running.
  */
 export function inside(
   wanted: RayWanted,
@@ -64,7 +64,7 @@ export function inside(
   const { name } = environment
   return `${DOCK}${isRunning(name)} || {
   ${absent(name)}
-  echo ${shellQuote(`the container ${name} does not run`)} >&2; exit 1; }
+  echo ${shellQuote(`the container ${name} is not running`)} >&2; exit 1; }
 ${execIn(name, wanted, script, stdin)}`
 }
 

@@ -98,7 +98,7 @@ function parseRound(wanted: RayWanted, orders: readonly RayOrder[], text: string
     } else if (line === END) trouble = undefined
     else if (first === 'trouble') trouble = printable(line.slice('trouble '.length))
     else if (line === DOWN) {
-      trouble = `Ray does not run on ${wanted.head.host}. Start it: muster ray up`
+      trouble = `Ray is not running on ${wanted.head.host}. Start it: muster ray up`
       // A GCS that keeps what it knows elsewhere knows it again once it is back.
       if (wanted.variables.RAY_REDIS_ADDRESS === undefined)
         for (const { kind, key } of orders) if (kind !== 'start') reports.set(key, 'forgotten')

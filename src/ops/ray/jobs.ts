@@ -96,7 +96,7 @@ ${tokenScript(wanted, head)}exec "$py" -c ${shellQuote(JOB_PROGRAM)} ${shellQuot
     (line) => {
       const event = parseJobEvent(line)
       if (event === undefined && ++otherLineCount > MOST_OTHER_LINES)
-        cutOff(`it printed more than ${MOST_OTHER_LINES} lines that are no answers, and was cut off`)
+        cutOff(`it printed more than ${MOST_OTHER_LINES} lines that are not answers, and was cut off`)
       else if (event?.type === 'job' && ++jobCount > MOST_JOBS) cutOff(`it lists more than ${MOST_JOBS} jobs`)
       else if (event?.type === 'error') reason = event.reason
       else if (event !== undefined) onEvent(event)

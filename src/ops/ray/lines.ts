@@ -54,4 +54,4 @@ export class Lines {
 
 const MOST_LENGTH = 64_000_000
 
-export const TOO_LONG = `it answers with more than ${MOST_LENGTH / 1e6} MB at once`
+export const TOO_LONG = `it sent a line of more than ${MOST_LENGTH / 1e6} MB`

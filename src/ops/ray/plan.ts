@@ -93,13 +93,13 @@ function startOf(wanted: RayWanted, node: RayNode, { facts, headIp, before, isAn
   const running = runningOn(wanted, node, facts, headIp)
   const untold = isAnew ? undefined : whyUntold(wanted, node, facts, running)
   if (untold !== undefined) return blockedBy(untold)
-  const wrong = isAnew ? ['the head starts anew'] : differences(wanted, node, facts, ip, running)
+  const wrong = isAnew ? ['the head restarts'] : differences(wanted, node, facts, ip, running)
   if (wrong.length === 0) {
     const head = facts.get(wanted.head.host)?.facts.cluster
     const isTold = head !== undefined && knownValue(head)?.kind === 'answers'
     return {
       kind: 'nothing',
-      because: `its node runs at ${ip}${isTold ? ' and is alive' : ', and the head does not tell more'}`,
+      because: `its node runs at ${ip}${isTold ? ' and is alive' : ', and the head did not report more'}`,
     }
   }
   const foreign = findingOfOwner(node, facts, running)
@@ -107,7 +107,7 @@ function startOf(wanted: RayWanted, node: RayNode, { facts, headIp, before, isAn
   const blockers = findings.filter(({ gravity }) => gravity === 'blocker')
   if (blockers.length > 0 || ip === undefined || headIp === undefined) {
     const { host } = node
-    const cause = `the address of ${wanted.head.host} is not known`
+    const cause = `the address of ${wanted.head.host} is unknown`
     return {
       kind: 'blocked',
       findings: blockers.length > 0 ? findings : [{ host, gravity: 'blocker', id: 'no-head', cause }],
@@ -132,7 +132,7 @@ function findingOfOwner({ host }: RayNode, facts: FactsOfHosts, running: readonl
   const uid = space === undefined ? undefined : knownValue(space)?.uid
   const other = running.find((process) => process.uid !== uid)
   if (uid === undefined || uid === 0 || other === undefined) return undefined
-  const cause = 'another user runs this cluster, who alone may end it'
+  const cause = 'this cluster belongs to another user, who alone can stop it'
   const detail = `${other.program}, process ${other.pid}, belongs to user ${other.uid}`
   return { host, gravity: 'blocker', id: 'other-user', cause, detail }
 }
@@ -170,12 +170,12 @@ function whyUntold(
   if (asked.kind === 'answers') return undefined
   const asking = `the head runs, and its dashboard at ${dashboardAddress(wanted)}`
   if (asked.kind === 'foreign') {
-    const hint = 'A cluster with a token of its own is declared by ray.auth: token.'
-    return { host, gravity: 'blocker', id: 'no-dashboard', cause: `${asking} does not tell: ${asked.because}`, hint }
+    const hint = 'If the cluster has its own token, set ray.auth: token.'
+    return { host, gravity: 'blocker', id: 'no-dashboard', cause: `${asking} gives no answer: ${asked.because}`, hint }
   }
   const cause = `${asking} does not answer`
   const hint =
-    'If it stays so, end the cluster and start it anew, which ends all that runs on it: muster ray down, muster ray up.'
+    'If this persists, restart the cluster, which stops everything that runs on it: muster ray down, muster ray up.'
   return { host, gravity: 'blocker', id: 'no-dashboard', cause, detail: asked.because, hint }
 }
 
@@ -195,13 +195,14 @@ function differences(
   const unit = unitOf(node, facts)
   const raylets = running.filter(({ role }) => role === 'raylet')
   const gcs = running.some(({ role }) => role === 'gcs')
-  if (running.length === 0) return ['nothing of it runs']
-  if (node.isHead && !gcs) return ['its GCS is gone and left these behind']
-  if (raylets.length === 0) return [node.isHead ? 'it has no raylet' : 'its raylet is gone and left these behind']
+  if (running.length === 0) return ['it is not running']
+  if (node.isHead && !gcs) return ['its GCS is gone, and these processes are left']
+  if (raylets.length === 0)
+    return [node.isHead ? 'it has no raylet' : 'its raylet is gone, and these processes are left']
   if (raylets.length > 1)
     return [`${raylets.length} raylets serve this cluster, and its resources count ${raylets.length} times`]
-  if (wanted.isSupervised && unit?.kind === 'absent') return ['systemd does not keep it, as is declared']
-  if (!wanted.isSupervised && unit?.kind === 'there') return ['systemd keeps it, which is not declared']
+  if (wanted.isSupervised && unit?.kind === 'absent') return ['systemd does not supervise it, but hosts.yaml says so']
+  if (!wanted.isSupervised && unit?.kind === 'there') return ['systemd supervises it, but hosts.yaml does not say so']
   const head = facts.get(wanted.head.host)?.facts
   const cluster = head === undefined ? undefined : knownValue(head.cluster)
   if (cluster?.kind !== 'answers') return []
@@ -309,13 +310,13 @@ function planDown(wanted: RayWanted, facts: FactsOfHosts, headIp: string | undef
 function stopOf(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, headIp: string | undefined): Verdict {
   const processes = facts.get(node.host)?.facts.processes
   if (processes?.kind === 'unknown') {
-    const cause = `cannot tell about processes: ${processes.because}`
+    const cause = `cannot list the processes: ${processes.because}`
     return blockedBy({ host: node.host, gravity: 'blocker', id: 'unknown', cause })
   }
   const running = runningOn(wanted, node, facts, headIp)
   const hasUnit = unitOf(node, facts)?.kind === 'there'
   if (headIp === undefined || (running.length === 0 && !hasUnit)) {
-    return { kind: 'nothing', because: 'nothing of this cluster runs' }
+    return { kind: 'nothing', because: 'this cluster is not running' }
   }
   const foreign = findingOfOwner(node, facts, running)
   if (foreign !== undefined) return blockedBy(foreign)

@@ -56,14 +56,14 @@ export function startUnit(wanted: RayWanted, words: readonly string[], variables
   const unit = unitName(wanted)
   const own = [...variables].map(([name, value]) => `Environment=${unitWord(`${name}=${value}`)}`)
   const token = wanted.hasToken ? ' RAY_AUTH_MODE=token "RAY_AUTH_TOKEN_PATH=$(word "$RAY_AUTH_TOKEN_PATH")"' : ''
-  return `${CTL}can_supervise || { echo 'no systemd manages services for this login' >&2; exit 1; }
+  return `${CTL}can_supervise || { echo 'systemd does not manage services for this login' >&2; exit 1; }
 # As a word in a unit: what means something to systemd stands for itself.
 word() { printf %s "$1" | sed 's/[\\\\"]/\\\\&/g; s/%/%%/g'; }
 log=$HOME/${shellQuote(logOf(wanted))}
 unit=$units/${shellQuote(unit)}
 # Without polkit a login may not even ask for what root has granted already.
 if [ $manager = --user ] && [ ! -e "/var/lib/systemd/linger/$(id -un)" ] && ! loginctl enable-linger; then
-  echo 'the units of this login would end with its last connection: as root, loginctl enable-linger and its name' >&2
+  echo 'the units of this login would stop with its last connection. As root, run: loginctl enable-linger USER' >&2
   exit 1
 fi
 mkdir -p "$units" "\${log%/*}" && rm -f "$log" && cat > "$unit.new" << UNIT || exit 1

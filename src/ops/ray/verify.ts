@@ -34,7 +34,7 @@ export async function verifyRay(wanted: RayWanted, { facts }: World<RayFacts>): 
         host: node.host,
         gravity: 'note',
         id: 'counted-twice',
-        cause: 'the head counts it twice: a raylet that died is noticed after a quarter of a minute',
+        cause: 'the head counts it twice: Ray notices a dead raylet after 15 s',
       }),
     ),
     ...[...facts].flatMap(([name, own]) => findingsOfUnit(name, knownValue(own.facts.unit))),
@@ -43,7 +43,7 @@ export async function verifyRay(wanted: RayWanted, { facts }: World<RayFacts>): 
         host,
         gravity: 'note',
         id: 'other-node',
-        cause: `a node at ${ip} is in the cluster that hosts.yaml does not name`,
+        cause: `the cluster has a node at ${ip} that hosts.yaml does not name`,
       }),
     ),
     ...[...facts].flatMap(([name, own]): Finding[] => {
@@ -74,8 +74,8 @@ function findingsOfUnit(host: string, unit: UnitState | undefined): Finding[] {
   if (unit.state === 'active' && unit.enabled === 'enabled') {
     return [{ host, gravity: 'note', id: 'kept', cause: 'systemd keeps it', detail }]
   }
-  const cause = 'its unit of systemd is not as Muster made it: it may not start again, or not with the machine'
-  const hint = 'muster ray restart of a worker, or down and up, make it anew.'
+  const cause = 'its systemd unit was changed: it may not restart, or not start at boot'
+  const hint = 'To create it again: muster ray restart (a worker), or muster ray down and up.'
   return [{ host, gravity: 'risk', id: 'not-kept', cause, detail, hint }]
 }
 
@@ -84,7 +84,8 @@ function withoutToken(host: string): Finding {
     host,
     gravity: 'risk',
     id: 'no-token',
-    cause: 'it was started without the token that is declared: whoever reaches it runs programs on all nodes',
-    hint: 'A cluster gets its token when it starts: muster ray down, muster ray up, which end all that runs on it.',
+    cause:
+      'it was started without the token that hosts.yaml declares: anyone who can reach it can run programs on all nodes',
+    hint: 'A cluster gets its token when it starts. To restart it, which stops everything that runs on it: muster ray down, muster ray up.',
   }
 }

@@ -54,7 +54,7 @@ exec "$py" -c ${shellQuote(WATCH_PROGRAM)} ${shellQuote(dashboardAddress(wanted)
         return cut.abort()
       }
       silence?.[Symbol.dispose]()
-      silence = clock.after(SILENT_MS, () => onSilent(`it has said nothing for ${SILENT_MS / 1000} s`))
+      silence = clock.after(SILENT_MS, () => onSilent(`it has sent nothing for ${SILENT_MS / 1000} s`))
       if (line === '') return
       const answer = parseJson(line)
       onUsage(parseClusterUsage(answer), printable(textOf(record(answer)?.error)))

@@ -130,7 +130,7 @@ class StreamText {
 
   line(index: number, kind: StreamName): OutputLine {
     if (index >= this.#index.lineCount)
-      return { kind: 'note', text: `[… ${this.#droppedBytes} bytes more of ${kind} were not kept]` }
+      return { kind: 'note', text: `[… ${this.#droppedBytes} more bytes of ${kind} were not kept]` }
     const { firstLine, start, end } = this.#index.blockOf(index)
     if (this.#read?.start !== start || this.#read.end !== end)
       this.#read = { start, end, lines: linesOf(this.#store.slice(start, end - start)) }

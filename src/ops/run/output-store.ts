@@ -42,7 +42,7 @@ export class SpillFile implements Disposable {
     let at = 0
     while (at < lengthBytes) {
       const count = readSync(this.#open(), buffer, at, lengthBytes - at, start + at)
-      if (count === 0) throw new Error('the temporary file has lost its end')
+      if (count === 0) throw new Error('the temporary file was truncated')
       at += count
     }
     return buffer

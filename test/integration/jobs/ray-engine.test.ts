@@ -288,7 +288,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
       server.closeAllConnections()
     })
     await waitUntil(() => store.report()?.down['@ray'] !== undefined, 'the trouble to be told')
-    expect(store.report()?.down['@ray']).toBe('Ray does not run on m10. Start it: muster ray up')
+    expect(store.report()?.down['@ray']).toBe('Ray is not running on m10. Start it: muster ray up')
     store.apply(stopped, { kind: 'stop', reason: 'cancelled' }, Date.now())
     await waitUntil(() => kind(stopped) === 'cancelled', 'the end of the one')
     expect([kind(running), kind(waiting)]).toEqual(['lost', 'starting'])

@@ -98,7 +98,7 @@ ray:
 
   it('are told where nothing can keep them', async () => {
     const { code, stdout } = await muster('s1', 'ray', 'up', '--yes')
-    expect(stdout).toContain('! no systemd manages services for this login')
+    expect(stdout).toContain('! systemd does not manage services for this login')
     expect(code).toBe(5)
   })
 
@@ -150,7 +150,7 @@ ray:
     await Promise.all(['c1', 'c2'].map(async (name) => await startDocker(lab.host(name))))
     const early = await muster('c1', 'ray', 'up', '--yes')
     expect(early.stdout).toContain(
-      '! there is no ray in the container node. Make the environment first: muster up env.',
+      '! there is no ray in the container node. Create the environment first: muster up env.',
     )
     expect(early.code).toBe(5)
     const up = await muster('c1', 'up', 'env', 'ray', '--yes')

@@ -108,7 +108,7 @@ ray: { head: m10, workers: m8, port: 6333, object_store: 100MB, env: { ${VARIABL
     writeFileSync(requirements, 'numpy\n')
     for (const mode of ['--dry-run', '--yes']) {
       const { code, stdout } = await muster(...other, 'up', 'ray', mode)
-      expect(stdout).toContain('! there is no ray in /root/venv. Make the environment first: muster up env.')
+      expect(stdout).toContain('! there is no ray in /root/venv. Create the environment first: muster up env.')
       expect(stdout).toContain('2 blocked')
       expect(code).toBe(5)
     }

@@ -108,20 +108,18 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
       ip route add unreachable 10.81.0.1`,
     )
     const { code, stdout } = await ray('up', '--yes')
-    expect(stdout).toContain('! port 6333 for the head is taken by python3 (process ')
-    expect(stdout).toContain('! port 8265 for the dashboard is taken by python3 (process ')
+    expect(stdout).toContain('! port 6333 for the head is in use by python3 (process ')
+    expect(stdout).toContain('! port 8265 for the dashboard is in use by python3 (process ')
     expect(stdout).toMatch(
-      /! Python is another version than on m10, .* \[3\.\d+\.77, m10 has 3\.\d+\.\d+\].*VERSION_MATCH_LEVEL: minor/s,
+      /! the Python version differs from the one on m10, .* \[3\.\d+\.77, m10 has 3\.\d+\.\d+\].*VERSION_MATCH_LEVEL: minor/s,
     )
     expect(stdout).toContain('! Ray is installed without [default]: no dashboard, no jobs [aiohttp_cors missing]')
-    expect(stdout).toContain('! no connection to m10 comes about: 10.81.0.1, ports 6333, 10002: it is said')
+    expect(stdout).toContain('! cannot connect to m10: 10.81.0.1, ports 6333, 10002: a router or firewall answers')
     expect(stdout).toMatch(
-      /! Ray is another version than on m10, .* \[2\.9\.3, m10 has 2\.\d+\.\d+\].*\/mnt\/venv\/bin\/python -m pip/,
+      /! the Ray version differs from the one on m10, .* \[2\.9\.3, m10 has 2\.\d+\.\d+\].*\/mnt\/venv\/bin\/python -m pip/,
     )
     // Each with its fix.
-    expect(stdout).toMatch(
-      /! no connection to m10 comes about: 10\.81\.0\.1, port 10002: a firewall drops .*Let m9 reach/,
-    )
+    expect(stdout).toMatch(/! cannot connect to m10: 10\.81\.0\.1, port 10002: a firewall drops .*Let m9 reach/)
     expect(stdout).toMatch(/! the clock is ahead of that of m10 \[more than 60 s\] \(there: timedatectl set-ntp true\)/)
     expect(stdout).toMatch(/! the disk of \/tmp\/ray is full: .*\[100 %\]/)
     expect(stdout).toMatch(
@@ -132,7 +130,7 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
     const refused = await lab.host('m9').exec(`${RAY_VENV}/bin/python -c 'import ray; print(ray.__version__)'`)
     expect(refused.stdout).toBe('2.9.3\n')
     const loopback = await muster('loopback.yaml', 'ray', 'up', '--yes', '--on', 'm8')
-    expect(loopback.stdout).toContain('! it would announce 127.0.0.1, where the other nodes find themselves')
+    expect(loopback.stdout).toContain('! it would announce 127.0.0.1, which for the other nodes is themselves')
     expect(['raylet', 'gcs_server'].flatMap((name) => lab.names.flatMap((host) => pidsOf(host, name)))).toEqual([])
 
     await on('m8', `ip route del unreachable 10.81.0.1; umount ${STARTUP_FILE}`)
@@ -251,11 +249,11 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
     expect(look.stderr).toContain('Ray: the head on m10 does not answer: its GCS does not answer at 10.81.0.1:6333')
     expect(look.code).toBe(1)
     const { code, stdout } = await muster('token.yaml', 'ray', 'up', '--yes')
-    expect(stdout).toContain('~ its GCS is gone and left these behind')
+    expect(stdout).toContain('~ its GCS is gone, and these processes are left')
     expect(stdout).toContain('ray · m10: 3 nodes are alive')
     expect(stdout).toContain('[36 CPU')
     expect(code).toBe(0)
-    expect((await ray('status')).stdout).toContain('does not tell: it asks for a token that this login has not')
+    expect((await ray('status')).stdout).toContain('gives no answer: it asks for a token that this login has not')
     const job = await muster('token.yaml', 'ray', 'submit', '--', 'echo', 'let in')
     expect(job).toMatchObject({ code: 0, stdout: expect.stringContaining('let in\n') })
     expect(await on('m9', 'ss -H -l -t -n -p')).toMatch(/:6700 .*raylet/)

@@ -33,7 +33,7 @@ export function chooseAddress(facts: MeshFacts, wish: AddressWish): Place | { re
   if (wish.isThisMachineOnly) return placeOf('127.0.0.1')
   if (loginAddress !== undefined) return placeOf(loginAddress)
   const own = addresses.find(({ address }) => isIP(address) === 4 && !address.startsWith('127.'))
-  return own === undefined ? { reason: 'it has no address but those of loopback' } : placeOf(own.address)
+  return own === undefined ? { reason: 'it has only loopback addresses' } : placeOf(own.address)
 }
 
 /** Undefined: it is no network. */

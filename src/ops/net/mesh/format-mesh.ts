@@ -118,7 +118,7 @@ function describeLink(link: LinkResult, pings: MeshReport['pings']): string {
 
 function formatFindings(findings: readonly NetFinding[], paint: MeshPaint): readonly string[] {
   const width = Math.max(...GRAVITIES.map((word) => word.length))
-  if (findings.length === 0) return ['nothing to complain of']
+  if (findings.length === 0) return ['no problems found']
   return findings.map(({ gravity, text }) => `${paint.gravity(gravity, gravity.padEnd(width))}  ${printable(text)}`)
 }
 

@@ -68,7 +68,7 @@ export const iperfLeft = defineLeft<{ packages: Packages; processes: readonly st
     const id = operationId(AREA, 'packages', host)
     const verdict = removalVerdict(host, AREA, own, '')
     const [first] = knownValue(processes) ?? []
-    const used = first === undefined ? undefined : `process ${first} is an iperf that runs`
+    const used = first === undefined ? undefined : `process ${first} is an iperf that is running`
     return leftOfOperations([{ id, area: AREA, host, title: 'iperf', after: [], verdict }], undefined, used)
   },
 })
@@ -85,7 +85,7 @@ function planUp(host: string, tool: IperfTool, { facts: { hasProgram, packages }
   const { manager } = packages.value
   const missing = missingPackages(NAMES[tool], packages.value)
   if (missing.length === 0) {
-    const cause = `${program} is missing, and ${manager} knows no package for it or has it installed already`
+    const cause = `${program} is missing, and ${manager} has no package for it or says it is installed`
     return blockedBy({ host, gravity: 'blocker', id: 'no-package', cause })
   }
   return installVerdict(host, AREA, manager, missing, { script: FIND(tool) })
@@ -93,10 +93,10 @@ function planUp(host: string, tool: IperfTool, { facts: { hasProgram, packages }
 
 function planDown(host: string, { facts: { packages } }: HostFacts<IperfFacts>): Verdict {
   if (packages.kind === 'unknown') return unknown(host, packages)
-  return removalVerdict(host, AREA, packages.value, 'Muster installed no iperf here')
+  return removalVerdict(host, AREA, packages.value, 'Muster has not installed iperf here')
 }
 
 function unknown(host: string, { because }: Extract<Known<Packages>, { kind: 'unknown' }>): Verdict {
-  const cause = `cannot tell about the packages: ${because}`
+  const cause = `cannot list the packages: ${because}`
   return blockedBy({ host, gravity: 'blocker', id: 'unknown', cause })
 }

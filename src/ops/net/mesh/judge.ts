@@ -124,7 +124,7 @@ function slowLinks(abilities: readonly Ability[], links: readonly Rated[]): read
     if (part < SLOW) {
       const arrow = isBoth ? '↔' : '→'
       const rest = isBoth || back === undefined ? '' : `; ${to} → ${from} is not: ${formatBitRate(back)}`
-      const text = `${from} ${arrow} ${to} is slow: ${formatBitRate(rate)}, though with others both reach ${formatBitRate(possible(link))}: the way between these two${rest}`
+      const text = `${from} ${arrow} ${to} is slow: ${formatBitRate(rate)}, though with others both reach ${formatBitRate(possible(link))}: the path between these two${rest}`
       findings.push({ gravity: 'risk', id: 'slow-link', hosts: [from, to], text, part })
     } else if (back !== undefined && (!canCompare || part < backPart * (1 - ASYMMETRY))) {
       const finding = asymmetryOf({ from, to, rate, back })
@@ -151,7 +151,7 @@ function slowLinks(abilities: readonly Ability[], links: readonly Rated[]): read
             gravity: 'note',
             id: 'more-links',
             hosts: names,
-            text: `${left.length} more links are slower than they could be`,
+            text: `${left.length} more links are slower than expected`,
           },
         ]
   return [...shown, ...more, ...hosts]
@@ -186,7 +186,12 @@ function cards(hosts: readonly ReadyHost[], abilities: readonly Ability[]): read
     const say = (id: string, text: string): NetFinding => ({ gravity: 'risk', id, hosts: [name], text })
     return [
       ...(card.isHalfDuplex === true
-        ? [say('half-duplex', `${name}: ${card.name} has negotiated half duplex: it cannot send and receive at once`)]
+        ? [
+            say(
+              'half-duplex',
+              `${name}: ${card.name} has negotiated half duplex: it cannot send and receive at the same time`,
+            ),
+          ]
         : []),
       ...(link !== undefined && usual !== undefined && link < usual / 2
         ? [
@@ -223,7 +228,7 @@ function frames(hosts: readonly ReadyHost[]): readonly NetFinding[] {
       gravity: 'risk',
       id: 'mtu-differs',
       hosts: groups.slice(1).flatMap(([, each]) => each.map(({ name }) => name)),
-      text: `the MTU is not the same everywhere: ${words.join(', ')}: large packets may vanish between them`,
+      text: `the MTU differs: ${words.join(', ')}: large packets may vanish between them`,
     },
   ]
 }
@@ -237,7 +242,7 @@ function wholePackets({ pings }: MeshReport): readonly NetFinding[] {
       gravity: 'risk',
       id: 'mtu-path',
       hosts: [from, to],
-      text: `packets as large as the cards of ${from} and ${to} allow do not pass between them: something on the way has a smaller MTU`,
+      text: `packets of the full MTU of ${from} and ${to} do not pass between them: a device on the path has a smaller MTU`,
     }
   })
 }
@@ -264,7 +269,7 @@ function losses(links: readonly Rated[]): readonly NetFinding[] {
             gravity: 'risk' as const,
             id: 'loss',
             hosts: ends(lossy),
-            text: `datagrams are lost: ${list(lossy.map((link) => `${name(link)} ${percent(link.outcome.lostFraction ?? 0)}`))}`,
+            text: `packet loss: ${list(lossy.map((link) => `${name(link)} ${percent(link.outcome.lostFraction ?? 0)}`))}`,
           },
         ]),
     ...(resent.length === 0
@@ -274,7 +279,7 @@ function losses(links: readonly Rated[]): readonly NetFinding[] {
             gravity: 'note' as const,
             id: 'retransmits',
             hosts: ends(resent.map(({ link }) => link)),
-            text: `packets are sent again: ${list(resent.map(({ link, a }) => `${name(link)} ${Math.round(a)} a GB`))}`,
+            text: `retransmits: ${list(resent.map(({ link, a }) => `${name(link)} ${Math.round(a)} a GB`))}`,
           },
         ]),
   ]
@@ -319,7 +324,7 @@ function slowAnswers(pings: MeshReport['pings']): readonly NetFinding[] {
             gravity: 'note' as const,
             id: 'slow-answers',
             hosts: ends(slow),
-            text: `round trips that take long: ${list(slow, ({ from, to, meanMs = 0 }) => `${from} → ${to} ${formatMs(meanMs)}`)}; usual are ${formatMs(usual ?? 0)}`,
+            text: `long round-trip times: ${list(slow, ({ from, to, meanMs = 0 }) => `${from} → ${to} ${formatMs(meanMs)}`)}; usual are ${formatMs(usual ?? 0)}`,
           },
         ]),
     ...(lossy.length === 0
@@ -329,7 +334,7 @@ function slowAnswers(pings: MeshReport['pings']): readonly NetFinding[] {
             gravity: 'note' as const,
             id: 'lost-pings',
             hosts: ends(lossy),
-            text: `pings were lost while nothing was measured: ${list(lossy, ({ from, to, lostFraction }) => `${from} → ${to} ${percent(lostFraction)}`)}`,
+            text: `pings lost on an idle network: ${list(lossy, ({ from, to, lostFraction }) => `${from} → ${to} ${percent(lostFraction)}`)}`,
           },
         ]),
   ]
@@ -345,7 +350,7 @@ function plainOnes(links: readonly Rated[]): readonly NetFinding[] {
       gravity: 'note',
       id: 'over-ssh',
       hosts: names,
-      text: `${plain.length === 1 ? 'one link was' : `${plain.length} links were`} measured over ssh, as there is no iperf in common: encryption may be the limit, and jitter, loss and retransmits are not known`,
+      text: `${plain.length === 1 ? 'one link was' : `${plain.length} links were`} measured over ssh, as these hosts have no iperf in common: encryption may be the limit; jitter, loss and retransmits are unknown`,
     },
   ]
 }

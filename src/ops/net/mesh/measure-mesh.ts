@@ -314,7 +314,7 @@ export function explainFailure(said: string, { from, to }: OrderedPair, port: nu
   if (/timed out|in progress|no route|unreachable/i.test(said)) {
     return fail(
       'no-answer',
-      `${to} listens on port ${port}, but nothing from ${from} gets there: a firewall drops it, or there is no way (${said})`,
+      `${to} listens on port ${port}, but nothing from ${from} arrives: a firewall drops it, or there is no route (${said})`,
     )
   }
   if (/refused|prohibited|reset/i.test(said)) {

@@ -46,7 +46,7 @@ export async function measureOverSsh(
   const longer = Math.max(LONG_S, 2 * seconds)
   const install = options.tool === 'ssh' ? ', or with iperf' : ', or with --install'
   const [least, most] = [Math.min(...rates), Math.max(...rates)].map(formatBitRate)
-  const reason = `its rate over ssh is not known: ${MOST_RUNS} runs of ${seconds} s gave ${least} to ${most}. Run: muster net mesh --time ${longer}${install}`
+  const reason = `its rate over ssh varies too much: ${MOST_RUNS} runs of ${seconds} s gave ${least} to ${most}. Run: muster net mesh --time ${longer}${install}`
   return { kind: 'failed', cause: 'unsteady', reason }
 }
 

@@ -67,7 +67,7 @@ async function tryPort(
   const { outcome } = first.result
   const isAway = outcome.kind === 'unreachable'
   const reason = own.signal.aborted
-    ? `its server did not begin to listen within ${START_MS / 1000} s`
+    ? `its server did not start to listen within ${START_MS / 1000} s`
     : reasonOfResult(first.result, formatOutcome)
   return { kind: 'failed', reason, isAway }
 }

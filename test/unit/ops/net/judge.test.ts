@@ -60,10 +60,10 @@ describe('what a mesh means', () => {
   it('is a single slow pair, in both directions or in one', () => {
     const isPair = (from: string, to: string) => [from, to].toSorted().join() === 'm2,m4'
     expect(words(mesh((from, to) => (isPair(from, to) ? 100 : 941)))).toEqual([
-      'slow-link: m2 ↔ m4 is slow: 100 Mbit/s, though with others both reach 941 Mbit/s: the way between these two',
+      'slow-link: m2 ↔ m4 is slow: 100 Mbit/s, though with others both reach 941 Mbit/s: the path between these two',
     ])
     expect(words(mesh((from, to) => (from === 'm4' && to === 'm2' ? 100 : 941)))).toEqual([
-      'slow-link: m4 → m2 is slow: 100 Mbit/s, though with others both reach 941 Mbit/s: the way between these two; m2 → m4 is not: 941 Mbit/s',
+      'slow-link: m4 → m2 is slow: 100 Mbit/s, though with others both reach 941 Mbit/s: the path between these two; m2 → m4 is not: 941 Mbit/s',
     ])
   })
 
@@ -113,7 +113,7 @@ describe('what a mesh means', () => {
     )
     const half = [host('m1', { name: 'eth0', isHalfDuplex: true, linkBitsPerSecond: 1e9 }), host('m2')]
     expect(words(mesh(() => 300, half))).toEqual([
-      'half-duplex: m1: eth0 has negotiated half duplex: it cannot send and receive at once',
+      'half-duplex: m1: eth0 has negotiated half duplex: it cannot send and receive at the same time',
       'below-card: m1 reaches 300 Mbit/s at best, 30 % of the 1 Gbit/s that eth0 has negotiated',
     ])
   })
@@ -121,7 +121,7 @@ describe('what a mesh means', () => {
   it('is an MTU that differs, or one on the way that is smaller', () => {
     const hosts = NAMES.map((name) => host(name, { name: 'eth0', mtuBytes: name === 'm5' ? 1500 : 9000 }))
     expect(words(mesh(() => 941, hosts))[0]).toBe(
-      'mtu-differs: the MTU is not the same everywhere: m[1-4] 9000, m5 1500: large packets may vanish between them',
+      'mtu-differs: the MTU differs: m[1-4] 9000, m5 1500: large packets may vanish between them',
     )
     const pings = [
       { from: 'm1', to: 'm2', lostFraction: 0, meanMs: 0.2, isWhole: false },
@@ -135,8 +135,8 @@ describe('what a mesh means', () => {
       mesh((from) => (from === 'm1' ? { sentBytes: 1e9, retransmits: 5000, lostFraction: 0.05 } : 941)),
     )
     expect(found).toEqual([
-      'loss: datagrams are lost: m1 → m2 5 %, m1 → m3 5 %, m1 → m4 5 % and 1 more',
-      'retransmits: packets are sent again: m1 → m2 5000 a GB, m1 → m3 5000 a GB, m1 → m4 5000 a GB and 1 more',
+      'loss: packet loss: m1 → m2 5 %, m1 → m3 5 %, m1 → m4 5 % and 1 more',
+      'retransmits: retransmits: m1 → m2 5000 a GB, m1 → m3 5000 a GB, m1 → m4 5000 a GB and 1 more',
     ])
   })
 

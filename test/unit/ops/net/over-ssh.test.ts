@@ -43,7 +43,7 @@ it('gives no rate when short runs do not agree', async () => {
       kind: 'failed',
       cause: 'unsteady',
       reason:
-        'its rate over ssh is not known: 5 runs of 1 s gave 6 Mbit/s to 200 Mbit/s. Run: muster net mesh --time 10, or with --install',
+        'its rate over ssh varies too much: 5 runs of 1 s gave 6 Mbit/s to 200 Mbit/s. Run: muster net mesh --time 10, or with --install',
     },
     runs: 5,
   })

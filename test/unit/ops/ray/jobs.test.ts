@@ -61,7 +61,7 @@ describe('jobs of Ray', () => {
     const endless = Array.from({ length: 70 }, () => piece)
     expect((await ask({ do: 'logs', id: 'one', follow: false }, ['{"type":"log","text":"', ...endless])).end).toEqual({
       kind: 'refused',
-      reason: 'it answers with more than 64 MB at once',
+      reason: 'it sent a line of more than 64 MB',
     })
     const { end, events } = await ask({ do: 'list' }, [`${'{"type":"job","submission_id":"a"}\n'.repeat(100_001)}`])
     expect(end).toEqual({ kind: 'refused', reason: 'it lists more than 100000 jobs' })
@@ -72,7 +72,7 @@ describe('jobs of Ray', () => {
     [
       'lines that are no answers',
       'y\n',
-      'it printed more than 10000 lines that are no answers, and was cut off',
+      'it printed more than 10000 lines that are not answers, and was cut off',
       11_000,
     ],
     ['jobs', '{"type":"job","submission_id":"a"}\n', 'it lists more than 100000 jobs', 101_000],

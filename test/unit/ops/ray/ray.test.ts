@@ -262,7 +262,7 @@ describe('the plan of Ray', () => {
       expect(said(up(DOWN, DOWN, { ...kept, workers }))[1]).toBe('m8: blocker no-systemd')
     })
 
-    it('goes with its unit, also where nothing of it runs', () => {
+    it('goes with its unit, also where it is not running', () => {
       const left = { ...DOWN, ...unit }
       expect(said(planRay('down', WANTED, world(left, DOWN)))).toEqual([
         'm8: nothing',
@@ -311,7 +311,7 @@ describe('the plan of Ray', () => {
       'm8: end the processes of this cluster',
       'm8: join 10.81.0.1:6333',
     ])
-    expect(changes(operations)[0]).toBe('~ its GCS is gone and left these behind')
+    expect(changes(operations)[0]).toBe('~ its GCS is gone, and these processes are left')
   })
 
   it('ends nothing because a dashboard does not answer', () => {
@@ -411,7 +411,7 @@ describe('what is told before anything starts', () => {
       expect(hints(plan(NO_VENV, source({ namesRay: 'unknown' })))).toEqual(
         ['m10', 'm8'].map(
           (host) =>
-            `${host}: there is no ray in /opt/ray. Make the environment first: muster up env. What it is made from, requirements.txt, has to name ray[default].`,
+            `${host}: there is no ray in /opt/ray. Create the environment first: muster up env. Its source, requirements.txt, must name ray[default].`,
         ),
       )
       expect(hints(plan(NO_RAY, source()))).toEqual(
@@ -431,7 +431,7 @@ describe('what is told before anything starts', () => {
       ])
       const bare = { ...WANTED.head, environment: undefined as never }
       expect(hints(plan(NO_VENV, { head: bare, workers: [] }))).toEqual([
-        "m10: there is no ray in the PATH of the login. Install it, or declare the environment that has it (environment in hosts.yaml). (there: python3 -m pip install 'ray[default]')",
+        "m10: there is no ray in the PATH of the login. Install it, or set environment in hosts.yaml to the environment that has it. (there: python3 -m pip install 'ray[default]')",
       ])
     })
 
@@ -554,10 +554,10 @@ describe('what is told before anything starts', () => {
     // Nobody listens there yet.
     expect(told({}, closed('m10', [6333, 'refused'], [10_002, 'refused']))).toEqual([])
     expect(risks(closed('m8', [10_002, 'silent']), {})).toEqual([
-      'no connection to m8 comes about: 10.81.0.2, port 10002: nothing comes back',
+      'cannot connect to m8: 10.81.0.2, port 10002: no answer',
     ])
     expect(risks({}, closed('m10', [10_002, 'silent']))).toEqual([
-      'no connection to m10 comes about: 10.81.0.1, port 10002: a firewall drops what is sent there',
+      'cannot connect to m10: 10.81.0.1, port 10002: a firewall drops the packets',
     ])
     const joins = { ...DOWN, ...closed('m10', [6333, 'refused'], [10_002, 'refused']) }
     expect(said(up({}, joins))).toEqual(['m10: nothing', 'm8: blocker no-way'])
@@ -572,8 +572,8 @@ describe('what is told before anything starts', () => {
       const [, operation] = up(DOWN, { ...DOWN, ...worker })
       return operation?.verdict.kind === 'blocked' ? operation.verdict.findings.map((each) => each.hint).join() : ''
     }
-    expect(hint('10.81.0.2/16')).toContain('another network, or')
-    expect(hint('192.168.7.2/24')).toContain('another network (192.168.7.2/24 here, 10.81.0.1/16 there), or')
+    expect(hint('10.81.0.2/16')).toContain('on different networks, or')
+    expect(hint('192.168.7.2/24')).toContain('different networks (192.168.7.2/24 here, 10.81.0.1/16 there), or')
   })
 
   it('is a public address among private ones, whichever of them is the head', () => {
@@ -587,10 +587,10 @@ describe('what is told before anything starts', () => {
     expect(announced('192.168.1.1', '100.64.7.2', '172.31.0.9')).toEqual([])
     expect(announced('10.81.0.1', '169.254.0.7')).toEqual([])
     expect(announced('10.81.0.1', '203.0.113.8')).toEqual([
-      'its node would announce 203.0.113.8, a public address, and m[9-10] private ones (10.81.0.1, …), which nobody reaches from outside',
+      'its node would announce the public address 203.0.113.8, but m[9-10] private ones (10.81.0.1, …), which cannot be reached from outside',
     ])
     expect(announced('172.32.0.1', '10.81.0.2', '198.51.100.3')).toEqual([
-      'its node would announce 172.32.0.1, a public address, and m8 private ones (10.81.0.2), which nobody reaches from outside',
+      'its node would announce the public address 172.32.0.1, but m8 private ones (10.81.0.2), which cannot be reached from outside',
     ])
     const [line] = changes(
       up(DOWN, { ...DOWN, addresses: at('203.0.113.8') }, { workers: [node('m8', '203.0.113.8', 16)] }),
@@ -605,7 +605,7 @@ describe('what is told before anything starts', () => {
     const of = (worker: Change) => risksOf(up(DOWN, { ...DOWN, addresses: elsewhere, ...worker }, workers))
     expect(of({})).toEqual([])
     expect(of({ unreached: untried })).toEqual([
-      'it has no network in common with m10 (192.168.7.2/24 here, 10.81.0.1/16 on m10), and no way to there was tried: there is no python',
+      'it has no network in common with m10 (192.168.7.2/24 here, 10.81.0.1/16 on m10), and no connection was tried: there is no python',
     ])
     expect(risks({}, { unreached: untried })).toEqual([])
   })
@@ -629,7 +629,7 @@ describe('what is told before anything starts', () => {
     expect(clocks(0, 9000)).toEqual(['the clock is ahead of that of m10'])
     expect(clocks(60_000, 2000)).toEqual(['the clock is behind that of m10'])
     expect(risks({ space: { ...SPACE, sharedBytes: 64e6 } }, {})).toEqual([
-      '/dev/shm has less room than the object store takes, which goes to the disk instead',
+      '/dev/shm is smaller than the object store, which will use the disk instead',
     ])
   })
 

@@ -57,7 +57,7 @@ describe('a head that is watched', () => {
     expect(told).toEqual(['up'])
     clock.advance(1)
     clock.advance(60_000)
-    expect(told).toEqual(['up', 'silent: it has said nothing for 9 s'])
+    expect(told).toEqual(['up', 'silent: it has sent nothing for 9 s'])
     say('{"error": "its GCS does not answer"}\n')
     expect(told.slice(2)).toEqual(['down: its GCS does not answer'])
   })

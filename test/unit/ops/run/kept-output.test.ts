@@ -84,7 +84,7 @@ describe('output that is looked at', () => {
     output.push('m1', 'stdout', Buffer.from('more'))
     expect(output.digest('m1')).not.toBe(output.digest('m2'))
     const text = output.text('m1')
-    expect(text.line(text.lineCount - 1)).toEqual({ kind: 'note', text: '[… 4 bytes more of stdout were not kept]' })
+    expect(text.line(text.lineCount - 1)).toEqual({ kind: 'note', text: '[… 4 more bytes of stdout were not kept]' })
     expect(output.of('m1').stdout.sizeBytes).toBe(KEPT_BYTES)
   })
 

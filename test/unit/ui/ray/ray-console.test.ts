@@ -85,9 +85,9 @@ describe('the header', () => {
     expect(notice(stand)).toBe(said)
     onUsage?.(usageOf(), '')
     expect(header(stand)).toContain(' ray 3/3 ')
-    onSilent?.('it has said nothing for 9 s')
+    onSilent?.('it has sent nothing for 9 s')
     expect(header(stand)).toContain(' ray ? ')
-    expect(notice(stand)).toBe('Ray: cannot reach m1: it has said nothing for 9 s')
+    expect(notice(stand)).toBe('Ray: cannot reach m1: it has sent nothing for 9 s')
   })
 
   it('tries again after a while, and when the head is connected again', async () => {
