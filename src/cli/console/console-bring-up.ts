@@ -68,7 +68,7 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
       const areas = await prepare()
       return AREAS.map(({ name }) => ({ name, hosts: areas.find((area) => area.name === name)?.hosts }))
     },
-    async look(signal, onHost) {
+    async check(signal, onHost) {
       const areas = await begin()
       const began = { atMs: now(), here: presentOf(areas) }
       const onGathered = ({ host }: { readonly host: string }): void => onHost(host)

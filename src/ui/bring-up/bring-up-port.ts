@@ -26,7 +26,7 @@ export interface BringUpPort {
   /** All areas, in the order of bring-up; rejects when hosts.yaml cannot be read. */
   areas(): Promise<readonly AreaColumn[]>
   /** Reads the facts of all hosts and verifies what is declared, without changes. `onHost`: a host has answered. */
-  look(signal: AbortSignal, onHost: (host: string) => void): Promise<readonly HostStanding[]>
+  check(signal: AbortSignal, onHost: (host: string) => void): Promise<readonly HostStanding[]>
   change(order: ChangeOrder, handlers: ChangeHandlers): Promise<ChangeResult>
   /** The newest first. */
   journal(area: string, host: string): Promise<readonly JournalLine[]>

@@ -125,7 +125,7 @@ export class BringUpWork implements Disposable {
         cursor: { host: cursor.host ?? rowsOf({ ...this.#view, columns }, this.#context.state.hosts.keys())[0], area },
       })
       if (columns.some(({ hosts }) => hosts !== undefined)) {
-        const standings = await this.#port.look(checking.signal, (host) => {
+        const standings = await this.#port.check(checking.signal, (host) => {
           const { check } = this.#view
           if (check) this.#take({ check: { answered: new Set([...check.answered, host]) } })
         })

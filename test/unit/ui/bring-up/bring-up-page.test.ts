@@ -82,10 +82,10 @@ describe('the Bring-up tab', () => {
     const { type, port } = await openTab()
     type(`1${LEADER}2`)
     await setImmediate()
-    expect(port.looks).toBe(1)
+    expect(port.checks).toBe(1)
     type('r')
     await setImmediate()
-    expect(port.looks).toBe(2)
+    expect(port.checks).toBe(2)
   })
 
   it('shows the age of the oldest fact, also in the header', async () => {
@@ -131,7 +131,7 @@ describe('the Bring-up tab', () => {
     type('u')
     port.last.ended.resolve({ kind: 'unchanged' })
     await setImmediate()
-    expect(port.looks).toBe(2)
+    expect(port.checks).toBe(2)
   })
 
   it('makes a plan during a check without waiting for it', async () => {
@@ -144,7 +144,7 @@ describe('the Bring-up tab', () => {
     expect(port.last.order).toMatchObject({ direction: 'down', areas: ['trust'] })
     port.last.ended.resolve({ kind: 'declined' })
     await setImmediate()
-    // What the look that was stopped has heard meanwhile counts for nothing.
+    // Answers to the cancelled check are ignored.
     port.standings = [standingOf('m1', 'missing', clock.now())]
     port.releaseLooks()
     await setImmediate()
@@ -253,7 +253,7 @@ describe('the Bring-up tab', () => {
     expect(port.last.order.signal.aborted).toBe(true)
     port.last.ended.resolve({ kind: 'cancelled' })
     await setImmediate()
-    expect(port.looks).toBe(2)
+    expect(port.checks).toBe(2)
     expect(text()).toContain('cancelled: 0 of 4 steps done')
     expect(header()).toContain('BRING-UP')
   })

@@ -45,7 +45,7 @@ export class FakeBringUp implements BringUpPort {
     { name: 'nfs', hosts: undefined },
   ]
   standings: readonly HostStanding[] = []
-  looks = 0
+  checks = 0
   /** Looks answer when they are released, also those that were stopped. */
   holdsLooks = false
   releaseLooks: () => void = () => {}
@@ -54,8 +54,8 @@ export class FakeBringUp implements BringUpPort {
   areas = async () => this.columns
   journal = async () => []
 
-  async look(_: AbortSignal, onHost: (host: string) => void): Promise<readonly HostStanding[]> {
-    this.looks += 1
+  async check(_: AbortSignal, onHost: (host: string) => void): Promise<readonly HostStanding[]> {
+    this.checks += 1
     if (this.holdsLooks)
       await new Promise<void>((resolve) => {
         this.releaseLooks = resolve

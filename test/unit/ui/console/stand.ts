@@ -89,7 +89,7 @@ const idleWork: WorkPort = {
 
 const nothingDeclared: BringUpPort = {
   areas: async () => [{ name: 'trust', hosts: undefined }],
-  look: async () => [],
+  check: async () => [],
   change: async () => ({ kind: 'unchanged' }),
   journal: async () => [],
 }
