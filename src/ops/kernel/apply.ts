@@ -1,7 +1,7 @@
 /**
- * Carries out a plan: hosts side by side, the operations of a host one after the other, each behind those that it comes after.
- * A host stops at its first failure; what waits for it elsewhere is told why it does not run. It may be cut at any moment:
- * nothing is remembered here, and the next plan is made from the facts of that time. However it ends, nothing of it runs then.
+ * Applies a plan: hosts in parallel, the operations of a host in sequence, each after those that it waits for. A host stops at its
+ * first failure, and operations elsewhere that wait for it are skipped with the reason. It can be interrupted at any time: nothing
+ * is remembered, and the next plan is made from new facts. When it returns, nothing of it runs any more.
  */
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -12,12 +12,12 @@ import type { Plan } from './plan.ts'
 
 export type StepEnd =
   | { readonly kind: 'done' }
-  /** Its check held before it ran. */
+  /** Its check already held. */
   | { readonly kind: 'unneeded' }
   /** `outcome`: of the script, or of the check that did not hold after it; the reason is printable. */
   | { readonly kind: 'failed'; readonly outcome: RunOutcome; readonly reason: string; readonly isUndone?: boolean }
   | { readonly kind: 'cancelled' }
-  /** It did not begin, as something before it failed. */
+  /** It did not start, because something before it failed. */
   | { readonly kind: 'skipped'; readonly reason: string }
 
 export type ApplyEvent =
@@ -68,10 +68,10 @@ export async function applyPlan(plan: Plan, options: ApplyOptions): Promise<Appl
   return { ends, isComplete: [...ends.values()].every(({ kind }) => kind === 'done' || kind === 'unneeded') }
 }
 
-/** Undefined: all steps are done; else why those behind it cannot run. */
+/** Undefined: all steps are done; else why the operations after it cannot run. */
 type OperationEnd = string | undefined
 
-/** `begun`: all that it waits for has ended. */
+/** `begun`: everything that it waits for has ended. */
 type OperationRun = { readonly begun: Promise<void>; readonly ended: Promise<OperationEnd> }
 
 class Application {
@@ -80,14 +80,14 @@ class Application {
   readonly #outputs = new Map<string, string>()
   /** Steps whose output another step reads. */
   readonly #used = new Set<string>()
-  /** How many hosts are to be brought the same files. */
+  /** How many hosts get the same files. */
   readonly #deliveries = new Map<string, number>()
   readonly #slots: Slots
-  /** Ends all courses at the first defect; the options' signal is part of it. */
+  /** Stops all operations at the first defect, or when the options' signal is aborted. */
   readonly #signal: AbortSignal
   readonly #broken = new AbortController()
   #defect: { readonly error: unknown } | undefined
-  /** How many may still begin before their turn: no more than would be at work at once. */
+  /** How many steps may still start early: at most one for each slot. */
   #earlyStarts: number
 
   constructor(options: ApplyOptions) {
@@ -111,7 +111,6 @@ class Application {
     for (const operation of operations) {
       const { id, host, after } = operation
       const begun = Promise.withResolvers<void>()
-      // Those before it stand before it in the plan, so their promises are there.
       const others = after.flatMap((other) => byId.get(other) ?? [])
       const ended = this.#operation(operation, lastOf.get(host), others, begun.resolve).catch((error: unknown) => {
         begun.resolve()
@@ -192,7 +191,7 @@ class Application {
     const end = (ended: StepEnd): StepEnd => this.#end(operation, step, ended, now() - sinceMs)
     if (signal.aborted) return end({ kind: 'cancelled' })
     onEvent({ type: 'begin', operation, step })
-    // A step whose output is used elsewhere has to run all the same.
+    // A step whose output another step needs has to run anyway.
     if (
       step.check !== undefined &&
       !this.#used.has(step.id) &&
@@ -327,7 +326,7 @@ function failureOf(result: ScriptResult): { outcome: RunOutcome; reason: string 
   return { outcome, reason: printable(reasonOfResult(result, formatOutcome)) }
 }
 
-/** So many at once; the others in the order in which they came. */
+/** At most `count` at once, in the order in which they came. */
 class Slots {
   #free: number
   readonly #waiting: (() => void)[] = []

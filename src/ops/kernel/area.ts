@@ -23,7 +23,7 @@ export type DeclaredFile =
 
 export type Declared = {
   readonly inventory: Inventory
-  /** Of all hosts of the inventory, by name. */
+  /** All hosts of the inventory, by name. */
   readonly endpoints: ReadonlyMap<string, Endpoint>
   /** Files that hosts.yaml names, by that name. */
   readonly files?: ReadonlyMap<string, DeclaredFile>
@@ -37,31 +37,29 @@ export type Preflight = {
   findingsOf(answer: string): Finding[]
 }
 
-/** Facts of the hosts that answered; the others are in `away` with the reason. */
+/** Facts of the hosts that answered; `away` has the others, with the reason. */
 export type World<F> = {
   readonly facts: ReadonlyMap<string, HostFacts<F>>
   readonly away: ReadonlyMap<string, string>
-  /** Proved; undefined: nobody looked. */
+  /** Undefined: not checked. */
   readonly sharedHomes?: readonly SharedHome[]
 }
 
-/** To look at the real thing. Every command has a limit; none throws. */
+/** Runs commands to verify the real state. Every command has a time limit; none throws. */
 export interface HostExec {
   exec(host: string, script: string, options: Omit<ScriptOptions, 'signal'>): Promise<ScriptResult>
 }
 
 export type AreaSpec<W, F> = {
   readonly name: string
-  /** Undefined: hosts.yaml says nothing about it. Pure. */
+  /** Undefined: hosts.yaml does not declare it. Pure. */
   wantedOf(declared: Declared): W | undefined
-  /** The hosts that it is about. */
   hostsOf(wanted: W): readonly string[]
   /** Files that hosts.yaml names for it. */
   filesOf?(inventory: Inventory): readonly FileRequest[]
   /** Jobs of the queue may use what it brings: `down` names those that run. */
   readonly isUsedByJobs?: boolean
   preflights?(wanted: W, operations: readonly Operation[]): readonly Preflight[]
-  /** Whether the facts have to be read as root. */
   readonly areFactsRoot?: boolean
   factsOf(wanted: W, host: string): FactSet<F>
   /**
@@ -106,7 +104,7 @@ export function defineArea<W, F>(spec: AreaSpec<W, F>): AreaMaker {
   }
 }
 
-/** For what is wanted, whoever says so. */
+/** The area for something wanted that does not come from hosts.yaml. */
 export function areaOf<W, F>(spec: Omit<AreaSpec<W, F>, 'wantedOf'>, wanted: W): Area {
   // Facts travel through the kernel without their type: it hands an area the answers to its own questions only.
   const own = (world: World<AnyFacts>) => world as unknown as World<F>

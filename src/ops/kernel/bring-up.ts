@@ -1,4 +1,4 @@
-/** The loop of bring-up over all areas: ask every host once, plan, verify. What applies a plan is in apply.ts. */
+/** Gathers the facts of all areas with one command a host, and verifies areas. apply.ts applies a plan. */
 import type { Area, HostExec, World } from './area.ts'
 import { type AnyFacts, type Away, type FactSet, type Gathered, gatherFacts, type HostFacts } from './fact.ts'
 import type { Finding } from './finding.ts'
@@ -6,21 +6,21 @@ import type { OpsHosts, ScriptOptions } from './host-port.ts'
 import type { Plan } from './plan.ts'
 import { findSharedHomes, type Home, homeFact, type ProofOptions } from './shared-home.ts'
 
-/** What each area knows, by its name. */
+/** By the name of the area. */
 export type Worlds = ReadonlyMap<string, World<AnyFacts>>
 
-/** Of the fact that the kernel asks for itself. */
+/** A fact that the kernel itself needs. */
 const HOME = 'kernel.home'
 
 export type LookOptions = Pick<ProofOptions, 'newName'> & {
   readonly hosts: OpsHosts
   readonly signal: AbortSignal
-  /** Letters and digits that nothing else on a host prints. */
+  /** Random letters and digits that frame the answers of hosts. */
   readonly mark: string
   now(): number
-  /** Multiplies every limit of time, for hosts that are slow; 1 unless given. */
+  /** Multiplies all time limits, for slow hosts; default 1. */
   readonly limitFactor?: number
-  /** What comes before a host is asked; where it cannot be reached it is not asked. */
+  /** Runs before a host is asked; the host is not asked if this finds it away. */
   before?(host: string): Promise<Away | undefined>
   /** As soon as a host has answered. */
   onHost?(gathered: Gathered): void
@@ -61,7 +61,7 @@ export async function lookAtHosts(areas: readonly Area[], options: LookOptions):
       }),
     ),
   )
-  // Hosts in the order in which they are declared, whoever answered first.
+  // In the order of hosts.yaml, not of the answers.
   const known = [...names].flatMap((host) => {
     const home = homes.get(host)
     return home === undefined ? [] : [[host, home] as const]
@@ -95,10 +95,9 @@ function sorted({ facts, away }: World<AnyFacts>, hosts: readonly string[]): Wor
   return { facts: inOrder(facts), away: inOrder(away) }
 }
 
-/** What looks found, with the area that it is about. */
 export type AreaFinding = Finding & { readonly area: string }
 
-/** Looks at the real thing on the hosts where, by this plan, nothing is to be done; areas side by side. */
+/** Verifies the real state on the hosts where this plan has nothing to do, all areas in parallel. */
 export async function verifyAreas(
   areas: readonly Area[],
   worlds: Worlds,

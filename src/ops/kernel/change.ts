@@ -1,6 +1,6 @@
 /**
- * The whole way of a change: look, plan, show and ask, lock, look again, apply, look again, verify; where nobody reads the plan,
- * lock, look and go. Who shows it and asks gives the handlers; nothing is written anywhere but on the hosts and in the journal.
+ * A whole change: gather facts, plan, show and ask, lock, gather again, apply, gather again, verify. Without a question (`--yes`)
+ * hosts are locked first. The handlers show the plan and ask; nothing is written except on the hosts and in the journal.
  */
 import { type ApplyEvent, type ApplyResult, applyPlan } from './apply.ts'
 import type { Area, ChangeDirection } from './area.ts'
@@ -15,13 +15,13 @@ export type ChangeOptions = LookOptions & {
   readonly areas: readonly Area[]
   /** Hosts at work at once. */
   readonly fanOut: number
-  /** For whoever finds a host locked. */
+  /** Shown to another Muster that finds a host locked. */
   readonly owner: string
-  /** Ends with the plan. */
+  /** Stops after the plan. */
   readonly isDryRun?: boolean
-  /** Nobody reads the plan before it is done. */
+  /** The plan is applied without a question. */
   readonly isAgreed?: boolean
-  /** Hosts that may be changed; the others are looked at all the same. */
+  /** Hosts that may be changed; facts are gathered from the others too. */
   isSelected(host: string): boolean
   /** Opened before the first step. */
   openJournal(): Journal
@@ -36,31 +36,30 @@ export interface ChangeHandlers {
   /** Whether it is to be done. */
   confirm(plan: Plan): Promise<boolean>
   onEvent(event: ApplyEvent): void
-  /** Words about a host's lock, printable. `isDetail`: all is well nevertheless. */
+  /** A message about a host's lock, printable. `isDetail`: it is no problem. */
   onSay(text: string, isDetail: boolean): void
 }
 
-/** What is known of the hosts, and what would be done. */
 export type Looked = { readonly worlds: Worlds; readonly plan: Plan }
 
 export type ChangeEnd =
-  /** Nothing is to be done, or was to be shown only. */
+  /** There is nothing to do, or it was a dry run. */
   | ({ readonly kind: 'unchanged' } & Looked)
   | { readonly kind: 'declined' }
-  /** Another Muster is at work, or a host cannot be locked: said already. */
+  /** Another Muster is at work, or a host cannot be locked; reported already. */
   | { readonly kind: 'locked' }
-  /** `applied`: in the middle of the steps. */
+  /** `applied`: while steps were running. */
   | { readonly kind: 'cancelled'; readonly applied?: Looked & { readonly result: ApplyResult } }
-  /** A host's lock went while steps ran, or right before: everything was ended. */
+  /** The lock of a host was lost during the steps or right before: everything was stopped. */
   | ({ readonly kind: 'lost'; readonly result?: ApplyResult } & Looked)
-  /** The plan is what is left to do. */
+  /** `plan`: what is left to do. */
   | ({ readonly kind: 'done'; readonly result: ApplyResult; readonly findings: readonly AreaFinding[] } & Looked)
 
 export async function changeHosts(options: ChangeOptions, handlers: ChangeHandlers): Promise<ChangeEnd> {
   const { signal, areas, direction, hosts, isDryRun = false, isAgreed = false, isSelected } = options
   using locks = new HostLocks(hosts, options)
   handlers.onPhase?.('look')
-  // What is looked at behind the lock already needs no other look there.
+  // Facts gathered while the host is locked need not be gathered again.
   const isLockedFirst = isAgreed && !isDryRun
   const shown = await look(
     isLockedFirst
@@ -69,7 +68,7 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
   )
   if (signal.aborted) return { kind: 'cancelled' }
   handlers.onPlan(shown.plan, false)
-  // Where nothing is to be done nothing is tried either: that takes long (a login along every pair), and status does it.
+  // Nothing to do: skip verification, which is slow (a login between every pair of hosts) and which status does.
   if (isDryRun || !hasSteps(shown.plan)) return { kind: 'unchanged', ...shown }
   if (!(await handlers.confirm(shown.plan))) return { kind: 'declined' }
   handlers.onPhase?.('lock')
@@ -114,7 +113,7 @@ export function hostsWithSteps({ operations }: Plan): string[] {
   return [...new Set(operations.flatMap(({ host, verdict }) => (verdict.kind === 'steps' ? [host] : [])))]
 }
 
-/** Where a home is shared, all that share it: another Muster may change it through another of them. */
+/** All hosts that share a changed home: another Muster could change it through any of them. */
 function hostsToLock(plan: Plan): string[] {
   const changed = hostsWithSteps(plan)
   const besides = (plan.sharedHomes ?? []).flatMap(({ hosts }) =>
@@ -123,7 +122,7 @@ function hostsToLock(plan: Plan): string[] {
   return [...new Set([...changed, ...besides])]
 }
 
-/** What would be done. Why something cannot be done may have other words each time, as for a host that is being connected. */
+/** The steps of a plan, to compare plans: the reasons of blocked operations vary. */
 function stepsOf({ operations }: Plan): string {
   return JSON.stringify(operations.filter(({ verdict }) => verdict.kind === 'steps'))
 }
@@ -134,7 +133,7 @@ async function look(options: ChangeOptions): Promise<Looked> {
   return { worlds, plan: makePlan(direction, areas, worlds, { isSelected }) }
 }
 
-/** A host that is not reached is away without another attempt. */
+/** A host that cannot be reached is away, without a second attempt. */
 async function awayOrTried(locks: HostLocks, host: string): Promise<Away | undefined> {
   const lock = await locks.tryOnce(host)
   return lock.kind === 'failed' && lock.outcome.kind !== 'cancelled' ? awayBy(host, lock.outcome) : undefined

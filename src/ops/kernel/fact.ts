@@ -24,7 +24,7 @@ export type Fact<T> = {
   readonly script: string
   /** What sets variables for it (and for others with the same): run once, before all facts, where nothing may hang. */
   readonly before?: string
-  /** What was printed, line breaks at the end removed. Undefined: it says nothing, and the fact is unknown. Pure. */
+  /** The output without trailing line breaks. Undefined: it cannot be parsed, and the fact is unknown. Pure. */
   parse(text: string, bytes: Buffer): T | undefined
   /**
    * It touches what may not answer for ever (a mount of a dead server). Such facts run side by side and beside the others, and
@@ -54,7 +54,6 @@ export type HostFacts<F> = {
 
 export type AnyFacts = Readonly<Record<string, unknown>>
 
-/** What became of asking a host. */
 export type Gathered = { readonly kind: 'facts'; readonly host: string; readonly facts: HostFacts<AnyFacts> } | Away
 
 /** It could not be asked, or did not answer in time. */
@@ -67,12 +66,11 @@ export type Away = {
 
 export type GatherOptions = {
   readonly signal: AbortSignal
-  /** Letters and digits that nothing else on a host prints. */
+  /** Random letters and digits that frame the answers of hosts. */
   readonly mark: string
   now(): number
-  /** Where a fact needs it: asks as root. */
   readonly asRoot?: boolean
-  /** Multiplies every limit of time, for hosts that are slow; 1 unless given. */
+  /** Multiplies all time limits, for slow hosts; default 1. */
   readonly limitFactor?: number
 }
 
@@ -149,14 +147,14 @@ function readAnswers(facts: FactSet<AnyFacts>, names: readonly string[], result:
         const value = facts[name]?.parse(bytes.toString().trimEnd(), bytes)
         if (value !== undefined) return [name, known(value)]
       } catch {
-        // A parser that trips over what a host printed knows nothing.
+        // The host printed something that the parser does not expect.
       }
       return [name, { kind: 'unknown', because: "could not parse the host's answer" }]
     }),
   )
 }
 
-/** An answer counts once its status has come, which stands behind it. */
+/** An answer is complete once its status, which comes after it, has arrived. */
 function withStatus(answer: AnswerSection | undefined, end: AnswerSection | undefined): AnswerSection | undefined {
   return answer === undefined || end === undefined ? undefined : { ...answer, status: end.status }
 }

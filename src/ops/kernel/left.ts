@@ -1,7 +1,6 @@
 /**
- * What Muster has left on hosts: each area tells what it finds, whether it is in use or declared, and how it goes. Removing it is a
- * change like any other (change.ts): a plan that is shown, locks, a second look, a journal. What hosts.yaml declares is left to
- * `down`, so that the two never contradict each other.
+ * What Muster has left on hosts: each area says what it finds, whether it is in use or declared, and how to remove it. Removal is a
+ * change like any other (change.ts), with a plan, locks and a journal. What hosts.yaml declares is removed by `down` only.
  */
 
 import { formatBytes } from '../../base/format-bytes.ts'
@@ -10,10 +9,10 @@ import type { AnyFacts, FactSet, HostFacts, Known } from './fact.ts'
 import { blockedBy, type Operation, operationId, type Step, type Verdict } from './operation.ts'
 
 export type Leftover = {
-  /** Not printable yet, as are all words of hosts. */
+  /** Not printable yet. */
   readonly what: string
   readonly bytes?: number
-  /** When it last changed, in seconds since the epoch by the host's clock. */
+  /** Last change, in seconds since the epoch by the host's clock. */
   readonly changedS?: number
   readonly state:
     | { readonly kind: 'left'; readonly steps: readonly Omit<Step, 'id'>[] }
@@ -21,9 +20,9 @@ export type Leftover = {
     | { readonly kind: 'used'; readonly because: string }
     /** hosts.yaml declares it; because: what removes it. */
     | { readonly kind: 'declared'; readonly because: string }
-    /** It is somebody's data, or another account's. */
+    /** User data, or owned by another account. */
     | { readonly kind: 'kept'; readonly because: string }
-    /** The host did not tell. */
+    /** The host did not say. */
     | { readonly kind: 'unknown'; readonly because: string }
 }
 
@@ -37,7 +36,7 @@ export type LeftSpec<F> = {
 /** What a room leaves, without the type of its facts. */
 export type LeftRoom = LeftSpec<AnyFacts>
 
-/** Facts travel without their type: a room gets the answers to its own questions only. */
+/** Erases the type of the facts: each room gets only the answers to its own facts. */
 export function defineLeft<F>(spec: LeftSpec<F>): LeftRoom {
   return spec as unknown as LeftRoom
 }
@@ -49,7 +48,7 @@ export type LeftAreas = {
   itemsOf(worlds: ReadonlyMap<string, World<AnyFacts>>): readonly HostLeftover[]
 }
 
-/** `also`: words of the shell, directories to search besides. */
+/** `also`: more directories to search, as shell words. */
 export function leftAreas(
   rooms: readonly LeftRoom[],
   declared: Declared,
@@ -104,7 +103,7 @@ function verdictOf({ state, host, bytes }: HostLeftover, id: string): Verdict {
   }
 }
 
-/** Of operations that a plan for `down` has for an area: what is in effect there, or was half done. */
+/** From the operations of a plan for `down`: what is in effect, or unfinished. */
 export function leftOfOperations(
   operations: readonly Operation[],
   declaredBy: string | undefined,

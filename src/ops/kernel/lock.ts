@@ -19,14 +19,14 @@ export type Lock =
 const BUSY_CODE = 75
 const NO_FLOCK_CODE = 76
 const LOST_CODE = 77
-/** For an owner that is just leaving, or was killed: its lock outlives what it ran. */
+/** An owner that ends or was killed keeps its lock for a moment longer. */
 const WAIT_S = 5
 const TIMEOUT_MS = 30_000
 
 /**
- * What sleeps does not keep the channel open: when the holder is killed its end is seen at once.
- * The owner's words stand in the argument list of the holder, where another Muster that finds the lock taken reads them. Who only waits has
- * another name. Where the holder is this owner's, which reaches the same machine under another name, the lock is held already.
+ * The sleep does not keep the channel open, so that the end of a killed holder is seen at once. The owner is in the argument list of
+ * the holder, where another Muster that finds the lock taken reads it; a process that only waits has another name. If the holder is
+ * this owner's, which reached the same machine under another name, the lock is already held.
  */
 function lockScript(owner: string, waitS: number): string {
   return `command -v flock > /dev/null || exit ${NO_FLOCK_CODE}
@@ -64,7 +64,7 @@ echo 'the lock of this host is lost' >&2; exit ${LOST_CODE}; }
 }
 
 export type LockOptions = {
-  /** Who, for others. */
+  /** Shown to others that find the host locked. */
   readonly owner: string
   /** Ends attempts; what is held is kept until it is released. */
   readonly signal: AbortSignal
@@ -88,7 +88,7 @@ export class HostLocks implements Disposable {
   readonly #guards = new Map<string, string>()
   /** Ids of the processes that hold the locks, on their hosts. */
   readonly #holders = new Map<string, string>()
-  /** Held once and gone since, with the reason. */
+  /** Lost locks, with the reason. */
   readonly #lost = new Map<string, string>()
   #onLost = (): void => {}
 
@@ -101,7 +101,7 @@ export class HostLocks implements Disposable {
     return this.#held.has(host)
   }
 
-  /** Locks that went without being released, and were not taken again. */
+  /** Locks that were lost and not taken again. */
   get lost(): readonly LostLock[] {
     return [...this.#lost].map(([host, reason]) => ({ host, reason }))
   }
@@ -119,7 +119,7 @@ export class HostLocks implements Disposable {
     return await (this.#attempts.get(host)?.lock ?? this.#attempt(host, { waitS: 0 }))
   }
 
-  /** Waits for an owner that is just leaving; what is held already stays. */
+  /** Waits a few seconds for an owner that is about to release it. */
   async take(host: string): Promise<Lock> {
     return this.#held.get(host) ?? (await this.#attempt(host, {}))
   }

@@ -1,13 +1,13 @@
 /**
- * Operations as data: what would make a host as it is wanted. An operation is made by a pure function out of what is wanted
- * and the facts, and never executes anything. Ids are `AREA/NAME@HOST`, those of steps `AREA/NAME@HOST/WORD`.
+ * Operations as data: what would bring a host to its declared state. A pure function makes them from what is wanted and the
+ * facts; they execute nothing. Ids are `AREA/NAME@HOST`, those of steps `AREA/NAME@HOST/WORD`.
  */
 import type { Finding } from './finding.ts'
 import type { FileDelivery } from './host-port.ts'
 
 /**
- * What a script reads, in pieces: text, bytes, or what another step printed (a key that is made on another host, say).
- * The output stands in one line and has to match `pattern` whole, or the step fails before it begins.
+ * The stdin of a script, in pieces: text, bytes, or what another step printed (such as a key created on another host).
+ * That output is one line and must match `pattern` as a whole, or the step fails before it starts.
  */
 export type StdinPart = string | Uint8Array | { readonly output: string; readonly pattern: string }
 
@@ -15,7 +15,7 @@ export type StdinPart = string | Uint8Array | { readonly output: string; readonl
 export type Action = {
   readonly script: string
   readonly stdin?: readonly StdinPart[]
-  /** Brought to the host before the script runs; time is not limited for it. */
+  /** Copied to the host before the script runs, without a time limit. */
   readonly files?: FileDelivery
   readonly asRoot?: boolean
   /** 60,000 unless given. */
@@ -25,50 +25,50 @@ export type Action = {
    * nothing until it has read a line. It runs in place of `script` unless it has ended by then.
    */
   readonly early?: string
-  /** Its exit code 0 shows what the check shows, which is not looked at again then. */
+  /** Exit code 0 proves what the check would, so the check does not run again. */
   readonly isProof?: boolean
 }
 
-/** Reads and changes nothing; exit code 0 means that it is so. */
+/** Only reads; exit code 0 means that it holds. */
 export type Check = Omit<Action, 'stdin' | 'files' | 'early' | 'isProof'>
 
 export type Step = {
   readonly id: string
-  /** What it does, as an order: `make the key ~/.ssh/id_muster`. */
+  /** An imperative: `create the key ~/.ssh/id_muster`. */
   readonly title: string
-  /** The difference that it makes, a line each, as in a diff: `+ added`, `- removed`, `~ changed`. No secret. */
+  /** Lines as in a diff: `+ added`, `- removed`, `~ changed`. No secrets. */
   readonly changes: readonly string[]
   readonly run: Action
-  /** Shows that it is done: looked at before (then the step is not needed) and after. */
+  /** Runs before the step (if it holds, the step is not needed) and after it. */
   readonly check?: Check
-  /** Takes it back when it failed half way or the check does not hold after it. */
+  /** Reverts a step that failed halfway, or whose check fails after it. */
   readonly undo?: Action & { readonly title: string }
 }
 
 export type Verdict =
-  /** It is so already, or the host `keeper` sees to it for both; `because` is a sentence without a full stop. */
+  /** Already as declared, or the host `keeper` takes care of it for both; `because` is a sentence without a full stop. */
   | { readonly kind: 'nothing'; readonly because: string; readonly keeper?: string }
   /** `missing`: nothing of it is there; `differs`: something else is. Steps run in this order. */
   | {
       readonly kind: 'steps'
       readonly state: 'missing' | 'differs'
-      /** In what it differs, where the state alone does not say it. */
+      /** How it differs, if the state alone does not say it. */
       readonly because?: string
       readonly steps: readonly Step[]
     }
-  /** It cannot be done as things are. */
+  /** It cannot be done now. */
   | { readonly kind: 'blocked'; readonly findings: readonly Finding[] }
 
 export type Operation = {
   readonly id: string
   readonly area: string
   readonly host: string
-  /** What it is about, as a noun: `SSH key`, `export of /srv`. */
+  /** A noun: `SSH key`, `export of /srv`. */
   readonly title: string
-  /** Operations that come before it, also of other hosts. One that is not in the plan has nothing to do and is not waited for. */
+  /** Ids of operations that come first, also on other hosts. Those that are not in the plan are not waited for. */
   readonly after: readonly string[]
   readonly verdict: Verdict
-  /** Its failure ends nothing but itself: what stands behind it on its host runs all the same. */
+  /** If it fails, the next operations of its host still run. */
   readonly isAlone?: boolean
 }
 

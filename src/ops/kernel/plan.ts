@@ -1,4 +1,4 @@
-/** The operations of all hosts in an order that keeps what comes before what. Pure: nothing here asks or changes a host. */
+/** The operations of all hosts, ordered by their dependencies. Pure. */
 import { MusterError } from '../../base/errors.ts'
 import type { Area, ChangeDirection, World } from './area.ts'
 import type { AnyFacts } from './fact.ts'
@@ -8,7 +8,7 @@ import type { SharedHome } from './shared-home.ts'
 
 export type Plan = {
   readonly direction: ChangeDirection
-  /** What comes before another stands before it; the operations of one host run in this order. */
+  /** Sorted by `after`; the operations of one host run in this order. */
   readonly operations: readonly Operation[]
   /** Of the hosts that were asked, the first changes what stands there. */
   readonly sharedHomes?: readonly SharedHome[]
@@ -45,7 +45,6 @@ export function makePlan(
   return { direction, operations: inOrder(kept), sharedHomes }
 }
 
-/** Whether anything would be done. */
 export function hasSteps({ operations }: Plan): boolean {
   return operations.some(({ verdict }) => verdict.kind === 'steps')
 }
@@ -56,7 +55,7 @@ function absentOperation(area: string, host: string, reason: string): Operation 
   return { id: `${area}/host@${host}`, area, host, title: 'the host', after: [], verdict }
 }
 
-/** It waits for something that will not be done: on a host that is away, or that was not selected. */
+/** Blocked if it waits for an operation on a host that is away or not selected. */
 function blockedByOthers(
   operation: Operation,
   leftOut: ReadonlyMap<string, Operation>,
@@ -68,7 +67,7 @@ function blockedByOthers(
     const isWaiting = leftOut.get(id)?.verdict.kind === 'steps' || leftOut.get(id)?.verdict.kind === 'blocked'
     if (!away.has(other) && !isWaiting) continue
     const cause = away.has(other)
-      ? `it needs ${id}, and ${other} is not reached: ${away.get(other)}`
+      ? `it needs ${id}, and ${other} cannot be reached: ${away.get(other)}`
       : `it needs ${id}, which has not been done and is not selected`
     const finding: Finding = { host: operation.host, gravity: 'blocker', id: 'needs-other', cause }
     return { ...operation, verdict: { kind: 'blocked', findings: [finding] } }
@@ -76,7 +75,7 @@ function blockedByOthers(
   return operation
 }
 
-/** A stable order: each as early as it was given, but behind what it comes after. */
+/** A stable topological sort. */
 function inOrder(operations: readonly Operation[]): Operation[] {
   const byId = new Map<string, Operation>()
   for (const operation of operations) {

@@ -1,29 +1,29 @@
-/** How each host stands in each area, for status and the console: out of a plan for `up` and what was verified. Pure. */
+/** The status of each host in each area, from a plan for `up` and the findings of verification. Pure. */
 import type { Area } from './area.ts'
 import type { AreaFinding, Worlds } from './bring-up.ts'
 import type { Plan } from './plan.ts'
 
 export type Standing =
-  /** It is as declared, and what was looked at works. */
+  /** As declared, and verified. */
   | 'good'
-  /** Nothing of it is there. */
+  /** Nothing of it exists. */
   | 'missing'
-  /** It is there, and otherwise than declared. */
+  /** It exists, but differs from what is declared. */
   | 'differs'
-  /** It is as declared and does not work. */
+  /** As declared, but it does not work. */
   | 'failed'
-  /** It cannot be brought up as things are. */
+  /** `up` cannot bring it up now. */
   | 'blocked'
   /** The host did not answer. */
   | 'away'
-  /** Nothing was asked of the host: there is no connection to it, and none was to be made. */
+  /** The host was not asked: there is no connection to it. */
   | 'unasked'
 
 export type HostStanding = {
   readonly area: string
   readonly host: string
   readonly standing: Standing
-  /** What is good, or what is wrong: the words of operations and findings, not printable yet. */
+  /** The reasons, from operations and findings; not printable yet. */
   readonly because: readonly string[]
   readonly findings: readonly AreaFinding[]
   /** When the host was asked; undefined: it was not asked, or did not answer. */

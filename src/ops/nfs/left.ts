@@ -5,7 +5,6 @@
 
 import type { LeftKind } from '../../base/left.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
-import type { Declared } from '../kernel/area.ts'
 import { type Fact, type FactSet, type Known, known, knownValue } from '../kernel/fact.ts'
 import type { FileState } from '../kernel/files.ts'
 import { defineLeft, type Leftover, leftOfOperations, unknownOf } from '../kernel/left.ts'
@@ -81,10 +80,13 @@ export const left = defineLeft<Facts>({
   },
   itemsOf(facts, declared, host) {
     const shares = wantedNfs(declared)?.shares ?? []
+    const isServer = shares.some(({ server }) => server === host)
+    const isClient = shares.some(({ clients }) => clients.includes(host))
+    const unexport = planUnexport(host, facts as unknown as HostFactsOfNfs)
     return [
       ...mountsOf(host, facts, shares),
-      ...exportsOf(host, facts, shares),
-      ...packagesOf(host, facts, shares, declared),
+      ...leftOf(host, exportsId(host), 'exports', unexport, isServer),
+      ...packagesOf(host, facts, isServer || isClient),
       ...leftoversOf(facts.found, KINDS),
     ]
   },
@@ -114,7 +116,7 @@ function mountsOf(host: string, facts: KnownFacts, shares: readonly Share[]): re
   const own = {
     ...facts,
     ...Object.fromEntries(units.map(({ point, state }) => [`unit ${point}`, known(state)])),
-    // Nothing is taken away by force: a server that is gone is for a person to judge.
+    // Nothing is unmounted by force: what to do about a dead server is for a person to decide.
     localPoints: known(
       new Map(points.map((point) => [point, { kind: 'directory', isEmpty: true, mode: '-', filesystem: '-' }])),
     ),
@@ -127,63 +129,26 @@ function mountsOf(host: string, facts: KnownFacts, shares: readonly Share[]): re
       ...own,
       ...(hasUnit ? {} : { [`unit ${point}`]: known({ kind: 'none' }), hasSystemd: known(false) }),
     }
-    return of(
-      host,
-      mountId(host, point),
-      `mount at ${point}`,
-      planUnmount(host, stateOf, shareAt(host, point)),
-      declared,
-    )
+    const verdict = planUnmount(host, stateOf, { point })
+    return leftOf(host, mountId(host, point), `mount at ${point}`, verdict, declared)
   })
-}
-
-function shareAt(host: string, point: string): Share {
-  const nothing = {
-    server: '',
-    serverAddress: '',
-    path: '',
-    exportTo: [],
-    clientAddresses: [],
-    options: [],
-    mountOptions: [],
-  }
-  return { ...nothing, clients: [host], point }
-}
-
-function exportsOf(host: string, facts: KnownFacts, shares: readonly Share[]): readonly Leftover[] {
-  const verdict = planUnexport(host, facts as unknown as HostFactsOfNfs)
-  return of(
-    host,
-    exportsId(host),
-    'exports',
-    verdict,
-    shares.some(({ server }) => server === host),
-  )
 }
 
 function packagesOf(
   host: string,
   { packages, mounts, foreignExports }: KnownFacts,
-  shares: readonly Share[],
-  _: Declared,
+  isDeclared: boolean,
 ): readonly Leftover[] {
   const own = knownValue(packages)
   // Hosts with another package manager, or none, have nothing of Muster's.
   if (own === undefined) return []
-  const declared = shares.some(({ server, clients }) => server === host || clients.includes(host))
   const others = (knownValue(foreignExports)?.entries.length ?? 0) > 0 || (knownValue(mounts) ?? []).some(isNfs)
+  const usedBy = others ? 'the host exports or mounts something' : undefined
   const verdict = removalVerdict(host, AREA, own, '')
-  return of(
-    host,
-    operationId(AREA, 'packages', host),
-    'NFS packages',
-    verdict,
-    declared,
-    others ? 'the host exports or mounts something' : undefined,
-  )
+  return leftOf(host, operationId(AREA, 'packages', host), 'NFS packages', verdict, isDeclared, usedBy)
 }
 
-function of(
+function leftOf(
   host: string,
   id: string,
   title: string,

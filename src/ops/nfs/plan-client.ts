@@ -120,7 +120,7 @@ function obstacleOf(
 }
 
 function placeOf(
-  share: Share,
+  share: Pick<Share, 'point'>,
   facts: { readonly hasSystemd: boolean; readonly fstab: FileState; readonly [unit: `unit ${string}`]: FileState },
 ): Place {
   if (facts.hasSystemd) {
@@ -146,7 +146,7 @@ function placeOf(
 }
 
 /** A block a mount, so that one can go without the others. */
-function blockName({ point }: Share): string {
+function blockName({ point }: Pick<Share, 'point'>): string {
   return `nfs ${unitName(point).replace(/\.mount$/, '')}`
 }
 
@@ -254,7 +254,7 @@ ${isForced ? `${last}\nexit` : `printf '%s\\n' "\${said:-umount was given up aft
   }
 }
 
-export function planUnmount(host: string, own: HostFactsOfNfs, share: Share): Verdict {
+export function planUnmount(host: string, own: HostFactsOfNfs, share: Pick<Share, 'point'>): Verdict {
   const facts = allKnown(host, own, ['mounts', 'fstab', 'hasSystemd', `unit ${share.point}`])
   if ('kind' in facts) return facts as Verdict
   const { mounts, hasSystemd } = facts

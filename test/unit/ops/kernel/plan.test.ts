@@ -105,7 +105,7 @@ describe('an operation', () => {
     const plan = makePlan('up', [areaOf(operations.slice(1))], worldsOf({ m10: 'no route' }))
     expect(verdictOf(plan, 'area/mount@m8')).toMatchObject({
       kind: 'blocked',
-      findings: [{ cause: 'it needs area/export@m10, and m10 is not reached: no route' }],
+      findings: [{ cause: 'it needs area/export@m10, and m10 cannot be reached: no route' }],
     })
     expect(verdictOf(plan, 'area/host@m10')).toMatchObject({
       kind: 'blocked',
