@@ -5,7 +5,7 @@ import { hostsToForget } from '../../scheduler/jobs/store.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
-import { withJobs } from './ids.ts'
+import { withJobs } from './arguments.ts'
 import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
 import { jobOr } from './show.ts'
 

@@ -3,44 +3,27 @@ import { resolveTarget } from '../../inventory/inventory.ts'
 import type { Job, JobSpec } from '../../scheduler/jobs/job.ts'
 import { type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import type { CliContext } from '../command-line/context.ts'
-import { numberFrom, wholeNumber } from '../command-line/values.ts'
 import type { VerbCode } from '../command-line/verb.ts'
+import { withJobs, withRequest } from './arguments.ts'
 import { tellChanges } from './change.ts'
-import { withJobs } from './ids.ts'
 import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
-import { checkCommand, requestOf } from './submit.ts'
+import { checkCommand, requestOf, type SubmitOptions } from './submit.ts'
 
-type EditOptions = JobOptions & {
-  readonly name?: string
-  readonly priority?: number
-  readonly estimate?: number
-  readonly limit?: number
-  readonly retries?: number
-  readonly cpu?: number
-  readonly memory?: string
-  readonly gpu?: number
-  readonly on?: string
-  readonly dir?: string
-  readonly command?: string
-}
+type EditOptions = JobOptions &
+  Partial<
+    Pick<
+      SubmitOptions,
+      'name' | 'priority' | 'estimate' | 'limit' | 'retries' | 'cpu' | 'memory' | 'gpu' | 'on' | 'dir'
+    >
+  > & { readonly command?: string }
 
 export const verb: VerbCode = {
-  define: (command) =>
-    withJobs(command)
-      .option('--name <name>', 'name for people')
-      .option('--priority <n>', 'higher goes first', wholeNumber(Number.MIN_SAFE_INTEGER))
-      .option('--estimate <s>', 'expected run time in seconds', wholeNumber(1))
-      .option('--limit <s>', 'stop the job after S seconds', wholeNumber(1))
-      .option('--retries <n>', 'retry at most N times if it fails', wholeNumber(0))
-      .option('--cpu <cores>', 'cores of each bundle', numberFrom(0))
-      .option('--memory <size>', 'memory of each bundle, such as 16GiB')
-      .option('--gpu <n>', 'GPUs of each bundle: whole ones, or a share of one such as 0.5', numberFrom(0))
-      .option('--on <target>', 'run only on these hosts')
-      .option('--dir <path>', 'directory on the host to run in')
-      .option('--command <line>', 'command line for sh'),
+  define: (command) => withRequest(withJobs(command)).option('--command <line>', 'command line for sh'),
   help: `
 Examples:
   muster job edit 17 --priority 5    while it waits
+
+What is not given stays as it is.
 `,
   run: editJobs,
 }

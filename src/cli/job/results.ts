@@ -8,7 +8,7 @@ import { wholeNumber } from '../command-line/values.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
-import { withJob } from './ids.ts'
+import { withJob } from './arguments.ts'
 import { type JobOptions, readQueue } from './open-queue.ts'
 import { jobOr } from './show.ts'
 

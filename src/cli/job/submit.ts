@@ -26,16 +26,16 @@ import {
   WHOLE_MILLI,
 } from '../../scheduler/model/resources.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
-import { numberFrom, repeatable, wholeNumber } from '../command-line/values.ts'
+import { repeatable, wholeNumber } from '../command-line/values.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
+import { parseIds, withRequest } from './arguments.ts'
 import { ENGINES } from './engines.ts'
 import { inEnvironment, parseJobEnvironment } from './from-env.ts'
-import { parseIds } from './ids.ts'
 import { hostsOf, type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
 import { expandVariants } from './variants.ts'
 
-type SubmitOptions = JobOptions & {
+export type SubmitOptions = JobOptions & {
   readonly from?: string
   readonly name?: string
   readonly cpu: number
@@ -74,21 +74,16 @@ const MOST_COMMAND_BYTES = 96 * 1024
 
 export const verb: VerbCode = {
   define: (command) =>
-    command
+    withRequest(command, { cpu: 1, gpu: 0, priority: 0, retries: 0 })
       .argument('[command...]', 'one word is a command line for sh; several are a program and its arguments')
       .option(
         '--from <file>',
         'submit one job for each line of this file, a command line for sh (-: stdin, as lines come)',
       )
-      .option('--name <name>', 'name for people (default: the command)')
-      .option('--cpu <cores>', 'cores of each bundle', numberFrom(0), 1)
-      .option('--memory <size>', 'memory of each bundle, such as 16GiB')
       .option('--no-limits', 'do not enforce --memory')
-      .option('--gpu <n>', 'GPUs of each bundle: whole ones, or a share of one such as 0.5', numberFrom(0), 0)
       .option('--bundles <n>', 'bundles that start together or not at all; each runs the command', wholeNumber(1), 1)
       .option('--strategy <name>', `placement of the bundles: ${STRATEGIES.join(', ')}`, 'PACK')
       .option('--per-host <n>', 'at most N bundles on one host', wholeNumber(1))
-      .option('--on <target>', 'run only on these hosts')
       .option('--array <from-to>', 'one job for each number, which is in MUSTER_ARRAY_INDEX')
       .addOption(repeatable('--grid <name=values>', 'one job for each combination of values: a,b,c or from:to:step'))
       .addOption(
@@ -98,17 +93,12 @@ export const verb: VerbCode = {
         ),
       )
       .addOption(repeatable('--env <name=value>', 'set a variable for the command'))
-      .option('--dir <path>', 'directory on the host to run in (default: the home directory)')
       .option('--copy-dir <path>', 'copy this local directory to the hosts now, and run in it')
       .option(
         '--from-env <what>',
         'run inside an environment: declared (the one of hosts.yaml), venv:PATH, conda:NAME or image:NAME',
       )
-      .option('--priority <n>', 'higher goes first', wholeNumber(Number.MIN_SAFE_INTEGER), 0)
       .option('--user <name>', 'account: at equal priority, users who have used less go first (default: you)')
-      .option('--estimate <s>', 'expected run time in seconds', wholeNumber(1))
-      .option('--limit <s>', 'stop the job after S seconds', wholeNumber(1))
-      .option('--retries <n>', 'retry at most N times if it fails', wholeNumber(0), 0)
       .addOption(new Option('--after <ids>', 'start when these jobs are done').argParser(parseIds).default([], 'none'))
       .option('--preemptible', 'allow stopping it for a job of higher priority; it is then queued again')
       .option(
