@@ -13,11 +13,11 @@ import { remoteText } from './ssh2/failures.ts'
 const QUIET_MS = 200
 /** … and not later than this after the first. */
 const PATIENCE_MS = 1500
-/** A password is forgotten when nobody needed it for this long. */
+/** A password is forgotten when it was not needed for this long. */
 const REMEMBER_MS = 20_000
 
 export type CredentialBrokerOptions = {
-  /** Undefined: nobody is there to ask, every question is declined. */
+  /** Undefined: there is no user, and every question is declined. */
   readonly dialog?: CredentialDialog
   readonly clock?: Clock
   /** Host names for a title: `m[8-10]`. */
@@ -115,7 +115,7 @@ class CredentialBroker {
 
   #join(question: Question, host: string, isRetry: boolean, signal: AbortSignal): Promise<Answer | undefined> {
     const same = this.#groups.get(question.key)
-    // A one-time code goes to nobody whom the dialog did not name.
+    // A one-time code goes only to hosts that the dialog named.
     const isTooLate = same?.finishGathering === undefined && !question.isLasting
     const group = same === undefined || isTooLate ? this.#open(question) : same
     group.isRetry ||= isRetry

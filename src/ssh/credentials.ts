@@ -6,7 +6,7 @@ export type CredentialPrompt = { readonly text: string; readonly isEchoed: boole
 
 export type CredentialRequest = {
   readonly kind: 'passphrase' | 'password' | 'keyboard-interactive'
-  /** For whom: hosts that asked the same question so far. A passphrase names its key file in `title`. */
+  /** Hosts that asked the same question so far. A passphrase names its key file in `title`. */
   readonly hosts: readonly string[]
   /** Printable, one line: `Password of root on m[8-10]`, `Passphrase of /home/u/.ssh/id_ed25519`. */
   readonly title: string
@@ -17,12 +17,12 @@ export type CredentialRequest = {
   readonly isRetry: boolean
 }
 
-/** The user's side of it: a dialog of the console, a question on /dev/tty, or nobody. Undefined: declined. */
+/** The user's side: a dialog of the console, or a question on /dev/tty. Undefined: declined. */
 export interface CredentialDialog {
   ask(request: CredentialRequest, signal: AbortSignal): Promise<readonly Secret[] | undefined>
 }
 
-/** The transport's side of it. Undefined: declined or nobody to ask. */
+/** The transport's side. Undefined: declined, or there is no user to ask. */
 export interface CredentialAsker {
   passphrase(keyFile: string, endpoint: Endpoint, isRetry: boolean, signal: AbortSignal): Promise<Secret | undefined>
   password(endpoint: Endpoint, isRetry: boolean, signal: AbortSignal): Promise<Secret | undefined>

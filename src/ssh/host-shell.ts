@@ -92,9 +92,8 @@ export class HostShell {
   }
 
   /**
-   * Takes typed bytes, whole or not at all: undefined, or why not. Bytes wait behind bytes, so order is kept, and an
-   * interrupt (^C) waits its turn as long as there is room. When there is none, what waits is dropped for it, as a
-   * terminal's own INTR flushes its input queue (termios(3), ISIG without NOFLSH): Ctrl-C must reach a host that stopped reading.
+   * Takes typed bytes whole, in order, or says why not. An interrupt (^C) that finds no room drops what waits, as a terminal's
+   * INTR flushes its input queue (termios(3)): Ctrl-C must reach a host that stopped reading.
    */
   write(bytes: Uint8Array): string | undefined {
     this.discardedBytes = 0

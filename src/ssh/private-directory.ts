@@ -9,10 +9,7 @@ export interface PrivateDirectory extends Disposable {
   readonly path: string
 }
 
-/**
- * `parent`: default the system's directory for temporary files. `lastDeed`: for sh, with the directory as $1; done before it is
- * removed where the owner died without disposing of it.
- */
+/** `lastDeed`: for sh, with the directory as $1; runs before it is removed where the owner died without disposing of it. */
 export async function createPrivateDirectory(
   prefix: string,
   parent = tmpdir(),

@@ -4,7 +4,7 @@ import type { SessionState } from './session-state.ts'
 import type { ConnectFailure, ConnectPhase } from './transport.ts'
 
 export type SessionEvent =
-  /** Somebody wants the host, now: a first connect, a reconnect, or the end of a wait that is cut short. */
+  /** The host is wanted now: a first connect, a reconnect, or a wait that is cut short. */
   | { readonly type: 'connect'; readonly nowMs: number }
   | { readonly type: 'phase'; readonly phase: ConnectPhase; readonly nowMs: number }
   | { readonly type: 'connected'; readonly nowMs: number }
@@ -16,13 +16,13 @@ export type SessionEvent =
       readonly random?: number
     }
   | { readonly type: 'lost'; readonly reason: string; readonly nowMs: number }
-  /** A lost host shall come back by itself. */
+  /** A lost host is to come back by itself. */
   | { readonly type: 'retry'; readonly nowMs: number; readonly random: number }
   /** The waiting time is over. */
   | { readonly type: 'due'; readonly nowMs: number }
   | { readonly type: 'close' }
 
-/** Ready for this long, a host has proved itself: its next loss starts the back-off anew. */
+/** After this long ready, the next loss starts the back-off from the beginning. */
 export const STABLE_AFTER_MS = 30_000
 
 export function transition(state: SessionState, event: SessionEvent): SessionState {

@@ -91,7 +91,7 @@ class HostConnections implements Disposable {
       }
       made = login(forget)
       this.#logins[index] = made
-      // A login that failed is tried again by the next who asks.
+      // The next request retries a failed login.
       made.catch(forget)
     }
     return made

@@ -62,9 +62,9 @@ export interface RemoteProcess extends Channel {
 export type ExecOptions = {
   /** False: refused where the server allows no more sessions now, instead of waiting until another command has ended. */
   readonly waitsForRoom?: boolean
-  /** It stays open for as long as somebody wants it: nobody waits for its end, and it waits for nobody's. */
+  /** It stays open: other commands do not wait for its end, and it does not wait for theirs. */
   readonly isLasting?: boolean
-  /** How much the host may send before anybody has taken it, where the transport can choose; on a long way it bounds the speed. */
+  /** How much the host may send before it is consumed, where the transport can choose; with high latency it bounds the speed. */
   readonly windowBytes?: number
 }
 
@@ -84,7 +84,7 @@ export type FailureKind =
   | 'unreachable' // no name, no route, refused port, time-out, reset: trying again may help
   | 'host-key' // unknown and declined, changed, revoked: trying again does not help
   | 'authentication' // no method left: trying again does not help (and may lock the account)
-  | 'configuration' // key file, known_hosts, proxy command: the user has to mend it
+  | 'configuration' // key file, known_hosts, proxy command: the user has to fix it
   | 'declined' // the user dismissed a question
 
 export type ConnectFailure = {
@@ -109,7 +109,7 @@ export class ConnectError extends Error {
   }
 }
 
-/** Who answers what connecting asks. */
+/** What answers the questions of connecting. */
 export type Questions = { readonly hostKeys: HostKeyVerifier; readonly credentials: CredentialAsker }
 
 export type ConnectContext = Questions & {

@@ -1,6 +1,6 @@
 /** The programs that run on an embedded host, by their process groups, so that all of them end with it. */
 
-const LOOK_AGAIN_MS = 20
+const POLL_MS = 20
 
 export class ChildProcesses {
   /** Leaders of process groups that have not ended. */
@@ -18,10 +18,10 @@ export class ChildProcesses {
     if (this.#pids.size === 0) this.#onGone?.()
   }
 
-  /** For a program that was told to end and whose end nobody reports: looks until it is gone. */
+  /** For a program that was told to end and whose end is not reported: polls until it is gone. */
   awaitEnd(pid: number): void {
     if (!this.#pids.has(pid)) return
-    if (isRunning(pid)) setTimeout(() => this.awaitEnd(pid), LOOK_AGAIN_MS).unref()
+    if (isRunning(pid)) setTimeout(() => this.awaitEnd(pid), POLL_MS).unref()
     else this.remove(pid)
   }
 
@@ -45,7 +45,7 @@ export class ChildProcesses {
       this.#onGone = resolve
     })
     this.signalAll('SIGHUP')
-    // A stopped program hears the hang-up only when it goes on.
+    // A stopped program gets the hang-up only when it continues.
     this.signalAll('SIGCONT')
     const kill = setTimeout(() => this.signalAll('SIGKILL'), graceMs)
     const giveUp = setTimeout(() => this.#onGone?.(), 2 * graceMs)

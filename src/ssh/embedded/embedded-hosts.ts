@@ -35,7 +35,7 @@ export interface EmbeddedHost {
   readonly acceptedCount: number
   /** Cuts every connection, as a crash of the host would. */
   dropConnections(): void
-  /** Nobody listens any more, and connections are cut. */
+  /** Stops listening, and cuts connections. */
   stop(): Promise<void>
   start(): Promise<void>
 }

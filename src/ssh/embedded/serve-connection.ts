@@ -233,7 +233,7 @@ function sendTo(channel: NodeJS.WritableStream, socket: Socket, bytes: Uint8Arra
   return channel.write(bytes) && socket.writableLength < SOCKET_BACKLOG_BYTES
 }
 
-/** `take` returns false when the program does not read; who calls it resumes the channel. */
+/** `take` returns false when the program does not read; the caller resumes the channel. */
 function readFrom(channel: ServerChannel, take: (bytes: Buffer) => boolean): void {
   channel.on('data', (bytes: Buffer) => {
     if (!take(bytes)) channel.pause()

@@ -29,7 +29,7 @@ export type HostExecOptions = Questions & {
   readonly beatMs?: number
 }
 
-/** A local file on its way to stdin of hosts: `open` begins anew for each host. */
+/** A local file for the stdin of hosts: each host calls `open`. */
 export type ExecFile = { readonly sizeBytes: number; open(): AsyncIterable<Uint8Array> }
 
 export type ExecRequest = {
@@ -38,7 +38,7 @@ export type ExecRequest = {
   readonly isForSh?: boolean
   /** It ends by itself before long, whatever becomes of the link, which is not watched for it then. */
   readonly isBrief?: boolean
-  /** It goes on for as long as nobody stops it. */
+  /** It runs until it is stopped. */
   readonly isLasting?: boolean
   /** Where the link is lost, the remote side ends it after every other command of this caller. */
   readonly endsLast?: boolean
@@ -54,7 +54,7 @@ export type ExecRequest = {
     readonly args: readonly string[]
   }
   readonly stdin?: ExecFile
-  /** Through sudo; asked when sudo prompts. Undefined: nobody to ask. */
+  /** Through sudo; called when sudo asks. Undefined: there is no password. */
   readonly sudoPassword?: (signal: AbortSignal) => Promise<Secret | undefined>
 }
 
@@ -76,7 +76,7 @@ export type ExecHandlers = {
 }
 
 export interface RunningExec {
-  /** Lets a command that is held go on, once it has begun; at most once. */
+  /** Lets a held command continue once it has begun; at most once. */
   go(): void
   /** Ends the remote processes (TERM, then KILL) and then calls `onEnd`, at the latest when the remote side had its time. */
   stop(): void

@@ -30,12 +30,12 @@ export type RemoteCommandSpec = Delivery & {
   /** In the command line, where other users of the host see it. */
   readonly environment: Readonly<Record<string, string>>
   /**
-   * A word of letters and digits, printed on a line of its own when the program reads its stdin. What comes first there is another
-   * such word, which no start-up file has seen: `wordsFor` has what it is used for.
+   * A word of letters and digits on a line of its own: the program reads its stdin now. The first line there is another such
+   * word, which no start-up file has seen (`wordsFor`).
    */
   readonly ready: string
   readonly isSudo?: boolean
-  /** The command's stdin stays open and empty until the word to go on, and has one empty line then. With no files. */
+  /** The command's stdin stays open and empty until the word `g`, which becomes an empty line. Without files. */
   readonly isHeld?: boolean
   /** Seconds without a beat after which the command is ended, once there was one. */
   readonly beatLimitS: number
@@ -76,7 +76,7 @@ const WATCHER = (spec: RemoteCommandSpec): string =>
   [
     'trap "" HUP INT QUIT TERM PIPE USR1 USR2',
     'read -r w x </proc/self/stat',
-    // The first beat comes when the command is no short one: only then is timeout(1) worth its start.
+    // Short commands get no beat, and need no timeout(1).
     'read -r k',
     `if command -v timeout; then while ${isWatched(spec)}; do k=$(timeout ${spec.beatLimitS} dd bs=2 count=1); done`,
     `else while ${isWatched(spec)} && read -r k; do :; done; fi`,
@@ -176,7 +176,7 @@ function wrapper(spec: RemoteCommandSpec): string {
 const LEADER =
   'kill -0 -$$ 2>/dev/null || { command -v setsid >/dev/null && exec setsid /bin/sh -c "$0" "$0" "$@"; }; eval "$0"'
 
-/** Start-up files of the login shell may read stdin, and see the command line: nothing is sent before this, and no word is in it. */
+/** Start-up files may read stdin and the command line, so nothing is sent before this, and the line holds no word. */
 const HEAR = ({ ready }: RemoteCommandSpec): string => `echo ${ready}; unset b; read -r b || exit 1`
 
 /** One line that means the same to sh, bash, dash, zsh, csh, tcsh and fish. */

@@ -109,7 +109,7 @@ async function appendLine(file: string, line: string): Promise<void> {
 
 /** Waits its turn for the lock file; one that its owner left behind is moved out of the way. Resolves to the unlock. */
 async function lock(path: string): Promise<() => Promise<void>> {
-  // Also where somebody sets the clock.
+  // Also where the clock is set.
   const giveUpAt = performance.now() + LOCK_PATIENCE_MS
   for (;;) {
     try {

@@ -6,7 +6,7 @@ import type { KnownHostsEntry } from '../../inventory/known-hosts/parse.ts'
 export type HostKeyJudgement =
   | { readonly kind: 'known' }
   | { readonly kind: 'unknown' }
-  /** Another key stands for this name, of whatever type: ssh takes that for a changed key. */
+  /** The name has another key, of whatever type: ssh takes that for a changed key. */
   | { readonly kind: 'changed'; readonly offending: KnownHostsEntry }
   | { readonly kind: 'revoked'; readonly entry: KnownHostsEntry }
   /** Only a certificate authority is known for the name, and the server showed a plain key. */
@@ -36,10 +36,7 @@ function judgeAmong(entries: readonly KnownHostsEntry[], key: Uint8Array): HostK
   return authority === undefined ? { kind: 'unknown' } : { kind: 'authority-only', entry: authority }
 }
 
-/**
- * Host key algorithms (RFC 8332 names included) of the keys that are known for this endpoint and not revoked: a server
- * that has a revoked key and a good one is to show the good one.
- */
+/** Host key algorithms (RFC 8332 names included) of the endpoint's known keys that are not revoked, for the server to show. */
 export function knownAlgorithms(naming: NamingEntries, endpoint: Endpoint): readonly string[] {
   const entries = naming(lookupNameOf(endpoint))
   const good = entries.filter((entry) => judgeAmong(entries, entry.blob).kind === 'known')

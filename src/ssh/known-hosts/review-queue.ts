@@ -75,7 +75,7 @@ export class ReviewQueue {
     this.#waiting = []
     if (batch.length === 0) return
     this.#isReviewing = true
-    // The dialog closes when nobody waits for its answer any more.
+    // The dialog closes when no host waits for its answer any more.
     const abort = new AbortController()
     const onAbort = () => {
       if (batch.every(({ signal }) => signal.aborted)) abort.abort()

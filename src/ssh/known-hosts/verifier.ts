@@ -13,7 +13,7 @@ import { judgeHostKey, knownAlgorithms, type NamingEntries } from './judge.ts'
 import { ReviewQueue } from './review-queue.ts'
 
 export type HostKeyVerifierOptions = {
-  /** Who decides about new keys when ssh_config says `ask`; undefined: nobody, so they are refused. */
+  /** Decides about new keys when ssh_config says `ask`; undefined: they are refused. */
   readonly reviewer?: HostKeyReviewer
   readonly clock?: Clock
   /** A new key was accepted but could not be recorded: printable, one line. */
@@ -45,7 +45,7 @@ export function createHostKeyVerifier(options: HostKeyVerifierOptions = {}): Hos
     } catch (error) {
       options.onWarning?.(messageOf(error))
     }
-    // Whoever sets `no` for hosts that no file remembers wants no memory.
+    // With `no` and no file, nothing is to be remembered.
     if (endpoint.strictHostKeyChecking === 'no') return
     const isKept = judgeHostKey(await files.read(endpoint.knownHostsFiles), endpoint, key).kind === 'known'
     if (isKept) return
@@ -77,7 +77,7 @@ export function createHostKeyVerifier(options: HostKeyVerifierOptions = {}): Hos
         if (reviews === undefined) {
           return {
             ok: false,
-            reason: `${shown} is not in known_hosts, and nobody is there to ask`,
+            reason: `${shown} is not in known_hosts, and there is no user to ask`,
             hint: 'Open the console once to review new keys, or set StrictHostKeyChecking accept-new for these hosts.',
           }
         }
@@ -133,14 +133,14 @@ function changed(endpoint: Endpoint, key: Uint8Array, offending: KnownHostsEntry
   if (offending.line === 0) {
     return {
       ok: false,
-      reason: `${shown}, but ${old} was accepted earlier in this run; somebody may be listening in`,
-      hint: 'If the machine was set up anew, start Muster again.',
+      reason: `${shown}, but ${old} was accepted earlier in this run; the connection may be intercepted`,
+      hint: 'If the machine was reinstalled, start Muster again.',
     }
   }
   return {
     ok: false,
-    reason: `${shown}, but ${placeOf(offending)} has ${old}; somebody may be listening in`,
-    hint: `If the machine was set up anew, forget the old key with: ssh-keygen -f ${shellQuote(printable(offending.file))} -R ${shellQuote(printable(lookupNameOf(endpoint)))}`,
+    reason: `${shown}, but ${placeOf(offending)} has ${old}; the connection may be intercepted`,
+    hint: `If the machine was reinstalled, remove the old key with: ssh-keygen -f ${shellQuote(printable(offending.file))} -R ${shellQuote(printable(lookupNameOf(endpoint)))}`,
   }
 }
 

@@ -2,10 +2,7 @@
 import type { Pty, PtyOptions, PtySpawner } from '../../base/pty.ts'
 import type { ChannelEnd, Shell, ShellHandlers } from '../transport.ts'
 
-/**
- * `onExit` in place of `handlers.onEnd`, so that the caller can see more in an end than the program's exit status tells.
- * Nothing is called after `close`.
- */
+/** `onExit` in place of `handlers.onEnd`: the caller may know more than the exit status tells. Nothing is called after `close`. */
 export function openPtyShell(
   spawnPty: PtySpawner,
   options: PtyOptions,

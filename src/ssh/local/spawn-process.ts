@@ -24,7 +24,7 @@ export function spawnProcess(options: ProcessOptions, handlers: ExecHandlers): P
     detached: true,
     stdio: 'pipe',
   })
-  // With no file left for its pipes there is no child, and its error comes later.
+  // Without files for its pipes there is no child, and the error comes later.
   if (child.stdout === undefined)
     return new Promise((_, reject) => child.once('error', (error) => reject(spawnError(error))))
   let isClosed = false

@@ -1,4 +1,4 @@
-/** Takes the questions of one login to the people who can answer them, and never answers by guessing. */
+/** Hands the questions of one login to the user, and never guesses an answer. */
 
 import { Secret } from '../../base/secret.ts'
 import type { Endpoint } from '../../inventory/host.ts'

@@ -15,7 +15,7 @@ export type AskpassQuestion =
 /** `promptKind` is SSH_ASKPASS_PROMPT (ssh(1), ENVIRONMENT): `confirm`, `none`, or not set. */
 export function parseAskpassQuestion(host: string, text: string, promptKind: string | undefined): AskpassQuestion {
   if (promptKind === 'none') return { kind: 'notice', text }
-  // What a server asks begins so (since OpenSSH 8.5), however it goes on.
+  // A server's questions begin like this (since OpenSSH 8.5).
   if (/^\([^()\s]*@[^()\s]*\) /.test(text)) return { kind: 'prompt', text, isEchoed: promptKind === 'confirm' }
   if (text.startsWith("Please type 'yes'")) return { kind: 'refuse' }
   if (/\(yes\/no(\/\[fingerprint\])?\)\?/.test(text)) {

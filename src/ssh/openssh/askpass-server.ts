@@ -10,7 +10,7 @@ import type { Secret } from '../../base/secret.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { createPrivateDirectory } from '../private-directory.ts'
 
-/** Undefined: no answer; ssh goes on without or gives up. */
+/** Undefined: no answer; ssh continues without one or gives up. */
 export type Answerer = (text: string, promptKind: string | undefined) => Promise<Secret | undefined>
 
 export interface AskpassServer extends Disposable {

@@ -4,7 +4,7 @@ import type { ConnectFailure, ConnectPhase, FailureKind } from '../transport.ts'
 
 const DEBUG = /^debug\d: /
 
-/** Debug messages of ssh(1) at level 1, by what they show to have begun. */
+/** Debug messages of ssh(1) at level 1, and the phase that each begins. */
 const PHASES: readonly (readonly [RegExp, ConnectPhase])[] = [
   [/^debug1: Executing proxy command/, 'proxy'],
   [/^debug1: Connecting to /, 'tcp'],

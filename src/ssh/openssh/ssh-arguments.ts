@@ -2,7 +2,7 @@
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 
-/** What the master prints when it is authenticated and listens: it runs after the control socket stands. */
+/** What the master prints once it is authenticated and its control socket is there. */
 export function loginMarker(token: string): string {
   return `muster-login-${token}`
 }
@@ -36,10 +36,7 @@ export function masterArguments(
   ]
 }
 
-/**
- * A client of the control socket. Should the master be gone, it must fail rather than connect and ask by itself: the
- * proxy command, which a client of a living master never runs, sees to that.
- */
+/** A client of the control socket. The proxy command, which it runs only without a master, makes it fail instead of connecting. */
 export function clientArguments(
   endpoint: Endpoint,
   controlPath: string,
@@ -106,8 +103,8 @@ function preferredAuthentications(authentications: readonly string[]): string {
 }
 
 /**
- * The way through the last jump host, which goes through those before it. Not ProxyJump: ssh gives the ssh of a jump
- * host none of the options of this command line, so neither its keys nor its known_hosts would be those of the inventory.
+ * The route through the last jump host, which goes through those before it. Not ProxyJump: ssh passes none of this command
+ * line's options to a jump host, so its keys and known_hosts would not be those of the inventory.
  */
 function jumpCommand(endpoint: Endpoint, sshFile: string): string | undefined {
   const last = endpoint.jump.at(-1)

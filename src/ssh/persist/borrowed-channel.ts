@@ -48,7 +48,7 @@ export class BorrowedChannel implements Shell, RemoteProcess {
     this.#incoming = new ReceiveWindow((sizeBytes) => {
       if (!this.#isOver) link.sendCredit(id, sizeBytes)
     })
-    // Whoever opens it looks at this promise; a channel that is closed before has nobody to tell.
+    // The opener awaits this promise, unless the channel is closed before.
     this.opened.promise.catch(() => {})
   }
 
@@ -142,7 +142,7 @@ export class BorrowedChannel implements Shell, RemoteProcess {
     this.#deliver()
   }
 
-  /** Our own `Connection.close`: nobody is told. */
+  /** Our own `Connection.close`: no handler is called. */
   drop(): void {
     if (!this.#isOver) this.#finish()
   }

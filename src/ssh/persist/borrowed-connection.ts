@@ -40,7 +40,7 @@ export function borrowedConnection(
       const stream = new Duplex({
         read: () => channel?.resume(),
         write: (bytes: Buffer, _encoding, done) => {
-          // The other side has closed: as with ssh, nobody is left to take it.
+          // The other side has closed: as with ssh, the bytes are dropped.
           if (channel === undefined || channel.isOver || channel.write(bytes)) done()
           else written = done
         },

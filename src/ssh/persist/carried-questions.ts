@@ -5,7 +5,7 @@ import type { HostKeyVerdict } from '../host-keys.ts'
 import type { Questions } from '../transport.ts'
 import type { Question, WireError } from './messages.ts'
 
-/** The keeper's side. `ask` resolves to what `answerQuestion` gave there; undefined when nobody is there any more. */
+/** The keeper's side. `ask` resolves to what `answerQuestion` gave there; undefined when the program has gone. */
 export function carriedQuestions(ask: (what: Question, signal?: AbortSignal) => Promise<unknown>): Questions {
   const nobody: HostKeyVerdict = { ok: false, reason: 'the program that asked has gone', hint: 'Connect again.' }
   return {

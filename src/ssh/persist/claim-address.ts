@@ -7,7 +7,7 @@ import { connect, type Server } from 'node:net'
 const TRIES = 8
 
 export interface Claim extends Disposable {
-  /** False once somebody else's socket stands there, or none: nobody new can come. */
+  /** False once another socket is there, or none: no further program can come. */
   isOurs(): boolean
 }
 
@@ -34,7 +34,7 @@ export async function claimAddress(server: Server, address: string): Promise<Cla
   }
 }
 
-/** Whether somebody listens there. */
+/** Whether a keeper listens there. */
 export function isAnswered(address: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(address)
@@ -58,7 +58,7 @@ async function canLink(own: string, address: string): Promise<boolean> {
   }
 }
 
-/** Moving is atomic, so what was moved can be looked at; a keeper that came in between gets its name back. */
+/** Moving is atomic, so what was moved can be checked; a keeper that claimed the name meanwhile gets it back. */
 async function removeStale(address: string): Promise<void> {
   const aside = `${address}-${randomBytes(8).toString('hex')}`
   try {

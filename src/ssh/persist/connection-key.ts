@@ -4,10 +4,7 @@ import type { Endpoint } from '../../inventory/host.ts'
 /** Names and waiting times of the asker, and what goes with a shell instead of the connection. */
 const IRRELEVANT: ReadonlySet<string> = new Set(['host', 'number', 'connectTimeoutMs', 'persistMs', 'environment'])
 
-/**
- * Equal for endpoints that lead to the same account of the same server in the same way: user, keys, agent, known_hosts and
- * how strictly they are taken, proxy, and all of that for each jump host. A field that Endpoint gains later counts too.
- */
+/** Equal for the same account of the same server by the same route, keys and checks. Fields that Endpoint gains later count. */
 export function connectionKey(endpoint: Endpoint): string {
   return JSON.stringify(relevant(endpoint))
 }

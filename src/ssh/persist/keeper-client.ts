@@ -18,7 +18,7 @@ const CUT_OFF = 'the keeper of warm connections was cut off'
 /** Questions of one login at once: a host key, a passphrase for each of a few keys. */
 const MOST_QUESTIONS = 16
 
-/** The keeper went away before it had an answer: somebody else may be asked. */
+/** The keeper went away before it had an answer. */
 export class KeeperGone extends Error {
   /** The reason, where it was cut off for what it sent. */
   readonly cutFor: string | undefined
@@ -40,7 +40,7 @@ type Borrow = {
 /** `onCrowded`: the keeper may open only so many files and keeps fewer connections than it was asked to. */
 type OnCrowded = (limit: number) => void
 
-/** Rejects with the socket's error (ENOENT, ECONNREFUSED: nobody there), KeeperGone, or a MusterError: no keeper of ours. */
+/** Rejects with the socket's error (ENOENT, ECONNREFUSED: none listens), KeeperGone, or a MusterError: it is not our keeper. */
 export async function openKeeper(
   address: string,
   token: Buffer,

@@ -38,7 +38,7 @@ export async function preparePrivateDirectory(directory: string): Promise<void> 
     if (error.code !== 'EEXIST') throw refused(directory, `cannot be made: ${error.code ?? error.message}`)
   })
   requirePrivate(directory, await lstat(directory), userId(), 'directory')
-  // Who can replace it can stand between the two ends, and pass on the proofs of both.
+  // A user who can replace it can sit between the two ends and relay their proofs.
   const reason = foreignDirectory(dirname(directory))
   if (reason !== undefined)
     throw refused(
@@ -47,7 +47,7 @@ export async function preparePrivateDirectory(directory: string): Promise<void> 
     )
 }
 
-/** Throws MusterError. Exported for what it refuses: a test cannot own files as somebody else. */
+/** Throws MusterError. Exported for tests, which cannot own files as another user. */
 export function requirePrivate(
   path: string,
   stats: Pick<Stats, 'uid' | 'mode' | 'isDirectory' | 'isFile'>,
@@ -59,7 +59,7 @@ export function requirePrivate(
   if ((stats.mode & 0o077) !== 0) throw refused(path, `is open to others (mode ${(stats.mode & 0o777).toString(8)})`)
 }
 
-/** The secret of the directory; whoever comes first makes it. */
+/** The secret of the directory, made by the first that needs it. */
 export async function readToken(directory: string): Promise<Buffer> {
   const path = join(directory, 'token')
   const read = async (): Promise<Buffer> => {
@@ -119,6 +119,6 @@ function userId(): number {
 
 function refused(path: string, why: string): MusterError {
   return new MusterError('configuration', `${printable(path)} ${why}`, {
-    hint: 'Connections are kept only where nobody else can come: remove it, or mend its owner and mode (0700).',
+    hint: 'Connections are kept only in a directory that no other user can enter: remove it, or fix its owner and mode (0700).',
   })
 }

@@ -42,7 +42,7 @@ export async function runKeeper({ directory, clock, signal, ...options }: Keeper
     lingering?.[Symbol.dispose]()
     lingering = undefined
     if (programs.size > 0) return
-    // Whom nobody can find any more keeps nothing warm.
+    // Programs no longer find this keeper: there is nothing to keep warm for.
     if (claim?.isOurs() === false) return ended.resolve()
     if (warm.isEmpty) lingering = clock.after(lingerMs, () => ended.resolve())
   }

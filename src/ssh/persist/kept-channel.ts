@@ -158,7 +158,7 @@ function forwardSource(
   let trouble: string | undefined
   stream.on('data', onBytes)
   stream.on('drain', onDrain)
-  // As Node's own sockets do: who has heard everything says goodbye.
+  // As Node's own sockets do, it ends its side when the other has ended.
   stream.on('end', () => stream.end())
   stream.on('error', (error) => {
     trouble = printable(messageOf(error))

@@ -75,13 +75,13 @@ export class Link<In, Out> {
     this.#socket.end()
   }
 
-  /** Whether the program goes on running for this link's sake. */
+  /** Whether the program keeps running for this link. */
   keepsProgram(isNeeded: boolean): void {
     if (isNeeded) this.#socket.ref()
     else this.#socket.unref()
   }
 
-  /** Who sends what cannot be read is not one of us. What goes wrong later, in a handler, is a defect and no frame's fault. */
+  /** A peer that sends what cannot be read is not ours. An error in a handler is a defect, and passes through. */
   #next(handlers: LinkHandlers<In>): (() => void) | undefined {
     if (this.#socket.destroyed) return undefined
     try {
@@ -108,7 +108,7 @@ export class Link<In, Out> {
   }
 }
 
-/** @throws on what is no message and no credit */
+/** @throws when it is neither a message nor a credit */
 function delivery<In>({ kind, channel, payload }: Frame, handlers: LinkHandlers<In>): () => void {
   if (kind === FRAME_KINDS.control) {
     const message: unknown = JSON.parse(payload.toString())

@@ -39,7 +39,7 @@ export type WarmConnection = {
   readonly sinceMs: number
   /** Programs that use it now. */
   readonly users: number
-  /** When it ends if nobody comes; undefined while it is used. */
+  /** When it ends if it stays unused; undefined while it is used. */
   readonly endsAtMs?: number
 }
 

@@ -6,7 +6,7 @@ import { type KeeperClient, KeeperGone, openKeeper } from './keeper-client.ts'
 import { preparePrivateDirectory, readToken, socketAddress } from './keeper-directory.ts'
 
 export type PersistOptions = {
-  /** Of `keeperDirectory`; made if it is missing, refused if somebody else could come in. */
+  /** Of `keeperDirectory`; made if it is missing, refused if another user could enter it. */
   readonly directory: string
   /** How long every connection stays after its last use, 0: not at all; undefined: what each endpoint says. */
   readonly persistMs?: number | undefined
@@ -42,7 +42,7 @@ export function createPersistTransport(options: PersistOptions): Transport & Dis
       `not all connections are kept: the process that keeps them may open only ${limit} files. To raise that: muster hosts --persisted --stop, then ulimit -n 4096`,
     )
 
-  /** Undefined: connections are made without it. All who ask at once get one answer. */
+  /** Undefined: connections are made without it. Simultaneous calls share one answer. */
   const askForKeeper = async (): Promise<KeeperClient | undefined> => {
     if (isDisposed || client?.isGone === false) return client
     asking ??= findOrStart(options, clock, warnOfLimit)

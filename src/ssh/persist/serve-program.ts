@@ -15,7 +15,7 @@ import { type Hold, NoRoom, type WarmConnections } from './warm-connections.ts'
 export type ServeOptions = {
   readonly token: Buffer
   readonly warm: WarmConnections
-  /** A transport of this program's own, so that keys that it unlocked serve nobody else. */
+  /** A transport of this program's own, so that keys that it unlocked serve no other program. */
   readonly transport: Transport
   readonly clock: Clock
   onGone(): void

@@ -34,7 +34,7 @@ type Warm = {
   timer: Disposable | undefined
 }
 
-/** There is no file left for another connection, and all that are held are in use. */
+/** No file is left for another connection, and all connections are in use. */
 export class NoRoom extends Error {}
 
 export class WarmConnections implements Disposable {
@@ -55,7 +55,7 @@ export class WarmConnections implements Disposable {
     return this.#warm.size === 0 && this.#pending.size === 0
   }
 
-  /** Ends the unused connection that would end first where there is no room for another one. @throws NoRoom */
+  /** Where there is no room, ends the unused connection that would end first. @throws NoRoom */
   async acquire(request: WarmRequest): Promise<Hold> {
     const key = connectionKey(request.endpoint)
     for (;;) {

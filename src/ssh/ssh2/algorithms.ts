@@ -44,10 +44,7 @@ const MACS = [
   'hmac-sha2-512',
 ] as const
 
-/**
- * `known`: host key algorithms of keys that known_hosts has. As with ssh they come first, in the order that the list has
- * anyway, unless somebody has ordered the list.
- */
+/** `known`: host key algorithms of keys in known_hosts. As with ssh they come first, unless ssh_config orders the list. */
 export function algorithmsFor(
   allowed: Algorithms | undefined,
   known: readonly string[],

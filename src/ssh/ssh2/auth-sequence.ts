@@ -24,7 +24,7 @@ export type AuthContext = {
   readonly credentials: CredentialAsker
   readonly identities: IdentityFiles
   readonly signal: AbortSignal
-  /** Runs a question while the phase's time limit stands still. */
+  /** Runs a question while the phase's time limit is stopped. */
   asking<T>(question: () => Promise<T>): Promise<T>
 }
 

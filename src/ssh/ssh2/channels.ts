@@ -13,7 +13,7 @@ export type ChannelHost = {
   readonly client: Ssh2Client
   /** The stream under the client: what it holds back counts as queued, too. */
   readonly stream: Duplex
-  /** Why the connection is gone; undefined while it stands. */
+  /** Why the connection is gone; undefined while it is there. */
   lostReason(): string | undefined
   /** We closed the connection ourselves: no handler is called any more. */
   isHungUp(): boolean

@@ -34,8 +34,8 @@ export type ConnectionParts = {
   readonly client: Ssh2Client
   readonly stream: Duplex
   readonly clock: Clock
-  /** What is known about the way there when it breaks: a lost jump host, the last words of a proxy command. */
-  wayLost(): string | undefined
+  /** Why the route broke, if it is known: a lost jump host, the last words of a proxy command. */
+  routeLost(): string | undefined
   readonly windowBytes?: number
 }
 
@@ -104,7 +104,7 @@ export class Ssh2Connection implements Connection {
     const { client, stream } = this.#parts
     this.#lostReason ??= 'the connection was closed'
     this.#slots.abandon()
-    // The kernel has the goodbye by now; a peer that does not answer shall not keep the socket.
+    // The kernel has the goodbye by now; a peer that does not answer must not keep the socket.
     client.end()
     stream.destroy()
   }
@@ -154,10 +154,7 @@ export class Ssh2Connection implements Connection {
     }
   }
 
-  /**
-   * Asks for a channel; rejects in time, and closes one that comes too late. `take` is called in the moment in which the
-   * channel stands: its end may already be in the same packet.
-   */
+  /** Rejects in time, and closes a channel that comes too late. `take` is called at once: the end may be in the same packet. */
   #open<T>(what: string, take: (channel: ClientChannel) => T, ask: (callback: ChannelCallback) => void): Promise<T> {
     const { clock } = this.#parts
     return new Promise((resolve, reject) => {
@@ -195,8 +192,8 @@ export class Ssh2Connection implements Connection {
     const { keepAliveIntervalMs, keepAliveMaxMissed } = this.#parts.endpoint
     const error = this.#lastError
     if (error?.level === 'client-timeout') return `no answer for ${seconds(keepAliveIntervalMs * keepAliveMaxMissed)}`
-    const way = this.#parts.wayLost()
-    if (way !== undefined) return way
+    const route = this.#parts.routeLost()
+    if (route !== undefined) return route
     if (error === undefined) return 'the server closed the connection'
     return error.level === 'client-socket' ? describeSocketError(error).reason : remoteText(error.message)
   }

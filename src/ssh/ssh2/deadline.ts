@@ -1,4 +1,4 @@
-/** A time limit for one phase of connecting, that stands still while the user is being asked. */
+/** A time limit for one phase of connecting, which stops while the user is asked. */
 import type { Clock } from '../../base/clock.ts'
 
 export class Deadline implements Disposable {
@@ -17,7 +17,7 @@ export class Deadline implements Disposable {
     this.#run()
   }
 
-  /** Runs `work` with the time standing still; may be nested. */
+  /** Runs `work` with the time stopped; may be nested. */
   async whilePaused<T>(work: () => Promise<T>): Promise<T> {
     this.#pauses += 1
     if (this.#pauses === 1) this.#stop()

@@ -1,4 +1,4 @@
-/** How a handshake that failed is told: each phase in its own words. Reads, decides, opens and closes nothing. */
+/** The words for a failed handshake, by phase. */
 import { messageOf } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { ConnectError, type ConnectPhase } from '../transport.ts'
@@ -17,7 +17,7 @@ export type Attempt = {
 /** The server and this side have no key exchange in common: another try may offer the costly ones. */
 export class NoCommonKeyExchange extends ConnectError {}
 
-/** The stream ended before the server said that it speaks SSH: what a server does that has too many callers. */
+/** The stream ended before the SSH banner, as it does on a server with too many callers. */
 export class EndedBeforeBanner extends ConnectError {}
 
 export type Ssh2Error = Error & { readonly level?: string; readonly code?: string | number }

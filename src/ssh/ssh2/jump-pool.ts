@@ -51,7 +51,7 @@ export class JumpPool {
     })
     const entry: Entry = { connecting, abort, users: 0 }
     this.#entries.set(key, entry)
-    // A hop that cannot be reached or is lost is tried anew by whoever asks next.
+    // The next host that needs a lost or unreachable hop tries it again.
     connecting.then((connection) => {
       if (connection.lostReason === undefined) connection.onLost(forget)
       else forget()
@@ -77,9 +77,9 @@ export class JumpPool {
   }
 }
 
-/** Everything that makes two hops the same connection: where, as whom, and by which way. */
+/** What makes two hops the same connection: address, account and route. */
 function keyOf(hop: Endpoint): string {
-  const way = [...hop.jump, hop].map(({ user, address, port, proxyCommand, hostKeyAlias, identityFiles }) => [
+  const route = [...hop.jump, hop].map(({ user, address, port, proxyCommand, hostKeyAlias, identityFiles }) => [
     user,
     address,
     port,
@@ -87,5 +87,5 @@ function keyOf(hop: Endpoint): string {
     hostKeyAlias,
     identityFiles,
   ])
-  return JSON.stringify(way)
+  return JSON.stringify(route)
 }

@@ -21,7 +21,7 @@ type Protocol = {
   }
 }
 
-/** Keys that ssh2 hands to `createCipheriv` and `createHmac` anew with every packet. */
+/** Keys that ssh2 hands to `createCipheriv` and `createHmac` with every packet. */
 const PACKET_KEYS = [
   '_encKey',
   '_decipherKey',
@@ -51,10 +51,7 @@ export function serverVersion(client: Ssh2Client): string | undefined {
   return (client as unknown as Inside)._remoteVer
 }
 
-/**
- * Runs `open`, which asks for a session channel, so that the server may send `windowBytes` before we take note, instead
- * of ssh2's 2 MB. Once the channel stands, `consumeWith` must be called on it.
- */
+/** `open` asks for a session channel, whose window becomes `windowBytes` in place of ssh2's 2 MB; then call `consumeWith` on it. */
 export function withSessionWindow(client: Ssh2Client, windowBytes: number, open: () => void): boolean {
   const protocol = protocolOf(client)
   const original = protocol?.session
@@ -101,10 +98,7 @@ export function watchRefusals(client: Ssh2Client, onRefused: (methods: readonly 
   }
 }
 
-/**
- * After the login OpenSSH announces all its host keys, and ssh2 has each of them proved by a signature: a third of the
- * server's work for a connection, of which nothing here makes use.
- */
+/** ssh2 has each host key that OpenSSH announces after the login proved: a third of the server's work, for nothing used here. */
 export function ignoreAnnouncedHostKeys(client: Ssh2Client): void {
   const protocol = protocolOf(client)
   const handlers = protocol?._handlers
@@ -125,10 +119,8 @@ export function signalChannel(client: Ssh2Client, channel: ClientChannel, name: 
 }
 
 /**
- * Makes packets cheap where ssh2 works without its native part: with raw keys Node takes 10 µs to make a cipher, with a
- * key object 2 µs; and the pieces of a packet (length, content, tag) go out in one write instead of three, each of which
- * would be a system call, a TCP segment, and a wake-up of the server. To be called before the handshake; holds for new
- * keys, too.
+ * Makes packets cheap where ssh2 works without its native part: a cipher takes 2 µs with a key object and 10 µs with a raw key,
+ * and a packet goes out in one write instead of three. Call it before the handshake; it holds for new keys, too.
  */
 export function makePacketsCheap(client: Ssh2Client): void {
   const protocol = protocolOf(client)

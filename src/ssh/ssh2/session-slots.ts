@@ -6,10 +6,7 @@
 /** sshd tells the end of a session a moment before it counts it: so soon after an end, a refusal is asked about again. */
 const ASK_AGAIN_MS = [20, 40, 80, 160, 320]
 
-/**
- * `extra`: a command that waits for no other, because what runs may wait for it. `lasting`: one that waits for no other, and
- * whose end nobody waits for.
- */
+/** `extra`: a command that waits for no other, as others may wait for it. `lasting`: the same, and no other waits for its end. */
 export type SessionKind = 'shell' | 'command' | 'extra' | 'lasting'
 
 /** A session that was refused because the server allows no more of them on this connection. */
@@ -55,7 +52,7 @@ export class SessionSlots {
         return { value, release: this.#releaser(kind) }
       } catch (error) {
         this.#count(kind, -1)
-        // Whoever waited for these, which never ran, would wait for ever.
+        // What waited for these, which never ran, would wait for ever.
         if (this.#commands === 0) this.#wakeAll()
         if (!isRefusedForLimit(error)) {
           this.#wake()
@@ -72,7 +69,7 @@ export class SessionSlots {
     }
   }
 
-  /** The connection is gone: whoever waits shall try, and fail. */
+  /** The connection is gone: what waits tries, and fails. */
   abandon(): void {
     this.#limit = Number.POSITIVE_INFINITY
     this.#wakeAll()

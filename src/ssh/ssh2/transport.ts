@@ -35,10 +35,10 @@ const EARLY_RETRIES = 4
 const EARLY_RETRY_MS = 250
 
 /** A stream to the server, and what its loss would mean. */
-type Way = {
+type Route = {
   readonly stream: Duplex
   complaint(): string | undefined
-  wayLost(): string | undefined
+  routeLost(): string | undefined
   release(): void
 }
 
@@ -49,20 +49,20 @@ export function createSsh2Transport(options: Ssh2TransportOptions = {}): Transpo
   const identities = new IdentityFiles()
   const throttle = new Throttle(options.handshakesPerServer ?? 8)
 
-  const findWay = async (endpoint: Endpoint, context: ConnectContext): Promise<Way> => {
+  const findRoute = async (endpoint: Endpoint, context: ConnectContext): Promise<Route> => {
     const { signal } = context
     const last = endpoint.jump.at(-1)
-    if (last !== undefined) return wayThrough({ ...last, jump: endpoint.jump.slice(0, -1) }, endpoint, context)
+    if (last !== undefined) return routeThrough({ ...last, jump: endpoint.jump.slice(0, -1) }, endpoint, context)
     if (endpoint.proxyCommand !== undefined) {
       context.onPhase('proxy')
       const { stream, complaint, hasEnded } = await startProxyCommand(endpoint, endpoint.proxyCommand, signal)
-      return { stream, complaint, wayLost: () => (hasEnded() ? complaint() : undefined), release: () => {} }
+      return { stream, complaint, routeLost: () => (hasEnded() ? complaint() : undefined), release: () => {} }
     }
     const stream = await dial(endpoint, { clock, resolve, signal, onPhase: (phase) => context.onPhase(phase) })
-    return { stream, complaint: () => undefined, wayLost: () => undefined, release: () => {} }
+    return { stream, complaint: () => undefined, routeLost: () => undefined, release: () => {} }
   }
 
-  const wayThrough = async (hop: Endpoint, endpoint: Endpoint, context: ConnectContext): Promise<Way> => {
+  const routeThrough = async (hop: Endpoint, endpoint: Endpoint, context: ConnectContext): Promise<Route> => {
     context.onPhase('proxy')
     const name = printable(hop.host)
     const lease = await jumps.acquire(hop, context).catch((error: unknown) => {
@@ -71,11 +71,11 @@ export function createSsh2Transport(options: Ssh2TransportOptions = {}): Transpo
     try {
       const stream = await lease.connection.forward(endpoint.address, endpoint.port)
       stream.once('close', lease.release)
-      const wayLost = () => {
+      const routeLost = () => {
         const reason = lease.connection.lostReason
         return reason === undefined ? undefined : `jump host ${name}: ${reason}`
       }
-      return { stream, complaint: wayLost, wayLost, release: lease.release }
+      return { stream, complaint: routeLost, routeLost, release: lease.release }
     } catch (error) {
       lease.release()
       const reason = `cannot reach ${describeEndpoint(endpoint)}: ${messageOf(error)}`
@@ -91,30 +91,30 @@ export function createSsh2Transport(options: Ssh2TransportOptions = {}): Transpo
       throw abortedError(endpoint, 'tcp')
     })
     try {
-      const way = await findWay(endpoint, context)
+      const route = await findRoute(endpoint, context)
       try {
         return await handshake({
           endpoint,
-          stream: way.stream,
+          stream: route.stream,
           context,
           clock,
           identities,
           authenticationTimeoutMs:
             options.authenticationTimeoutMs ?? Math.max(MIN_AUTHENTICATION_MS, endpoint.connectTimeoutMs),
           isLastResort,
-          complaint: way.complaint,
+          complaint: route.complaint,
           established: (client) =>
             new Ssh2Connection({
               endpoint,
               client,
-              stream: way.stream,
+              stream: route.stream,
               clock,
-              wayLost: way.wayLost,
+              routeLost: route.routeLost,
               ...(options.shellWindowBytes === undefined ? {} : { windowBytes: options.shellWindowBytes }),
             }),
         })
       } catch (error) {
-        way.release()
+        route.release()
         throw error
       }
     } finally {
@@ -180,8 +180,8 @@ function behindJump(endpoint: Endpoint, hop: Endpoint, error: unknown): ConnectE
 }
 
 function serverOf(endpoint: Endpoint): string {
-  const way = endpoint.jump.map(({ address, port }) => `${address} ${port}`)
-  return [...way, `${endpoint.address} ${endpoint.port}`, endpoint.proxyCommand ?? ''].join('\n')
+  const hops = endpoint.jump.map(({ address, port }) => `${address} ${port}`)
+  return [...hops, `${endpoint.address} ${endpoint.port}`, endpoint.proxyCommand ?? ''].join('\n')
 }
 
 function wait(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {

@@ -248,7 +248,7 @@ describe('a host that was not reached', () => {
   })
 
   test('is mended by the command that its hint ends in', () => {
-    const hint = 'If the machine was set up anew, forget the old key with: ssh-keygen -f /h -R m1'
+    const hint = 'If the machine was reinstalled, remove the old key with: ssh-keygen -f /h -R m1'
     expect(hostFindings({ host: 'm1', connectMs: 1, trouble: { ...trouble, hint } })).toMatchObject([
       { mend: { where: 'here', command: 'ssh-keygen -f /h -R m1' } },
     ])
