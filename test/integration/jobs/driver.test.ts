@@ -378,7 +378,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     const path = join(directory, 'a', '.local/state/muster/jobs', key)
     utimesSync(path, 0, 0)
     mkdirSync(join(directory, 'bin'))
-    const slow = `[ "$1" != -rf ] || { : >"$OUT/rm"; while [ ! -e "$OUT/go" ]; do sleep 0.05; done; }`
+    const slow = `[ "$1" != -rf ] || { : >"$OUT/rm"; while [ -d "$OUT" ] && [ ! -e "$OUT/go" ]; do sleep 0.05; done; }`
     writeFileSync(join(directory, 'bin', 'rm'), `#!/bin/sh\n${slow}\nPATH=/usr/bin:/bin; exec rm "$@"\n`, {
       mode: 0o755,
     })
