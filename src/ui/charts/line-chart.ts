@@ -24,10 +24,10 @@ export type ChartOptions = {
 
 /** The chart leaves a row free below the labels of the time. */
 const UNUSED_ROWS = 1
-/** Its axis stands so high. */
+/** Height of its axis above the bottom. */
 const DOTS_BELOW = 11
 
-/** Colour names of blessed stand for parts of the chart; here they become the theme's. */
+/** Blessed's colour names mark the parts of the chart; `readRow` replaces them by the theme's colours. */
 const LINES = ['red', 'yellow'] as const
 
 export function lineChart({ columns, rows, labels, series, most, theme }: ChartOptions): readonly Row[] {
@@ -40,7 +40,7 @@ export function lineChart({ columns, rows, labels, series, most, theme }: ChartO
   const scaleDots = size.height - DOTS_BELOW
   const maxY = (top * scaleDots) / (scaleDots - 3)
   const steps = rows < 6 ? 1 : rows < 12 ? 2 : rows < 20 ? 4 : 5
-  const stand = {
+  const chart = {
     ctx: canvas.getContext(),
     canvasSize: size,
     options: {
@@ -59,10 +59,10 @@ export function lineChart({ columns, rows, labels, series, most, theme }: ChartO
     },
   }
   Line.prototype.setData.call(
-    stand,
+    chart,
     values.map((y, index) => ({ title: '', x: labels, y, style: { line: LINES[index] ?? LINES[0] } })),
   )
-  return stand.ctx._canvas
+  return chart.ctx._canvas
     .frame()
     .split('\n')
     .slice(0, rows)
@@ -74,7 +74,7 @@ export function lineChart({ columns, rows, labels, series, most, theme }: ChartO
     )
 }
 
-/** What it writes for 10^6 and above, at the scale: everybody else reads milli and bits there. */
+/** Its suffixes for 10^6 and above, which would read as milli and bits. */
 const FACTOR = /^((?:\x1b\[\d*m|\s)*[\d.]+)([mbt])/
 const FACTORS: Readonly<Record<string, string>> = { m: 'M', b: 'G', t: 'T' }
 

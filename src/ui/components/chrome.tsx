@@ -1,4 +1,4 @@
-/** Everything on the screen that is made of components: header, footer, the log, dialogs. The panes are the compositor's. */
+/** Everything on the screen that Ink draws: header, footer, the log, dialogs. The compositor draws the panes. */
 import { Box } from 'ink'
 import { useSyncExternalStore } from 'react'
 import { clip } from '../../base/text-width.ts'
@@ -13,7 +13,7 @@ import { Themed } from './themed.tsx'
 
 export type ChromeSource = {
   subscribe(onChange: () => void): () => void
-  /** The state that is to be drawn: the same object until it changed. */
+  /** The state to draw: the same object until it changes. */
   state(): ConsoleState
   pageInfo(state: ConsoleState): PageInfo
 }

@@ -18,7 +18,7 @@ type Layout = {
   readonly lines: readonly DialogLine[]
 }
 
-/** A screen too low for all of a dialog loses the blank lines first, then the title, then of the body what is far from the selection. */
+/** On a low screen a dialog loses first its blank lines, then its title, then the lines far from the selection. */
 function layoutDialog(view: DialogView, columns: number, rows: number): Layout {
   const wanted = view.width ?? 72
   const widest = Math.max(
@@ -46,7 +46,7 @@ function layoutDialog(view: DialogView, columns: number, rows: number): Layout {
   return { rect, hasBlanks, hasTitle, errors, lines }
 }
 
-/** What is to be read is wrapped; of what is chosen from, a line stays a line. */
+/** Text to read is wrapped; items of a list stay on one line. */
 function wrappedLines(lines: readonly DialogLine[], width: number): readonly DialogLine[] {
   if (lines.some((line) => line.isSelected)) return lines
   return lines.flatMap((line) =>
@@ -56,12 +56,12 @@ function wrappedLines(lines: readonly DialogLine[], width: number): readonly Dia
   )
 }
 
-/** Where the dialog goes: in the middle, never larger than the screen. */
+/** The dialog's place: in the middle, never larger than the screen. */
 export function dialogRect(view: DialogView, columns: number, rows: number): Rect {
   return layoutDialog(printableView(view), columns, rows).rect
 }
 
-/** As many lines as there is room for, the selected one among them. */
+/** As many lines as fit, including the selected one. */
 function linesInView(lines: readonly DialogLine[], height: number): readonly DialogLine[] {
   if (lines.length <= height) return lines
   const selected = Math.max(
@@ -104,7 +104,6 @@ function BodyLine({ theme, line, width }: { theme: Theme; line: DialogLine; widt
 function InputLine({ theme, input, width }: { theme: Theme; input: NonNullable<DialogView['input']>; width: number }) {
   const label = `  ${input.label} `
   const room = Math.max(4, width - textWidth(label) - 1)
-  // The text scrolls so that the cursor stays in view.
   const isEmpty = input.text === ''
   const text = isEmpty ? (input.placeholder ?? '') : input.text
   const before = text.slice(0, input.cursor)
@@ -133,7 +132,7 @@ function InputLine({ theme, input, width }: { theme: Theme; input: NonNullable<D
   )
 }
 
-/** Servers word titles, prompts and errors: whatever in them could act is shown instead. */
+/** Titles, prompts and errors may come from servers: characters that could act are shown instead. */
 function printableView(view: DialogView): DialogView {
   return {
     ...view,
@@ -207,7 +206,7 @@ export function DialogBox({ theme, view: given, columns, rows }: DialogBoxProps)
   )
 }
 
-/** Whole hints, and always the last one, which leads back. */
+/** Whole hints, and always the last one, which closes the dialog. */
 function keysText(view: DialogView, width: number): string {
   const hints = view.keys.map(([key, does]) => `${key} ${does}`)
   const last = hints.pop() ?? ''

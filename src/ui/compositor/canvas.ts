@@ -18,7 +18,7 @@ import type { FrameLines, PaneView, Rect, Span, Style } from './scene.ts'
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 const ASCII = /^[ -~]*$/
 
-/** A cell is about to be overwritten: the other half of a wide character must not stay behind. */
+/** Before a cell is overwritten: blanks the other half of a wide character. */
 function mend(grid: CellGrid, column: number, row: number): void {
   const at = (row * grid.columns + column) * WORDS_PER_CELL
   const { words } = grid
@@ -36,7 +36,7 @@ function put(grid: CellGrid, column: number, row: number, word: number, style: S
   words[at + 3] = style.attributes
 }
 
-/** Writes spans from `column` on, at most `width` columns; gives how many it took. */
+/** Writes spans from `column` on, at most `width` columns, and returns the columns used. */
 export function putSpans(grid: CellGrid, column: number, row: number, width: number, spans: readonly Span[]): number {
   if (row < 0 || row >= grid.rows) return 0
   const end = Math.min(grid.columns, column + width)
@@ -82,7 +82,7 @@ export function drawFrame(grid: CellGrid, pane: PaneView, isUtf8: boolean): void
     put(grid, at, row, horizontal, frameStyle)
     put(grid, at, bottom, horizontal, frameStyle)
   }
-  // What lies below may be a moment older than the frame, and have a wide character across its edge.
+  // The cells below may be older than the frame and have a wide character across its edge.
   for (let at = row; at <= bottom; at++) {
     mend(grid, column, at)
     mend(grid, right, at)
@@ -150,7 +150,7 @@ export function clearRect(grid: CellGrid, rect: Rect): void {
   }
 }
 
-/** Copies a rectangle between grids of the same size, and blanks what the edges cut in half. */
+/** Copies a rectangle between grids of the same size and blanks wide characters that its edges cut. */
 export function copyRect(from: CellGrid, to: CellGrid, rect: Rect): void {
   const left = Math.max(0, rect.column)
   const right = Math.min(to.columns, rect.column + rect.width)
@@ -168,5 +168,5 @@ export function copyRect(from: CellGrid, to: CellGrid, rect: Rect): void {
   }
 }
 
-/** A word that no cell ever is: what the terminal shows is not known. */
+/** A word that no cell has: the content of the terminal is unknown. */
 export const UNKNOWN = (CLUSTER_BIT | CODE_MASK) >>> 0

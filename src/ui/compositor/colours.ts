@@ -1,4 +1,4 @@
-/** Colours for terminals that have fewer of them than the cells. Pure. */
+/** Maps colours for terminals that have fewer of them than the cells. */
 import {
   COLOUR_DEFAULT,
   COLOUR_MODE_SHIFT,
@@ -49,7 +49,7 @@ function nearest(rgb: number, from: number, to: number): number {
   return best
 }
 
-/** Keeps what it worked out: screens use few colours many times. */
+/** Caches its results: screens use few colours many times. */
 export function createColourMap(depth: ColourDepth): (colour: Colour) => Colour {
   if (depth === 'truecolor') return (colour) => colour
   if (depth === 'none') return () => COLOUR_DEFAULT

@@ -41,13 +41,13 @@ const SGR_CODES: readonly (readonly [bit: number, code: number])[] = [
   [STRIKETHROUGH, 9],
   [OVERLINE, 53],
 ]
-/** Unchanged cells up to so many are written again: it costs less than a cursor move. */
+/** Up to this many unchanged cells are written again, which costs less than a cursor move. */
 const GAP = 4
-/** So many blank cells in a row are erased (ECH) instead of written. */
+/** From this many blank cells in a row on, they are erased (ECH) instead of written. */
 const ERASED = 8
-/** Terminals that do not join a cluster show its parts side by side, over so many cells after it. */
+/** Terminals that do not join a cluster show its parts side by side, over up to this many cells after it. */
 const SPILL = 8
-/** The most that one cell can need: a move, a full SGR, the longest cluster. */
+/** The most bytes that one cell can need: a move, a full SGR, the longest cluster. */
 const ROOM_PER_CELL = 256
 
 const SOFT_HYPHEN = 0xad
@@ -57,14 +57,14 @@ export class FrameEncoder {
   readonly #isUtf8: boolean
   #out: Buffer = Buffer.allocUnsafe(64 * 1024)
   #length = 0
-  // What the terminal's pen is at; -1: not known.
+  // The terminal's pen; -1: unknown.
   #column = -1
   #row = -1
   #foreground = -1
   #background = -1
   #attributes = -1
 
-  /** `isUtf8`: else the terminal gets ASCII alone. */
+  /** Without `isUtf8` the terminal gets only ASCII. */
   constructor(mapColour: (colour: Colour) => Colour, isUtf8: boolean) {
     this.#mapColour = mapColour
     this.#isUtf8 = isUtf8
@@ -84,7 +84,7 @@ export class FrameEncoder {
     this.#attributes = -1
   }
 
-  /** A copy, as the buffer is used again. */
+  /** A copy, since the buffer is reused. */
   finish(): Buffer {
     return Buffer.from(this.#out.subarray(0, this.#length))
   }
@@ -116,16 +116,14 @@ export class FrameEncoder {
     this.#column = column
   }
 
-  /** Writes what differs inside the rectangle, and makes `front` equal to `back` there. Gives how many cells it wrote. */
+  /** Writes the cells that differ inside the rectangle and makes `front` equal to `back` there. Returns their number. */
   difference(front: CellGrid, back: CellGrid, rect: Rect): number {
     const right = Math.min(back.columns, rect.column + rect.width)
     const bottom = Math.min(back.rows, rect.row + rect.height)
     const left = Math.max(0, rect.column)
     let written = 0
-    for (let row = Math.max(0, rect.row); row < bottom; row++) {
-      const start = row * back.columns
-      written += this.#differenceOfRow(front.words, back.words, row, start, left, right, back.columns)
-    }
+    for (let row = Math.max(0, rect.row); row < bottom; row++)
+      written += this.#differenceOfRow(front.words, back.words, row, left, right, back.columns)
     return written
   }
 
@@ -133,15 +131,15 @@ export class FrameEncoder {
     front: Uint32Array,
     back: Uint32Array,
     row: number,
-    rowStart: number,
     left: number,
     right: number,
     columns: number,
   ): number {
+    const rowStart = row * columns
     let written = 0
     let column = left
     let end = right
-    // Cells before this one are written although they seem unchanged.
+    // Cells before this one are written even if they seem unchanged.
     let spoiled = 0
     while (column < end) {
       let at = (rowStart + column) * WORDS_PER_CELL
@@ -149,12 +147,12 @@ export class FrameEncoder {
         column++
         continue
       }
-      // The right half of a wide character is written with its left half. Without one it is a blank like any other.
+      // The right half of a wide character is written with its left half; without a left half it is a blank.
       if (back[at] === WIDE_TAIL && column > 0 && isWide(back[at - WORDS_PER_CELL] ?? 0)) {
         column--
         at -= WORDS_PER_CELL
       }
-      // A short gap on the same row is bridged by writing it again, if that needs no other pen and cuts no wide character.
+      // A short gap on the same row is written again, if that needs no other pen and cuts no wide character.
       if (row === this.#row && column > this.#column && column - this.#column <= GAP && this.#column >= 0) {
         for (let gap = this.#column; gap < column; gap++) {
           const cell = (rowStart + gap) * WORDS_PER_CELL
@@ -193,7 +191,7 @@ export class FrameEncoder {
     this.#byte(0x58)
   }
 
-  /** A narrow character in the present pen. */
+  /** A narrow character in the current pen. */
   #isPlain(words: Uint32Array, at: number): boolean {
     const word = words[at] ?? 0
     return (
@@ -205,7 +203,7 @@ export class FrameEncoder {
     )
   }
 
-  /** Writes one cell at the pen and gives its width. */
+  /** Writes one cell at the pen and returns its width. */
   #cell(words: Uint32Array, at: number): number {
     this.#reserve(ROOM_PER_CELL)
     this.#pen(this.#mapColour(words[at + 1] ?? 0), this.#mapColour(words[at + 2] ?? 0), words[at + 3] ?? 0)
@@ -221,7 +219,7 @@ export class FrameEncoder {
     }
     const code = word & CODE_MASK
     if (code >= 0x20 && code < 0x7f) this.#byte(code)
-    // Terminals do not agree whether a soft hyphen is seen; as it stands in a cell, it is.
+    // Terminals disagree whether a soft hyphen is visible; here it has a cell, so it is.
     else if (code === SOFT_HYPHEN) this.#byte(0x2d)
     else if (code !== 0 && isPrintableCode(code)) this.#codePoint(code)
     else this.#blanks(width)
@@ -244,14 +242,14 @@ export class FrameEncoder {
   #cluster(text: string, width: 1 | 2): void {
     const column = this.#column
     const row = this.#row
-    // A terminal that takes it for a narrow one would leave what stood in its right half.
+    // A terminal that takes it for a narrow character would keep the old right half.
     if (width === 2 || !isSafe(text)) this.#blanks(width)
     if (isSafe(text)) {
       this.#column += width
       this.moveTo(column, row)
       this.#length += this.#out.write(text, this.#length, 'utf8')
     }
-    // Terminals differ in how wide they take it: the next cell says where it is.
+    // Terminals differ in its width: the next cell sets its own position.
     this.#column = -1
     this.#row = -1
   }
@@ -360,7 +358,7 @@ function isEqual(front: Uint32Array, back: Uint32Array, at: number): boolean {
   )
 }
 
-/** How many empty cells of the default colours follow, at most `limit`, up to the last one that changed. */
+/** The number of empty cells in default colours, at most `limit`, up to the last one that changed. */
 function changedBlanks(front: Uint32Array, back: Uint32Array, start: number, limit: number): number {
   let changed = 0
   for (let count = 0; count < limit; count++) {
@@ -371,6 +369,6 @@ function changedBlanks(front: Uint32Array, back: Uint32Array, start: number, lim
   return changed
 }
 
-/** Nothing in it acts on a terminal, moves its cursor or turns the direction of its text. */
+/** Characters that act on a terminal, move its cursor or change the direction of its text. */
 const ACTING = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 const isSafe = (text: string): boolean => text !== '' && !ACTING.test(text)

@@ -5,19 +5,19 @@ export type Grid = {
   readonly area: Rect
   readonly columns: number
   readonly rows: number
-  /** Of the smallest slot, frame included: some are one larger, where the area does not divide evenly. */
+  /** The smallest slot, frame included: some are one larger if the area does not divide evenly. */
   readonly paneWidth: number
   readonly paneHeight: number
 }
 
-/** A shell is most itself at this size: grids are judged by how near their panes come to it. */
+/** The ideal size of a shell: the best grid has panes closest to it. */
 const IDEAL = { columns: 82, rows: 26 }
-/** A page is squeezed by so much rather than making a second one. */
+/** A page is squeezed by up to this much to avoid a second page. */
 const SQUEEZE = { columns: 2, rows: 1 }
 
 /**
  * The grid for `count` panes of at least `minimum` (frame included; less only where the area itself is smaller). When not
- * all fit, it is the fullest grid that does, and the rest goes to further pages.
+ * all fit, it is the fullest grid, and the rest goes to further pages.
  */
 export function createGrid(
   area: Rect,

@@ -1,4 +1,4 @@
-/** The state as the chrome draws it: at once when the user did something, otherwise at most ten times a second. */
+/** The state that the chrome draws: at once after a key, otherwise at most ten times a second. */
 import { type Clock, remainingMs } from '../../base/clock.ts'
 import { Emitter } from '../../base/emitter.ts'
 import type { ChromeSource } from '../components/chrome.tsx'
@@ -38,7 +38,7 @@ export class ThrottledChrome implements ChromeSource, Disposable {
     return this.#shown === this.#app.state
   }
 
-  /** The user waits for this. */
+  /** Shows the latest state at once. */
   showNow(): void {
     if (this.isIdle) return
     this.#timer?.[Symbol.dispose]()

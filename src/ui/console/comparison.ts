@@ -1,4 +1,4 @@
-/** Keeps 'who shows the same' up to date while folding or differences are on: looks at most a few times a second, only at screens that changed. */
+/** Groups hosts with equal screens while folding or differences are on: at most four times a second, only changed screens. */
 import type { Clock } from '../../base/clock.ts'
 import { textWidth } from '../../base/text-width.ts'
 import type { PaneView } from '../compositor/scene.ts'
@@ -6,7 +6,7 @@ import type { ConsoleState } from '../state/console-state.ts'
 import { styleOf, type Theme } from '../theme/theme.ts'
 import type { HostViews } from './host-views.ts'
 
-const LOOK_EVERY_MS = 250
+const COMPARE_EVERY_MS = 250
 
 export type ComparisonOptions = {
   readonly clock: Clock
@@ -33,17 +33,17 @@ export class Comparison implements Disposable {
     return this.#timer === undefined
   }
 
-  /** A screen changed: compares soon, if anything shows the comparison. */
+  /** A screen changed: compares soon if the comparison is shown. */
   noteChange(): void {
     const { state, clock } = this.#options
     if (this.#timer || !(state().isFolded || state().showsDifferences)) return
-    this.#timer = clock.after(LOOK_EVERY_MS, () => {
+    this.#timer = clock.after(COMPARE_EVERY_MS, () => {
       this.#timer = undefined
       this.refresh()
     })
   }
 
-  /** Compares now; also what is told when it is needed just once. */
+  /** Compares now and returns the groups. */
   refresh(): readonly (readonly string[])[] {
     const { state, onGroups } = this.#options
     const current = state()
@@ -52,7 +52,7 @@ export class Comparison implements Disposable {
     return groups
   }
 
-  /** Marks of the rows in which a host differs from the majority. */
+  /** Marks the rows in which a host differs from the majority. */
   highlights(host: string, theme: Theme): PaneView['highlights'] {
     const [majority] = this.#options.state().equalGroups
     const lead = majority?.[0]
@@ -85,14 +85,14 @@ export class Comparison implements Disposable {
   }
 }
 
-/** What one host shows, and the names that stand for it in its own prompt. */
+/** What one host shows, and its names, which may appear in its own prompt. */
 export type HostText = { readonly host: string; readonly names: readonly string[]; readonly rows: readonly string[] }
 
 const PLACE = '\u0001'
 
 const escapeForRegExp = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
 
-/** Its own names replaced by a placeholder, blank rows at the end dropped: `root@m1:~#` equals `root@m2:~#`. */
+/** Replaces the host's own names and drops blank rows at the end, so that `root@m1:~#` equals `root@m2:~#`. */
 function normaliseScreen({ names, rows }: HostText): string[] {
   const known = names.filter((name) => name !== '').sort((a, b) => b.length - a.length)
   const pattern =
@@ -104,16 +104,10 @@ function normaliseScreen({ names, rows }: HostText): string[] {
   return result
 }
 
-/** Hosts with equal screens together, the largest group first, otherwise in the order given. */
+/** Groups of hosts with equal screens, the largest first, otherwise in the given order. */
 export function groupEqualScreens(texts: readonly HostText[]): string[][] {
-  const groups = new Map<string, string[]>()
-  for (const text of texts) {
-    const key = normaliseScreen(text).join('\n')
-    const group = groups.get(key)
-    if (group) group.push(text.host)
-    else groups.set(key, [text.host])
-  }
-  return [...groups.values()].sort((a, b) => b.length - a.length)
+  const groups = Map.groupBy(texts, (text) => normaliseScreen(text).join('\n'))
+  return [...groups.values()].map((group) => group.map(({ host }) => host)).sort((a, b) => b.length - a.length)
 }
 
 /** Rows of `text` that differ from the same row of `majority`. */

@@ -1,6 +1,6 @@
 /**
- * Which dialog has the keys. Dialogs that the user opened come at once; questions that come from outside (passwords, host
- * keys) wait until the user has stopped typing for a moment, so that a key meant for the hosts never answers them.
+ * Decides which dialog has the keys. A dialog that the user opens appears at once; a question from outside (password, host
+ * key) waits until the keyboard is quiet for a moment, so that a key meant for the hosts never answers it.
  */
 import { type Clock, remainingMs } from '../../base/clock.ts'
 import type { Dialog, DialogFactory } from '../dialogs/dialog.ts'
@@ -10,9 +10,9 @@ export const QUIET_MS = 800
 
 export type DialogsOptions = {
   readonly clock: Clock
-  /** True: the next key belongs to something that was begun, and no question may take it. */
+  /** True: the next key belongs to a command that was started, so no question may take it. */
   isBusy(): boolean
-  /** The dialog on top changed (undefined: none is open). */
+  /** Another dialog is open now (undefined: none), or its view changed. */
   onChange(dialog: Dialog | undefined): void
 }
 
@@ -37,7 +37,7 @@ export class Dialogs implements Disposable {
     return this.#waiting.length
   }
 
-  /** What is open came up by itself. */
+  /** The open dialog is a question from outside. */
   get isAsking(): boolean {
     return this.#current !== undefined && this.#isAsking
   }
@@ -48,20 +48,20 @@ export class Dialogs implements Disposable {
     this.#show(make, false)
   }
 
-  /** Opens when no other is open and nobody types. */
+  /** Opens when no other dialog is open and the keyboard is quiet. */
   openWhenQuiet(make: DialogFactory): void {
     this.#waiting.push(make)
     this.#advance()
   }
 
-  /** Forgets a question that is void, whether it is shown or waits. */
+  /** Withdraws a question that is void, whether it is open or waits. */
   withdraw(make: DialogFactory, dialog: Dialog | undefined): void {
     const index = this.#waiting.indexOf(make)
     if (index >= 0) this.#waiting.splice(index, 1)
     dialog?.cancel()
   }
 
-  /** The user typed something; what answers a question does not hold up the next one. */
+  /** The user typed a key. A key that answers a question does not delay the next question. */
   noteKey(): void {
     if (!this.isAsking) this.#lastKeyMs = this.#options.clock.now()
   }

@@ -4,6 +4,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { FleetEvent, WriteReport } from '../../ssh/fleet.ts'
 import type { SessionState } from '../../ssh/session-state.ts'
 import type { HostState, LogEntry, NoticeTone } from '../state/console-state.ts'
+import { shellEnd } from './pane-view.ts'
 
 export function hostStateOf(endpoint: Endpoint): HostState {
   return {
@@ -62,8 +63,7 @@ export function logLine(event: FleetEvent, atMs: number): LogEntry | undefined {
   }
   if (event.type === 'shell' && event.state.kind === 'ended') {
     const { end } = event.state
-    if (end.kind === 'exit') return line(`shell ended (exit ${end.code})`, end.code === 0 ? 'info' : 'warning')
-    return line(end.kind === 'signal' ? `shell ended by ${end.signal}` : `shell lost: ${end.reason}`, 'warning')
+    return line(shellEnd(end), end.kind === 'exit' && end.code === 0 ? 'info' : 'warning')
   }
   return undefined
 }

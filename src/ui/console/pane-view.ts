@@ -1,7 +1,8 @@
-/** How one pane looks: frame, title, badges and what it says when there is no live shell behind it. Pure. */
-
+/** How one pane looks: frame, title, badges, and its message when it has no live shell. Pure. */
+import { formatBytes } from '../../base/format-bytes.ts'
 import { clip, clipName, textWidth, wrapText } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
+import type { ShellState } from '../../ssh/fleet.ts'
 import { BOLD } from '../../terminal/cells.ts'
 import type { Screen } from '../../terminal/screen.ts'
 import type { FrameLines, PaneView, Rect, Span, Style } from '../compositor/scene.ts'
@@ -11,7 +12,7 @@ import { labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 export type PaneInput = {
   readonly state: ConsoleState
   readonly theme: Theme
-  /** The hosts that this pane stands for, the one whose screen is shown first. */
+  /** The hosts of this pane; it shows the screen of the first. */
   readonly hosts: readonly string[]
   readonly rect: Rect
   readonly screen: Screen | undefined
@@ -42,7 +43,7 @@ export function paneView({ state, theme, hosts, rect, screen, highlights }: Pane
   }
 }
 
-/** A state is told by the lines too, not by colour alone. */
+/** The lines show the state too, not only the colour. */
 function frameLines(hasTrouble: boolean, isReceiving: boolean, isFocused: boolean): FrameLines {
   if (hasTrouble) return 'dashed'
   if (isReceiving) return isFocused ? 'double' : 'heavy'
@@ -78,15 +79,13 @@ function titleSpans(state: ConsoleState, theme: Theme, hosts: readonly string[],
   ]
 }
 
-/** Where the host is, if its name does not say it. */
+/** The address of the host, if its name does not say it. */
 function whereOf({ host, address, port }: HostState): string {
   const text = port === 22 || address === '' ? address : `${address}:${port}`
   return text === '' || text === host ? '' : ` ${clip(text, 30)} `
 }
 
-const size = (bytes: number): string => (bytes < 10_240 ? `${bytes} B` : `${Math.round(bytes / 1024)} KB`)
-
-/** A bell is shown for this long. */
+/** How long a bell is shown. */
 export const BELL_MS = 2000
 
 function badgeSpans(state: ConsoleState, theme: Theme, host: HostState, screen: Screen | undefined): Span[] {
@@ -95,7 +94,7 @@ function badgeSpans(state: ConsoleState, theme: Theme, host: HostState, screen: 
   if (screen && screen.viewOffset > 0)
     badges.push({ text: ` ↑${screen.viewOffset} `, style: styleOf(theme.accent, undefined, BOLD) })
   if (host.isDifferent) badges.push({ text: ' ≠ ', style: warning })
-  if (host.queuedBytes > 0) badges.push({ text: ` behind ${size(host.queuedBytes)} `, style: warning })
+  if (host.queuedBytes > 0) badges.push({ text: ` behind ${formatBytes(host.queuedBytes)} `, style: warning })
   if (host.bellAtMs !== undefined && state.clockMs - host.bellAtMs < BELL_MS)
     badges.push({ text: ' ♪ ', style: warning })
   if (host.isRecording) badges.push({ text: ' ⏺ REC ', style: styleOf(theme.danger, undefined, BOLD) })
@@ -104,7 +103,7 @@ function badgeSpans(state: ConsoleState, theme: Theme, host: HostState, screen: 
 
 const seconds = (ms: number): string => `${Math.max(0, Math.ceil(ms / 1000))} s`
 
-/** A notice that is taller than its pane loses the middle: what happened begins it, what to do ends it. */
+/** A message that is taller than its pane loses its middle: it starts with the cause and ends with what to do. */
 function fitNotice(lines: readonly Span[][], rows: number): readonly Span[][] {
   if (lines.length <= rows) return lines
   const head = Math.max(1, Math.floor(rows / 2) - 1)
@@ -112,37 +111,33 @@ function fitNotice(lines: readonly Span[][], rows: number): readonly Span[][] {
   return [...cut, ...lines.slice(lines.length - Math.max(0, rows - cut.length))]
 }
 
-/** Why there is no live shell, and what to press. */
+/** Why there is no live shell, and which key to press. */
 export function noticeLines(state: ConsoleState, theme: Theme, host: HostState, columns: number): Span[][] {
   const wrapped = (text: string, style: Style): Span[][] =>
     wrapText(text, Math.max(8, columns - 2)).map((line) => [{ text: ` ${line}`, style }])
   const strong = (text: string): Span[][] => wrapped(text, styleOf(theme.danger, undefined, BOLD))
   const plain = (text: string): Span[][] => wrapped(text, mutedStyle(theme))
-  const again = plain(`${state.leaderLabel} r connects again`)
+  const again = plain(`${state.leaderLabel} r reconnects`)
   const { session, shell, lossReason } = host
   const loss = lossReason === undefined ? [] : strong(`lost: ${lossReason}`)
   switch (session.kind) {
     case 'idle':
-      return plain('waiting for its turn to connect')
-    case 'connecting':
-      return [
-        ...loss,
-        ...plain(`connecting: ${session.phase}${session.attempt > 1 ? ` (attempt ${session.attempt})` : ''} …`),
-      ]
+      return plain('waiting to connect')
+    case 'connecting': {
+      const attempt = session.attempt > 1 ? ` (attempt ${session.attempt})` : ''
+      return [...loss, ...plain(`connecting: ${session.phase}${attempt} …`)]
+    }
     case 'verifying':
-      return [...loss, ...plain('its host key waits for your answer …')]
+      return [...loss, ...plain('its host key needs your answer …')]
     case 'authenticating':
       return [...loss, ...plain(`authenticating as ${clip(host.user, 30)} …`)]
     case 'lost':
       return [...strong(`lost: ${session.reason}`), ...again]
-    case 'waiting':
-      return [
-        ...loss,
-        ...(session.reason === lossReason ? [] : strong(`no connection: ${session.reason}`)),
-        ...plain(
-          `next try in ${seconds(session.retryAtMs - state.clockMs)} (attempt ${session.attempt}) · ${state.leaderLabel} r tries now`,
-        ),
-      ]
+    case 'waiting': {
+      const wait = `next attempt (${session.attempt}) in ${seconds(session.retryAtMs - state.clockMs)}`
+      const reason = session.reason === lossReason ? [] : strong(`no connection: ${session.reason}`)
+      return [...loss, ...reason, ...plain(`${wait} · ${state.leaderLabel} r connects now`)]
+    }
     case 'failed':
       return [
         ...strong(session.failure.reason),
@@ -151,17 +146,15 @@ export function noticeLines(state: ConsoleState, theme: Theme, host: HostState, 
       ]
     case 'closed':
       return [...plain('closed'), ...again]
-    case 'ready': {
+    case 'ready':
       if (shell.kind === 'opening' || shell.kind === 'none') return plain('opening a shell …')
       if (shell.kind !== 'ended') return []
-      const { end } = shell
-      const how =
-        end.kind === 'exit'
-          ? `the shell ended (exit ${end.code})`
-          : end.kind === 'signal'
-            ? `the shell ended (${end.signal})`
-            : `the shell was lost: ${end.reason}`
-      return [...strong(how), ...plain(`${state.leaderLabel} r opens a new one`)]
-    }
+      return [...strong(shellEnd(shell.end)), ...plain(`${state.leaderLabel} r opens a new shell`)]
   }
+}
+
+/** How a shell ended, in a few words. */
+export function shellEnd(end: Extract<ShellState, { kind: 'ended' }>['end']): string {
+  if (end.kind === 'lost') return `shell lost: ${end.reason}`
+  return end.kind === 'exit' ? `shell ended (exit ${end.code})` : `shell ended by ${end.signal}`
 }

@@ -1,4 +1,4 @@
-/** Which panes there are, on which page, and where: from the state alone. Pure. */
+/** The panes, their pages and places, from the state alone. Pure. */
 
 import { createGrid, type Grid, slotRect } from '../compositor/layout.ts'
 import type { Rect } from '../compositor/scene.ts'
@@ -8,7 +8,7 @@ import type { PageInfo } from './header.ts'
 
 export type Direction = 'left' | 'right' | 'up' | 'down'
 
-/** The hosts of one pane: one, or all that show the same. The first one's screen is shown. */
+/** The hosts of one pane: one, or all with equal screens. It shows the screen of the first. */
 export type Unit = readonly string[]
 
 export type Size = { readonly columns: number; readonly rows: number }
@@ -18,7 +18,7 @@ export type Arrangement = PageInfo & {
   readonly perPage: number
   readonly grid: Grid
   readonly placed: readonly { readonly hosts: Unit; readonly rect: Rect }[]
-  /** What every host's terminal measures, so that all wrap alike. */
+  /** The size of every host's terminal, so that all wrap alike. */
   readonly paneContent: Size
   readonly zoomContent: Size
   readonly zoomed: string | undefined
@@ -36,7 +36,7 @@ function unitsOf(state: ConsoleState): Unit[] {
   ]
 }
 
-/** Folded panes: their number jumps as screens change, the grid only in these steps, so that terminals are not resized at each. */
+/** The number of folded panes changes with the screens. The grid changes only in these steps, so that terminals are not resized each time. */
 const FOLD_STEPS = [1, 2, 4, 6, 9, 12, 16]
 
 export function arrange(state: ConsoleState, previous?: Arrangement): Arrangement {
@@ -85,7 +85,7 @@ export function pageOf(arrangement: Arrangement, host: string | undefined): numb
   return index < 0 ? undefined : Math.floor(index / arrangement.perPage)
 }
 
-/** The host in that direction; over the upper and lower edge lies the page before and after. */
+/** The host in that direction; beyond the top and bottom edges are the previous and next pages. */
 export function focusNeighbour(
   arrangement: Arrangement,
   focus: string | undefined,
@@ -107,7 +107,7 @@ export function focusNeighbour(
     case 'up':
       return row > 0 ? at(row - 1, column) : undefined
     case 'down':
-      // Below the end of a last row that is not full lies its last host.
+      // Below an incomplete last row is its last host.
       return row < lastRow ? (at(row + 1, column) ?? units.at(-1)?.[0]) : undefined
   }
 }

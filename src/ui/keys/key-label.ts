@@ -1,33 +1,17 @@
 /** One notation for keys, in the registry, preferences and documentation: `a`, `Space`, `Ctrl-]`, `Alt-n`, `Shift-Tab`, `PageUp`. */
 import type { Key } from './decode-input.ts'
 
-const NAMES: Readonly<Record<string, string>> = {
-  up: 'Up',
-  down: 'Down',
-  left: 'Left',
-  right: 'Right',
-  home: 'Home',
-  end: 'End',
-  pageup: 'PageUp',
-  pagedown: 'PageDown',
-  insert: 'Insert',
-  delete: 'Delete',
-  backspace: 'Backspace',
-  enter: 'Enter',
-  tab: 'Tab',
-  escape: 'Esc',
-  space: 'Space',
-}
+const NAMED = 'Up Down Left Right Home End PageUp PageDown Insert Delete Backspace Enter Tab Esc Space'.split(' ')
+const NAMES = new Map(NAMED.map((label) => [label === 'Esc' ? 'escape' : label.toLowerCase(), label]))
 
 export function keyLabel(key: Key): string {
-  const named = NAMES[key.name] ?? (/^f\d+$/.test(key.name) ? key.name.toUpperCase() : undefined)
+  const named = NAMES.get(key.name) ?? (/^f\d+$/.test(key.name) ? key.name.toUpperCase() : undefined)
   const base = named ?? (key.ctrl || key.alt ? key.name : (key.text ?? key.name))
   // Shift is part of a printed character (`R`), but not of a named key.
   const shift = key.shift && named !== undefined && named !== 'Space' ? 'Shift-' : ''
   return `${key.ctrl ? 'Ctrl-' : ''}${key.alt ? 'Alt-' : ''}${shift}${base}`
 }
 
-const LABEL =
-  /^(?:Ctrl-)?(?:Alt-)?(?:Shift-)?(?:Up|Down|Left|Right|Home|End|PageUp|PageDown|Insert|Delete|Backspace|Enter|Tab|Esc|Space|F\d{1,2}|[!-~])$/
+const LABEL = new RegExp(`^(?:Ctrl-)?(?:Alt-)?(?:Shift-)?(?:${NAMED.join('|')}|F\\d{1,2}|[!-~])$`)
 
 export const isKeyLabel = (text: string): boolean => LABEL.test(text)

@@ -1,5 +1,4 @@
-/** What the console knows and shows: remote truth (hosts), view state (focus, receivers, mode) and what is only told (notice, log). */
-
+/** What the console knows and shows: the hosts, the view (focus, receivers, mode), and messages (notice, log). */
 import type { ShellState } from '../../ssh/fleet.ts'
 import type { SessionState } from '../../ssh/session-state.ts'
 import type { BringUpView } from '../bring-up/bring-up-view.ts'
@@ -21,14 +20,14 @@ export type HostState = {
   readonly user: string
   readonly session: SessionState
   readonly shell: ShellState
-  /** Why a connection that stood is gone; kept until it stands again. */
+  /** Why the last connection was lost; kept until the host is connected again. */
   readonly lossReason: string | undefined
-  /** Typed bytes that wait because the host does not take them. */
+  /** Typed bytes that wait because the host does not read them. */
   readonly queuedBytes: number
   /** Output since its page was last on the screen. */
   readonly hasNews: boolean
   readonly bellAtMs: number | undefined
-  /** Another screen than the majority's; only kept while differences or folding are shown. */
+  /** Its screen differs from the majority's; only set while differences or folding are shown. */
   readonly isDifferent: boolean
   readonly isRecording: boolean
 }
@@ -38,7 +37,7 @@ export type Mode =
   | { readonly kind: 'typing' }
   /** The next key is a command. */
   | { readonly kind: 'leader' }
-  /** Arrows and space choose panes; any other key types again. */
+  /** Arrows and Space select panes; any other key is typed again. */
   | { readonly kind: 'select' }
   | {
       readonly kind: 'scroll'
@@ -67,7 +66,7 @@ export type ConsoleState = {
   readonly hosts: ReadonlyMap<string, HostState>
   readonly groups: ReadonlyMap<string, readonly string[]>
   readonly receivers: ReadonlySet<string>
-  /** Receivers before one host was singled out. */
+  /** Receivers before one host was selected alone. */
   readonly receiversBeforeSolo: ReadonlySet<string> | undefined
   readonly focus: string | undefined
   readonly page: number

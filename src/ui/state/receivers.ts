@@ -21,7 +21,7 @@ export function invertReceivers(state: ConsoleState): Change {
   )
 }
 
-/** A pane of several hosts is toggled as one: all of them receive unless all did. */
+/** Toggles a pane of several hosts as one: all receive unless all did. */
 export function toggleReceivers(state: ConsoleState, hosts: readonly string[]): Change {
   const receivers = new Set(state.receivers)
   const isOn = hosts.every((host) => receivers.has(host))
@@ -32,13 +32,13 @@ export function toggleReceivers(state: ConsoleState, hosts: readonly string[]): 
   return setReceivers(state, receivers)
 }
 
-/** The hosts alone, or the receivers of before if they are alone already. */
+/** Selects these hosts alone, or restores the earlier receivers if they are alone already. */
 export function toggleSolo(state: ConsoleState, hosts: readonly string[]): Change {
   if (state.receiversBeforeSolo) return setReceivers(state, state.receiversBeforeSolo)
   return { receivers: known(state, hosts), receiversBeforeSolo: state.receivers }
 }
 
-/** Hosts in trouble, and those that do not show what the majority shows. */
+/** Hosts in trouble, and hosts whose screen differs from the majority's. */
 export function differentReceive(state: ConsoleState, equalGroups: readonly (readonly string[])[]): Change {
   const different = new Set(equalGroups.slice(1).flat())
   return setReceivers(

@@ -1,4 +1,4 @@
-/** What stands beside the shells: the pages of the tabs, the panel of runs and copies, and what several of them share. */
+/** Makes the pages of the tabs, the panel of runs and copies, and what several of them share. */
 import { DisposableStore } from '../../base/disposable.ts'
 import type { OwnMachinePort } from '../../ops/net/watch/own-machine.ts'
 import type { Fleet } from '../../ssh/fleet.ts'

@@ -16,7 +16,7 @@ export const pageKeys: Readonly<Record<PageTab, readonly KeyEntry<ConsoleState>[
   log: logKeys,
 }
 
-/** Key and words, for the footer of now; none on the shells. */
+/** Keys and words for the footer; none on the shells. */
 export function pageHints(state: ConsoleState): (readonly [string, string])[] {
   return state.tab === 'shells' ? [] : hintsOf(pageKeys[state.tab], state)
 }

@@ -1,18 +1,18 @@
-/** What a tab other than the shells shows and does. While it is shown no typed key reaches a host. */
+/** The content of a tab other than the shells. While it is shown, no typed key goes to a host. */
 import type { PaneView, Rect } from '../compositor/scene.ts'
 import type { Theme } from '../theme/theme.ts'
 
 export interface Page extends Disposable {
-  /** Its tab was chosen; also when it was shown already. */
+  /** Its tab was selected, even if it was shown already. */
   open(): void
-  /** What the compositor draws between header and footer; none where the chrome draws a component instead. */
+  /** The panes between header and footer; none if the chrome draws a component instead. */
   panes(area: Rect, theme: Theme): readonly PaneView[]
-  /** False: the key means nothing here. */
+  /** False: the key does nothing here. */
   handleKey(label: string): boolean
-  /** Rows down, of the mouse's wheel. */
+  /** Scrolls by rows, down if positive: the mouse wheel. */
   scrollBy(rows: number): void
-  /** Nothing is about to change what is shown, but for the hosts. */
+  /** Nothing but the hosts is about to change what is shown. */
   readonly isIdle: boolean
-  /** What leaving the console would end: in a few words, and where. */
+  /** What quitting the console would end, in a few words, and on which hosts. */
   readonly busy: { readonly title: string; readonly hosts: readonly string[] } | undefined
 }
