@@ -50,7 +50,7 @@ describe('the JSON of copy and fetch', () => {
   })
   afterEach(() => rmSync(directory, { recursive: true }))
 
-  it('is what the schema says, whatever happens to a host or a file', async () => {
+  it('matches the schema, whatever happens to a host or a file', async () => {
     mkdirSync(path('there'))
     writeFileSync(path('there/blocked'), 'a file is in the way')
     const { code, objects } = await muster('copy', 'm8,dead', 'tree/.', path('there'))
@@ -80,7 +80,7 @@ describe('the JSON of copy and fetch', () => {
     expect(readFileSync(path('out/m8/file'), 'utf8')).toBe('contents')
   })
 
-  it('is nothing else', () => {
+  it('rejects anything else', () => {
     const result = { type: 'result', host: 'm8', outcome: 'ok', copied: 1, identical: 0, failed: 0, sentBytes: 5 }
     const time = new Date(0).toISOString()
     expect(schema.safeParse({ ...result, durationMs: 1, time }).success).toBe(true)

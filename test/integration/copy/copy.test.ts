@@ -127,7 +127,7 @@ describe('copying to hosts', () => {
   it.each([
     true,
     false,
-  ])('brings a tree to every host: any names, modes, times, links (with a helper: %s)', async (hasHelpers) => {
+  ])('copies a tree to every host: any names, modes, times, links (with a helper: %s)', async (hasHelpers) => {
     const names = ['plain', '-rf', 'a b', "it's", 'new\nline', '\n', '\\n', '$HOME', '*', ' ', 'é', '日本']
     for (const name of names) writeFileSync(join(source, name), `contents of ${name}`)
     writeFileSync(Buffer.concat([Buffer.from(`${source}/bad`), Buffer.from([0xff, 0xfe, 0x80])]), 'not UTF-8')
@@ -151,7 +151,7 @@ describe('copying to hosts', () => {
     for (const { name } of embedded.hosts) chmodSync(join(directory, name, 'locked'), 0o755)
   })
 
-  it('reads the source once for all hosts, and bytes of many segments arrive unchanged', async () => {
+  it('reads the source once for all hosts, and many segments arrive unchanged', async () => {
     const bytes = randomBytes(9_000_001)
     writeFileSync(join(source, 'big'), bytes)
     const { readBytes } = await copy(embeddedEndpoints(embedded), [join(source, 'big')], (host) =>
@@ -161,7 +161,7 @@ describe('copying to hosts', () => {
     expect(readBytes).toBeLessThan(2 * bytes.length)
   })
 
-  it.each([true, false])('brings any bytes, in files of any size (with a helper: %s)', async (hasHelpers) => {
+  it.each([true, false])('copies any bytes, in files of any size (with a helper: %s)', async (hasHelpers) => {
     const anyFile = fc.oneof(
       fc.uint8Array({ maxLength: 3000 }),
       fc.uint8Array({ min: 1, maxLength: 300 }),
@@ -181,7 +181,7 @@ describe('copying to hosts', () => {
     )
   })
 
-  it('goes into a directory that is there, and to a name that is not, as cp does', async () => {
+  it('copies into an existing directory, and to a new name, as cp does', async () => {
     writeFileSync(join(source, 'a'), 'a')
     writeFileSync(join(source, 'b'), 'b')
     mkdirSync(join(directory, 'there'))
@@ -225,7 +225,7 @@ describe('copying to hosts', () => {
     expect(readdirSync(join(target, 'd'))).toEqual(['a', 'b'])
   })
 
-  it('leaves identical files alone, replaces others, and follows the mode of both', async () => {
+  it('skips identical files, replaces others, and sets the mode of both', async () => {
     writeFileSync(join(source, 'same'), 'same')
     writeFileSync(join(source, 'other'), 'new')
     const target = join(directory, 'target')
@@ -245,7 +245,7 @@ describe('copying to hosts', () => {
     ).toEqual(['copied', 'identical'])
   })
 
-  it('tells each file that cannot be copied, and copies the rest', async () => {
+  it('reports each file that cannot be copied, and copies the rest', async () => {
     for (const name of ['a', 'b', 'c']) writeFileSync(join(source, name), name)
     const target = join(directory, 'target')
     mkdirSync(join(target, 'b'), { recursive: true })
@@ -257,7 +257,7 @@ describe('copying to hosts', () => {
     expect(readdirSync(target).sort()).toEqual(['a', 'b', 'c'])
   })
 
-  it('replaces no pipe and no device, and a link instead of what it leads to', async () => {
+  it('replaces no pipe or device, and replaces a link instead of its target', async () => {
     for (const name of ['pipe', 'link', 'linked']) writeFileSync(join(source, name), 'new')
     const target = join(directory, 'target')
     mkdirSync(join(target, 'kept'), { recursive: true })
@@ -305,7 +305,7 @@ describe('copying to hosts', () => {
     expect(readdirSync(target).sort()).toEqual([...names, 'kept'])
   })
 
-  it('removes what a killed copy of small files has left, and nothing of a living one', async () => {
+  it('removes partial small files of a killed copy, and none of a running one', async () => {
     for (let index = 0; index < 10; index += 1) writeFileSync(join(source, `f${index}`), `contents ${index}`)
     const target = join(directory, 'target')
     mkdirSync(target)
@@ -318,7 +318,7 @@ describe('copying to hosts', () => {
     expect(names).toEqual([basename(leftOver('f2', process.pid))])
   })
 
-  it('says one thing of a directory that cannot be made, not one for each file in it', async () => {
+  it('reports a directory that cannot be made once, not for each file in it', async () => {
     mkdirSync(join(source, 'deep', 'er'), { recursive: true })
     writeFileSync(join(source, 'deep', 'er', 'file'), 'x')
     const target = join(directory, 'target')
@@ -341,7 +341,7 @@ describe('copying to hosts', () => {
     expect(result('m1').sentBytes).toBeLessThan(2 * 1024 * 1024)
   })
 
-  it('carries on where it was cut, and shows nothing under the final name before', async () => {
+  it('resumes an interrupted copy, and shows nothing under the final name before', async () => {
     const bytes = randomBytes(24_000_000)
     writeFileSync(join(source, 'big'), bytes)
     const target = join(directory, 'target')
@@ -400,7 +400,7 @@ describe('copying to hosts', () => {
     expect(here().sort()).toEqual([...kept, ...names].sort())
   })
 
-  it('does not carry on from what is not the beginning of the file', async () => {
+  it('does not resume from bytes that are not the beginning of the file', async () => {
     const bytes = randomBytes(2_000_000)
     writeFileSync(join(source, 'big'), bytes)
     const target = join(directory, 'target')
@@ -417,7 +417,7 @@ describe('copying to hosts', () => {
     expect(readFileSync(join(target, 'big')).equals(bytes)).toBe(true)
   })
 
-  it('changes nothing in a dry run, and says what it would do', async () => {
+  it('changes nothing in a dry run and says what it would do', async () => {
     writeFileSync(join(source, 'a'), 'a')
     const target = join(directory, 'target')
     const { events } = await copy([local], [source], () => target, { isDryRun: true })
@@ -425,7 +425,7 @@ describe('copying to hosts', () => {
     expect(readdirSync(directory)).toEqual(['source'])
   })
 
-  it('tells of symbolic links in a dry run what the copy will do', async () => {
+  it('says in a dry run what it would do with symbolic links', async () => {
     const target = join(directory, 'target')
     for (const name of ['same', 'other', 'new', 'in-place']) symlinkSync('to', join(source, name))
     mkdirSync(join(target, 'in-place'), { recursive: true })
@@ -461,7 +461,7 @@ describe('copying to hosts', () => {
     return { events, result: (host: string) => results.get(host)! }
   }
 
-  it('fetches a tree from every host into a directory of its name, and the second time nothing', async () => {
+  it('fetches a tree from every host into a directory with its name, and nothing the second time', async () => {
     for (const name of ['plain', '-n', 'new\nline', '\n', "it's", ' ']) writeFileSync(join(source, name), `of ${name}`)
     writeFileSync(Buffer.concat([Buffer.from(`${source}/bad`), Buffer.from([0xff, 0xfe])]), 'not UTF-8')
     mkdirSync(join(source, 'void'))
@@ -485,7 +485,7 @@ describe('copying to hosts', () => {
     for (const { name } of embedded.hosts) expect(second.result(name)).toMatchObject({ copied: 0, sentBytes: 0 })
   })
 
-  it('fetches what there is, and tells what there is not', async () => {
+  it('fetches what exists, and reports what does not', async () => {
     writeFileSync(join(source, 'a'), 'a')
     const out = join(directory, 'out')
     const { events, result } = await fetch([local], [join(source, 'none'), join(source, 'a')], out)
@@ -496,7 +496,7 @@ describe('copying to hosts', () => {
     expect(readFileSync(join(out, 'here', 'a'), 'utf8')).toBe('a')
   })
 
-  it('writes through no link, whatever a host had us fetch before', async () => {
+  it('never writes through a link that it fetched before', async () => {
     const out = join(directory, 'out')
     mkdirSync(join(directory, 'mine'))
     mkdirSync(join(out, 'here', 'source'), { recursive: true })
@@ -508,7 +508,7 @@ describe('copying to hosts', () => {
     expect(readdirSync(join(directory, 'mine'))).toEqual([])
   })
 
-  it('carries a fetch on where it was cut', async () => {
+  it('resumes an interrupted fetch', async () => {
     const bytes = randomBytes(24_000_000)
     writeFileSync(join(source, 'big'), bytes)
     const out = join(directory, 'out')
@@ -573,7 +573,7 @@ describe('copying to hosts', () => {
     expect(readdirSync(directory)).not.toContain('out')
   })
 
-  it('gives two fetches of one process to the same place files of their own', async () => {
+  it('gives two fetches of one process to the same place separate partial files', async () => {
     const bytes = randomBytes(6_000_000)
     writeFileSync(join(source, 'x'), bytes)
     const out = join(directory, 'out')
@@ -583,7 +583,7 @@ describe('copying to hosts', () => {
     expect(readdirSync(join(out, 'here'))).toEqual(['x'])
   })
 
-  it('tells what is on the disk, not what it has sent there', async () => {
+  it('verifies what is on the disk, not what it received', async () => {
     writeFileSync(join(source, 'x'), randomBytes(6_000_000))
     const out = join(directory, 'out')
     const { result, events } = await fetch([local], [join(source, 'x')], out, {
@@ -635,10 +635,7 @@ describe('copying to hosts', () => {
       }
     })
 
-    it.each([
-      true,
-      false,
-    ])('survive it where that is asked for and the owner is the same (with a helper: %s)', async (hasHelpers) => {
+    it.each([true, false])('survive on request and the owner is the same (with a helper: %s)', async (hasHelpers) => {
       const others = makeSpecial()
       const target = join(directory, 'target')
       await copy([local], [`${source}/.`], () => target, { hasHelpers, keepsSpecialBits: true })
@@ -648,7 +645,7 @@ describe('copying to hosts', () => {
       })
     })
 
-    it('do not survive a fetch, unless that is asked for and the owner is the same', async () => {
+    it('do not survive a fetch, unless requested and the owner is the same', async () => {
       const others = makeSpecial()
       const out = join(directory, 'out')
       const target = join(out, 'here', 'source')
@@ -661,7 +658,7 @@ describe('copying to hosts', () => {
       })
     })
 
-    it.each([true, false])('that a directory has at the destination stay (with a helper: %s)', async (hasHelpers) => {
+    it.each([true, false])('of an existing directory stay (with a helper: %s)', async (hasHelpers) => {
       mkdirSync(join(source, 'd'))
       chmodSync(join(source, 'd'), 0o750)
       for (let index = 0; index < 10; index += 1) writeFileSync(join(source, 'd', `${index}`), 'x')
@@ -695,7 +692,7 @@ describe('copying to hosts', () => {
     expect(readFileSync(join(target, 'x')).equals(readFileSync(join(source, 'x')))).toBe(true)
   })
 
-  it('never runs the bytes of a file, even when the program that reads them is killed', async () => {
+  it('never runs the bytes of a file, even if the program that reads them is killed', async () => {
     const line = `touch ${join(directory, 'run')}\n`
     writeFileSync(join(source, 'x'), line.repeat(20_000))
     const programs = join(directory, 'programs')
@@ -720,7 +717,7 @@ describe('copying to hosts', () => {
       expect(statSync(made).mode & 0o777).toBe(0o777 & ~process.umask())
   })
 
-  it('never shows half a file under its final name, whenever it is cut', async () => {
+  it('never shows half a file under its final name, whenever it is interrupted', async () => {
     const endpoint = embeddedEndpoints(embedded)[0]!
     const contents = new Map(Array.from({ length: 6 }, (_, index) => [`f${index}`, randomBytes(700_000 * index)]))
     for (const [name, bytes] of contents) writeFileSync(join(source, name), bytes)

@@ -67,7 +67,7 @@ const BARE = `mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3 && mount 
 const READ_ONLY = 'for d in /tmp /var/tmp /root; do mount -t tmpfs -o ro none $d || exit; done; cd /'
 const WITHOUT_DESCRIPTORS = ['unshare', '--mount', 'sh', '-c', BARE, 'sh']
 
-describe.skipIf(!canRun)('helpers that pass a file on', () => {
+describe.skipIf(!canRun)('helpers that relay a file', () => {
   let directory: string
   let source: Helper
   let taker: Helper
@@ -89,7 +89,7 @@ describe.skipIf(!canRun)('helpers that pass a file on', () => {
     await taker.said(({ up }) => up === true)
   }
 
-  it('lose nothing that comes before the word that what precedes it is there', async () => {
+  it('lose no data that arrives before the order that permits it', async () => {
     const [theirs, ours] = [join(directory, 'source'), join(directory, 'taker')]
     const bytes = randomBytes(2 * PART_BYTES)
     writeFileSync(theirs, bytes)
@@ -107,7 +107,7 @@ describe.skipIf(!canRun)('helpers that pass a file on', () => {
     expect(readFileSync(ours).equals(bytes)).toBe(true)
   })
 
-  it('take from each other no byte behind the end of the file, and only the file that was granted', async () => {
+  it('accept no byte past the end of a file, and only the file that was announced', async () => {
     const [theirs, ours, other] = ['source', 'taker', 'other'].map((name) => join(directory, name)) as [
       string,
       string,
@@ -131,7 +131,7 @@ describe.skipIf(!canRun)('helpers that pass a file on', () => {
     expect(readFileSync(ours).length).toBeLessThanOrEqual(PART_BYTES)
   })
 
-  it.skipIf(!canBare)('make a link on hosts without /dev/fd, and leave nothing there', async () => {
+  it.skipIf(!canBare)('make a link on hosts without /dev/fd and leave nothing there', async () => {
     const temporary = join(directory, 'tmp')
     mkdirSync(temporary)
     const bare = ['env', `TMPDIR=${temporary}`, ...WITHOUT_DESCRIPTORS]
@@ -147,7 +147,7 @@ describe.skipIf(!canRun)('helpers that pass a file on', () => {
     expect(readdirSync(temporary)).toEqual([])
   })
 
-  it.skipIf(!canBare)('name what they could not use when no link can be made', async () => {
+  it.skipIf(!canBare)('say what is missing when no link can be made', async () => {
     await source.close()
     source = new Helper(['env', 'TMPDIR=/nowhere', 'unshare', '--mount', 'sh', '-c', `${READ_ONLY} && ${BARE}`, 'sh'])
     source.tell({ op: 'listen', link: 1, address: '127.0.0.1', ...createLinkCertificate() })

@@ -59,14 +59,14 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ps'))('copying to a host wit
     return endpoints.map(({ host }) => results.get(host)?.outcome)
   }
 
-  it('brings many small files', async () => {
+  it('copies many small files', async () => {
     mkdirSync(join(directory, 'many'))
     for (let index = 0; index < 50; index += 1) writeFileSync(join(directory, 'many', `${index}`), `contents ${index}`)
     expect(await copy('many', 'direct')).toEqual(['ok', 'ok', 'ok'])
     expect(readFileSync(join(directory, 'many-narrow', '49'), 'utf8')).toBe('contents 49')
   })
 
-  it.each(['auto', 'chain'] as const)('brings a large file (via %s)', async (via) => {
+  it.each(['auto', 'chain'] as const)('copies a large file (via %s)', async (via) => {
     const source = join(directory, via)
     mkdirSync(source)
     writeFileSync(join(source, 'big'), randomBytes(5_000_000))

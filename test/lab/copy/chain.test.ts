@@ -34,7 +34,7 @@ type Event = {
   readonly reason?: string
 }
 
-describe.skipIf(!canRun)('files that hosts pass on', () => {
+describe.skipIf(!canRun)('large files that hosts relay', () => {
   let lab: Lab
   let big: string
   let running: ChildProcess | undefined
@@ -109,7 +109,7 @@ describe.skipIf(!canRun)('files that hosts pass on', () => {
       .processes()
       .filter((each) => each.name.startsWith('python'))
 
-  it('take that way where it is measured to be faster, and leave this machine hardly more than once', async () => {
+  it('are relayed where that is measured to be faster, and leave this machine about once', async () => {
     const schema = z.fromJSONSchema(JSON.parse(readFileSync(join(ROOT, 'docs/schema/copy.schema.json'), 'utf8')))
     const copying = copy()
     await copying.chain()
@@ -123,7 +123,7 @@ describe.skipIf(!canRun)('files that hosts pass on', () => {
     for (const name of lab.names) expect(helpersOn(name)).toEqual([])
   })
 
-  it('go that way, too, when they are an environment that the others take over', async () => {
+  it('are relayed as part of an environment, too', async () => {
     const file = join(lab.directory, 'env.yaml')
     writeFileSync(file, `${readFileSync(lab.hostsFile, 'utf8')}environment: { conda: { name: lab } }\n`)
     const [first = '', ...others] = lab.names
@@ -161,7 +161,7 @@ describe.skipIf(!canRun)('files that hosts pass on', () => {
     await expectCopies(lab.names)
   })
 
-  it('come from here where a firewall drops what hosts send each other', async () => {
+  it('come from this machine where a firewall separates the hosts', async () => {
     for (const host of lab.hosts) {
       const others = lab.hosts.filter((other) => other !== host)
       // Frames for a hardware address that nobody has.
@@ -197,7 +197,7 @@ describe.skipIf(!canRun)('files that hosts pass on', () => {
     }
   })
 
-  it('go round a host that dies', async () => {
+  it('bypass a host that dies', async () => {
     const copying = copy('--via', 'chain')
     const [, second = ''] = await copying.chain()
     await lab.host(second).crash()
@@ -210,7 +210,7 @@ describe.skipIf(!canRun)('files that hosts pass on', () => {
     await lab.host(second).shape({ bitsPerSecond: BITS_PER_SECOND })
   })
 
-  it('go round a host whose link dies without a word', async () => {
+  it('bypass a host whose link dies silently', async () => {
     const copying = copy('--via', 'chain')
     const [, second = ''] = await copying.chain()
     await lab.host(second).linkDown()

@@ -34,7 +34,7 @@ describe.skipIf(!canRun)('copying in the lab', () => {
     await lab?.stop()
   })
 
-  it('reaches every host that can be used, and says in one line what is wrong with the others', async () => {
+  it('copies to every usable host, and reports each other one in one line', async () => {
     const big = file('big', 8_000_000)
     await lab.host('m2').exec('mkdir full && mount -t tmpfs -o size=1m none full && ln -s full target')
     await lab.host('m3').linkDown()
@@ -57,7 +57,7 @@ describe.skipIf(!canRun)('copying in the lab', () => {
     expect((await lab.host('m2').exec('ls -A full')).stdout).toBe('')
   })
 
-  it('holds nobody up for a slow host', async () => {
+  it('does not wait for a slow host', async () => {
     for (const host of lab.hosts) await host.shape({ bitsPerSecond: host.name === 'm7' ? 5_000_000 : 40_000_000 })
     const big = file('big', 5_000_000)
     const { code, stdout } = await muster('copy', 'all', '--json', big, 'big')
@@ -71,7 +71,7 @@ describe.skipIf(!canRun)('copying in the lab', () => {
     expect(results.map(({ host }) => host).at(-1)).toBe('m7')
   })
 
-  it('carries on after the link was lost, and what is fetched back is the same', async () => {
+  it('resumes after the link was lost, and fetches the same bytes back', async () => {
     const big = file('big', 12_000_000)
     const host = lab.host('m1')
     await host.shape({ bitsPerSecond: 8_000_000 })
@@ -96,7 +96,7 @@ describe.skipIf(!canRun)('copying in the lab', () => {
     expect(sha256(join(out, 'm1', 'big'))).toBe(sha256(big))
   })
 
-  it('goes over connections that are kept warm', async () => {
+  it('uses warm connections', async () => {
     const big = file('big', 8_000_000)
     for (const name of ['first', 'second']) {
       expect((await muster('copy', '--persist', '30', 'm[1-2]', big, name)).code).toBe(0)

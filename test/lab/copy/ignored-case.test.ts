@@ -50,7 +50,7 @@ describe.skipIf(!canRun)('copying where case is ignored', () => {
     expect((await host.exec('umount disk')).code).toBe(0)
   })
 
-  it('refuses to fetch them, and writes nothing', async () => {
+  it('refuses to fetch them and writes nothing', async () => {
     await lab.host('m1').exec('mkdir -p source/below && cd source/below && echo one > Read && echo two > READ')
     const disk = join(home, 'disk')
     const mounted = await lab.run(['sh', '-c', mountExfat(join(home, 'image'), disk)])

@@ -44,7 +44,7 @@ describe.skipIf(!canRun)('copying to hosts that share a home', () => {
   })
   afterEach(async () => await lab?.stop())
 
-  it('writes once where they share, and checks on each', async () => {
+  it('writes once and checks on each host', async () => {
     const source = big(6_000_000)
     const tree = join(lab.directory, 'home', 'tree')
     mkdirSync(join(tree, 'sub'), { recursive: true })
@@ -73,7 +73,7 @@ describe.skipIf(!canRun)('copying to hosts that share a home', () => {
     expect(again.stderr).toContain('muster: m[1-3] share /root/data: written once, checked on each')
   })
 
-  it('takes a missing destination for the name of the directory on all of them, also for those that come later', async () => {
+  it('takes a missing destination as the name of the directory on all hosts, even on those that connect later', async () => {
     const tree = join(lab.directory, 'home', 'tree')
     mkdirSync(tree)
     writeFileSync(join(tree, 'file'), 'text')
@@ -83,7 +83,7 @@ describe.skipIf(!canRun)('copying to hosts that share a home', () => {
     for (const host of lab.names) expect(await shell(host, 'cd newname && find .')).toBe('.\n./file\n')
   })
 
-  it('writes each path of its own, also on a shared disk', async () => {
+  it('writes different destinations separately', async () => {
     const source = big(100_000)
     const { code, stdout } = await muster('copy', 'm[1-3]', '--json', source, 'of-%h')
     expect(code).toBe(0)
@@ -91,7 +91,7 @@ describe.skipIf(!canRun)('copying to hosts that share a home', () => {
     expect(await shell('m1', 'sha256sum of-m1 of-m2 of-m3 | cut -d " " -f 1 | uniq')).toBe(`${sha256(source)}\n`)
   })
 
-  it('writes what lies below the shared directory on a disk of the host', async () => {
+  it('writes on each host what is on a disk of its own below the shared directory', async () => {
     mkdirSync(join(lab.directory, 'hosts', 'm1', 'home', 'data', 'own'), { recursive: true })
     for (const host of ['m1', 'm2', 'm3']) await lab.host(host).exec('mount -t tmpfs none data/own')
     const tree = join(lab.directory, 'home', 'tree')
@@ -103,7 +103,7 @@ describe.skipIf(!canRun)('copying to hosts that share a home', () => {
     for (const host of ['m1', 'm2', 'm3']) expect(await shell(host, 'cat data/file data/own/file')).toBe('textown text')
   })
 
-  it('goes on through another host when the writing one is cut off, and carries on what it had written', async () => {
+  it('continues through another host when the writing one is lost', async () => {
     const source = big(12_000_000)
     for (const host of lab.hosts) await host.shape({ bitsPerSecond: 8_000_000 })
     const copying = muster('copy', 'm[1-3]', '--json', source, 'big')
@@ -124,7 +124,7 @@ describe.skipIf(!canRun)('copying to hosts that share a home', () => {
     expect(await partialFiles('m1')).toBe('')
   })
 
-  it('carries on a copy that was cut, whichever host writes this time', async () => {
+  it('resumes an interrupted copy, whichever host writes this time', async () => {
     const source = big(12_000_000)
     for (const host of lab.hosts) await host.shape({ bitsPerSecond: 8_000_000 })
     const [program = '', ...rest] = PROGRAM

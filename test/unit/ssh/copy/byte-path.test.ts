@@ -32,11 +32,11 @@ describe('paths of any bytes', () => {
     )
   })
 
-  it('are never taken for an option', () => {
+  it('are never mistaken for an option', () => {
     expect(withoutDash('-rf')).toBe('./-rf')
   })
 
-  it('are shown as UTF-8 in which nothing can act', () => {
+  it('are shown as printable UTF-8', () => {
     expect(showPath(bytePathOf('é\n\u001b[2J'))).toBe('é\\x0a\\x1b[2J')
   })
 
@@ -57,7 +57,7 @@ describe('paths of any bytes', () => {
 })
 
 describe('times for touch', () => {
-  it('are in UTC, with nanoseconds, before 1970 too', () => {
+  it('are in UTC with nanoseconds, also before 1970', () => {
     expect(touchTimes(1_000_000_000_000_000_001n)).toEqual(['2001-09-09 01:46:40.000000001', '200109090146.40'])
     expect(touchTimes(-1n)).toEqual(['1969-12-31 23:59:59.999999999', '196912312359.59'])
   })

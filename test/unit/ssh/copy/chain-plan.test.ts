@@ -22,30 +22,30 @@ describe('the order of a chain', () => {
   })
 })
 
-describe('from whom a host takes the file next', () => {
+describe('the next source of a host', () => {
   const first = hop('first', 100)
   const second = hop('second', 80, first)
   const third = hop('third', 60, second)
   const fourth = hop('fourth', 40, third)
   const all = [first, second, third, fourth]
 
-  it('is the one before the one that failed', () => {
+  it('is the source of the one that failed', () => {
     expect(pickSource({ ...third, refused: new Set([second]) }, all)?.name).toBe('first')
   })
 
-  it('is never one that takes it from this host itself', () => {
+  it('is never a host that takes the file from this one', () => {
     expect(isBelow(fourth, second)).toBe(true)
     expect(pickSource(Object.assign(second, { refused: new Set([first]) }), all)).toBeUndefined()
     second.refused = new Set()
   })
 
-  it('is whoever passes it on to fewest, and of those who has most', () => {
+  it('is the host that serves fewest others, and among those has most of the file', () => {
     const late = hop('late', 0)
     expect(pickSource(late, [...all, late])?.name).toBe('fourth')
     expect(pickSource(late, [hop('less', 10), hop('more', 20), late])?.name).toBe('more')
   })
 
-  it('is nobody who is gone or was refused, and so this machine', () => {
+  it('is this machine if all others have gone or were refused', () => {
     const late = hop('late', 0)
     expect(pickSource({ ...late, refused: new Set([first]) }, [first, { ...second, isUsable: false }])).toBeUndefined()
   })

@@ -199,7 +199,7 @@ const startChain = async (
 }
 
 describe('a chain', () => {
-  it('is chosen where hosts are faster among themselves, with the slow one at the end', async () => {
+  it('is used where links between hosts are faster, with the slow host at the end', async () => {
     const cluster = await startChain('auto', (name) => (name === 'm2' ? MIB / 8 : MIB))
     expect(cluster.events).toMatchObject([{ via: 'chain', hosts: ['m1', 'm3', 'm4', 'm5', 'm2'] }])
     expect(HOSTS.map((name) => cluster.sourceOf(name))).toEqual([undefined, 'm5', 'm1', 'm3', 'm4'])
@@ -214,7 +214,7 @@ describe('a chain', () => {
     expect(host.allowedBytes).toBe(Number.POSITIVE_INFINITY)
   })
 
-  it('is not chosen where they are no faster', async () => {
+  it('is not used where they are no faster', async () => {
     const cluster = new FakeCluster('auto')
     for (const name of HOSTS) cluster.host(name).helper.bitsPerSecond = 1_000_000
     for (const name of HOSTS) cluster.host(name).step(MIB)
@@ -223,7 +223,7 @@ describe('a chain', () => {
     expect(await cluster.finish()).toEqual([])
   })
 
-  it('lets a slow host end by itself, when all others have ended', async () => {
+  it('lets a slow host finish after all others', async () => {
     const cluster = await startChain('auto', (name) => (name === 'm5' ? MIB / 8 : MIB))
     cluster.host('m1').step(SIZE_BYTES)
     for (const name of ['m2', 'm3', 'm4']) cluster.host(name).receive(SIZE_BYTES)
@@ -236,7 +236,7 @@ describe('a chain', () => {
     expect(HOSTS.filter((name) => !cluster.host(name).isReleased)).toEqual([])
   })
 
-  it('serves from here who comes when all others have ended', async () => {
+  it('sends from this machine to a host that comes after all others have finished', async () => {
     const cluster = new FakeCluster('auto')
     for (const name of HOSTS.slice(0, 4)) cluster.host(name).step(MIB)
     await cluster.pass(900)
@@ -264,7 +264,7 @@ describe('a chain', () => {
     expect(host.isOver).toBe(true)
   })
 
-  it('lets little be under way while orders make links, and sends them together', async () => {
+  it('keeps little in flight while links are made, and sends their orders together', async () => {
     const cluster = new FakeCluster('auto')
     for (const name of HOSTS) cluster.host(name).helper.links = 'unanswered'
     expect(cluster.host('m1').allowedBytes).toBe((3 * MIB) / 4)
@@ -292,7 +292,7 @@ describe('a chain', () => {
     expect(cluster.events[0]).toMatchObject({ via: 'chain', hosts: HOSTS })
   })
 
-  it('takes in who comes while links are made', async () => {
+  it('includes a host that comes while links are made', async () => {
     const cluster = new FakeCluster('auto')
     const [last = '', ...first] = HOSTS.toReversed()
     for (const name of first) cluster.host(name).helper.links = 'unanswered'
@@ -323,7 +323,7 @@ describe('a chain', () => {
     expect(cluster.events.filter(({ via }) => via === 'detour')).toEqual(detours)
   })
 
-  it('goes round whoever stands still', async () => {
+  it('bypasses a host that stalls', async () => {
     const cluster = await startChain('chain')
     cluster.host('m1').step(SIZE_BYTES)
     for (let mebibytes = 8; mebibytes < 13; mebibytes += 1) {
@@ -333,7 +333,7 @@ describe('a chain', () => {
     expect(cluster.events).toContainEqual({ via: 'detour', host: 'm3', from: 'm1', reason: 'nothing comes from m2' })
   })
 
-  it('goes round a host that falls silent before it has acknowledged what was sent from here', async () => {
+  it('bypasses a host that falls silent before it has acknowledged what this machine sent', async () => {
     const cluster = new FakeCluster('chain')
     for (const name of HOSTS) cluster.host(name).step(MIB)
     await cluster.pass(800)
@@ -348,7 +348,7 @@ describe('a chain', () => {
     })
   })
 
-  it('goes round a host that cannot be reached, and never takes the file in a circle', async () => {
+  it('bypasses a host that cannot be reached, and never makes a circle', async () => {
     const cluster = new FakeCluster('chain')
     for (const name of HOSTS) cluster.host(name).step(MIB)
     cluster.host('m2').helper.links = 'refused'
@@ -359,7 +359,7 @@ describe('a chain', () => {
     expect(HOSTS.map((name) => cluster.sourceOf(name))).toEqual([undefined, undefined, 'm2', 'm3', 'm4'])
   })
 
-  it('leaves nobody waiting, whatever happens', async () => {
+  it('leaves no host waiting, whatever happens', async () => {
     const name = fc.constantFrom(...HOSTS)
     const happening = fc.oneof(
       {
@@ -415,7 +415,7 @@ describe('a chain', () => {
     )
   })
 
-  it('believes no host about the links of others', async () => {
+  it('ignores what a host says about links of others', async () => {
     const clock = new ManualClock()
     const lost: string[] = []
     const links = new Links(clock, (_, reason) => lost.push(reason))

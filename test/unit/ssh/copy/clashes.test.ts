@@ -8,7 +8,7 @@ const utf8 = (text: string) => Buffer.from(text).toString('latin1')
 const places = (clashes: readonly Clash[]) => clashes.map(({ ifCaseIgnoredIn }) => ifCaseIgnoredIn)
 
 describe('targets that overwrite each other', () => {
-  it('are equal ones, but for two directories', () => {
+  it('are equal targets, except two directories', () => {
     expect(findClashes([file('a'), file('b'), file('a/b')])).toEqual([])
     expect(findClashes([directory('a'), directory('a'), file('a/x')])).toEqual([])
     expect(findClashes([file('a'), { ...file('a'), source: 'other' }]).map(describeClash)).toEqual([
@@ -18,7 +18,7 @@ describe('targets that overwrite each other', () => {
     expect(places(findClashes([directory('A'), directory('a'), file('a')]))).toEqual([undefined])
   })
 
-  it('may be those that differ only in case, below the directory where they part', () => {
+  it('may be targets that differ only in case, with the directory where they differ', () => {
     expect(places(findClashes([file('x/Read'), file('x/READ')]))).toEqual(['x'])
     expect(places(findClashes([directory('D'), directory('d'), file('D/x/f'), file('d/x/F')]))).toEqual(['.'])
     expect(
@@ -29,7 +29,7 @@ describe('targets that overwrite each other', () => {
     expect(places(findClashes([file('a\xff'), file('A\xff')]))).toEqual(['.'])
   })
 
-  it('are found whatever their order', () => {
+  it('are found in any order', () => {
     const name = fc.constantFrom('a', 'A', 'b', 'B', 'a/b', 'a/B', 'A/b')
     fc.assert(
       fc.property(fc.array(name, { maxLength: 6 }), (names) => {

@@ -8,7 +8,7 @@ import { createLinkCertificate, type LinkCertificate } from '../../../../src/ssh
 const options = ({ certificate, key }: LinkCertificate) => ({ cert: certificate, key, ca: certificate })
 
 describe('the certificate of a link', () => {
-  it('is signed by its own key, is valid whatever the clocks say, and is another one each time', () => {
+  it('is self-signed, valid for any clock, and new each time', () => {
     const { certificate } = createLinkCertificate()
     const parsed = new X509Certificate(certificate)
     expect(parsed.verify(parsed.publicKey)).toBe(true)

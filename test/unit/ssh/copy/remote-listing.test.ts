@@ -7,7 +7,7 @@ const line = (name: string, mode = '81a4', size = 5, time = '1700000000.00000000
 const batch = (names: readonly string[], facts: string) => `${names.map((name) => `${name}\0`).join('')}\0${facts}\0`
 
 describe('the listing of a host', () => {
-  it('is names and facts in the same order, in batches', () => {
+  it('has names and facts in the same order, in batches', () => {
     const first = batch(['/d', '/d/f'], line('/d', '41ed') + line('/d/f'))
     const { entries, unknown } = parseListing(first + batch(['/d/l'], line('/d/l', 'a1ff', 2, '-3')))
     expect(unknown).toEqual([])
@@ -18,7 +18,7 @@ describe('the listing of a host', () => {
     ])
   })
 
-  it('knows names of any bytes', () => {
+  it('accepts names of any bytes', () => {
     const names = fc.uniqueArray(
       fc.string({ unit: fc.integer({ min: 1, max: 255 }).map((byte) => String.fromCharCode(byte)), minLength: 1 }),
     )
@@ -32,13 +32,13 @@ describe('the listing of a host', () => {
     )
   })
 
-  it('tells names that have no facts', () => {
+  it('reports names without facts', () => {
     const { entries, unknown } = parseListing(batch(['/d', '/d/gone', '/d/f'], line('/d') + line('/d/f')))
     expect(unknown).toEqual(['/d/gone'])
     expect(entries).toHaveLength(2)
   })
 
-  it.each(['/e', '/d/../e', '/d//e', '/d/./e', '/de'])('may not name %s outside of what was asked for', (name) => {
+  it.each(['/e', '/d/../e', '/d//e', '/d/./e', '/de'])('must not name %s, which is outside of the source', (name) => {
     expect(() => parseListing(batch(['/d', name], line('/d') + line(name)))).toThrow('outside')
   })
 

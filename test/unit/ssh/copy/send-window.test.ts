@@ -30,7 +30,7 @@ function settle(bytesPerSecond: number, wayMs: number): { readonly window: SendW
 }
 
 describe('what is in flight to a host', () => {
-  it('begins with little', () => {
+  it('starts small', () => {
     const window = new SendWindow(new ManualClock())
     expect([window.segmentBytes, window.bytes]).toEqual([64 * KIB, 128 * KIB])
   })
@@ -54,7 +54,7 @@ describe('what is in flight to a host', () => {
     expect(window.segmentBytes).toBe(1024 * KIB)
   })
 
-  it('shrinks where a link becomes narrow', () => {
+  it('shrinks when a link becomes slow', () => {
     const clock = new ManualClock()
     const window = new SendWindow(clock)
     const answer = (tookMs: number) => {
@@ -68,7 +68,7 @@ describe('what is in flight to a host', () => {
     expect(window.bytes).toBe(640 * KIB)
   })
 
-  it('is not changed twice by what was sent at once', () => {
+  it('is resized once for segments sent at the same time', () => {
     const clock = new ManualClock()
     const window = new SendWindow(clock)
     window.handleAnswer(window.send(window.bytes))
@@ -77,7 +77,7 @@ describe('what is in flight to a host', () => {
     expect(window.bytes).toBe(256 * KIB)
   })
 
-  it('does not grow while no more than a little of it is used', () => {
+  it('does not grow while little of it is used', () => {
     const window = new SendWindow(new ManualClock())
     for (let count = 0; count < 9; count += 1) window.handleAnswer(window.send(64 * KIB))
     expect(window.bytes).toBe(128 * KIB)
