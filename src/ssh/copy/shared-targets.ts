@@ -9,7 +9,7 @@ import { type BytePath, showPath } from './byte-path.ts'
 import type { RemoteFiles } from './remote-files.ts'
 import type { SourceFile } from './source.ts'
 
-/** What a destination is: a directory, something else, or nothing yet. */
+/** The destination on a host: a directory, something else, or nothing yet. */
 export type DestinationKind = 'directory' | 'other' | 'none'
 
 export type SharedTargetsOptions = {
@@ -18,10 +18,10 @@ export type SharedTargetsOptions = {
   onShared(host: string, target: SharedTarget): void
 }
 
-/** One host that uses a target. */
+/** One of the hosts that share a target. */
 type Member = {
   readonly remote: RemoteFiles
-  /** Takes over what a dead process of this host left of a file; resolves with its size in bytes. */
+  /** Takes over the partial file that a dead process of this host left; resolves with its size in bytes. */
   claim(file: SourceFile): Promise<number>
 }
 
@@ -32,7 +32,7 @@ const CLAIM_LIMIT_MS = 3_000
 
 export class SharedTargets {
   readonly #options: SharedTargetsOptions
-  /** In the order in which they were written: a host follows only those before it. */
+  /** In the order in which they were written: a host follows only earlier ones. */
   readonly #proofs: Proof[] = []
   readonly #awaited: Set<string>
   readonly #everyone = Promise.withResolvers<void>()
@@ -42,13 +42,13 @@ export class SharedTargets {
     this.#awaited = new Set(options.hosts)
   }
 
-  /** Resolves when every host has joined or has failed to. */
+  /** Resolves when every host has joined or ended. */
   get everyone(): Promise<void> {
     return this.#everyone.promise
   }
 
   /**
-   * `kind`: what the host saw at `path` before it wrote anything. `suffix` of the result: how its temporary names end.
+   * `kind`: what the host saw at `path` before it wrote anything. `suffix` of the result: how the names of its partial files end.
    * @throws RemoteRefusal, RemoteLost
    */
   async join(
@@ -75,7 +75,7 @@ export class SharedTargets {
     const before = [...this.#proofs]
     this.#proofs.push(own)
     const seen = before.length === 0 ? '' : await remote.call('J', path, ...before.map((proof) => proof.name))
-    // Not earlier: proof files go when all hosts have arrived.
+    // Not earlier: proof files are removed when all hosts have arrived.
     this.handleArrival(host)
     const rests = new Map(
       seen.split('\n').map((line) => {
@@ -88,12 +88,12 @@ export class SharedTargets {
       own.target = first.target
       this.#options.onShared(host, own.target)
     }
-    // That of a host that follows another one goes at once, the others when all hosts have looked.
+    // The proof file of a follower is removed at once, the others when all hosts have looked.
     void (first === undefined ? this.everyone : Promise.resolve()).then(() => remote.call('Q')).catch(() => {})
     return { target: own.target, suffix }
   }
 
-  /** The host has joined, or has ended without. */
+  /** The host has joined or ended. */
   handleArrival(host: string): void {
     this.#awaited.delete(host)
     if (this.#awaited.size === 0) this.#everyone.resolve()
@@ -106,7 +106,7 @@ export class SharedTargets {
   }
 }
 
-/** The part of a path behind the directory that is there, which has so many bytes. */
+/** The part of a path after an existing directory, whose path has this length. */
 function restOf(path: BytePath, length: string): BytePath {
   return path.slice(Number(length)).replace(/^\/+/, '')
 }
@@ -118,9 +118,9 @@ type TargetOptions = Pick<SharedTarget, 'writer' | 'directory' | 'kind'> & {
 }
 
 export class SharedTarget {
-  /** The host that writes, or that did so first. */
+  /** The first host that writes. */
   readonly writer: string
-  /** The nearest directory that was there, as the writer knows it; printable. */
+  /** The nearest existing directory, by its path on the writer; printable. */
   readonly directory: string
   /** What the writer saw at the destination before it wrote anything. */
   readonly kind: DestinationKind
@@ -128,6 +128,7 @@ export class SharedTarget {
   /** By the names of their machines. */
   readonly #members = new Map<string, Member & { readonly suffix: string }>()
   #writing: Promise<void> | undefined
+  #isUntouched = true
   #isWritten = false
 
   constructor(options: TargetOptions) {
@@ -137,12 +138,16 @@ export class SharedTarget {
     this.kind = options.kind
   }
 
-  /** One member at a time until one has got through, then the others all at once. Rejects as `work` does. */
+  /**
+   * One member at a time until one has finished, then the others all at once. `isFirst`: nothing has been written before. Rejects
+   * as `work` does.
+   */
   async write(suffix: string, member: Member, work: (isFirst: boolean) => Promise<void>): Promise<void> {
     this.#members.set(nodeOf(suffix), { ...member, suffix })
     while (!this.#isWritten && this.#writing !== undefined) await member.remote.orLost(this.#writing)
     if (this.#isWritten) return await work(false)
-    const writing = work(true)
+    const writing = work(this.#isUntouched)
+    this.#isUntouched = false
     this.#writing = writing.then(
       () => {
         this.#isWritten = true
@@ -155,8 +160,8 @@ export class SharedTarget {
   }
 
   /**
-   * An earlier copy through another host may have left part of the file. That host alone can tell whether the process that wrote
-   * it is dead. `suffixes`: of what lies there. Resolves with the size in bytes of what belongs to `remote` then.
+   * Takes over a partial file that an earlier copy wrote through another host: only that host can tell whether the process is dead.
+   * `suffixes`: of the partial files there. Resolves with the size in bytes of the partial file that `remote` owns afterwards.
    */
   async takeOver(
     remote: RemoteFiles,
