@@ -78,7 +78,7 @@ class HostCopy {
     this.#roots = roots
     if (joined === undefined) return await this.#copy(base, isMissing)
     const claim = async (file: SourceFile) => (await this.#lookAt(this.#pathOf(file), 'yes')).leftOver
-    await joined.target.write(joined.suffix, { remote: this.#remote, claim }, async (isFirst) => {
+    await joined.target.write(joined.suffix, { host, remote: this.#remote, claim }, async (isFirst) => {
       if (!isFirst) await this.#remote.call('R', parentOf(base), base)
       await this.#copy(base, isMissing)
     })

@@ -20,6 +20,7 @@ export type SharedTargetsOptions = {
 
 /** One of the hosts that share a target. */
 type Member = {
+  readonly host: string
   readonly remote: RemoteFiles
   /** Takes over the partial file that a dead process of this host left; resolves with its size in bytes. */
   claim(file: SourceFile): Promise<number>
@@ -42,7 +43,7 @@ export class SharedTargets {
     this.#awaited = new Set(options.hosts)
   }
 
-  /** Resolves when every host has joined or ended. */
+  /** Resolves when every host is a member of its target, or has ended. */
   get everyone(): Promise<void> {
     return this.#everyone.promise
   }
@@ -69,14 +70,13 @@ export class SharedTargets {
         directory: showPath(directory),
         kind,
         everyone: this.everyone,
+        handleArrival: (member) => this.handleArrival(member),
         limited,
       }),
     }
     const before = [...this.#proofs]
     this.#proofs.push(own)
     const seen = before.length === 0 ? '' : await remote.call('J', path, ...before.map((proof) => proof.name))
-    // Not earlier: proof files are removed when all hosts have arrived.
-    this.handleArrival(host)
     const rests = new Map(
       seen.split('\n').map((line) => {
         const [seenName = '', seenLength = '0'] = line.split(' ')
@@ -93,7 +93,7 @@ export class SharedTargets {
     return { target: own.target, suffix }
   }
 
-  /** The host has joined or ended. */
+  /** The host is a member of its target, or has ended. */
   handleArrival(host: string): void {
     this.#awaited.delete(host)
     if (this.#awaited.size === 0) this.#everyone.resolve()
@@ -113,6 +113,7 @@ function restOf(path: BytePath, length: string): BytePath {
 
 type TargetOptions = Pick<SharedTarget, 'writer' | 'directory' | 'kind'> & {
   readonly everyone: Promise<void>
+  handleArrival(host: string): void
   /** Resolves when the work is over, has failed, or takes too long. */
   limited(work: Promise<unknown>): Promise<void>
 }
@@ -144,6 +145,7 @@ export class SharedTarget {
    */
   async write(suffix: string, member: Member, work: (isFirst: boolean) => Promise<void>): Promise<void> {
     this.#members.set(nodeOf(suffix), { ...member, suffix })
+    this.#options.handleArrival(member.host)
     while (!this.#isWritten && this.#writing !== undefined) await member.remote.orLost(this.#writing)
     if (this.#isWritten) return await work(false)
     const writing = work(this.#isUntouched)
