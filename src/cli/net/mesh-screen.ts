@@ -1,8 +1,7 @@
 /** What `muster net mesh` prints: events as JSON, or a line of progress and the picture at the end. */
 import { formatDuration } from '../../ops/kernel/finding.ts'
-import type { NetFinding } from '../../ops/net/mesh/failures.ts'
 import { formatMesh, type Heat, type MeshPaint, PLAIN_PAINT } from '../../ops/net/mesh/format-mesh.ts'
-import { measuredOf, median } from '../../ops/net/mesh/judge.ts'
+import { measuredOf, median, type NetFinding } from '../../ops/net/mesh/judge.ts'
 import { formatBitRate, type LinkResult } from '../../ops/net/mesh/link.ts'
 import type { MeshEvent, MeshHost, MeshReport } from '../../ops/net/mesh/measure-mesh.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'

@@ -1,7 +1,7 @@
 /** Options of the measurements between hosts, and what they mean for both verbs. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Endpoint } from '../../inventory/host.ts'
-import { parseNetwork } from '../../ops/net/mesh/choose-address.ts'
+import { parseNetwork } from '../../ops/net/mesh/host-facts.ts'
 import type { NetTool } from '../../ops/net/mesh/link.ts'
 import type { GlobalOptions } from '../command-line/context.ts'
 import { wholeNumber } from '../command-line/values.ts'

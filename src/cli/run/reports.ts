@@ -1,9 +1,16 @@
 /** The ways to show a run: lines as they come, folded groups, or JSON. */
 import { foldHostSet } from '../../inventory/host-set.ts'
-import { type FoldedGroup, type FoldedHost, foldHosts } from '../../ops/run/fold.ts'
 import { formatResult, formatSummaryLine } from '../../ops/run/json-result.ts'
 import { LinePrefixer, showLine } from '../../ops/run/line-prefixer.ts'
-import { formatOutcome, isSuccess, type RunOutcome, type RunSummary } from '../../ops/run/outcome.ts'
+import {
+  type FoldedGroup,
+  type FoldedHost,
+  foldHosts,
+  formatOutcome,
+  isSuccess,
+  type RunOutcome,
+  type RunSummary,
+} from '../../ops/run/outcome.ts'
 import type { OutputStore, StreamStore } from '../../ops/run/output-store.ts'
 import { unifiedDiff } from '../../ops/run/unified-diff.ts'
 import type { LiveScreen } from '../output/live-screen.ts'

@@ -2,7 +2,6 @@
  * What a run printed, kept for who looks at it line by line: bounded for each stream, the rest is counted and said. Lines
  * come ready for a screen, whatever the bytes are.
  */
-import { LineIndex } from './line-index.ts'
 import { showLine } from './line-prefixer.ts'
 import { type HostOutput, OutputStore, type StreamStore } from './output-store.ts'
 
@@ -156,4 +155,40 @@ function expandTabs(text: string): string {
   return text
     .split('\t')
     .reduce((line, part) => `${line}${' '.repeat(TAB_COLUMNS - (line.length % TAB_COLUMNS))}${part}`)
+}
+
+/** Lines from one mark to the next. */
+const MARK_LINES = 128
+
+/** Where the lines of a growing stream begin: a mark every 128 lines, so that any line is found without reading all. */
+class LineIndex {
+  /** Offsets in bytes of the lines 0, 128, 256 … */
+  readonly #marks: number[] = [0]
+  #breaks = 0
+  #sizeBytes = 0
+  #isAtStart = true
+
+  push(bytes: Uint8Array): void {
+    for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) {
+      this.#breaks += 1
+      if (this.#breaks % MARK_LINES === 0) this.#marks.push(this.#sizeBytes + at + 1)
+    }
+    this.#sizeBytes += bytes.length
+    if (bytes.length > 0) this.#isAtStart = bytes[bytes.length - 1] === 10
+  }
+
+  /** With the last line, which may lack its end. */
+  get lineCount(): number {
+    return this.#breaks + (this.#isAtStart ? 0 : 1)
+  }
+
+  /** The bytes in which a line lies, with those before and after it. */
+  blockOf(line: number) {
+    const mark = Math.floor(line / MARK_LINES)
+    return {
+      firstLine: mark * MARK_LINES,
+      start: this.#marks[mark] ?? this.#sizeBytes,
+      end: this.#marks[mark + 1] ?? this.#sizeBytes,
+    }
+  }
 }

@@ -1,6 +1,5 @@
 /** A command on many hosts: the state of each host, groups of equal output, the selection. Pure. */
-import { type FoldedGroup, foldHosts } from '../../ops/run/fold.ts'
-import { isSuccess, type RunOutcome } from '../../ops/run/outcome.ts'
+import { type FoldedGroup, foldHosts, isSuccess, type RunOutcome } from '../../ops/run/outcome.ts'
 import type { RunEvent } from '../../ops/run/run-hosts.ts'
 
 export type RunHost =

@@ -1,8 +1,7 @@
 /** A mesh for other programs: CSV, and a picture (SVG) to send around. Pure. */
 import { printable } from '../../../base/printable.ts'
-import type { NetFinding } from './failures.ts'
 import { type Heat, heatOf } from './format-mesh.ts'
-import { measuredOf, median } from './judge.ts'
+import { measuredOf, median, type NetFinding } from './judge.ts'
 import { formatBitRate, shortBitRate } from './link.ts'
 import type { MeshReport } from './measure-mesh.ts'
 

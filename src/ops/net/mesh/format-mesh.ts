@@ -1,8 +1,7 @@
 /** A mesh as a picture for a terminal: who reaches whom how fast, the slowest first, and what it means. Pure. */
 import { printable } from '../../../base/printable.ts'
 import { GRAVITIES, type Gravity } from '../../kernel/finding.ts'
-import type { NetFinding } from './failures.ts'
-import { measuredOf, median, retransmitsAGigabyte } from './judge.ts'
+import { measuredOf, median, type NetFinding, retransmitsAGigabyte } from './judge.ts'
 import { formatBitRate, formatMs, type LinkOutcome, type LinkResult, shortBitRate } from './link.ts'
 import type { MeshReport } from './measure-mesh.ts'
 

@@ -5,12 +5,17 @@
 import type { Clock } from '../../../base/clock.ts'
 import type { OpsHosts, ScriptResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
-import { type AddressWish, chooseAddress, type Place } from './choose-address.ts'
-import { MESH_FACTS, type MeshFacts, parseMeshFacts } from './host-facts.ts'
+import {
+  type AddressWish,
+  chooseAddress,
+  MESH_FACTS,
+  type MeshFacts,
+  type Place,
+  parseMeshFacts,
+} from './host-facts.ts'
 import type { LinkFailure, LinkOutcome, LinkResult, MeasureOptions, NetTool } from './link.ts'
 import { measureOverSsh } from './over-ssh.ts'
-import { parseIperf2 } from './parse-iperf2.ts'
-import { parseIperf3 } from './parse-iperf3.ts'
+import { parseIperf2, parseIperf3 } from './parse-iperf.ts'
 import { type PingResult, parsePings } from './ping.ts'
 import { type OrderedPair, type Slot, type SlotOptions, slotsOf } from './rounds.ts'
 import { clientScript, limitSeconds, pingScript, type SshTarget, serverScript } from './scripts.ts'

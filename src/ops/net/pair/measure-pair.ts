@@ -1,13 +1,11 @@
 /** Two hosts, both directions at once, second by second: what arrives, and how long a packet takes there and back meanwhile. */
 
 import { shellQuote } from '../../../base/shell-quote.ts'
-import type { ScriptResult } from '../../kernel/host-port.ts'
-import { reasonOfResult } from '../../kernel/host-port.ts'
+import { reasonOfResult, type ScriptResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
 import { amountOf } from '../amount.ts'
-import type { AddressWish } from '../mesh/choose-address.ts'
-import type { NetFinding } from '../mesh/failures.ts'
-import { asymmetryOf, median } from '../mesh/judge.ts'
+import type { AddressWish } from '../mesh/host-facts.ts'
+import { asymmetryOf, median, type NetFinding } from '../mesh/judge.ts'
 import type { MeasureOptions, NetTool } from '../mesh/link.ts'
 import {
   chooseTool,
@@ -17,11 +15,10 @@ import {
   type MeshHost,
   type ReadyHost,
 } from '../mesh/measure-mesh.ts'
-import { parseIperf3 } from '../mesh/parse-iperf3.ts'
+import { parseIperf3 } from '../mesh/parse-iperf.ts'
 import type { OrderedPair } from '../mesh/rounds.ts'
 import { clientScript, limitSeconds, serverScript } from '../mesh/scripts.ts'
 import { startServer } from '../mesh/server.ts'
-import { type Interval, IntervalReader } from './intervals.ts'
 
 /** One a second: an hour. */
 const MOST_RATES = 3_600
@@ -174,4 +171,36 @@ async function pingAlong(
       }
     },
   })
+}
+
+/** `[  5]   1.00-2.00   sec   112 MBytes  941000 Kbits/sec`, `[SUM] 0.0000-1.0000 sec  1 Bytes  2 bits/sec` */
+const LINE = /^\[\s*(\d+|SUM)\]\s+([\d.]+)-\s*([\d.]+)\s+sec\s+[\d.]+ \w+\s+([\d.]+) (K?)bits\/sec/
+/** A report over more than this is the one at the end. */
+const MOST_SECONDS = 1.5
+
+export type Interval = { readonly second: number; readonly bitsPerSecond: number }
+
+/** What a server of iperf3 (`-f k`) or iperf 2 (`-f b`) reports each second while it receives. */
+export class IntervalReader {
+  readonly #isSummed: boolean
+  #partial = ''
+
+  /** With several streams their sum counts. */
+  constructor(streams: number) {
+    this.#isSummed = streams > 1
+  }
+
+  push(text: string): readonly Interval[] {
+    const lines = (this.#partial + text).split('\n')
+    this.#partial = (lines.pop() ?? '').slice(-4096)
+    return lines.flatMap((line): Interval[] => {
+      const match = LINE.exec(line.trim())
+      if (match === null || (match[1] === 'SUM') !== this.#isSummed) return []
+      const [begin, end, rate] = [match[2], match[3], match[4]].map(amountOf)
+      if (begin === undefined || end === undefined || rate === undefined) return []
+      // What is left over at the end is a few milliseconds of nothing.
+      if (end - begin > MOST_SECONDS || end - begin < 0.5) return []
+      return [{ second: Math.round(end), bitsPerSecond: rate * (match[5] === 'K' ? 1000 : 1) }]
+    })
+  }
 }

@@ -1,6 +1,6 @@
 /** Two hosts second by second: what the servers of iperf3 3.12 and iperf 2.1.8 print while they receive. */
 import { expect, it } from 'vitest'
-import { IntervalReader } from '../../../../src/ops/net/pair/intervals.ts'
+import { IntervalReader } from '../../../../src/ops/net/pair/measure-pair.ts'
 import { lineChart } from '../../../../src/ui/charts/line-chart.ts'
 import { pairPanes } from '../../../../src/ui/network/pair-panes.ts'
 import { themes } from '../../../../src/ui/theme/theme.ts'

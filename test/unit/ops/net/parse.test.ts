@@ -2,14 +2,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { chooseAddress, parseNetwork } from '../../../../src/ops/net/mesh/choose-address.ts'
-import { parseMeshFacts } from '../../../../src/ops/net/mesh/host-facts.ts'
+import { chooseAddress, parseMeshFacts, parseNetwork } from '../../../../src/ops/net/mesh/host-facts.ts'
 import { formatBitRate, shortBitRate } from '../../../../src/ops/net/mesh/link.ts'
 import { explainFailure } from '../../../../src/ops/net/mesh/measure-mesh.ts'
-import { parseIperf2 } from '../../../../src/ops/net/mesh/parse-iperf2.ts'
-import { parseIperf3 } from '../../../../src/ops/net/mesh/parse-iperf3.ts'
+import { parseIperf2, parseIperf3 } from '../../../../src/ops/net/mesh/parse-iperf.ts'
 import { parsePings } from '../../../../src/ops/net/mesh/ping.ts'
-import { IntervalReader } from '../../../../src/ops/net/pair/intervals.ts'
+import { IntervalReader } from '../../../../src/ops/net/pair/measure-pair.ts'
 
 const fixture = (name: string) => readFileSync(join(import.meta.dirname, '../../../fixtures/net', name), 'utf8')
 

@@ -1,10 +1,9 @@
 import { tmpdir } from 'node:os'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { foldHosts } from '../../../../src/ops/run/fold.ts'
 import { formatResult } from '../../../../src/ops/run/json-result.ts'
 import { LinePrefixer } from '../../../../src/ops/run/line-prefixer.ts'
-import { formatSummary, summarize } from '../../../../src/ops/run/outcome.ts'
+import { foldHosts, formatSummary, summarize } from '../../../../src/ops/run/outcome.ts'
 import { OutputStore } from '../../../../src/ops/run/output-store.ts'
 import { diffLines, unifiedDiff } from '../../../../src/ops/run/unified-diff.ts'
 
