@@ -6,15 +6,15 @@ import type { Endpoint, TransportName } from '../inventory/host.ts'
 import { ConnectGate } from './connect-gate.ts'
 import { lendWhileAsking } from './lend-while-asking.ts'
 import {
+  type Askers,
   ConnectError,
   type ConnectFailure,
   type Connection,
   type ConnectPhase,
-  type Questions,
   type Transport,
 } from './transport.ts'
 
-export type HostCheck = {
+export type LoginCheck = {
   readonly host: string
   /** In the order in which they began; times a person took to answer are in them. */
   readonly phases: readonly { readonly phase: ConnectPhase; readonly durationMs: number }[]
@@ -25,7 +25,7 @@ export type HostCheck = {
   readonly failure: ConnectFailure | undefined
 }
 
-export type CheckOptions = Questions & {
+export type CheckOptions = Askers & {
   readonly transports: Readonly<Partial<Record<TransportName, Transport>>>
   readonly clock: Clock
   readonly fanOut?: number
@@ -35,10 +35,10 @@ export type CheckOptions = Questions & {
 }
 
 /** Each result as soon as it is there. Never throws: what goes wrong with a host is its result. */
-export async function* checkHosts(endpoints: readonly Endpoint[], options: CheckOptions): AsyncGenerator<HostCheck> {
+export async function* checkHosts(endpoints: readonly Endpoint[], options: CheckOptions): AsyncGenerator<LoginCheck> {
   const gate = new ConnectGate(options.fanOut ?? 64)
   const signal = options.signal ?? new AbortController().signal
-  const waiting = new Map<string, Promise<HostCheck>>()
+  const waiting = new Map<string, Promise<LoginCheck>>()
   for (const endpoint of endpoints) {
     const { promise: entered, resolve } = Promise.withResolvers<void>()
     const lease = gate.enter(resolve)
@@ -55,7 +55,7 @@ export async function* checkHosts(endpoints: readonly Endpoint[], options: Check
   }
 }
 
-async function checkHost(endpoint: Endpoint, options: CheckOptions & { signal: AbortSignal }): Promise<HostCheck> {
+async function checkHost(endpoint: Endpoint, options: CheckOptions & { signal: AbortSignal }): Promise<LoginCheck> {
   const { transports, hostKeys, credentials, clock, signal } = options
   const { host } = endpoint
   const startedAtMs = clock.now()
@@ -68,7 +68,7 @@ async function checkHost(endpoint: Endpoint, options: CheckOptions & { signal: A
     phase = next
     phaseAtMs = nowMs
   }
-  const result = (failure: ConnectFailure | undefined): HostCheck => {
+  const result = (failure: ConnectFailure | undefined): LoginCheck => {
     enter(phase)
     return {
       host,

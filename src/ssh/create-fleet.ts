@@ -11,15 +11,15 @@ import { lendWhileAsking } from './lend-while-asking.ts'
 import type { SessionState } from './session-state.ts'
 import { isAttempting, type SessionEvent, transition } from './session-transition.ts'
 import {
+  type Askers,
   ConnectError,
   type ConnectFailure,
   type Connection,
-  type Questions,
   type ShellSize,
   type Transport,
 } from './transport.ts'
 
-export type FleetOptions = Questions & {
+export type FleetOptions = Askers & {
   readonly transports: Readonly<Partial<Record<TransportName, Transport>>>
   readonly clock: Clock
   /** In [0, 1), for the jitter. */

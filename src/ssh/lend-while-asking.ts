@@ -1,13 +1,13 @@
 /** Questions that stay open for longer than a machine would need are waiting for a person: meanwhile others may connect. */
 import type { Clock } from '../base/clock.ts'
 import type { Lease } from './connect-gate.ts'
-import type { Questions } from './transport.ts'
+import type { Askers } from './transport.ts'
 
 /** Longer than looking into known_hosts takes, shorter than reading a fingerprint. */
 const A_PERSON_MS = 250
 
 /** The same questions; the lease is lent out while one of them waits for its answer. */
-export function lendWhileAsking({ hostKeys, credentials }: Questions, lease: Lease, clock: Clock): Questions {
+export function lendWhileAsking({ hostKeys, credentials }: Askers, lease: Lease, clock: Clock): Askers {
   const asking = async <T>(answer: Promise<T>): Promise<T> => {
     const timer = clock.after(A_PERSON_MS, () => lease.lend())
     try {

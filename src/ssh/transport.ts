@@ -110,9 +110,9 @@ export class ConnectError extends Error {
 }
 
 /** What answers the questions of connecting. */
-export type Questions = { readonly hostKeys: HostKeyVerifier; readonly credentials: CredentialAsker }
+export type Askers = { readonly hostKeys: HostKeyVerifier; readonly credentials: CredentialAsker }
 
-export type ConnectContext = Questions & {
+export type ConnectContext = Askers & {
   readonly signal: AbortSignal
   onPhase(phase: ConnectPhase): void
   /** Once, after `connect` resolved, when the connection is gone for any reason but our own `close`. */

@@ -6,7 +6,7 @@ import type { Secret } from '../../base/secret.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { DeliverOptions, FileDelivery, OpsHosts, ScriptOptions, ScriptResult } from '../../ops/kernel/host-port.ts'
 import { outcomeOf } from '../../ops/run/outcome.ts'
-import { createHostExec, type ExecEnd, type ExecFile, type HostExec } from '../../ssh/exec/host-exec.ts'
+import { createHostExec, type ExecEnd, type ExecFile, type HostExecutor } from '../../ssh/exec/host-exec.ts'
 import { openScriptShell, type ScriptShell, type ScriptShellHandlers } from '../../ssh/exec/script-shell.ts'
 import type { Fleet } from '../../ssh/fleet.ts'
 import { createFleetTransport } from '../../ssh/fleet-transport.ts'
@@ -16,7 +16,7 @@ import type { Wires } from './transports.ts'
 
 /** How hosts are reached; a host without an endpoint is not. */
 type Access = {
-  readonly exec: HostExec
+  readonly exec: HostExecutor
   /** For files. */
   readonly wires: CarrierWires
   endpoint(host: string): Endpoint | undefined

@@ -8,7 +8,7 @@ import { formatFindings, formatSummary } from '../../ops/doctor/format-report.ts
 import { type DoctorReport, fleetFindings, hostFindings } from '../../ops/doctor/host-report.ts'
 import { countStandings, findingEvent, hostEvent, summaryEvent } from '../../ops/doctor/report-events.ts'
 import type { Finding } from '../../ops/kernel/finding.ts'
-import { checkHosts, type HostCheck } from '../../ssh/check-hosts.ts'
+import { checkHosts, type LoginCheck } from '../../ssh/check-hosts.ts'
 import { limitFactorOf } from '../bring-up/prepare.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
@@ -128,7 +128,7 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
   return counts.blocked > 0 ? EXIT.failed : EXIT.ok
 }
 
-function asReport(check: HostCheck, examination: Examination | undefined, isLocal: boolean): DoctorReport {
+function asReport(check: LoginCheck, examination: Examination | undefined, isLocal: boolean): DoctorReport {
   const { host, failure, outcome } = check
   const known = { host, connectMs: check.durationMs, ...(isLocal ? {} : { inventoryName: host }) }
   if (failure !== undefined || examination === undefined) {

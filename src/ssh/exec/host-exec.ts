@@ -10,17 +10,17 @@ import { printable } from '../../base/printable.ts'
 import type { Secret } from '../../base/secret.ts'
 import type { Endpoint, TransportName } from '../../inventory/host.ts'
 import {
+  type Askers,
   type ChannelEnd,
   ConnectError,
   type Connection,
-  type Questions,
   type RemoteProcess,
   type Transport,
 } from '../transport.ts'
 import { MarkFilter, MOST_BEFORE_BYTES, PromptFilter } from './filters.ts'
 import { BEAT, buildRemoteCommand, END, formatVariables, GO, GRACE_MS, wordsFor } from './remote-command.ts'
 
-export type HostExecOptions = Questions & {
+export type HostExecOptions = Askers & {
   readonly transports: Readonly<Partial<Record<TransportName, Transport>>>
   readonly clock: Clock
   /** A word of letters and digits that nothing on a host prints by chance. */
@@ -66,7 +66,7 @@ export type ExecEnd =
   | { readonly kind: 'unreachable' | 'refused'; readonly reason: string }
   | { readonly kind: 'cancelled' }
 
-export type ExecHandlers = {
+export type HostExecHandlers = {
   /** The command runs. */
   onBegin(): void
   onStdout(bytes: Uint8Array): void
@@ -100,11 +100,11 @@ const NOTHING = new Uint8Array()
 const NOT_BEGUN =
   'the login shell ended without running the command. Look for start-up files that exit, and for a shell or ForceCommand that runs no commands.'
 
-export type HostExec = {
-  start(endpoint: Endpoint, request: ExecRequest, handlers: ExecHandlers): RunningExec
+export type HostExecutor = {
+  start(endpoint: Endpoint, request: ExecRequest, handlers: HostExecHandlers): RunningExec
 }
 
-export function createHostExec(options: HostExecOptions): HostExec {
+export function createHostExec(options: HostExecOptions): HostExecutor {
   return {
     start(endpoint, request, handlers) {
       const running = new Execution(endpoint, request, handlers, options)
@@ -117,7 +117,7 @@ export function createHostExec(options: HostExecOptions): HostExec {
 class Execution implements RunningExec {
   readonly #endpoint: Endpoint
   readonly #request: ExecRequest
-  readonly #handlers: ExecHandlers
+  readonly #handlers: HostExecHandlers
   readonly #options: HostExecOptions
   readonly #abort = new AbortController()
   #connection: Connection | undefined
@@ -127,7 +127,7 @@ class Execution implements RunningExec {
   #beat: Disposable | undefined
   #isPaused = false
 
-  constructor(endpoint: Endpoint, request: ExecRequest, handlers: ExecHandlers, options: HostExecOptions) {
+  constructor(endpoint: Endpoint, request: ExecRequest, handlers: HostExecHandlers, options: HostExecOptions) {
     this.#endpoint = endpoint
     this.#request = request
     this.#handlers = handlers

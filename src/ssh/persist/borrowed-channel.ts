@@ -8,9 +8,9 @@ import {
   type ShellSize,
 } from '../transport.ts'
 import { FRAME_KINDS, type StreamKind } from './frames.ts'
-import type { Link } from './link.ts'
+import type { KeeperLink } from './link.ts'
 import type { FromKeeper, ToKeeper } from './messages.ts'
-import { ReceiveWindow, SendWindow, UNBOUNDED, WINDOW_BYTES } from './windows.ts'
+import { IncomingWindow, OutgoingWindow, UNBOUNDED, WINDOW_BYTES } from './windows.ts'
 
 export interface ChannelHandlers {
   onBytes(kind: StreamKind, bytes: Uint8Array): void
@@ -21,11 +21,11 @@ export interface ChannelHandlers {
 export class BorrowedChannel implements Shell, RemoteProcess {
   readonly id: number
   readonly opened = Promise.withResolvers<void>()
-  readonly #link: Link<FromKeeper, ToKeeper>
+  readonly #link: KeeperLink<FromKeeper, ToKeeper>
   readonly #handlers: ChannelHandlers
   readonly #onOver: () => void
-  readonly #incoming: ReceiveWindow
-  readonly #outgoing = new SendWindow()
+  readonly #incoming: IncomingWindow
+  readonly #outgoing = new OutgoingWindow()
   /** Arrived while paused, in order. */
   readonly #arrived: { readonly kind: StreamKind; readonly bytes: Uint8Array }[] = []
   /** Written while the window was full, in order. */
@@ -40,12 +40,12 @@ export class BorrowedChannel implements Shell, RemoteProcess {
   #hasSentEnd = false
   #isOver = false
 
-  constructor(id: number, link: Link<FromKeeper, ToKeeper>, handlers: ChannelHandlers, onOver: () => void) {
+  constructor(id: number, link: KeeperLink<FromKeeper, ToKeeper>, handlers: ChannelHandlers, onOver: () => void) {
     this.id = id
     this.#link = link
     this.#handlers = handlers
     this.#onOver = onOver
-    this.#incoming = new ReceiveWindow((sizeBytes) => {
+    this.#incoming = new IncomingWindow((sizeBytes) => {
       if (!this.#isOver) link.sendCredit(id, sizeBytes)
     })
     // The opener awaits this promise, unless the channel is closed before.

@@ -2,11 +2,11 @@
 import { type ErrorCode, MusterError, messageOf } from '../../base/errors.ts'
 import { Secret } from '../../base/secret.ts'
 import type { HostKeyVerdict } from '../host-keys.ts'
-import type { Questions } from '../transport.ts'
+import type { Askers } from '../transport.ts'
 import type { Question, WireError } from './messages.ts'
 
 /** The keeper's side. `ask` resolves to what `answerQuestion` gave there; undefined when the program has gone. */
-export function carriedQuestions(ask: (what: Question, signal?: AbortSignal) => Promise<unknown>): Questions {
+export function carriedQuestions(ask: (what: Question, signal?: AbortSignal) => Promise<unknown>): Askers {
   const nobody: HostKeyVerdict = { ok: false, reason: 'the program that asked has gone', hint: 'Connect again.' }
   return {
     hostKeys: {
@@ -32,7 +32,7 @@ export function carriedQuestions(ask: (what: Question, signal?: AbortSignal) => 
 /** The program's side: what goes back over the socket. */
 export async function answerQuestion(
   what: Question,
-  { hostKeys, credentials }: Questions,
+  { hostKeys, credentials }: Askers,
   signal: AbortSignal,
 ): Promise<unknown> {
   const { endpoint } = what

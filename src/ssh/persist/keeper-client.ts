@@ -8,7 +8,7 @@ import { BorrowedChannel } from './borrowed-channel.ts'
 import { borrowedConnection } from './borrowed-connection.ts'
 import { answerQuestion, wireError } from './carried-questions.ts'
 import { isProof, newNonce, proofOf } from './keeper-directory.ts'
-import { Link } from './link.ts'
+import { KeeperLink } from './link.ts'
 import { type FromKeeper, PROTOCOL, type ToKeeper, type WarmConnection, type WarmName } from './messages.ts'
 
 /** For a keeper to prove itself: one that was stopped still accepts. */
@@ -66,7 +66,7 @@ export async function openKeeper(
 }
 
 export class KeeperClient implements Disposable {
-  readonly #link: Link<FromKeeper, ToKeeper>
+  readonly #link: KeeperLink<FromKeeper, ToKeeper>
   readonly #greeting = Promise.withResolvers<void>()
   readonly #token: Buffer
   readonly #onCrowded: OnCrowded
@@ -82,7 +82,7 @@ export class KeeperClient implements Disposable {
   constructor(socket: Socket, token: Buffer, onCrowded: OnCrowded) {
     this.#token = token
     this.#onCrowded = onCrowded
-    this.#link = new Link<FromKeeper, ToKeeper>(socket, {
+    this.#link = new KeeperLink<FromKeeper, ToKeeper>(socket, {
       onMessage: (message) => {
         if (this.#isTrusted) this.#handle(message)
         else this.#greet(message)

@@ -12,19 +12,19 @@ import {
   type Shell,
 } from '../transport.ts'
 import { FRAME_KINDS, type StreamKind } from './frames.ts'
-import type { Link } from './link.ts'
+import type { KeeperLink } from './link.ts'
 import type { FromKeeper, OpenRequest, ToKeeper } from './messages.ts'
-import { ReceiveWindow, SendWindow, UNBOUNDED } from './windows.ts'
+import { IncomingWindow, OutgoingWindow, UNBOUNDED } from './windows.ts'
 
 /** A shell, a command or a forward. */
 type Source = Channel & Partial<Pick<Shell, 'resize'> & Pick<RemoteProcess, 'signal'>>
 
 export class KeptChannel {
   readonly #id: number
-  readonly #link: Link<ToKeeper, FromKeeper>
+  readonly #link: KeeperLink<ToKeeper, FromKeeper>
   readonly #onOver: () => void
-  readonly #outgoing = new SendWindow()
-  readonly #incoming: ReceiveWindow
+  readonly #outgoing = new OutgoingWindow()
+  readonly #incoming: IncomingWindow
   #source: Source | undefined
   /** Undefined: a shell, whose input has no end. */
   #endInput: (() => void) | undefined
@@ -33,11 +33,11 @@ export class KeptChannel {
   #hasEnded = false
   #ungranted = 0
 
-  constructor(id: number, link: Link<ToKeeper, FromKeeper>, onOver: () => void) {
+  constructor(id: number, link: KeeperLink<ToKeeper, FromKeeper>, onOver: () => void) {
     this.#id = id
     this.#link = link
     this.#onOver = onOver
-    this.#incoming = new ReceiveWindow((sizeBytes) => link.sendCredit(id, sizeBytes))
+    this.#incoming = new IncomingWindow((sizeBytes) => link.sendCredit(id, sizeBytes))
   }
 
   async open(connection: Connection, what: OpenRequest): Promise<void> {

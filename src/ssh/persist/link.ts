@@ -22,7 +22,7 @@ export interface LinkHandlers<In> {
   onClose(reason: string | undefined): void
 }
 
-export class Link<In, Out> {
+export class KeeperLink<In, Out> {
   readonly #socket: Socket
   readonly #reader = new FrameReader(LARGEST_GREETING)
   #isCorked = false

@@ -8,7 +8,7 @@ import { ConnectError, type ConnectFailure, type Transport } from '../transport.
 import { carriedQuestions, fromWireError } from './carried-questions.ts'
 import { isProof, newNonce, proofOf } from './keeper-directory.ts'
 import { KeptChannel } from './kept-channel.ts'
-import { Link } from './link.ts'
+import { KeeperLink } from './link.ts'
 import { type FromKeeper, PROTOCOL, type Question, type ToKeeper } from './messages.ts'
 import { type Hold, NoRoom, type WarmConnections } from './warm-connections.ts'
 
@@ -38,7 +38,7 @@ export function serveProgram(socket: Socket, options: ServeOptions): Served {
 
 class ServedProgram implements Served {
   readonly #options: ServeOptions
-  readonly #link: Link<ToKeeper, FromKeeper>
+  readonly #link: KeeperLink<ToKeeper, FromKeeper>
   readonly #nonce = newNonce()
   #expectedProof: string | undefined
   #isTrusted = false
@@ -50,7 +50,7 @@ class ServedProgram implements Served {
 
   constructor(socket: Socket, options: ServeOptions) {
     this.#options = options
-    this.#link = new Link<ToKeeper, FromKeeper>(socket, {
+    this.#link = new KeeperLink<ToKeeper, FromKeeper>(socket, {
       onMessage: (message) => {
         if (this.#isTrusted) this.#handle(message)
         else this.#greet(message)

@@ -10,7 +10,7 @@ const MOST_HELD_BYTES = WINDOW_BYTES + 1024 * 1024
 /** Why a peer is cut off. */
 export const UNBOUNDED = 'it sent more than its window allows'
 
-export class SendWindow {
+export class OutgoingWindow {
   #roomBytes = WINDOW_BYTES
 
   get roomBytes(): number {
@@ -32,7 +32,7 @@ export class SendWindow {
   }
 }
 
-export class ReceiveWindow {
+export class IncomingWindow {
   readonly #grant: (sizeBytes: number) => void
   #owedBytes = 0
   #heldBytes = 0

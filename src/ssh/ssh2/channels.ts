@@ -19,7 +19,7 @@ export type ChannelHost = {
   isHungUp(): boolean
 }
 
-export type ChannelHandlers = {
+export type Ssh2ChannelHandlers = {
   onStdout(bytes: Uint8Array): void
   /** Undefined: a shell, whose server sends nothing there. */
   onStderr?(bytes: Uint8Array): void
@@ -30,7 +30,7 @@ export type ChannelHandlers = {
 export class Ssh2Channel implements Shell, RemoteProcess {
   readonly #host: ChannelHost
   readonly #channel: ClientChannel
-  readonly #handlers: ChannelHandlers
+  readonly #handlers: Ssh2ChannelHandlers
   /** Until the opener has the channel: output may come in one packet with the answer that it is open. */
   #isHeld = true
   #isPaused = false
@@ -39,7 +39,12 @@ export class Ssh2Channel implements Shell, RemoteProcess {
   #isAwaitingDrain = false
 
   /** `windowBytes`: the window that the channel was opened with, where that was not ssh2's own. */
-  constructor(host: ChannelHost, channel: ClientChannel, windowBytes: number | undefined, handlers: ChannelHandlers) {
+  constructor(
+    host: ChannelHost,
+    channel: ClientChannel,
+    windowBytes: number | undefined,
+    handlers: Ssh2ChannelHandlers,
+  ) {
     this.#host = host
     this.#channel = channel
     this.#handlers = handlers

@@ -16,7 +16,7 @@ import {
   type ShellHandlers,
   type ShellOptions,
 } from '../transport.ts'
-import { type ChannelHandlers, openFailure, Ssh2Channel } from './channels.ts'
+import { openFailure, Ssh2Channel, type Ssh2ChannelHandlers } from './channels.ts'
 import { describeEndpoint, describeSocketError, remoteText, seconds, unreachable } from './failures.ts'
 import { withSessionWindow } from './library.ts'
 import { type SessionKind, SessionSlots, TooManySessions } from './session-slots.ts'
@@ -113,7 +113,7 @@ export class Ssh2Connection implements Connection {
   async #openSession(
     kind: SessionKind,
     windowBytes: number,
-    handlers: ChannelHandlers,
+    handlers: Ssh2ChannelHandlers,
     ask: (agentForward: boolean, callback: ChannelCallback) => void,
   ): Promise<Ssh2Channel> {
     const { client, stream, endpoint } = this.#parts

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import type { Endpoint } from '../../../src/inventory/host.ts'
-import { type CheckOptions, checkHosts, type HostCheck } from '../../../src/ssh/check-hosts.ts'
+import { type CheckOptions, checkHosts, type LoginCheck } from '../../../src/ssh/check-hosts.ts'
 import { endpointOf, FakeTransport } from './fake-transport.ts'
 import { ManualClock } from './manual-clock.ts'
 
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-async function all(endpoints: readonly Endpoint[], options: CheckOptions): Promise<HostCheck[]> {
-  const checks: HostCheck[] = []
+async function all(endpoints: readonly Endpoint[], options: CheckOptions): Promise<LoginCheck[]> {
+  const checks: LoginCheck[] = []
   for await (const check of checkHosts(endpoints, options)) checks.push(check)
   return checks
 }

@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { BorrowedChannel } from '../../../../src/ssh/persist/borrowed-channel.ts'
 import { FRAME_KINDS } from '../../../../src/ssh/persist/frames.ts'
-import type { Link } from '../../../../src/ssh/persist/link.ts'
+import type { KeeperLink } from '../../../../src/ssh/persist/link.ts'
 import type { FromKeeper, ToKeeper } from '../../../../src/ssh/persist/messages.ts'
 
 function openChannel() {
   const calls: string[] = []
-  const link = { send: () => {}, sendBytes: () => {}, sendCredit: () => {} } as unknown as Link<FromKeeper, ToKeeper>
+  const link = { send: () => {}, sendBytes: () => {}, sendCredit: () => {} } as unknown as KeeperLink<
+    FromKeeper,
+    ToKeeper
+  >
   const channel = new BorrowedChannel(
     1,
     link,

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { encodeHeader, FRAME_KINDS, type FrameKind, LARGEST_GREETING } from '../../../../src/ssh/persist/frames.ts'
-import { Link } from '../../../../src/ssh/persist/link.ts'
+import { KeeperLink } from '../../../../src/ssh/persist/link.ts'
 import { serveProgram } from '../../../../src/ssh/persist/serve-program.ts'
 import { WarmConnections } from '../../../../src/ssh/persist/warm-connections.ts'
 import { FakeTransport } from '../fake-transport.ts'
@@ -24,14 +24,14 @@ describe('a link', () => {
     ['a frame of no known kind', frame(9 as FrameKind, 'x')],
   ])('ends with what it cannot read: %s', (_what, bytes) => {
     const socket = socketOf()
-    new Link(socket, handlers)
+    new KeeperLink(socket, handlers)
     socket.emit('data', bytes)
     expect(socket.destroyed).toBe(true)
   })
 
   it('ends with a peer that sends more than a greeting before it has proved itself', () => {
     const socket = socketOf()
-    new Link(socket, handlers)
+    new KeeperLink(socket, handlers)
     socket.emit('data', encodeHeader(FRAME_KINDS.control, 0, LARGEST_GREETING + 1))
     expect(socket.destroyed).toBe(true)
   })
@@ -41,7 +41,7 @@ describe('a link', () => {
     const onMessage = () => {
       throw new Error('a defect')
     }
-    new Link(socket, { ...handlers, onMessage })
+    new KeeperLink(socket, { ...handlers, onMessage })
     expect(() => socket.emit('data', frame(FRAME_KINDS.control, '{}'))).toThrow('a defect')
   })
 })
