@@ -2,16 +2,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isActive, isFinal, type Job, type JobEvent } from '../../scheduler/jobs/job.ts'
 import { hostsToForget } from '../../scheduler/jobs/store.ts'
-import { type CliContext, EXIT } from '../command-line/context.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { withJobs } from './arguments.ts'
-import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
+import { type OpenQueue, openQueue } from './open-queue.ts'
 import { jobOr } from './show.ts'
 
 type JobChange = 'cancel' | 'hold' | 'release' | 'retry' | 'requeue'
 
-type ChangeOptions = JobOptions & { readonly forget?: boolean }
+type ChangeOptions = GlobalOptions & { readonly forget?: boolean }
 
 const CHECK_MS = 250
 
@@ -81,7 +81,7 @@ export function tellChanges(
   ids: readonly number[],
   results: readonly (boolean | undefined)[],
   queue: OpenQueue,
-  { json }: JobOptions,
+  { json }: GlobalOptions,
   context: CliContext,
 ): number {
   ids.forEach((id, index) => {
@@ -94,7 +94,7 @@ export function tellChanges(
   return results.every((hasChanged) => hasChanged) ? EXIT.ok : EXIT.failed
 }
 
-async function waitForJobs(ids: readonly number[], options: JobOptions, context: CliContext): Promise<number> {
+async function waitForJobs(ids: readonly number[], options: GlobalOptions, context: CliContext): Promise<number> {
   using queue = await openQueue(options, context)
   for (const id of ids)
     for (let job = jobOr(queue, id); !isFinal(job.state); job = jobOr(queue, id))

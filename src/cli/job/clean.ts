@@ -4,17 +4,17 @@ import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { formatCleanProgram } from '../../scheduler/jobs/left.ts'
 import type { JobStore } from '../../scheduler/jobs/store.ts'
-import { type CliContext, EXIT } from '../command-line/context.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import { numberFrom } from '../command-line/values.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { connectHosts } from './hosts.ts'
-import { type JobOptions, openQueue } from './open-queue.ts'
+import { openQueue } from './open-queue.ts'
 
 const DAY_MS = 86_400_000
 const AT_ONCE = 2_000
 
-type CleanOptions = JobOptions & {
+type CleanOptions = GlobalOptions & {
   readonly olderThan: number
   readonly dryRun?: boolean
   readonly records?: boolean

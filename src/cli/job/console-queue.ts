@@ -15,9 +15,9 @@ import { createPolicy } from '../../scheduler/policies/policies.ts'
 import { placeAsRay } from '../../scheduler/ray/ray-placement.ts'
 import type { JobDetails, QueueStatus } from '../../ui/jobs/jobs-port.ts'
 import { gangOfWhatIf, type Trial, type WhatIf } from '../../ui/packing/what-if.ts'
-import type { CliContext } from '../command-line/context.ts'
+import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import { type Engines, engineLog, openEngines } from './engines.ts'
-import { hostsOf, type JobOptions, type OpenQueue, readQueue } from './open-queue.ts'
+import { hostsOf, type OpenQueue, readQueue } from './open-queue.ts'
 import { whyWaiting } from './why-waiting.ts'
 
 const MOST_GROUPS = 200
@@ -80,7 +80,7 @@ function placeBy(by: WhatIf['by'], cluster: Cluster, gang: Gang, mixOf: () => Wo
   return placeByPolicy(cluster, gang, createPolicy(by, cluster, mixOf()))
 }
 
-export async function openConsoleQueue(options: JobOptions, context: CliContext): Promise<ConsoleQueue> {
+export async function openConsoleQueue(options: GlobalOptions, context: CliContext): Promise<ConsoleQueue> {
   return await consoleQueueOf(await readQueue(options, context, BUSY_MS), context)
 }
 

@@ -6,9 +6,9 @@ import { printable } from '../../base/printable.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { JOBS_DIRECTORY } from '../../scheduler/jobs/host-program.ts'
-import type { CliContext } from '../command-line/context.ts'
+import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import { connectHosts } from './hosts.ts'
-import type { JobOptions, OpenQueue } from './open-queue.ts'
+import type { OpenQueue } from './open-queue.ts'
 
 export type CopiedDirectory = {
   /** For a job to run in: beside the directories of jobs. */
@@ -22,7 +22,7 @@ export async function copyDirectory(
   source: string,
   names: readonly string[],
   { store, inventory }: OpenQueue,
-  options: JobOptions,
+  options: GlobalOptions,
   context: CliContext,
 ): Promise<CopiedDirectory> {
   const name = `${store.id}-copied-${randomBytes(6).toString('hex')}`

@@ -2,14 +2,14 @@
 import { resolveTarget } from '../../inventory/inventory.ts'
 import type { Job, JobSpec } from '../../scheduler/jobs/job.ts'
 import { type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
-import type { CliContext } from '../command-line/context.ts'
+import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { withJobs, withRequest } from './arguments.ts'
 import { tellChanges } from './change.ts'
-import { type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
+import { type OpenQueue, openQueue } from './open-queue.ts'
 import { checkCommand, requestOf, type SubmitOptions } from './submit.ts'
 
-type EditOptions = JobOptions &
+type EditOptions = GlobalOptions &
   Partial<
     Pick<
       SubmitOptions,

@@ -6,11 +6,10 @@ import type { FileDelivery, OpsHosts, ScriptResult } from '../../ops/kernel/host
 import type { JobHosts } from '../../scheduler/jobs/host-line.ts'
 import type { CredentialDialog } from '../../ssh/credentials.ts'
 import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
-import type { CliContext } from '../command-line/context.ts'
+import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import { endpointOptions } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/open-ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
-import type { JobOptions } from './open-queue.ts'
 
 /** A program has to be over by then, whatever its host does. */
 const PROGRAM_MS = 60_000
@@ -25,7 +24,7 @@ export type ConnectedHosts = JobHosts &
 
 export async function connectHosts(
   inventory: Inventory,
-  options: JobOptions,
+  options: GlobalOptions,
   context: CliContext,
 ): Promise<ConnectedHosts> {
   const endpoints = await resolveEndpoints(inventory, inventory.hosts, endpointOptions(options, context))
@@ -34,7 +33,7 @@ export async function connectHosts(
 
 export function connectEndpoints(
   endpoints: readonly Endpoint[],
-  options: JobOptions,
+  options: GlobalOptions,
   context: CliContext,
   dialog: CredentialDialog & HostKeyReviewer,
 ): ConnectedHosts {

@@ -8,16 +8,16 @@ import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { JOBS_DIRECTORY } from '../../scheduler/jobs/host-program.ts'
 import { isFinal } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
-import { type CliContext, EXIT } from '../command-line/context.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import { wholeNumber } from '../command-line/values.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { withJob } from './arguments.ts'
 import { engineLog, openEngines } from './engines.ts'
 import { connectHosts } from './hosts.ts'
-import { type JobOptions, readQueue } from './open-queue.ts'
+import { readQueue } from './open-queue.ts'
 import { jobOr } from './show.ts'
 
-type LogOptions = JobOptions & { readonly rank: number; readonly follow?: boolean }
+type LogOptions = GlobalOptions & { readonly rank: number; readonly follow?: boolean }
 
 const PIECE_BYTES = 256 * 1024
 const CHECK_MS = 500

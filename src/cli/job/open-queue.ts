@@ -12,20 +12,18 @@ import { milliOf } from '../../scheduler/model/resources.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import { inventorySource } from '../connect/endpoints.ts'
 
-export type JobOptions = GlobalOptions
-
 export type OpenQueue = Disposable & { readonly store: JobStore; readonly inventory: Inventory; readonly path: string }
 
 /**
  * `busyMs`: how long a call may wait for other writers.
  * @throws MusterError `configuration` when hosts.yaml or the queue cannot be used.
  */
-export async function openQueue(options: JobOptions, context: CliContext, busyMs?: number): Promise<OpenQueue> {
+export async function openQueue(options: GlobalOptions, context: CliContext, busyMs?: number): Promise<OpenQueue> {
   return await openWith(options, context, (path) => new JobStore(path, busyMs))
 }
 
 /** To read only: where there is no queue and none can be made, it is empty. Else as `openQueue`. */
-export async function readQueue(options: JobOptions, context: CliContext, busyMs?: number): Promise<OpenQueue> {
+export async function readQueue(options: GlobalOptions, context: CliContext, busyMs?: number): Promise<OpenQueue> {
   return await openWith(options, context, (path) => {
     try {
       return new JobStore(path, busyMs)
@@ -37,7 +35,7 @@ export async function readQueue(options: JobOptions, context: CliContext, busyMs
 }
 
 async function openWith(
-  options: JobOptions,
+  options: GlobalOptions,
   context: CliContext,
   open: (path: string) => JobStore,
 ): Promise<OpenQueue> {

@@ -3,16 +3,16 @@ import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { type Metric, metricJson, rankBy } from '../../scheduler/jobs/metric.ts'
 import type { SweepRow } from '../../scheduler/jobs/results.ts'
-import { type CliContext, EXIT } from '../command-line/context.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import { wholeNumber } from '../command-line/values.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
 import { withJob } from './arguments.ts'
-import { type JobOptions, readQueue } from './open-queue.ts'
+import { readQueue } from './open-queue.ts'
 import { jobOr } from './show.ts'
 
-type ResultsOptions = JobOptions & { readonly sort?: string; readonly limit: number }
+type ResultsOptions = GlobalOptions & { readonly sort?: string; readonly limit: number }
 
 export const verb: VerbCode = {
   define: (command) =>

@@ -15,17 +15,17 @@ import {
 } from '../../scheduler/jobs/job.ts'
 import { JOB_COLUMNS, requestText } from '../../scheduler/jobs/job-columns.ts'
 import { metricJson } from '../../scheduler/jobs/metric.ts'
-import { type CliContext, EXIT } from '../command-line/context.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import { wholeNumber } from '../command-line/values.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
 import { withJob } from './arguments.ts'
-import { type JobOptions, type OpenQueue, readQueue } from './open-queue.ts'
+import { type OpenQueue, readQueue } from './open-queue.ts'
 import { type ServiceState, serviceState } from './service/state.ts'
 import { whyWaiting } from './why-waiting.ts'
 
-type ListOptions = JobOptions & { readonly state?: string; readonly limit: number }
+type ListOptions = GlobalOptions & { readonly state?: string; readonly limit: number }
 
 const STATES: readonly string[] = ['held', 'queued', 'starting', 'running', 'ending', ...FINAL_KINDS]
 
@@ -83,7 +83,7 @@ function serviceWords(service: ServiceState | undefined): string {
 
 const UNLIMITED = '; its memory is not limited there (needs root and cgroup v2)'
 
-async function showJob(id: number, options: JobOptions, context: CliContext): Promise<number> {
+async function showJob(id: number, options: GlobalOptions, context: CliContext): Promise<number> {
   using queue = await readQueue(options, context)
   const job = jobOr(queue, id)
   const why = whyWaiting(job, queue, context.now())

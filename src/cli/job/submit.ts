@@ -25,17 +25,17 @@ import {
   type Strategy,
   WHOLE_MILLI,
 } from '../../scheduler/model/resources.ts'
-import { type CliContext, EXIT } from '../command-line/context.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import { repeatable, wholeNumber } from '../command-line/values.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { parseIds, withRequest } from './arguments.ts'
 import { ENGINES } from './engines.ts'
 import { inEnvironment, parseJobEnvironment } from './from-env.ts'
-import { hostsOf, type JobOptions, type OpenQueue, openQueue } from './open-queue.ts'
+import { hostsOf, type OpenQueue, openQueue } from './open-queue.ts'
 import { expandVariants } from './variants.ts'
 
-export type SubmitOptions = JobOptions & {
+export type SubmitOptions = GlobalOptions & {
   readonly from?: string
   readonly name?: string
   readonly cpu: number

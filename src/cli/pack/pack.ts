@@ -8,13 +8,13 @@ import type { PlacementGroup } from '../../ops/ray/usage.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
 import { letterOf, packHosts, packingFigures } from '../../scheduler/jobs/packing.ts'
-import { type CliContext, EXIT } from '../command-line/context.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
-import { hostsOf, type JobOptions, type OpenQueue, readQueue } from '../job/open-queue.ts'
+import { hostsOf, type OpenQueue, readQueue } from '../job/open-queue.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatHosts } from './host-table.ts'
 
-type PackOptions = JobOptions & { readonly engine?: 'embedded' | 'ray' }
+type PackOptions = GlobalOptions & { readonly engine?: 'embedded' | 'ray' }
 
 export const verb: VerbCode = {
   define: (command) =>
