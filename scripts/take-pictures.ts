@@ -186,7 +186,7 @@ await picture(
     await console.leader('2')
     await console.expectScreen(/m5 +\+ missing/)
     await console.key('u')
-    await console.expectScreen(/Esc leaves everything as it is/)
+    await console.expectScreen(/Esc discards it/)
   },
   inventory.environment,
 )
