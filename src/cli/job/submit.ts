@@ -103,7 +103,9 @@ export const verb: VerbCode = {
       .option('--preemptible', 'allow stopping it for a job of higher priority; it is then queued again')
       .option(
         '--engine <name>',
-        'embedded: Muster places and runs it; ray: the Ray cluster of hosts.yaml does',
+        ['embedded: Muster places and runs it', ...ENGINES.map(({ name, summary }) => `${name}: ${summary}`)].join(
+          '; ',
+        ),
         'embedded',
       )
       .option('--hold', 'do not start it before it is released')

@@ -46,6 +46,7 @@ export const RAY_ENGINE = {
   // Few, so that the order of the queue still means something.
   mostWaiting: 8,
   pollMs: { soon: 100, late: 2_000 },
+  summary: 'the Ray cluster of hosts.yaml does',
   docs: 'docs/ray.md',
   // Ray places by itself and knows neither metrics nor directories of this machine.
   refuses: ['--on', '--per-host', '--preemptible', '--dry-run', '--copy-dir', '--from-env', '--metric'],

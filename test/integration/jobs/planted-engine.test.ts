@@ -18,6 +18,7 @@ const PLANTED: EngineKind = {
   name: 'slurm',
   mostWaiting: 2,
   pollMs: { soon: 1, late: 5 },
+  summary: 'the Slurm cluster of hosts.yaml does',
   docs: 'docs/slurm.md',
   refuses: ['--metric'],
   mostCommandBytes: 1000,
