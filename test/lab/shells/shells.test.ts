@@ -51,7 +51,7 @@ describe.skipIf(!canRun)('six shells on real hosts', () => {
   it('go on when the sshd of one is killed; that one counts down and comes back by itself with a new shell', async () => {
     await console.type('mark=before\r')
     await lab.host('m3').killSshd()
-    await console.expectOn('m3', /(?:lost|no connection): [\s\S]*next\s+attempt \(\d+\)\s+in\s+\d+\s+s/)
+    await console.expectOn('m3', /(?:lost|no connection): [\s\S]*next\s+attempt\s+\(\d+\)\s+in\s+\d+\s+s/)
     await console.expectHeader(/5\/6 up .*5 of 6/)
     await expectAnswers(others('m3'), 'during')
 
