@@ -23,6 +23,7 @@ const GATES: readonly Gate[] = [
   { name: 'dead code', argv: [program('knip')] },
   { name: 'code for tests alone', argv: [program('knip'), '--production'] },
   { name: 'import boundaries', argv: script('check-boundaries.ts') },
+  { name: 'names', argv: script('check-names.ts') },
   { name: 'generated files', argv: script('generate-docs.ts', '--check') },
 ]
 

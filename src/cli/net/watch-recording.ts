@@ -10,12 +10,12 @@ import { parseRecording, Replay, recordingLine } from '../../ops/net/watch/recor
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import type { CliContext } from '../command-line/context.ts'
 
-export type Recorder = Disposable & { write(host: string, sample: Sample): void }
+export type SampleRecorder = Disposable & { write(host: string, sample: Sample): void }
 
 const TICK_MS = 250
 
 /** @throws MusterError `usage` when the file is there already, or cannot be made. */
-export function startRecording(path: string, { workingDirectory }: CliContext): Recorder {
+export function startRecording(path: string, { workingDirectory }: CliContext): SampleRecorder {
   let descriptor: number
   try {
     descriptor = openSync(resolve(workingDirectory, path), 'wx', 0o600)

@@ -19,7 +19,7 @@ import { requireTerminal } from '../console/run-console.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { createOwnMachine } from './own-machine.ts'
 import { signIn, terminalOf } from './terminal.ts'
-import { openReplay, type Recorder, startRecording } from './watch-recording.ts'
+import { openReplay, type SampleRecorder, startRecording } from './watch-recording.ts'
 
 type WatchCommandOptions = GlobalOptions & {
   readonly count?: number
@@ -113,7 +113,7 @@ async function watch(
   port: WatchPort,
   options: WatchCommandOptions,
   context: CliContext,
-  recorder: Recorder | undefined,
+  recorder: SampleRecorder | undefined,
 ): Promise<number> {
   const changes = new Emitter<void>()
   using watched = new HostWatch(names, {
@@ -150,7 +150,7 @@ async function print(
   port: WatchPort,
   { count = Number.POSITIVE_INFINITY, json }: WatchCommandOptions,
   context: CliContext,
-  recorder: Recorder | undefined,
+  recorder: SampleRecorder | undefined,
 ): Promise<number> {
   const { stderr, signal } = context
   const left = new Map(names.map((name) => [name, count]))

@@ -21,14 +21,14 @@ import { TtyDialog } from '../connect/tty-dialog.ts'
 import { LiveScreen } from '../output/live-screen.ts'
 import { OutputDirectory } from './exec-files.ts'
 import { lastRunFile, writeLastRun } from './last-run.ts'
-import type { RunOptions, RunPlan } from './plan-run.ts'
+import type { RunPlan, RunVerbOptions } from './plan-run.ts'
 import { foldReport, jsonReport, type ReportOptions, type RunReport, streamReport } from './reports.ts'
 
 const MAX_LIVE_LINES = 12
 /** From this many hosts on, memory is worth more than a fifth of the CPU. */
 const MANY_HOSTS = 100
 
-export async function executeRun(plan: RunPlan, options: RunOptions, context: CliContext): Promise<number> {
+export async function executeRun(plan: RunPlan, options: RunVerbOptions, context: CliContext): Promise<number> {
   const names = plan.hosts.map(({ endpoint }) => endpoint.host)
   const byName = new Map(plan.hosts.map((host) => [host.endpoint.host, host]))
   const directory =
@@ -166,13 +166,13 @@ function exitCodeOf({ hosts, exit0, unreachable }: RunSummary): number {
   return exit0 === hosts ? EXIT.ok : EXIT.failed
 }
 
-function terminalsOf({ color }: RunOptions, { stdout, stderr, environment }: CliContext) {
+function terminalsOf({ color }: RunVerbOptions, { stdout, stderr, environment }: CliContext) {
   const isStdoutTerminal = stdout.isTTY === true
   const isBold = color === 'always' || (color !== 'never' && isStdoutTerminal && !environment.NO_COLOR)
   return { isStdoutTerminal, isStderrTerminal: stderr.isTTY === true, isBold }
 }
 
-function chooseReport(options: RunOptions, order: readonly string[], parts: ReportOptions): RunReport {
+function chooseReport(options: RunVerbOptions, order: readonly string[], parts: ReportOptions): RunReport {
   if (options.json === true) return jsonReport(parts)
   const isDiff = options.diff === true
   const isFolded = options.fold ?? (parts.isStdoutTerminal && order.length > 1 && options.out === undefined)

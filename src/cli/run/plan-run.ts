@@ -15,7 +15,7 @@ import { endpointOptions, selectionOf } from '../connect/endpoints.ts'
 import { execFile, execStdin, interpreterOf } from './exec-files.ts'
 import { type LastRun, readLastRun } from './last-run.ts'
 
-export type RunOptions = GlobalOptions & {
+export type RunVerbOptions = GlobalOptions & {
   readonly fold?: boolean
   readonly diff?: boolean
   readonly out?: string
@@ -49,7 +49,7 @@ export type RunPlan = {
 export async function planRun(
   target: string | undefined,
   words: readonly string[],
-  options: RunOptions,
+  options: RunVerbOptions,
   context: CliContext,
 ): Promise<RunPlan> {
   const { environment: env, stdin } = context
@@ -131,7 +131,7 @@ export async function planRun(
 function newRecord(
   target: string | undefined,
   words: readonly string[],
-  options: RunOptions,
+  options: RunVerbOptions,
   environment: Readonly<Record<string, string>>,
   { workingDirectory }: CliContext,
   stdinNames: readonly string[] | undefined,

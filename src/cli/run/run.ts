@@ -3,7 +3,7 @@ import { Option } from 'commander'
 import { type CliContext, EXIT } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
-import type { RunOptions } from './plan-run.ts'
+import type { RunVerbOptions } from './plan-run.ts'
 
 export const verb: VerbCode = {
   define: (command) =>
@@ -39,7 +39,7 @@ Examples:
 After --timeout, Ctrl-C, or the end of muster itself, everything that the command started on the hosts is stopped.
 Exit codes: 0 all ok, 1 the command failed on a host, 4 a host could not be reached, 130 interrupted.
 `,
-  async run(target: string | undefined, words: readonly string[], options: RunOptions, context: CliContext) {
+  async run(target: string | undefined, words: readonly string[], options: RunVerbOptions, context: CliContext) {
     const { planRun } = await import('./plan-run.ts')
     // The code that runs it is loaded while ssh -G answers for each host.
     const [plan, { executeRun }] = await Promise.all([

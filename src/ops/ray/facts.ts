@@ -3,7 +3,7 @@ import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact, FactSet, HostFacts } from '../kernel/fact.ts'
 import { type ClusterView, parseClusterView } from './cluster-view.ts'
 import { factInside } from './inside.ts'
-import { type Listener, parseListeners } from './listeners.ts'
+import { type ListeningSocket, parseListeners } from './listeners.ts'
 import { placeScript } from './place.ts'
 import { processesFact, type RayProcess } from './processes.ts'
 import { clusterProgram, installedProgram, reachProgram } from './python-scripts.ts'
@@ -53,7 +53,7 @@ export type Unreached = ReadonlyMap<string, ReadonlyMap<number, Hindrance>>
 export type RayFacts = {
   readonly installed: Installed
   readonly processes: readonly RayProcess[]
-  readonly listeners: readonly Listener[]
+  readonly listeners: readonly ListeningSocket[]
   readonly addresses: Addresses
   readonly space: Space
   readonly unreached: Unreached
@@ -81,7 +81,7 @@ if [ -z "$ray" ]; then echo "absent$py"; else limited ${installedProgram}; fi`,
   }
 }
 
-const listenersFact: Fact<readonly Listener[]> = {
+const listenersFact: Fact<readonly ListeningSocket[]> = {
   script: `if command -v ss > /dev/null; then limited ss -H -l -t -n -p; else cat /proc/net/tcp /proc/net/tcp6; fi; echo end`,
   parse: (text) => (text.endsWith('end') ? parseListeners(text) : undefined),
 }

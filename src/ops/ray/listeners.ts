@@ -1,6 +1,6 @@
 /** Who listens on which TCP port of a host: from `ss -H -l -t -n -p`, or /proc/net/tcp where that is all there is. Pure. */
 
-export type Listener = {
+export type ListeningSocket = {
   readonly port: number
   /** `0.0.0.0`, `*`, `::` for all; of /proc/net/tcp6 undefined. */
   readonly address?: string
@@ -9,11 +9,11 @@ export type Listener = {
   readonly pid?: number
 }
 
-export function parseListeners(text: string): readonly Listener[] {
+export function parseListeners(text: string): readonly ListeningSocket[] {
   return text.split('\n').flatMap((line) => listenerOfSs(line) ?? listenerOfProc(line) ?? [])
 }
 
-function listenerOfSs(line: string): Listener | undefined {
+function listenerOfSs(line: string): ListeningSocket | undefined {
   const match = /^LISTEN\s+\d+\s+\d+\s+(\S+):(\d+)\s+\S+\s*(.*)$/.exec(line)
   if (match === null) return undefined
   const [, address = '', port, rest = ''] = match
@@ -26,7 +26,7 @@ function listenerOfSs(line: string): Listener | undefined {
 }
 
 /** proc_pid_net(5): addresses in hexadecimal, little-endian; state 0A listens. */
-function listenerOfProc(line: string): Listener | undefined {
+function listenerOfProc(line: string): ListeningSocket | undefined {
   const match = /^\s*\d+: ([0-9A-F]{8}|[0-9A-F]{32}):([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} 0A /.exec(line)
   if (match === null) return undefined
   const [, address = '', port = ''] = match
@@ -38,7 +38,11 @@ function listenerOfProc(line: string): Listener | undefined {
 }
 
 /** Whether it keeps a program from listening at `address` (`0.0.0.0` for all). */
-export function takenBy(listeners: readonly Listener[], port: number, address: string): Listener | undefined {
+export function takenBy(
+  listeners: readonly ListeningSocket[],
+  port: number,
+  address: string,
+): ListeningSocket | undefined {
   const everywhere = ['0.0.0.0', '*', '::', undefined]
   return listeners.find(
     (listener) =>

@@ -18,7 +18,7 @@ const SILENT_MS = (ROUND_S + LOOK_S + 2) * 1000
 /** The program prints a few lines a second at most. */
 const MOST_LINES_PER_SECOND = 100
 
-export type WatchOptions = {
+export type RayUsageOptions = {
   readonly hosts: OpsHosts
   readonly clock: Clock
   readonly signal: AbortSignal
@@ -34,7 +34,7 @@ export type WatchOptions = {
 /** Resolves with the reason (printable) when the head cannot be asked (any more), else undefined. */
 export async function watchCluster(
   wanted: RayWanted,
-  { hosts, clock, signal, intervalMs, rounds, onUsage, onSilent }: WatchOptions,
+  { hosts, clock, signal, intervalMs, rounds, onUsage, onSilent }: RayUsageOptions,
 ): Promise<string | undefined> {
   const { head, port } = wanted
   // A dashboard goes on telling what it knew for a while after its GCS has gone.

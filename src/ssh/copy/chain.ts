@@ -7,7 +7,7 @@ import type { PathEvent } from './events.ts'
 import { type LinkHelper, Links, type Peer } from './links.ts'
 import { type ChainState, FEWEST, Relay, type RelayHop, WATCH_MS } from './relay.ts'
 import type { HelperMessage } from './remote-helper.ts'
-import type { SourceFile } from './source.ts'
+import type { CopySource } from './source.ts'
 
 /** Smaller files are not worth a link. */
 export const CHAIN_BYTES = 4 * 1024 * 1024
@@ -25,7 +25,7 @@ export class Chain implements ChainState, Disposable {
   readonly tell: (event: PathEvent) => void
   readonly #candidates: Set<string>
   readonly #peers = new Map<string, Peer>()
-  readonly #relays = new Map<SourceFile, Relay>()
+  readonly #relays = new Map<CopySource, Relay>()
   readonly #settled = new Set<() => void>()
   readonly #timers = new Set<Disposable>()
   #lastFile = 0
@@ -60,7 +60,7 @@ export class Chain implements ChainState, Disposable {
   /** Undefined: this host takes this file from this machine. `path`: of the temporary file on the host. */
   join(
     host: string,
-    file: SourceFile,
+    file: CopySource,
     path: string,
     have: number,
     onHave: (bytes: number) => void,

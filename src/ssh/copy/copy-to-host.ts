@@ -13,9 +13,9 @@ import type { DestinationKind, SharedTarget, SharedTargets } from './shared-targ
 import { type SmallFiles, sendBatch } from './small-files.ts'
 import {
   BLOCK_BYTES,
+  type CopySource,
   SourceChanged,
   type SourceEntry,
-  type SourceFile,
   type SourceTree,
   systemReason,
 } from './source.ts'
@@ -77,7 +77,7 @@ class HostCopy {
     const { roots, base, isMissing } = await this.#findRoots(path, this.#target?.kind ?? kind)
     this.#roots = roots
     if (joined === undefined) return await this.#copy(base, isMissing)
-    const claim = async (file: SourceFile) => (await this.#lookAt(this.#pathOf(file), 'yes')).leftOver
+    const claim = async (file: CopySource) => (await this.#lookAt(this.#pathOf(file), 'yes')).leftOver
     await joined.target.write(joined.suffix, { host, remote: this.#remote, claim }, async (isFirst) => {
       if (!isFirst) await this.#remote.call('R', parentOf(base), base)
       await this.#copy(base, isMissing)
@@ -95,7 +95,7 @@ class HostCopy {
     const helper = (smallFiles?.batches.length ?? 0) > 0 ? await this.#remote.orLost(this.#helper()) : undefined
     const directories = tree.entries.filter((entry) => entry.kind === 'directory')
     if (!isDryRun) await this.#makeDirectories(directories, helper)
-    let files: readonly SourceFile[] = tree.entries.filter((entry) => entry.kind === 'file')
+    let files: readonly CopySource[] = tree.entries.filter((entry) => entry.kind === 'file')
     if (helper !== undefined) files = await this.#copySmallFiles(files, helper)
     let next = 0
     const work = async () => {
@@ -211,19 +211,19 @@ class HostCopy {
   }
 
   /** Copies the files that the helper can take; returns the others. */
-  async #copySmallFiles(files: readonly SourceFile[], helper: RemoteHelper): Promise<readonly SourceFile[]> {
+  async #copySmallFiles(files: readonly CopySource[], helper: RemoteHelper): Promise<readonly CopySource[]> {
     const { smallFiles, isDryRun, onFile, onProgress } = this.#task
-    const taken = new Set<SourceFile>()
+    const taken = new Set<CopySource>()
     const task = {
       helper,
       isDryRun,
-      pathOf: (file: SourceFile) => this.#pathOf(file),
-      modeOf: (file: SourceFile) => this.#modeOf(file),
-      onLeftOut: (file: SourceFile) => {
+      pathOf: (file: CopySource) => this.#pathOf(file),
+      modeOf: (file: CopySource) => this.#modeOf(file),
+      onLeftOut: (file: CopySource) => {
         taken.add(file)
         onProgress(file.sizeBytes, false)
       },
-      onFile: (file: SourceFile, action: CopyAction, isSent: boolean, reason?: string) => {
+      onFile: (file: CopySource, action: CopyAction, isSent: boolean, reason?: string) => {
         taken.add(file)
         onProgress(file.sizeBytes, isSent)
         onFile(this.#pathOf(file), action, file.sizeBytes, reason === undefined ? {} : { reason })
@@ -262,7 +262,7 @@ class HostCopy {
     })
   }
 
-  async #copyFile(file: SourceFile): Promise<void> {
+  async #copyFile(file: CopySource): Promise<void> {
     const path = this.#pathOf(file)
     if (this.#isLeftOut(path)) return this.#task.onProgress(file.sizeBytes, false)
     await this.#guard(file, async () => {
@@ -303,7 +303,7 @@ class HostCopy {
     return { kind, size: Number(size), leftOver: Number(leftOver), others }
   }
 
-  async #isSame(path: BytePath, file: SourceFile): Promise<boolean> {
+  async #isSame(path: BytePath, file: CopySource): Promise<boolean> {
     const [theirs, ours] = await Promise.all([
       this.#remote.call('S', path).catch((error: unknown) => {
         if (error instanceof RemoteRefusal) return ''
@@ -325,7 +325,7 @@ class HostCopy {
   }
 
   /** Sends the file within the order: a shell word holds no NUL, and the host reads it byte by byte. */
-  async #sendSmallFile(file: SourceFile, temporary: BytePath): Promise<boolean> {
+  async #sendSmallFile(file: CopySource, temporary: BytePath): Promise<boolean> {
     if (file.sizeBytes > WORD_BYTES) return false
     const block = file.sizeBytes === 0 ? Buffer.alloc(0) : await this.#task.reader.read(file, 0)
     if (block.includes(0)) return false

@@ -8,7 +8,7 @@ import { type Hop, orderChain, pickSource } from './chain-plan.ts'
 import type { PathEvent } from './events.ts'
 import type { Link, Links, Peer } from './links.ts'
 import type { HelperMessage } from './remote-helper.ts'
-import type { SourceFile } from './source.ts'
+import type { CopySource } from './source.ts'
 
 /** What all files of one copy share. */
 export interface ChainState {
@@ -49,14 +49,14 @@ const SLOW_SECONDS = 5
 
 export class Relay {
   readonly chain: ChainState
-  readonly file: SourceFile
+  readonly file: CopySource
   readonly number: number
   readonly #hops: RelayHop[] = []
   #startedAtMs = 0
   #state: 'waiting' | 'observing' | 'linking' | 'chain' | 'direct' = 'waiting'
   #hereBitsPerSecond = 0
 
-  constructor(chain: ChainState, file: SourceFile, number: number) {
+  constructor(chain: ChainState, file: CopySource, number: number) {
     this.chain = chain
     this.file = file
     this.number = number

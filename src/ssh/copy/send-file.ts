@@ -10,7 +10,7 @@ import { type RemoteFiles, RemoteRefusal } from './remote-files.ts'
 import type { RemoteHelper } from './remote-helper.ts'
 import { UNIT_BYTES } from './remote-script.ts'
 import { SendWindow } from './send-window.ts'
-import { BLOCK_BYTES, SourceChanged, type SourceFile, type SourceReader } from './source.ts'
+import { BLOCK_BYTES, type CopySource, SourceChanged, type SourceReader } from './source.ts'
 
 export type SendTask = {
   readonly clock: Clock
@@ -18,7 +18,7 @@ export type SendTask = {
   /** Undefined: the host has none. */
   readonly helper?: Promise<RemoteHelper | undefined>
   /** Undefined: this machine sends the file. */
-  joinRelay?(file: SourceFile, path: BytePath, have: number): RelayHop | undefined
+  joinRelay?(file: CopySource, path: BytePath, have: number): RelayHop | undefined
   onProgress(bytes: number, isSent: boolean): void
 }
 
@@ -46,7 +46,7 @@ export class FileSender {
   }
 
   /** `isAlone`: from this machine only. @throws RemoteRefusal, RemoteLost, SourceChanged */
-  async send(file: SourceFile, temporary: BytePath, leftOver: number, isAlone: boolean): Promise<Sent> {
+  async send(file: CopySource, temporary: BytePath, leftOver: number, isAlone: boolean): Promise<Sent> {
     const { onProgress } = this.#task
     const resumedBytes = await this.#usablePrefix(file, temporary, leftOver)
     // Not awaited: if it is refused, so is every later order.
@@ -76,7 +76,7 @@ export class FileSender {
     return { resumedBytes, isRelayed }
   }
 
-  async #joinRelay(file: SourceFile, temporary: BytePath, have: number): Promise<RelayHop | undefined> {
+  async #joinRelay(file: CopySource, temporary: BytePath, have: number): Promise<RelayHop | undefined> {
     const { helper, joinRelay } = this.#task
     if (joinRelay === undefined || file.sizeBytes < CHAIN_BYTES || (await helper) === undefined) return undefined
     this.#suffix ??= this.#remote.call('E')
@@ -84,7 +84,7 @@ export class FileSender {
   }
 
   /** Sends until the end, or until another host takes over. Returns how much the host has then, with nothing in flight. */
-  async #sendFrom(file: SourceFile, temporary: BytePath, from: number, hop: RelayHop | undefined): Promise<number> {
+  async #sendFrom(file: CopySource, temporary: BytePath, from: number, hop: RelayHop | undefined): Promise<number> {
     const { onProgress } = this.#task
     const answers: Promise<void>[] = []
     let failure: unknown
@@ -138,7 +138,7 @@ export class FileSender {
   }
 
   /** A hole, or the data up to the next one. The last block is always sent, because it sets the size of the file. */
-  async #nextExtent(file: SourceFile, from: number, most: number): Promise<Extent> {
+  async #nextExtent(file: CopySource, from: number, most: number): Promise<Extent> {
     const lastIndex = Math.ceil(file.sizeBytes / BLOCK_BYTES) - 1
     const chunks: Buffer[] = []
     let bytes = 0
@@ -157,7 +157,7 @@ export class FileSender {
   }
 
   /** How many bytes that an earlier copy left are the beginning of this file. */
-  async #usablePrefix(file: SourceFile, temporary: BytePath, leftOver: number): Promise<number> {
+  async #usablePrefix(file: CopySource, temporary: BytePath, leftOver: number): Promise<number> {
     const blocks = Math.min(Math.floor(leftOver / BLOCK_BYTES), Math.ceil(file.sizeBytes / BLOCK_BYTES) - 1)
     if (blocks < 1) return 0
     const bytes = blocks * BLOCK_BYTES

@@ -7,7 +7,7 @@ import type { Clock } from '../../base/clock.ts'
 import { newProofName } from '../../base/proof-file.ts'
 import { type BytePath, showPath } from './byte-path.ts'
 import type { RemoteFiles } from './remote-files.ts'
-import type { SourceFile } from './source.ts'
+import type { CopySource } from './source.ts'
 
 /** The destination on a host: a directory, something else, or nothing yet. */
 export type DestinationKind = 'directory' | 'other' | 'none'
@@ -23,7 +23,7 @@ type Member = {
   readonly host: string
   readonly remote: RemoteFiles
   /** Takes over the partial file that a dead process of this host left; resolves with its size in bytes. */
-  claim(file: SourceFile): Promise<number>
+  claim(file: CopySource): Promise<number>
 }
 
 type Proof = { readonly name: string; readonly rest: BytePath; target: SharedTarget }
@@ -167,7 +167,7 @@ export class SharedTarget {
    */
   async takeOver(
     remote: RemoteFiles,
-    file: SourceFile,
+    file: CopySource,
     temporary: BytePath,
     suffixes: readonly string[],
   ): Promise<number> {

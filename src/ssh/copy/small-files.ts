@@ -5,13 +5,13 @@ import { printable } from '../../base/printable.ts'
 import { type BytePath, showPath, temporaryOf } from './byte-path.ts'
 import type { CopyAction } from './events.ts'
 import type { RemoteHelper } from './remote-helper.ts'
-import { type SourceFile, type SourceReader, systemReason } from './source.ts'
+import { type CopySource, type SourceReader, systemReason } from './source.ts'
 
-type SmallBatch = readonly SourceFile[]
+type SmallBatch = readonly CopySource[]
 
-type SmallFile = { readonly file: SourceFile; readonly bytes: Buffer; readonly sha256: string }
+type SmallFile = { readonly file: CopySource; readonly bytes: Buffer; readonly sha256: string }
 
-type Unreadable = { readonly file: SourceFile; readonly reason: string }
+type Unreadable = { readonly file: CopySource; readonly reason: string }
 
 const SMALL_BYTES = 64 * 1024
 const BATCH_FILES = 256
@@ -27,7 +27,7 @@ export class SmallFiles {
   readonly #reader: SourceReader
   readonly #loaded = new Map<SmallBatch, Promise<readonly (SmallFile | Unreadable)[]>>()
 
-  constructor(files: readonly SourceFile[], reader: SourceReader) {
+  constructor(files: readonly CopySource[], reader: SourceReader) {
     this.#reader = reader
     const small = files.filter(({ sizeBytes }) => sizeBytes <= SMALL_BYTES)
     this.batches = small.length < WORTH_FILES ? [] : inBatches(small)
@@ -60,8 +60,8 @@ export class SmallFiles {
   }
 }
 
-function inBatches(files: readonly SourceFile[]): readonly SmallBatch[] {
-  const batches: SourceFile[][] = []
+function inBatches(files: readonly CopySource[]): readonly SmallBatch[] {
+  const batches: CopySource[][] = []
   let bytes = Number.POSITIVE_INFINITY
   for (const file of files) {
     const last = batches.at(-1)
@@ -79,12 +79,12 @@ function inBatches(files: readonly SourceFile[]): readonly SmallBatch[] {
 type BatchTask = {
   readonly helper: RemoteHelper
   readonly isDryRun: boolean
-  pathOf(file: SourceFile): BytePath
-  modeOf(file: SourceFile): number
+  pathOf(file: CopySource): BytePath
+  modeOf(file: CopySource): number
   /** It is below a directory that could not be made. */
   isLeftOut(path: BytePath): boolean
-  onLeftOut(file: SourceFile): void
-  onFile(file: SourceFile, action: CopyAction, isSent: boolean, reason?: string): void
+  onLeftOut(file: CopySource): void
+  onFile(file: CopySource, action: CopyAction, isSent: boolean, reason?: string): void
 }
 
 /** Rejects with HelperLost: files without an event by then are not copied. */

@@ -25,7 +25,7 @@ export type SourceEntry = Facts & {
     | { readonly kind: 'file'; readonly sizeBytes: number; readonly isSparse: boolean; readonly identity: string }
   )
 
-export type SourceFile = Extract<SourceEntry, { kind: 'file' }>
+export type CopySource = Extract<SourceEntry, { kind: 'file' }>
 
 export type SourceTree = {
   /** The names that cp would give the copies; empty: copy the contents of the source. */
@@ -79,7 +79,7 @@ const KEPT_BYTES = 32 * 1024 * 1024
  */
 export class SourceReader {
   readonly #blocks = new Map<string, Promise<Buffer>>()
-  readonly #digests = new Map<SourceFile, FileDigest>()
+  readonly #digests = new Map<CopySource, FileDigest>()
   #readBytes = 0
 
   /** For measurements. */
@@ -87,7 +87,7 @@ export class SourceReader {
     return this.#readBytes
   }
 
-  read(file: SourceFile, index: number): Promise<Buffer> {
+  read(file: CopySource, index: number): Promise<Buffer> {
     const key = `${file.identity}/${index}`
     const kept = this.#blocks.get(key)
     if (kept !== undefined) return kept
@@ -104,7 +104,7 @@ export class SourceReader {
   }
 
   /** All bytes of a small file; blocks the program until the disk answers. */
-  readWhole(file: SourceFile): Buffer {
+  readWhole(file: CopySource): Buffer {
     const handle = openSync(bytesOf(file.path), constants.O_RDONLY | constants.O_NONBLOCK)
     try {
       if (identityOf(fstatSync(handle, { bigint: true })) !== file.identity) throw new SourceChanged()
@@ -118,7 +118,7 @@ export class SourceReader {
   }
 
   /** SHA-256 of the whole file, in hexadecimal. */
-  digest(file: SourceFile): Promise<string> {
+  digest(file: CopySource): Promise<string> {
     const digest = this.#digestOf(file)
     digest.whole ??= (async () => {
       while (digest.nextIndex * BLOCK_BYTES < file.sizeBytes) {
@@ -132,7 +132,7 @@ export class SourceReader {
   }
 
   /** SHA-256 of the first bytes of a file. */
-  async prefixDigest(file: SourceFile, bytes: number): Promise<string> {
+  async prefixDigest(file: CopySource, bytes: number): Promise<string> {
     const hash = createHash('sha256')
     for (let index = 0; index * BLOCK_BYTES < bytes; index += 1) {
       const block = await this.#load(file, index)
@@ -141,7 +141,7 @@ export class SourceReader {
     return hash.digest('hex')
   }
 
-  #digestOf(file: SourceFile): FileDigest {
+  #digestOf(file: CopySource): FileDigest {
     const known = this.#digests.get(file)
     if (known !== undefined) return known
     const digest = new FileDigest()
@@ -149,7 +149,7 @@ export class SourceReader {
     return digest
   }
 
-  async #load(file: SourceFile, index: number): Promise<Buffer> {
+  async #load(file: CopySource, index: number): Promise<Buffer> {
     const length = Math.min(BLOCK_BYTES, file.sizeBytes - index * BLOCK_BYTES)
     await using handle = await open(bytesOf(file.path), constants.O_RDONLY | constants.O_NONBLOCK)
     if (identityOf(await handle.stat({ bigint: true })) !== file.identity) throw new SourceChanged()

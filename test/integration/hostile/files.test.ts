@@ -12,7 +12,7 @@ import type { CopyEvent, PathEvent } from '../../../src/ssh/copy/events.ts'
 import { fetchFromHosts } from '../../../src/ssh/copy/fetch-from-hosts.ts'
 import type { CopyWires } from '../../../src/ssh/copy/on-each-host.ts'
 import { RemoteHelper } from '../../../src/ssh/copy/remote-helper.ts'
-import { type SourceFile, type SourceTree, scanSources } from '../../../src/ssh/copy/source.ts'
+import { type CopySource, type SourceTree, scanSources } from '../../../src/ssh/copy/source.ts'
 import { createHostKeyVerifier } from '../../../src/ssh/known-hosts/verifier.ts'
 import { endpointOf } from '../../support/endpoint.ts'
 import { HostileFiles } from '../../support/hostile-host/hostile-files.ts'
@@ -178,7 +178,7 @@ describe('a hostile host in a chain', () => {
         hosts: ['m1', 'm2', 'm3'],
         onPath: (event) => told.push(event),
       })
-      const file = { kind: 'file', sizeBytes: SIZE, isSparse: false } as SourceFile
+      const file = { kind: 'file', sizeBytes: SIZE, isSparse: false } as CopySource
       chain.add('m2', '10.0.0.2', helper)
       for (const name of ['m1', 'm3']) {
         let say: (message: never) => void = () => {}

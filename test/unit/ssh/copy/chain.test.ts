@@ -6,7 +6,7 @@ import { Chain } from '../../../../src/ssh/copy/chain.ts'
 import type { PathEvent } from '../../../../src/ssh/copy/events.ts'
 import { type LinkHelper, Links, type Peer } from '../../../../src/ssh/copy/links.ts'
 import type { HelperMessage } from '../../../../src/ssh/copy/remote-helper.ts'
-import type { SourceFile } from '../../../../src/ssh/copy/source.ts'
+import type { CopySource } from '../../../../src/ssh/copy/source.ts'
 import { ManualClock } from '../manual-clock.ts'
 
 const MIB = 1024 * 1024
@@ -68,7 +68,7 @@ class FakeCluster {
   readonly clock = new ManualClock()
   readonly events: PathEvent[] = []
   readonly chain: Chain
-  readonly file = { kind: 'file', sizeBytes: SIZE_BYTES, isSparse: false } as SourceFile
+  readonly file = { kind: 'file', sizeBytes: SIZE_BYTES, isSparse: false } as CopySource
   readonly hosts = new Map<string, FakeHost>()
 
   constructor(via: 'auto' | 'chain') {
