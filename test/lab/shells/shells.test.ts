@@ -86,7 +86,7 @@ describe.skipIf(!canRun)('six shells on real hosts', () => {
 
   it('reconnect at once when asked, without waiting for the countdown', async () => {
     await lab.host('m1').killSshd()
-    await console.expectOn('m1', /next\s+try\s+in/)
+    await console.expectOn('m1', /next\s+attempt/)
     await lab.host('m1').startSshd()
     await console.leader('R')
     await console.expectAllOpen()
