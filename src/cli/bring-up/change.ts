@@ -5,7 +5,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ApplyResult } from '../../ops/kernel/apply.ts'
 import type { ChangeDirection } from '../../ops/kernel/area.ts'
 import type { AreaFinding } from '../../ops/kernel/bring-up.ts'
-import { changeHosts, hostsWithSteps, type Looked } from '../../ops/kernel/change.ts'
+import { type Checked, changeHosts, hostsWithSteps } from '../../ops/kernel/change.ts'
 import { countPlan } from '../../ops/kernel/format-plan.ts'
 import { openJournal } from '../../ops/kernel/journal.ts'
 import { hasSteps, type Plan } from '../../ops/kernel/plan.ts'
@@ -116,13 +116,13 @@ class Change {
   }
 
   /** `plan`: what is left to do. */
-  #finish({ plan, worlds }: Looked, result: ApplyResult | undefined, findings: readonly AreaFinding[]): number {
+  #finish({ plan, factsByArea }: Checked, result: ApplyResult | undefined, findings: readonly AreaFinding[]): number {
     this.#report.findings(findings)
     const { signal } = this.#context
     const counts = countPlan(plan)
     const ends = [...(result?.ends.values() ?? [])]
     const count = (kind: string) => ends.filter((end) => end.kind === kind).length
-    const away = new Set([...worlds.values()].flatMap((world) => [...world.away.keys()])).size
+    const away = new Set([...factsByArea.values()].flatMap((areaFacts) => [...areaFacts.away.keys()])).size
     const done = count('done')
     const failed = count('failed') + count('skipped')
     const cancelled = count('cancelled')

@@ -7,7 +7,7 @@ import { formatDuration, formatFinding } from '../../ops/kernel/finding.ts'
 import { formatPlan, type PaintChange, planEvent, sharedHomeLine } from '../../ops/kernel/format-plan.ts'
 import type { Plan } from '../../ops/kernel/plan.ts'
 import type { SharedHome } from '../../ops/kernel/shared-home.ts'
-import type { HostStanding } from '../../ops/kernel/standing.ts'
+import type { HostStatus } from '../../ops/kernel/status.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import { painterOf } from '../output/colour.ts'
 import { writeEvent } from '../output/json-lines.ts'
@@ -93,23 +93,23 @@ export class BringUpReport {
     }
   }
 
-  standings(standings: readonly HostStanding[]): void {
+  statuses(statuses: readonly HostStatus[]): void {
     if (this.#isJson) {
-      for (const { area, host, standing, because, atMs } of standings) {
+      for (const { area, host, status, because, atMs } of statuses) {
         const at = atMs === undefined ? null : new Date(atMs).toISOString()
-        this.#event({ type: 'standing', area, host, standing, because, at })
+        this.#event({ type: 'standing', area, host, standing: status, because, at })
       }
       return
     }
     // Equal hosts stand together.
-    const groups = Map.groupBy(standings, ({ area, standing, because }) =>
-      JSON.stringify([area, standing, standing === 'good' ? [] : because]),
+    const groups = Map.groupBy(statuses, ({ area, status, because }) =>
+      JSON.stringify([area, status, status === 'good' ? [] : because]),
     )
     for (const group of groups.values()) {
       const [first] = group
       if (first === undefined) continue
-      const words = first.standing === 'good' ? '' : `: ${first.because.join(' · ')}`
-      this.lines([`${first.standing.padEnd(8)} ${first.area} · ${foldHostSet(group.map(({ host }) => host))}${words}`])
+      const words = first.status === 'good' ? '' : `: ${first.because.join(' · ')}`
+      this.lines([`${first.status.padEnd(8)} ${first.area} · ${foldHostSet(group.map(({ host }) => host))}${words}`])
     }
   }
 

@@ -1,46 +1,46 @@
-/** `status`: looks, compares, verifies without writing anything, and tells. */
-import { lookAtHosts, verifyAreas } from '../../ops/kernel/bring-up.ts'
+/** `status`: gathers facts, compares, verifies without writing anything, and reports. */
+import { gatherAreaFacts, verifyAreas } from '../../ops/kernel/bring-up.ts'
 import { makePlan } from '../../ops/kernel/plan.ts'
-import { type HostStanding, standingsOf } from '../../ops/kernel/standing.ts'
+import { type HostStatus, statusesOf } from '../../ops/kernel/status.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
 import { serviceState } from '../job/service/state.ts'
 import { type BringUpOptions, prepareBringUp } from './prepare.ts'
 import { BringUpReport } from './report.ts'
 
-/** Who asks how things stand wants to read it now, whoever is down. */
+/** A status should come soon, also while hosts are down. */
 const CONNECT_TIMEOUT_MS = 4_000
 
 export async function showStatus(
   names: readonly string[],
   options: BringUpOptions,
   context: CliContext,
-  depth: 'look' | 'proof' = 'look',
+  depth: 'status' | 'check' = 'status',
 ): Promise<number> {
-  const limits = depth === 'look' ? { usualConnectTimeoutMs: CONNECT_TIMEOUT_MS } : {}
+  const limits = depth === 'status' ? { usualConnectTimeoutMs: CONNECT_TIMEOUT_MS } : {}
   using prepared = await prepareBringUp(names, options, context, limits)
   const { areas, hosts, mark, isSelected, limitFactor } = prepared
   const { signal, now } = context
   const report = new BringUpReport(options, context)
-  const worlds = await lookAtHosts(areas, { hosts, signal, mark, now, limitFactor })
+  const factsByArea = await gatherAreaFacts(areas, { hosts, signal, mark, now, limitFactor })
   if (signal.aborted) return EXIT.interrupted
-  const plan = makePlan('up', areas, worlds)
-  const findings = await verifyAreas(areas, worlds, plan, { hosts, signal, limitFactor }, depth)
+  const plan = makePlan('up', areas, factsByArea)
+  const findings = await verifyAreas(areas, factsByArea, plan, { hosts, signal, limitFactor }, depth)
   if (signal.aborted) return EXIT.interrupted
-  const standings = standingsOf(areas, worlds, plan, findings).filter(({ host }) => isSelected(host))
+  const statuses = statusesOf(areas, factsByArea, plan, findings).filter(({ host }) => isSelected(host))
   report.sharedHomes(plan.sharedHomes)
-  report.standings(standings)
-  report.findings(standings.flatMap((standing) => standing.findings))
+  report.statuses(statuses)
+  report.findings(statuses.flatMap((status) => status.findings))
   const service = await serviceState(prepared.inventory, context)
   if (service !== undefined && names.length === 0) report.service(service)
-  const counts = countStandings(standings)
+  const counts = countStatuses(statuses)
   const words = Object.entries(counts).flatMap(([word, count]) => (count > 0 ? [`${count} ${word}`] : []))
-  report.summary({ standings: standings.length, ...counts }, words.join(', '))
+  report.summary({ standings: statuses.length, ...counts }, words.join(', '))
   if (counts.away > 0) return EXIT.unreachable
-  return counts.good === standings.length ? EXIT.ok : EXIT.failed
+  return counts.good === statuses.length ? EXIT.ok : EXIT.failed
 }
 
-function countStandings(standings: readonly HostStanding[]) {
-  const count = (wanted: HostStanding['standing']) => standings.filter(({ standing }) => standing === wanted).length
+function countStatuses(statuses: readonly HostStatus[]) {
+  const count = (wanted: HostStatus['status']) => statuses.filter(({ status }) => status === wanted).length
   return {
     good: count('good'),
     missing: count('missing'),

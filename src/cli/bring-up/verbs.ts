@@ -77,7 +77,7 @@ ${isChange ? CHANGE_CODES : STATUS_NOTES}`,
     async run(options: BringUpOptions, context: CliContext) {
       if (isChange) return await changeTo(direction, [area], options, context)
       const { showStatus } = await import('./show-status.ts')
-      return await showStatus([area], options, context, name === 'check' ? 'proof' : 'look')
+      return await showStatus([area], options, context, name === 'check' ? 'check' : 'status')
     },
   }
 }

@@ -4,12 +4,12 @@ import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import type { Area } from '../../ops/kernel/area.ts'
-import { lookAtHosts, verifyAreas } from '../../ops/kernel/bring-up.ts'
+import { gatherAreaFacts, verifyAreas } from '../../ops/kernel/bring-up.ts'
 import { changeHosts } from '../../ops/kernel/change.ts'
 import { openJournal, readJournal } from '../../ops/kernel/journal.ts'
 import { makePlan } from '../../ops/kernel/plan.ts'
 import { prepareAreas } from '../../ops/kernel/prepare-areas.ts'
-import { type HostStanding, standingsOf } from '../../ops/kernel/standing.ts'
+import { type HostStatus, statusesOf } from '../../ops/kernel/status.ts'
 import type { CredentialDialog } from '../../ssh/credentials.ts'
 import type { Fleet } from '../../ssh/fleet.ts'
 import type { BringUpPort } from '../../ui/bring-up/bring-up-port.ts'
@@ -72,10 +72,10 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
       const areas = await begin()
       const began = { atMs: now(), here: presentOf(areas) }
       const onGathered = ({ host }: { readonly host: string }): void => onHost(host)
-      const worlds = await lookAtHosts(areas, { hosts, signal, mark, now, limitFactor, onHost: onGathered })
-      const plan = makePlan('up', areas, worlds)
-      const findings = await verifyAreas(areas, worlds, plan, { hosts, signal, limitFactor }, 'look')
-      return withTrials(standingsOf(areas, worlds, plan, findings), began)
+      const factsByArea = await gatherAreaFacts(areas, { hosts, signal, mark, now, limitFactor, onHost: onGathered })
+      const plan = makePlan('up', areas, factsByArea)
+      const findings = await verifyAreas(areas, factsByArea, plan, { hosts, signal, limitFactor }, 'status')
+      return withTrials(statusesOf(areas, factsByArea, plan, findings), began)
     },
     async change({ direction, areas: names, hosts: chosen, signal }, handlers) {
       const all = await begin()
@@ -107,8 +107,8 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
       )
       if (end.kind !== 'done' || direction === 'down') return { kind: end.kind }
       // The facts give the status of all hosts in these areas, also of those that were not changed.
-      const plan = makePlan('up', areas, end.worlds)
-      return { kind: end.kind, standings: withTrials(standingsOf(areas, end.worlds, plan, end.findings), began) }
+      const plan = makePlan('up', areas, end.factsByArea)
+      return { kind: end.kind, statuses: withTrials(statusesOf(areas, end.factsByArea, plan, end.findings), began) }
     },
     journal: (area, host) => readJournal(environment, { area, host }, JOURNAL_LINES),
   }
@@ -116,11 +116,11 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
 
 /** A host without an answer: with the time of the attempt, or not asked because it is not on the console. */
 function withTrials(
-  standings: readonly HostStanding[],
+  statuses: readonly HostStatus[],
   { atMs, here }: { readonly atMs: number; readonly here: ReadonlySet<string> },
-): readonly HostStanding[] {
-  return standings.map((standing) => {
-    if (standing.standing !== 'away') return standing
-    return here.has(standing.host) ? { ...standing, atMs } : { ...standing, standing: 'unasked', because: [] }
+): readonly HostStatus[] {
+  return statuses.map((status) => {
+    if (status.status !== 'away') return status
+    return here.has(status.host) ? { ...status, atMs } : { ...status, status: 'unasked', because: [] }
   })
 }

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
-import { lookAtHosts } from '../../ops/kernel/bring-up.ts'
+import { gatherAreaFacts } from '../../ops/kernel/bring-up.ts'
 import type { Finding } from '../../ops/kernel/finding.ts'
 import { makePlan } from '../../ops/kernel/plan.ts'
 import { prepareAreas } from '../../ops/kernel/prepare-areas.ts'
@@ -33,7 +33,7 @@ export async function upFindings(options: UpFindingsOptions): Promise<Finding[]>
   if (areas.length === 0 || answered.size === 0) return []
   const token = randomBytes(8).toString('hex')
   using hosts = createOpsHosts(endpoints, { ...options, token, sudoPassword: async () => undefined })
-  const worlds = await lookAtHosts(areas, {
+  const factsByArea = await gatherAreaFacts(areas, {
     hosts,
     signal,
     mark: `m${token}`,
@@ -42,7 +42,7 @@ export async function upFindings(options: UpFindingsOptions): Promise<Finding[]>
     before: async (host) =>
       answered.has(host) ? undefined : { kind: 'away', host, outcome: 'unreachable', reason: 'it was not examined' },
   })
-  const plan = makePlan('up', areas, worlds, { isSelected: (host) => answered.has(host) })
+  const plan = makePlan('up', areas, factsByArea, { isSelected: (host) => answered.has(host) })
   const blocked = plan.operations.flatMap(({ area, verdict }) =>
     verdict.kind === 'blocked'
       ? verdict.findings.map((finding) => ({ ...finding, cause: `up ${area}: ${finding.cause}` }))

@@ -6,7 +6,7 @@ import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { type Examination, examineHost } from '../../ops/doctor/examine-host.ts'
 import { formatFindings, formatSummary } from '../../ops/doctor/format-report.ts'
 import { type DoctorReport, fleetFindings, hostFindings } from '../../ops/doctor/host-report.ts'
-import { countStandings, findingEvent, hostEvent, summaryEvent } from '../../ops/doctor/report-events.ts'
+import { countHealth, findingEvent, hostEvent, summaryEvent } from '../../ops/doctor/report-events.ts'
 import type { Finding } from '../../ops/kernel/finding.ts'
 import { checkHosts, type LoginCheck } from '../../ssh/check-hosts.ts'
 import { limitFactorOf } from '../bring-up/prepare.ts'
@@ -113,7 +113,7 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
   writeFindings(together)
 
   const paint = painterOf(options, context)
-  const counts = countStandings(reports, findings)
+  const counts = countHealth(reports, findings)
   if (options.json) {
     for (const report of reports) writeEvent(hostEvent(report, findings), context)
     writeEvent(summaryEvent(counts), context)

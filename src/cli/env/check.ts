@@ -2,9 +2,9 @@
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { sectionOf } from '../../inventory/section.ts'
 import { envDriftOf } from '../../ops/env/env.ts'
-import type { EnvWorld } from '../../ops/env/plan.ts'
+import type { EnvAreaFacts } from '../../ops/env/plan.ts'
 import { section } from '../../ops/env/section.ts'
-import { lookAtHosts } from '../../ops/kernel/bring-up.ts'
+import { gatherAreaFacts } from '../../ops/kernel/bring-up.ts'
 import { type BringUpOptions, prepareBringUp } from '../bring-up/prepare.ts'
 import { BringUpReport } from '../bring-up/report.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
@@ -30,15 +30,15 @@ async function checkEnvironment(options: BringUpOptions, context: CliContext): P
   using prepared = await prepareBringUp(['env'], options, context)
   const { areas, hosts, mark, limitFactor, isSelected, inventory } = prepared
   const { signal, now, stdout } = context
-  const worlds = await lookAtHosts(areas, { hosts, signal, mark, now, limitFactor })
+  const factsByArea = await gatherAreaFacts(areas, { hosts, signal, mark, now, limitFactor })
   if (signal.aborted) return EXIT.interrupted
   // The facts of this area, which the kernel hands on without their type.
-  const world = worlds.get('env') as unknown as EnvWorld
+  const areaFacts = factsByArea.get('env') as unknown as EnvAreaFacts
   const selected = <T>(map: ReadonlyMap<string, T>) => new Map([...map].filter(([host]) => isSelected(host)))
   const from = sectionOf(inventory, section)?.from ?? ''
-  const facts = new Map([...world.facts].filter(([host]) => isSelected(host) || host === from))
+  const facts = new Map([...areaFacts.facts].filter(([host]) => isSelected(host) || host === from))
   const drift = envDriftOf(from, { facts })
-  const away = selected(world.away)
+  const away = selected(areaFacts.away)
   const report = new BringUpReport(options, context)
   const unknown = [...facts].flatMap(([host, { facts: own }]) =>
     Object.entries(own).flatMap(([name, fact]) =>

@@ -7,7 +7,7 @@ import type { Endpoint } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { didYouMean } from '../../inventory/nearest-word.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
-import { lookAtHosts } from '../../ops/kernel/bring-up.ts'
+import { gatherAreaFacts } from '../../ops/kernel/bring-up.ts'
 import { pathWord } from '../../ops/kernel/files.ts'
 import { type HostLeftover, type LeftAreas, leftAreas } from '../../ops/kernel/left.ts'
 import type { OwnQueue } from '../../scheduler/jobs/left.ts'
@@ -95,16 +95,16 @@ async function showOrRemove(target: string | undefined, options: LeftOptions, co
 
 async function show(
   { areas, itemsOf }: LeftAreas,
-  looking: Pick<Parameters<typeof lookAtHosts>[1], 'hosts' | 'mark' | 'limitFactor'>,
+  looking: Pick<Parameters<typeof gatherAreaFacts>[1], 'hosts' | 'mark' | 'limitFactor'>,
   options: LeftOptions,
   context: CliContext,
 ): Promise<number> {
   const { signal, now } = context
   const report = new BringUpReport(options, context)
-  const worlds = await lookAtHosts(areas, { ...looking, signal, now })
+  const factsByArea = await gatherAreaFacts(areas, { ...looking, signal, now })
   if (signal.aborted) return EXIT.interrupted
-  const items = itemsOf(worlds)
-  const away = new Map([...worlds.values()].flatMap((world) => [...world.away]))
+  const items = itemsOf(factsByArea)
+  const away = new Map([...factsByArea.values()].flatMap((areaFacts) => [...areaFacts.away]))
   if (options.json) for (const item of items) report.event(leftEvent(item))
   else context.stdout.write(formatLeft(items, now()))
   for (const [host, reason] of away) report.say(`${host}: ${reason}`)

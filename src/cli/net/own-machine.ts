@@ -13,15 +13,15 @@ const SELDOM = 10
 const MOST_CARDS = 4
 
 export function createOwnMachine(): OwnMachinePort {
-  let looks = 0
+  let polls = 0
   let before: { readonly busyMs: number; readonly atMs: number } | undefined
   let cards: readonly CardTraffic[] = []
   return {
-    async look() {
+    async poll() {
       const { mem, networkStats } = await import('systeminformation')
-      const look = looks++
+      const poll = polls++
       // It returns rates since its last call.
-      if (look % SELDOM === 0 || look === 1) {
+      if (poll % SELDOM === 0 || poll === 1) {
         const names = realCards()
         const stats = names.length === 0 ? [] : await networkStats(names.join(','))
         cards = stats.flatMap(({ iface, rx_sec, tx_sec }): CardTraffic[] =>

@@ -2,25 +2,25 @@
 import { type Finding, GRAVITIES, type Gravity } from '../kernel/finding.ts'
 import type { DoctorReport } from './host-report.ts'
 
-/** How a host stands: by its gravest finding, notes not counted. */
-type Standing = 'well' | 'risk' | 'blocked' | 'unreachable'
+/** The health of a host, by its gravest finding, notes not counted. */
+type Health = 'well' | 'risk' | 'blocked' | 'unreachable'
 
-export type Counts = Readonly<Record<Standing, number>>
+export type Counts = Readonly<Record<Health, number>>
 
 function gravitiesOf(host: string, findings: readonly Finding[]): Gravity[] {
   return findings.filter((finding) => finding.host === host).map(({ gravity }) => gravity)
 }
 
-function standingOf(report: DoctorReport, findings: readonly Finding[]): Standing {
+function healthOf(report: DoctorReport, findings: readonly Finding[]): Health {
   if ('trouble' in report) return 'unreachable'
   const gravities = gravitiesOf(report.host, findings)
   const worst = GRAVITIES.find((gravity) => gravities.includes(gravity))
   return worst === 'blocker' ? 'blocked' : worst === 'risk' ? 'risk' : 'well'
 }
 
-export function countStandings(reports: readonly DoctorReport[], findings: readonly Finding[]): Counts {
-  const standings = reports.map((report) => standingOf(report, findings))
-  const count = (wanted: Standing) => standings.filter((standing) => standing === wanted).length
+export function countHealth(reports: readonly DoctorReport[], findings: readonly Finding[]): Counts {
+  const all = reports.map((report) => healthOf(report, findings))
+  const count = (wanted: Health) => all.filter((health) => health === wanted).length
   return { well: count('well'), risk: count('risk'), blocked: count('blocked'), unreachable: count('unreachable') }
 }
 
@@ -37,7 +37,7 @@ export function hostEvent(report: DoctorReport, findings: readonly Finding[]): o
     type: 'host',
     host,
     outcome: 'trouble' in report ? report.trouble.outcome : 'ok',
-    standing: standingOf(report, findings),
+    standing: healthOf(report, findings),
     blockers: count('blocker'),
     risks: count('risk'),
     notes: count('note'),

@@ -14,7 +14,7 @@ import { type Drift, driftOf, type HostItems, itemsOf } from './drift.ts'
 import { findPrefix, prefixFact, systemFact } from './facts.ts'
 import { type InHome, inHomeFact } from './in-home.ts'
 import { parcelFact } from './parcel.ts'
-import type { EnvFacts, EnvWorld } from './plan.ts'
+import type { EnvAreaFacts, EnvFacts } from './plan.ts'
 import { planCondaDown, planCondaUp } from './plan-conda.ts'
 import { planDockerDown, planDockerUp } from './plan-docker.ts'
 import { planVenvDown, planVenvUp } from './plan-venv.ts'
@@ -78,27 +78,27 @@ function filesOf(inventory: Inventory): readonly FileRequest[] {
   return [{ name: file, kind: isArchive ? 'archive' : kind === 'docker' ? 'directory' : 'text' }]
 }
 
-function planEnv(direction: ChangeDirection, wanted: EnvWanted, world: EnvWorld): readonly Operation[] {
+function planEnv(direction: ChangeDirection, wanted: EnvWanted, areaFacts: EnvAreaFacts): readonly Operation[] {
   const isUp = direction === 'up'
   switch (wanted.spec.kind) {
     case 'venv': {
       const own = wanted as EnvWanted<'venv'>
-      return isUp ? planVenvUp(own, world) : planVenvDown(own, world)
+      return isUp ? planVenvUp(own, areaFacts) : planVenvDown(own, areaFacts)
     }
     case 'docker': {
       const own = wanted as EnvWanted<'docker'>
-      return isUp ? planDockerUp(own, world) : planDockerDown(own, world)
+      return isUp ? planDockerUp(own, areaFacts) : planDockerDown(own, areaFacts)
     }
     case 'conda': {
       const own = wanted as EnvWanted<'conda'>
-      return isUp ? planCondaUp(own, world) : planCondaDown(own, world)
+      return isUp ? planCondaUp(own, areaFacts) : planCondaDown(own, areaFacts)
     }
   }
 }
 
 /** In what the hosts that answered differ. */
-export function envDriftOf(followed: string, world: Pick<EnvWorld, 'facts'>): Drift {
-  const items = [...world.facts].map(([host, { facts }]): [string, HostItems] => [
+export function envDriftOf(followed: string, areaFacts: Pick<EnvAreaFacts, 'facts'>): Drift {
+  const items = [...areaFacts.facts].map(([host, { facts }]): [string, HostItems] => [
     host,
     itemsOf(knownValue(facts.system), knownValue(facts.content)),
   ])

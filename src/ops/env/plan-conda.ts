@@ -18,7 +18,7 @@ import type { PrefixFacts, SystemFacts } from './facts.ts'
 import { removeParcel } from './parcel.ts'
 import {
   blocked,
-  type EnvWorld,
+  type EnvAreaFacts,
   fileTrouble,
   keptBy,
   keptElsewhere,
@@ -38,12 +38,12 @@ type Prefix = Extract<PrefixFacts, { kind: 'venv' | 'conda' }>
 const TITLE = 'conda environment'
 const prefixOf = (own: OwnFacts): Known<PrefixFacts> => own.content as Known<PrefixFacts>
 
-export function planCondaUp(wanted: Wanted, world: EnvWorld): Operation[] {
-  const { facts } = world
+export function planCondaUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[] {
+  const { facts } = areaFacts
   const trouble = fileTrouble(wanted)
   if (trouble !== undefined) return trouble
   const { spec } = wanted
-  const elsewhere = keptElsewhere('up', wanted, world)
+  const elsewhere = keptElsewhere('up', wanted, areaFacts)
   const source = facts.get(spec.from)?.facts
   const followed = source === undefined ? undefined : knownValue(prefixOf(source))
   const prefix = followed !== undefined && 'packages' in followed ? followed : undefined
@@ -70,7 +70,7 @@ export function planCondaUp(wanted: Wanted, world: EnvWorld): Operation[] {
     ...(source === undefined ? [] : [followedOperation(wanted, source)]),
     ...(isCarried && path !== undefined ? [pack(wanted, path)] : []),
     ...takes,
-    ...tidy(wanted, world, takes, isCarried),
+    ...tidy(wanted, areaFacts, takes, isCarried),
   ]
 }
 
@@ -173,10 +173,10 @@ function pack(wanted: Wanted, path: string): Operation {
 }
 
 /** The file goes when all have it, also where a run that was cut left one. */
-function tidy(wanted: Wanted, world: EnvWorld, takes: readonly Operation[], isCarried: boolean): Operation[] {
-  const { facts } = world
+function tidy(wanted: Wanted, areaFacts: EnvAreaFacts, takes: readonly Operation[], isCarried: boolean): Operation[] {
+  const { facts } = areaFacts
   const { from } = wanted.spec
-  const elsewhere = keptElsewhere('up', wanted, world, 'parcel')
+  const elsewhere = keptElsewhere('up', wanted, areaFacts, 'parcel')
   const isLeft = (host: string) => {
     const own = facts.get(host)?.facts
     return own !== undefined && knownValue(own.parcel)?.isThere === true
@@ -197,9 +197,9 @@ function removal(wanted: Wanted): Omit<Step, 'id'> {
   return { title: 'remove the file of the environment', changes: [`- ${parcel}`], run }
 }
 
-export function planCondaDown(wanted: Wanted, world: EnvWorld): Operation[] {
-  const { facts } = world
-  const elsewhere = keptElsewhere('down', wanted, world)
+export function planCondaDown(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[] {
+  const { facts } = areaFacts
+  const elsewhere = keptElsewhere('down', wanted, areaFacts)
   return [...facts].map(([host, { facts: own }]) => {
     const verdict = onKnown(host, TITLE, prefixOf(own), (content) => {
       const kept = elsewhere.get(host)

@@ -27,7 +27,7 @@ import {
 } from './docker-scripts.ts'
 import {
   blocked,
-  type EnvWorld,
+  type EnvAreaFacts,
   fileTrouble,
   keptElsewhere,
   nothing,
@@ -51,8 +51,8 @@ function onDocker(host: string, own: OwnFacts, decide: (facts: DockerFacts) => V
   )
 }
 
-export function planDockerUp(wanted: Wanted, world: EnvWorld): Operation[] {
-  const { facts } = world
+export function planDockerUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[] {
+  const { facts } = areaFacts
   const trouble = fileTrouble(wanted)
   if (trouble !== undefined) return trouble
   const { spec } = wanted
@@ -60,7 +60,7 @@ export function planDockerUp(wanted: Wanted, world: EnvWorld): Operation[] {
   const made = source === undefined ? undefined : makeImage(wanted, source)
   // What the others are to have; undefined while it is still to be made.
   const followed = made?.verdict.kind === 'nothing' ? imageOf(source) : undefined
-  const elsewhere = keptElsewhere('up', wanted, world, 'parcel')
+  const elsewhere = keptElsewhere('up', wanted, areaFacts, 'parcel')
   const keeperOf = (host: string) => elsewhere.get(host)?.keeper ?? host
   const loads = [...facts]
     .filter(([host]) => host !== spec.from)
@@ -77,7 +77,7 @@ export function planDockerUp(wanted: Wanted, world: EnvWorld): Operation[] {
     ...loads,
     ...containers,
     // Last: a host stops at its first failure.
-    ...tidy(wanted, world, loads, keeperOf),
+    ...tidy(wanted, areaFacts, loads, keeperOf),
   ]
 }
 
@@ -170,7 +170,7 @@ function hasNote(own: OwnFacts, note: string): boolean {
 /** The file goes from each home when all hosts there have loaded it, also where a run which was cut left one. */
 function tidy(
   wanted: Wanted,
-  { facts }: EnvWorld,
+  { facts }: EnvAreaFacts,
   loads: readonly Operation[],
   keeperOf: (host: string) => string,
 ): readonly Operation[] {
@@ -234,7 +234,7 @@ function holdContainer(wanted: Wanted, host: string, own: OwnFacts, isImageThere
   return operation('container', host, 'container', verdict, [operationId(AREA, 'image', host)])
 }
 
-export function planDockerDown(wanted: Wanted, { facts }: EnvWorld): Operation[] {
+export function planDockerDown(wanted: Wanted, { facts }: EnvAreaFacts): Operation[] {
   const { name, image } = wanted.spec
   const parcel = parcelOf(wanted)
   return [...facts].flatMap(([host, { facts: own }]) => [

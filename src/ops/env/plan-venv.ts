@@ -8,7 +8,7 @@ import { normalName } from './packages.ts'
 import { parcelCheck, removeParcel } from './parcel.ts'
 import {
   blocked,
-  type EnvWorld,
+  type EnvAreaFacts,
   fileTrouble,
   keptBy,
   keptElsewhere,
@@ -33,13 +33,13 @@ const TITLE = 'virtual environment'
 const TOOLS = ['pip', 'setuptools', 'wheel']
 const SHOWN_CHANGES = 40
 
-export function planVenvUp(wanted: Wanted, world: EnvWorld): Operation[] {
-  const { facts } = world
+export function planVenvUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[] {
+  const { facts } = areaFacts
   const trouble = fileTrouble(wanted)
   if (trouble !== undefined) return trouble
   const { spec, file } = wanted
-  const elsewhere = keptElsewhere('up', wanted, world)
-  const parcelElsewhere = keptElsewhere('up', wanted, world, 'parcel')
+  const elsewhere = keptElsewhere('up', wanted, areaFacts)
+  const parcelElsewhere = keptElsewhere('up', wanted, areaFacts, 'parcel')
   const source = facts.get(spec.from)?.facts
   const lock = source === undefined ? undefined : lockOf(wanted, source)
   const gathering = source === undefined ? [] : [gather(wanted, source, lock)]
@@ -198,11 +198,11 @@ function listed(changes: readonly string[]): string[] {
   return [...changes.slice(0, SHOWN_CHANGES), `~ and ${changes.length - SHOWN_CHANGES} more`]
 }
 
-export function planVenvDown(wanted: Wanted, world: EnvWorld): Operation[] {
-  const { facts } = world
+export function planVenvDown(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[] {
+  const { facts } = areaFacts
   const { spec } = wanted
-  const elsewhere = keptElsewhere('down', wanted, world)
-  const parcelElsewhere = keptElsewhere('down', wanted, world, 'parcel')
+  const elsewhere = keptElsewhere('down', wanted, areaFacts)
+  const parcelElsewhere = keptElsewhere('down', wanted, areaFacts, 'parcel')
   const parcel = parcelOf(wanted)
   return [...facts].flatMap(([host, { facts: own }]) => [
     operation(

@@ -1,5 +1,5 @@
 /** What the kinds of environments have in common when they plan. Pure. */
-import type { ChangeDirection, World } from '../kernel/area.ts'
+import type { AreaFacts, ChangeDirection } from '../kernel/area.ts'
 import { type Known, knownValue } from '../kernel/fact.ts'
 import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
 import { keepersOf, sharedHomeSentence } from '../kernel/shared-home.ts'
@@ -17,7 +17,7 @@ export type EnvFacts = {
   readonly inHome?: InHome
 }
 export type OwnFacts = { readonly [K in keyof EnvFacts]: Known<EnvFacts[K]> }
-export type EnvWorld = World<EnvFacts>
+export type EnvAreaFacts = AreaFacts<EnvFacts>
 
 export function operation(
   name: string,
@@ -83,7 +83,7 @@ type Kept = { readonly keeper: string; readonly because: string }
 export function keptElsewhere(
   direction: ChangeDirection,
   { spec, sharedBy }: EnvWanted,
-  { facts, sharedHomes = [] }: EnvWorld,
+  { facts, sharedHomes = [] }: EnvAreaFacts,
   what: keyof InHome = 'environment',
 ): ReadonlyMap<string, Kept> {
   const isInHome = (host: string): boolean => {

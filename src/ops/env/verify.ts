@@ -6,7 +6,7 @@ import type { Finding } from '../kernel/finding.ts'
 import { reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome } from '../run/outcome.ts'
 import { driftOf, itemsOf } from './drift.ts'
-import type { EnvWorld } from './plan.ts'
+import type { EnvAreaFacts } from './plan.ts'
 import type { EnvWanted } from './wanted.ts'
 
 const TIMEOUT_MS = 60_000
@@ -14,12 +14,15 @@ const TIMEOUT_MS = 60_000
 /** Drift that is left where nothing is to be done; for a proof the interpreter is asked what it can import, too. */
 export async function verifyEnv(
   { spec }: EnvWanted,
-  world: EnvWorld,
+  areaFacts: EnvAreaFacts,
   hostExec: HostExec,
-  depth: 'look' | 'proof',
+  depth: 'status' | 'check',
 ): Promise<readonly Finding[]> {
   const items = new Map(
-    [...world.facts].map(([host, { facts }]) => [host, itemsOf(knownValue(facts.system), knownValue(facts.content))]),
+    [...areaFacts.facts].map(([host, { facts }]) => [
+      host,
+      itemsOf(knownValue(facts.system), knownValue(facts.content)),
+    ]),
   )
   const { rows, followed } = driftOf(spec.from, items)
   const drift = rows.flatMap(({ name, gravity, reference, values }) =>
@@ -28,8 +31,8 @@ export async function verifyEnv(
       return { host, gravity, id: 'drift', cause }
     }),
   )
-  if (depth === 'look' || spec.kind === 'docker') return drift
-  const checks = [...world.facts].map(async ([host, { facts }]): Promise<Finding[]> => {
+  if (depth === 'status' || spec.kind === 'docker') return drift
+  const checks = [...areaFacts.facts].map(async ([host, { facts }]): Promise<Finding[]> => {
     const content = knownValue(facts.content)
     if (content === undefined || !('packages' in content)) return []
     const script = `${shellQuote(`${content.path}/bin/python`)} -I -c 'import ssl, ctypes, sqlite3'`

@@ -38,7 +38,7 @@ export type Preflight = {
 }
 
 /** Facts of the hosts that answered; `away` has the others, with the reason. */
-export type World<F> = {
+export type AreaFacts<F> = {
   readonly facts: ReadonlyMap<string, HostFacts<F>>
   readonly away: ReadonlyMap<string, string>
   /** Undefined: not checked. */
@@ -66,12 +66,22 @@ export type AreaSpec<W, F> = {
    * Operations of the hosts that answered, for what is wanted (`up`) or for nothing of it (`down`). `before`: those of the areas
    * that come first, on all hosts. Pure.
    */
-  plan(direction: ChangeDirection, wanted: W, world: World<F>, before: readonly Operation[]): readonly Operation[]
+  plan(
+    direction: ChangeDirection,
+    wanted: W,
+    areaFacts: AreaFacts<F>,
+    before: readonly Operation[],
+  ): readonly Operation[]
   /**
-   * Looks whether what is declared really works: logs in, mounts, asks. `hosts` answered and have nothing to be done; it
-   * finds nothing when all is well. `proof`: it may write what it removes again; else it only looks, for `status`.
+   * Verifies on the hosts in `areaFacts`, which need no steps, that what is declared really works: logs in, mounts, asks. For the
+   * verb `status` it only reads; for `check`, and after a change, it may write test files, which it removes.
    */
-  verify?(wanted: W, world: World<F>, hostExec: HostExec, depth: 'look' | 'proof'): Promise<readonly Finding[]>
+  verify?(
+    wanted: W,
+    areaFacts: AreaFacts<F>,
+    hostExec: HostExec,
+    depth: 'status' | 'check',
+  ): Promise<readonly Finding[]>
 }
 
 /** An area for one inventory. */
@@ -81,8 +91,8 @@ export type Area = {
   readonly areFactsRoot: boolean
   readonly isUsedByJobs: boolean
   factsOf(host: string): FactSet<AnyFacts>
-  plan(direction: ChangeDirection, world: World<AnyFacts>, before?: readonly Operation[]): readonly Operation[]
-  verify(world: World<AnyFacts>, hostExec: HostExec, depth: 'look' | 'proof'): Promise<readonly Finding[]>
+  plan(direction: ChangeDirection, areaFacts: AreaFacts<AnyFacts>, before?: readonly Operation[]): readonly Operation[]
+  verify(areaFacts: AreaFacts<AnyFacts>, hostExec: HostExec, depth: 'status' | 'check'): Promise<readonly Finding[]>
   preflights(operations: readonly Operation[]): readonly Preflight[]
 }
 
@@ -107,15 +117,15 @@ export function defineArea<W, F>(spec: AreaSpec<W, F>): AreaMaker {
 /** The area for something wanted that does not come from hosts.yaml. */
 export function areaOf<W, F>(spec: Omit<AreaSpec<W, F>, 'wantedOf'>, wanted: W): Area {
   // Facts travel through the kernel without their type: it hands an area the answers to its own questions only.
-  const own = (world: World<AnyFacts>) => world as unknown as World<F>
+  const own = (areaFacts: AreaFacts<AnyFacts>) => areaFacts as unknown as AreaFacts<F>
   return {
     name: spec.name,
     hosts: spec.hostsOf(wanted),
     areFactsRoot: spec.areFactsRoot ?? false,
     isUsedByJobs: spec.isUsedByJobs ?? false,
     factsOf: (host) => spec.factsOf(wanted, host) as FactSet<AnyFacts>,
-    plan: (direction, world, before = []) => spec.plan(direction, wanted, own(world), before),
-    verify: async (world, hostExec, depth) => (await spec.verify?.(wanted, own(world), hostExec, depth)) ?? [],
+    plan: (direction, areaFacts, before = []) => spec.plan(direction, wanted, own(areaFacts), before),
+    verify: async (areaFacts, hostExec, depth) => (await spec.verify?.(wanted, own(areaFacts), hostExec, depth)) ?? [],
     preflights: (operations) => spec.preflights?.(wanted, operations) ?? [],
   }
 }

@@ -1,5 +1,5 @@
 /** Gathers the facts of all areas with one command a host, and verifies areas. apply.ts applies a plan. */
-import type { Area, HostExec, World } from './area.ts'
+import type { Area, AreaFacts, HostExec } from './area.ts'
 import { type AnyFacts, type Away, type FactSet, type Gathered, gatherFacts, type HostFacts } from './fact.ts'
 import type { Finding } from './finding.ts'
 import type { OpsHosts, ScriptOptions } from './host-port.ts'
@@ -7,12 +7,12 @@ import type { Plan } from './plan.ts'
 import { findSharedHomes, type Home, homeFact, type ProofOptions } from './shared-home.ts'
 
 /** By the name of the area. */
-export type Worlds = ReadonlyMap<string, World<AnyFacts>>
+export type FactsByArea = ReadonlyMap<string, AreaFacts<AnyFacts>>
 
 /** A fact that the kernel itself needs. */
 const HOME = 'kernel.home'
 
-export type LookOptions = Pick<ProofOptions, 'newName'> & {
+export type AreaFactsOptions = Pick<ProofOptions, 'newName'> & {
   readonly hosts: OpsHosts
   readonly signal: AbortSignal
   /** Random letters and digits that frame the answers of hosts. */
@@ -30,9 +30,9 @@ export type LookOptions = Pick<ProofOptions, 'newName'> & {
  * Asks all hosts of these areas side by side, each once (twice, where facts need root and others do not), and those that may
  * share a home once more.
  */
-export async function lookAtHosts(areas: readonly Area[], options: LookOptions): Promise<Worlds> {
+export async function gatherAreaFacts(areas: readonly Area[], options: AreaFactsOptions): Promise<FactsByArea> {
   const names = new Set(areas.flatMap(({ hosts }) => hosts))
-  const worlds = new Map(
+  const factsByArea = new Map(
     areas.map(({ name }) => [name, { facts: new Map<string, HostFacts<AnyFacts>>(), away: new Map<string, string>() }]),
   )
   const homes = new Map<string, Home>()
@@ -54,9 +54,9 @@ export async function lookAtHosts(areas: readonly Area[], options: LookOptions):
         if (home?.kind === 'known') homes.set(host, home.value as Home)
         options.onHost?.(gathered)
         for (const [name, set] of sets) {
-          const world = worlds.get(name)
-          if (gathered.kind === 'away') world?.away.set(host, gathered.reason)
-          else world?.facts.set(host, partOf(gathered.facts, name, set))
+          const areaFacts = factsByArea.get(name)
+          if (gathered.kind === 'away') areaFacts?.away.set(host, gathered.reason)
+          else areaFacts?.facts.set(host, partOf(gathered.facts, name, set))
         }
       }),
     ),
@@ -70,7 +70,7 @@ export async function lookAtHosts(areas: readonly Area[], options: LookOptions):
   return new Map(
     areas.map(({ name, hosts }) => [
       name,
-      { ...sorted(worlds.get(name) ?? { facts: new Map(), away: new Map() }, hosts), sharedHomes },
+      { ...sorted(factsByArea.get(name) ?? { facts: new Map(), away: new Map() }, hosts), sharedHomes },
     ]),
   )
 }
@@ -89,7 +89,7 @@ function partOf({ facts, ...times }: HostFacts<AnyFacts>, area: string, set: Fac
   return { ...times, facts: Object.fromEntries(own) }
 }
 
-function sorted({ facts, away }: World<AnyFacts>, hosts: readonly string[]): World<AnyFacts> {
+function sorted({ facts, away }: AreaFacts<AnyFacts>, hosts: readonly string[]): AreaFacts<AnyFacts> {
   const inOrder = <T>(map: ReadonlyMap<string, T>) =>
     new Map(hosts.flatMap((host) => (map.has(host) ? [[host, map.get(host) as T] as const] : [])))
   return { facts: inOrder(facts), away: inOrder(away) }
@@ -100,10 +100,10 @@ export type AreaFinding = Finding & { readonly area: string }
 /** Verifies the real state on the hosts where this plan has nothing to do, all areas in parallel. */
 export async function verifyAreas(
   areas: readonly Area[],
-  worlds: Worlds,
+  factsByArea: FactsByArea,
   plan: Plan,
-  { hosts, signal, limitFactor = 1 }: Pick<LookOptions, 'hosts' | 'signal' | 'limitFactor'>,
-  depth: 'look' | 'proof',
+  { hosts, signal, limitFactor = 1 }: Pick<AreaFactsOptions, 'hosts' | 'signal' | 'limitFactor'>,
+  depth: 'status' | 'check',
 ): Promise<readonly AreaFinding[]> {
   const hostExec: HostExec = {
     exec: (host: string, script: string, options: Omit<ScriptOptions, 'signal'>) =>
@@ -111,15 +111,15 @@ export async function verifyAreas(
   }
   const found = await Promise.all(
     areas.map(async (area) => {
-      const world = worlds.get(area.name)
+      const areaFacts = factsByArea.get(area.name)
       const open = new Set(
         plan.operations.flatMap(({ area: name, host, verdict }) =>
           name === area.name && verdict.kind !== 'nothing' ? [host] : [],
         ),
       )
-      const facts = new Map([...(world?.facts ?? [])].filter(([host]) => !open.has(host)))
-      if (world === undefined || facts.size === 0) return []
-      return (await area.verify({ ...world, facts }, hostExec, depth)).map((finding) => ({
+      const facts = new Map([...(areaFacts?.facts ?? [])].filter(([host]) => !open.has(host)))
+      if (areaFacts === undefined || facts.size === 0) return []
+      return (await area.verify({ ...areaFacts, facts }, hostExec, depth)).map((finding) => ({
         ...finding,
         area: area.name,
       }))

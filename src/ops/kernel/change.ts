@@ -4,13 +4,13 @@
  */
 import { type ApplyEvent, type ApplyResult, applyPlan } from './apply.ts'
 import type { Area, ChangeDirection } from './area.ts'
-import { type AreaFinding, type LookOptions, lookAtHosts, verifyAreas, type Worlds } from './bring-up.ts'
+import { type AreaFactsOptions, type AreaFinding, type FactsByArea, gatherAreaFacts, verifyAreas } from './bring-up.ts'
 import { type Away, awayBy } from './fact.ts'
 import type { Journal } from './journal.ts'
 import { HostLocks, type Lock } from './lock.ts'
 import { hasSteps, makePlan, type Plan } from './plan.ts'
 
-export type ChangeOptions = LookOptions & {
+export type ChangeOptions = AreaFactsOptions & {
   readonly direction: ChangeDirection
   readonly areas: readonly Area[]
   /** Hosts at work at once. */
@@ -27,7 +27,7 @@ export type ChangeOptions = LookOptions & {
   openJournal(): Journal
 }
 
-export type ChangePhase = 'look' | 'lock' | 'apply' | 'verify'
+export type ChangePhase = 'check' | 'lock' | 'apply' | 'verify'
 
 export interface ChangeHandlers {
   onPhase?(phase: ChangePhase): void
@@ -40,28 +40,28 @@ export interface ChangeHandlers {
   onSay(text: string, isDetail: boolean): void
 }
 
-export type Looked = { readonly worlds: Worlds; readonly plan: Plan }
+export type Checked = { readonly factsByArea: FactsByArea; readonly plan: Plan }
 
 export type ChangeEnd =
   /** There is nothing to do, or it was a dry run. */
-  | ({ readonly kind: 'unchanged' } & Looked)
+  | ({ readonly kind: 'unchanged' } & Checked)
   | { readonly kind: 'declined' }
   /** Another Muster is at work, or a host cannot be locked; reported already. */
   | { readonly kind: 'locked' }
   /** `applied`: while steps were running. */
-  | { readonly kind: 'cancelled'; readonly applied?: Looked & { readonly result: ApplyResult } }
+  | { readonly kind: 'cancelled'; readonly applied?: Checked & { readonly result: ApplyResult } }
   /** The lock of a host was lost during the steps or right before: everything was stopped. */
-  | ({ readonly kind: 'lost'; readonly result?: ApplyResult } & Looked)
+  | ({ readonly kind: 'lost'; readonly result?: ApplyResult } & Checked)
   /** `plan`: what is left to do. */
-  | ({ readonly kind: 'done'; readonly result: ApplyResult; readonly findings: readonly AreaFinding[] } & Looked)
+  | ({ readonly kind: 'done'; readonly result: ApplyResult; readonly findings: readonly AreaFinding[] } & Checked)
 
 export async function changeHosts(options: ChangeOptions, handlers: ChangeHandlers): Promise<ChangeEnd> {
   const { signal, areas, direction, hosts, isDryRun = false, isAgreed = false, isSelected } = options
   using locks = new HostLocks(hosts, options)
-  handlers.onPhase?.('look')
+  handlers.onPhase?.('check')
   // Facts gathered while the host is locked need not be gathered again.
   const isLockedFirst = isAgreed && !isDryRun
-  const shown = await look(
+  const shown = await check(
     isLockedFirst
       ? { ...options, before: async (host) => (isSelected(host) ? await awayOrTried(locks, host) : undefined) }
       : options,
@@ -77,7 +77,7 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
   const isBehindLocks = known.every((host) => locks.isHeld(host))
   if (!(await lockAll(known, locks, handlers))) return { kind: 'locked' }
   // While the user read the plan, another Muster may have changed the hosts: the plan is made again.
-  const now = isBehindLocks ? shown : await look(options)
+  const now = isBehindLocks ? shown : await check(options)
   if (signal.aborted) return { kind: 'cancelled' }
   if (stepsOf(now.plan) !== stepsOf(shown.plan)) {
     handlers.onPlan(now.plan, true)
@@ -104,8 +104,8 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
   if (signal.aborted) return { kind: 'cancelled', applied: { ...now, result } }
   if (lost.aborted) return endOfLost({ ...now, result }, locks, handlers)
   handlers.onPhase?.('verify')
-  const after = await look(options)
-  const findings = direction === 'down' ? [] : await verifyAreas(areas, after.worlds, after.plan, options, 'proof')
+  const after = await check(options)
+  const findings = direction === 'down' ? [] : await verifyAreas(areas, after.factsByArea, after.plan, options, 'check')
   return { kind: 'done', ...after, result, findings }
 }
 
@@ -127,10 +127,10 @@ function stepsOf({ operations }: Plan): string {
   return JSON.stringify(operations.filter(({ verdict }) => verdict.kind === 'steps'))
 }
 
-async function look(options: ChangeOptions): Promise<Looked> {
+async function check(options: ChangeOptions): Promise<Checked> {
   const { areas, direction, isSelected } = options
-  const worlds = await lookAtHosts(areas, options)
-  return { worlds, plan: makePlan(direction, areas, worlds, { isSelected }) }
+  const factsByArea = await gatherAreaFacts(areas, options)
+  return { factsByArea, plan: makePlan(direction, areas, factsByArea, { isSelected }) }
 }
 
 /** A host that cannot be reached is away, without a second attempt. */
@@ -152,7 +152,7 @@ async function lockAll(names: readonly string[], locks: HostLocks, { onSay }: Ch
 }
 
 function endOfLost(
-  known: Looked & { readonly result?: ApplyResult },
+  known: Checked & { readonly result?: ApplyResult },
   locks: HostLocks,
   { onSay }: ChangeHandlers,
 ): ChangeEnd {

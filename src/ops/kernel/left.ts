@@ -4,7 +4,7 @@
  */
 
 import { formatBytes } from '../../base/format-bytes.ts'
-import { type Area, areaOf, type Declared, type World } from './area.ts'
+import { type Area, type AreaFacts, areaOf, type Declared } from './area.ts'
 import type { AnyFacts, FactSet, HostFacts, Known } from './fact.ts'
 import { blockedBy, type Operation, operationId, type Step, type Verdict } from './operation.ts'
 
@@ -45,7 +45,7 @@ export type HostLeftover = Leftover & { readonly area: string; readonly host: st
 
 export type LeftAreas = {
   readonly areas: readonly Area[]
-  itemsOf(worlds: ReadonlyMap<string, World<AnyFacts>>): readonly HostLeftover[]
+  itemsOf(factsByArea: ReadonlyMap<string, AreaFacts<AnyFacts>>): readonly HostLeftover[]
 }
 
 /** `also`: more directories to search, as shell words. */
@@ -69,10 +69,10 @@ export function leftAreas(
         null,
       ),
     ),
-    itemsOf: (worlds) =>
+    itemsOf: (factsByArea) =>
       hosts.flatMap((host) =>
         rooms.flatMap((room) => {
-          const own = worlds.get(room.name)?.facts.get(host)
+          const own = factsByArea.get(room.name)?.facts.get(host)
           return own === undefined ? [] : itemsOn(room, host, own)
         }),
       ),

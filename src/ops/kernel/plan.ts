@@ -1,6 +1,6 @@
 /** The operations of all hosts, ordered by their dependencies. Pure. */
 import { MusterError } from '../../base/errors.ts'
-import type { Area, ChangeDirection, World } from './area.ts'
+import type { Area, AreaFacts, ChangeDirection } from './area.ts'
 import type { AnyFacts } from './fact.ts'
 import type { Finding } from './finding.ts'
 import type { Operation } from './operation.ts'
@@ -23,24 +23,24 @@ export type PlanOptions = {
 export function makePlan(
   direction: ChangeDirection,
   areas: readonly Area[],
-  worlds: ReadonlyMap<string, World<AnyFacts>>,
+  factsByArea: ReadonlyMap<string, AreaFacts<AnyFacts>>,
   { isSelected = () => true }: PlanOptions = {},
 ): Plan {
   const ordered = direction === 'up' ? areas : areas.toReversed()
   const all: Operation[] = []
   // Through a selected host; but what hosts share is taken away only where it is to be taken from all of them.
   const rankOf = (host: string) => Number(isSelected(host) === (direction === 'down'))
-  const sharedHomes = ([...worlds.values()][0]?.sharedHomes ?? []).map(({ hosts, path }) => ({
+  const sharedHomes = ([...factsByArea.values()][0]?.sharedHomes ?? []).map(({ hosts, path }) => ({
     hosts: hosts.toSorted((one, two) => rankOf(one) - rankOf(two)),
     path,
   }))
   for (const area of ordered) {
-    const world = { ...(worlds.get(area.name) ?? { facts: new Map(), away: new Map() }), sharedHomes }
-    const absent = [...world.away].map(([host, reason]) => absentOperation(area.name, host, reason))
-    all.push(...absent, ...area.plan(direction, world, [...all]))
+    const areaFacts = { ...(factsByArea.get(area.name) ?? { facts: new Map(), away: new Map() }), sharedHomes }
+    const absent = [...areaFacts.away].map(([host, reason]) => absentOperation(area.name, host, reason))
+    all.push(...absent, ...area.plan(direction, areaFacts, [...all]))
   }
   const leftOut = new Map(all.filter(({ host }) => !isSelected(host)).map((each) => [each.id, each]))
-  const away = new Map([...worlds.values()].flatMap((world) => [...world.away]))
+  const away = new Map([...factsByArea.values()].flatMap((areaFacts) => [...areaFacts.away]))
   const kept = all.filter(({ host }) => isSelected(host)).map((operation) => blockedByOthers(operation, leftOut, away))
   return { direction, operations: inOrder(kept), sharedHomes }
 }

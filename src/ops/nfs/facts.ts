@@ -170,13 +170,13 @@ const mountsFact: Fact<readonly Mount[]> = {
 /** What a directory is for a host: `point`, `exported`, or both. */
 type Uses = ReadonlyMap<string, string>
 
-const lookAt = (uses: Uses) =>
+const checkPaths = (uses: Uses) =>
   [...uses].map(([path, use], index) => `look ${index} ${shellQuote(path)} ${shellQuote(use)}`)
 
 /** Directories of the host itself. */
 function localPointsFact(uses: Uses): Fact<Points> {
-  const looks = lookAt(uses)
-  const script = [...uses.keys()].map((path, index) => `is_far ${shellQuote(path)} || ${looks[index]}`)
+  const checks = checkPaths(uses)
+  const script = [...uses.keys()].map((path, index) => `is_far ${shellQuote(path)} || ${checks[index]}`)
   return {
     before: READ_MOUNTS,
     script: [...script, 'echo end'].join('\n'),
@@ -186,10 +186,10 @@ function localPointsFact(uses: Uses): Fact<Points> {
 
 /** Those on a mount: each is looked at by a process of its own that may be left behind; an answer is one short line. */
 function remotePointsFact(uses: Uses): Fact<Points> {
-  const looks = lookAt(uses)
+  const checks = checkPaths(uses)
   const parts = [...uses.keys()].map((path, index) => ({
     when: `is_far ${shellQuote(path)}`,
-    script: looks[index] ?? '',
+    script: checks[index] ?? '',
   }))
   return { before: READ_MOUNTS, script: ':', parts, parse: (text) => parsePoints(text, uses) }
 }

@@ -19,8 +19,8 @@ const MADE = '# Muster made the directory.'
 const MOUNT_LIMIT_S = 40
 const UNMOUNT_LIMIT_S = 20
 
-/** Where the mount is declared on the host. */
-type Place = {
+/** The file of a host that declares the mount: a unit of systemd, or /etc/fstab. */
+type MountFile = {
   readonly path: string
   readonly was: FileState
   readonly lines: readonly string[]
@@ -38,19 +38,19 @@ export function planMount(host: string, own: HostFactsOfNfs, share: Share): Verd
   const obstacle = isRight ? undefined : obstacleOf(host, share, there, point)
   if (obstacle !== undefined) return blockedBy(obstacle)
 
-  const place = placeOf(share, facts)
-  if (place.was.kind === 'other') {
-    return blockedBy({ host, gravity: 'blocker', id: 'not-a-file', cause: `${place.path}: ${place.was.because}` })
+  const file = mountFileOf(share, facts)
+  if (file.was.kind === 'other') {
+    return blockedBy({ host, gravity: 'blocker', id: 'not-a-file', cause: `${file.path}: ${file.was.because}` })
   }
-  const isOthers = hasSystemd && place.was.kind === 'file' && !place.was.text.startsWith(UNIT_HEAD)
+  const isOthers = hasSystemd && file.was.kind === 'file' && !file.was.text.startsWith(UNIT_HEAD)
   const foreign = foreignLines(facts.fstab, share)
   if (isOthers || (foreign.length > 0 && !isRight)) {
-    const cause = `${isOthers ? place.path : '/etc/fstab'} declares ${share.point} already, but not from Muster`
+    const cause = `${isOthers ? file.path : '/etc/fstab'} declares ${share.point} already, but not from Muster`
     const hint = 'Remove that, or leave this mount out of hosts.yaml.'
     return blockedBy({ host, gravity: 'blocker', id: 'mount-declared', cause, hint })
   }
 
-  const old = place.lines
+  const old = file.lines
   const isMade = old.includes(MADE) || (old.length === 0 && point?.kind === 'absent')
   const lines = declarationOf(share, hasSystemd, isMade)
   const differing = isRight ? missingOptions(there, share.mountOptions) : []
@@ -58,14 +58,14 @@ export function planMount(host: string, own: HostFactsOfNfs, share: Share): Verd
   const id = mountId(host, share.point)
   const steps: Step[] = []
   if (foreign.length === 0 && lines.join('\n') !== old.join('\n')) {
-    const write = writeFile(place, { content: [bytesOf(place.render(lines) ?? '')], mode: '644' })
+    const write = writeFile(file, { content: [bytesOf(file.render(lines) ?? '')], mode: '644' })
     const reload = hasSystemd
       ? `\nsystemctl daemon-reload && systemctl enable --quiet ${shellQuote(unitName(share.point))}`
       : ''
     const shown = lines.filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('['))
     steps.push({
       id: `${id}/declare`,
-      title: hasSystemd ? `write ${place.path} and enable it` : `add ${share.point} to /etc/fstab`,
+      title: hasSystemd ? `write ${file.path} and enable it` : `add ${share.point} to /etc/fstab`,
       changes: [
         ...old.filter((line) => !lines.includes(line)).map((line) => `- ${line}`),
         ...shown.flatMap((line) => (old.includes(line) ? [] : [`+ ${line}`])),
@@ -119,10 +119,10 @@ function obstacleOf(
   return undefined
 }
 
-function placeOf(
+function mountFileOf(
   share: Pick<Share, 'point'>,
   facts: { readonly hasSystemd: boolean; readonly fstab: FileState; readonly [unit: `unit ${string}`]: FileState },
-): Place {
+): MountFile {
   if (facts.hasSystemd) {
     const was = facts[`unit ${share.point}`] ?? { kind: 'none' }
     const text = was.kind === 'file' ? was.text : ''
@@ -258,9 +258,9 @@ export function planUnmount(host: string, own: HostFactsOfNfs, share: Pick<Share
   const facts = allKnown(host, own, ['mounts', 'fstab', 'hasSystemd', `unit ${share.point}`])
   if ('kind' in facts) return facts as Verdict
   const { mounts, hasSystemd } = facts
-  const place = placeOf(share, facts)
-  const isOwn = hasSystemd ? place.lines[0] === UNIT_HEAD : place.lines.length > 0
-  if (place.was.kind !== 'file' || !isOwn) {
+  const file = mountFileOf(share, facts)
+  const isOwn = hasSystemd ? file.lines[0] === UNIT_HEAD : file.lines.length > 0
+  if (file.was.kind !== 'file' || !isOwn) {
     return { kind: 'nothing', because: `Muster declares no mount at ${share.point}` }
   }
   const point = pointAt(own, share.point)
@@ -277,17 +277,17 @@ export function planUnmount(host: string, own: HostFactsOfNfs, share: Pick<Share
       run: unmount(share.point, isGone),
     })
   }
-  const rest = place.render([])
-  const change = { path: place.path, was: place.was }
+  const rest = file.render([])
+  const change = { path: file.path, was: file.was }
   const write =
     rest === undefined ? removeFile(change) : writeFile(change, { content: [bytesOf(rest)], mode: '644', copy: 'drop' })
   const disable = hasSystemd ? `systemctl disable --quiet ${unit} 2> /dev/null || :\n` : ''
   const reload = hasSystemd ? '\nsystemctl daemon-reload' : ''
-  const isMade = place.lines.includes(MADE)
+  const isMade = file.lines.includes(MADE)
   steps.push({
     id: `${id}/forget`,
-    title: hasSystemd ? `remove ${place.path}` : `remove ${share.point} from /etc/fstab`,
-    changes: place.lines.filter((line) => !line.startsWith('#') && !line.startsWith('[')).map((line) => `- ${line}`),
+    title: hasSystemd ? `remove ${file.path}` : `remove ${share.point} from /etc/fstab`,
+    changes: file.lines.filter((line) => !line.startsWith('#') && !line.startsWith('[')).map((line) => `- ${line}`),
     // The directory goes first: the note that it is Muster's is in what goes then.
     run: {
       ...write,

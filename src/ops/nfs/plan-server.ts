@@ -110,7 +110,7 @@ function exportedCheck(expected: readonly string[], content: string | undefined)
     content === '' ? `[ ! -e ${EXPORTS_FILE} ]` : `printf %s ${shellQuote(content ?? '')} | cmp -s - ${EXPORTS_FILE}`
   const file =
     content === undefined ? '' : `${isThere} || { echo '${EXPORTS_FILE} is not as it should be' >&2; exit 1; }\n`
-  const looks = expected.map((each) => {
+  const greps = expected.map((each) => {
     // exportfs may have made the name of a client longer: `m8.example.org`.
     const shown = `*${shellQuote(`\n${each}(`)}* | *${shellQuote(`\n${each}.`)}*`
     return `case $shown in ${shown}) ;; *) echo ${shellQuote(`exportfs -s does not show ${each}`)} >&2; exit 1;; esac`
@@ -118,7 +118,7 @@ function exportedCheck(expected: readonly string[], content: string | undefined)
   return `${file}shown=$(exportfs -s 2> /dev/null | tr -s ' \\t' ' ')
 shown="
 $shown"
-${looks.join('\n')}`
+${greps.join('\n')}`
 }
 
 function restore(was: FileState): Action & { readonly title: string } {
@@ -160,8 +160,8 @@ function serviceStep(
   const running = 'read -r threads < /proc/fs/nfsd/threads && [ "$threads" -gt 0 ]'
   // A script of init.d may say that it starts nothing and end well.
   const checks = { start: running, stop: `! { ${running}; } 2> /dev/null`, enable: undefined, disable: undefined }
-  const looked = checks[action]
-  const check = looked === undefined ? {} : { check: { script: looked, asRoot: true } }
+  const checked = checks[action]
+  const check = checked === undefined ? {} : { check: { script: checked, asRoot: true } }
   // Threads of newer kernels take no signal, which is how scripts of init.d end them.
   const more = action === 'stop' ? '\nrpc.nfsd 0 2> /dev/null || :' : ''
   const sign = action === 'enable' || action === 'start' ? '+' : '-'

@@ -1,5 +1,5 @@
 /** What NFS would do on each host. Pure: out of what is wanted and the facts. */
-import type { ChangeDirection, World } from '../kernel/area.ts'
+import type { AreaFacts, ChangeDirection } from '../kernel/area.ts'
 import { blockedBy, type Operation, operationId, type Verdict } from '../kernel/operation.ts'
 import { installVerdict, missingPackages, removalVerdict } from '../kernel/packages.ts'
 import { type NfsFacts, packagesOf } from './facts.ts'
@@ -8,7 +8,7 @@ import { planMount, planUnmount } from './plan-client.ts'
 import { planExports, planService, planUnexport } from './plan-server.ts'
 import { hostsOfNfs, type NfsWanted, type Share } from './wanted.ts'
 
-export function planNfs(direction: ChangeDirection, wanted: NfsWanted, { facts }: World<NfsFacts>): Operation[] {
+export function planNfs(direction: ChangeDirection, wanted: NfsWanted, { facts }: AreaFacts<NfsFacts>): Operation[] {
   return hostsOfNfs(wanted).flatMap((host) => {
     const own = facts.get(host)?.facts
     if (own === undefined) return []

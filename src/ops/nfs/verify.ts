@@ -6,7 +6,7 @@
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
-import type { HostExec, World } from '../kernel/area.ts'
+import type { AreaFacts, HostExec } from '../kernel/area.ts'
 import { knownValue } from '../kernel/fact.ts'
 import { type Finding, formatDuration } from '../kernel/finding.ts'
 import { reasonOfResult } from '../kernel/host-port.ts'
@@ -24,32 +24,32 @@ const NAME = /^\.muster-proof-[A-Za-z0-9]{6,}$/
 
 export async function verifyNfs(
   { shares }: NfsWanted,
-  world: World<NfsFacts>,
+  areaFacts: AreaFacts<NfsFacts>,
   hostExec: HostExec,
-  depth: 'look' | 'proof',
+  depth: 'status' | 'check',
 ): Promise<readonly Finding[]> {
-  const looks = [...world.facts.keys()].flatMap((host) => lookAt(host, shares, world))
-  if (depth === 'look') return looks
-  const silent = new Set(looks.filter(({ gravity }) => gravity === 'blocker').map(({ host }) => host))
+  const found = [...areaFacts.facts.keys()].flatMap((host) => mountFindings(host, shares, areaFacts))
+  if (depth === 'status') return found
+  const silent = new Set(found.filter(({ gravity }) => gravity === 'blocker').map(({ host }) => host))
   const proofs = await Promise.all(
     shares.map(async (share) => {
-      const places = [
+      const directories = [
         { host: share.server, directory: share.path },
         ...share.clients.map((host) => ({ host, directory: share.point })),
       ]
       return await prove(
         share,
-        places.filter(({ host }) => world.facts.has(host) && !silent.has(host)),
+        directories.filter(({ host }) => areaFacts.facts.has(host) && !silent.has(host)),
         hostExec,
       )
     }),
   )
-  return [...looks, ...proofs.flat()]
+  return [...found, ...proofs.flat()]
 }
 
 /** Out of the facts alone. */
-function lookAt(host: string, shares: readonly Share[], world: World<NfsFacts>): Finding[] {
-  const facts = world.facts.get(host)?.facts
+function mountFindings(host: string, shares: readonly Share[], areaFacts: AreaFacts<NfsFacts>): Finding[] {
+  const facts = areaFacts.facts.get(host)?.facts
   if (facts === undefined) return []
   const served = shares.filter(({ server }) => server === host)
   const mounted = shares.filter(({ clients }) => clients.includes(host))
@@ -63,7 +63,7 @@ function lookAt(host: string, shares: readonly Share[], world: World<NfsFacts>):
       if (mount === undefined || !isMountOf(mount, share.serverAddress, share.path)) return []
       const point = pointAt(facts, share.point)
       if (point === undefined || point.kind === 'silent') {
-        const reason = world.away.get(share.server)
+        const reason = areaFacts.away.get(share.server)
         const cause = `${share.point} hangs: its server ${share.server} does not answer${reason === undefined ? '' : ` (${reason})`}`
         const hint = `Programs that use it wait until ${share.server} is back.`
         return [{ host, gravity: 'blocker', id: 'server-silent', cause, hint }]
@@ -73,17 +73,17 @@ function lookAt(host: string, shares: readonly Share[], world: World<NfsFacts>):
   ]
 }
 
-type Place = { readonly host: string; readonly directory: string }
-type Written = Place & { readonly name: string; readonly bytesPerSecond: number; readonly latencyMs: number }
+type TestDirectory = { readonly host: string; readonly directory: string }
+type Written = TestDirectory & { readonly name: string; readonly bytesPerSecond: number; readonly latencyMs: number }
 
-async function prove(share: Share, places: readonly Place[], hostExec: HostExec): Promise<Finding[]> {
-  if (places.length < 2) return []
+async function prove(share: Share, directories: readonly TestDirectory[], hostExec: HostExec): Promise<Finding[]> {
+  if (directories.length < 2) return []
   const exec = async (host: string, script: string) =>
     await hostExec.exec(host, script, { asRoot: true, timeoutMs: (PROOF_LIMIT_S + 30) * 1000 })
   const findings: Finding[] = []
   const written: Written[] = []
   await Promise.all(
-    places.map(async (place) => {
+    directories.map(async (place) => {
       const result = await exec(place.host, writeScript(place.directory, place.host))
       const match = /^(\S+) (\d+) bytes .*?([\d.e-]+) s(?:ec|econds)?,.*\n\S+ .*?([\d.e-]+) s(?:ec|econds)?,/.exec(
         Buffer.from(result.stdout).toString(),
@@ -98,7 +98,7 @@ async function prove(share: Share, places: readonly Place[], hostExec: HostExec)
     }),
   )
   await Promise.all(
-    places.map(async (place) => {
+    directories.map(async (place) => {
       const others = written.filter(({ host }) => host !== place.host)
       if (others.length === 0) return
       const result = await exec(place.host, readScript(place.directory, others))
@@ -121,7 +121,7 @@ async function prove(share: Share, places: readonly Place[], hostExec: HostExec)
 }
 
 /** A place that may be read and not written is as declared, where the server makes root a nobody. */
-function unwritten(share: Share, { host, directory }: Place, reason: string): Finding {
+function unwritten(share: Share, { host, directory }: TestDirectory, reason: string): Finding {
   const isSquashed = !share.options.includes('no_root_squash') && /Permission denied/i.test(reason)
   const isReadOnly = /Read-only file system/i.test(reason)
   if (isReadOnly) {

@@ -1,6 +1,6 @@
 /** What Ray would do on each host: the head first, then its workers side by side. Pure: out of what is wanted and the facts. */
 import { shellQuote } from '../../base/shell-quote.ts'
-import type { ChangeDirection, World } from '../kernel/area.ts'
+import type { AreaFacts, ChangeDirection } from '../kernel/area.ts'
 import { knownValue } from '../kernel/fact.ts'
 import { type Finding, formatFinding } from '../kernel/finding.ts'
 import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
@@ -23,7 +23,7 @@ const nodeId = ({ host, isHead }: RayNode): string => operationId(AREA, isHead ?
 export function planRay(
   direction: ChangeDirection,
   wanted: RayWanted,
-  { facts }: World<RayFacts>,
+  { facts }: AreaFacts<RayFacts>,
   before: readonly Operation[] = [],
 ): Operation[] {
   const headIp = ipOf(wanted.head, facts)

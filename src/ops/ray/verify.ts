@@ -1,7 +1,7 @@
 /** What is worth knowing about a cluster that runs: out of the facts, which come from the head's own list of nodes. */
 
 import { formatBytes } from '../../base/format-bytes.ts'
-import type { World } from '../kernel/area.ts'
+import type { AreaFacts } from '../kernel/area.ts'
 import { knownValue } from '../kernel/fact.ts'
 import type { Finding } from '../kernel/finding.ts'
 import { ipOf } from './addresses.ts'
@@ -11,7 +11,7 @@ import { processesOf } from './processes.ts'
 import type { UnitState } from './unit.ts'
 import { nodesOf, type RayWanted } from './wanted.ts'
 
-export async function verifyRay(wanted: RayWanted, { facts }: World<RayFacts>): Promise<readonly Finding[]> {
+export async function verifyRay(wanted: RayWanted, { facts }: AreaFacts<RayFacts>): Promise<readonly Finding[]> {
   const head = facts.get(wanted.head.host)?.facts
   const cluster = head === undefined ? undefined : knownValue(head.cluster)
   if (cluster?.kind !== 'answers') return []

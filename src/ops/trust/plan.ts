@@ -1,7 +1,7 @@
 /** What trust would do on each host of the mesh. Pure: out of what is wanted and the facts. */
 import { printable } from '../../base/printable.ts'
 import { sectionOf } from '../../inventory/section.ts'
-import type { ChangeDirection, Declared, World } from '../kernel/area.ts'
+import type { AreaFacts, ChangeDirection, Declared } from '../kernel/area.ts'
 import { blockOf, withBlock, withoutBlock } from '../kernel/block.ts'
 import { type Known, knownValue } from '../kernel/fact.ts'
 import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
@@ -56,7 +56,7 @@ export function trustWantedOf({ inventory, endpoints }: Declared): TrustWanted |
 export function planTrust(
   direction: ChangeDirection,
   wanted: TrustWanted,
-  { facts, sharedHomes }: World<TrustFacts>,
+  { facts, sharedHomes }: AreaFacts<TrustFacts>,
 ): Operation[] {
   const known = new Map([...facts].map(([host, { facts: own }]) => [host, own]))
   const isUsable = (host: string) => known.has(host) && !wanted.unusable.has(host)

@@ -15,5 +15,5 @@ export const area = defineArea<TrustWanted, TrustFacts>({
   hostsOf: ({ members, unusable }) => [...members.map(({ name }) => name), ...unusable.keys()],
   factsOf: () => trustFacts,
   plan: planTrust,
-  verify: ({ members }, world, hostExec) => verifyTrust(members, world, hostExec),
+  verify: ({ members }, areaFacts, hostExec) => verifyTrust(members, areaFacts, hostExec),
 })

@@ -2,7 +2,7 @@
 
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
-import type { HostExec, World } from '../kernel/area.ts'
+import type { AreaFacts, HostExec } from '../kernel/area.ts'
 import type { Finding } from '../kernel/finding.ts'
 import { reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome } from '../run/outcome.ts'
@@ -20,10 +20,10 @@ const LOGIN = [
 
 export async function verifyTrust(
   members: readonly Member[],
-  world: World<TrustFacts>,
+  areaFacts: AreaFacts<TrustFacts>,
   hostExec: HostExec,
 ): Promise<readonly Finding[]> {
-  const reached = members.filter(({ name }) => world.facts.has(name))
+  const reached = members.filter(({ name }) => areaFacts.facts.has(name))
   const found = await Promise.all(
     reached.map(async ({ name: host }, index) => {
       // Each begins with its neighbour, so that nobody is the first of all.

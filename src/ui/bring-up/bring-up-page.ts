@@ -132,7 +132,7 @@ export class BringUpPage implements Page {
     const { change } = this.#view
     if (change === undefined) return this.#context.notice('no change yet: u makes a plan', 'warning')
     const { phase, end } = change
-    const isPlan = phase === 'look' || phase === 'ask' || end === 'unchanged' || end === 'declined'
+    const isPlan = phase === 'check' || phase === 'ask' || end === 'unchanged' || end === 'declined'
     this.#work.showSide(isPlan ? 'plan' : 'steps')
   }
 

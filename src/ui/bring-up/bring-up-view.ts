@@ -5,7 +5,7 @@ import type { ChangePhase } from '../../ops/kernel/change.ts'
 import type { JournalLine } from '../../ops/kernel/journal.ts'
 import type { Operation, Step } from '../../ops/kernel/operation.ts'
 import type { Plan } from '../../ops/kernel/plan.ts'
-import type { HostStanding, Standing } from '../../ops/kernel/standing.ts'
+import type { HostStatus, StatusWord } from '../../ops/kernel/status.ts'
 import type { AreaColumn, ChangeOrder, ChangeResult } from './bring-up-port.ts'
 
 export type StepState =
@@ -46,7 +46,7 @@ export type BringUpView = {
   /** Why they cannot be read; printable. */
   readonly trouble?: string | undefined
   /** By `cellKey`. */
-  readonly standings: ReadonlyMap<string, HostStanding>
+  readonly statuses: ReadonlyMap<string, HostStatus>
   /** A check is running. */
   readonly check?: { readonly answered: ReadonlySet<string> } | undefined
   readonly cursor: { readonly host?: string | undefined; readonly area?: string | undefined }
@@ -67,7 +67,7 @@ export type BringUpView = {
 }
 
 export const noBringUp: BringUpView = {
-  standings: new Map(),
+  statuses: new Map(),
   cursor: {},
   marked: new Set(),
   side: 'details',
@@ -79,18 +79,18 @@ export const noBringUp: BringUpView = {
 
 export const cellKey = (area: string, host: string): string => `${area} ${host}`
 
-export function standingsByCell(standings: readonly HostStanding[]): ReadonlyMap<string, HostStanding> {
-  return new Map(standings.map((standing) => [cellKey(standing.area, standing.host), standing]))
+export function statusesByCell(statuses: readonly HostStatus[]): ReadonlyMap<string, HostStatus> {
+  return new Map(statuses.map((status) => [cellKey(status.area, status.host), status]))
 }
 
 /** A failed step of the change makes the status of its cell `failed`. */
-export function withFailures(standings: readonly HostStanding[], change: ChangeView | undefined): HostStanding[] {
-  return standings.map((standing) => {
-    const reasons = stepsOf(change, standing.area, standing.host).flatMap(({ step, state }) =>
+export function withFailures(statuses: readonly HostStatus[], change: ChangeView | undefined): HostStatus[] {
+  return statuses.map((status) => {
+    const reasons = stepsOf(change, status.area, status.host).flatMap(({ step, state }) =>
       state.kind === 'failed' ? [`${step.title} failed: ${state.reason}`] : [],
     )
-    if (reasons.length === 0) return standing
-    return { ...standing, standing: 'failed', because: [...reasons, ...standing.because] }
+    if (reasons.length === 0) return status
+    return { ...status, status: 'failed', because: [...reasons, ...status.because] }
   })
 }
 
@@ -105,7 +105,7 @@ export type Cell =
   | { readonly kind: 'unknown' }
   /** `isBad`: a step failed or was not started. */
   | { readonly kind: 'changing'; readonly ended: number; readonly steps: number; readonly isBad: boolean }
-  | { readonly kind: 'standing'; readonly standing: HostStanding }
+  | { readonly kind: 'status'; readonly status: HostStatus }
 
 export function cellOf(view: BringUpView, column: AreaColumn, host: string): Cell {
   if (column.hosts?.includes(host) !== true) return { kind: 'undeclared' }
@@ -114,8 +114,8 @@ export function cellOf(view: BringUpView, column: AreaColumn, host: string): Cel
     const isBad = toneOf(steps) === 'bad'
     return { kind: 'changing', ended: steps.filter(isBad ? isOk : isEnded).length, steps: steps.length, isBad }
   }
-  const standing = view.standings.get(cellKey(column.name, host))
-  return standing === undefined ? { kind: 'unknown' } : { kind: 'standing', standing }
+  const status = view.statuses.get(cellKey(column.name, host))
+  return status === undefined ? { kind: 'unknown' } : { kind: 'status', status }
 }
 
 export function stepsOf(change: ChangeView | undefined, area: string | undefined, host: string): StepView[] {
@@ -138,39 +138,39 @@ export const isChanging = (change: ChangeView | undefined): boolean => change !=
 const isApplying = (change: ChangeView | undefined): boolean => change?.phase === 'apply' || change?.phase === 'verify'
 
 /** Hosts where an ended change failed. */
-export function retryable({ change, standings }: BringUpView): string[] {
+export function retryable({ change, statuses }: BringUpView): string[] {
   if (change === undefined || isChanging(change) || change.end === 'declined') return []
   const failed = new Set([...change.steps.values()].flatMap((step) => (isOk(step) ? [] : [step.operation.host])))
   const { direction, areas, hosts } = change.order
   const isBad = (host: string) =>
     direction === 'up' &&
-    areas.some((area) => !['good', 'unasked'].includes(standings.get(cellKey(area, host))?.standing ?? 'good'))
+    areas.some((area) => !['good', 'unasked'].includes(statuses.get(cellKey(area, host))?.status ?? 'good'))
   return hosts.filter((host) => failed.has(host) || isBad(host))
 }
 
 /** The worst first. */
-const STANDINGS: readonly Standing[] = ['failed', 'blocked', 'away', 'differs', 'missing', 'unasked', 'good']
+const STATUS_WORDS: readonly StatusWord[] = ['failed', 'blocked', 'away', 'differs', 'missing', 'unasked', 'good']
 
 /** Hosts counted by the worst status of their areas, the worst first. */
-export function countHosts({ standings }: BringUpView): readonly (readonly [Standing, number])[] {
+export function countHosts({ statuses }: BringUpView): readonly (readonly [StatusWord, number])[] {
   const worst = new Map<string, number>()
-  for (const { host, standing } of standings.values()) {
-    worst.set(host, Math.min(worst.get(host) ?? STANDINGS.length, STANDINGS.indexOf(standing)))
+  for (const { host, status } of statuses.values()) {
+    worst.set(host, Math.min(worst.get(host) ?? STATUS_WORDS.length, STATUS_WORDS.indexOf(status)))
   }
-  return STANDINGS.flatMap((standing, rank) => {
+  return STATUS_WORDS.flatMap((status, rank) => {
     const count = [...worst.values()].filter((each) => each === rank).length
-    return count === 0 ? [] : [[standing, count] as const]
+    return count === 0 ? [] : [[status, count] as const]
   })
 }
 
 /** The time of the oldest check; undefined: none. */
-export function oldestFactMs({ standings }: BringUpView): number | undefined {
-  const times = [...standings.values()].flatMap(({ atMs }) => atMs ?? [])
+export function oldestFactMs({ statuses }: BringUpView): number | undefined {
+  const times = [...statuses.values()].flatMap(({ atMs }) => atMs ?? [])
   return times.length === 0 ? undefined : Math.min(...times)
 }
 
 export function beginChange(order: ChangeView['order'], sinceMs: number): ChangeView {
-  return { order, phase: 'look', sinceMs, isAgain: false, steps: new Map(), said: [], isStopping: false }
+  return { order, phase: 'check', sinceMs, isAgain: false, steps: new Map(), said: [], isStopping: false }
 }
 
 export function takePlan(change: ChangeView, plan: Plan, isAgain: boolean): ChangeView {

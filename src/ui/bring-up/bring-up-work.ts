@@ -16,7 +16,7 @@ import {
   isChanging,
   oldestFactMs,
   rowsOf,
-  standingsByCell,
+  statusesByCell,
   takePlan,
   takeStep,
   withFailures,
@@ -66,7 +66,7 @@ export class BringUpWork implements Disposable {
   /** A plan is being made or waits for an answer. */
   get isDeciding(): boolean {
     const phase = this.#view.change?.phase
-    return phase === 'look' || phase === 'ask'
+    return phase === 'check' || phase === 'ask'
   }
 
   /** Why no check can start. */
@@ -125,11 +125,11 @@ export class BringUpWork implements Disposable {
         cursor: { host: cursor.host ?? rowsOf({ ...this.#view, columns }, this.#context.state.hosts.keys())[0], area },
       })
       if (columns.some(({ hosts }) => hosts !== undefined)) {
-        const standings = await this.#port.check(checking.signal, (host) => {
+        const statuses = await this.#port.check(checking.signal, (host) => {
           const { check } = this.#view
           if (check) this.#take({ check: { answered: new Set([...check.answered, host]) } })
         })
-        if (!checking.signal.aborted) this.#view = { ...this.#view, standings: standingsByCell(standings) }
+        if (!checking.signal.aborted) this.#view = { ...this.#view, statuses: statusesByCell(statuses) }
       }
     } catch (error) {
       if (this.#checking !== checking) return
@@ -176,10 +176,10 @@ export class BringUpWork implements Disposable {
         },
       )
       end = result.kind
-      const after = standingsByCell(withFailures(result.standings ?? [], this.#view.change))
-      this.set({ standings: new Map([...this.#view.standings, ...after]) })
+      const after = statusesByCell(withFailures(result.statuses ?? [], this.#view.change))
+      this.set({ statuses: new Map([...this.#view.statuses, ...after]) })
       // A plan with nothing to do has verified nothing: a check follows.
-      isKnown = result.standings !== undefined || end === 'declined'
+      isKnown = result.statuses !== undefined || end === 'declined'
     } catch (error) {
       this.#changeChange((change) => ({ ...change, said: [...change.said, sentence(error)] }))
     }

@@ -59,15 +59,15 @@ function detailsDocument(view: BringUpView, context: TableContext): RowDocument 
     return out.blank().say(`hosts.yaml declares no ${what}.`, mutedStyle(theme)).document()
   }
   if (cell.kind === 'unknown') return out.blank().say('Not checked yet: press r.', mutedStyle(theme)).document()
-  const standing = view.standings.get(cellKey(column.name, host))
-  if (standing?.atMs !== undefined) out.say(`checked ${ageText(nowMs - standing.atMs)} ago`, mutedStyle(theme))
+  const status = view.statuses.get(cellKey(column.name, host))
+  if (status?.atMs !== undefined) out.say(`checked ${ageText(nowMs - status.atMs)} ago`, mutedStyle(theme))
   out.blank()
-  if (standing?.standing === 'unasked') {
+  if (status?.status === 'unasked') {
     const how = 'Press + after the leader to add it, then r here.'
     out.say(`${host} is not on the console, so it was not checked. ${how}`, mutedStyle(theme))
   }
-  for (const because of standing?.because ?? []) out.say(`· ${printable(because)}`, styleOf(theme.text), 2)
-  for (const { gravity, cause, detail, hint, mend } of standing?.findings ?? []) {
+  for (const because of status?.because ?? []) out.say(`· ${printable(because)}`, styleOf(theme.text), 2)
+  for (const { gravity, cause, detail, hint, mend } of status?.findings ?? []) {
     const tone = gravity === 'blocker' ? theme.danger : gravity === 'risk' ? theme.warning : theme.text
     out.blank().say(`${gravity}: ${printable(cause)}`, boldStyle(tone))
     if (detail !== undefined) out.say(printable(detail), mutedStyle(theme), 3)

@@ -1,5 +1,5 @@
 /** A cell of the table as a sign, a word and a colour; each of the first two is enough. Pure. */
-import type { Standing } from '../../ops/kernel/standing.ts'
+import type { StatusWord } from '../../ops/kernel/status.ts'
 import type { Theme, ThemeColour } from '../theme/theme.ts'
 import type { Cell } from './bring-up-view.ts'
 
@@ -13,7 +13,7 @@ type CellText = {
 
 /** The signs are those of a plan: `+` adds, `~` changes, `!` is blocked. */
 const STATUSES: Readonly<
-  Record<Standing, readonly [string, string, 'ok' | 'warning' | 'danger' | 'accent' | 'muted', string?]>
+  Record<StatusWord, readonly [string, string, 'ok' | 'warning' | 'danger' | 'accent' | 'muted', string?]>
 > = {
   good: ['✓', 'good', 'ok'],
   missing: ['+', 'missing', 'accent'],
@@ -24,7 +24,7 @@ const STATUSES: Readonly<
   unasked: ['·', 'not checked', 'muted', 'skipped'],
 }
 
-export function statusText(status: Standing, theme: Theme): CellText {
+export function statusText(status: StatusWord, theme: Theme): CellText {
   const [sign, text, colour, short = text] = STATUSES[status]
   return { sign, text, short, colour: theme[colour] }
 }
@@ -40,7 +40,7 @@ export function cellText(cell: Cell, theme: Theme): CellText {
       if (cell.isBad) return { sign: '✗', text: `failed ${steps}`, short: steps, colour: theme.danger }
       return { sign: '…', text: `changing ${steps}`, short: steps, colour: theme.warning }
     }
-    case 'standing':
-      return statusText(cell.standing.standing, theme)
+    case 'status':
+      return statusText(cell.status.status, theme)
   }
 }

@@ -101,8 +101,8 @@ function titleSpan({ name, hosts }: AreaColumn, { onlyArea }: BringUpView, width
   return { text, style: isActive ? boldStyle(theme.accent) : mutedStyle(theme) }
 }
 
-function checkedText({ columns = [], standings, check, change }: BringUpView, host: string, nowMs: number): string {
-  const own = columns.flatMap(({ name }) => standings.get(cellKey(name, host)) ?? [])
+function checkedText({ columns = [], statuses, check, change }: BringUpView, host: string, nowMs: number): string {
+  const own = columns.flatMap(({ name }) => statuses.get(cellKey(name, host)) ?? [])
   const isDeclared = columns.some((column) => column.hosts?.includes(host))
   if (check !== undefined && !check.answered.has(host) && isDeclared) return 'checking…'
   if (isChanging(change) && own.length === 0) return ''
@@ -117,8 +117,8 @@ function summaryRow(view: BringUpView, hosts: readonly string[], { theme, nowMs 
   if (isChanging(change) && change !== undefined) bold(` ${phaseText(change)}`, theme.warning)
   else if (check !== undefined) bold(` ${checkText(view)}`, theme.warning)
   // Each host counts once, by the worst of its areas.
-  for (const [standing, count] of countHosts(view)) {
-    const { sign, text, colour } = statusText(standing, theme)
+  for (const [status, count] of countHosts(view)) {
+    const { sign, text, colour } = statusText(status, theme)
     bold(` ${sign} ${count} ${text} `, colour)
   }
   const oldest = oldestFactMs(view)
@@ -138,7 +138,7 @@ export function phaseText({ phase, steps, isStopping }: ChangeView): string {
   if (isStopping) return 'stopping'
   const ended = [...steps.values()].filter(isEnded).length
   switch (phase) {
-    case 'look':
+    case 'check':
       return 'making the plan'
     case 'ask':
       return 'plan ready: y applies it'

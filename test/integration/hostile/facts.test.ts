@@ -1,4 +1,4 @@
-/** What a host that lies says of itself to bring-up and to the doctor: plans, standings and reports stay whole and printable. */
+/** What a host that lies says of itself to bring-up and to the doctor: plans, statuses and reports stay whole and printable. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,11 +11,11 @@ import { formatFindings } from '../../../src/ops/doctor/format-report.ts'
 import type { DoctorHost, ProbeEnd } from '../../../src/ops/doctor/host-port.ts'
 import { fleetFindings, hostFindings } from '../../../src/ops/doctor/host-report.ts'
 import type { Area } from '../../../src/ops/kernel/area.ts'
-import { lookAtHosts, verifyAreas } from '../../../src/ops/kernel/bring-up.ts'
+import { gatherAreaFacts, verifyAreas } from '../../../src/ops/kernel/bring-up.ts'
 import { gatherScript } from '../../../src/ops/kernel/fact.ts'
 import type { ScriptResult } from '../../../src/ops/kernel/host-port.ts'
 import { makePlan } from '../../../src/ops/kernel/plan.ts'
-import { standingsOf } from '../../../src/ops/kernel/standing.ts'
+import { statusesOf } from '../../../src/ops/kernel/status.ts'
 import { endpointOf } from '../../support/endpoint.ts'
 import { type GoodAnswer, goodResult, hostileHosts, resultOf } from '../../support/hostile-host/hostile-hosts.ts'
 import { type Choice, type HostileAnswer, mutate } from '../../support/hostile-host/mutate.ts'
@@ -120,17 +120,17 @@ async function bringUp(
   const printed: string[] = []
   const stream = { write: (text: string) => void printed.push(text) }
   const context = { stdout: stream, stderr: stream, environment: {}, now: () => 0 } as unknown as CliContext
-  const worlds = await lookAtHosts(areas, { hosts, signal, mark: MARK, now: () => 0 })
+  const factsByArea = await gatherAreaFacts(areas, { hosts, signal, mark: MARK, now: () => 0 })
   for (const direction of ['up', 'down'] as const) {
-    const plan = makePlan(direction, areas, worlds)
+    const plan = makePlan(direction, areas, factsByArea)
     for (const { host } of plan.operations) if (!names.includes(host)) throw new Error(`it plans for ${host}`)
     new BringUpReport({}, context).plan(plan)
     new BringUpReport({ json: true }, context).plan(plan)
     if (direction === 'down') continue
-    const findings = await verifyAreas(areas, worlds, plan, { hosts, signal }, 'look')
+    const findings = await verifyAreas(areas, factsByArea, plan, { hosts, signal }, 'status')
     for (const report of [new BringUpReport({}, context), new BringUpReport({ json: true }, context)]) {
       report.findings(findings)
-      report.standings(standingsOf(areas, worlds, plan, findings))
+      report.statuses(statusesOf(areas, factsByArea, plan, findings))
     }
     for (const { host } of findings) if (!names.includes(host)) throw new Error(`it finds something on ${host}`)
   }

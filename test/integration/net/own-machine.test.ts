@@ -5,8 +5,8 @@ import { createOwnMachine } from '../../../src/cli/net/own-machine.ts'
 
 it('is seen through systeminformation as Node sees it', async () => {
   const port = createOwnMachine()
-  expect(await port.look()).toBeUndefined()
-  const now = await port.look()
+  expect(await port.poll()).toBeUndefined()
+  const now = await port.poll()
   expect(now).toMatchObject({ cores: cpus().length, memoryBytes: totalmem(), gpus: [] })
   expect(now?.cpu).toBeGreaterThanOrEqual(0)
   expect(now?.cpu).toBeLessThanOrEqual(1)

@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { HostExec, World } from '../../../src/ops/kernel/area.ts'
+import type { AreaFacts, HostExec } from '../../../src/ops/kernel/area.ts'
 import type { TrustFacts } from '../../../src/ops/trust/facts.ts'
 import { verifyTrust } from '../../../src/ops/trust/verify.ts'
 
@@ -30,7 +30,7 @@ const logins = async (ssh: string) => {
   stub('ssh', `for word; do peer=$last; last=$word; done\necho "$peer" >> ${bin}/tried\n${ssh}`)
   stub('sleep', 'exit 0')
   const members = ['m1', 'm2'].map((name) => ({ name, address: name, port: 22, user: 'ann' }))
-  const facts = new Map(members.map(({ name }) => [name, {}])) as unknown as World<TrustFacts>['facts']
+  const facts = new Map(members.map(({ name }) => [name, {}])) as unknown as AreaFacts<TrustFacts>['facts']
   const findings = await verifyTrust(members, { facts, away: new Map() }, here)
   return { findings, tried: readFileSync(join(bin, 'tried'), 'utf8').split('\n').slice(0, -1).sort() }
 }

@@ -79,7 +79,8 @@ export function serviceArea(service: Service, host: string): Area {
       name: AREA,
       hostsOf: () => [host],
       factsOf: () => facts(service),
-      plan: (direction, _, world) => [...world.facts.values()].map((own) => operationOf(direction, service, host, own)),
+      plan: (direction, _, areaFacts) =>
+        [...areaFacts.facts.values()].map((own) => operationOf(direction, service, host, own)),
     },
     service,
   )

@@ -99,12 +99,12 @@ export type AddressWish = {
   readonly isThisMachineOnly: boolean
 }
 
-export type Place = { readonly address: string; readonly card?: NetworkCard }
+export type ChosenAddress = { readonly address: string; readonly card?: NetworkCard }
 
 /** The address that the login came to, unless another is wished for; or why there is none, in words. */
-export function chooseAddress(facts: MeshFacts, wish: AddressWish): Place | { readonly reason: string } {
+export function chooseAddress(facts: MeshFacts, wish: AddressWish): ChosenAddress | { readonly reason: string } {
   const { loginAddress, addresses, cards } = facts
-  const placeOf = (address: string): Place => {
+  const placeOf = (address: string): ChosenAddress => {
     const name = addresses.find((each) => each.address === address)?.card
     const card = cards.find((each) => each.name === name)
     return { address, ...(card === undefined ? {} : { card }) }

@@ -7,10 +7,10 @@ import type { OpsHosts, ScriptResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
 import {
   type AddressWish,
+  type ChosenAddress,
   chooseAddress,
   MESH_FACTS,
   type MeshFacts,
-  type Place,
   parseMeshFacts,
 } from './host-facts.ts'
 import type { LinkFailure, LinkOutcome, LinkResult, MeasureOptions, NetTool } from './link.ts'
@@ -39,7 +39,7 @@ export type MeshOptions = MeasureOptions &
     sshTarget(host: string): Omit<SshTarget, 'address'>
   }
 
-export type ReadyHost = { readonly name: string; readonly facts: MeshFacts; readonly place: Place }
+export type ReadyHost = { readonly name: string; readonly facts: MeshFacts; readonly place: ChosenAddress }
 
 export type MeshHost =
   | ReadyHost
@@ -104,17 +104,17 @@ class Mesh {
 
   async run(names: readonly string[]): Promise<MeshReport> {
     const { onEvent, signal } = this.#context
-    const looked = await Promise.all(
+    const inspected = await Promise.all(
       names.map(async (name) => {
-        const host = await lookAtHost(name, this.#options, this.#context)
+        const host = await inspectHost(name, this.#options, this.#context)
         onEvent({ type: 'host', host })
         return host
       }),
     )
-    this.#hosts = new Map(looked.map((host) => [host.name, host]))
-    const pings = signal.aborted ? [] : (await Promise.all(looked.map((host) => this.#ping(host)))).flat()
+    this.#hosts = new Map(inspected.map((host) => [host.name, host]))
+    const pings = signal.aborted ? [] : (await Promise.all(inspected.map((host) => this.#ping(host)))).flat()
     const links = await this.#measure(slotsOf(names, this.#options))
-    return { hosts: looked, pings, links }
+    return { hosts: inspected, pings, links }
   }
 
   async #ping(host: MeshHost): Promise<readonly PingResult[]> {
@@ -274,7 +274,7 @@ class Mesh {
 }
 
 /** Its programs and addresses, or why there is nothing to measure with. */
-export async function lookAtHost(
+export async function inspectHost(
   name: string,
   wish: AddressWish,
   { hosts, signal }: Pick<MeshContext, 'hosts' | 'signal'>,

@@ -16,7 +16,7 @@ export function limitSeconds({ seconds }: MeasureOptions): number {
   return seconds + SLACK_S
 }
 
-export type ServerPlace = { readonly address: string; readonly port: number; readonly facts: MeshFacts }
+export type ServerAddress = { readonly address: string; readonly port: number; readonly facts: MeshFacts }
 
 /** How a server reports while it is at work: once a second, in bits (iperf 2) or thousands of them (iperf3). */
 const LIVE = { iperf3: ' -i 1 -f k', iperf2: ' -i 1' } as const
@@ -24,7 +24,7 @@ const LIVE = { iperf3: ' -i 1 -f k', iperf2: ' -i 1' } as const
 /** Says `Server listening` when it does. */
 export function serverScript(
   tool: Exclude<NetTool, 'ssh'>,
-  place: ServerPlace,
+  place: ServerAddress,
   options: MeasureOptions & { readonly isLive?: boolean },
 ): string {
   const { address, port, facts } = place
@@ -39,9 +39,9 @@ export function serverScript(
   return `${PATHS}\nexec ${limit}iperf -s ${at}${kind}${isIPv6(address) ? ' -V' : ''} -f b`
 }
 
-export type ClientPlace = ServerPlace & { readonly ownAddress: string }
+export type ClientAddresses = ServerAddress & { readonly ownAddress: string }
 
-export function clientScript(tool: Exclude<NetTool, 'ssh'>, place: ClientPlace, options: MeasureOptions): string {
+export function clientScript(tool: Exclude<NetTool, 'ssh'>, place: ClientAddresses, options: MeasureOptions): string {
   const { address, port, ownAddress, facts } = place
   const { seconds, streams, udpBitsPerSecond } = options
   const to = `-c ${shellQuote(address)} -p ${port} -B ${shellQuote(ownAddress)} -t ${seconds} -P ${streams}`

@@ -10,7 +10,7 @@ import type { MeasureOptions, NetTool } from '../mesh/link.ts'
 import {
   chooseTool,
   explainFailure,
-  lookAtHost,
+  inspectHost,
   type MeshContext,
   type MeshHost,
   type ReadyHost,
@@ -53,7 +53,7 @@ export async function measurePair(
   options: PairOptions,
   context: PairContext,
 ): Promise<void> {
-  const [one, other] = await Promise.all([lookAtHost(first, options, context), lookAtHost(second, options, context)])
+  const [one, other] = await Promise.all([inspectHost(first, options, context), inspectHost(second, options, context)])
   const failed = [one, other].filter((host) => !('facts' in host))
   for (const host of failed) {
     if ('facts' in host) continue

@@ -7,11 +7,11 @@ import { keepSample, type WatchedHost } from './watch-hosts.ts'
 
 /** No host can have this name. */
 export const OWN_MACHINE = '(here)'
-const LOOK_EVERY_MS = 1000
+const POLL_EVERY_MS = 1000
 
 export interface OwnMachinePort {
-  /** What is known now; undefined the first time, as rates need two looks. */
-  look(): Promise<Omit<Sample, 'atMs'> | undefined>
+  /** What is known now; undefined the first time, as rates need two polls. */
+  poll(): Promise<Omit<Sample, 'atMs'> | undefined>
 }
 
 export type OwnMachineOptions = {
@@ -20,7 +20,7 @@ export type OwnMachineOptions = {
   onChange(): void
 }
 
-/** Disposing ends the looks. */
+/** Disposing stops polling. */
 export class OwnMachine implements Disposable {
   readonly #options: OwnMachineOptions
   readonly #samples: Sample[] = []
@@ -30,7 +30,7 @@ export class OwnMachine implements Disposable {
 
   constructor(options: OwnMachineOptions) {
     this.#options = options
-    this.#look()
+    this.#poll()
   }
 
   get view(): WatchedHost {
@@ -43,12 +43,12 @@ export class OwnMachine implements Disposable {
     this.#timer?.[Symbol.dispose]()
   }
 
-  #look(): void {
+  #poll(): void {
     const { port, clock, onChange } = this.#options
-    port.look().then(
+    port.poll().then(
       (seen) => {
         if (this.#isDisposed) return
-        this.#timer = clock.after(LOOK_EVERY_MS, () => this.#look())
+        this.#timer = clock.after(POLL_EVERY_MS, () => this.#poll())
         if (seen === undefined) return
         keepSample(this.#samples, { ...seen, atMs: clock.now() })
         onChange()

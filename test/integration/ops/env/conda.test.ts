@@ -61,8 +61,8 @@ async function look(area: Area, direction: ChangeDirection): Promise<readonly St
   const signal = new AbortController().signal
   const gathered = await gatherFacts(here, 'm1', area.factsOf('m1'), { signal, mark: 'mark', now: () => 1 })
   if (gathered.kind !== 'facts') throw new Error(gathered.reason)
-  const world = { facts: new Map([['m1', gathered.facts]]), away: new Map() }
-  const [operation, ...others] = area.plan(direction, world)
+  const areaFacts = { facts: new Map([['m1', gathered.facts]]), away: new Map() }
+  const [operation, ...others] = area.plan(direction, areaFacts)
   if (operation === undefined || others.length > 0) throw new Error('not one operation')
   const { verdict } = operation
   if (verdict.kind === 'blocked') throw new Error(verdict.findings.map(({ cause }) => cause).join())

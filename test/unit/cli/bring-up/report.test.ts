@@ -49,9 +49,9 @@ function say(isJson: boolean, isVerbose = true): string[] {
     { ...finding, area: 'trust' },
     { ...finding, host: 'm10', area: 'trust' },
   ])
-  report.standings([
-    { area: 'trust', host: 'm8', standing: 'good', because: ['it is so'], findings: [], atMs: 5 },
-    { area: 'trust', host: 'm9', standing: 'away', because: ['no route'], findings: [] },
+  report.statuses([
+    { area: 'trust', host: 'm8', status: 'good', because: ['it is so'], findings: [], atMs: 5 },
+    { area: 'trust', host: 'm9', status: 'away', because: ['no route'], findings: [] },
   ])
   const counts = { hosts: 1, done: 1, failed: 0, cancelled: 0, blocked: 0, unreachable: 0, findings: 2 }
   report.summary(counts, '1 host: 1 done')

@@ -13,9 +13,9 @@ describe('the plan of env', () => {
     const yaml = ['hosts: { m1: , m2: , m3: }', ...fixture.yaml]
     const area = maker.prepare(declaredOf({ ...fixture, yaml }))
     if (area === undefined) throw new Error('the fixture declares no environment')
-    const world = worldOf(fixture, area.factsOf)
-    const operations = area.plan(fixture.direction, world)
+    const areaFacts = worldOf(fixture, area.factsOf)
+    const operations = area.plan(fixture.direction, areaFacts)
     expect(toldOf(operations)).toEqual(fixture.operations)
-    expect(JSON.stringify(area.plan(fixture.direction, world))).toBe(JSON.stringify(operations))
+    expect(JSON.stringify(area.plan(fixture.direction, areaFacts))).toBe(JSON.stringify(operations))
   })
 })

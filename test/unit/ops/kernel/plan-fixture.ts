@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { Inventory } from '../../../../src/inventory/inventory.ts'
 import { sectionOf } from '../../../../src/inventory/section.ts'
 import { section } from '../../../../src/ops/env/section.ts'
-import type { Area, ChangeDirection, Declared, DeclaredFile, World } from '../../../../src/ops/kernel/area.ts'
+import type { Area, AreaFacts, ChangeDirection, Declared, DeclaredFile } from '../../../../src/ops/kernel/area.ts'
 import { type AnyFacts, type Known, known } from '../../../../src/ops/kernel/fact.ts'
 import type { Operation } from '../../../../src/ops/kernel/operation.ts'
 import { readInventory } from '../../../support/hosts-yaml.ts'
@@ -40,7 +40,7 @@ function filesOf(inventory: Inventory, file: DeclaredFile | undefined): Pick<Dec
 export function worldOf(
   { hosts, away = {} }: Pick<PlanFixture, 'hosts' | 'away'>,
   factsOf: Area['factsOf'],
-): World<AnyFacts> {
+): AreaFacts<AnyFacts> {
   const facts = Object.entries(hosts).map(([host, answers]) => {
     const own = Object.entries(factsOf(host)).map(([fact, { parse }]): [string, Known<unknown>] => {
       const answer = answers[fact] ?? '!not asked'

@@ -1,11 +1,11 @@
-/** Plans out of operations: order, what cannot be done because of others, selections, standings and words. */
+/** Plans out of operations: order, what cannot be done because of others, selections, statuses and words. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Area } from '../../../../src/ops/kernel/area.ts'
 import { countPlan, formatPlan, planEvent } from '../../../../src/ops/kernel/format-plan.ts'
 import type { Operation } from '../../../../src/ops/kernel/operation.ts'
 import { hasSteps, makePlan } from '../../../../src/ops/kernel/plan.ts'
-import { standingsOf } from '../../../../src/ops/kernel/standing.ts'
+import { statusesOf } from '../../../../src/ops/kernel/status.ts'
 import { operationOf } from './stand-in-hosts.ts'
 
 const HOSTS = ['m8', 'm9', 'm10']
@@ -25,11 +25,11 @@ function areaOf(operations: readonly Operation[], name = 'area'): Area {
 
 function worldsOf(away: Readonly<Record<string, string>> = {}, names = ['area']) {
   const there = HOSTS.filter((host) => !(host in away))
-  const world = {
+  const areaFacts = {
     facts: new Map(there.map((host) => [host, { atMs: 5, facts: {} }])),
     away: new Map(Object.entries(away)),
   }
-  return new Map(names.map((name) => [name, world]))
+  return new Map(names.map((name) => [name, areaFacts]))
 }
 
 const idsOf = (operations: readonly Operation[]) => operations.map(({ id }) => id)
@@ -182,7 +182,7 @@ area · the host · m8+m9
   })
 })
 
-describe('a standing', () => {
+describe('a status', () => {
   it('is the worst of what is known', () => {
     const differs = operationOf('b', 'm9', ['x'])
     const operations = [
@@ -190,11 +190,11 @@ describe('a standing', () => {
       { ...differs, verdict: { ...differs.verdict, state: 'differs' } } as Operation,
     ]
     const area = areaOf(operations)
-    const worlds = worldsOf({ m10: 'no route' })
-    const plan = makePlan('up', [area], worlds)
+    const factsByArea = worldsOf({ m10: 'no route' })
+    const plan = makePlan('up', [area], factsByArea)
     const broken = { area: 'area', host: 'm8', gravity: 'blocker', id: 'login', cause: 'cannot log in' } as const
     const of = (findings: readonly (typeof broken)[]) =>
-      standingsOf([area], worlds, plan, findings).map(({ host, standing }) => `${host} ${standing}`)
+      statusesOf([area], factsByArea, plan, findings).map(({ host, status }) => `${host} ${status}`)
     expect(of([])).toEqual(['m8 good', 'm9 differs', 'm10 away'])
     expect(of([broken])).toEqual(['m8 failed', 'm9 differs', 'm10 away'])
   })

@@ -20,7 +20,7 @@ it('is looked at once a second until it is disposed of', async () => {
   let looks = 0
   const changed = { next: Promise.withResolvers<void>() }
   const own = new OwnMachine({
-    port: { look: async () => (++looks === 1 ? undefined : seen) },
+    port: { poll: async () => (++looks === 1 ? undefined : seen) },
     clock,
     onChange: () => changed.next.resolve(),
   })
@@ -37,7 +37,7 @@ it('is looked at once a second until it is disposed of', async () => {
 it('says why it cannot be looked at', async () => {
   const changed = Promise.withResolvers<void>()
   using own = new OwnMachine({
-    port: { look: () => Promise.reject(new Error('no package')) },
+    port: { poll: () => Promise.reject(new Error('no package')) },
     clock: new ManualClock(),
     onChange: changed.resolve,
   })

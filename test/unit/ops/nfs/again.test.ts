@@ -1,7 +1,7 @@
 /** What holds for any machines: a second `up` has nothing to do, a cut is carried on to the same end, `down` takes it all back. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { World } from '../../../../src/ops/kernel/area.ts'
+import type { AreaFacts } from '../../../../src/ops/kernel/area.ts'
 import { type HostFacts, known } from '../../../../src/ops/kernel/fact.ts'
 import type { FileState } from '../../../../src/ops/kernel/files.ts'
 import type { Operation, Step } from '../../../../src/ops/kernel/operation.ts'
@@ -67,7 +67,7 @@ function factsOf(machine: Machine, share: Share, isServer: boolean): HostFacts<N
 }
 
 function plan(direction: 'up' | 'down', machines: Machines, share: Share): Operation[] {
-  const world: World<NfsFacts> = {
+  const areaFacts: AreaFacts<NfsFacts> = {
     facts: new Map([
       ['m10', factsOf(machines.m10, share, true)],
       ['m8', factsOf(machines.m8, share, false)],
@@ -75,7 +75,7 @@ function plan(direction: 'up' | 'down', machines: Machines, share: Share): Opera
     away: new Map(),
   }
   const wanted: NfsWanted = { shares: [share], unusable: new Map() }
-  return planNfs(direction, wanted, world)
+  return planNfs(direction, wanted, areaFacts)
 }
 
 const open = (operations: readonly Operation[]) => operations.filter(({ verdict }) => verdict.kind !== 'nothing')

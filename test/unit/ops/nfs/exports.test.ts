@@ -23,7 +23,7 @@ describe('a file of exports', () => {
     ])
   })
 
-  it('gives options behind a space to the whole world', () => {
+  it('gives options behind a space to the whole areaFacts', () => {
     expect(parse('/srv 10.0.0.0/24 (rw)').entries).toMatchObject([
       { client: '10.0.0.0/24', options: [], isStray: false },
       { client: '*', options: ['rw'], isStray: true },

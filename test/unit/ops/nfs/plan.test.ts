@@ -26,11 +26,11 @@ describe('the plan of NFS', () => {
     if (area === undefined) throw new Error('the fixture declares no NFS')
     const answering = area.hosts.filter((host) => away[host] === undefined)
     const hosts = answering.map((host) => [host, { ...asDeclared.hosts[host], ...fixture.hosts[host] }] as const)
-    const world = worldOf({ hosts: Object.fromEntries(hosts), away }, area.factsOf)
+    const areaFacts = worldOf({ hosts: Object.fromEntries(hosts), away }, area.factsOf)
 
-    expect(toldOf(area.plan(direction, world))).toEqual(fixture.operations)
+    expect(toldOf(area.plan(direction, areaFacts))).toEqual(fixture.operations)
     const hostExec = { exec: () => Promise.reject(new Error('a look runs nothing')) }
-    const findings = await area.verify(world, hostExec, 'look')
+    const findings = await area.verify(areaFacts, hostExec, 'status')
     expect(findings.map(({ host, gravity, id, cause }) => `${host} ${gravity} ${id}: ${cause}`)).toEqual(
       fixture.findings,
     )

@@ -48,7 +48,7 @@ const docker = (options: string): NonNullable<RayNode['environment']> => {
 const at = (ip: string) => ({ own: ['127.0.0.1', ip], networks: ['127.0.0.1/8', `${ip}/16`] })
 
 /** The cluster of the fixtures, but for what is given. */
-function world(head: Change = {}, worker: Change = {}) {
+function areaFacts(head: Change = {}, worker: Change = {}) {
   const of = (change: Change, own: Change) => {
     const values: Change = {
       installed: RAY,
@@ -75,7 +75,7 @@ function world(head: Change = {}, worker: Change = {}) {
 
 const DOWN: Change = { processes: [], listeners: [], cluster: { kind: 'silent', because: 'refused' } }
 const up = (head: Change = {}, worker: Change = {}, wanted: Partial<RayWanted> = {}): Operation[] =>
-  planRay('up', { ...WANTED, ...wanted }, world(head, worker))
+  planRay('up', { ...WANTED, ...wanted }, areaFacts(head, worker))
 /** What would be done on each host, or why not. */
 const said = (operations: readonly Operation[]): string[] =>
   operations.flatMap(({ host, verdict }) => {
@@ -264,11 +264,11 @@ describe('the plan of Ray', () => {
 
     it('goes with its unit, also where it is not running', () => {
       const left = { ...DOWN, ...unit }
-      expect(said(planRay('down', WANTED, world(left, DOWN)))).toEqual([
+      expect(said(planRay('down', WANTED, areaFacts(left, DOWN)))).toEqual([
         'm8: nothing',
         'm10: end the processes of this cluster',
       ])
-      expect(changes(planRay('down', WANTED, world(left, DOWN)))).toEqual(['- muster-ray-m10-6333.service'])
+      expect(changes(planRay('down', WANTED, areaFacts(left, DOWN)))).toEqual(['- muster-ray-m10-6333.service'])
       expect(said(up(left, DOWN))).toEqual(['m10: end the processes of this cluster', ...START_BOTH])
     })
   })
@@ -299,7 +299,7 @@ describe('the plan of Ray', () => {
     const scripts = (list: readonly Operation[]) =>
       list.flatMap(({ verdict }) => (verdict.kind === 'steps' ? verdict.steps.map(({ run }) => run.script) : []))
     expect(scripts(operations).filter((script) => script.includes('left=0\n'))).toHaveLength(2)
-    expect(scripts(planRay('down', WANTED, world())).filter((script) => script.includes('left=0\n'))).toEqual([])
+    expect(scripts(planRay('down', WANTED, areaFacts())).filter((script) => script.includes('left=0\n'))).toEqual([])
   })
 
   it('sweeps what a head left behind, and takes its workers along', () => {
@@ -322,7 +322,7 @@ describe('the plan of Ray', () => {
 
   it('leaves alone what another user runs', () => {
     const space = { ...SPACE, uid: 1000 }
-    expect(said(planRay('down', WANTED, world({}, { space })))[0]).toBe('m8: blocker other-user')
+    expect(said(planRay('down', WANTED, areaFacts({}, { space })))[0]).toBe('m8: blocker other-user')
     expect(said(up({}, { space }, { workers: [node('m8', '10.81.0.2', 8)] }))).toEqual([
       'm10: nothing',
       'm8: blocker other-user',
@@ -330,17 +330,17 @@ describe('the plan of Ray', () => {
   })
 
   it('goes down with the workers first, whoever is away', () => {
-    const operations = planRay('down', WANTED, world())
+    const operations = planRay('down', WANTED, areaFacts())
     expect(said(operations)).toEqual([
       'm8: end the processes of this cluster',
       'm10: end the processes of this cluster',
     ])
     expect(operations[1]?.after).toEqual(['ray/worker@m8'])
     expect(changes(operations)).toContain('- gcs_server (process 20)')
-    const { facts } = world()
+    const { facts } = areaFacts()
     facts.delete('m8')
     expect(planRay('down', WANTED, { facts, away: new Map([['m8', 'cut']]) }).map(({ after }) => after)).toEqual([[]])
-    expect(said(planRay('down', WANTED, world(DOWN, DOWN)))).toEqual(['m8: nothing', 'm10: nothing'])
+    expect(said(planRay('down', WANTED, areaFacts(DOWN, DOWN)))).toEqual(['m8: nothing', 'm10: nothing'])
   })
 })
 
@@ -405,7 +405,7 @@ describe('what is told before anything starts', () => {
         verdict.kind === 'blocked' ? verdict.findings.map((found) => `${host}: ${formatFinding(found)}`) : [],
       )
     const plan = (installed: Installed, wanted: Partial<RayWanted> = {}, before: readonly Operation[] = []) =>
-      planRay('up', { ...WANTED, ...wanted }, world({ ...DOWN, installed }, { ...DOWN, installed }), before)
+      planRay('up', { ...WANTED, ...wanted }, areaFacts({ ...DOWN, installed }, { ...DOWN, installed }), before)
 
     it('where nobody makes the environment this time', () => {
       expect(hints(plan(NO_VENV, source({ namesRay: 'unknown' })))).toEqual(
@@ -620,7 +620,7 @@ describe('what is told before anything starts', () => {
 
   it('is a clock that is surely another one, less room for objects than they take', () => {
     const clocks = (headMs: number, ownMs: number) => {
-      const { facts, away } = world({ ...DOWN, clock: headMs }, { ...DOWN, clock: ownMs })
+      const { facts, away } = areaFacts({ ...DOWN, clock: headMs }, { ...DOWN, clock: ownMs })
       const answered = new Map([...facts].map(([host, own]) => [host, { ...own, atMs: 0, untilMs: 4000 }]))
       return risksOf(planRay('up', WANTED, { facts: answered, away }))
     }
@@ -641,11 +641,11 @@ describe('what is told before anything starts', () => {
 
 it('what runs is told with its sums, strangers and an open dashboard', async () => {
   const ids = async (wanted: Partial<RayWanted>) =>
-    (await verifyRay({ ...WANTED, ...wanted }, world())).map(({ id, detail }) =>
+    (await verifyRay({ ...WANTED, ...wanted }, areaFacts())).map(({ id, detail }) =>
       detail === undefined ? id : `${id}: ${detail}`,
     )
   expect(await ids({})).toEqual(['cluster: 20 CPU, 43.8 GiB memory'])
-  const units = world(
+  const units = areaFacts(
     { unit: { kind: 'there', state: 'active', enabled: 'enabled' } },
     { unit: { kind: 'there', state: 'active', enabled: 'disabled' } },
   )

@@ -1,5 +1,5 @@
 /** Hosts of a mesh for tests of planning: facts out of plain values, and what a plan's steps would leave behind. */
-import type { World } from '../../../../src/ops/kernel/area.ts'
+import type { AreaFacts } from '../../../../src/ops/kernel/area.ts'
 import { type Known, known } from '../../../../src/ops/kernel/fact.ts'
 import type { FileState } from '../../../../src/ops/kernel/files.ts'
 import type { Operation, Step } from '../../../../src/ops/kernel/operation.ts'
@@ -21,7 +21,7 @@ export type PlainHost = {
 
 export type PlainHosts = Readonly<Record<string, PlainHost>>
 
-export function worldOf(hosts: PlainHosts, away: Readonly<Record<string, string>> = {}): World<TrustFacts> {
+export function worldOf(hosts: PlainHosts, away: Readonly<Record<string, string>> = {}): AreaFacts<TrustFacts> {
   const facts = Object.entries(hosts).map(([name, host]) => {
     const { key, hostKeys, unknown = {} } = host
     const tell = <T>(fact: string, value: T): Known<T> =>

@@ -4,7 +4,7 @@ import { footerBars, headerBars } from '../../../../src/ui/console/header.ts'
 import { themes } from '../../../../src/ui/theme/theme.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
 import { createStand } from '../console/stand.ts'
-import { FakeBringUp, planOf, standingOf, stepOf } from './fake-bring-up.ts'
+import { FakeBringUp, planOf, statusOf, stepOf } from './fake-bring-up.ts'
 
 const LEADER = '\x1d'
 const SIZES = [
@@ -17,7 +17,7 @@ async function openTab(columns = 80, rows = 24) {
   const port = new FakeBringUp()
   const stand = createStand({ hosts: ['m1', 'm2', 'm3'], size: { columns, rows }, bringUp: port })
   const nowMs = stand.clock.now()
-  port.standings = [standingOf('m1', 'good', nowMs), standingOf('m2', 'missing', nowMs), standingOf('m3', 'away')]
+  port.statuses = [statusOf('m1', 'good', nowMs), statusOf('m2', 'missing', nowMs), statusOf('m3', 'away')]
   /** What is written inside the frames, row after row. */
   const text = (): string => {
     const { state, page } = stand.console
@@ -42,7 +42,7 @@ async function begun(key = 'u') {
   const tab = await openTab(120, 40)
   tab.type(key)
   const { handlers } = tab.port.last
-  handlers.onPhase?.('look')
+  handlers.onPhase?.('check')
   handlers.onPlan(planOf('m1', 'm2'), false)
   const agreed = handlers.confirm(planOf('m1', 'm2'))
   tab.type('y')
@@ -98,7 +98,7 @@ describe('the Bring-up tab', () => {
   it.each(SIZES)('says that a host that is not on the console was not checked, on %i×%i', async (columns, rows) => {
     const { type, port, text, clock } = await openTab(columns, rows)
     port.columns = [{ name: 'trust', hosts: ['m1', 'm2', 'm3', 'm4'] }]
-    port.standings = [...port.standings, standingOf('m4', 'unasked')]
+    port.statuses = [...port.statuses, statusOf('m4', 'unasked')]
     type('r')
     await setImmediate()
     clock.advance(5_000)
@@ -118,7 +118,7 @@ describe('the Bring-up tab', () => {
       { name: 'trust', hosts: ['m1'] },
       { name: 'nfs', hosts: ['m1'] },
     ]
-    port.standings = [{ ...standingOf('m1', 'good', thenMs), area: 'nfs' }, standingOf('m1', 'good', thenMs + 60_000)]
+    port.statuses = [{ ...statusOf('m1', 'good', thenMs), area: 'nfs' }, statusOf('m1', 'good', thenMs + 60_000)]
     clock.advance(63_000)
     type('r')
     await setImmediate()
@@ -145,7 +145,7 @@ describe('the Bring-up tab', () => {
     port.last.ended.resolve({ kind: 'declined' })
     await setImmediate()
     // Answers to the cancelled check are ignored.
-    port.standings = [standingOf('m1', 'missing', clock.now())]
+    port.statuses = [statusOf('m1', 'missing', clock.now())]
     port.releaseLooks()
     await setImmediate()
     expect(text()).toMatch(/m1 +✓ good +- +5 s ago/)
@@ -237,7 +237,7 @@ describe('the Bring-up tab', () => {
     }
     const failed = { kind: 'failed', outcome: { kind: 'exit', code: 1 }, reason: 'disk full' } as const
     port.tell({ type: 'end', host: 'm2', step: stepOf('m2'), end: failed, durationMs: 5 })
-    port.last.ended.resolve({ kind: 'done', standings: [standingOf('m1', 'good', 0), standingOf('m2', 'missing', 0)] })
+    port.last.ended.resolve({ kind: 'done', statuses: [statusOf('m1', 'good', 0), statusOf('m2', 'missing', 0)] })
     await setImmediate()
     expect(text()).toMatch(/m1 +✓ good/)
     expect(text()).toMatch(/m2 +✗ failed/)

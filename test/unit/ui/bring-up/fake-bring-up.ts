@@ -3,7 +3,7 @@ import type { ApplyEvent } from '../../../../src/ops/kernel/apply.ts'
 import type { ChangeHandlers } from '../../../../src/ops/kernel/change.ts'
 import type { Operation, Step } from '../../../../src/ops/kernel/operation.ts'
 import type { Plan } from '../../../../src/ops/kernel/plan.ts'
-import type { HostStanding } from '../../../../src/ops/kernel/standing.ts'
+import type { HostStatus } from '../../../../src/ops/kernel/status.ts'
 import type { AreaColumn, BringUpPort, ChangeOrder, ChangeResult } from '../../../../src/ui/bring-up/bring-up-port.ts'
 
 export const stepOf = (host: string, word = 'make'): Step => ({
@@ -24,11 +24,11 @@ export const operationOf = (host: string): Operation => ({
 
 export const planOf = (...hosts: readonly string[]): Plan => ({ direction: 'up', operations: hosts.map(operationOf) })
 
-export const standingOf = (host: string, standing: HostStanding['standing'], atMs?: number): HostStanding => ({
+export const statusOf = (host: string, status: HostStatus['status'], atMs?: number): HostStatus => ({
   area: 'trust',
   host,
-  standing,
-  because: [`it is ${standing}`],
+  status,
+  because: [`it is ${status}`],
   findings: [],
   ...(atMs === undefined ? {} : { atMs }),
 })
@@ -44,7 +44,7 @@ export class FakeBringUp implements BringUpPort {
     { name: 'trust', hosts: ['m1', 'm2', 'm3'] },
     { name: 'nfs', hosts: undefined },
   ]
-  standings: readonly HostStanding[] = []
+  statuses: readonly HostStatus[] = []
   checks = 0
   /** Looks answer when they are released, also those that were stopped. */
   holdsLooks = false
@@ -54,14 +54,14 @@ export class FakeBringUp implements BringUpPort {
   areas = async () => this.columns
   journal = async () => []
 
-  async check(_: AbortSignal, onHost: (host: string) => void): Promise<readonly HostStanding[]> {
+  async check(_: AbortSignal, onHost: (host: string) => void): Promise<readonly HostStatus[]> {
     this.checks += 1
     if (this.holdsLooks)
       await new Promise<void>((resolve) => {
         this.releaseLooks = resolve
       })
-    for (const { host } of this.standings) onHost(host)
-    return this.standings
+    for (const { host } of this.statuses) onHost(host)
+    return this.statuses
   }
 
   change(order: ChangeOrder, handlers: ChangeHandlers): Promise<ChangeResult> {

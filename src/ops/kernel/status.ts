@@ -1,9 +1,9 @@
 /** The status of each host in each area, from a plan for `up` and the findings of verification. Pure. */
 import type { Area } from './area.ts'
-import type { AreaFinding, Worlds } from './bring-up.ts'
+import type { AreaFinding, FactsByArea } from './bring-up.ts'
 import type { Plan } from './plan.ts'
 
-export type Standing =
+export type StatusWord =
   /** As declared, and verified. */
   | 'good'
   /** Nothing of it exists. */
@@ -19,10 +19,10 @@ export type Standing =
   /** The host was not asked: there is no connection to it. */
   | 'unasked'
 
-export type HostStanding = {
+export type HostStatus = {
   readonly area: string
   readonly host: string
-  readonly standing: Standing
+  readonly status: StatusWord
   /** The reasons, from operations and findings; not printable yet. */
   readonly because: readonly string[]
   readonly findings: readonly AreaFinding[]
@@ -31,35 +31,35 @@ export type HostStanding = {
 }
 
 /** Of every area, in the order of its hosts. `plan` is one for `up`. */
-export function standingsOf(
+export function statusesOf(
   areas: readonly Area[],
-  worlds: Worlds,
+  factsByArea: FactsByArea,
   plan: Plan,
   findings: readonly AreaFinding[],
-): HostStanding[] {
-  return areas.flatMap((area) => area.hosts.map((host) => standingOf(area.name, host, worlds, plan, findings)))
+): HostStatus[] {
+  return areas.flatMap((area) => area.hosts.map((host) => statusOf(area.name, host, factsByArea, plan, findings)))
 }
 
-function standingOf(
+function statusOf(
   area: string,
   host: string,
-  worlds: Worlds,
+  factsByArea: FactsByArea,
   plan: Plan,
   findings: readonly AreaFinding[],
-): HostStanding {
-  const world = worlds.get(area)
-  const away = world?.away.get(host)
-  if (away !== undefined) return { area, host, standing: 'away', because: [away], findings: [] }
-  const atMs = world?.facts.get(host)?.atMs
+): HostStatus {
+  const areaFacts = factsByArea.get(area)
+  const away = areaFacts?.away.get(host)
+  if (away !== undefined) return { area, host, status: 'away', because: [away], findings: [] }
+  const atMs = areaFacts?.facts.get(host)?.atMs
   const own = plan.operations.filter((operation) => operation.area === area && operation.host === host)
   const blocking = own.flatMap(({ verdict }) =>
     verdict.kind === 'blocked' ? verdict.findings.map((finding) => ({ ...finding, area })) : [],
   )
   const seen = findings.filter((finding) => finding.area === area && finding.host === host)
-  const of = (standing: Standing, because: readonly string[]): HostStanding => ({
+  const of = (status: StatusWord, because: readonly string[]): HostStatus => ({
     area,
     host,
-    standing,
+    status,
     because,
     findings: [...blocking, ...seen],
     ...(atMs === undefined ? {} : { atMs }),
