@@ -2,6 +2,7 @@
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import { Argument } from 'commander'
+import { defined } from '../base/defined.ts'
 import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import { MAX_TEXT_BYTES, TOO_LARGE } from '../base/read-bounded.ts'
@@ -38,14 +39,8 @@ async function importTo(
 ): Promise<number> {
   const { environment: env, workingDirectory: cwd } = context
   const text = file === '-' ? await readAll(context.stdin) : undefined
-  const result = importInventory({
-    kind,
-    cwd,
-    env,
-    home: env.HOME || homedir(),
-    ...(file === undefined ? {} : { file }),
-    ...(text === undefined ? {} : { text }),
-  })
+  const home = env.HOME || homedir()
+  const result = importInventory({ kind, cwd, env, home, ...defined({ file, text }) })
   for (const note of result.notes) context.stderr.write(`${formatNote(note)}\n`)
   if (options.output === undefined) {
     context.stdout.write(result.text)

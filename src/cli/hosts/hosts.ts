@@ -71,6 +71,7 @@ async function listHosts(
   return [...checks.values()].some(({ outcome }) => outcome !== 'ok') ? EXIT.unreachable : EXIT.ok
 }
 
+/** What is not known is left out of the JSON line. */
 function hostEvent(endpoint: Endpoint, groups: readonly string[], check: HostCheck | undefined): object {
   const { host, number, transport, address, port, user, proxyCommand, needsOpenSsh } = endpoint
   return {
@@ -79,11 +80,12 @@ function hostEvent(endpoint: Endpoint, groups: readonly string[], check: HostChe
     number,
     ...(transport === 'local' ? { transport, user } : { address, port, user, transport }),
     jump: endpoint.jump.map((hop) => hop.host),
-    ...(proxyCommand === undefined ? {} : { proxyCommand }),
-    ...(needsOpenSsh === undefined ? {} : { needsOpenSsh }),
+    proxyCommand,
+    needsOpenSsh,
     groups,
-    ...(check === undefined ? {} : { outcome: check.outcome, durationMs: check.durationMs }),
-    ...(check?.reason === undefined ? {} : { reason: check.reason }),
+    outcome: check?.outcome,
+    durationMs: check?.durationMs,
+    reason: check?.reason,
   }
 }
 

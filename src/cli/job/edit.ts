@@ -1,4 +1,5 @@
 /** `muster job edit`: changes jobs that wait or are held. */
+import { defined } from '../../base/defined.ts'
 import { resolveTarget } from '../../inventory/inventory.ts'
 import type { Job, JobSpec } from '../../scheduler/jobs/job.ts'
 import { type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
@@ -43,12 +44,7 @@ function editSpec(spec: Job['spec'], options: EditOptions, queue: OpenQueue): Jo
   return {
     ...spec,
     request: editRequest(spec.request, options, queue),
-    ...(name === undefined ? {} : { name }),
-    ...(estimate === undefined ? {} : { estimateS: estimate }),
-    ...(limit === undefined ? {} : { limitS: limit }),
-    ...(retries === undefined ? {} : { retries }),
-    ...(dir === undefined ? {} : { directory: dir }),
-    ...(command === undefined ? {} : { command }),
+    ...defined({ name, estimateS: estimate, limitS: limit, retries, directory: dir, command }),
   }
 }
 
@@ -62,9 +58,5 @@ function editRequest(
   const gpus = before.gpuMilli < WHOLE_MILLI ? before.gpuMilli / WHOLE_MILLI : before.gpuCount
   const asked = { cpu: cpu ?? before.cpuMilli / 1000, gpu: gpu ?? (before.gpuCount === 0 ? 0 : gpus) }
   const after = requestOf(memory === undefined ? asked : { ...asked, memory }, hosts)
-  return {
-    ...before,
-    ...after,
-    memoryBytes: memory === undefined ? before.memoryBytes : after.memoryBytes,
-  }
+  return { ...before, ...after, memoryBytes: memory === undefined ? before.memoryBytes : after.memoryBytes }
 }

@@ -1,6 +1,7 @@
 /** The queue of the cluster that hosts.yaml names: one file each, for the user's eyes only. */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { defined } from '../../base/defined.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import type { Host } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
@@ -71,8 +72,7 @@ export function driverHost({ name, address, resources = {}, labels = {} }: Host)
   return {
     name,
     address: address ?? name,
-    ...(cpu === undefined ? {} : { cpuMilli: milliOf(cpu, 'down') }),
-    ...(memoryBytes === undefined ? {} : { memoryBytes }),
+    ...defined({ cpuMilli: cpu === undefined ? undefined : milliOf(cpu, 'down'), memoryBytes }),
     gpuCount: gpu,
     labels,
     custom: pools.length === 0 ? undefined : Object.fromEntries(pools),
@@ -86,14 +86,7 @@ export function hostsOf({ store, inventory }: OpenQueue): readonly KnownHost[] {
     const declared = driverHost(host)
     const { name, cpuMilli = 0, memoryBytes = 0, gpuCount, labels, custom } = declared
     const gpus = Array.from({ length: gpuCount }, () => '')
-    const known = seen.get(name) ?? {
-      name,
-      cpuMilli,
-      memoryBytes,
-      gpus,
-      labels,
-      ...(custom === undefined ? {} : { custom }),
-    }
+    const known = seen.get(name) ?? { name, cpuMilli, memoryBytes, gpus, labels, ...defined({ custom }) }
     // No machine has none: it is not known yet.
     const unknown = [
       ...(declared.cpuMilli === undefined && known.cpuMilli === 0 ? ['cores' as const] : []),

@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
 import { Option } from 'commander'
 import { accountName } from '../../base/account.ts'
+import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { fileReason } from '../../base/file-reason.ts'
 import { printable } from '../../base/printable.ts'
@@ -227,13 +228,15 @@ function specOf(
     strategy,
     retries: options.retries,
     isPreemptible: options.preemptible ?? false,
-    ...(options.limits === false ? { isUnlimited: true } : {}),
     ...engineOf(options, command, inventory),
-    ...(options.perHost === undefined ? {} : { maxBundlesPerHost: options.perHost }),
-    ...(directory === undefined ? {} : { directory }),
-    ...(options.estimate === undefined ? {} : { estimateS: options.estimate }),
-    ...(options.limit === undefined ? {} : { limitS: options.limit }),
-    ...(metrics.length === 0 ? {} : { metrics }),
+    ...defined({
+      isUnlimited: options.limits === false ? true : undefined,
+      maxBundlesPerHost: options.perHost,
+      directory,
+      estimateS: options.estimate,
+      limitS: options.limit,
+      metrics: metrics.length === 0 ? undefined : metrics,
+    }),
   }
 }
 

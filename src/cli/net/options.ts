@@ -1,5 +1,6 @@
 /** Options of the measurements between hosts, and what they mean for both verbs. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { defined } from '../../base/defined.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { parseNetwork } from '../../ops/net/mesh/host-facts.ts'
 import type { NetTool } from '../../ops/net/mesh/link.ts'
@@ -42,10 +43,7 @@ export function measurementOf<Tool extends NetTool>(options: LinkOptions<Tool>, 
     streams: parallelStreams,
     isThisMachineOnly: endpoints.every(({ transport }) => transport === 'local'),
     ports: range,
-    ...(udp === undefined ? {} : { udpBitsPerSecond: udp }),
-    ...(card === undefined ? {} : { interface: card }),
-    ...(cidr === undefined ? {} : { network: cidr }),
-    ...(tool === undefined ? {} : { tool }),
+    ...defined({ udpBitsPerSecond: udp, interface: card, network: cidr, tool }),
   }
 }
 

@@ -1,5 +1,6 @@
 /** `muster ray submit`, `jobs`, `logs` and `stop`: jobs of the cluster that hosts.yaml declares, through its head. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable, printableLines } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
@@ -56,10 +57,7 @@ Exit code: that of the job.
     const job = {
       entrypoint: words.length === 1 ? (words[0] ?? '') : words.map(shellQuote).join(' '),
       environment: env,
-      ...(id === undefined ? {} : { id }),
-      ...(cpus === undefined ? {} : { cpus }),
-      ...(gpus === undefined ? {} : { gpus }),
-      ...(resources === undefined ? {} : { resources }),
+      ...defined({ id, cpus, gpus, resources }),
       ...(workingDir === undefined ? {} : { archive: await packDirectory(workingDir, context) }),
     }
     return await ask({ do: 'submit', job, follow: wait }, options, context)

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
+import { defined } from '../../base/defined.ts'
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { notKept } from '../../base/file-reason.ts'
 import { printable } from '../../base/printable.ts'
@@ -118,9 +119,11 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
           {
             command: planned.command,
             variables: plan.environment,
-            ...(plan.script === undefined ? {} : { script: { ...plan.script, args: planned.args } }),
-            ...(plan.stdin === undefined ? {} : { stdin: plan.stdin }),
-            ...(sudoPassword === undefined ? {} : { sudoPassword }),
+            ...defined({
+              script: plan.script && { ...plan.script, args: planned.args },
+              stdin: plan.stdin,
+              sudoPassword,
+            }),
           },
           handlers,
         )

@@ -1,6 +1,7 @@
 /** What a run is about, from its arguments or from the run before: hosts, the command of each, files, variables. */
 
 import { resolve } from 'node:path'
+import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
@@ -72,19 +73,15 @@ export async function planRun(
     env,
     signal: context.signal,
     sections: areaSections,
-    ...(record.hostsFile === undefined ? {} : { file: record.hostsFile }),
+    ...defined({ file: record.hostsFile }),
   }
-  const { inventory, hosts } = await selectHosts(source, record.target, {
-    ...(options.exclude === undefined ? {} : { exclude: options.exclude }),
-    ...(record.stdinNames === undefined ? {} : { stdinNames: record.stdinNames }),
-  })
+  const selection = defined({ exclude: options.exclude, stdinNames: record.stdinNames })
+  const { inventory, hosts } = await selectHosts(source, record.target, selection)
   const failed = last === undefined ? undefined : new Set(last.failed)
   const wanted = failed === undefined ? hosts : hosts.filter(({ name }) => failed.has(name))
   if (wanted.length === 0) {
-    throw new MusterError(
-      'usage',
-      failed === undefined ? 'the target names no host' : 'the last run succeeded on every host',
-    )
+    const reason = failed === undefined ? 'the target names no host' : 'the last run succeeded on every host'
+    throw new MusterError('usage', reason)
   }
   const endpoints = await resolveEndpoints(inventory, wanted, endpointOptions(options, context))
 
@@ -121,8 +118,7 @@ export async function planRun(
   return {
     hosts: planned,
     environment,
-    ...(scriptFile === undefined || interpreter === undefined ? {} : { script: { file: scriptFile, interpreter } }),
-    ...(stdinFile === undefined ? {} : { stdin: stdinFile }),
+    ...defined({ script: scriptFile && interpreter && { file: scriptFile, interpreter }, stdin: stdinFile }),
     isSudo: record.isSudo,
     record,
   }
@@ -142,17 +138,16 @@ function newRecord(
     })
   }
   const { script, stdin, hosts } = options
+  const fileOf = (path: string | undefined, word?: string) =>
+    path === undefined || path === word ? path : resolve(workingDirectory, path)
   return {
     directory: workingDirectory,
-    ...(hosts === undefined ? {} : { hostsFile: hosts === 'none' ? hosts : resolve(workingDirectory, hosts) }),
     target,
-    ...(stdinNames === undefined ? {} : { stdinNames }),
     command: words,
     isRaw: options.raw === true,
     isSudo: options.sudo === true,
-    ...(script === undefined ? {} : { script: resolve(workingDirectory, script) }),
-    ...(stdin === undefined ? {} : { stdin: stdin === '-' ? stdin : resolve(workingDirectory, stdin) }),
     environmentNames: Object.keys(environment),
+    ...defined({ hostsFile: fileOf(hosts, 'none'), script: fileOf(script), stdin: fileOf(stdin, '-'), stdinNames }),
   }
 }
 
@@ -170,13 +165,10 @@ function checkRetry(
   if (last.failed.length === 0) throw new MusterError('usage', 'the last run succeeded on every host')
   const missing = last.environmentNames.filter((name) => environment[name] === undefined)
   if (missing.length > 0) {
-    throw new MusterError(
-      'usage',
-      `the last run had variables, and their values are not kept: ${printable(missing.join(', '))}`,
-      {
-        hint: `Give them again: --env ${printable(missing[0] ?? '')}=…`,
-      },
-    )
+    const names = printable(missing.join(', '))
+    throw new MusterError('usage', `the last run had variables, and their values are not kept: ${names}`, {
+      hint: `Give them again: --env ${printable(missing[0] ?? '')}=…`,
+    })
   }
 }
 

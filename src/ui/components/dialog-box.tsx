@@ -1,6 +1,7 @@
 /** Draws a dialog's view inside its rectangle. */
 import { Box } from 'ink'
 import { Fragment } from 'react'
+import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
 import { clip, padEnd, textWidth, wrapText } from '../../base/text-width.ts'
 import type { Rect } from '../compositor/scene.ts'
@@ -134,23 +135,22 @@ function InputLine({ theme, input, width }: { theme: Theme; input: NonNullable<D
 
 /** Titles, prompts and errors may come from servers: characters that could act are shown instead. */
 function printableView(view: DialogView): DialogView {
+  const { input } = view
   return {
     ...view,
     title: printable(view.title),
     lines: view.lines.map((line) => ({
       ...line,
       text: printable(line.text),
-      ...(line.right === undefined ? {} : { right: printable(line.right) }),
+      ...defined({ right: line.right && printable(line.right) }),
     })),
-    ...(view.input === undefined
-      ? {}
-      : {
-          input: {
-            ...view.input,
-            label: printable(view.input.label),
-            ...(view.input.error === undefined ? {} : { error: printable(view.input.error) }),
-          },
-        }),
+    ...defined({
+      input: input && {
+        ...input,
+        label: printable(input.label),
+        ...defined({ error: input.error && printable(input.error) }),
+      },
+    }),
   }
 }
 
@@ -186,8 +186,7 @@ export function DialogBox({ theme, view: given, columns, rows }: DialogBoxProps)
       flexDirection="column"
       borderStyle="round"
       overflow="hidden"
-      {...(edge === undefined ? {} : { borderColor: edge })}
-      {...(theme.dialog === undefined ? {} : { borderBackgroundColor: theme.dialog })}
+      {...defined({ borderColor: edge, borderBackgroundColor: theme.dialog })}
     >
       {hasTitle ? row(`  ${view.title}`, edge, true) : null}
       {blank}

@@ -1,6 +1,7 @@
 /** A run of text in semantic colours: filled labels fall back to inverse video where a theme has no colours. */
 import { Text } from 'ink'
 import type { ReactNode } from 'react'
+import { defined } from '../../base/defined.ts'
 import type { ThemeColour } from '../theme/theme.ts'
 
 export type ThemedProps = {
@@ -19,8 +20,7 @@ export function Themed({ colour, fill, isFilled = false, isBold = false, isDim =
       bold={isBold}
       dimColor={isDim}
       inverse={isFilled && fill === undefined}
-      {...(colour === undefined ? {} : { color: colour })}
-      {...(fill === undefined ? {} : { backgroundColor: fill })}
+      {...defined({ color: colour, backgroundColor: fill })}
     >
       {children}
     </Text>

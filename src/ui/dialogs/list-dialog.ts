@@ -1,4 +1,5 @@
 /** A dialog that finds one item of many: the palette, groups, macros. Typing filters; every word has to occur. */
+import { defined } from '../../base/defined.ts'
 import { closeOnce, type DialogFactory, type DialogLine, isCancelKey, windowAround } from './dialog.ts'
 import { editLine, emptyLine, insertText, type Line } from './line-editor.ts'
 import type { LineCheck } from './prompt-dialog.ts'
@@ -81,14 +82,14 @@ export const listDialog =
         text: item.detail ? `${item.label}  ${item.detail}` : item.label,
         isSelected: start + index === selected,
         ...(item.disabledReason === undefined ? {} : { tone: 'muted' as const }),
-        ...((item.disabledReason ?? item.keyHint) ? { right: item.disabledReason ?? item.keyHint ?? '' } : {}),
+        ...defined({ right: (item.disabledReason ?? item.keyHint) || undefined }),
       }))
     }
     return {
       view({ rows }) {
         const read = options.readLine?.(line.text)
         const shown = read ? read.error : error
-        const input = { label, ...line, ...(shown === undefined ? {} : { error: shown }) }
+        const input = { label, ...line, ...defined({ error: shown }) }
         if (read) return { id, title, input, lines: read.preview ?? [], keys: [['Enter', submitTitle], CANCEL] }
         return { id, title, input, lines: shownItems(rows), keys: [['↑↓', 'select'], ['Enter', submitTitle], CANCEL] }
       },

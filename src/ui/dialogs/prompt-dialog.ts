@@ -1,4 +1,5 @@
 /** A dialog of one line: a host set, a host to add, a text to search. Each key checks and previews what is typed. */
+import { defined } from '../../base/defined.ts'
 import { closeOnce, type DialogFactory, type DialogLine, isCancelKey } from './dialog.ts'
 import { editLine, emptyLine, insertText, type Line, lineOf } from './line-editor.ts'
 
@@ -48,12 +49,7 @@ export const promptDialog =
         return {
           id,
           title,
-          input: {
-            label,
-            ...line,
-            ...(fallback === undefined ? {} : { placeholder: fallback }),
-            ...(shown === undefined ? {} : { error: shown }),
-          },
+          input: { label, ...line, ...defined({ placeholder: fallback, error: shown }) },
           lines: (shown === undefined ? checked.preview : undefined) ?? help,
           keys: [
             ['Enter', submitTitle],
