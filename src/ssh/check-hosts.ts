@@ -2,7 +2,7 @@
 import type { Clock } from '../base/clock.ts'
 import { messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
-import type { Endpoint, TransportName } from '../inventory/host.ts'
+import type { Endpoint } from '../inventory/host.ts'
 import { ConnectGate } from './connect-gate.ts'
 import { lendWhileAsking } from './lend-while-asking.ts'
 import {
@@ -11,7 +11,7 @@ import {
   type ConnectFailure,
   type Connection,
   type ConnectPhase,
-  type Transport,
+  type Transports,
 } from './transport.ts'
 
 export type LoginCheck = {
@@ -26,7 +26,7 @@ export type LoginCheck = {
 }
 
 export type CheckOptions = Askers & {
-  readonly transports: Readonly<Partial<Record<TransportName, Transport>>>
+  readonly transports: Transports
   readonly clock: Clock
   readonly fanOut?: number
   readonly signal?: AbortSignal

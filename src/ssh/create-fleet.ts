@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import { Emitter } from '../base/emitter.ts'
 import { MusterError, messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
-import type { Endpoint, TransportName } from '../inventory/host.ts'
+import type { Endpoint } from '../inventory/host.ts'
 import { ConnectGate, type Lease } from './connect-gate.ts'
 import type { Fleet, FleetEvent, ShellState, WriteReport } from './fleet.ts'
 import { HostShell, type ShellEnvironment } from './host-shell.ts'
@@ -16,11 +16,11 @@ import {
   type ConnectFailure,
   type Connection,
   type ShellSize,
-  type Transport,
+  type Transports,
 } from './transport.ts'
 
 export type FleetOptions = Askers & {
-  readonly transports: Readonly<Partial<Record<TransportName, Transport>>>
+  readonly transports: Transports
   readonly clock: Clock
   /** In [0, 1), for the jitter. */
   readonly random: () => number

@@ -3,12 +3,10 @@
  * server allows no more sessions, another login is made.
  */
 import type { Clock } from '../base/clock.ts'
-import type { Endpoint, TransportName } from '../inventory/host.ts'
+import type { Endpoint } from '../inventory/host.ts'
 import { ConnectGate } from './connect-gate.ts'
 import { lendWhileAsking } from './lend-while-asking.ts'
-import { type ConnectContext, ConnectError, type Connection, type Transport } from './transport.ts'
-
-type Transports = Readonly<Partial<Record<TransportName, Transport>>>
+import { type ConnectContext, ConnectError, type Connection, type Transport, type Transports } from './transport.ts'
 
 export type ShareOptions = {
   readonly clock: Clock

@@ -3,7 +3,7 @@
  * Implementations call no handler after `close`, lose and reorder no byte, and buffer a bounded amount.
  */
 import type { Duplex } from 'node:stream'
-import type { Endpoint } from '../inventory/host.ts'
+import type { Endpoint, TransportName } from '../inventory/host.ts'
 import type { CredentialAsker } from './credentials.ts'
 import type { HostKeyVerifier } from './host-keys.ts'
 
@@ -121,4 +121,23 @@ export type ConnectContext = Askers & {
 
 export interface Transport {
   connect(endpoint: Endpoint, context: ConnectContext): Promise<Connection>
+}
+
+export type Transports = Readonly<Partial<Record<TransportName, Transport>>>
+
+/** Connects with the endpoint's transport. @throws ConnectError; Error if that transport is missing */
+export async function connectTo(
+  endpoint: Endpoint,
+  { transports, hostKeys, credentials }: Askers & { readonly transports: Transports },
+  signal: AbortSignal,
+  onLost: (reason: string) => void = () => {},
+): Promise<Connection> {
+  const transport = transports[endpoint.transport]
+  if (transport === undefined) throw new Error(`the transport ${endpoint.transport} is not available here`)
+  return await transport.connect(endpoint, { signal, hostKeys, credentials, onPhase: () => {}, onLost })
+}
+
+/** The reason of a failure and what to do about it. */
+export function withHint({ reason, hint }: Pick<ConnectFailure, 'reason' | 'hint'>): string {
+  return hint === undefined ? reason : `${reason}${/[.!?]$/.test(reason) ? '' : '.'} ${hint}`
 }

@@ -8,6 +8,7 @@ import { basename, join } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
+import { isRunning } from '../../base/is-running.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { DeliverOptions, FileDelivery, ScriptResult } from '../../ops/kernel/host-port.ts'
 import type { RunOutcome } from '../../ops/run/outcome.ts'
@@ -169,7 +170,7 @@ const NAME = /^muster-files-(\d+)-/
 function makeDirectory(): string {
   for (const name of readdirSync(tmpdir())) {
     const pid = NAME.exec(name)?.[1]
-    if (pid === undefined || !isDead(Number(pid))) continue
+    if (pid === undefined || isRunning(Number(pid))) continue
     try {
       rmSync(join(tmpdir(), name), { recursive: true, force: true })
     } catch {
@@ -177,15 +178,6 @@ function makeDirectory(): string {
     }
   }
   return mkdtempSync(join(tmpdir(), `muster-files-${process.pid}-`))
-}
-
-function isDead(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return false
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH'
-  }
 }
 
 /** Turns the events of a copy to one host into the end of a command. */

@@ -2,6 +2,7 @@
 import { systemClock } from '../../base/clock.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { checkHosts as checkAll } from '../../ssh/check-hosts.ts'
+import { withHint } from '../../ssh/transport.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import { fanOutFor } from '../connect/fan-out.ts'
 import { createVerbWires } from '../connect/transports.ts'
@@ -28,11 +29,7 @@ export const checkHosts: CheckHosts = async function* (endpoints, options, conte
   const fanOut = fanOutFor(endpoints.length, options, context)
   const checks = checkAll(endpoints, { ...wires, clock: systemClock, fanOut, signal: context.signal })
   for await (const { host, outcome, durationMs, failure } of checks) {
-    const reason = failure === undefined ? {} : { reason: withHint(failure.reason, failure.hint) }
+    const reason = failure === undefined ? {} : { reason: withHint(failure) }
     yield { host, outcome, durationMs, ...reason }
   }
-}
-
-function withHint(reason: string, hint: string | undefined): string {
-  return hint === undefined ? reason : `${reason}${/[.!?]$/.test(reason) ? '' : '.'} ${hint}`
 }

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { accountName } from '../../base/account.ts'
 import { systemClock } from '../../base/clock.ts'
 import { MusterError, messageOf } from '../../base/errors.ts'
+import { isRunning } from '../../base/is-running.ts'
 import { printable } from '../../base/printable.ts'
 import { type DriverOptions, driveJobs, isEmpty, LEASE_MS } from '../../scheduler/jobs/driver.ts'
 import type { LeaseToken } from '../../scheduler/jobs/driver-lease.ts'
@@ -67,7 +68,7 @@ async function becomeDriver({ queue, isUntilEmpty, signal, now, say }: DriveRequ
   // A lease under this process's own name was left by a run that could not give it back.
   const isGone = (owner: string) => {
     const pid = Number(owner.slice(here.length))
-    return owner.startsWith(here) && (pid === process.pid || !isAlive(pid))
+    return owner.startsWith(here) && (pid === process.pid || !isRunning(pid))
   }
   let told = ''
   while (!signal.aborted) {
@@ -84,15 +85,6 @@ async function becomeDriver({ queue, isUntilEmpty, signal, now, say }: DriveRequ
 
 function isLeaseLost(error: unknown, { signal }: DriveRequest): boolean {
   return error instanceof MusterError && error.code === 'interrupted' && !signal.aborted
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
-  }
 }
 
 /** Reports a lasting trouble once, and again only when it comes back after all went well for a while. */

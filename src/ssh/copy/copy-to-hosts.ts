@@ -1,6 +1,7 @@
 /** `muster copy` without a command line: files of this machine to many hosts, directly or from host to host. */
 import { MusterError } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { connectLimits } from '../connect-limits.ts'
 import { bytePathOf, joinPath } from './byte-path.ts'
 import { CHAIN_BYTES, Chain } from './chain.ts'
 import { type Clash, describeClash, findClashes } from './clashes.ts'
@@ -71,7 +72,7 @@ export async function copyToHosts(
     const { host, address } = endpoint
     report.onBegin(files.length, totalBytes)
     const destination = bytePathOf(request.destinationOf(endpoint))
-    const startLimitMs = endpoint.connectTimeoutMs
+    const startLimitMs = connectLimits(endpoint).shellStartMs
     const helper = needsHelper ? RemoteHelper.start(connection, { clock, startLimitMs }) : undefined
     const joining = helper?.then((started) => {
       if (started !== undefined) chain?.add(host, address, started)

@@ -6,6 +6,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, lutimes, mkdir, open, readdir, rename, rm, rmdir, symlink } from 'node:fs/promises'
 import { hostname } from 'node:os'
+import { isRunning } from '../../base/is-running.ts'
 import { STALE_MS } from '../../base/stale-partials.ts'
 import { type BytePath, baseName, bytesOf, joinPath, parentOf, temporaryOf } from './byte-path.ts'
 import { UNIT_BYTES } from './remote-script.ts'
@@ -193,15 +194,6 @@ async function openOwn(path: BytePath): Promise<FileHandle> {
     await rm(bytesOf(path), { force: true })
   }
   return await open(bytesOf(path), O_RDWR | O_CREAT | O_EXCL, 0o600)
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as { code?: string }).code === 'EPERM'
-  }
 }
 
 async function digestOfHandle(handle: FileHandle, limit: number): Promise<string> {

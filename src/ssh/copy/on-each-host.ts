@@ -5,20 +5,17 @@
 import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import type { Endpoint, TransportName } from '../../inventory/host.ts'
+import type { Endpoint } from '../../inventory/host.ts'
 import { ConnectGate } from '../connect-gate.ts'
-import type { CredentialAsker } from '../credentials.ts'
-import type { HostKeyVerifier } from '../host-keys.ts'
+import { connectLimits } from '../connect-limits.ts'
 import { lendWhileAsking } from '../lend-while-asking.ts'
-import { ConnectError, type Connection, type Transport } from '../transport.ts'
+import { type Askers, ConnectError, type Connection, connectTo, type Transports, withHint } from '../transport.ts'
 import { showPath } from './byte-path.ts'
 import type { CopyAction, CopyEvent, HostResult } from './events.ts'
 import { RemoteFiles, RemoteLost, RemoteRefusal, reasonOf } from './remote-files.ts'
 
-export type CopyWires = {
-  readonly transports: Readonly<Partial<Record<TransportName, Transport>>>
-  readonly hostKeys: HostKeyVerifier
-  readonly credentials: CredentialAsker
+export type CopyWires = Askers & {
+  readonly transports: Transports
   readonly clock: Clock
   readonly fanOut: number
   readonly signal: AbortSignal
@@ -82,20 +79,12 @@ async function workOnHost(endpoint: Endpoint, wires: CopyWires, work: HostWork):
   }
   try {
     signal.throwIfAborted()
-    const transport = wires.transports[endpoint.transport]
-    if (transport === undefined) throw new Error(`the transport ${endpoint.transport} is not available here`)
-    connection = await transport.connect(endpoint, {
-      signal,
-      hostKeys: wires.hostKeys,
-      credentials: wires.credentials,
-      onPhase: () => {},
-      onLost: (reason) => {
-        lostReason = reason
-      },
+    connection = await connectTo(endpoint, wires, signal, (reason) => {
+      lostReason = reason
     })
     signal.addEventListener('abort', stop, { once: true })
     signal.throwIfAborted()
-    remote = await RemoteFiles.start(connection, { clock, startLimitMs: endpoint.connectTimeoutMs, signal })
+    remote = await RemoteFiles.start(connection, { clock, startLimitMs: connectLimits(endpoint).shellStartMs, signal })
     const linger = await work(
       { remote, connection, endpoint },
       {
@@ -121,8 +110,7 @@ async function workOnHost(endpoint: Endpoint, wires: CopyWires, work: HostWork):
   } catch (error) {
     if (signal.aborted) end('cancelled', 'cancelled')
     else if (error instanceof ConnectError) {
-      const { kind, reason, hint } = error.failure
-      end(kind === 'unreachable' ? 'unreachable' : 'refused', withHint(reason, hint))
+      end(error.failure.kind === 'unreachable' ? 'unreachable' : 'refused', withHint(error.failure))
     } else if (error instanceof RemoteRefusal) end('failed', describeRefusal(error))
     else if (error instanceof RemoteLost) {
       end('unreachable', lostReason === undefined ? error.message : `lost: ${printable(lostReason)}`)
@@ -138,8 +126,4 @@ function describeRefusal(refusal: RemoteRefusal): string {
   const at = refusal.message.lastIndexOf(': ')
   if (at < 0) return reasonOf(refusal)
   return `${showPath(refusal.message.slice(0, at).replace(/^\.\//, ''))}: ${reasonOf(refusal)}`
-}
-
-function withHint(reason: string, hint: string | undefined): string {
-  return hint === undefined ? reason : `${reason}${/[.!?]$/.test(reason) ? '' : '.'} ${hint}`
 }

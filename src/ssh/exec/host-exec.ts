@@ -8,20 +8,23 @@ import { messageOf } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
 import type { Secret } from '../../base/secret.ts'
-import type { Endpoint, TransportName } from '../../inventory/host.ts'
+import type { Endpoint } from '../../inventory/host.ts'
+import { connectLimits } from '../connect-limits.ts'
 import {
   type Askers,
   type ChannelEnd,
   ConnectError,
   type Connection,
+  connectTo,
   type RemoteProcess,
-  type Transport,
+  type Transports,
+  withHint,
 } from '../transport.ts'
 import { MarkFilter, MOST_BEFORE_BYTES, PromptFilter } from './filters.ts'
 import { BEAT, buildRemoteCommand, END, formatVariables, GO, GRACE_MS, wordsFor } from './remote-command.ts'
 
 export type HostExecOptions = Askers & {
-  readonly transports: Readonly<Partial<Record<TransportName, Transport>>>
+  readonly transports: Transports
   readonly clock: Clock
   /** A word of letters and digits that nothing on a host prints by chance. */
   readonly token: string
@@ -136,7 +139,8 @@ class Execution implements RunningExec {
 
   async run(): Promise<void> {
     try {
-      const connection = await this.#connect()
+      // A loss is told by the channel, after the last output; before there is a channel, opening it fails.
+      const connection = await connectTo(this.#endpoint, this.#options, this.#abort.signal)
       if (this.#isOver()) return connection.close()
       this.#connection = connection
       await this.#start(connection)
@@ -180,21 +184,6 @@ class Execution implements RunningExec {
   resume(): void {
     this.#isPaused = false
     this.#process?.resume()
-  }
-
-  async #connect(): Promise<Connection> {
-    const { transports, hostKeys, credentials } = this.#options
-    const endpoint = this.#endpoint
-    const transport = transports[endpoint.transport]
-    if (transport === undefined) throw new Error(`the transport ${endpoint.transport} is not available here`)
-    return await transport.connect(endpoint, {
-      signal: this.#abort.signal,
-      hostKeys,
-      credentials,
-      onPhase: () => {},
-      // The channel says so, too, and after the last output; before there is a channel, opening it fails.
-      onLost: () => {},
-    })
   }
 
   async #start(connection: Connection): Promise<void> {
@@ -311,9 +300,8 @@ class Execution implements RunningExec {
     this.#process?.write(Buffer.from(`${password.reveal()}\n`))
   }
 
-  /** Start-up files of the login shell may wait for ever. */
   #watchStart(): void {
-    const limitMs = this.#endpoint.connectTimeoutMs
+    const limitMs = connectLimits(this.#endpoint).shellStartMs
     this.#setTimer(limitMs, () => {
       this.#process?.signal('KILL')
       this.#end({ kind: 'unreachable', reason: slowStart(limitMs) })
@@ -346,8 +334,8 @@ class Execution implements RunningExec {
 
   #endBy(error: unknown): void {
     if (!(error instanceof ConnectError)) return this.#end({ kind: 'refused', reason: printable(messageOf(error)) })
-    const { kind, reason, hint } = error.failure
-    this.#end({ kind: kind === 'unreachable' ? 'unreachable' : 'refused', reason: withHint(reason, hint) })
+    const kind = error.failure.kind === 'unreachable' ? 'unreachable' : 'refused'
+    this.#end({ kind, reason: withHint(error.failure) })
   }
 
   #end(end: ExecEnd): void {
@@ -381,8 +369,4 @@ export function slowStart(limitMs: number): string {
 
 export function floodedStart(): string {
   return `the login shell printed more than ${formatBytes(MOST_BEFORE_BYTES)} before it began the command, and was cut off. Look for start-up files that print without end.`
-}
-
-export function withHint(reason: string, hint: string | undefined): string {
-  return hint === undefined ? reason : `${reason}${/[.!?]$/.test(reason) ? '' : '.'} ${hint}`
 }

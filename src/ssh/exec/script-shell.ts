@@ -2,9 +2,10 @@
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import { type ChannelEnd, ConnectError, type RemoteProcess } from '../transport.ts'
+import { connectLimits } from '../connect-limits.ts'
+import { type ChannelEnd, ConnectError, connectTo, type RemoteProcess, withHint } from '../transport.ts'
 import { MarkFilter } from './filters.ts'
-import { floodedStart, type HostExecOptions, slowStart, withHint } from './host-exec.ts'
+import { floodedStart, type HostExecOptions, slowStart } from './host-exec.ts'
 
 export type ScriptShellHandlers = {
   onStdout(bytes: Uint8Array): void
@@ -52,14 +53,10 @@ class OpenShell implements ScriptShell {
   }
 
   async open(): Promise<void> {
-    const { transports, hostKeys, credentials, token, clock } = this.#options
-    const { signal } = this.#abort
-    const limitMs = this.#endpoint.connectTimeoutMs
+    const { token, clock } = this.#options
+    const limitMs = connectLimits(this.#endpoint).shellStartMs
     try {
-      const transport = transports[this.#endpoint.transport]
-      if (transport === undefined) throw new Error(`the transport ${this.#endpoint.transport} is not available here`)
-      const wires = { signal, hostKeys, credentials, onPhase: () => {}, onLost: () => {} }
-      const connection = await transport.connect(this.#endpoint, wires)
+      const connection = await connectTo(this.#endpoint, this.#options, this.#abort.signal)
       if (this.#isOver) return
       this.#timer = clock.after(limitMs, () => this.#end(slowStart(limitMs)))
       const filter = new MarkFilter(
@@ -81,8 +78,7 @@ class OpenShell implements ScriptShell {
       this.#process = process
       if (this.#isOver) process.close()
     } catch (error) {
-      const failure = error instanceof ConnectError ? error.failure : { reason: messageOf(error), hint: undefined }
-      this.#end(printable(withHint(failure.reason, failure.hint)))
+      this.#end(printable(withHint(error instanceof ConnectError ? error.failure : { reason: messageOf(error) })))
     }
   }
 

@@ -6,6 +6,7 @@ import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Pty, PtySpawner } from '../../base/pty.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { connectLimits } from '../connect-limits.ts'
 import type { HostKeyReviewer } from '../host-keys.ts'
 import { type ConnectContext, ConnectError, type ConnectFailure, type ConnectPhase } from '../transport.ts'
 import { answerQuestions } from './answer-questions.ts'
@@ -31,8 +32,6 @@ export interface Master {
 
 const KEPT_LINES = 60
 const LONGEST_LINE = 4096
-/** ssh has its own time-out for each step (ConnectTimeout); this is for the step that it forgets. */
-const GRACE_MS = 5_000
 
 export function openMaster(endpoint: Endpoint, context: ConnectContext, options: MasterOptions): Promise<Master> {
   const { clock, askpass } = options
@@ -70,8 +69,9 @@ export function openMaster(endpoint: Endpoint, context: ConnectContext, options:
       deadline?.[Symbol.dispose]()
       deadline = undefined
       if (openQuestions > 0 || isReady || isClosed) return
-      const seconds = Math.round(endpoint.connectTimeoutMs / 1000)
-      deadline = clock.after(endpoint.connectTimeoutMs + GRACE_MS, () =>
+      const { stepMs, opensshStepMs } = connectLimits(endpoint)
+      const seconds = Math.round(stepMs / 1000)
+      deadline = clock.after(opensshStepMs, () =>
         fail({ kind: 'unreachable', phase, reason: `no answer for more than ${seconds} s (${phase})` }),
       )
     }

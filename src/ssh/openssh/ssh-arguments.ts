@@ -1,6 +1,7 @@
 /** The arguments of the system's ssh for an endpoint. They win over the user's configuration, which otherwise applies. */
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { connectLimits } from '../connect-limits.ts'
 
 /** What the master prints once it is authenticated and its control socket is there. */
 export function loginMarker(token: string): string {
@@ -87,7 +88,7 @@ function endpointOptions(endpoint: Endpoint, sshFile: string): readonly string[]
   set('HostKeyAlias', endpoint.hostKeyAlias)
   set('StrictHostKeyChecking', endpoint.strictHostKeyChecking)
   set('HashKnownHosts', yesNo(endpoint.hashKnownHosts))
-  set('ConnectTimeout', String(Math.max(1, Math.ceil(endpoint.connectTimeoutMs / 1000))))
+  set('ConnectTimeout', String(Math.max(1, Math.ceil(connectLimits(endpoint).stepMs / 1000))))
   set('ServerAliveInterval', String(Math.ceil(endpoint.keepAliveIntervalMs / 1000)))
   set('ServerAliveCountMax', String(Math.max(1, endpoint.keepAliveMaxMissed)))
   if (endpoint.authentications.length > 0) {

@@ -2,6 +2,7 @@
 import { connect, type Socket } from 'node:net'
 import type { Clock } from '../../base/clock.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { connectLimits } from '../connect-limits.ts'
 import type { ConnectPhase } from '../transport.ts'
 import { abortedError, describeEndpoint, describeSocketError, remoteText, seconds, unreachable } from './failures.ts'
 import type { NameResolver } from './resolve-name.ts'
@@ -17,11 +18,12 @@ export type DialContext = {
 export async function dial(endpoint: Endpoint, context: DialContext): Promise<Socket> {
   const addresses = await addressesOf(endpoint, context)
   context.onPhase('tcp')
-  const giveUpAtMs = context.clock.now() + endpoint.connectTimeoutMs
+  const limitMs = connectLimits(endpoint).stepMs
+  const giveUpAtMs = context.clock.now() + limitMs
   let last: unknown
   for (const [index, address] of addresses.entries()) {
     if (context.signal.aborted) throw abortedError(endpoint, 'tcp')
-    const leftMs = Math.min(endpoint.connectTimeoutMs, Math.max(1, giveUpAtMs - context.clock.now()))
+    const leftMs = Math.min(limitMs, Math.max(1, giveUpAtMs - context.clock.now()))
     try {
       return await connectTo(address, endpoint, leftMs / (addresses.length - index), context)
     } catch (error) {
@@ -37,13 +39,13 @@ async function addressesOf(endpoint: Endpoint, context: DialContext): Promise<re
   const { address } = endpoint
   context.onPhase('name')
   if (context.signal.aborted) throw abortedError(endpoint, 'name')
-  const giveUp = new AbortController()
-  const onAbort = () => giveUp.abort(context.signal.reason)
-  context.signal.addEventListener('abort', onAbort, { once: true })
-  const late = `no answer about the name within ${seconds(endpoint.connectTimeoutMs)}`
-  const timer = context.clock.after(endpoint.connectTimeoutMs, () => giveUp.abort(new Error(late)))
+  const limitMs = connectLimits(endpoint).stepMs
+  const late = new AbortController()
+  using _limit = context.clock.after(limitMs, () =>
+    late.abort(new Error(`no answer about the name within ${seconds(limitMs)}`)),
+  )
   try {
-    const addresses = await context.resolve(address, giveUp.signal)
+    const addresses = await context.resolve(address, AbortSignal.any([context.signal, late.signal]))
     if (addresses.length > 0) return addresses
     throw new Error('the name has no address')
   } catch (error) {
@@ -54,9 +56,6 @@ async function addressesOf(endpoint: Endpoint, context: DialContext): Promise<re
       'Check the spelling, the name server, or set `address:` to an IP address in hosts.yaml.',
       error,
     )
-  } finally {
-    timer[Symbol.dispose]()
-    context.signal.removeEventListener('abort', onAbort)
   }
 }
 

@@ -1,6 +1,7 @@
 /** The words for a failed handshake, by phase. */
 import { messageOf } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { connectLimits } from '../connect-limits.ts'
 import { ConnectError, type ConnectPhase } from '../transport.ts'
 import type { AuthSequence } from './auth-sequence.ts'
 import { describeEndpoint, describeSocketError, misconfigured, remoteText, seconds, unreachable } from './failures.ts'
@@ -33,7 +34,7 @@ export function tooSlow(
     const reason = `${target} did not answer the login within ${seconds(authenticationTimeoutMs)}`
     return unreachable(phase, reason, 'Check the load of the machine, and its name and user directories.')
   }
-  const limit = seconds(endpoint.connectTimeoutMs)
+  const limit = seconds(connectLimits(endpoint).stepMs)
   const words = complaint() === undefined ? '' : ` (${complaint()})`
   if (version !== undefined) {
     const reason = `${target} sent its banner (${remoteText(version)}) but did not finish the key exchange within ${limit}`

@@ -2,6 +2,7 @@
 import type { Duplex } from 'node:stream'
 import type { ConnectConfig, Client as Ssh2Client } from 'ssh2'
 import type { Clock } from '../../base/clock.ts'
+import { connectLimits } from '../connect-limits.ts'
 import type { IdentityFiles } from '../identity-files.ts'
 import { type ConnectContext, ConnectError, type ConnectPhase } from '../transport.ts'
 import { algorithmsFor } from './algorithms.ts'
@@ -68,7 +69,7 @@ function run<T>(options: HandshakeOptions<T>, preferred: readonly string[]): Pro
     }
     const onAbort = () => fail(abortedError(endpoint, phase))
     const expired = () => fail(tooSlow(options, phase, firstBytes, serverVersion(client)))
-    let deadline = new Deadline(clock, endpoint.connectTimeoutMs, expired)
+    let deadline = new Deadline(clock, connectLimits(endpoint).stepMs, expired)
 
     const sequence = new AuthSequence({
       endpoint,

@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { connectLimits } from '../connect-limits.ts'
 import { IdentityFiles } from '../identity-files.ts'
 import { type ConnectContext, ConnectError, type Transport } from '../transport.ts'
 import { Ssh2Connection } from './connection.ts'
@@ -29,7 +30,6 @@ export type Ssh2TransportOptions = {
   readonly shellWindowBytes?: number
 }
 
-const MIN_AUTHENTICATION_MS = 30_000
 /** Times that a connection is tried again which the server closed before its banner, and the mean wait between. */
 const EARLY_RETRIES = 4
 const EARLY_RETRY_MS = 250
@@ -99,8 +99,7 @@ export function createSsh2Transport(options: Ssh2TransportOptions = {}): Transpo
           context,
           clock,
           identities,
-          authenticationTimeoutMs:
-            options.authenticationTimeoutMs ?? Math.max(MIN_AUTHENTICATION_MS, endpoint.connectTimeoutMs),
+          authenticationTimeoutMs: options.authenticationTimeoutMs ?? connectLimits(endpoint).loginMs,
           isLastResort,
           complaint: route.complaint,
           established: (client) =>
