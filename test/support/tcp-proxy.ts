@@ -1,8 +1,8 @@
-/** A way to a server on this machine that a test can freeze, cut, or answer in the place of the server. */
+/** A proxy in front of a server on this machine. A test can freeze it, cut it, or let it answer in place of the server. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** What becomes of new connections: `silent` never says a word, `banner-only` hangs after the first line. */
+/** What happens to new connections: `silent` sends nothing, `banner-only` sends nothing after the first line. */
 export type ProxyMode = 'open' | 'silent' | 'banner-only'
 
 export class TcpProxy implements AsyncDisposable {
@@ -11,7 +11,7 @@ export class TcpProxy implements AsyncDisposable {
   readonly #sockets = new Set<Socket>()
   #isStalled = false
   mode: ProxyMode = 'open'
-  /** Each connection is cut when the server has sent so many bytes. */
+  /** Each connection is cut after this many bytes from the server. */
   cutsAfterBytes = Number.POSITIVE_INFINITY
 
   constructor(targetPort: number) {
@@ -29,7 +29,7 @@ export class TcpProxy implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** Nothing passes in either direction; connections stay, and new ones are made. */
+  /** Passes nothing in either direction. Connections stay open, and new ones are accepted. */
   stall(): void {
     this.#isStalled = true
     for (const socket of this.#sockets) socket.pause()
@@ -59,19 +59,17 @@ export class TcpProxy implements AsyncDisposable {
     }
     const server = connect({ port: this.#targetPort, host: '127.0.0.1', noDelay: true })
     client.setNoDelay(true)
-    this.#pass(client, server, () => {})
-    let left = this.cutsAfterBytes
-    this.#pass(server, client, (bytes) => {
-      left -= bytes
-      if (left <= 0) server.destroy()
-    })
+    this.#pass(client, server, Number.POSITIVE_INFINITY)
+    this.#pass(server, client, this.cutsAfterBytes)
   }
 
-  #pass(from: Socket, to: Socket, onBytes: (bytes: number) => void): void {
+  #pass(from: Socket, to: Socket, mostBytes: number): void {
     this.#own(from)
+    let left = mostBytes
     from.on('data', (bytes) => {
-      if (!to.write(bytes)) from.pause()
-      onBytes(bytes.length)
+      if (!to.write(bytes.subarray(0, left))) from.pause()
+      left -= bytes.length
+      if (left <= 0) from.destroy()
     })
     to.on('drain', () => {
       if (!this.#isStalled) from.resume()
@@ -88,7 +86,7 @@ export class TcpProxy implements AsyncDisposable {
   }
 }
 
-/** An endpoint by the proxy's port: its host key is known under the port of the server. */
+/** The endpoint at the proxy's port, with its host key looked up under the server's port. */
 export function through<T extends { readonly address: string; readonly port: number }>(
   proxy: TcpProxy,
   endpoint: T,

@@ -8,6 +8,7 @@ import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
 import { makeKey, type OpenSshServer, publicLine, startOpenSshServer } from '../../support/openssh-server.ts'
 import { requirement } from '../../support/requirements.ts'
 import { failureOf, run, watchedContext } from '../../support/ssh-context.ts'
+import { ManualClock } from '../../unit/ssh/manual-clock.ts'
 
 describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ssh'))('host keys of a real sshd', () => {
   let server: OpenSshServer
@@ -38,7 +39,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ssh'))('host keys of a real 
     connection.close()
   })
 
-  it('that changed are refused before anything is sent to the server', async () => {
+  it('that changed are refused before the login begins', async () => {
     const endpoint = server.endpoint(known('changed', `[127.0.0.1]:${server.port} ${publicLine(file('stranger'))}`))
     const context = watchedContext()
     const failure = await failureOf(transport.connect(endpoint, context))
@@ -47,7 +48,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ssh'))('host keys of a real 
     expect(context.phases).not.toContain('authentication')
   })
 
-  it('that nobody knows are refused when checking is strict', async () => {
+  it('that are unknown are refused when checking is strict', async () => {
     const failure = await failureOf(transport.connect(server.endpoint(known('empty', '')), watchedContext()))
     expect(failure.kind).toBe('host-key')
   })
@@ -94,22 +95,18 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ssh'))('host keys of a real 
     await rekeying.stop()
   })
 
-  it('hold a connection open while the user reads a fingerprint for longer than the time limit', async () => {
-    const { promise, resolve } = Promise.withResolvers<ReadonlySet<string>>()
-    const asked = Promise.withResolvers<void>()
+  it('may be reviewed for longer than the time limit of the connection', async () => {
+    const clock = new ManualClock()
     const hostKeys = createHostKeyVerifier({
       reviewer: {
-        review: () => {
-          asked.resolve()
-          return promise
+        review: async () => {
+          clock.advance(3_600_000)
+          return new Set(['m1'])
         },
       },
     })
     const endpoint = server.endpoint({ ...known('slow', ''), strictHostKeyChecking: 'ask', connectTimeoutMs: 2_000 })
-    const connecting = transport.connect(endpoint, watchedContext({ hostKeys }))
-    await asked.promise
-    setTimeout(() => resolve(new Set(['m1'])), 2_500)
-    const connection = await connecting
+    const connection = await createSsh2Transport({ clock }).connect(endpoint, watchedContext({ hostKeys }))
     connection.close()
   })
 })

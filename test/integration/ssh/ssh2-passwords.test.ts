@@ -1,15 +1,16 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import ssh2, { type AuthContext, type Connection } from 'ssh2'
+import ssh2, { type AuthContext, type Connection, type ServerChannel } from 'ssh2'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Secret } from '../../../src/base/secret.ts'
 import { createCredentialBroker } from '../../../src/ssh/credential-broker.ts'
 import type { CredentialRequest } from '../../../src/ssh/credentials.ts'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
-import { failureOf, openWatchedShell, watchedContext } from '../../support/ssh-context.ts'
+import { failureOf, openWatchedShell, run, watchedContext } from '../../support/ssh-context.ts'
 import { startInProcessServer } from '../../support/ssh2-server.ts'
 import { waitUntil } from '../../support/wait-until.ts'
+import { ManualClock } from '../../unit/ssh/manual-clock.ts'
 
 const transport = createSsh2Transport()
 
@@ -28,6 +29,15 @@ function personWith(...answers: string[]) {
   return { requests, credentials }
 }
 
+/** Gone when the test is over. */
+function keyFile(privateKey: string): string {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-key-'))
+  onTestFinished(() => rmSync(directory, { recursive: true }))
+  const file = join(directory, 'key')
+  writeFileSync(file, privateKey, { mode: 0o600 })
+  return file
+}
+
 const withPassword = (right: string) => (attempt: AuthContext) => {
   if (attempt.method === 'password' && attempt.password === right) attempt.accept()
   else attempt.reject(['password'])
@@ -41,7 +51,7 @@ const withPrompt = (prompt: string, right: string) => (attempt: AuthContext) => 
   })
 }
 
-describe('logging in with words', () => {
+describe('a login', () => {
   it('asks for a password', async () => {
     const server = await startInProcessServer(withPassword('pw'))
     const { requests, credentials } = personWith('pw')
@@ -62,7 +72,7 @@ describe('logging in with words', () => {
     expect(requests).toHaveLength(1)
   })
 
-  it('asks again after a wrong one', async () => {
+  it('asks again after a wrong password', async () => {
     const server = await startInProcessServer(withPassword('pw'))
     const { requests, credentials } = personWith('wrong', 'pw')
     const connection = await transport.connect(server.endpoint(), watchedContext({ credentials }))
@@ -70,7 +80,22 @@ describe('logging in with words', () => {
     expect(requests.map(({ isRetry }) => isRetry)).toEqual([false, true])
   })
 
-  it('gives up after three wrong ones, over all methods together', async () => {
+  it('fails when the server refuses every key', async () => {
+    const { private: privateKey } = ssh2.utils.generateKeyPairSync('ed25519')
+    const offered: string[] = []
+    const server = await startInProcessServer((attempt) => {
+      offered.push(attempt.method)
+      attempt.reject(['publickey'])
+    })
+    const endpoint = server.endpoint({ identityFiles: [keyFile(privateKey)] })
+    expect(await failureOf(transport.connect(endpoint, watchedContext()))).toMatchObject({
+      kind: 'authentication',
+      phase: 'authentication',
+    })
+    expect(offered).toContain('publickey')
+  })
+
+  it('gives up after three wrong answers, over all methods together', async () => {
     let attempts = 0
     const server = await startInProcessServer((attempt) => {
       if (attempt.method === 'password') attempts += 1
@@ -87,14 +112,14 @@ describe('logging in with words', () => {
     expect(requests).toHaveLength(3)
   })
 
-  it('takes a dismissed question for an answer', async () => {
+  it('ends when the user dismisses the question', async () => {
     const server = await startInProcessServer(withPassword('pw'))
     const { credentials } = personWith()
     const failure = await failureOf(transport.connect(server.endpoint(), watchedContext({ credentials })))
     expect(failure.kind).toBe('declined')
   })
 
-  it('answers keyboard-interactive prompts, and takes a dismissal there too', async () => {
+  it('answers keyboard-interactive prompts, and ends when the user dismisses one', async () => {
     const server = await startInProcessServer(withPrompt('Code: ', '42'))
     const { requests, credentials } = personWith('7', '42')
     const connection = await transport.connect(server.endpoint(), watchedContext({ credentials }))
@@ -122,10 +147,7 @@ describe('logging in with words', () => {
   })
 
   it('goes on to a password after a key that is only half of what is needed', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'muster-key-'))
-    onTestFinished(() => rmSync(directory, { recursive: true }))
     const { private: privateKey } = ssh2.utils.generateKeyPairSync('ed25519')
-    writeFileSync(join(directory, 'key'), privateKey, { mode: 0o600 })
     let hasKey = false
     const server = await startInProcessServer((attempt) => {
       if (attempt.method === 'publickey') {
@@ -136,12 +158,12 @@ describe('logging in with words', () => {
       if (hasKey) return withPassword('pw')(attempt)
       attempt.reject(['publickey'])
     })
-    const endpoint = server.endpoint({ identityFiles: [join(directory, 'key')] })
+    const endpoint = server.endpoint({ identityFiles: [keyFile(privateKey)] })
     const connection = await transport.connect(endpoint, watchedContext(personWith('pw')))
     connection.close()
   })
 
-  it('follows a server that asks on within one conversation for three wrong answers, no further', async () => {
+  it('ends after three wrong answers to a server that keeps asking in one conversation', async () => {
     let asked = 0
     const server = await startInProcessServer((attempt) => {
       if (attempt.method !== 'keyboard-interactive') return attempt.reject(['keyboard-interactive'])
@@ -161,7 +183,7 @@ describe('logging in with words', () => {
     expect(asked).toBe(4)
   })
 
-  it('asks nobody a thousand questions of a server', async () => {
+  it('shows the user none of a thousand prompts from one server', async () => {
     const server = await startInProcessServer((attempt) => {
       if (attempt.method !== 'keyboard-interactive') return attempt.reject(['keyboard-interactive'])
       const prompts = Array.from({ length: 1000 }, (_, index) => ({ prompt: `${index}?`, echo: true }))
@@ -182,7 +204,7 @@ describe('logging in with words', () => {
     expect(failure.reason).toContain('has expired')
   })
 
-  it('says what the server takes when that is nothing that we know', async () => {
+  it('names the methods of a server that accepts none we know', async () => {
     const server = await startInProcessServer((attempt) => attempt.reject(['gssapi-with-mic'] as never))
     const failure = await failureOf(transport.connect(server.endpoint(), watchedContext()))
     expect(failure.reason).toContain('the server accepts gssapi-with-mic')
@@ -191,17 +213,26 @@ describe('logging in with words', () => {
 
   it('lets the user take longer than the time limit, but not the server', async () => {
     const server = await startInProcessServer(withPassword('pw'))
+    const clock = new ManualClock()
     const credentials = createCredentialBroker({
       dialog: {
-        ask: () => new Promise((resolve) => setTimeout(() => resolve([new Secret('pw')]), 2_500)),
+        ask: async () => {
+          clock.advance(3_600_000)
+          return [new Secret('pw')]
+        },
       },
     })
     const endpoint = server.endpoint({ connectTimeoutMs: 2_000 })
-    const patient = createSsh2Transport({ authenticationTimeoutMs: 2_000 })
-    ;(await patient.connect(endpoint, watchedContext({ credentials }))).close()
-    const silent = await startInProcessServer(() => {})
-    const failure = await failureOf(patient.connect(silent.endpoint(), watchedContext()))
-    expect(failure).toMatchObject({ kind: 'unreachable', phase: 'authentication' })
+    const transport = createSsh2Transport({ clock, authenticationTimeoutMs: 2_000 })
+    ;(await transport.connect(endpoint, watchedContext({ credentials }))).close()
+    let isTried = false
+    const silent = await startInProcessServer(() => {
+      isTried = true
+    })
+    const failing = failureOf(transport.connect(silent.endpoint(), watchedContext()))
+    await waitUntil(() => isTried, 'the first attempt to log in')
+    clock.advance(2_000)
+    expect(await failing).toMatchObject({ kind: 'unreachable', phase: 'authentication' })
   })
 
   it('leaves at once when it is stopped while the user is asked', async () => {
@@ -238,7 +269,7 @@ describe('logging in with words', () => {
   })
 })
 
-describe('commands and shells on a server of our own', () => {
+describe('commands and shells on a server in this process', () => {
   const open = (attempt: AuthContext) => attempt.accept()
 
   it('are reached by a signal, even after the end of their input', async () => {
@@ -306,11 +337,67 @@ describe('commands and shells on a server of our own', () => {
     connection.close()
   })
 
-  it('are refused with the words of the server', async () => {
+  it('are refused by a server that opens no session', async () => {
     const server = await startInProcessServer(open, (client) => client.on('session', (_accept, reject) => reject()))
     const connection = await transport.connect(server.endpoint(), watchedContext())
     const failure = await failureOf(openWatchedShell(connection))
     expect(failure.phase).toBe('shell')
+    connection.close()
+  })
+
+  it('fail alone when the server refuses a terminal or a shell: commands still run', async () => {
+    let refuses: 'pty' | 'shell' = 'pty'
+    const serve = (client: Connection) =>
+      client.on('session', (accept) => {
+        const session = accept()
+        session.on('pty', (acceptPty, reject) => (refuses === 'pty' ? reject?.() : acceptPty?.()))
+        session.on('shell', (_acceptShell, reject) => reject())
+        session.on('exec', (acceptExec) => {
+          const channel = acceptExec()
+          channel.exit(0)
+          channel.end()
+        })
+      })
+    const server = await startInProcessServer(open, serve)
+    const connection = await transport.connect(server.endpoint(), watchedContext())
+    for (const refused of ['pty', 'shell'] as const) {
+      refuses = refused
+      const failure = await failureOf(openWatchedShell(connection))
+      expect(failure).toMatchObject({ kind: 'unreachable', phase: 'shell' })
+      expect(failure.reason).toMatch(refused === 'pty' ? /Unable to request a pseudo-terminal$/ : /shell$/)
+      expect((await run(connection, 'true')).end).toEqual({ kind: 'exit', code: 0 })
+    }
+    connection.close()
+  })
+
+  it('report when the server stops reading, keep the bytes, and report when it reads again', async () => {
+    const opened = Promise.withResolvers<ServerChannel>()
+    const serve = (client: Connection) =>
+      client.on('session', (accept) => {
+        const session = accept()
+        session.on('pty', (acceptPty) => acceptPty?.())
+        session.on('shell', (acceptShell) => opened.resolve(acceptShell()))
+      })
+    const server = await startInProcessServer(open, serve)
+    const connection = await transport.connect(server.endpoint(), watchedContext())
+    const drained = Promise.withResolvers<void>()
+    const shell = await connection.openShell(
+      { size: { columns: 80, rows: 24 }, term: 'dumb' },
+      { onData: () => {}, onDrain: () => drained.resolve(), onEnd: () => {} },
+    )
+    const channel = await opened.promise
+    const bytes = Buffer.alloc(50_000, 'x')
+    let sent = bytes.length
+    while (shell.write(bytes)) {
+      sent += bytes.length
+      if (sent > 50_000_000) throw new Error('the channel never fills')
+    }
+    let received = 0
+    channel.on('data', (part: Buffer) => {
+      received += part.length
+    })
+    await drained.promise
+    await waitUntil(() => received === sent, 'every byte')
     connection.close()
   })
 })
