@@ -3,7 +3,7 @@ import { MusterError } from '../../base/errors.ts'
 import { findGang } from '../gangs/search-gang.ts'
 import { Cluster } from '../model/cluster.ts'
 import type { HostCapacity, ResourceRequest } from '../model/resources.ts'
-import { planQueue, type QueuePlan, type QueueSnapshot } from '../plan/plan-queue.ts'
+import { planQueue } from '../plan/plan-queue.ts'
 import type { ActiveJob, Reservation, WaitingJob } from '../plan/predict.ts'
 import { FairShare } from '../plan/turn.ts'
 import { TimeQueue, waitFigures } from './time-queue.ts'
@@ -16,7 +16,6 @@ export type QueueRunInput = {
   readonly reservations?: readonly Reservation[]
   readonly isPreempting: boolean
   readonly isFairShare: boolean
-  readonly onPlan?: (snapshot: QueueSnapshot<QueueRunJob>, plan: QueuePlan<QueueRunJob>) => void
 }
 
 export type QueueRunResult = {
@@ -36,7 +35,7 @@ export type QueueRunResult = {
 type Event = { readonly kind: 'end'; readonly job: QueueRunJob; readonly startS: number } | { readonly kind: 'replan' }
 
 export function runQueue(input: QueueRunInput): QueueRunResult {
-  const { hosts, reservations = [], isPreempting, isFairShare, onPlan } = input
+  const { hosts, reservations = [], isPreempting, isFairShare } = input
   const cluster = new Cluster(hosts)
   const jobs = input.jobs
     .filter(({ gang }) => findGang(cluster.copy(), gang) !== undefined)
@@ -67,7 +66,7 @@ export function runQueue(input: QueueRunInput): QueueRunResult {
       runTimes.set(value.job.user, [...(runTimes.get(value.job.user) ?? []).slice(-1), nowS - value.startS])
     }
     for (let job = jobs[next]; job?.submitS === nowS; job = jobs[++next]) waiting.push(job)
-    const snapshot = {
+    const plan = planQueue<QueueRunJob>({
       cluster,
       nowS,
       running: [...running.values()],
@@ -76,9 +75,7 @@ export function runQueue(input: QueueRunInput): QueueRunResult {
       runTimes,
       isPreempting,
       ...(isFairShare ? { usage: share.usage(nowS) } : {}),
-    }
-    const plan = planQueue<QueueRunJob>(snapshot)
-    onPlan?.(snapshot, plan)
+    })
     for (const { job, placements } of plan.starts) {
       const taken = placements.map(({ shape, host, devices }) => cluster.take(shape, { host, devices }))
       running.set(job, { ...job, startS: nowS, placements: taken })
