@@ -6,7 +6,7 @@ import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { hostsText } from '../../scheduler/jobs/job-columns.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
-import { numberFrom } from '../command-line/values.ts'
+import { wholeNumber } from '../command-line/values.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { driveQueue } from './drive-queue.ts'
@@ -24,7 +24,7 @@ export const verb: VerbCode = {
       .option(
         '--keep <days>',
         'delete job files older than DAYS days from the hosts (default: keep them)',
-        numberFrom(0),
+        wholeNumber(1),
       )
       .option(
         '--on-end <command>',

@@ -28,6 +28,15 @@ const muster = (args: readonly string[], stdin: readonly string[] = []) =>
 const openStore = () => new JobStore(join(directory, '.local', 'state', 'muster', 'jobs', 'lab.db'))
 
 describe('muster job', () => {
+  test('work refuses to keep job files for less than a day', async () => {
+    for (const days of ['0', '0.5', '-1'])
+      expect(await job(['work', '--until-empty', '--keep', days])).toMatchObject({
+        exitCode: 2,
+        output: '',
+        messages: expect.stringContaining('It must be a whole number of 1 or more.'),
+      })
+  })
+
   test('submit tells a job that no host can ever hold, and refuses it with --strict', async () => {
     writeFileSync(
       join(directory, 'hosts.yaml'),
