@@ -32,7 +32,7 @@ export function renderCommandsDocs(): string {
 
 \`muster VERB --help\` (or \`muster help VERB\`) shows the arguments, options, examples and exit codes of a verb.
 
-| command | | what it changes |
+| command | purpose | what it changes |
 | --- | --- | --- |
 ${rows.join('\n')}
 
@@ -41,9 +41,9 @@ something take \`--dry-run\` where their help lists it, and refuse it otherwise.
 
 ## Shared options
 
-They may stand before or after the verb. The help of a verb lists those that mean something to it.
+Shared options can be given before or after the verb. The help of a verb lists those that apply to it.
 
-| option | |
+| option | meaning |
 | --- | --- |
 ${shared.map(row).join('\n')}
 `

@@ -12,16 +12,16 @@ const INTRODUCTION = `# hosts.yaml
 
 <!-- Generated from src/inventory/hosts-yaml-schema.ts and src/ops/*/section.ts by scripts/generate-hosts-yaml-docs.ts: change them there. -->
 
-The machines, how they are reached, and what they are for. Muster reads the file that \`--hosts FILE\` names, else \`./hosts.yaml\`, else \`$XDG_CONFIG_HOME/muster/hosts.yaml\` (\`~/.config/muster/hosts.yaml\`). A pipe will do, as in \`--hosts <(…)\`, as long as somebody writes into it. A hosts.yaml that was found, not named, is used only if it belongs to you (or root) and no other user can change it or its directory, since it can name programs that Muster runs. \`--hosts none\` reads none: then a target names its hosts itself, as in \`muster root@h1,h2:2222\`. Every mistake is told at once, as \`hosts.yaml:LINE:COLUMN\`, with the nearest valid word.
+The machines, how they are reached, and what they are for. Muster reads the file that \`--hosts FILE\` names, else \`./hosts.yaml\`, else \`$XDG_CONFIG_HOME/muster/hosts.yaml\` (\`~/.config/muster/hosts.yaml\`). The file may be a pipe, as in \`--hosts <(…)\`. A hosts.yaml that was found, not named, is used only if it belongs to you (or root) and no other user can change it or its directory, since it can name programs that Muster runs. \`--hosts none\` reads none: then a target names its hosts itself, as in \`muster root@h1,h2:2222\`. All mistakes are reported at once, each as \`hosts.yaml:LINE:COLUMN\` and with the nearest valid word.
 
-A name alone is enough for a host: everything else comes from \`~/.ssh/config\`. What hosts.yaml says wins over ssh_config, and ssh_config over Muster's defaults.
+A name alone is enough for a host: everything else comes from \`~/.ssh/config\`. hosts.yaml takes precedence over ssh_config, and ssh_config over Muster's defaults.
 `
 
 const HOST_SETS = `## Host sets
 
 Targets on the command line, the console's \`/\`, the keys of \`hosts\` and every value called *host set* below are written in one language.
 
-| write | for |
+| expression | hosts |
 | --- | --- |
 | \`m8\` | one host |
 | \`m[8-10]\`, \`gpu[01-16/2]\`, \`n[1,3,5-9]\` | a range, with its zero padding; with a step; a list |
@@ -29,7 +29,7 @@ Targets on the command line, the console's \`/\`, the keys of \`hosts\` and ever
 | \`@workers\`, \`@rack*\` | a group; every group that matches |
 | \`all\`, \`@all\` | every host of the file |
 | \`m*\`, \`gpu?\` | every host that matches |
-| \`a,b\` | both |
+| \`a,b\` | hosts in either |
 | \`all!m8\` | all but m8 |
 | \`@gpus&@rack1\` | hosts in both |
 | \`@a^@b\` | hosts in one, but not in both |
@@ -37,42 +37,42 @@ Targets on the command line, the console's \`/\`, the keys of \`hosts\` and ever
 | \`-\` | the names on stdin |
 | \`ann@m8\`, \`m8:2222\`, \`root@10.0.0.9\`, \`[::1]:22\` | a host with another user or port, or one that is not in the file (targets only) |
 
-One expression stands for at most 100,000 hosts. Muster writes sets in the same language: \`m[8-10] (3)\`. Shells give \`!\`, \`&\`, \`*\`, \`[\` and \`(\` a meaning of their own: put such a target in single quotes.
+One expression can name at most 100,000 hosts. Muster writes sets in the same language: \`m[8-10] (3)\`. Shells give \`!\`, \`&\`, \`*\`, \`[\` and \`(\` a meaning of their own: put such a target in single quotes.
 `
 
 const SSH_CONFIG = `## What comes from ssh_config
 
-Where OpenSSH is installed, \`ssh -G\` is asked for each host, so \`Match\`, \`Include\` and the system's file mean what they mean to ssh (\`Match exec\` runs its command, as with ssh); where it is not, Muster reads the same files itself. The host's name is what ssh is asked for; \`address\`, \`port\`, \`user\` and \`identity_file\` are passed along like options of ssh.
+Where OpenSSH is installed, Muster runs \`ssh -G\` for each host, so \`Match\`, \`Include\` and the system's file mean what they mean to ssh (\`Match exec\` runs its command, as with ssh); where it is not, Muster reads the same files itself. Muster passes it the host's name, with \`address\`, \`port\`, \`user\` and \`identity_file\` as options.
 
 | ssh_config | Muster |
 | --- | --- |
 | HostName, Port, User, HostKeyAlias | as in ssh |
-| IdentityFile, IdentitiesOnly, IdentityAgent | as in ssh; files that do not exist are passed over |
+| IdentityFile, IdentitiesOnly, IdentityAgent | as in ssh; files that do not exist are skipped |
 | ProxyJump | as in ssh, each hop with its own configuration; a jump host does not jump over itself |
-| ProxyCommand | as in ssh, unless \`jump\` says otherwise |
-| UserKnownHostsFile, GlobalKnownHostsFile, StrictHostKeyChecking, HashKnownHosts | as in ssh, but for what is said below |
-| HostKeyAlgorithms, KexAlgorithms, Ciphers, MACs | as in ssh; a host for which nothing is left that the built-in transport has goes through the system's ssh |
+| ProxyCommand | as in ssh, unless \`jump\` is set |
+| UserKnownHostsFile, GlobalKnownHostsFile, StrictHostKeyChecking, HashKnownHosts | as in ssh, except as described below |
+| HostKeyAlgorithms, KexAlgorithms, Ciphers, MACs | as in ssh; if the built-in transport has none of the allowed algorithms, the host goes through the system's ssh |
 | RequiredRSASize | as in ssh: shorter RSA keys of the host are refused, and those of the user are not offered |
-| ForwardAgent | as in ssh: if ssh_config asks for it, it is asked for; \`forward_agent\` wins |
+| ForwardAgent | as in ssh; \`forward_agent\` takes precedence |
 | PreferredAuthentications, PubkeyAuthentication, PasswordAuthentication, KbdInteractiveAuthentication, BatchMode | as in ssh, for publickey, keyboard-interactive and password |
-| ConnectTimeout | as in ssh; 10 seconds where it is not set, 4 for \`status\`; \`--connect-timeout\` wins |
+| ConnectTimeout | as in ssh; 10 seconds where it is not set, 4 for \`status\`; \`--connect-timeout\` takes precedence |
 | ServerAliveInterval, ServerAliveCountMax | as in ssh; 5 seconds and 3 where the interval is not set or 0 |
-| RemoteCommand | what a shell runs, unless \`shell\` says otherwise |
+| RemoteCommand | what a shell runs, unless \`shell\` is set |
 | SetEnv, SendEnv | as in ssh, for shells |
-| PKCS11Provider, CertificateFile, security keys, GSSAPI alone, KnownHostsCommand, RevokedHostKeys, \`@cert-authority\` in known_hosts, ProxyUseFdpass, AddressFamily, BindAddress, BindInterface, ForwardAgent with a socket | the host goes through the system's ssh (\`transport: openssh\`) |
+| PKCS11Provider, CertificateFile, security keys, GSSAPI as the only method, KnownHostsCommand, RevokedHostKeys, \`@cert-authority\` in known_hosts, ProxyUseFdpass, AddressFamily, BindAddress, BindInterface, ForwardAgent with a socket | the host goes through the system's ssh (\`transport: openssh\`) |
 | LocalForward, RemoteForward, DynamicForward, Tunnel, ForwardX11, ControlMaster, Compression | not used by the built-in transport |
-| CheckHostIP, VerifyHostKeyDNS, UpdateHostKeys, NoHostAuthenticationForLocalhost | not used by the built-in transport: names alone are looked up, in known_hosts alone, and keys that a host announces are not recorded |
+| CheckHostIP, VerifyHostKeyDNS, UpdateHostKeys, NoHostAuthenticationForLocalhost | not used by the built-in transport: it looks up only names, only in known_hosts, and does not record keys that a host announces |
 
 ### Host keys
 
-A host is trusted when ssh would trust it. A table of more than 160 cases is played by ssh and by Muster against the same sshd; their verdicts differ only where Muster is stricter:
+A host is trusted when ssh would trust it. Tests try more than 160 cases with ssh and with Muster against the same sshd; the verdicts differ only where Muster is stricter:
 
 - A changed or revoked host key is refused, also with StrictHostKeyChecking no. ssh connects to such a host, without passwords and without agent forwarding.
-- A known_hosts file that cannot be read (a directory, no permission) is an error. ssh takes it for an empty file.
-- A new key that was accepted but that no file keeps (UserKnownHostsFile /dev/null, a full disk) is remembered until Muster ends. Another key of the same host is refused as changed. With StrictHostKeyChecking no, nothing is remembered.
+- A known_hosts file that cannot be read (a directory, no permission) is an error. ssh treats it as an empty file.
+- A new key that was accepted but could not be recorded (UserKnownHostsFile /dev/null, a full disk) is remembered until Muster ends. Another key of the same host is refused as changed. With StrictHostKeyChecking no, nothing is remembered.
 - The built-in transport cannot check host certificates. A host that an \`@cert-authority\` line names goes through the system's ssh; with \`transport: ssh2\` it is refused.
 
-As with ssh, UserKnownHostsFile none leaves no file to record a key in: new keys are refused then, whatever StrictHostKeyChecking says. Keys in the global file count. A known key that is revoked is not asked for: a host that has another known key is asked for that one.
+As with ssh, UserKnownHostsFile none leaves no file to record a key in: new keys are refused then, whatever StrictHostKeyChecking says. Keys in the global file are still used. Muster does not ask a host for a key that is known but revoked; if another key of the host is known, it asks for that one.
 `
 
 const FILE: Fields = hostsYamlSchema(await areaSections()).fields ?? {}

@@ -17,7 +17,7 @@ export const verb: VerbCode = {
   define: (command) =>
     command
       .addArgument(new Argument('<kind>', 'the tool').choices(IMPORT_KINDS))
-      .argument('[file]', 'file to read (default: where the tool itself looks; -: stdin)')
+      .argument('[file]', "file to read (default: the tool's own; -: stdin)")
       .option('-o, --output <file>', 'write to this file (default: stdout)'),
   help: `
 Examples:
@@ -26,7 +26,7 @@ Examples:
   muster import clush /etc/clustershell/groups.d/cluster.yaml -o hosts.yaml
   muster import ansible inventory.ini > hosts.yaml
 
-What has no counterpart in hosts.yaml is listed on stderr, line by line.
+Settings without a counterpart in hosts.yaml are listed on stderr, line by line.
 `,
   run: importTo,
 }

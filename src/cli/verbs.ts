@@ -32,16 +32,16 @@ const OWN_VERBS: Readonly<Record<string, VerbTable>> = {
     check: reads('show how the environments of the hosts differ', REPORT, () => import('./env/check.ts')),
   },
   ray: {
-    restart: plans('stop workers and let them join again', CHANGE, () => import('./ray/restart.ts')),
+    restart: plans('restart workers', CHANGE, () => import('./ray/restart.ts')),
     submit: changes('run a command on the cluster, and show its output until it ends', CLUSTER, () =>
       import('./ray/jobs.ts').then(({ submit }) => submit),
     ),
-    jobs: reads('list the jobs of the cluster, the newest last', CLUSTER, () =>
+    jobs: reads('list the jobs of the cluster, newest last', CLUSTER, () =>
       import('./ray/jobs.ts').then(({ jobs }) => jobs),
     ),
     logs: reads('show the output of a job', CLUSTER, () => import('./ray/jobs.ts').then(({ logs }) => logs)),
     stop: changes('stop a job', CLUSTER, () => import('./ray/jobs.ts').then(({ stop }) => stop)),
-    watch: reads('watch nodes, placement groups and what waits', CLUSTER, () => import('./ray/watch.ts')),
+    watch: reads('watch nodes, placement groups and pending requests', CLUSTER, () => import('./ray/watch.ts')),
   },
 }
 
@@ -84,7 +84,7 @@ export const VERBS: VerbTable = {
     changesWith: ['stop'],
   }),
   doctor: reads(
-    'find what would make the next step fail: login, clock, disks, rights, network',
+    'find problems with login, clock, disks, permissions and network',
     REPORT,
     () => import('./doctor/doctor.ts'),
   ),
@@ -93,12 +93,12 @@ export const VERBS: VerbTable = {
   status: reads('compare the hosts with hosts.yaml', REPORT, () =>
     import('./bring-up/verbs.ts').then(({ status }) => status),
   ),
-  left: plans('list what Muster has left on hosts, and remove it', CHANGE, () => import('./left/left.ts')),
+  left: plans('list what Muster left on hosts, or remove it', CHANGE, () => import('./left/left.ts')),
   ...Object.fromEntries(AREAS.map((entry) => [entry.name, groupOf(entry)])),
   net: {
-    summary: 'measure bandwidth, round-trip times and losses, and watch the hosts',
+    summary: 'measure bandwidth, round-trip times and packet loss, and watch the hosts',
     verbs: {
-      mesh: changes('measure every link between hosts, and name what is slow', CHANGE, () => import('./net/mesh.ts')),
+      mesh: changes('measure every link between hosts, and report slow ones', CHANGE, () => import('./net/mesh.ts')),
       pair: changes(
         'measure one pair of hosts in both directions, live',
         [...CLUSTER, 'color'],
@@ -126,11 +126,11 @@ export const VERBS: VerbTable = {
     verbs: {
       submit: changes('put a job into the queue, and print its number', CLUSTER, () => import('./job/submit.ts')),
       list: reads('list the latest jobs', QUEUE, () => import('./job/show.ts').then(({ list }) => list)),
-      show: reads('show all about a job, and why it waits', QUEUE, () =>
+      show: reads('show everything about a job, and why it waits', QUEUE, () =>
         import('./job/show.ts').then(({ show }) => show),
       ),
       results: reads(
-        'show parameters and metrics of jobs submitted together, the best first',
+        'show parameters and metrics of jobs submitted together, best first',
         QUEUE,
         () => import('./job/results.ts'),
       ),
@@ -138,27 +138,31 @@ export const VERBS: VerbTable = {
       cancel: changes('stop running jobs, and remove waiting ones from the queue', QUEUE, () =>
         import('./job/change.ts').then(({ cancel }) => cancel),
       ),
-      hold: changes('keep jobs from starting', QUEUE, () => import('./job/change.ts').then(({ hold }) => hold)),
-      release: changes('let held jobs start', QUEUE, () => import('./job/change.ts').then(({ release }) => release)),
+      hold: changes('hold jobs, so that they do not start', QUEUE, () =>
+        import('./job/change.ts').then(({ hold }) => hold),
+      ),
+      release: changes('release held jobs, so that they can start', QUEUE, () =>
+        import('./job/change.ts').then(({ release }) => release),
+      ),
       retry: changes('queue ended jobs again', QUEUE, () => import('./job/change.ts').then(({ retry }) => retry)),
       requeue: changes('stop running jobs, and queue them again', QUEUE, () =>
         import('./job/change.ts').then(({ requeue }) => requeue),
       ),
       wait: reads('wait until all jobs have ended', QUEUE, () => import('./job/change.ts').then(({ wait }) => wait)),
-      edit: changes('change jobs that wait or are held', QUEUE, () => import('./job/edit.ts')),
+      edit: changes('change waiting or held jobs', QUEUE, () => import('./job/edit.ts')),
       clean: changes(
         'delete what ended jobs left on the hosts: output and scripts',
         CLUSTER,
         () => import('./job/clean.ts'),
       ),
       work: changes(
-        'run the scheduler: start jobs and look after them',
+        'run the scheduler, which starts and monitors jobs',
         [...CLUSTER, 'confirmation'],
         () => import('./job/work.ts'),
       ),
     },
   },
-  pack: reads('show which job and which Ray bundle has which host and device', CLUSTER, () => import('./pack/pack.ts')),
+  pack: reads('show which jobs and Ray bundles use which hosts and devices', CLUSTER, () => import('./pack/pack.ts')),
   simulate: {
     summary: 'try a scheduling policy on a workload: utilisation, waiting times, speed',
     verbs: {
@@ -173,12 +177,12 @@ export const VERBS: VerbTable = {
         () => import('./simulate/openb.ts'),
       ),
       gangs: reads(
-        'compare the GPUs that gangs get with the best known placement',
+        'compare the GPUs allocated to gangs with the best known placement',
         ['json'],
         () => import('./simulate/gangs.ts'),
       ),
       queue: reads(
-        'measure waiting times of jobs that queue for the devices of some hosts',
+        'measure waiting times of a job queue on given hosts',
         ['json'],
         () => import('./simulate/queue.ts'),
       ),

@@ -83,14 +83,14 @@ const connectionFields = {
   transport: {
     schema: choice(TRANSPORTS),
     about:
-      '`ssh2`: inside Muster, one connection a host for everything. `openssh`: the `ssh` of this machine, for what `ssh2` cannot do (GSSAPI, security keys, certificates). `local`: a shell of this machine, no SSH at all.',
+      '`ssh2`: the built-in SSH client, with one connection per host for everything. `openssh`: the `ssh` of this machine, for what `ssh2` cannot do (GSSAPI, security keys, certificates). `local`: a shell of this machine, without SSH.',
     example: 'openssh',
     fallback: '`ssh2`, or `openssh` where ssh_config asks for something that only it can do',
   },
   jump: {
     schema: jump,
     about:
-      'Hosts to pass through, the first one first: hosts of this file or `[user@]host[:port]`. `none` switches off what `defaults` or ssh_config say.',
+      'Hosts to connect through, in order: hosts of this file or `[user@]host[:port]`. `none` overrides `defaults` and ssh_config.',
     example: 'm10',
     fallback: 'ProxyJump or ProxyCommand of ssh_config',
   },
@@ -102,16 +102,16 @@ const connectionFields = {
   },
   forward_agent: {
     schema: flag(),
-    about: 'Whether the host may use your SSH agent. Turn it on for hosts that you trust only.',
+    about: 'Whether the host may use your SSH agent. Turn it on only for hosts that you trust.',
     example: 'true',
     fallback: 'ForwardAgent of ssh_config, else false',
   },
   persist: {
     schema: notNegative('a number of seconds, 0 or more'),
     about:
-      'How long the connection stays warm for the next command after its last use, in a background process that only you can reach; 0: not at all. `--persist S` on the command line wins. Shells, `run`, `copy` and `fetch` share it; `hosts --check` and `doctor` always log in anew. For `transport: ssh2` only: the `ssh` of `transport: openssh` ends with the program.',
+      'How long the connection stays open for the next command after its last use, in a background process that only you can reach; 0: not at all. `--persist S` on the command line wins. Shells, `run`, `copy` and `fetch` share it; `hosts --check` and `doctor` always open a new connection. Only for `transport: ssh2`: connections of `transport: openssh` close when the program ends.',
     example: '300',
-    fallback: 'it ends with the program',
+    fallback: 'it closes when the program ends',
   },
   shell: {
     schema: text('command'),
@@ -121,7 +121,7 @@ const connectionFields = {
   },
   resources: {
     schema: resources,
-    about: 'What the scheduler may hand out on the host.',
+    about: 'Resources of the host that the scheduler may allocate.',
     example: '{ cpu: 16, gpu: 8, memory: 512GiB }',
   },
 } as const satisfies Record<string, Field>
@@ -135,7 +135,7 @@ const host = object({
     fallback: "HostName of ssh_config, else the host's name",
   },
   ...connectionFields,
-  labels: { schema: mapOf(label), about: 'Words of your own about the host.', example: '{ rack: 3 }' },
+  labels: { schema: mapOf(label), about: 'Labels of your choice.', example: '{ rack: 3 }' },
 })
 
 const fields = {
@@ -146,7 +146,7 @@ const fields = {
   },
   defaults: {
     schema: object(connectionFields),
-    about: 'What holds for every host that does not say otherwise.',
+    about: 'Values for all hosts; a host can override them.',
     example: '{ user: root, port: 22 }',
   },
   hosts: {

@@ -10,15 +10,15 @@ const CHANGE_CODES = `
 Exit codes: 0 all is as declared, 4 a host could not be reached, 5 something could not be completed, 130 declined or interrupted.
 `
 const STATUS_NOTES = `
-good: as declared, and it works · missing: nothing of it is there · differs: not as declared · failed: as declared, but does
+good: as declared, and it works · missing: does not exist yet · differs: not as declared · failed: as declared, but does
 not work · blocked: up could not do it · away: the host could not be reached.
-Exit codes: 0 all good, 1 something is not, 4 a host could not be reached.
+Exit codes: 0 all good, 1 something is not good, 4 a host could not be reached.
 `
 
 const defineAreas = (command: Command) =>
   command
     .argument('[areas...]', `${AREAS.map(({ name }) => name).join(', ')} (default: all that hosts.yaml declares)`)
-    .option('--on <target>', 'only on these hosts')
+    .option('--on <target>', 'work only on these hosts')
 
 const changeTo = async (
   direction: 'up' | 'down',
@@ -68,7 +68,7 @@ export function areaVerb(area: string, name: keyof AreaEntry['verbs']): VerbCode
   const isChange = name !== 'status' && name !== 'check'
   const direction = name === 'down' ? 'down' : 'up'
   return {
-    define: (command) => command.option('--on <target>', 'only on these hosts'),
+    define: (command) => command.option('--on <target>', 'work only on these hosts'),
     help: `
 Examples:
   muster ${area} ${name}

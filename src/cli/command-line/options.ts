@@ -36,7 +36,7 @@ const SHARED: readonly (readonly [OptionGroup | 'all' | 'none', Option])[] = [
   ],
   ['all', new Option('--timeout <s>', 'stop after S seconds (default: no limit)').argParser(seconds)],
   ['color', new Option('--color <when>', 'use colours').choices(['auto', 'always', 'never']).default('auto')],
-  ['all', new Option('-v, --verbose', 'print more on stderr')],
+  ['all', new Option('-v, --verbose', 'print more details on stderr')],
 ]
 
 export function addSharedOptions(program: Command): void {

@@ -22,13 +22,16 @@ export const verb: VerbCode = {
       .option('--dry-run', 'check the hosts and show what would be copied')
       .option('--special-bits', 'keep setuid, setgid and sticky bits where the owner is the same (default: drop them)')
       .addOption(
-        new Option('--via <path>', 'send large files from here to every host (direct), or from host to host (chain)')
+        new Option(
+          '--via <path>',
+          'send large files by this path: from here to every host (direct), or from host to host (chain)',
+        )
           .choices(['auto', 'chain', 'direct'])
           .default('auto'),
       ),
   help: `
 Examples:
-  muster copy all app.conf /etc/app/             into a directory (with the slash, it is made where it is missing)
+  muster copy all app.conf /etc/app/             into a directory (with the slash, it is created where it is missing)
   muster copy @workers data model.bin /srv       directories and files, with modes and times
   muster copy m[8-10] env.sh '.env-%h'           a name for each host: %h name, %n number, %u user
   muster copy all --dry-run site/. /srv/www      what would change: the contents of site into /srv/www

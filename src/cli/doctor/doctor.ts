@@ -32,7 +32,7 @@ Examples:
 
 Where hosts.yaml declares areas for muster up, it also looks for what would stop them: packages or wheels, Ray in the environment,
 permissions and disk space. It reads and changes nothing. For slow hosts, give a longer --connect-timeout.
-blocker: the next step fails · risk: it may fail · note: good to know.
+blocker: work on the host fails · risk: it may fail · note: good to know.
 Exit codes: 0 no blocker, 1 a host has a blocker, 4 a host could not be reached, 130 interrupted.
 `,
   run: doctor,

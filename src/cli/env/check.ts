@@ -14,13 +14,13 @@ import { formatDrift } from './format-drift.ts'
 const USUAL_COLUMNS = 100
 
 export const verb: VerbCode = {
-  define: (command) => command.option('--on <target>', 'only these hosts'),
+  define: (command) => command.option('--on <target>', 'compare only these hosts'),
   help: `
 Examples:
   muster env check                packages, Python, C library, driver and image: what differs
-  muster env check --on m[8-9]    only these hosts
+  muster env check --on m[8-9]    compare only these hosts
 
-Exit codes: 0 nothing differs but notes, 1 something differs or is unknown, 4 a host could not be reached.
+Exit codes: 0 nothing but notes differs, 1 something differs or is unknown, 4 a host could not be reached.
 `,
   run: checkEnvironment,
 }

@@ -21,7 +21,7 @@ export function hostsVerb(check: CheckHosts): VerbCode {
       command
         .argument('[target]', 'hosts to list (default: all)')
         .option('--check', 'connect to every host, and show whether it answers')
-        .option('--persisted', 'list the connections that --persist keeps open, since when and how long')
+        .option('--persisted', 'list the connections that --persist keeps open, with their age and the time left')
         .option('--stop', 'close those connections (default: all of them)'),
     help: `
 Examples:

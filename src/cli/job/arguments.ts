@@ -38,13 +38,23 @@ export const withRequest = (
   } = {},
 ): Command =>
   command
-    .option('--name <name>', 'name that lists show (new jobs: the command)')
-    .option('--cpu <cores>', 'cores of each bundle', numberFrom(0), defaults.cpu)
-    .option('--memory <size>', 'memory of each bundle, such as 16GiB')
-    .option('--gpu <n>', 'GPUs of each bundle: whole ones, or a share of one such as 0.5', numberFrom(0), defaults.gpu)
+    .option('--name <name>', 'show this name in lists (new jobs: the command)')
+    .option('--cpu <n>', 'request N cores for each bundle', numberFrom(0), defaults.cpu)
+    .option('--memory <size>', 'request this much memory for each bundle, such as 16GiB')
+    .option(
+      '--gpu <n>',
+      'request N GPUs for each bundle: a whole number, or a share of one GPU such as 0.5',
+      numberFrom(0),
+      defaults.gpu,
+    )
     .option('--on <target>', 'run only on these hosts')
-    .option('--dir <path>', 'directory on the host to run in (new jobs: the home directory)')
-    .option('--priority <n>', 'higher goes first', wholeNumber(Number.MIN_SAFE_INTEGER), defaults.priority)
-    .option('--estimate <s>', 'expected run time in seconds', wholeNumber(1))
+    .option('--dir <path>', 'run in this directory of the host (new jobs: the home directory)')
+    .option(
+      '--priority <n>',
+      'start jobs with a higher N first',
+      wholeNumber(Number.MIN_SAFE_INTEGER),
+      defaults.priority,
+    )
+    .option('--estimate <s>', 'estimate a run time of S seconds', wholeNumber(1))
     .option('--limit <s>', 'stop the job after S seconds', wholeNumber(1))
     .option('--retries <n>', 'retry at most N times if it fails', wholeNumber(0), defaults.retries)

@@ -23,7 +23,7 @@ type CleanOptions = GlobalOptions & {
 export const verb: VerbCode = {
   define: (command) =>
     command
-      .option('--older-than <days>', 'only files of jobs that ended at least DAYS days ago', numberFrom(0), 7)
+      .option('--older-than <days>', 'delete only files of jobs that ended at least DAYS days ago', numberFrom(0), 7)
       .option('--records', 'also delete the records of these jobs from the queue, for good (default: keep them)')
       .option('--dry-run', 'count what would be deleted'),
   help: `

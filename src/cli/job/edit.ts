@@ -24,7 +24,7 @@ export const verb: VerbCode = {
 Examples:
   muster job edit 17 --priority 5    while it waits
 
-What is not given stays as it is.
+Options that are not given stay unchanged.
 `,
   run: editJobs,
 }

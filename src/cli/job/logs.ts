@@ -25,7 +25,7 @@ const CHECK_MS = 500
 export const verb: VerbCode = {
   define: (command) =>
     withJob(command)
-      .option('--rank <n>', 'bundle to read', wholeNumber(0), 0)
+      .option('--rank <n>', 'read the output of this bundle', wholeNumber(0), 0)
       .option('-f, --follow', 'keep printing until the job ends'),
   help: `
 Examples:

@@ -32,7 +32,7 @@ const STATES: readonly string[] = ['held', 'queued', 'starting', 'running', 'end
 export const list: VerbCode = {
   define: (command) =>
     command
-      .option('--state <names>', `only jobs in these states: ${STATES.join(', ')}`)
+      .option('--state <names>', `list only jobs in these states: ${STATES.join(', ')}`)
       .option('--limit <n>', 'show at most N jobs', wholeNumber(0), 50),
   help: `
 Examples:
@@ -45,7 +45,7 @@ export const show: VerbCode = {
   define: withJob,
   help: `
 Examples:
-  muster job show 17                 all about a job, and why it waits
+  muster job show 17                 everything about a job, and why it waits
 `,
   run: showJob,
 }

@@ -82,15 +82,17 @@ export const verb: VerbCode = {
         'submit one job for each line of this file, a command line for sh (-: stdin, as lines come)',
       )
       .option('--no-limits', 'do not enforce --memory')
-      .option('--bundles <n>', 'bundles that start together or not at all; each runs the command', wholeNumber(1), 1)
-      .option('--strategy <name>', `placement of the bundles: ${STRATEGIES.join(', ')}`, 'PACK')
-      .option('--per-host <n>', 'at most N bundles on one host', wholeNumber(1))
-      .option('--array <from-to>', 'one job for each number, which is in MUSTER_ARRAY_INDEX')
-      .addOption(repeatable('--grid <name=values>', 'one job for each combination of values: a,b,c or from:to:step'))
+      .option('--bundles <n>', 'run the command in N bundles, which start together or not at all', wholeNumber(1), 1)
+      .option('--strategy <name>', `place the bundles by ${STRATEGIES.join(', ')}`, 'PACK')
+      .option('--per-host <n>', 'place at most N bundles on one host', wholeNumber(1))
+      .option('--array <from-to>', 'submit one job for each number, and set MUSTER_ARRAY_INDEX to it')
+      .addOption(
+        repeatable('--grid <name=values>', 'submit one job for each combination of values: a,b,c or from:to:step'),
+      )
       .addOption(
         repeatable(
           '--metric <name[=pattern]>',
-          'read a number that the job prints as NAME=0.1 or NAME: 0.1, or as this pattern (sed -E) says; max:NAME if more is better',
+          'collect the number that the job prints as NAME=0.1 or NAME: 0.1, or that this pattern (sed -E) finds; max:NAME if higher is better',
         ),
       )
       .addOption(repeatable('--env <name=value>', 'set a variable for the command'))
@@ -99,18 +101,22 @@ export const verb: VerbCode = {
         '--from-env <what>',
         'run inside an environment: declared (the one of hosts.yaml), venv:PATH, conda:NAME or image:NAME',
       )
-      .option('--user <name>', 'account: at equal priority, users who have used less go first (default: you)')
+      .option(
+        '--user <name>',
+        'charge the job to this account; at equal priority, accounts with less past use start first (default: you)',
+      )
       .addOption(new Option('--after <ids>', 'start when these jobs are done').argParser(parseIds).default([], 'none'))
-      .option('--preemptible', 'allow stopping it for a job of higher priority; it is then queued again')
+      .option('--preemptible', 'allow stopping the job for one of higher priority; it is then queued again')
       .option(
         '--engine <name>',
-        ['embedded: Muster places and runs it', ...ENGINES.map(({ name, summary }) => `${name}: ${summary}`)].join(
-          '; ',
-        ),
+        [
+          'use this engine: embedded: Muster places and runs the job',
+          ...ENGINES.map(({ name, summary }) => `${name}: ${summary}`),
+        ].join('; '),
         'embedded',
       )
-      .option('--hold', 'do not start it before it is released')
-      .option('--dry-run', 'show where it would run now, or why it would not; submit nothing')
+      .option('--hold', 'hold the job until it is released')
+      .option('--dry-run', 'show where the job would run now, or why it would wait; submit nothing')
       .option('--strict', 'refuse a job that no host can ever hold (default: accept it with a warning)'),
   help: `
 Examples:

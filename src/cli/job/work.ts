@@ -30,7 +30,7 @@ export const verb: VerbCode = {
         '--on-end <command>',
         'run this with sh, here, when a job ends: MUSTER_JOB, MUSTER_JOB_STATE and more are set',
       )
-      .option('--on-fail <command>', 'the same, only when a job did not succeed')
+      .option('--on-fail <command>', 'run this with sh, here, when a job ends without success')
       .option('--install', 'run the scheduler as a service of this machine, with these options; asks first')
       .option('--uninstall', 'remove the service; running jobs continue')
       .option('--dry-run', 'with --install or --uninstall: show the plan, without applying it'),
@@ -40,7 +40,7 @@ Examples:
   muster job work --until-empty      until no job waits or runs
   muster job work --install          as a service of this machine, without a terminal
 
-A second scheduler of the same queue stands by, and takes over when the first one is gone.
+A second scheduler of the same queue waits, and takes over when the first one ends.
 `,
   async run(options: WorkOptions, context: CliContext) {
     const { install = false, uninstall = false, dryRun = false } = options

@@ -35,7 +35,7 @@ export const verb: VerbCode = {
       .argument('[target]', 'hosts (default: all)')
       .option('--remove', 'show the plan, ask, and remove what nothing uses')
       .option('--dry-run', 'show what would be removed, without doing it')
-      .option('--area <names>', 'only these areas (default: all)', (text: string) => text.split(','))
+      .option('--area <names>', 'search only these areas (default: all)', (text: string) => text.split(','))
       .option(
         '--also <dir>',
         'also search this directory of the hosts; can be given several times',
@@ -50,9 +50,9 @@ Examples:
   muster left --also /data         search /data for unfinished copies, too
 
 left: it can be removed · used: a process or a job uses it · declared: hosts.yaml declares it, and muster down removes it ·
-kept: your data, or another account's · unknown: the host did not tell.
+kept: your data, or another account's · unknown: could not be determined.
 The home directory and the directories for temporary files are searched, 7 levels deep, on one file system each.
-Exit codes: 0 told or removed, 4 some host could not be reached, 5 it could not be completed, 130 declined or interrupted.
+Exit codes: 0 listed or removed, 4 a host could not be reached, 5 something could not be removed, 130 declined or interrupted.
 `,
   run: showOrRemove,
 }

@@ -36,13 +36,13 @@ export const verb: VerbCode = {
       .option('--serial', 'measure one link at a time')
       .option('--bidirectional', 'measure both directions of a pair at the same time')
       .option('--csv <file>', 'write one line for each link to this file')
-      .option('--svg <file>', 'write a picture to this file')
+      .option('--svg <file>', 'write an SVG image to this file')
       .option('--install', 'install iperf3 where it is missing, after asking')
       .option('--dry-run', 'show what would be measured, and how long it takes'),
   help: `
 Examples:
   muster net mesh                              every pair of hosts.yaml, both ways, 5 s each
-  muster net mesh m[8-10] --time 10 --serial   one link at a time: the difference shows what the switch does to the rest
+  muster net mesh m[8-10] --time 10 --serial   one link at a time, with no load on the others
   muster net mesh @gpus --interface eth1       at the addresses of another interface (or --network 10.0.0.0/24)
   muster net mesh all --udp 100M               jitter and loss at a bit rate
   muster net mesh all --svg net.svg --csv net.csv

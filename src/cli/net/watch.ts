@@ -33,14 +33,14 @@ export const verb: VerbCode = {
     command
       .argument('[target]', 'hosts (default: all)')
       .option('--count <n>', 'print N samples of each host as JSON, and exit', wholeNumber(1, 86_400))
-      .option('--record <file>', 'write what is seen to this file')
+      .option('--record <file>', 'write the samples to this file')
       .option('--replay <file>', 'show a recording')
       .option('--speed <n>', 'replay N times as fast', wholeNumber(1, 86_400), 1),
   help: `
 Examples:
   muster net watch                             all hosts of hosts.yaml: processors, memory, network, disks, NFS, GPUs
   muster net watch @gpus --record today.jsonl  also record it; --replay today.jsonl shows it again
-  muster net watch --count 5 --json            five samples of each host for a script
+  muster net watch --count 5 --json            five samples of each host, for scripts
 
 Keys: s sort, Enter charts of a host, q quit. Nothing is installed on the hosts: one line of sh reads /proc once a second.
 `,

@@ -26,7 +26,7 @@ Examples:
   muster pack --engine embedded     the queue only; asks no host
 
 A letter is a job, as wide as its share of the device; · is free. Where hosts.yaml declares a Ray cluster, its head is asked too:
-there a letter is a placement group, and * is outside any group. Ray does not tell which device a bundle has.
+there a letter is a placement group, and * is outside any group. Ray does not report which device a bundle uses.
 `,
   run: showPacking,
 }

@@ -37,15 +37,15 @@ export const submit: VerbCode = {
       .addOption(
         new Option('--env <k=v>', 'set a variable for the job; can be given several times').argParser(variable),
       )
-      .option('--cpus <n>', 'CPUs that the command itself takes', numberFrom(0))
-      .option('--gpus <n>', 'GPUs that the command itself takes', numberFrom(0))
+      .option('--cpus <n>', 'reserve N CPUs for the command itself', numberFrom(0))
+      .option('--gpus <n>', 'reserve N GPUs for the command itself', numberFrom(0))
       .addOption(
-        new Option('--resources <k=n>', 'other resources that it takes; can be given several times').argParser(
+        new Option('--resources <k=n>', 'reserve other resources for it; can be given several times').argParser(
           resource,
         ),
       )
-      .option('--id <id>', 'name of the job (default: Ray makes one)', jobName)
-      .option('--no-wait', 'return as soon as Ray has the job'),
+      .option('--id <id>', 'set the ID of the job (default: Ray generates one)', jobName)
+      .option('--no-wait', 'return as soon as Ray has accepted the job'),
   help: `
 Examples:
   muster ray submit --working-dir . --cpus 2 -- python train.py
@@ -67,7 +67,7 @@ Exit code: that of the job.
 export const jobs: VerbCode = {
   help: `
 Examples:
-  muster ray jobs                   the jobs of the cluster, the newest last
+  muster ray jobs                   the jobs of the cluster, newest last
 `,
   run: (options: GlobalOptions, context: CliContext) => ask({ do: 'list' }, options, context),
 }

@@ -8,7 +8,7 @@ export const verb: VerbCode = {
   define: (command) => command.argument('<target>', 'hosts of workers: m8, m[8-9]'),
   help: `
 Examples:
-  muster ray restart m8            stop one worker, and let it join again
+  muster ray restart m8            restart one worker
 `,
   async run(on: string, options: BringUpOptions, context: CliContext) {
     const code = await change('down', ['ray'], { ...options, on }, context)

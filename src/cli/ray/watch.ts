@@ -18,11 +18,11 @@ type WatchOptions = GlobalOptions & { readonly interval: number; readonly once?:
 export const verb: VerbCode = {
   define: (command) =>
     command
-      .option('--interval <s>', 'seconds between two checks', numberFrom(0.5), 2)
+      .option('--interval <s>', 'check every S seconds', numberFrom(0.5), 2)
       .option('--once', 'check once and exit'),
   help: `
 Examples:
-  muster ray watch                  nodes, placement groups, and what waits and why, until Ctrl-C
+  muster ray watch                  nodes, placement groups and pending requests, until Ctrl-C
   muster ray watch --json           one object for each check
 `,
   run: watchRay,

@@ -10,7 +10,7 @@ export const verb: VerbCode = {
     command
       .argument('[target]', 'hosts: m[8-10], @workers, all, root@h1,h2:2222')
       .argument('[command...]', 'command for the login shell of each host; with --script, arguments of the script')
-      .option('--fold', 'group hosts with equal output (default on a terminal with more than one host)')
+      .option('--fold', 'fold hosts with equal output (default on a terminal with more than one host)')
       .option('--no-fold', 'print lines as they come')
       .option('--diff', 'show how the output of a host differs from that of most hosts')
       .option('--out <dir>', 'write HOST.out and HOST.err to this directory')

@@ -20,7 +20,7 @@ export const verb: VerbCode = {
   define: (command) =>
     command
       .option('--nodes <n>', 'hosts', wholeNumber(1), 1000)
-      .option('--gangs <n>', 'gangs that run at once', wholeNumber(1), 10_000)
+      .option('--gangs <n>', 'run N gangs at once', wholeNumber(1), 10_000)
       .option('--seed <n>', 'seed of the fleet and the gangs', wholeNumber(0), 1)
       .addOption(policyOption(POLICY_NAMES, DEFAULT_POLICY)),
   help: `

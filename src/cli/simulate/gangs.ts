@@ -26,7 +26,7 @@ export const verb: VerbCode = {
           .argParser((word) => oneOf(word, GANG_POLICIES, 'window'))
           .default('window'),
       )
-      .option('--window <n>', 'gangs that are considered together (not for ray)', wholeNumber(1), 64),
+      .option('--window <n>', 'consider N gangs together (not for ray)', wholeNumber(1), 64),
   help: `
 Examples:
   muster simulate gangs gangs.json --policy ray --json

@@ -50,8 +50,8 @@ export const verb: VerbCode = {
       .option('--variant <name>', 'variant of the sequence to use', 'default')
       .option('--seed <n>', 'seed of the sequence to use, and of the policy random', wholeNumber(0), 42)
       .addOption(policyOption(POLICY_NAMES, DEFAULT_POLICY))
-      .option('--learn', 'learn the mix of requests as they come (default: it is known before)')
-      .option('--churn <percent>', 'let pods come and go, until PERCENT of all GPUs are asked for', wholeNumber(1))
+      .option('--learn', 'learn the mix of requests as they arrive (default: known in advance)')
+      .option('--churn <percent>', 'let pods come and go, until PERCENT of all GPUs are requested', wholeNumber(1))
       .option('--thin <n>', 'use every Nth node of the list', wholeNumber(1), 1),
   help: `
 Examples:

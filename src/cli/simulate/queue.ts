@@ -19,7 +19,7 @@ export const verb: VerbCode = {
     command
       .argument('<file>', 'JSON file of hosts, jobs and reservations')
       .option('--preempt', 'stop preemptible jobs for those of higher priority')
-      .option('--fair-share', 'prefer users who have used less')
+      .option('--fair-share', 'prefer users with less past use')
       .option('--no-estimates', 'ignore the estimated run times'),
   help: `
 Examples:

@@ -48,7 +48,7 @@ const name = (pattern: RegExp, characters: string) =>
 const where = {
   from: {
     schema: hostName,
-    about: 'The host that the others follow: packages are fetched, solved or built there once.',
+    about: 'The reference host: packages are fetched, solved or built there once, and the other hosts get the same.',
     example: 'm10',
     fallback: 'the head of `ray` if it is one of `hosts`, else the first of them',
   },
@@ -77,7 +77,7 @@ export const section = defineSection(
             file: {
               schema: path,
               about:
-                'Its packages: an environment.yml, an explicit list of packages, or an archive of conda-pack; relative to hosts.yaml. Without it, the others get the environment of `from`.',
+                'The list of its packages: an environment.yml, an explicit list of packages, or an archive of conda-pack; relative to hosts.yaml. Without it, the other hosts get the environment of `from`.',
               example: 'environment.yml',
             },
             ...where,
@@ -100,7 +100,7 @@ export const section = defineSection(
             },
             options: {
               schema: text(),
-              about: 'Options of `docker run`, split at blanks; quotes and variables are not interpreted.',
+              about: 'Options of `docker run`, split at spaces; quotes and variables are not interpreted.',
               example: '--network host --shm-size 8g',
               fallback: '`--network host`',
             },
@@ -126,13 +126,13 @@ export const section = defineSection(
             requirements: {
               schema: path,
               about:
-                'Its packages: requirements of pip (loose or pinned, with or without hashes), a uv.lock, or a pylock.toml; relative to hosts.yaml. Without it, the others get the packages of `from`.',
+                'The list of its packages: requirements of pip (loose or pinned, with or without hashes), a uv.lock, or a pylock.toml; relative to hosts.yaml. Without it, the other hosts get the packages of `from`.',
               example: 'requirements.txt',
             },
             wheels: {
               schema: hostPath,
               about:
-                'A directory of wheels on the hosts. Missing wheels are added; a directory that the hosts share over NFS is filled once. If it holds everything, nothing is fetched.',
+                'A directory of wheels on the hosts. Missing wheels are added; a directory that the hosts share over NFS is filled once. If it has all of them, nothing is fetched.',
               example: '/nfsroot/wheels',
               fallback: 'a directory under `~/.cache/muster` on each host',
             },

@@ -85,7 +85,7 @@ export const section = defineSection(
         schema: choice(['token']),
         about: 'Every request to the cluster needs its token, which Muster creates. Needs Ray 2.52.',
         example: 'token',
-        fallback: 'none: everyone who can reach the head can run programs on all nodes',
+        fallback: 'none: anyone who can reach the head can run programs on all nodes',
       },
       ports: {
         schema: object({
@@ -131,7 +131,7 @@ export const section = defineSection(
       },
       labels: {
         schema: located(oneOrMore(text('label'))),
-        about: 'The `labels` of hosts that their nodes get, for tasks that select by them. Needs Ray 2.49.',
+        about: 'Which `labels` of a host its node gets, for tasks that select nodes by label. Needs Ray 2.49.',
         example: '[rack, zone]',
         fallback: 'none',
       },

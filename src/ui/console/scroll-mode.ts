@@ -95,7 +95,7 @@ export class ScrollMode {
       label: 'Search:',
       initial: this.#search.needle,
       submitTitle: 'search backwards',
-      help: [{ text: 'Without a capital letter, case makes no difference.', tone: 'muted' }],
+      help: [{ text: 'Ignores case unless you type a capital letter.', tone: 'muted' }],
       onSubmit: (needle) => {
         const screen = this.#views.screen(host)
         if (!screen) return

@@ -25,21 +25,21 @@ const canSearch: Test = (state) => hasJobs(state) && !isFiltered(state)
 
 /** A narrow footer shows the keys of the selected row first. */
 export const jobsKeys = keyTable<ConsoleState>()(
-  ['to-shells', 'Esc q', 'shells', 'Back to the shells.', inList],
-  ['to-list', 'Esc q', 'list', 'In a table: back to the list.', inTable],
-  ['table', 'Enter', 'results', 'Array or grid: its jobs with metrics and parameters, best first.', opensResults],
-  ['members', 'Enter', 'its jobs', 'Array or grid without metrics: its jobs with states and parameters.', opensJobs],
-  ['from-table', 'Enter', 'this job', 'In a table: back to the list, with the selected job and its log.', inTable],
+  ['to-shells', 'Esc q', 'shells', 'Go back to the shells.', inList],
+  ['to-list', 'Esc q', 'list', 'In a table: go back to the list.', inTable],
+  ['table', 'Enter', 'results', 'Array or grid: show its jobs with metrics and parameters, best first.', opensResults],
+  [
+    'members',
+    'Enter',
+    'its jobs',
+    'Array or grid without metrics: show its jobs with states and parameters.',
+    opensJobs,
+  ],
+  ['from-table', 'Enter', 'this job', 'In a table: go back to the list, with the selected job and its log.', inTable],
   ['order', 'o', 'sort', 'In a table: sort by the next column.', inTable],
   ['reverse', 'O', 'reverse order', 'In a table: reverse the order.', inTable],
-  [
-    'member',
-    'Right l',
-    'next',
-    'Array or grid: select the next of its jobs.',
-    (state) => inList(state) && isSweep(state),
-  ],
-  ['member-before', 'Left', '', 'Array or grid: select the job before.'],
+  ['member', 'Right l', 'next', 'Array or grid: select its next job.', (state) => inList(state) && isSweep(state)],
+  ['member-before', 'Left', '', 'Array or grid: select its previous job.'],
   ['cancel', 'c', 'cancel', 'Cancel the running and waiting jobs of this row; asks first.', changes('cancel')],
   ['hold', 'h', 'hold', 'Keep the waiting jobs of this row from starting; asks first.', changes('hold')],
   ['release', 'r', 'release', 'Let the held jobs of this row start; asks first.', changes('release')],
@@ -58,7 +58,7 @@ export const jobsKeys = keyTable<ConsoleState>()(
   ['page-up', 'PageUp', '', 'Move ten rows up.'],
   ['page-down', 'PageDown', '', 'Move ten rows down.'],
   ['log-up', 'b', '', 'Scroll the log up.'],
-  ['log-down', 'Space', '', 'Scroll the log down; at its end it is followed.'],
+  ['log-down', 'Space', '', 'Scroll the log down; at its end, follow it.'],
 )
 
 export type JobsCommand = (typeof jobsKeys)[number]['id']

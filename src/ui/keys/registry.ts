@@ -69,7 +69,7 @@ export const actionSpecs = [
       'receive-different',
       'f',
       'select failed or different hosts',
-      'Select only the hosts that are in trouble or whose screen differs from the majority.',
+      'Select only failed hosts, and hosts whose screen differs from the majority.',
     ],
     ['receive-group', 'g', 'select a group', 'Select the hosts of a group of hosts.yaml.'],
     ['receive-expression', '/', 'select a host set', 'Select the hosts of a host set: m[1-3], @workers!m2, gpu*.'],
@@ -116,7 +116,7 @@ export const actionSpecs = [
       'macro',
       'm',
       'insert a macro',
-      'Type a text that differs per host: %h name, %n number, %u user, %a address, or the output of a script of yours.',
+      'Type a text that differs per host: %h name, %n number, %u user, %a address, or the output of your own script.',
       needsReceiver,
     ],
     [
@@ -139,13 +139,13 @@ export const actionSpecs = [
       'run',
       '!',
       'run a command',
-      'Run a command on the receivers, or on @gpus: …, beside their shells; equal output is folded. In the palette: run …',
+      'Run a command on the receivers, or on other hosts (`on @gpus: COMMAND`), beside their shells; equal output is folded. In the palette: run …',
     ],
     [
       'copy',
       'c',
       'copy files',
-      'Copy local files to the receivers, or to on @gpus: …, over the same connections. In the palette: copy …',
+      'Copy local files to the receivers, or to other hosts (`on @gpus: FILES DEST`), over the same connections. In the palette: copy …',
     ],
     [
       'ray',
@@ -191,7 +191,7 @@ export const actionSpecs = [
       'Add hosts while everything runs: a name, a host set, user@host:port.',
       () => undefined,
     ],
-    ['close-host', 'x', 'close this host', 'Hang up the focused host and remove it from the console; asks first.'],
+    ['close-host', 'x', 'close this host', 'Disconnect the focused host and remove it from the console; asks first.'],
     [
       'save-set',
       'w',
@@ -207,9 +207,9 @@ export const actionSpecs = [
   ),
   ...section('Program', () => undefined, [
     ['palette', ':', 'command palette', 'Find any action by name.'],
-    ['help', '?', 'help', 'Show this table.'],
+    ['help', '?', 'help', 'Show all keys.'],
     ['redraw', 'Ctrl-l', 'redraw', 'Redraw the whole screen.'],
-    ['quit', 'q', 'quit', 'Hang up all hosts and leave.'],
+    ['quit', 'q', 'quit', 'Disconnect all hosts and quit.'],
   ]),
 ]
 

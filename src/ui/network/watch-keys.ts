@@ -7,7 +7,7 @@ import { moveSelection, nextSort, type WatchView } from './watch-view.ts'
 const onTable = ({ isDetailed }: WatchView): boolean => !isDetailed
 
 export const watchKeys = keyTable<WatchView>()(
-  ['back', 'q Esc', 'back', 'From one host to the table; from the table, leave.'],
+  ['back', 'q Esc', 'back', 'Go back from one host to the table; from the table, leave.'],
   ['details', 'Enter Space', 'details', 'Chart the last 15 minutes of the selected host.', onTable],
   ['sort', 's', 'sort', 'Sort by the next column.', onTable],
   ['up', 'Up k', '', 'Select the host above.'],
@@ -17,7 +17,7 @@ export const watchKeys = keyTable<WatchView>()(
 )
 
 const REPLAY_HELP =
-  'Replay the newest recording; press again for the one before. `p` pauses, Left and Right skip ten seconds, `q` leaves.'
+  'Replay the newest recording; press again for the previous one. `p` pauses, Left and Right skip ten seconds, `q` leaves.'
 
 /** Only in the tab. */
 export const recordingKeys = keyTable<ConsoleState>()(

@@ -15,20 +15,20 @@ const canTry: Test = (state) => showsQueue(state) && !isTrying(state)
 const canSwitch: Test = (state) => state.ray.view.kind === 'up' || !showsQueue(state)
 
 export const packingKeys = keyTable<ConsoleState>()(
-  ['to-shells', 'Esc q', 'shells', 'Back to the shells.'],
+  ['to-shells', 'Esc q', 'shells', 'Go back to the shells.'],
   [
     'what-if',
     'w',
     'what-if',
-    'Show where a gang would go, without submitting it. Enter alone repeats the last one.',
+    'Show where a gang would be placed, without submitting it. Enter alone repeats the last request.',
     canTry,
   ],
   ['end-what-if', 'w', 'clear what-if', 'Clear the what-if.', isTrying],
-  ['right', 'Right', 'next option', 'What-if: the next option of the marked slider, or one bundle more.', isTrying],
-  ['left', 'Left', '', 'What-if: the option before, or one bundle less.'],
+  ['right', 'Right', 'next option', 'What-if: select the next option of the marked slider, or add a bundle.', isTrying],
+  ['left', 'Left', '', 'What-if: select the previous option, or remove a bundle.'],
   ['slider', 'Tab', 'next slider', 'What-if: mark the next slider: policy, bundles, strategy.', isTrying],
-  ['strategy', 's', '', 'What-if: the next strategy.'],
-  ['policy', 'p', '', "What-if: the next policy: the queue's, Ray's, or one of `muster simulate` for each bundle."],
+  ['strategy', 's', '', 'What-if: use the next strategy.'],
+  ['policy', 'p', '', "What-if: use the next policy: the queue's, Ray's, or one of `muster simulate` for each bundle."],
   ['more', '+', '', 'What-if: add a bundle.'],
   ['fewer', '-', '', 'What-if: remove a bundle.'],
   [

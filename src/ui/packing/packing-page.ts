@@ -111,7 +111,7 @@ export class PackingPage implements Page {
         submitTitle: 'show',
         fallback,
         help: [
-          { text: 'Enter alone takes the request shown.', tone: 'muted' },
+          { text: 'Press Enter to use the request shown.', tone: 'muted' },
           { text: 'Options: --bundles, --cpu, --gpu, --memory (16GiB) and --strategy.', tone: 'muted' },
         ],
         check,

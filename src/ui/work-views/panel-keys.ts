@@ -15,8 +15,14 @@ const hasFailed: Test = ({ view }) => (view.kind === 'run' ? failedHosts(view) :
 const canRetry: Test = (panel) => isDone(panel) && hasFailed(panel)
 
 export const panelKeys = keyTable<Panel>()(
-  ['to-shells', 'Tab', 'shells', 'Give the keys back to the shells; where there is room the panel stays beside them.'],
-  ['cancel', 'c Ctrl-c', 'stop', 'Stop the command on the hosts (TERM, KILL after two seconds) or the copy.', isBusy],
+  ['to-shells', 'Tab', 'shells', 'Return the keys to the shells; if there is room, the panel stays beside them.'],
+  [
+    'cancel',
+    'c Ctrl-c',
+    'stop',
+    'Stop the command on the hosts (SIGTERM, and SIGKILL after two seconds) or the copy.',
+    isBusy,
+  ],
   ['open', 'Enter', 'all output', 'Show the whole output of the selected group; Esc goes back to all groups.', isList],
   ['close', 'Esc x', 'close', 'Close the panel; asks first while something is running.'],
   ['retry', 'r', 'retry', 'Run or copy again on the hosts that failed.', canRetry],
@@ -35,7 +41,7 @@ export const panelKeys = keyTable<Panel>()(
   ['left', 'Left h', '', 'Scroll long lines to the left.'],
   ['right', 'Right l', '', 'Scroll long lines to the right.'],
   ['next-hit', 'n', '', 'Go to the next match.'],
-  ['previous-hit', 'N', '', 'Go to the match before.'],
+  ['previous-hit', 'N', '', 'Go to the previous match.'],
 )
 
 export const panelCommandOf = (label: string): PanelCommand | undefined => commandOf(panelKeys, label)
