@@ -1,7 +1,7 @@
 /** What the doctor needs of a host, over a connection: commands with a time limit, and a conversation line by line. */
 import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
-import type { CommandOptions, CommandResult, DoctorHost, Exchange, ProbeEnd } from '../../ops/doctor/host-port.ts'
+import type { CommandOptions, CommandResult, DoctorEnd, DoctorHost, Exchange } from '../../ops/doctor/host-port.ts'
 import type { Connection, RemoteProcess } from '../../ssh/transport.ts'
 
 /** No expected answer is longer. */
@@ -73,7 +73,7 @@ export function createDoctorHost(connection: Connection, clock: Clock): DoctorHo
 }
 
 type Listeners = { onStdout(bytes: Uint8Array): void; onStderr(bytes: Uint8Array): void }
-type Listen = (stop: (end: ProbeEnd) => void, write: (bytes: Uint8Array) => void) => Listeners
+type Listen = (stop: (end: DoctorEnd) => void, write: (bytes: Uint8Array) => void) => Listeners
 
 /** Runs until the command ends or `stop` is called; the channel is closed in any case. */
 function runUntil(
@@ -82,11 +82,11 @@ function runUntil(
   command: string,
   { timeoutMs, silenceMs, signal, stdin }: CommandOptions,
   listen: Listen,
-): Promise<ProbeEnd> {
+): Promise<DoctorEnd> {
   return new Promise((resolve) => {
     let remote: RemoteProcess | undefined
     let isOver = false
-    const stop = (end: ProbeEnd): void => {
+    const stop = (end: DoctorEnd): void => {
       if (isOver) return
       isOver = true
       timer[Symbol.dispose]()

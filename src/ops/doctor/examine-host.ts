@@ -7,11 +7,11 @@
 import { endMark } from '../kernel/probe-script.ts'
 import { CLOCK_QUESTIONS, type ClockOffset, clockOffset, clockScript } from './clock-offset.ts'
 import { factScript, type MachineFacts, parseFacts } from './fact-script.ts'
-import type { CommandResult, DoctorHost, ProbeEnd } from './host-port.ts'
+import type { CommandResult, DoctorEnd, DoctorHost } from './host-port.ts'
 
 /** What the start-up files of the login shell do to a command that prints nothing. */
 export type Startup = {
-  readonly end: ProbeEnd
+  readonly end: DoctorEnd
   readonly durationMs: number
   /** What they printed, cut. */
   readonly stdout: string
@@ -21,7 +21,7 @@ export type Startup = {
 export type LargeAnswer = {
   readonly wantedBytes: number
   readonly arrivedBytes: number
-  readonly end: ProbeEnd
+  readonly end: DoctorEnd
   readonly durationMs: number
 }
 
@@ -30,7 +30,7 @@ export type Examination = {
   readonly clock?: ClockOffset
   readonly facts?: MachineFacts
   /** Why there are no facts although the shell starts. */
-  readonly factsEnd?: ProbeEnd
+  readonly factsEnd?: DoctorEnd
   readonly largeAnswer?: LargeAnswer
 }
 

@@ -1,81 +1,58 @@
 /**
- * All facts of a host in one command: a POSIX script for `sh -s`, and the parser of its answer. Every probe runs by itself
- * in the background, so one that hangs costs the others nothing; what has not answered is unknown, never zero. It writes
- * no file, and ends what hangs when its stdin is closed.
+ * All facts of a host in one command: a POSIX script for `sh -s`, and the parser of its answer. Each fact is read by its own
+ * background process, so that one that hangs does not delay the others; without an answer it is unknown, never zero. The script
+ * writes no file, and when its stdin is closed it stops whatever hangs.
  */
 
+import type { Fact } from '../kernel/fact.ts'
 import { endMark, FLATTEN, limitedFunctions, STATUSES_OF_LIMIT, sectionsOf } from '../kernel/probe-script.ts'
-import {
-  type Route,
-  routeProbe,
-  type SshdLimits,
-  type Sudo,
-  sshdProbe,
-  sudoProbe,
-  type TimeService,
-  timeServiceProbe,
-} from './facts/access.ts'
-import { type Disk, diskProbes, type MountedDisk, mountsProbe, type Partials, partialsProbe } from './facts/disk.ts'
-import type { Probe } from './facts/probe.ts'
-import {
-  type Load,
-  loadProbe,
-  type Memory,
-  memoryProbe,
-  type OpenFilesLimit,
-  openFilesProbe,
-} from './facts/resources.ts'
-import {
-  type Distribution,
-  distributionProbe,
-  type Python,
-  pythonProbe,
-  type SystemInfo,
-  systemProbe,
-} from './facts/system.ts'
+import { routeFact, sshdFact, sudoFact, timeServiceFact } from './facts/access.ts'
+import { type Disk, diskFacts, mountsFact, partialsFact } from './facts/disk.ts'
+import { distributionFact, loadFact, memoryFact, openFilesFact, pythonFact, systemFact } from './facts/machine.ts'
 
-export type MachineFacts = {
-  readonly system: SystemInfo | undefined
-  readonly distribution: Distribution | undefined
-  readonly python: Python | undefined
-  readonly load: Load | undefined
-  readonly memory: Memory | undefined
-  readonly openFiles: OpenFilesLimit | undefined
-  /** Those that answered. */
-  readonly disks: readonly Disk[]
-  readonly mounts: readonly MountedDisk[] | undefined
-  readonly partials: Partials | undefined
-  readonly sudo: Sudo | undefined
-  readonly sshd: SshdLimits | undefined
-  readonly route: Route | undefined
-  readonly timeService: TimeService | undefined
-  /** Names of the probes that hang: they gave no answer within their limit. */
-  readonly hanging: readonly string[]
+const FACTS = {
+  system: systemFact,
+  distribution: distributionFact,
+  python: pythonFact,
+  load: loadFact,
+  memory: memoryFact,
+  openFiles: openFilesFact,
+  mounts: mountsFact,
+  sudo: sudoFact,
+  sshd: sshdFact,
+  route: routeFact,
+  timeService: timeServiceFact,
+  partials: partialsFact,
 }
 
-const PROBES: readonly Probe<unknown>[] = [
-  systemProbe,
-  distributionProbe,
-  pythonProbe,
-  loadProbe,
-  memoryProbe,
-  openFilesProbe,
-  ...diskProbes,
-  mountsProbe,
-  sudoProbe,
-  sshdProbe,
-  routeProbe,
-  timeServiceProbe,
-  partialsProbe,
-]
+/** By the names that the script and findings use: `openFiles` is `open-files` there. */
+const FACTS_BY_NAME: ReadonlyMap<string, Fact<unknown>> = new Map([
+  ...Object.entries<Fact<unknown>>(FACTS).map(([key, fact]) => [nameOf(key), fact] as const),
+  ...diskFacts,
+])
+
+function nameOf(key: string): string {
+  return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}
+
+/** Undefined: the host did not answer, or not in a form that can be parsed. */
+export type MachineFacts = {
+  readonly [K in keyof typeof FACTS]: ReturnType<(typeof FACTS)[K]['parse']>
+} & {
+  /** Those that answered. */
+  readonly disks: readonly Disk[]
+  /** Names of the facts that were not read within their time limit. */
+  readonly hanging: readonly string[]
+}
 
 /**
  * The script. `mark`, letters and digits, sets its lines apart from whatever else is printed.
  * The whole is one compound command, so the shell has read all of it before stdin serves as the signal to leave.
  */
 export function factScript(mark: string, limitFactor = 1): string {
-  const functions = PROBES.map(({ name, shell }) => `${functionOf(name)}() {${shell}}`)
-  const starts = PROBES.map(({ name }) => `probe ${name} ${functionOf(name)}`)
+  const functionOf = (name: string) => `read_${name.replaceAll('-', '_')}`
+  const functions = [...FACTS_BY_NAME].map(([name, { script }]) => `${functionOf(name)}() {${script}}`)
+  const starts = [...FACTS_BY_NAME.keys()].map((name) => `probe ${name} ${functionOf(name)}`)
   return `{
 exec 3<&0 < /dev/null 2> /dev/null
 said_locale=\${LC_ALL:-\${LC_CTYPE:-$LANG}}
@@ -101,36 +78,23 @@ exit 0
 `
 }
 
-function functionOf(name: string): string {
-  return `read_${name.replaceAll('-', '_')}`
-}
-
-/** Reads the answer, whole or cut off: a probe that is missing in it hangs. */
+/** Reads the answer, whole or cut off: a fact that is missing in it hangs. */
 export function parseFacts(answer: string, mark: string): MachineFacts {
   const sections = sectionsOf(answer, mark)
-  const read = <T>({ name, parse }: Probe<T>): T | undefined => {
-    const section = sections.get(name)
-    return section === undefined ? undefined : parse(section.text.trimEnd())
+  const read = <T>(name: string, { parse }: Fact<T>): T | undefined => {
+    const text = sections.get(name)?.text.trimEnd()
+    return text === undefined ? undefined : parse(text, Buffer.from(text))
   }
-  const isHanging = ({ name }: Probe<unknown>): boolean => {
-    const section = sections.get(name)
-    return section === undefined || STATUSES_OF_LIMIT.includes(section.status)
-  }
+  const facts = Object.fromEntries(
+    Object.entries<Fact<unknown>>(FACTS).map(([key, fact]) => [key, read(nameOf(key), fact)]),
+  ) as Omit<MachineFacts, 'disks' | 'hanging'>
   return {
-    system: read(systemProbe),
-    distribution: read(distributionProbe),
-    python: read(pythonProbe),
-    load: read(loadProbe),
-    memory: read(memoryProbe),
-    openFiles: read(openFilesProbe),
-    disks: diskProbes.flatMap((probe) => read(probe) ?? []),
-    mounts: read(mountsProbe),
-    partials: read(partialsProbe),
-    sudo: read(sudoProbe),
-    sshd: read(sshdProbe),
-    route: read(routeProbe),
-    timeService: read(timeServiceProbe),
-    // A search that takes long shows nothing but a large home directory.
-    hanging: PROBES.filter((probe) => probe !== partialsProbe && isHanging(probe)).map(({ name }) => name),
+    ...facts,
+    disks: diskFacts.flatMap(([name, fact]) => read(name, fact) ?? []),
+    hanging: [...FACTS_BY_NAME.keys()].filter((name) => {
+      const section = sections.get(name)
+      // A long search for partial files only means a large home directory.
+      return name !== 'partials' && (section === undefined || STATUSES_OF_LIMIT.includes(section.status))
+    }),
   }
 }

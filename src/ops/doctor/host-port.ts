@@ -1,7 +1,7 @@
 /** What the doctor needs of a host: commands on a connection that stands. Whoever connects provides it. */
 
 /** How a command came to its end. `lost`: the connection went away; `refused`: it could not be started. */
-export type ProbeEnd =
+export type DoctorEnd =
   | { readonly kind: 'exit'; readonly code: number }
   | { readonly kind: 'signal'; readonly signal: string }
   | { readonly kind: 'lost' | 'refused'; readonly reason: string }
@@ -13,7 +13,7 @@ export type ProbeEnd =
 export type CommandResult = {
   readonly stdout: Uint8Array
   readonly stderr: Uint8Array
-  readonly end: ProbeEnd
+  readonly end: DoctorEnd
   /** From asking to the end, in milliseconds. */
   readonly durationMs: number
 }

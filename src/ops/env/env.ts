@@ -5,16 +5,15 @@
 import type { Inventory } from '../../inventory/inventory.ts'
 import { sectionOf } from '../../inventory/section.ts'
 import { type ChangeDirection, defineArea, type FileRequest } from '../kernel/area.ts'
-import { type Fact, knownValue } from '../kernel/fact.ts'
+import { type FactSet, knownValue } from '../kernel/fact.ts'
 import type { Operation } from '../kernel/operation.ts'
 import { isPackedPrefix } from './conda-scripts.ts'
 import { dockerFact } from './docker-facts.ts'
 import { imageParcelFact } from './docker-scripts.ts'
 import { type Drift, driftOf, type HostItems, itemsOf } from './drift.ts'
-import { findPrefix, prefixFact, systemFact } from './facts.ts'
-import { type InHome, inHomeFact } from './in-home.ts'
+import { findPrefix, inHomeFact, prefixFact, prefixOf, systemFact } from './facts.ts'
 import { parcelFact } from './parcel.ts'
-import type { EnvAreaFacts, EnvFacts } from './plan.ts'
+import { type EnvAreaFacts, type EnvFacts, fileTrouble } from './plan.ts'
 import { planCondaDown, planCondaUp } from './plan-conda.ts'
 import { planDockerDown, planDockerUp } from './plan-docker.ts'
 import { planVenvDown, planVenvUp } from './plan-venv.ts'
@@ -23,29 +22,24 @@ import { type EnvironmentSpec, section } from './section.ts'
 import { verifyEnv } from './verify.ts'
 import { contentOf, type EnvWanted, envWantedOf, parcelOf } from './wanted.ts'
 
-function contentFact(spec: EnvironmentSpec): Fact<EnvFacts['content']> {
-  switch (spec.kind) {
-    case 'docker':
-      return dockerFact(spec.image, spec.name)
-    case 'venv':
-      return prefixFact({ path: spec.path })
-    case 'conda':
-      return prefixFact(spec.prefix === undefined ? { condaName: spec.name } : { path: spec.prefix })
-  }
-}
-
-function inHomeFactOf(wanted: EnvWanted): { readonly inHome: Fact<InHome> } {
+function factsOf(wanted: EnvWanted, host: string): FactSet<EnvFacts> {
   const { spec } = wanted
   const parcel = parcelOf(wanted)
-  switch (spec.kind) {
-    case 'docker':
-      return { inHome: inHomeFact('p=', '/', parcel) }
-    case 'venv':
-      return { inHome: inHomeFact(findPrefix({ path: spec.path }), '$HOME', parcel) }
-    case 'conda': {
-      const place = spec.prefix === undefined ? { condaName: spec.name } : { path: spec.prefix }
-      return { inHome: inHomeFact(findPrefix(place), `$HOME/.conda/envs/${spec.name}`, parcel) }
+  if (spec.kind === 'docker') {
+    return {
+      system: systemFact,
+      content: dockerFact(spec.image, spec.name),
+      inHome: inHomeFact('p=', '/', parcel),
+      parcel: imageParcelFact(parcel, host),
     }
+  }
+  const prefix = prefixOf(spec)
+  const otherwise = spec.kind === 'venv' ? '$HOME' : `$HOME/.conda/envs/${spec.name}`
+  return {
+    system: systemFact,
+    content: prefixFact(prefix),
+    inHome: inHomeFact(findPrefix(prefix), otherwise, parcel),
+    parcel: parcelFact(parcel, contentOf(wanted)),
   }
 }
 
@@ -57,15 +51,7 @@ export const area = defineArea<EnvWanted, EnvFacts>({
   hostsOf: ({ spec }) => spec.hosts,
   filesOf,
   isUsedByJobs: true,
-  factsOf: (wanted, host) => ({
-    system: systemFact,
-    content: contentFact(wanted.spec),
-    ...inHomeFactOf(wanted),
-    parcel:
-      wanted.spec.kind === 'docker'
-        ? imageParcelFact(parcelOf(wanted), host)
-        : parcelFact(parcelOf(wanted), contentOf(wanted)),
-  }),
+  factsOf,
   plan: planEnv,
   verify: verifyEnv,
   preflights: ({ spec }, operations) => envPreflights(spec, operations),
@@ -78,22 +64,18 @@ function filesOf(inventory: Inventory): readonly FileRequest[] {
   return [{ name: file, kind: isArchive ? 'archive' : kind === 'docker' ? 'directory' : 'text' }]
 }
 
+type Planner<Kind extends EnvironmentSpec['kind'] = EnvironmentSpec['kind']> = Readonly<
+  Record<ChangeDirection, (wanted: EnvWanted<Kind>, areaFacts: EnvAreaFacts) => readonly Operation[]>
+>
+const PLANNERS: { readonly [Kind in EnvironmentSpec['kind']]: Planner<Kind> } = {
+  venv: { up: planVenvUp, down: planVenvDown },
+  docker: { up: planDockerUp, down: planDockerDown },
+  conda: { up: planCondaUp, down: planCondaDown },
+}
+
 function planEnv(direction: ChangeDirection, wanted: EnvWanted, areaFacts: EnvAreaFacts): readonly Operation[] {
-  const isUp = direction === 'up'
-  switch (wanted.spec.kind) {
-    case 'venv': {
-      const own = wanted as EnvWanted<'venv'>
-      return isUp ? planVenvUp(own, areaFacts) : planVenvDown(own, areaFacts)
-    }
-    case 'docker': {
-      const own = wanted as EnvWanted<'docker'>
-      return isUp ? planDockerUp(own, areaFacts) : planDockerDown(own, areaFacts)
-    }
-    case 'conda': {
-      const own = wanted as EnvWanted<'conda'>
-      return isUp ? planCondaUp(own, areaFacts) : planCondaDown(own, areaFacts)
-    }
-  }
+  const trouble = direction === 'up' ? fileTrouble(wanted) : undefined
+  return trouble ?? (PLANNERS[wanted.spec.kind] as unknown as Planner)[direction](wanted, areaFacts)
 }
 
 /** In what the hosts that answered differ. */

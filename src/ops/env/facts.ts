@@ -3,6 +3,7 @@ import { defined } from '../../base/defined.ts'
 import type { Fact } from '../kernel/fact.ts'
 import { pathWord } from '../kernel/files.ts'
 import { isName, isVersion, normalName, type Package, packageOfCondaFile, packageOfDist } from './packages.ts'
+import type { EnvironmentSpec } from './section.ts'
 
 /** What an environment cannot bring along. Undefined: there is none, or nobody says. */
 export type SystemFacts = {
@@ -69,17 +70,22 @@ function cudaOf(text: string): string | undefined {
   return (json ?? /CUDA Version (\d+(?:\.\d+)+)/.exec(text))?.[1]
 }
 
-/** A directory by its path, or the conda environment of this name where conda keeps them. */
-export type PrefixPlace = { readonly path: string } | { readonly condaName: string }
+/** The directory of an environment: by its path, or by the name of a conda environment, which is searched for where conda keeps them. */
+type PrefixName = { readonly path: string } | { readonly condaName: string }
+
+export function prefixOf(spec: Exclude<EnvironmentSpec, { kind: 'docker' }>): PrefixName {
+  if (spec.kind === 'venv') return { path: spec.path }
+  return spec.prefix === undefined ? { condaName: spec.name } : { path: spec.prefix }
+}
 
 /** Words of the shell. */
 const CONDA_ROOTS = `"$MAMBA_ROOT_PREFIX" "$CONDA_ROOT" ~/micromamba ~/.local/share/mamba ~/miniforge3 ~/mambaforge ~/miniconda3 ~/anaconda3 ~/.conda \\
   /opt/conda /opt/miniforge3 /opt/mambaforge /opt/miniconda3 /opt/anaconda3 /opt/micromamba`
 
 /** Sets $p, empty where there is none: where installers put conda, and what it writes down about environments elsewhere. */
-export function findPrefix(place: PrefixPlace): string {
-  if ('path' in place) return `p=${pathWord(place.path)}`
-  const { condaName } = place
+export function findPrefix(name: PrefixName): string {
+  if ('path' in name) return `p=${pathWord(name.path)}`
+  const { condaName } = name
   return `p=
 for root in ${CONDA_ROOTS}; do
   [ -z "$root" ] || [ ! -d "$root/envs/${condaName}/conda-meta" ] || { p=$root/envs/${condaName}; break; }
@@ -98,10 +104,10 @@ done
 }
 
 /** Names and versions only: they come from the names of files. */
-export function prefixFact(place: PrefixPlace): Fact<PrefixFacts> {
+export function prefixFact(name: PrefixName): Fact<PrefixFacts> {
   return {
-    script: `${findPrefix(place)}
-${'condaName' in place ? findLeft(place.condaName) : ''}[ -n "$p" ] || { echo none; return; }
+    script: `${findPrefix(name)}
+${'condaName' in name ? findLeft(name.condaName) : ''}[ -n "$p" ] || { echo none; return; }
 limited ls -d "$p" > /dev/null; status=$?
 ! overdue $status || return 124
 [ ! -e "$p${HALF}" ] || { echo "none half $p"; return; }
@@ -168,4 +174,30 @@ function parsePrefix(text: string): PrefixFacts | undefined {
 function splitOnce(line: string): [string, string] {
   const at = line.indexOf(' ')
   return at < 0 ? [line, ''] : [line.slice(0, at), line.slice(at + 1)]
+}
+
+/** Whether an environment, and what is brought for it, lie in the home directory and not on another file system below it. */
+export type InHome = { readonly environment: boolean; readonly parcel: boolean }
+
+/** `find`: lines that set $p to the environment's path, or leave it empty where that is `otherwise`. */
+export function inHomeFact(find: string, otherwise: string, parcel: string): Fact<InHome> {
+  return {
+    script: `below() {
+  d=$1
+  while [ ! -d "$d" ] && [ -n "$d" ]; do d=\${d%/*}; done
+  d=$(cd -P "\${d:-/}" && pwd -P) && h=$(cd -P "$HOME" && pwd -P) || return
+  case $d/ in "$h"/*) ;; *) return 1;; esac
+  [ "$(mounted "$d")" = "$(mounted "$h")" ]
+}
+mounted() { limited df -P "$1" | sed -n '$s/^.*% //p'; }
+${find}
+below "\${p:-${otherwise}}" && echo environment
+below ${pathWord(parcel)} && echo parcel
+echo end`,
+    parse(text) {
+      const lines = text.split('\n')
+      if (lines.at(-1) !== 'end') return undefined
+      return { environment: lines.includes('environment'), parcel: lines.includes('parcel') }
+    },
+  }
 }

@@ -11,7 +11,7 @@ import { type LeftAnswer, leftFact } from '../kernel/left-script.ts'
 import { leftoversOf } from '../kernel/left-traces.ts'
 import { CONDA_FINISH, CONDA_REMOVE } from './conda-scripts.ts'
 import { CONTAINER_LABEL, CONTAINER_REMOVE, IMAGE_REMOVE, SOURCE_LABEL } from './docker-scripts.ts'
-import { findPrefix, HALF, MARK_FILE, type PrefixPlace } from './facts.ts'
+import { findPrefix, HALF, MARK_FILE, prefixOf } from './facts.ts'
 import { PARCEL_REMOVE } from './parcel.ts'
 import { VENV_REMOVE } from './venv-scripts.ts'
 import { type EnvWanted, envWantedOf, PARCELS, parcelOf } from './wanted.ts'
@@ -19,7 +19,7 @@ import { type EnvWanted, envWantedOf, PARCELS, parcelOf } from './wanted.ts'
 /** `declared` is the directory that hosts.yaml names, if it names one; `wheels` the one that a person keeps wheels in. */
 function findScript(wanted: EnvWanted | undefined): string {
   const spec = wanted?.spec
-  const declared = spec === undefined || spec.kind === 'docker' ? 'p=' : findPrefix(placeOf(spec))
+  const declared = spec === undefined || spec.kind === 'docker' ? 'p=' : findPrefix(prefixOf(spec))
   const wheels = spec?.kind === 'venv' && spec.wheels !== undefined ? ` ${pathWord(spec.wheels)}` : ''
   const parcel = wanted === undefined ? "''" : pathWord(parcelOf(wanted))
   return `${declared}
@@ -111,11 +111,6 @@ export const left = defineLeft<{ found: LeftAnswer }>({
   itemsOf: ({ found }): Leftover[] =>
     leftoversOf(found, KINDS, ({ kind }) => (kind === 'declared' ? declaredWith('env') : undefined)),
 })
-
-function placeOf(spec: Exclude<EnvWanted['spec'], { kind: 'docker' }>): PrefixPlace {
-  if (spec.kind === 'venv') return { path: spec.path }
-  return spec.prefix === undefined ? { condaName: spec.name } : { path: spec.prefix }
-}
 
 function wantedOn(host: string, declared: Parameters<typeof envWantedOf>[0]): EnvWanted | undefined {
   const wanted = envWantedOf(declared)

@@ -19,7 +19,6 @@ import { removeParcel } from './parcel.ts'
 import {
   blocked,
   type EnvAreaFacts,
-  fileTrouble,
   keptBy,
   keptElsewhere,
   nothing,
@@ -40,8 +39,6 @@ const prefixOf = (own: OwnFacts): Known<PrefixFacts> => own.content as Known<Pre
 
 export function planCondaUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[] {
   const { facts } = areaFacts
-  const trouble = fileTrouble(wanted)
-  if (trouble !== undefined) return trouble
   const { spec } = wanted
   const elsewhere = keptElsewhere('up', wanted, areaFacts)
   const source = facts.get(spec.from)?.facts

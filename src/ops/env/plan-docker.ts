@@ -28,7 +28,6 @@ import {
 import {
   blocked,
   type EnvAreaFacts,
-  fileTrouble,
   keptElsewhere,
   nothing,
   type OwnFacts,
@@ -53,8 +52,6 @@ function onDocker(host: string, own: OwnFacts, decide: (facts: DockerFacts) => V
 
 export function planDockerUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[] {
   const { facts } = areaFacts
-  const trouble = fileTrouble(wanted)
-  if (trouble !== undefined) return trouble
   const { spec } = wanted
   const source = facts.get(spec.from)?.facts
   const made = source === undefined ? undefined : makeImage(wanted, source)

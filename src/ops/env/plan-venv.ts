@@ -9,7 +9,6 @@ import { parcelCheck, removeParcel } from './parcel.ts'
 import {
   blocked,
   type EnvAreaFacts,
-  fileTrouble,
   keptBy,
   keptElsewhere,
   nothing,
@@ -35,8 +34,6 @@ const SHOWN_CHANGES = 40
 
 export function planVenvUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[] {
   const { facts } = areaFacts
-  const trouble = fileTrouble(wanted)
-  if (trouble !== undefined) return trouble
   const { spec, file } = wanted
   const elsewhere = keptElsewhere('up', wanted, areaFacts)
   const parcelElsewhere = keptElsewhere('up', wanted, areaFacts, 'parcel')

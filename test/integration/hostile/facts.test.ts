@@ -8,7 +8,7 @@ import { BringUpReport } from '../../../src/cli/bring-up/report.ts'
 import type { CliContext } from '../../../src/cli/command-line/context.ts'
 import { examineHost } from '../../../src/ops/doctor/examine-host.ts'
 import { formatFindings } from '../../../src/ops/doctor/format-report.ts'
-import type { DoctorHost, ProbeEnd } from '../../../src/ops/doctor/host-port.ts'
+import type { DoctorEnd, DoctorHost } from '../../../src/ops/doctor/host-port.ts'
 import { fleetFindings, hostFindings } from '../../../src/ops/doctor/host-report.ts'
 import type { Area } from '../../../src/ops/kernel/area.ts'
 import { gatherAreaFacts, verifyAreas } from '../../../src/ops/kernel/bring-up.ts'
@@ -165,13 +165,13 @@ describe('a hostile host that bring-up asks', () => {
 
 describe('a hostile host that the doctor examines', () => {
   const CAPTURES = ['debian-12-dash', 'debian-12-full-tmp', 'alpine-busybox', 'macos'] as const
-  const ENDS: Readonly<Record<HostileAnswer['end'], ProbeEnd>> = {
+  const ENDS: Readonly<Record<HostileAnswer['end'], DoctorEnd>> = {
     well: { kind: 'exit', code: 0 },
     badly: { kind: 'exit', code: 1 },
     killed: { kind: 'signal', signal: 'SIGKILL' },
     lost: { kind: 'lost', reason: 'reset' },
     silent: { kind: 'timeout' },
-  } as Readonly<Record<HostileAnswer['end'], ProbeEnd>>
+  } as Readonly<Record<HostileAnswer['end'], DoctorEnd>>
 
   it('has a report that is about it alone and acts on no terminal', async () => {
     await playMutations(async ({ choice, note }) => {

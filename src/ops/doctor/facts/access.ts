@@ -1,11 +1,11 @@
 /** What this login may do, and what sshd and the network allow it. */
-import { type Probe, parseCount, parsePairs } from './probe.ts'
+import type { Fact } from '../../kernel/fact.ts'
+import { parseCount, parsePairs } from './machine.ts'
 
 export type Sudo = 'root' | 'passwordless' | 'password' | 'missing'
 
-export const sudoProbe: Probe<Sudo> = {
-  name: 'sudo',
-  shell: `
+export const sudoFact: Fact<Sudo> = {
+  script: `
 if [ "$(id -u)" = 0 ]; then echo root
 elif ! command -v sudo > /dev/null; then echo missing
 elif limited sudo -n true; then echo passwordless
@@ -31,9 +31,8 @@ export type SshdLimits = {
  * The listener's title tells its configuration file and MaxStartups to every user; the configuration itself is read by
  * `sshd -T`, which only root can run. The bracket in the pattern keeps this script from finding itself.
  */
-export const sshdProbe: Probe<SshdLimits> = {
-  name: 'sshd',
-  shell: `
+export const sshdFact: Fact<SshdLimits> = {
+  script: `
 title=$(grep -ahs '[[]listener] [0-9]' /proc/[0-9]*/cmdline | tr '\\000' ' ')
 case $title in
   *'[listener]'*'[listener]'*) echo several; return 0;;
@@ -62,9 +61,8 @@ limited "$program" -T \${file:+-f "$file"} -C "user=$(id -un),host=\${from:-loca
 /** The network device that leads back to this console, and the largest packet that it takes. */
 export type Route = { readonly device: string; readonly mtuBytes?: number }
 
-export const routeProbe: Probe<Route> = {
-  name: 'route',
-  shell: `
+export const routeFact: Fact<Route> = {
+  script: `
 from=\${SSH_CONNECTION%% *}
 [ -n "$from" ] || return 1
 found=$(limited ip -o route get "$from")
@@ -86,9 +84,8 @@ echo "mtu=$(cat "/sys/class/net/$device/mtu")"
 /** What keeps the clock there, by the program that is installed. */
 export type TimeService = 'chrony' | 'timedatectl' | 'ntpd'
 
-export const timeServiceProbe: Probe<TimeService> = {
-  name: 'time-service',
-  shell: `
+export const timeServiceFact: Fact<TimeService> = {
+  script: `
 for name in chronyc timedatectl ntpd; do
   command -v $name > /dev/null && { echo $name; break; }
 done

@@ -1,6 +1,7 @@
 /** File systems under the directories that everything needs: space, inodes (df -P), and how they are mounted. */
 import { STALE_PARTIALS } from '../../../base/stale-partials.ts'
-import { type Probe, parseCount } from './probe.ts'
+import type { Fact } from '../../kernel/fact.ts'
+import { parseCount } from './machine.ts'
 
 export type Disk = {
   /** The directory that was asked about. */
@@ -19,10 +20,12 @@ export type Disk = {
 /** The name that a finding uses, and the shell word for the directory. */
 const DIRECTORIES = { root: '/', tmp: '/tmp', home: '"$HOME"', var: '/var', shm: '/dev/shm' } as const
 
-/** One probe a directory, so that a file server that is gone silences only what lies on it. */
-export const diskProbes: readonly Probe<Disk>[] = Object.entries(DIRECTORIES).map(([name, directory]) => ({
-  name: `disk-${name}`,
-  shell: `
+/** One fact for each directory, by name: a file server that is gone then hides only what lies on it. */
+export const diskFacts: readonly (readonly [string, Fact<Disk>])[] = Object.entries(DIRECTORIES).map(
+  ([name, directory]) => [
+    `disk-${name}`,
+    {
+      script: `
 echo ${directory}
 limited df -Pk ${directory} && limited df -Pi ${directory} && return 0
 status=$?
@@ -30,8 +33,10 @@ overdue $status && return $status
 [ -d ${directory} ] && return 1
 echo absent
 `,
-  parse: parseDisk,
-}))
+      parse: parseDisk,
+    },
+  ],
+)
 
 /** Two tables of one row each; more is not df's. */
 const MAX_CHARACTERS = 4_096
@@ -91,9 +96,8 @@ function readRow(header: string, lines: readonly string[]) {
 /** MountedDisk options of the file systems that hold those directories (proc_pid_mounts(5)). */
 export type MountedDisk = { readonly mountPoint: string; readonly type: string; readonly options: readonly string[] }
 
-export const mountsProbe: Probe<readonly MountedDisk[]> = {
-  name: 'mounts',
-  shell: `
+export const mountsFact: Fact<readonly MountedDisk[]> = {
+  script: `
 [ -r /proc/mounts ] || return 1
 while read -r device point type options rest; do
   for directory in ${Object.values(DIRECTORIES).join(' ')}; do
@@ -121,9 +125,8 @@ export type Partials = { readonly count: number; readonly bytes: number; readonl
 
 const MAX_PARTIALS = 1000
 
-export const partialsProbe: Probe<Partials> = {
-  name: 'partials',
-  shell: `
+export const partialsFact: Fact<Partials> = {
+  script: `
 ME=$(id -u)
 limited find "$HOME" /tmp /var/tmp -xdev -maxdepth 7 ${STALE_PARTIALS} -exec du -k {} + | head -n ${MAX_PARTIALS}
 `,

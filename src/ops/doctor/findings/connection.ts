@@ -3,7 +3,7 @@
 import { formatBytes } from '../../../base/format-bytes.ts'
 import { asRoot, type Complaint, formatDuration, onHost } from '../../kernel/finding.ts'
 import type { Examination, LargeAnswer, Startup } from '../examine-host.ts'
-import type { ProbeEnd } from '../host-port.ts'
+import type { DoctorEnd } from '../host-port.ts'
 
 const SLOW_START_MS = 1_500
 /** Less than this of a large answer is what fits into small packets. */
@@ -151,11 +151,11 @@ function hangingComplaint(probe: string): Complaint {
   }
 }
 
-function noFacts(end: ProbeEnd): Complaint {
+function noFacts(end: DoctorEnd): Complaint {
   return { gravity: 'risk', id: 'no-facts', cause: `could not read the facts of the machine: ${why(end)}` }
 }
 
-function why(end: ProbeEnd): string {
+function why(end: DoctorEnd): string {
   switch (end.kind) {
     case 'exit':
       return `the shell ended with ${end.code}`

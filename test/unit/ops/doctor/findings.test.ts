@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { Examination } from '../../../../src/ops/doctor/examine-host.ts'
 import type { MachineFacts } from '../../../../src/ops/doctor/fact-script.ts'
-import type { ProbeEnd } from '../../../../src/ops/doctor/host-port.ts'
+import type { DoctorEnd } from '../../../../src/ops/doctor/host-port.ts'
 import { type DoctorReport, fleetFindings, hostFindings } from '../../../../src/ops/doctor/host-report.ts'
 import { factsOf, NO_FACTS } from './capture.ts'
 
-const EXIT: ProbeEnd = { kind: 'exit', code: 0 }
+const EXIT: DoctorEnd = { kind: 'exit', code: 0 }
 const WELL: Examination = {
   startup: { end: EXIT, durationMs: 20, stdout: '', stderr: '' },
   clock: { offsetMs: 3, uncertaintyMs: 2 },
@@ -126,7 +126,7 @@ describe('start-up files', () => {
 
   test('that hang, or a shell that runs nothing, block', () => {
     const { clock, facts, largeAnswer, ...bare } = WELL
-    const report = (end: ProbeEnd): DoctorReport => ({
+    const report = (end: DoctorEnd): DoctorReport => ({
       host: 'm1',
       connectMs: 1,
       examination: { ...bare, startup: { ...WELL.startup, durationMs: 5_000, end } },
@@ -143,7 +143,7 @@ describe('start-up files', () => {
 })
 
 describe('a large answer', () => {
-  const large = (arrivedBytes: number, end: ProbeEnd) => ({
+  const large = (arrivedBytes: number, end: DoctorEnd) => ({
     largeAnswer: { wantedBytes: 262_144, arrivedBytes, end, durationMs: 10_000 },
   })
 

@@ -1,0 +1,204 @@
+/** What a machine is and has: kernel, distribution, names, locale, time zone; processors, load, memory, open files. */
+import type { Fact } from '../../kernel/fact.ts'
+
+/** No name or version of a machine is longer; a finding shows them. */
+const MAX_CHARACTERS = 200
+
+/** Lines `key=value`; a key with nothing after it counts as not there. */
+export function parsePairs(text: string): ReadonlyMap<string, string> {
+  const pairs = text.split('\n').flatMap((line): [string, string][] => {
+    const at = line.indexOf('=')
+    const value = line
+      .slice(at + 1)
+      .trim()
+      .slice(0, MAX_CHARACTERS)
+    return at > 0 && value !== '' ? [[line.slice(0, at), value]] : []
+  })
+  return new Map(pairs)
+}
+
+/** A whole number from 0 on; undefined for anything else. */
+export function parseCount(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
+}
+
+export type SystemInfo = {
+  readonly kernelName?: string
+  readonly kernelRelease?: string
+  readonly architecture?: string
+  /** What the machine calls itself, as uname -n tells it. */
+  readonly hostName?: string
+  readonly user?: string
+  readonly isRoot?: boolean
+  readonly home?: string
+  readonly loginShell?: string
+  /** The character map of the user's locale, as `locale charmap` tells it: `UTF-8`, `ANSI_X3.4-1968`. */
+  readonly charmap?: string
+  /** LC_ALL, else LC_CTYPE, else LANG. */
+  readonly locale?: string
+  /** `Europe/Berlin` where /etc/localtime tells it, else what date calls it. */
+  readonly timeZone?: string
+  /** Offset to UTC as date prints it: `+0100`. */
+  readonly utcOffset?: string
+}
+
+export const systemFact: Fact<SystemInfo> = {
+  script: `
+echo "kernel=$(uname -s)"
+echo "release=$(uname -r)"
+echo "machine=$(uname -m)"
+echo "node=$(uname -n)"
+echo "user=$(id -un)"
+echo "uid=$(id -u)"
+echo "home=$HOME"
+echo "shell=$SHELL"
+echo "locale=$said_locale"
+echo "charmap=$said_charmap"
+echo "zone=$(date +%Z)"
+echo "offset=$(date +%z)"
+echo "localtime=$(readlink /etc/localtime)"
+echo "timezone=$(head -n 1 /etc/timezone)"
+`,
+  parse(text) {
+    const pairs = parsePairs(text)
+    if (!pairs.has('kernel') && !pairs.has('uid')) return undefined
+    const uid = pairs.get('uid')
+    const zone = /zoneinfo\/(?:posix\/|right\/)?(.+)$/.exec(pairs.get('localtime') ?? '')?.[1]
+    const facts = {
+      kernelName: pairs.get('kernel'),
+      kernelRelease: pairs.get('release'),
+      architecture: pairs.get('machine'),
+      hostName: pairs.get('node'),
+      user: pairs.get('user'),
+      isRoot: uid === undefined ? undefined : uid === '0',
+      home: pairs.get('home'),
+      loginShell: pairs.get('shell'),
+      charmap: pairs.get('charmap'),
+      locale: pairs.get('locale'),
+      timeZone: zone ?? pairs.get('timezone') ?? pairs.get('zone'),
+      utcOffset: pairs.get('offset'),
+    }
+    return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as SystemInfo
+  },
+}
+
+/** os-release(5). */
+export type Distribution = { readonly id: string; readonly version?: string; readonly name: string }
+
+export const distributionFact: Fact<Distribution> = {
+  script: `
+if [ -r /etc/os-release ]; then grep -E '^(ID|VERSION_ID|PRETTY_NAME)=' /etc/os-release
+elif [ -r /usr/lib/os-release ]; then grep -E '^(ID|VERSION_ID|PRETTY_NAME)=' /usr/lib/os-release
+elif command -v sw_vers > /dev/null; then echo ID=macos; echo "VERSION_ID=$(sw_vers -productVersion)"
+fi
+`,
+  parse(text) {
+    const pairs = parsePairs(text)
+    const value = (key: string) => pairs.get(key)?.replace(/^(["'])(.*)\1$/, '$2')
+    const id = value('ID')
+    if (id === undefined) return undefined
+    const version = value('VERSION_ID')
+    const name = value('PRETTY_NAME') ?? [id, version].filter((word) => word !== undefined).join(' ')
+    return { id, name, ...(version === undefined ? {} : { version }) }
+  },
+}
+
+export type Python = { readonly path: string; readonly version: string } | 'missing'
+
+export const pythonFact: Fact<Python> = {
+  script: `
+for name in python3 python; do
+  path=$(command -v $name) || continue
+  version=$(limited "$path" --version 2>&1)
+  status=$?
+  overdue $status && return $status
+  case $version in Python\\ [0-9]*) echo "path=$path"; echo "version=\${version#Python }"; return 0;; esac
+done
+echo missing
+`,
+  parse(text) {
+    const pairs = parsePairs(text)
+    const path = pairs.get('path')
+    const version = pairs.get('version')
+    if (path !== undefined && version !== undefined) return { path, version }
+    return text.trim() === 'missing' ? 'missing' : undefined
+  },
+}
+
+export type Load = { readonly cores?: number; readonly one?: number; readonly five?: number; readonly fifteen?: number }
+
+export const loadFact: Fact<Load> = {
+  script: `
+echo "cores=$(nproc || getconf _NPROCESSORS_ONLN || grep -c '^processor' /proc/cpuinfo)"
+if [ -r /proc/loadavg ]; then read -r one five fifteen rest < /proc/loadavg; echo "load=$one $five $fifteen"
+else echo "load=$(uptime)"
+fi
+`,
+  parse(text) {
+    const pairs = parsePairs(text)
+    const cores = parseCount(pairs.get('cores'))
+    // Some locales of uptime write a comma for the point; the three numbers are the last ones.
+    const numbers = pairs
+      .get('load')
+      ?.replace(/(\d),(\d)/g, '$1.$2')
+      .match(/\d+\.\d+/g)
+      ?.slice(-3)
+      .map(Number)
+    const [one, five, fifteen] = numbers ?? []
+    const hasLoad = one !== undefined && five !== undefined && fifteen !== undefined
+    if (!hasLoad && !cores) return undefined
+    return { ...(cores ? { cores } : {}), ...(hasLoad ? { one, five, fifteen } : {}) }
+  },
+}
+
+/** Bytes. proc_meminfo(5); kernels before 3.14 do not estimate what is available, and then it is free + buffers + cache. */
+export type Memory = {
+  readonly totalBytes: number
+  readonly availableBytes?: number
+  readonly swapTotalBytes?: number
+  readonly swapFreeBytes?: number
+}
+
+export const memoryFact: Fact<Memory> = {
+  script: `
+if [ -r /proc/meminfo ]; then grep -E '^(MemTotal|MemFree|MemAvailable|Buffers|Cached|SwapTotal|SwapFree):' /proc/meminfo
+else echo "bytes=$(sysctl -n hw.memsize || sysctl -n hw.physmem)"
+fi
+`,
+  parse(text) {
+    const bytes = new Map<string, number>()
+    for (const match of text.matchAll(/^(\w+): +(\d+) kB$/gm)) bytes.set(match[1] ?? '', Number(match[2]) * 1024)
+    const total = bytes.get('MemTotal') ?? parseCount(/^bytes=(\d+)$/m.exec(text)?.[1])
+    if (!total) return undefined
+    const parts = ['MemFree', 'Buffers', 'Cached'].map((key) => bytes.get(key))
+    const estimate = parts.every((part) => part !== undefined) ? parts.reduce((sum, part) => sum + part, 0) : undefined
+    const available = bytes.get('MemAvailable') ?? estimate
+    const swapTotal = bytes.get('SwapTotal')
+    const swapFree = bytes.get('SwapFree')
+    return {
+      totalBytes: total,
+      ...(available === undefined ? {} : { availableBytes: available }),
+      ...(swapTotal === undefined || swapFree === undefined
+        ? {}
+        : { swapTotalBytes: swapTotal, swapFreeBytes: swapFree }),
+    }
+  },
+}
+
+export type Limit = number | 'unlimited'
+/** RLIMIT_NOFILE of a command's process. */
+export type OpenFilesLimit = { readonly soft: Limit; readonly hard: Limit }
+
+export const openFilesFact: Fact<OpenFilesLimit> = {
+  script: `
+echo "soft=$(ulimit -S -n)"
+echo "hard=$(ulimit -H -n)"
+`,
+  parse(text) {
+    const pairs = parsePairs(text)
+    const limit = (word: string | undefined): Limit | undefined => (word === 'unlimited' ? word : parseCount(word))
+    const soft = limit(pairs.get('soft'))
+    const hard = limit(pairs.get('hard'))
+    return soft === undefined || hard === undefined ? undefined : { soft, hard }
+  },
+}
