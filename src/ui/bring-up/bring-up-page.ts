@@ -4,13 +4,12 @@ import type { PaneView, Rect } from '../compositor/scene.ts'
 import { commandOf } from '../keys/key-table.ts'
 import { centredOn, documentRows, firstRow, type RowDocument, type ScrollPlace } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
-import type { Page } from '../tabs/page.ts'
-import type { PageContext } from '../tabs/page-context.ts'
+import { splitColumns, splitRows } from '../rows/split-rect.ts'
+import type { Page, PageContext } from '../tabs/page.ts'
 import { tabOfKey } from '../tabs/tabs.ts'
 import { type Theme, themes } from '../theme/theme.ts'
 import { areaOf } from '../work-views/panel.ts'
 import { type BringUpCommand, bringUpKeys } from './bring-up-keys.ts'
-import { layoutBringUp } from './bring-up-layout.ts'
 import type { BringUpPort } from './bring-up-port.ts'
 import { type BringUpView, isChanging, retryable, rowsOf } from './bring-up-view.ts'
 import { BringUpWork } from './bring-up-work.ts'
@@ -22,6 +21,19 @@ const ANSWERS: ReadonlySet<BringUpCommand> = new Set([
   ...(['yes', 'no', 'cancel', 'back-to-table', 'mark', 'left', 'right'] as const),
   ...(['row-up', 'row-down', 'page-up', 'page-down', 'top', 'end'] as const),
 ])
+
+const BESIDE_COLUMNS = 140
+const BELOW_ROWS = 36
+/** The frame and head of the table; each host adds a row. */
+const TABLE_ROWS = 5
+const TABLE_COLUMNS = 104
+
+/** The table and the pane beside it: both where there is room, else the one with the keys. */
+function layout(area: Rect, hostCount: number, hasSideKeys: boolean): readonly [Rect | undefined, Rect | undefined] {
+  if (area.width >= BESIDE_COLUMNS) return splitColumns(area, Math.min(TABLE_COLUMNS, Math.floor(area.width / 2)))
+  if (area.height >= BELOW_ROWS) return splitRows(area, Math.min(TABLE_ROWS + hostCount, Math.floor(area.height / 2)))
+  return hasSideKeys ? [undefined, area] : [area, undefined]
+}
 
 type Drawn = { readonly document: RowDocument; readonly rect: Rect; readonly place: ScrollPlace }
 
@@ -229,7 +241,7 @@ export class BringUpPage implements Page {
     const view = this.#context.state.bringUp
     const hosts = this.#hosts()
     const nowMs = this.#context.clock.now()
-    const { table, side } = layoutBringUp(area, hosts.length, view.hasSideKeys)
+    const [table, side] = layout(area, hosts.length, view.hasSideKeys)
     const contextOf = ({ width, height }: Rect) => ({ theme, columns: width - 2, rows: height - 2, nowMs })
     const drawnTable = table && { rect: table, document: tableDocument(view, hosts, contextOf(table)) }
     const at = Math.max(0, hosts.indexOf(view.cursor.host ?? ''))

@@ -2,11 +2,11 @@
  * Checks and changes of the Bring-up tab. It keeps the tab's part of the state; progress is shown at most ten times a
  * second, the effect of a key at once.
  */
-import { MusterError, messageOf } from '../../base/errors.ts'
+import { messageOf, sentenceOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
-import type { PageContext } from '../tabs/page-context.ts'
+import type { PageContext } from '../tabs/page.ts'
 import type { BringUpPort } from './bring-up-port.ts'
 import {
   type BringUpView,
@@ -133,8 +133,9 @@ export class BringUpWork implements Disposable {
       }
     } catch (error) {
       if (this.#checking !== checking) return
-      this.#view = { ...this.#view, trouble: sentence(error) }
-      if (this.#view.columns !== undefined && !this.#isClosed) this.#context.notice(sentence(error), 'error')
+      this.#view = { ...this.#view, trouble: printable(sentenceOf(error)) }
+      if (this.#view.columns !== undefined && !this.#isClosed)
+        this.#context.notice(printable(sentenceOf(error)), 'error')
     }
     if (this.#checking !== checking) return
     this.#checking = undefined
@@ -181,7 +182,7 @@ export class BringUpWork implements Disposable {
       // A plan with nothing to do has verified nothing: a check follows.
       isKnown = result.statuses !== undefined || end === 'declined'
     } catch (error) {
-      this.#changeChange((change) => ({ ...change, said: [...change.said, sentence(error)] }))
+      this.#changeChange((change) => ({ ...change, said: [...change.said, printable(sentenceOf(error))] }))
     }
     this.#changing = undefined
     this.#changeChange((change) => ({ ...change, phase: 'ended', end, isStopping: false }))
@@ -268,8 +269,3 @@ const END_TEXT = {
   done: 'done',
   error: 'stopped',
 } as const
-
-function sentence(error: unknown): string {
-  const text = error instanceof MusterError && error.hint ? `${error.message}. ${error.hint}` : messageOf(error)
-  return printable(text)
-}

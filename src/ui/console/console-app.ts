@@ -26,8 +26,7 @@ import {
   receiverList,
 } from '../state/console-state.ts'
 import { Store } from '../state/store.ts'
-import type { Page } from '../tabs/page.ts'
-import type { PageContext } from '../tabs/page-context.ts'
+import type { Page, PageContext } from '../tabs/page.ts'
 import type { PageTab, Tab } from '../tabs/tabs.ts'
 import type { ThemeName } from '../theme/theme.ts'
 import type { WorkPanel } from '../work-views/work-panel.ts'

@@ -3,7 +3,7 @@ import { BOLD } from '../../terminal/cells.ts'
 import type { Screen, SearchHit } from '../../terminal/screen.ts'
 import type { PaneView } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
-import type { PageContext } from '../tabs/page-context.ts'
+import type { PageContext } from '../tabs/page.ts'
 import { styleOf, type Theme } from '../theme/theme.ts'
 import type { HostViews } from './host-views.ts'
 

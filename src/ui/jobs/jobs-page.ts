@@ -9,14 +9,13 @@ import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
 import { centredOn, documentOf, documentRows, firstRow, type RowDocument, wrapRows } from '../rows/row-document.ts'
 import { rowsPane } from '../rows/rows-pane.ts'
-import type { Page } from '../tabs/page.ts'
-import type { PageContext } from '../tabs/page-context.ts'
+import { splitColumns, splitRows } from '../rows/split-rect.ts'
+import type { Page, PageContext } from '../tabs/page.ts'
 import { boldStyle, mutedStyle, type Theme, themes } from '../theme/theme.ts'
 import { areaOf } from '../work-views/panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
 import { jobDocument } from './job-document.ts'
 import { type JobsCommand, jobsKeys } from './jobs-keys.ts'
-import { layout } from './jobs-layout.ts'
 import type { JobAction, JobsPort, QueueStatus } from './jobs-port.ts'
 import { listDocument } from './list-document.ts'
 import { LogTail } from './log-tail.ts'
@@ -45,6 +44,22 @@ const TITLES: Readonly<Record<JobAction, string>> = {
   retry: 'Retry',
 }
 
+const BESIDE_COLUMNS = 160
+/** Of the list above an open table. */
+const LIST_BY_TABLE_ROWS = 6
+
+/** The selected job is beside the list or below it; a table is above the job or in its place. */
+function layout(rect: Rect, hasTable: boolean) {
+  if (rect.width >= BESIDE_COLUMNS) {
+    const [list, right] = splitColumns(rect, Math.ceil(rect.width / 2))
+    const [table, side] = hasTable ? splitRows(right, Math.ceil(right.height / 2)) : [undefined, right]
+    return { list, table, side }
+  }
+  const height = hasTable ? Math.min(LIST_BY_TABLE_ROWS, rect.height) : Math.ceil(rect.height / 2)
+  const [list, below] = splitRows(rect, height)
+  return hasTable ? { list, table: below, side: { ...below, height: 0 } } : { list, table: undefined, side: below }
+}
+
 export class JobsPage implements Page {
   readonly isIdle = true
   readonly busy = undefined
@@ -69,13 +84,13 @@ export class JobsPage implements Page {
       if (!this.#isDisposed) watch.set({ log })
     })
     watch.onRead(() => {
-      if (context.state.tab === 'jobs') void this.#read()
+      if (context.state.tab === 'jobs') this.#read()
     })
   }
 
   open(): void {
     this.#watch.open()
-    void this.#read()
+    this.#read()
   }
 
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
@@ -113,7 +128,7 @@ export class JobsPage implements Page {
     const chosen = member ?? rows[0]?.id
     const document = sweepDocument({ sweep, rows, order: table, line, chosen, columns: rect.width - 2, theme })
     const at = rows.findIndex(({ id }) => id === chosen)
-    const title = `${hasMetrics(line.lead) ? 'results of' : 'jobs'} ${line.first}-${line.first + line.count - 1}`
+    const title = `${hasMetrics(line.lead) ? 'results of' : 'jobs'} ${numbersOf(line)}`
     return rowsPane({ ...own, title, document, place: centredOn(at, rect.height, document) })
   }
 
@@ -175,10 +190,10 @@ export class JobsPage implements Page {
     'show-all': () => this.#choose({ needle: '' }),
     member: () => this.#step(1),
     'member-before': () => this.#step(-1),
-    cancel: () => void this.#ask('cancel'),
-    hold: () => void this.#ask('hold'),
-    release: () => void this.#ask('release'),
-    retry: () => void this.#ask('retry'),
+    cancel: () => this.#ask('cancel'),
+    hold: () => this.#ask('hold'),
+    release: () => this.#ask('release'),
+    retry: () => this.#ask('retry'),
     up: () => this.#move(-1),
     down: () => this.#move(1),
     'page-up': () => this.#move(-PAGE),
@@ -206,7 +221,7 @@ export class JobsPage implements Page {
 
   #choose(view: Partial<QueueView>): void {
     this.#watch.set({ member: undefined, logOffset: undefined, ...view })
-    void this.#read()
+    this.#read()
   }
 
   #openTable(): void {
@@ -277,19 +292,28 @@ export class JobsPage implements Page {
   }
 
   /** Reads the selected job, its log, and the table when it is open. */
-  async #read(): Promise<void> {
+  #read(): void {
+    void this.#attempt(() => this.#readChosen())
+  }
+
+  async #readChosen(): Promise<void> {
     this.#readings += 1
     const reading = this.#readings
     const line = this.#chosen
+    const { table, member } = this.#view
+    const sweep = line && table && (await this.#readSweep(line))
+    const best = member === undefined && sweep && table ? sortSweep(sweep, table)[0]?.id : undefined
+    const id = line && (member ?? best ?? (await this.#jobToShow(line)))
+    const details = id === undefined ? undefined : await this.#jobs.details(id)
+    if (reading !== this.#readings || this.#isDisposed) return
+    this.#watch.set({ details, sweep: line && sweep && { spec: line.spec, sweep } })
+    this.#tail.read(details?.log)
+  }
+
+  /** Runs what asks the queue; an error becomes a notice. */
+  async #attempt(task: () => Promise<void>): Promise<void> {
     try {
-      const { table, member } = this.#view
-      const sweep = line && table && (await this.#readSweep(line))
-      const best = member === undefined && sweep && table ? sortSweep(sweep, table)[0]?.id : undefined
-      const id = line && (member ?? best ?? (await this.#telling(line)))
-      const details = id === undefined ? undefined : await this.#jobs.details(id)
-      if (reading !== this.#readings || this.#isDisposed) return
-      this.#watch.set({ details, sweep: line && sweep && { spec: line.spec, sweep } })
-      this.#tail.read(details?.log)
+      await task()
     } catch (error) {
       if (!this.#isDisposed) this.#context.notice(messageOf(error), 'error')
     }
@@ -307,7 +331,7 @@ export class JobsPage implements Page {
   }
 
   /** The job of an array to show: a running one, else a failed one, else the first waiting one, else the last. */
-  async #telling({ spec, first, count }: JobLine): Promise<number> {
+  async #jobToShow({ spec, first, count }: JobLine): Promise<number> {
     if (count === 1) return first
     for (const kinds of [KINDS.running, ['failed', 'lost', 'timed-out'], KINDS.waiting]) {
       const [id] = await this.#jobs.members(spec, kinds)
@@ -316,39 +340,34 @@ export class JobsPage implements Page {
     return first + count - 1
   }
 
-  async #ask(action: JobAction): Promise<void> {
+  #ask(action: JobAction): void {
+    void this.#attempt(() => this.#openChange(action))
+  }
+
+  async #openChange(action: JobAction): Promise<void> {
     const line = this.#chosen
     if (line === undefined) return
-    const jobs = this.#jobs
-    try {
-      const ids = await jobs.members(line.spec, CHANGED_KINDS[action])
-      if (this.#isDisposed) return
-      if (ids.length === 0) return this.#context.notice(`no job to ${action} in this row`, 'warning')
-      const [first = 0] = ids
-      const which =
-        ids.length === 1 ? `job ${first}` : `${ids.length} jobs of ${line.first}-${line.first + line.count - 1}`
-      this.#context.openDialog(
-        confirmDialog({
-          id: 'change-jobs',
-          title: `${TITLES[action]} ${which}?`,
-          lines: [{ text: printable(line.lead.spec.name) }],
-          yesTitle: action,
-          onYes: () => void this.#change(action, ids),
-        }),
-      )
-    } catch (error) {
-      this.#context.notice(messageOf(error), 'error')
-    }
+    const ids = await this.#jobs.members(line.spec, CHANGED_KINDS[action])
+    if (this.#isDisposed) return
+    if (ids.length === 0) return this.#context.notice(`no job to ${action} in this row`, 'warning')
+    const which = ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs of ${numbersOf(line)}`
+    this.#context.openDialog(
+      confirmDialog({
+        id: 'change-jobs',
+        title: `${TITLES[action]} ${which}?`,
+        lines: [{ text: printable(line.lead.spec.name) }],
+        yesTitle: action,
+        onYes: () => void this.#attempt(() => this.#change(action, ids)),
+      }),
+    )
   }
 
   async #change(action: JobAction, ids: readonly number[]): Promise<void> {
-    try {
-      const count = await this.#jobs.change(action, ids)
-      if (this.#isDisposed) return
-      this.#context.notice(`${action}: ${count} of ${ids.length} ${ids.length === 1 ? 'job' : 'jobs'}`)
-      await this.#watch.read()
-    } catch (error) {
-      if (!this.#isDisposed) this.#context.notice(messageOf(error), 'error')
-    }
+    const count = await this.#jobs.change(action, ids)
+    if (this.#isDisposed) return
+    this.#context.notice(`${action}: ${count} of ${ids.length} ${ids.length === 1 ? 'job' : 'jobs'}`)
+    await this.#watch.read()
   }
 }
+
+const numbersOf = ({ first, count }: JobLine): string => `${first}-${first + count - 1}`

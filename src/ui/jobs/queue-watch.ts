@@ -1,7 +1,7 @@
 /** The queue for the tabs Packing and Jobs: read once a second while one of them is shown. */
 import { isDeepStrictEqual } from 'node:util'
 import { messageOf } from '../../base/errors.ts'
-import type { PageContext } from '../tabs/page-context.ts'
+import type { PageContext } from '../tabs/page.ts'
 import type { JobsPort } from './jobs-port.ts'
 import type { QueueView } from './queue-view.ts'
 

@@ -78,7 +78,7 @@ export class InputDecoder {
     return this.#pending.length > 0 && this.#paste === undefined
   }
 
-  /** A bracketed paste has begun and not ended. */
+  /** A bracketed paste has started and not ended. */
   get isPasting(): boolean {
     return this.#paste !== undefined
   }
@@ -94,7 +94,7 @@ export class InputDecoder {
 
   /**
    * Takes what waits as it is: Esc, Alt and a key, single bytes. An open paste stays open, and so does an answer of the
-   * terminal that has clearly begun: its rest, however late, must not be typed into hosts.
+   * terminal that has clearly started: its rest, however late, must not be typed into hosts.
    */
   flush(): InputEvent[] {
     return this.#run(new Uint8Array(), true)
@@ -157,22 +157,22 @@ function reportStep(bytes: Buffer, length: number): Step {
   return { event: { type: 'report', raw: bytes.subarray(0, length) }, length }
 }
 
+/** By the byte after Esc. Undefined: not a sequence after all, but Alt and a key. */
+const SEQUENCES: Readonly<Record<string, (bytes: Buffer, isFinal: boolean) => Step | undefined>> = {
+  '[': decodeCsi,
+  O: decodeSs3,
+  ']': decodeString,
+  P: decodeString,
+}
+
 function decodeOne(bytes: Buffer, isFinal: boolean): Step {
   if (bytes[0] !== ESC) return decodeCharacter(bytes, 0, isFinal)
   const escapeKey = (): Step => keyStep(bytes, 1, { ...plain, name: 'escape' })
   const second = bytes[1]
   if (second === undefined) return isFinal ? escapeKey() : 'incomplete'
   if (second === ESC) return escapeKey()
-  if (second === 0x5b) {
-    const step = decodeCsi(bytes, isFinal)
-    if (step) return step
-  } else if (second === 0x4f) {
-    const step = decodeSs3(bytes, isFinal)
-    if (step) return step
-  } else if (second === 0x5d || second === 0x50) {
-    const step = decodeString(bytes, isFinal)
-    if (step) return step
-  }
+  const sequence = SEQUENCES[String.fromCharCode(second)]?.(bytes, isFinal)
+  if (sequence) return sequence
   const step = decodeCharacter(bytes, 1, isFinal)
   if (step === 'incomplete' || step.event.type !== 'key') return step
   const { key } = step.event
@@ -196,9 +196,8 @@ function decodeCharacter(bytes: Buffer, start: number, isFinal: boolean): Step {
 }
 
 function controlKey(byte: number): Key {
-  if (byte === 0x09) return { ...plain, name: 'tab' }
-  if (byte === 0x0d) return { ...plain, name: 'enter' }
-  if (byte === 0x7f) return { ...plain, name: 'backspace' }
+  const name = CODE_NAMES[byte]
+  if (name !== undefined) return { ...plain, name }
   if (byte === 0) return { ...plain, name: 'space', ctrl: true }
   return { ...plain, ctrl: true, name: String.fromCharCode(byte + 0x40).toLowerCase() }
 }
@@ -214,7 +213,6 @@ const modifiers = (parameter: string | undefined) => {
   return { shift: (bits & 1) !== 0, alt: (bits & 2) !== 0, ctrl: (bits & 4) !== 0 }
 }
 
-/** Undefined: not a sequence after all, but Alt and `[`. */
 function decodeCsi(bytes: Buffer, isFinal: boolean): Step | undefined {
   let at = 2
   // The Linux console's F1 to F5: ESC [ [ A.
@@ -311,13 +309,12 @@ function decodeSs3(bytes: Buffer, isFinal: boolean): Step | undefined {
   return name === undefined ? undefined : keyStep(bytes, 3, { ...plain, name })
 }
 
-/** An answer as a string (OSC with a digit, DCS), up to BEL or ST. Undefined: Alt and `]` or `P`. */
+/** An answer as a string (OSC with a digit, DCS), up to BEL or ST. */
 function decodeString(bytes: Buffer, isFinal: boolean): Step | undefined {
   const third = bytes[2]
   if (third === undefined) return isFinal ? undefined : 'incomplete'
   const isOsc = bytes[1] === 0x5d
-  const isAnswer = isOsc ? isDigit(third) : /[\d>!|$+]/.test(String.fromCharCode(third))
-  if (!isAnswer) return undefined
+  if (!(isOsc ? /\d/ : /[\d>!|$+]/).test(String.fromCharCode(third))) return undefined
   for (let at = 3; at < Math.min(bytes.length, STRING_LIMIT); at++) {
     const byte = bytes[at] ?? 0
     if (byte === 0x07) return reportStep(bytes, at + 1)
@@ -328,15 +325,7 @@ function decodeString(bytes: Buffer, isFinal: boolean): Step | undefined {
     if (byte < 0x20 || byte === 0x7f) return reportStep(bytes, at)
   }
   if (bytes.length >= STRING_LIMIT) return reportStep(bytes, STRING_LIMIT)
-  return isFinal && !hasNumber(bytes) ? undefined : 'incomplete'
-}
-
-const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39
-
-/** `OSC 11 ;`: nobody types that within the time limit. */
-function hasNumber(bytes: Buffer): boolean {
-  if (bytes[1] !== 0x5d) return false
-  let at = 2
-  while (isDigit(bytes[at] ?? 0)) at++
-  return bytes[at] === 0x3b
+  // `OSC 11 ;` is too much to be typed within the time limit.
+  const hasNumber = isOsc && /^\d+;/.test(bytes.toString('latin1', 2))
+  return isFinal && !hasNumber ? undefined : 'incomplete'
 }

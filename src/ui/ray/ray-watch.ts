@@ -7,7 +7,7 @@ import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { ClusterUsage } from '../../ops/ray/usage.ts'
 import type { Fleet } from '../../ssh/fleet.ts'
-import type { PageContext } from '../tabs/page-context.ts'
+import type { PageContext } from '../tabs/page.ts'
 import type { RayCluster, RayPort } from './ray-port.ts'
 import { type RayView, rayNews, viewOf } from './ray-view.ts'
 

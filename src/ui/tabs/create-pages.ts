@@ -18,7 +18,7 @@ import { WorkPanel } from '../work-views/work-panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
 import type { ResolveHosts } from '../work-views/work-questions.ts'
 import { LogPage } from './log-page.ts'
-import type { PageContext } from './page-context.ts'
+import type { PageContext } from './page.ts'
 
 export type PagePorts = {
   readonly fleet: Pick<Fleet, 'on'>

@@ -9,7 +9,7 @@ import { documentRows, firstRow, type RowDocument } from '../rows/row-document.t
 import { rowsPane } from '../rows/rows-pane.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import { setReceivers } from '../state/receivers.ts'
-import type { PageContext } from '../tabs/page-context.ts'
+import type { PageContext } from '../tabs/page.ts'
 import { type Theme, themes } from '../theme/theme.ts'
 import { copyDocument } from './copy-document.ts'
 import { CopyWork } from './copy-work.ts'
