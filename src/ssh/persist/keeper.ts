@@ -49,7 +49,7 @@ export async function runKeeper({ directory, clock, signal, ...options }: Keeper
   const warm = new WarmConnections(
     clock,
     lingerWhenIdle,
-    (connecting) => freeFiles() >= SPARE_FILES + (connecting + 1) * FILES_A_LOGIN,
+    (connecting, closing) => freeFiles() + closing >= SPARE_FILES + (connecting + 1) * FILES_A_LOGIN,
   )
 
   const server = createServer((socket) => {

@@ -40,12 +40,19 @@ export class NoRoom extends Error {}
 export class WarmConnections implements Disposable {
   readonly #clock: Clock
   readonly #onEmpty: () => void
-  readonly #hasRoom: (connecting: number) => boolean
+  readonly #hasRoom: (connecting: number, closing: number) => boolean
   readonly #warm = new Map<string, Warm>()
   readonly #pending = new Map<string, Promise<unknown>>()
 
-  /** `hasRoom`: whether this process may open the files of one more connection beside those that are being made. */
-  constructor(clock: Clock, onEmpty: () => void, hasRoom: (connecting: number) => boolean = () => true) {
+  /**
+   * `hasRoom`: whether this process may open the files of one more connection beside those that are being made. Those that were
+   * just closed may still hold theirs.
+   */
+  constructor(
+    clock: Clock,
+    onEmpty: () => void,
+    hasRoom: (connecting: number, closing: number) => boolean = () => true,
+  ) {
     this.#clock = clock
     this.#onEmpty = onEmpty
     this.#hasRoom = hasRoom
@@ -55,7 +62,7 @@ export class WarmConnections implements Disposable {
     return this.#warm.size === 0 && this.#pending.size === 0
   }
 
-  /** Where there is no room, ends the unused connection that would end first. @throws NoRoom */
+  /** Where there is no room, ends the unused connections that would end first, as many as needed. @throws NoRoom */
   async acquire(request: WarmRequest): Promise<Hold> {
     const key = connectionKey(request.endpoint)
     for (;;) {
@@ -98,7 +105,7 @@ export class WarmConnections implements Disposable {
   }
 
   #makeRoom(request: WarmRequest): void {
-    while (!this.#hasRoom(this.#pending.size)) {
+    for (let closing = 0; !this.#hasRoom(this.#pending.size, closing); closing += 1) {
       request.onCrowded()
       const unused = [...this.#warm].filter(([, { users }]) => users.size === 0)
       const [first] = unused.sort(([, one], [, other]) => one.endsAtMs - other.endsAtMs)

@@ -50,4 +50,26 @@ describe('warm connections where few files may be open', () => {
     expect(warm.list().map(({ host }) => host)).toEqual(['three', 'four'])
     expect(crowded).toEqual(['three', 'three', 'four'])
   })
+
+  it('end no more of them than are needed, although their files are closed later', async () => {
+    const ended: string[] = []
+    let files = 0
+    using several = new WarmConnections(
+      clock,
+      () => {},
+      (_, closing) => files - closing < 4,
+    )
+    const connectTo = async (host: string) => {
+      const endpoint = endpointOf(host)
+      const connect = async () => {
+        files += 1
+        return { close: () => ended.push(host) } as unknown as Connection
+      }
+      const { signal } = new AbortController()
+      return several.acquire({ endpoint, persistMs: 1_000, signal, connect, onCrowded() {}, onLost() {} })
+    }
+    for (const host of ['one', 'two', 'three', 'four']) (await connectTo(host)).release()
+    await connectTo('five')
+    expect(ended).toEqual(['one'])
+  })
 })
