@@ -23,6 +23,7 @@ export function helperScript(token: string): Buffer {
 
 const SCRIPT = String.raw`
 import hashlib, json, os, queue, signal, socket, stat, struct, sys, threading, time
+from contextlib import suppress
 
 IN = sys.stdin.buffer
 NODE = os.uname().nodename
@@ -80,10 +81,8 @@ def kind_of(path):
 
 def refresh(directory):
     # Opened, a network file system asks its server what is in it now.
-    try:
+    with suppress(OSError):
         os.close(os.open(directory, os.O_RDONLY | os.O_DIRECTORY))
-    except OSError:
-        pass
 
 def answer(message, items, work):
     answers = []
@@ -131,43 +130,35 @@ def dress_all(message):
 # Partial files of killed copies, by directory.
 leftovers = {}
 
+# (path, name without the ending, whether it is of this machine, pid) of each partial file.
+def partials(directory):
+    with suppress(OSError):
+        for name in os.listdir(directory):
+            parts = name.split(b'.')
+            if name.startswith(b'.muster-') and len(parts) > 3 and parts[-1].isdigit():
+                own = b'.'.join(parts[2:-1]) == os.fsencode(NODE)
+                yield os.path.join(directory, name), b'.' + parts[1], own, int(parts[-1])
+
 def sweep(directory, name):
     if directory not in leftovers:
         known = leftovers[directory] = {}
-        try:
-            for other in os.listdir(directory):
-                parts = other.split(b'.')
-                if other.startswith(b'.muster-') and len(parts) > 3 and parts[-1].isdigit():
-                    if b'.'.join(parts[2:-1]) == os.fsencode(NODE):
-                        known.setdefault(b'.' + parts[1], []).append((other, int(parts[-1])))
-        except OSError:
-            pass
-    for other, pid in leftovers[directory].pop(name, []):
+        for path, target, own, pid in partials(directory):
+            if own:
+                known.setdefault(target, []).append((path, pid))
+    for path, pid in leftovers[directory].pop(name, []):
         if not runs(pid):
-            try:
-                os.unlink(os.path.join(directory, other))
-            except OSError:
-                pass
+            with suppress(OSError):
+                os.unlink(path)
 
 # At the end, as the shell does: partial files that nobody resumed for a week.
 def stale():
     for directory in leftovers:
-        try:
-            names = os.listdir(directory)
-        except OSError:
-            continue
-        for name in names:
-            parts = name.split(b'.')
-            if len(parts) < 4 or len(parts[1]) != 23 or not parts[1].startswith(b'muster-') or not parts[-1].isdigit():
-                continue
-            path = os.path.join(directory, name)
-            try:
-                facts = os.lstat(path)
-                if stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid() and time.time() - facts.st_mtime >= WEEK:
-                    if b'.'.join(parts[2:-1]) != os.fsencode(NODE) or not runs(int(parts[-1])):
+        for path, target, own, pid in partials(directory):
+            if len(target) == 24 and not (own and runs(pid)):
+                with suppress(OSError):
+                    facts = os.lstat(path)
+                    if stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid() and time.time() - facts.st_mtime >= WEEK:
                         os.unlink(path)
-            except OSError:
-                pass
 
 def runs(pid):
     try:
@@ -200,10 +191,8 @@ def place(name, temporary, mode, mtime, digest, data):
             os.close(handle)
         os.replace(temporary, path)
     except BaseException:
-        try:
+        with suppress(OSError):
             os.unlink(temporary)
-        except OSError:
-            pass
         raise
 
 def pack(message):
@@ -329,14 +318,9 @@ def certify_by_name(context, place, texts):
         os.rmdir(directory)
 
 def feed(name, text):
-    try:
-        handle = os.open(name, os.O_WRONLY)
-        try:
-            os.write(handle, text)
-        finally:
-            os.close(handle)
-    except OSError:
-        pass
+    # By its handle: opened by name, a pipe that is gone by now would become a file.
+    with suppress(OSError), open(os.open(name, os.O_WRONLY), 'wb', 0) as pipe:
+        pipe.write(text)
 
 class Link:
     def __init__(self, number):
@@ -347,10 +331,8 @@ class Link:
         self.work.put(None)
         stream = self.stream
         if stream is not None:
-            try:
+            with suppress(OSError):
                 stream.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
 
     def listen(self, message):
         try:
