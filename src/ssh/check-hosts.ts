@@ -4,7 +4,7 @@ import { messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import type { Endpoint } from '../inventory/host.ts'
 import { ConnectGate } from './connect-gate.ts'
-import { lendWhileAsking } from './lend-while-asking.ts'
+import { inTurn } from './lend-while-asking.ts'
 import {
   type Askers,
   ConnectError,
@@ -40,13 +40,8 @@ export async function* checkHosts(endpoints: readonly Endpoint[], options: Check
   const signal = options.signal ?? new AbortController().signal
   const waiting = new Map<string, Promise<LoginCheck>>()
   for (const endpoint of endpoints) {
-    const { promise: entered, resolve } = Promise.withResolvers<void>()
-    const lease = gate.enter(resolve)
-    const questions = lendWhileAsking(options, lease, options.clock)
-    const checking = entered
-      .then(() => checkHost(endpoint, { ...options, ...questions, signal }))
-      .finally(() => lease.release())
-    waiting.set(endpoint.host, checking)
+    const check = (askers: Askers) => checkHost(endpoint, { ...options, ...askers, signal })
+    waiting.set(endpoint.host, inTurn(gate, options, options.clock, check))
   }
   while (waiting.size > 0) {
     const check = await Promise.race(waiting.values())

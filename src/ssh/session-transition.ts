@@ -1,5 +1,4 @@
 /** The session's transition function, pure and total. An event that means nothing in a state returns the same state object. */
-import { backOffMs } from './back-off.ts'
 import type { SessionState } from './session-state.ts'
 import type { ConnectFailure, ConnectPhase } from './transport.ts'
 
@@ -24,6 +23,10 @@ export type SessionEvent =
 
 /** After this long ready, the next loss starts the back-off from the beginning. */
 export const STABLE_AFTER_MS = 30_000
+
+const FIRST_RETRY_MS = 1_000
+const LONGEST_RETRY_MS = 30_000
+const JITTER = 0.25
 
 export function transition(state: SessionState, event: SessionEvent): SessionState {
   switch (event.type) {
@@ -101,4 +104,11 @@ function afterFailure(attempt: number, event: Extract<SessionEvent, { type: 'con
     retryAtMs: nowMs + backOffMs(attempt, random),
     reason: failure.reason,
   }
+}
+
+/** Doubles with each of `failures` in a row (from 1), ±25 % so that hosts spread out. `random` in [0, 1). Whole milliseconds. */
+export function backOffMs(failures: number, random: number): number {
+  const doublings = Math.min(Math.max(failures, 1) - 1, 30)
+  const middle = Math.min(FIRST_RETRY_MS * 2 ** doublings, LONGEST_RETRY_MS)
+  return Math.round(middle * (1 - JITTER + 2 * JITTER * random))
 }

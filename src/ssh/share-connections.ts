@@ -5,7 +5,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Endpoint } from '../inventory/host.ts'
 import { ConnectGate } from './connect-gate.ts'
-import { lendWhileAsking } from './lend-while-asking.ts'
+import { inTurn } from './lend-while-asking.ts'
 import { type ConnectContext, ConnectError, type Connection, type Transport, type Transports } from './transport.ts'
 
 export type ShareOptions = {
@@ -100,21 +100,15 @@ function isFull(error: unknown): boolean {
   return error instanceof ConnectError && error.failure.isFull === true
 }
 
-async function login(
+function login(
   transport: Transport,
   endpoint: Endpoint,
-  { hostKeys, credentials }: ConnectContext,
+  context: ConnectContext,
   gate: ConnectGate,
   { clock, signal }: ShareOptions,
   onLost: () => void,
 ): Promise<Connection> {
-  const entered = Promise.withResolvers<void>()
-  const lease = gate.enter(entered.resolve)
-  try {
-    await entered.promise
-    const questions = lendWhileAsking({ hostKeys, credentials }, lease, clock)
-    return await transport.connect(endpoint, { ...questions, signal, onPhase: () => {}, onLost })
-  } finally {
-    lease.release()
-  }
+  return inTurn(gate, context, clock, (askers) =>
+    transport.connect(endpoint, { ...askers, signal, onPhase: () => {}, onLost }),
+  )
 }

@@ -139,20 +139,21 @@ function takeTemporaryName(target: BytePath): BytePath {
   return free
 }
 
-const PARTIAL = /^\.muster-[0-9a-f]{16}\.(.+)\.(\d+)(?:-\d+)?$/
+/** `temporary`: without machine and process. `isOurs`: written on this machine. */
+type Partial = { readonly name: string; readonly temporary: string; readonly isOurs: boolean; readonly pid: number }
+
+const PARTIAL = /^(\.muster-[0-9a-f]{16})\.(.+)\.(\d+)(?:-\d+)?$/
 
 /** Partial files of processes that have ended. Each directory is read once. */
 export class LeftOvers {
-  readonly #byDirectory = new Map<BytePath, Promise<readonly string[]>>()
+  readonly #byDirectory = new Map<BytePath, Promise<readonly Partial[]>>()
 
   /** Renames what was left for a target. */
   async claim(target: BytePath, temporary: BytePath): Promise<void> {
     const directory = parentOf(target)
-    const prefix = `${baseName(temporaryOf(target))}.${MACHINE}.`
-    for (const name of await this.#in(directory)) {
-      if (!name.startsWith(prefix)) continue
-      const pid = /^(\d+)(?:-\d+)?$/.exec(name.slice(prefix.length))?.[1]
-      if (pid === undefined || Number(pid) === process.pid || isRunning(Number(pid))) continue
+    const wanted = baseName(temporaryOf(target))
+    for (const { name, temporary: of, isOurs, pid } of await this.#in(directory)) {
+      if (of !== wanted || !isOurs || isRunning(pid)) continue
       await rename(bytesOf(joinPath(directory, name)), bytesOf(temporary)).catch((error: { code?: string }) => {
         if (error.code !== 'ENOENT') throw error
       })
@@ -161,9 +162,8 @@ export class LeftOvers {
 
   /** Removes partial files of this user in a directory that nobody resumed for a week, whichever machine wrote them. */
   async removeStale(directory: BytePath, nowMs: number): Promise<void> {
-    for (const name of await this.#in(directory).catch(() => [])) {
-      const [, machine, pid] = PARTIAL.exec(name) ?? []
-      if (pid === undefined || (machine === MACHINE && isRunning(Number(pid)))) continue
+    for (const { name, isOurs, pid } of await this.#in(directory).catch(() => [])) {
+      if (isOurs && isRunning(pid)) continue
       const path = bytesOf(joinPath(directory, name))
       const facts = await lstat(path).catch(() => undefined)
       if (!facts?.isFile() || facts.uid !== process.geteuid?.() || nowMs - facts.mtimeMs < STALE_MS) continue
@@ -171,11 +171,14 @@ export class LeftOvers {
     }
   }
 
-  #in(directory: BytePath): Promise<readonly string[]> {
+  #in(directory: BytePath): Promise<readonly Partial[]> {
     const known = this.#byDirectory.get(directory)
     if (known !== undefined) return known
     const reading = readdir(bytesOf(directory), { encoding: 'latin1' }).then((names) =>
-      names.filter((name) => name.startsWith('.muster-')),
+      names.flatMap((name) => {
+        const [, temporary = '', machine, pid] = PARTIAL.exec(name) ?? []
+        return pid === undefined ? [] : [{ name, temporary, isOurs: machine === MACHINE, pid: Number(pid) }]
+      }),
     )
     this.#byDirectory.set(directory, reading)
     return reading

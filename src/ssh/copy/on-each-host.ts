@@ -8,7 +8,7 @@ import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { ConnectGate } from '../connect-gate.ts'
 import { connectLimits } from '../connect-limits.ts'
-import { lendWhileAsking } from '../lend-while-asking.ts'
+import { inTurn } from '../lend-while-asking.ts'
 import { type Askers, ConnectError, type Connection, connectTo, type Transports, withHint } from '../transport.ts'
 import { showPath } from './byte-path.ts'
 import type { CopyAction, CopyEvent, HostResult } from './events.ts'
@@ -45,13 +45,9 @@ type HostWork = (host: HostConnection, report: HostReport) => Promise<undefined 
 export async function onEachHost(endpoints: readonly Endpoint[], wires: CopyWires, work: HostWork): Promise<void> {
   const gate = new ConnectGate(wires.fanOut)
   await Promise.all(
-    endpoints.map(async (endpoint) => {
-      const entered = Promise.withResolvers<void>()
-      const lease = gate.enter(entered.resolve)
-      await entered.promise
-      const questions = lendWhileAsking(wires, lease, wires.clock)
-      await workOnHost(endpoint, { ...wires, ...questions }, work).finally(() => lease.release())
-    }),
+    endpoints.map((endpoint) =>
+      inTurn(gate, wires, wires.clock, (askers) => workOnHost(endpoint, { ...wires, ...askers }, work)),
+    ),
   )
 }
 

@@ -55,8 +55,8 @@ export class RemoteFiles {
   #parts: Buffer[] = []
   #lost: RemoteLost | undefined
   readonly #losing = Promise.withResolvers<never>()
-  #room = Promise.withResolvers<void>()
-  #isFull = false
+  /** While the channel is full. */
+  #room: PromiseWithResolvers<void> | undefined
   #stderr = ''
   /** Orders are written one at a time, whole. */
   #writing: Promise<unknown> = Promise.resolve()
@@ -67,7 +67,6 @@ export class RemoteFiles {
     const files = new RemoteFiles()
     const token = `muster-${randomBytes(8).toString('hex')}`
     const ready = Promise.withResolvers<void>()
-    files.#room.promise.catch(() => {})
     files.#losing.promise.catch(() => {})
     const seconds = startLimitMs / 1000
     const giveUp = (reason: string) => {
@@ -193,17 +192,14 @@ export class RemoteFiles {
   }
 
   async #write(bytes: Buffer): Promise<void> {
-    while (this.#isFull && this.#lost === undefined) await this.#room.promise
-    if (this.#lost !== undefined || this.#process === undefined) return
-    if (this.#process.write(bytes)) return
-    if (this.#isFull) return
-    this.#isFull = true
-    this.#room = Promise.withResolvers<void>()
+    while (this.#room !== undefined && this.#lost === undefined) await this.#room.promise
+    if (this.#lost !== undefined || this.#process === undefined || this.#process.write(bytes)) return
+    this.#room ??= Promise.withResolvers()
   }
 
   #makeRoom(): void {
-    this.#isFull = false
-    this.#room.resolve()
+    this.#room?.resolve()
+    this.#room = undefined
   }
 
   #take(bytes: Buffer): void {

@@ -39,8 +39,8 @@ export class RemoteHelper {
   #pending = Buffer.alloc(0)
   #isReady = false
   #isLost = false
-  #isFull = false
-  #room = Promise.withResolvers<void>()
+  /** While the channel is full. */
+  #room: PromiseWithResolvers<void> | undefined
   #lastId = 0
   #ping: Disposable | undefined
 
@@ -103,7 +103,7 @@ export class RemoteHelper {
     const answer = Promise.withResolvers<HelperMessage>()
     this.#waiting.set(id, answer)
     answer.promise.catch(() => {})
-    while (this.#isFull && !this.#isLost) await this.#room.promise
+    while (this.#room !== undefined && !this.#isLost) await this.#room.promise
     // In one write, so that no other order comes between.
     this.#write(Buffer.concat([Buffer.from(`${JSON.stringify({ ...order, id })}\n`), ...payload]))
     return await answer.promise
@@ -115,14 +115,13 @@ export class RemoteHelper {
   }
 
   #write(bytes: Buffer): void {
-    if (this.#isLost || this.#process === undefined || this.#process.write(bytes) || this.#isFull) return
-    this.#isFull = true
-    this.#room = Promise.withResolvers<void>()
+    if (this.#isLost || this.#process === undefined || this.#process.write(bytes)) return
+    this.#room ??= Promise.withResolvers()
   }
 
   #makeRoom(): void {
-    this.#isFull = false
-    this.#room.resolve()
+    this.#room?.resolve()
+    this.#room = undefined
   }
 
   #keepAlive(): void {

@@ -104,7 +104,7 @@ export async function sendBatch(loaded: readonly (SmallFile | Unreadable)[], tas
   for (const [index, item] of items.entries()) {
     const answer = answers[index]
     if (answer === 'same') onFile(item.file, 'identical', false)
-    else if (answer !== 'need') onFile(item.file, 'failed', false, reasonOf(answer?.slice(1)))
+    else if (answer !== 'need') onFile(item.file, 'failed', false, printable(answer?.slice(1) ?? '') || 'failed')
     else if (isDryRun) onFile(item.file, 'would-copy', false)
     else needed.push(item)
   }
@@ -118,11 +118,6 @@ export async function sendBatch(loaded: readonly (SmallFile | Unreadable)[], tas
   for (const [index, { file }] of needed.entries()) {
     const reason = reasons.get(index)
     if (reason === undefined) onFile(file, 'copied', true)
-    else onFile(file, 'failed', true, reasonOf(reason))
+    else onFile(file, 'failed', true, printable(reason) || 'failed')
   }
-}
-
-/** One printable line. */
-function reasonOf(text: unknown): string {
-  return printable(String(text ?? '')) || 'failed'
 }

@@ -1,5 +1,7 @@
 /** The programs that run on an embedded host, by their process groups, so that all of them end with it. */
 
+import { isRunning } from '../../base/is-running.ts'
+
 const POLL_MS = 20
 
 export class ChildProcesses {
@@ -52,14 +54,5 @@ export class ChildProcesses {
     await gone
     clearTimeout(kill)
     clearTimeout(giveUp)
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
   }
 }

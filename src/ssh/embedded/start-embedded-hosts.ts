@@ -1,4 +1,5 @@
 /** SSH servers on this machine's loopback for the demo and for tests: real SSH and PTYs, no root, and nothing left behind. */
+import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,13 +11,22 @@ import { createPrivateDirectory } from '../private-directory.ts'
 import { generateEd25519KeyPair } from './ed25519-key-pair.ts'
 import { RunningHost } from './embedded-host.ts'
 import type { EmbeddedHosts, EmbeddedHostsOptions } from './embedded-hosts.ts'
-import { END_LEFT_PROGRAMS, endLeftPrograms } from './left-programs.ts'
 import { type HostHome, writeHostHome } from './write-host-home.ts'
 
 const SHELLS = ['/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash', '/opt/homebrew/bin/bash', '/bin/sh']
 /** Of this process's environment, what a shell on the machine itself would have too. */
 const INHERITED = ['LANG', 'LANGUAGE', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TERMINFO', 'TERMINFO_DIRS']
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+/**
+ * Ends programs that left their process groups (jobs, `setsid`, `nohup`), found by the HOME in their environment. For sh; $1: the
+ * directory of the homes. TERM first, KILL after about a second; finds programs that start meanwhile, too.
+ */
+const END_LEFT_PROGRAMS = `n=0
+while p=$(grep -lszF "HOME=$1/" /proc/[0-9]*/environ | tr -dc '0-9\\n'); [ -n "$p" ] && [ $n -lt 40 ]; do
+  if [ $n -lt 20 ]; then kill $p; else kill -KILL $p; fi
+  n=$((n+1)); sleep 0.05
+done 2>/dev/null
+`
 
 export async function startEmbeddedHosts(options: EmbeddedHostsOptions): Promise<EmbeddedHosts> {
   const names = options.names ?? Array.from({ length: options.count }, (_, index) => `m${index + 1}`)
@@ -138,4 +148,13 @@ function environmentOf(name: string, user: string, path: string, home: HostHome)
     ENV: join(home.directory, '.shrc'),
     BASH_SILENCE_DEPRECATION_WARNING: '1',
   }
+}
+
+/** Never rejects. */
+async function endLeftPrograms(directory: string): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const child = spawn('/bin/sh', ['-c', END_LEFT_PROGRAMS, 'sh', directory], { cwd: '/', stdio: 'ignore' })
+  child.once('error', () => resolve())
+  child.once('close', () => resolve())
+  await promise
 }

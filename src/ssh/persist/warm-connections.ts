@@ -2,6 +2,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { Connection } from '../transport.ts'
+import { untilAborted } from '../until-aborted.ts'
 import { connectionKey } from './connection-key.ts'
 import type { WarmConnection, WarmName } from './messages.ts'
 
@@ -70,7 +71,7 @@ export class WarmConnections implements Disposable {
       if (warm !== undefined) return this.#hold(key, warm, request)
       const pending = this.#pending.get(key)
       if (pending === undefined) return this.#hold(key, await this.#make(key, request), request)
-      await settledOrAborted(pending, request.signal)
+      await untilAborted(Promise.allSettled([pending]), request.signal)
       request.signal.throwIfAborted()
     }
   }
@@ -176,16 +177,4 @@ export class WarmConnections implements Disposable {
   #tellWhenEmpty(): void {
     if (this.isEmpty) this.#onEmpty()
   }
-}
-
-function settledOrAborted(pending: Promise<unknown>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    signal.addEventListener('abort', done, { once: true })
-    if (signal.aborted) done()
-    pending.then(done, done)
-  })
 }

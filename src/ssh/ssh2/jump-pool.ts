@@ -1,8 +1,8 @@
 /** Connections to jump hosts, one for all hosts behind the same chain of hops, closed when the last of these is gone. */
 import type { Endpoint } from '../../inventory/host.ts'
 import type { ConnectContext } from '../transport.ts'
+import { untilAborted } from '../until-aborted.ts'
 import type { Ssh2Connection } from './connection.ts'
-import { untilAborted } from './until-aborted.ts'
 
 /** Connects to a hop, itself maybe through other hops. */
 export type ConnectHop = (hop: Endpoint, context: ConnectContext) => Promise<Ssh2Connection>

@@ -5,7 +5,7 @@
 import { lookup, Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
-import { untilAborted } from './until-aborted.ts'
+import { untilAborted } from '../until-aborted.ts'
 
 export type NameResolver = (name: string, signal: AbortSignal) => Promise<readonly string[]>
 

@@ -7,6 +7,7 @@ import type { Endpoint } from '../../inventory/host.ts'
 import { connectLimits } from '../connect-limits.ts'
 import { IdentityFiles } from '../identity-files.ts'
 import { type ConnectContext, ConnectError, type Transport } from '../transport.ts'
+import { untilAborted } from '../until-aborted.ts'
 import { Ssh2Connection } from './connection.ts'
 import { dial } from './dial.ts'
 import { abortedError, asConnectError, describeEndpoint, misconfigured, unreachable } from './failures.ts'
@@ -134,7 +135,9 @@ export function createSsh2Transport(options: Ssh2TransportOptions = {}): Transpo
         if (context.signal.aborted) throw abortedError(endpoint, 'tcp')
         if (error instanceof NoCommonKeyExchange && !isLastResort) isLastResort = true
         else if (error instanceof EndedBeforeBanner && attempt < EARLY_RETRIES) {
-          await wait((0.5 + random()) * EARLY_RETRY_MS * 2 ** attempt, clock, context.signal)
+          const waited = Promise.withResolvers<void>()
+          using _wait = clock.after((0.5 + random()) * EARLY_RETRY_MS * 2 ** attempt, waited.resolve)
+          await untilAborted(waited.promise, context.signal).catch(() => {})
         } else throw asConnectError(error, endpoint, 'tcp')
       }
     }
@@ -181,16 +184,4 @@ function behindJump(endpoint: Endpoint, hop: Endpoint, error: unknown): ConnectE
 function serverOf(endpoint: Endpoint): string {
   const hops = endpoint.jump.map(({ address, port }) => `${address} ${port}`)
   return [...hops, `${endpoint.address} ${endpoint.port}`, endpoint.proxyCommand ?? ''].join('\n')
-}
-
-function wait(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      timer[Symbol.dispose]()
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = clock.after(ms, done)
-    signal.addEventListener('abort', done, { once: true })
-  })
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { backOffMs } from '../../../src/ssh/back-off.ts'
+import { backOffMs } from '../../../src/ssh/session-transition.ts'
 
 describe('back-off', () => {
   it('starts at one second, doubles, and stays at thirty', () => {
