@@ -43,6 +43,7 @@ import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
 import type { Transport } from '../../../src/ssh/transport.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import { endpointOf } from '../../support/endpoint.ts'
+import { seededRandom } from '../../support/seeded-random.ts'
 import { nobody } from '../../support/ssh-context.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -718,6 +719,7 @@ describe('copying to hosts', () => {
   })
 
   it('never shows half a file under its final name, whenever it is interrupted', async () => {
+    const random = seededRandom()
     const endpoint = embeddedEndpoints(embedded)[0]!
     const contents = new Map(Array.from({ length: 6 }, (_, index) => [`f${index}`, randomBytes(700_000 * index)]))
     for (const [name, bytes] of contents) writeFileSync(join(source, name), bytes)
@@ -727,7 +729,7 @@ describe('copying to hosts', () => {
       const target = join(directory, `round${round}`)
       for (let part = 0.1; ; part += 0.3) {
         const cut = new AbortController()
-        const limit = total * (part + Math.random() * 0.3)
+        const limit = total * (part + random() * 0.3)
         let arrived = 0
         const { result } = await copy([endpoint], [`${source}/.`], () => target, {
           signal: cut.signal,

@@ -11,6 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
+import { seededRandom } from '../../support/seeded-random.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
 
@@ -117,6 +118,7 @@ describe.skipIf(!canRun)('killed at any moment', () => {
     async ({ name, options }) => {
       const { args, prepare, halves } = (scenarios[name] as () => Scenario)()
       const isWarm = options.length > 0
+      const random = seededRandom()
       const nothingLeft = () =>
         waitUntil(() => strangers(isWarm).length === 0, `the end of ${strangers(isWarm).join(', ')}`, 60_000)
       prepare?.()
@@ -130,7 +132,7 @@ describe.skipIf(!canRun)('killed at any moment', () => {
         prepare?.()
         const ended = start([...options, ...args])
         await begun(ended, isWarm)
-        await Promise.race([delay(Math.random() * busyMs), ended])
+        await Promise.race([delay(random() * busyMs), ended])
         muster?.kill('SIGKILL')
         await ended
         await nothingLeft()
