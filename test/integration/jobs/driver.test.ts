@@ -1,5 +1,5 @@
 /** The driver with real processes of this machine behind its port: each "host" has a directory of its own. */
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import {
   existsSync,
   mkdirSync,
@@ -305,6 +305,57 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect(job(ids[0] as number).state).toMatchObject({ startedMs: expect.closeTo(beganMs, -4) })
     const [ranS] = store.accounting.runTimes().get('ann') ?? []
     expect(ranS).toBeLessThan(30)
+  })
+
+  it.each([
+    ['ahead', 365],
+    ['back', -365],
+  ])("a host's clock that is set %s moves neither the times of a job nor its end", async (_, days) => {
+    const jumpMs = days * 86_400_000
+    const gated = (name: string) =>
+      `trap 'sleep 0.3; echo saved >"$OUT/saved"; exit 9' TERM; touch "$OUT/${name}"; while [ ! -e "$OUT/go" ]; do sleep 0.05; done; touch "$OUT/over"; exit 3`
+    // The clock shows in what date(1) prints and in the times of files.
+    const date = execFileSync('sh', ['-c', 'command -v date'], { encoding: 'utf8' }).trim()
+    mkdirSync(join(directory, 'bin'), { recursive: true })
+    const setClock = () => {
+      const asDate = `#!/bin/sh\nexec ${date} -d "$(${date} -R -d '${days} days')" "$@"\n`
+      writeFileSync(join(directory, 'bin/date'), asDate, { mode: 0o755 })
+      const at = new Date(Date.now() + jumpMs)
+      for (const host of ['a', 'b']) {
+        const jobs = join(directory, host, '.local/state/muster/jobs')
+        if (!existsSync(jobs)) continue
+        for (const name of readdirSync(jobs, { recursive: true, encoding: 'utf8' }))
+          utimesSync(join(jobs, name), at, at)
+      }
+    }
+    const [ends, stopped] = [submit(spec(gated('ends'))), submit(spec(gated('stopped')))]
+    const controller = new AbortController()
+    const driving = drive(controller.signal)
+    await waitUntil(() => kinds([...ends, ...stopped]).every((kind) => kind === 'running'), 'both to run')
+    await waitUntil(() => exists('ends') && exists('stopped'), 'both to listen')
+    const seenMs = Date.now()
+    setClock()
+    submitStop(stopped[0] as number)
+    await waitUntil(() => kinds(stopped)[0] === 'cancelled', 'the end of one')
+    const later = submit(spec('date -R >"$OUT/date"'))
+    await waitUntil(() => kinds(later)[0] === 'done', 'a job after the jump')
+    controller.abort()
+    await driving
+    const goMs = Date.now()
+    writeFileSync(join(directory, 'go'), '')
+    await waitUntil(() => exists('over'), 'the end of the other')
+    // An hour later, only the host can tell how long it ran.
+    await drive(undefined, undefined, { clock: { ...systemClock, now: () => Date.now() + 3_600_000 } })
+    expect(lines('saved')).toEqual(['saved'])
+    expect(Math.abs(Date.parse(lines('date')[0] ?? '') - Date.now() - jumpMs)).toBeLessThan(3_600_000)
+    expect(job(stopped[0] as number).state).toMatchObject({ bundles: [{ end: { code: 9 } }] })
+    const { state } = job(ends[0] as number)
+    expect(state).toMatchObject({ kind: 'failed', bundles: [{ end: { code: 3 } }] })
+    if (state.kind !== 'failed') throw new Error(state.kind)
+    const ranMs = state.endedMs - (state.startedMs ?? 0)
+    // Hosts round to hundredths of a second.
+    expect(ranMs).toBeGreaterThan(goMs - seenMs - 100)
+    expect(ranMs).toBeLessThan(60_000)
   })
 
   it('a running job can be requeued: it ends, waits and runs again', async () => {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -80,6 +80,42 @@ describe.skipIf(!requirement('ssh', 'sshd', 'ssh-keygen'))("the system's ssh as 
     watched.type('\n~.\necho al"ive"\n')
     await watched.shows(/alive/)
     watched.shell.close()
+  })
+
+  it.each(['a shell', 'a command'] as const)('holds a flood back while %s is paused', async (kind) => {
+    let received = 0
+    let text = ''
+    const onData = (bytes: Uint8Array) => {
+      received += bytes.length
+      if (text.length < 1000) text += Buffer.from(bytes).toString('latin1')
+    }
+    const flood = 'stty -opost 2>/dev/null; echo pid=$$; exec yes'
+    const remote =
+      kind === 'a command'
+        ? await connection.exec(flood, { onStdout: onData, onStderr: () => {}, onEnd: () => {} })
+        : await connection.openShell(
+            { size: { columns: 80, rows: 24 }, term: 'dumb' },
+            { onData, onDrain: () => {}, onEnd: () => {} },
+          )
+    if (kind === 'a shell') remote.write(Buffer.from(`${flood}\n`))
+    await waitUntil(() => received > 4_000_000, 'the flood')
+    const pid = Number(/pid=(\d+)/.exec(text)?.[1])
+    const written = () => Number(/^wchar: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1])
+    remote.pause()
+    const atPause = received
+    let [before, sameCount] = [written(), 0]
+    await waitUntil(() => {
+      const now = written()
+      sameCount = now === before ? sameCount + 1 : 0
+      before = now
+      return sameCount === 40
+    }, '`yes` to stop writing')
+    // What was read from the pipe or the terminal already.
+    expect(received - atPause).toBeLessThan(256 * 1024)
+    remote.resume()
+    await waitUntil(() => received > atPause + 8_000_000, 'the flood to go on')
+    remote.close()
+    await waitUntil(() => !existsSync(`/proc/${pid}`), 'the end of the flood')
   })
 
   it('forwards the agent only when asked to', async () => {

@@ -6,7 +6,7 @@ import {
   type RunningCommand,
   runOnHosts,
 } from '../../../../src/ops/run/run-hosts.ts'
-import { ManualClock } from '../../terminal/manual-clock.ts'
+import { ManualClock } from '../../ssh/manual-clock.ts'
 
 class FakeHosts {
   readonly handlers = new Map<string, CommandHandlers>()

@@ -9,7 +9,7 @@ import {
   type TerminalOptions,
 } from '../../../../src/ui/tty/terminal-session.ts'
 import { TtyWriter } from '../../../../src/ui/tty/tty-writer.ts'
-import { ManualClock } from '../../terminal/manual-clock.ts'
+import { ManualClock } from '../../ssh/manual-clock.ts'
 
 const ENTER = enterSequence({ mouse: true }).toString()
 const LEAVE = leaveSequence({ mouse: true }).toString()
@@ -189,7 +189,7 @@ describe('a program that is ended from outside', () => {
     expect(log).toEqual([...ENTERED, ...LEFT, 'closing'])
     await nextTurn()
     expect(log.at(-1)).toBe('exit 129')
-    expect(clock.pending).toBe(0)
+    expect(clock.timerCount).toBe(0)
   })
 
   it('ends also when closing the console fails, and says why', () => {
