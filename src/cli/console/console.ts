@@ -1,13 +1,14 @@
 /** `muster [TARGET]`: opens the console on hosts.yaml or on a target. */
-
+import { defined } from '../../base/defined.ts'
 import { addGroup } from '../../inventory/edit-hosts-yaml.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { inventoryFromTarget, resolveTarget } from '../../inventory/inventory.ts'
+import { selectHosts } from '../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { areaSections } from '../bring-up/areas.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
-import { endpointOptions, selectEndpoints } from '../connect/endpoints.ts'
+import { endpointOptions, inventorySource } from '../connect/endpoints.ts'
 
 export const verb: VerbCode = {
   define: (command) =>
@@ -21,11 +22,14 @@ Examples:
   muster help run             how to use a verb
 `,
   async run(target: string | undefined, options: GlobalOptions, context: CliContext) {
-    const { inventory, endpoints } = await selectEndpoints(target, options, context)
+    // Stdin is for keys: unlike other verbs, the console reads no host names from it.
+    const selection = defined({ exclude: options.exclude })
+    const { inventory, hosts } = await selectHosts(inventorySource(options, context), target, selection)
+    const resolution = endpointOptions(options, context)
+    const endpoints = await resolveEndpoints(inventory, hosts, resolution)
     const { requireTerminal, runConsole } = await import('./run-console.ts')
     requireTerminal(context)
     const { file } = inventory
-    const resolution = endpointOptions(options, context)
     return await runConsole(context, {
       cluster: inventory.cluster ?? target ?? 'hosts',
       endpoints,
