@@ -3,7 +3,7 @@ import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ApplyResult } from '../../ops/kernel/apply.ts'
-import type { ChangeDirection } from '../../ops/kernel/area.ts'
+import type { Area, ChangeDirection } from '../../ops/kernel/area.ts'
 import type { AreaFinding } from '../../ops/kernel/bring-up.ts'
 import { type Checked, changeHosts, hostsWithSteps } from '../../ops/kernel/change.ts'
 import { countPlan } from '../../ops/kernel/format-plan.ts'
@@ -11,7 +11,7 @@ import { openJournal } from '../../ops/kernel/journal.ts'
 import { hasSteps, type Plan } from '../../ops/kernel/plan.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
 import { jobsAtStake } from './jobs-at-stake.ts'
-import { type BringUpOptions, type Prepared, prepareBringUp } from './prepare.ts'
+import { type BringUpOptions, limitFactorOf, newMark, ownerWords, type Prepared, prepareBringUp } from './prepare.ts'
 import { BringUpReport } from './report.ts'
 
 /** @throws MusterError */
@@ -32,7 +32,20 @@ type Changed = Omit<Prepared, 'inventory' | 'declared' | typeof Symbol.dispose> 
   atStake?(plan: Plan): readonly string[]
 }
 
-export async function changePrepared(
+/** Changes areas that hosts.yaml does not declare, on all of their hosts. */
+export async function changeAreas(
+  direction: ChangeDirection,
+  areas: readonly Area[],
+  own: Pick<Changed, 'hosts' | 'dialog' | 'fanOut'> & Partial<Pick<Changed, 'mark' | 'limitFactor'>>,
+  options: BringUpOptions,
+  context: CliContext,
+): Promise<number> {
+  const owner = ownerWords(context.now())
+  const usual = { mark: newMark(), limitFactor: limitFactorOf(options), owner, isSelected: () => true }
+  return await changePrepared(direction, { ...usual, ...own, areas }, options, context)
+}
+
+async function changePrepared(
   direction: ChangeDirection,
   prepared: Changed,
   options: BringUpOptions,

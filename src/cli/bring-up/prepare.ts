@@ -70,7 +70,7 @@ export async function prepareBringUp(
     declared,
     hosts: opened.hosts,
     dialog,
-    mark: `m${randomBytes(8).toString('hex')}`,
+    mark: newMark(),
     fanOut: opened.fanOut,
     limitFactor: limitFactorOf(options),
     owner: ownerWords(context.now()),
@@ -84,7 +84,12 @@ export function limitFactorOf({ connectTimeout = 0 }: GlobalOptions): number {
   return Math.max(1, connectTimeout / USUAL_CONNECT_TIMEOUT_S)
 }
 
-/** Who changes hosts, for another Muster that finds one locked. */
+/** Random letters and digits, which no output of a host contains by chance. */
+export function newMark(): string {
+  return `m${randomBytes(8).toString('hex')}`
+}
+
+/** What another Muster shows that finds a host locked by this one. */
 export function ownerWords(nowMs: number): string {
   return `${accountName()}@${hostname()}, process ${process.pid}, since ${new Date(nowMs).toISOString()}`
 }

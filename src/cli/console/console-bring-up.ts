@@ -15,7 +15,7 @@ import type { Fleet } from '../../ssh/fleet.ts'
 import type { BringUpPort } from '../../ui/bring-up/bring-up-port.ts'
 import { AREAS, loadAreas } from '../bring-up/areas.ts'
 import { jobsAtStake } from '../bring-up/jobs-at-stake.ts'
-import { ownerWords } from '../bring-up/prepare.ts'
+import { newMark, ownerWords } from '../bring-up/prepare.ts'
 import type { CliContext } from '../command-line/context.ts'
 import { createFleetOpsHosts } from '../connect/ops-hosts.ts'
 import { SudoPassword } from '../connect/sudo-password.ts'
@@ -46,9 +46,9 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
   const sudo = new SudoPassword(options.dialog)
   const token = randomBytes(8).toString('hex')
   const hosts = sudo.watch(createFleetOpsHosts(fleet, { ...wires, token, sudoPassword: () => sudo.ask() }))
-  const mark = `m${randomBytes(8).toString('hex')}`
+  const mark = newMark()
   let endpoints: Promise<readonly Endpoint[]> | undefined
-  // Prepared anew each time, since the files that hosts.yaml names may have changed. Endpoints are resolved once.
+  // Prepared each time, since the files that hosts.yaml names may have changed. Endpoints are resolved once.
   const prepare = async (): Promise<readonly Area[]> => {
     endpoints ??= options.declared.endpoints()
     endpoints.catch(() => {

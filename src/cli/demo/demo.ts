@@ -1,8 +1,9 @@
 /** `muster demo`: the console on SSH servers that Muster starts itself, for a user who has no machine at hand. */
-import { mkdirSync, watch } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MusterError } from '../../base/errors.ts'
+import { watchDirectory } from '../../base/watch-directory.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { embeddedEndpoints, startEmbeddedHosts } from '../../ssh/embedded/start-embedded-hosts.ts'
 import { spawnLocalPty } from '../../terminal/local-pty.ts'
@@ -52,7 +53,9 @@ Examples:
         )
       },
     }
-    using _wanted = onFirstUse(join(directory, STATE), () => void openQueue().catch(() => undefined))
+    // Jobs that hosts submit open the queue. Where the system cannot watch the directory, its tab does.
+    mkdirSync(join(directory, STATE))
+    using _wanted = watchDirectory(join(directory, STATE), () => void openQueue().catch(() => undefined))
     return await runConsole(context, {
       cluster: 'demo',
       endpoints,
@@ -85,18 +88,6 @@ const commands = () => [
     about: 'submit a job: Ctrl-] 5 shows it',
   },
 ]
-
-/** Changes that hosts make in a directory. Where the system cannot watch it, the queue opens with its tab. */
-function onFirstUse(directory: string, onUse: () => void): Disposable {
-  mkdirSync(directory)
-  try {
-    const watcher = watch(directory, { persistent: false }, onUse)
-    watcher.on('error', () => watcher.close())
-    return { [Symbol.dispose]: () => watcher.close() }
-  } catch {
-    return { [Symbol.dispose]() {} }
-  }
-}
 
 function demoInventory(names: readonly string[]): Inventory {
   const half = Math.ceil(names.length / 2)

@@ -1,5 +1,4 @@
 /** `muster doctor [TARGET]`: what would make the next step fail, on every host, with the command that fixes it. */
-import { randomBytes } from 'node:crypto'
 import { systemClock } from '../../base/clock.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
@@ -9,7 +8,7 @@ import { type DoctorReport, fleetFindings, hostFindings } from '../../ops/doctor
 import { countHealth, findingEvent, hostEvent, summaryEvent } from '../../ops/doctor/report-events.ts'
 import type { Finding } from '../../ops/kernel/finding.ts'
 import { checkHosts, type LoginCheck } from '../../ssh/check-hosts.ts'
-import { limitFactorOf } from '../bring-up/prepare.ts'
+import { limitFactorOf, newMark } from '../bring-up/prepare.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { endpointOptions, selectEndpoints } from '../connect/endpoints.ts'
@@ -68,7 +67,7 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
     fanOut,
     signal,
     onConnected: async ({ host, connectTimeoutMs }, connection) => {
-      const mark = `m${randomBytes(8).toString('hex')}`
+      const mark = newMark()
       // A host that may take long to connect may take long to answer.
       const limitFactor = Math.max(1, connectTimeoutMs / USUAL_CONNECT_TIMEOUT_MS)
       const doctorHost = createDoctorHost(connection, systemClock)

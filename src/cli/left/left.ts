@@ -1,5 +1,4 @@
 /** `muster left [TARGET]`: asks hosts what Muster left there, and shows it as a table or removes it as a change with a plan. */
-import { randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -11,8 +10,8 @@ import { gatherAreaFacts } from '../../ops/kernel/bring-up.ts'
 import { pathWord } from '../../ops/kernel/files.ts'
 import { type HostLeftover, type LeftAreas, leftAreas } from '../../ops/kernel/left.ts'
 import type { OwnQueue } from '../../scheduler/jobs/left.ts'
-import { changePrepared } from '../bring-up/change.ts'
-import { limitFactorOf, ownerWords } from '../bring-up/prepare.ts'
+import { changeAreas } from '../bring-up/change.ts'
+import { limitFactorOf, newMark } from '../bring-up/prepare.ts'
 import { BringUpReport } from '../bring-up/report.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
@@ -76,32 +75,21 @@ async function showOrRemove(target: string | undefined, options: LeftOptions, co
   const left = leftAreas(rooms, declared, names, (options.also ?? []).map(absoluteWord))
   const dialog = new TtyDialog()
   using opened = openOpsHosts(endpoints, options, context, dialog, names)
-  const looking = {
-    hosts: opened.hosts,
-    mark: `m${randomBytes(8).toString('hex')}`,
-    limitFactor: limitFactorOf(options) * SEARCH_FACTOR,
-  }
-  if (options.remove !== true) return await show(left, looking, options, context)
-  const prepared = {
-    ...looking,
-    areas: left.areas,
-    dialog,
-    fanOut: opened.fanOut,
-    owner: ownerWords(context.now()),
-    isSelected: () => true,
-  }
-  return await changePrepared('down', prepared, options, context)
+  const { hosts, fanOut } = opened
+  const search = { hosts, mark: newMark(), limitFactor: limitFactorOf(options) * SEARCH_FACTOR }
+  if (options.remove !== true) return await show(left, search, options, context)
+  return await changeAreas('down', left.areas, { ...search, dialog, fanOut }, options, context)
 }
 
 async function show(
   { areas, itemsOf }: LeftAreas,
-  looking: Pick<Parameters<typeof gatherAreaFacts>[1], 'hosts' | 'mark' | 'limitFactor'>,
+  search: Pick<Parameters<typeof gatherAreaFacts>[1], 'hosts' | 'mark' | 'limitFactor'>,
   options: LeftOptions,
   context: CliContext,
 ): Promise<number> {
   const { signal, now } = context
   const report = new BringUpReport(options, context)
-  const factsByArea = await gatherAreaFacts(areas, { ...looking, signal, now })
+  const factsByArea = await gatherAreaFacts(areas, { ...search, signal, now })
   if (signal.aborted) return EXIT.interrupted
   const items = itemsOf(factsByArea)
   const away = new Map([...factsByArea.values()].flatMap((areaFacts) => [...areaFacts.away]))

@@ -1,15 +1,11 @@
 /** iperf where it is missing (`muster net mesh --install`), and its removal (`muster net uninstall`): a plan is shown and asked about, like any change. */
-import { randomBytes } from 'node:crypto'
 import type { ChangeDirection } from '../../ops/kernel/area.ts'
-import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { type IperfTool, iperfArea } from '../../ops/net/mesh/install-iperf.ts'
-import { changePrepared } from '../bring-up/change.ts'
-import { limitFactorOf, ownerWords } from '../bring-up/prepare.ts'
+import { changeAreas } from '../bring-up/change.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
-import { fanOutFor } from '../connect/fan-out.ts'
-import { openOpsHosts } from '../connect/open-ops-hosts.ts'
+import { type OpenedHosts, openOpsHosts } from '../connect/open-ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 
 type InstallOptions = GlobalOptions & { readonly dryRun?: boolean }
@@ -18,21 +14,13 @@ export async function changeIperf(
   direction: ChangeDirection,
   names: readonly string[],
   tool: IperfTool,
-  hosts: OpsHosts,
+  opened: OpenedHosts,
   options: InstallOptions,
   context: CliContext,
 ): Promise<number> {
-  const prepared = {
-    areas: [iperfArea(names, tool)],
-    hosts,
-    dialog: new TtyDialog(),
-    mark: `m${randomBytes(8).toString('hex')}`,
-    fanOut: fanOutFor(names.length, options, context),
-    limitFactor: limitFactorOf(options),
-    owner: ownerWords(context.now()),
-    isSelected: () => true,
-  }
-  return await changePrepared(direction, prepared, options, context)
+  const { hosts, fanOut } = opened
+  const areas = [iperfArea(names, tool)]
+  return await changeAreas(direction, areas, { hosts, fanOut, dialog: new TtyDialog() }, options, context)
 }
 
 export const uninstall: VerbCode = {
@@ -49,5 +37,5 @@ async function netUninstall(target: string | undefined, options: InstallOptions,
   const { endpoints } = await selectEndpoints(target, options, context)
   using opened = openOpsHosts(endpoints, options, context, new TtyDialog())
   const names = endpoints.map(({ host }) => host)
-  return await changeIperf('down', names, 'iperf3', opened.hosts, options, context)
+  return await changeIperf('down', names, 'iperf3', opened, options, context)
 }

@@ -85,11 +85,9 @@ export class MeshScreen implements Disposable {
       return
     }
     stdout.write(formatMesh(report, findings, stdout.columns ?? WIDE, this.#paint()))
+    const failed = counts.failed > 0 ? `, ${counts.failed} not` : ''
     if (signal.aborted) stderr.write(`muster: stopped; measured ${counts.measured} of ${report.links.length} links\n`)
-    else
-      stderr.write(
-        `muster: ${report.links.length} links: ${counts.measured} measured${counts.failed > 0 ? `, ${counts.failed} not` : ''}\n`,
-      )
+    else stderr.write(`muster: ${report.links.length} links: ${counts.measured} measured${failed}\n`)
   }
 
   [Symbol.dispose](): void {
@@ -176,15 +174,7 @@ export function linkEvent({ from, to, outcome }: LinkResult): object {
   return { type: 'link', from, to, outcome: outcome.cause, reason: outcome.reason }
 }
 
-function summaryEvent(
-  { hosts, links }: MeshReport,
-  counts: {
-    readonly measured: number
-    readonly failed: number
-    readonly cancelled: number
-    readonly medianBitsPerSecond: number | undefined
-  },
-): object {
+function summaryEvent({ hosts, links }: MeshReport, counts: ReturnType<typeof countLinks>): object {
   return {
     type: 'summary',
     hosts: hosts.length,

@@ -7,7 +7,6 @@ import { fileReason, notKept } from '../../base/file-reason.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { formatDuration } from '../../ops/kernel/finding.ts'
-import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { meshCsv, meshSvg } from '../../ops/net/mesh/export-mesh.ts'
 import { judgeMesh } from '../../ops/net/mesh/judge.ts'
 import { compareMesh, type KeptMesh, keepMesh, lastMesh, meshDirectory } from '../../ops/net/mesh/kept-mesh.ts'
@@ -16,7 +15,7 @@ import { slotsOf } from '../../ops/net/mesh/rounds.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
-import { openOpsHosts } from '../connect/open-ops-hosts.ts'
+import { type OpenedHosts, openOpsHosts } from '../connect/open-ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { MeshScreen } from './mesh-screen.ts'
@@ -67,7 +66,7 @@ async function netMesh(target: string | undefined, options: MeshCommandOptions, 
   const meshOptions = optionsOf(options, endpoints)
   using screen = new MeshScreen(options, context)
   using opened = openOpsHosts(endpoints, options, context, screen.quietly(new TtyDialog()))
-  const installed = options.install === true ? await install(names, opened.hosts, options, context) : EXIT.ok
+  const installed = options.install === true ? await install(names, opened, options, context) : EXIT.ok
   // Where the installation failed on a host, the others are measured anyway.
   if (installed === EXIT.interrupted) return installed
   if (options.dryRun === true) return printPlan(names, meshOptions, options.json === true, context)
@@ -85,12 +84,8 @@ async function netMesh(target: string | undefined, options: MeshCommandOptions, 
   if (options.csv !== undefined) write(context, '--csv', options.csv, meshCsv(report))
   if (options.svg !== undefined) {
     const time = new Date(context.now()).toISOString()
-    write(
-      context,
-      '--svg',
-      options.svg,
-      meshSvg(report, findings, `${names.length} hosts, ${time.slice(0, 10)} ${time.slice(11, 16)} UTC`),
-    )
+    const title = `${names.length} hosts, ${time.slice(0, 10)} ${time.slice(11, 16)} UTC`
+    write(context, '--svg', options.svg, meshSvg(report, findings, title))
   }
   screen.report(report, findings)
   const measured = exitCodeOf(report, context)
@@ -99,14 +94,14 @@ async function netMesh(target: string | undefined, options: MeshCommandOptions, 
 
 async function install(
   names: readonly string[],
-  hosts: OpsHosts,
+  opened: OpenedHosts,
   options: MeshCommandOptions,
   context: CliContext,
 ): Promise<number> {
   const { tool = 'iperf3' } = options
   if (tool === 'ssh') throw new MusterError('usage', '--install installs iperf, which --tool ssh does not use')
   const { changeIperf } = await import('./install.ts')
-  return await changeIperf('up', names, tool, hosts, options, context)
+  return await changeIperf('up', names, tool, opened, options, context)
 }
 
 function optionsOf(options: MeshCommandOptions, endpoints: readonly Endpoint[]): MeshOptions {

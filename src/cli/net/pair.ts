@@ -67,13 +67,12 @@ async function netPair(
         },
       },
     )
-  if (hasScreen) await signIn([from, to], opened.hosts, context)
-  if (hasScreen) await show(from, to, measure, options, context, left)
-  else await measure((event) => print(event, options, context))
-  if (hasScreen)
-    for (const { from: a, to: b, reason } of failures)
-      context.stderr.write(`muster: ${a} → ${b}: ${printable(reason)}\n`)
-  if (hasScreen) for (const finding of findings) context.stdout.write(`${formatFinding(finding)}\n`)
+  if (hasScreen) {
+    await signIn([from, to], opened.hosts, context)
+    await show(from, to, measure, options, context, left)
+    for (const failure of failures) print(failure, options, context)
+    for (const finding of findings) print({ type: 'finding', finding }, options, context)
+  } else await measure((event) => print(event, options, context))
   if (context.signal.aborted) return EXIT.interrupted
   if (failures.some(({ isAway }) => isAway)) return EXIT.unreachable
   return failures.length > 0 ? EXIT.failed : EXIT.ok
@@ -87,10 +86,7 @@ function print(event: PairEvent, { json }: GlobalOptions, context: CliContext): 
     writeEvent(event.type === 'finding' ? { type: 'finding', ...event.finding } : event, context)
     return
   }
-  if (event.type === 'finding') {
-    stdout.write(`${formatFinding(event.finding)}\n`)
-    return
-  }
+  if (event.type === 'finding') return void stdout.write(`${formatFinding(event.finding)}\n`)
   const arrow = `${event.from} → ${event.to}`
   if (event.type === 'interval') stdout.write(`${event.second} s  ${arrow}  ${formatBitRate(event.bitsPerSecond)}\n`)
   else if (event.type === 'round-trip') stdout.write(`${event.from} ↔ ${event.to}  ${formatMs(event.ms)}\n`)

@@ -3,7 +3,14 @@ import { systemClock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
-import type { Amount, ClusterUsage, NodeUsage, PlacementGroup } from '../../ops/ray/usage.ts'
+import {
+  type Amount,
+  amountsOf,
+  type ClusterUsage,
+  impossibleBundles,
+  type NodeUsage,
+  type PlacementGroup,
+} from '../../ops/ray/usage.ts'
 import { nodesOf, wantedRay } from '../../ops/ray/wanted.ts'
 import { watchCluster } from '../../ops/ray/watch.ts'
 import { prepareBringUp } from '../bring-up/prepare.ts'
@@ -148,21 +155,9 @@ export function formatGroup(
 }
 
 /** A bundle that no node could ever hold. */
-function whyNowhere({ bundles }: PlacementGroup, alive: readonly NodeUsage[]): string {
-  const lacking = bundles.filter(
-    ({ resources }) =>
-      !alive.some(({ logical }) =>
-        Object.entries(resources).every(([name, amount]) => (logical.get(name)?.total ?? 0) >= amount),
-      ),
-  )
-  const [first] = lacking
+function whyNowhere(group: PlacementGroup, alive: readonly NodeUsage[]): string {
+  const [first] = impossibleBundles(group, alive)
   return first === undefined ? '' : `: no node has ${amountsOf(first.resources)}`
-}
-
-function amountsOf(resources: Readonly<Record<string, number>>): string {
-  return Object.entries(resources)
-    .map(([name, amount]) => `${amount} ${name}`)
-    .join(', ')
 }
 
 function plain(amount: Amount | undefined): string {

@@ -7,7 +7,6 @@ import { MusterError } from '../../base/errors.ts'
 import { fileReason } from '../../base/file-reason.ts'
 import { makeDirectories } from '../../base/make-directories.ts'
 import { printable } from '../../base/printable.ts'
-import { parseInterpreter } from '../../ops/run/command-template.ts'
 import type { HostOutput } from '../../ops/run/output-store.ts'
 import type { ExecFile } from '../../ssh/exec/host-exec.ts'
 
@@ -56,10 +55,6 @@ export async function execStdin(stdin: Readable): Promise<ExecFile> {
       for (let at = 0; at < all.length; at += CHUNK_BYTES) yield all.subarray(at, at + CHUNK_BYTES)
     },
   }
-}
-
-export function interpreterOf({ head }: { readonly head: string }): readonly string[] {
-  return parseInterpreter(head)
 }
 
 /** `--out DIR`: HOST.out and HOST.err, renamed to their final names when complete. */

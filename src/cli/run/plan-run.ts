@@ -7,13 +7,13 @@ import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { selectHosts } from '../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
-import { expandCommand, expandWord } from '../../ops/run/command-template.ts'
+import { expandCommand, expandWord, parseInterpreter } from '../../ops/run/command-template.ts'
 import type { ExecFile } from '../../ssh/exec/host-exec.ts'
 import { MAX_COMMAND_BYTES, wordsBytes } from '../../ssh/exec/remote-command.ts'
 import { areaSections } from '../bring-up/areas.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import { endpointOptions, selectionOf } from '../connect/endpoints.ts'
-import { execFile, execStdin, interpreterOf } from './exec-files.ts'
+import { execFile, execStdin } from './exec-files.ts'
 import { type LastRun, readLastRun } from './last-run.ts'
 
 export type RunVerbOptions = GlobalOptions & {
@@ -100,7 +100,7 @@ export async function planRun(
     const command = record.command.join(' ')
     return { endpoint, command: record.isRaw ? command : expandCommand(command, endpoint), args: [] }
   })
-  const interpreter = scriptFile === undefined ? undefined : interpreterOf(scriptFile)
+  const interpreter = scriptFile && parseInterpreter(scriptFile.head)
   const longest = Math.max(
     ...planned.map(({ command, args }) => wordsBytes({}, interpreter ? [...interpreter, ...args] : [command])),
   )

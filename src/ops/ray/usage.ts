@@ -166,3 +166,18 @@ export function parseClusterUsage(answer: unknown): ClusterUsage | undefined {
     demands: parseDemands(textOf(status)),
   }
 }
+
+/** The bundles that no node could ever hold. */
+export const impossibleBundles = ({ bundles }: PlacementGroup, nodes: readonly NodeUsage[]): readonly Bundle[] =>
+  bundles.filter(
+    ({ resources }) =>
+      !nodes.some(({ logical }) =>
+        Object.entries(resources).every(([name, amount]) => (logical.get(name)?.total ?? 0) >= amount),
+      ),
+  )
+
+/** `1 CPU, 8 GPU` */
+export const amountsOf = (resources: Readonly<Record<string, number>> = {}): string =>
+  Object.entries(resources)
+    .map(([name, amount]) => `${amount} ${name}`)
+    .join(', ')

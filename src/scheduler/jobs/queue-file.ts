@@ -4,11 +4,12 @@
  */
 
 import { randomBytes } from 'node:crypto'
-import { chmodSync, closeSync, existsSync, lstatSync, openSync, watch } from 'node:fs'
+import { chmodSync, closeSync, existsSync, lstatSync, openSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { MusterError } from '../../base/errors.ts'
 import { foreignFile, makeOwnDirectories, notOwn } from '../../base/foreign-place.ts'
+import { watchDirectory } from '../../base/watch-directory.ts'
 import { damaged, isSqlite, unusable } from './queue-errors.ts'
 
 export type SqlRow = Readonly<Record<string, SQLOutputValue>>
@@ -164,15 +165,9 @@ function requireOwnFile(path: string): void {
 /** Calls back when another program may have written to the queue: perhaps too often, or never, as file systems differ. */
 export function watchStore(path: string, onWrite: () => void): Disposable {
   const log = `${basename(path)}-wal`
-  try {
-    const watcher = watch(dirname(path), { persistent: false }, (_, name) => {
-      if (name === log) onWrite()
-    })
-    watcher.on('error', () => watcher.close())
-    return { [Symbol.dispose]: () => watcher.close() }
-  } catch {
-    return { [Symbol.dispose]() {} }
-  }
+  return watchDirectory(dirname(path), (name) => {
+    if (name === log) onWrite()
+  })
 }
 
 export const SCHEMA = `

@@ -96,9 +96,7 @@ function differencePart({ equalGroups }: ConsoleState, theme: Theme): BarPart {
   return { text, colour: theme.warning }
 }
 
-type ReceiverText = { readonly start: string; readonly names: string; readonly end: string }
-
-function receiverText(state: ConsoleState, page: PageInfo): ReceiverText {
+function receiverText(state: ConsoleState, page: PageInfo) {
   const receivers = receiverList(state)
   if (receivers.length === 0) return { start: ' TYPING INTO NO HOST ', names: '', end: '' }
   const live = receivers.filter((host) => {

@@ -1,5 +1,11 @@
 /** What Ray has placed, as hosts with boxes: placement groups have letters, tasks and actors outside groups a star. Pure. */
-import type { ClusterUsage, NodeUsage, PlacementGroup } from '../../ops/ray/usage.ts'
+import {
+  amountsOf,
+  type ClusterUsage,
+  impossibleBundles,
+  type NodeUsage,
+  type PlacementGroup,
+} from '../../ops/ray/usage.ts'
 import type { DeviceShare, Holding, PackedHost } from '../../scheduler/jobs/packing.ts'
 import { WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 
@@ -108,19 +114,10 @@ function spreadOverDevices(count: number, all: readonly { readonly job: number; 
   return devices
 }
 
-function whyPending({ scheduling, state, bundles }: PlacementGroup, alive: readonly NodeUsage[]): string {
+function whyPending(group: PlacementGroup, alive: readonly NodeUsage[]): string {
+  const { scheduling, state, bundles } = group
   const words = (scheduling || state).toLowerCase().replaceAll('_', ' ')
-  const never = bundles.find(
-    ({ resources }) =>
-      !alive.some(({ logical }) =>
-        Object.entries(resources).every(([name, amount]) => (logical.get(name)?.total ?? 0) >= amount),
-      ),
-  )
+  const [never] = impossibleBundles(group, alive)
   if (never === undefined) return `${words}: ${bundles.length} bundles of ${amountsOf(bundles[0]?.resources)}`
   return `${words}: no node has ${amountsOf(never.resources)}`
 }
-
-const amountsOf = (resources: Readonly<Record<string, number>> = {}): string =>
-  Object.entries(resources)
-    .map(([name, amount]) => `${amount} ${name}`)
-    .join(', ')

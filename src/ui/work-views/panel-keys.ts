@@ -1,5 +1,5 @@
 /** The keys of the panel of runs and copies; its footer, the help and docs/keys.md derive from this table. */
-import { commandOf, hintsOf, keyTable } from '../keys/key-table.ts'
+import { hintsOf, keyTable } from '../keys/key-table.ts'
 import { failedCopies } from './copy-view.ts'
 import { isBusy, type Panel } from './panel.ts'
 import { failedHosts } from './run-view.ts'
@@ -43,7 +43,5 @@ export const panelKeys = keyTable<Panel>()(
   ['next-hit', 'n', '', 'Go to the next match.'],
   ['previous-hit', 'N', '', 'Go to the previous match.'],
 )
-
-export const panelCommandOf = (label: string): PanelCommand | undefined => commandOf(panelKeys, label)
 
 export const panelHints = (panel: Panel) => hintsOf<Panel>(panelKeys, panel)

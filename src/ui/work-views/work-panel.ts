@@ -3,6 +3,7 @@ import { messageOf } from '../../base/errors.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { PaneView, Rect } from '../compositor/scene.ts'
 import type { LineCheck } from '../dialogs/prompt-dialog.ts'
+import { commandOf } from '../keys/key-table.ts'
 import type { RayWork } from '../ray/ray-line.ts'
 import type { RayPort } from '../ray/ray-port.ts'
 import { documentRows, firstRow, type RowDocument } from '../rows/row-document.ts'
@@ -14,7 +15,7 @@ import { type Theme, themes } from '../theme/theme.ts'
 import { copyDocument } from './copy-document.ts'
 import { CopyWork } from './copy-work.ts'
 import { isBusy, layoutPanel, openPanel, type Panel, panelName } from './panel.ts'
-import { type PanelCommand, panelCommandOf } from './panel-keys.ts'
+import { type PanelCommand, panelKeys } from './panel-keys.ts'
 import type { WorkRequest } from './parse-work.ts'
 import { type RunDocument, runDocument } from './run-document.ts'
 import { groupOf, type RunView, selectedGroup, selectGroup } from './run-view.ts'
@@ -150,8 +151,9 @@ export class WorkPanel implements Disposable {
   }
 
   handleKey(label: string): void {
-    const command = panelCommandOf(label)
-    if (command !== undefined) return this.#do(command)
+    const command = commandOf(panelKeys, label)
+    const [work, drawn] = [this.#work, this.#drawn()]
+    if (command !== undefined) return work && drawn && this.#actions(work, drawn)[command]()
     const { panel } = this.#context.state
     const name = panel === undefined ? 'panel' : panelName(panel)
     this.#context.notice(`no action for ${label} in the ${name}: Tab goes back to the shells`)
@@ -212,13 +214,6 @@ export class WorkPanel implements Disposable {
     this.#showing[Symbol.dispose]()
     this.#ticking?.[Symbol.dispose]()
     this.#work?.[Symbol.dispose]()
-  }
-
-  #do(command: PanelCommand): void {
-    const work = this.#work
-    const drawn = this.#drawn()
-    if (work === undefined || drawn === undefined) return
-    this.#actions(work, drawn)[command]()
   }
 
   #actions(work: RunWork | CopyWork, drawn: Drawn): Readonly<Record<PanelCommand, () => void>> {

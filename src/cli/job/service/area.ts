@@ -42,6 +42,12 @@ type Facts = {
   readonly isRunning: boolean
 }
 
+/** Whether a test of the shell succeeds. */
+const whether = (test: string): Fact<boolean> => ({
+  script: `if ${test}; then echo yes; else echo no; fi`,
+  parse: (text) => (text === 'yes' ? true : text === 'no' ? false : undefined),
+})
+
 const facts = (service: Service) => ({
   manager: {
     script: `${CTL}if can_supervise; then echo systemd; elif command -v crontab > /dev/null; then echo cron; else echo none; fi`,
@@ -53,19 +59,13 @@ const facts = (service: Service) => ({
 echo "$(limited systemctl $manager is-active ${shellQuote(unitOf(service))}) $(limited systemctl $manager is-enabled ${shellQuote(unitOf(service))})"`,
     parse: (text: string) => text.trim(),
   } satisfies Fact<string>,
-  hasLinger: {
-    script: `if [ "$(id -u)" = 0 ] || [ -e "/var/lib/systemd/linger/$(id -un)" ]; then echo yes; else echo no; fi`,
-    parse: (text: string) => (text === 'yes' ? true : text === 'no' ? false : undefined),
-  } satisfies Fact<boolean>,
+  hasLinger: whether(`[ "$(id -u)" = 0 ] || [ -e "/var/lib/systemd/linger/$(id -un)" ]`),
   script: fileFact(scriptFile(service)),
   crontab: {
     script: 'command -v crontab > /dev/null || return 0; crontab -l',
     parse: (_: string, bytes: Buffer) => bytes.toString('latin1'),
   } satisfies Fact<string>,
-  isRunning: {
-    script: `if ${isRunning(service)}; then echo yes; else echo no; fi`,
-    parse: (text: string) => (text === 'yes' ? true : text === 'no' ? false : undefined),
-  } satisfies Fact<boolean>,
+  isRunning: whether(isRunning(service)),
 })
 
 /** Cron's script runs: the process that it noted is still this script. */

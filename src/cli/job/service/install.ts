@@ -1,5 +1,4 @@
 /** `muster job work --install` and `--uninstall`: the scheduler as a service of this machine, as a plan that is asked about. */
-import { randomBytes } from 'node:crypto'
 import { homedir } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { MusterError } from '../../../base/errors.ts'
@@ -7,8 +6,7 @@ import { stateDirectory } from '../../../base/user-directories.ts'
 import type { Inventory } from '../../../inventory/inventory.ts'
 import { loadInventory } from '../../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../../inventory/resolve-endpoints.ts'
-import { changePrepared } from '../../bring-up/change.ts'
-import { limitFactorOf, ownerWords } from '../../bring-up/prepare.ts'
+import { changeAreas } from '../../bring-up/change.ts'
 import type { CliContext, GlobalOptions } from '../../command-line/context.ts'
 import { ownCommand } from '../../command-line/own-command.ts'
 import { inventorySource } from '../../connect/endpoints.ts'
@@ -47,17 +45,8 @@ export async function changeService(
   )
   const dialog = new TtyDialog()
   using opened = openOpsHosts(endpoints, options, context, dialog)
-  const prepared = {
-    areas: [serviceArea(service, HERE)],
-    hosts: opened.hosts,
-    dialog,
-    mark: `m${randomBytes(8).toString('hex')}`,
-    fanOut: 1,
-    limitFactor: limitFactorOf(options),
-    owner: ownerWords(context.now()),
-    isSelected: () => true,
-  }
-  return await changePrepared(direction, prepared, options, context)
+  const areas = [serviceArea(service, HERE)]
+  return await changeAreas(direction, areas, { hosts: opened.hosts, dialog, fanOut: 1 }, options, context)
 }
 
 /** @throws MusterError `usage` */
@@ -68,9 +57,15 @@ export function serviceOf(inventory: Inventory, options: WorkOptions, context: C
   if (inventory.file === undefined || options.hosts === '-')
     throw new MusterError('usage', 'a service needs a hosts file: give it with --hosts FILE')
   const file = resolve(workingDirectory, inventory.file)
+  const { connectTimeout, fanOut, persist, preempt, keep, onEnd, onFail } = options
   return {
     cluster: queueName(inventory),
-    words: [...ownCommand(), '--hosts', file, ...optionWords(options), 'job', 'work', ...workWords(options)],
+    words: [
+      ...ownCommand(),
+      ...optionWords({ hosts: file, 'connect-timeout': connectTimeout, 'fan-out': fanOut, persist }),
+      ...['job', 'work'],
+      ...optionWords({ preempt, keep, 'on-end': onEnd, 'on-fail': onFail }),
+    ],
     directory: dirname(file),
     environment: {
       HOME: environment.HOME || homedir(),
@@ -82,21 +77,12 @@ export function serviceOf(inventory: Inventory, options: WorkOptions, context: C
   }
 }
 
-function optionWords({ connectTimeout, fanOut, persist }: WorkOptions): string[] {
-  return [
-    ...(connectTimeout === undefined ? [] : ['--connect-timeout', String(connectTimeout)]),
-    ...(fanOut === undefined ? [] : ['--fan-out', String(fanOut)]),
-    ...(persist === undefined ? [] : ['--persist', String(persist)]),
-  ]
-}
-
-function workWords({ preempt, keep, onEnd, onFail }: WorkOptions): string[] {
-  return [
-    ...(preempt === true ? ['--preempt'] : []),
-    ...(keep === undefined ? [] : ['--keep', String(keep)]),
-    ...(onEnd === undefined ? [] : ['--on-end', onEnd]),
-    ...(onFail === undefined ? [] : ['--on-fail', onFail]),
-  ]
+/** `--name value` for each option that is given; `--name` alone where it is true. */
+function optionWords(options: Readonly<Record<string, string | number | boolean | undefined>>): string[] {
+  return Object.entries(options).flatMap(([name, value]) => {
+    if (value === undefined || value === false) return []
+    return value === true ? [`--${name}`] : [`--${name}`, String(value)]
+  })
 }
 
 function kept(environment: CliContext['environment'], names: readonly string[]): Record<string, string> {
