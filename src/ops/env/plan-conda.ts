@@ -4,7 +4,7 @@
  */
 
 import { type Known, knownValue } from '../kernel/fact.ts'
-import { type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
+import { ifKnown, type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
 import {
   finishRemoval,
   isPackedPrefix,
@@ -24,7 +24,6 @@ import {
   nothing,
   type OwnFacts,
   oneStep,
-  onKnown,
   operation,
   step,
   steps,
@@ -57,7 +56,7 @@ export function planCondaUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[
             'nothing-to-follow',
             `${spec.from} has no conda environment ${spec.name} for the others to follow`,
           )
-        : onKnown(host, TITLE, prefixOf(own), (content) =>
+        : ifKnown(host, TITLE, prefixOf(own), (content) =>
             takeVerdict(wanted, host, content, prefix ?? path, isSameMachine(knownValue(own.system), system)),
           )
     return [operation('conda', host, TITLE, verdict, [operationId(AREA, 'file', spec.from)])]
@@ -83,7 +82,7 @@ function newPathOf({ spec, file }: Wanted): string | undefined {
 function followedOperation(wanted: Wanted, source: OwnFacts): Operation {
   const { spec, file: declared, key } = wanted
   const { from: host, name, prefix } = spec
-  const verdict = onKnown(host, TITLE, prefixOf(source), (content) => {
+  const verdict = ifKnown(host, TITLE, prefixOf(source), (content) => {
     if ('packages' in content) return nothing(`the other hosts follow it: ${content.path}`)
     const path = newPathOf(wanted)
     if (path !== undefined && content.kind === 'other') {
@@ -198,7 +197,7 @@ export function planCondaDown(wanted: Wanted, areaFacts: EnvAreaFacts): Operatio
   const { facts } = areaFacts
   const elsewhere = keptElsewhere('down', wanted, areaFacts)
   return [...facts].map(([host, { facts: own }]) => {
-    const verdict = onKnown(host, TITLE, prefixOf(own), (content) => {
+    const verdict = ifKnown(host, TITLE, prefixOf(own), (content) => {
       const kept = elsewhere.get(host)
       if (kept !== undefined) return keptBy(kept)
       const all = [

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { basename, dirname } from 'node:path'
 import { type Known, knownValue } from '../kernel/fact.ts'
-import { type Operation, operationId, type Verdict } from '../kernel/operation.ts'
+import { ifKnown, type Operation, operationId, type Verdict } from '../kernel/operation.ts'
 import type { DockerFacts, DockerImage } from './docker-facts.ts'
 import {
   bringImage,
@@ -32,7 +32,6 @@ import {
   nothing,
   type OwnFacts,
   oneStep,
-  onKnown,
   operation,
   step,
   steps,
@@ -45,7 +44,7 @@ const short = (image: DockerImage) => image.digest.slice(0, 12)
 
 /** Of a host whose daemon can be used. */
 function onDocker(host: string, own: OwnFacts, decide: (facts: DockerFacts) => Verdict): Verdict {
-  return onKnown(host, 'Docker', own.content as Known<DockerFacts>, (facts) =>
+  return ifKnown(host, 'Docker', own.content as Known<DockerFacts>, (facts) =>
     facts.trouble === undefined ? decide(facts) : blocked(host, 'no-docker', `Docker: ${facts.trouble}`),
   )
 }

@@ -2,7 +2,7 @@
 import { printable } from '../../base/printable.ts'
 import { type Known, knownValue } from '../kernel/fact.ts'
 import { pathWord } from '../kernel/files.ts'
-import { type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
+import { ifKnown, type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
 import type { PrefixFacts } from './facts.ts'
 import { normalName } from './packages.ts'
 import { parcelCheck, removeParcel } from './parcel.ts'
@@ -14,7 +14,6 @@ import {
   nothing,
   type OwnFacts,
   oneStep,
-  onKnown,
   operation,
   step,
   steps,
@@ -49,7 +48,7 @@ export function planVenvUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[]
         return operation('venv', host, TITLE, nothing(`the other hosts follow it: ${spec.path}`))
       }
       const known = lock ?? (source === undefined ? lockOf(wanted, own) : undefined)
-      const verdict = onKnown(host, TITLE, own.content as Known<PrefixFacts>, (content) =>
+      const verdict = ifKnown(host, TITLE, own.content as Known<PrefixFacts>, (content) =>
         source === undefined && known === undefined
           ? blocked(host, 'not-reached', `${spec.from}, which gathers the wheels, cannot be reached`)
           : venvVerdict(wanted, host, content, known, source !== undefined && host !== spec.from),
@@ -114,7 +113,7 @@ function gather(wanted: Wanted, source: OwnFacts, lock: Lock | undefined): Opera
     const kind = isTomlLock(file.path) ? 'lock' : 'list'
     return operation('wheels', host, title, make(file.text, file.path, kind))
   }
-  const verdict = onKnown(host, TITLE, source.content as Known<PrefixFacts>, (content) => {
+  const verdict = ifKnown(host, TITLE, source.content as Known<PrefixFacts>, (content) => {
     if (!('packages' in content)) {
       const hint = 'Create it there, or name its packages in hosts.yaml (requirements).'
       return blocked(host, 'nothing-to-follow', `there is no environment ${prefix} for the others to follow`, hint)
@@ -206,7 +205,7 @@ export function planVenvDown(wanted: Wanted, areaFacts: EnvAreaFacts): Operation
       'venv',
       host,
       TITLE,
-      onKnown(host, TITLE, own.content as Known<PrefixFacts>, (content): Verdict => {
+      ifKnown(host, TITLE, own.content as Known<PrefixFacts>, (content): Verdict => {
         const kept = elsewhere.get(host)
         if (kept !== undefined) return keptBy(kept)
         if (!('packages' in content)) return nothing(`there is no environment ${spec.path}`)
@@ -223,7 +222,7 @@ export function planVenvDown(wanted: Wanted, areaFacts: EnvAreaFacts): Operation
       'wheels',
       host,
       'wheels',
-      onKnown(host, 'wheels', own.parcel, ({ isThere }): Verdict => {
+      ifKnown(host, 'wheels', own.parcel, ({ isThere }): Verdict => {
         if (!isThere) return nothing('there are none')
         const kept = parcelElsewhere.get(host)
         if (kept !== undefined) return keptBy(kept)

@@ -61,13 +61,6 @@ export function oneStep(
   return steps(state, [step(name, host, word, rest)])
 }
 
-/** Decides on what is known; blocked where it is not. */
-export function onKnown<T>(host: string, what: string, fact: Known<T>, decide: (value: T) => Verdict): Verdict {
-  return fact.kind === 'known'
-    ? decide(fact.value)
-    : blocked(host, 'unknown', `cannot determine ${what}: ${fact.because}`)
-}
-
 /** The file cannot be read: nothing can be said about any host. Undefined: it can. */
 export function fileTrouble({ spec, file }: EnvWanted): Operation[] | undefined {
   if (file?.kind !== 'unreadable') return undefined

@@ -2,6 +2,7 @@
  * Operations as data: what would bring a host to its declared state. A pure function makes them from what is wanted and the
  * facts; they execute nothing. Ids are `AREA/NAME@HOST`, those of steps `AREA/NAME@HOST/WORD`.
  */
+import type { Known } from './fact.ts'
 import type { Finding } from './finding.ts'
 import type { FileDelivery } from './host-port.ts'
 
@@ -79,4 +80,16 @@ export function operationId(area: string, name: string, host: string): string {
 /** `blocked` by one finding. */
 export function blockedBy(finding: Finding): Verdict {
   return { kind: 'blocked', findings: [finding] }
+}
+
+/** What `decide` says of a fact that is known; blocked where it is unknown. */
+export function ifKnown<T>(host: string, what: string, fact: Known<T>, decide: (value: T) => Verdict): Verdict {
+  if (fact.kind === 'known') return decide(fact.value)
+  return blockedBy({ host, gravity: 'blocker', id: 'unknown', cause: `cannot determine ${what}: ${fact.because}` })
+}
+
+/** In place of all others of a host that other hosts cannot reach. */
+export function unusableHost(area: string, host: string, cause: string): Operation {
+  const verdict = blockedBy({ host, gravity: 'blocker', id: 'no-address', cause })
+  return { id: operationId(area, 'host', host), area, host, title: 'the host', after: [], verdict }
 }

@@ -1,6 +1,6 @@
 /** What the plans of server and clients share: names of operations, and facts that may be unknown. */
 import { type Known, knownValue } from '../kernel/fact.ts'
-import { blockedBy, operationId, type Verdict } from '../kernel/operation.ts'
+import { operationId, type Verdict } from '../kernel/operation.ts'
 import type { NfsFacts } from './facts.ts'
 
 export type HostFactsOfNfs = { readonly [K in keyof NfsFacts]: Known<NfsFacts[K]> }
@@ -10,11 +10,6 @@ export const AREA = 'nfs'
 export const exportsId = (server: string): string => operationId(AREA, 'exports', server)
 export const serviceId = (server: string): string => operationId(AREA, 'server', server)
 export const mountId = (host: string, point: string): string => operationId(AREA, `mount ${point}`, host)
-
-export function ifKnown<T>(host: string, fact: Known<T>, what: string, decide: (value: T) => Verdict): Verdict {
-  if (fact.kind === 'known') return decide(fact.value)
-  return blockedBy({ host, gravity: 'blocker', id: 'unknown', cause: `cannot determine ${what}: ${fact.because}` })
-}
 
 const TITLES: Readonly<Record<string, string>> = {
   mounts: 'the mounts',

@@ -5,11 +5,11 @@
 import { shellQuote } from '../../base/shell-quote.ts'
 import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
 import type { Finding } from '../kernel/finding.ts'
-import { type Action, blockedBy, type Step, type Verdict } from '../kernel/operation.ts'
+import { type Action, blockedBy, ifKnown, type Step, type Verdict } from '../kernel/operation.ts'
 import { type SystemServiceState, serviceScript } from '../kernel/services.ts'
 import { agrees, type Exports, formatExport, isSameExport, problemOfOptions } from './exports.ts'
 import { EXPORTS_FILE, type Point, pointAt, SERVICE } from './facts.ts'
-import { allKnown, exportsId, type HostFactsOfNfs, ifKnown, serviceId } from './operations.ts'
+import { allKnown, exportsId, type HostFactsOfNfs, serviceId } from './operations.ts'
 import type { Share } from './wanted.ts'
 
 const HEAD = '# Made by Muster from hosts.yaml: changes here are lost.'
@@ -133,7 +133,7 @@ function restore(was: FileState): Action & { readonly title: string } {
 }
 
 export function planService(host: string, own: HostFactsOfNfs): Verdict {
-  return ifKnown(host, own.service, 'the NFS server', (service) => {
+  return ifKnown(host, 'the NFS server', own.service, (service) => {
     if (service.isRunning && service.isEnabled !== false) {
       return { kind: 'nothing', because: `the NFS server is running (${service.manager})` }
     }

@@ -1,9 +1,9 @@
 /** What NFS would do on each host. Pure: out of what is wanted and the facts. */
 import type { AreaFacts, ChangeDirection } from '../kernel/area.ts'
-import { blockedBy, type Operation, operationId, type Verdict } from '../kernel/operation.ts'
+import { ifKnown, type Operation, operationId, unusableHost, type Verdict } from '../kernel/operation.ts'
 import { installVerdict, missingPackages, removalVerdict } from '../kernel/packages.ts'
 import { type NfsFacts, packagesOf } from './facts.ts'
-import { AREA, exportsId, type HostFactsOfNfs, ifKnown, mountId, serviceId } from './operations.ts'
+import { AREA, exportsId, type HostFactsOfNfs, mountId, serviceId } from './operations.ts'
 import { planMount, planUnmount } from './plan-client.ts'
 import { planExports, planService, planUnexport } from './plan-server.ts'
 import { hostsOfNfs, type NfsWanted, type Share } from './wanted.ts'
@@ -13,10 +13,7 @@ export function planNfs(direction: ChangeDirection, wanted: NfsWanted, { facts }
     const own = facts.get(host)?.facts
     if (own === undefined) return []
     const because = wanted.unusable.get(host)
-    if (because !== undefined && direction === 'up') {
-      const verdict = blockedBy({ host, gravity: 'blocker', id: 'no-address', cause: because })
-      return [operation(host, operationId(AREA, 'host', host), 'the host', verdict)]
-    }
+    if (because !== undefined && direction === 'up') return [unusableHost(AREA, host, because)]
     const served = wanted.shares.filter(({ server }) => server === host)
     const mounted = wanted.shares.filter(({ clients }) => clients.includes(host))
     return direction === 'up' ? planUp(host, own, wanted, served, mounted) : planDown(host, own, served, mounted)
@@ -34,7 +31,7 @@ function planUp(
     host,
     operationId(AREA, 'packages', host),
     'NFS packages',
-    ifKnown(host, own.packages, 'the packages', (packages) => {
+    ifKnown(host, 'the packages', own.packages, (packages) => {
       const names = packagesOf(wanted, host)
       const missing = missingPackages(names, packages)
       if (missing.length === 0)
@@ -68,7 +65,7 @@ function planDown(host: string, own: HostFactsOfNfs, served: readonly Share[], m
     host,
     operationId(AREA, 'packages', host),
     'NFS packages',
-    ifKnown(host, own.packages, 'the packages', (packages) =>
+    ifKnown(host, 'the packages', own.packages, (packages) =>
       removalVerdict(host, AREA, packages, 'Muster installed no package for NFS'),
     ),
   )

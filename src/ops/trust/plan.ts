@@ -8,9 +8,11 @@ import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.
 import {
   type Action,
   blockedBy,
+  ifKnown,
   type Operation,
   operationId,
   type StdinPart,
+  unusableHost,
   type Verdict,
 } from '../kernel/operation.ts'
 import { keepersOf, sharedHomeSentence } from '../kernel/shared-home.ts'
@@ -63,7 +65,7 @@ export function planTrust(
   const keepers = keepersOf((sharedHomes ?? []).map(({ hosts, path }) => ({ hosts: hosts.filter(isUsable), path })))
   return [...known].flatMap(([host, own]) => {
     const reason = wanted.unusable.get(host)
-    if (reason !== undefined && direction === 'up') return [unusableHost(host, reason)]
+    if (reason !== undefined && direction === 'up') return [unusableHost(AREA, host, reason)]
     const all = direction === 'up' ? planUp(host, own, wanted, known, keepers) : planDown(host, own)
     const shared = keepers.get(host)
     if (shared === undefined) return all
@@ -72,11 +74,6 @@ export function planTrust(
       each.id === operationId(AREA, 'host-keys', host) ? each : { ...each, after: [], verdict },
     )
   })
-}
-
-function unusableHost(host: string, cause: string): Operation {
-  const verdict = blockedBy({ host, gravity: 'blocker', id: 'no-address', cause })
-  return { id: operationId(AREA, 'host', host), area: AREA, host, title: 'the host', after: [], verdict }
 }
 
 function planUp(
@@ -127,10 +124,7 @@ function operation<T>(
   fact: Known<T>,
   decide: (value: T) => Verdict,
 ): Operation {
-  const verdict =
-    fact.kind === 'known'
-      ? decide(fact.value)
-      : blockedBy({ host, gravity: 'blocker', id: 'unknown', cause: `cannot determine ${title}: ${fact.because}` })
+  const verdict = ifKnown(host, title, fact, decide)
   return { id: operationId(AREA, name, host), area: AREA, host, title, after: [], verdict }
 }
 
