@@ -15,21 +15,25 @@ export type Clash = {
 
 /** A certain clash alone; otherwise one for each directory where case decides. */
 export function findClashes(entries: readonly Placed[]): readonly Clash[] {
-  const seen = new Map<string, Placed>()
+  const [certain] = pairs(entries, ({ target }) => target)
+  if (certain !== undefined) return [certain]
   const byDirectory = new Map<BytePath, Clash>()
+  for (const { first, second } of pairs(entries, ({ target }) => withoutCase(target))) {
+    const directory = sharedDirectory(first.target, second.target)
+    byDirectory.set(directory, { first, second, ifCaseIgnoredIn: directory })
+  }
+  return [...byDirectory.values()]
+}
+
+/** Each entry with the first one of the same key, unless both are directories. */
+function* pairs(entries: readonly Placed[], keyOf: (entry: Placed) => string): Generator<Clash> {
+  const seen = new Map<string, Placed>()
   for (const second of entries) {
-    const key = withoutCase(second.target)
+    const key = keyOf(second)
     const first = seen.get(key)
     if (first === undefined) seen.set(key, second)
-    else if (!(first.isDirectory && second.isDirectory)) {
-      if (first.target === second.target) return [{ first, second }]
-      const directory = sharedDirectory(first.target, second.target)
-      byDirectory.set(directory, { first, second, ifCaseIgnoredIn: directory })
-    }
+    else if (!(first.isDirectory && second.isDirectory)) yield { first, second }
   }
-  // The map above misses equal names behind one that differs in case: A, a, a.
-  const exact = byDirectory.size > 0 ? findEqual(entries) : undefined
-  return exact === undefined ? [...byDirectory.values()] : [exact]
 }
 
 /** The first real clash. `ignoresCase`: tells it of a directory, or of the place where it will be made. */
@@ -49,16 +53,6 @@ export function describeClash({ first, second, ifCaseIgnoredIn }: Clash): string
   if (first.source === second.source) return `${one} is listed twice`
   if (ifCaseIgnoredIn === undefined) return `${one} and ${other} would both become ${target}`
   return `${one} and ${other} would become the same file, because the file system there ignores case in names`
-}
-
-function findEqual(entries: readonly Placed[]): Clash | undefined {
-  const seen = new Map<BytePath, Placed>()
-  for (const second of entries) {
-    const first = seen.get(second.target)
-    if (first === undefined) seen.set(second.target, second)
-    else if (!(first.isDirectory && second.isDirectory)) return { first, second }
-  }
-  return undefined
 }
 
 /** The directory in which two paths that differ only in case start to differ. */

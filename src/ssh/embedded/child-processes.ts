@@ -1,6 +1,6 @@
 /** The programs that run on an embedded host, by their process groups, so that all of them end with it. */
 
-import { isRunning } from '../../base/is-running.ts'
+import { isRunning, signalGroup } from '../../base/processes.ts'
 
 const POLL_MS = 20
 
@@ -28,12 +28,7 @@ export class ChildProcesses {
   }
 
   signal(pid: number, signal: NodeJS.Signals): void {
-    if (!this.#pids.has(pid)) return
-    try {
-      process.kill(-pid, signal)
-    } catch {
-      // The group has ended in the meantime, or there is no such signal on this system.
-    }
+    if (this.#pids.has(pid)) signalGroup(pid, signal)
   }
 
   signalAll(signal: NodeJS.Signals): void {

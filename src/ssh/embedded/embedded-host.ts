@@ -1,4 +1,5 @@
 /** One embedded host: a listening socket and an SSH server behind it. It owns its connections and children, and ends them all. */
+import { once } from 'node:events'
 import { appendFile } from 'node:fs/promises'
 import { createServer, type Server as NetServer, type Socket } from 'node:net'
 import ssh2, { type ParsedKey } from 'ssh2'
@@ -75,10 +76,8 @@ export class RunningHost implements EmbeddedHost {
   async start(): Promise<void> {
     if (this.#listener !== undefined) return
     const listener = createServer((socket) => this.#accept(socket))
-    await new Promise<void>((resolve, reject) => {
-      listener.once('error', reject)
-      listener.listen(this.#port, ADDRESS, resolve)
-    })
+    listener.on('error', () => {})
+    await once(listener.listen(this.#port, ADDRESS), 'listening')
     this.#listener = listener
     const address = listener.address()
     if (address !== null && typeof address === 'object') this.#port = address.port

@@ -1,5 +1,6 @@
 /** SSH servers on this machine's loopback for the demo and for tests: real SSH and PTYs, no root, and nothing left behind. */
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -152,9 +153,6 @@ function environmentOf(name: string, user: string, path: string, home: HostHome)
 
 /** Never rejects. */
 async function endLeftPrograms(directory: string): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
   const child = spawn('/bin/sh', ['-c', END_LEFT_PROGRAMS, 'sh', directory], { cwd: '/', stdio: 'ignore' })
-  child.once('error', () => resolve())
-  child.once('close', () => resolve())
-  await promise
+  await once(child, 'close').catch(() => {})
 }

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { basename } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
+import { signalGroup } from '../../base/processes.ts'
 import type { ExecHandlers, RemoteProcess } from '../transport.ts'
 
 export type ProcessOptions = {
@@ -30,12 +31,7 @@ export function spawnProcess(options: ProcessOptions, handlers: ExecHandlers): P
   let isClosed = false
   let kill: Disposable | undefined
   const signal = (name: NodeJS.Signals) => {
-    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
-    try {
-      process.kill(-child.pid, name)
-    } catch {
-      // The group has ended in the meantime, or there is no such signal on this system.
-    }
+    if (child.exitCode === null && child.signalCode === null) signalGroup(child.pid, name)
   }
   child.stdout.on('data', (bytes: Buffer) => {
     if (!isClosed) handlers.onStdout(bytes)

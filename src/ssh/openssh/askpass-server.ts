@@ -3,6 +3,7 @@
  * that no prompt appears in a terminal that receives broadcast keys. Answers are not kept.
  */
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -67,10 +68,9 @@ export async function startAskpassServer(): Promise<AskpassServer> {
       void reply(socket, line, answerers)
     })
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(address, resolve)
-  })
+  // A question that cannot be accepted has no answer.
+  server.on('error', () => {})
+  await once(server.listen(address), 'listening')
   server.unref()
 
   return {

@@ -1,5 +1,6 @@
 /** One keeper a directory without a lock: it listens under a name of its own and links it to the common one, which only one can do. */
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { lstatSync, unlinkSync } from 'node:fs'
 import { link, rename, unlink } from 'node:fs/promises'
 import { connect, type Server } from 'node:net'
@@ -14,13 +15,7 @@ export interface Claim extends Disposable {
 /** Undefined: another keeper was faster. The server listens when this resolves to a claim. */
 export async function claimAddress(server: Server, address: string): Promise<Claim | undefined> {
   const own = `${address}-${randomBytes(8).toString('hex')}`
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(own, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
+  await once(server.listen(own), 'listening')
   const identity = identityOf(own)
   try {
     for (let attempt = 0; attempt < TRIES; attempt += 1) {

@@ -1,4 +1,5 @@
 /** The program's socket to the keeper: proves both sides to each other, borrows connections, answers questions, feeds channels. */
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Clock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'
@@ -48,20 +49,10 @@ export async function openKeeper(
   onCrowded: OnCrowded = () => {},
 ): Promise<KeeperClient> {
   const socket = connect(address)
-  await new Promise<void>((resolve, reject) => {
-    socket.once('error', reject)
-    socket.once('connect', () => {
-      socket.off('error', reject)
-      resolve()
-    })
-  })
+  await once(socket, 'connect')
   const client = new KeeperClient(socket, token, onCrowded)
-  const timer = clock.after(GREETING_LIMIT_MS, () => client.giveUp())
-  try {
-    await client.greeted
-  } finally {
-    timer[Symbol.dispose]()
-  }
+  using _limit = clock.after(GREETING_LIMIT_MS, () => client.giveUp())
+  await client.greeted
   return client
 }
 

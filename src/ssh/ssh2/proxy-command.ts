@@ -1,6 +1,7 @@
 /** ProxyCommand (ssh_config(5)): a child process whose stdin and stdout are the connection, in a process group that ends with it. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { Duplex, type Readable, type Writable } from 'node:stream'
+import { signalGroup } from '../../base/processes.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { abortedError, describeEndpoint, misconfigured, remoteText } from './failures.ts'
 
@@ -86,19 +87,10 @@ class ProcessStream extends Duplex {
     child.stdout.destroy()
     child.stderr.destroy()
     if (child.exitCode === null && child.signalCode === null) {
-      killGroup(child.pid, 'SIGTERM')
-      const timer = setTimeout(() => killGroup(child.pid, 'SIGKILL'), KILL_AFTER_MS)
+      signalGroup(child.pid, 'SIGTERM')
+      const timer = setTimeout(() => signalGroup(child.pid, 'SIGKILL'), KILL_AFTER_MS)
       child.once('exit', () => clearTimeout(timer))
     }
     done(error)
-  }
-}
-
-function killGroup(pid: number | undefined, name: NodeJS.Signals): void {
-  if (pid === undefined) return
-  try {
-    process.kill(-pid, name)
-  } catch {
-    // It is gone already.
   }
 }
