@@ -1,4 +1,4 @@
-/** Files of this machine that should be small texts: one that is not, as /dev/zero, is an error instead of all memory. */
+/** Bounded reads: a file or stream that never ends, as /dev/zero, is an error instead of all memory. */
 import { closeSync, openSync, readSync } from 'node:fs'
 
 /** A hosts.yaml with ten thousand hosts, each on a line of its own, has a quarter of it. */
@@ -23,4 +23,21 @@ export function readBoundedSync(path: string): Buffer {
   } finally {
     closeSync(file)
   }
+}
+
+/** All that a stream gives. @throws what `tooLarge` makes when that is more than `mostBytes` */
+export async function readStream(
+  stream: AsyncIterable<Uint8Array | string>,
+  mostBytes: number,
+  tooLarge: () => Error,
+): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let total = 0
+  for await (const chunk of stream) {
+    const bytes = Buffer.from(chunk as Uint8Array)
+    total += bytes.length
+    if (total > mostBytes) throw tooLarge()
+    chunks.push(bytes)
+  }
+  return Buffer.concat(chunks)
 }

@@ -5,7 +5,7 @@ import { Argument } from 'commander'
 import { defined } from '../base/defined.ts'
 import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
-import { MAX_TEXT_BYTES, TOO_LARGE } from '../base/read-bounded.ts'
+import { MAX_TEXT_BYTES, readStream, TOO_LARGE } from '../base/read-bounded.ts'
 import { formatNote, IMPORT_KINDS, type ImportKind, importInventory } from '../inventory/import/import-inventory.ts'
 import { writeFileAtomically } from '../inventory/write-file.ts'
 import { type CliContext, EXIT, type GlobalOptions } from './command-line/context.ts'
@@ -38,7 +38,8 @@ async function importTo(
   context: CliContext,
 ): Promise<number> {
   const { environment: env, workingDirectory: cwd } = context
-  const text = file === '-' ? await readAll(context.stdin) : undefined
+  const tooLarge = () => new MusterError('configuration', `cannot read stdin: ${TOO_LARGE}`)
+  const text = file === '-' ? (await readStream(context.stdin, MAX_TEXT_BYTES, tooLarge)).toString('utf8') : undefined
   const home = env.HOME || homedir()
   const result = importInventory({ kind, cwd, env, home, ...defined({ file, text }) })
   for (const note of result.notes) context.stderr.write(`${formatNote(note)}\n`)
@@ -54,15 +55,4 @@ async function importTo(
   }
   context.stderr.write(`${printable(options.output)}: ${result.hosts} hosts\n`)
   return EXIT.ok
-}
-
-async function readAll(stdin: CliContext['stdin']): Promise<string> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of stdin) {
-    chunks.push(Buffer.from(chunk as Uint8Array | string))
-    bytes += chunks.at(-1)?.length ?? 0
-    if (bytes > MAX_TEXT_BYTES) throw new MusterError('configuration', `cannot read stdin: ${TOO_LARGE}`)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }

@@ -38,7 +38,7 @@ type Group = {
   readonly isFull: PromiseWithResolvers<void>
 }
 
-type Member = { readonly endpoint: Endpoint; readonly told: Told; leave(end: ScriptResult): void }
+type Member = { readonly endpoint: Endpoint; readonly outcome: CopyOutcome; leave(end: ScriptResult): void }
 
 export class FileCarrier {
   readonly #options: CarrierWires
@@ -74,7 +74,7 @@ export class FileCarrier {
       if (this.#atWork === 0) this.#clear()
       resolve(end)
     })
-    group.members.set(endpoint.host, { endpoint, told: new Told(onOutput), leave })
+    group.members.set(endpoint.host, { endpoint, outcome: new CopyOutcome(onOutput), leave })
     if (group.members.size >= together) group.isFull.resolve()
     return promise
   }
@@ -96,7 +96,7 @@ export class FileCarrier {
       end = endOf({ kind: 'exit', code: 1 }, messageOf(error))
     } finally {
       begin()
-      for (const { told, leave } of members.values()) leave(end ?? told.end())
+      for (const { outcome, leave } of members.values()) leave(end ?? outcome.end())
     }
   }
 
@@ -109,9 +109,9 @@ export class FileCarrier {
     const endpoints = [...members.values()].map(({ endpoint }) => endpoint)
     const onEvent = (event: CopyEvent) => {
       const member = members.get(event.host)
-      member?.told.take(event)
+      member?.outcome.take(event)
       // A host that has its files continues without waiting for the last one.
-      if (event.type === 'result') member?.leave(member.told.end())
+      if (event.type === 'result') member?.leave(member.outcome.end())
     }
     await this.#copyToHosts(endpoints, request, this.#wires(signal, onEvent))
   }
@@ -148,13 +148,13 @@ export class FileCarrier {
   async #fetch(from: Endpoint, path: string, signal: AbortSignal): Promise<Fetched> {
     this.#directory ??= makeDirectory()
     const directory = mkdtempSync(join(this.#directory, 'of-'))
-    const told = new Told()
+    const outcome = new CopyOutcome()
     await fetchFromHosts(
       [from],
       { sourcesOf: () => [path.replace(/^~\//, '')], directory, isDryRun: false },
-      this.#wires(signal, (event) => told.take(event)),
+      this.#wires(signal, (event) => outcome.take(event)),
     )
-    const end = told.end()
+    const end = outcome.end()
     if (end.outcome.kind !== 'exit' || end.outcome.code !== 0) return { kind: 'not', end }
     return { kind: 'here', directory: join(directory, from.host, basename(path)) }
   }
@@ -181,7 +181,7 @@ function makeDirectory(): string {
 }
 
 /** Turns the events of a copy to one host into the end of a command. */
-class Told {
+class CopyOutcome {
   #reason = ''
   #outcome: RunOutcome = { kind: 'cancelled' }
   readonly #onOutput: DeliverOptions['onOutput']
@@ -215,11 +215,11 @@ async function gathered({ isFull, signal }: Group): Promise<void> {
   signal.removeEventListener('abort', begin)
 }
 
-function once<T>(tell: (value: T) => void): (value: T) => void {
-  let isTold = false
+function once<T>(call: (value: T) => void): (value: T) => void {
+  let isCalled = false
   return (value) => {
-    if (!isTold) tell(value)
-    isTold = true
+    if (!isCalled) call(value)
+    isCalled = true
   }
 }
 

@@ -1,6 +1,7 @@
 /** From a target on the command line to hosts, and to how each of them is reached. */
 
 import { MusterError } from '../../base/errors.ts'
+import { readStream } from '../../base/read-bounded.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { type InventorySource, type Selection, selectHosts } from '../../inventory/load-inventory.ts'
 import { type EndpointOptions, resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
@@ -67,16 +68,7 @@ async function readStdinNames(stdin: CliContext['stdin']): Promise<readonly stri
       hint: 'Pipe the names in: printf "m8\\nm9\\n" | muster hosts -',
     })
   }
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of stdin) {
-    const buffer = typeof chunk === 'string' ? Buffer.from(chunk) : (chunk as Buffer)
-    bytes += buffer.length
-    if (bytes > MAX_STDIN_BYTES) throw new MusterError('usage', 'stdin has more than 16 MiB of host names')
-    chunks.push(buffer)
-  }
-  return Buffer.concat(chunks)
-    .toString('utf8')
-    .split(/\s+/)
-    .filter((word) => word !== '')
+  const tooLarge = () => new MusterError('usage', 'stdin has more than 16 MiB of host names')
+  const names = await readStream(stdin, MAX_STDIN_BYTES, tooLarge)
+  return names.toString('utf8').split(/\s+/).filter(Boolean)
 }

@@ -20,7 +20,7 @@ import { TtyDialog } from './tty-dialog.ts'
 /** TERM of the shells. */
 export const SHELL_TERM = 'xterm-256color'
 
-/** Disposing ends helper processes and forgets answers; whoever opens a connection closes it. */
+/** Disposing ends helper processes and forgets answers; connections are closed by the code that opened them. */
 export type Wires = Disposable & {
   readonly transports: Readonly<Record<TransportName, Transport>>
   readonly hostKeys: HostKeyVerifier

@@ -34,11 +34,10 @@ async function checkEnvironment(options: BringUpOptions, context: CliContext): P
   if (signal.aborted) return EXIT.interrupted
   // The facts of this area, which the kernel hands on without their type.
   const areaFacts = factsByArea.get('env') as unknown as EnvAreaFacts
-  const selected = <T>(map: ReadonlyMap<string, T>) => new Map([...map].filter(([host]) => isSelected(host)))
   const from = sectionOf(inventory, section)?.from ?? ''
   const facts = new Map([...areaFacts.facts].filter(([host]) => isSelected(host) || host === from))
   const drift = envDriftOf(from, { facts })
-  const away = selected(areaFacts.away)
+  const away = new Map([...areaFacts.away].filter(([host]) => isSelected(host)))
   const report = new BringUpReport(options, context)
   const unknown = [...facts].flatMap(([host, { facts: own }]) =>
     Object.entries(own).flatMap(([name, fact]) =>
@@ -47,8 +46,8 @@ async function checkEnvironment(options: BringUpOptions, context: CliContext): P
   )
   for (const row of drift.rows) {
     const { values, reference = null, ...rest } = row
-    const told = Object.fromEntries([...values].map(([host, value]) => [host, value ?? null]))
-    report.event({ type: 'drift', ...rest, reference, hosts: told })
+    const hosts = Object.fromEntries([...values].map(([host, value]) => [host, value ?? null]))
+    report.event({ type: 'drift', ...rest, reference, hosts })
   }
   for (const each of unknown) report.event({ type: 'unknown', ...each })
   for (const [host, reason] of away) report.event({ type: 'away', host, reason })

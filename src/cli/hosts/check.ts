@@ -7,7 +7,7 @@ import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import { fanOutFor } from '../connect/fan-out.ts'
 import { createVerbWires } from '../connect/transports.ts'
 
-/** Whether a host answers, as `muster hosts --check` tells it. */
+/** Whether a host answers, as `muster hosts --check` reports it. */
 export type HostCheck = {
   readonly host: string
   readonly outcome: 'ok' | 'unreachable' | 'refused'

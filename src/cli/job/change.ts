@@ -72,11 +72,11 @@ async function changeJobs(
       context.stderr.write(`muster: job ${id} stops on ${hosts} first: only hosts that are down are given up\n`)
     }
   }
-  return tellChanges(change, ids, results, queue, options, context)
+  return reportChanges(change, ids, results, queue, options, context)
 }
 
 /** Prints jobs that did not change (with --json, every job); returns the exit code. */
-export function tellChanges(
+export function reportChanges(
   change: JobChange | 'edit',
   ids: readonly number[],
   results: readonly (boolean | undefined)[],

@@ -70,14 +70,14 @@ async function becomeDriver({ queue, isUntilEmpty, signal, now, say }: DriveRequ
     const pid = Number(owner.slice(here.length))
     return owner.startsWith(here) && (pid === process.pid || !isRunning(pid))
   }
-  let told = ''
+  let reported = ''
   while (!signal.aborted) {
     const lease = store.lease.take(`${here}${process.pid}`, now(), LEASE_MS, isGone)
     if (lease !== undefined) return lease
     if (isUntilEmpty && isEmpty(store)) return undefined
     const driver = printable(store.lease.owner(now()) ?? 'unknown')
-    if (driver !== told) say(`another scheduler is running: ${driver}. This one takes over when it ends.`)
-    told = driver
+    if (driver !== reported) say(`another scheduler is running: ${driver}. This one takes over when it ends.`)
+    reported = driver
     await sleep(STANDBY_MS, undefined, { signal }).catch(() => undefined)
   }
   return undefined

@@ -6,7 +6,7 @@ import { type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resourc
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { withJobs, withRequest } from './arguments.ts'
-import { tellChanges } from './change.ts'
+import { reportChanges } from './change.ts'
 import { type OpenQueue, openQueue } from './open-queue.ts'
 import { checkCommand, requestOf, type SubmitOptions } from './submit.ts'
 
@@ -36,7 +36,7 @@ async function editJobs(ids: readonly number[], options: EditOptions, context: C
     spec: editSpec(job.spec, options, queue),
     priority: options.priority ?? job.priority,
   }))
-  return tellChanges('edit', ids, results, queue, options, context)
+  return reportChanges('edit', ids, results, queue, options, context)
 }
 
 function editSpec(spec: Job['spec'], options: EditOptions, queue: OpenQueue): JobSpec {

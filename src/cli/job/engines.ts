@@ -10,7 +10,7 @@ import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import type { CliContext } from '../command-line/context.ts'
 
 export type EngineKind = Omit<JobEngine, 'round'> & {
-  /** For `muster job submit --help`: who places and runs the job. */
+  /** For `muster job submit --help`: what places and runs the job. */
   readonly summary: string
   /** Where it is documented how hosts.yaml declares it. */
   readonly docs: string

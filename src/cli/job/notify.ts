@@ -24,7 +24,7 @@ export class Notifier {
     this.#context = context
   }
 
-  tell(job: Job): void {
+  notify(job: Job): void {
     if (!isFinal(job.state)) return
     const { onEnd, onFail } = this.#hooks
     if (onEnd !== undefined) this.#waiting.push([onEnd, job])

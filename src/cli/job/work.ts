@@ -1,5 +1,6 @@
 /** `muster job work`: runs the scheduler of this cluster's queue until it is stopped, or stands by while another one does. Running jobs continue. */
 import { InvalidArgumentError } from 'commander'
+import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
 import type { DriverEvent } from '../../scheduler/jobs/driver.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
@@ -59,20 +60,20 @@ async function workQueue(options: WorkOptions, context: CliContext): Promise<num
   const { store, inventory } = queue
   store.file.checkWhole()
   using hosts = await connectHosts(inventory, options, context)
-  const told = new Map<number, string>()
+  const reported = new Map<number, string>()
   /** Each bundle of a gang makes an event; the user wants to know about the job. */
   const isNews = ({ id, state, attempt }: Job) => {
     const word = `${state.kind} ${attempt}`
-    if (told.get(id) === word) return false
-    if (isFinal(state)) told.delete(id)
-    else told.set(id, word)
+    if (reported.get(id) === word) return false
+    if (isFinal(state)) reported.delete(id)
+    else reported.set(id, word)
     return true
   }
   const notifier = new Notifier(options, context)
   const onEvent = (event: DriverEvent) => {
     if (event.kind === 'job') {
       if (!isNews(event.job)) return
-      notifier.tell(event.job)
+      notifier.notify(event.job)
     }
     if (options.json) writeEvent(eventObject(event), context)
     else context.stdout.write(`${eventLine(event)}\n`)
@@ -85,7 +86,7 @@ async function workQueue(options: WorkOptions, context: CliContext): Promise<num
     now: context.now,
     isPreempting: options.preempt ?? false,
     isUntilEmpty: options.untilEmpty ?? false,
-    ...(options.keep === undefined ? {} : { keepDays: options.keep }),
+    ...defined({ keepDays: options.keep }),
     onEvent,
     say: (text) => context.stderr.write(`muster: ${text}\n`),
   })

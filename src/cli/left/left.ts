@@ -2,7 +2,6 @@
 import { statSync } from 'node:fs'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import type { Endpoint } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { didYouMean } from '../../inventory/nearest-word.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
@@ -58,18 +57,12 @@ Exit codes: 0 listed or removed, 4 a host could not be reached, 5 something coul
 
 /** Home directories are searched: that takes longer than other facts do. */
 const SEARCH_FACTOR = 5
-/** More than that is not said to a host: all jobs of the queue are left alone then. */
+/** Of a longer list no host is told: all jobs of the queue are left alone then. */
 const MOST_KEPT = 1000
-
-type Meant = {
-  readonly inventory: Inventory
-  readonly hosts: readonly string[]
-  readonly endpoints: readonly Endpoint[]
-}
 
 /** @throws MusterError `usage` or `configuration` */
 async function showOrRemove(target: string | undefined, options: LeftOptions, context: CliContext): Promise<number> {
-  const { inventory, hosts: names, endpoints } = await hostsMeant(target, options, context)
+  const { inventory, hosts: names, endpoints } = await selectedHosts(target, options, context)
   const rooms = await chosenRooms(await ownQueue(inventory, options, context), options.area)
   const declared = { inventory, endpoints: new Map(endpoints.map((endpoint) => [endpoint.host, endpoint])) }
   const left = leftAreas(rooms, declared, names, (options.also ?? []).map(absoluteWord))
@@ -112,15 +105,12 @@ async function show(
   return counts.unknown > 0 ? EXIT.incomplete : EXIT.ok
 }
 
-async function hostsMeant(target: string | undefined, options: LeftOptions, context: CliContext): Promise<Meant> {
+async function selectedHosts(target: string | undefined, options: LeftOptions, context: CliContext) {
   const { inventory, hosts } = await selectTarget(target, options, context)
   // Whether something is declared depends on addresses of all hosts.
-  const all = await resolveEndpoints(
-    inventory,
-    [...new Set([...inventory.hosts, ...hosts])],
-    endpointOptions(options, context),
-  )
-  return { inventory, hosts: hosts.map(({ name }) => name), endpoints: all }
+  const all = [...new Set([...inventory.hosts, ...hosts])]
+  const endpoints = await resolveEndpoints(inventory, all, endpointOptions(options, context))
+  return { inventory, hosts: hosts.map(({ name }) => name), endpoints }
 }
 
 async function chosenRooms(queue: OwnQueue | undefined, names: readonly string[] | undefined) {

@@ -126,7 +126,7 @@ async function show(
   })
   await openPaneScreen({
     ...terminalOf(color, context),
-    panes: (look) => pairPanes(view satisfies PairView, look),
+    panes: (context) => pairPanes(view satisfies PairView, context),
     words: () => 'q leaves',
     handleKey: (label) => (label === 'q' || label === 'Esc' ? 'leave' : false),
     subscribe: (changed) => changes.on(changed),

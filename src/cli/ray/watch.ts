@@ -44,11 +44,11 @@ async function watchRay(options: WatchOptions, context: CliContext): Promise<num
   const isScreen = stdout.isTTY === true && options.once !== true && options.json !== true
   let isSilent = true
   let rowCount = 0
-  let told = ''
-  const tell = (reason: string) => {
+  let reported = ''
+  const report = (reason: string) => {
     rowCount = 0
-    if (reason === told) return
-    told = reason
+    if (reason === reported) return
+    reported = reason
     stderr.write(`muster: Ray: the head on ${wanted.head.host} does not answer: ${reason}\n`)
   }
   const reason = await watchCluster(wanted, {
@@ -59,13 +59,13 @@ async function watchRay(options: WatchOptions, context: CliContext): Promise<num
     rounds: options.once === true ? 1 : 0,
     onUsage: (usage, why) => {
       isSilent = usage === undefined
-      if (usage !== undefined) told = ''
-      if (usage === undefined) tell(why)
+      if (usage !== undefined) reported = ''
+      if (usage === undefined) report(why)
       else if (options.json === true) writeEvent(usageEvent(usage), context)
       else if (isScreen) rowCount = redraw(stdout, formatUsage(usage, names), rowCount)
       else stdout.write(formatUsage(usage, names))
     },
-    onSilent: tell,
+    onSilent: report,
   })
   if (reason !== undefined) {
     stderr.write(`muster: ${wanted.head.host}: ${reason}\n`)

@@ -7,6 +7,7 @@ import { MusterError } from '../../base/errors.ts'
 import { fileReason } from '../../base/file-reason.ts'
 import { makeDirectories } from '../../base/make-directories.ts'
 import { printable } from '../../base/printable.ts'
+import { readStream } from '../../base/read-bounded.ts'
 import type { HostOutput } from '../../ops/run/output-store.ts'
 import type { ExecFile } from '../../ssh/exec/host-exec.ts'
 
@@ -39,18 +40,10 @@ async function* nothing(): AsyncGenerator<Uint8Array> {}
 
 /** All of stdin, kept. */
 export async function execStdin(stdin: Readable): Promise<ExecFile> {
-  const chunks: Buffer[] = []
-  let sizeBytes = 0
-  for await (const chunk of stdin) {
-    const bytes = Buffer.from(chunk as Buffer)
-    sizeBytes += bytes.length
-    if (sizeBytes > MAX_STDIN_BYTES)
-      throw new MusterError('usage', 'stdin has more than 256 MiB; give a file to --stdin')
-    chunks.push(bytes)
-  }
-  const all = Buffer.concat(chunks)
+  const tooLarge = () => new MusterError('usage', 'stdin has more than 256 MiB; give a file to --stdin')
+  const all = await readStream(stdin, MAX_STDIN_BYTES, tooLarge)
   return {
-    sizeBytes,
+    sizeBytes: all.length,
     async *open() {
       for (let at = 0; at < all.length; at += CHUNK_BYTES) yield all.subarray(at, at + CHUNK_BYTES)
     },

@@ -40,7 +40,7 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
   const outcomes = new Map<string, RunOutcome>()
   let run: HostRun | undefined
   let isGone = false
-  /** The reader, such as `head`, has seen enough: what is left out then is no news. */
+  /** The reader, such as `head`, has seen enough: output that is left out then is not reported. */
   let isUnread = false
   using screen = new LiveScreen({
     stdout: context.stdout,
@@ -63,7 +63,7 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
     screen.noteLineBreak()
     screen.err(describeRunning(run, outcomes, names))
   })
-  // While a question is open, nobody else reads from the terminal: a password goes where it belongs.
+  // While a question is open, nothing else reads from the terminal, so that a password goes where it belongs.
   const dialog = screen.quietly(new TtyDialog(), (isQuiet) => (isQuiet ? enter.pause() : enter.resume()))
   using wires = createWires({
     dialog,
@@ -186,16 +186,16 @@ function chooseReport(options: RunVerbOptions, order: readonly string[], parts: 
 }
 
 /** Enter on the terminal shows which hosts are still running. */
-function onEnter({ stdin, stderr }: CliContext, tell: () => void): Disposable & { pause(): void; resume(): void } {
+function onEnter({ stdin, stderr }: CliContext, show: () => void): Disposable & { pause(): void; resume(): void } {
   if (stdin.isTTY !== true || stderr.isTTY !== true || !isInForeground()) {
     return { pause() {}, resume() {}, [Symbol.dispose]() {} }
   }
-  stdin.on('data', tell)
+  stdin.on('data', show)
   return {
     pause: () => stdin.pause(),
     resume: () => stdin.resume(),
     [Symbol.dispose]() {
-      stdin.off('data', tell)
+      stdin.off('data', show)
       stdin.pause()
     },
   }

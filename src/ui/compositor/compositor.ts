@@ -32,10 +32,10 @@ export type CompositorOptions = {
 
 const BEGIN = '\x1b[?2026h'
 const END = '\x1b[?2026l'
-/** Echoes wait so many times as long as the last ones took to draw (at most `URGENT_MOST_MS`), and are drawn together. */
+/** Echoes wait for this multiple of the time that the last ones took to draw (at most `URGENT_MOST_MS`), and are drawn together. */
 const URGENT_PAUSE = 2
 const URGENT_MOST_MS = 2
-/** A slow terminal gets half as many frames, until so many in a row were taken in time. */
+/** A slow terminal gets half as many frames, until this many in a row were taken in time. */
 const FRAMES_IN_TIME = 30
 const SHAPES = { block: 2, underline: 4, bar: 6 } as const
 

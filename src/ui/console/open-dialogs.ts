@@ -119,9 +119,9 @@ export function openSaveSet(app: ConsoleApp): void {
         /^[A-Za-z][\w.-]*$/.test(text) ? {} : { error: 'use letters, digits, _ . and -, and start with a letter' },
       onSubmit: (name) => {
         saveGroup(name, hosts).then(
-          (told) => {
+          (notice) => {
             app.change((state) => ({ groups: new Map(state.groups).set(name, hosts) }))
-            app.notice(told)
+            app.notice(notice)
           },
           (error: unknown) => app.notice(sentenceOf(error), 'error'),
         )

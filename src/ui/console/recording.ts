@@ -47,7 +47,7 @@ export class Recording implements Disposable {
         this.#hosts.add(host)
       }
       this.#mark(hosts, true)
-      this.#tell(`recording ${foldHostSet(hosts)} into ${directory}`)
+      this.#report(`recording ${foldHostSet(hosts)} into ${directory}`)
     } catch (error) {
       this.stop()
       this.#context.notice(`cannot record: ${messageOf(error)}`, 'error')
@@ -57,7 +57,7 @@ export class Recording implements Disposable {
   stop(): void {
     const hosts = [...this.#hosts]
     for (const host of hosts) this.#stopHost(host)
-    if (hosts.length > 0) this.#tell(`stopped recording ${foldHostSet(hosts)}`)
+    if (hosts.length > 0) this.#report(`stopped recording ${foldHostSet(hosts)}`)
   }
 
   #stopHost(host: string): void {
@@ -72,7 +72,7 @@ export class Recording implements Disposable {
     }))
   }
 
-  #tell(text: string): void {
+  #report(text: string): void {
     this.#context.notice(text)
     this.#context.log('', text)
   }

@@ -69,7 +69,7 @@ export const credentialDialog =
         }
         const next = editLine(line, event)
         if (!next) return
-        // A masked line is edited at its end only: nobody sees where the cursor would be.
+        // A masked line is edited at its end only, as the cursor cannot be seen.
         line = prompt().isEchoed ? next : { ...next, cursor: next.text.length }
         onChange()
       },

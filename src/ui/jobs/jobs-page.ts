@@ -33,7 +33,7 @@ import type { QueueWatch } from './queue-watch.ts'
 import { nextOrder, sortSweep, sweepDocument } from './sweep-table.ts'
 
 const PAGE = 10
-/** A table of so many rows takes longer to read than a frame lasts: it is read again only after this time. */
+/** Reading a table of this many rows takes longer than a frame, so it is read again only after this time. */
 const LARGE_SWEEP = 1_000
 const LARGE_SWEEP_MS = 5_000
 

@@ -18,7 +18,7 @@ import { lastOffset, packingPanes, queueInput } from './packing-panes.ts'
 import { rayPicture } from './ray-picture.ts'
 import { exampleWhatIf, formatWhatIf, nextSlider, parseWhatIf, slide, type WhatIf, whatIfWords } from './what-if.ts'
 
-/** The queue, and what tells the real use of hosts. */
+/** The queue, and what hosts really use. */
 export type PackingSources = {
   readonly jobs: JobsPort
   readonly ray: RayWatch

@@ -34,7 +34,7 @@ export type TerminalOptions = {
   /** The program was stopped and continues: the terminal is taken again and empty, everything has to be drawn. */
   onResume?(): void
   /**
-   * The program is about to end although nobody closed the console; the terminal is already given back. The process ends
+   * The program is about to end although the user did not close the console; the terminal is already given back. The process ends
    * when this session is disposed of, after `FATAL_LIMIT_MS` at the latest, and at once on a second signal.
    */
   onFatal?(): void

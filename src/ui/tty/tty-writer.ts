@@ -36,7 +36,7 @@ export class TtyWriter implements Disposable {
     return this.#bytesWritten
   }
 
-  /** A frame is on its way, or the writer takes none: whoever draws waits for `onDrain`. */
+  /** A frame is being written, or the writer takes none: wait for `onDrain`. */
   get isDraining(): boolean {
     return this.#isBusy || this.#isGone || !this.#output
   }
@@ -92,7 +92,7 @@ export class TtyWriter implements Disposable {
     }
   }
 
-  /** Takes the terminal again after `suspend`; `onDrain` tells whoever waits. */
+  /** Takes the terminal again after `suspend`; `onDrain` is called then. */
   resume(): void {
     if (this.#output || this.#isGone || this.#isDisposed) return
     this.#open()

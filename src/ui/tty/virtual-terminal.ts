@@ -1,6 +1,6 @@
 /**
  * The terminal that Ink draws the chrome on: an emulated one, of the size of the real one, whose cells are a layer of the
- * screen, and on which nobody types. Render with `{ interactive: true, patchConsole: false, exitOnCtrlC: false, maxFps: 60 }`.
+ * screen, and which gets no keys. Render with `{ interactive: true, patchConsole: false, exitOnCtrlC: false, maxFps: 60 }`.
  */
 import { Readable, Writable } from 'node:stream'
 import { type CellGrid, createCellGrid } from '../../terminal/cells.ts'
@@ -41,7 +41,7 @@ export type VirtualStdoutOptions = {
 }
 
 /**
- * The alternate screen is cut and extended at a resize instead of being wrapped anew, which Ink's relative movements need;
+ * The alternate screen is cut and extended at a resize instead of being wrapped again, which Ink's relative movements need;
  * a line feed also returns the carriage (Ink writes bare ones); a line that turns out too wide is cut and moves no others.
  */
 const PREPARE = Buffer.from('\x1b[?1049h\x1b[20h\x1b[?7l\x1b[?25l\x1b[H')

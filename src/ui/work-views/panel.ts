@@ -44,7 +44,7 @@ export type PanelLayout = {
 }
 
 const BAR_ROWS = 1
-/** Beside the shells from so many columns on, else below them from so many rows on, else in their place. */
+/** Beside the shells from this width on, else below them from this height on, else in their place. */
 const BESIDE_COLUMNS = 100
 const BELOW_ROWS = 34
 

@@ -358,7 +358,7 @@ export class WorkPanel implements Disposable {
     work.refresh()
     const { view } = work
     this.#change((panel) => ({ ...panel, view }))
-    if (this.#wasBusy && !work.isBusy) this.#tellEnd()
+    if (this.#wasBusy && !work.isBusy) this.#reportEnd()
     this.#wasBusy = work.isBusy
     if (work.isBusy) this.#tick()
   }
@@ -372,7 +372,7 @@ export class WorkPanel implements Disposable {
     })
   }
 
-  #tellEnd(): void {
+  #reportEnd(): void {
     const failed = this.#work?.retryable ?? []
     const text = `${failed.length === 0 ? 'done' : `failed on ${foldHostSet(failed)}`}: ${this.title()}`
     const tone = failed.length === 0 ? 'info' : 'warning'

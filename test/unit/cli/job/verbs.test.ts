@@ -243,7 +243,7 @@ describe('muster job', () => {
       { stderr, environment },
     )
     using store = openStore()
-    for (const one of store.list([], 10).toReversed()) notifier.tell(one)
+    for (const one of store.list([], 10).toReversed()) notifier.notify(one)
     await notifier.finish()
     const lines = (name: string) => readFileSync(join(directory, name), 'utf8').trim().split('\n').sort()
     expect(lines('told')).toEqual(['1 cancelled $(touch ran); `touch ran`', '2 cancelled false'])
