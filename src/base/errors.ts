@@ -40,7 +40,7 @@ export function shortageOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   const { code } = error as NodeJS.ErrnoException
   if (code === 'ENOMEM' || (error instanceof RangeError && error.message === 'Array buffer allocation failed'))
-    return 'out of memory: the system gives this process no more. End other programs, or raise its limit: ulimit -v'
+    return 'out of memory: the system refused this process more. End other programs, or raise its limit: ulimit -v'
   if (code === 'EMFILE') return 'too many open files. Raise the limit: ulimit -n 4096'
   if (code === 'ENFILE')
     return 'too many open files on this machine. End programs that hold files, or raise fs.file-max'

@@ -6,11 +6,11 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'no such file',
   EACCES: 'permission denied',
   EISDIR: 'it is a directory',
-  ENOTDIR: 'something in its path is no directory',
-  EEXIST: 'something else is there',
+  ENOTDIR: 'part of its path is not a directory',
+  EEXIST: 'something with that name already exists',
   EROFS: 'the file system is read-only',
   ENOSPC: 'no space left on the device',
-  ERR_ENCODING_INVALID_ENCODED_DATA: 'it is not text in UTF-8',
+  ERR_ENCODING_INVALID_ENCODED_DATA: 'it is not UTF-8 text',
 }
 
 export function fileReason(error: unknown): string {
@@ -19,5 +19,5 @@ export function fileReason(error: unknown): string {
 
 /** Of what would be kept in the user's state directory, in a line. */
 export function notKept(path: string, error: unknown): string {
-  return `${printable(path)}: ${fileReason(error)} (XDG_STATE_HOME may name another place)`
+  return `${printable(path)}: ${fileReason(error)} (set XDG_STATE_HOME to use another directory)`
 }

@@ -49,7 +49,7 @@ export function makeOwnDirectories(path: string): void {
   const reason = owner ?? (uid === undefined ? undefined : openTo(stats, 'it'))
   if (reason === undefined) return
   const shown = printable(path)
-  const elsewhere = 'set XDG_STATE_HOME to another place'
+  const elsewhere = 'set XDG_STATE_HOME to another directory'
   throw notOwn(shown, reason, owner === undefined ? `chmod go-w ${shown}, or ${elsewhere}` : elsewhere)
 }
 

@@ -108,7 +108,7 @@ export function expandPattern(atom: string, offset = 0, expression = atom): stri
   const parts = parseParts(atom, offset, expression)
   const count = parts.reduce((product, part) => product * ('text' in part ? 1 : part.count), 1)
   if (count > MAX_NAMES) {
-    throw new HostSetError(expression, offset, `it stands for ${count} names; at most ${MAX_NAMES} are taken`)
+    throw new HostSetError(expression, offset, `it names ${count} hosts; the maximum is ${MAX_NAMES}`)
   }
   let names = ['']
   for (const part of parts) {

@@ -108,7 +108,7 @@ class HostsFileBuilder {
       const verb = doubled.length === 1 ? 'is' : 'are'
       this.#reader.fail(
         offset,
-        `${foldHostSet(doubled)} ${verb} named twice; first by ${printable(taken.key)} in line ${line}`,
+        `${foldHostSet(doubled)} ${verb} listed twice; first as ${printable(taken.key)} in line ${line}`,
       )
     }
   }
@@ -163,7 +163,7 @@ class HostsFileBuilder {
         const loop = findJumpLoop(name, byName)
         if (loop && !reported.has(offset)) {
           reported.add(offset)
-          this.#reader.fail(offset, `jump goes in a circle: ${loop.join(' → ')}`)
+          this.#reader.fail(offset, `jump hosts form a loop: ${loop.join(' → ')}`)
         }
       }
     }
@@ -177,7 +177,7 @@ class HostsFileBuilder {
     const offset = textOffsetOf(entry.keyNode)
     if (this.#openGroups.includes(name)) {
       const circle = [...this.#openGroups.slice(this.#openGroups.indexOf(name)), name]
-      this.#reader.fail(offset, `groups go in a circle: ${circle.map((group) => `@${group}`).join(' → ')}`)
+      this.#reader.fail(offset, `groups form a loop: ${circle.map((group) => `@${group}`).join(' → ')}`)
       this.#groups.set(name, [])
       return []
     }

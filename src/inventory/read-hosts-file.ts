@@ -31,7 +31,7 @@ export async function readHostsFile(path: string, { signal, clock = systemClock 
       bytes += chunk.length
       if (bytes > MAX_TEXT_BYTES) throw new Error(TOO_LARGE)
     } else if (isWritten || chunks.length > 0) return Buffer.concat(chunks)
-    else if (clock.now() >= untilMs) throw new Error('it is a pipe that nobody writes into')
+    else if (clock.now() >= untilMs) throw new Error('it is a pipe, and no program writes to it')
     if (chunk === 'nothing yet' || chunk.length === 0) await pass(clock, LOOK_MS)
   }
 }

@@ -117,7 +117,7 @@ class EndpointResolver {
         this.#answers.set(key, answers[index] ?? { ok: false, reason: 'ssh -G did not answer' })
       })
     }
-    throw new MusterError('configuration', 'the chain of jump hosts has no end')
+    throw new MusterError('configuration', 'the chain of jump hosts is endless')
   }
 
   #questionOf(host: Host): SshConfigQuestion {
@@ -168,7 +168,7 @@ class EndpointResolver {
     let isComplete = true
     for (const [index, hop] of hopHosts.entries()) {
       if (trail.includes(hop.name)) {
-        throw new EndpointProblem(`jump goes in a circle: ${printable([...trail, hop.name].join(' → '))}`)
+        throw new EndpointProblem(`jump hosts form a loop: ${printable([...trail, hop.name].join(' → '))}`)
       }
       // A later hop is reached through the one before it, whatever its own way would be.
       const endpoint = this.#endpoint(index === 0 ? hop : { ...hop, jump: [] }, trail)

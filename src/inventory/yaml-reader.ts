@@ -115,7 +115,7 @@ export function textOffsetOf(node: Node | null): number {
 const clip = (text: string, length: number): string => (text.length <= length ? text : `${text.slice(0, length)}…`)
 
 function describe(node: Node | null): string {
-  if (isAlias(node)) return `the alias *${node.source}, of which there is no anchor`
+  if (isAlias(node)) return `the alias *${node.source}, which has no anchor`
   if (isMap(node)) return 'a mapping'
   if (isSeq(node)) return 'a list'
   if (!isScalar(node) || node.value === null) return 'nothing'
@@ -148,7 +148,7 @@ export function readEntries(node: Node | null, reader: YamlReader, path: string)
     if (keyNode === null || key === undefined || key === '') {
       reader.fail(offsetOf(keyNode ?? node), `a key of ${path} must be text`)
     } else if (key === '<<') {
-      reader.fail(offsetOf(keyNode), 'merge keys (<<) are not read; put common values under defaults')
+      reader.fail(offsetOf(keyNode), 'merge keys (<<) are not supported; put common values under defaults')
     } else if (key === '__proto__') {
       reader.fail(offsetOf(keyNode), '__proto__ is not a key')
     } else if (seen.has(key)) {

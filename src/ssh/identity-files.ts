@@ -91,21 +91,25 @@ export class IdentityFiles {
 
 async function readIdentity(path: string): Promise<Identity> {
   const info = await stat(path)
-  if (!info.isFile()) return problem(path, 'is no file')
+  if (!info.isFile()) return problem(path, 'is not a file')
   const text = await readFile(path, 'utf8')
   const key = parse(text)
   if (!(key instanceof Error) && !key.isPrivateKey()) return { path, kind: 'public', publicKey: key }
   // The rule of sshkey_perm_ok (authfile.c): only the owner's own files are held to it.
   if (info.uid === process.getuid?.() && (info.mode & 0o077) !== 0) {
     const mode = (info.mode & 0o777).toString(8).padStart(4, '0')
-    return problem(path, `is open to others (mode ${mode}) and therefore not used`, `chmod 600 ${printable(path)}`)
+    return problem(
+      path,
+      `is accessible to others (mode ${mode}) and therefore not used`,
+      `chmod 600 ${printable(path)}`,
+    )
   }
   if (!(key instanceof Error)) return { path, kind: 'plain', publicKey: key, privateKey: key }
   if (/passphrase/i.test(key.message)) {
     return { path, kind: 'encrypted', publicKey: publicKeyInside(text) ?? (await readPublicHalf(path)) }
   }
   const hasKey = /-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/.test(text)
-  return problem(path, hasKey ? `cannot be used: ${printable(key.message)}` : 'is no private key')
+  return problem(path, hasKey ? `cannot be used: ${printable(key.message)}` : 'is not a private key')
 }
 
 /** A file that lacks its private half still names a key of the agent. */
@@ -160,5 +164,5 @@ export function hasCertificate(path: string): Promise<boolean> {
 }
 
 function problem(path: string, reason: string, hint?: string): Identity {
-  return { path, kind: 'problem', reason, hint: hint ?? `Mend or remove ${printable(path)}.` }
+  return { path, kind: 'problem', reason, hint: hint ?? `Fix or remove ${printable(path)}.` }
 }

@@ -17,13 +17,13 @@ import { type ActionId, actionSpecs } from './keys/registry.ts'
 
 const keyLabelSchema = z
   .string()
-  .refine(isKeyLabel, { error: 'is no key; write a, Space, Ctrl-], Alt-n, Shift-Tab, PageUp, F5 …' })
+  .refine(isKeyLabel, { error: 'is not a key; write a, Space, Ctrl-], Alt-n, Shift-Tab, PageUp, F5 …' })
 const actionIds = actionSpecs.map((spec) => spec.id) as [ActionId, ...ActionId[]]
 
 const preferencesSchema = z.strictObject({
   leader: keyLabelSchema
     .refine((label) => /^(?:Ctrl|Alt)-|^F\d/.test(label), {
-      error: 'has to be a key with Ctrl or Alt, or a function key',
+      error: 'must be a key with Ctrl or Alt, or a function key',
     })
     .default('Ctrl-]'),
   theme: z.enum(['auto', 'dark', 'light', 'none']).default('auto'),
@@ -37,7 +37,7 @@ const preferencesSchema = z.strictObject({
       z.enum(actionIds),
       z.preprocess(
         (keys) => (typeof keys === 'string' ? [keys] : keys),
-        z.array(keyLabelSchema, { error: 'has to be a key or a list of keys' }),
+        z.array(keyLabelSchema, { error: 'must be a key or a list of keys' }),
       ),
     )
     .default({}),
@@ -48,7 +48,7 @@ const preferencesSchema = z.strictObject({
           z.strictObject({ name: z.string().min(1), text: z.string().min(1) }),
           z.strictObject({ name: z.string().min(1), command: z.array(z.string()).min(1) }),
         ],
-        { error: 'has to be { name: …, text: … } or { name: …, command: [program, argument …] }' },
+        { error: 'must be { name: …, text: … } or { name: …, command: [program, argument …] }' },
       ),
     )
     .default([]),
@@ -85,7 +85,7 @@ export function parsePreferences(text: string, fileName: string): Preferences {
     }
   }
   throw new MusterError('configuration', problems.map(printable).join('\n'), {
-    hint: 'Mend the file, or move it away to go on with the defaults.',
+    hint: 'Fix the file, or move it away to use the defaults.',
   })
 }
 
@@ -115,10 +115,10 @@ const KINDS: Readonly<Record<string, string>> = {
 
 /** What the schema finds wrong, where it has no words of its own for it. */
 function sentenceOf(issue: z.core.$ZodRawIssue): string | undefined {
-  if (issue.code === 'invalid_type') return `has to be ${KINDS[issue.expected] ?? issue.expected}`
-  if (issue.code === 'too_small') return issue.origin === 'string' ? 'is empty' : `has to be ${issue.minimum} or more`
-  if (issue.code === 'too_big') return `has to be ${issue.maximum} or less`
-  if (issue.code === 'invalid_value') return `has to be one of ${issue.values.join(', ')}`
+  if (issue.code === 'invalid_type') return `must be ${KINDS[issue.expected] ?? issue.expected}`
+  if (issue.code === 'too_small') return issue.origin === 'string' ? 'is empty' : `must be ${issue.minimum} or more`
+  if (issue.code === 'too_big') return `must be ${issue.maximum} or less`
+  if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`
   return undefined
 }
 

@@ -31,7 +31,7 @@ const SHARED: readonly (readonly [OptionGroup | 'all' | 'none', Option])[] = [
     'connection',
     new Option(
       '--persist <s>',
-      'keep connections open S seconds for the next command; 0: do not (default: as hosts.yaml says)',
+      'keep connections open S seconds for the next command; 0: do not (default: as in hosts.yaml)',
     ).argParser((text) => (text.trim() !== '' && Number(text) === 0 ? 0 : seconds(text))),
   ],
   ['all', new Option('--timeout <s>', 'stop after S seconds (default: no limit)').argParser(seconds)],

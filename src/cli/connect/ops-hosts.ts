@@ -89,7 +89,7 @@ const FLOODED = {
 } as const
 
 const NOT_HERE: ScriptResult = {
-  outcome: { kind: 'unreachable', reason: 'it is not on the console' },
+  outcome: { kind: 'unreachable', reason: 'it is not open in the console' },
   stdout: new Uint8Array(),
   stderr: new Uint8Array(),
   durationMs: 0,

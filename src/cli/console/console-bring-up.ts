@@ -114,7 +114,7 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
   }
 }
 
-/** A host without an answer: with the time of the attempt, or not asked because it is not on the console. */
+/** A host without an answer: with the time of the attempt, or not asked because it is not open in the console. */
 function withTrials(
   statuses: readonly HostStatus[],
   { atMs, here }: { readonly atMs: number; readonly here: ReadonlySet<string> },

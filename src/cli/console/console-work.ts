@@ -23,7 +23,7 @@ export type ConsoleWorkOptions = {
   readonly context: CliContext
 }
 
-const NOT_HERE = { kind: 'unreachable', reason: 'it was closed on the console' } as const
+const NOT_HERE = { kind: 'unreachable', reason: 'it was closed in the console' } as const
 
 export function createConsoleWork({ fleet, wires, fanOut, context }: ConsoleWorkOptions): WorkPort {
   const transport = createFleetTransport(fleet)

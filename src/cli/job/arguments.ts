@@ -23,7 +23,7 @@ export const withJobs = (command: Command): Command =>
 export const withJob = (command: Command): Command =>
   command.argument('<id>', 'number of the job', (text) => {
     const [id, ...others] = parseIds(text)
-    if (id === undefined || others.length > 0) throw new InvalidArgumentError('It must be the number of one job.')
+    if (id === undefined || others.length > 0) throw new InvalidArgumentError('It must be the number of a single job.')
     return id
   })
 

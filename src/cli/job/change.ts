@@ -69,7 +69,7 @@ async function changeJobs(
       if (!isActive(state)) continue
       const left = state.places.flatMap(({ host }, rank) => (state.bundles[rank]?.kind === 'ended' ? [] : [host]))
       const hosts = [...new Set(left)].join(', ')
-      context.stderr.write(`muster: job ${id} stops on ${hosts} first: only hosts that are down are given up\n`)
+      context.stderr.write(`muster: job ${id} stops on ${hosts} first: --forget gives up only hosts that are down\n`)
     }
   }
   return reportChanges(change, ids, results, queue, options, context)

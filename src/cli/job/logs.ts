@@ -46,7 +46,7 @@ async function showLogs(id: number, options: LogOptions, context: CliContext): P
   const host = engineLog(engines, queue.store.id, job, whole)?.host ?? place.host
   const names = new Set(queue.inventory.hosts.map(({ name }) => name))
   if (!names.has(host))
-    throw new MusterError('configuration', `it ran on ${placeTitle(host)}, which hosts.yaml does not declare any more`)
+    throw new MusterError('configuration', `it ran on ${placeTitle(host)}, which hosts.yaml no longer declares`)
   using hosts = await connectHosts(queue.inventory, options, context)
   const key = bundleKey(queue.store.id, job, options.rank)
   const files = [

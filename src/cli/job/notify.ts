@@ -61,7 +61,7 @@ export class Notifier {
       timeout: LIMIT_MS,
     })
     const complain = (why: string) =>
-      this.#context.stderr.write(`muster: the command for the end of job ${job.id}: ${printable(why)}\n`)
+      this.#context.stderr.write(`muster: the --on-end or --on-fail command of job ${job.id}: ${printable(why)}\n`)
     child.once('error', (error) => {
       complain(messageOf(error))
       resolve()

@@ -7,7 +7,7 @@ import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import {
   type BundleState,
   FINAL_KINDS,
-  formatEnd,
+  formatBundle,
   isActive,
   isFinal,
   type Job,
@@ -130,9 +130,9 @@ async function showJob(id: number, options: GlobalOptions, context: CliContext):
 const asNumber = ([name, value]: readonly [string, string]) => [name, metricJson(value)] as const
 
 function bundleWords(bundle: BundleState, { request }: JobSpec, trouble: string | undefined): string {
-  const how = bundle.kind === 'ended' ? formatEnd(bundle.end, request.memoryBytes) : bundle.kind
+  const how = formatBundle(bundle, request.memoryBytes)
   const isUnlimited = bundle.kind !== 'sent' && bundle.isUnlimited === true
-  const unheard = trouble === undefined ? '' : `, when last heard of: ${trouble}`
+  const unheard = trouble === undefined ? '' : `, according to its last report: ${trouble}`
   return `${how}${unheard}${isUnlimited ? UNLIMITED : ''}`
 }
 

@@ -99,8 +99,8 @@ async function show(
   }
   const words = Object.entries(counts).flatMap(([kind, number]) => (number > 0 ? [`${number} ${kind}`] : []))
   if (away.size > 0) words.push(`${away.size} not reached`)
-  const hint = counts.left > 0 ? '; to remove what is left: muster left --remove' : ''
-  report.summary({ ...counts, unreachable: away.size }, `${words.join(', ') || 'nothing of Muster is left'}${hint}`)
+  const hint = counts.left > 0 ? '; to remove it: muster left --remove' : ''
+  report.summary({ ...counts, unreachable: away.size }, `${words.join(', ') || 'Muster left nothing'}${hint}`)
   if (away.size > 0) return EXIT.unreachable
   return counts.unknown > 0 ? EXIT.incomplete : EXIT.ok
 }

@@ -28,8 +28,8 @@ for each in "$HOME"/.config/systemd/user/muster-job-*.service /etc/systemd/syste
 done
 [ ! -d "\${XDG_CACHE_HOME:-$HOME/.cache}/muster/compiled" ] || left_found compiled "\${XDG_CACHE_HOME:-$HOME/.cache}/muster/compiled"`,
   kinds: {
-    queue: { title: 'queue of jobs', keep: 'it is yours; remove it by hand when you need none of its jobs' },
-    records: { title: 'records', keep: 'they are yours: results, recordings, journals; remove them by hand' },
+    queue: { title: 'queue of jobs', keep: 'your data; delete it by hand when you need none of its jobs' },
+    records: { title: 'records', keep: 'your data (results, recordings, journals); delete it by hand' },
     service: { title: 'scheduler as a service', keep: 'to remove it: muster job work --uninstall' },
     compiled: { title: 'compiled code', remove: `rm -rf "$p" && rmdir "\${p%/*}" 2> /dev/null; :`, isBrief: true },
   },

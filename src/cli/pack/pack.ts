@@ -75,7 +75,7 @@ function showQueue(queue: OpenQueue, { json }: PackOptions, { stdout }: CliConte
   const lines = [
     `${onHosts.length} ${onHosts.length === 1 ? 'job is' : 'jobs are'} on these hosts${withEngines(active)}, ${waiting} wait.`,
     ...(downMilli > 0 ? [`${downMilli / 1000} GPUs are free on hosts that are down.`] : []),
-    ...(strandedMilli > 0 ? [`${strandedMilli / 1000} GPUs are free where no core is.`] : []),
+    ...(strandedMilli > 0 ? [`${strandedMilli / 1000} GPUs are free on hosts without a free core.`] : []),
   ]
   stdout.write(`\n${lines.join('\n')}\n`)
 }

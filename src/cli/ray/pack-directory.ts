@@ -38,7 +38,7 @@ export async function packDirectory(directory: string, { workingDirectory, signa
   })
   const [code] = (await once(tar, 'close')) as [number | null]
   if (sizeBytes > MAX_BYTES) {
-    throw new MusterError('usage', `${printable(directory)} has more than 500 MB, and Ray takes no larger package`, {
+    throw new MusterError('usage', `${printable(directory)} is larger than 500 MB, the limit of Ray for a package`, {
       hint: 'Leave out data: put it into a directory that all nodes share.',
     })
   }

@@ -69,7 +69,7 @@ export class OutputDirectory {
     if (there.length === 0) return
     const more = there.length > 1 ? ` and ${there.length - 1} more` : ''
     throw new MusterError('usage', `${printable(join(path, there[0] ?? ''))}${more} would be overwritten`, {
-      hint: 'Add --yes to do that.',
+      hint: 'Add --yes to overwrite.',
     })
   }
 

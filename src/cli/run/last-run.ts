@@ -44,7 +44,7 @@ export async function readLastRun(environment: Environment): Promise<LastRun> {
   if (reason !== undefined) throw notOwn(printable(path), reason, 'remove it')
   const run = parsed(text)
   if (!isLastRun(run)) {
-    throw new MusterError('configuration', `${printable(path)} is no record of a run`, { hint: 'Remove it.' })
+    throw new MusterError('configuration', `${printable(path)} is not a record of a run`, { hint: 'Remove it.' })
   }
   return run
 }

@@ -65,7 +65,7 @@ export async function planRun(
   }
   const stdinPath = record.stdin
   if (stdinPath === '-' && record.stdinNames !== undefined) {
-    throw new MusterError('usage', 'stdin cannot be both the names of hosts and what the command reads')
+    throw new MusterError('usage', 'stdin cannot provide both the host names and the input of the command')
   }
 
   const source = {
@@ -112,7 +112,7 @@ export async function planRun(
   const [tooLong] = Object.entries(environment).filter(([, value]) => Buffer.byteLength(value) > MAX_COMMAND_BYTES)
   if (tooLong !== undefined) {
     throw new MusterError('usage', `the value of --env ${tooLong[0]} has more than ${MAX_COMMAND_BYTES} bytes`, {
-      hint: 'Bring it as a file: muster run TARGET --stdin FILE',
+      hint: 'Send it as a file: muster run TARGET --stdin FILE',
     })
   }
   return {
@@ -178,7 +178,7 @@ function parseVariables(assignments: readonly string[]): Record<string, string> 
     const match = /^(?<name>[A-Za-z_]\w*)=(?<value>.*)$/s.exec(assignment)
     const { name, value } = match?.groups ?? {}
     if (name === undefined || value === undefined) {
-      throw new MusterError('usage', `--env ${printable(assignment)} is no NAME=VALUE`)
+      throw new MusterError('usage', `--env ${printable(assignment)} must be NAME=VALUE`)
     }
     variables[name] = value
   }

@@ -26,7 +26,7 @@ export const verb: VerbCode = {
     command
       .argument('<file>', 'job log, plain or gzip')
       .addOption(policyOption(NAMES, DEFAULT_QUEUE_POLICY))
-      .option('--processors <n>', 'assume N processors (default: as the log says)', wholeNumber(1))
+      .option('--processors <n>', 'assume N processors (default: as in the log)', wholeNumber(1))
       .option('--submit-scale <factor>', 'multiply submit times by this: 0.5 is twice the load', numberAbove0, 1),
   help: `
 Examples:

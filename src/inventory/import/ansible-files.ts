@@ -54,7 +54,7 @@ export function expandAnsiblePattern(pattern: string): string[] {
     if (isPadded) items = items.map((number) => number.padStart(first.length, '0'))
   } else throw new Error(`[${first}:${last}] is not a range`)
   const names = expandAnsiblePattern(after).flatMap((rest) => items.map((item) => before + item + rest))
-  if (names.length > MAX_NAMES) throw new Error(`it stands for more than ${MAX_NAMES} names`)
+  if (names.length > MAX_NAMES) throw new Error(`it names more than ${MAX_NAMES} hosts`)
   return names
 }
 

@@ -94,7 +94,7 @@ export function importGroups(definitions: readonly Definition[], inventory: Impo
   const find = (reference: string, from: Definition): Definition | undefined =>
     byKey.get(groupKey(from.source, reference)) ?? byKey.get(reference)
   const members = (definition: Definition, trail: readonly Definition[]): string[] => {
-    if (trail.includes(definition)) throw new Error('its groups go in a circle')
+    if (trail.includes(definition)) throw new Error('its groups form a loop')
     return expandHostSet(separate(definition.set), {
       group: (reference) => {
         const other = find(reference, definition)

@@ -17,7 +17,7 @@ export function expandBraces(word: string): string[] {
     const items = match ? alternatives(inside) : undefined
     if (items === undefined) results.push(next)
     else for (const item of items.toReversed()) pending.push(before + item + after)
-    if (results.length + pending.length > MAX_WORDS) throw new RangeError(`it stands for more than ${MAX_WORDS} names`)
+    if (results.length + pending.length > MAX_WORDS) throw new RangeError(`it names more than ${MAX_WORDS} hosts`)
   }
   return [...new Set(results)]
 }
@@ -28,7 +28,7 @@ function alternatives(inside: string): string[] | undefined {
   const [, first = '', last = ''] = range
   const from = Number(first)
   const to = Number(last)
-  if (Math.abs(to - from) >= MAX_WORDS) throw new RangeError(`it stands for more than ${MAX_WORDS} names`)
+  if (Math.abs(to - from) >= MAX_WORDS) throw new RangeError(`it names more than ${MAX_WORDS} hosts`)
   const width = [first, last].some((text) => text.length > 1 && text.startsWith('0'))
     ? Math.max(first.length, last.length)
     : 0

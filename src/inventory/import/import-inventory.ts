@@ -159,7 +159,7 @@ const IMPORTERS: Readonly<Record<ImportKind, (source: ImportSource, inventory: I
 
 /**
  * Reads another tool's files into the text of a hosts.yaml that loads.
- * @throws MusterError `configuration` when there is nothing to read, no host in it, or its groups go in a circle
+ * @throws MusterError `configuration` when there is nothing to read, no host in it, or its groups form a loop
  */
 export function importInventory(source: ImportSource): ImportResult {
   const inventory = new ImportedInventory()
@@ -168,7 +168,7 @@ export function importInventory(source: ImportSource): ImportResult {
     const notes = sortNotes(inventory.notes).map(formatNote).join('\n')
     throw new MusterError('configuration', `no host was found${notes === '' ? '' : `\n${notes}`}`)
   }
-  const text = formatHostsYaml(inventory, `Imported from ${source.kind}: look through it before use.`)
+  const text = formatHostsYaml(inventory, `Imported from ${source.kind}: review it before use.`)
   const { hosts } = parseHostsYaml(text, 'hosts.yaml', [])
   return { text, hosts: hosts.length, notes: sortNotes(inventory.notes) }
 }

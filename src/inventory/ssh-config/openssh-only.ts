@@ -54,10 +54,10 @@ export function needsOpenSsh(
   if (set('revokedhostkeys')) return 'it has a list of revoked keys (RevokedHostKeys)'
   if (isYes(values, 'proxyusefdpass', false)) return 'its proxy hands over a socket (ProxyUseFdpass)'
   if ((set('addressfamily') ?? 'any') !== 'any')
-    return `it is to be reached by one address family (AddressFamily ${set('addressfamily')})`
-  if (set('bindaddress')) return `it is to be reached from one address (BindAddress ${set('bindaddress')})`
-  if (set('bindinterface')) return `it is to be reached from one interface (BindInterface ${set('bindinterface')})`
-  if (/[/$]/.test(set('forwardagent') ?? '')) return 'it forwards another agent (ForwardAgent)'
+    return `ssh_config restricts its address family (AddressFamily ${set('addressfamily')})`
+  if (set('bindaddress')) return `ssh_config sets the local address for it (BindAddress ${set('bindaddress')})`
+  if (set('bindinterface')) return `ssh_config sets the local interface for it (BindInterface ${set('bindinterface')})`
+  if (/[/$]/.test(set('forwardagent') ?? '')) return 'it forwards a specific agent socket (ForwardAgent)'
   if (authenticationsOf(values).length === 0) {
     return `it allows only ${set('preferredauthentications') ?? 'methods'} that the built-in transport does not know`
   }

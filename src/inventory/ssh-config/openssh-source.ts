@@ -58,7 +58,7 @@ function reasonIn(output: string): string {
     .split(/\r?\n/)
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('Pseudo-terminal'))
-  return printable(lines.join('; ')) || 'ssh -G said nothing'
+  return printable(lines.join('; ')) || 'ssh -G printed nothing'
 }
 
 /** What -v adds. */

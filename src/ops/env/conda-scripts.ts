@@ -95,7 +95,7 @@ ${REMOVE_HALF}
 mkdir -p "\${p%/*}" && echo ${shellQuote(`conda ${key}`)} > "$p${HALF}" && mkdir "$p" || exit 1
 undo() { rm -rf "$p" "$p${HALF}"; exit 1; }
 tar -C "$p" -xf "$a"/${shellQuote(basename(file))} || undo
-[ -d "$p/conda-meta" ] || { echo 'it is no archive of conda-pack' >&2; undo; }
+[ -d "$p/conda-meta" ] || { echo 'it is not an archive of conda-pack' >&2; undo; }
 [ ! -f "$p/bin/conda-unpack" ] || "$p/bin/python" "$p/bin/conda-unpack" || undo
 mv -f "$p${HALF}" "$p/${MARK_FILE}" || exit 1
 ${removeParcel(parcel)}`,

@@ -42,7 +42,7 @@ export function packageOfCondaFile(stem: string): Package | undefined {
   return isName(name) && isVersion(version) && isVersion(build) ? { name: raw, version, by: 'conda', build } : undefined
 }
 
-/** `1.26.4` → [1, 26, 4]; what is no number ends it. */
+/** `1.26.4` → [1, 26, 4]; what is not a number ends it. */
 function numbersOf(version: string): number[] {
   return (/^(?:\d+!)?(\d+(?:\.\d+)*)/.exec(version)?.[1] ?? '').split('.').map(Number)
 }

@@ -113,7 +113,7 @@ function takeVerdict(
 ): Verdict {
   const { from } = wanted.spec
   const path = typeof followed === 'string' ? followed : followed.path
-  if (!isSame) return blocked(host, 'architecture', `its processor architecture is not that of ${from} has`)
+  if (!isSame) return blocked(host, 'architecture', `its processor architecture differs from that of ${from}`)
   if (content.kind === 'other') return blocked(host, 'in-the-way', `${path}: ${content.because}`, 'Move it away.')
   if ('packages' in content && !isPath(content.path, path)) {
     const cause = `it is ${content.path} here and ${path} on ${from}: conda environments cannot be moved`

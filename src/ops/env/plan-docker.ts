@@ -144,7 +144,8 @@ function takeImage(
   const { image, from } = wanted.spec
   const verdict = onDocker(host, own, ({ image: there }) => {
     if (isSourceAway) {
-      if (there !== undefined) return nothing(`${image} is there (${short(there)}); ${from}, which it follows, is away`)
+      if (there !== undefined)
+        return nothing(`${image} is there (${short(there)}); ${from}, which it follows, cannot be reached`)
       return blocked(host, 'not-reached', `${from}, which has the image, cannot be reached`)
     }
     if (there !== undefined && there.digest === followed?.digest)

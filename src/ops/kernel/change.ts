@@ -158,7 +158,7 @@ function endOfLost(
 ): ChangeEnd {
   for (const { host, reason } of locks.lost) {
     onSay(
-      `the lock of ${host} is gone: ${reason}. Everything was stopped, as another Muster may be at work there now`,
+      `the lock of ${host} is gone: ${reason}. Everything was stopped, as another Muster may be changing it now`,
       false,
     )
   }

@@ -63,7 +63,7 @@ function dangersOf(
       addresses === undefined
         ? `Name the clients in place of *: ${path} CLIENT(${options.join(',')}), with the address or the network of the clients.`
         : namedClients(addresses)
-    found.push({ id: 'export-world', cause: `${path} is exported to everyone who can reach the server`, hint })
+    found.push({ id: 'export-world', cause: `${path} is exported to every host that can reach the server`, hint })
   }
   if (options.includes('no_root_squash')) {
     const cause = `no_root_squash: root of ${client === '*' ? 'any machine' : 'every client'} is root in ${path}`
@@ -74,7 +74,7 @@ function dangersOf(
     })
   }
   if (isWritten && options.includes('async')) {
-    const cause = `async: what clients wrote to ${path} is lost if the server crashes, although they were told that it is safe`
+    const cause = `async: what clients wrote to ${path} is lost if the server crashes, although the server had confirmed the write`
     found.push({ id: 'export-async', cause, hint: 'Write sync.' })
   }
   return found
@@ -86,7 +86,7 @@ function modeOf(host: string, { path, mode }: Share, point: Point | undefined): 
   const isOpen = (bits & 0o002) !== 0 && (bits & 0o1000) === 0
   if (!isOpen) return []
   const isDeclared = mode !== undefined && Number.parseInt(mode, 8) === bits
-  const cause = `${isDeclared ? 'as declared: ' : ''}${path} has mode ${point.mode}: everyone can delete everyone's files`
+  const cause = `${isDeclared ? 'as declared: ' : ''}${path} has mode ${point.mode}: every user can delete the files of all others`
   const hint = 'With mode 1777 everyone can write, but delete only their own files; in hosts.yaml: mode: "1777".'
   const gravity = isDeclared ? ('note' as const) : ('risk' as const)
   return [{ host, gravity, id: 'export-mode', cause, hint, mend: onHost(`chmod 1777 ${shellQuote(path)}`) }]

@@ -39,7 +39,7 @@ export function parseExports(text: string, file: string): Exports {
     if (first === undefined) continue
     const problem = ({ line, column }: Word, message: string) => problems.push({ file, line, column, message })
     if (!first.text.startsWith('/')) {
-      problem(first, `${first.text} is no absolute path`)
+      problem(first, `${first.text} is not an absolute path`)
       continue
     }
     const path = unescapePath(first.text)
@@ -82,7 +82,7 @@ function checkOptions(options: readonly string[], onProblem: (message: string) =
     const [name = '', value] = option.split('=', 2)
     const isKnown = value === undefined ? FLAGS.has(name) : SETTINGS.has(name)
     if (!isKnown) onProblem(`unknown keyword "${option}"`)
-    else if (/^anon[ug]id$/.test(name) && !/^-?\d+$/.test(value ?? '')) onProblem(`${option} is no number`)
+    else if (/^anon[ug]id$/.test(name) && !/^-?\d+$/.test(value ?? '')) onProblem(`${option} is not a number`)
   }
 }
 

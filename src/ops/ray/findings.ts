@@ -118,7 +118,7 @@ function findingsOfAddress(wanted: RayWanted, node: RayNode, facts: FactsOfHosts
     ]
   }
   if (ip.startsWith('127.') && nodesOf(wanted).length > 1) {
-    const cause = `it would announce ${ip}, which for the other nodes is themselves`
+    const cause = `it would announce ${ip}, a loopback address, at which other nodes reach themselves`
     return [finding(node, 'blocker', 'loopback-ip', cause, { hint: declare })]
   }
   const addresses = knownValue(own.addresses)?.own ?? []

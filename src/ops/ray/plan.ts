@@ -132,7 +132,7 @@ function findingOfOwner({ host }: RayNode, facts: FactsOfHosts, running: readonl
   const uid = space === undefined ? undefined : knownValue(space)?.uid
   const other = running.find((process) => process.uid !== uid)
   if (uid === undefined || uid === 0 || other === undefined) return undefined
-  const cause = 'this cluster belongs to another user, who alone can stop it'
+  const cause = 'this cluster belongs to another user, and only that user can stop it'
   const detail = `${other.program}, process ${other.pid}, belongs to user ${other.uid}`
   return { host, gravity: 'blocker', id: 'other-user', cause, detail }
 }
@@ -201,8 +201,10 @@ function differences(
     return [node.isHead ? 'it has no raylet' : 'its raylet is gone, and these processes are left']
   if (raylets.length > 1)
     return [`${raylets.length} raylets serve this cluster, and its resources count ${raylets.length} times`]
-  if (wanted.isSupervised && unit?.kind === 'absent') return ['systemd does not supervise it, but hosts.yaml says so']
-  if (!wanted.isSupervised && unit?.kind === 'there') return ['systemd supervises it, but hosts.yaml does not say so']
+  if (wanted.isSupervised && unit?.kind === 'absent')
+    return ['systemd does not supervise it, but hosts.yaml asks for that']
+  if (!wanted.isSupervised && unit?.kind === 'there')
+    return ['systemd supervises it, but hosts.yaml does not ask for that']
   const head = facts.get(wanted.head.host)?.facts
   const cluster = head === undefined ? undefined : knownValue(head.cluster)
   if (cluster?.kind !== 'answers') return []

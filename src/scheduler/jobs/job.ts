@@ -314,7 +314,12 @@ export function missedWords(id: number, kind: FinalKind): string {
   return `it needs job ${id}, which ${words[kind]}`
 }
 
-export function formatEnd(end: BundleEnd, askedBytes = 0): string {
+export function formatBundle(bundle: BundleState, askedBytes?: number): string {
+  if (bundle.kind === 'ended') return formatEnd(bundle.end, askedBytes)
+  return bundle.kind === 'begun' ? 'started' : bundle.kind
+}
+
+function formatEnd(end: BundleEnd, askedBytes = 0): string {
   switch (end.kind) {
     case 'exit':
       if (end.isOutOfMemory) return `killed by the kernel: more memory than it asked for (${formatBytes(askedBytes)})`

@@ -41,7 +41,7 @@ export function timesOf(pods: readonly TracePod[]): TimedRequest[] {
     if (createdAtS === undefined || deletedAtS === undefined) return []
     return [{ request, arrivalS: createdAtS, durationS: Math.max(1, deletedAtS - createdAtS) }]
   })
-  if (timed.length === 0) throw new MusterError('configuration', 'the pod list says nothing of when pods came and went')
+  if (timed.length === 0) throw new MusterError('configuration', 'the pod list has no arrival and departure times')
   return timed
 }
 

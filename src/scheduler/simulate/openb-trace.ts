@@ -112,7 +112,7 @@ function parseCsv(text: string, what: string, required: readonly string[]) {
   const missing = required.filter((column) => !columns.includes(column))
   if (missing.length > 0)
     throw new MusterError('configuration', `the ${what} has no column ${missing.join(', ')}`, {
-      hint: `Its first line has to name ${required.join(', ')}.`,
+      hint: `Its first line must name ${required.join(', ')}.`,
     })
   const rows = lines.flatMap((line, index) => {
     if (line.trim() === '') return []

@@ -30,7 +30,7 @@ export function parseWorkloadLog(text: string): WorkloadLog {
     }
     const fields = trimmed.split(/\s+/).map(Number)
     if (fields.length < 9 || fields.some((field) => !Number.isFinite(field)))
-      throw new MusterError('configuration', `line ${index + 1} is no job of a workload log (SWF)`)
+      throw new MusterError('configuration', `line ${index + 1} is not a job in Standard Workload Format`)
     const [, submitS = 0, , runS = 0, used = 0, , , asked = 0, askedS = 0] = fields.map(Math.trunc)
     const width = asked > 0 ? asked : used
     if (runS <= 0 || width <= 0 || submitS < 0) leftOut++

@@ -168,7 +168,7 @@ class HostFetch {
         failed(name, reasonOf(new RemoteRefusal(complaint)))
       }
       for (const name of unknown) failed(name, 'cannot be read')
-      if (entries.length + unknown.length === 0) failed(source, 'the host listed nothing')
+      if (entries.length + unknown.length === 0) failed(source, 'the host returned no listing')
       const base = baseName(path)
       return entries.map((entry) => ({
         ...entry,

@@ -149,7 +149,7 @@ export class Relay {
         if (lag > LAG_BYTES) for (const each of behind) void this.#detour(each, `${hop.peer.host} is slow`)
       } else if (source !== undefined) {
         // It is to take the rest from there, but has not acknowledged what this machine sent before.
-        if (isStill) for (const each of behind) void this.#detour(each, `${hop.peer.host} does not take anything`)
+        if (isStill) for (const each of behind) void this.#detour(each, `${hop.peer.host} accepts no data`)
       } else if (behind.length > 0 && (isStill || hop.slowSeconds >= SLOW_SECONDS)) {
         // This machine sends to it too slowly for the others.
         void this.#promote(behind, hop, isStill)
@@ -221,7 +221,7 @@ export class Relay {
     const failure = tried.find((each) => each.status === 'rejected')
     if (between === 0) return `the hosts cannot reach each other (${failure ? messageOf(failure.reason) : 'no answer'})`
     const share = this.#hereBitsPerSecond / count
-    return this.chain.via === 'auto' && between < GAIN * share ? 'the hosts are no faster among themselves' : undefined
+    return this.chain.via === 'auto' && between < GAIN * share ? 'the links between the hosts are no faster' : undefined
   }
 
   #attach(hop: RelayHop, source: RelayHop, link: Link): void {
@@ -277,7 +277,7 @@ export class Relay {
   async #promote(behind: readonly RelayHop[], slow: RelayHop, isStill: boolean): Promise<void> {
     const [first, ...others] = behind
     if (first === undefined) return
-    const reason = `${slow.peer.host} ${isStill ? 'does not take anything' : 'is slow'}`
+    const reason = `${slow.peer.host} ${isStill ? 'accepts no data' : 'is slow'}`
     for (const each of behind) each.refused.add(slow)
     if (first.link !== undefined) this.chain.links.drop(first.link)
     first.release()

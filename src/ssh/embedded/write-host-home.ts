@@ -78,7 +78,7 @@ function readme({ name, port, commands }: HostHomeOptions): string {
     '',
     'Things to try on all hosts at once:',
     '  hostname                   every host answers with its own name',
-    '  cat release                one host runs another version: who?',
+    '  cat release                one host runs another version: which?',
     '  tail -f logs/sshd.log      what this SSH server sees of you',
     '  wc -l data/*.csv           invented numbers, of different lengths',
     '  vim, less, top             whole-screen programs work too',

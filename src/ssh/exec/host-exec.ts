@@ -364,9 +364,9 @@ function fileOf(bytes: Uint8Array | undefined): ExecFile | undefined {
 }
 
 export function slowStart(limitMs: number): string {
-  return `the login shell did not begin the command within ${limitMs / 1000} s. Look for start-up files that wait or print without end.`
+  return `the login shell did not start the command within ${limitMs / 1000} s. Look for start-up files that wait or print endlessly.`
 }
 
 export function floodedStart(): string {
-  return `the login shell printed more than ${formatBytes(MOST_BEFORE_BYTES)} before it began the command, and was cut off. Look for start-up files that print without end.`
+  return `the login shell printed more than ${formatBytes(MOST_BEFORE_BYTES)} before it started the command, and was cut off. Look for start-up files that print endlessly.`
 }

@@ -114,7 +114,7 @@ export function createHostKeyVerifier(options: HostKeyVerifierOptions = {}): Hos
         case 'authority-only':
           return {
             ok: false,
-            reason: `${describeKey(endpoint, key)} is no certificate, and ${placeOf(judgement.entry)} trusts only certificates of its authority`,
+            reason: `${describeKey(endpoint, key)} is not a certificate, and ${placeOf(judgement.entry)} trusts only certificates of its authority`,
             hint: `Set \`transport: openssh\` for ${printable(endpoint.host)}: the built-in transport cannot check host certificates.`,
           }
         case 'unknown':

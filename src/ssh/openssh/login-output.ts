@@ -74,7 +74,7 @@ export function failureFromOutput(lines: readonly string[], phase: ConnectPhase)
     }
   }
   const last = said.filter((line) => line !== '').at(-1)
-  return { kind: 'unreachable', phase, reason: remoteText(last ?? 'ssh ended without a word') }
+  return { kind: 'unreachable', phase, reason: remoteText(last ?? 'ssh ended without a message') }
 }
 
 /** Some of ssh's lines shout or begin with its own name. */

@@ -138,7 +138,7 @@ export class KeeperClient implements Disposable {
       typeof message.nonce === 'string' &&
       isProof(message.proof, proofOf('keeper', token, this.#nonce, message.nonce))
     if (!isOurs) {
-      this.#greeting.reject(notOurs('is no keeper of this version'))
+      this.#greeting.reject(notOurs('is not a keeper of this version'))
       return this.#link.close()
     }
     this.#isTrusted = true

@@ -54,9 +54,10 @@ export function requirePrivate(
   uid: number,
   kind: 'directory' | 'file',
 ): void {
-  if (!(kind === 'directory' ? stats.isDirectory() : stats.isFile())) throw refused(path, `is no ${kind}`)
+  if (!(kind === 'directory' ? stats.isDirectory() : stats.isFile())) throw refused(path, `is not a ${kind}`)
   if (stats.uid !== uid) throw refused(path, `belongs to user ${stats.uid}, not to you (${uid})`)
-  if ((stats.mode & 0o077) !== 0) throw refused(path, `is open to others (mode ${(stats.mode & 0o777).toString(8)})`)
+  if ((stats.mode & 0o077) !== 0)
+    throw refused(path, `is accessible to others (mode ${(stats.mode & 0o777).toString(8)})`)
 }
 
 /** The secret of the directory, made by the first that needs it. */
@@ -67,7 +68,7 @@ export async function readToken(directory: string): Promise<Buffer> {
     try {
       requirePrivate(path, await file.stat(), userId(), 'file')
       const token = await file.readFile()
-      if (token.length !== TOKEN_BYTES) throw refused(path, 'is no secret of muster')
+      if (token.length !== TOKEN_BYTES) throw refused(path, 'is not a secret of muster')
       return token
     } finally {
       await file.close()

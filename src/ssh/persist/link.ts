@@ -112,7 +112,7 @@ export class KeeperLink<In, Out> {
 function delivery<In>({ kind, channel, payload }: Frame, handlers: LinkHandlers<In>): () => void {
   if (kind === FRAME_KINDS.control) {
     const message: unknown = JSON.parse(payload.toString())
-    if (typeof message !== 'object' || message === null) throw new FrameError('it sent a message that is no object')
+    if (typeof message !== 'object' || message === null) throw new FrameError('it sent a message that is not an object')
     return () => handlers.onMessage(message as In)
   }
   if (kind === FRAME_KINDS.credit) {

@@ -86,7 +86,7 @@ export class AuthSequence {
       const reason = `the password of ${target} has expired`
       return { kind: 'authentication', phase, reason, hint: `Change it with: ssh ${printable(endpoint.host)}` }
     }
-    const tried = this.#refused.length === 0 ? 'there was nothing to offer' : `refused: ${this.#refused.join(', ')}`
+    const tried = this.#refused.length === 0 ? 'no key or password to offer' : `refused: ${this.#refused.join(', ')}`
     const takes = this.#accepted.length === 0 ? '' : `; the server accepts ${remoteText(this.#accepted.join(', '))}`
     const notes = this.#notes.length === 0 ? '' : `; ${this.#notes.join('; ')}`
     if (this.#isDeclined) {

@@ -50,7 +50,7 @@ const SOCKET_ERRORS: Readonly<Record<string, readonly [reason: string, hint: str
   EHOSTUNREACH: ['no route to the host', 'Check that the machine is up and the network reaches it.'],
   ENETUNREACH: ['no route to the network', 'Check the network of this machine, a VPN for instance.'],
   EHOSTDOWN: ['the host is down', 'Check that the machine is up.'],
-  ETIMEDOUT: ['the network gave up waiting', 'Check that the machine is up and no firewall drops the port.'],
+  ETIMEDOUT: ['the connection timed out', 'Check that the machine is up and no firewall drops the port.'],
   ECONNRESET: ['the connection was reset', 'Check the log of sshd there.'],
   EADDRNOTAVAIL: ['no local address leads there', 'Check the address, and the network of this machine.'],
   EACCES: ['this machine does not allow the connection', 'Check the local firewall.'],

@@ -80,7 +80,7 @@ export function describeEnd(
   }
   const words = complaint()
   if (words !== undefined) {
-    return unreachable('proxy', `cannot reach ${target}: ${words}`, 'Check the way there: ProxyCommand or ProxyJump.')
+    return unreachable('proxy', `cannot reach ${target}: ${words}`, 'Check ProxyCommand or ProxyJump.')
   }
   if (!firstBytes.includes('SSH-')) {
     const said = firstBytes === '' ? '' : `: it said "${remoteText(firstBytes)}"`
@@ -88,7 +88,7 @@ export function describeEnd(
       kind: 'unreachable',
       phase,
       reason: `${target} closed the connection before its SSH banner${said}`,
-      hint: 'The server may have too many callers (MaxStartups), block this address, or not be an SSH server.',
+      hint: 'The server may have too many connections (MaxStartups), block this address, or not be an SSH server.',
     })
   }
   const isSocketError = error?.level === 'client-socket'

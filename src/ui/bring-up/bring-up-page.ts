@@ -152,7 +152,7 @@ export class BringUpPage implements Page {
   #refuse(label: string): void {
     this.#work.cancel()
     this.#work.showTable()
-    this.#context.notice(`plan discarded: ${label} is not an answer to it`, 'warning')
+    this.#context.notice(`plan discarded: ${label} does not apply it`, 'warning')
   }
 
   #check(): void {

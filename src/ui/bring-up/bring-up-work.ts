@@ -90,7 +90,7 @@ export class BringUpWork implements Disposable {
 
   decide(isYes: boolean): void {
     const answer = this.#answer
-    if (answer === undefined) return this.#context.notice('no plan to answer: u makes one', 'warning')
+    if (answer === undefined) return this.#context.notice('no plan to apply: u makes one', 'warning')
     this.#answer = undefined
     if (isYes) this.#changeChange((change) => ({ ...change, phase: 'lock' }))
     else this.showTable()

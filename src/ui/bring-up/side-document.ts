@@ -64,7 +64,7 @@ function detailsDocument(view: BringUpView, context: TableContext): RowDocument 
   out.blank()
   if (status?.status === 'unasked') {
     const how = 'Press + after the leader to add it, then r here.'
-    out.say(`${host} is not on the console, so it was not checked. ${how}`, mutedStyle(theme))
+    out.say(`${host} is not open in the console, so it was not checked. ${how}`, mutedStyle(theme))
   }
   for (const because of status?.because ?? []) out.say(`· ${printable(because)}`, styleOf(theme.text), 2)
   for (const { gravity, cause, detail, hint, mend } of status?.findings ?? []) {

@@ -1,7 +1,7 @@
 /** One job: its request, where it runs, why it waits, and its log. Pure. */
 import { printable } from '../../base/printable.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
-import { formatEnd, isFinal } from '../../scheduler/jobs/job.ts'
+import { formatBundle, isFinal } from '../../scheduler/jobs/job.ts'
 import { requestText } from '../../scheduler/jobs/job-columns.ts'
 import { documentOf, type Row, type RowDocument, wrapRows } from '../rows/row-document.ts'
 import { timeText } from '../rows/time-text.ts'
@@ -35,7 +35,7 @@ export function jobDocument(
   if ('places' in state && state.places !== undefined) {
     state.places.slice(0, MOST_PLACES).forEach(({ host, devices }, rank) => {
       const bundle = state.bundles?.[rank]
-      const how = bundle?.kind === 'ended' ? formatEnd(bundle.end) : (bundle?.kind ?? '')
+      const how = bundle === undefined ? '' : formatBundle(bundle)
       const gpu = devices.length > 0 ? `, GPU ${devices.join(',')}` : ''
       rows.push(...say(`bundle ${rank}: ${placeTitle(host)}${gpu}: ${how}`, muted))
     })

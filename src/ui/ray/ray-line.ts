@@ -62,7 +62,8 @@ export class RayLine {
     if ('error' in parsed) return parsed
     const { cluster } = this.#target.ray
     if (cluster === undefined) return { error: 'hosts.yaml declares no Ray cluster' }
-    if (!this.#context.state.hosts.has(cluster.head)) return { error: `the head ${cluster.head} is not on the console` }
+    if (!this.#context.state.hosts.has(cluster.head))
+      return { error: `the head ${cluster.head} is not open in the console` }
     const { busyReason } = this.#target.work
     if (parsed.kind === 'jobs' && busyReason !== undefined) return { error: busyReason }
     try {

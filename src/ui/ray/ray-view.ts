@@ -7,7 +7,7 @@ import type { RayCluster } from './ray-port.ts'
 export type RayStatus = { readonly view: RayView; readonly usage: ClusterUsage | undefined }
 
 export type RayView =
-  /** hosts.yaml declares none, or its head is not on the console. */
+  /** hosts.yaml declares none, or its head is not open in the console. */
   | { readonly kind: 'none' }
   /** Its head cannot be reached; `reason` is empty before the first answer. */
   | { readonly kind: 'unknown'; readonly reason: string }

@@ -62,7 +62,7 @@ describe.skipIf(!canRun)('the Bring-up tab', () => {
     await console.expectScreen(/m2 · trust[\s\S]*no connection/)
   })
 
-  it('does not ask a host that is not on the console, and says so', async () => {
+  it('does not ask a host that is not open in the console, and says so', async () => {
     using other = writeEmbeddedInventory(hosts, ['trust: { mesh: "m[1,3]" }'])
     const alone = await openConsole({
       args: ['--hosts', other.file, 'm1'],

@@ -246,7 +246,7 @@ touch ~/sourced`,
     await withLine(async (line) => {
       expect(await line.round(only())).toMatchObject({
         kind: 'trouble',
-        reason: expect.stringMatching(/^the login shell printed more than 16.0 MiB before it began the command/),
+        reason: expect.stringMatching(/^the login shell printed more than 16.0 MiB before it started the command/),
       })
     })
   })

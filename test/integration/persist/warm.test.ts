@@ -263,7 +263,7 @@ describe('trouble with the keeper', () => {
     await chmod(setup.directory, 0o755)
     const connection = await setup.program({ direct: createSsh2Transport() }).connect(m1, watchedContext())
     expect((await run(connection, 'echo direct')).stdout).toBe('direct\n')
-    expect(setup.warnings).toEqual([expect.stringContaining('is open to others (mode 755)')])
+    expect(setup.warnings).toEqual([expect.stringContaining('is accessible to others (mode 755)')])
     expect(setup.startedCount).toBe(0)
     connection.close()
   })
@@ -274,7 +274,7 @@ describe('trouble with the keeper', () => {
     await writeFile(`${setup.directory}/token`, Buffer.alloc(32), { mode: 0o644 })
     // Somebody listens there, so that the secret is looked at.
     const connection = await setup.program({ direct: createSsh2Transport() }).connect(m1, watchedContext())
-    expect(setup.warnings).toEqual([expect.stringContaining('token is open to others')])
+    expect(setup.warnings).toEqual([expect.stringContaining('token is accessible to others')])
     connection.close()
   })
 

@@ -63,7 +63,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ssh-agent', 'ssh-add'))('log
       server.endpoint({ identityFiles: [file('rsa_key')], authentications: ['publickey'], requiredRsaBits })
     expect(await connects(withKey(2048), watchedContext())).toBe(true)
     const { reason } = await failureOf(transport.connect(withKey(16_384), watchedContext()))
-    expect(reason).toMatch(/: there was nothing to offer; .*rsa_key has \d+ bits, and RequiredRSASize asks for 16384$/)
+    expect(reason).toMatch(/: no key or password to offer; .*rsa_key has \d+ bits, and RequiredRSASize asks for 16384$/)
   })
 
   it('names a key file with wrong permissions and the command that mends it', async () => {

@@ -63,7 +63,7 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     await seen(isJob(other, 'done'))
     expect((await queue.find(plain)).state).toBe('running')
     await waitUntil(
-      async () => /bundle 0: +m1: begun, when last heard of: /.test(await queue.show(plain)),
+      async () => /bundle 0: +m1: started, according to its last report: /.test(await queue.show(plain)),
       'a word on m1',
     )
     await lab.host('m1').boot()

@@ -82,7 +82,7 @@ describe.skipIf(!canRun)('muster left', { timeout: 400_000 }, () => {
 
   it('finds nothing where Muster did nothing', async () => {
     const { code, stdout, stderr } = await muster('bare.yaml', 'left')
-    expect([code, stdout, stderr]).toEqual([0, 'nothing of Muster is left\n', ''])
+    expect([code, stdout, stderr]).toEqual([0, 'Muster left nothing\n', ''])
     expect(await states()).toEqual(before)
   })
 
@@ -176,7 +176,7 @@ describe.skipIf(!canRun)('muster left', { timeout: 400_000 }, () => {
     const removal = await muster('bare.yaml', 'left', '--remove', '--yes')
     expect([removal.code, removal.stderr], removal.stdout).toEqual([0, ''])
     const again = await muster('bare.yaml', 'left')
-    expect([again.code, again.stdout, again.stderr]).toEqual([0, 'nothing of Muster is left\n', ''])
+    expect([again.code, again.stdout, again.stderr]).toEqual([0, 'Muster left nothing\n', ''])
     // The directories in which it lay.
     await exec('m1', 'rm -r "/root/a "*')
     // Directories that others use, too.

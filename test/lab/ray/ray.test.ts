@@ -130,7 +130,9 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
     const refused = await lab.host('m9').exec(`${RAY_VENV}/bin/python -c 'import ray; print(ray.__version__)'`)
     expect(refused.stdout).toBe('2.9.3\n')
     const loopback = await muster('loopback.yaml', 'ray', 'up', '--yes', '--on', 'm8')
-    expect(loopback.stdout).toContain('! it would announce 127.0.0.1, which for the other nodes is themselves')
+    expect(loopback.stdout).toContain(
+      '! it would announce 127.0.0.1, a loopback address, at which other nodes reach themselves',
+    )
     expect(['raylet', 'gcs_server'].flatMap((name) => lab.names.flatMap((host) => pidsOf(host, name)))).toEqual([])
 
     await on('m8', `ip route del unreachable 10.81.0.1; umount ${STARTUP_FILE}`)

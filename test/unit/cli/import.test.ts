@@ -5,8 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { runMuster } from '../../support/run-muster.ts'
 
 const CLUSTERS = 'web web1 web2\nbad a;b\n'
-const YAML =
-  '# Imported from clusterssh: look through it before use.\nhosts:\n  "web[1-2]":\ngroups:\n  web: "web[1-2]"\n'
+const YAML = '# Imported from clusterssh: review it before use.\nhosts:\n  "web[1-2]":\ngroups:\n  web: "web[1-2]"\n'
 
 let directory = ''
 beforeEach(() => {

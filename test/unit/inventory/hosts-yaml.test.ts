@@ -216,13 +216,13 @@ describe('what is refused, each with its place', () => {
     [
       'overlapping sets',
       'hosts:\n  "m[1-5]":\n  "m[4-9]":\n',
-      ['3:4: m[4-5] are named twice; first by m[1-5] in line 2'],
+      ['3:4: m[4-5] are listed twice; first as m[1-5] in line 2'],
     ],
     ['a broken set', 'hosts:\n  "m[1-":\n', ['2:5: [ without ] after it; write a range like m[8-10]']],
     [
       'a set that is too large',
       'hosts: { "m[1-9999999999]": }',
-      ['1:11: it stands for 9999999999 names; at most 100000 are taken'],
+      ['1:11: it names 9999999999 hosts; the maximum is 100000'],
     ],
     [
       'an option as a name',
@@ -257,14 +257,14 @@ describe('what is refused, each with its place', () => {
     [
       'an alias of nothing',
       'hosts: { m1: *nope }',
-      ['1:14: m1 must be a mapping of `key: value` lines, not the alias *nope, of which there is no anchor'],
+      ['1:14: m1 must be a mapping of `key: value` lines, not the alias *nope, which has no anchor'],
     ],
     [
       'groups in a circle',
       'hosts: { m1: }\ngroups: { a: "@b", b: "@c,m1", c: "@a" }',
-      ['2:11: groups go in a circle: @a → @b → @c → @a'],
+      ['2:11: groups form a loop: @a → @b → @c → @a'],
     ],
-    ['a group of itself', 'hosts: { m1: }\ngroups: { a: "@a" }', ['2:11: groups go in a circle: @a → @a']],
+    ['a group of itself', 'hosts: { m1: }\ngroups: { a: "@a" }', ['2:11: groups form a loop: @a → @a']],
     [
       'a group called all',
       'hosts: { m1: }\ngroups: { all: m1 }',
@@ -273,9 +273,9 @@ describe('what is refused, each with its place', () => {
     [
       'jumps in a circle',
       'hosts: { a: { jump: b }, b: { jump: a } }',
-      ['1:21: jump goes in a circle: a → b → a', '1:37: jump goes in a circle: b → a → b'],
+      ['1:21: jump hosts form a loop: a → b → a', '1:37: jump hosts form a loop: b → a → b'],
     ],
-    ['a jump over itself', 'hosts: { a: { jump: a } }', ['1:21: jump goes in a circle: a → a']],
+    ['a jump over itself', 'hosts: { a: { jump: a } }', ['1:21: jump hosts form a loop: a → a']],
     [
       'a jump that is an option',
       'hosts: { a: { jump: "-oX=y" } }',
@@ -323,7 +323,7 @@ describe('what is refused, each with its place', () => {
     [
       'a merge key',
       'hosts:\n  a: &a { port: 1 }\n  b: { <<: *a }\n',
-      ['3:8: merge keys (<<) are not read; put common values under defaults'],
+      ['3:8: merge keys (<<) are not supported; put common values under defaults'],
     ],
     ['__proto__', 'hosts: { __proto__: { port: 1 } }', ['1:10: __proto__ is not a key']],
     [

@@ -157,7 +157,7 @@ describe('where the inventory comes from', () => {
   test('a file of another encoding says so, instead of naming hosts and users that nobody meant', async () => {
     writeFileSync(join(root, 'work/hosts.yaml'), Buffer.from('hosts: { m8: { user: j\xf6rg } }', 'latin1'))
     expect((await thrownBy(() => loadInventory(source()))).message).toBe(
-      'hosts.yaml cannot be read: it is not text in UTF-8',
+      'hosts.yaml cannot be read: it is not UTF-8 text',
     )
   })
 

@@ -234,7 +234,7 @@ describe('ways that lead nowhere', () => {
   test('a circle of ssh_config, for all hosts that are on it', async () => {
     const error = await failureOf(endpointsOf('circle-a,plain'))
     expect(error.code).toBe('configuration')
-    expect(error.message).toBe('circle-a: jump goes in a circle: circle-a → circle-b → circle-a')
+    expect(error.message).toBe('circle-a: jump hosts form a loop: circle-a → circle-b → circle-a')
   })
 
   test('a jump host without SSH', async () => {

@@ -45,7 +45,7 @@ it('a command that waits for a session has all its time to begin once it has one
   clock.advance(LIMIT_MS - 1)
   expect(ends).toEqual([])
   clock.advance(1)
-  expect(ends).toMatchObject([{ kind: 'unreachable', reason: expect.stringContaining('did not begin') }])
+  expect(ends).toMatchObject([{ kind: 'unreachable', reason: expect.stringContaining('did not start') }])
 })
 
 /** `begins`: the program reads the word that it is sent, and says so. */

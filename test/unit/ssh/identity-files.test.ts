@@ -46,7 +46,7 @@ describe.skipIf(!requirement('ssh-keygen'))('key files', () => {
     writeFileSync(file('garbage'), 'hello\n', { mode: 0o600 })
     expect(await new IdentityFiles().load(file('garbage'))).toMatchObject({
       kind: 'problem',
-      reason: 'is no private key',
+      reason: 'is not a private key',
     })
     writeFileSync(file('torn'), '-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n', {
       mode: 0o600,
@@ -55,7 +55,7 @@ describe.skipIf(!requirement('ssh-keygen'))('key files', () => {
   })
 
   it('that are directories are named as the problem', async () => {
-    expect(await new IdentityFiles().load(directory)).toMatchObject({ kind: 'problem', reason: 'is no file' })
+    expect(await new IdentityFiles().load(directory)).toMatchObject({ kind: 'problem', reason: 'is not a file' })
   })
 
   it('with a passphrase show their public half', async () => {

@@ -36,14 +36,14 @@ test('every mistake is told with its line and column', () => {
 test('what is wrong is said in words', () => {
   const problems = problemsOf('leader: 5\ntheme: pink\npane: { columns: 1, rows: 900 }\nmouse: maybe\nhistory: 1.5\n')
   expect(problems.split('\n').toSorted()).toEqual([
-    'preferences.yaml:1:1: leader: has to be text',
-    'preferences.yaml:2:1: theme: has to be one of auto, dark, light, none',
-    'preferences.yaml:3:21: pane.rows: has to be 200 or less',
-    'preferences.yaml:3:9: pane.columns: has to be 10 or more',
-    'preferences.yaml:4:1: mouse: has to be true or false',
-    'preferences.yaml:5:1: history: has to be a whole number',
+    'preferences.yaml:1:1: leader: must be text',
+    'preferences.yaml:2:1: theme: must be one of auto, dark, light, none',
+    'preferences.yaml:3:21: pane.rows: must be 200 or less',
+    'preferences.yaml:3:9: pane.columns: must be 10 or more',
+    'preferences.yaml:4:1: mouse: must be true or false',
+    'preferences.yaml:5:1: history: must be a whole number',
   ])
-  expect(problemsOf('[]\n')).toBe('preferences.yaml:1:1: the file: has to be a mapping of `key: value` lines')
+  expect(problemsOf('[]\n')).toBe('preferences.yaml:1:1: the file: must be a mapping of `key: value` lines')
 })
 
 test('a key that is given to two actions is a mistake: one of them would silently not have it', () => {
@@ -72,10 +72,10 @@ test('an unknown word is told with its own place and the nearest one that is val
   expect(problems).toContain('preferences.yaml:6:9: unknown key colums; did you mean columns?')
 })
 
-test('what is no key and no macro says what it has to be', () => {
+test('names what a wrong key or macro must be', () => {
   const problems = problemsOf('keys: { zoom: 3 }\nmacros: [{ name: z, command: ls }]\n')
-  expect(problems).toContain('keys.zoom: has to be a key or a list of keys')
-  expect(problems).toContain('macros.0: has to be { name: …, text: … } or { name: …, command: [program, argument …] }')
+  expect(problems).toContain('keys.zoom: must be a key or a list of keys')
+  expect(problems).toContain('macros.0: must be { name: …, text: … } or { name: …, command: [program, argument …] }')
 })
 
 test('nothing of the file acts on the terminal that shows its mistakes', () => {

@@ -34,7 +34,7 @@ function startupComplaints(startup: Startup, shell: string | undefined): Complai
       {
         gravity: 'blocker',
         id: 'startup-hangs',
-        cause: `the login shell does not get to run a command within ${formatDuration(durationMs)}: a start-up file or ForceCommand waits for something`,
+        cause: `the login shell did not run a command within ${formatDuration(durationMs)}: a start-up file or ForceCommand waits for something`,
         hint: `No command finishes, so log in by other means (console, sftp) and begin ~/.bashrc with: ${GUARD}`,
       },
     ]
@@ -133,9 +133,9 @@ function sshdComplaints({ facts }: Examination): Complaint[] {
 
 const HANGING: Readonly<Record<string, string>> = {
   'disk-root': 'df of / does not answer',
-  'disk-tmp': 'df of /tmp does not answer: is it on a file server that is gone?',
-  'disk-home': 'df of the home directory does not answer: is it on a file server that is gone?',
-  'disk-var': 'df of /var does not answer: is it on a file server that is gone?',
+  'disk-tmp': 'df of /tmp does not answer: is its file server down?',
+  'disk-home': 'df of the home directory does not answer: is its file server down?',
+  'disk-var': 'df of /var does not answer: is its file server down?',
   'disk-shm': 'df of /dev/shm does not answer',
   sudo: 'sudo does not answer: does it wait for a directory service?',
 }

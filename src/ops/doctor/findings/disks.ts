@@ -62,7 +62,7 @@ export function diskComplaints(facts: MachineFacts): Complaint[] {
     complaints.push({
       gravity: 'note',
       id: 'unfinished-copies',
-      cause: 'unfinished copies that nobody resumed for a week',
+      cause: 'unfinished copies that are older than a week',
       detail: `${count === 1 ? '' : `${count} files, `}${formatBytes(bytes)}${count === 1 ? '' : ', such as'} ${example}`,
       mend: { where: 'here', command: 'muster left --area copy --remove' },
     })
@@ -121,7 +121,7 @@ function readOnlyRoot(root: MountedDisk, isRoot: boolean | undefined): Complaint
     gravity: isAfterError ? 'blocker' : 'risk',
     id: 'root-read-only',
     cause: isAfterError
-      ? 'the root file system is read-only: the kernel does that after an error of the disk'
+      ? 'the root file system is read-only: the kernel does this after a disk error'
       : 'the root file system is read-only: nothing can be installed',
     mend: onHost(asRoot(isRoot, isAfterError ? 'dmesg | grep -i -E "ext4|xfs|i/o error"' : 'mount -o remount,rw /')),
   }

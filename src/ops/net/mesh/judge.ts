@@ -1,7 +1,7 @@
 /**
  * What a mesh of measurements means, in words. A host sends at most as fast as its best link out and receives at most as its
  * best link in; a pair that is slower than both ends can do is slow by itself, and a host whose best is far below the best of
- * the others is slow with everyone. Pure.
+ * the others is slow to and from all hosts. Pure.
  */
 import { foldHostSet } from '../../../inventory/host-set.ts'
 import type { Gravity } from '../../kernel/finding.ts'
@@ -97,15 +97,15 @@ function slowHosts(abilities: readonly Ability[]): readonly NetFinding[] {
     const [out, into] = [isSlow(sends, usual.sends), isSlow(receives, usual.receives)]
     const say = (id: string, text: string): NetFinding[] => [{ gravity: 'risk', id, hosts: [name], text }]
     if (out && into) {
-      const text = `${name} is slow with everyone: it sends at most ${formatBitRate(sends ?? 0)} and receives at most ${formatBitRate(receives ?? 0)}, the others usually ${formatBitRate(usual.sends ?? 0)}: its card, its cable or its port at the switch`
+      const text = `${name} is slow to and from all hosts: it sends at most ${formatBitRate(sends ?? 0)} and receives at most ${formatBitRate(receives ?? 0)}, the others usually ${formatBitRate(usual.sends ?? 0)}: its card, its cable or its port at the switch`
       return say('slow-host', text)
     }
     if (out) {
-      const text = `${name} sends slowly to everyone: at most ${formatBitRate(sends ?? 0)}, the others usually ${formatBitRate(usual.sends ?? 0)}${receives === undefined ? '' : `; it receives ${formatBitRate(receives)}`}`
+      const text = `${name} sends slowly to all hosts: at most ${formatBitRate(sends ?? 0)}, the others usually ${formatBitRate(usual.sends ?? 0)}${receives === undefined ? '' : `; it receives ${formatBitRate(receives)}`}`
       return say('slow-sender', text)
     }
     if (into) {
-      const text = `${name} receives slowly from everyone: at most ${formatBitRate(receives ?? 0)}, the others usually ${formatBitRate(usual.receives ?? 0)}${sends === undefined ? '' : `; it sends ${formatBitRate(sends)}`}`
+      const text = `${name} receives slowly from all hosts: at most ${formatBitRate(receives ?? 0)}, the others usually ${formatBitRate(usual.receives ?? 0)}${sends === undefined ? '' : `; it sends ${formatBitRate(sends)}`}`
       return say('slow-receiver', text)
     }
     return []
@@ -333,7 +333,7 @@ function slowAnswers(pings: MeshReport['pings']): readonly NetFinding[] {
             gravity: 'note' as const,
             id: 'slow-answers',
             hosts: ends(slow),
-            text: `long round-trip times: ${list(slow, ({ from, to, meanMs = 0 }) => `${from} → ${to} ${formatMs(meanMs)}`)}; usual are ${formatMs(usual ?? 0)}`,
+            text: `long round-trip times: ${list(slow, ({ from, to, meanMs = 0 }) => `${from} → ${to} ${formatMs(meanMs)}`)}; the median is ${formatMs(usual ?? 0)}`,
           },
         ]),
     ...(lossy.length === 0

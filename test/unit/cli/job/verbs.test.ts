@@ -248,7 +248,7 @@ describe('muster job', () => {
     const lines = (name: string) => readFileSync(join(directory, name), 'utf8').trim().split('\n').sort()
     expect(lines('told')).toEqual(['1 cancelled $(touch ran); `touch ran`', '2 cancelled false'])
     expect(lines('failed')).toEqual(['1', '2'])
-    expect(String(stderr.read())).toContain('the command for the end of job 1: exit 3\n')
+    expect(String(stderr.read())).toContain('the --on-end or --on-fail command of job 1: exit 3\n')
   })
 })
 
@@ -302,7 +302,7 @@ describe('where the state directory cannot be made', () => {
     const { exitCode, messages } = await job(['submit', 'true'])
     expect([exitCode, messages]).toEqual([
       3,
-      expect.stringContaining(`the queue ${path} cannot be used: something in its path is no directory\n`),
+      expect.stringContaining(`the queue ${path} cannot be used: part of its path is not a directory\n`),
     ])
     expect(messages).toContain('set XDG_STATE_HOME to another directory')
   })

@@ -32,7 +32,9 @@ describe('the files of --out', () => {
     expect(new OutputDirectory(deep, ['m1'], false).path).toBe(deep)
     expect(new OutputDirectory(deep, ['m1'], false).path).toBe(deep)
     writeFileSync(join(directory, 'file'), '')
-    expect(() => new OutputDirectory(join(directory, 'file'), ['m1'], false)).toThrow('something else is there')
+    expect(() => new OutputDirectory(join(directory, 'file'), ['m1'], false)).toThrow(
+      'something with that name already exists',
+    )
     expect(() => new OutputDirectory('/proc/none', ['m1'], false)).toThrow('--out /proc/none')
   })
 

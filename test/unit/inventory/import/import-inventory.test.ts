@@ -133,7 +133,7 @@ describe('clush', () => {
   test('groups in a circle are said to be, and the rest is read', () => {
     const { inventory, notes } = imported('clush', { file: 'local.cfg', text: 'a: @b\nb: @a\nc: n1\n' })
     expect([...inventory.groups.keys()]).toEqual(['c'])
-    expect(notes).toContain('local.cfg:1: group a: its groups go in a circle')
+    expect(notes).toContain('local.cfg:1: group a: its groups form a loop')
   })
 })
 

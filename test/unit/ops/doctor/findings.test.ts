@@ -65,7 +65,7 @@ describe('a host', () => {
         host: 'm1',
         gravity: 'note',
         id: 'unfinished-copies',
-        cause: 'unfinished copies that nobody resumed for a week',
+        cause: 'unfinished copies that are older than a week',
         detail: '2 files, 3.0 MiB, such as /home/ada/.muster-0123456789abcdef.m1.7',
         mend: { where: 'here', command: 'muster left --area copy --remove' },
       },

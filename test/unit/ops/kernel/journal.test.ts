@@ -32,6 +32,6 @@ describe('the journal', () => {
     })()
     expect(failure).toBeInstanceOf(MusterError)
     expect(failure).toMatchObject({ code: 'configuration', hint: expect.stringContaining('XDG_STATE_HOME') })
-    expect((failure as MusterError).message).toMatch(/^cannot write the journal: something in its path is no directory/)
+    expect((failure as MusterError).message).toMatch(/^cannot write the journal: part of its path is not a directory/)
   })
 })

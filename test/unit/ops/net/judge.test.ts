@@ -46,13 +46,13 @@ describe('what a mesh means', () => {
 
   it('is a slow host, not its many slow links', () => {
     expect(words(mesh((from, to) => (from === 'm3' || to === 'm3' ? 94 : 941)))).toEqual([
-      'slow-host: m3 is slow with everyone: it sends at most 94 Mbit/s and receives at most 94 Mbit/s, the others usually 941 Mbit/s: its card, its cable or its port at the switch',
+      'slow-host: m3 is slow to and from all hosts: it sends at most 94 Mbit/s and receives at most 94 Mbit/s, the others usually 941 Mbit/s: its card, its cable or its port at the switch',
     ])
   })
 
   it('is a host that is slow in one direction', () => {
     expect(words(mesh((from) => (from === 'm3' ? 200 : 941)))).toEqual([
-      'slow-sender: m3 sends slowly to everyone: at most 200 Mbit/s, the others usually 941 Mbit/s; it receives 941 Mbit/s',
+      'slow-sender: m3 sends slowly to all hosts: at most 200 Mbit/s, the others usually 941 Mbit/s; it receives 941 Mbit/s',
     ])
     expect(words(mesh((_, to) => (to === 'm3' ? 200 : 941)))[0]).toContain('slow-receiver: m3 receives slowly')
   })
@@ -163,7 +163,7 @@ describe('a mesh on a screen', () => {
       'm1            ·  941M   94M  941M  941M',
       'm2         941M     ·   94M  941M  941M',
     ])
-    expect(wide).toContain('risk     m3 is slow with everyone')
+    expect(wide).toContain('risk     m3 is slow to and from all hosts')
     const narrow = formatMesh(report, [], 30, PLAIN_PAINT)
     expect(narrow).toContain('m1  1     · █ ▁ █ █\n')
     for (const line of narrow.split('\n').slice(0, 7)) expect(line.length).toBeLessThanOrEqual(30)

@@ -34,8 +34,8 @@ describe('a file of exports', () => {
   it('says where it is wrong', () => {
     expect(said('/srv m8(rw,bogus)')).toEqual(['1:6 unknown keyword "bogus"'])
     expect(said('\n/srv m8(rw')).toEqual(['2:6 the parentheses of m8(rw do not match'])
-    expect(said('srv m8(rw)')).toEqual(['1:1 srv is no absolute path'])
-    expect(said('/srv m8(anonuid=me)')).toEqual(['1:6 anonuid=me is no number'])
+    expect(said('srv m8(rw)')).toEqual(['1:1 srv is not an absolute path'])
+    expect(said('/srv m8(anonuid=me)')).toEqual(['1:6 anonuid=me is not a number'])
     expect(said('/srv m8(rw,fsid=0,sec=krb5p:sys) # all good')).toEqual([])
   })
 

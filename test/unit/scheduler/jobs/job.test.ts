@@ -4,7 +4,7 @@ import { parseHostAnswer } from '../../../../src/scheduler/jobs/host-program.ts'
 import {
   type BundleState,
   ENDED_SILENTLY,
-  formatEnd,
+  formatBundle,
   isActive,
   isFinal,
   type Job,
@@ -180,7 +180,7 @@ describe('a job', () => {
     const endsAfter = (...events: readonly JobEvent[]) => {
       const { state } = lifeOf(job(), placed, seen(0, { kind: 'begun' }), seen(1, { kind: 'begun' }), ...events)
       if (!('bundles' in state)) throw new Error(`it has no bundles: ${state.kind}`)
-      return state.bundles.map((one) => (one.kind === 'ended' ? formatEnd(one.end) : one.kind))
+      return state.bundles.map((one) => formatBundle(one))
     }
     const killed = 'killed when the job was cancelled'
     expect(endsAfter(cancel, seen(0, silent), seen(1, silent))).toEqual([killed, killed])

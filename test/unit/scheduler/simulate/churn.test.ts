@@ -47,7 +47,7 @@ describe('an overlaid trace', () => {
 
   it('needs to know when pods came and went', () => {
     const pods = [{ name: 'p', request: requestOf(1) }]
-    expect(() => layOver({ pods, hosts: hostsOf(1), load: 1, seed: 1 })).toThrow('when pods came and went')
+    expect(() => layOver({ pods, hosts: hostsOf(1), load: 1, seed: 1 })).toThrow('no arrival and departure times')
   })
 })
 

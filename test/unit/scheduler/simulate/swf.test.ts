@@ -29,7 +29,7 @@ describe('a workload log', () => {
   })
 
   test('names the line that is not a job', () => {
-    expect(() => parseWorkloadLog(`${LOG}\n1 2 x\n`)).toThrow('line 10 is no job')
+    expect(() => parseWorkloadLog(`${LOG}\n1 2 x\n`)).toThrow('line 10 is not a job')
   })
 
   test('scales submit times to whole seconds', () => {

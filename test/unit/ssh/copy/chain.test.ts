@@ -219,7 +219,7 @@ describe('a chain', () => {
     for (const name of HOSTS) cluster.host(name).helper.bitsPerSecond = 1_000_000
     for (const name of HOSTS) cluster.host(name).step(MIB)
     await cluster.pass(800)
-    expect(cluster.events).toEqual([{ via: 'direct', reason: 'the hosts are no faster among themselves' }])
+    expect(cluster.events).toEqual([{ via: 'direct', reason: 'the links between the hosts are no faster' }])
     expect(await cluster.finish()).toEqual([])
   })
 
@@ -344,7 +344,7 @@ describe('a chain', () => {
       via: 'detour',
       host: 'm3',
       from: 'm1',
-      reason: 'm2 does not take anything',
+      reason: 'm2 accepts no data',
     })
   })
 

@@ -82,7 +82,7 @@ describe('known_hosts files', () => {
   it('say which file could not be written, and why', async () => {
     writeFileSync(file, '')
     const below = join(file, 'ssh', 'known_hosts')
-    const why = `cannot record a host key in ${below}: something in its path is no directory`
+    const why = `cannot record a host key in ${below}: part of its path is not a directory`
     await expect(new KnownHostsFiles().add(below, 'm8', KEY, false)).rejects.toThrow(why)
   })
 

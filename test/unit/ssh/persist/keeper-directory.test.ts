@@ -28,7 +28,7 @@ describe('the directory of the keeper', () => {
 
   it('is refused when it is a link or a file', () => {
     expect(() => requirePrivate('/run/m', stats({ isDirectory: () => false }), 1000, 'directory')).toThrow(
-      /no directory/,
+      /not a directory/,
     )
   })
 

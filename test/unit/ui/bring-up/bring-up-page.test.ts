@@ -95,7 +95,9 @@ describe('the Bring-up tab', () => {
     expect(header()).toContain('facts 12 s old')
   })
 
-  it.each(SIZES)('says that a host that is not on the console was not checked, on %i×%i', async (columns, rows) => {
+  it.each(
+    SIZES,
+  )('says that a host that is not open in the console was not checked, on %i×%i', async (columns, rows) => {
     const { type, port, text, clock } = await openTab(columns, rows)
     port.columns = [{ name: 'trust', hosts: ['m1', 'm2', 'm3', 'm4'] }]
     port.statuses = [...port.statuses, statusOf('m4', 'unasked')]
@@ -107,7 +109,7 @@ describe('the Bring-up tab', () => {
     expect(text()).toMatch(/m4 +· not checked *(?:$|│|\n)/m)
     type('G\r')
     expect(text().replace(/\s+/g, ' ')).toContain(
-      'm4 is not on the console, so it was not checked. Press + after the leader to add it',
+      'm4 is not open in the console, so it was not checked. Press + after the leader to add it',
     )
   })
 
@@ -183,7 +185,7 @@ describe('the Bring-up tab', () => {
     type('d')
     expect([port.last.order.signal.aborted, console.state.notice?.text]).toEqual([
       true,
-      'plan discarded: d is not an answer to it',
+      'plan discarded: d does not apply it',
     ])
     port.last.ended.resolve({ kind: 'cancelled' })
     await setImmediate()

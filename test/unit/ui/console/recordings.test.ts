@@ -25,7 +25,7 @@ describe('the directory of a recording', () => {
   it('is told with its place and what to do where it cannot be made', () => {
     writeFileSync(join(state, 'muster'), '')
     expect(() => createRecordingDirectory({ XDG_STATE_HOME: state }, 0)).toThrow(
-      `${join(state, 'muster', 'recordings')}: something in its path is no directory (XDG_STATE_HOME may name another place)`,
+      `${join(state, 'muster', 'recordings')}: part of its path is not a directory (set XDG_STATE_HOME to use another directory)`,
     )
   })
 })

@@ -37,7 +37,7 @@ const panel = ({ console }: Stand): string =>
     .join('\n')
 
 describe('the header', () => {
-  it('shows no Ray when none is declared or its head is not on the console', async () => {
+  it('shows no Ray when none is declared or its head is not open in the console', async () => {
     const none = { ...fakeRay(), cluster: async () => undefined }
     expect(header((await open(none)).stand)).not.toContain('ray')
     const away = { ...fakeRay(), cluster: async () => ({ head: 'm9', nodes: new Map([['10.9.0.9', 'm9']]) }) }
