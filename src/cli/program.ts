@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CommanderError, InvalidArgumentError } from 'commander'
-import { messageOf } from '../base/errors.ts'
+import { MusterError, messageOf } from '../base/errors.ts'
 import { packageRoot } from '../base/package-root.ts'
 import { printable } from '../base/printable.ts'
 import { nearestWord } from '../inventory/nearest-word.ts'
@@ -26,7 +26,7 @@ export async function runProgram(
     trouble ??= error
   })
   stderr.on('error', () => {})
-  const code = await runVerb(helpAsOption(args, verbs), context, verbs)
+  const code = await runVerb(args, context, verbs)
   // Streams report errors of what was just written a moment later.
   await new Promise(setImmediate)
   // A reader that has seen enough, as `head` does, is no error.
@@ -35,7 +35,13 @@ export async function runProgram(
   return code === EXIT.ok ? EXIT.failed : code
 }
 
-async function runVerb(args: readonly string[], context: CliContext, verbs: VerbTable): Promise<number> {
+async function runVerb(given: readonly string[], context: CliContext, verbs: VerbTable): Promise<number> {
+  let args: readonly string[]
+  try {
+    args = helpAsOption(given, verbs)
+  } catch (error) {
+    return explain(error, context)
+  }
   using limit = new TimeLimit(context)
   let exitCode: number = EXIT.ok
   let called: Verb | undefined
@@ -57,8 +63,7 @@ async function runVerb(args: readonly string[], context: CliContext, verbs: Verb
   } catch (error) {
     if (!limit.isOver) {
       const code = explain(error, context)
-      const shown = Object.entries(verbs).flatMap(([name, entry]) => ('isHidden' in entry ? [] : [name]))
-      const meant = code === EXIT.usage ? nearestWord(first, shown) : undefined
+      const meant = code === EXIT.usage ? nearestWord(first, shownVerbs(verbs)) : undefined
       if (meant !== undefined && meant !== first) context.stderr.write(`(Did you mean muster ${meant}?)\n`)
       return code
     }
@@ -78,17 +83,34 @@ function wordsOf(args: readonly string[]): readonly (readonly [index: number, wo
   )
 }
 
-/** `help job submit` and `job help submit` mean `job submit --help`. */
+/**
+ * `help job submit` and `job help submit` mean `job submit --help`.
+ * @throws MusterError `usage` for a verb that does not exist
+ */
 function helpAsOption(args: readonly string[], verbs: VerbTable): readonly string[] {
   let table = verbs
+  let path = 'muster'
+  let help: number | undefined
   for (const [index, word] of wordsOf(args)) {
-    if (word === 'help') return [...args.toSpliced(index, 1), '--help']
+    if (word === 'help') {
+      help ??= index
+      continue
+    }
     const entry = Object.hasOwn(table, word) ? table[word] : undefined
+    if (entry === undefined && help !== undefined) {
+      const meant = nearestWord(word, shownVerbs(table))
+      const hint = meant === undefined ? `${path} --help shows all.` : `Did you mean ${path} ${meant}?`
+      throw new MusterError('usage', `unknown command: ${printable(word)}`, { hint })
+    }
     if (entry === undefined || !('verbs' in entry)) break
     table = entry.verbs
+    path += ` ${word}`
   }
-  return args
+  return help === undefined ? args : [...args.toSpliced(help, 1), '--help']
 }
+
+const shownVerbs = (verbs: VerbTable): readonly string[] =>
+  Object.entries(verbs).flatMap(([name, entry]) => ('isHidden' in entry ? [] : [name]))
 
 function explain(error: unknown, { signal, stderr }: CliContext): number {
   // Commander has not printed what a verb finds wrong with an argument.

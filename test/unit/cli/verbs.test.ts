@@ -136,6 +136,20 @@ describe('the table of verbs', () => {
     for (const args of ['help job submit', 'job help submit']) expect((await muster(args)).output).toBe(output)
   })
 
+  it('refuses help for a verb that does not exist, and suggests one', async () => {
+    for (const [args, word, hint] of [
+      ['help simulat', 'simulat', 'Did you mean muster simulate?'],
+      ['help job submt', 'submt', 'Did you mean muster job submit?'],
+      ['job help submt', 'submt', 'Did you mean muster job submit?'],
+      ['help xyzzy', 'xyzzy', 'muster --help shows all.'],
+    ] as const)
+      expect(await muster(args)).toEqual({
+        exitCode: 2,
+        output: '',
+        messages: `muster: unknown command: ${word}\n${hint}\n`,
+      })
+  })
+
   it('has summaries and descriptions in one style: verb or noun, lower case, no full stop', async () => {
     const streams = { stdout: new PassThrough(), stderr: new PassThrough() }
     const tree = new VerbTree(CONSOLE, VERBS, streams, async () => {})
