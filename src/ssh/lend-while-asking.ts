@@ -4,12 +4,12 @@ import type { ConnectGate, Lease } from './connect-gate.ts'
 import type { Askers } from './transport.ts'
 
 /** Longer than looking into known_hosts takes, shorter than reading a fingerprint. */
-const A_PERSON_MS = 250
+const PERSON_AFTER_MS = 250
 
 /** The same questions; the lease is lent out while one of them waits for its answer. */
 export function lendWhileAsking({ hostKeys, credentials }: Askers, lease: Lease, clock: Clock): Askers {
   const asking = async <T>(answer: Promise<T>): Promise<T> => {
-    const timer = clock.after(A_PERSON_MS, () => lease.lend())
+    const timer = clock.after(PERSON_AFTER_MS, () => lease.lend())
     try {
       return await answer
     } finally {

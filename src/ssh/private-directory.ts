@@ -9,14 +9,14 @@ export interface PrivateDirectory extends Disposable {
   readonly path: string
 }
 
-/** `lastDeed`: for sh, with the directory as $1; runs before it is removed where the owner died without disposing of it. */
+/** `cleanUp`: for sh, with the directory as $1; runs before it is removed where the owner died without disposing of it. */
 export async function createPrivateDirectory(
   prefix: string,
   parent = tmpdir(),
-  lastDeed = '',
+  cleanUp = '',
 ): Promise<PrivateDirectory> {
   const path = await realpath(await mkdtemp(join(parent, prefix)))
-  const stopWatching = removeWhenOwnerDies(path, lastDeed)
+  const stopWatching = removeWhenOwnerDies(path, cleanUp)
   const remove = () => rmSync(path, { recursive: true, force: true })
   process.on('exit', remove)
   return {
@@ -30,8 +30,8 @@ export async function createPrivateDirectory(
 }
 
 /** A small shell holds the reading end of a pipe from us: when this process ends in any way, even killed, it cleans up. */
-function removeWhenOwnerDies(directory: string, lastDeed: string): () => void {
-  const watcher = spawn('/bin/sh', ['-c', `cat >/dev/null\n${lastDeed}exec rm -rf -- "$1"`, 'sh', directory], {
+function removeWhenOwnerDies(directory: string, cleanUp: string): () => void {
+  const watcher = spawn('/bin/sh', ['-c', `cat >/dev/null\n${cleanUp}exec rm -rf -- "$1"`, 'sh', directory], {
     cwd: '/',
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],

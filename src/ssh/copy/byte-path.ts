@@ -53,7 +53,7 @@ export function quoteWord(text: BytePath): string {
 }
 
 /** The partial file beside a target: a short name that is always the same, so that a later copy finds it. */
-export function temporaryOf(path: BytePath): BytePath {
+export function partialOf(path: BytePath): BytePath {
   const hash = createHash('sha256')
     .update(bytesOf(baseName(path)))
     .digest('hex')

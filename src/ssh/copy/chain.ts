@@ -57,7 +57,7 @@ export class Chain implements ChainState, Disposable {
     helper.onMessage((message) => this.#handle(peer, message))
   }
 
-  /** Undefined: this host takes this file from this machine. `path`: of the temporary file on the host. */
+  /** Undefined: this host takes this file from this machine. `path`: of the partial file on the host. */
   join(
     host: string,
     file: CopySource,

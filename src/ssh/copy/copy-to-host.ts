@@ -2,7 +2,7 @@
  * One host's part of a copy: directories, then files (compared first, sent only if they differ, resumed where an earlier copy
  * stopped), links, and last the times of directories. A file gets its name only when the host has computed the same checksum.
  */
-import { type BytePath, joinPath, parentOf, showPath, temporaryOf, withoutDash } from './byte-path.ts'
+import { type BytePath, joinPath, parentOf, partialOf, showPath, withoutDash } from './byte-path.ts'
 import { type Clash, describeClash, findRealClash } from './clashes.ts'
 import type { CopyAction } from './events.ts'
 import { modeOfCopy, type Owner, symbolicMode, touchTimes } from './file-attributes.ts'
@@ -77,7 +77,7 @@ class HostCopy {
     const { roots, base, isMissing } = await this.#findRoots(path, this.#target?.kind ?? kind)
     this.#roots = roots
     if (joined === undefined) return await this.#copy(base, isMissing)
-    const claim = async (file: CopySource) => (await this.#lookAt(this.#pathOf(file), 'yes')).leftOver
+    const claim = async (file: CopySource) => (await this.#inspect(this.#pathOf(file), 'yes')).partialBytes
     await joined.target.write(joined.suffix, { host, remote: this.#remote, claim }, async (isFirst) => {
       if (!isFirst) await this.#remote.call('R', parentOf(base), base)
       await this.#copy(base, isMissing)
@@ -104,11 +104,11 @@ class HostCopy {
     await Promise.all(Array.from({ length: FILES_AT_ONCE }, work))
     await Promise.all(
       tree.entries.map((entry) =>
-        entry.kind !== 'link' ? undefined : isDryRun ? this.#lookAtLink(entry) : this.#makeLink(entry),
+        entry.kind !== 'link' ? undefined : isDryRun ? this.#checkLink(entry) : this.#makeLink(entry),
       ),
     )
     if (isDryRun) return
-    await this.#dressDirectories(directories.toReversed(), helper)
+    await this.#setDirectoryAttributes(directories.toReversed(), helper)
   }
 
   async #helper(): Promise<RemoteHelper | undefined> {
@@ -180,7 +180,7 @@ class HostCopy {
       entries.map((entry, index) => {
         const path = this.#pathOf(entry)
         const said = made?.answers?.[index]
-        const making = said === undefined ? this.#remote.call('K', path) : saidBy(said)
+        const making = said === undefined ? this.#remote.call('K', path) : asRefusal(said)
         return this.#guard(entry, async () => {
           await making.catch((error: unknown) => {
             const isBelow = this.#isLeftOut(parentOf(path))
@@ -192,17 +192,17 @@ class HostCopy {
     )
   }
 
-  async #dressDirectories(entries: readonly SourceEntry[], helper: RemoteHelper | undefined): Promise<void> {
+  async #setDirectoryAttributes(entries: readonly SourceEntry[], helper: RemoteHelper | undefined): Promise<void> {
     // With `source/.` the contents go into a directory that is not a copy of the source.
     const isIntoOther = ({ below, root }: SourceEntry) => below === '' && this.#task.tree.names[root] === ''
     const ours = entries.filter((entry) => !isIntoOther(entry) && !this.#isLeftOut(this.#pathOf(entry)))
     const order = ours.map((entry) => [this.#pathOf(entry), this.#modeOf(entry), String(entry.mtimeNs)])
-    const dressed = await this.#remote.orLost(unlessLost(helper?.ask({ op: 'dress', paths: order })))
+    const done = await this.#remote.orLost(unlessLost(helper?.ask({ op: 'attributes', paths: order })))
     await Promise.all(
       ours.map((entry, index) =>
         this.#guard(entry, () => {
-          const said = dressed?.answers?.[index]
-          if (said !== undefined) return saidBy(said)
+          const said = done?.answers?.[index]
+          if (said !== undefined) return asRefusal(said)
           const mode = symbolicMode(this.#modeOf(entry))
           return this.#remote.call('M', this.#pathOf(entry), mode, ...touchTimes(entry.mtimeNs))
         }),
@@ -242,10 +242,10 @@ class HostCopy {
     return files.filter((file) => !taken.has(file))
   }
 
-  async #lookAtLink(entry: SourceEntry & { kind: 'link' }): Promise<void> {
+  async #checkLink(entry: SourceEntry & { kind: 'link' }): Promise<void> {
     const path = this.#pathOf(entry)
     await this.#guard(entry, async () => {
-      const { kind } = await this.#lookAt(path, 'no')
+      const { kind } = await this.#inspect(path, 'no')
       refuseInPlace(kind)
       const isSame = kind === 'link' && (await this.#remote.call('I', path)).replace(/\n?\/$/, '') === entry.target
       this.#task.onFile(path, isSame ? 'identical' : 'would-copy', 0)
@@ -257,7 +257,7 @@ class HostCopy {
     if (this.#isLeftOut(path)) return
     await this.#guard(entry, async () => {
       const [time] = touchTimes(entry.mtimeNs)
-      const said = await this.#remote.call('L', entry.target, path, temporaryOf(path), time)
+      const said = await this.#remote.call('L', entry.target, path, partialOf(path), time)
       this.#task.onFile(path, said === 'same' ? 'identical' : 'copied', 0)
     })
   }
@@ -267,26 +267,26 @@ class HostCopy {
     if (this.#isLeftOut(path)) return this.#task.onProgress(file.sizeBytes, false)
     await this.#guard(file, async () => {
       const { reader, isDryRun, onFile, onProgress } = this.#task
-      const temporary = temporaryOf(path)
-      const found = await this.#lookAt(path, isDryRun ? 'no' : 'yes')
+      const partial = partialOf(path)
+      const found = await this.#inspect(path, isDryRun ? 'no' : 'yes')
       const { kind, size, others } = found
-      let { leftOver } = found
+      let { partialBytes } = found
       refuseInPlace(kind)
       const times = touchTimes(file.mtimeNs)
       if (kind === 'file' && size === file.sizeBytes && (await this.#isSame(path, file))) {
         if (!isDryRun) await this.#remote.call('M', path, octal(this.#modeOf(file)), ...times)
-        if (leftOver > 0 && !isDryRun) await this.#remote.call('Z', temporary)
+        if (partialBytes > 0 && !isDryRun) await this.#remote.call('Z', partial)
         onProgress(file.sizeBytes, false)
         return onFile(path, 'identical', file.sizeBytes)
       }
       if (isDryRun) return onFile(path, 'would-copy', file.sizeBytes)
-      if (leftOver === 0 && others.length > 0 && file.sizeBytes > BLOCK_BYTES)
-        leftOver = (await this.#target?.takeOver(this.#remote, file, temporary, others)) ?? 0
-      const isSent = await this.#sendSmallFile(file, temporary)
-      const send = (isAlone: boolean) => this.#inTurn(() => this.#sender.send(file, temporary, leftOver, isAlone))
+      if (partialBytes === 0 && others.length > 0 && file.sizeBytes > BLOCK_BYTES)
+        partialBytes = (await this.#target?.takeOver(this.#remote, file, partial, others)) ?? 0
+      const isSent = await this.#sendSmallFile(file, partial)
+      const send = (isAlone: boolean) => this.#inTurn(() => this.#sender.send(file, partial, partialBytes, isAlone))
       const { resumedBytes, isRelayed } = isSent ? NOTHING_SENT : await send(false)
       const sha256 = await reader.digest(file)
-      const finish = () => this.#remote.call('F', temporary, path, sha256, octal(this.#modeOf(file)), ...times)
+      const finish = () => this.#remote.call('F', partial, path, sha256, octal(this.#modeOf(file)), ...times)
       await finish().catch(async (error: unknown) => {
         // Another host relayed something else: send it from this machine.
         if (!isRelayed || !(error instanceof RemoteRefusal) || !/checksum/.test(error.message)) throw error
@@ -297,10 +297,12 @@ class HostCopy {
     })
   }
 
-  /** `leftOver`: bytes that an earlier copy left on this host; `others`: how the names end that other machines left. */
-  async #lookAt(path: BytePath, claims: 'yes' | 'no') {
-    const [kind, size, leftOver, ...others] = (await this.#remote.call('P', path, temporaryOf(path), claims)).split(' ')
-    return { kind, size: Number(size), leftOver: Number(leftOver), others }
+  /** `partialBytes`: bytes that an earlier copy left on this host; `others`: how the names end that other machines left. */
+  async #inspect(path: BytePath, claims: 'yes' | 'no') {
+    const [kind, size, partialBytes, ...others] = (await this.#remote.call('P', path, partialOf(path), claims)).split(
+      ' ',
+    )
+    return { kind, size: Number(size), partialBytes: Number(partialBytes), others }
   }
 
   async #isSame(path: BytePath, file: CopySource): Promise<boolean> {
@@ -325,14 +327,14 @@ class HostCopy {
   }
 
   /** Sends the file within the order: a shell word holds no NUL, and the host reads it byte by byte. */
-  async #sendSmallFile(file: CopySource, temporary: BytePath): Promise<boolean> {
+  async #sendSmallFile(file: CopySource, partial: BytePath): Promise<boolean> {
     if (file.sizeBytes > WORD_BYTES) return false
     const block = file.sizeBytes === 0 ? Buffer.alloc(0) : await this.#task.reader.read(file, 0)
     if (block.includes(0)) return false
     try {
-      await this.#remote.call('V', temporary, block.toString('latin1'))
+      await this.#remote.call('V', partial, block.toString('latin1'))
     } catch (error) {
-      if (error instanceof RemoteRefusal) await this.#remote.call('Z', temporary)
+      if (error instanceof RemoteRefusal) await this.#remote.call('Z', partial)
       throw error
     }
     this.#task.onProgress(block.length, true)
@@ -360,7 +362,7 @@ function refuseInPlace(kind: string | undefined): void {
 }
 
 /** Turns an answer of the helper into the refusal that the shell would give. */
-async function saidBy(said: string): Promise<void> {
+async function asRefusal(said: string): Promise<void> {
   if (said !== '') throw new RemoteRefusal(Buffer.from(said).toString('latin1'))
 }
 

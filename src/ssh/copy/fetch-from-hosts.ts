@@ -15,7 +15,7 @@ import {
   digestOfFile,
   FileInTheWay,
   ignoresCase,
-  LeftOvers,
+  PartialFiles,
   placeLink,
   sizeOfTarget,
 } from './local-file.ts'
@@ -92,7 +92,7 @@ class HostFetch {
   readonly #task: FetchTask
   /** Local directories that are known not to be links: nothing is written anywhere else. */
   readonly #usable = new Set<BytePath>()
-  readonly #leftOvers = new LeftOvers()
+  readonly #partials = new PartialFiles()
   #unwritten = 0
 
   constructor(remote: RemoteFiles, task: FetchTask) {
@@ -141,9 +141,9 @@ class HostFetch {
     }
     for (const each of directories.toReversed()) {
       if (!this.#usable.has(each.target) || each.target === directory) continue
-      await this.#guard(each, () => dressDirectory(each))
+      await this.#guard(each, () => setDirectoryAttributes(each))
     }
-    for (const each of this.#usable) await this.#leftOvers.removeStale(each, Date.now())
+    for (const each of this.#usable) await this.#partials.removeStale(each, Date.now())
   }
 
   /** @throws Error if two fetched files would overwrite each other */
@@ -225,12 +225,12 @@ class HostFetch {
     if (size === file.sizeBytes) {
       const [theirs, ours] = await Promise.all([this.#remote.call('S', file.path), digestOfFile(file.target)])
       if (theirs === ours) {
-        await dress(file.target, file)
+        await setAttributes(file.target, file)
         onProgress(file.sizeBytes, false)
         return onFile(file.target, 'identical', file.sizeBytes)
       }
     }
-    await using arriving = await ArrivingFile.open(file.target, file.isSparse, this.#leftOvers)
+    await using arriving = await ArrivingFile.open(file.target, file.isSparse, this.#partials)
     try {
       const kept = await this.#keepPrefix(file, arriving)
       if (kept > 0) onProgress(kept, false)
@@ -245,13 +245,13 @@ class HostFetch {
       await arriving.finish(file.target, file)
       onFile(file.target, 'copied', sizeBytes, kept > 0 ? { resumedBytes: kept } : {})
     } catch (error) {
-      if (isTold(error)) await arriving.remove()
+      if (concernsOneEntry(error)) await arriving.remove()
       throw error
     }
   }
 
   async #keepPrefix(file: Wanted, arriving: ArrivingFile): Promise<number> {
-    const units = Math.floor(Math.min(arriving.leftOverBytes, file.sizeBytes) / UNIT_BYTES)
+    const units = Math.floor(Math.min(arriving.partialBytes, file.sizeBytes) / UNIT_BYTES)
     if (units > 0) {
       const [theirs, ours] = await Promise.all([
         this.#remote.call('S', file.path, units),
@@ -330,7 +330,7 @@ class HostFetch {
     try {
       await work()
     } catch (error) {
-      if (!isTold(error)) throw error
+      if (!concernsOneEntry(error)) throw error
       const reason =
         error instanceof RemoteRefusal ? `${showPath(entry.path)}: ${reasonOf(error)}` : systemReason(error)
       this.#task.onFile(entry.target, 'failed', entry.sizeBytes, { reason })
@@ -339,18 +339,18 @@ class HostFetch {
 }
 
 /** It concerns one entry, not the whole host. */
-function isTold(error: unknown): boolean {
+function concernsOneEntry(error: unknown): boolean {
   if (error instanceof RemoteRefusal || error instanceof FileInTheWay) return true
   return (error as { code?: string }).code !== undefined
 }
 
 /** An existing directory keeps its special bits. */
-async function dressDirectory({ target, mode, mtimeNs }: Wanted): Promise<void> {
+async function setDirectoryAttributes({ target, mode, mtimeNs }: Wanted): Promise<void> {
   const { mode: own } = await lstat(bytesOf(target))
-  await dress(target, { mode: mode | (own & MODE_BITS & ~PERMISSION_BITS), mtimeNs })
+  await setAttributes(target, { mode: mode | (own & MODE_BITS & ~PERMISSION_BITS), mtimeNs })
 }
 
-async function dress(path: BytePath, { mode, mtimeNs }: Facts): Promise<void> {
+async function setAttributes(path: BytePath, { mode, mtimeNs }: Facts): Promise<void> {
   const seconds = Number(mtimeNs) / 1e9
   await utimes(bytesOf(path), seconds, seconds)
   await chmod(bytesOf(path), mode)

@@ -62,7 +62,7 @@ def digest_of(path):
     with open(path, 'rb', buffering=0) as file:
         return hashlib.sha256(file.read()).hexdigest()
 
-def dress(path, mode, mtime, found=None):
+def set_attributes(path, mode, mtime, found=None):
     if found is None or found.st_mtime_ns != mtime:
         os.utime(path, ns=(mtime, mtime))
     if found is None or stat.S_IMODE(found.st_mode) != mode or found.st_mtime_ns != mtime:
@@ -102,8 +102,8 @@ def offer(message):
             same = same and digest_of(path) == digest
         except PermissionError:
             same = False
-        if same and message['dress']:
-            dress(path, mode, int(mtime), found)
+        if same and message['setsAttributes']:
+            set_attributes(path, mode, int(mtime), found)
         return 'same' if same else 'need'
     answer(message, message['files'], compare)
 
@@ -120,12 +120,12 @@ def make(message):
             refresh(path)
     answer(message, [[name] for name in message['paths']], make_one)
 
-def dress_all(message):
-    def dress_one(name, mode, mtime):
+def set_all(message):
+    def set_one(name, mode, mtime):
         path = path_of(name)
         # Directories keep the special bits that they have.
-        dress(path, mode | stat.S_IMODE(os.stat(path).st_mode) & 0o7000, int(mtime))
-    answer(message, message['paths'], dress_one)
+        set_attributes(path, mode | stat.S_IMODE(os.stat(path).st_mode) & 0o7000, int(mtime))
+    answer(message, message['paths'], set_one)
 
 # Partial files of killed copies, by directory.
 leftovers = {}
@@ -173,34 +173,34 @@ def leave(status):
     stale()
     os._exit(status)
 
-def place(name, temporary, mode, mtime, digest, data):
+def place(name, partial, mode, mtime, digest, data):
     path, directory = path_of(name), os.path.dirname(path_of(name)) or b'.'
-    sweep(directory, os.path.basename(path_of(temporary)))
+    sweep(directory, os.path.basename(path_of(partial)))
     kind_of(path)
-    temporary = path_of(temporary) + SUFFIX
+    partial = path_of(partial) + SUFFIX
     try:
-        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        handle = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         try:
             rest = memoryview(data)
             while len(rest) > 0:
                 rest = rest[os.write(handle, rest):]
             if hashlib.sha256(os.pread(handle, len(data) + 1, 0)).hexdigest() != digest:
                 raise OSError(5, 'the checksum differs')
-            dress(handle, mode, int(mtime))
+            set_attributes(handle, mode, int(mtime))
         finally:
             os.close(handle)
-        os.replace(temporary, path)
+        os.replace(partial, path)
     except BaseException:
         with suppress(OSError):
-            os.unlink(temporary)
+            os.unlink(partial)
         raise
 
 def pack(message):
     failures = []
-    for index, (name, temporary, size, mode, mtime, digest) in enumerate(message['files']):
+    for index, (name, partial, size, mode, mtime, digest) in enumerate(message['files']):
         data = take(size)
         try:
-            place(name, temporary, mode, mtime, digest, data)
+            place(name, partial, mode, mtime, digest, data)
         except OSError as error:
             failures.append([index, why(error)])
     say(id=message['id'], failures=failures)
@@ -459,7 +459,7 @@ def open_link(message):
     background(getattr(link, message['op']), message)
 
 ORDERS = {
-    'offer': offer, 'pack': pack, 'make': make, 'dress': dress_all,
+    'offer': offer, 'pack': pack, 'make': make, 'attributes': set_all,
     'file': open_file, 'forget': forget, 'listen': open_link, 'connect': open_link,
     'have': lambda m: m['file'] in files and files[m['file']].grow(m['have']),
     'take': lambda m: m['file'] in files and files[m['file']].take_from(m['link']),

@@ -8,7 +8,7 @@ import { type FileHandle, lstat, lutimes, mkdir, open, readdir, rename, rm, rmdi
 import { hostname } from 'node:os'
 import { isRunning } from '../../base/processes.ts'
 import { STALE_MS } from '../../base/stale-partials.ts'
-import { type BytePath, baseName, bytesOf, joinPath, parentOf, temporaryOf } from './byte-path.ts'
+import { type BytePath, baseName, bytesOf, joinPath, parentOf, partialOf } from './byte-path.ts'
 import { UNIT_BYTES } from './remote-script.ts'
 import type { Facts } from './source.ts'
 
@@ -43,27 +43,27 @@ const namesInUse = new Set<BytePath>()
 
 export class ArrivingFile implements AsyncDisposable {
   readonly #handle: FileHandle
-  readonly #temporary: BytePath
+  readonly #partial: BytePath
   readonly #isSparse: boolean
   #at = 0
   /** Bytes that an earlier fetch left. */
-  readonly leftOverBytes: number
+  readonly partialBytes: number
 
-  constructor(handle: FileHandle, temporary: BytePath, isSparse: boolean, leftOverBytes: number) {
+  constructor(handle: FileHandle, partial: BytePath, isSparse: boolean, partialBytes: number) {
     this.#handle = handle
-    this.#temporary = temporary
+    this.#partial = partial
     this.#isSparse = isSparse
-    this.leftOverBytes = leftOverBytes
+    this.partialBytes = partialBytes
   }
 
-  static async open(target: BytePath, isSparse: boolean, leftOvers: LeftOvers): Promise<ArrivingFile> {
-    const temporary = takeTemporaryName(target)
+  static async open(target: BytePath, isSparse: boolean, partials: PartialFiles): Promise<ArrivingFile> {
+    const partial = takePartialName(target)
     try {
-      await leftOvers.claim(target, temporary)
-      const handle = await openOwn(temporary)
-      return new ArrivingFile(handle, temporary, isSparse, (await handle.stat()).size)
+      await partials.claim(target, partial)
+      const handle = await openOwn(partial)
+      return new ArrivingFile(handle, partial, isSparse, (await handle.stat()).size)
     } catch (error) {
-      namesInUse.delete(temporary)
+      namesInUse.delete(partial)
       throw error
     }
   }
@@ -103,58 +103,58 @@ export class ArrivingFile implements AsyncDisposable {
     await this.#handle.utimes(seconds, seconds)
     await this.#handle.chmod(mode)
     await sizeOfTarget(target)
-    await rename(bytesOf(this.#temporary), bytesOf(target))
+    await rename(bytesOf(this.#partial), bytesOf(target))
   }
 
   async remove(): Promise<void> {
-    await rm(bytesOf(this.#temporary), { force: true })
+    await rm(bytesOf(this.#partial), { force: true })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    namesInUse.delete(this.#temporary)
+    namesInUse.delete(this.#partial)
     await this.#handle.close()
   }
 }
 
 export async function placeLink(target: BytePath, path: BytePath, mtimeNs: bigint): Promise<void> {
   await sizeOfTarget(path)
-  const temporary = takeTemporaryName(path)
+  const partial = takePartialName(path)
   try {
-    await rm(bytesOf(temporary), { force: true })
-    await symlink(bytesOf(target), bytesOf(temporary))
+    await rm(bytesOf(partial), { force: true })
+    await symlink(bytesOf(target), bytesOf(partial))
     const seconds = Number(mtimeNs) / 1e9
-    await lutimes(bytesOf(temporary), seconds, seconds)
-    await rename(bytesOf(temporary), bytesOf(path))
+    await lutimes(bytesOf(partial), seconds, seconds)
+    await rename(bytesOf(partial), bytesOf(path))
   } finally {
-    namesInUse.delete(temporary)
+    namesInUse.delete(partial)
   }
 }
 
 /** `.muster-HASH.MACHINE.PID`, with a number if this process is already writing the same target. */
-function takeTemporaryName(target: BytePath): BytePath {
-  const name = `${temporaryOf(target)}.${MACHINE}.${process.pid}`
+function takePartialName(target: BytePath): BytePath {
+  const name = `${partialOf(target)}.${MACHINE}.${process.pid}`
   let free = name
   for (let number = 2; namesInUse.has(free); number += 1) free = `${name}-${number}`
   namesInUse.add(free)
   return free
 }
 
-/** `temporary`: without machine and process. `isOurs`: written on this machine. */
-type Partial = { readonly name: string; readonly temporary: string; readonly isOurs: boolean; readonly pid: number }
+/** `stem`: the name without machine and process. `isOurs`: written on this machine. */
+type FoundPartial = { readonly name: string; readonly stem: string; readonly isOurs: boolean; readonly pid: number }
 
 const PARTIAL = /^(\.muster-[0-9a-f]{16})\.(.+)\.(\d+)(?:-\d+)?$/
 
 /** Partial files of processes that have ended. Each directory is read once. */
-export class LeftOvers {
-  readonly #byDirectory = new Map<BytePath, Promise<readonly Partial[]>>()
+export class PartialFiles {
+  readonly #byDirectory = new Map<BytePath, Promise<readonly FoundPartial[]>>()
 
   /** Renames what was left for a target. */
-  async claim(target: BytePath, temporary: BytePath): Promise<void> {
+  async claim(target: BytePath, partial: BytePath): Promise<void> {
     const directory = parentOf(target)
-    const wanted = baseName(temporaryOf(target))
-    for (const { name, temporary: of, isOurs, pid } of await this.#in(directory)) {
-      if (of !== wanted || !isOurs || isRunning(pid)) continue
-      await rename(bytesOf(joinPath(directory, name)), bytesOf(temporary)).catch((error: { code?: string }) => {
+    const wanted = baseName(partialOf(target))
+    for (const { name, stem, isOurs, pid } of await this.#in(directory)) {
+      if (stem !== wanted || !isOurs || isRunning(pid)) continue
+      await rename(bytesOf(joinPath(directory, name)), bytesOf(partial)).catch((error: { code?: string }) => {
         if (error.code !== 'ENOENT') throw error
       })
     }
@@ -171,13 +171,13 @@ export class LeftOvers {
     }
   }
 
-  #in(directory: BytePath): Promise<readonly Partial[]> {
+  #in(directory: BytePath): Promise<readonly FoundPartial[]> {
     const known = this.#byDirectory.get(directory)
     if (known !== undefined) return known
     const reading = readdir(bytesOf(directory), { encoding: 'latin1' }).then((names) =>
       names.flatMap((name) => {
-        const [, temporary = '', machine, pid] = PARTIAL.exec(name) ?? []
-        return pid === undefined ? [] : [{ name, temporary, isOurs: machine === MACHINE, pid: Number(pid) }]
+        const [, stem = '', machine, pid] = PARTIAL.exec(name) ?? []
+        return pid === undefined ? [] : [{ name, stem, isOurs: machine === MACHINE, pid: Number(pid) }]
       }),
     )
     this.#byDirectory.set(directory, reading)

@@ -35,7 +35,7 @@ const FUNCTIONS = [
   `R() { fresh "$@"; r ok; }`,
   // up PATH: $d becomes the directory above it, or the answer is no.
   `up() { case $1 in */*) d=\${1%/*}; d=\${d:-/}; [ "$d" != "$1" ];; *) return 1;; esac; }`,
-  // H PATH NAME: writes a proof file in the nearest directory of a path that exists. Answers the length of that directory's path here, how temporary names end, and its real path.
+  // H PATH NAME: writes a proof file in the nearest directory of a path that exists. Answers the length of that directory's path here, how names of partial files end, and its real path.
   `H() { d=$1; while [ ! -d "$d" ] && up "$d"; do :; done; prove "$d" "$2"; r ok "\${#d} $NODE.$$ $(cd "$d" 2>/dev/null && pwd -P)"; }`,
   // J PATH NAME...: the proof files that are seen in a directory of the path, each with the length of that directory's path.
   `J() { s=; d=$1; shift; while :; do for n in $(proofs "$d" "$@"); do s="$s$n \${#d}$NL"; done; up "$d" || break; done; r ok "$s"; }`,
@@ -54,7 +54,7 @@ const FUNCTIONS = [
   `P() { if [ "$3" = yes ]; then case $2 in */*) x=\${2%/*};; *) x=.;; esac; [ "$x" = "$LAST" ] || { LAST=$x; DIRS=$DIRS$x$NL; }; fi; k='none 0'; if [ -L "$1" ]; then k='link 0'; elif [ -d "$1" ]; then k='directory 0'; elif [ -f "$1" ]; then k="file $(size "$1")"; elif [ -e "$1" ]; then k='special 0'; fi; p=0; for o in "$2.$NODE".*; do [ -f "$o" ] && [ ! -L "$o" ] || continue; q=\${o##*.}; [ "$q" = $$ ] || { kill -0 "$q" 2>/dev/null && continue; }; mine "$o" || continue; [ "$3" = yes ] && [ "$q" != $$ ] && { mv -f "$o" "$2.$NODE.$$" 2>/dev/null || continue; o="$2.$NODE.$$"; }; p=$(size "$o"); done; f=; [ "$3" != yes ] || for o in "$2".*; do case $o in "$2.$NODE".*|"$2.*"|*' '*) ;; *) f="$f \${o#"$2."}";; esac; done; r ok "$k $p$f"; }`,
   // adopt FILE TEMPORARY: takes over a partial file of another machine.
   `adopt() { if mine "$1" && mv -f "$1" "$2.$NODE.$$" 2>/dev/null; then r ok "$(size "$2.$NODE.$$")"; else r ok 0; fi; }`,
-  // stale: when all is over, temporary files that nothing has written to for a week go from the directories of this copy: nobody has carried them on.
+  // stale: at the end, removes partial files that nobody resumed for a week from the directories of this copy.
   `DIRS=; stale() { printf '%s\\n' "$DIRS" | while IFS= read -r d; do case $d in -*) d=./$d;; esac; [ -n "$d" ] && [ -d "$d" ] || continue; find "$d" -maxdepth 1 ${STALE_PARTIALS} 2>/dev/null | while IFS= read -r o; do q=\${o##*.}; case $q in ''|*[!0-9]*) continue;; esac; case $o in *."$NODE".*) kill -0 "$q" 2>/dev/null && continue;; esac; rm -f "$o"; done; sweep_proofs "$d"; done; }`,
   // S PATH [UNITS]: the checksum of a file, or of its beginning.
   `S() { if [ -r "$1" ]; then if [ $# = 1 ]; then h=$($SHA <"$1"); else h=$(dd if="$1" bs=${UNIT_BYTES} count="$2" 2>/dev/null | $SHA); fi; r ok "\${h%% *}"; else r err "$1: Permission denied"; fi; }`,

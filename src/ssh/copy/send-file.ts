@@ -36,7 +36,7 @@ export class FileSender {
   readonly #remote: RemoteFiles
   readonly #task: SendTask
   readonly #window: SendWindow
-  /** How the temporary names of this copy end. */
+  /** How the names of this copy's partial files end. */
   #suffix: Promise<string> | undefined
 
   constructor(remote: RemoteFiles, task: SendTask) {
@@ -46,21 +46,21 @@ export class FileSender {
   }
 
   /** `isAlone`: from this machine only. @throws RemoteRefusal, RemoteLost, SourceChanged */
-  async send(file: CopySource, temporary: BytePath, leftOver: number, isAlone: boolean): Promise<Sent> {
+  async send(file: CopySource, partial: BytePath, partialBytes: number, isAlone: boolean): Promise<Sent> {
     const { onProgress } = this.#task
-    const resumedBytes = await this.#usablePrefix(file, temporary, leftOver)
+    const resumedBytes = await this.#usablePrefix(file, partial, partialBytes)
     // Not awaited: if it is refused, so is every later order.
-    const begun = this.#remote.call('T', temporary)
+    const begun = this.#remote.call('T', partial)
     begun.catch(() => {})
-    if (leftOver > 0 || resumedBytes > 0) await this.#remote.call('C', temporary, resumedBytes / UNIT_BYTES)
+    if (partialBytes > 0 || resumedBytes > 0) await this.#remote.call('C', partial, resumedBytes / UNIT_BYTES)
     if (file.sizeBytes >= CHAIN_BYTES) await begun
     if (resumedBytes > 0) onProgress(resumedBytes, false)
-    const hop = isAlone ? undefined : await this.#joinRelay(file, temporary, resumedBytes)
+    const hop = isAlone ? undefined : await this.#joinRelay(file, partial, resumedBytes)
     let have = resumedBytes
     let isRelayed = false
     try {
       do {
-        have = await this.#sendFrom(file, temporary, have, hop)
+        have = await this.#sendFrom(file, partial, have, hop)
         await begun
         if (have >= file.sizeBytes || hop === undefined) break
         const relayedTo = await this.#remote.orLost(hop.relayed(have))
@@ -68,7 +68,7 @@ export class FileSender {
         have = relayedTo === file.sizeBytes ? relayedTo : relayedTo - (relayedTo % UNIT_BYTES)
       } while (have < file.sizeBytes)
     } catch (error) {
-      if (error instanceof RemoteRefusal || error instanceof SourceChanged) await this.#remote.call('Z', temporary)
+      if (error instanceof RemoteRefusal || error instanceof SourceChanged) await this.#remote.call('Z', partial)
       throw error
     } finally {
       hop?.leave()
@@ -76,15 +76,15 @@ export class FileSender {
     return { resumedBytes, isRelayed }
   }
 
-  async #joinRelay(file: CopySource, temporary: BytePath, have: number): Promise<RelayHop | undefined> {
+  async #joinRelay(file: CopySource, partial: BytePath, have: number): Promise<RelayHop | undefined> {
     const { helper, joinRelay } = this.#task
     if (joinRelay === undefined || file.sizeBytes < CHAIN_BYTES || (await helper) === undefined) return undefined
     this.#suffix ??= this.#remote.call('E')
-    return joinRelay(file, `${temporary}.${await this.#suffix}`, have)
+    return joinRelay(file, `${partial}.${await this.#suffix}`, have)
   }
 
   /** Sends until the end, or until another host takes over. Returns how much the host has then, with nothing in flight. */
-  async #sendFrom(file: CopySource, temporary: BytePath, from: number, hop: RelayHop | undefined): Promise<number> {
+  async #sendFrom(file: CopySource, partial: BytePath, from: number, hop: RelayHop | undefined): Promise<number> {
     const { onProgress } = this.#task
     const answers: Promise<void>[] = []
     let failure: unknown
@@ -93,7 +93,7 @@ export class FileSender {
     const send = ({ chunks, bytes }: Extent, start: number) => {
       inFlight += bytes
       const flight = this.#window.send(inFlight)
-      const { written, done } = this.#remote.send(chunks, 'W', temporary, start / UNIT_BYTES, bytes)
+      const { written, done } = this.#remote.send(chunks, 'W', partial, start / UNIT_BYTES, bytes)
       answers.push(
         done.then(
           () => {
@@ -157,12 +157,12 @@ export class FileSender {
   }
 
   /** How many bytes that an earlier copy left are the beginning of this file. */
-  async #usablePrefix(file: CopySource, temporary: BytePath, leftOver: number): Promise<number> {
-    const blocks = Math.min(Math.floor(leftOver / BLOCK_BYTES), Math.ceil(file.sizeBytes / BLOCK_BYTES) - 1)
+  async #usablePrefix(file: CopySource, partial: BytePath, partialBytes: number): Promise<number> {
+    const blocks = Math.min(Math.floor(partialBytes / BLOCK_BYTES), Math.ceil(file.sizeBytes / BLOCK_BYTES) - 1)
     if (blocks < 1) return 0
     const bytes = blocks * BLOCK_BYTES
     const [theirs, ours] = await Promise.all([
-      this.#remote.call('Y', temporary, bytes / UNIT_BYTES),
+      this.#remote.call('Y', partial, bytes / UNIT_BYTES),
       this.#task.reader.prefixDigest(file, bytes),
     ])
     return theirs === ours ? bytes : 0

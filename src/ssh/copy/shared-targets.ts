@@ -168,7 +168,7 @@ export class SharedTarget {
   async takeOver(
     remote: RemoteFiles,
     file: CopySource,
-    temporary: BytePath,
+    partial: BytePath,
     suffixes: readonly string[],
   ): Promise<number> {
     const { everyone, limited } = this.#options
@@ -178,7 +178,7 @@ export class SharedTarget {
       if (member === undefined || member.remote === remote) continue
       let claimed = 0
       await limited(member.claim(file).then((size) => (claimed = size)))
-      if (claimed > 0) return Number(await remote.call('adopt', `${temporary}.${member.suffix}`, temporary))
+      if (claimed > 0) return Number(await remote.call('adopt', `${partial}.${member.suffix}`, partial))
     }
     return 0
   }

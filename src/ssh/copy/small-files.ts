@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { printable } from '../../base/printable.ts'
-import { type BytePath, showPath, temporaryOf } from './byte-path.ts'
+import { type BytePath, partialOf, showPath } from './byte-path.ts'
 import type { CopyAction } from './events.ts'
 import type { RemoteHelper } from './remote-helper.ts'
 import { type CopySource, type SourceReader, systemReason } from './source.ts'
@@ -99,7 +99,7 @@ export async function sendBatch(loaded: readonly (SmallFile | Unreadable)[], tas
   }
   const facts = ({ file, sha256 }: SmallFile) => [file.sizeBytes, task.modeOf(file), String(file.mtimeNs), sha256]
   const offer = items.map((item) => [item.path, ...facts(item)])
-  const { answers = [] } = await helper.ask({ op: 'offer', files: offer, dress: !isDryRun })
+  const { answers = [] } = await helper.ask({ op: 'offer', files: offer, setsAttributes: !isDryRun })
   const needed: typeof items = []
   for (const [index, item] of items.entries()) {
     const answer = answers[index]
@@ -109,7 +109,7 @@ export async function sendBatch(loaded: readonly (SmallFile | Unreadable)[], tas
     else needed.push(item)
   }
   if (needed.length === 0) return
-  const pack = needed.map((item) => [item.path, temporaryOf(item.path), ...facts(item)])
+  const pack = needed.map((item) => [item.path, partialOf(item.path), ...facts(item)])
   const { failures = [] } = await helper.ask(
     { op: 'pack', files: pack },
     needed.map(({ bytes }) => bytes),

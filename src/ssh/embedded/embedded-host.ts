@@ -65,7 +65,7 @@ export class RunningHost implements EmbeddedHost {
   }
 
   /** Where its shells live; before the first connection. */
-  moveIn(home: HostHome): void {
+  setHome(home: HostHome): void {
     this.#home = home
   }
 

@@ -79,7 +79,7 @@ export async function startEmbeddedHosts(options: EmbeddedHostsOptions): Promise
         await host.start()
         const { name, port } = host
         const number = index + 1
-        host.moveIn(await writeHostHome({ parent: directory, name, number, port, user, shellFile, path, commands }))
+        host.setHome(await writeHostHome({ parent: directory, name, number, port, user, shellFile, path, commands }))
       }),
     )
     const knownHosts = hosts.map((host) => `[${host.address}]:${host.port} ${host.publicKeyLine}\n`).join('')

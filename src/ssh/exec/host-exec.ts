@@ -97,7 +97,7 @@ const LAST_BEATS_MORE = 2
 const FIRST_BEAT_MS = 20
 /** For the remote side to end everything, over its own grace. */
 const STOP_LIMIT_MS = GRACE_MS + 3_000
-/** Between two looks whether a full channel has room again. */
+/** How often to check whether a full channel has room again. */
 const ROOM_MS = 4
 const NOTHING = new Uint8Array()
 const NOT_BEGUN =

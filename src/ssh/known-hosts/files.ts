@@ -125,9 +125,9 @@ async function lock(path: string): Promise<() => Promise<void>> {
       () => 0,
     )
     if (age > STALE_LOCK_MS) {
-      const grave = `${path}.${process.pid}`
-      await rename(path, grave).catch(() => {})
-      await rm(grave, { force: true })
+      const aside = `${path}.${process.pid}`
+      await rename(path, aside).catch(() => {})
+      await rm(aside, { force: true })
     } else if (performance.now() > giveUpAt) {
       throw new Error(`another Muster holds ${printable(path)}`)
     } else {

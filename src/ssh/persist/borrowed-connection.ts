@@ -32,7 +32,7 @@ export function borrowedConnection(
     async forward(address, port) {
       let written: (() => void) | undefined
       let channel: BorrowedChannel | undefined
-      const goOn = () => {
+      const continueWriting = () => {
         const done = written
         written = undefined
         done?.()
@@ -59,11 +59,11 @@ export function borrowedConnection(
           onBytes: (_kind, bytes) => {
             if (!stream.push(bytes)) channel?.pause()
           },
-          onDrain: goOn,
+          onDrain: continueWriting,
           onEnd: (end) => {
             if (end.kind === 'lost') return stream.destroy(new Error(end.reason))
             stream.push(null)
-            goOn()
+            continueWriting()
           },
         },
       )

@@ -21,7 +21,7 @@ export type PersistOptions = {
 
 /** For a keeper that was just started to listen: Node's own start, on a machine under load. */
 const START_LIMIT_MS = 30_000
-const LOOK_AGAIN_MS = 10
+const POLL_MS = 10
 /** What a timer can wait for: 24 days. */
 const LONGEST_MS = 2 ** 31 - 1
 
@@ -98,7 +98,7 @@ export async function findKeeper(
     await preparePrivateDirectory(directory)
     return await openKeeper(socketAddress(directory), await readToken(directory), clock, onCrowded)
   } catch (error) {
-    if (isNobody(error)) return undefined
+    if (isNotListening(error)) return undefined
     throw error
   }
 }
@@ -113,14 +113,14 @@ async function findOrStart(
   startKeeper(directory)
   const deadlineMs = clock.now() + START_LIMIT_MS
   for (;;) {
-    await new Promise<void>((resolve) => clock.after(LOOK_AGAIN_MS, resolve))
+    await new Promise<void>((resolve) => clock.after(POLL_MS, resolve))
     const client = await findKeeper(directory, clock, onCrowded)
     if (client !== undefined) return client
     if (clock.now() > deadlineMs) throw new Error('the keeper did not start')
   }
 }
 
-function isNobody(error: unknown): boolean {
+function isNotListening(error: unknown): boolean {
   // It was about to end.
   if (error instanceof KeeperGone) return true
   const { code } = error as NodeJS.ErrnoException

@@ -17,7 +17,7 @@ export function describeEndpoint(endpoint: Endpoint): string {
   const address = endpoint.address.includes(':') ? `[${endpoint.address}]` : endpoint.address
   const target = printable(`${endpoint.user}@${address}:${endpoint.port}`)
   if (endpoint.jump.length === 0) return target
-  return `${target} via ${endpoint.jump.map((hop) => printable(hop.host)).join(', ')}`
+  return `${target} via ${endpoint.jump.map((each) => printable(each.host)).join(', ')}`
 }
 
 export function unreachable(phase: ConnectPhase, reason: string, hint?: string, cause?: unknown): ConnectError {

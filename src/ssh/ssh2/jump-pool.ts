@@ -1,11 +1,11 @@
-/** Connections to jump hosts, one for all hosts behind the same chain of hops, closed when the last of these is gone. */
+/** Connections to jump hosts, one for all hosts behind the same route, closed when the last of these is gone. */
 import type { Endpoint } from '../../inventory/host.ts'
 import type { ConnectContext } from '../transport.ts'
 import { untilAborted } from '../until-aborted.ts'
 import type { Ssh2Connection } from './connection.ts'
 
-/** Connects to a hop, itself maybe through other hops. */
-export type ConnectHop = (hop: Endpoint, context: ConnectContext) => Promise<Ssh2Connection>
+/** Connects to a jump host, maybe through others. */
+export type ConnectJump = (jumpHost: Endpoint, context: ConnectContext) => Promise<Ssh2Connection>
 
 export type JumpLease = { readonly connection: Ssh2Connection; release(): void }
 
@@ -17,16 +17,16 @@ type Entry = {
 
 export class JumpPool {
   readonly #entries = new Map<string, Entry>()
-  readonly #connectHop: ConnectHop
+  readonly #connectJump: ConnectJump
 
-  constructor(connectHop: ConnectHop) {
-    this.#connectHop = connectHop
+  constructor(connectJump: ConnectJump) {
+    this.#connectJump = connectJump
   }
 
-  /** `hop` carries the hops before it in its own `jump`. Rejects with the hop's ConnectError, or when aborted. */
-  async acquire(hop: Endpoint, context: ConnectContext): Promise<JumpLease> {
-    const key = keyOf(hop)
-    const entry = this.#entries.get(key) ?? this.#start(key, hop, context)
+  /** `jumpHost` has the jump hosts before it in its own `jump`. Rejects with its ConnectError, or when aborted. */
+  async acquire(jumpHost: Endpoint, context: ConnectContext): Promise<JumpLease> {
+    const key = keyOf(jumpHost)
+    const entry = this.#entries.get(key) ?? this.#start(key, jumpHost, context)
     entry.users += 1
     const release = this.#releaser(key, entry)
     try {
@@ -38,12 +38,12 @@ export class JumpPool {
     }
   }
 
-  #start(key: string, hop: Endpoint, context: ConnectContext): Entry {
+  #start(key: string, jumpHost: Endpoint, context: ConnectContext): Entry {
     const abort = new AbortController()
     const forget = () => {
       if (this.#entries.get(key) === entry) this.#entries.delete(key)
     }
-    const connecting = this.#connectHop(hop, {
+    const connecting = this.#connectJump(jumpHost, {
       ...context,
       signal: abort.signal,
       onPhase: () => {},
@@ -51,7 +51,7 @@ export class JumpPool {
     })
     const entry: Entry = { connecting, abort, users: 0 }
     this.#entries.set(key, entry)
-    // The next host that needs a lost or unreachable hop tries it again.
+    // The next host that needs a lost or unreachable jump host tries it again.
     connecting.then((connection) => {
       if (connection.lostReason === undefined) connection.onLost(forget)
       else forget()
@@ -77,15 +77,17 @@ export class JumpPool {
   }
 }
 
-/** What makes two hops the same connection: address, account and route. */
-function keyOf(hop: Endpoint): string {
-  const route = [...hop.jump, hop].map(({ user, address, port, proxyCommand, hostKeyAlias, identityFiles }) => [
-    user,
-    address,
-    port,
-    proxyCommand,
-    hostKeyAlias,
-    identityFiles,
-  ])
+/** What makes two jump hosts one connection: address, account and route. */
+function keyOf(jumpHost: Endpoint): string {
+  const route = [...jumpHost.jump, jumpHost].map(
+    ({ user, address, port, proxyCommand, hostKeyAlias, identityFiles }) => [
+      user,
+      address,
+      port,
+      proxyCommand,
+      hostKeyAlias,
+      identityFiles,
+    ],
+  )
   return JSON.stringify(route)
 }

@@ -63,11 +63,11 @@ export function createSsh2Transport(options: Ssh2TransportOptions = {}): Transpo
     return { stream, complaint: () => undefined, routeLost: () => undefined, release: () => {} }
   }
 
-  const routeThrough = async (hop: Endpoint, endpoint: Endpoint, context: ConnectContext): Promise<Route> => {
+  const routeThrough = async (jumpHost: Endpoint, endpoint: Endpoint, context: ConnectContext): Promise<Route> => {
     context.onPhase('proxy')
-    const name = printable(hop.host)
-    const lease = await jumps.acquire(hop, context).catch((error: unknown) => {
-      throw behindJump(endpoint, hop, error)
+    const name = printable(jumpHost.host)
+    const lease = await jumps.acquire(jumpHost, context).catch((error: unknown) => {
+      throw behindJump(endpoint, jumpHost, error)
     })
     try {
       const stream = await lease.connection.forward(endpoint.address, endpoint.port)
@@ -161,20 +161,23 @@ export function createSsh2Transport(options: Ssh2TransportOptions = {}): Transpo
   }
 }
 
-/** Hops that are themselves reached through hops. */
-function flatten(hops: readonly Endpoint[], depth = 0): readonly Endpoint[] {
-  if (depth > 8) return hops
-  return hops.flatMap((hop, index) => [...(index === 0 ? flatten(hop.jump, depth + 1) : []), { ...hop, jump: [] }])
+/** With the jump hosts through which jump hosts are reached. */
+function flatten(jumpHosts: readonly Endpoint[], depth = 0): readonly Endpoint[] {
+  if (depth > 8) return jumpHosts
+  return jumpHosts.flatMap((jumpHost, index) => [
+    ...(index === 0 ? flatten(jumpHost.jump, depth + 1) : []),
+    { ...jumpHost, jump: [] },
+  ])
 }
 
-function behindJump(endpoint: Endpoint, hop: Endpoint, error: unknown): ConnectError {
+function behindJump(endpoint: Endpoint, jumpHost: Endpoint, error: unknown): ConnectError {
   if (!(error instanceof ConnectError)) return abortedError(endpoint, 'proxy')
   const { kind, reason, hint } = error.failure
   return new ConnectError(
     {
       kind,
       phase: 'proxy',
-      reason: `cannot reach ${describeEndpoint(endpoint)}: jump host ${printable(hop.host)}: ${reason}`,
+      reason: `cannot reach ${describeEndpoint(endpoint)}: jump host ${printable(jumpHost.host)}: ${reason}`,
       ...(hint === undefined ? {} : { hint }),
     },
     error,
@@ -182,6 +185,6 @@ function behindJump(endpoint: Endpoint, hop: Endpoint, error: unknown): ConnectE
 }
 
 function serverOf(endpoint: Endpoint): string {
-  const hops = endpoint.jump.map(({ address, port }) => `${address} ${port}`)
-  return [...hops, `${endpoint.address} ${endpoint.port}`, endpoint.proxyCommand ?? ''].join('\n')
+  const jumpHosts = endpoint.jump.map(({ address, port }) => `${address} ${port}`)
+  return [...jumpHosts, `${endpoint.address} ${endpoint.port}`, endpoint.proxyCommand ?? ''].join('\n')
 }

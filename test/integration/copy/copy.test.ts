@@ -29,7 +29,7 @@ import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import type { Endpoint } from '../../../src/inventory/host.ts'
-import { bytePathOf, temporaryOf } from '../../../src/ssh/copy/byte-path.ts'
+import { bytePathOf, partialOf } from '../../../src/ssh/copy/byte-path.ts'
 import { copyToHosts } from '../../../src/ssh/copy/copy-to-hosts.ts'
 import type { CopyEvent, HostResult } from '../../../src/ssh/copy/events.ts'
 import { fetchFromHosts } from '../../../src/ssh/copy/fetch-from-hosts.ts'
@@ -311,7 +311,7 @@ describe('copying to hosts', () => {
     const target = join(directory, 'target')
     mkdirSync(target)
     const ended = spawnSync('true').pid
-    const leftOver = (name: string, pid: number) => join(target, `${temporaryOf(name)}.${hostname()}.${pid}`)
+    const leftOver = (name: string, pid: number) => join(target, `${partialOf(name)}.${hostname()}.${pid}`)
     writeFileSync(leftOver('f1', ended), 'half')
     writeFileSync(leftOver('f2', process.pid), 'of somebody who works')
     expect((await copy([local], [`${source}/.`], () => target)).result('here')).toMatchObject({ copied: 10 })
@@ -373,7 +373,7 @@ describe('copying to hosts', () => {
     const ended = spawnSync('true').pid
     const eightDaysAgo = Date.now() / 1000 - 8 * 86_400
     const leave = (name: string, end: string, isOld: boolean) => {
-      const path = `${temporaryOf(join(target, name))}.${end}`
+      const path = `${partialOf(join(target, name))}.${end}`
       writeFileSync(path, 'half')
       if (isOld) utimesSync(path, eightDaysAgo, eightDaysAgo)
       return basename(path)
@@ -685,7 +685,7 @@ describe('copying to hosts', () => {
     mkdirSync(target)
     const victim = join(directory, 'victim')
     writeFileSync(victim, 'of somebody else')
-    symlinkSync(victim, join(target, `${temporaryOf('x')}.${hostname()}.${spawnSync('true').pid}`))
+    symlinkSync(victim, join(target, `${partialOf('x')}.${hostname()}.${spawnSync('true').pid}`))
     const { result } = await copy([local], [join(source, 'x')], () => target)
     expect(result('here')).toMatchObject({ outcome: 'ok' })
     expect(readFileSync(victim, 'utf8')).toBe('of somebody else')
