@@ -55,6 +55,11 @@ export class VerbTree {
     const loaded = await entry.load()
     const code = 'verb' in loaded ? loaded.verb : loaded
     code.define?.(command)
+    // Commander sets the default of a `--no-x` that has no `--x` before the code of the verb is here.
+    for (const option of command.options) {
+      if (option.negate && !declares(command, option.long?.replace(/^--no-/, '--')))
+        command.setOptionValueWithSource(option.attributeName(), true, 'default')
+    }
     if (entry.effect === 'plans' && !declares(command, '--dry-run'))
       command.option('--dry-run', 'show the plan, without applying it')
     command.addHelpText('after', code.help).action(() => this.#call(command, entry, code))

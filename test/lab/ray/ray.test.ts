@@ -123,7 +123,7 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
     expect(stdout).toMatch(/! the clock is ahead of that of m10 \[more than 60 s\] \(there: timedatectl set-ntp true\)/)
     expect(stdout).toMatch(/! the disk of \/tmp\/ray is full: .*\[100 %\]/)
     expect(stdout).toMatch(
-      /! \/dev\/shm has less room .*\[32.0 MiB, object_store is 95.4 MiB\] \(there: mount -o remount,size=\d+ /,
+      /! \/dev\/shm is smaller than the object store.*\[32\.0 MiB, object_store is 95\.4 MiB\] \(there: mount -o remount,size=\d+ /,
     )
     expect(code).toBe(5)
     // It is what Ray itself would have said.

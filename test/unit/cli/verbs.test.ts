@@ -12,9 +12,10 @@ import { CONSOLE, VERBS } from '../../../src/cli/verbs.ts'
 import { runMuster } from '../../support/run-muster.ts'
 
 const HELLO = `export const verb = {
-  define: (command) => command.argument('[name]', 'whom to greet').option('--loud', 'shout'),
+  define: (command) => command.argument('[name]', 'whom to greet').option('--loud', 'shout').option('--no-wave', 'keep still'),
   help: '\\nExamples:\\n  muster hello world\\n',
-  run(name = 'you', { loud, json }, { stdout }) {
+  run(name = 'you', { loud, json, wave }, { stdout }) {
+    if (!wave) return 8
     stdout.write(json ? JSON.stringify({ name }) + '\\n' : 'hello ' + (loud ? name.toUpperCase() : name) + '\\n')
     return 7
   },
@@ -51,6 +52,11 @@ describe('a planted verb', () => {
   it('runs with its arguments, its options and the shared ones', async () => {
     expect(await muster('hello world --loud')).toEqual({ exitCode: 7, output: 'hello WORLD\n', messages: '' })
     expect((await muster('--json hello')).output).toBe('{"name":"you"}\n')
+  })
+
+  it('gets true for an option that can only be switched off', async () => {
+    expect((await muster('hello')).exitCode).toBe(7)
+    expect((await muster('hello --no-wave')).exitCode).toBe(8)
   })
 
   it('is in the help of muster, and has a help of its own', async () => {
