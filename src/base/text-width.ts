@@ -1,11 +1,13 @@
 /** Columns that a text takes on a terminal, by the same rules as Ink's layout. */
 import stringWidth from 'string-width'
 
-const ASCII = /^[ -~]*$/
+/** Matches a text of which each character is one column. */
+export const ASCII = /^[ -~]*$/
 
 export const textWidth = (text: string): number => (ASCII.test(text) ? text.length : stringWidth(text))
 
-const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
+/** Splits a text into graphemes: what a terminal shows as one character. */
+export const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 
 /** At most `columns` wide; a cut is marked with `…`. */
 export function clip(text: string, columns: number): string {

@@ -17,7 +17,10 @@ export const WORDS_PER_CELL = 4
 export const CLUSTER_BIT = 0x8000_0000
 export const CODE_MASK = 0x001f_ffff
 export const WIDTH_SHIFT = 24
-export const WIDTH_MASK = 0x3
+const WIDTH_MASK = 0x3
+
+/** How many columns the character of a cell takes, by its word 0. */
+export const cellWidth = (word: number): number => (word >>> WIDTH_SHIFT) & WIDTH_MASK
 
 /** Word 0 of an empty cell: no code point, width 1. */
 export const BLANK = 1 << WIDTH_SHIFT

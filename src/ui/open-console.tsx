@@ -5,19 +5,17 @@ import { isUtf8Locale } from '../base/ascii.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { DisposableStore } from '../base/disposable.ts'
 import { printable } from '../base/printable.ts'
-import type { Endpoint } from '../inventory/host.ts'
 import { Chrome } from './components/chrome.tsx'
 import type { ColourDepth } from './compositor/colours.ts'
 import { Compositor } from './compositor/compositor.ts'
 import { ThrottledChrome } from './console/chrome-source.ts'
-import { ConsoleApp, type ConsolePorts } from './console/console-app.ts'
+import { ConsoleApp, type ConsoleOptions, type ConsolePorts } from './console/console-app.ts'
 import { InputRouter } from './console/input-router.ts'
 import { createObserver, observe } from './console/observer.ts'
 import { Questions } from './console/questions.ts'
 import { buildScene } from './console/scene.ts'
 import { InputDecoder } from './keys/decode-input.ts'
 import { createKeymap } from './keys/registry.ts'
-import type { Preferences } from './preferences.ts'
 import { createPages, type PagePorts } from './tabs/create-pages.ts'
 import type { ThemeName } from './theme/theme.ts'
 import { backgroundOf, guessTheme } from './theme/theme.ts'
@@ -26,11 +24,8 @@ import { TtyWriter } from './tty/tty-writer.ts'
 import { createVirtualStdin, VirtualStdout } from './tty/virtual-terminal.ts'
 
 export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNewHosts' | 'saveGroup'> &
+  Pick<ConsoleOptions, 'cluster' | 'endpoints' | 'groups' | 'preferences'> &
   Pick<PagePorts, 'ownMachine'> & {
-    readonly cluster: string
-    readonly endpoints: readonly Endpoint[]
-    readonly groups: ReadonlyMap<string, readonly string[]>
-    readonly preferences: Preferences
     readonly colourDepth: ColourDepth
     readonly stdin: NodeJS.ReadStream
     readonly stdout: NodeJS.WriteStream & { readonly fd: number }

@@ -1,16 +1,10 @@
 /** A line across the whole screen: parts from the left, parts from the right, the bar's colour between. */
 import { Box } from 'ink'
 import { textWidth } from '../../base/text-width.ts'
-import type { Theme, ThemeColour } from '../theme/theme.ts'
-import { Themed } from './themed.tsx'
+import type { Theme } from '../theme/theme.ts'
+import { Themed, type ThemedProps } from './themed.tsx'
 
-export type BarPart = {
-  readonly text: string
-  readonly colour?: ThemeColour
-  readonly fill?: ThemeColour
-  readonly isFilled?: boolean
-  readonly isBold?: boolean
-}
+export type BarPart = Omit<ThemedProps, 'isDim' | 'children'> & { readonly text: string }
 
 export type BarProps = {
   readonly theme: Theme

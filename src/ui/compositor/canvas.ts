@@ -1,30 +1,25 @@
 /** Drawing into cells: text, frames, highlights. Everything is clipped; a wide character that is cut in half becomes blank. */
 
-import { textWidth } from '../../base/text-width.ts'
+import { ASCII, segmenter, textWidth } from '../../base/text-width.ts'
 import {
   BLANK,
   type CellGrid,
   CLUSTER_BIT,
   CODE_MASK,
+  cellWidth,
   DIM,
   WIDE_TAIL,
-  WIDTH_MASK,
-  WIDTH_SHIFT,
   WORDS_PER_CELL,
 } from '../../terminal/cells.ts'
 import { cellWord } from '../../terminal/clusters.ts'
 import type { FrameLines, PaneView, Rect, Span, Style } from './scene.ts'
-
-const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
-const ASCII = /^[ -~]*$/
 
 /** Before a cell is overwritten: blanks the other half of a wide character. */
 function mend(grid: CellGrid, column: number, row: number): void {
   const at = (row * grid.columns + column) * WORDS_PER_CELL
   const { words } = grid
   if (words[at] === WIDE_TAIL && column > 0) words[at - WORDS_PER_CELL] = BLANK
-  if ((((words[at] ?? 0) >>> WIDTH_SHIFT) & WIDTH_MASK) === 2 && column + 1 < grid.columns)
-    words[at + WORDS_PER_CELL] = BLANK
+  if (cellWidth(words[at] ?? 0) === 2 && column + 1 < grid.columns) words[at + WORDS_PER_CELL] = BLANK
 }
 
 function put(grid: CellGrid, column: number, row: number, word: number, style: Style): void {
@@ -163,8 +158,7 @@ export function copyRect(from: CellGrid, to: CellGrid, rect: Rect): void {
     to.words.set(from.words.subarray(start, end), start)
     if (to.words[start] === WIDE_TAIL) to.words[start] = BLANK
     const last = end - WORDS_PER_CELL
-    const word = to.words[last] ?? 0
-    if (((word >>> WIDTH_SHIFT) & WIDTH_MASK) === 2) to.words[last] = BLANK
+    if (cellWidth(to.words[last] ?? 0) === 2) to.words[last] = BLANK
   }
 }
 

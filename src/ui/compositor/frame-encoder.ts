@@ -14,6 +14,7 @@ import {
   COLOUR_MODE_SHIFT,
   COLOUR_PALETTE,
   type Colour,
+  cellWidth,
   DIM,
   INVERSE,
   INVISIBLE,
@@ -22,8 +23,6 @@ import {
   STRIKETHROUGH,
   UNDERLINE,
   WIDE_TAIL,
-  WIDTH_MASK,
-  WIDTH_SHIFT,
   WORDS_PER_CELL,
 } from '../../terminal/cells.ts'
 import { clusterText } from '../../terminal/clusters.ts'
@@ -148,7 +147,7 @@ export class FrameEncoder {
         continue
       }
       // The right half of a wide character is written with its left half; without a left half it is a blank.
-      if (back[at] === WIDE_TAIL && column > 0 && isWide(back[at - WORDS_PER_CELL] ?? 0)) {
+      if (back[at] === WIDE_TAIL && column > 0 && cellWidth(back[at - WORDS_PER_CELL] ?? 0) === 2) {
         column--
         at -= WORDS_PER_CELL
       }
@@ -196,7 +195,7 @@ export class FrameEncoder {
     const word = words[at] ?? 0
     return (
       (word & CLUSTER_BIT) === 0 &&
-      ((word >>> WIDTH_SHIFT) & WIDTH_MASK) === 1 &&
+      cellWidth(word) === 1 &&
       this.#mapColour(words[at + 1] ?? 0) === this.#foreground &&
       this.#mapColour(words[at + 2] ?? 0) === this.#background &&
       words[at + 3] === this.#attributes
@@ -208,7 +207,7 @@ export class FrameEncoder {
     this.#reserve(ROOM_PER_CELL)
     this.#pen(this.#mapColour(words[at + 1] ?? 0), this.#mapColour(words[at + 2] ?? 0), words[at + 3] ?? 0)
     const word = words[at] ?? 0
-    const width = isWide(word) ? 2 : 1
+    const width = cellWidth(word) === 2 ? 2 : 1
     if (!this.#isUtf8) {
       this.#asciiCell(word, width)
       return width
@@ -343,10 +342,6 @@ export class FrameEncoder {
     this.#out.copy(larger, 0, 0, this.#length)
     this.#out = larger
   }
-}
-
-function isWide(word: number): boolean {
-  return ((word >>> WIDTH_SHIFT) & WIDTH_MASK) === 2
 }
 
 function isEqual(front: Uint32Array, back: Uint32Array, at: number): boolean {

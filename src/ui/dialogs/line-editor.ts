@@ -1,12 +1,11 @@
 /** One line of text and its cursor, edited by keys: a pure reducer, graphemes are never split. */
+import { segmenter } from '../../base/text-width.ts'
 import type { KeyEvent } from '../keys/decode-input.ts'
 
 export type Line = { readonly text: string; readonly cursor: number }
 
 export const emptyLine: Line = { text: '', cursor: 0 }
 export const lineOf = (text: string): Line => ({ text, cursor: text.length })
-
-const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 
 function previousBoundary(text: string, cursor: number): number {
   let last = 0

@@ -1,6 +1,6 @@
 /** What is shown row by row, made only for the rows that are in view: panels and the pages of tabs. */
 
-import { clip, textWidth, wrapText } from '../../base/text-width.ts'
+import { ASCII, clip, segmenter, textWidth, wrapText } from '../../base/text-width.ts'
 import { BOLD, INVERSE } from '../../terminal/cells.ts'
 import type { Span, Style } from '../compositor/scene.ts'
 import { styleOf, type Theme } from '../theme/theme.ts'
@@ -71,9 +71,6 @@ export function firstRow({ offset, isFollowing }: ScrollPlace, document: RowDocu
   const last = Math.max(0, document.length - rows)
   return isFollowing ? last : Math.max(0, Math.min(offset, last))
 }
-
-const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
-const ASCII = /^[ -~]*$/
 
 /** Drops the first columns of a text; a wide character that is cut in half leaves a space. */
 export function skipColumns(text: string, columns: number): string {

@@ -4,10 +4,9 @@ import {
   type CellGrid,
   CLUSTER_BIT,
   CODE_MASK,
+  cellWidth,
   createCellGrid,
   WIDE_TAIL,
-  WIDTH_MASK,
-  WIDTH_SHIFT,
   WORDS_PER_CELL,
 } from '../../../src/terminal/cells.ts'
 import { cellText, clusterText } from '../../../src/terminal/clusters.ts'
@@ -106,10 +105,10 @@ function problemAt(grid: CellGrid, column: number, row: number): string | undefi
   const at = (row * grid.columns + column) * WORDS_PER_CELL
   const word = grid.words[at] as number
   const before = column > 0 ? (grid.words[at - WORDS_PER_CELL] as number) : BLANK
-  const isAfterWide = ((before >>> WIDTH_SHIFT) & WIDTH_MASK) === 2
+  const isAfterWide = cellWidth(before) === 2
   if (word === WIDE_TAIL) return isAfterWide ? undefined : 'a tail without a wide character'
   if (isAfterWide) return 'a wide character without a tail'
-  const width = (word >>> WIDTH_SHIFT) & WIDTH_MASK
+  const width = cellWidth(word)
   if (width !== 1 && width !== 2) return `width ${width}`
   if (width === 2 && column === grid.columns - 1) return 'a wide character in the last column'
   const code = word & CODE_MASK
