@@ -12,6 +12,7 @@ import type { HostKeyReviewer, NewHostKey } from '../../../src/ssh/host-keys.ts'
 import { createOpensshTransport } from '../../../src/ssh/openssh/openssh-transport.ts'
 import type { Connection } from '../../../src/ssh/transport.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
+import { untilHeldBack } from '../../support/flood.ts'
 import {
   freePort,
   makeKey,
@@ -100,16 +101,9 @@ describe.skipIf(!requirement('ssh', 'sshd', 'ssh-keygen'))("the system's ssh as 
     if (kind === 'a shell') remote.write(Buffer.from(`${flood}\n`))
     await waitUntil(() => received > 4_000_000, 'the flood')
     const pid = Number(/pid=(\d+)/.exec(text)?.[1])
-    const written = () => Number(/^wchar: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1])
     remote.pause()
     const atPause = received
-    let [before, sameCount] = [written(), 0]
-    await waitUntil(() => {
-      const now = written()
-      sameCount = now === before ? sameCount + 1 : 0
-      before = now
-      return sameCount === 40
-    }, '`yes` to stop writing')
+    await untilHeldBack(pid)
     // What was read from the pipe or the terminal already.
     expect(received - atPause).toBeLessThan(256 * 1024)
     remote.resume()

@@ -1,12 +1,16 @@
+import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
 import type { ChannelEnd, Connection, RemoteProcess } from '../../../src/ssh/transport.ts'
+import { untilHeldBack } from '../../support/flood.ts'
 import { type OpenSshServer, startOpenSshServer } from '../../support/openssh-server.ts'
 import { requirement } from '../../support/requirements.ts'
 import { openWatchedShell, run, watchedContext } from '../../support/ssh-context.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const WINDOW = 128 * 1024
+/** In place of the shell, so that the shell ends with it. */
+const FLOOD = 'echo pid=$$; exec yes\n'
 
 describe.skipIf(!requirement('sshd', 'ssh-keygen'))('the flow of bytes', () => {
   let server: OpenSshServer
@@ -22,28 +26,31 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen'))('the flow of bytes', () => {
 
   const counted = async (command: string) => {
     let received = 0
+    let text = ''
     const { promise: ended, resolve } = Promise.withResolvers<ChannelEnd>()
     const shell = await connection.openShell(
       { size: { columns: 80, rows: 24 }, term: 'dumb' },
       {
         onData: (bytes) => {
           received += bytes.length
+          if (text.length < 1000) text += Buffer.from(bytes).toString('latin1')
         },
         onDrain: () => {},
         onEnd: resolve,
       },
     )
     shell.write(Buffer.from(command))
-    return { shell, ended, received: () => received }
+    return { shell, ended, received: () => received, pid: () => Number(/pid=(\d+)/.exec(text)?.[1]) }
   }
 
   it('holds a flooding shell that is paused to one window', async () => {
-    const { shell, received } = await counted('yes\n')
+    const { shell, received, pid } = await counted(FLOOD)
     await waitUntil(() => received() > 10 * WINDOW, 'the flood')
     shell.pause()
     const atPause = received()
+    await untilHeldBack(pid())
     // The other channel's answer comes after everything that was on its way.
-    await run(connection, 'sleep 0.3')
+    await run(connection, 'true')
     expect(received()).toBe(atPause)
     shell.resume()
     await waitUntil(() => received() > atPause + 10 * WINDOW, 'the flood to go on')
@@ -51,18 +58,17 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen'))('the flow of bytes', () => {
   })
 
   it('brings no more than a window of stale output after an interrupt', async () => {
-    const { shell, received } = await counted('yes\n')
+    const { shell, ended, received, pid } = await counted(FLOOD)
     await waitUntil(() => received() > 10 * WINDOW, 'the flood')
     shell.pause()
-    await run(connection, 'sleep 0.2')
+    await untilHeldBack(pid())
     const atInterrupt = received()
     shell.write(Buffer.from([3]))
-    await run(connection, 'sleep 0.2')
+    await waitUntil(() => !existsSync(`/proc/${pid()}`), 'the end of the flood')
     shell.resume()
-    await run(connection, 'sleep 0.2')
+    await ended
     // What was in the window, and what the terminal of the other side held.
     expect(received() - atInterrupt).toBeLessThan(2 * WINDOW)
-    shell.close()
   })
 
   it('loses and reorders nothing of a large output, paused and resumed on the way', async () => {
@@ -87,7 +93,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen'))('the flow of bytes', () => {
     expect(lines.every((line, index) => line === String(index + 1))).toBe(true)
   })
 
-  it('says that a channel is full, keeps the bytes, and says when it takes more', async () => {
+  it('reports a full channel, keeps the bytes, and reports when it takes more', async () => {
     let drains = 0
     let received = 0
     const shell = await connection.openShell(
