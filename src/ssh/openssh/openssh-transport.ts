@@ -11,7 +11,7 @@ import type { Endpoint } from '../../inventory/host.ts'
 import type { HostKeyReviewer } from '../host-keys.ts'
 import { openPtyShell } from '../local/open-pty-shell.ts'
 import { spawnProcess } from '../local/spawn-process.ts'
-import { Throttle } from '../ssh2/throttle.ts'
+import { HANDSHAKES_PER_SERVER, Throttle } from '../ssh2/throttle.ts'
 import { type ChannelEnd, ConnectError, type Connection, type Transport } from '../transport.ts'
 import { type AskpassServer, startAskpassServer } from './askpass-server.ts'
 import { forwardStream } from './forward-stream.ts'
@@ -25,8 +25,6 @@ export type OpensshTransportOptions = {
   readonly reviewer?: HostKeyReviewer
   /** Default `ssh`, found in PATH. */
   readonly sshFile?: string
-  /** Logins at once with one server, or through one jump host. */
-  readonly handshakesPerServer?: number
   /** Default: this process's. */
   readonly environment?: Readonly<Record<string, string | undefined>>
 }
@@ -40,7 +38,7 @@ const MASTER_ENDS_WITHIN_MS = 250
 export function createOpensshTransport(options: OpensshTransportOptions): Transport & Disposable {
   const { spawnPty, clock = systemClock, sshFile = 'ssh' } = options
   const environment = inherited(options.environment ?? process.env)
-  const throttle = new Throttle(options.handshakesPerServer ?? 8)
+  const throttle = new Throttle(HANDSHAKES_PER_SERVER)
   let program: Promise<void> | undefined
   let askpass: Promise<AskpassServer> | undefined
   return {

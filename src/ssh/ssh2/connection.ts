@@ -23,7 +23,8 @@ import { type SessionKind, SessionSlots, TooManySessions } from './session-slots
 
 /** How long a server may take to open a channel. */
 const OPEN_LIMIT_MS = 15_000
-const DEFAULT_WINDOW_BYTES = 128 * 1024
+/** What a shell may send before it was consumed here: what still comes after Ctrl-C. */
+const SHELL_WINDOW_BYTES = 128 * 1024
 /** What each of hundreds of held back commands may keep here. */
 const COMMAND_WINDOW_BYTES = 256 * 1024
 /** IUTF8 (RFC 8160), so that backspace takes a whole character; the rest is the server's choice. */
@@ -36,7 +37,6 @@ export type ConnectionParts = {
   readonly clock: Clock
   /** Why the route broke, if it is known: a lost jump host, the last words of a proxy command. */
   routeLost(): string | undefined
-  readonly windowBytes?: number
 }
 
 export class Ssh2Connection implements Connection {
@@ -69,14 +69,19 @@ export class Ssh2Connection implements Connection {
   }
 
   async openShell({ size, term, environment }: ShellOptions, handlers: ShellHandlers): Promise<Shell> {
-    const { client, endpoint, windowBytes = DEFAULT_WINDOW_BYTES } = this.#parts
+    const { client, endpoint } = this.#parts
     const pty = { term, cols: size.columns, rows: size.rows, width: 0, height: 0, modes: TERMINAL_MODES as never }
     const { onData: onStdout, onDrain, onEnd } = handlers
-    return await this.#openSession('shell', windowBytes, { onStdout, onDrain, onEnd }, (agentForward, callback) => {
-      const extra = { ...(environment === undefined ? {} : { env: environment }), agentForward }
-      if (endpoint.shell === undefined) client.shell(pty, extra as never, callback)
-      else client.exec(endpoint.shell, { ...extra, pty } as never, callback)
-    })
+    return await this.#openSession(
+      'shell',
+      SHELL_WINDOW_BYTES,
+      { onStdout, onDrain, onEnd },
+      (agentForward, callback) => {
+        const extra = { ...(environment === undefined ? {} : { env: environment }), agentForward }
+        if (endpoint.shell === undefined) client.shell(pty, extra as never, callback)
+        else client.exec(endpoint.shell, { ...extra, pty } as never, callback)
+      },
+    )
   }
 
   async exec(

@@ -1,5 +1,7 @@
 /** How many handshakes one server sees at once: sshd drops bursts of callers that are not logged in (MaxStartups 10:30:100). */
 
+export const HANDSHAKES_PER_SERVER = 8
+
 export class Throttle {
   readonly #limit: number
   readonly #servers = new Map<string, { running: number; readonly queue: (() => void)[] }>()

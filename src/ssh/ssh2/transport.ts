@@ -16,19 +16,15 @@ import { EndedBeforeBanner, NoCommonKeyExchange } from './handshake-failures.ts'
 import { JumpPool } from './jump-pool.ts'
 import { startProxyCommand } from './proxy-command.ts'
 import { createNameResolver, type NameResolver } from './resolve-name.ts'
-import { Throttle } from './throttle.ts'
+import { HANDSHAKES_PER_SERVER, Throttle } from './throttle.ts'
 
 export type Ssh2TransportOptions = {
   readonly clock?: Clock
   /** In [0, 1), for the jitter of retries. */
   readonly random?: () => number
   readonly resolve?: NameResolver
-  /** Handshakes at once with one server. */
-  readonly handshakesPerServer?: number
   /** For the server to answer a login, questions to the user not counted. */
   readonly authenticationTimeoutMs?: number
-  /** Bytes that a shell may send before they were consumed here: what still comes after Ctrl-C. */
-  readonly shellWindowBytes?: number
 }
 
 /** Times that a connection is tried again which the server closed before its banner, and the mean wait between. */
@@ -48,7 +44,7 @@ export function createSsh2Transport(options: Ssh2TransportOptions = {}): Transpo
   const random = options.random ?? Math.random
   const resolve = options.resolve ?? createNameResolver()
   const identities = new IdentityFiles()
-  const throttle = new Throttle(options.handshakesPerServer ?? 8)
+  const throttle = new Throttle(HANDSHAKES_PER_SERVER)
 
   const findRoute = async (endpoint: Endpoint, context: ConnectContext): Promise<Route> => {
     const { signal } = context
@@ -110,7 +106,6 @@ export function createSsh2Transport(options: Ssh2TransportOptions = {}): Transpo
               stream: route.stream,
               clock,
               routeLost: route.routeLost,
-              ...(options.shellWindowBytes === undefined ? {} : { windowBytes: options.shellWindowBytes }),
             }),
         })
       } catch (error) {

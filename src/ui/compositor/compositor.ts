@@ -21,7 +21,6 @@ export interface FrameWriter {
 export type CompositorOptions = {
   readonly writer: FrameWriter
   readonly clock: Clock
-  readonly framesPerSecond?: number
   readonly colourDepth: ColourDepth
   readonly isUtf8: boolean
   /** Runs soon, after the input that is already there was read; injected by tests. */
@@ -35,6 +34,7 @@ const END = '\x1b[?2026l'
 /** Echoes wait for this multiple of the time that the last ones took to draw (at most `URGENT_MOST_MS`), and are drawn together. */
 const URGENT_PAUSE = 2
 const URGENT_MOST_MS = 2
+const FRAME_MS = 1000 / 30
 /** A slow terminal gets half as many frames, until this many in a row were taken in time. */
 const FRAMES_IN_TIME = 30
 const SHAPES = { block: 2, underline: 4, bar: 6 } as const
@@ -45,7 +45,6 @@ export class Compositor implements Disposable {
   readonly #isUtf8: boolean
   readonly #soon: (callback: () => void) => void
   readonly #preciseNow: () => number
-  readonly #frameMs: number
   readonly #encoder: FrameEncoder
   readonly #drains: Disposable
   #scene: Scene | undefined
@@ -77,7 +76,6 @@ export class Compositor implements Disposable {
     this.#isUtf8 = options.isUtf8
     this.#soon = options.soon ?? ((callback) => void setImmediate(callback))
     this.#preciseNow = options.preciseNow ?? (() => performance.now())
-    this.#frameMs = 1000 / (options.framesPerSecond ?? 30)
     this.#encoder = new FrameEncoder(createColourMap(options.colourDepth), options.isUtf8)
     this.#drains = this.#writer.onDrain(() => {
       this.#noteTaken()
@@ -202,7 +200,7 @@ export class Compositor implements Disposable {
 
   /** The terminal has taken a frame. */
   #noteTaken(): void {
-    const isLate = this.#clock.now() - this.#lastWriteMs > this.#frameMs
+    const isLate = this.#clock.now() - this.#lastWriteMs > FRAME_MS
     this.#framesInTime = isLate ? 0 : this.#framesInTime + 1
     if (isLate) this.#slowness = 2
     else if (this.#framesInTime >= FRAMES_IN_TIME) this.#slowness = 1
@@ -266,7 +264,7 @@ export class Compositor implements Disposable {
 
   #planFrame(): void {
     if (this.#frameTimer || this.#isDisposed || !this.#hasWork || this.#writer.isDraining) return
-    const waitMs = remainingMs(this.#lastFrameMs, this.#frameMs * this.#slowness, this.#clock.now())
+    const waitMs = remainingMs(this.#lastFrameMs, FRAME_MS * this.#slowness, this.#clock.now())
     this.#frameTimer = this.#clock.after(waitMs, () => {
       this.#frameTimer = undefined
       this.#drawFrame()
