@@ -1,6 +1,6 @@
 /**
- * How far a host's clock is from this machine's: a few questions and answers on one channel, and the arithmetic. The host
- * read its clock at some moment between question and answer, so half of a round trip bounds the error.
+ * Measures how far a host's clock is from this machine's, with a few questions on one channel. The host reads its clock between
+ * question and answer, so half a round trip bounds the error.
  */
 import type { Exchange } from './host-port.ts'
 
@@ -11,15 +11,15 @@ export type ClockOffset = {
   readonly uncertaintyMs: number
 }
 
-/** Questions: `time` wants the host's clock, `echo` only an answer. */
+/** `time` asks for the host's clock, `echo` only for an answer. */
 export const CLOCK_QUESTIONS = ['time', 'time', 'echo', 'time', 'time', 'time'] as const
 
-/** Where the clock is read in whole seconds only, the answer waits for the next one to begin: at most this often. */
+/** A host that reads only whole seconds waits for the next second before it answers, at most this many times. */
 const TICKS = 1
 
 /**
- * For `sh -s`. Says `MARK now`, then answers with nanoseconds since the epoch; or `MARK tick` where nothing there reads
- * fractions of seconds, and then an answer is sent in the moment in which a second begins.
+ * For `sh -s`. Prints `MARK now` and then answers with nanoseconds since the epoch; or `MARK tick` if the host cannot read
+ * fractions of a second, and then each answer is sent at the moment a second begins.
  */
 export const clockScript = (mark: string): string => `{
 exec 2> /dev/null
@@ -49,12 +49,12 @@ exit 0
 }
 `
 
-/** A loop that waits for the next second sees it late by about one start of \`date\`. */
+/** A loop that waits for the next second notices it about one start of \`date\` late. */
 const LOOP_MS = 20
 /** The clock of this machine is read in whole milliseconds. */
 const RESOLUTION_MS = 1
 
-/** `exchanges` as `converse` gives them, the readiness first. Undefined: the host told no time. */
+/** `exchanges` come from `converse`, the readiness first. Undefined: the host gave no time. */
 export function clockOffset(exchanges: readonly Exchange[]): ClockOffset | undefined {
   const [ready, ...answered] = exchanges
   const mode = ready?.answer.split(' ')[1]
@@ -73,7 +73,7 @@ export function clockOffset(exchanges: readonly Exchange[]): ClockOffset | undef
 
 type Timed = Exchange & { readonly remoteMs: number }
 
-/** The answer left when its second began: between its arrival and one quickest round trip before. */
+/** The answer was sent when its second began: at most one fastest round trip before it arrived. */
 function offsetAtTick(answered: readonly Exchange[], times: readonly Timed[]): ClockOffset | undefined {
   const tick = times[0]
   const trips = answered.flatMap(({ answer, sentAtMs, receivedAtMs }) =>

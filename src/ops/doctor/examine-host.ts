@@ -1,7 +1,7 @@
 /**
- * The examination of one host over a connection that stands: does its shell start, how is its clock, what are its facts,
- * do large answers arrive. Steps come one after the other, as a server may allow one channel at a time; each has its own
- * limit, and a shell that runs no command ends the examination. It changes nothing on the host.
+ * Examines one host over an open connection without changing it: its shell, its clock, its facts, and whether large answers
+ * arrive. The steps run one after another, because a server may allow only one channel, each with its own time limit. The
+ * examination ends if the shell cannot run a command.
  */
 
 import { endMark } from '../kernel/probe-script.ts'
@@ -9,7 +9,7 @@ import { CLOCK_QUESTIONS, type ClockOffset, clockOffset, clockScript } from './c
 import { factScript, type MachineFacts, parseFacts } from './fact-script.ts'
 import type { CommandResult, DoctorEnd, DoctorHost } from './host-port.ts'
 
-/** What the start-up files of the login shell do to a command that prints nothing. */
+/** How the login shell, with its start-up files, runs a command that prints nothing. */
 export type Startup = {
   readonly end: DoctorEnd
   readonly durationMs: number
@@ -38,7 +38,7 @@ export type ExamineOptions = {
   readonly signal: AbortSignal
   /** Letters and digits that nothing else on the host prints. */
   readonly mark: string
-  /** How many times the limits below; 1 unless given. */
+  /** Multiplies the time limits below; 1 unless given. */
   readonly limitFactor?: number
 }
 
@@ -51,7 +51,7 @@ const LARGE_BYTES = 256 * 1024
 const SHOWN_CHARACTERS = 200
 
 const LARGE_SCRIPT = `{ dd if=/dev/urandom bs=4096 count=${LARGE_BYTES / 4096} 2> /dev/null; exit 0; }\n`
-/** No quoting: any login shell understands it, and the script comes by stdin. */
+/** Any login shell understands this without quoting; the script comes on stdin. */
 const SHELL = 'exec /bin/sh -s'
 
 /** Never rejects. */
@@ -76,7 +76,7 @@ export async function examineHost(host: DoctorHost, options: ExamineOptions): Pr
   const answer = Buffer.from(told.stdout).toString()
   const isTold = answer.includes(`\n${mark} `)
 
-  // A host that is slow to start a shell is slow to start this one.
+  // A host that starts shells slowly needs the same time again.
   const silenceMs = (SILENCE_LIMIT_MS + 2 * durationMs) * limitFactor
   const large = await host.exec(SHELL, { ...limited(LARGE_LIMIT_MS), silenceMs, stdin: LARGE_SCRIPT })
   return {

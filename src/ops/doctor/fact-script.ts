@@ -46,8 +46,8 @@ export type MachineFacts = {
 }
 
 /**
- * The script. `mark`, letters and digits, sets its lines apart from whatever else is printed.
- * The whole is one compound command, so the shell has read all of it before stdin serves as the signal to leave.
+ * The script. `mark` (letters and digits) distinguishes its lines from any other output. It is one compound command, so that the
+ * shell has read all of it before the end of stdin stops it.
  */
 export function factScript(mark: string, limitFactor = 1): string {
   const functionOf = (name: string) => `read_${name.replaceAll('-', '_')}`

@@ -1,4 +1,4 @@
-/** The doctor's report as lines for a terminal: the gravest first, one line a finding with all hosts that have it, its mend below. */
+/** The doctor's report as lines for a terminal: the gravest first, one line for each finding with all its hosts, and the fix below. */
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { type Finding, GRAVITIES, type Gravity } from '../kernel/finding.ts'
@@ -33,7 +33,7 @@ export function formatFindings(findings: readonly Finding[], order: readonly str
     .join('')
 }
 
-/** One for all where it is the same, else host by host, the first few. */
+/** One detail if it is the same for all hosts, else the first few by host. */
 function describeDetails(findings: readonly Finding[]): string {
   const byDetail = Map.groupBy(
     findings.filter(({ detail }) => detail !== undefined),

@@ -1,4 +1,4 @@
-/** Everything that the doctor knows of one host, and what it thinks of it. Pure. */
+/** The doctor's report on one host, and the findings that follow from it. Pure. */
 
 import { type Complaint, type Finding, GRAVITIES, type Gravity } from '../kernel/finding.ts'
 import type { Examination } from './examine-host.ts'
@@ -8,7 +8,7 @@ import { differenceFindings } from './findings/differences.ts'
 import { diskComplaints } from './findings/disks.ts'
 import { machineComplaints } from './findings/machine.ts'
 
-/** Why there is no connection: the phase of connecting in which it ended, and the words for it. */
+/** Why there is no connection: the phase that failed, and the reason. */
 export type ConnectTrouble = {
   readonly outcome: 'unreachable' | 'refused'
   readonly kind: string
@@ -19,7 +19,7 @@ export type ConnectTrouble = {
 
 export type DoctorReport = {
   readonly host: string
-  /** Undefined: the host is this machine, and its name says nothing. */
+  /** Undefined: the host is this machine, so its name need not match. */
   readonly inventoryName?: string
   readonly connectMs: number
 } & ({ readonly trouble: ConnectTrouble } | { readonly examination: Examination })
@@ -31,7 +31,7 @@ export function hostFindings(report: DoctorReport): Finding[] {
   return sortByGravity(complaints.map((complaint) => ({ host, ...complaint })))
 }
 
-/** What shows only when all hosts are looked at together. */
+/** Findings that need all hosts to be compared. */
 export function fleetFindings(reports: readonly DoctorReport[]): Finding[] {
   const examinations = reports.flatMap((report) =>
     'examination' in report ? [[report.host, report.examination] as const] : [],
@@ -53,7 +53,7 @@ function examinationComplaints({
   ]
 }
 
-/** The hint's command, where it ends in one, is the mend; the words before it say when that is right. */
+/** If the hint ends in a command, that is the fix; the words before it say when to use it. */
 function connectComplaint({ outcome, kind, phase, reason, hint }: ConnectTrouble): Complaint {
   const command = /: (ssh(?:-keygen|-copy-id)? .+)$/.exec(hint ?? '')?.[1]
   const word = kind === 'authentication' || kind === 'host-key' ? kind : outcome

@@ -1,4 +1,4 @@
-/** The doctor's report as data for scripts: one event a finding, one a host, one for all. Text is as the host wrote it. */
+/** The doctor's report as data for scripts: an event for each finding and each host, and a summary. Text is as the host wrote it. */
 import { type Finding, GRAVITIES, type Gravity } from '../kernel/finding.ts'
 import type { DoctorReport } from './host-report.ts'
 

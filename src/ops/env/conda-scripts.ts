@@ -1,6 +1,6 @@
 /**
- * The scripts for conda environments: made once by whichever conda there is, taken over whole by the others, and given back. Each
- * may end at any moment: what stands on the disk then tells how it goes on.
+ * The scripts for conda environments: made once with any conda, copied whole to the others, and removed. Each may be interrupted at
+ * any moment; the files that are left say how to continue.
  */
 
 import { basename } from 'node:path'
@@ -12,7 +12,7 @@ import { removeParcel } from './parcel.ts'
 
 const MOVE_TIMEOUT_MS = 60 * 60_000
 
-/** Where installers put them; a login without a terminal has them rarely in its PATH. */
+/** The usual places, because they are rarely in the PATH of a login without a terminal. */
 export const FIND_TOOL = `tool=
 for name in micromamba mamba conda; do
   for each in "$(command -v $name)" "$MAMBA_EXE" "$CONDA_EXE" ~/.local/bin/$name ~/bin/$name ~/miniforge3/bin/$name ~/mambaforge/bin/$name \\
@@ -24,16 +24,16 @@ done
 [ -n "$tool" ] || { echo 'there is no micromamba, mamba or conda' >&2; exit 1; }
 `
 
-/** Behind the name of a prefix: what conda and pip put down while they make it. */
+/** Suffix of the directory for temporary files while conda and pip make a prefix. */
 const SCRATCH = '.muster-tmp'
 const REMOVE_HALF = `[ ! -e "$p${HALF}" ] || { rm -rf "$p" "$p${SCRATCH}" && rm -f "$p${HALF}"; } || exit 1`
-/** Finishes the removal of "$p"; what was there before Muster takes its place again. */
+/** Finishes the removal of "$p" and restores what was there before Muster. */
 export const CONDA_FINISH = `${REMOVE_HALF}
 [ ! -d "$p" ] || rmdir "$p" || exit 1
 [ ! -e "$p.muster-before" ] || mv "$p.muster-before" "$p"`
 
 export type Making = {
-  /** Where it will be; nothing is there. */
+  /** Nothing may exist there. */
   readonly prefix: string
   /** An environment.yml, or a list of packages, explicit or not. */
   readonly text: string
@@ -41,7 +41,7 @@ export type Making = {
   readonly key: string
 }
 
-/** The note that it is half there stands beside it before the first file, and becomes the mark in it after the last. */
+/** The note beside the prefix says that it is incomplete; after the last file it becomes the mark in the prefix. */
 export function makeCondaPrefix({ prefix, text, isYaml, key }: Making): Action {
   const file = isYaml ? 'environment.yml' : 'packages.txt'
   const create = isYaml
@@ -83,7 +83,7 @@ export function isPackedPrefix(path: string): boolean {
   return /\.(tar|tar\.gz|tgz|tar\.bz2|tar\.zst)$/.test(path)
 }
 
-/** As conda-pack says it: unpacked, and told where it is. `file`: on this machine. */
+/** Unpacks an archive and adapts its paths, as conda-pack asks. `file` is on this machine. */
 export function unpackArchive(prefix: string, file: string, parcel: string, key: string): Action {
   const archive = `${parcel}/archive`
   return {
@@ -116,7 +116,7 @@ mv -f "$d/prefix.tar.part" "$d/prefix.tar" && echo 'prefix # prefix.tar' > "$d/$
   }
 }
 
-/** Beside the old one, then in its place; one that is not Muster's is kept as PREFIX.muster-before. */
+/** Unpacks beside the old prefix, then replaces it; one that is not Muster's is kept as PREFIX.muster-before. */
 export function unpackPrefix(path: string, parcel: string, from: string, isKept: boolean): Action {
   const away = isKept
     ? `[ ! -e "$p" ] || { [ ! -e "$p.muster-before" ] && mv "$p" "$p.muster-before"; } || { echo "$p.muster-before is in the way" >&2; exit 1; }`
@@ -138,7 +138,7 @@ ${removeParcel(parcel)}`,
   }
 }
 
-/** Removes "$p", which Muster made; what was there before takes its place again. */
+/** Removes "$p", which Muster made, and restores what was there before. */
 export const CONDA_REMOVE = `[ -f "$p/${MARK_FILE}" ] || { echo "$p was not made by Muster" >&2; exit 1; }
 : > "$p${HALF}" || exit 1
 ${CONDA_FINISH}`
@@ -147,7 +147,7 @@ export function removePrefix(prefix: string): Action {
   return { script: `p=${pathWord(prefix)}\n${CONDA_REMOVE}`, timeoutMs: MOVE_TIMEOUT_MS }
 }
 
-/** Where making or removing it was cut. */
+/** Finishes after making or removing it was interrupted. */
 export function finishRemoval(prefix: string): Action {
   return { script: `p=${pathWord(prefix)}\n${CONDA_FINISH}`, timeoutMs: MOVE_TIMEOUT_MS }
 }

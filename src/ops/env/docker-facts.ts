@@ -1,15 +1,15 @@
-/** The image and the container of a Docker environment, as the daemon of a host tells them. */
+/** The image and the container of a Docker environment, as the daemon of a host describes them. */
 
 import { createHash } from 'node:crypto'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact } from '../kernel/fact.ts'
 
 export type DockerImage = {
-  /** `sha256:…`, as this daemon has it: it depends on how the daemon stores images. */
+  /** `sha256:…`; it depends on how this daemon stores images. */
   readonly id: string
   /** Of the uncompressed layers (RootFS), which are the same wherever the image was loaded. */
   readonly layers: readonly string[]
-  /** One word for the layers and what of the configuration matters when it runs: equal images have equal ones. */
+  /** A hash of the layers and of the settings that matter at run time: equal images have equal ones. */
   readonly digest: string
   readonly architecture: string
   readonly labels: Readonly<Record<string, string>>
@@ -35,7 +35,7 @@ const CONTAINER = '{"state":{{json .State.Status}},"imageId":{{json .Image}},"la
 
 export function dockerFact(image: string, container: string): Fact<DockerFacts> {
   return {
-    // A daemon that hangs is asked once.
+    // A daemon that hangs is asked only once.
     script: `command -v docker > /dev/null || { echo 'trouble docker is not installed'; return; }
 dock() { limited docker "$@"; }
 said=$(dock version --format '{{.Server.Version}}' 2>&1) || {
@@ -64,7 +64,7 @@ said=$(dock container inspect --format ${shellQuote(CONTAINER)} ${shellQuote(con
   }
 }
 
-/** What of an image's configuration decides how its container runs. */
+/** The settings of an image that decide how its container runs. */
 const CONFIG_KEYS = ['Env', 'Entrypoint', 'Cmd', 'WorkingDir', 'User', 'Volumes', 'StopSignal', 'Shell'] as const
 
 function imageOf({ id, layers, architecture, config }: Record<string, unknown>): DockerImage {

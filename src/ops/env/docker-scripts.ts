@@ -1,4 +1,4 @@
-/** The scripts for Docker environments: an image built or held by one daemon, carried to the others as a file, and one container. */
+/** The scripts for Docker environments: one daemon builds or pulls an image, the others load it from a file; one container each. */
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact } from '../kernel/fact.ts'
 import { pathWord } from '../kernel/files.ts'
@@ -10,16 +10,16 @@ const BUILD_TIMEOUT_MS = 120 * 60_000
 const MOVE_TIMEOUT_MS = 60 * 60_000
 const STOP_S = 20
 
-/** On images that Muster built: of what. On containers: of which image and which settings. */
+/** Labels of images that Muster built (the source) and of its containers (image and settings). */
 export const SOURCE_LABEL = 'muster.source'
 export const CONTAINER_LABEL = 'muster.container'
 
-/** `dock`: docker as the login may use it, or through sudo where that asks for no password. */
+/** `dock`: docker, through passwordless sudo if the login may not use it. */
 export const DOCK = `dock() { docker "$@"; }
 case $(docker version --format '{{.Server.Version}}' 2>&1) in *'permission denied'*) dock() { sudo -n docker "$@"; };; esac
 `
 
-/** From a directory of this machine; the context is carried to the host and removed there when the image stands. */
+/** Copies the build context from this machine, builds, and removes the context. */
 export function buildImage(image: string, source: string, dockerfile: string, context: FileDelivery): Action {
   const options = ['--tag', image, '--label', `${SOURCE_LABEL}=${source}`, '--file', dockerfile]
     .map(shellQuote)
@@ -35,18 +35,18 @@ cd "$HOME" && rm -rf "$d" && rmdir "\${d%/*}" && rmdir -p .cache/muster/env 2> /
   }
 }
 
-/** The image that one host made for the others, as a file in the parcel. */
+/** The file of the image in the parcel. */
 const FILE = 'image.tar'
 
 /**
- * Each host notes in a file of its own that its image came through Muster: hosts may share a home. While it is being loaded, the
- * note has the other name, so that nothing is forgotten when the run is cut there.
+ * Each host notes in its own file that Muster loaded its image, because hosts may share a home. While an image is being loaded the
+ * note has the other name, so that an interrupted run is noticed.
  */
 export const LOADED = 'loaded'
 export const LOADING = 'loading'
 export const UNFINISHED = 'unfinished'
 
-/** `content`: a note of this host, and UNFINISHED where a run that was cut left something else. */
+/** `content`: this host's note, and UNFINISHED if an interrupted run left anything else. */
 export function imageParcelFact(parcel: string, host: string): Fact<ParcelFacts> {
   return {
     script: `d=${pathWord(parcel)}
@@ -86,7 +86,7 @@ mv -f "$d/${FILE}.part" "$d/${FILE}"`,
   }
 }
 
-/** Brings the file to the parcel of a host, where others that share its home load it, too. */
+/** Copies the file to the parcel of a host; others that share its home load it from there. */
 export function bringImage(parcel: string, from: string): Action {
   return { files: { from, path: `${parcel}/${FILE}`, to: parcel }, script: `test -f ${pathWord(parcel)}/${FILE}` }
 }
@@ -100,12 +100,12 @@ export function loadImage(parcel: string, host: string): Action {
   }
 }
 
-/** It was loaded, and the run was cut before that was noted. */
+/** For an image that was loaded by a run that was interrupted before it noted that. */
 export function noteLoaded(parcel: string, host: string): Action {
   return { script: `cd ${pathWord(parcel)} && mv -f ${LOADING}-${host} ${LOADED}-${host}` }
 }
 
-/** Images are large: the file goes when it has done its work, and what a run that was cut left with it. */
+/** Removes the file as soon as it is not needed, because images are large, and what interrupted runs left. */
 export function removeImageFile(parcel: string): Action {
   return {
     script: `d=${pathWord(parcel)}
@@ -119,7 +119,7 @@ ${removeParcel(parcel)}
 const REMOVE_FILE = `rm -rf "$d"/${FILE}* "$d/context"
 if grep -q -s -x ${LOADED} "$d/content"; then echo ${LOADED} > "$d/content"; else rm -f "$d/content"; fi`
 
-/** This host has no image of Muster's any more; the notes of others that share its home stay. */
+/** Removes this host's note; those of hosts that share its home stay. */
 export function forgetImage(parcel: string, host: string): Action {
   return {
     script: `d=${pathWord(parcel)}
@@ -141,7 +141,7 @@ export type Container = {
   readonly mark: string
 }
 
-/** A container of another image, or with other settings, makes room first. */
+/** Removes a container of another image or with other settings first. */
 export function runContainer({ name, image, restart, options, command, mark }: Container): Action {
   const words = [
     ...['run', '--detach', '--name', name, '--restart', restart, '--label', `${CONTAINER_LABEL}=${mark}`],
@@ -162,7 +162,7 @@ export function startContainer(name: string): Action {
   return { script: `${DOCK}dock start ${shellQuote(name)}` }
 }
 
-/** It is the one that is wanted, it runs, and goes on running for a moment. */
+/** A check: the declared container runs, and still does a moment later. */
 export function containerRuns({ name, image, mark }: Container): Check {
   const format = `{{.State.Running}} {{.State.Restarting}} {{index .Config.Labels "${CONTAINER_LABEL}"}} {{.Image}}`
   return {

@@ -1,4 +1,4 @@
-/** Drift: in what the environments of hosts differ, and how bad each difference is. Pure. */
+/** Drift: how the environments of hosts differ, and how bad each difference is. Pure. */
 import type { Gravity } from '../kernel/finding.ts'
 import type { DockerFacts } from './docker-facts.ts'
 import type { PrefixFacts, SystemFacts } from './facts.ts'
@@ -6,13 +6,13 @@ import { differingPart } from './packages.ts'
 
 export type ItemKind = 'system' | 'python' | 'environment' | 'package' | 'image' | 'container'
 
-/** Something that hosts have in common or not. */
+/** One thing to compare. */
 export type Item = {
   readonly kind: ItemKind
   /** As people call it: `glibc`, `numpy`. */
   readonly name: string
   readonly value: string
-  /** Differs although the value may be the same: conda's build. */
+  /** A difference that the value does not show: conda's build. */
   readonly detail?: string
 }
 
@@ -23,14 +23,14 @@ export type DriftRow = {
   readonly kind: ItemKind
   readonly name: string
   readonly gravity: Gravity
-  /** Undefined: those that are followed do not have it. */
+  /** Undefined: the reference does not have it. */
   readonly reference?: string
   /** Of the hosts that differ; undefined: it is not there. */
   readonly values: ReadonlyMap<string, string | undefined>
 }
 
 export type Drift = {
-  /** The host that the others are compared with; undefined: with what most have. */
+  /** The reference host; undefined: the majority is the reference. */
   readonly followed?: string
   readonly hosts: readonly string[]
   /** The worst first. */
@@ -82,7 +82,7 @@ function keyOf({ kind, name }: Pick<Item, 'kind' | 'name'>): string {
   return `${kind} ${name}`
 }
 
-/** Compares with the host that is followed, where it has an environment, else with what most of them have. */
+/** Compares with the followed host if it has an environment, else with the majority. */
 export function driftOf(followed: string, hosts: ReadonlyMap<string, HostItems>): Drift {
   const own = hosts.get(followed)
   const isThere = own !== undefined && !LACKS.some((key) => own.get(key)?.value === ABSENT)
@@ -91,10 +91,10 @@ export function driftOf(followed: string, hosts: ReadonlyMap<string, HostItems>)
   const without = new Set(bare.map(([host]) => host))
   const rows = [...keys].flatMap(([key, { kind, name }]): DriftRow[] => {
     const isOfContent = kind === 'package' || kind === 'python'
-    // Where there is no environment at all, one row says so.
+    // One row is enough for a host without an environment.
     const asked = [...hosts].filter(([host]) => !(isOfContent && without.has(host)))
     const usual = isThere ? own.get(key) : mostCommon(asked.map(([, items]) => items.get(key)))
-    // An environment that is nowhere is no reference.
+    // A missing environment is no reference.
     const reference = LACKS.includes(key) && usual?.value === ABSENT ? undefined : usual
     const differing = asked.filter(([, items]) => !isSame(items.get(key), reference))
     if (differing.length === 0) return []
@@ -120,7 +120,7 @@ function isSame(one: Item | undefined, two: Item | undefined): boolean {
   return one?.value === two?.value && one?.detail === two?.detail
 }
 
-/** The build only where that is what differs. */
+/** The build is shown only if it is the difference. */
 function shown(item: Item | undefined, other: Item | undefined): string | undefined {
   if (item === undefined) return undefined
   return item.detail !== undefined && item.value === other?.value ? `${item.value} ${item.detail}` : item.value
@@ -159,7 +159,7 @@ function packageGravity(name: string, reference: string | undefined, value: stri
   if (TOOLS.has(name)) return 'note'
   if (name.endsWith(': files')) return 'risk'
   if (EXACT.has(name)) return reference === undefined ? 'note' : 'blocker'
-  // What is there beside the others is in nobody's way; what is missing cannot be imported.
+  // Extra packages do no harm; missing ones cannot be imported.
   if (reference === undefined) return 'note'
   if (value === undefined) return 'risk'
   const part = differingPart(reference, value)

@@ -1,11 +1,11 @@
-/** What env asks of a host: what its software runs on, and what an environment holds, read from its files without activating it. */
+/** What env asks a host: its system, and the contents of an environment, read from files without activating it. */
 import { defined } from '../../base/defined.ts'
 import type { Fact } from '../kernel/fact.ts'
 import { pathWord } from '../kernel/files.ts'
 import { isName, isVersion, normalName, type Package, packageOfCondaFile, packageOfDist } from './packages.ts'
 import type { EnvironmentSpec } from './section.ts'
 
-/** What an environment cannot bring along. Undefined: there is none, or nobody says. */
+/** What an environment cannot bring along. Undefined: none, or unknown. */
 export type SystemFacts = {
   readonly architecture: string
   /** `glibc 2.36`, `musl 1.2.3`. */
@@ -18,7 +18,7 @@ export type SystemFacts = {
 export type PrefixFacts =
   | {
       readonly kind: 'none'
-      /** Muster was cut while it made or removed it, or before it put back what was there before. The path is absolute. */
+      /** Muster was interrupted while it made or removed it, or before it restored the previous one. The path is absolute. */
       readonly left?: { readonly what: 'half' | 'before'; readonly path: string }
     }
   /** Something else is in its place. */
@@ -27,19 +27,19 @@ export type PrefixFacts =
       readonly kind: 'venv' | 'conda'
       /** Absolute. */
       readonly path: string
-      /** `3.11.7`; undefined: its interpreter is not there, or does not run. */
+      /** `3.11.7`; undefined: its interpreter is missing or does not run. */
       readonly python?: string
       /** By normalised name. */
       readonly packages: ReadonlyMap<string, Package>
       /** Names of packages whose list of files is missing. */
       readonly broken: readonly string[]
-      /** What Muster noted when it made it; undefined: somebody else did. */
+      /** Muster's note about how it was made; undefined: Muster did not make it. */
       readonly made?: string
     }
 
-/** In the prefix; the line in it tells what it was made from. */
+/** The file in the prefix that marks it as Muster's; its line says what it was made from. */
 export const MARK_FILE = '.muster-made'
-/** Behind the name of a prefix: the note beside it that it is half made, or half removed. */
+/** Suffix of the file beside a prefix that is there while the prefix is half made or half removed. */
 export const HALF = '.muster-half'
 
 export const systemFact: Fact<SystemFacts> = {
@@ -82,7 +82,7 @@ export function prefixOf(spec: Exclude<EnvironmentSpec, { kind: 'docker' }>): Pr
 const CONDA_ROOTS = `"$MAMBA_ROOT_PREFIX" "$CONDA_ROOT" ~/micromamba ~/.local/share/mamba ~/miniforge3 ~/mambaforge ~/miniconda3 ~/anaconda3 ~/.conda \\
   /opt/conda /opt/miniforge3 /opt/mambaforge /opt/miniconda3 /opt/anaconda3 /opt/micromamba`
 
-/** Sets $p, empty where there is none: where installers put conda, and what it writes down about environments elsewhere. */
+/** Sets $p, empty if there is none. Searches the usual directories of conda, and its list of environments elsewhere. */
 export function findPrefix(name: PrefixName): string {
   if ('path' in name) return `p=${pathWord(name.path)}`
   const { condaName } = name
@@ -93,7 +93,7 @@ done
 [ -n "$p" ] || p=$(grep '/${condaName.replaceAll('.', '\\.').replaceAll('+', '[+]')}$' ~/.conda/environments.txt | head -n 1)`
 }
 
-/** The same for what is left of one. */
+/** The same for the remains of an interrupted one. */
 function findLeft(condaName: string): string {
   return `for root in ${CONDA_ROOTS}; do
   e=$root/envs/${condaName}
@@ -103,7 +103,7 @@ done
 `
 }
 
-/** Names and versions only: they come from the names of files. */
+/** Only names and versions, which come from file names. */
 export function prefixFact(name: PrefixName): Fact<PrefixFacts> {
   return {
     script: `${findPrefix(name)}
@@ -156,7 +156,7 @@ function parsePrefix(text: string): PrefixFacts | undefined {
     const found = byConda.has(dist) ? undefined : packageOfDist(dist)
     if (found === undefined) continue
     const name = normalName(found.name)
-    // What pip put over a package of conda's is what is imported.
+    // A package that pip installed over conda's is the one that Python imports.
     if (packages.get(name)?.version !== found.version) packages.set(name, found)
   }
   const python = valuesOf('python').find(isVersion)

@@ -1,6 +1,6 @@
 /**
- * What env leaves where hosts.yaml does not declare it any more, or was cut: environments that bear Muster's mark, halves of them,
- * what was brought for the others, containers and images. They go as `down` lets them go.
+ * Finds what env left on hosts after hosts.yaml changed or a run was interrupted: environments with Muster's mark, incomplete ones,
+ * parcels, containers and images. They are removed as `down` would.
  */
 
 import type { LeftKind } from '../../base/left.ts'
@@ -16,7 +16,7 @@ import { PARCEL_REMOVE } from './parcel.ts'
 import { VENV_REMOVE } from './venv-scripts.ts'
 import { type EnvWanted, envWantedOf, PARCELS, parcelOf } from './wanted.ts'
 
-/** `declared` is the directory that hosts.yaml names, if it names one; `wheels` the one that a person keeps wheels in. */
+/** `declared` is the directory that hosts.yaml names, if any; `wheels` the user's directory of wheels. */
 function findScript(wanted: EnvWanted | undefined): string {
   const spec = wanted?.spec
   const declared = spec === undefined || spec.kind === 'docker' ? 'p=' : findPrefix(prefixOf(spec))

@@ -20,7 +20,7 @@ export function isName(text: string): boolean {
   return /^[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?$/.test(text) && text.length <= 200
 }
 
-/** PEP 440, or conda's: nothing that a shell or pip would take as something else. */
+/** PEP 440, or conda's; nothing that a shell or pip could misread. */
 export function isVersion(text: string): boolean {
   return /^[A-Za-z0-9][\w.+!~-]*$/.test(text) && text.length <= 200
 }
@@ -29,7 +29,7 @@ export function isVersion(text: string): boolean {
 export function packageOfDist(directory: string): Package | undefined {
   const match = /^(.+?)-(\d[^-]*)(?:\.dist-info|(?:-py[\d.]+)?\.egg-info)$/.exec(directory)
   const [, name = '', version = ''] = match ?? []
-  // A directory that pip could not remove whole begins with a tilde.
+  // A tilde marks a directory that pip could not remove completely.
   return isName(name) && isVersion(version) ? { name, version, by: 'pip' } : undefined
 }
 

@@ -4,11 +4,11 @@ import { pathWord } from '../kernel/files.ts'
 
 export type ParcelFacts = {
   readonly isThere: boolean
-  /** What it holds, a line each, as whoever made it wrote it; undefined: it is not complete. */
+  /** The lines of its list; undefined: it is incomplete. */
   readonly content?: readonly string[]
 }
 
-/** `content`: the name of the file that says so. */
+/** `content`: the name of the list in it. */
 export function parcelFact(directory: string, content: string): Fact<ParcelFacts> {
   return {
     script: `d=${pathWord(directory)}
@@ -24,14 +24,14 @@ echo there
   }
 }
 
-/** Whether all files are there whose names stand behind ` # ` in the list, as a check. */
+/** A check: all files that the list names after ` # ` exist. */
 export function parcelCheck(directory: string, content: string): string {
   return `d=${pathWord(directory)}
 [ -f "$d/${content}" ] || exit 1
 sed -n 's/.* # //p' "$d/${content}" | while read -r f; do [ -f "$d/$f" ] || exit 1; done`
 }
 
-/** Takes it away, what a cut run left beside it (scratch in venv-scripts.ts), and the directories above it that are empty then. */
+/** Removes it, the scratch directories of interrupted runs beside it (venv-scripts.ts), and parent directories that are then empty. */
 export function removeParcel(directory: string): string {
   return `p=${pathWord(directory)}\n${PARCEL_REMOVE}`
 }

@@ -1,6 +1,6 @@
 /**
- * What env would do about a conda environment on each host: made once on the host that is followed, and its whole prefix taken
- * over at the same path, where it needs no relocation, no solver, no channel, and no conda. Pure.
+ * The plan for a conda environment on each host: made once on the followed host, and its prefix copied to the same path on the
+ * others, which then need no relocation, solver, channel or conda. Pure.
  */
 
 import { type Known, knownValue } from '../kernel/fact.ts'
@@ -74,7 +74,7 @@ function isSameMachine(one: SystemFacts | undefined, two: SystemFacts | undefine
   return one === undefined || two === undefined || one.architecture === two.architecture
 }
 
-/** Where it will be made: where conda looks for a name in every home directory. Undefined: nothing says what it holds. */
+/** The path to make it at; conda finds names there in every home. Undefined: no file says what to install. */
 function newPathOf({ spec, file }: Wanted): string | undefined {
   return file?.kind === 'text' ? (spec.prefix ?? `~/.conda/envs/${spec.name}`) : undefined
 }
@@ -103,7 +103,7 @@ function followedOperation(wanted: Wanted, source: OwnFacts): Operation {
   return operation('conda', host, TITLE, verdict)
 }
 
-/** `followed`: what the others follow, or where it will be when it has been made. */
+/** `followed`: the environment that the others follow, or the path where it will be made. */
 function takeVerdict(
   wanted: Wanted,
   host: string,
@@ -168,7 +168,7 @@ function pack(wanted: Wanted, path: string): Operation {
   return operation('file', host, 'environment as a file', verdict, [operationId(AREA, 'conda', host)])
 }
 
-/** The file goes when all have it, also where a run that was cut left one. */
+/** Removes the file when all hosts have it, also one that an interrupted run left. */
 function tidy(wanted: Wanted, areaFacts: EnvAreaFacts, takes: readonly Operation[], isCarried: boolean): Operation[] {
   const { facts } = areaFacts
   const { from } = wanted.spec
@@ -211,7 +211,7 @@ export function planCondaDown(wanted: Wanted, areaFacts: EnvAreaFacts): Operatio
   })
 }
 
-/** What takes away what Muster made, also where that was cut: what was there before takes its place again. */
+/** Removes what Muster made, also after an interruption, and restores what was there before. */
 function restoring(host: string, content: PrefixFacts): Step[] {
   if ('packages' in content) {
     const { path, made } = content

@@ -42,7 +42,7 @@ type Wanted = EnvWanted<'docker'>
 
 const short = (image: DockerImage) => image.digest.slice(0, 12)
 
-/** Of a host whose daemon can be used. */
+/** Blocked if the daemon cannot be used. */
 function onDocker(host: string, own: OwnFacts, decide: (facts: DockerFacts) => Verdict): Verdict {
   return ifKnown(host, 'Docker', own.content as Known<DockerFacts>, (facts) =>
     facts.trouble === undefined ? decide(facts) : blocked(host, 'no-docker', `Docker: ${facts.trouble}`),
@@ -54,7 +54,7 @@ export function planDockerUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation
   const { spec } = wanted
   const source = facts.get(spec.from)?.facts
   const made = source === undefined ? undefined : makeImage(wanted, source)
-  // What the others are to have; undefined while it is still to be made.
+  // The image that the others should have; undefined until it is made.
   const followed = made?.verdict.kind === 'nothing' ? imageOf(source) : undefined
   const elsewhere = keptElsewhere('up', wanted, areaFacts, 'parcel')
   const keeperOf = (host: string) => elsewhere.get(host)?.keeper ?? host
@@ -81,7 +81,7 @@ function imageOf(own: OwnFacts | undefined): DockerImage | undefined {
   return own === undefined ? undefined : knownValue(own.content as Known<DockerFacts>)?.image
 }
 
-/** On the host that is followed: built, pulled, or there. */
+/** On the followed host: build or pull the image, or keep it. */
 function makeImage(wanted: Wanted, source: OwnFacts): Operation {
   const { spec, file, key } = wanted
   const { from: host, image } = spec
@@ -115,7 +115,7 @@ function packImage(wanted: Wanted): Operation {
   return operation('file', host, 'image as a file', oneStep('missing', 'file', host, 'save', pack), after)
 }
 
-/** To each home where an image is to be loaded and that is not the one of the followed host. */
+/** Copies the file to each home where an image will be loaded, except the followed host's. */
 function bringImages(
   wanted: Wanted,
   loads: readonly Operation[],
@@ -132,7 +132,7 @@ function bringImages(
   })
 }
 
-/** `keeper`: the host through which the file comes to its home. */
+/** `keeper`: the host that receives the file for their shared home. */
 function takeImage(
   wanted: Wanted,
   host: string,
@@ -164,7 +164,7 @@ function hasNote(own: OwnFacts, note: string): boolean {
   return knownValue(own.parcel)?.content?.includes(note) === true
 }
 
-/** The file goes from each home when all hosts there have loaded it, also where a run which was cut left one. */
+/** Removes the file from each home once all its hosts have loaded it, also one that an interrupted run left. */
 function tidy(
   wanted: Wanted,
   { facts }: EnvAreaFacts,
@@ -198,7 +198,7 @@ function containerOf({ spec }: Wanted): Container {
   return { name, image, restart, options, command, mark }
 }
 
-/** `isImageThere`: the image on the host stays what it is. */
+/** `isImageThere`: the image on the host does not change. */
 function holdContainer(wanted: Wanted, host: string, own: OwnFacts, isImageThere: boolean): Operation {
   const container = containerOf(wanted)
   const { name, image, mark } = container

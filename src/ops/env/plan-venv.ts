@@ -1,4 +1,4 @@
-/** What env would do about a virtual environment on each host. Pure. */
+/** The plan for a virtual environment on each host. Pure. */
 import { printable } from '../../base/printable.ts'
 import { type Known, knownValue } from '../kernel/fact.ts'
 import { pathWord } from '../kernel/files.ts'
@@ -27,7 +27,7 @@ type Venv = Extract<PrefixFacts, { kind: 'venv' | 'conda' }>
 type Lock = ReadonlyMap<string, string>
 
 const TITLE = 'virtual environment'
-/** They install, and are in nobody's way. */
+/** They install packages, and extra ones do no harm. */
 const TOOLS = ['pip', 'setuptools', 'wheel']
 const SHOWN_CHANGES = 40
 
@@ -53,7 +53,7 @@ export function planVenvUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[]
           ? blocked(host, 'not-reached', `${spec.from}, which gathers the wheels, cannot be reached`)
           : venvVerdict(wanted, host, content, known, source !== undefined && host !== spec.from),
       )
-      // What is brought into one home is brought once: the next one finds it there.
+      // A shared home receives the parcel once; the next host finds it there.
       const bringer = parcelElsewhere.get(host)?.keeper
       const after = [
         ...(source === undefined ? [] : [operationId(AREA, 'wheels', spec.from)]),
@@ -64,7 +64,7 @@ export function planVenvUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[]
   ]
 }
 
-/** What the parcel of a host says; undefined: it is not made yet, or not of what is followed now. */
+/** The lock in a host's parcel; undefined: not made yet, or outdated. */
 function lockOf({ file }: Wanted, { parcel, content }: OwnFacts): Lock | undefined {
   const lines = knownValue(parcel)?.content
   if (lines === undefined) return undefined
@@ -84,7 +84,7 @@ function isSameLock(lock: Lock, { packages }: Venv): boolean {
   return others.length === 0 && [...lock].every(([name, version]) => packages.get(name)?.version === version)
 }
 
-/** On the host that is followed: the wheels and the lock. */
+/** Gathers the wheels and the lock on the followed host. */
 function gather(wanted: Wanted, source: OwnFacts, lock: Lock | undefined): Operation {
   const { spec, file } = wanted
   const { from: host, path: prefix, python, wheels } = spec
@@ -129,7 +129,7 @@ function venvVerdict(
   host: string,
   content: PrefixFacts,
   lock: Lock | undefined,
-  /** Else the parcel is on the host. */
+  /** False: the parcel is already on the host. */
   isBrought: boolean,
 ): Verdict {
   const { spec, key } = wanted

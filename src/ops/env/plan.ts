@@ -1,4 +1,4 @@
-/** What the kinds of environments have in common when they plan. Pure. */
+/** What the plans for venv, conda and Docker share. Pure. */
 import type { AreaFacts, ChangeDirection } from '../kernel/area.ts'
 import { type Known, knownValue } from '../kernel/fact.ts'
 import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
@@ -12,7 +12,7 @@ export type EnvFacts = {
   readonly system: SystemFacts
   readonly content: PrefixFacts | DockerFacts
   readonly parcel: ParcelFacts
-  /** What lies in the home directory and on its file system; undefined: it is not asked. */
+  /** What lies in the home directory and on its file system; undefined: not asked. */
   readonly inHome?: InHome
 }
 export type OwnFacts = { readonly [K in keyof EnvFacts]: Known<EnvFacts[K]> }
@@ -32,7 +32,7 @@ export function nothing(because: string): Verdict {
   return { kind: 'nothing', because }
 }
 
-/** It is looked after through another host. */
+/** Another host maintains it. */
 export function keptBy({ keeper, because }: Kept): Verdict {
   return { kind: 'nothing', because, keeper }
 }
@@ -45,7 +45,7 @@ export function steps(state: 'missing' | 'differs', all: readonly Step[]): Verdi
   return { kind: 'steps', state, steps: all }
 }
 
-/** The step's id out of its operation's. */
+/** A step; its id derives from the operation's. */
 export function step(name: string, host: string, word: string, rest: Omit<Step, 'id'>): Step {
   return { id: `${operationId(AREA, name, host)}/${word}`, ...rest }
 }
@@ -61,17 +61,17 @@ export function oneStep(
   return steps(state, [step(name, host, word, rest)])
 }
 
-/** The file cannot be read: nothing can be said about any host. Undefined: it can. */
+/** Blocks all hosts if the file of the environment cannot be read. */
 export function fileTrouble({ spec, file }: EnvWanted): Operation[] | undefined {
   if (file?.kind !== 'unreadable') return undefined
   const cause = `${file.path} cannot be read: ${file.because}`
   return spec.hosts.map((host) => operation('file', host, 'what it is made from', blocked(host, 'no-file', cause)))
 }
 
-/** Where an environment is looked after through another host, and why. */
+/** The host that maintains an environment for another one, and why. */
 type Kept = { readonly keeper: string; readonly because: string }
 
-/** Hosts whose environment (or what is brought for it) is another host's: over NFS that hosts.yaml declares, or in one home. */
+/** Hosts that share their environment (or the parcel) with another host: on an NFS share of hosts.yaml, or in a shared home. */
 export function keptElsewhere(
   direction: ChangeDirection,
   { spec, sharedBy }: EnvWanted,
@@ -82,7 +82,7 @@ export function keptElsewhere(
     const fact = facts.get(host)?.facts.inHome
     return fact !== undefined && knownValue(fact)?.[what] === true
   }
-  // The host that is followed has it already, or makes it first.
+  // The followed host comes first: it has the environment, or makes it.
   const isFirst = (host: string) => direction === 'up' && host === spec.from
   const homes = sharedHomes.map(({ hosts, path }) => ({
     hosts: hosts.filter(isInHome).toSorted((one, two) => Number(isFirst(two)) - Number(isFirst(one))),
@@ -96,7 +96,6 @@ export function keptElsewhere(
   ])
 }
 
-/** The sentence for a directory that is looked after elsewhere. */
 function sharedSentence(owner: string): string {
   return `it is on an NFS share, and ${owner} takes care of it`
 }

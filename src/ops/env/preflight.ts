@@ -1,6 +1,6 @@
 /**
- * What making an environment needs of a host and its plan does not ask: packages from an index or out of wheels, a directory
- * that this login may write to, and room. It reads, asks the index, and changes nothing.
+ * Checks what an environment needs beyond its plan: packages from an index or from wheels, a directory that this login may write
+ * to, and disk space. It reads, asks the index, and changes nothing.
  */
 
 import { formatBytes } from '../../base/format-bytes.ts'
@@ -12,10 +12,10 @@ import { type Operation, operationId, type Verdict } from '../kernel/operation.t
 import type { EnvironmentSpec } from './section.ts'
 import { AREA } from './wanted.ts'
 
-/** Less than this is filled by few packages. */
+/** A few packages fill less space than this. */
 const LITTLE_BYTES = 2 ** 30
 
-/** Any answer will do, also one that asks for a password or has a certificate that pip knows better. */
+/** Any answer will do, also a request for a password or a certificate that only pip trusts. */
 const ASK_PROGRAM = `import ssl, sys, urllib.error, urllib.request
 try: urllib.request.urlopen(sys.argv[1], timeout=5).close()
 except urllib.error.HTTPError: pass
@@ -24,10 +24,10 @@ except urllib.error.URLError as error:
 except OSError: sys.exit(1)
 `
 
-/** Blocked by another host only: that one may be reached another time. */
+/** Findings about another host, which may be reached later. */
 const OF_OTHERS = ['needs-other', 'not-reached']
 
-/** For the hosts on which this plan makes an environment, or would if other hosts were there. */
+/** For the hosts where this plan makes an environment, or would if other hosts answered. */
 export function envPreflights(spec: EnvironmentSpec, operations: readonly Operation[]): Preflight[] {
   const open = operations.filter(
     ({ area, verdict }) => area === AREA && (verdict.kind === 'steps' || isOfOthers(verdict)),
@@ -82,7 +82,7 @@ index=$(printf %s "$index" | sed 's#//[^/@]*@#//#')
 
 function place(path: string): Part {
   return {
-    // The directory that is there and in which the others will be made; where the environment is there nothing is asked.
+    // The nearest existing directory above the environment; nothing is asked if the environment exists.
     script: `p=${pathWord(path)}
 if [ -z "$(ls -A "$p" 2> /dev/null)" ]; then
 while [ -n "$p" ] && [ ! -e "$p" ]; do p=\${p%/*}; done

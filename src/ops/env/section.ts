@@ -44,7 +44,7 @@ const hostPath = text('directory', (value) => {
 const name = (pattern: RegExp, characters: string) =>
   text('name', (value) => (pattern.test(value) ? undefined : `is not a name of letters, digits, ${characters}`))
 
-/** What all kinds have. */
+/** Fields of all kinds. */
 const where = {
   from: {
     schema: hostName,

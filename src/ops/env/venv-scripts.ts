@@ -7,15 +7,15 @@ import { MARK_FILE } from './facts.ts'
 const FETCH_TIMEOUT_MS = 60 * 60_000
 const INSTALL_TIMEOUT_MS = 30 * 60_000
 
-/** What a person has configured for pip counts where it fetches; nothing is asked and nothing kept beside. */
+/** pip honours the user's settings when it fetches; it asks nothing and caches nothing. */
 const QUIET = `PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignore PIP_NO_CACHE_DIR=1 PIP_NO_COLOR=1
 PIP_PROGRESS_BAR=off PIP_REQUIRE_VIRTUALENV=0
 export PIP_DISABLE_PIP_VERSION_CHECK PIP_NO_INPUT PIP_ROOT_USER_ACTION PIP_NO_CACHE_DIR PIP_NO_COLOR PIP_PROGRESS_BAR PIP_REQUIRE_VIRTUALENV
 `
 
 /**
- * Sets $t, where pip puts what it unpacks and builds: beside the parcel, so that what a cut run left there goes with the next one
- * or with `down`. A name for each host, as several may share a home directory.
+ * Sets $t, the directory where pip unpacks and builds. It is beside the parcel, so that the next run or `down` removes what an
+ * interrupted run left. Each host has its own, because several may share a home.
  */
 function scratch(parcel: string): string {
   return `t=${pathWord(parcel)}.tmp-$(uname -n)
@@ -28,7 +28,7 @@ export TMPDIR
 `
 }
 
-/** What pip says when nobody answers it, whatever else is wrong; every index has pip itself. */
+/** What pip prints if the index does not answer: every index has pip itself. */
 const NO_ANSWER =
   'requirement pip .from versions: none|NewConnectionError|ConnectTimeout|ReadTimeout|ConnectionError|ProxyError|NameResolutionError|name resolution|Max retries exceeded|Network is unreachable|No route to host'
 
@@ -128,26 +128,26 @@ else: sys.exit("it is neither a pylock.toml nor a uv.lock")
 print("\\n".join([*("--extra-index-url " + index for index in sorted(indexes)), *(pins[name] for name in sorted(pins))]))
 `
 
-/** Whether a file of this name is a lock of that kind, and no list for pip. */
+/** Whether a file of this name is such a lock rather than a list for pip. */
 export function isTomlLock(path: string): boolean {
   return /(^|\/)(uv\.lock|pylock(\.[^/]*)?\.toml)$/.test(path)
 }
 
 export type Gathering = {
   readonly python: string
-  /** Where the environment is or will be; its pip may be the only one. */
+  /** The path of the environment, which may have the only pip. */
   readonly prefix: string
   readonly parcel: string
   /** The lock's name in it. */
   readonly content: string
-  /** Wheels that a person laid there. */
+  /** The directory of hosts.yaml with ready wheels. */
   readonly wheels?: string
-  /** What pip reads, whether it is all (pins of another environment), or a lock that is to become pins first. */
+  /** `list`: requirements for pip; `complete`: pins of another environment; `lock`: converted to pins first. */
   readonly requirements: string
   readonly kind: 'list' | 'complete' | 'lock'
 }
 
-/** Finds the wheels in what is there, or else fetches them; ends with the lock in the parcel. */
+/** Finds the wheels on the host, or fetches them, and writes the lock to the parcel last. */
 export function gatherWheels({ python, prefix, parcel, content, wheels, requirements, kind }: Gathering): Action {
   const deps = kind === 'list' ? '' : '--no-deps '
   const others = wheels === undefined ? '' : ` ${pathWord(wheels)}`
@@ -205,7 +205,7 @@ set -- "$python" "$wheel/pip"
   }
 }
 
-/** Makes an empty environment, or makes one of Muster's anew whose interpreter is gone. */
+/** Makes an empty environment; one of Muster's without a working interpreter is made again. */
 export function makeVenv(python: string, prefix: string, parcel: string, key: string): Action {
   return {
     script: `umask 022
@@ -219,7 +219,7 @@ if ls ${pathWord(parcel)}/pip-*.whl > /dev/null 2>&1; then "$python" -m venv --w
   }
 }
 
-/** What is not in the lock and does not install others. */
+/** Prints the packages that are not in the lock, except the tools that install. */
 const EXTRA_PROGRAM = `import re, sys
 from importlib import metadata
 def normal(name): return re.sub(r"[-_.]+", "-", name).lower()
@@ -228,7 +228,7 @@ names = {dist.metadata["Name"] for dist in metadata.distributions(path=[path for
 print("\\n".join(sorted(name for name in names if name and normal(name) not in wanted)))
 `
 
-/** Makes what is installed what the lock says, from the parcel alone. */
+/** Makes the environment match the lock, offline from the parcel. */
 export function installLock(prefix: string, parcel: string, content: string): Action {
   return {
     script: `umask 022
@@ -246,7 +246,7 @@ extra=$("$p/bin/python" -I -c ${shellQuote(EXTRA_PROGRAM)} "$d/${content}") || e
   }
 }
 
-/** Removes "$p". The mark goes last, so that a removal that was cut is carried on. */
+/** Removes "$p", the mark last, so that an interrupted removal can continue. */
 export const VENV_REMOVE = `[ -f "$p/${MARK_FILE}" ] || { echo "$p was not made by Muster" >&2; exit 1; }
 find "$p" -mindepth 1 -maxdepth 1 ! -name ${MARK_FILE} -exec rm -rf {} + && rm -f "$p/${MARK_FILE}" && rmdir "$p"`
 

@@ -1,4 +1,4 @@
-/** What no step of env can mend, and what is true only once an environment runs. */
+/** Finds what no step of env can fix, and what shows only when the environment runs. */
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { HostExec } from '../kernel/area.ts'
 import { knownValue } from '../kernel/fact.ts'
@@ -11,7 +11,7 @@ import type { EnvWanted } from './wanted.ts'
 
 const TIMEOUT_MS = 60_000
 
-/** Drift that is left where nothing is to be done; for a proof the interpreter is asked what it can import, too. */
+/** Drift that remains where there is nothing to apply; `check` also lets the interpreter import standard modules. */
 export async function verifyEnv(
   { spec }: EnvWanted,
   areaFacts: EnvAreaFacts,

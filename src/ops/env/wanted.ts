@@ -1,4 +1,4 @@
-/** What hosts.yaml wants of the environments, and where things lie on the hosts. Pure. */
+/** What hosts.yaml declares about the environment, and the paths on hosts. Pure. */
 import { createHash } from 'node:crypto'
 import { sectionOf } from '../../inventory/section.ts'
 import type { Declared, DeclaredFile } from '../kernel/area.ts'
@@ -7,11 +7,11 @@ import { type EnvironmentSpec, section } from './section.ts'
 
 export type EnvWanted<Kind extends EnvironmentSpec['kind'] = EnvironmentSpec['kind']> = {
   readonly spec: Extract<EnvironmentSpec, { kind: Kind }>
-  /** Undefined: the environment of `spec.from` is what the others get. */
+  /** Undefined: the others get the environment of `spec.from`. */
   readonly file?: DeclaredFile
-  /** Tells one content of the file from another; letters and digits. */
+  /** A hash of the file's contents and the settings. */
   readonly key: string
-  /** Hosts whose directory is another host's, over NFS: that host takes care of it. */
+  /** Hosts that see another host's directory over NFS, and that host, which maintains it. */
   readonly sharedBy: ReadonlyMap<string, string>
 }
 
@@ -31,21 +31,21 @@ export function envWantedOf({ inventory, files }: Declared): EnvWanted | undefin
   }
 }
 
-/** The directory that holds what is made on one host and brought to the others: one an environment, whatever is in it. */
+/** The directory for what one host makes and the others receive; one for each environment, whatever its contents. */
 export function parcelOf({ spec }: Pick<EnvWanted, 'spec'>): string {
   const base = spec.kind === 'venv' ? spec.wheels : undefined
   const name = spec.kind === 'docker' ? spec.image : (directoryOf(spec) ?? spec.kind)
   return `${base ?? PARCELS}/muster-${createHash('sha256').update(name).digest('hex').slice(0, 16)}`
 }
 
-/** The file in it that is written last and says what it holds, for this content of the file of hosts.yaml. */
+/** The file in the parcel that is written last and lists its contents; its name depends on what was declared. */
 export function contentOf({ key }: Pick<EnvWanted, 'key'>): string {
   return `content-${key}`
 }
 
 export const PARCELS = '~/.cache/muster/env'
 
-/** The directory on the hosts; undefined: nobody can say without asking them. */
+/** The directory on the hosts; undefined: only the hosts know it. */
 function directoryOf(spec: EnvironmentSpec): string | undefined {
   return spec.kind === 'venv' ? spec.path : spec.kind === 'conda' ? spec.prefix : undefined
 }

@@ -1,4 +1,4 @@
-/** What is dangerous or pointless in what is exported and mounted, with what to write instead. Declared dangers are notes. Pure. */
+/** Dangerous or useless options of exports and mounts, and what to write instead. Those that hosts.yaml declares are notes. Pure. */
 import { shellQuote } from '../../base/shell-quote.ts'
 import { type Finding, onHost } from '../kernel/finding.ts'
 import type { ExportEntry, Exports } from './exports.ts'
@@ -22,7 +22,7 @@ export function dangersOfForeign(host: string, { entries }: Exports): Finding[] 
   })
 }
 
-/** Of what hosts.yaml declares: it is wanted so, and said once. */
+/** Dangers that hosts.yaml declares. */
 export function dangersOfShare(host: string, share: Share, point: Point | undefined): Finding[] {
   const found = share.exportTo.flatMap((client) =>
     dangersOf({ path: share.path, client, options: share.options, isStray: false }, share.clientAddresses),

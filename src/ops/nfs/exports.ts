@@ -8,7 +8,7 @@ export type ExportEntry = {
   readonly file: string
   /** From 1. */
   readonly line: number
-  /** Options stand alone behind a space: they are for everybody, and not for the client in front of them. */
+  /** The options follow a space, so they apply to everyone instead of the client before it. */
   readonly isStray: boolean
 }
 
@@ -68,7 +68,7 @@ export function parseExports(text: string, file: string): Exports {
   return { entries, problems }
 }
 
-/** Options that nobody knows, or undefined when all are good. */
+/** The problem with unknown options, or undefined. */
 export function problemOfOptions(options: readonly string[]): string | undefined {
   let found: string | undefined
   checkOptions(options, (message) => {
@@ -131,7 +131,7 @@ export function parseActiveExports(text: string): ActiveExport[] {
   })
 }
 
-/** Those that exportfs always shows, with what stands when nothing is said. */
+/** Options that exportfs always shows, and their defaults. */
 const SHOWN: readonly (readonly [string, string])[] = [
   ['ro', 'rw'],
   ['sync', 'async'],
@@ -141,7 +141,7 @@ const SHOWN: readonly (readonly [string, string])[] = [
   ['no_subtree_check', 'subtree_check'],
 ]
 
-/** Whether an export in effect is as these options say; what exportfs does not show counts as so. */
+/** Whether an active export has these options; those that exportfs does not show count as set. */
 export function agrees(active: ReadonlySet<string>, options: readonly string[]): boolean {
   const wanted = new Set(options)
   return SHOWN.every(([usual, other]) => active.has(other) === (wanted.has(other) && !wanted.has(usual)))

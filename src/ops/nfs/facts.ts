@@ -1,4 +1,4 @@
-/** What NFS asks of a host. Only the mount points may hang, and they are asked beside everything else. */
+/** What NFS asks a host. Only mount points may hang, so they are read in parallel to everything else. */
 import { shellQuote } from '../../base/shell-quote.ts'
 import { type Fact, type FactSet, type Known, knownValue } from '../kernel/fact.ts'
 import { type FileState, fileFact } from '../kernel/files.ts'
@@ -13,15 +13,15 @@ export type Point =
       readonly kind: 'directory'
       /** A mount point that is known to be empty. */
       readonly isEmpty: boolean
-      /** Both of what is exported; of others `-`. */
+      /** Of exported directories; `-` for others. */
       readonly mode: string
       readonly filesystem: string
     }
   | { readonly kind: 'absent' }
   | { readonly kind: 'other' }
-  /** Its server says that it is not what it was. */
+  /** Its server reports a stale handle. */
   | { readonly kind: 'stale' }
-  /** Nobody answers. */
+  /** It does not answer. */
   | { readonly kind: 'silent' }
 
 type Points = ReadonlyMap<string, Point>
@@ -44,10 +44,10 @@ export type NfsClientFacts = {
   readonly [unit: `unit ${string}`]: FileState
 }
 
-/** Those of servers are there where something is exported, those of clients where something is mounted. */
+/** Servers have the facts of exports, clients those of mounts. */
 export type NfsFacts = {
   readonly packages: Packages
-  /** Both by directory; each directory is in one of them, or did not answer. */
+  /** By directory; each is in one of the two, or did not answer. */
   readonly localPoints: Points
   readonly remotePoints: Points
 } & NfsServerFacts &
@@ -184,7 +184,7 @@ function localPointsFact(uses: Uses): Fact<Points> {
   }
 }
 
-/** Those on a mount: each is looked at by a process of its own that may be left behind; an answer is one short line. */
+/** Directories on a mount, each checked by its own process, which may hang; an answer is one short line. */
 function remotePointsFact(uses: Uses): Fact<Points> {
   const checks = checkPaths(uses)
   const parts = [...uses.keys()].map((path, index) => ({
@@ -207,7 +207,7 @@ function parsePoints(text: string, uses: Uses): Points {
   return new Map(points)
 }
 
-/** What is at a directory; undefined: nobody could tell. What is on a mount and did not answer in time is silent. */
+/** What is at a directory; undefined: unknown. A directory on a mount that did not answer in time is silent. */
 export function pointAt(
   { localPoints, remotePoints }: { readonly localPoints: Known<Points>; readonly remotePoints: Known<Points> },
   path: string,

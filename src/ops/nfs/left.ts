@@ -1,6 +1,6 @@
 /**
- * What NFS leaves where hosts.yaml does not declare it any more: Muster's exports file, its mounts by their units or blocks in
- * fstab, packages, and files of a verification that was cut. They go as `down` lets them go; what is mounted and in use stays.
+ * Finds what NFS left on hosts after hosts.yaml changed: Muster's exports file, its mounts (units or blocks in fstab), packages, and
+ * files of an interrupted check. They are removed as `down` would; a mount in use stays.
  */
 
 import type { LeftKind } from '../../base/left.ts'
@@ -116,7 +116,7 @@ function mountsOf(host: string, facts: KnownFacts, shares: readonly Share[]): re
   const own = {
     ...facts,
     ...Object.fromEntries(units.map(({ point, state }) => [`unit ${point}`, known(state)])),
-    // Nothing is unmounted by force: what to do about a dead server is for a person to decide.
+    // Nothing is unmounted by force: the user decides what to do about a dead server.
     localPoints: known(
       new Map(points.map((point) => [point, { kind: 'directory', isEmpty: true, mode: '-', filesystem: '-' }])),
     ),

@@ -1,6 +1,6 @@
 /**
- * The client's side: a mount unit where systemd runs, a block in /etc/fstab elsewhere, and the mount itself. What is mounted and
- * not Muster's stays; nothing is hidden under a mount, and nothing that is in use is taken away.
+ * The client: a mount unit with systemd, else a block in /etc/fstab, and the mount itself. Mounts that are not Muster's stay;
+ * nothing is mounted over a directory with files, and no mount in use is removed.
  */
 import { shellQuote } from '../../base/shell-quote.ts'
 import { blockOf, withBlock, withoutBlock } from '../kernel/block.ts'
@@ -145,7 +145,7 @@ function mountFileOf(
   }
 }
 
-/** A block a mount, so that one can go without the others. */
+/** Each mount has its own block, so that it can be removed alone. */
 function blockName({ point }: Pick<Share, 'point'>): string {
   return `nfs ${unitName(point).replace(/\.mount$/, '')}`
 }
@@ -227,8 +227,8 @@ exit $status`,
 }
 
 /**
- * Where it is in use, who holds it is named and it stays: links of /proc are listed and never followed, so that this does not
- * wait for a server. Where the server is gone and nobody holds it, it is taken away by force, and at last lazily.
+ * A mount in use stays, and the processes that use it are named. Links in /proc are listed but never followed, so that this does not
+ * wait for a server. If the server is gone and no process uses the mount, it is unmounted by force, and lazily as a last resort.
  */
 function unmount(point: string, isForced: boolean): Action {
   const last = `umount -f "$p" 2> /dev/null || { umount -l "$p" && echo "$p was unmounted lazily: its server does not answer"; }`
@@ -288,7 +288,7 @@ export function planUnmount(host: string, own: HostFactsOfNfs, share: Pick<Share
     id: `${id}/forget`,
     title: hasSystemd ? `remove ${file.path}` : `remove ${share.point} from /etc/fstab`,
     changes: file.lines.filter((line) => !line.startsWith('#') && !line.startsWith('[')).map((line) => `- ${line}`),
-    // The directory goes first: the note that it is Muster's is in what goes then.
+    // The directory is removed first, because the file that is removed next notes that Muster made it.
     run: {
       ...write,
       script: `${isMade ? `rmdir ${shellQuote(share.point)} 2> /dev/null\n` : ''}${disable}${write.script}${reload}`,

@@ -1,6 +1,6 @@
 /**
- * The server's side: one file of Muster's own in /etc/exports.d, and the service. Other files are read and never changed.
- * `exportfs -ra` reads them all, so nothing is done while one of them has an error: it would end exports that are in use.
+ * The server: one file of Muster's own in /etc/exports.d, and the service. Other files are read and never changed. Because
+ * `exportfs -ra` reads them all, and an error in one would end exports in use, nothing is done while one has an error.
  */
 import { shellQuote } from '../../base/shell-quote.ts'
 import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
@@ -13,7 +13,7 @@ import { allKnown, exportsId, type HostFactsOfNfs, serviceId } from './operation
 import type { Share } from './wanted.ts'
 
 const HEAD = '# Made by Muster from hosts.yaml: changes here are lost.'
-/** What `down` takes back, noted where it is found again. */
+/** Notes in the exports file about what `down` undoes. */
 const STARTED = '# Muster started the server.'
 const ENABLED = '# Muster switched the server on at boot.'
 /** File systems without a device or a UUID: exports of them carry an fsid. */
@@ -70,7 +70,7 @@ export function planExports(host: string, own: HostFactsOfNfs, shares: readonly 
   return { kind: 'steps', state, steps: [...directories, ...apply] }
 }
 
-/** Writes the file, has it read, looks at the exit code, at what is said and at what is exported; else puts back what was there. */
+/** Writes the file, runs exportfs, checks its exit code, its messages and the exports, and restores the old file on failure. */
 function exportStep(id: string, was: FileState, text: string, content: string, shares: readonly Share[]): Step {
   const write: Action =
     content === '' && was.kind === 'file'
@@ -158,11 +158,11 @@ function serviceStep(
   const script = serviceScript(SERVICE, manager, action)
   if (script === undefined) return undefined
   const running = 'read -r threads < /proc/fs/nfsd/threads && [ "$threads" -gt 0 ]'
-  // A script of init.d may say that it starts nothing and end well.
+  // A script of init.d may start nothing and still exit with 0.
   const checks = { start: running, stop: `! { ${running}; } 2> /dev/null`, enable: undefined, disable: undefined }
   const checked = checks[action]
   const check = checked === undefined ? {} : { check: { script: checked, asRoot: true } }
-  // Threads of newer kernels take no signal, which is how scripts of init.d end them.
+  // Scripts of init.d stop the threads with a signal, which newer kernels ignore.
   const more = action === 'stop' ? '\nrpc.nfsd 0 2> /dev/null || :' : ''
   const sign = action === 'enable' || action === 'start' ? '+' : '-'
   const state = action === 'enable' || action === 'disable' ? 'at boot' : 'running'
@@ -201,7 +201,7 @@ export function planUnexport(host: string, own: HostFactsOfNfs): Verdict {
   return { kind: 'steps', state: 'differs', steps: steps.filter((step) => step !== undefined) }
 }
 
-/** Notes of the file stay; a new one says what will be done now. */
+/** The notes of the file stay; one is added for what this run will do. */
 function notesOf(text: string, { isRunning, isEnabled }: SystemServiceState): string[] {
   const has = (note: string) => text.split('\n').includes(note)
   return [

@@ -1,4 +1,4 @@
-/** What NFS would do on each host. Pure: out of what is wanted and the facts. */
+/** The plan of NFS for each host, from what is declared and the facts. Pure. */
 import type { AreaFacts, ChangeDirection } from '../kernel/area.ts'
 import { ifKnown, type Operation, operationId, unusableHost, type Verdict } from '../kernel/operation.ts'
 import { installVerdict, missingPackages, removalVerdict } from '../kernel/packages.ts'
@@ -53,7 +53,7 @@ function planUp(
   return [install, ...serving, ...mounting]
 }
 
-/** Clients first, then their servers, then what was installed. */
+/** Clients first, then their servers, then packages. */
 function planDown(host: string, own: HostFactsOfNfs, served: readonly Share[], mounted: readonly Share[]): Operation[] {
   const unmounting = mounted.map((share) =>
     operation(host, mountId(host, share.point), `mount at ${share.point}`, planUnmount(host, own, share)),

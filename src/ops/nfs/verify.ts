@@ -1,6 +1,6 @@
 /**
- * Looks at the real thing: whether mounts answer; and as a proof, files written on the server and on each client and read on all
- * the others. Every command on a mount runs under a limit, so that a dead server costs its time and no more.
+ * Verifies that mounts answer; and for `check`, writes a file on the server and on each client and reads it on all others. Every
+ * command on a mount has a time limit, so that a dead server delays nothing else.
  */
 
 import { formatBytes } from '../../base/format-bytes.ts'
@@ -47,7 +47,7 @@ export async function verifyNfs(
   return [...found, ...proofs.flat()]
 }
 
-/** Out of the facts alone. */
+/** Findings from the facts alone. */
 function mountFindings(host: string, shares: readonly Share[], areaFacts: AreaFacts<NfsFacts>): Finding[] {
   const facts = areaFacts.facts.get(host)?.facts
   if (facts === undefined) return []
@@ -120,7 +120,7 @@ async function prove(share: Share, directories: readonly TestDirectory[], hostEx
   return [...findings, ...speeds]
 }
 
-/** A place that may be read and not written is as declared, where the server makes root a nobody. */
+/** A directory that root cannot write is as declared if it is read-only, or if the server maps root to nobody. */
 function unwritten(share: Share, { host, directory }: TestDirectory, reason: string): Finding {
   const isSquashed = !share.options.includes('no_root_squash') && /Permission denied/i.test(reason)
   const isReadOnly = /Read-only file system/i.test(reason)
@@ -135,7 +135,7 @@ function unwritten(share: Share, { host, directory }: TestDirectory, reason: str
   return { host, gravity: 'blocker', id: 'unwritten', cause: `cannot write to ${directory}`, detail: reason }
 }
 
-/** In a directory of its own that nobody can prepare. Prints its name and what dd said of a large and of a small file. */
+/** Writes in a new directory with a random name. Prints that name and dd's messages for a large and a small file. */
 function writeScript(directory: string, host: string): string {
   return `LC_ALL=C; export LC_ALL
 ${PATIENT}

@@ -1,4 +1,4 @@
-/** What hosts.yaml declares of NFS, by host: who exports what to whom, and who mounts it where. Pure. */
+/** What hosts.yaml declares about NFS: which host exports what to which clients, and where they mount it. Pure. */
 import { sectionOf } from '../../inventory/section.ts'
 import type { Declared } from '../kernel/area.ts'
 import { section } from './section.ts'
@@ -11,7 +11,7 @@ export type Share = {
   /** The hosts that mount it. */
   readonly clients: readonly string[]
   readonly clientAddresses: readonly string[]
-  /** As they stand in the exports file: the addresses of the clients, or what was declared. */
+  /** The clients in the exports file: their addresses, or what was declared. */
   readonly exportTo: readonly string[]
   readonly options: readonly string[]
   /** Octal, of the exported directory; undefined: as it is. */

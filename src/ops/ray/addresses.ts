@@ -1,10 +1,10 @@
-/** What is read from IPv4 addresses: what a node announces, which ones the Internet knows, which networks have nothing in common. Pure. */
+/** IPv4 addresses: what a node announces, which are public, and whether two hosts share a network. Pure. */
 import { BlockList } from 'node:net'
 import { knownValue } from '../kernel/fact.ts'
 import type { FactsOfHosts } from './facts.ts'
 import type { RayNode } from './wanted.ts'
 
-/** What the node announces to the others; undefined: nobody says. */
+/** The address that the node announces to the others; undefined: unknown. */
 export function ipOf({ ip, host }: RayNode, facts: FactsOfHosts): string | undefined {
   const addresses = facts.get(host)?.facts.addresses
   return ip ?? (addresses === undefined ? undefined : knownValue(addresses)?.ssh)

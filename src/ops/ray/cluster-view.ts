@@ -1,4 +1,4 @@
-/** A Ray cluster as its head's dashboard tells it (`/api/version`, `/api/v0/nodes`), from Ray 2.9 on. Pure. */
+/** A Ray cluster from its head's dashboard (`/api/version`, `/api/v0/nodes`), from Ray 2.9 on. Pure. */
 import { list, parseJson, record, textOf } from './json.ts'
 
 export type ClusterNode = {
@@ -18,7 +18,7 @@ export type ClusterView =
   | {
       readonly kind: 'answers'
       readonly ray: string
-      /** Undefined: a version of Ray that does not tell. */
+      /** Undefined: this version of Ray does not report it. */
       readonly python?: string
       readonly session: string
       /** Whether it asks for a token. */
@@ -27,7 +27,7 @@ export type ClusterView =
     }
   /** Nothing listens where its dashboard should, or it does not answer. */
   | { readonly kind: 'silent'; readonly because: string }
-  /** Something answers that is no dashboard of Ray. */
+  /** Something else than Ray's dashboard answers. */
   | { readonly kind: 'foreign'; readonly because: string }
 
 /** What the script of facts.ts printed: one JSON object with the bodies of the three answers, or `error`. */

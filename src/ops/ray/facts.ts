@@ -1,4 +1,4 @@
-/** What Ray asks of a host before anything is started, and of a head that runs. As the login: what it owns is what it may stop. */
+/** What Ray asks a host before anything starts, and a running head; as the login, which can stop only its own processes. */
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact, FactSet, HostFacts } from '../kernel/fact.ts'
 import { type ClusterView, parseClusterView } from './cluster-view.ts'
@@ -42,12 +42,11 @@ export type Space = {
 }
 
 /**
- * Why a connection does not come about: nothing came back in time, something on the way (or the host itself) says that it
- * leads nowhere, the port is closed, or the name is unknown.
+ * Why a connection fails: no answer in time, no route, the port is closed, or the name is unknown.
  */
 export type Hindrance = 'silent' | 'noroute' | 'refused' | 'unknown'
 
-/** Of other hosts, by name: the ports of theirs to which no connection comes about. */
+/** Other hosts by name, and their ports to which connections fail. */
 export type Unreached = ReadonlyMap<string, ReadonlyMap<number, Hindrance>>
 
 export type RayFacts = {

@@ -1,4 +1,4 @@
-/** Between which nodes no connection is possible, and why: their networks, a name, a route or a firewall. Pure. */
+/** Nodes that cannot connect to each other, and why: networks, names, routes or firewalls. Pure. */
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { knownValue } from '../kernel/fact.ts'
 import type { Finding } from '../kernel/finding.ts'
@@ -34,7 +34,7 @@ function publicAmongPrivate(wanted: RayWanted, node: RayNode, facts: FactsOfHost
   return [{ host: node.host, gravity: 'risk', id: 'public-ip', cause, hint }]
 }
 
-/** Connections that were tried are judged by their results. */
+/** Findings from connections that were tried. */
 function untriedConnections(wanted: RayWanted, { host }: RayNode, facts: FactsOfHosts): Finding[] {
   const unreached = facts.get(host)?.facts.unreached
   if (unreached === undefined || knownValue(unreached) !== undefined) return []

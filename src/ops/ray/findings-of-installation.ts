@@ -1,4 +1,4 @@
-/** Whether the Ray that a node would start with is there, or will be, is complete, and is the head's version. Pure. */
+/** Whether Ray is installed on a node (or will be), is complete, and has the head's version. Pure. */
 import { shellQuote } from '../../base/shell-quote.ts'
 import { knownValue } from '../kernel/fact.ts'
 import { type Finding, type Gravity, onHost } from '../kernel/finding.ts'
@@ -60,10 +60,10 @@ function installedOn(host: string, facts: FactsOfHosts): Installed | undefined {
   return own === undefined ? undefined : knownValue(own.installed)
 }
 
-/** What becomes of a node's environment before the node starts. `unplanned`: nobody looks after it this time. */
+/** What happens to a node's environment before the node starts. `unplanned`: this run does not handle it. */
 type Fate = 'unplanned' | 'kept' | 'made' | 'blocked'
 
-/** What is done about the environment of a host, also through another host with which it shares the directory. */
+/** The operations for a host's environment, also those of the host that maintains a shared directory. */
 export function environmentOperations(host: string, before: readonly Operation[]): readonly Operation[] {
   const on = (name: string) => before.filter((each) => each.area === 'env' && each.host === name)
   const own = on(host)

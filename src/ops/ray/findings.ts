@@ -1,6 +1,6 @@
 /**
- * Problems found before any process starts, each with its cause and fix. Left to Ray, many of them end after minutes or with
- * exit code 0. Pure.
+ * Problems found before any process starts, each with its cause and fix. Ray itself reports many of them only after minutes, or
+ * with exit code 0. Pure.
  */
 
 import { formatBytes } from '../../base/format-bytes.ts'
@@ -17,7 +17,7 @@ import { nodesOf, type RayNode, type RayWanted } from './wanted.ts'
 
 type Own = { readonly [K in keyof RayFacts]: Known<RayFacts[K]> }
 
-/** Of a host whose node is to be started; `before`: what is planned to be done first. */
+/** For a host whose node will start; `before`: operations that are planned first. */
 export function findingsBeforeStart(
   wanted: RayWanted,
   node: RayNode,
@@ -40,7 +40,7 @@ export function findingsBeforeStart(
   ]
 }
 
-/** What is risky about what is declared, whether it runs or not. */
+/** Risks of what hosts.yaml declares. */
 export function findingsOfDeclaration({ head, dashboardHost, hasToken }: RayWanted): readonly Finding[] {
   if (hasToken || /^(127\.|localhost$|::1$)/.test(dashboardHost)) return []
   return [
@@ -90,7 +90,7 @@ function findingsOfLabels(node: RayNode): Finding[] {
 
 const NO_SUPERVISE = 'Without ray.supervise in hosts.yaml the node starts all the same, and muster ray up restarts it.'
 
-/** Where the node is, and who starts it again. */
+/** Problems of containers and of supervision. */
 function findingsOfKeeping({ isSupervised }: RayWanted, node: RayNode, own: Own): Finding[] {
   const { environment } = node
   if (environment?.kind === 'docker') {
@@ -136,10 +136,10 @@ function findingsOfPorts(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, 
   const { port, ports, dashboardPort, dashboardHost } = wanted
   const listeners = knownValue(own.listeners) ?? []
   const processes = knownValue(own.processes) ?? []
-  // They are ended before the head starts.
+  // Ours are stopped before the head starts.
   const headIp = ipOf(wanted.head, facts) ?? ''
   const ours = new Set(processesOf(processes, headIp, port).map(({ pid }) => pid))
-  // Without ss nobody says whose a port is, and it may be theirs.
+  // Without ss the owner of a port is unknown; it may be ours.
   const isBlind = ours.size > 0 && listeners.every(({ pid }) => pid === undefined)
   const everywhere = '0.0.0.0'
   const { nodeManager, objectManager } = ports
@@ -168,14 +168,14 @@ function findingsOfPorts(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, 
   })
 }
 
-/** Beyond the first what happened when is told wrongly. Coarse, as a plan is compared with the one that was shown. */
+/** Logs become misleading beyond the first. The steps are coarse, so that a plan made again is equal. */
 const CLOCK_LIMITS_MS = [5_000, 60_000, 3_600_000, 86_400_000]
 
 function findingsOfClock({ head }: RayWanted, node: RayNode, facts: FactsOfHosts): Finding[] {
   const own = clockOf(node.host, facts)
   const others = clockOf(head.host, facts)
   if (node.isHead || own === undefined || others === undefined) return []
-  // It was read between question and answer; so much is sure.
+  // The clock was read between question and answer; this difference is certain.
   const ahead = own.leastMs - others.mostMs
   const behind = others.leastMs - own.mostMs
   const limitMs = CLOCK_LIMITS_MS.findLast((limit) => limit <= Math.max(ahead, behind))
@@ -198,7 +198,7 @@ const USUAL_SHARE = 0.3
 const USUAL_MOST_BYTES = 10e9
 /** Something is left for others. */
 const SHARE_OF_SHM = 0.9
-/** Ray makes no objects any more from here on. */
+/** Ray stores no objects from this usage on. */
 const FULL_PERCENT = 95
 
 function findingsOfSpace({ objectStoreBytes, tempDirectory }: RayWanted, node: RayNode, own: Own): Finding[] {

@@ -1,6 +1,6 @@
 /**
- * Runs scripts where Ray is: on the host itself, or inside the container of a Docker environment. A container's own processes,
- * shared memory and files are what its node has; what is asked of it is asked inside.
+ * Runs scripts where Ray is: on the host, or inside the container of a Docker environment, whose processes, shared memory and files
+ * are those of the node.
  */
 import { shellQuote } from '../../base/shell-quote.ts'
 import { DOCK } from '../env/docker-scripts.ts'
@@ -26,8 +26,7 @@ fact`
 }
 
 /**
- * A fact of the place where Ray is; `otherwise` is the script for a host whose container does not run (yet): the fact of the host
- * itself, unless given.
+ * A fact read where Ray is. `otherwise` is the script if the container does not run (yet); by default the fact of the host.
  */
 export function factInside<T>(
   wanted: RayWanted,
@@ -48,9 +47,8 @@ fi`,
 }
 
 /**
- * The script for the place where Ray is. It has no stdin unless `stdin` says so; where that is guarded it goes on for as long as
- * somebody waits for it, and its programs end with it: Docker leaves what it runs behind when whoever asked for it is gone.
- * `absent` makes what comes before the error where its container is not running.
+ * The script for where Ray is. `guarded` stdin stays open while Muster waits, and the programs end with it, because Docker leaves
+ * them running when its client is gone. `absent` runs before the error if the container is not running.
  */
 export function inside(
   wanted: RayWanted,
@@ -69,7 +67,7 @@ ${execIn(name, wanted, script, stdin)}`
 }
 
 function execIn(name: string, wanted: RayWanted, script: string, stdin: Stdin): string {
-  // The token is of the host; inside it is in no file.
+  // The token is in a file of the host; in the container it is in no file.
   const token = wanted.hasToken ? `cat ${tokenFile(wanted)} && echo && ` : ''
   const take = wanted.hasToken
     ? 'read -r RAY_AUTH_TOKEN; RAY_AUTH_MODE=token; export RAY_AUTH_TOKEN RAY_AUTH_MODE\n'

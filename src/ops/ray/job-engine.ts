@@ -15,7 +15,7 @@ import { section } from './section.ts'
 import { OPENER, tokenScript } from './token.ts'
 import { dashboardAddress, nodesOf, type RayWanted, wantedRay } from './wanted.ts'
 
-/** What is asked of Ray; of `spec` the part that it knows. */
+/** An order for Ray; of `spec` only what Ray supports. */
 type RayOrder = RayStart | { readonly kind: 'check' | 'stop'; readonly key: string }
 type RayStart = {
   readonly kind: 'start'
@@ -37,13 +37,13 @@ type RayStart = {
 
 const ROUND_MS = 150_000
 
-/** What the head prints instead of answers where nothing of the cluster runs there. */
+/** What the head prints instead of answers if the cluster does not run there. */
 const DOWN = 'down'
 
 /** For `--engine ray` (cli/job/engines.ts). */
 export const RAY_ENGINE = {
   name: 'ray',
-  // Few, so that the order of the queue still means something.
+  // Few, so that the order of the queue matters.
   mostWaiting: 8,
   pollMs: { soon: 100, late: 2_000 },
   summary: 'the Ray cluster of hosts.yaml does',
@@ -62,7 +62,7 @@ export const RAY_ENGINE = {
 export function openRay(wanted: RayWanted) {
   return {
     round: (orders: readonly RayOrder[], hosts: OpsHosts, signal: AbortSignal) => round(wanted, orders, hosts, signal),
-    /** Where a piece of what a bundle printed is read, and by which script. */
+    /** The host and script that print a piece of a bundle's output. */
     log: (piece: LogPiece) => ({ host: wanted.head.host, script: logScript(wanted, piece) }),
   }
 }
@@ -85,7 +85,7 @@ const WORDS = ['waiting', 'running', 'unable', 'barred', 'lost', 'forgotten', 'r
 
 type RayReport = number | (typeof WORDS)[number]
 
-/** The lines of ROUND_PROGRAM. A head speaks about the jobs that it was asked about, and about no others. */
+/** The lines of ROUND_PROGRAM. A head reports only jobs that it was asked about. */
 function parseRound(wanted: RayWanted, orders: readonly RayOrder[], text: string) {
   const asked = new Set(orders.map(({ key }) => key))
   const reports = new Map<string, RayReport>()
@@ -100,7 +100,7 @@ function parseRound(wanted: RayWanted, orders: readonly RayOrder[], text: string
     else if (first === 'trouble') trouble = printable(line.slice('trouble '.length))
     else if (line === DOWN) {
       trouble = `Ray is not running on ${wanted.head.host}. Start it: muster ray up`
-      // A GCS that keeps what it knows elsewhere knows it again once it is back.
+      // A GCS with external storage still has its jobs after a restart.
       if (wanted.variables.RAY_REDIS_ADDRESS === undefined)
         for (const { kind, key } of orders) if (kind !== 'start') reports.set(key, 'forgotten')
     }
@@ -108,14 +108,14 @@ function parseRound(wanted: RayWanted, orders: readonly RayOrder[], text: string
   return { trouble, reports }
 }
 
-/** A container that is not there, or does not run, has nothing of the cluster; Docker may also not tell. */
+/** In a container that is missing or stopped the cluster does not run; if Docker does not answer, that is unknown. */
 const ABSENT = (
   name: string,
 ) => `case $(dock container inspect --format '{{.State.Running}}' ${shellQuote(name)} 2>&1) in
   false | *[Nn]'o such container'*) echo ${DOWN}; exit 0;;
 esac`
 
-/** Without its environment, which may have gone with it, any Python asks; without any, the list of processes tells. */
+/** Without the environment any Python asks the dashboard; without Python the process list decides. */
 function roundScript(wanted: RayWanted): string {
   const { head, port } = wanted
   const words = [dashboardAddress(wanted), String(port), head.ip ?? '']

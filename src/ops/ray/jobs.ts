@@ -1,6 +1,6 @@
 /**
  * Jobs of a Ray cluster, through Ray's own client on its head: submitted, listed, followed, stopped. A job belongs to the
- * cluster: it goes on when Muster ends.
+ * cluster and continues when Muster ends.
  */
 
 import { printable } from '../../base/printable.ts'
@@ -34,7 +34,7 @@ export type RayJobSpec = {
   readonly entrypoint: string
   readonly id?: string
   readonly environment: Readonly<Record<string, string>>
-  /** What the command itself takes of the cluster; its tasks take their own. */
+  /** What the command itself reserves; its tasks reserve their own. */
   readonly cpus?: number
   readonly gpus?: number
   readonly resources?: Readonly<Record<string, number>>
@@ -62,7 +62,7 @@ export type RayJobOptions = {
   onEvent(event: RayJobEvent): void
 }
 
-/** What became of asking the head: done, what Ray says against it, or that the head could not be asked. */
+/** The result of a request: done, refused by Ray, or the head could not be asked. */
 export type JobEnd =
   | { readonly kind: 'done' }
   | { readonly kind: 'refused'; readonly reason: string }
@@ -176,7 +176,7 @@ function jobOf(event: JsonRecord): RayJob {
     id: textOf(event.submission_id) || textOf(event.job_id),
     status: textOf(event.status),
     entrypoint: textOf(event.entrypoint),
-    // The last of its output follows, which is in its log.
+    // The end of its output follows, which is in its log anyway.
     message: textOf(event.message).split(/, last available logs|\n/, 1)[0] ?? '',
     ...(startMs ? { startMs } : {}),
     ...(endMs ? { endMs } : {}),

@@ -1,4 +1,4 @@
-/** Answers of others: whatever their shape is, reading them gives a value or nothing. */
+/** Reads JSON of any shape: a value of the wanted type, or nothing. */
 
 export type JsonRecord = Readonly<Record<string, unknown>>
 

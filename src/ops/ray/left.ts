@@ -1,6 +1,6 @@
 /**
- * What Ray leaves of clusters that hosts.yaml does not declare any more: units, tokens and logs of clusters, and a working directory
- * of a submission that was cut. Ray's own files below /tmp/ray are Ray's.
+ * Finds what is left of clusters that hosts.yaml no longer declares: units, tokens, logs, and working directories of interrupted
+ * submissions. Files below /tmp/ray belong to Ray.
  */
 
 import type { LeftKind } from '../../base/left.ts'

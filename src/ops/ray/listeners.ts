@@ -1,10 +1,10 @@
-/** Who listens on which TCP port of a host: from `ss -H -l -t -n -p`, or /proc/net/tcp where that is all there is. Pure. */
+/** Listening TCP sockets of a host, from `ss -H -l -t -n -p`, or from /proc/net/tcp without ss. Pure. */
 
 export type ListeningSocket = {
   readonly port: number
   /** `0.0.0.0`, `*`, `::` for all; of /proc/net/tcp6 undefined. */
   readonly address?: string
-  /** Whose it is; undefined: the login may not see it. */
+  /** The program; undefined if the login may not see it. */
   readonly name?: string
   readonly pid?: number
 }

@@ -1,4 +1,4 @@
-/** What Ray would do on each host: the head first, then its workers side by side. Pure: out of what is wanted and the facts. */
+/** The plan of Ray for each host, from what is declared and the facts: the head first, then its workers in parallel. Pure. */
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { AreaFacts, ChangeDirection } from '../kernel/area.ts'
 import { knownValue } from '../kernel/fact.ts'
@@ -66,7 +66,7 @@ function planUp(
   return [head, ...workers]
 }
 
-/** What a worker has of a head that is to start anew ends while that starts. */
+/** If the head restarts, the old nodes of workers are stopped meanwhile. */
 function aside(worker: RayNode, verdict: Verdict, after: readonly string[]): Operation[] {
   const stop = verdict.kind === 'steps' ? verdict.steps.find(({ id }) => id === stopId(worker)) : undefined
   if (verdict.kind !== 'steps' || stop === undefined) return [operation(worker, after, verdict)]
@@ -84,7 +84,7 @@ type Start = {
   readonly headIp: string | undefined
   /** Of other areas. */
   readonly before: readonly Operation[]
-  /** The head becomes another one, which knows no node of the old. */
+  /** The head restarts, and the new one does not know the old nodes. */
   readonly isAnew: boolean
 }
 
@@ -126,7 +126,7 @@ function startOf(wanted: RayWanted, node: RayNode, { facts, headIp, before, isAn
   return { kind: 'steps', state: 'differs', because: wrong.join(', '), steps }
 }
 
-/** What is to be ended has to be the login's. */
+/** Only the login's own processes can be stopped. */
 function findingOfOwner({ host }: RayNode, facts: FactsOfHosts, running: readonly RayProcess[]): Finding | undefined {
   const space = facts.get(host)?.facts.space
   const uid = space === undefined ? undefined : knownValue(space)?.uid
@@ -153,8 +153,8 @@ function hasGcs(wanted: RayWanted, facts: FactsOfHosts, headIp: string | undefin
 }
 
 /**
- * Whether what runs cannot be judged: nothing is ended because a dashboard is slow, or dead while the cluster works. It is said
- * of the head; its workers are taken as they are.
+ * A finding if the state of a running cluster is unknown: nothing is stopped because its dashboard is slow or dead. The finding is
+ * about the head; its workers stay as they are.
  */
 function whyUntold(
   wanted: RayWanted,
@@ -184,7 +184,7 @@ function unitOf({ host }: RayNode, facts: FactsOfHosts): UnitState | undefined {
   return unit === undefined ? undefined : knownValue(unit)
 }
 
-/** Why the node has to be started (again); empty: it is as declared. */
+/** Why the node must be (re)started; empty if it is as declared. */
 function differences(
   wanted: RayWanted,
   node: RayNode,
@@ -234,7 +234,7 @@ function differencesOfResources(node: RayNode, { resources }: ClusterNode): read
     ...(node.memoryBytes === undefined ? {} : { memory: node.memoryBytes }),
   }
   return Object.entries(wanted).flatMap(([name, amount]) => {
-    // A resource of which there is none is not listed.
+    // Ray does not list a resource with amount 0.
     const there = resources[name] ?? 0
     return there === amount ? [] : [`it has ${there} ${name}, and ${amount} is declared`]
   })
@@ -262,7 +262,7 @@ function startStep(wanted: RayWanted, node: RayNode, ip: string, headIp: string,
   }
 }
 
-/** With the unit that would start it again. */
+/** Also removes the unit, which would restart it. */
 function stopNode(wanted: RayWanted, node: RayNode, headIp: string, isOrphaned: boolean): string {
   const { port, tempDirectory } = wanted
   const script = stopScript({ ip: headIp, port, tempDirectory, isOrphaned })

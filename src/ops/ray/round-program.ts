@@ -6,11 +6,11 @@
  */
 import { OPENER } from './token.ts'
 
-/** Its exit code when nothing listens at the dashboard or the GCS. */
+/** Exit code if nothing listens at the dashboard or the GCS. */
 export const NOTHING_LISTENS = 7
 /** The last line of a whole answer. */
 export const END = 'end'
-/** For all orders together; the rest is asked about in the next round. */
+/** The limit for all orders together; the rest is asked again in the next round. */
 const BUDGET_S = 75
 const REQUEST_S = 15
 /** Loading Ray takes seconds, and much longer on a busy host. */

@@ -1,6 +1,6 @@
 /**
- * Starts a node, and does not believe Ray's exit code: a head is up when its dashboard lists it as alive. What a start that
- * failed leaves behind (a GCS, monitors: the next start would stumble over them) is ended again by the step's undo.
+ * Starts a node without trusting Ray's exit code: a head is up when its dashboard lists it as alive. The step's undo stops what a
+ * failed start leaves behind (a GCS, monitors), which would break the next start.
  */
 import { shellQuote } from '../../base/shell-quote.ts'
 import { inside } from './inside.ts'
@@ -35,7 +35,7 @@ os._exit(0)`
 /** `early`: it loads Ray, and starts nothing until it has read a line; without one it ends. */
 type Begin = 'at once' | 'early'
 
-/** What fails to load fails again when it is needed, and says why then. */
+/** What fails to load here fails again when it is needed, with a message. */
 const LOAD_AND_WAIT = `try: import ray.scripts.scripts
 except Exception: pass
 if not os.read(0, 1): os._exit(1)
@@ -63,7 +63,7 @@ export function startArguments(wanted: RayWanted, node: RayNode, ip: string, hea
     ...(Object.keys(custom).length === 0 ? [] : [`--resources=${JSON.stringify(custom)}`]),
     ...(labels.length === 0 ? [] : [`--labels=${labels.join(',')}`]),
     ...(objectStoreBytes === undefined ? [] : [`--object-store-memory=${objectStoreBytes}`]),
-    // A worker is told by the head.
+    // A worker gets it from the head.
     ...(isHead && tempDirectory !== DEFAULT_TEMP_DIRECTORY ? [`--temp-dir=${tempDirectory}`] : []),
     ...(isHead ? ['--disable-usage-stats'] : []),
   ]
@@ -83,7 +83,7 @@ export function startScript(
   begin: Begin = 'at once',
 ): string {
   const words = [...startArguments(wanted, node, ip, headIp), '--log-style=pretty', '--log-color=false']
-  // One look at the head instead of twenty: whether it can be reached is known already.
+  // One check of the head instead of twenty, because it is known to be reachable.
   const variables = new Map(Object.entries({ RAY_NUM_REDIS_GET_RETRIES: '1', ...wanted.variables }))
   const script = `${begin === 'early' ? 'exec 7<&0 < /dev/null\n' : ''}${placeScript(node.environment)}
 [ -n "$ray" ] || { echo ${shellQuote(`there is no ray in ${placeName(node.environment)}`)} >&2; exit 1; }
@@ -130,7 +130,7 @@ until is_alive; do
 done`
 }
 
-/** The shell function `is_alive`. What listens is looked at first, as that is next to nothing. proc_pid_net(5) */
+/** The shell function `is_alive`. Listening sockets are checked first, because that is cheap. proc_pid_net(5) */
 function isAliveFunction(wanted: RayWanted): string {
   const port = wanted.dashboardPort.toString(16).toUpperCase().padStart(4, '0')
   return `is_alive() {

@@ -1,6 +1,6 @@
 /**
- * Ends the processes of one cluster on a host, and no others: those that `list_ray` finds with its address, and what they
- * started. Raylets first, so that they leave the cluster in order; the GCS last. TERM, then KILL for what does not go.
+ * Stops the processes of one cluster on a host, and no others: those that `list_ray` finds with its address, and their children.
+ * Raylets first, so that they leave the cluster cleanly; the GCS last. TERM, then KILL.
  */
 import { shellQuote } from '../../base/shell-quote.ts'
 import { LIST_RAY } from './processes.ts'
@@ -14,7 +14,7 @@ export type Target = {
   readonly ip: string
   readonly port: number
   readonly tempDirectory: string
-  /** Its GCS is gone, so that nothing can leave the cluster in order: there is nothing to wait for. */
+  /** Its GCS is gone, so no node can leave cleanly, and waiting is useless. */
   readonly isOrphaned?: boolean
 }
 

@@ -1,6 +1,6 @@
 /**
- * A node as a unit of systemd, where hosts.yaml declares it: started again when it dies, and with the machine. A unit of the system
- * where the login is root, else one of the login's own manager, which then lingers (loginctl(1)). Its name says whose it is.
+ * A node as a unit of systemd, if hosts.yaml declares that: restarted when it dies, and started at boot. For root it is a unit of
+ * the system, else of the user's manager, which then lingers (loginctl(1)). Its name contains the cluster's.
  * systemd.unit(5), systemd.service(5), systemd.syntax(7)
  */
 import { shellQuote } from '../../base/shell-quote.ts'
@@ -42,7 +42,7 @@ export const OPEN_FILES = 65_536
 /** For one start that fails by itself, and another one. */
 const WAIT_S = 120
 
-/** What `ray start` says, anew each time. */
+/** The output of `ray start`, overwritten each time. */
 function logOf({ head, port }: Cluster): string {
   return `.ray/muster/${head.host}-${port}/start.log`
 }
@@ -110,7 +110,7 @@ until grep -q 'Ray runtime started' "$log" 2> /dev/null; do
 done`
 }
 
-/** Ends the unit with what it runs, and leaves nothing of it. Where there is none nothing happens. */
+/** Stops the unit and removes it, if there is one. */
 export function stopUnit(cluster: Cluster): string {
   const unit = shellQuote(unitName(cluster))
   return `${CTL}if [ -e "$units/"${unit} ]; then

@@ -14,9 +14,9 @@ export type NodeUsage = {
   readonly isAlive: boolean
   /** Why it is dead. */
   readonly message: string
-  /** What Ray has handed out or reserved, by Ray's names: what is left of the total is free. */
+  /** What Ray has assigned or reserved, by Ray's names; the rest of the total is free. */
   readonly logical: ReadonlyMap<string, Amount>
-  /** What is really used, a few seconds old; undefined: its agent says nothing (yet). */
+  /** Real usage, a few seconds old; undefined: its agent has not reported. */
   readonly cpuPercent?: number
   readonly memory?: Amount
   readonly objectStore?: Amount
@@ -154,7 +154,7 @@ export function parseDemands(text: string): readonly string[] {
     .filter((line) => line !== '(no resource demands)' && line !== '')
 }
 
-/** What the script of `watch` printed: the four bodies by name; one that did not come is left out. */
+/** What the script of `watch` printed: the four bodies by name; missing ones are left out. */
 export function parseClusterUsage(answer: unknown): ClusterUsage | undefined {
   const bodies = record(answer)
   if (record(bodies?.nodes) === undefined) return undefined

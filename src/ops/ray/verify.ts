@@ -1,4 +1,4 @@
-/** What is worth knowing about a cluster that runs: out of the facts, which come from the head's own list of nodes. */
+/** Findings about a running cluster, from the facts, which contain the head's list of nodes. */
 
 import { formatBytes } from '../../base/format-bytes.ts'
 import type { AreaFacts } from '../kernel/area.ts'

@@ -1,4 +1,4 @@
-/** What hosts.yaml declares of Ray, by host: the head, its workers, and what each of them brings. Pure. */
+/** What hosts.yaml declares about Ray: the head, its workers, and their resources. Pure. */
 import { isIPv4 } from 'node:net'
 import type { Host } from '../../inventory/host.ts'
 import { sectionOf } from '../../inventory/section.ts'
@@ -9,9 +9,9 @@ import { type RaySpec, section } from './section.ts'
 export type RayNode = {
   readonly host: string
   readonly isHead: boolean
-  /** What it announces, where hosts.yaml says it as a number; undefined: the address at which SSH reaches the host. */
+  /** The IP address that it announces, if hosts.yaml has one; undefined: the address at which SSH reaches the host. */
   readonly ip?: string
-  /** Where the others look for it: an address or a name. */
+  /** Where the other nodes connect to it: an address or a name. */
   readonly address: string
   /** Whole units; undefined: Ray counts by itself. */
   readonly cpu?: number
@@ -28,7 +28,7 @@ export type RayWanted = Omit<RaySpec, 'head' | 'workers' | 'nodeIps' | 'labels' 
   readonly head: RayNode
   readonly workers: readonly RayNode[]
   readonly tempDirectory: string
-  /** What the environment is made from; undefined: from that of another host, or not by Muster. */
+  /** The file of the environment; undefined: it follows another host's, or Muster does not make it. */
   readonly source?: EnvironmentSource
 }
 
@@ -93,10 +93,10 @@ export function nodeOf(wanted: RayWanted, host: string): RayNode | undefined {
   return nodesOf(wanted).find((node) => node.host === host)
 }
 
-/** The first of the ports at which Ray's workers listen: what stands between hosts treats it like those after it. */
+/** The first port of Ray's workers; a firewall treats the following ones alike. */
 const WORKER_PORT = 10_002
 
-/** At which others have to reach a node, as far as they are known before it runs: objects and tasks go straight between nodes. */
+/** The ports at which other nodes must reach a node, as far as they are known before it runs. */
 export function portsOf({ port, ports }: RayWanted, { isHead }: RayNode): readonly number[] {
   const { nodeManager, objectManager, workers: [first] = [WORKER_PORT] } = ports
   return [...(isHead ? [port] : []), nodeManager ?? [], objectManager ?? [], first].flat()
@@ -112,9 +112,9 @@ export function dashboardAddress({ dashboardHost, dashboardPort }: RayWanted): s
 export type EnvironmentSource = {
   /** As hosts.yaml has it. */
   readonly path: string
-  /** `unknown`: it was not read, or it does not say what is in it. */
+  /** `unknown`: it was not read, or does not list packages. */
   readonly namesRay: 'yes' | 'no' | 'unknown'
-  /** It names every package; else others may come with those that it names. */
+  /** It names every package; else dependencies may bring more. */
   readonly isComplete: boolean
 }
 

@@ -1,14 +1,14 @@
 /**
- * The program on the head that tells what a cluster does: a line of JSON a round, and an empty one as a sign of life between
- * them. A head of which something is gone is told within ROUND_S + 2 × LOOK_S, however long the interval is: until the round
- * that goes on has ended, until the next look at what listens, and until that look has ended.
+ * The program on the head that reports what a cluster does: a line of JSON each round, and empty lines between them as a sign of
+ * life. A dead GCS or dashboard is reported within ROUND_S + 2 × LOOK_S, however long the interval is: the current round, the time
+ * to the next check of the sockets, and that check.
  */
 import { GUARD } from './inside.ts'
 import { OPENER } from './token.ts'
 
 /** All that a round asks. */
 export const ROUND_S = 5
-/** How long it looks away at most, and how long one look at what listens takes at most. */
+/** The interval between checks of the listening sockets, and the limit for one check. */
 export const LOOK_S = 2
 
 /** Of a node's summary only what is read, as that of a large cluster has megabytes. */

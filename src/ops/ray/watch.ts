@@ -1,4 +1,4 @@
-/** What a cluster does, again and again: one program on the head asks its dashboard and prints a line of JSON a round. */
+/** Watches a cluster: one program on the head asks its dashboard and prints a line of JSON each round. */
 import { type Clock, hasPassed } from '../../base/clock.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
@@ -13,7 +13,7 @@ import { type ClusterUsage, parseClusterUsage } from './usage.ts'
 import { dashboardAddress, type RayWanted } from './wanted.ts'
 import { LOOK_S, ROUND_S, WATCH_PROGRAM } from './watch-program.ts'
 
-/** The program says something more often than this; a head that says nothing is as bad as one that is gone. */
+/** The program prints more often than this, so a silent head is as good as gone. */
 const SILENT_MS = (ROUND_S + LOOK_S + 2) * 1000
 /** The program prints a few lines a second at most. */
 const MOST_LINES_PER_SECOND = 100
@@ -27,7 +27,7 @@ export type RayUsageOptions = {
   readonly rounds: number
   /** Undefined: the head did not answer this time; the reason is printable. */
   onUsage(usage: ClusterUsage | undefined, reason: string): void
-  /** Once, until it says something again. */
+  /** Called once each time the head falls silent. */
   onSilent(reason: string): void
 }
 
@@ -37,7 +37,7 @@ export async function watchCluster(
   { hosts, clock, signal, intervalMs, rounds, onUsage, onSilent }: RayUsageOptions,
 ): Promise<string | undefined> {
   const { head, port } = wanted
-  // A dashboard goes on telling what it knew for a while after its GCS has gone.
+  // After its GCS has gone, a dashboard repeats for a while what it knew.
   const gcs = head.ip === undefined ? '' : `${head.ip}:${port}`
   const script = `${placeScript(head.environment)}
 [ -n "$py" ] || py=$(command -v python3) || { echo 'there is no python' >&2; exit 1; }

@@ -1,11 +1,11 @@
-/** What of a command differs from host to host. Pure. */
+/** The parts of a command that differ between hosts. Pure. */
 import { shellQuote } from '../../base/shell-quote.ts'
 
 export type TemplateHost = { readonly host: string; readonly number: number; readonly user: string }
 
 /**
  * `%h`, `%n` and `%u` become the host's name, number and user, quoted for the shell where they need it; `%%h` stays `%h`.
- * Every other percent sign means itself.
+ * Other percent signs stay as they are.
  */
 export function expandCommand(template: string, { host, number, user }: TemplateHost): string {
   return expand(template, { h: shellQuote(host), n: String(number), u: shellQuote(user) })

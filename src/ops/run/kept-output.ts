@@ -1,20 +1,20 @@
 /**
- * What a run printed, kept for who looks at it line by line: bounded for each stream, the rest is counted and said. Lines
- * come ready for a screen, whatever the bytes are.
+ * The output of a run, kept to be shown line by line: bounded for each stream; what is dropped is counted and reported. Lines are
+ * safe for a screen, whatever the bytes are.
  */
 import { showLine } from './line-prefixer.ts'
 import { type HostOutput, OutputStore, type StreamStore } from './output-store.ts'
 
 /** Of each stream of each host. */
 export const KEPT_BYTES = 16 * 2 ** 20
-/** Of a line, what is read. */
+/** How much of a line is read. */
 const LINE_BYTES = 4096
 const TAB_COLUMNS = 8
 
 type StreamName = 'stdout' | 'stderr'
 
 export type OutputLine = {
-  /** `note`: not printed by the host, but about what it printed. */
+  /** `note`: about the output, not from the host. */
   readonly kind: StreamName | 'note'
   /** Without control characters. */
   readonly text: string
@@ -30,7 +30,7 @@ export class KeptOutput implements Disposable {
   readonly #store: OutputStore
   readonly #texts = new Map<string, HostText>()
 
-  /** `directory`: for the temporary file that holds what is too much for memory. */
+  /** `directory`: for the temporary file of output that is too large for memory. */
   constructor(directory: string) {
     this.#store = new OutputStore(directory)
   }
@@ -44,7 +44,7 @@ export class KeptOutput implements Disposable {
     return this.#text(host)
   }
 
-  /** The same for hosts that printed the same. */
+  /** Equal for hosts with equal output. */
   digest(host: string): string {
     return this.#text(host).digest()
   }
@@ -54,7 +54,7 @@ export class KeptOutput implements Disposable {
     return this.#store.of(host)
   }
 
-  /** Begins anew with a host. */
+  /** Discards the output of a host. */
   forget(host: string): void {
     this.#store.forget(host)
     this.#texts.delete(host)
@@ -104,7 +104,7 @@ class StreamText {
   readonly #store: StreamStore
   readonly #index = new LineIndex()
   #droppedBytes = 0
-  /** The block that was read last, and how much there was of it. */
+  /** The last block read, and its size. */
   #read: { readonly start: number; readonly end: number; readonly lines: readonly string[] } | undefined
 
   constructor(store: StreamStore) {
@@ -177,7 +177,7 @@ class LineIndex {
     if (bytes.length > 0) this.#isAtStart = bytes[bytes.length - 1] === 10
   }
 
-  /** With the last line, which may lack its end. */
+  /** Includes a last line without a line break. */
   get lineCount(): number {
     return this.#breaks + (this.#isAtStart ? 0 : 1)
   }

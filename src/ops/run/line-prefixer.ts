@@ -1,6 +1,6 @@
 /**
- * The output of one host, line by line, each with the host's name before it: whole lines only, so that those of many
- * hosts can be mixed. Bounded: a line longer than the limit is cut on a terminal, and says so.
+ * Prefixes each line of a host's output with its name. Only whole lines are returned, so that lines of many hosts can be mixed.
+ * Bounded: on a terminal a line beyond the limit is cut, and marked as cut.
  */
 import { printable } from '../../base/printable.ts'
 
@@ -18,7 +18,7 @@ export type LinePrefixerOptions = {
 export class LinePrefixer {
   readonly #prefix: Buffer
   readonly #isSanitized: boolean
-  /** The line that has no end yet. */
+  /** The unfinished line. */
   #held: Buffer = Buffer.alloc(0)
   /** Bytes of that line that were dropped. */
   #dropped = 0
@@ -28,7 +28,7 @@ export class LinePrefixer {
     this.#isSanitized = isSanitized
   }
 
-  /** The lines that are complete now, ready to be written; undefined: none. */
+  /** The lines that are now complete, ready to write; undefined: none. */
   push(bytes: Uint8Array): Buffer | undefined {
     const lastBreak = bytes.lastIndexOf(NEWLINE)
     if (lastBreak < 0) return this.#hold(bytes)
@@ -51,7 +51,7 @@ export class LinePrefixer {
       this.#held = Buffer.alloc(0)
       return lines
     }
-    // One byte more than is shown tells that the line was too long.
+    // One byte more than is shown, to know that the line was too long.
     const room = this.#isSanitized ? Math.max(0, MAX_SHOWN_BYTES + 1 - this.#held.length) : bytes.length
     this.#dropped += Math.max(0, bytes.length - room)
     if (room > 0) this.#held = Buffer.concat([this.#held, bytes.subarray(0, room)])

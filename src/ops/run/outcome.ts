@@ -1,14 +1,14 @@
-/** What became of a command on a host, and of a run on all of them. Data; pure. */
+/** The outcome of a command on a host, and the summary of a run. Pure. */
 
 export type RunOutcome =
   | { readonly kind: 'exit'; readonly code: number }
   /** `SIGKILL` */
   | { readonly kind: 'signal'; readonly signal: string }
-  /** It ran for too long and was ended. */
+  /** It exceeded its time limit and was stopped. */
   | { readonly kind: 'timeout' }
   /** The user stopped the run, before or while it ran. */
   | { readonly kind: 'cancelled' }
-  /** No connection, or none any more; the reason is printable, one line. */
+  /** No connection, or it was lost; the reason is one printable line. */
   | { readonly kind: 'unreachable' | 'refused'; readonly reason: string }
 
 export type RunSummary = {
@@ -22,7 +22,7 @@ export type RunSummary = {
   readonly unreachable: number
 }
 
-/** A command that exits by itself while it is being stopped has still been stopped; a host that is lost is lost. */
+/** A command that exits while it is being stopped counts as stopped, unless its host was lost. */
 export function outcomeOf(
   end: Exclude<RunOutcome, { kind: 'timeout' }>,
   cause: 'timeout' | 'cancelled' | undefined,

@@ -1,7 +1,6 @@
 /**
- * What hosts have printed, kept until it is needed and bounded in memory: beyond a few KB a stream, bytes go to one
- * temporary file of all hosts, which has no name and vanishes with the process. It reads nothing into them but whether
- * they are UTF-8, and a digest.
+ * Keeps the output of hosts with bounded memory: beyond a few KB for each stream, bytes go to one temporary file, which has no name
+ * and vanishes with the process.
  */
 import { isUtf8 } from 'node:buffer'
 import { createHash, randomUUID } from 'node:crypto'
@@ -11,7 +10,7 @@ import { join } from 'node:path'
 /** Kept in memory for each stream. */
 const MEMORY_BYTES = 16 * 1024
 const READ_BYTES = 256 * 1024
-/** Of the end of a stream, kept apart for who follows it. */
+/** The size of the tail of a stream that stays in memory. */
 const TAIL_BYTES = 256
 
 export class SpillFile implements Disposable {
@@ -70,7 +69,7 @@ export class StreamStore {
   readonly #spill: SpillFile
   readonly #extents: Extent[] = []
   readonly #hash = createHash('sha1')
-  /** Copies: what arrives are views into larger buffers, which they would keep alive. */
+  /** Copies the bytes, because views would keep their larger buffers alive. */
   #memory: Buffer = Buffer.alloc(0)
   #memoryBytes = 0
   #tail: Buffer = Buffer.alloc(0)
@@ -171,7 +170,7 @@ export class StreamStore {
   }
 }
 
-/** Of a character at the end whose last bytes are still to come. */
+/** Length of an incomplete character at the end. */
 function unfinishedBytes(bytes: Uint8Array): number {
   for (let count = 1; count <= Math.min(3, bytes.length); count += 1) {
     const byte = bytes[bytes.length - count] ?? 0
@@ -200,7 +199,7 @@ export class OutputStore implements Disposable {
     return output
   }
 
-  /** What it held in memory is no longer needed. */
+  /** Frees its memory. */
   forget(host: string): void {
     this.#hosts.delete(host)
   }

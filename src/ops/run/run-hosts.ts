@@ -1,11 +1,11 @@
 /**
- * The run of one command on many hosts: so many at once, each with its time limit, each with one end. It knows hosts
- * through the port `RunExec` alone, keeps no output, prints nothing, and lets no host hold back another.
+ * Runs one command on many hosts, some at a time, each with a time limit and exactly one end. It reaches hosts only through the
+ * port `RunExec`, keeps and prints no output, and no host delays another.
  */
 import type { Clock } from '../../base/clock.ts'
 import { outcomeOf, type RunOutcome } from './outcome.ts'
 
-/** How the command ended on a host, as the port tells it. */
+/** How the command ended on a host. */
 export type CommandEnd =
   | { readonly kind: 'exit'; readonly code: number }
   | { readonly kind: 'signal'; readonly signal: string }
@@ -20,7 +20,7 @@ export type CommandHandlers = {
 }
 
 export interface RunningCommand {
-  /** Ends the remote processes; `onEnd` follows. */
+  /** Stops the remote processes; `onEnd` follows. */
   stop(): void
   /** Hangs up at once; nothing follows. */
   abandon(): void
@@ -34,28 +34,28 @@ export interface RunExec {
 }
 
 export type RunEvent =
-  /** The command runs; before that, its host was being connected. */
+  /** The command has started; until then the host was being connected. */
   | { readonly type: 'begin'; readonly host: string }
   | { readonly type: 'stdout' | 'stderr'; readonly host: string; readonly bytes: Uint8Array }
-  /** `durationMs`: of the command, or of the attempt where it never began. */
+  /** `durationMs`: of the command, or of the attempt if it never started. */
   | { readonly type: 'end'; readonly host: string; readonly outcome: RunOutcome; readonly durationMs: number }
 
 export type RunOptions = {
-  /** Hosts whose command runs, or that are being connected, at once. */
+  /** How many hosts are connected to or run the command at once. */
   readonly fanOut: number
-  /** From the moment in which the command began; undefined: none. */
+  /** Counted from the start of the command; undefined: no limit. */
   readonly timeoutMs?: number
   readonly clock: Clock
   onEvent(event: RunEvent): void
 }
 
 export interface HostRun {
-  /** Resolves when every host has its end; after `abandon` too. */
+  /** Resolves when every host has ended, also after `abandon`. */
   readonly done: Promise<void>
   readonly running: readonly string[]
-  /** Hosts whose turn has not come. */
+  /** Hosts that have not started. */
   readonly waitingCount: number
-  /** Ends what runs and begins nothing more. */
+  /** Stops what runs, and starts nothing more. */
   stop(): void
   abandon(): void
   /** Holds back the output of all hosts. */
@@ -132,7 +132,7 @@ class Run implements HostRun {
     const { clock, timeoutMs, onEvent } = this.#options
     let sinceMs = clock.now()
     let timer: Disposable | undefined
-    /** What ended it, when it was not the command itself. */
+    /** Why Muster ended it, if it did. */
     let cause: 'timeout' | 'cancelled' | undefined
     const command = this.#exec.start(host, {
       onBegin: () => {

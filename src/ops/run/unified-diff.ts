@@ -3,7 +3,7 @@
 export type DiffLine = { readonly kind: ' ' | '-' | '+'; readonly text: string }
 
 const CONTEXT = 3
-/** Beyond so many differences the middle is shown as replaced altogether. */
+/** With more differences the middle is shown as replaced. */
 const MAX_DIFFERENCES = 400
 
 /** Hunks as `diff -u` prints them, without the two lines of file names; empty when nothing differs. */

@@ -28,8 +28,8 @@ export type SshdLimits = {
 }
 
 /**
- * The listener's title tells its configuration file and MaxStartups to every user; the configuration itself is read by
- * `sshd -T`, which only root can run. The bracket in the pattern keeps this script from finding itself.
+ * Any user can read the configuration file and MaxStartups from the listener's process title; `sshd -T` prints the whole
+ * configuration, but only for root. The bracket in the pattern keeps this script from finding itself.
  */
 export const sshdFact: Fact<SshdLimits> = {
   script: `
@@ -58,7 +58,7 @@ limited "$program" -T \${file:+-f "$file"} -C "user=$(id -un),host=\${from:-loca
   },
 }
 
-/** The network device that leads back to this console, and the largest packet that it takes. */
+/** The network device on the route back to this console, and its MTU. */
 export type Route = { readonly device: string; readonly mtuBytes?: number }
 
 export const routeFact: Fact<Route> = {
@@ -81,7 +81,7 @@ echo "mtu=$(cat "/sys/class/net/$device/mtu")"
   },
 }
 
-/** What keeps the clock there, by the program that is installed. */
+/** The program that keeps the host's clock right, as far as one is installed. */
 export type TimeService = 'chrony' | 'timedatectl' | 'ntpd'
 
 export const timeServiceFact: Fact<TimeService> = {

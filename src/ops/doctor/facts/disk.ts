@@ -38,10 +38,10 @@ echo absent
   ],
 )
 
-/** Two tables of one row each; more is not df's. */
+/** The output of df is two tables of one row each. */
 const MAX_CHARACTERS = 4_096
 
-/** Only the columns that df names by the words below are taken, as macOS and busybox have others. */
+/** Columns are found by name, because macOS and busybox print different ones. */
 export function parseDisk(text: string): Disk | undefined {
   const [path = '', ...lines] = text.slice(0, MAX_CHARACTERS).split('\n')
   if (!path.startsWith('/')) return undefined
@@ -53,7 +53,7 @@ export function parseDisk(text: string): Disk | undefined {
   const totalKiB = space.numbers.get('1024-blocks') ?? space.numbers.get('1K-blocks')
   const availableKiB = space.numbers.get('Available')
   const counted = inodes?.numbers.get('Inodes') ?? sum(inodes?.numbers.get('iused'), inodes?.numbers.get('ifree'))
-  // busybox heads both tables alike, but for the first number.
+  // busybox uses the same headings for both tables, except for the first number.
   const busyboxFree = inodes?.numbers.has('Inodes') ? inodes.numbers.get('Available') : undefined
   const free = inodes?.numbers.get('IFree') ?? inodes?.numbers.get('ifree') ?? busyboxFree
   return {
@@ -72,11 +72,11 @@ function sum(one: number | undefined, other: number | undefined): number | undef
   return one === undefined || other === undefined ? undefined : one + other
 }
 
-/** The numbers are found from the right, as a device's name may have spaces in it; a mount point begins with a slash. */
+/** Numbers are found from the right, because a device name may contain spaces; a mount point begins with a slash. */
 function readRow(header: string, lines: readonly string[]) {
   const columns = header.replace('Mounted on', 'Mounted').trim().split(/\s+/)
   const numeric = columns.slice(1, -1)
-  // A long device name may stand on a line of its own, without -P at least.
+  // Some versions of df print a long device name on a line of its own.
   const text = lines.join(' ').split(' Filesystem ')[0] ?? ''
   const pattern = new RegExp(`^(.*?)\\s+((?:(?:-?\\d+%?|-)\\s+){${numeric.length}})(/.*?)\\s*$`)
   const match = pattern.exec(text)
@@ -85,7 +85,7 @@ function readRow(header: string, lines: readonly string[]) {
   const numbers = new Map(
     numeric.flatMap((name, index): [string, number][] => {
       const word = values[index] ?? ''
-      // A dash: there is no such thing here. A negative number: more is used than there is.
+      // A dash means that there is none; a negative number, that more is used than exists.
       const value = /^-\d*$/.test(word) ? 0 : parseCount(word)
       return value === undefined ? [] : [[name, value]]
     }),
@@ -93,7 +93,7 @@ function readRow(header: string, lines: readonly string[]) {
   return { device: (match[1] ?? '').trim(), mountPoint: match[3] ?? '', numbers }
 }
 
-/** MountedDisk options of the file systems that hold those directories (proc_pid_mounts(5)). */
+/** The file systems that hold these directories, and their mount options (proc_pid_mounts(5)). */
 export type MountedDisk = { readonly mountPoint: string; readonly type: string; readonly options: readonly string[] }
 
 export const mountsFact: Fact<readonly MountedDisk[]> = {
@@ -120,7 +120,7 @@ done < /proc/mounts
   },
 }
 
-/** Partial files of copies that nobody resumed for a week, where `muster left` searches too: as many as were found in time. */
+/** Partial files that are older than a week, in the directories that `muster left` searches; as many as were found in time. */
 export type Partials = { readonly count: number; readonly bytes: number; readonly example: string }
 
 const MAX_PARTIALS = 1000

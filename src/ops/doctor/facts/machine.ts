@@ -4,7 +4,7 @@ import type { Fact } from '../../kernel/fact.ts'
 /** No name or version of a machine is longer; a finding shows them. */
 const MAX_CHARACTERS = 200
 
-/** Lines `key=value`; a key with nothing after it counts as not there. */
+/** Lines `key=value`; a key without a value is left out. */
 export function parsePairs(text: string): ReadonlyMap<string, string> {
   const pairs = text.split('\n').flatMap((line): [string, string][] => {
     const at = line.indexOf('=')
@@ -17,7 +17,7 @@ export function parsePairs(text: string): ReadonlyMap<string, string> {
   return new Map(pairs)
 }
 
-/** A whole number from 0 on; undefined for anything else. */
+/** A whole number, 0 or more; undefined for anything else. */
 export function parseCount(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
 }
@@ -26,17 +26,17 @@ export type SystemInfo = {
   readonly kernelName?: string
   readonly kernelRelease?: string
   readonly architecture?: string
-  /** What the machine calls itself, as uname -n tells it. */
+  /** From uname -n. */
   readonly hostName?: string
   readonly user?: string
   readonly isRoot?: boolean
   readonly home?: string
   readonly loginShell?: string
-  /** The character map of the user's locale, as `locale charmap` tells it: `UTF-8`, `ANSI_X3.4-1968`. */
+  /** The character map of the user's locale, from `locale charmap`: `UTF-8`, `ANSI_X3.4-1968`. */
   readonly charmap?: string
   /** LC_ALL, else LC_CTYPE, else LANG. */
   readonly locale?: string
-  /** `Europe/Berlin` where /etc/localtime tells it, else what date calls it. */
+  /** `Europe/Berlin` if /etc/localtime has a name, else the abbreviation of date. */
   readonly timeZone?: string
   /** Offset to UTC as date prints it: `+0100`. */
   readonly utcOffset?: string
@@ -151,7 +151,7 @@ fi
   },
 }
 
-/** Bytes. proc_meminfo(5); kernels before 3.14 do not estimate what is available, and then it is free + buffers + cache. */
+/** Bytes. proc_meminfo(5); kernels before 3.14 give no estimate of available memory, so free + buffers + cache is used. */
 export type Memory = {
   readonly totalBytes: number
   readonly availableBytes?: number

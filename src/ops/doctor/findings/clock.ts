@@ -1,4 +1,4 @@
-/** Clocks: how far each is off, and whose it is. */
+/** How far clocks are off, and whether it is the host's clock or this machine's. */
 
 import { asRoot, type Complaint, type Finding, formatDuration, onHost } from '../../kernel/finding.ts'
 import type { ClockOffset } from '../clock-offset.ts'

@@ -1,4 +1,4 @@
-/** The login: start-up files, sshd's limits, large packets, facts that did not come. */
+/** The login: start-up files, sshd's limits, large packets, missing facts. */
 
 import { formatBytes } from '../../../base/format-bytes.ts'
 import { asRoot, type Complaint, formatDuration, onHost } from '../../kernel/finding.ts'
@@ -6,14 +6,14 @@ import type { Examination, LargeAnswer, Startup } from '../examine-host.ts'
 import type { DoctorEnd } from '../host-port.ts'
 
 const SLOW_START_MS = 1_500
-/** Less than this of a large answer is what fits into small packets. */
+/** If less than this arrives of a large answer, only small packets get through. */
 const SMALL_BYTES = 8 * 1024
 const GUARD = 'case $- in *i*) ;; *) return ;; esac'
 
 export function connectionComplaints(examination: Examination): Complaint[] {
   const { startup, facts, factsEnd, largeAnswer } = examination
   const large = largeAnswer === undefined ? [] : largeAnswerComplaints(largeAnswer, examination)
-  // Where packets are lost, facts that did not arrive say nothing about the machine.
+  // If packets are lost, missing facts say nothing about the machine.
   const isLossy = large.some(({ id }) => id === 'mtu')
   return [
     ...startupComplaints(startup, facts?.system?.loginShell),

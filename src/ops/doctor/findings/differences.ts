@@ -1,4 +1,4 @@
-/** What differs between hosts that are meant to be alike. Unknown is not different. */
+/** Differences between hosts that should be alike. An unknown value is not a difference. */
 import { foldHostSet } from '../../../inventory/host-set.ts'
 import type { Finding, Gravity } from '../../kernel/finding.ts'
 import type { MachineFacts } from '../fact-script.ts'
@@ -61,7 +61,7 @@ function traitFindings({ id, name, gravity, read }: Trait, factsOf: ReadonlyMap<
   const [usual, usualHosts = []] = groups[0] ?? []
   if (usual === undefined) return []
   if (usualHosts.length * 2 <= known) {
-    // No majority: nobody is the one that differs.
+    // Without a majority all groups are named.
     const cause = `${name} is not the same: ${groups.map(([value, hosts]) => `${value} on ${foldHostSet(hosts)}`).join(', ')}`
     return groups.flatMap(([, hosts]) => hosts.map((host) => ({ host, gravity, id, cause })))
   }

@@ -1,4 +1,4 @@
-/** Disks: full, from inodes, read-only, noexec, or not answering. */
+/** Disks: out of space or inodes, read-only, noexec. */
 
 import { formatBytes } from '../../../base/format-bytes.ts'
 import { shellQuote } from '../../../base/shell-quote.ts'
@@ -8,7 +8,7 @@ import type { Disk, MountedDisk } from '../facts/disk.ts'
 
 const MIB = 2 ** 20
 const GIB = 2 ** 30
-/** With less than this nothing can be unpacked, and logs are cut off. */
+/** With less space than this, logs are cut off and nothing can be unpacked. */
 const FULL_BYTES = 4 * MIB
 const SCARCE_BYTES = 256 * MIB
 const PLENTY_BYTES = 20 * GIB
@@ -23,7 +23,7 @@ export function diskComplaints(facts: MachineFacts): Complaint[] {
     const mount = mountOf(disk.mountPoint)
     const paths = [disk, ...others].map(({ path }) => path)
     const place = placeOf(disk.mountPoint ?? disk.path, paths)
-    // An image that is read-only by nature is always full.
+    // A read-only image is always full.
     if (mount?.options.includes('ro')) continue
     complaints.push(...spaceComplaints(disk, place, isRoot), ...inodeComplaints(disk, place, isRoot))
   }

@@ -136,7 +136,7 @@ function localeComplaints({ system }: MachineFacts): Complaint[] {
 
 function nameComplaints({ system }: MachineFacts, inventoryName: string | undefined): Complaint[] {
   const own = system?.hostName
-  // An address in place of a name claims nothing.
+  // An address is no host name to compare.
   if (own === undefined || inventoryName === undefined || /^[\d.]+$|:/.test(inventoryName)) return []
   const short = (name: string) => name.split('.')[0]?.toLowerCase()
   if (short(own) === short(inventoryName)) return []

@@ -1,11 +1,11 @@
-/** A mesh as a picture for a terminal: who reaches whom how fast, the slowest first, and what it means. Pure. */
+/** A mesh for a terminal: a matrix of bandwidths, the slowest links, and the findings. Pure. */
 import { printable } from '../../../base/printable.ts'
 import { GRAVITIES, type Gravity } from '../../kernel/finding.ts'
 import { measuredOf, median, type NetFinding, retransmitsAGigabyte } from './judge.ts'
 import { formatBitRate, formatMs, type LinkOutcome, type LinkResult, shortBitRate } from './link.ts'
 import type { MeshReport } from './measure-mesh.ts'
 
-/** `best` … `worst` against the median of all links; `failed` for what gave no number. */
+/** `best` … `worst` against the median of all links; `failed` without a result. */
 export type Heat = 'best' | 'good' | 'poor' | 'worst' | 'failed'
 
 export type MeshPaint = {

@@ -1,10 +1,10 @@
-/** What is read of a host before anything is measured (addresses, cards, programs), and on which address it is measured. */
+/** What is read from a host before a measurement (addresses, cards, programs), and the choice of its address. */
 import { BlockList, isIP } from 'node:net'
 
 export type NetworkCard = {
   readonly name: string
   readonly mtuBytes?: number
-  /** What it has negotiated; virtual ones know none. */
+  /** The negotiated speed; virtual cards have none. */
   readonly linkBitsPerSecond?: number
   readonly isHalfDuplex?: boolean
 }
@@ -85,7 +85,7 @@ function cardOf(name: string, mtu: string, speed: string, duplex: string): Netwo
   }
 }
 
-/** No name, nothing that a shell or a program would take for something else. */
+/** Only IP addresses: no names, and nothing that a shell or program could misread. */
 function isAddress(text: string): boolean {
   return /^\d{1,3}(\.\d{1,3}){3}$/.test(text) || (/^[\da-f:.]+$/i.test(text) && text.includes(':'))
 }
@@ -101,7 +101,7 @@ export type AddressWish = {
 
 export type ChosenAddress = { readonly address: string; readonly card?: NetworkCard }
 
-/** The address that the login came to, unless another is wished for; or why there is none, in words. */
+/** The address that the login used, unless another is requested; or why there is none. */
 export function chooseAddress(facts: MeshFacts, wish: AddressWish): ChosenAddress | { readonly reason: string } {
   const { loginAddress, addresses, cards } = facts
   const placeOf = (address: string): ChosenAddress => {

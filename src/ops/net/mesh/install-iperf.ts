@@ -1,6 +1,6 @@
 /**
- * The program that measures, on hosts that have none: an area of the kernel of operations that hosts.yaml does not name, as it
- * is asked for by a verb. What Muster installed is noted on the host, and nothing else is taken away again.
+ * Installs iperf3 on hosts without it: an area that a verb asks for, not hosts.yaml. Each host notes what Muster installed, and only
+ * that is removed.
  */
 import { type Area, areaOf } from '../../kernel/area.ts'
 import { type Fact, type HostFacts, type Known, knownValue } from '../../kernel/fact.ts'
@@ -63,7 +63,7 @@ export const iperfLeft = defineLeft<{ packages: Packages; processes: readonly st
   factsOf: () => ({ packages: packagesFact(NAMES.iperf3, AREA), processes: serversFact }),
   itemsOf({ packages, processes }, _, host) {
     const own = knownValue(packages)
-    // Where no package manager answers Muster has installed nothing.
+    // Without a package manager Muster has installed nothing.
     if (own === undefined) return []
     const id = operationId(AREA, 'packages', host)
     const verdict = removalVerdict(host, AREA, own, '')

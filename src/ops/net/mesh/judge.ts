@@ -1,7 +1,6 @@
 /**
- * What a mesh of measurements means, in words. A host sends at most as fast as its best link out and receives at most as its
- * best link in; a pair that is slower than both ends can do is slow by itself, and a host whose best is far below the best of
- * the others is slow to and from all hosts. Pure.
+ * Findings from the measurements of a mesh. A host can send as fast as its best outgoing link and receive as fast as its best
+ * incoming one. A pair slower than both ends is a slow link; a host whose best is far below the others' is a slow host. Pure.
  */
 import { foldHostSet } from '../../../inventory/host-set.ts'
 import type { Gravity } from '../../kernel/finding.ts'
@@ -15,7 +14,7 @@ export type NetFinding = {
   readonly id: string
   /** The hosts that it is about; of a link the sender first. */
   readonly hosts: readonly string[]
-  /** Printable only when the reasons of failures in it are made so. */
+  /** Not printable yet: it may contain reasons from hosts. */
   readonly text: string
 }
 
@@ -81,7 +80,7 @@ export function median(values: readonly number[]): number | undefined {
       : ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2
 }
 
-/** Hosts that were measured are enough to tell a slow host from a slow link. */
+/** Whether enough hosts were measured to distinguish a slow host from a slow link. */
 function isComparable(abilities: readonly Ability[]): boolean {
   return abilities.filter(({ sends, receives }) => sends !== undefined || receives !== undefined).length >= 3
 }
@@ -112,7 +111,7 @@ function slowHosts(abilities: readonly Ability[]): readonly NetFinding[] {
   })
 }
 
-/** Links that are slower than both ends are, and those that are so in one direction only. */
+/** Links that are slower than both of their ends, in both directions or in one. */
 function slowLinks(abilities: readonly Ability[], links: readonly Rated[]): readonly NetFinding[] {
   const byName = new Map(abilities.map((ability) => [ability.name, ability]))
   const key = (from: string, to: string) => JSON.stringify([from, to])
@@ -128,7 +127,7 @@ function slowLinks(abilities: readonly Ability[], links: readonly Rated[]): read
     const part = rate / possible(link)
     const backPart = back === undefined ? 1 : back / possible({ from: to, to: from })
     const isBoth = part < SLOW && backPart < SLOW
-    // Told once where both directions are slow.
+    // One finding if both directions are slow.
     if (isBoth && from > to) continue
     if (part < SLOW) {
       const arrow = isBoth ? '↔' : '→'
@@ -137,7 +136,7 @@ function slowLinks(abilities: readonly Ability[], links: readonly Rated[]): read
       findings.push({ gravity: 'risk', id: 'slow-link', hosts: [from, to], text, part })
     } else if (back !== undefined && (!canCompare || part < backPart * (1 - ASYMMETRY))) {
       const finding = asymmetryOf({ from, to, rate, back })
-      // Among several hosts the others' links tell which end is slow.
+      // With several hosts, the other links show which end is slow.
       if (finding !== undefined) findings.push({ ...finding, ...(canCompare ? { gravity: 'note' } : {}), part })
     }
   }
@@ -182,7 +181,7 @@ export function asymmetryOf({
   }
 }
 
-/** What the cards say of themselves, beside what was measured. */
+/** What the network cards report, apart from measurements. */
 function cards(hosts: readonly ReadyHost[], abilities: readonly Ability[]): readonly NetFinding[] {
   const speeds = hosts.flatMap(({ place }) => place.card?.linkBitsPerSecond ?? [])
   const usual = median(speeds)
@@ -294,7 +293,7 @@ function losses(links: readonly Rated[]): readonly NetFinding[] {
   ]
 }
 
-/** Undefined: not known, or too little was sent to say. */
+/** Undefined: unknown, or too little was sent. */
 export function retransmitsAGigabyte({ retransmits, sentBytes }: Rated['outcome']): number | undefined {
   return retransmits === undefined || sentBytes === undefined || sentBytes < 1e6
     ? undefined
@@ -368,7 +367,7 @@ function percent(fraction: number): string {
   return `${fraction < 0.0995 ? Number((fraction * 100).toFixed(1)) : Math.round(fraction * 100)} %`
 }
 
-/** One for each host that is away; else one for each reason and receiver. */
+/** One finding for each host that is away, and one for each reason and receiver. */
 function failures({ hosts, links }: MeshReport): readonly NetFinding[] {
   const failed = links.flatMap(({ from, to, outcome }) =>
     outcome.kind === 'failed' && outcome.cause !== 'cancelled' ? [{ from, to, ...outcome }] : [],

@@ -1,4 +1,4 @@
-/** Results of earlier days, and how today's differ: `$XDG_STATE_HOME/muster/net/mesh-TIME.json`, mode 0600. */
+/** Earlier results, and how the new ones differ: `$XDG_STATE_HOME/muster/net/mesh-TIME.json`, mode 0600. */
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { foreignDirectory, makeOwnDirectories } from '../../../base/foreign-place.ts'
@@ -42,7 +42,7 @@ export function keepMesh(environment: Environment, { links, pings }: MeshReport,
   return path
 }
 
-/** The newest that was measured the same way and has a pair in common. Files that are none of ours are passed over. */
+/** The newest result with the same settings and a common pair. Files of others are skipped. */
 export function lastMesh(environment: Environment, way: string, names: readonly string[]): KeptMesh | undefined {
   const directory = meshDirectory(environment)
   const wanted = new Set(names)
@@ -83,7 +83,7 @@ function isLink(value: unknown): value is LinkResult {
   return outcome.kind === 'failed' || typeof outcome.bitsPerSecond === 'number'
 }
 
-/** What is different since then; pure. */
+/** The differences. Pure. */
 export function compareMesh(links: readonly LinkResult[], { time, links: earlier }: KeptMesh): readonly NetFinding[] {
   const old = new Map(earlier.map((link) => [JSON.stringify([link.from, link.to]), link.outcome]))
   const ratios: number[] = []

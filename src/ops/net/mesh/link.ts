@@ -1,4 +1,4 @@
-/** One measurement of one direction between two hosts, as it was asked for and as it came out. Data and words. */
+/** One measurement of one direction between two hosts: its options, its result, and how numbers are shown. */
 
 /** `ssh`: bytes through ssh(1) from host to host, where there is no iperf. */
 export type NetTool = 'iperf3' | 'iperf2' | 'ssh'
@@ -10,16 +10,16 @@ export type MeasureOptions = {
   readonly udpBitsPerSecond?: number
 }
 
-/** What is not known is left out. */
+/** Unknown values are left out. */
 export type Measured = {
-  /** What arrived, without the headers of TCP and below. */
+  /** Received payload, without the headers of TCP and below. */
   readonly bitsPerSecond: number
   readonly sentBytes?: number
   readonly retransmits?: number
   readonly jitterMs?: number
   /** 0 to 1 */
   readonly lostFraction?: number
-  /** Round-trip time of TCP while it was at work. */
+  /** Round-trip time of TCP during the measurement. */
   readonly loadedRttMs?: number
   /** Of the busier end, 0 to 1 of a core: near 1 the processor is the limit, not the network. */
   readonly cpuFraction?: number
@@ -28,12 +28,12 @@ export type Measured = {
 export type LinkFailure =
   | 'away' // one of the hosts cannot be reached, or was lost
   | 'no-address' // a host has no address in the wanted network
-  | 'no-tool' // nothing that both can measure with
-  | 'no-server' // nothing listens there, although it was to
-  | 'refused' // a firewall answers that this is not wanted, or nobody listens any more
+  | 'no-tool' // no tool that both have
+  | 'no-server' // the server did not start
+  | 'refused' // a firewall rejects it, or the server has ended
   | 'no-answer' // packets vanish
-  | 'broken' // it began, and gave no result
-  | 'unsteady' // it gave results that do not agree
+  | 'broken' // it started, but gave no result
+  | 'unsteady' // its results do not agree
   | 'cancelled'
 
 export type LinkOutcome =

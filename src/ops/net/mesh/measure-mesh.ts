@@ -1,6 +1,6 @@
 /**
- * Every ordered pair of a host set, measured in rounds in which no host is in two pairs. The servers of the next slot are
- * started while this one is at work. What goes wrong with a pair is its outcome; the rest goes on.
+ * Measures every ordered pair of a host set, in slots in which no host is in two pairs. The servers of the next slot start
+ * during the current one. A failure is the outcome of its pair; the others continue.
  */
 import type { Clock } from '../../../base/clock.ts'
 import type { OpsHosts, ScriptResult } from '../../kernel/host-port.ts'
@@ -23,9 +23,9 @@ import { type ServerStart, startServer } from './server.ts'
 
 const FACTS_TIMEOUT_MS = 20_000
 const PING_TIMEOUT_MS = 30_000
-/** What a slot takes beside the measurement, until it is known better. */
+/** How long a slot takes beyond the measurement; a first guess. */
 const GUESSED_OVERHEAD_MS = 400
-/** For a server to print its report and end, once its client has. */
+/** How long a server may take to print its report and end after its client. */
 const SERVER_END_MS = 4_000
 
 export type MeshOptions = MeasureOptions &
@@ -55,7 +55,7 @@ export type MeshEvent =
   | { readonly type: 'ping'; readonly ping: PingResult }
   | { readonly type: 'slot'; readonly index: number; readonly count: number; readonly remainingMs: number }
   | { readonly type: 'link'; readonly link: LinkResult }
-  /** A port is in use by somebody else, and another was taken. */
+  /** The port was in use, so another one was taken. */
   | { readonly type: 'port-taken'; readonly host: string; readonly port: number }
 
 export type MeshReport = {
@@ -94,7 +94,7 @@ class Mesh {
   readonly #options: MeshOptions
   readonly #context: MeshContext
   #hosts = new Map<string, MeshHost>()
-  /** The port that is tried next, host by host. */
+  /** The port to try next, by host. */
   readonly #ports = new Map<string, number>()
 
   constructor(options: MeshOptions, context: MeshContext) {
@@ -205,7 +205,7 @@ class Mesh {
     return { kind: 'ready', ...ready, server }
   }
 
-  /** All of them, beginning behind the one that was used last. */
+  /** All of them, starting after the last one used. */
   #portsOf(host: string): readonly number[] {
     const { first, last } = this.#options.ports
     const count = last - first + 1
@@ -213,7 +213,7 @@ class Mesh {
     return Array.from({ length: count }, (_, index) => first + ((start + index) % count))
   }
 
-  /** Nothing more is tried with it. */
+  /** Its remaining pairs are not tried. */
   #lose(name: string, reason: string): void {
     const host = this.#hosts.get(name)
     if (host !== undefined && 'facts' in host) this.#hosts.set(name, { name, cause: 'away', reason })
@@ -237,7 +237,7 @@ class Mesh {
     using _overdue = clock.after(SERVER_END_MS, () => server?.stop())
     const { outcome } = result
     const isUdp = this.#options.udpBitsPerSecond !== undefined
-    // With these the server's own report is not needed, or it waits for a client that will not come.
+    // The server's report is not needed, or it waits for a client that will not come.
     const hasFailed = outcome.kind !== 'exit' || (tool === 'iperf3' && parseIperf3(text(result)).kind === 'failed')
     if (hasFailed || (tool === 'iperf2' && isUdp)) server?.stop()
     const served = await server?.ended
@@ -273,7 +273,7 @@ class Mesh {
   }
 }
 
-/** Its programs and addresses, or why there is nothing to measure with. */
+/** Its programs and addresses, or why it cannot be measured. */
 export async function inspectHost(
   name: string,
   wish: AddressWish,
@@ -291,7 +291,7 @@ export async function inspectHost(
   return 'reason' in place ? { name, cause: 'no-address', reason: place.reason } : { name, facts, place }
 }
 
-/** What it said, wherever. */
+/** stdout, or stderr if stdout is blank. */
 function text({ stdout, stderr }: ScriptResult): string {
   return Buffer.from(stdout.some((byte) => byte > 32) ? stdout : stderr).toString()
 }
@@ -313,7 +313,7 @@ export function chooseTool(
   }
 }
 
-/** The words of iperf, and of the kernel, as what they mean here. */
+/** Explains messages of iperf and of the kernel. */
 export function explainFailure(said: string, { from, to }: OrderedPair, port: number): LinkOutcome {
   const fail = (cause: LinkFailure, reason: string): LinkOutcome => ({ kind: 'failed', cause, reason })
   if (/timed out|in progress|no route|unreachable/i.test(said)) {

@@ -1,6 +1,6 @@
 /**
- * A link without iperf, measured with bytes through ssh(1) from host to host. A single short run says little: logins, ciphers
- * and busy processors slow it down by any factor. So runs are repeated until two of them agree, or there is no result.
+ * Measures a link without iperf, by sending bytes through ssh(1) from host to host. A single short run proves little, because
+ * logins, ciphers and busy processors slow it down. So runs are repeated until two agree; else there is no result.
  */
 import { type OpsHosts, reasonOfResult, type ScriptResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
@@ -39,7 +39,7 @@ export async function measureOverSsh(
     const arrived = ratesOf(result, seconds)
     if (arrived.length === 0) return explain(pair, options, result)
     rates.push(...arrived)
-    // What disturbs a run makes it slower: the fastest are next to the truth.
+    // Disturbances only make runs slower, so the fastest are the most accurate.
     const [first = 0, second = 0] = rates.toSorted((one, other) => other - one)
     if (second >= AGREEMENT * first) return { kind: 'measured', tool: 'ssh', bitsPerSecond: (first + second) / 2 }
   }

@@ -1,4 +1,4 @@
-/** What iperf3 and iperf 2 print, as results. Pure. */
+/** Parses the output of iperf3 and iperf 2. Pure. */
 import { amountOf } from '../amount.ts'
 import type { Measured } from './link.ts'
 
@@ -140,7 +140,7 @@ function reportsOf(text: string): Report[] {
   })
 }
 
-/** The sum where there is one, else the one stream; streams without a sum are added up. */
+/** The line of the sum, or of the only stream; streams without a sum are added up. */
 function total(reports: readonly Report[]): Report | undefined {
   const sum = reports.find(({ isSum }) => isSum)
   if (sum !== undefined || reports.length <= 1) return sum ?? reports[0]

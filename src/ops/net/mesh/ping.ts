@@ -1,15 +1,15 @@
-/** Round-trip times while nothing else goes on, out of what `pingScript` prints. Pure. */
+/** Round-trip times of an idle network, from the output of `pingScript`. Pure. */
 import { amountOf } from '../amount.ts'
 
 export type PingResult = {
   readonly from: string
   readonly to: string
-  /** Undefined: nothing came back, which may be a rule against pings only. */
+  /** Undefined: no answer; perhaps only pings are blocked. */
   readonly minMs?: number
   readonly meanMs?: number
   /** 0 to 1 */
   readonly lostFraction: number
-  /** False: a packet as large as both cards allow does not pass undivided. */
+  /** False: a packet of the MTU of both cards does not pass unfragmented. */
   readonly isWhole?: boolean
 }
 

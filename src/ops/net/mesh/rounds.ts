@@ -1,8 +1,8 @@
-/** Who measures with whom, and when: the circle method of round-robin tournaments (one-factorisation of a complete graph). Pure. */
+/** Which hosts measure with each other, and when: the circle method of round-robin tournaments (one-factorisation of a complete graph). Pure. */
 
 export type OrderedPair = { readonly from: string; readonly to: string }
 
-/** What is measured at the same time; unless pairs are measured both ways at once, no host is in it twice. */
+/** Pairs that are measured at the same time. No host is in two of them, except in both directions of one pair. */
 export type Slot = readonly OrderedPair[]
 
 export type SlotOptions = {

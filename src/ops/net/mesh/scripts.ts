@@ -1,13 +1,13 @@
-/** The command lines of a measurement. A server serves one client at the wanted address only, and ends by itself when none comes. */
+/** The commands of a measurement. A server serves one client at one address, and ends by itself if none comes. */
 
 import { isIPv6 } from 'node:net'
 import { shellQuote } from '../../../base/shell-quote.ts'
 import type { MeshFacts } from './host-facts.ts'
 import type { MeasureOptions, NetTool } from './link.ts'
 
-/** What connecting may take. */
+/** The limit for connecting. */
 export const CONNECT_S = 3
-/** For a server to get its client, and for both to end, over the time of the measurement. */
+/** Added to the time of the measurement: for the client to connect and for both to end. */
 const SLACK_S = 20
 
 const PATHS = 'export LC_ALL=C PATH="$PATH:/usr/local/bin:/usr/sbin:/sbin"'
@@ -21,7 +21,7 @@ export type ServerAddress = { readonly address: string; readonly port: number; r
 /** How a server reports while it is at work: once a second, in bits (iperf 2) or thousands of them (iperf3). */
 const LIVE = { iperf3: ' -i 1 -f k', iperf2: ' -i 1' } as const
 
-/** Says `Server listening` when it does. */
+/** Prints `Server listening` when it does. */
 export function serverScript(
   tool: Exclude<NetTool, 'ssh'>,
   place: ServerAddress,
@@ -29,7 +29,7 @@ export function serverScript(
 ): string {
   const { address, port, facts } = place
   const at = `-p ${port} -B ${shellQuote(address)}${options.isLive === true ? LIVE[tool] : ''}`
-  // What waits longer than its turn for a client would be in the way of the next.
+  // A server that waits longer than its slot would disturb the next one.
   const limit = limited(facts, 2 * limitSeconds(options))
   if (tool === 'iperf3') {
     const idle = hasIdleTimeout(facts.iperf3) ? ` --idle-timeout ${limitSeconds(options)}` : ''
@@ -54,7 +54,7 @@ export function clientScript(tool: Exclude<NetTool, 'ssh'>, place: ClientAddress
 
 export type SshTarget = { readonly user: string; readonly address: string; readonly port: number }
 
-/** TCP and the cipher come up to speed in this time, which does not count. */
+/** TCP and the cipher reach full speed in this time, which is not counted. */
 export const SSH_WARM_UP_S = 1
 
 /** The parts of a run that are counted by themselves, in seconds: two where it is long enough. */
@@ -64,8 +64,8 @@ export function sshParts(seconds: number): readonly number[] {
 }
 
 /**
- * Prints how many bytes arrived in each part of the time, counted from when the first arrived; it exits as ssh does. Nobody is
- * asked for anything: what is not trusted fails.
+ * Prints how many bytes arrived in each part of the time after the first byte; it exits as ssh does. It asks no questions: an
+ * unknown host key or a missing login fails.
  */
 export function sshScript({ user, address, port }: SshTarget, { seconds }: MeasureOptions): string {
   const options = `-o BatchMode=yes -o ConnectTimeout=${CONNECT_S} -o Compression=no -o LogLevel=ERROR -o ControlPath=none`

@@ -1,4 +1,4 @@
-/** A one-off server on a host: started on a free port, known to listen before it is used, ended when it is not needed any more. */
+/** A server for one measurement: starts on a free port, is used once it listens, and is stopped when it is not needed. */
 import type { Clock } from '../../../base/clock.ts'
 import { type OpsHosts, reasonOfResult, type ScriptResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'

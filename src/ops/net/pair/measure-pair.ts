@@ -1,4 +1,4 @@
-/** Two hosts, both directions at once, second by second: what arrives, and how long a packet takes there and back meanwhile. */
+/** Measures two hosts, both directions at once: bandwidth and round-trip time for each second. */
 
 import { shellQuote } from '../../../base/shell-quote.ts'
 import { reasonOfResult, type ScriptResult } from '../../kernel/host-port.ts'
@@ -46,7 +46,7 @@ export type PairEvent =
 
 export type PairContext = Omit<MeshContext, 'onEvent'> & { onEvent(event: PairEvent): void }
 
-/** Resolves when both directions have come to their end, or when the signal has ended them. */
+/** Resolves when both directions have ended, or after the signal. */
 export async function measurePair(
   first: string,
   second: string,
@@ -175,7 +175,7 @@ async function pingAlong(
 
 /** `[  5]   1.00-2.00   sec   112 MBytes  941000 Kbits/sec`, `[SUM] 0.0000-1.0000 sec  1 Bytes  2 bits/sec` */
 const LINE = /^\[\s*(\d+|SUM)\]\s+([\d.]+)-\s*([\d.]+)\s+sec\s+[\d.]+ \w+\s+([\d.]+) (K?)bits\/sec/
-/** A report over more than this is the one at the end. */
+/** A report over a longer interval is the final one. */
 const MOST_SECONDS = 1.5
 
 export type Interval = { readonly second: number; readonly bitsPerSecond: number }
@@ -185,7 +185,7 @@ export class IntervalReader {
   readonly #isSummed: boolean
   #partial = ''
 
-  /** With several streams their sum counts. */
+  /** With several streams only their sum is used. */
   constructor(streams: number) {
     this.#isSummed = streams > 1
   }
@@ -198,7 +198,7 @@ export class IntervalReader {
       if (match === null || (match[1] === 'SUM') !== this.#isSummed) return []
       const [begin, end, rate] = [match[2], match[3], match[4]].map(amountOf)
       if (begin === undefined || end === undefined || rate === undefined) return []
-      // What is left over at the end is a few milliseconds of nothing.
+      // The last interval may be a few empty milliseconds.
       if (end - begin > MOST_SECONDS || end - begin < 0.5) return []
       return [{ second: Math.round(end), bitsPerSecond: rate * (match[5] === 'K' ? 1000 : 1) }]
     })

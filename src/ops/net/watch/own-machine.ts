@@ -1,4 +1,4 @@
-/** The machine that the console runs on, seen once a second beside the hosts. */
+/** The machine that the console runs on, polled once a second. */
 import type { Clock } from '../../../base/clock.ts'
 import { messageOf } from '../../../base/errors.ts'
 import { printable } from '../../../base/printable.ts'

@@ -1,16 +1,16 @@
-/** The output of the script of a watched host as samples: counters become rates between two of them. Bounded, pure but for its state. */
+/** Parses the output of the script into samples; counters become rates between two of them. Bounded. */
 import { amountOf } from '../amount.ts'
 import type { CardTraffic, GpuSample, NfsTraffic, Sample } from './sample.ts'
 
 /** More than any sample of a machine with hundreds of disks and cards. */
 const MAX_TEXT = 256 * 1024
-/** More than any line, and more than any machine has GPUs: what is kept from one sample to the next. */
+/** Bounds for what is kept from one sample to the next: longer than any line, more than any machine has GPUs. */
 const MAX_LINE = 16 * 1024
 const MAX_GPUS = 256
 const VIRTUAL_CARDS =
   /^(lo|veth.*|docker\d*|br-.*|virbr.*|cni.*|flannel.*|cali.*|tap.*|tun\d*|ifb\d*|dummy\d*|bond\d*|team\d*|.*\.\d+)$/
 
-/** Its traffic is not counted already with that of another. */
+/** Whether the card's traffic is not already counted with another card's. */
 export const isRealCard = (name: string): boolean => !VIRTUAL_CARDS.test(name)
 
 type Nfs = { readBytes: number; writtenBytes: number; operations: number; waitedMs: number }
@@ -25,7 +25,7 @@ type Counters = {
   cards: Map<string, { readonly received: number; readonly sent: number }>
   disks: Map<string, { readonly read: number; readonly written: number; readonly busyMs: number }>
   nfs?: Nfs
-  /** Mounts that were counted: one that is seen in several places is told several times. */
+  /** Mounts that were counted, because one that is visible at several paths is printed several times. */
   mounts: Set<string>
 }
 
@@ -33,7 +33,7 @@ const fresh = (): Counters => ({ memory: {}, cards: new Map(), disks: new Map(),
 
 export class SampleReader {
   #partial = ''
-  /** Of the sample that is being told. */
+  /** Of the current sample. */
   #length = 0
   #now = fresh()
   #before: Counters | undefined
@@ -44,9 +44,9 @@ export class SampleReader {
   #gpuNames = new Map<string, string>()
   #processes = new Map<string, number[]>()
   #rocmHead: readonly string[] = []
-  /** Where the mount that is being told comes from; undefined: it is not counted. */
+  /** The source of the current mount; undefined if it is not counted. */
   #mountFrom: string | undefined
-  /** The host has no /proc: nothing is ever known. */
+  /** The host has no /proc, so there are no samples. */
   isUnsupported = false
 
   push(text: string, atMs: number): readonly Sample[] {
@@ -150,7 +150,7 @@ export class SampleReader {
     }
     now.mounts.add(mount)
     now.nfs ??= { readBytes: 0, writtenBytes: 0, operations: 0, waitedMs: 0 }
-    // nfsiostat's: what went over the wire is the fifth and the sixth.
+    // As nfsiostat reads them: the fifth and sixth number are bytes on the network.
     now.nfs.readBytes += amountOf(values[4]) ?? 0
     now.nfs.writtenBytes += amountOf(values[5]) ?? 0
   }
@@ -173,7 +173,7 @@ export class SampleReader {
     // `[N/A]`, `[Not Supported]` and the like are unknown.
     const [busy, used, total, celsius, watts] = fields.slice(3).map(amountOf)
     if (this.#gpuNames.size < MAX_GPUS || this.#gpuNames.has(uuid)) this.#gpuNames.set(uuid, id)
-    // A new round: the processes are told anew after it.
+    // A new round: its processes follow.
     const processes = this.#processes.get(uuid)
     this.#processes.delete(uuid)
     this.#gpus.set(id, {
@@ -247,7 +247,7 @@ export class SampleReader {
     const sum = <T>(all: readonly T[], pick: (each: T) => number) => all.reduce((total, each) => total + pick(each), 0)
     const { memory } = now
     const memoryBytes = memory.MemTotal ?? 0
-    // Kernels before 3.14 do not say what is available.
+    // Kernels before 3.14 do not report available memory.
     const available = memory.MemAvailable ?? (memory.MemFree ?? 0) + (memory.Buffers ?? 0) + (memory.Cached ?? 0)
     return {
       atMs,

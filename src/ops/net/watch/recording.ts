@@ -1,18 +1,18 @@
-/** What was watched as text, a JSON object a line (`host` and the sample), and shown again second by second. Opens no file. */
+/** Recordings as text (one JSON object a line: the host and its sample) and their playback. Opens no file. */
 import { printable } from '../../../base/printable.ts'
 import type { Sample } from './sample.ts'
 import { keepSample, type WatchedHost } from './watch-hosts.ts'
 
 export type Recorded = { readonly host: string; readonly sample: Sample }
 
-/** Of an arrow. */
+/** How far an arrow key moves. */
 const STEP_MS = 10_000
 
 export function recordingLine({ host, sample }: Recorded): string {
   return `${JSON.stringify({ host, ...sample })}\n`
 }
 
-/** In the order of time; empty: it is no recording. */
+/** Ordered by time; empty if the text is no recording. */
 export function parseRecording(text: string): readonly Recorded[] {
   const lines = text.split('\n').flatMap((line): Recorded[] => {
     try {
@@ -20,14 +20,14 @@ export function parseRecording(text: string): readonly Recorded[] {
       const isWhole = typeof host === 'string' && typeof sample.atMs === 'number' && Array.isArray(sample.gpus)
       return isWhole && Array.isArray(sample.cards) ? [{ host: printable(host as string), sample }] : []
     } catch {
-      // The last line of a recording that was cut.
+      // The last line of an interrupted recording.
       return []
     }
   })
   return lines.toSorted((one, other) => one.sample.atMs - other.sample.atMs)
 }
 
-/** Where in a recording somebody is. Whoever shows it moves the time. */
+/** The position in a recording; the view moves it on. */
 export class Replay {
   readonly #lines: readonly Recorded[]
   readonly #names: readonly string[]
@@ -60,12 +60,12 @@ export class Replay {
     return this.#names.map((host) => ({ host, samples: samples.get(host) ?? [] }))
   }
 
-  /** False: nothing has changed. */
+  /** False if nothing has changed. */
   advance(ms: number): boolean {
     return !this.#isHalted && this.#move(ms)
   }
 
-  /** False: the key means nothing here. */
+  /** False if the key does nothing here. */
   handleKey(label: string): boolean {
     if (label === 'p') this.#isHalted = !this.#isHalted
     else if (label === 'Left') this.#move(-STEP_MS)

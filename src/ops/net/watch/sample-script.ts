@@ -1,10 +1,10 @@
 /**
- * What runs on a host while it is watched: one line of POSIX sh without apostrophes, backslashes, exclamation marks or per cent signs, so that any
- * login shell hands it to sh unchanged. Once a second one sed prints the counters of the kernel that are needed, and a line `=`
- * ends the sample. Programs that take long (df, the tools of graphics cards) run seldom.
+ * The script that runs on a watched host: one line of POSIX sh without apostrophes, backslashes, exclamation marks or percent
+ * signs, so that any login shell passes it to sh unchanged. Once a second one sed prints the kernel's counters, and a line `=`
+ * ends the sample. Slow programs (df, tools of graphics cards) run rarely.
  */
 
-/** proc(5): what is picked out of each file; the parser tells the lines apart by their shape. */
+/** proc(5): the lines that are printed from each file; the parser recognises them by their shape. */
 const PICK = [
   '/^[0-9][0-9.]* [0-9][0-9.]*$/p', // uptime
   '/^[0-9.]* [0-9.]* [0-9.]* [0-9]*.[0-9]* [0-9]*$/p', // loadavg
@@ -13,7 +13,7 @@ const PICK = [
     (name) => `/^${name}:/p`,
   ),
   '/^pswpin /p;/^pswpout /p',
-  // net/dev; what each kind of request to an NFS server has come to has fewer numbers.
+  // net/dev; the lines of mountstats have fewer numbers.
   `/^ *[^ :]*: *[0-9][0-9]*${'  *[0-9][0-9]*'.repeat(9)}/p`,
   '/ [shv]d[a-z]* [0-9]/p;/ xvd[a-z]* [0-9]/p;/ nvme[0-9]*n[0-9]* [0-9]/p;/ mmcblk[0-9]* [0-9]/p;/ ubd[a-z]* [0-9]/p', // diskstats
   '/^device .* mounted on /p;/bytes:/p;/READ:/p;/WRITE:/p;/GETATTR:/p', // mountstats
@@ -22,7 +22,7 @@ const PICK = [
 const FILES = '/proc/uptime /proc/loadavg /proc/stat /proc/meminfo /proc/vmstat /proc/net/dev /proc/diskstats'
 const NVIDIA = 'index,uuid,name,utilization.gpu,memory.used,memory.total,temperature.gpu,power.draw'
 const tagged = (tag: string) => `while read -r l; do echo "${tag} $l" || exit; done`
-/** Samples between two looks at what changes slowly. */
+/** How many samples pass between two calls of df. */
 const SELDOM = 15
 
 export const WATCH_SCRIPT = [

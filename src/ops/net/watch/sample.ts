@@ -1,4 +1,4 @@
-/** What is known of a host at one second. Rates are a second's; what is unknown is left out, never 0. */
+/** What is known about a host at one second. Rates are per second; unknown values are left out, never 0. */
 
 export type CardTraffic = { readonly name: string; readonly receivedBytes: number; readonly sentBytes: number }
 
@@ -16,7 +16,7 @@ export type GpuSample = {
   readonly processes?: readonly number[]
 }
 
-/** Of all mounts: what went over the wire, and reads, writes and looks at attributes with their mean round trip. */
+/** Sum of all mounts: bytes on the network, and READ, WRITE and GETATTR requests with their mean round trip. */
 export type NfsTraffic = {
   readonly readBytes: number
   readonly writtenBytes: number
@@ -27,7 +27,7 @@ export type NfsTraffic = {
 export type Sample = {
   /** By this machine's clock, milliseconds since the epoch. */
   readonly atMs: number
-  /** Of the host, since it was started. Rates are means since the sample before it. */
+  /** Since the host started. Rates are means since the previous sample. */
   readonly upSeconds?: number
   readonly cores: number
   /** 0 to 1, of all cores. */

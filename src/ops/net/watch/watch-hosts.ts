@@ -1,4 +1,4 @@
-/** Watches hosts: the script runs on each over its session, is started again when it ends, and what it says becomes history. */
+/** Watches hosts: runs the script on each over its session, restarts it when it ends, and keeps its samples. */
 import { type Clock, hasPassed } from '../../../base/clock.ts'
 import { formatBytes } from '../../../base/format-bytes.ts'
 import { SampleReader } from './read-samples.ts'
@@ -6,7 +6,7 @@ import type { Sample } from './sample.ts'
 import { WATCH_SCRIPT } from './sample-script.ts'
 
 export const HISTORY_MS = 15 * 60_000
-/** Between two tries with a host that does not answer, doubled up to the last. */
+/** The delay between attempts, doubled up to the second value. */
 const AGAIN_MS = 2_000
 const AGAIN_MOST_MS = 60_000
 /** A sample a second has no more than a few KB. */
@@ -20,14 +20,14 @@ export interface WatchPort {
   start(host: string, script: string, handlers: WatchHandlers): { stop(): void }
 }
 
-/** `isFinal`: trying again does not help, and may ask somebody for a password. */
+/** `isFinal`: another attempt would not help, and may ask for a password. */
 export type WatchHandlers = { onText(text: string): void; onEnd(reason: string, isFinal?: boolean): void }
 
 export type WatchedHost = {
   readonly host: string
   /** Oldest first, of the last 15 minutes. */
   readonly samples: readonly Sample[]
-  /** Why nothing comes now. */
+  /** Why there are no samples now. */
   readonly trouble?: string
   /** The machine that the console runs on, not one of the hosts. */
   readonly isOwn?: boolean
@@ -37,11 +37,11 @@ export type WatchOptions = {
   readonly port: WatchPort
   readonly clock: Clock
   onSample(host: string, sample: Sample): void
-  /** Something about the host has changed that is no sample. */
+  /** The host has changed, but not by a sample. */
   onTrouble(host: string, reason: string): void
 }
 
-/** Disposing ends the scripts. */
+/** Disposing stops the scripts. */
 export class HostWatch implements Disposable {
   readonly #options: WatchOptions
   readonly #hosts = new Map<string, Watched>()
@@ -55,7 +55,7 @@ export class HostWatch implements Disposable {
     return [...this.#hosts.values()].map((each) => each.view)
   }
 
-  /** Follows the hosts that are there: new ones are watched, others no more. */
+  /** Watches exactly these hosts from now on. */
   follow(names: readonly string[]): void {
     for (const [name, watched] of this.#hosts) {
       if (names.includes(name)) continue
