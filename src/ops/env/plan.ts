@@ -1,6 +1,6 @@
 /** What the plans for venv, conda and Docker share. Pure. */
 import type { AreaFacts, ChangeDirection } from '../kernel/area.ts'
-import { type Known, knownValue } from '../kernel/fact.ts'
+import { type KnownFacts, knownValue } from '../kernel/fact.ts'
 import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
 import { keepersOf, sharedHomeSentence } from '../kernel/shared-home.ts'
 import type { DockerFacts } from './docker-facts.ts'
@@ -15,7 +15,7 @@ export type EnvFacts = {
   /** What lies in the home directory and on its file system; undefined: not asked. */
   readonly inHome?: InHome
 }
-export type OwnFacts = { readonly [K in keyof EnvFacts]: Known<EnvFacts[K]> }
+export type OwnFacts = KnownFacts<EnvFacts>
 export type EnvAreaFacts = AreaFacts<EnvFacts>
 
 export function operation(

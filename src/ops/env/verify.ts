@@ -4,7 +4,7 @@ import type { HostExec } from '../kernel/area.ts'
 import { knownValue } from '../kernel/fact.ts'
 import type { Finding } from '../kernel/finding.ts'
 import { reasonOfResult } from '../kernel/host-port.ts'
-import { formatOutcome } from '../run/outcome.ts'
+import { formatOutcome, isSuccess } from '../run/outcome.ts'
 import { driftOf, itemsOf } from './drift.ts'
 import type { EnvAreaFacts } from './plan.ts'
 import type { EnvWanted } from './wanted.ts'
@@ -37,7 +37,7 @@ export async function verifyEnv(
     if (content === undefined || !('packages' in content)) return []
     const script = `${shellQuote(`${content.path}/bin/python`)} -I -c 'import ssl, ctypes, sqlite3'`
     const result = await hostExec.exec(host, script, { timeoutMs: TIMEOUT_MS })
-    if (result.outcome.kind === 'exit' && result.outcome.code === 0) return []
+    if (isSuccess(result.outcome)) return []
     const cause = 'its Python lacks standard modules'
     return [{ host, gravity: 'risk', id: 'python-incomplete', cause, detail: reasonOfResult(result, formatOutcome) }]
   })

@@ -5,7 +5,7 @@
  */
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { formatOutcome, type RunOutcome } from '../run/outcome.ts'
+import { formatOutcome, isSuccess, type RunOutcome } from '../run/outcome.ts'
 import { type OpsHosts, reasonOfResult, type ScriptOptions, type ScriptResult } from './host-port.ts'
 import type { Action, Operation, StdinPart, Step } from './operation.ts'
 import type { Plan } from './plan.ts'
@@ -244,7 +244,7 @@ class Application {
         ...(onOutput === undefined ? {} : { onOutput }),
       })
       if (brought === undefined) throw new MusterError('internal', 'these hosts cannot be brought files')
-      if (brought.outcome.kind !== 'exit' || brought.outcome.code !== 0) return brought
+      if (!isSuccess(brought.outcome)) return brought
     }
     const bytes = Buffer.from(stdin)
     return await hosts.exec(host, script, {
@@ -322,7 +322,7 @@ class EarlyStart implements AsyncDisposable {
 
 function failureOf(result: ScriptResult): { outcome: RunOutcome; reason: string } | undefined {
   const { outcome } = result
-  if (outcome.kind === 'exit' && outcome.code === 0) return undefined
+  if (isSuccess(outcome)) return undefined
   return { outcome, reason: printable(reasonOfResult(result, formatOutcome)) }
 }
 

@@ -45,11 +45,14 @@ export type Known<T> =
 /** The facts that an area asks for, by name. */
 export type FactSet<F> = { readonly [K in keyof F]: Fact<F[K]> }
 
+/** Each fact of a set: its value, or why it is unknown. */
+export type KnownFacts<F> = { readonly [K in keyof F]: Known<F[K]> }
+
 /** Their answers of one host, which was asked at `atMs` and had answered at `untilMs`: milliseconds since the epoch by this machine's clock. */
 export type HostFacts<F> = {
   readonly atMs: number
   readonly untilMs?: number
-  readonly facts: { readonly [K in keyof F]: Known<F[K]> }
+  readonly facts: KnownFacts<F>
 }
 
 export type AnyFacts = Readonly<Record<string, unknown>>

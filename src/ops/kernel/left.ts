@@ -5,7 +5,7 @@
 
 import { formatBytes } from '../../base/format-bytes.ts'
 import { type Area, type AreaFacts, areaOf, type Declared } from './area.ts'
-import type { AnyFacts, FactSet, HostFacts, Known } from './fact.ts'
+import type { AnyFacts, FactSet, HostFacts, KnownFacts } from './fact.ts'
 import { blockedBy, type Operation, operationId, type Step, type Verdict } from './operation.ts'
 
 export type Leftover = {
@@ -30,7 +30,7 @@ export type LeftSpec<F> = {
   readonly name: string
   factsOf(declared: Declared, host: string, also: readonly string[]): FactSet<F>
   /** Pure. */
-  itemsOf(facts: { readonly [K in keyof F]: Known<F[K]> }, declared: Declared, host: string): readonly Leftover[]
+  itemsOf(facts: KnownFacts<F>, declared: Declared, host: string): readonly Leftover[]
 }
 
 /** What a room leaves, without the type of its facts. */

@@ -5,7 +5,7 @@
 
 import type { LeftKind } from '../../base/left.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
-import { type Fact, type FactSet, type Known, known, knownValue } from '../kernel/fact.ts'
+import { type Fact, type FactSet, type KnownFacts, known, knownValue } from '../kernel/fact.ts'
 import type { FileState } from '../kernel/files.ts'
 import { defineLeft, type Leftover, leftOfOperations, unknownOf } from '../kernel/left.ts'
 import { type LeftAnswer, leftFact } from '../kernel/left-script.ts'
@@ -106,9 +106,7 @@ done
 [ ! -e /etc/exports.d/muster-nfs.exports.back ] || left_found back /etc/exports.d/muster-nfs.exports.back`
 }
 
-type KnownFacts = { readonly [K in keyof Facts]: Known<Facts[K]> }
-
-function mountsOf(host: string, facts: KnownFacts, shares: readonly Share[]): readonly Leftover[] {
+function mountsOf(host: string, facts: KnownFacts<Facts>, shares: readonly Share[]): readonly Leftover[] {
   const units = knownValue(facts.units)
   const fstab = knownValue(facts.fstab)
   if (units === undefined || fstab === undefined) return [unknownOf('mounts', 'the host does not say what it mounts')]
@@ -136,7 +134,7 @@ function mountsOf(host: string, facts: KnownFacts, shares: readonly Share[]): re
 
 function packagesOf(
   host: string,
-  { packages, mounts, foreignExports }: KnownFacts,
+  { packages, mounts, foreignExports }: KnownFacts<Facts>,
   isDeclared: boolean,
 ): readonly Leftover[] {
   const own = knownValue(packages)

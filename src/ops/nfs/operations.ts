@@ -1,9 +1,9 @@
 /** What the plans of server and clients share: names of operations, and facts that may be unknown. */
-import { type Known, knownValue } from '../kernel/fact.ts'
+import { type KnownFacts, knownValue } from '../kernel/fact.ts'
 import { operationId, type Verdict } from '../kernel/operation.ts'
 import type { NfsFacts } from './facts.ts'
 
-export type HostFactsOfNfs = { readonly [K in keyof NfsFacts]: Known<NfsFacts[K]> }
+export type HostFactsOfNfs = KnownFacts<NfsFacts>
 
 export const AREA = 'nfs'
 

@@ -4,7 +4,7 @@
  */
 
 import { formatBytes } from '../../base/format-bytes.ts'
-import { type Known, knownValue } from '../kernel/fact.ts'
+import { type KnownFacts, knownValue } from '../kernel/fact.ts'
 import { type Finding, formatDuration, onHost } from '../kernel/finding.ts'
 import type { Operation } from '../kernel/operation.ts'
 import { ipOf } from './addresses.ts'
@@ -15,7 +15,7 @@ import { takenBy } from './listeners.ts'
 import { processesOf } from './processes.ts'
 import { nodesOf, type RayNode, type RayWanted } from './wanted.ts'
 
-type Own = { readonly [K in keyof RayFacts]: Known<RayFacts[K]> }
+type Own = KnownFacts<RayFacts>
 
 /** For a host whose node will start; `before`: operations that are planned first. */
 export function findingsBeforeStart(

@@ -5,7 +5,7 @@ import type { Inventory } from '../../inventory/inventory.ts'
 import { sectionOf } from '../../inventory/section.ts'
 import type { Declared } from '../kernel/area.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
-import { formatOutcome } from '../run/outcome.ts'
+import { formatOutcome, isSuccess } from '../run/outcome.ts'
 import { GANG_PROGRAM, OUTPUT_MARK } from './gang-program.ts'
 import { inside } from './inside.ts'
 import { placeName, placeScript } from './place.ts'
@@ -77,7 +77,7 @@ async function round(wanted: RayWanted, orders: readonly RayOrder[], hosts: OpsH
     signal,
   })
   const { outcome, stdout } = result
-  if (outcome.kind === 'exit' && outcome.code === 0) return parseRound(wanted, orders, Buffer.from(stdout).toString())
+  if (isSuccess(outcome)) return parseRound(wanted, orders, Buffer.from(stdout).toString())
   return { trouble: printable(reasonOfResult(result, formatOutcome)), reports: new Map<string, RayReport>() }
 }
 

@@ -6,7 +6,7 @@
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
-import { formatOutcome } from '../run/outcome.ts'
+import { formatOutcome, isSuccess } from '../run/outcome.ts'
 import { inside } from './inside.ts'
 import { JOB_PROGRAM } from './job-program.ts'
 import { type JsonRecord, numberOf, parseJson, record, textOf } from './json.ts'
@@ -115,7 +115,7 @@ ${tokenScript(wanted, head)}exec "$py" -c ${shellQuote(JOB_PROGRAM)} ${shellQuot
   if (outcome.kind === 'cancelled' && !cut.signal.aborted) return { kind: 'cancelled', reason: 'cancelled' }
   if (outcome.kind === 'unreachable' || outcome.kind === 'refused') return { kind: 'away', reason: outcome.reason }
   if (reason !== undefined) return { kind: 'refused', reason: printable(reason) }
-  if (outcome.kind === 'exit' && outcome.code === 0) return { kind: 'done' }
+  if (isSuccess(outcome)) return { kind: 'done' }
   return { kind: 'refused', reason: printable(reasonOfResult(result, formatOutcome)) }
 }
 

@@ -3,7 +3,7 @@ import { type Clock, hasPassed } from '../../base/clock.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
-import { formatOutcome } from '../run/outcome.ts'
+import { formatOutcome, isSuccess } from '../run/outcome.ts'
 import { inside } from './inside.ts'
 import { parseJson, record, textOf } from './json.ts'
 import { Lines, TOO_LONG } from './lines.ts'
@@ -71,6 +71,6 @@ exec "$py" -c ${shellQuote(WATCH_PROGRAM)} ${shellQuote(dashboardAddress(wanted)
   silence?.[Symbol.dispose]()
   if (cut.signal.aborted) return `it printed more than ${MOST_LINES_PER_SECOND} lines within a second, and was cut off`
   const { outcome } = result
-  if (outcome.kind === 'cancelled' || (outcome.kind === 'exit' && outcome.code === 0)) return undefined
+  if (outcome.kind === 'cancelled' || isSuccess(outcome)) return undefined
   return printable(reasonOfResult(result, formatOutcome))
 }

@@ -3,7 +3,7 @@ import { printable } from '../../base/printable.ts'
 import { sectionOf } from '../../inventory/section.ts'
 import type { AreaFacts, ChangeDirection, Declared } from '../kernel/area.ts'
 import { blockOf, withBlock, withoutBlock } from '../kernel/block.ts'
-import { type Known, knownValue } from '../kernel/fact.ts'
+import { type Known, type KnownFacts, knownValue } from '../kernel/fact.ts'
 import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
 import {
   type Action,
@@ -26,7 +26,7 @@ export type TrustWanted = {
   readonly unusable: ReadonlyMap<string, string>
 }
 
-type Facts = { readonly [K in keyof TrustFacts]: Known<TrustFacts[K]> }
+type Facts = KnownFacts<TrustFacts>
 /** A line of a block: as it will be, or what a key that is still to be made will be. */
 type Line = string | { readonly step: string; readonly comment: string }
 
