@@ -142,7 +142,9 @@ class Change {
     const blockers = findings.filter(({ gravity }) => gravity === 'blocker').length
     const words = [
       ...(this.#options.dryRun === true ? [`${counts.steps} steps would be done`] : []),
-      ...(result === undefined && this.#options.dryRun !== true ? ['no change: everything is as declared'] : []),
+      ...(result === undefined && this.#options.dryRun !== true
+        ? [counts.blocked > away ? 'nothing to apply' : 'no change: everything is as declared']
+        : []),
       ...(result === undefined ? [] : [`${done} done`]),
       ...(failed > 0 ? [`${failed} failed or not started`] : []),
       ...(cancelled > 0 ? [`${cancelled} cancelled`] : []),

@@ -43,8 +43,9 @@ export async function serviceState(
 
 function isAlive(file: string): boolean {
   try {
-    process.kill(Number(readFileSync(file, 'utf8').trim()), 0)
-    return true
+    const pid = readFileSync(file, 'utf8').trim()
+    // 0, as which an empty file counts, would ask about this process's own group.
+    return /^[1-9]\d*$/.test(pid) && process.kill(Number(pid), 0)
   } catch {
     return false
   }
