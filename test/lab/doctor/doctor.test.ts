@@ -82,7 +82,7 @@ describe.skipIf(!canRun)('muster doctor', () => {
     ['full', /^blocker {2}full: \/tmp is full \[0 B of 1.0 MiB left\]$/m],
     ['one', /^risk {5}one: sshd allows few sessions per connection.* \[MaxSessions 1\]$/m],
     ['clock', /^blocker {2}clock: the clock is ahead of this machine's \[60 min \(± \d+ ms\)\]$/m],
-    ['lossy', /^blocker {2}lossy: small answers arrive and large ones do not.*MTU.*$/m],
+    ['lossy', /^blocker {2}lossy: small answers arrive, large ones do not.*MTU.*$/m],
   ])('has a line for the host %s', (_, line) => {
     expect(text.stdout).toMatch(line)
   })
