@@ -25,7 +25,9 @@ mount -t tmpfs -o size=256m,mode=1777 tmpfs /tmp
 
 env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
   /usr/sbin/sshd -f /run/lab/sshd_config -E /run/lab/sshd.log </dev/null >/dev/null || { status=$?; cat /run/lab/sshd.log >&2; exit $status; }
+# Process 1 may not end; `wait` reaps orphans meanwhile. Whoever ends the `sleep` gets another one, not a busy loop.
+# The first one runs before the host is ready: a test that lists the processes of an idle host sees it.
+sleep infinity </dev/null >/dev/null 2>&1 &
 echo "ready $outer"
 exec </dev/null >/dev/null 2>&1
-# Process 1 may not end; `wait` reaps orphans meanwhile. Whoever ends the `sleep` gets another one, not a busy loop.
-while :; do sleep infinity & wait; done
+while :; do wait; sleep infinity & done
