@@ -85,7 +85,7 @@ export function benchChurn({ traces, seeds, policies, loads, thin, isFaster, log
   return [
     `${isFaster ? 'One sequence, faster' : 'Laid over itself'}; every ${thin}th host, ${seeds.length} runs (seeds ${seeds.join(', ')}). The default beside each: mean difference ± its standard error.`,
     '',
-    `| load | policy | given away, % | mean wait, ${unit} | waited, % | default: given away | default: wait, ${unit} |`,
+    `| load | policy | allocated, % | mean wait, ${unit} | waited, % | default: allocated | default: wait, ${unit} |`,
     '| --- | --- | --- | --- | --- | --- | --- |',
     ...rows,
   ].join('\n')

@@ -20,7 +20,7 @@ export function benchGangs(traces: string): string {
   return [
     `${instances.length} instances, part of the most GPUs that are known to be possible.`,
     '',
-    '| policy | mean | least | s of CPU |',
+    '| policy | mean | minimum | s of CPU |',
     '| --- | --- | --- | --- |',
     ...WINDOWS.map((window) => row(`window of ${window}`, 'window', window)),
     row('Ray', 'ray', 1),

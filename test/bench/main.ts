@@ -1,4 +1,4 @@
-/** `npm run bench -- NAME [options]`: measures, side by side with the peers, and prints tables for docs/benchmarks.md. */
+/** `npm run bench -- NAME [options]` measures Muster next to its peers, and prints tables for docs/benchmarks.md. */
 import { execFileSync } from 'node:child_process'
 import { cpus, loadavg, release, totalmem } from 'node:os'
 import { resolve } from 'node:path'
@@ -8,50 +8,50 @@ import { REPOSITORY } from './support/build.ts'
 const USAGE = `npm run bench -- NAME [options]
 
   compositor                 compose, compare and encode a whole 240×67 frame
-  shells                     the console against tmux with one ssh a pane, on SSH servers of its own
-    --hosts 4,16,64          how many hosts (default)
-    --keys 100               keys a measurement
+  shells                     compare the console with tmux and one ssh per pane, on its own SSH servers
+    --hosts 4,16,64          numbers of hosts
+    --keys 100               keys per measurement
     --floods 10,50           MB/s of output, over all panes but the first
-    --connections 200        shells against as many ssh processes; 0: left out
+    --connections 200        shells to open, compared with as many ssh processes (0: skip)
     --quick                  fewer repeats, shorter waits
-  run                        muster run against pdsh, clush, pssh, Ansible and ssh, on SSH servers of its own (root)
-    --rounds 7               of each program, in turns
-    --parts cold,warm        some of: cold, warm, lines, fold, many, memory
-  placement                  every policy on the openb traces in MUSTER_TRACES, and the default on fleets of growing size
-    --seeds 42,43            which seeds (default 42)
-    --policies fgd,first-fit instead of all
-  churn                      requests that come and go, on the openb hosts in MUSTER_TRACES: every policy's waits
-    --faster                 those of the published experiment, coming faster; otherwise the trace, laid over itself
-    --seeds 1,2,3            which parts of the hosts, and which beginnings
-    --loads 90,100           GPUs asked for at once, in percent of all
-    --thin 24                every 24th host
-    --policies fgd,best-fit  beside the default
-  gangs                      gangs from windows of the queue and as Ray does it, on the instances in MUSTER_TRACES
-  copy                       muster copy against scp, rsync, clush, pdcp and tar, on hosts with slow links (root)
-    --rounds 3               of each program, in turns
-    --parts small,large,peers   without peers, the large file is sent by Muster alone
-    --receivers 8            hosts that the large file goes to
-    --mebibytes 256          how large it is
-    --megabits 100           of each host's link and this machine's, a second
-  jobs                       the queue of jobs on nine hosts, beside task-spooler and Slurm (root)
-    --parts store,dispatch,kills,mix,ended   some of these
-    --rounds 100             of kills (or MUSTER_ROUNDS)
-    --seconds 3600           no more rounds of kills after these
-    --scale 1                of the mix: 5,000 jobs
-  env                        muster env check on nine hosts with 400 packages each (root)
+  run                        compare muster run with pdsh, clush, pssh, Ansible and ssh, on its own SSH servers (root)
+    --rounds 7               rounds per program, taking turns
+    --parts cold,warm        any of: cold, warm, lines, fold, many, memory
+  placement                  replay the openb traces in MUSTER_TRACES with every policy; measure the default on growing fleets
+    --seeds 42,43            seeds (default 42)
+    --policies fgd,first-fit these policies only
+  churn                      measure waits of requests that come and go, with every policy, on the openb hosts in MUSTER_TRACES
+    --faster                 compress the requests of the published experiment (default: overlay the trace on itself)
+    --seeds 1,2,3            parts of the hosts, and where the trace starts
+    --loads 90,100           GPUs requested at once, in percent of all
+    --thin 24                use every 24th host
+    --policies fgd,best-fit  compare the default with these
+  gangs                      place gangs from windows of the queue, and as Ray does, on the instances in MUSTER_TRACES
+  copy                       compare muster copy with scp, rsync, clush, pdcp and tar, on hosts with slow links (root)
+    --rounds 3               rounds per program, taking turns
+    --parts small,large,peers   any of these; without peers, only Muster sends the large file
+    --receivers 8            hosts that receive the large file
+    --mebibytes 256          size of the large file
+    --megabits 100           speed of the link of each host and of this machine, per second
+  jobs                       measure the job queue on nine hosts, beside task-spooler and Slurm (root)
+    --parts store,dispatch,kills,mix,ended   any of these
+    --rounds 100             rounds of kills (default: MUSTER_ROUNDS, or 100)
+    --seconds 3600           start no round of kills after this time
+    --scale 1                size of the mix, as a multiple of 5,000 jobs
+  env                        measure muster env check on nine hosts with 400 packages each (root)
     --rounds 7
-  net                        what net mesh takes over its rounds, what watching costs the console and the hosts (root)
-    --parts sampler,watch,mesh   some of them
-    --hosts 64               that are watched
-  bring-up                 muster up, up again and status; status of NFS while its server is gone (root)
+  net                        measure the duration of net mesh, and what watching costs the console and the hosts (root)
+    --parts sampler,watch,mesh   any of these
+    --hosts 64               hosts to watch
+  bring-up                   measure muster up, up again, and status, also while the NFS server is down (root)
     --receivers 9            hosts for trust and a conda prefix
-    --rounds 3               of all but the first up
-  ray                        muster up ray against ray start by hand and Ray's own launcher, on three hosts (root)
+    --rounds 3               rounds of everything but the first up
+  ray                        compare muster up ray with ray start by hand and Ray's own launcher, on three hosts (root)
     --rounds 3
-    --parts muster,launcher  some of them; ray start by hand is measured with each
+    --parts muster,launcher  any of these; ray start by hand is measured with each
 for shells, run, copy, net and bring-up (the last three take no --node):
-    --root DIRECTORY         another checkout, which is measured
-    --node ARGUMENT          for the node that runs Muster, for example --node=--cpu-prof
+    --root DIRECTORY         measure another checkout
+    --node ARGUMENT          argument for the node that runs Muster, for example --node=--cpu-prof
 `
 
 const numbers = (text: string): number[] => text.split(',').filter(Boolean).map(Number)
@@ -95,7 +95,7 @@ const load = () => [...started.slice(0, 1), ...loadavg().slice(0, 1)].map((value
 // Everything that was started is stopped by its owner, not by the end of the process.
 const interrupted = Promise.withResolvers<never>()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-  process.once(signal, () => interrupted.reject(new Error(`ended by ${signal}`)))
+  process.once(signal, () => interrupted.reject(new Error(`stopped by ${signal}`)))
 
 let table: string
 switch (positionals[0]) {

@@ -96,14 +96,14 @@ export function benchPlacement({ traces, seeds, policies, log }: Options): strin
     rows.push(`| ${variant} | ${cells.join(' | ')} | ${bound.toFixed(2)} |`)
   }
   return [
-    `Percent of all GPUs given away when 100 % have been asked for, mean of seeds ${seeds.join(', ')}; in brackets how far the replay is from the published curve at most, over all percents and seeds. LPD(10,200) is FGD led by the prices of a configuration LP, the bound that LP's own.`,
+    `Percentage of all GPUs that are allocated when 100 % have been requested, mean of seeds ${seeds.join(', ')}; in brackets how far the replay is from the published curve at most, over all percents and seeds. LPD(10,200) is FGD led by the prices of a configuration LP, the bound that LP's own.`,
     '',
     `| variant | ${names.join(' | ')} | bound |`,
     `| --- |${' --- |'.repeat(names.length + 1)}`,
     ...rows,
     `| **mean** | ${means.map((mean) => `**${mean.toFixed(2)}**`).join(' | ')} | **${meanBound.toFixed(2)}** |`,
     '',
-    '| variant | placements a second | of CPU | p50 / p99 µs |',
+    '| variant | placements a second | a second of CPU | p50 / p99 µs |',
     '| --- | --- | --- | --- |',
     ...speeds,
     '',
@@ -155,7 +155,7 @@ function benchFleets(log: (line: string) => void): string {
     return `| ${hostCount} | ${result.gangs} | ${Math.round(result.placementsPerSecond)} | ${microseconds} | ${result.p50Us.toFixed(1)} / ${result.p99Us.toFixed(1)} | ${memory} |`
   })
   return [
-    '| hosts | gangs that run | bundles placed a second | µs for one | p50 / p99 µs | MiB |',
+    '| hosts | running gangs | bundles placed a second | µs per bundle | p50 / p99 µs | MiB |',
     '| --- | --- | --- | --- | --- | --- |',
     ...rows,
   ].join('\n')

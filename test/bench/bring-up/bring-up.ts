@@ -76,22 +76,27 @@ async function measure(lab: Lab, main: string, options: BringUpBenchOptions): Pr
     rows.push({ what, ours: formatNumber(seconds), peer: peer === undefined ? '' : formatNumber(peer), ...goal })
   }
   const namespaces = `${hosts} hosts, trust and a conda prefix of 200 packages`
-  add(`${namespaces}: up from nothing, s`, await once([0], 'up', 'trust', 'env', '--yes'))
-  add(`${namespaces}: up again, no change, s`, await several([0], 'up', 'trust', 'env'), 3, await logins(...lab.names))
-  add(`${namespaces}: status, with a login along every pair, s`, await several([0], 'status', 'trust', 'env'))
+  add(`${namespaces}: up on untouched hosts, s`, await once([0], 'up', 'trust', 'env', '--yes'))
+  add(
+    `${namespaces}: up again, nothing to do, s`,
+    await several([0], 'up', 'trust', 'env'),
+    3,
+    await logins(...lab.names),
+  )
+  add(`${namespaces}: status, with a login between every pair, s`, await several([0], 'status', 'trust', 'env'))
   const guestNames = lab.kernelHosts.map(({ name }) => name)
   const guests = '3 User-Mode Linux guests, NFS'
-  add(`${guests}: up from nothing, s`, await once([0], 'up', 'nfs', '--yes'))
-  add(`${guests}: up again, no change, s`, await several([0], 'up', 'nfs'), 3, await logins(...guestNames))
+  add(`${guests}: up on untouched hosts, s`, await once([0], 'up', 'nfs', '--yes'))
+  add(`${guests}: up again, nothing to do, s`, await several([0], 'up', 'nfs'), 3, await logins(...guestNames))
   add(`${guests}: status, s`, await several([0], 'status', 'nfs'))
   add(
-    `all ${hosts + 3} hosts: up again, no change, s`,
+    `all ${hosts + 3} hosts: up again, nothing to do, s`,
     await several([0], 'up', 'trust', 'env', 'nfs'),
     3,
     await logins(...lab.names, ...guestNames),
   )
   await lab.kernelHost('k1').exec('sync')
   await lab.kernelHost('k1').crash()
-  add(`${guests}: status while the server is gone, s`, await several([1], 'status', 'nfs', '--on', 'k[2-3]'), 5)
+  add(`${guests}: status while the server is down, s`, await several([1], 'status', 'nfs', '--on', 'k[2-3]'), 5)
   return formatTable(rows)
 }

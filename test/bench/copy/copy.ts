@@ -106,7 +106,7 @@ async function measureLarge(lab: Lab, main: string, options: CopyBenchOptions): 
   return [
     { what: `${what} to 1 host, s`, ours: formatNumber(mine('one')), peer: others('one') },
     {
-      what: `${what} to ${hosts} hosts, s (times the time to 1 host)`,
+      what: `${what} to ${hosts} hosts, s (multiple of the time to 1 host)`,
       ours: `${formatNumber(mine('all'))} (${formatNumber(ratio)})`,
       peer: others('all'),
       goal: '≤ 1.5 × 1 host',
@@ -150,7 +150,7 @@ async function measureSmall(lab: Lab, main: string, options: CopyBenchOptions): 
   }
   const ratio = median(times.get('muster') ?? []) / median(times.get('tar | ssh tar') ?? [])
   return {
-    what: `${SMALL.directories * SMALL.files} files of ${SMALL.bytes / 1024} KiB to 1 host, s (times tar | ssh tar)`,
+    what: `${SMALL.directories * SMALL.files} files of ${SMALL.bytes / 1024} KiB to 1 host, s (multiple of tar | ssh tar)`,
     ours: `${formatNumber(median(times.get('muster') ?? []))} (${formatNumber(ratio)})`,
     peer: describe(times, 'muster'),
     goal: '≤ 1.5 × tar',

@@ -23,17 +23,17 @@ export async function benchDispatch({ spread, alone, directory, log }: DispatchO
   const peers = await measurePeers(directory, log)
   const beside = (published: string, text: (figures: Figures) => string) =>
     [...peers.map(([name, figures]) => `${name} ${text(figures)}`), published].join('; ')
-  const wait = 'from an acknowledged submission to the first act of the job on an idle queue, ms (p50 / p99)'
+  const wait = 'from an acknowledged submission to the first action of the job on an idle queue, ms (p50 / p99)'
   return [
     {
-      what: `jobs of \`true\` a second, from the first start to the last end: ${JOBS} on nine hosts over SSH`,
+      what: `jobs of \`true\` per second, from the first start to the last end: ${JOBS} on nine hosts over SSH`,
       ours: formatNumber(ours.perSecond),
       peer: '',
       goal: '200',
       isReached: ours.perSecond >= 200,
     },
     {
-      what: `the same with ${SHORT_JOBS} on this machine alone, in ${SLOTS} slots (peers: with the time to submit them)`,
+      what: `the same with ${SHORT_JOBS} on this machine alone, in ${SLOTS} slots (peers: including the time to submit)`,
       ours: formatNumber(oursAlone.perSecond),
       peer: beside(PUBLISHED.perSecond, ({ perSecond }) => formatNumber(perSecond)),
     },

@@ -30,7 +30,7 @@ export function benchEnded(directory: string, log: (line: string) => void): read
     ...ours.map(([what, values], index): Row => {
       const beside = peer[index]?.[1] ?? []
       return {
-        what: `beside ${ENDED.toLocaleString('en')} ended jobs (peer: none): ${what}, ms (p50 / p99)`,
+        what: `with ${ENDED.toLocaleString('en')} ended jobs (peer: without): ${what}, ms (p50 / p99)`,
         ours: formatPair(values),
         peer: formatPair(beside),
         goal: '50',
@@ -38,7 +38,7 @@ export function benchEnded(directory: string, log: (line: string) => void): read
       }
     }),
     {
-      what: `forget ${FORGOTTEN_AT_ONCE.toLocaleString('en')} of them, ms (p50 / p99)`,
+      what: `delete the records of ${FORGOTTEN_AT_ONCE.toLocaleString('en')} ended jobs, ms (p50 / p99)`,
       ours: formatPair(forget),
       peer: '',
     },

@@ -73,8 +73,8 @@ export async function benchKills(
   log(`exit ${code}; ${states}; ${expected.length} bundles expected, ${ran.length} began`)
   return [
     {
-      what: `\`muster job work\` killed with -9 ${rounds} times up to ${LONGEST_MS} ms after its start or after it drives (${drove} times it drove; ${found} times an active job was there to be found again), two at once in every seventh round: ${expected.length} bundles`,
-      ours: isWell ? 'each began once and was done' : `**${states}, ${ran.length} began**`,
+      what: `\`muster job work\` killed with -9 ${rounds} times up to ${LONGEST_MS} ms after its start or after it became the active scheduler (active in ${drove} rounds; found a running job again ${found} times), two at once in every seventh round: ${expected.length} bundles`,
+      ours: isWell ? 'each started once and finished' : `**${states}, ${ran.length} started**`,
       peer: '',
       goal: '1,000 rounds, none lost, none twice',
       isReached: isWell && rounds >= 1000,

@@ -75,14 +75,14 @@ export async function benchMix(place: Place, { cpu, gpu }: Resources, scale: num
   const predicted = simulate(jobs, place.homes.length, cpu, gpu)
   return [
     {
-      what: `${jobs.length.toLocaleString('en')} jobs (arrays, shares, gangs of four strategies) on nine hosts with ${gpu} GPUs each, all done, each bundle begun once, no device over-committed, in ${formatNumber(spanS)} s: GPUs that a job holds on its host from its claim to its exit code, % (in brackets: for as long as it was to sleep alone; peer: the simulator on the same jobs)`,
+      what: `${jobs.length.toLocaleString('en')} jobs (arrays, shares, gangs of four strategies) on nine hosts with ${gpu} GPUs each, all finished, each bundle started once, no device over-committed, in ${formatNumber(spanS)} s: GPUs held by jobs from claim to exit code, % (in brackets: counting only the planned sleep; peer: the simulator with the same jobs)`,
       ours: `${formatNumber(used)} (${formatNumber(slept)})`,
       peer: formatNumber(predicted),
       goal: '0.9 of it',
       isReached: used >= 0.9 * predicted,
     },
     {
-      what: 'the same: from the decision to the claim on the host, and from the exit code there to the word of it in the queue, ms (p50 / p99)',
+      what: 'the same: from the decision to the claim on the host, and from the exit code on the host to its record in the queue, ms (p50 / p99)',
       ours: `${formatPair(startsMs)}, ${formatPair(endsMs)}`,
       peer: '',
     },

@@ -62,28 +62,28 @@ export async function benchStore(directory: string, place: Place): Promise<reado
     values.toSorted((one, other) => one - other)[Math.floor(values.length * 0.99)] as number
   return [
     {
-      what: `submitted one after the other, each on disk before the next, a second; peer: the disk alone, writes of 20 KB with fdatasync (medians of ${ROUNDS} times ${ONE_BY_ONE}, in turns)`,
+      what: `jobs submitted one after the other, each on disk before the next, per second; peer: the bare disk, writes of 20 KB with fdatasync (medians of ${ROUNDS} times ${ONE_BY_ONE}, taking turns)`,
       ours: formatNumber(single),
-      peer: `${formatNumber(of('inPlace'))} in place, ${formatNumber(of('growing'))} where the file grows`,
+      peer: `${formatNumber(of('inPlace'))} in place, ${formatNumber(of('growing'))} growing the file`,
       goal: '2,000',
       isReached: single >= 2000,
     },
     {
-      what: `through \`submit --from -\`, each line after the number of the one before, a second: one program, ${SUBMITTERS} at the same time together`,
+      what: `through \`submit --from -\`, each line written after the number of the one before was read, per second: one program, ${SUBMITTERS} programs together`,
       ours: `${formatNumber(alone)}, ${formatNumber(together)}`,
       peer: '',
       goal: '2,000',
       isReached: together >= 2000,
     },
     {
-      what: `${LINES.toLocaleString('en')} lines through \`submit --from -\`, each number printed when it is on disk, a second`,
+      what: `${LINES.toLocaleString('en')} lines through \`submit --from -\`, each number printed when its job is on disk, per second`,
       ours: formatNumber(lines),
       peer: '',
       goal: '2,000',
       isReached: lines >= 2000,
     },
     {
-      what: 'an array of 100,000, on disk, a second',
+      what: 'jobs of an array of 100,000, on disk, per second',
       ours: formatNumber(array),
       peer: '',
       goal: '2,000',
@@ -97,7 +97,7 @@ export async function benchStore(directory: string, place: Place): Promise<reado
         ['hold, release and read the first 1,000', plan],
       ] as const
     ).map(([what, values]) => ({
-      what: `beside 100,000 that wait: ${what}, ms (p50 / p99)`,
+      what: `with 100,000 waiting jobs: ${what}, ms (p50 / p99)`,
       ours: formatPair(values),
       peer: '',
       goal: '50',

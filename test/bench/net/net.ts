@@ -67,7 +67,7 @@ async function sampler(): Promise<string> {
       return `${percent.toFixed(2)} % (${[file, ...args].join(' ')})`
     }),
   )
-  return `| the script of a watched host, of a core of it | ${used.join(', ')} | ≤ 1 % |`
+  return `| CPU of the script on a watched host, of one core | ${used.join(', ')} | ≤ 1 % |`
 }
 
 /** utime, stime, and those of children that have ended (proc_pid_stat(5)). */
@@ -104,7 +104,7 @@ async function watch(hosts: number, build: string, directory: string): Promise<s
   const tab = await percentOf(terminal, () => all.test(terminal.text()))
   return [
     `| ${hosts} hosts watched once a second, the console's processor: \`net watch\` | ${verb} % of a core | ≤ 10 % |`,
-    `| … in the console, with its Network tab shown (${shells} % before it was) | ${tab} % of a core | ≤ 10 % |`,
+    `| the same in the console, with the Network tab open (${shells} % before it was opened) | ${tab} % of a core | ≤ 10 % |`,
   ].join('\n')
 }
 

@@ -195,7 +195,7 @@ function formatPart(part: Part, results: readonly Result[]): string {
     ...(part.isMemory
       ? ['| program | peak RSS of all its processes, MiB |', '| --- | --- |']
       : [
-          '| program | wall, s: p50 (least–most) | CPU, s | Muster’s share of its wall | of its CPU |',
+          '| program | wall, s: p50 (min–max) | CPU, s | Muster’s share of this wall time | of this CPU |',
           '| --- | --- | --- | --- | --- |',
         ]),
     ...results.map((result) => `| ${result.name} ${cell(result)}`),

@@ -95,7 +95,7 @@ async function benchHosts(
   const flood = owned.use(new Flood())
   const programs = [muster, tmux] as const
   say({
-    what: `${hosts} hosts: start of the program to all prompts painted, s`,
+    what: `${hosts} hosts: from the start of the program to the last prompt painted, s`,
     ours: formatNumber(median(ready[0]) / 1000),
     peer: formatNumber(median(ready[1]) / 1000),
   })
@@ -154,7 +154,7 @@ async function benchHosts(
     }
   }
   say({
-    what: `${hosts} hosts: output that it keeps up with, MB/s`,
+    what: `${hosts} hosts: most output received, MB/s`,
     ours: formatNumber(median(rates[0])),
     peer: formatNumber(median(rates[1])),
     goal: '≥ 50',
@@ -192,7 +192,7 @@ function sayFlood(
   })
   const side = (results: FloodResult[]) =>
     `${mean(results, (result) => result.megabytesPerSecond)} MB/s, ${mean(results, (result) => result.cpuPercent)} %, ${mean(results, (result) => result.outerKilobytesPerSecond)} KB/s`
-  say({ what: `${what}: taken in, CPU of the client, written to the terminal`, ours: side(ours), peer: side(peer) })
+  say({ what: `${what}: received, CPU of the client, written to the terminal`, ours: side(ours), peer: side(peer) })
 }
 
 async function benchConnections(
@@ -217,7 +217,7 @@ async function benchConnections(
   ] as const) {
     const share = seconds(fleet) / seconds(peer)
     rows.push({
-      what: `${connections} shells ready, beside ${name}: s (ms of client CPU a connection)`,
+      what: `${connections} shells ready beside ${name}, s (ms of client CPU per connection)`,
       ours: `${formatNumber(seconds(fleet))} (${cpu(fleet)}), ${formatNumber(share)} of the peer`,
       peer: `${formatNumber(seconds(peer))} (${cpu(peer)})`,
       goal: `≤ ${goal} of the peer`,
