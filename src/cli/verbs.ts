@@ -66,7 +66,7 @@ const groupOf = ({ name, summary, verbs }: AreaEntry): VerbGroup => {
 
 /** What `muster` does without a verb. */
 export const CONSOLE = console(
-  'type into shells on many hosts at once, or run one verb on all of them',
+  'open the console: type into shells on many hosts at once',
   [],
   () => import('./console/console.ts'),
 )
@@ -75,11 +75,7 @@ export const VERBS: VerbTable = {
   run: changes('run a command on every host of the target', CHANGE, () => import('./run/run.ts')),
   copy: changes('copy files and directories to every host of the target', HOSTS, () => import('./copy/copy.ts')),
   fetch: changes('fetch files and directories from every host of the target', HOSTS, () => import('./copy/fetch.ts')),
-  demo: console(
-    'open the console on embedded SSH hosts: nothing to set up, no root',
-    ['color'],
-    () => import('./demo/demo.ts'),
-  ),
+  demo: console('open the console on embedded SSH hosts, without any setup', ['color'], () => import('./demo/demo.ts')),
   hosts: reads('list hosts, how each is reached, and whether it answers', HOSTS, () => import('./hosts/hosts.ts'), {
     changesWith: ['stop'],
   }),
@@ -99,18 +95,14 @@ export const VERBS: VerbTable = {
     summary: 'measure bandwidth, round-trip times and packet loss, and watch the hosts',
     verbs: {
       mesh: changes('measure every link between hosts, and report slow ones', CHANGE, () => import('./net/mesh.ts')),
-      pair: changes(
-        'measure one pair of hosts in both directions, live',
-        [...CLUSTER, 'color'],
-        () => import('./net/pair.ts'),
-      ),
+      pair: changes('measure the link between two hosts, live', [...CLUSTER, 'color'], () => import('./net/pair.ts')),
       watch: reads(
         'watch processors, memory, network, disks and GPUs of all hosts',
         REPORT,
         () => import('./net/watch.ts'),
         { changesWith: ['record'] },
       ),
-      uninstall: plans('remove what mesh --install installed', CHANGE, () =>
+      uninstall: plans('remove what net mesh --install installed', CHANGE, () =>
         import('./net/install.ts').then(({ uninstall }) => uninstall),
       ),
     },
@@ -122,7 +114,7 @@ export const VERBS: VerbTable = {
     { isHidden: true },
   ),
   job: {
-    summary: 'queue jobs, and run them on the hosts when there is room',
+    summary: 'queue jobs, and run them on the hosts as soon as they fit',
     verbs: {
       submit: changes('put a job into the queue, and print its number', CLUSTER, () => import('./job/submit.ts')),
       list: reads('list the latest jobs', QUEUE, () => import('./job/show.ts').then(({ list }) => list)),

@@ -7,11 +7,11 @@ import { AREAS } from './areas.ts'
 import type { BringUpOptions } from './prepare.ts'
 
 const CHANGE_CODES = `
-Exit codes: 0 all is as declared, 4 a host could not be reached, 5 something could not be completed, 130 declined or interrupted.
+Exit codes: 0 success, 4 a host could not be reached, 5 something could not be completed, 130 declined or interrupted.
 `
 const STATUS_NOTES = `
-good: as declared, and it works · missing: does not exist yet · differs: not as declared · failed: as declared, but does
-not work · blocked: up could not do it · away: the host could not be reached.
+good: matches hosts.yaml, and works · missing: does not exist yet · differs: does not match hosts.yaml · failed: matches, but
+does not work · blocked: up cannot change it · away: the host could not be reached.
 Exit codes: 0 all good, 1 something is not good, 4 a host could not be reached.
 `
 
@@ -35,7 +35,7 @@ Examples:
   muster up trust --dry-run        show the plan only
   muster up trust --on m[8-9] -y   apply it to two hosts without asking
 
-Run it again at any time: what is as declared stays as it is, and a run that was interrupted is completed.
+Run it again at any time: it changes only what differs from hosts.yaml, and completes an interrupted run.
 ${CHANGE_CODES.trimStart()}`,
   run: changeTo.bind(undefined, 'up'),
 }
@@ -45,9 +45,9 @@ export const down: VerbCode = {
   help: `
 Examples:
   muster down trust --dry-run      show what would be undone
-  muster down trust                ask, and leave the hosts as they were before up
+  muster down trust                show the plan, ask, and restore the hosts to their state before up
 
-Lines and files that are not Muster's stay as they are.
+Lines and files that Muster did not write are not changed.
 ${CHANGE_CODES.trimStart()}`,
   run: changeTo.bind(undefined, 'down'),
 }
@@ -57,7 +57,7 @@ export const status: VerbCode = {
   help: `
 Examples:
   muster status                    every area of hosts.yaml on each of its hosts
-  muster status trust --json       one object for each host and area
+  muster status trust --json       one JSON object per host and area
 ${STATUS_NOTES}`,
   run: async (areas: readonly string[], options: BringUpOptions, context: CliContext) =>
     (await import('./show-status.ts')).showStatus(areas, options, context),

@@ -17,8 +17,8 @@ const SHARED: readonly (readonly [OptionGroup | 'all' | 'none', Option])[] = [
     ),
   ],
   ['exclude', new Option('--exclude <target>', 'leave these hosts out')],
-  ['json', new Option('--json', 'print one JSON object a line on stdout, and nothing else there')],
-  ['confirmation', new Option('-y, --yes', 'do not ask before something is changed or overwritten')],
+  ['json', new Option('--json', 'print only JSON on stdout, one object per line')],
+  ['confirmation', new Option('-y, --yes', 'do not ask for confirmation')],
   ['none', new Option('--dry-run', 'show what would be done, without doing it')],
   ['connection', new Option('--fan-out <n>', 'work on at most N hosts at once').argParser(wholeNumber(1)).default(64)],
   [
@@ -31,7 +31,7 @@ const SHARED: readonly (readonly [OptionGroup | 'all' | 'none', Option])[] = [
     'connection',
     new Option(
       '--persist <s>',
-      'keep connections open S seconds for the next command; 0: do not (default: as in hosts.yaml)',
+      'keep connections open for S seconds after the command (0: do not; default: as in hosts.yaml)',
     ).argParser((text) => (text.trim() !== '' && Number(text) === 0 ? 0 : seconds(text))),
   ],
   ['all', new Option('--timeout <s>', 'stop after S seconds (default: no limit)').argParser(seconds)],

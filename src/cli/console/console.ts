@@ -16,7 +16,7 @@ export const verb: VerbCode = {
   help: `
 Examples:
   muster                      all hosts of ./hosts.yaml
-  muster m[8-10]              three of them, or of ~/.ssh/config
+  muster m[8-10]              three hosts, from hosts.yaml or ~/.ssh/config
   muster root@h1,h2:2222      no file needed
   muster demo                 no hosts needed
   muster help run             how to use a verb

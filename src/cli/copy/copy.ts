@@ -24,25 +24,25 @@ export const verb: VerbCode = {
       .addOption(
         new Option(
           '--via <path>',
-          'send large files by this path: from here to every host (direct), or from host to host (chain)',
+          'send large files to every host from here (direct), from host to host (chain), or the faster way (auto)',
         )
           .choices(['auto', 'chain', 'direct'])
           .default('auto'),
       ),
   help: `
 Examples:
-  muster copy all app.conf /etc/app/             into a directory (with the slash, it is created where it is missing)
+  muster copy all app.conf /etc/app/             copy into a directory; the trailing slash creates it if missing
   muster copy @workers data model.bin /srv       directories and files, with modes and times
-  muster copy m[8-10] env.sh '.env-%h'           a name for each host: %h name, %n number, %u user
-  muster copy all --dry-run site/. /srv/www      what would change: the contents of site into /srv/www
+  muster copy m[8-10] env.sh '.env-%h'           a different name on each host: %h name, %n number, %u user
+  muster copy all --dry-run site/. /srv/www      show what copying the contents of site to /srv/www would change
 
-The destination works as with cp; without a leading slash it is in the home directory. Files that are identical (by SHA-256) are
-left alone, others are replaced as a whole, without asking: each is written beside its target, and renamed when its checksum
-matches. After an interruption, the same command continues where it stopped. Sources that would overwrite each other (a/x and b/x,
-or x and X where case is ignored) are refused before anything is written. Owners are not copied. Setuid, setgid and sticky bits are
-copied only with --special-bits, and only if the copy has the same user (for setgid: and group) number as the original.
-Where hosts share the destination (such as a home over NFS), one of them writes and all check every file.
-Large files for three or more hosts that can reach each other go from host to host where that is measured to be faster.
+The destination works as in cp; without a leading slash it is in the home directory. Identical files (by SHA-256) are skipped.
+Others are replaced without asking: each is written to a partial file, checked, and renamed into place. After an interruption, the
+same command continues where it stopped. Sources that would overwrite each other (a/x and b/x, or x and X where case is ignored)
+are refused before anything is written. Owners are not copied. Setuid, setgid and sticky bits are copied only with --special-bits,
+and only if the copy has the same user ID as the original (for setgid, also the same group ID).
+If hosts share the destination (such as a home directory over NFS), one host writes and all of them verify every file.
+With --via auto, a large file for three or more hosts goes from host to host if Muster measures that this is faster.
 Exit codes: 0 all ok, 1 something failed on a host, 4 a host could not be reached, 130 interrupted.
 `,
   run: copy,

@@ -20,14 +20,14 @@ export const verb: VerbCode = {
 Examples:
   muster fetch all /etc/hosts ./etc              etc/m8/hosts, etc/m9/hosts, …
   muster fetch @workers results logs ./out       directories and files, with modes and times
-  muster fetch all '/var/log/%h.log' ./logs      a name for each host: %h name, %n number, %u user
-  muster fetch all '~/data/.' ./data             what is in a directory, without its name
+  muster fetch all '/var/log/%h.log' ./logs      a different name on each host: %h name, %n number, %u user
+  muster fetch all '~/data/.' ./data             the contents of a directory, without its name
 
-Sources without a leading slash are in the home directory; patterns are not expanded. Files that are identical (by SHA-256) are
-left alone, others are replaced as a whole, without asking, once their checksum matches. After an interruption, the same command
-continues. Sources that would overwrite each other (a/x and b/x, or x and X where case is ignored) are refused before anything is
-written. Setuid, setgid and sticky bits are kept only with --special-bits, and only where the host says that your user number owns
-the file. Such a program then runs as you for everybody on this machine: use it only with hosts that you trust.
+Sources without a leading slash are in the home directory; patterns are not expanded. Identical files (by SHA-256) are skipped.
+Others are replaced without asking, once their checksum matches. After an interruption, the same command continues where it
+stopped. Sources that would overwrite each other (a/x and b/x, or x and X where case is ignored) are refused before anything is
+written. Setuid, setgid and sticky bits are kept only with --special-bits, and only if the host reports your user ID as the owner.
+Anyone on this machine can then run such a program with your rights, so use --special-bits only with hosts that you trust.
 Exit codes: 0 all ok, 1 something failed on a host, 4 a host could not be reached, 130 interrupted.
 `,
   run: fetchFiles,

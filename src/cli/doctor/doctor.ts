@@ -26,12 +26,12 @@ export const verb: VerbCode = {
   help: `
 Examples:
   muster doctor                     every host of hosts.yaml
-  muster doctor @workers --json     one object for each finding, and one for each host
+  muster doctor @workers --json     one JSON object per finding, and one per host
   muster doctor root@h1,h2:2222     no file needed
 
-Where hosts.yaml declares areas for muster up, it also looks for what would stop them: packages or wheels, Ray in the environment,
-permissions and disk space. It reads and changes nothing. For slow hosts, give a longer --connect-timeout.
-blocker: work on the host fails · risk: it may fail · note: good to know.
+If hosts.yaml declares areas for muster up, doctor also checks what they need: packages or wheels, Ray in the environment,
+permissions and disk space. It changes nothing. For slow hosts, set a longer --connect-timeout.
+blocker: work on the host fails · risk: work may fail · note: good to know.
 Exit codes: 0 no blocker, 1 a host has a blocker, 4 a host could not be reached, 130 interrupted.
 `,
   run: doctor,

@@ -25,9 +25,9 @@ export function hostsVerb(check: CheckHosts): VerbCode {
         .option('--stop', 'close those connections (default: all of them)'),
     help: `
 Examples:
-  muster hosts                      every host of hosts.yaml, with what ssh_config adds
-  muster hosts @workers --json      one JSON object for each host
-  muster hosts 'all!m[8-9]'         all but two
+  muster hosts                      every host of hosts.yaml, completed from ssh_config
+  muster hosts @workers --json      one JSON object per host
+  muster hosts 'all!m[8-9]'         all hosts except two
   muster hosts root@h1,h2:2222      no file needed
   muster hosts --check              which hosts answer, and why the others do not
   muster hosts --persisted          connections that --persist keeps open

@@ -40,16 +40,16 @@ export const verb: VerbCode = {
       .option('--dry-run', 'show what would be measured, and how long it takes'),
   help: `
 Examples:
-  muster net mesh                              every pair of hosts.yaml, both ways, 5 s each
+  muster net mesh                              every pair of hosts, both directions, 5 s each
   muster net mesh m[8-10] --time 10 --serial   one link at a time, with no load on the others
   muster net mesh @gpus --interface eth1       at the addresses of another interface (or --network 10.0.0.0/24)
-  muster net mesh all --udp 100M               jitter and loss at a bit rate
+  muster net mesh all --udp 100M               jitter and loss at this bit rate
   muster net mesh all --svg net.svg --csv net.csv
   muster net mesh all --install                install iperf3 first where it is missing; muster net uninstall removes it
 
-It uses iperf3 or iperf (2), whichever both ends have, else ssh between the hosts. Servers listen at the measured address for one
-measurement, and end by themselves. Results are kept in $XDG_STATE_HOME/muster/net and compared with the last. Ctrl-C keeps what
-was measured.
+Muster uses iperf3 or iperf2 if both hosts have it, otherwise ssh between the hosts. A server listens at the measured address for
+one measurement, and then exits. Results are stored in $XDG_STATE_HOME/muster/net and compared with the previous ones. After
+Ctrl-C, the finished measurements are kept.
 Exit codes: 0 all measured, 1 a link could not be measured, 4 a host could not be reached, 130 interrupted.
 `,
   run: netMesh,

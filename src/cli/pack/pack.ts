@@ -21,12 +21,12 @@ export const verb: VerbCode = {
     command.addOption(new Option('--engine <name>', 'show only what this engine placed').choices(['embedded', 'ray'])),
   help: `
 Examples:
-  muster pack                       each device as a box, with the jobs in it
+  muster pack                       draw each device as a box with the jobs in it
   muster pack --json
-  muster pack --engine embedded     the queue only; asks no host
+  muster pack --engine embedded     show the queue only, without asking any host
 
-A letter is a job, as wide as its share of the device; · is free. Where hosts.yaml declares a Ray cluster, its head is asked too:
-there a letter is a placement group, and * is outside any group. Ray does not report which device a bundle uses.
+A letter is a job, as wide as its share of the device; · is free. If hosts.yaml declares a Ray cluster, Muster also asks its
+head: there, a letter is a placement group, and * is outside any group. Ray does not report which device a bundle uses.
 `,
   run: showPacking,
 }

@@ -12,7 +12,7 @@ export const verb: VerbCode = {
       .argument('[command...]', 'command for the login shell of each host; with --script, arguments of the script')
       .option('--fold', 'fold hosts with equal output (default on a terminal with more than one host)')
       .option('--no-fold', 'print lines as they come')
-      .option('--diff', 'show how the output of a host differs from that of most hosts')
+      .option('--diff', 'show how the output of each host differs from the majority')
       .option('--out <dir>', 'write HOST.out and HOST.err to this directory')
       .option('--script <file>', 'run this local file')
       .option('--stdin <file>', 'send this file to the command (-: stdin)')
@@ -22,7 +22,7 @@ export const verb: VerbCode = {
         ),
       )
       .option('--sudo', 'run as root')
-      .option('--raw', 'do not replace %h %n %u')
+      .option('--raw', 'do not expand %h, %n and %u in the command')
       .option('--retry-failed', 'run the last command again on the hosts where it failed')
       .option('--timeout <s>', 'stop the command on a host after S seconds (default: no limit)')
       .option('--dry-run', 'show what would run where'),
@@ -30,13 +30,13 @@ export const verb: VerbCode = {
 Examples:
   muster run all -- uptime                       lines as they come; on a terminal, equal output is folded
   muster run @workers --diff -- cat /etc/fstab   which hosts differ from the majority, and how
-  muster run m[8-10] --json -- nproc             one JSON object for each host, bytes unchanged (docs/json.md)
-  muster run all --script ./fix.py -- --force    a local file, run by its own #! line
-  muster run all --sudo -- systemctl restart x   asks for one password, and sends it to sudo's prompt only
+  muster run m[8-10] --json -- nproc             one JSON object per host, output unchanged (docs/json.md)
+  muster run all --script ./fix.py -- --force    a local script, run by the interpreter of its #! line
+  muster run all --sudo -- systemctl restart x   ask for one password, and send it only to sudo's prompt
   muster run all -- 'echo %h is number %n'       %h %n %u: name, number and user of each host (%%h or --raw: unchanged)
-  muster run --retry-failed                      the last command again, where it failed
+  muster run --retry-failed                      run the last command again where it failed
 
-After --timeout, Ctrl-C, or the end of muster itself, everything that the command started on the hosts is stopped.
+Everything that the command started on the hosts is stopped after --timeout, after Ctrl-C, and when Muster itself ends.
 Exit codes: 0 all ok, 1 the command failed on a host, 4 a host could not be reached, 130 interrupted.
 `,
   async run(target: string | undefined, words: readonly string[], options: RunVerbOptions, context: CliContext) {

@@ -59,7 +59,7 @@ Examples:
   muster simulate openb --nodes nodes.csv --pods pods.csv --sequence arrivals.txt.gz --policy default,fgd,first-fit
   muster simulate openb --nodes nodes.csv --pods pods.csv --thin 8 --churn 100 --policy default,fgd
 
-Times are those of compiled code: the first ${WARM_UP_REQUESTS} requests are decided once in advance, on a fleet of their own.
+Times exclude the compilation of the code: the first ${WARM_UP_REQUESTS} requests are decided once in advance, on a separate fleet.
 `,
   async run(options: Options, context: CliContext) {
     const input = await readCase(options, context.workingDirectory)

@@ -6,8 +6,8 @@ export const nfs: AreaEntry = {
   verbs: {
     status: 'compare exports and mounts with hosts.yaml',
     up: 'export and mount the directories',
-    down: 'unmount them, and remove the exports that Muster made',
-    check: 'write a file on each host and read it on all others, with speed',
+    down: 'unmount the directories, and remove the exports that Muster made',
+    check: 'write a file on each host, read it on all others, and measure the speed',
   },
   section: () => import('./section.ts'),
   load: () => import('./nfs.ts'),
