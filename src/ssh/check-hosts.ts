@@ -3,8 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import { messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import type { Endpoint } from '../inventory/host.ts'
-import { ConnectGate } from './connect-gate.ts'
-import { inTurn } from './lend-while-asking.ts'
+import { ConnectGate, inTurn } from './connect-gate.ts'
 import {
   type Askers,
   ConnectError,

@@ -4,12 +4,10 @@ import { Emitter } from '../base/emitter.ts'
 import { MusterError, messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import type { Endpoint } from '../inventory/host.ts'
-import { ConnectGate, type Lease } from './connect-gate.ts'
+import { ConnectGate, type Lease, lendWhileAsking } from './connect-gate.ts'
 import type { Fleet, FleetEvent, ShellState, WriteReport } from './fleet.ts'
 import { HostShell, type ShellEnvironment } from './host-shell.ts'
-import { lendWhileAsking } from './lend-while-asking.ts'
-import type { SessionState } from './session-state.ts'
-import { isAttempting, type SessionEvent, transition } from './session-transition.ts'
+import { isAttempting, type SessionEvent, type SessionState, transition } from './session-transition.ts'
 import {
   type Askers,
   ConnectError,

@@ -1,7 +1,16 @@
 /** The connections to all hosts, with one shell on each. A slow or dead host never holds back another. */
+
+import { printable } from '../base/printable.ts'
 import type { Endpoint } from '../inventory/host.ts'
-import type { SessionState } from './session-state.ts'
-import type { ChannelEnd, Connection, ShellSize } from './transport.ts'
+import type { SessionState } from './session-transition.ts'
+import {
+  type ChannelEnd,
+  ConnectError,
+  type ConnectFailure,
+  type Connection,
+  type ShellSize,
+  type Transport,
+} from './transport.ts'
 
 export type ShellState =
   | { readonly kind: 'none' }
@@ -54,4 +63,30 @@ export interface Fleet extends Disposable {
   resume(host: string): void
   /** The live connection, for commands and forwards; undefined when the session is not ready. */
   connection(host: string): Connection | undefined
+}
+
+export function createFleetTransport(fleet: Pick<Fleet, 'connection' | 'session'>): Transport {
+  return {
+    async connect({ host }) {
+      const connection = fleet.connection(host)
+      if (connection === undefined) throw new ConnectError(failureOf(fleet.session(host)))
+      return {
+        openShell: (options, handlers) => connection.openShell(options, handlers),
+        exec: (command, handlers, options) => connection.exec(command, handlers, options),
+        forward: (address, port) => connection.forward(address, port),
+        close: () => undefined,
+      }
+    },
+  }
+}
+
+function failureOf(state: SessionState): ConnectFailure {
+  if (state.kind === 'failed') return state.failure
+  const reason =
+    state.kind === 'waiting' || state.kind === 'lost'
+      ? `no connection: ${printable(state.reason)}`
+      : state.kind === 'closed' || state.kind === 'idle'
+        ? 'it is not connected'
+        : 'it is still being connected'
+  return { kind: 'unreachable', phase: 'shell', reason }
 }

@@ -4,10 +4,10 @@ import type { ParsedKey } from 'ssh2'
 import { messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import type { Secret } from '../base/secret.ts'
-import { utils } from './ssh2/library.ts'
+import { BaseAgent, OpenSSHAgent, utils } from './ssh2/library.ts'
 
 /** Asks for the passphrase; undefined: declined. */
-export type AskPassphrase = (isRetry: boolean) => Promise<Secret | undefined>
+type AskPassphrase = (isRetry: boolean) => Promise<Secret | undefined>
 
 export type Identity = { readonly path: string } & (
   | { readonly kind: 'missing' }
@@ -19,7 +19,7 @@ export type Identity = { readonly path: string } & (
   | { readonly kind: 'encrypted'; readonly publicKey: ParsedKey | undefined }
 )
 
-export type Unlocked =
+type Unlocked =
   | { readonly kind: 'key'; readonly privateKey: ParsedKey }
   | { readonly kind: 'declined' }
   | { readonly kind: 'wrong' }
@@ -165,4 +165,122 @@ export function hasCertificate(path: string): Promise<boolean> {
 
 function problem(path: string, reason: string, hint?: string): Identity {
   return { path, kind: 'problem', reason, hint: hint ?? `Fix or remove ${printable(path)}.` }
+}
+
+export type Signer = (data: Buffer, hash: string | undefined) => Promise<Buffer>
+
+export type AgentKey = {
+  readonly publicKey: ParsedKey
+  readonly comment: string
+  readonly sign: Signer
+}
+
+/** Keys in the agent's order; rejects when it cannot be reached. Certificates and hardware keys are left out. */
+export async function listAgentKeys(socket: string): Promise<readonly AgentKey[]> {
+  const agent = new OpenSSHAgent(socket)
+  const keys = await new Promise<readonly ParsedKey[]>((resolve, reject) => {
+    agent.getIdentities((error, found) => {
+      if (error) reject(error)
+      else resolve((found ?? []) as unknown as readonly ParsedKey[])
+    })
+  })
+  return keys.map((publicKey) => ({
+    publicKey,
+    comment: publicKey.comment,
+    sign: (data, hash) =>
+      new Promise((resolve, reject) => {
+        const options = hash === undefined ? {} : { hash: hash as 'sha256' | 'sha512' }
+        agent.sign(publicKey, data, options, (error, signature) => {
+          if (error || signature === undefined) reject(error ?? new Error('the agent gave no signature'))
+          else resolve(signature)
+        })
+      }),
+  }))
+}
+
+/** One key as an agent of its own: so that ssh2 offers it alone, and waits for its signature however long that takes. */
+export class SingleKeyAgent extends BaseAgent {
+  readonly #publicKey: ParsedKey
+  readonly #sign: Signer
+
+  constructor(publicKey: ParsedKey, sign: Signer) {
+    super()
+    this.#publicKey = publicKey
+    this.#sign = sign
+  }
+
+  override getIdentities(callback: (error: Error | null, keys?: ParsedKey[]) => void): void {
+    callback(null, [this.#publicKey])
+  }
+
+  override sign(_key: unknown, data: Buffer, ...rest: unknown[]): void {
+    const callback = rest.at(-1) as (error: Error | null, signature?: Buffer) => void
+    const options = (rest.length > 1 ? rest[0] : undefined) as { hash?: string } | undefined
+    this.#sign(data, options?.hash).then(
+      (signature) => callback(null, signature),
+      (error: Error) => callback(error),
+    )
+  }
+}
+
+/** What the order needs to know of a key file. `publicKey` is any text that equal keys share. */
+export type FileKey = {
+  readonly path: string
+  readonly isEncrypted: boolean
+  /** Whether the file has the private half; without it only the agent can use the key. */
+  readonly isPrivate: boolean
+  /** Undefined: an encrypted file in an old format that does not show it. */
+  readonly publicKey: string | undefined
+}
+
+type AgentKeyName = { readonly publicKey: string; readonly comment: string }
+
+export type KeyOffer =
+  | { readonly from: 'agent'; readonly publicKey: string; readonly label: string }
+  | { readonly from: 'file'; readonly path: string; readonly label: string }
+
+/** As ssh (sshconnect2.c), but files that need no question come before the agent's other keys: sshd takes only MaxAuthTries keys. */
+export function orderKeys(
+  files: readonly FileKey[],
+  agentKeys: readonly AgentKeyName[],
+  identitiesOnly: boolean,
+): readonly KeyOffer[] {
+  const inAgent = new Set(agentKeys.map(({ publicKey }) => publicKey))
+  const named = new Set(files.map(({ publicKey }) => publicKey))
+  const fromFile = (file: FileKey): KeyOffer => ({ from: 'file', path: file.path, label: file.path })
+  const isInAgent = (file: FileKey) => file.publicKey !== undefined && inAgent.has(file.publicKey)
+  const ready = files.flatMap((file): KeyOffer[] => {
+    if (file.publicKey !== undefined && inAgent.has(file.publicKey)) {
+      return [{ from: 'agent', publicKey: file.publicKey, label: file.path }]
+    }
+    return file.isPrivate && !file.isEncrypted ? [fromFile(file)] : []
+  })
+  const others = identitiesOnly
+    ? []
+    : agentKeys
+        .filter(({ publicKey }) => !named.has(publicKey))
+        .map(({ publicKey, comment }): KeyOffer => ({ from: 'agent', publicKey, label: `agent key ${comment}`.trim() }))
+  const locked = files.filter((file) => file.isPrivate && file.isEncrypted && !isInAgent(file))
+  const shown = locked.filter(({ publicKey }) => publicKey !== undefined)
+  const hidden = locked.filter(({ publicKey }) => publicKey === undefined)
+  return unique([...ready, ...others, ...shown.map(fromFile), ...hidden.map(fromFile)])
+}
+
+function unique(offers: readonly KeyOffer[]): readonly KeyOffer[] {
+  const seen = new Set<string>()
+  return offers.filter((offer) => {
+    const name = offer.from === 'agent' ? `agent ${offer.publicKey}` : `file ${offer.path}`
+    if (seen.has(name)) return false
+    seen.add(name)
+    return true
+  })
+}
+
+/** The next method: the first of the wanted ones that the server accepts and that still has something to try. */
+export function nextMethod(
+  wanted: readonly string[],
+  accepted: readonly string[],
+  isExhausted: (method: string) => boolean,
+): string | undefined {
+  return wanted.find((method) => accepted.includes(method) && !isExhausted(method))
 }

@@ -4,8 +4,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import type { Endpoint } from '../inventory/host.ts'
-import { ConnectGate } from './connect-gate.ts'
-import { inTurn } from './lend-while-asking.ts'
+import { ConnectGate, inTurn } from './connect-gate.ts'
 import { type ConnectContext, ConnectError, type Connection, type Transport, type Transports } from './transport.ts'
 
 export type ShareOptions = {

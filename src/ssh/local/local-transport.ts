@@ -8,8 +8,7 @@ import { printable } from '../../base/printable.ts'
 import type { PtySpawner } from '../../base/pty.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { ConnectError, type Connection, type RemoteProcess, type Shell, type Transport } from '../transport.ts'
-import { openPtyShell } from './open-pty-shell.ts'
-import { spawnProcess } from './spawn-process.ts'
+import { openPtyShell, spawnProcess } from './spawn-process.ts'
 
 export type LocalTransportOptions = {
   readonly spawnPty: PtySpawner

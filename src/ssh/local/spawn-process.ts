@@ -3,9 +3,10 @@ import { spawn } from 'node:child_process'
 import { basename } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { signalGroup } from '../../base/processes.ts'
-import type { ExecHandlers, RemoteProcess } from '../transport.ts'
+import type { Pty, PtyOptions, PtySpawner } from '../../base/pty.ts'
+import type { ChannelEnd, ExecHandlers, RemoteProcess, Shell, ShellHandlers } from '../transport.ts'
 
-export type ProcessOptions = {
+type ProcessOptions = {
   readonly file: string
   readonly args: readonly string[]
   readonly environment: Readonly<Record<string, string>>
@@ -82,4 +83,44 @@ export function spawnProcess(options: ProcessOptions, handlers: ExecHandlers): P
 function spawnError(error: NodeJS.ErrnoException): Error {
   if (error.code !== 'EMFILE' && error.code !== 'ENFILE') return error
   return new Error(`${basename(error.path ?? 'a program')} cannot be started: too many open files`, { cause: error })
+}
+
+/** `onExit` in place of `handlers.onEnd`: the caller may know more than the exit status tells. Nothing is called after `close`. */
+export function openPtyShell(
+  spawnPty: PtySpawner,
+  options: PtyOptions,
+  handlers: Pick<ShellHandlers, 'onData' | 'onDrain'>,
+  onExit: (end: ChannelEnd) => void,
+): Shell {
+  let isOver = false
+  const pty: Pty = spawnPty(options, {
+    onData: (bytes) => {
+      if (!isOver) handlers.onData(bytes)
+    },
+    onDrain: () => {
+      if (!isOver) handlers.onDrain()
+    },
+    onExit: (end) => {
+      if (isOver) return
+      isOver = true
+      onExit('code' in end ? { kind: 'exit', code: end.code } : { kind: 'signal', signal: end.signal })
+    },
+  })
+  return {
+    write: (bytes) => isOver || pty.write(bytes),
+    resize: ({ columns, rows }) => {
+      if (!isOver) pty.resize(columns, rows)
+    },
+    pause: () => {
+      if (!isOver) pty.pause()
+    },
+    resume: () => {
+      if (!isOver) pty.resume()
+    },
+    close: () => {
+      if (isOver) return
+      isOver = true
+      pty.close()
+    },
+  }
 }

@@ -2,23 +2,25 @@
  * The transport `openssh`: the system's ssh, for what ssh2 cannot do (GSSAPI, security keys, certificates). A ControlMaster logs
  * in to each host, and its questions come through SSH_ASKPASS; shells, commands and forwards go through its socket.
  */
+
+import { spawn } from 'node:child_process'
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
+import { Duplex } from 'node:stream'
 import { type Clock, systemClock } from '../../base/clock.ts'
+import { printable } from '../../base/printable.ts'
 import type { PtySpawner } from '../../base/pty.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { HostKeyReviewer } from '../host-keys.ts'
-import { openPtyShell } from '../local/open-pty-shell.ts'
-import { spawnProcess } from '../local/spawn-process.ts'
-import { HANDSHAKES_PER_SERVER, Throttle } from '../ssh2/throttle.ts'
+import { openPtyShell, spawnProcess } from '../local/spawn-process.ts'
+import { HANDSHAKES_PER_SERVER, Throttle } from '../ssh2/session-slots.ts'
 import { type ChannelEnd, ConnectError, type Connection, type Transport } from '../transport.ts'
 import { type AskpassServer, startAskpassServer } from './askpass-server.ts'
-import { forwardStream } from './forward-stream.ts'
 import { type Master, type MasterOptions, openMaster } from './open-master.ts'
 import { clientArguments, option, socketAddress } from './ssh-arguments.ts'
 
-export type OpensshTransportOptions = {
+type OpensshTransportOptions = {
   readonly spawnPty: PtySpawner
   readonly clock?: Clock
   /** Decides about keys that known_hosts does not name; without it they are not accepted. */
@@ -186,4 +188,34 @@ function inherited(environment: Readonly<Record<string, string | undefined>>): R
   return Object.fromEntries(
     Object.entries(environment).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   )
+}
+
+const LONGEST_COMPLAINT = 1000
+
+/** ssh does not say when the other side has connected: a refused target shows as an error of the stream. */
+function forwardStream(file: string, args: readonly string[], environment: Record<string, string>): Duplex {
+  const child = spawn(file, args, { env: environment, stdio: 'pipe' })
+  let complaint = ''
+  const stream = new Duplex({
+    read: () => void child.stdout.resume(),
+    write: (bytes, _encoding, done) => void child.stdin.write(bytes, done),
+    final: (done) => void child.stdin.end(done),
+    destroy(error, done) {
+      child.kill()
+      done(error)
+    },
+  })
+  child.stdin.on('error', (error) => stream.destroy(error))
+  child.stdout.on('data', (bytes: Buffer) => {
+    if (!stream.push(bytes)) child.stdout.pause()
+  })
+  child.stderr.on('data', (bytes: Buffer) => {
+    complaint = (complaint + bytes.toString()).slice(-LONGEST_COMPLAINT)
+  })
+  child.on('error', (error) => stream.destroy(error))
+  child.on('close', (code) => {
+    if (code === 0 || stream.destroyed) stream.push(null)
+    else stream.destroy(new Error(printable(complaint.trim().split('\n').at(-1) || 'the forward was closed')))
+  })
+  return stream
 }

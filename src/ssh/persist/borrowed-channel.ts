@@ -7,8 +7,7 @@ import {
   type Shell,
   type ShellSize,
 } from '../transport.ts'
-import { FRAME_KINDS, type StreamKind } from './frames.ts'
-import type { KeeperLink } from './link.ts'
+import { FRAME_KINDS, type KeeperLink, type StreamKind } from './link.ts'
 import type { FromKeeper, ToKeeper } from './messages.ts'
 import { IncomingWindow, OutgoingWindow, UNBOUNDED, WINDOW_BYTES } from './windows.ts'
 

@@ -1,16 +1,24 @@
 /** The program's socket to the keeper: proves both sides to each other, borrows connections, answers questions, feeds channels. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { Duplex } from 'node:stream'
 import type { Clock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { type ConnectContext, ConnectError, type Connection } from '../transport.ts'
-import { BorrowedChannel } from './borrowed-channel.ts'
-import { borrowedConnection } from './borrowed-connection.ts'
-import { answerQuestion, wireError } from './carried-questions.ts'
+import { BorrowedChannel, type ChannelHandlers } from './borrowed-channel.ts'
 import { isProof, newNonce, proofOf } from './keeper-directory.ts'
-import { KeeperLink } from './link.ts'
-import { type FromKeeper, PROTOCOL, type ToKeeper, type WarmConnection, type WarmName } from './messages.ts'
+import { FRAME_KINDS, KeeperLink } from './link.ts'
+import {
+  answerQuestion,
+  type FromKeeper,
+  type OpenRequest,
+  PROTOCOL,
+  type ToKeeper,
+  type WarmConnection,
+  type WarmName,
+  wireError,
+} from './messages.ts'
 
 /** For a keeper to prove itself: one that was stopped still accepts. */
 const GREETING_LIMIT_MS = 3_000
@@ -282,4 +290,72 @@ export class KeeperClient implements Disposable {
 
 function notOurs(what: string): MusterError {
   return new MusterError('configuration', `what listens at the socket for warm connections ${what}`)
+}
+
+/** `open` rejects with ConnectError. */
+function borrowedConnection(
+  open: (what: OpenRequest, handlers: ChannelHandlers) => Promise<BorrowedChannel>,
+  release: () => void,
+): Connection {
+  return {
+    openShell: (options, handlers) =>
+      open(
+        { kind: 'shell', ...options },
+        {
+          onBytes: (_kind, bytes) => handlers.onData(bytes),
+          onDrain: () => handlers.onDrain(),
+          onEnd: (end) => handlers.onEnd(end),
+        },
+      ),
+    exec: (command, handlers, options) =>
+      open(
+        { kind: 'exec', command, ...(options && { options }) },
+        {
+          onBytes: (kind, bytes) => (kind === FRAME_KINDS.stderr ? handlers.onStderr(bytes) : handlers.onStdout(bytes)),
+          onDrain: () => handlers.onDrain?.(),
+          onEnd: (end) => handlers.onEnd(end),
+        },
+      ),
+    async forward(address, port) {
+      let written: (() => void) | undefined
+      let channel: BorrowedChannel | undefined
+      const continueWriting = () => {
+        const done = written
+        written = undefined
+        done?.()
+      }
+      const stream = new Duplex({
+        read: () => channel?.resume(),
+        write: (bytes: Buffer, _encoding, done) => {
+          // The other side has closed: as with ssh, the bytes are dropped.
+          if (channel === undefined || channel.isOver || channel.write(bytes)) done()
+          else written = done
+        },
+        final: (done) => {
+          channel?.endInput()
+          done()
+        },
+        destroy: (error, done) => {
+          channel?.close()
+          done(error)
+        },
+      })
+      channel = await open(
+        { kind: 'forward', address, port },
+        {
+          onBytes: (_kind, bytes) => {
+            if (!stream.push(bytes)) channel?.pause()
+          },
+          onDrain: continueWriting,
+          onEnd: (end) => {
+            if (end.kind === 'lost') return stream.destroy(new Error(end.reason))
+            stream.push(null)
+            continueWriting()
+          },
+        },
+      )
+      return stream
+    },
+    close: release,
+  }
 }

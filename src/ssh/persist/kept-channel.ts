@@ -11,8 +11,7 @@ import {
   type RemoteProcess,
   type Shell,
 } from '../transport.ts'
-import { FRAME_KINDS, type StreamKind } from './frames.ts'
-import type { KeeperLink } from './link.ts'
+import { FRAME_KINDS, type KeeperLink, type StreamKind } from './link.ts'
 import type { FromKeeper, OpenRequest, ToKeeper } from './messages.ts'
 import { IncomingWindow, OutgoingWindow, UNBOUNDED } from './windows.ts'
 

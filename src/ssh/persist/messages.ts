@@ -1,7 +1,11 @@
 /** The control messages between a program and the keeper: data only. Both sides are the same user's, of one version. */
+
+import { type ErrorCode, MusterError, messageOf } from '../../base/errors.ts'
+import { Secret } from '../../base/secret.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { CredentialPrompt } from '../credentials.ts'
-import type { ChannelEnd, ConnectFailure, ConnectPhase, ExecOptions, ShellSize } from '../transport.ts'
+import type { HostKeyVerdict } from '../host-keys.ts'
+import type { Askers, ChannelEnd, ConnectFailure, ConnectPhase, ExecOptions, ShellSize } from '../transport.ts'
 
 /** Goes up with every change of this file; it is part of the socket's name, so versions do not meet. */
 export const PROTOCOL = 3
@@ -60,7 +64,7 @@ export type ToKeeper =
   | { readonly type: 'list'; readonly id: number }
   | { readonly type: 'stop'; readonly id: number; readonly names?: readonly WarmName[] }
 
-export type WireError = { readonly message: string; readonly code?: string; readonly hint?: string }
+type WireError = { readonly message: string; readonly code?: string; readonly hint?: string }
 
 export type FromKeeper =
   | { readonly type: 'hello'; readonly protocol: number; readonly nonce: string; readonly proof: string }
@@ -77,3 +81,67 @@ export type FromKeeper =
   | { readonly type: 'not-opened'; readonly channel: number; readonly failure: ConnectFailure }
   | { readonly type: 'end'; readonly channel: number; readonly end: ChannelEnd }
   | { readonly type: 'warm'; readonly id: number; readonly connections: readonly WarmConnection[] }
+
+/** The keeper's side. `ask` resolves to what `answerQuestion` gave there; undefined when the program has gone. */
+export function carriedQuestions(ask: (what: Question, signal?: AbortSignal) => Promise<unknown>): Askers {
+  const nobody: HostKeyVerdict = { ok: false, reason: 'the program that asked has gone', hint: 'Connect again.' }
+  return {
+    hostKeys: {
+      async verify(endpoint, key, signal) {
+        const what: Question = { kind: 'verify', endpoint, key: Buffer.from(key).toString('base64') }
+        return ((await ask(what, signal)) as HostKeyVerdict | undefined) ?? nobody
+      },
+      async preferredAlgorithms(endpoint) {
+        return ((await ask({ kind: 'algorithms', endpoint })) as readonly string[] | undefined) ?? []
+      },
+    },
+    credentials: {
+      passphrase: async (keyFile, endpoint, isRetry, signal) =>
+        secrets(await ask({ kind: 'passphrase', keyFile, endpoint, isRetry }, signal))?.[0],
+      password: async (endpoint, isRetry, signal) =>
+        secrets(await ask({ kind: 'password', endpoint, isRetry }, signal))?.[0],
+      keyboardInteractive: async (endpoint, instruction, prompts, isRetry, signal) =>
+        secrets(await ask({ kind: 'interactive', endpoint, instruction, prompts, isRetry }, signal)),
+    },
+  }
+}
+
+/** The program's side: what goes back over the socket. */
+export async function answerQuestion(
+  what: Question,
+  { hostKeys, credentials }: Askers,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const { endpoint } = what
+  switch (what.kind) {
+    case 'verify':
+      return await hostKeys.verify(endpoint, Buffer.from(what.key, 'base64'), signal)
+    case 'algorithms':
+      return await hostKeys.preferredAlgorithms(endpoint)
+    case 'passphrase':
+      return revealed(await credentials.passphrase(what.keyFile, endpoint, what.isRetry, signal))
+    case 'password':
+      return revealed(await credentials.password(endpoint, what.isRetry, signal))
+    case 'interactive': {
+      const { instruction, prompts, isRetry } = what
+      const answers = await credentials.keyboardInteractive(endpoint, instruction, prompts, isRetry, signal)
+      return answers?.map((answer) => answer.reveal())
+    }
+  }
+}
+
+export function wireError(error: unknown): WireError {
+  const message = messageOf(error)
+  if (!(error instanceof MusterError)) return { message }
+  return { message, code: error.code, ...(error.hint === undefined ? {} : { hint: error.hint }) }
+}
+
+export function fromWireError({ message, code, hint }: WireError): Error {
+  if (code === undefined) return new Error(message)
+  return new MusterError(code as ErrorCode, message, hint === undefined ? {} : { hint })
+}
+
+const revealed = (answer: Secret | undefined) => (answer === undefined ? undefined : [answer.reveal()])
+
+const secrets = (answer: unknown) =>
+  Array.isArray(answer) ? answer.map((text) => new Secret(String(text))) : undefined

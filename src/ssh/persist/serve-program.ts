@@ -5,11 +5,10 @@ import { messageOf } from '../../base/errors.ts'
 import { openFiles } from '../../base/open-files.ts'
 import { printable } from '../../base/printable.ts'
 import { ConnectError, type ConnectFailure, type Transport } from '../transport.ts'
-import { carriedQuestions, fromWireError } from './carried-questions.ts'
 import { isProof, newNonce, proofOf } from './keeper-directory.ts'
 import { KeptChannel } from './kept-channel.ts'
 import { KeeperLink } from './link.ts'
-import { type FromKeeper, PROTOCOL, type Question, type ToKeeper } from './messages.ts'
+import { carriedQuestions, type FromKeeper, fromWireError, PROTOCOL, type Question, type ToKeeper } from './messages.ts'
 import { type Hold, NoRoom, type WarmConnections } from './warm-connections.ts'
 
 export type ServeOptions = {

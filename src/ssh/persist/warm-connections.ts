@@ -3,10 +3,9 @@ import type { Clock } from '../../base/clock.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { Connection } from '../transport.ts'
 import { untilAborted } from '../until-aborted.ts'
-import { connectionKey } from './connection-key.ts'
 import type { WarmConnection, WarmName } from './messages.ts'
 
-export type WarmRequest = {
+type WarmRequest = {
   readonly endpoint: Endpoint
   /** How long the connection outlives its last use. The latest request decides. */
   readonly persistMs: number
@@ -177,4 +176,19 @@ export class WarmConnections implements Disposable {
   #tellWhenEmpty(): void {
     if (this.isEmpty) this.#onEmpty()
   }
+}
+
+/** Names and waiting times of the asker, and what goes with a shell instead of the connection. */
+const IRRELEVANT: ReadonlySet<string> = new Set(['host', 'number', 'connectTimeoutMs', 'persistMs', 'environment'])
+
+/** Equal for the same account of the same server by the same route, keys and checks. Fields that Endpoint gains later count. */
+export function connectionKey(endpoint: Endpoint): string {
+  return JSON.stringify(relevant(endpoint))
+}
+
+function relevant(endpoint: Endpoint): unknown {
+  return Object.entries(endpoint)
+    .filter(([name, value]) => !IRRELEVANT.has(name) && value !== undefined)
+    .map(([name, value]) => [name, name === 'jump' ? endpoint.jump.map(relevant) : value] as const)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
 }

@@ -4,10 +4,20 @@ import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { tooShortRsa } from '../../inventory/known-hosts/key-blob.ts'
-import { type AgentKey, listAgentKeys, type Signer, SingleKeyAgent } from '../agent-keys.ts'
-import { type FileKey, type KeyOffer, nextMethod, orderKeys } from '../authentication.ts'
 import type { CredentialAsker } from '../credentials.ts'
-import { hasCertificate, type Identity, type IdentityFiles } from '../identity-files.ts'
+import {
+  type AgentKey,
+  type FileKey,
+  hasCertificate,
+  type Identity,
+  type IdentityFiles,
+  type KeyOffer,
+  listAgentKeys,
+  nextMethod,
+  orderKeys,
+  type Signer,
+  SingleKeyAgent,
+} from '../identity-files.ts'
 import type { ConnectFailure } from '../transport.ts'
 import { describeEndpoint, remoteText } from './failures.ts'
 

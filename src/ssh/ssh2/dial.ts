@@ -1,13 +1,16 @@
 /** A TCP connection to an endpoint without jump host or proxy: the name, then its addresses one after the other. */
-import { connect, type Socket } from 'node:net'
+
+import { lookup, Resolver } from 'node:dns/promises'
+import { readFile } from 'node:fs/promises'
+import { connect, isIP, type Socket } from 'node:net'
 import type { Clock } from '../../base/clock.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { connectLimits } from '../connect-limits.ts'
 import type { ConnectPhase } from '../transport.ts'
+import { untilAborted } from '../until-aborted.ts'
 import { abortedError, describeEndpoint, describeSocketError, remoteText, seconds, unreachable } from './failures.ts'
-import type { NameResolver } from './resolve-name.ts'
 
-export type DialContext = {
+type DialContext = {
   readonly clock: Clock
   readonly resolve: NameResolver
   readonly signal: AbortSignal
@@ -96,5 +99,86 @@ function connectTo(address: string, endpoint: Endpoint, limitMs: number, context
       settle()
       resolve(socket)
     })
+  })
+}
+
+export type NameResolver = (name: string, signal: AbortSignal) => Promise<readonly string[]>
+
+export type NameSources = {
+  /** The text of /etc/hosts. */
+  hostsFile(): Promise<string>
+  /** The name servers: addresses; rejects with a code of `dns`. */
+  query(name: string): Promise<readonly string[]>
+  /** What the C library says, blocking a thread. */
+  lookup(name: string): Promise<readonly string[]>
+}
+
+const BLOCKING_LOOKUPS = 2
+/** Codes of node:dns by which the servers did not answer at all: then the C library would only wait for them again. */
+const NO_ANSWER = new Set(['ETIMEOUT', 'ECANCELLED'])
+
+const systemNameSources: NameSources = {
+  hostsFile: () => readFile('/etc/hosts', 'utf8').catch(() => ''),
+  async query(name) {
+    const resolver = new Resolver({ timeout: 2000, tries: 2 })
+    const [v4, v6] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
+    const found = [v4, v6].flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+    if (found.length === 0 && v4.status === 'rejected') throw v4.reason
+    return found
+  },
+  lookup: async (name) => (await lookup(name, { all: true })).map(({ address }) => address),
+}
+
+/** `dns.lookup` blocks one of four threads for up to half a minute a name: only what /etc/hosts and the name servers lack goes there. */
+export function createNameResolver(sources: NameSources = systemNameSources): NameResolver {
+  const running = new Map<string, Promise<readonly string[]>>()
+  const queue: (() => void)[] = []
+  let free = BLOCKING_LOOKUPS
+
+  const blockingLookup = async (name: string): Promise<readonly string[]> => {
+    if (free > 0) free -= 1
+    else await new Promise<void>((resolve) => queue.push(resolve))
+    try {
+      return await sources.lookup(name)
+    } finally {
+      const next = queue.shift()
+      if (next === undefined) free += 1
+      else next()
+    }
+  }
+
+  const resolve = async (name: string): Promise<readonly string[]> => {
+    const listed = addressesIn(await sources.hostsFile(), name)
+    if (listed.length > 0) return listed
+    if (name === 'localhost' || name.endsWith('.localhost')) return ['127.0.0.1', '::1']
+    try {
+      const found = await sources.query(name)
+      if (found.length > 0) return found
+    } catch (error) {
+      if (NO_ANSWER.has(String((error as NodeJS.ErrnoException).code))) throw error
+    }
+    return blockingLookup(name)
+  }
+
+  return (name, signal) => {
+    if (isIP(name) !== 0) return Promise.resolve([name])
+    // An address with a zone (fe80::1%eth0) is for the socket to understand.
+    if (name.includes(':')) return Promise.resolve([name])
+    const key = name.toLowerCase()
+    let answer = running.get(key)
+    if (answer === undefined) {
+      answer = resolve(key).finally(() => running.delete(key))
+      running.set(key, answer)
+    }
+    return untilAborted(answer, signal)
+  }
+}
+
+/** Addresses that a hosts(5) file gives a name. */
+export function addressesIn(hostsFile: string, name: string): readonly string[] {
+  return hostsFile.split('\n').flatMap((line) => {
+    const [address, ...names] = line.replace(/#.*/, '').trim().split(/\s+/)
+    const isNamed = names.some((other) => other.toLowerCase() === name)
+    return address !== undefined && isNamed && isIP(address) !== 0 ? [address] : []
   })
 }

@@ -9,14 +9,12 @@ import { IdentityFiles } from '../identity-files.ts'
 import { type ConnectContext, ConnectError, type Transport } from '../transport.ts'
 import { untilAborted } from '../until-aborted.ts'
 import { Ssh2Connection } from './connection.ts'
-import { dial } from './dial.ts'
+import { createNameResolver, dial, type NameResolver } from './dial.ts'
 import { abortedError, asConnectError, describeEndpoint, misconfigured, unreachable } from './failures.ts'
-import { handshake } from './handshake.ts'
-import { EndedBeforeBanner, NoCommonKeyExchange } from './handshake-failures.ts'
+import { EndedBeforeBanner, handshake, NoCommonKeyExchange } from './handshake.ts'
 import { JumpPool } from './jump-pool.ts'
 import { startProxyCommand } from './proxy-command.ts'
-import { createNameResolver, type NameResolver } from './resolve-name.ts'
-import { HANDSHAKES_PER_SERVER, Throttle } from './throttle.ts'
+import { HANDSHAKES_PER_SERVER, Throttle } from './session-slots.ts'
 
 export type Ssh2TransportOptions = {
   readonly clock?: Clock

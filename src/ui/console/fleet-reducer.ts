@@ -2,7 +2,7 @@
 import type { Endpoint } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { FleetEvent, WriteReport } from '../../ssh/fleet.ts'
-import type { SessionState } from '../../ssh/session-state.ts'
+import type { SessionState } from '../../ssh/session-transition.ts'
 import type { HostState, LogEntry, NoticeTone } from '../state/console-state.ts'
 import { shellEnd } from './pane-view.ts'
 

@@ -1,6 +1,6 @@
 /** What the console knows and shows: the hosts, the view (focus, receivers, mode), and messages (notice, log). */
 import type { ShellState } from '../../ssh/fleet.ts'
-import type { SessionState } from '../../ssh/session-state.ts'
+import type { SessionState } from '../../ssh/session-transition.ts'
 import type { BringUpView } from '../bring-up/bring-up-view.ts'
 import type { DialogView } from '../dialogs/dialog.ts'
 import type { QueueView } from '../jobs/queue-view.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type FileKey, nextMethod, orderKeys } from '../../../src/ssh/authentication.ts'
+import { type FileKey, nextMethod, orderKeys } from '../../../src/ssh/identity-files.ts'
 
 const file = (path: string, changes: Partial<FileKey> = {}): FileKey => ({
   path,

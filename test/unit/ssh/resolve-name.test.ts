@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { addressesIn, createNameResolver, type NameSources } from '../../../src/ssh/ssh2/resolve-name.ts'
+import { addressesIn, createNameResolver, type NameSources } from '../../../src/ssh/ssh2/dial.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const LIVE = new AbortController().signal

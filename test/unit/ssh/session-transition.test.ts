@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { SessionState } from '../../../src/ssh/session-state.ts'
-import { isAttempting, type SessionEvent, STABLE_AFTER_MS, transition } from '../../../src/ssh/session-transition.ts'
+import {
+  isAttempting,
+  type SessionEvent,
+  type SessionState,
+  STABLE_AFTER_MS,
+  transition,
+} from '../../../src/ssh/session-transition.ts'
 import type { ConnectFailure, ConnectPhase, FailureKind } from '../../../src/ssh/transport.ts'
 
 const PHASES: ConnectPhase[] = ['name', 'tcp', 'proxy', 'banner', 'host-key', 'authentication', 'shell']

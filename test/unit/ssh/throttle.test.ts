@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { SessionSlots, TooManySessions } from '../../../src/ssh/ssh2/session-slots.ts'
-import { Throttle } from '../../../src/ssh/ssh2/throttle.ts'
+import { SessionSlots, Throttle, TooManySessions } from '../../../src/ssh/ssh2/session-slots.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const LIVE = new AbortController().signal

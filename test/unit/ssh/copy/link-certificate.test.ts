@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, createServer, type TLSSocket } from 'node:tls'
 import { describe, expect, it } from 'vitest'
-import { createLinkCertificate, type LinkCertificate } from '../../../../src/ssh/copy/link-certificate.ts'
+import { createLinkCertificate, type LinkCertificate } from '../../../../src/ssh/copy/links.ts'
 
 /** What both ends do with it: they show it, and take nothing else. */
 const options = ({ certificate, key }: LinkCertificate) => ({ cert: certificate, key, ca: certificate })

@@ -1,6 +1,6 @@
 /** How much is in flight to hosts whose links answer as the test says. */
 import { describe, expect, it } from 'vitest'
-import { SendWindow } from '../../../../src/ssh/copy/send-window.ts'
+import { SendWindow } from '../../../../src/ssh/copy/send-file.ts'
 import { ManualClock } from '../manual-clock.ts'
 
 const KIB = 1024

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { BorrowedChannel } from '../../../../src/ssh/persist/borrowed-channel.ts'
-import { FRAME_KINDS } from '../../../../src/ssh/persist/frames.ts'
-import type { KeeperLink } from '../../../../src/ssh/persist/link.ts'
+import { FRAME_KINDS, type KeeperLink } from '../../../../src/ssh/persist/link.ts'
 import type { FromKeeper, ToKeeper } from '../../../../src/ssh/persist/messages.ts'
 
 function openChannel() {

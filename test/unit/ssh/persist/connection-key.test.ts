@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { connectionKey } from '../../../../src/ssh/persist/connection-key.ts'
+import { connectionKey } from '../../../../src/ssh/persist/warm-connections.ts'
 import { endpointOf } from '../../../support/endpoint.ts'
 
 const base = endpointOf('m1')

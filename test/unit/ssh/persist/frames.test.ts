@@ -7,7 +7,7 @@ import {
   FrameError,
   FrameReader,
   LARGEST_PAYLOAD,
-} from '../../../../src/ssh/persist/frames.ts'
+} from '../../../../src/ssh/persist/link.ts'
 
 const read = (reader: FrameReader, bytes: Buffer): Frame[] => {
   reader.add(bytes)

@@ -2,8 +2,13 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { encodeHeader, FRAME_KINDS, type FrameKind, LARGEST_GREETING } from '../../../../src/ssh/persist/frames.ts'
-import { KeeperLink } from '../../../../src/ssh/persist/link.ts'
+import {
+  encodeHeader,
+  FRAME_KINDS,
+  type FrameKind,
+  KeeperLink,
+  LARGEST_GREETING,
+} from '../../../../src/ssh/persist/link.ts'
 import { serveProgram } from '../../../../src/ssh/persist/serve-program.ts'
 import { WarmConnections } from '../../../../src/ssh/persist/warm-connections.ts'
 import { FakeTransport } from '../fake-transport.ts'
