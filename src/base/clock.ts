@@ -19,6 +19,10 @@ export function remainingMs(sinceMs: number, forMs: number, nowMs: number): numb
   return hasPassed(sinceMs, forMs, nowMs) ? 0 : sinceMs + forMs - nowMs
 }
 
+export function sleep(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => void clock.after(ms, resolve))
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(delayMs, callback) {

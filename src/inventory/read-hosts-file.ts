@@ -4,7 +4,7 @@
  */
 import { constants } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
-import { type Clock, systemClock } from '../base/clock.ts'
+import { type Clock, sleep, systemClock } from '../base/clock.ts'
 import { MAX_TEXT_BYTES, readBoundedSync, TOO_LARGE } from '../base/read-bounded.ts'
 
 export type ReadOptions = { readonly signal?: AbortSignal; readonly clock?: Clock }
@@ -32,7 +32,7 @@ export async function readHostsFile(path: string, { signal, clock = systemClock 
       if (bytes > MAX_TEXT_BYTES) throw new Error(TOO_LARGE)
     } else if (isWritten || chunks.length > 0) return Buffer.concat(chunks)
     else if (clock.now() >= untilMs) throw new Error('it is a pipe, and no program writes to it')
-    if (chunk === 'nothing yet' || chunk.length === 0) await pass(clock, LOOK_MS)
+    if (chunk === 'nothing yet' || chunk.length === 0) await sleep(clock, LOOK_MS)
   }
 }
 
@@ -46,8 +46,4 @@ async function readSome(pipe: FileHandle): Promise<Buffer | 'nothing yet'> {
     if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return 'nothing yet'
     throw error
   }
-}
-
-async function pass(clock: Clock, ms: number): Promise<void> {
-  await new Promise<void>((resolve) => clock.after(ms, resolve))
 }

@@ -1,7 +1,5 @@
 /** Logs in to each host once, side by side, and hangs up: how long each phase took, or in which phase and why it failed. */
 import type { Clock } from '../base/clock.ts'
-import { messageOf } from '../base/errors.ts'
-import { printable } from '../base/printable.ts'
 import type { Endpoint } from '../inventory/host.ts'
 import { ConnectGate, inTurn } from './connect-gate.ts'
 import {
@@ -10,6 +8,8 @@ import {
   type ConnectFailure,
   type Connection,
   type ConnectPhase,
+  connectTo,
+  failureOf,
   type Transports,
 } from './transport.ts'
 
@@ -50,7 +50,7 @@ export async function* checkHosts(endpoints: readonly Endpoint[], options: Check
 }
 
 async function checkHost(endpoint: Endpoint, options: CheckOptions & { signal: AbortSignal }): Promise<LoginCheck> {
-  const { transports, hostKeys, credentials, clock, signal } = options
+  const { clock, signal } = options
   const { host } = endpoint
   const startedAtMs = clock.now()
   const durations = new Map<ConnectPhase, number>()
@@ -74,15 +74,7 @@ async function checkHost(endpoint: Endpoint, options: CheckOptions & { signal: A
   }
   try {
     signal.throwIfAborted()
-    const transport = transports[endpoint.transport]
-    if (transport === undefined) throw new Error(`The transport ${endpoint.transport} is not available here.`)
-    const connection = await transport.connect(endpoint, {
-      signal,
-      hostKeys,
-      credentials,
-      onPhase: enter,
-      onLost: () => {},
-    })
+    const connection = await connectTo(endpoint, options, signal, { onPhase: enter })
     const check = result(undefined)
     try {
       await options.onConnected?.(endpoint, connection)
@@ -91,8 +83,9 @@ async function checkHost(endpoint: Endpoint, options: CheckOptions & { signal: A
     }
     return check
   } catch (error) {
-    if (error instanceof ConnectError) return result(error.failure)
-    if (signal.aborted) return result({ kind: 'declined', phase, reason: 'cancelled' })
-    return result({ kind: 'configuration', phase, reason: printable(messageOf(error)) })
+    const isCancelled = signal.aborted && !(error instanceof ConnectError)
+    return result(
+      isCancelled ? { kind: 'declined', phase, reason: 'cancelled' } : failureOf(error, 'configuration', phase),
+    )
   }
 }

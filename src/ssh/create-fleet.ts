@@ -10,9 +10,11 @@ import { HostShell, type ShellEnvironment } from './host-shell.ts'
 import { isAttempting, type SessionEvent, type SessionState, transition } from './session-transition.ts'
 import {
   type Askers,
-  ConnectError,
   type ConnectFailure,
   type Connection,
+  type ConnectPhase,
+  connectTo,
+  failureOf,
   type ShellSize,
   type Transports,
 } from './transport.ts'
@@ -219,11 +221,8 @@ class SessionFleet implements Fleet {
     let connection: Connection | undefined
     let lostEarly: string | undefined
     try {
-      const transport = this.#options.transports[endpoint.transport]
-      if (transport === undefined) throw new ConnectError(noTransport(endpoint))
-      connection = await transport.connect(endpoint, {
-        signal: attempt.abort.signal,
-        ...lendWhileAsking(this.#options, attempt.lease, this.#clock),
+      const askers = lendWhileAsking(this.#options, attempt.lease, this.#clock)
+      connection = await connectTo(endpoint, { ...this.#options, ...askers }, attempt.abort.signal, {
         onPhase: (phase) => {
           if (isCurrent()) this.#dispatch(member, { type: 'phase', phase, nowMs: this.#clock.now() })
         },
@@ -234,7 +233,7 @@ class SessionFleet implements Fleet {
       })
     } catch (error) {
       attempt.lease.release()
-      if (isCurrent()) this.#failAttempt(member, failureOf(error, member.state))
+      if (isCurrent()) this.#failAttempt(member, failureOf(error, 'configuration', phaseOf(member.state)))
       return
     }
     attempt.lease.release()
@@ -321,20 +320,6 @@ function notReadyReason({ state, wasReady }: Member): string {
   }
 }
 
-function failureOf(error: unknown, state: SessionState): ConnectFailure {
-  if (error instanceof ConnectError) return error.failure
-  return {
-    kind: 'configuration',
-    phase: state.kind === 'connecting' ? state.phase : state.kind === 'verifying' ? 'host-key' : 'authentication',
-    reason: printable(messageOf(error)),
-  }
-}
-
-function noTransport(endpoint: Endpoint): ConnectFailure {
-  return {
-    kind: 'configuration',
-    phase: 'name',
-    reason: `The transport ${endpoint.transport} is not available here.`,
-    hint: 'Choose another transport for this host.',
-  }
+function phaseOf(state: SessionState): ConnectPhase {
+  return state.kind === 'connecting' ? state.phase : state.kind === 'verifying' ? 'host-key' : 'authentication'
 }

@@ -3,6 +3,8 @@
  * Implementations call no handler after `close`, lose and reorder no byte, and buffer a bounded amount.
  */
 import type { Duplex } from 'node:stream'
+import { messageOf } from '../base/errors.ts'
+import { printable } from '../base/printable.ts'
 import type { Endpoint, TransportName } from '../inventory/host.ts'
 import type { CredentialAsker } from './credentials.ts'
 import type { HostKeyVerifier } from './host-keys.ts'
@@ -125,16 +127,28 @@ export interface Transport {
 
 export type Transports = Readonly<Partial<Record<TransportName, Transport>>>
 
-/** Connects with the endpoint's transport. @throws ConnectError; Error if that transport is missing */
+/** Connects with the endpoint's transport. @throws ConnectError */
 export async function connectTo(
   endpoint: Endpoint,
   { transports, hostKeys, credentials }: Askers & { readonly transports: Transports },
   signal: AbortSignal,
-  onLost: (reason: string) => void = () => {},
+  { onPhase = () => {}, onLost = () => {} }: Partial<Pick<ConnectContext, 'onPhase' | 'onLost'>> = {},
 ): Promise<Connection> {
   const transport = transports[endpoint.transport]
-  if (transport === undefined) throw new Error(`the transport ${endpoint.transport} is not available here`)
-  return await transport.connect(endpoint, { signal, hostKeys, credentials, onPhase: () => {}, onLost })
+  if (transport !== undefined)
+    return await transport.connect(endpoint, { signal, hostKeys, credentials, onPhase, onLost })
+  const reason = `the transport ${endpoint.transport} is not available here`
+  throw new ConnectError({
+    kind: 'configuration',
+    phase: 'name',
+    reason,
+    hint: 'Choose another transport for this host.',
+  })
+}
+
+/** Anything thrown on the way; `kind` and `phase` are those of errors that no transport expected. */
+export function failureOf(error: unknown, kind: FailureKind, phase: ConnectPhase): ConnectFailure {
+  return error instanceof ConnectError ? error.failure : { kind, phase, reason: printable(messageOf(error)) }
 }
 
 /** The reason of a failure and what to do about it. */

@@ -7,7 +7,7 @@ import type { Endpoint } from '../../inventory/host.ts'
 import type { DeliverOptions, FileDelivery, OpsHosts, ScriptOptions, ScriptResult } from '../../ops/kernel/host-port.ts'
 import { outcomeOf } from '../../ops/run/outcome.ts'
 import { createHostExec, type ExecEnd, type ExecFile, type HostExecutor } from '../../ssh/exec/host-exec.ts'
-import { openScriptShell, type ScriptShell, type ScriptShellHandlers } from '../../ssh/exec/script-shell.ts'
+import { ScriptShell, type ScriptShellHandlers } from '../../ssh/exec/script-shell.ts'
 import { createFleetTransport, type Fleet } from '../../ssh/fleet.ts'
 import { shareConnections } from '../../ssh/share-connections.ts'
 import type { CarrierWires, FileCarrier } from './carry-files.ts'
@@ -62,7 +62,7 @@ export function createOpsHosts(
   return {
     exec: (host, script, execOptions) => hosts.exec(host, script, execOptions),
     deliver: (host, delivery, deliverOptions) => hosts.deliver(host, delivery, deliverOptions),
-    openShell: (host, handlers) => openScriptShell(endpointOf(host), { ...wires, clock: systemClock }, handlers),
+    openShell: (host, handlers) => new ScriptShell(endpointOf(host), { ...wires, clock: systemClock }, handlers),
     [Symbol.dispose]() {
       hosts[Symbol.dispose]()
       shared[Symbol.dispose]()

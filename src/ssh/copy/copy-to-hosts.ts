@@ -1,4 +1,5 @@
 /** `muster copy` without a command line: files of this machine to many hosts, directly or from host to host. */
+import { onAbort } from '../../base/abort.ts'
 import { MusterError } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { connectLimits } from '../connect-limits.ts'
@@ -80,10 +81,9 @@ export async function copyToHosts(
     })
     let isKept = false
     const close = async () => (await helper)?.close()
-    const stop = () => void close()
-    wires.signal.addEventListener('abort', stop, { once: true })
+    const aborting = onAbort(wires.signal, () => void close())
     const end = () => {
-      wires.signal.removeEventListener('abort', stop)
+      aborting[Symbol.dispose]()
       return close()
     }
     try {

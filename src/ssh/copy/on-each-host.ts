@@ -2,6 +2,7 @@
  * Works on many hosts at once: connects to each under the fan-out limit, starts the remote script, does the work and reports the
  * result. A host that fails or is slow delays no other; nothing is retried.
  */
+import { onAbort } from '../../base/abort.ts'
 import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -72,12 +73,14 @@ async function workOnHost(endpoint: Endpoint, wires: CopyWires, work: HostWork):
     remote?.close()
     connection?.close()
   }
+  using _abort = onAbort(signal, () => stop())
   try {
     signal.throwIfAborted()
-    connection = await connectTo(endpoint, wires, signal, (reason) => {
-      lostReason = reason
+    connection = await connectTo(endpoint, wires, signal, {
+      onLost: (reason) => {
+        lostReason = reason
+      },
     })
-    signal.addEventListener('abort', stop, { once: true })
     signal.throwIfAborted()
     remote = await RemoteFiles.start(connection, { clock, startLimitMs: connectLimits(endpoint).shellStartMs, signal })
     const linger = await work(
@@ -111,7 +114,6 @@ async function workOnHost(endpoint: Endpoint, wires: CopyWires, work: HostWork):
       end('unreachable', lostReason === undefined ? error.message : `lost: ${printable(lostReason)}`)
     } else end('failed', printable(messageOf(error)))
   } finally {
-    signal.removeEventListener('abort', stop)
     stop()
   }
 }

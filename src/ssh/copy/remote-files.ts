@@ -4,8 +4,10 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
+import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import type { ChannelEnd, Connection, ExecHandlers, RemoteProcess } from '../transport.ts'
+import { startMarked } from '../exec/filters.ts'
+import { ConnectError, type Connection, type RemoteProcess } from '../transport.ts'
 import { quoteWord } from './byte-path.ts'
 import { bootCommand, SETUP } from './remote-script.ts'
 
@@ -47,8 +49,7 @@ export class RemoteFiles {
   #process: RemoteProcess | undefined
   readonly #waiting: Waiting[] = []
   /** Each order begins with it. */
-  #token = ''
-  #isReady = false
+  readonly #token: string
   #pending = Buffer.alloc(0)
   #missing = -1
   #isOk = false
@@ -57,62 +58,31 @@ export class RemoteFiles {
   readonly #losing = Promise.withResolvers<never>()
   /** While the channel is full. */
   #room: PromiseWithResolvers<void> | undefined
-  #stderr = ''
   /** Orders are written one at a time, whole. */
   #writing: Promise<unknown> = Promise.resolve()
 
+  private constructor(token: string) {
+    this.#token = token
+    this.#losing.promise.catch(() => {})
+  }
+
   /** @throws RemoteLost, RemoteRefusal (no program for checksums), ConnectError */
   static async start(connection: Connection, options: RemoteFilesOptions): Promise<RemoteFiles> {
-    const { clock, startLimitMs, signal } = options
-    const files = new RemoteFiles()
+    const { clock, startLimitMs: limitMs, signal } = options
     const token = `muster-${randomBytes(8).toString('hex')}`
-    const ready = Promise.withResolvers<void>()
-    files.#losing.promise.catch(() => {})
-    const seconds = startLimitMs / 1000
-    const giveUp = (reason: string) => {
-      // Where the server supports it, this ends what the start-up files run.
-      files.#process?.signal('KILL')
-      files.#lose(reason)
-      ready.resolve()
-    }
-    using _limit = clock.after(startLimitMs, () =>
-      giveUp(
-        `the login shell did not start within ${seconds} s. Look for start-up files that wait or print endlessly.`,
-      ),
-    )
-    const handleAbort = () => giveUp('cancelled')
-    signal.addEventListener('abort', handleAbort, { once: true })
-    const begin = (end: ChannelEnd) => {
-      files.#lose(describeEnd(end, files.#stderr))
-      ready.resolve()
-    }
-    const handlers: ExecHandlers = {
-      onStdout: (bytes) => {
-        if (files.#isReady) return files.#take(bytes as Buffer)
-        files.#pending = Buffer.concat([files.#pending, bytes])
-        const at = files.#pending.indexOf(`${token}\n`)
-        if (at >= 0) {
-          files.#isReady = true
-          const rest = files.#pending.subarray(at + token.length + 1)
-          files.#pending = Buffer.alloc(0)
-          files.#take(rest)
-          ready.resolve()
-        } else files.#pending = files.#pending.subarray(-NOISE_LIMIT)
+    const files = new RemoteFiles(token)
+    files.#process = await startMarked(
+      connection,
+      { mark: token, command: bootCommand(token), options: { windowBytes: WINDOW_BYTES }, clock, limitMs, signal },
+      {
+        onBytes: (bytes) => files.#take(bytes),
+        onDrain: () => files.#makeRoom(),
+        onEnd: (reason) => files.#lose(reason),
       },
-      onStderr: (bytes) => {
-        files.#stderr = (files.#stderr + Buffer.from(bytes).toString()).slice(-1000)
-      },
-      onDrain: () => files.#makeRoom(),
-      onEnd: begin,
-    }
-    files.#process = await connection.exec(bootCommand(token), handlers, { windowBytes: WINDOW_BYTES })
-    if (signal.aborted) handleAbort()
-    await ready.promise
-    signal.removeEventListener('abort', handleAbort)
-    if (files.#lost !== undefined) throw files.#lost
-    files.#token = token
-    const lines = SETUP.map((line) => `${token}${line}\n`).join('')
-    await files.#order(lines, undefined)
+    ).catch((error: unknown) => {
+      throw error instanceof ConnectError ? error : new RemoteLost(messageOf(error))
+    })
+    await files.#order(SETUP.map((line) => `${token}${line}\n`).join(''), undefined)
     return files
   }
 
@@ -202,7 +172,7 @@ export class RemoteFiles {
     this.#room = undefined
   }
 
-  #take(bytes: Buffer): void {
+  #take(bytes: Uint8Array): void {
     let rest = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes)
     while (rest.length > 0) {
       if (this.#missing < 0) {
@@ -264,12 +234,6 @@ export class RemoteFiles {
     this.#makeRoom()
     for (const each of this.#waiting.splice(0)) each.reject(this.#lost)
   }
-}
-
-function describeEnd(end: ChannelEnd, stderr: string): string {
-  const said = printable(stderr.trim().split('\n').at(-1) ?? '')
-  if (end.kind === 'lost') return `lost: ${printable(end.reason)}`
-  return said === '' ? `the remote shell ended (${end.kind === 'exit' ? end.code : printable(end.signal)})` : said
 }
 
 /** `dd: error writing 'x': No space left on device` → `No space left on device`. */

@@ -2,9 +2,11 @@
  * The helper (helper-script.ts) on one host, over its own channel. A host without Python, or with a limit of one session, has none:
  * then everything goes through the shell.
  */
+
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
 import { printable } from '../../base/printable.ts'
+import { startMarked } from '../exec/filters.ts'
 import type { Connection, RemoteProcess } from '../transport.ts'
 import { helperCommand, helperScript } from './helper-script.ts'
 
@@ -27,7 +29,6 @@ export type HelperMessage = {
 
 export type HelperOptions = { readonly clock: Clock; readonly startLimitMs: number }
 
-const START_NOISE_BYTES = 64 * 1024
 const LINE_BYTES = 4 * 1024 * 1024
 const PING_MS = 15_000
 
@@ -37,7 +38,6 @@ export class RemoteHelper {
   readonly #listeners = new Set<(message: HelperMessage | undefined) => void>()
   #process: RemoteProcess | undefined
   #pending = Buffer.alloc(0)
-  #isReady = false
   #isLost = false
   /** While the channel is full. */
   #room: PromiseWithResolvers<void> | undefined
@@ -56,30 +56,30 @@ export class RemoteHelper {
     const helper = new RemoteHelper(clock)
     const token = `muster-${randomBytes(8).toString('hex')}`
     const script = helperScript(token)
-    const ready = Promise.withResolvers<void>()
-    using _limit = clock.after(startLimitMs, () => {
-      helper.close()
-      ready.resolve()
-    })
-    const handlers = {
-      onStdout: (bytes: Uint8Array) => helper.#take(bytes, token, ready.resolve),
-      onStderr: () => {},
-      onDrain: () => helper.#makeRoom(),
-      onEnd: () => {
-        helper.#lose()
-        ready.resolve()
-      },
+    try {
+      helper.#process = await startMarked(
+        connection,
+        {
+          mark: token,
+          command: helperCommand(script.length),
+          input: script,
+          // The shell of this copy holds a session until the helper answers, so do not wait for a free one.
+          options: { waitsForRoom: false },
+          clock,
+          limitMs: startLimitMs,
+        },
+        {
+          onBytes: (bytes) => helper.#take(bytes),
+          onDrain: () => helper.#makeRoom(),
+          onEnd: () => helper.#lose(),
+        },
+      )
+    } catch {
+      return undefined
     }
-    // The shell of this copy holds a session until the helper answers, so do not wait for a free one.
-    connection.exec(helperCommand(script.length), handlers, { waitsForRoom: false }).then((process) => {
-      helper.#process = process
-      if (helper.#isLost) process.close()
-      else process.write(script)
-    }, handlers.onEnd)
-    await ready.promise
-    if (helper.#isLost) return undefined
-    helper.#keepAlive()
-    return helper
+    if (helper.#isLost) helper.close()
+    else helper.#keepAlive()
+    return helper.#isLost ? undefined : helper
   }
 
   get isLost(): boolean {
@@ -131,19 +131,9 @@ export class RemoteHelper {
     })
   }
 
-  #take(bytes: Uint8Array, token: string, onReady: () => void): void {
+  #take(bytes: Uint8Array): void {
     if (this.#isLost) return
     this.#pending = Buffer.concat([this.#pending, bytes])
-    if (!this.#isReady) {
-      const at = this.#pending.indexOf(`${token}\n`)
-      if (at < 0) {
-        this.#pending = this.#pending.subarray(-START_NOISE_BYTES)
-        return
-      }
-      this.#isReady = true
-      this.#pending = this.#pending.subarray(at + token.length + 1)
-      onReady()
-    }
     for (let end = this.#pending.indexOf(10); end >= 0; end = this.#pending.indexOf(10)) {
       const line = this.#pending.subarray(0, end).toString('utf8')
       this.#pending = this.#pending.subarray(end + 1)

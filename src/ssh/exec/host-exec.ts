@@ -3,9 +3,7 @@
  * its stdin, sudo's prompt answered, and an end that reaches the remote processes. What goes wrong with a host is its end.
  */
 import { randomBytes } from 'node:crypto'
-import type { Clock } from '../../base/clock.ts'
-import { messageOf } from '../../base/errors.ts'
-import { formatBytes } from '../../base/format-bytes.ts'
+import { type Clock, sleep } from '../../base/clock.ts'
 import { printable } from '../../base/printable.ts'
 import type { Secret } from '../../base/secret.ts'
 import type { Endpoint } from '../../inventory/host.ts'
@@ -13,14 +11,14 @@ import { connectLimits } from '../connect-limits.ts'
 import {
   type Askers,
   type ChannelEnd,
-  ConnectError,
   type Connection,
   connectTo,
+  failureOf,
   type RemoteProcess,
   type Transports,
   withHint,
 } from '../transport.ts'
-import { MarkFilter, MOST_BEFORE_BYTES, PromptFilter } from './filters.ts'
+import { floodedStart, MarkFilter, PromptFilter, signalName, slowStart } from './filters.ts'
 import { BEAT, buildRemoteCommand, END, formatVariables, GO, GRACE_MS, wordsFor } from './remote-command.ts'
 
 export type HostExecOptions = Askers & {
@@ -260,7 +258,7 @@ class Execution implements RunningExec {
         for (const filter of new Set([start, beforeFiles, begin])) filter.flush()
         err?.flush()
         if (end.kind === 'lost') this.#end({ kind: 'unreachable', reason: `lost: ${printable(end.reason)}` })
-        else if (end.kind === 'signal') this.#end({ ...end, signal: printable(`SIG${end.signal.replace(/^SIG/, '')}`) })
+        else if (end.kind === 'signal') this.#end({ ...end, signal: printable(signalName(end.signal)) })
         else if (end.code === 0 && this.#phase === 'starting') this.#end({ kind: 'refused', reason: NOT_BEGUN })
         else this.#end(end)
       },
@@ -280,13 +278,9 @@ class Execution implements RunningExec {
         if (this.#isOver()) return
         this.#watchStart()
         this.#process?.write(chunk)
-        while (!this.#isOver() && this.#process?.write(NOTHING) === false) await this.#pauseBriefly()
+        while (!this.#isOver() && this.#process?.write(NOTHING) === false) await sleep(this.#options.clock, ROOM_MS)
       }
     }
-  }
-
-  #pauseBriefly(): Promise<void> {
-    return new Promise((resolve) => this.#options.clock.after(ROOM_MS, resolve))
   }
 
   async #answerSudo(count: number, ask: NonNullable<ExecRequest['sudoPassword']>): Promise<void> {
@@ -333,9 +327,8 @@ class Execution implements RunningExec {
   }
 
   #endBy(error: unknown): void {
-    if (!(error instanceof ConnectError)) return this.#end({ kind: 'refused', reason: printable(messageOf(error)) })
-    const kind = error.failure.kind === 'unreachable' ? 'unreachable' : 'refused'
-    this.#end({ kind, reason: withHint(error.failure) })
+    const failure = failureOf(error, 'configuration', 'shell')
+    this.#end({ kind: failure.kind === 'unreachable' ? 'unreachable' : 'refused', reason: withHint(failure) })
   }
 
   #end(end: ExecEnd): void {
@@ -361,12 +354,4 @@ function fileOf(bytes: Uint8Array | undefined): ExecFile | undefined {
       yield bytes
     },
   }
-}
-
-export function slowStart(limitMs: number): string {
-  return `the login shell did not start the command within ${limitMs / 1000} s. Look for start-up files that wait or print endlessly.`
-}
-
-export function floodedStart(): string {
-  return `the login shell printed more than ${formatBytes(MOST_BEFORE_BYTES)} before it started the command, and was cut off. Look for start-up files that print endlessly.`
 }

@@ -9,7 +9,7 @@ import type { Clock } from '../../base/clock.ts'
 import { freeFiles } from '../../base/open-files.ts'
 import type { Transport } from '../transport.ts'
 import { preparePrivateDirectory, readToken, socketAddress } from './keeper-directory.ts'
-import { type Served, serveProgram } from './serve-program.ts'
+import { ServedProgram } from './serve-program.ts'
 import { WarmConnections } from './warm-connections.ts'
 
 type KeeperOptions = {
@@ -38,7 +38,7 @@ export async function runKeeper({ directory, clock, signal, ...options }: Keeper
   await preparePrivateDirectory(directory)
   const token = await readToken(directory)
   const ended = Promise.withResolvers<void>()
-  const programs = new Set<Served>()
+  const programs = new Set<ServedProgram>()
   let lingering: Disposable | undefined
   let claim: Claim | undefined
 
@@ -59,7 +59,7 @@ export async function runKeeper({ directory, clock, signal, ...options }: Keeper
   const server = createServer((socket) => {
     if ([...programs].filter(({ isTrusted }) => !isTrusted).length >= MAX_STRANGERS) return void socket.destroy()
     lingering?.[Symbol.dispose]()
-    const program = serveProgram(socket, {
+    const program = new ServedProgram(socket, {
       token,
       warm,
       clock,

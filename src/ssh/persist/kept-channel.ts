@@ -5,9 +5,8 @@ import { printable } from '../../base/printable.ts'
 import {
   type Channel,
   type ChannelEnd,
-  ConnectError,
-  type ConnectFailure,
   type Connection,
+  failureOf,
   type RemoteProcess,
   type Shell,
 } from '../transport.ts'
@@ -48,7 +47,7 @@ export class KeptChannel {
     } catch (error) {
       if (this.#isOver) return
       this.#finish()
-      this.#link.send({ type: 'not-opened', channel: this.#id, failure: failureOf(error) })
+      this.#link.send({ type: 'not-opened', channel: this.#id, failure: failureOf(error, 'unreachable', 'shell') })
     }
   }
 
@@ -169,9 +168,4 @@ function forwardSource(
     resume: () => stream.resume(),
     close: () => stream.destroy(),
   }
-}
-
-function failureOf(error: unknown): ConnectFailure {
-  if (error instanceof ConnectError) return error.failure
-  return { kind: 'unreachable', phase: 'shell', reason: printable(messageOf(error)) }
 }

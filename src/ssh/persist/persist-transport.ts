@@ -1,5 +1,5 @@
 /** The transport that borrows connections from the keeper. Without a keeper it makes them itself, with a warning. */
-import { type Clock, systemClock } from '../../base/clock.ts'
+import { type Clock, sleep, systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { ConnectError, type Transport } from '../transport.ts'
 import { type KeeperClient, KeeperGone, openKeeper } from './keeper-client.ts'
@@ -113,7 +113,7 @@ async function findOrStart(
   startKeeper(directory)
   const deadlineMs = clock.now() + START_LIMIT_MS
   for (;;) {
-    await new Promise<void>((resolve) => clock.after(POLL_MS, resolve))
+    await sleep(clock, POLL_MS)
     const client = await findKeeper(directory, clock, onCrowded)
     if (client !== undefined) return client
     if (clock.now() > deadlineMs) throw new Error('the keeper did not start')

@@ -1,15 +1,13 @@
 /** One program's socket in the keeper: it proves itself, borrows connections and opens channels. All it had ends with it. */
 import type { Socket } from 'node:net'
 import type { Clock } from '../../base/clock.ts'
-import { messageOf } from '../../base/errors.ts'
 import { openFiles } from '../../base/open-files.ts'
-import { printable } from '../../base/printable.ts'
-import { ConnectError, type ConnectFailure, type Transport } from '../transport.ts'
+import { failureOf, type Transport } from '../transport.ts'
 import { isProof, newNonce, proofOf } from './keeper-directory.ts'
 import { KeptChannel } from './kept-channel.ts'
 import { KeeperLink } from './link.ts'
 import { carriedQuestions, type FromKeeper, fromWireError, PROTOCOL, type Question, type ToKeeper } from './messages.ts'
-import { type Hold, NoRoom, type WarmConnections } from './warm-connections.ts'
+import type { Hold, WarmConnections } from './warm-connections.ts'
 
 export type ServeOptions = {
   readonly token: Buffer
@@ -25,17 +23,7 @@ const GREETING_LIMIT_MS = 10_000
 
 type Use = { readonly abort: AbortController; hold: Hold | undefined; readonly channels: Set<number> }
 
-export interface Served {
-  /** It has proved to be a program of this user. */
-  readonly isTrusted: boolean
-  close(): void
-}
-
-export function serveProgram(socket: Socket, options: ServeOptions): Served {
-  return new ServedProgram(socket, options)
-}
-
-class ServedProgram implements Served {
+export class ServedProgram {
   readonly #options: ServeOptions
   readonly #link: KeeperLink<ToKeeper, FromKeeper>
   readonly #nonce = newNonce()
@@ -61,6 +49,7 @@ class ServedProgram implements Served {
     this.#greetingLimit = options.clock.after(GREETING_LIMIT_MS, () => this.#link.close())
   }
 
+  /** It has proved to be a program of this user. */
   get isTrusted(): boolean {
     return this.#isTrusted
   }
@@ -153,7 +142,8 @@ class ServedProgram implements Served {
       if (lostEarly !== undefined) lose(lostEarly, true)
     } catch (error) {
       this.#uses.delete(id)
-      if (!signal.aborted) this.#link.send({ type: 'failed', id, failure: failureOf(error) })
+      if (!signal.aborted)
+        this.#link.send({ type: 'failed', id, failure: failureOf(error, 'configuration', 'authentication') })
     }
   }
 
@@ -205,10 +195,4 @@ class ServedProgram implements Served {
     this.#link.send({ type: 'ask', id, question, what })
     return answer.promise.finally(() => signal?.removeEventListener('abort', withdraw))
   }
-}
-
-function failureOf(error: unknown): ConnectFailure {
-  if (error instanceof ConnectError) return error.failure
-  if (error instanceof NoRoom) return { kind: 'unreachable', phase: 'tcp', reason: 'the keeper is full', isFull: true }
-  return { kind: 'configuration', phase: 'authentication', reason: printable(messageOf(error)) }
 }

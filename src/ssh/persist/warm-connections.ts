@@ -1,8 +1,9 @@
 /** The connections that the keeper holds: which program uses which, and when an unused one ends. */
+
+import { untilAborted } from '../../base/abort.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import type { Connection } from '../transport.ts'
-import { untilAborted } from '../until-aborted.ts'
+import { ConnectError, type Connection } from '../transport.ts'
 import type { WarmConnection, WarmName } from './messages.ts'
 
 type WarmRequest = {
@@ -35,7 +36,11 @@ type Warm = {
 }
 
 /** No file is left for another connection, and all connections are in use. */
-export class NoRoom extends Error {}
+export class NoRoom extends ConnectError {
+  constructor() {
+    super({ kind: 'unreachable', phase: 'tcp', reason: 'the keeper is full', isFull: true })
+  }
+}
 
 export class WarmConnections implements Disposable {
   readonly #clock: Clock

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import type { ClientChannel, Client as Ssh2Client } from 'ssh2'
-import type { Clock } from '../../base/clock.ts'
+import { type Clock, sleep } from '../../base/clock.ts'
 import { Emitter } from '../../base/emitter.ts'
 import { messageOf } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
@@ -51,7 +51,7 @@ export class Ssh2Connection implements Connection {
   constructor(parts: ConnectionParts) {
     this.#parts = parts
     const { client, clock } = parts
-    this.#slots = new SessionSlots((ms) => new Promise((resolve) => clock.after(ms, resolve)))
+    this.#slots = new SessionSlots((ms) => sleep(clock, ms))
     client.on('error', (error) => {
       this.#lastError ??= error
     })

@@ -3,11 +3,11 @@
 import { lookup, Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { connect, isIP, type Socket } from 'node:net'
+import { untilAborted } from '../../base/abort.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { connectLimits } from '../connect-limits.ts'
 import type { ConnectPhase } from '../transport.ts'
-import { untilAborted } from '../until-aborted.ts'
 import { abortedError, describeEndpoint, describeSocketError, remoteText, seconds, unreachable } from './failures.ts'
 
 type DialContext = {

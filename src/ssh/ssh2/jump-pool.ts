@@ -1,7 +1,8 @@
 /** Connections to jump hosts, one for all hosts behind the same route, closed when the last of these is gone. */
+
+import { untilAborted } from '../../base/abort.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { ConnectContext } from '../transport.ts'
-import { untilAborted } from '../until-aborted.ts'
 import type { Ssh2Connection } from './connection.ts'
 
 /** Connects to a jump host, maybe through others. */

@@ -6,7 +6,7 @@ import { KeeperClient } from '../../../src/ssh/persist/keeper-client.ts'
 import { proofOf } from '../../../src/ssh/persist/keeper-directory.ts'
 import { encodeHeader, FRAME_KINDS, FrameReader } from '../../../src/ssh/persist/link.ts'
 import { PROTOCOL } from '../../../src/ssh/persist/messages.ts'
-import { serveProgram } from '../../../src/ssh/persist/serve-program.ts'
+import { ServedProgram } from '../../../src/ssh/persist/serve-program.ts'
 import { WarmConnections } from '../../../src/ssh/persist/warm-connections.ts'
 import { endpointOf } from '../../support/endpoint.ts'
 import { type Choice, mutate } from '../../support/hostile-host/mutate.ts'
@@ -76,7 +76,7 @@ describe('a stranger at the socket of a keeper', () => {
       const clock = new ManualClock()
       const { socket, written } = socketOf()
       let isGone = false
-      const served = serveProgram(socket, {
+      const served = new ServedProgram(socket, {
         ...{ token: TOKEN, clock, warm: new WarmConnections(clock, () => {}) },
         transport: {
           connect: () => {

@@ -10,7 +10,7 @@ import { HostClock, HostLine, type JobHosts } from '../../../src/scheduler/jobs/
 import type { JobSpec } from '../../../src/scheduler/jobs/job.ts'
 import type { DriverHost } from '../../../src/scheduler/jobs/place-record.ts'
 import { JobStore } from '../../../src/scheduler/jobs/store.ts'
-import { openScriptShell } from '../../../src/ssh/exec/script-shell.ts'
+import { ScriptShell } from '../../../src/ssh/exec/script-shell.ts'
 import { createHostKeyVerifier } from '../../../src/ssh/known-hosts/verifier.ts'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
 import { type OpenSshServer, startOpenSshServer } from '../../support/openssh-server.ts'
@@ -194,7 +194,7 @@ describe.skipIf(!canServe)('the shell for rounds over a real sshd', () => {
 
   const port = (): JobHosts => ({
     open(_, { onText, onEnd }) {
-      const shell = openScriptShell(
+      const shell = new ScriptShell(
         server.endpoint(),
         {
           transports: { ssh2: createSsh2Transport() },

@@ -69,5 +69,5 @@ it('names the signal that ended its shell in a way that does nothing to a termin
   const connection = await transport.connect(endpointOf('m2'), watchedContext())
   const { signal } = new AbortController()
   const starting = RemoteFiles.start(connection, { clock: new ManualClock(), startLimitMs: 1000, signal })
-  await expect(starting).rejects.toThrow('the remote shell ended (K\\x1b[2JILL)')
+  await expect(starting).rejects.toThrow('the remote shell ended (SIGK\\x1b[2JILL)')
 })

@@ -7,7 +7,7 @@ import { KeeperClient, KeeperGone } from '../../../../src/ssh/persist/keeper-cli
 import { newNonce, proofOf } from '../../../../src/ssh/persist/keeper-directory.ts'
 import { encodeHeader, FRAME_KINDS, type FrameKind } from '../../../../src/ssh/persist/link.ts'
 import { PROTOCOL } from '../../../../src/ssh/persist/messages.ts'
-import { serveProgram } from '../../../../src/ssh/persist/serve-program.ts'
+import { ServedProgram } from '../../../../src/ssh/persist/serve-program.ts'
 import { WarmConnections } from '../../../../src/ssh/persist/warm-connections.ts'
 import type { Connection, RemoteProcess } from '../../../../src/ssh/transport.ts'
 import { watchedContext } from '../../../support/ssh-context.ts'
@@ -136,7 +136,7 @@ describe('a program that sends without end', () => {
       close() {},
     }
     const connection = { exec: async () => deaf, close() {} } as unknown as Connection
-    serveProgram(program.socket, {
+    new ServedProgram(program.socket, {
       token: TOKEN,
       warm: new WarmConnections(clock, () => {}),
       transport: { connect: async () => connection },

@@ -9,7 +9,7 @@ import {
   KeeperLink,
   LARGEST_GREETING,
 } from '../../../../src/ssh/persist/link.ts'
-import { serveProgram } from '../../../../src/ssh/persist/serve-program.ts'
+import { ServedProgram } from '../../../../src/ssh/persist/serve-program.ts'
 import { WarmConnections } from '../../../../src/ssh/persist/warm-connections.ts'
 import { FakeTransport } from '../fake-transport.ts'
 import { ManualClock } from '../manual-clock.ts'
@@ -55,7 +55,7 @@ describe('a program at the keeper', () => {
   it('that does not prove itself is let go', () => {
     const clock = new ManualClock()
     const socket = socketOf()
-    const served = serveProgram(socket, {
+    const served = new ServedProgram(socket, {
       token: Buffer.alloc(32),
       warm: new WarmConnections(clock, () => {}),
       transport: new FakeTransport(),
