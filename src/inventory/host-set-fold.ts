@@ -1,4 +1,5 @@
 /** The shortest usual notation for a set of names: `m[8-10],gpu[01-04]`. The inverse of `expandHostSet`. */
+import { getOrMake } from '../base/collections.ts'
 import { parseHostSpec, RESERVED_NAMES } from './host-name.ts'
 import { MAX_RANGE_DIGITS } from './host-set-pattern.ts'
 import { compareNaturalKeys, naturalKey } from './natural-order.ts'
@@ -30,14 +31,9 @@ function createAxis(numbers: readonly number[], width: number): Axis {
 
 /** Joins the blocks that differ in this dimension alone. */
 function mergeAlong(blocks: readonly Block[], dimension: number, width: number): Block[] {
-  const merged = new Map<string, Block[]>()
-  for (const block of blocks) {
-    let key = ''
-    for (let d = 0; d < block.length; d += 1) if (d !== dimension) key = `${key}${block[d]?.text} `
-    const same = merged.get(key)
-    if (same) same.push(block)
-    else merged.set(key, [block])
-  }
+  const merged = Map.groupBy(blocks, (block) =>
+    block.map(({ text }, d) => (d === dimension ? '' : `${text} `)).join(''),
+  )
   const result: Block[] = []
   for (const same of merged.values()) {
     const [first = []] = same
@@ -111,12 +107,7 @@ function familiesOf(texts: readonly string[], rows: readonly (readonly string[])
   for (const row of rows) {
     const widths = row.map((digits, d) => (padded[d]?.has(digits.length) ? digits.length : 0))
     const key = widths.join(' ')
-    let family = families.get(key)
-    if (!family) {
-      family = { texts, widths, rows: [] }
-      families.set(key, family)
-    }
-    family.rows.push(row.map(Number))
+    getOrMake(families, key, (): Family => ({ texts, widths, rows: [] })).rows.push(row.map(Number))
   }
   return [...families.values()]
 }
@@ -134,9 +125,7 @@ export function foldHostSet(names: Iterable<string>): string {
       const texts = chunks.filter((_, index) => index % 2 === 0)
       const key = texts.join('\0')
       const row = chunks.filter((_, index) => index % 2 === 1)
-      const skeleton = bySkeleton.get(key)
-      if (skeleton) skeleton.rows.push(row)
-      else bySkeleton.set(key, { texts, rows: [row] })
+      getOrMake(bySkeleton, key, () => ({ texts, rows: [] })).rows.push(row)
     }
   }
   for (const { texts, rows } of bySkeleton.values()) {

@@ -1,4 +1,5 @@
 /** The machines that one run of Muster knows: from hosts.yaml, or from a target on the command line alone. */
+import { getOrMake } from '../base/collections.ts'
 import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import type { Host } from './host.ts'
@@ -27,13 +28,8 @@ export type TargetOptions = {
 /** The groups that each host is in, in the file's order. */
 export function groupsByHost(inventory: Inventory): ReadonlyMap<string, readonly string[]> {
   const groups = new Map<string, string[]>()
-  for (const [group, members] of inventory.groups) {
-    for (const host of members) {
-      const known = groups.get(host)
-      if (known) known.push(group)
-      else groups.set(host, [group])
-    }
-  }
+  for (const [group, members] of inventory.groups)
+    for (const host of members) getOrMake(groups, host, (): string[] => []).push(group)
   return groups
 }
 

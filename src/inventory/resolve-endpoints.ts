@@ -1,8 +1,10 @@
 /** How each host is reached: hosts.yaml over ssh_config over defaults. */
+
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { currentAccount } from '../base/account.ts'
+import { getOrMake } from '../base/collections.ts'
 import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import { createEndpoint, createLocalEndpoint, EndpointProblem, type Surroundings } from './endpoint.ts'
@@ -54,12 +56,8 @@ export function createSshConfigSource({ env, sshConfigFile, localUser }: Endpoin
 }
 
 function remembered<T>(look: (path: string) => T): (path: string) => T {
-  const known = new Map<string, T>()
-  return (path) => {
-    const value = known.has(path) ? (known.get(path) as T) : look(path)
-    known.set(path, value)
-    return value
-  }
+  const known = new Map<string, { readonly value: T }>()
+  return (path) => getOrMake(known, path, () => ({ value: look(path) })).value
 }
 
 class EndpointResolver {

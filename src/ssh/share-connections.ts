@@ -2,7 +2,9 @@
  * Transports that use one login a host for everything. A lost connection is made again when it is next needed; where the
  * server allows no more sessions, another login is made.
  */
+
 import type { Clock } from '../base/clock.ts'
+import { getOrMake } from '../base/collections.ts'
 import type { Endpoint } from '../inventory/host.ts'
 import { ConnectGate, inTurn } from './connect-gate.ts'
 import { type ConnectContext, ConnectError, type Connection, type Transport, type Transports } from './transport.ts'
@@ -26,8 +28,7 @@ export function shareConnections(transports: Transports, options: ShareOptions):
   const share = (transport: Transport): Transport => ({
     async connect(endpoint, context) {
       const key = `${endpoint.transport} ${endpoint.host}`
-      const own = shared.get(key) ?? new HostConnections()
-      shared.set(key, own)
+      const own = getOrMake(shared, key, () => new HostConnections())
       return await own.use((onLost) => login(transport, endpoint, context, gate, options, onLost))
     },
   })

@@ -1,4 +1,5 @@
 /** Ansible's inventory files, INI and YAML, as Ansible sees them. */
+import { getOrMake } from '../../base/collections.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { expandHostSet } from '../host-set.ts'
@@ -19,19 +20,11 @@ export class AnsibleInventory {
   readonly groups = new Map<string, AnsibleGroup>()
 
   host(name: string, line: number): { readonly variables: Variables } {
-    const known = this.hosts.get(name)
-    if (known) return known
-    const host = { variables: new Map(), line }
-    this.hosts.set(name, host)
-    return host
+    return getOrMake(this.hosts, name, () => ({ variables: new Map(), line }))
   }
 
   group(name: string, line: number): AnsibleGroup {
-    const known = this.groups.get(name)
-    if (known) return known
-    const group: AnsibleGroup = { hosts: new Set(), children: new Set(), variables: new Map(), line }
-    this.groups.set(name, group)
-    return group
+    return getOrMake(this.groups, name, () => ({ hosts: new Set(), children: new Set(), variables: new Map(), line }))
   }
 }
 

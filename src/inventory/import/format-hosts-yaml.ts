@@ -22,16 +22,12 @@ function withoutEmpty(groups: ImportedInventory['groups']): ReadonlySet<string> 
 
 /** Hosts with equal entries share a line; groups name their hosts folded and their groups as `@group`. */
 export function formatHostsYaml({ hosts, groups }: ImportedInventory, heading: string): string {
-  const byEntry = new Map<string, string[]>()
-  for (const [name, host] of hosts) {
+  const byEntry = Map.groupBy(hosts, ([, host]) => {
     const keys = formatHostKeys(host)
-    const entry = keys === '' ? '' : ` ${keys}`
-    const names = byEntry.get(entry)
-    if (names) names.push(name)
-    else byEntry.set(entry, [name])
-  }
-  const hostLines = [...byEntry].flatMap(([entry, names]) =>
-    piecesOf(foldHostSet(names)).map((piece) => `  ${formatScalar(piece)}:${entry}`),
+    return keys === '' ? '' : ` ${keys}`
+  })
+  const hostLines = [...byEntry].flatMap(([entry, members]) =>
+    piecesOf(foldHostSet(members.map(([name]) => name))).map((piece) => `  ${formatScalar(piece)}:${entry}`),
   )
   const isWritten = withoutEmpty(groups)
   const groupLines = [...groups].flatMap(([name, group]) => {

@@ -1,4 +1,5 @@
 /** What an importer collects, whatever the format: hosts and groups on their way to hosts.yaml, and what was left behind. */
+import { getOrMake } from '../../base/collections.ts'
 import { printable } from '../../base/printable.ts'
 import { isAddress, isGroupName, isHostName, isPort, isUserName, parseHostSpec } from '../host-name.ts'
 import type { HostKeys } from '../yaml-text.ts'
@@ -56,12 +57,7 @@ export class ImportedInventory {
   /** The group by its name in the source, made when it is new. */
   group(wanted: string, path: string, line: number): Group {
     const name = this.groupName(wanted, path, line)
-    let group = this.groups.get(name)
-    if (!group) {
-      group = { hosts: new Set(), groups: new Set() }
-      this.groups.set(name, group)
-    }
-    return group
+    return getOrMake(this.groups, name, () => ({ hosts: new Set(), groups: new Set() }))
   }
 
   groupName(wanted: string, path: string, line: number): string {

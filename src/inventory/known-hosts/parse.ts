@@ -2,7 +2,9 @@
  * The known_hosts format of sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT": markers, hashed names, patterns with `*`, `?` and
  * `!`, `[host]:port`. Pure: text in, entries out. A line that is none is skipped, as ssh does.
  */
+
 import { hash, randomBytes } from 'node:crypto'
+import { getOrMake } from '../../base/collections.ts'
 import { isWholeKey, keyTypeOf } from './key-blob.ts'
 
 export type KnownHostsMarker = 'none' | 'revoked' | 'cert-authority'
@@ -30,11 +32,7 @@ export class KnownHosts {
 
   /** In the order of the file. */
   naming(name: string): readonly KnownHostsEntry[] {
-    const known = this.#byName.get(name)
-    if (known !== undefined) return known
-    const found = this.#entries.filter((entry) => entry.matches(name))
-    this.#byName.set(name, found)
-    return found
+    return getOrMake(this.#byName, name, () => this.#entries.filter((entry) => entry.matches(name)))
   }
 }
 

@@ -35,7 +35,7 @@ export async function askAboutEqualHosts(
     }
     return replies
   }
-  const shapes = groupBy(questions, shapeOf)
+  const shapes = Map.groupBy(questions, shapeOf)
   shapes.delete(undefined)
   const [largest = []] = [...shapes.values()].sort((a, b) => b.length - a.length)
   if (largest.length >= WORTHWHILE) {
@@ -44,7 +44,7 @@ export async function askAboutEqualHosts(
     if (patterns !== undefined) {
       const matchesOf = matcherOf(patterns)
       const groups = [...shapes.values()].flatMap((shape) => [
-        ...groupBy(shape, ({ alias }) => matchesOf(alias)).values(),
+        ...Map.groupBy(shape, ({ alias }) => matchesOf(alias)).values(),
       ])
       const worthwhile = groups.filter((group) => group.length >= WORTHWHILE)
       const unasked = worthwhile.flatMap(samplesOf).filter((question) => !answers.has(question))
@@ -157,15 +157,4 @@ function samplesOf(group: readonly SshConfigQuestion[]): readonly SshConfigQuest
     ({ alias, address }) => alias !== first.alias && (address === undefined || address !== first.address),
   )
   return second === undefined ? [first] : [first, second]
-}
-
-function groupBy<T>(items: readonly T[], keyOf: (item: T) => string | undefined): Map<string | undefined, T[]> {
-  const groups = new Map<string | undefined, T[]>()
-  for (const item of items) {
-    const key = keyOf(item)
-    const group = groups.get(key)
-    if (group === undefined) groups.set(key, [item])
-    else group.push(item)
-  }
-  return groups
 }

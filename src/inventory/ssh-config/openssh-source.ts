@@ -2,10 +2,12 @@
  * Asks `ssh -G`, the truth about a host's configuration. One ssh process a host where its Match blocks can ask anything,
  * but started by a few shells: starting 200 processes from here costs a third of a second of this process's time.
  */
+
 import { execFile } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { eachAtOnce } from '../../base/collections.ts'
 import { shortageOf } from '../../base/errors.ts'
 import { freeFiles } from '../../base/open-files.ts'
 import { printable } from '../../base/printable.ts'
@@ -129,13 +131,7 @@ async function askEach(
   const size = Math.min(MAX_QUESTIONS_A_SHELL, Math.max(1, Math.ceil(questions.length / shells)))
   const chunks: SshConfigQuestion[][] = []
   for (let from = 0; from < questions.length; from += size) chunks.push(questions.slice(from, from + size))
-  const replies: SshReply[][] = []
-  let next = 0
-  const work = async (): Promise<void> => {
-    for (let index = next++; index < chunks.length; index = next++) {
-      replies[index] = await runShell(chunks[index] ?? [], options, signal)
-    }
-  }
-  await Promise.all(Array.from({ length: shells }, work))
-  return replies.flat()
+  const replies = new Map<readonly SshConfigQuestion[], SshReply[]>()
+  await eachAtOnce(chunks, shells, async (chunk) => void replies.set(chunk, await runShell(chunk, options, signal)))
+  return chunks.flatMap((chunk) => replies.get(chunk) ?? [])
 }

@@ -1,4 +1,5 @@
 /** What ssh_config says about one host: the output form of `ssh -G`, a keyword and its value a line. */
+import { getOrMake } from '../../base/collections.ts'
 
 /** Keywords in lower case to their values, in order (several for `identityfile` and the like). */
 export type SshConfigValues = ReadonlyMap<string, readonly string[]>
@@ -9,10 +10,7 @@ export function parseSshConfigValues(output: string): SshConfigValues {
     const space = line.indexOf(' ')
     if (space <= 0) continue
     const keyword = line.slice(0, space).toLowerCase()
-    const value = line.slice(space + 1).trimEnd()
-    const list = values.get(keyword)
-    if (list) list.push(value)
-    else values.set(keyword, [value])
+    getOrMake(values, keyword, (): string[] => []).push(line.slice(space + 1).trimEnd())
   }
   return values
 }

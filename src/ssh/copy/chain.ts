@@ -2,7 +2,9 @@
  * Large files along a chain of hosts: this machine sends each file to one host, and the hosts relay it over their own links while
  * they receive it. Each host verifies the checksum of what it wrote over its own connection to this machine.
  */
+
 import type { Clock } from '../../base/clock.ts'
+import { getOrMake } from '../../base/collections.ts'
 import type { PathEvent } from './events.ts'
 import { type LinkHelper, Links, type Peer } from './links.ts'
 import { type ChainState, FEWEST, Relay, type RelayHop, WATCH_MS } from './relay.ts'
@@ -67,12 +69,7 @@ export class Chain implements ChainState, Disposable {
   ): RelayHop | undefined {
     const peer = this.#peers.get(host)
     if (peer === undefined || peer.helper.isLost || file.sizeBytes < CHAIN_BYTES || this.isGivenUp) return undefined
-    let relay = this.#relays.get(file)
-    if (relay === undefined) {
-      this.#lastFile += 1
-      relay = new Relay(this, file, this.#lastFile)
-      this.#relays.set(file, relay)
-    }
+    const relay = getOrMake(this.#relays, file, () => new Relay(this, file, ++this.#lastFile))
     return relay.join(peer, path, have, onHave)
   }
 

@@ -2,6 +2,7 @@
  * One host's part of a copy: directories, then files (compared first, sent only if they differ, resumed where an earlier copy
  * stopped), links, and last the times of directories. A file gets its name only when the host has computed the same checksum.
  */
+import { eachAtOnce } from '../../base/collections.ts'
 import { type BytePath, joinPath, parentOf, partialOf, showPath, withoutDash } from './byte-path.ts'
 import { type Clash, describeClash, findRealClash } from './clashes.ts'
 import type { CopyAction } from './events.ts'
@@ -97,11 +98,7 @@ class HostCopy {
     if (!isDryRun) await this.#makeDirectories(directories, helper)
     let files: readonly CopySource[] = tree.entries.filter((entry) => entry.kind === 'file')
     if (helper !== undefined) files = await this.#copySmallFiles(files, helper)
-    let next = 0
-    const work = async () => {
-      for (let file = files[next++]; file !== undefined; file = files[next++]) await this.#copyFile(file)
-    }
-    await Promise.all(Array.from({ length: FILES_AT_ONCE }, work))
+    await eachAtOnce(files, FILES_AT_ONCE, (file) => this.#copyFile(file))
     await Promise.all(
       tree.entries.map((entry) =>
         entry.kind !== 'link' ? undefined : isDryRun ? this.#checkLink(entry) : this.#makeLink(entry),
@@ -230,15 +227,10 @@ class HostCopy {
       },
       isLeftOut: (path: BytePath) => this.#isLeftOut(path),
     }
-    const batches = smallFiles?.batches ?? []
-    let next = 0
-    const work = async () => {
-      for (let batch = batches[next++]; batch !== undefined && !helper.isLost; batch = batches[next++]) {
-        await sendBatch((await smallFiles?.load(batch)) ?? [], task)
-      }
-    }
-    const all = Array.from({ length: BATCHES_AHEAD }, () => unlessLost(work()))
-    await this.#remote.orLost(Promise.all(all))
+    const send = eachAtOnce(smallFiles?.batches ?? [], BATCHES_AHEAD, async (batch) => {
+      if (!helper.isLost) await sendBatch((await smallFiles?.load(batch)) ?? [], task)
+    })
+    await this.#remote.orLost(unlessLost(send))
     return files.filter((file) => !taken.has(file))
   }
 

@@ -3,7 +3,9 @@
  * directories, then files (left alone if they are the same, resumed where an earlier fetch was cut), links after all files, and
  * last the times of directories. A host is not trusted: nothing is written through a link, or outside of the host's own directory.
  */
+
 import { chmod, lstat, mkdir, readlink, utimes } from 'node:fs/promises'
+import { eachAtOnce } from '../../base/collections.ts'
 import { MusterError } from '../../base/errors.ts'
 import { makeDirectories } from '../../base/make-directories.ts'
 import type { Endpoint } from '../../inventory/host.ts'
@@ -124,14 +126,9 @@ class HostFetch {
     this.#usable.add(directory)
     const directories = wanted.filter(({ kind }) => kind === 'directory')
     for (const each of directories) await this.#guard(each, () => this.#makeDirectory(each))
-    let next = 0
-    const work = async () => {
-      for (let file = files[next++]; file !== undefined; file = files[next++]) {
-        const each = file
-        if (!this.#isLeftOut(each.target)) await this.#guard(each, () => this.#fetchFile(each))
-      }
-    }
-    await Promise.all(Array.from({ length: FILES_AT_ONCE }, work))
+    await eachAtOnce(files, FILES_AT_ONCE, async (file) => {
+      if (!this.#isLeftOut(file.target)) await this.#guard(file, () => this.#fetchFile(file))
+    })
     for (const each of wanted) {
       if (this.#isLeftOut(each.target)) continue
       if (each.kind === 'link') await this.#guard(each, () => this.#makeLink(each))

@@ -2,10 +2,12 @@
  * A file that is being fetched: written to a partial file beside its target, verified, and renamed. It resumes what an earlier
  * process of this machine left, follows no link, and replaces only files and links.
  */
+
 import { createHash, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, lutimes, mkdir, open, readdir, rename, rm, rmdir, symlink } from 'node:fs/promises'
 import { hostname } from 'node:os'
+import { getOrMake } from '../../base/collections.ts'
 import { isRunning } from '../../base/processes.ts'
 import { STALE_MS } from '../../base/stale-partials.ts'
 import { type BytePath, baseName, bytesOf, joinPath, parentOf, partialOf } from './byte-path.ts'
@@ -172,16 +174,13 @@ export class PartialFiles {
   }
 
   #in(directory: BytePath): Promise<readonly FoundPartial[]> {
-    const known = this.#byDirectory.get(directory)
-    if (known !== undefined) return known
-    const reading = readdir(bytesOf(directory), { encoding: 'latin1' }).then((names) =>
-      names.flatMap((name) => {
+    return getOrMake(this.#byDirectory, directory, async () => {
+      const names = await readdir(bytesOf(directory), { encoding: 'latin1' })
+      return names.flatMap((name) => {
         const [, stem = '', machine, pid] = PARTIAL.exec(name) ?? []
         return pid === undefined ? [] : [{ name, stem, isOurs: machine === MACHINE, pid: Number(pid) }]
-      }),
-    )
-    this.#byDirectory.set(directory, reading)
-    return reading
+      })
+    })
   }
 }
 

@@ -1,6 +1,8 @@
 /** Small files in batches: each is read once for all hosts that keep up, offered to a host, and what the host lacks sent in one piece. */
+
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
+import { getOrMake } from '../../base/collections.ts'
 import { printable } from '../../base/printable.ts'
 import { type BytePath, partialOf, showPath } from './byte-path.ts'
 import type { CopyAction } from './events.ts'
@@ -34,10 +36,7 @@ export class SmallFiles {
   }
 
   load(batch: SmallBatch): Promise<readonly (SmallFile | Unreadable)[]> {
-    const known = this.#loaded.get(batch)
-    if (known !== undefined) return known
-    const loading = this.#load(batch)
-    this.#loaded.set(batch, loading)
+    const loading = getOrMake(this.#loaded, batch, () => this.#load(batch))
     if (this.#loaded.size > KEPT_BATCHES) {
       const [oldest] = this.#loaded.keys()
       if (oldest !== undefined) this.#loaded.delete(oldest)

@@ -2,9 +2,11 @@
  * The sources of a copy on this machine: a walk over them, and their bytes, which are read once for all hosts that keep up. It
  * writes nothing.
  */
+
 import { createHash } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { lstat, open, readdir, readlink, stat } from 'node:fs/promises'
+import { getOrMake } from '../../base/collections.ts'
 import { messageOf } from '../../base/errors.ts'
 import { type BytePath, baseName, bytesOf, joinPath, showPath } from './byte-path.ts'
 import { MODE_BITS, type Owner, PERMISSION_BITS } from './file-attributes.ts'
@@ -142,11 +144,7 @@ export class SourceReader {
   }
 
   #digestOf(file: CopySource): FileDigest {
-    const known = this.#digests.get(file)
-    if (known !== undefined) return known
-    const digest = new FileDigest()
-    this.#digests.set(file, digest)
-    return digest
+    return getOrMake(this.#digests, file, () => new FileDigest())
   }
 
   async #load(file: CopySource, index: number): Promise<Buffer> {

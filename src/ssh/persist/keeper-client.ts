@@ -1,7 +1,9 @@
 /** The program's socket to the keeper: proves both sides to each other, borrows connections, answers questions, feeds channels. */
+
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
+import { onAbort } from '../../base/abort.ts'
 import type { Clock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
@@ -102,8 +104,8 @@ export class KeeperClient implements Disposable {
   }
 
   /** Rejects with ConnectError, or KeeperGone. */
-  connect(endpoint: Endpoint, persistMs: number, context: ConnectContext): Promise<Connection> {
-    if (this.#isGone) return Promise.reject(new KeeperGone())
+  async connect(endpoint: Endpoint, persistMs: number, context: ConnectContext): Promise<Connection> {
+    if (this.#isGone) throw new KeeperGone()
     const id = this.#nextId()
     const { signal } = context
     const borrow: Borrow = { context, made: Promise.withResolvers(), channels: new Set(), questions: 0, isMade: false }
@@ -114,9 +116,8 @@ export class KeeperClient implements Disposable {
     this.#borrows.set(id, borrow)
     this.#link.keepsProgram(true)
     this.#link.send({ type: 'connect', id, endpoint, persistMs })
-    signal.addEventListener('abort', abort, { once: true })
-    if (signal.aborted) abort()
-    return borrow.made.promise.finally(() => signal.removeEventListener('abort', abort))
+    using _abort = onAbort(signal, abort)
+    return await borrow.made.promise
   }
 
   list(): Promise<readonly WarmConnection[]> {

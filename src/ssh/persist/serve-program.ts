@@ -1,5 +1,7 @@
 /** One program's socket in the keeper: it proves itself, borrows connections and opens channels. All it had ends with it. */
+
 import type { Socket } from 'node:net'
+import { onAbort } from '../../base/abort.ts'
 import type { Clock } from '../../base/clock.ts'
 import { openFiles } from '../../base/open-files.ts'
 import { failureOf, type Transport } from '../transport.ts'
@@ -180,8 +182,8 @@ export class ServedProgram {
     this.#options.onGone()
   }
 
-  #ask(id: number, what: Question, signal: AbortSignal | undefined): Promise<unknown> {
-    if (!this.#uses.has(id)) return Promise.resolve(undefined)
+  async #ask(id: number, what: Question, signal: AbortSignal | undefined): Promise<unknown> {
+    if (!this.#uses.has(id)) return undefined
     this.#lastQuestion += 1
     const question = this.#lastQuestion
     const answer = Promise.withResolvers<unknown>()
@@ -191,8 +193,8 @@ export class ServedProgram {
       this.#link.send({ type: 'withdraw', question })
       answer.resolve(undefined)
     }
-    signal?.addEventListener('abort', withdraw, { once: true })
     this.#link.send({ type: 'ask', id, question, what })
-    return answer.promise.finally(() => signal?.removeEventListener('abort', withdraw))
+    using _abort = onAbort(signal, withdraw)
+    return await answer.promise
   }
 }

@@ -3,12 +3,14 @@
 import { lookup, Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { connect, isIP, type Socket } from 'node:net'
-import { untilAborted } from '../../base/abort.ts'
+import { onAbort, untilAborted } from '../../base/abort.ts'
 import type { Clock } from '../../base/clock.ts'
+import { getOrMake } from '../../base/collections.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { connectLimits } from '../connect-limits.ts'
 import type { ConnectPhase } from '../transport.ts'
 import { abortedError, describeEndpoint, describeSocketError, remoteText, seconds, unreachable } from './failures.ts'
+import { Throttle } from './session-slots.ts'
 
 type DialContext = {
   readonly clock: Clock
@@ -74,7 +76,7 @@ function connectTo(address: string, endpoint: Endpoint, limitMs: number, context
     const socket = connect({ host: address, port: endpoint.port, noDelay: true })
     const settle = () => {
       timer[Symbol.dispose]()
-      context.signal.removeEventListener('abort', onAbort)
+      aborting[Symbol.dispose]()
       socket.removeAllListeners()
     }
     const fail = (error: unknown) => {
@@ -83,7 +85,7 @@ function connectTo(address: string, endpoint: Endpoint, limitMs: number, context
       socket.destroy()
       reject(error)
     }
-    const onAbort = () => fail(context.signal.reason)
+    const aborting = onAbort(context.signal, () => fail(context.signal.reason))
     const timer = context.clock.after(limitMs, () =>
       fail(
         unreachable(
@@ -93,7 +95,6 @@ function connectTo(address: string, endpoint: Endpoint, limitMs: number, context
         ),
       ),
     )
-    context.signal.addEventListener('abort', onAbort, { once: true })
     socket.once('error', fail)
     socket.once('connect', () => {
       settle()
@@ -114,6 +115,7 @@ export type NameSources = {
 }
 
 const BLOCKING_LOOKUPS = 2
+const NEVER = new AbortController().signal
 /** Codes of node:dns by which the servers did not answer at all: then the C library would only wait for them again. */
 const NO_ANSWER = new Set(['ETIMEOUT', 'ECANCELLED'])
 
@@ -132,19 +134,11 @@ const systemNameSources: NameSources = {
 /** `dns.lookup` blocks one of four threads for up to half a minute a name: only what /etc/hosts and the name servers lack goes there. */
 export function createNameResolver(sources: NameSources = systemNameSources): NameResolver {
   const running = new Map<string, Promise<readonly string[]>>()
-  const queue: (() => void)[] = []
-  let free = BLOCKING_LOOKUPS
+  const lookups = new Throttle(BLOCKING_LOOKUPS)
 
   const blockingLookup = async (name: string): Promise<readonly string[]> => {
-    if (free > 0) free -= 1
-    else await new Promise<void>((resolve) => queue.push(resolve))
-    try {
-      return await sources.lookup(name)
-    } finally {
-      const next = queue.shift()
-      if (next === undefined) free += 1
-      else next()
-    }
+    const leave = await lookups.enter('', NEVER)
+    return await sources.lookup(name).finally(leave)
   }
 
   const resolve = async (name: string): Promise<readonly string[]> => {
@@ -165,11 +159,7 @@ export function createNameResolver(sources: NameSources = systemNameSources): Na
     // An address with a zone (fe80::1%eth0) is for the socket to understand.
     if (name.includes(':')) return Promise.resolve([name])
     const key = name.toLowerCase()
-    let answer = running.get(key)
-    if (answer === undefined) {
-      answer = resolve(key).finally(() => running.delete(key))
-      running.set(key, answer)
-    }
+    const answer = getOrMake(running, key, () => resolve(key).finally(() => running.delete(key)))
     return untilAborted(answer, signal)
   }
 }

@@ -2,6 +2,8 @@
  * How many sessions a connection may carry (MaxSessions, 10 by default), learned from the first refusal: then a command waits for
  * the end of another one. Where only shells are open, which may stay for ever, the refusal is the answer.
  */
+import { onAbort } from '../../base/abort.ts'
+import { getOrMake } from '../../base/collections.ts'
 
 /** sshd tells the end of a session a moment before it counts it: so soon after an end, a refusal is asked about again. */
 const ASK_AGAIN_MS = [20, 40, 80, 160, 320]
@@ -114,8 +116,7 @@ export class Throttle {
   /** Waits for a place with this server; the returned function gives it back, once. Rejects when aborted. */
   async enter(server: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted()
-    const state = this.#servers.get(server) ?? { running: 0, queue: [] }
-    this.#servers.set(server, state)
+    const state = getOrMake(this.#servers, server, () => ({ running: 0, queue: [] }))
     if (state.running < this.#limit) state.running += 1
     else await waitInLine(state.queue, signal)
     let isHeld = true
@@ -134,15 +135,14 @@ export class Throttle {
 function waitInLine(queue: (() => void)[], signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const enter = () => {
-      signal.removeEventListener('abort', onAbort)
+      aborting[Symbol.dispose]()
       resolve()
     }
-    const onAbort = () => {
+    queue.push(enter)
+    const aborting = onAbort(signal, () => {
       const index = queue.indexOf(enter)
       if (index >= 0) queue.splice(index, 1)
       reject(signal.reason)
-    }
-    signal.addEventListener('abort', onAbort, { once: true })
-    queue.push(enter)
+    })
   })
 }
