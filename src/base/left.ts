@@ -1,33 +1,33 @@
 /**
- * What Muster may leave on a host, declared beside the code that writes it. It is data and shell text only, so that every room can
- * declare its own; what asks hosts about it and removes it is ops/kernel/left.ts.
+ * What Muster may leave on a host, declared beside the code that writes it. It is data and shell text only, so that every folder can
+ * declare its own; ops/kernel/left.ts searches the hosts and removes what it finds.
  */
 
-/** A kind of thing that may be left. */
+/** A kind of leftover. */
 export type LeftKind = {
-  /** What it is, before its path: `temporary file of a copy`. */
+  /** Shown before its path: `temporary file of a copy`. */
   readonly title: string
-  /** What that does, as an order, where it is not `remove the TITLE`. */
+  /** What removing it does, as an imperative; `remove the TITLE` unless given. */
   readonly action?: string
-  /** Removes "$p"; `rm -rf` unless given. Exit code 0: it is done. */
+  /** Shell that removes "$p"; `rm -rf` unless given. Exit code 0: it is gone. */
   readonly remove?: string
-  /** It is shown and never removed, with the reason. */
+  /** Why it is shown and never removed. */
   readonly keep?: string
-  /** Muster makes it as root, so that root's is its own, too. */
+  /** Muster creates it as root, so files of root count as Muster's own. */
   readonly isOfRoot?: boolean
-  /** Something that has just changed may be in use without a process that shows it. */
+  /** If it has just changed, it may be in use although no process shows it. */
   readonly isBrief?: boolean
-  /** Its path stands for many, so that it does not show whether it is gone. */
+  /** One path stands for many things, so its absence cannot be checked. */
   readonly isSum?: boolean
 }
 
 /** Leftovers that are files and directories. */
-export type LeftTraces = {
+export type LeftSearch = {
   readonly name: string
   /**
-   * POSIX sh that only reads. `left_found KIND PATH [REASON]` tells of one thing (the reason: why it is in use, else processes are
-   * looked through), `left_sum KIND PATH COUNT KILOBYTES MTIME [REASON]` of many, `left_each PATTERN FUNCTION` calls the function
-   * with every path of that name in the home directory and where temporary files lie.
+   * POSIX sh that changes nothing. `left_found KIND PATH [REASON]` reports one thing (REASON: why it is in use; without it, processes
+   * are searched), `left_sum KIND PATH COUNT KILOBYTES MTIME [REASON]` reports many, and `left_each PATTERN FUNCTION` calls the
+   * function with every matching path in the home directory and the directories for temporary files.
    */
   readonly find: string
   readonly kinds: Readonly<Record<string, LeftKind>>

@@ -1,8 +1,8 @@
 /** Everything that may leave something on a host, in the order in which it is listed. Each declares its own. */
-import type { LeftTraces } from '../../base/left.ts'
+import type { LeftSearch } from '../../base/left.ts'
 import { filesLeft } from '../../ops/kernel/files-left.ts'
 import type { LeftRoom } from '../../ops/kernel/left.ts'
-import { tracesLeft } from '../../ops/kernel/left-traces.ts'
+import { roomOfSearch } from '../../ops/kernel/left-search.ts'
 import { iperfLeft } from '../../ops/net/mesh/install-iperf.ts'
 import { jobsLeft, type OwnQueue } from '../../scheduler/jobs/left.ts'
 import { copyLeft } from '../../ssh/copy/left.ts'
@@ -11,7 +11,7 @@ import { persistLeft } from '../../ssh/persist/left.ts'
 import { AREAS } from '../bring-up/areas.ts'
 
 /** What Muster keeps for its user on this machine: listed, but not removed, except what Muster can create again. */
-const recordsLeft: LeftTraces = {
+const recordsLeft: LeftSearch = {
   name: 'records',
   find: `state=\${XDG_STATE_HOME:-$HOME/.local/state}/muster
 for each in "$state"/*; do
@@ -37,6 +37,6 @@ done
 
 export async function leftRooms(queue: OwnQueue | undefined): Promise<readonly LeftRoom[]> {
   const areas = await Promise.all(AREAS.map(({ load }) => load()))
-  const traces = [jobsLeft(queue), copyLeft, execLeft, persistLeft, filesLeft, recordsLeft]
-  return [...areas.flatMap(({ left = [] }) => left), iperfLeft, ...traces.map(tracesLeft)]
+  const searches = [jobsLeft(queue), copyLeft, execLeft, persistLeft, filesLeft, recordsLeft]
+  return [...areas.flatMap(({ left = [] }) => left), iperfLeft, ...searches.map(roomOfSearch)]
 }

@@ -15,16 +15,16 @@ export function formatFindings(findings: readonly Finding[], order: readonly str
   const place = new Map(order.map((host, index) => [host, index]))
   const placeOf = ({ host }: Finding) => place.get(host) ?? 0
   const inOrder = findings.toSorted((one, other) => placeOf(one) - placeOf(other))
-  const groups = Map.groupBy(sortByGravity(inOrder), ({ gravity, id, cause, mend, hint }) =>
-    JSON.stringify([gravity, id, cause, mend, hint]),
+  const groups = Map.groupBy(sortByGravity(inOrder), ({ gravity, id, cause, fix, hint }) =>
+    JSON.stringify([gravity, id, cause, fix, hint]),
   )
   const width = Math.max(...GRAVITIES.map((word) => word.length))
   return [...groups.values()]
     .map((group) => {
-      const { gravity, cause, mend, hint } = group[0] as Finding
+      const { gravity, cause, fix, hint } = group[0] as Finding
       const hosts = foldHostSet(group.map(({ host }) => host))
       const details = describeDetails(group)
-      const command = mend && `${mend.where === 'here' ? 'here' : `on ${hosts}`}: ${mend.command}`
+      const command = fix && `${fix.where === 'here' ? 'here' : `on ${hosts}`}: ${fix.command}`
       const remedy = hint ?? command
       const label = paint(gravity, gravity.padEnd(width))
       const line = `${label}  ${printable(`${hosts}: ${cause}${details === '' ? '' : ` [${details}]`}`)}\n`

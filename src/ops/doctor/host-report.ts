@@ -61,7 +61,7 @@ function connectComplaint({ outcome, kind, phase, reason, hint }: ConnectTrouble
     gravity: 'blocker',
     id: word,
     cause: `${outcome} (${phase}): ${reason}`,
-    ...(command === undefined ? {} : { mend: { where: 'here', command } }),
+    ...(command === undefined ? {} : { fix: { where: 'here', command } }),
     ...(hint === undefined ? {} : { hint }),
   }
 }

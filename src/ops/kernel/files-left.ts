@@ -1,7 +1,7 @@
 /** What changing files (files.ts) may leave: a new file that was cut, and the copy of a file whose lines of Muster are gone. */
-import type { LeftTraces } from '../../base/left.ts'
+import type { LeftSearch } from '../../base/left.ts'
 
-export const filesLeft: LeftTraces = {
+export const filesLeft: LeftSearch = {
   name: 'files',
   find: `left_new() { left_found new "$1"; }
 left_before() {

@@ -16,7 +16,7 @@ export type Finding = {
   /** What is the host's own: a number, a version. */
   readonly detail?: string
   /** The command that mends it, and where it runs: on the host, or on this machine. */
-  readonly mend?: { readonly where: 'host' | 'here'; readonly command: string }
+  readonly fix?: { readonly where: 'host' | 'here'; readonly command: string }
   /** What a person has to know or do; where there is a command, too, this says it with its condition. */
   readonly hint?: string
 }
@@ -24,7 +24,7 @@ export type Finding = {
 /** A finding before its host is known. */
 export type Complaint = Omit<Finding, 'host'>
 
-export function onHost(command: string): NonNullable<Finding['mend']> {
+export function onHost(command: string): NonNullable<Finding['fix']> {
   return { where: 'host', command }
 }
 
@@ -44,14 +44,14 @@ export function formatDuration(ms: number): string {
 }
 
 /** One line: cause, detail and fix. Printable. */
-export function formatFinding({ cause, detail, mend, hint }: Finding): string {
-  const where = mend?.where === 'here' ? 'here' : 'there'
+export function formatFinding({ cause, detail, fix, hint }: Finding): string {
+  const where = fix?.where === 'here' ? 'here' : 'there'
   return printable(
     [
       cause,
       ...(detail === undefined ? [] : [` [${detail}]`]),
       ...(hint === undefined ? [] : [`. ${hint}`]),
-      ...(mend === undefined ? [] : [` (${where}: ${mend.command})`]),
+      ...(fix === undefined ? [] : [` (${where}: ${fix.command})`]),
     ].join(''),
   )
 }

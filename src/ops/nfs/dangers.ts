@@ -89,7 +89,7 @@ function modeOf(host: string, { path, mode }: Share, point: Point | undefined): 
   const cause = `${isDeclared ? 'as declared: ' : ''}${path} has mode ${point.mode}: every user can delete the files of all others`
   const hint = 'With mode 1777 everyone can write, but delete only their own files; in hosts.yaml: mode: "1777".'
   const gravity = isDeclared ? ('note' as const) : ('risk' as const)
-  return [{ host, gravity, id: 'export-mode', cause, hint, mend: onHost(`chmod 1777 ${shellQuote(path)}`) }]
+  return [{ host, gravity, id: 'export-mode', cause, hint, fix: onHost(`chmod 1777 ${shellQuote(path)}`) }]
 }
 
 /** `nolock` does nothing with NFSv4, and with NFSv3 it is a danger. */

@@ -9,7 +9,7 @@ import { type Fact, type FactSet, type KnownFacts, known, knownValue } from '../
 import type { FileState } from '../kernel/files.ts'
 import { defineLeft, type Leftover, leftOfOperations, unknownOf } from '../kernel/left.ts'
 import { type LeftAnswer, leftFact } from '../kernel/left-script.ts'
-import { leftoversOf } from '../kernel/left-traces.ts'
+import { leftoversOf } from '../kernel/left-search.ts'
 import { operationId, type Verdict } from '../kernel/operation.ts'
 import { packagesFact, removalVerdict } from '../kernel/packages.ts'
 import {

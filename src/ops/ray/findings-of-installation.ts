@@ -13,7 +13,7 @@ export function finding(
   gravity: Gravity,
   id: string,
   cause: string,
-  more: Pick<Finding, 'detail' | 'mend' | 'hint'> = {},
+  more: Pick<Finding, 'detail' | 'fix' | 'hint'> = {},
 ): Finding {
   return { host, gravity, id, cause, ...more }
 }
@@ -34,13 +34,13 @@ export function findingsOfInstallation(
   if (installed.kind === 'absent') return fate === 'made' ? [] : [noRay(wanted, node, installed, fate)]
   if (wanted.hasToken && isBefore(installed.ray, FIRST_WITH_TOKENS)) {
     const cause = `Ray ${installed.ray} does not support tokens, and hosts.yaml declares one (ray.auth)`
-    const mend = pipIn(node, `ray[default]>=${FIRST_WITH_TOKENS.join('.')}`)
-    return [finding(node, 'blocker', 'no-tokens', cause, { mend })]
+    const fix = pipIn(node, `ray[default]>=${FIRST_WITH_TOKENS.join('.')}`)
+    return [finding(node, 'blocker', 'no-tokens', cause, { fix })]
   }
   if (Object.keys(node.labels).length > 0 && isBefore(installed.ray, FIRST_WITH_LABELS)) {
     const cause = `Ray ${installed.ray} does not support labels, and hosts.yaml declares some (ray.labels)`
-    const mend = pipIn(node, `ray[default]>=${FIRST_WITH_LABELS.join('.')}`)
-    return [finding(node, 'blocker', 'no-labels', cause, { mend })]
+    const fix = pipIn(node, `ray[default]>=${FIRST_WITH_LABELS.join('.')}`)
+    return [finding(node, 'blocker', 'no-labels', cause, { fix })]
   }
   const complete = `ray[default]==${installed.ray}`
   const missing =
@@ -48,7 +48,7 @@ export function findingsOfInstallation(
       ? [
           finding(node, 'blocker', 'no-dashboard', `Ray is installed without [default]: no dashboard, no jobs`, {
             detail: `${installed.missing.join(', ')} missing`,
-            mend: pipIn(node, complete),
+            fix: pipIn(node, complete),
           }),
         ]
       : []
@@ -101,17 +101,17 @@ function noRay(
 ): Finding {
   const { host, environment } = node
   const cause = `there is no ray in ${placeName(environment)}`
-  const blocker = (more: Pick<Finding, 'mend' | 'hint'>) => finding(node, 'blocker', 'no-ray', cause, more)
+  const blocker = (more: Pick<Finding, 'fix' | 'hint'>) => finding(node, 'blocker', 'no-ray', cause, more)
   if (environment === undefined) {
     const hint = 'Install it, or set environment in hosts.yaml to the environment that has it.'
-    return blocker({ mend: pipIn(node, 'ray[default]'), hint })
+    return blocker({ fix: pipIn(node, 'ray[default]'), hint })
   }
   if (!hasPython && fate !== 'kept') {
     const line = source === undefined ? '' : ` Its source, ${source.path}, must name ray[default].`
     return blocker({ hint: `Create the environment first: muster up env.${line}` })
   }
   if (source !== undefined) return blocker({ hint: `${lineFor(node, source.path)}, then: muster up env.` })
-  if (environment.from === host) return blocker({ mend: pipIn(node, 'ray[default]') })
+  if (environment.from === host) return blocker({ fix: pipIn(node, 'ray[default]') })
   return blocker({ hint: `It follows ${environment.from}: install ray[default] there, then: muster up env.` })
 }
 
@@ -154,7 +154,7 @@ function findingsOfVersions(
   if (ray !== head.ray) {
     const cause = `the Ray version differs from the one on ${name}, and the head would refuse the node`
     const detail = `${ray}, ${name} has ${head.ray}`
-    return [finding(node, 'blocker', 'ray-version', cause, { detail, mend: pipIn(node, `ray[default]==${head.ray}`) })]
+    return [finding(node, 'blocker', 'ray-version', cause, { detail, fix: pipIn(node, `ray[default]==${head.ray}`) })]
   }
   if (head.python === undefined || python === head.python) return []
   const isPatch = python.split('.').slice(0, 2).join('.') === head.python.split('.').slice(0, 2).join('.')

@@ -181,8 +181,8 @@ function findingsOfClock({ head }: RayWanted, node: RayNode, facts: FactsOfHosts
   const limitMs = CLOCK_LIMITS_MS.findLast((limit) => limit <= Math.max(ahead, behind))
   if (limitMs === undefined) return []
   const cause = `the clock is ${ahead > behind ? 'ahead of' : 'behind'} that of ${head.host}`
-  const mend = onHost('timedatectl set-ntp true')
-  return [finding(node, 'risk', 'clock-off', cause, { detail: `more than ${formatDuration(limitMs)}`, mend })]
+  const fix = onHost('timedatectl set-ntp true')
+  return [finding(node, 'risk', 'clock-off', cause, { detail: `more than ${formatDuration(limitMs)}`, fix })]
 }
 
 /** How far a host's clock is from this machine's. */
@@ -222,8 +222,8 @@ function findingsOfSpace({ objectStoreBytes, tempDirectory }: RayWanted, node: R
     const inContainer = {
       hint: `Lower ray.object_store, or add --shm-size ${size} to the container's options.`,
     }
-    const mend = { mend: onHost(`mount -o remount,size=${size} /dev/shm`) }
-    const more = node.environment?.kind === 'docker' ? inContainer : mend
+    const fix = { fix: onHost(`mount -o remount,size=${size} /dev/shm`) }
+    const more = node.environment?.kind === 'docker' ? inContainer : fix
     findings.push(finding(node, 'risk', 'small-shm', cause, { detail, ...more }))
   }
   return findings

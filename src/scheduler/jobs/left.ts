@@ -3,7 +3,7 @@
  * that is alive, that the queue knows as unfinished, or, on storage that hosts share, that may run on another host.
  */
 
-import type { LeftTraces } from '../../base/left.ts'
+import type { LeftSearch } from '../../base/left.ts'
 import { JOBS_DIRECTORY } from './host-program.ts'
 
 /** Another queue's are left alone until they have not changed for this long. */
@@ -16,7 +16,7 @@ export type OwnQueue = {
 }
 
 /** `queue`: the one of this cluster on this machine; undefined: there is none. */
-export function jobsLeft(queue: OwnQueue | undefined): LeftTraces {
+export function jobsLeft(queue: OwnQueue | undefined): LeftSearch {
   const classes = formatClasses(queue)
   return {
     name: 'jobs',

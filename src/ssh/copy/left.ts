@@ -1,8 +1,8 @@
 /** What a killed copy leaves on a host: partial files beside their targets, and files of short tests. */
-import type { LeftTraces } from '../../base/left.ts'
+import type { LeftSearch } from '../../base/left.ts'
 import { PROOF_FILE } from '../../base/proof-file.ts'
 
-export const copyLeft: LeftTraces = {
+export const copyLeft: LeftSearch = {
   name: 'copy',
   // A name ends in the machine's name and the process that writes it.
   find: `part() {

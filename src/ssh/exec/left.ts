@@ -1,7 +1,7 @@
 /** What running a command leaves on a host that lost its power in the middle: the files that were brought along for it. */
-import type { LeftTraces } from '../../base/left.ts'
+import type { LeftSearch } from '../../base/left.ts'
 
-export const execLeft: LeftTraces = {
+export const execLeft: LeftSearch = {
   name: 'run',
   find: `for place in "\${TMPDIR:-/tmp}" /tmp /var/tmp /dev/shm; do
   case $seen in *"$nl$place$nl"*) continue;; esac

@@ -1,7 +1,7 @@
 /** What Muster leaves where it runs itself, when it was killed: places of warm connections, of questions, of files on their way. */
-import type { LeftTraces } from '../../base/left.ts'
+import type { LeftSearch } from '../../base/left.ts'
 
-export const persistLeft: LeftTraces = {
+export const persistLeft: LeftSearch = {
   name: 'connections',
   find: `keeper() { grep -l -a -e keep-connections /proc/[0-9]*/cmdline 2> /dev/null | head -n 1; }
 for each in "\${XDG_RUNTIME_DIR:-/run/user/$(id -u)}/muster" "\${TMPDIR:-/tmp}/muster-$(id -u)"; do

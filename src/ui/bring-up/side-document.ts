@@ -67,14 +67,14 @@ function detailsDocument(view: BringUpView, context: TableContext): RowDocument 
     out.say(`${host} is not open in the console, so it was not checked. ${how}`, mutedStyle(theme))
   }
   for (const because of status?.because ?? []) out.say(`· ${printable(because)}`, styleOf(theme.text), 2)
-  for (const { gravity, cause, detail, hint, mend } of status?.findings ?? []) {
+  for (const { gravity, cause, detail, hint, fix } of status?.findings ?? []) {
     const tone = gravity === 'blocker' ? theme.danger : gravity === 'risk' ? theme.warning : theme.text
     out.blank().say(`${gravity}: ${printable(cause)}`, boldStyle(tone))
     if (detail !== undefined) out.say(printable(detail), mutedStyle(theme), 3)
     if (hint !== undefined) out.say(printable(hint), styleOf(theme.text), 3)
-    if (mend !== undefined) {
-      const where = mend.where === 'here' ? 'here' : `on ${host}`
-      out.say(`fix ${where}: ${printable(mend.command)}`, styleOf(theme.ok), 3)
+    if (fix !== undefined) {
+      const where = fix.where === 'here' ? 'here' : `on ${host}`
+      out.say(`fix ${where}: ${printable(fix.command)}`, styleOf(theme.ok), 3)
     }
   }
   const steps = stepsOf(view.change, column.name, host)

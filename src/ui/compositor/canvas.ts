@@ -15,7 +15,7 @@ import { cellWord } from '../../terminal/clusters.ts'
 import type { FrameLines, PaneView, Rect, Span, Style } from './scene.ts'
 
 /** Before a cell is overwritten: blanks the other half of a wide character. */
-function mend(grid: CellGrid, column: number, row: number): void {
+function blankOtherHalf(grid: CellGrid, column: number, row: number): void {
   const at = (row * grid.columns + column) * WORDS_PER_CELL
   const { words } = grid
   if (words[at] === WIDE_TAIL && column > 0) words[at - WORDS_PER_CELL] = BLANK
@@ -43,8 +43,8 @@ export function putSpans(grid: CellGrid, column: number, row: number, width: num
       const columns = isAscii ? 1 : textWidth(part)
       if (columns === 0) continue
       if (at + columns > end) return at - column
-      mend(grid, at, row)
-      if (columns === 2) mend(grid, at + 1, row)
+      blankOtherHalf(grid, at, row)
+      if (columns === 2) blankOtherHalf(grid, at + 1, row)
       put(grid, at, row, cellWord(part, columns === 2 ? 2 : 1), style)
       if (columns === 2) put(grid, at + 1, row, WIDE_TAIL, style)
       at += columns
@@ -79,8 +79,8 @@ export function drawFrame(grid: CellGrid, pane: PaneView, isUtf8: boolean): void
   }
   // The cells below may be older than the frame and have a wide character across its edge.
   for (let at = row; at <= bottom; at++) {
-    mend(grid, column, at)
-    mend(grid, right, at)
+    blankOtherHalf(grid, column, at)
+    blankOtherHalf(grid, right, at)
   }
   for (let at = row + 1; at < bottom; at++) {
     put(grid, column, at, vertical, frameStyle)
@@ -151,8 +151,8 @@ export function copyRect(from: CellGrid, to: CellGrid, rect: Rect): void {
   const right = Math.min(to.columns, rect.column + rect.width)
   if (right <= left) return
   for (let row = Math.max(0, rect.row); row < Math.min(to.rows, rect.row + rect.height); row++) {
-    mend(to, left, row)
-    mend(to, right - 1, row)
+    blankOtherHalf(to, left, row)
+    blankOtherHalf(to, right - 1, row)
     const start = (row * to.columns + left) * WORDS_PER_CELL
     const end = (row * to.columns + right) * WORDS_PER_CELL
     to.words.set(from.words.subarray(start, end), start)

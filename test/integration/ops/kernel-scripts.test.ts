@@ -414,7 +414,7 @@ esac`,
     )
   })
 
-  /** apt-get, which says what stands in a file for each word that it is asked, and dpkg, which has nothing to mend. */
+  /** apt-get, which says what stands in a file for each word that it is asked, and dpkg, which has nothing to fix. */
   const apt = (cases: string) => {
     stub('dpkg', '[ "$1" != --audit ] || exit 0; exit 1')
     stub('apt-get', `case "$*" in *' -s '*) exit 0;; esac\necho "$*" >> ${home}/asked\ncase "$*" in\n${cases}\nesac`)

@@ -87,7 +87,7 @@ describe.skipIf(!canRun)('muster doctor', () => {
     expect(text.stdout).toMatch(line)
   })
 
-  it('says below it how to mend it, and where', () => {
+  it('says below it how to fix it, and where', () => {
     expect(text.stdout).toMatch(/\n +on full: du -xh \/tmp .*\n/)
     expect(text.stdout).toMatch(/\n +on prints: sed -i .* ~\/\.bashrc\n/)
     expect(text.stdout).toMatch(/\n +on one: echo 'MaxSessions 10' .*\n/)

@@ -136,7 +136,7 @@ printf 'black-24.1.0.dist-info/METADATA,,\\nblack-24.1.0.dist-info/RECORD,,\\n' 
     expect([again.code, again.stdout]).toEqual([0, '3 hosts compared with m1: no drift\n'])
   })
 
-  it('tells what no step can mend: another Python', async () => {
+  it('tells what no step can fix: another Python', async () => {
     await exec(
       'm2',
       `cd ~/lab/bin && mv python python.kept && printf '#!/bin/sh\\necho python 3.11.0\\n' > python && chmod 755 python`,

@@ -10,7 +10,7 @@ const RISK_MS = 1_000
 /** Kerberos and signed requests are refused beyond five minutes. */
 const BLOCKER_MS = 300_000
 
-const MENDS: Readonly<Record<TimeService, string>> = {
+const FIXES: Readonly<Record<TimeService, string>> = {
   chrony: 'chronyc makestep',
   timedatectl: 'timedatectl set-ntp true',
   ntpd: 'ntpd -gq',
@@ -33,7 +33,7 @@ export function clockComplaints(
       detail: formatOffset(clock),
       ...(service === undefined
         ? { hint: 'Install a time service there (chrony, systemd-timesyncd).' }
-        : { mend: onHost(asRoot(isRoot, MENDS[service])) }),
+        : { fix: onHost(asRoot(isRoot, FIXES[service])) }),
     },
   ]
 }
@@ -56,6 +56,6 @@ export function ownClockFindings(clocks: ReadonlyMap<string, ClockOffset>): Find
     gravity: 'note',
     id: 'own-clock',
     cause: "the hosts' clocks agree with each other, so this machine's clock is off",
-    mend: { where: 'here', command: 'sudo timedatectl set-ntp true' },
+    fix: { where: 'here', command: 'sudo timedatectl set-ntp true' },
   }))
 }

@@ -28,7 +28,7 @@ function startupComplaints(startup: Startup, shell: string | undefined): Complai
   const { end, stdout, stderr, durationMs } = startup
   const isBash = shell === undefined || /\bbash$/.test(shell)
   const files = isBash ? '~/.bashrc' : 'the start-up files of the login shell'
-  const mend = isBash ? { mend: onHost(`sed -i '1i ${GUARD}' ~/.bashrc`) } : {}
+  const fix = isBash ? { fix: onHost(`sed -i '1i ${GUARD}' ~/.bashrc`) } : {}
   if (end.kind === 'timeout') {
     return [
       {
@@ -55,7 +55,7 @@ function startupComplaints(startup: Startup, shell: string | undefined): Complai
       id: 'startup-prints',
       cause: `${files} print${isBash ? 's' : ''} something before every command: scp, sftp and rsync break`,
       detail: firstLine(stdout),
-      ...mend,
+      ...fix,
     })
   } else if (stderr !== '') {
     complaints.push({
@@ -63,7 +63,7 @@ function startupComplaints(startup: Startup, shell: string | undefined): Complai
       id: 'startup-complains',
       cause: `${files} write${isBash ? 's' : ''} errors before every command`,
       detail: firstLine(stderr),
-      ...mend,
+      ...fix,
     })
   }
   if (durationMs > SLOW_START_MS) {
@@ -72,7 +72,7 @@ function startupComplaints(startup: Startup, shell: string | undefined): Complai
       id: 'startup-slow',
       cause: 'the login shell is slow to start, for every command',
       detail: formatDuration(durationMs),
-      ...mend,
+      ...fix,
     })
   }
   return complaints
@@ -97,7 +97,7 @@ function largeAnswerComplaints(answer: LargeAnswer, { facts }: Examination): Com
       id: 'mtu',
       cause: 'small answers arrive, large ones do not: full-size packets are lost on the way (MTU)',
       detail: mtuBytes === undefined ? arrived : `${arrived}; ${device} sends up to ${mtuBytes} bytes`,
-      mend: onHost(asRoot(isRoot, `ip link set dev ${device ?? 'DEVICE'} mtu ${Math.min(1280, mtuBytes ?? 1280)}`)),
+      fix: onHost(asRoot(isRoot, `ip link set dev ${device ?? 'DEVICE'} mtu ${Math.min(1280, mtuBytes ?? 1280)}`)),
     },
   ]
 }
@@ -116,7 +116,7 @@ function sshdComplaints({ facts }: Examination): Complaint[] {
       id: 'max-sessions',
       cause: 'sshd allows few sessions per connection: next to an open shell, commands wait or fail',
       detail: `MaxSessions ${maxSessions}`,
-      mend: setting('MaxSessions 10'),
+      fix: setting('MaxSessions 10'),
     })
   }
   if (maxStartups !== undefined && maxStartups.start < 4) {
@@ -125,7 +125,7 @@ function sshdComplaints({ facts }: Examination): Complaint[] {
       id: 'max-startups',
       cause: 'sshd drops connections when a few log in at once',
       detail: `MaxStartups ${maxStartups.start}`,
-      mend: setting('MaxStartups 10:30:100'),
+      fix: setting('MaxStartups 10:30:100'),
     })
   }
   return complaints
@@ -147,7 +147,7 @@ function hangingComplaint(probe: string): Complaint {
     gravity: isDisk || probe === 'sudo' ? 'risk' : 'note',
     id: isDisk ? 'disk-hangs' : 'hangs',
     cause,
-    ...(isDisk ? { mend: onHost("grep -E ' (nfs4?|cifs|fuse[^ ]*) ' /proc/mounts") } : {}),
+    ...(isDisk ? { fix: onHost("grep -E ' (nfs4?|cifs|fuse[^ ]*) ' /proc/mounts") } : {}),
   }
 }
 

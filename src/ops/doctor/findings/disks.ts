@@ -35,7 +35,7 @@ export function diskComplaints(facts: MachineFacts): Complaint[] {
       gravity: 'risk',
       id: 'tmp-noexec',
       cause: '/tmp is mounted noexec: installers that unpack programs there fail',
-      mend: onHost(asRoot(isRoot, `mount -o remount,exec ${shellQuote(tmp?.mountPoint ?? '/tmp')}`)),
+      fix: onHost(asRoot(isRoot, `mount -o remount,exec ${shellQuote(tmp?.mountPoint ?? '/tmp')}`)),
     })
   }
   const shm = facts.disks.find(({ path }) => path === '/dev/shm')
@@ -45,7 +45,7 @@ export function diskComplaints(facts: MachineFacts): Complaint[] {
       id: 'shm-small',
       cause: '/dev/shm is small: shared memory (the object store of Ray) does not fit',
       detail: formatBytes(shm.totalBytes ?? 0),
-      mend: onHost(asRoot(isRoot, 'mount -o remount,size=30% /dev/shm')),
+      fix: onHost(asRoot(isRoot, 'mount -o remount,size=30% /dev/shm')),
     })
   }
   const tmpMissing = facts.disks.find(({ path, isThere }) => path === '/tmp' && !isThere)
@@ -54,7 +54,7 @@ export function diskComplaints(facts: MachineFacts): Complaint[] {
       gravity: 'blocker',
       id: 'tmp-missing',
       cause: 'there is no /tmp',
-      mend: onHost(asRoot(isRoot, 'mkdir -m 1777 /tmp')),
+      fix: onHost(asRoot(isRoot, 'mkdir -m 1777 /tmp')),
     })
   }
   if (facts.partials !== undefined) {
@@ -64,7 +64,7 @@ export function diskComplaints(facts: MachineFacts): Complaint[] {
       id: 'unfinished-copies',
       cause: 'unfinished copies that are older than a week',
       detail: `${count === 1 ? '' : `${count} files, `}${formatBytes(bytes)}${count === 1 ? '' : ', such as'} ${example}`,
-      mend: { where: 'here', command: 'muster left --area copy --remove' },
+      fix: { where: 'here', command: 'muster left --area copy --remove' },
     })
   }
   return complaints
@@ -94,24 +94,24 @@ function spaceComplaints(disk: Disk, place: string, isRoot: boolean | undefined)
   const usedShare = 1 - availableBytes / totalBytes
   const detail = `${formatBytes(availableBytes)} of ${formatBytes(totalBytes)} left`
   const largest = `du -xh ${shellQuote(mountPoint)} 2>/dev/null | sort -h | tail -n 15`
-  const mend = onHost(asRoot(isRoot, largest))
+  const fix = onHost(asRoot(isRoot, largest))
   if (availableBytes < FULL_BYTES || (usedShare > 0.99 && availableBytes < 16 * FULL_BYTES)) {
-    return [{ gravity: 'blocker', id: 'disk-full', cause: `${place} is full`, detail, mend }]
+    return [{ gravity: 'blocker', id: 'disk-full', cause: `${place} is full`, detail, fix }]
   }
   const isScarce = usedShare > 0.95 ? availableBytes < PLENTY_BYTES : usedShare > 0.8 && availableBytes < SCARCE_BYTES
-  return isScarce ? [{ gravity: 'risk', id: 'disk-scarce', cause: `${place} is almost full`, detail, mend }] : []
+  return isScarce ? [{ gravity: 'risk', id: 'disk-scarce', cause: `${place} is almost full`, detail, fix }] : []
 }
 
 function inodeComplaints(disk: Disk, place: string, isRoot: boolean | undefined): Complaint[] {
   const { inodes, freeInodes, mountPoint = disk.path } = disk
   if (!inodes || freeInodes === undefined) return []
   const detail = `${freeInodes} of ${inodes} left`
-  const mend = onHost(asRoot(isRoot, `du -x --inodes ${shellQuote(mountPoint)} 2>/dev/null | sort -n | tail -n 15`))
+  const fix = onHost(asRoot(isRoot, `du -x --inodes ${shellQuote(mountPoint)} 2>/dev/null | sort -n | tail -n 15`))
   if (freeInodes / inodes >= 0.05) return []
   if (freeInodes < FULL_INODES) {
-    return [{ gravity: 'blocker', id: 'inodes-full', cause: `${place} has no inodes left for new files`, detail, mend }]
+    return [{ gravity: 'blocker', id: 'inodes-full', cause: `${place} has no inodes left for new files`, detail, fix }]
   }
-  return [{ gravity: 'risk', id: 'inodes-scarce', cause: `${place} has few inodes left for new files`, detail, mend }]
+  return [{ gravity: 'risk', id: 'inodes-scarce', cause: `${place} has few inodes left for new files`, detail, fix }]
 }
 
 /** With `errors=remount-ro` the kernel does this by itself when the disk fails. */
@@ -123,6 +123,6 @@ function readOnlyRoot(root: MountedDisk, isRoot: boolean | undefined): Complaint
     cause: isAfterError
       ? 'the root file system is read-only: the kernel does this after a disk error'
       : 'the root file system is read-only: nothing can be installed',
-    mend: onHost(asRoot(isRoot, isAfterError ? 'dmesg | grep -i -E "ext4|xfs|i/o error"' : 'mount -o remount,rw /')),
+    fix: onHost(asRoot(isRoot, isAfterError ? 'dmesg | grep -i -E "ext4|xfs|i/o error"' : 'mount -o remount,rw /')),
   }
 }

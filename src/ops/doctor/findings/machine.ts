@@ -24,13 +24,13 @@ function memoryComplaints({ memory }: MachineFacts): Complaint[] {
   const { availableBytes, totalBytes, swapFreeBytes = 0, swapTotalBytes = 0 } = memory
   const swap = swapTotalBytes === 0 ? 'no swap' : `${formatBytes(swapFreeBytes)} of ${formatBytes(swapTotalBytes)} swap`
   const detail = `${formatBytes(availableBytes)} of ${formatBytes(totalBytes)} available, ${swap}`
-  const mend = onHost('ps -eo rss,pid,user,comm | sort -rn | head -n 15')
+  const fix = onHost('ps -eo rss,pid,user,comm | sort -rn | head -n 15')
   if (availableBytes < 64 * MIB && swapFreeBytes < 64 * MIB) {
-    return [{ gravity: 'blocker', id: 'memory-full', cause: 'memory is used up', detail, mend }]
+    return [{ gravity: 'blocker', id: 'memory-full', cause: 'memory is used up', detail, fix }]
   }
   const isSwapping = swapTotalBytes > 0 && swapFreeBytes / swapTotalBytes < 0.5 && availableBytes / totalBytes < 0.2
   if (availableBytes / totalBytes >= 0.05 && !isSwapping) return []
-  return [{ gravity: 'risk', id: 'memory-scarce', cause: 'memory is almost used up', detail, mend }]
+  return [{ gravity: 'risk', id: 'memory-scarce', cause: 'memory is almost used up', detail, fix }]
 }
 
 function loadComplaints({ load }: MachineFacts): Complaint[] {
@@ -43,7 +43,7 @@ function loadComplaints({ load }: MachineFacts): Complaint[] {
       id: 'load',
       cause: share < 2 ? 'all processors are busy' : 'more processes want to run than there are processors',
       detail: `load ${load.one} on ${load.cores} ${load.cores === 1 ? 'core' : 'cores'}`,
-      mend: onHost('ps -eo pcpu,pid,user,comm | sort -rn | head -n 15'),
+      fix: onHost('ps -eo pcpu,pid,user,comm | sort -rn | head -n 15'),
     },
   ]
 }
@@ -59,7 +59,7 @@ function limitComplaints({ openFiles, system }: MachineFacts): Complaint[] {
       id: 'open-files',
       cause: 'the limit on open files is low',
       detail: `ulimit -n is ${soft}`,
-      mend: onHost(
+      fix: onHost(
         isHardEnough
           ? 'ulimit -S -n "$(ulimit -H -n)"'
           : `echo ${line} | ${asRoot(system?.isRoot, 'tee -a /etc/security/limits.d/muster.conf')}`,
@@ -82,7 +82,7 @@ function sudoComplaints({ sudo, system }: MachineFacts): Complaint[] {
   if (sudo !== 'password') return []
   const user = system?.user ?? '$USER'
   const rule = `echo ${shellQuote(`${user} ALL=(ALL) NOPASSWD: ALL`)} | sudo EDITOR='tee -a' visudo -f /etc/sudoers.d/muster`
-  return [{ gravity: 'note', id: 'sudo-password', cause: 'sudo asks for a password', mend: onHost(rule) }]
+  return [{ gravity: 'note', id: 'sudo-password', cause: 'sudo asks for a password', fix: onHost(rule) }]
 }
 
 function pythonComplaints({ python, distribution, system }: MachineFacts): Complaint[] {
@@ -93,7 +93,7 @@ function pythonComplaints({ python, distribution, system }: MachineFacts): Compl
       gravity: 'note',
       id: 'python-missing',
       cause: 'there is no python3: environments and Ray need it',
-      ...(command === undefined ? {} : { mend: onHost(asRoot(system?.isRoot, command)) }),
+      ...(command === undefined ? {} : { fix: onHost(asRoot(system?.isRoot, command)) }),
     },
   ]
 }
@@ -129,7 +129,7 @@ function localeComplaints({ system }: MachineFacts): Complaint[] {
       id: 'locale',
       cause: 'commands do not use UTF-8: text beyond ASCII is garbled',
       detail: locale === undefined ? 'LANG is not set' : `LANG is ${locale}`,
-      mend: onHost(`echo 'LANG=C.UTF-8' | ${asRoot(system?.isRoot, 'tee -a /etc/environment')}`),
+      fix: onHost(`echo 'LANG=C.UTF-8' | ${asRoot(system?.isRoot, 'tee -a /etc/environment')}`),
     },
   ]
 }

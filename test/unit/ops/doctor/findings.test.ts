@@ -39,7 +39,7 @@ describe('a host', () => {
     ])
     const [full] = hostFindings(examined('m2', { facts }))
     expect(full).toMatchObject({ cause: '/tmp is full', detail: '0 B of 1.0 MiB left' })
-    expect(full?.mend?.command).toContain('du -xh /tmp')
+    expect(full?.fix?.command).toContain('du -xh /tmp')
   })
 
   test('that is short of everything has a finding for each', () => {
@@ -67,7 +67,7 @@ describe('a host', () => {
         id: 'unfinished-copies',
         cause: 'unfinished copies that are older than a week',
         detail: '2 files, 3.0 MiB, such as /home/ada/.muster-0123456789abcdef.m1.7',
-        mend: { where: 'here', command: 'muster left --area copy --remove' },
+        fix: { where: 'here', command: 'muster left --area copy --remove' },
       },
     ])
   })
@@ -111,7 +111,7 @@ describe('a host', () => {
       availableBytes: 0,
     }
     const [finding] = hostFindings(examined('m1', withFacts({ disks: [disk] })))
-    expect(finding?.mend?.command).toContain(`'/x'\\''; reboot; '\\'''`)
+    expect(finding?.fix?.command).toContain(`'/x'\\''; reboot; '\\'''`)
   })
 })
 
@@ -147,13 +147,13 @@ describe('a large answer', () => {
     largeAnswer: { wantedBytes: 262_144, arrivedBytes, end, durationMs: 10_000 },
   })
 
-  test('of which nothing arrives is a black hole, with the device to mend', () => {
+  test('of which nothing arrives is a black hole, with the device to fix', () => {
     const report = examined('m1', {
       ...large(0, { kind: 'timeout' }),
       facts: { ...NO_FACTS, route: { device: 'eth0', mtuBytes: 9000 }, system: { isRoot: true }, hanging: ['sudo'] },
     })
     expect(hostFindings(report)).toMatchObject([
-      { gravity: 'blocker', id: 'mtu', mend: { where: 'host', command: 'ip link set dev eth0 mtu 1280' } },
+      { gravity: 'blocker', id: 'mtu', fix: { where: 'host', command: 'ip link set dev eth0 mtu 1280' } },
     ])
   })
 
@@ -186,7 +186,7 @@ describe('a clock', () => {
       {
         cause: "the clock is behind this machine's",
         detail: '3.2 s (± 12 ms)',
-        mend: { where: 'host', command: 'sudo chronyc makestep' },
+        fix: { where: 'host', command: 'sudo chronyc makestep' },
       },
     ])
   })
@@ -250,7 +250,7 @@ describe('a host that was not reached', () => {
   test('is mended by the command that its hint ends in', () => {
     const hint = 'If the machine was reinstalled, remove the old key with: ssh-keygen -f /h -R m1'
     expect(hostFindings({ host: 'm1', connectMs: 1, trouble: { ...trouble, hint } })).toMatchObject([
-      { mend: { where: 'here', command: 'ssh-keygen -f /h -R m1' } },
+      { fix: { where: 'here', command: 'ssh-keygen -f /h -R m1' } },
     ])
   })
 

@@ -13,13 +13,13 @@ const note = (host: string, changes: Partial<Finding> = {}): Finding => ({
 
 describe('the report', () => {
   test('has the gravest first, and one line for the hosts with the same finding', () => {
-    const mend = { where: 'host', command: 'du -x /' } as const
+    const fix = { where: 'host', command: 'du -x /' } as const
     const findings: Finding[] = [
       note('m3'),
       note('m1', { gravity: 'risk', id: 'x', cause: 'a risk', hint: 'Take care.' }),
-      note('m4', { gravity: 'blocker', id: 'disk-full', cause: '/ is full', mend }),
+      note('m4', { gravity: 'blocker', id: 'disk-full', cause: '/ is full', fix }),
       note('m2'),
-      note('m2', { gravity: 'blocker', id: 'disk-full', cause: '/ is full', mend }),
+      note('m2', { gravity: 'blocker', id: 'disk-full', cause: '/ is full', fix }),
     ]
     expect(formatFindings(findings, ORDER)).toBe(
       [
@@ -34,10 +34,10 @@ describe('the report', () => {
   })
 
   test('does not give a command without the condition that the hint has for it', () => {
-    const mend = { where: 'here', command: 'ssh-keygen -R m1' } as const
+    const fix = { where: 'here', command: 'ssh-keygen -R m1' } as const
     const hint = 'If the machine is new, forget the old key with: ssh-keygen -R m1'
-    expect(formatFindings([note('m1', { mend, hint })], ORDER)).toBe(`note     m1: busy\n           ${hint}\n`)
-    expect(formatFindings([note('m1', { mend })], ORDER)).toBe('note     m1: busy\n           here: ssh-keygen -R m1\n')
+    expect(formatFindings([note('m1', { fix, hint })], ORDER)).toBe(`note     m1: busy\n           ${hint}\n`)
+    expect(formatFindings([note('m1', { fix })], ORDER)).toBe('note     m1: busy\n           here: ssh-keygen -R m1\n')
   })
 
   test('tells the same detail once, different ones host by host, and no more than four', () => {

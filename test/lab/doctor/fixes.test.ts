@@ -1,4 +1,4 @@
-/** Troubles that `muster doctor` finds on real hosts, and what it says mends them: done there, it finds nothing any more. */
+/** Problems that `muster doctor` finds on real hosts: once its fix has run there, it finds nothing more. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
@@ -14,12 +14,12 @@ type Trouble = {
   readonly make?: string
   readonly bashrc?: string
   readonly sshdOptions?: Readonly<Record<string, string>>
-  /** What the mend prints, where it only shows what is to be done; `cure` does it. */
+  /** What the fix prints if it only shows where the problem is; `cure` then solves it. */
   readonly shows?: RegExp
   readonly cure?: string
-  /** Where the mend runs; on the host unless given. */
+  /** Where the fix runs; on the host unless given. */
   readonly where?: 'here'
-  /** The mend needs what a lab host has not: a service manager, a package mirror. */
+  /** The fix needs what a lab host lacks: a service manager, a package mirror. */
   readonly isOnlyFound?: true
 }
 
@@ -98,10 +98,10 @@ type Finding = {
   readonly id: string
   readonly gravity: string
   readonly detail?: string
-  readonly mend?: { readonly where: string; readonly command: string }
+  readonly fix?: { readonly where: string; readonly command: string }
 }
 
-describe.skipIf(!canRun)('what muster doctor says mends a host', () => {
+describe.skipIf(!canRun)('the fixes that muster doctor suggests', () => {
   let lab: Lab
   let before: readonly Finding[]
   let after: readonly Finding[]
@@ -135,28 +135,28 @@ describe.skipIf(!canRun)('what muster doctor says mends a host', () => {
     for (const [name, { make }] of Object.entries(TROUBLES)) if (make !== undefined) await mustExec(name, make)
     before = await doctor()
     for (const [name, { isOnlyFound, cure }] of Object.entries(TROUBLES)) {
-      const mend = find(before, name)?.mend
-      if (mend === undefined || isOnlyFound) continue
-      if (mend.where === 'here') {
-        const [, verb = '', ...words] = mend.command.split(' ')
+      const fix = find(before, name)?.fix
+      if (fix === undefined || isOnlyFound) continue
+      if (fix.where === 'here') {
+        const [, verb = '', ...words] = fix.command.split(' ')
         await lab.run([...PROGRAM, '--hosts', lab.hostsFile, verb, name, ...words, '--yes'])
-      } else shown.set(name, await mustExec(name, mend.command))
+      } else shown.set(name, await mustExec(name, fix.command))
       if (cure !== undefined) await mustExec(name, cure)
     }
     after = await doctor()
   })
   afterAll(async () => await lab?.stop())
 
-  it.each(NAMES)('%s: is found', (name) => {
+  it.each(NAMES)('finds the problem of %s', (name) => {
     const { gravity, where = 'host' } = TROUBLES[name] ?? {}
-    expect(find(before, name)).toMatchObject({ gravity, mend: { where } })
+    expect(find(before, name)).toMatchObject({ gravity, fix: { where } })
   })
 
-  it.each(NAMES.filter((name) => TROUBLES[name]?.shows !== undefined))('%s: shows where to look', (name) => {
+  it.each(NAMES.filter((name) => TROUBLES[name]?.shows !== undefined))('shows where the problem of %s is', (name) => {
     expect(shown.get(name)).toMatch(TROUBLES[name]?.shows as RegExp)
   })
 
-  it.each(NAMES.filter((name) => !TROUBLES[name]?.isOnlyFound))('%s: is not found any more', (name) => {
+  it.each(NAMES.filter((name) => !TROUBLES[name]?.isOnlyFound))('finds no problem on %s after the fix', (name) => {
     // The machine that the lab runs on may be busy itself.
     if (name === 'busy') expect(find(after, name)?.detail ?? '').not.toContain('load 999')
     else expect(find(after, name)).toBeUndefined()

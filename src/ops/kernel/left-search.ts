@@ -1,6 +1,6 @@
-/** Leftovers that are files: from what a host tells about them to what may be removed, and how. Pure. */
+/** Leftovers that are files: decides from the answer of a host what may be removed, and how. Pure. */
 import { defined } from '../../base/defined.ts'
-import type { LeftKind, LeftTraces } from '../../base/left.ts'
+import type { LeftKind, LeftSearch } from '../../base/left.ts'
 import type { Known } from './fact.ts'
 import { defineLeft, type Leftover, type LeftRoom, unknownOf } from './left.ts'
 import { decodeWord, LEFT_HOLDER, type LeftAnswer, type LeftRecord, leftFact, setPath } from './left-script.ts'
@@ -8,18 +8,18 @@ import { decodeWord, LEFT_HOLDER, type LeftAnswer, type LeftRecord, leftFact, se
 /** Something that changed so lately may belong to a command that is just beginning. */
 const BRIEF_S = 10
 
-export function tracesLeft(traces: LeftTraces): LeftRoom {
+export function roomOfSearch(search: LeftSearch): LeftRoom {
   return defineLeft<{ found: LeftAnswer }>({
-    name: traces.name,
-    factsOf: (_, __, also) => ({ found: leftFact(traces.find, also) }),
-    itemsOf: ({ found }) => leftoversOf(found, traces.kinds),
+    name: search.name,
+    factsOf: (_, __, also) => ({ found: leftFact(search.find, also) }),
+    itemsOf: ({ found }) => leftoversOf(found, search.kinds),
   })
 }
 
 /** `stateOf`: what an area knows better of one thing. */
 export function leftoversOf(
   found: Known<LeftAnswer>,
-  kinds: LeftTraces['kinds'],
+  kinds: LeftSearch['kinds'],
   stateOf: (record: LeftRecord, path: string) => Leftover['state'] | undefined = () => undefined,
 ): Leftover[] {
   if (found.kind === 'unknown') return [unknownOf('files', found.because)]
