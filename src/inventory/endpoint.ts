@@ -1,4 +1,5 @@
 /** One host's endpoint out of what hosts.yaml and ssh_config say: a pure merge, but for looking which key files exist. */
+import { defined } from '../base/defined.ts'
 import { printable } from '../base/printable.ts'
 import { matchesGlob } from './glob.ts'
 import type { Endpoint, Host } from './host.ts'
@@ -14,14 +15,21 @@ import { isYes, parseSeconds, type SshConfigValues, settingOf, splitPaths } from
 /** What is wrong with one host's way; many hosts may have the same. */
 export class EndpointProblem extends Error {}
 
-/** The machine and the options that endpoints are made for. */
-export type Surroundings = {
+export type EndpointSettings = {
   readonly env: Readonly<Record<string, string | undefined>>
-  readonly localUser: LocalUser
-  readonly connectTimeoutMs?: number
-  readonly usualConnectTimeoutMs?: number
-  readonly forwardAgent?: boolean
+  /** `ssh -F`: read this ssh_config alone. */
   readonly sshConfigFile?: string
+  /** Wins over ConnectTimeout. */
+  readonly connectTimeoutMs?: number
+  /** Where ssh_config says nothing either; 10 s unless given. */
+  readonly usualConnectTimeoutMs?: number
+  /** Forward the agent to every host that does not say otherwise in hosts.yaml. */
+  readonly forwardAgent?: boolean
+}
+
+/** The machine and the settings that endpoints are made for. */
+export type Surroundings = EndpointSettings & {
+  readonly localUser: LocalUser
   exists(path: string): boolean
   readonly read: ReadSmallFile
   readonly authorities: ReadAuthorities
@@ -30,6 +38,11 @@ export type Surroundings = {
 const CONNECT_TIMEOUT_MS = 10_000
 const KEEP_ALIVE_INTERVAL_MS = 5_000
 const KEEP_ALIVE_MAX_MISSED = 3
+const STRICTNESS = new Map<string | undefined, Endpoint['strictHostKeyChecking']>([
+  ...(['yes', 'true'] as const).map((word) => [word, 'yes'] as const),
+  ...(['no', 'off', 'false'] as const).map((word) => [word, 'no'] as const),
+  ['accept-new', 'accept-new'],
+])
 const DEFAULT_IDENTITY = /^~\/\.ssh\/id_(?:rsa|ecdsa|ecdsa_sk|ed25519|ed25519_sk|xmss|dsa)$/
 
 export function createLocalEndpoint(host: Host, surroundings: Surroundings): Endpoint {
@@ -99,32 +112,22 @@ export function createEndpoint(
     ) ??
     knownByAuthority(tokens, [...knownHostsFiles, ...globalKnownHostsFiles], surroundings.authorities) ??
     (jumpNeeds && `its jump host ${jumpNeeds.host}: ${jumpNeeds.needsOpenSsh}`)
-  const agentSocket = agentSocketOf(values, tokens, surroundings)
-  const environment = environmentOf(values, env)
-  const algorithms = algorithmsOf(values)
   const requiredRsaBits = Number(settingOf(values, 'requiredrsasize'))
-  const shell = host.shell ?? settingOf(values, 'remotecommand')
   return {
     host: host.name,
     number: host.number,
-    ...(alias === host.name ? {} : { alias }),
     transport: host.transport ?? (reason === undefined ? 'ssh2' : 'openssh'),
     address,
     port,
     user,
     identityFiles,
     identitiesOnly: isYes(values, 'identitiesonly', false),
-    ...(agentSocket === undefined ? {} : { agentSocket }),
     forwardAgent: host.forwardAgent ?? (surroundings.forwardAgent || isForwarding(settingOf(values, 'forwardagent'))),
     jump,
-    ...(proxyCommand === undefined ? {} : { proxyCommand: expandTokens(proxyCommand, tokens) }),
     knownHostsFiles,
     globalKnownHostsFiles,
-    ...(hostKeyAlias === undefined ? {} : { hostKeyAlias }),
-    strictHostKeyChecking: strictnessOf(settingOf(values, 'stricthostkeychecking')),
+    strictHostKeyChecking: STRICTNESS.get(settingOf(values, 'stricthostkeychecking')) ?? 'ask',
     hashKnownHosts: isYes(values, 'hashknownhosts', false),
-    ...(algorithms === undefined ? {} : { algorithms }),
-    ...(requiredRsaBits > LEAST_RSA_BITS ? { requiredRsaBits } : {}),
     connectTimeoutMs:
       surroundings.connectTimeoutMs ??
       milliseconds(values, 'connecttimeout') ??
@@ -134,12 +137,20 @@ export function createEndpoint(
     keepAliveIntervalMs: milliseconds(values, 'serveraliveinterval') || KEEP_ALIVE_INTERVAL_MS,
     keepAliveMaxMissed:
       Number(settingOf(values, 'serveralivecountmax') ?? KEEP_ALIVE_MAX_MISSED) || KEEP_ALIVE_MAX_MISSED,
-    ...(host.persistMs ? { persistMs: host.persistMs } : {}),
     authentications: authenticationsOf(values),
-    ...(shell === undefined ? {} : { shell }),
-    ...(environment === undefined ? {} : { environment }),
-    ...(surroundings.sshConfigFile === undefined ? {} : { sshConfigFile: surroundings.sshConfigFile }),
-    ...(reason === undefined ? {} : { needsOpenSsh: reason }),
+    ...defined({
+      alias: alias === host.name ? undefined : alias,
+      agentSocket: agentSocketOf(values, tokens, surroundings),
+      proxyCommand: proxyCommand === undefined ? undefined : expandTokens(proxyCommand, tokens),
+      hostKeyAlias,
+      algorithms: algorithmsOf(values),
+      requiredRsaBits: requiredRsaBits > LEAST_RSA_BITS ? requiredRsaBits : undefined,
+      persistMs: host.persistMs || undefined,
+      shell: host.shell ?? settingOf(values, 'remotecommand'),
+      environment: environmentOf(values, env),
+      sshConfigFile: surroundings.sshConfigFile,
+      needsOpenSsh: reason,
+    }),
   }
 }
 
@@ -178,22 +189,6 @@ const isForwarding = (value: string | undefined): boolean => value !== undefined
 function milliseconds(values: SshConfigValues, keyword: string): number | undefined {
   const seconds = parseSeconds(settingOf(values, keyword) ?? '')
   return seconds === undefined ? undefined : seconds * 1000
-}
-
-function strictnessOf(value: string | undefined): Endpoint['strictHostKeyChecking'] {
-  switch (value) {
-    case 'yes':
-    case 'true':
-      return 'yes'
-    case 'no':
-    case 'off':
-    case 'false':
-      return 'no'
-    case 'accept-new':
-      return 'accept-new'
-    default:
-      return 'ask'
-  }
 }
 
 function environmentOf(values: SshConfigValues, env: Surroundings['env']): Record<string, string> | undefined {

@@ -7,7 +7,6 @@ import type { Section } from './section.ts'
 import {
   choice,
   type Field,
-  failType,
   flag,
   located,
   mapOf,
@@ -16,6 +15,7 @@ import {
   oneOrMore,
   orEmpty,
   type Schema,
+  scalar,
   text,
 } from './yaml-reader.ts'
 
@@ -32,15 +32,11 @@ const amount = notNegative('a number, 0 or more')
 const userName = text('user name', (name) => (isUserName(name) ? undefined : 'is not a user name'))
 
 /** In bytes. */
-export const memory: Schema<number> = {
-  type: 'size such as 512GiB',
-  read(node, reader, where) {
-    const source =
-      isScalar(node) && (typeof node.value === 'string' || typeof node.value === 'number') ? node.value : ''
-    const bytes = parseMemorySize(String(source))
-    return bytes ?? failType(node, reader, where, 'a size such as 512GiB, 64GB or a whole number of bytes')
-  },
-}
+export const memory = scalar(
+  'size such as 512GiB',
+  (value) => (typeof value === 'string' || typeof value === 'number' ? parseMemorySize(String(value)) : undefined),
+  'a size such as 512GiB, 64GB or a whole number of bytes',
+)
 
 /** Labels are text, but `rack: 3` is clear enough. */
 export const label: Schema<string> = {

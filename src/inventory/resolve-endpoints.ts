@@ -7,7 +7,13 @@ import { currentAccount } from '../base/account.ts'
 import { getOrMake } from '../base/collections.ts'
 import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
-import { createEndpoint, createLocalEndpoint, EndpointProblem, type Surroundings } from './endpoint.ts'
+import {
+  createEndpoint,
+  createLocalEndpoint,
+  EndpointProblem,
+  type EndpointSettings,
+  type Surroundings,
+} from './endpoint.ts'
 import type { Endpoint, Host } from './host.ts'
 import { parseHostSpec } from './host-name.ts'
 import { foldHostSet } from './host-set.ts'
@@ -20,16 +26,7 @@ import type { SshConfigAnswer, SshConfigQuestion, SshConfigSource } from './ssh-
 import type { LocalUser } from './ssh-config/tokens.ts'
 import { type SshConfigValues, settingOf } from './ssh-config/values.ts'
 
-export type EndpointOptions = {
-  readonly env: Readonly<Record<string, string | undefined>>
-  /** `ssh -F`: read this ssh_config alone. */
-  readonly sshConfigFile?: string
-  /** Wins over ConnectTimeout. */
-  readonly connectTimeoutMs?: number
-  /** Where ssh_config says nothing either; 10 s unless given. */
-  readonly usualConnectTimeoutMs?: number
-  /** Forward the agent to every host that does not say otherwise in hosts.yaml. */
-  readonly forwardAgent?: boolean
+export type EndpointOptions = EndpointSettings & {
   readonly signal?: AbortSignal
   /** Replaced in tests. */
   readonly source?: SshConfigSource
@@ -72,14 +69,10 @@ class EndpointResolver {
     this.#inventory = inventory
     this.#byName = new Map(inventory.hosts.map((host) => [host.name, host]))
     this.#options = options
-    const { env, connectTimeoutMs, usualConnectTimeoutMs, forwardAgent, sshConfigFile, files } = options
+    const { files } = options
     this.#surroundings = {
-      env,
+      ...options,
       localUser: options.localUser ?? currentUser(),
-      ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }),
-      ...(usualConnectTimeoutMs === undefined ? {} : { usualConnectTimeoutMs }),
-      ...(forwardAgent === undefined ? {} : { forwardAgent }),
-      ...(sshConfigFile === undefined ? {} : { sshConfigFile }),
       // Hundreds of hosts ask about the same few files.
       exists: remembered(files?.exists ?? existsSync),
       read: remembered(files?.read ?? readSmallFile),

@@ -259,25 +259,22 @@ export function text(type = 'text', check?: (value: string) => string | undefine
   }
 }
 
-export function number(type: string, isValid: (value: number) => boolean): Schema<number> {
+/** A scalar that `take` takes; `wanted`: what it has to be, in messages. */
+export function scalar<T>(type: string, take: (value: unknown) => T | undefined, wanted = type): Schema<T> {
   return {
     type,
     read(node, reader, path) {
-      if (isScalar(node) && typeof node.value === 'number' && isValid(node.value)) return node.value
-      return failType(node, reader, path, type)
+      const value = isScalar(node) ? take(node.value) : undefined
+      return value ?? failType(node, reader, path, wanted)
     },
   }
 }
 
-export function flag(): Schema<boolean> {
-  return {
-    type: 'true or false',
-    read(node, reader, path) {
-      if (isScalar(node) && typeof node.value === 'boolean') return node.value
-      return failType(node, reader, path, 'true or false')
-    },
-  }
-}
+export const number = (type: string, isValid: (value: number) => boolean): Schema<number> =>
+  scalar(type, (value) => (typeof value === 'number' && isValid(value) ? value : undefined))
+
+export const flag = (): Schema<boolean> =>
+  scalar('true or false', (value) => (typeof value === 'boolean' ? value : undefined))
 
 export function choice<T extends string>(words: readonly T[]): Schema<T> {
   const type = words.join(' | ')

@@ -1,10 +1,11 @@
 /** One host's interactive shell in the fleet: its channel, its size, and the bytes that wait for it. A reconnect opens a new channel. */
+import { ByteQueue } from '../base/byte-queue.ts'
 import { messageOf } from '../base/errors.ts'
 import type { FleetEvent, ShellState } from './fleet.ts'
 import type { ChannelEnd, Connection, Shell, ShellSize } from './transport.ts'
-import { WriteQueue } from './write-queue.ts'
 
 const LAGGING_FROM_BYTES = 4096
+export const WRITE_QUEUE_LIMIT_BYTES = 1024 * 1024
 const INTERRUPT = 0x03
 const NONE: ShellState = { kind: 'none' }
 
@@ -17,7 +18,8 @@ export type ShellEnvironment = {
 export class HostShell {
   readonly #host: string
   readonly #emit: (event: FleetEvent) => void
-  readonly #queue = new WriteQueue()
+  /** Typed bytes that wait for a full channel, each write whole or not at all, so that no keystroke is split. */
+  readonly #queue = new ByteQueue(WRITE_QUEUE_LIMIT_BYTES)
   #state: ShellState = NONE
   #shell: Shell | undefined
   /** Counts channels, so that a late callback of an old one is recognised. */
@@ -103,10 +105,10 @@ export class HostShell {
       this.#send(shell, bytes)
       return undefined
     }
-    if (!this.#queue.offer(bytes)) {
+    if (!this.#queue.push(bytes)) {
       if (!bytes.includes(INTERRUPT)) return 'queue full'
-      this.discardedBytes = this.#queue.clear()
-      if (!this.#queue.offer(bytes)) return 'queue full'
+      this.discardedBytes = this.#queue.takeAll().length
+      if (!this.#queue.push(bytes)) return 'queue full'
     }
     this.#reportLag()
     return undefined
@@ -148,7 +150,7 @@ export class HostShell {
     const shell = this.#shell
     if (shell === undefined) return
     this.#isFull = false
-    this.#queue.flush((bytes) => this.#send(shell, bytes))
+    for (let bytes = this.#queue.take(); bytes && this.#send(shell, bytes); ) bytes = this.#queue.take()
     this.#reportLag()
   }
 
@@ -165,7 +167,7 @@ export class HostShell {
   #renew(): number {
     this.#shell = undefined
     this.#isFull = false
-    this.#queue.clear()
+    this.#queue.takeAll()
     this.#reportLag()
     return ++this.#generation
   }

@@ -6,6 +6,7 @@
  * In each turn hosts with little output go first (an echo, a prompt); floods share what is left of it, one slice each. Between
  * turns the event loop serves stdin and the sockets.
  */
+import { ByteQueue } from '../base/byte-queue.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { FloodDrop } from './flood-drop.ts'
 import type { Screen } from './screen.ts'
@@ -32,7 +33,7 @@ const RESUME_BYTES = 16 * 1024
 type Lane = {
   readonly host: string
   screen: Screen
-  readonly queue: OutputQueue
+  readonly queue: ByteQueue
   readonly drop: FloodDrop
   isPaused: boolean
   /** Parsed in this turn and not reported yet. */
@@ -70,7 +71,7 @@ export class Feeder implements Disposable {
       return
     }
     const drop = new FloodDrop(this.#clock, (bytes) => this.#enqueue(lane, bytes))
-    const lane: Lane = { host, screen, queue: new OutputQueue(), drop, isPaused: false, parsedBytes: 0 }
+    const lane: Lane = { host, screen, queue: new ByteQueue(), drop, isPaused: false, parsedBytes: 0 }
     this.#lanes.set(host, lane)
   }
 
@@ -185,51 +186,5 @@ export class Feeder implements Disposable {
       lane.parsedBytes = 0
       if (parsedBytes > 0 && this.#lanes.get(lane.host) === lane) this.#options.onParsed(lane.host, parsedBytes)
     }
-  }
-}
-
-const EMPTY = new Uint8Array(0)
-
-/** Chunks that wait to be parsed, taken in slices without copying. */
-class OutputQueue {
-  #chunks: Uint8Array[] = []
-  /** Chunks before this one are taken already. */
-  #head = 0
-  #bytes = 0
-
-  get bytes(): number {
-    return this.#bytes
-  }
-
-  push(chunk: Uint8Array): void {
-    this.#chunks.push(chunk)
-    this.#bytes += chunk.length
-  }
-
-  /** The next bytes, at most `limit` and at most to the end of a chunk; undefined when there are none. */
-  take(limit: number): Uint8Array | undefined {
-    const chunk = this.#chunks[this.#head]
-    if (!chunk) return undefined
-    if (chunk.length > limit) {
-      this.#chunks[this.#head] = chunk.subarray(limit)
-      this.#bytes -= limit
-      return chunk.subarray(0, limit)
-    }
-    this.#chunks[this.#head] = EMPTY
-    this.#head++
-    if (this.#head === this.#chunks.length || this.#head > 256) {
-      this.#chunks.splice(0, this.#head)
-      this.#head = 0
-    }
-    this.#bytes -= chunk.length
-    return chunk
-  }
-
-  takeAll(): Uint8Array {
-    const all = Buffer.concat(this.#chunks.slice(this.#head))
-    this.#chunks = []
-    this.#head = 0
-    this.#bytes = 0
-    return all
   }
 }

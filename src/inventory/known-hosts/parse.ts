@@ -5,6 +5,7 @@
 
 import { hash, randomBytes } from 'node:crypto'
 import { getOrMake } from '../../base/collections.ts'
+import { matchesGlob } from '../glob.ts'
 import { isWholeKey, keyTypeOf } from './key-blob.ts'
 
 export type KnownHostsMarker = 'none' | 'revoked' | 'cert-authority'
@@ -101,24 +102,13 @@ function patternMatcher(field: string): KnownHostsEntry['matches'] {
     .filter((pattern) => pattern !== '')
     .map((pattern) => {
       const isNegated = pattern.startsWith('!')
-      return { isNegated, matches: globMatcher(isNegated ? pattern.slice(1) : pattern) }
+      return { isNegated, glob: isNegated ? pattern.slice(1) : pattern }
     })
   return (name) => {
     const lower = name.toLowerCase()
-    const hits = patterns.filter((pattern) => pattern.matches(lower))
+    const hits = patterns.filter(({ glob }) => matchesGlob(glob, lower))
     return hits.length > 0 && hits.every((hit) => !hit.isNegated)
   }
-}
-
-function globMatcher(pattern: string): (name: string) => boolean {
-  if (!/[*?]/.test(pattern)) return (name) => name === pattern
-  const source = pattern.replace(/[*?]+|[^*?]+/g, (part) => {
-    if (!/[*?]/.test(part)) return part.replace(/[\\^$.|+()[\]{}]/g, '\\$&')
-    const required = '.'.repeat(part.split('?').length - 1)
-    return part.includes('*') ? `${required}.*` : required
-  })
-  const expression = new RegExp(`^${source}$`, 's')
-  return (name) => expression.test(name)
 }
 
 /** One line for a key, with its line feed. `isHashed`: the name is kept as `|1|salt|hash`. */

@@ -33,11 +33,14 @@ type Kind = {
 const ECDSA = ['ecdsa-sha2-nistp256', 'ecdsa-sha2-nistp384', 'ecdsa-sha2-nistp521']
 const RSA = ['rsa-sha2-512', 'rsa-sha2-256']
 
+export const HOST_KEYS: readonly string[] = ['ssh-ed25519', ...ECDSA, ...RSA]
+export const MACS = ['hmac-sha2-256-etm@openssh.com', 'hmac-sha2-512-etm@openssh.com', 'hmac-sha2-256', 'hmac-sha2-512']
+
 const KINDS: readonly Kind[] = [
   {
     field: 'hostKeys',
     option: 'HostKeyAlgorithms',
-    usual: ['ssh-ed25519', ...ECDSA, ...RSA],
+    usual: HOST_KEYS,
     onRequest: ['ssh-rsa'],
     // Before 8.5.
     otherOrder: [...ECDSA, 'ssh-ed25519', ...RSA, 'ssh-rsa'],
@@ -81,7 +84,7 @@ const KINDS: readonly Kind[] = [
   {
     field: 'macs',
     option: 'MACs',
-    usual: ['hmac-sha2-256-etm@openssh.com', 'hmac-sha2-512-etm@openssh.com', 'hmac-sha2-256', 'hmac-sha2-512'],
+    usual: MACS,
     onRequest: [],
   },
 ]

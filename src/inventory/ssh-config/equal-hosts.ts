@@ -4,7 +4,9 @@
  * they are only searched for Host and Match here. Whatever might tell hosts apart in another way, or looks unfamiliar,
  * means that every host is asked.
  */
+
 import { readFileSync } from 'node:fs'
+import { matchesGlob } from '../glob.ts'
 import type { SshConfigAnswer, SshConfigQuestion } from './source.ts'
 import { type SshConfigValues, settingOf } from './values.ts'
 
@@ -100,12 +102,9 @@ function patternsIn(remarks: readonly string[], read: (path: string) => string):
 
 /** Says of a name which patterns match it, with and without regard to case: ssh need not be understood better than that. */
 function matcherOf(patterns: readonly string[]): (name: string) => string {
-  const expressions = patterns.flatMap((pattern) => {
-    const escaped = pattern.replace(/[.+^${}()|[\]\\/-]/g, '\\$&')
-    const source = `^${escaped.replaceAll('*', '.*').replaceAll('?', '.')}$`
-    return [new RegExp(source, 's'), new RegExp(source, 'is')]
-  })
-  return (name) => expressions.map((expression) => (expression.test(name) ? '1' : '0')).join('')
+  const matches = (pattern: string, name: string) => (matchesGlob(pattern, name) ? '1' : '0')
+  return (name) =>
+    patterns.map((each) => matches(each, name) + matches(each.toLowerCase(), name.toLowerCase())).join('')
 }
 
 /** Fills in the answers of a group of which two were asked, where they bear each other out. */

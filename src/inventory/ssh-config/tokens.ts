@@ -24,38 +24,22 @@ export type TokenValues = {
 export function expandTokens(text: string, values: TokenValues): string {
   if (!text.includes('%')) return text
   const { alias, address, port, user, hostKeyAlias, jump = '', local } = values
-  return text.replace(/%(.)/g, (token, letter: string) => {
-    switch (letter) {
-      case '%':
-        return '%'
-      case 'C':
-        return createHash('sha1').update(`${local.hostName}${address}${port}${user}${jump}`).digest('hex')
-      case 'd':
-        return local.home
-      case 'h':
-        return address
-      case 'i':
-        return String(local.uid)
-      case 'j':
-        return jump
-      case 'k':
-        return hostKeyAlias ?? alias
-      case 'L':
-        return local.hostName.replace(/\..*/s, '')
-      case 'l':
-        return local.hostName
-      case 'n':
-        return alias
-      case 'p':
-        return String(port)
-      case 'r':
-        return user
-      case 'u':
-        return local.name
-      default:
-        return token
-    }
-  })
+  const texts: Readonly<Record<string, string>> = {
+    '%': '%',
+    d: local.home,
+    h: address,
+    i: String(local.uid),
+    j: jump,
+    k: hostKeyAlias ?? alias,
+    L: local.hostName.replace(/\..*/s, ''),
+    l: local.hostName,
+    n: alias,
+    p: String(port),
+    r: user,
+    u: local.name,
+  }
+  const hashed = () => createHash('sha1').update(`${local.hostName}${address}${port}${user}${jump}`).digest('hex')
+  return text.replace(/%(.)/g, (token, letter: string) => (letter === 'C' ? hashed() : (texts[letter] ?? token)))
 }
 
 /** A file name with everything expanded. A variable that is not set, or another user's `~name`, stays as it is written. */

@@ -1,4 +1,4 @@
-/** Fresh Ed25519 keys in the two forms that SSH programs read: OpenSSH's private key file, and the public key line. */
+/** Fresh Ed25519 keys as OpenSSH files. Of those that ssh2 makes itself, one of 300 is broken: it loses a leading zero. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 
 export type KeyPair = {

@@ -54,33 +54,30 @@ export function createHostKeyVerifier(options: HostKeyVerifierOptions = {}): Hos
   const verdictOnNewKey = async (endpoint: Endpoint, key: Uint8Array, signal: AbortSignal): Promise<HostKeyVerdict> => {
     const shown = describeKey(endpoint, key)
     if (endpoint.knownHostsFiles.length === 0) {
-      return {
-        ok: false,
-        reason: `${shown} is not in known_hosts, and UserKnownHostsFile none leaves no file to record it in`,
-        hint: `Set UserKnownHostsFile to a file for ${printable(endpoint.host)}; ssh accepts no new key without one either.`,
-      }
+      return refused(
+        `${shown} is not in known_hosts, and UserKnownHostsFile none leaves no file to record it in`,
+        `Set UserKnownHostsFile to a file for ${printable(endpoint.host)}; ssh accepts no new key without one either.`,
+      )
     }
     switch (endpoint.strictHostKeyChecking) {
       case 'yes':
-        return {
-          ok: false,
-          reason: `${shown} is not in known_hosts, and StrictHostKeyChecking is yes`,
-          hint: `Compare the fingerprint with the machine's own, then connect once with ssh -o StrictHostKeyChecking=ask ${printable(endpoint.host)}.`,
-        }
+        return refused(
+          `${shown} is not in known_hosts, and StrictHostKeyChecking is yes`,
+          `Compare the fingerprint with the machine's own, then connect once with ssh -o StrictHostKeyChecking=ask ${printable(endpoint.host)}.`,
+        )
       case 'accept-new':
       case 'no':
         await record(endpoint, key)
         return { ok: true }
       case 'ask':
         if (reviews === undefined) {
-          return {
-            ok: false,
-            reason: `${shown} is not in known_hosts, and there is no user to ask`,
-            hint: 'Open the console once to review new keys, or set StrictHostKeyChecking accept-new for these hosts.',
-          }
+          return refused(
+            `${shown} is not in known_hosts, and there is no user to ask`,
+            'Open the console once to review new keys, or set StrictHostKeyChecking accept-new for these hosts.',
+          )
         }
         if (!(await reviews.ask(endpoint, key, signal))) {
-          return { ok: false, reason: `${shown} was not accepted`, hint: 'Reconnect to review the key again.' }
+          return refused(`${shown} was not accepted`, 'Reconnect to review the key again.')
         }
         await record(endpoint, key)
         return { ok: true }
@@ -91,11 +88,10 @@ export function createHostKeyVerifier(options: HostKeyVerifierOptions = {}): Hos
     async verify(endpoint, key, signal) {
       const isTooShort = tooShortRsa(key, endpoint.requiredRsaBits)
       if (isTooShort !== undefined) {
-        return {
-          ok: false,
-          reason: `${describeKey(endpoint, key)} ${isTooShort}`,
-          hint: 'Make a longer host key there, or one of another type: ssh-keygen -A.',
-        }
+        return refused(
+          `${describeKey(endpoint, key)} ${isTooShort}`,
+          'Make a longer host key there, or one of another type: ssh-keygen -A.',
+        )
       }
       const judgement = judgeHostKey(await namingFor(endpoint), endpoint, key)
       switch (judgement.kind) {
@@ -104,17 +100,15 @@ export function createHostKeyVerifier(options: HostKeyVerifierOptions = {}): Hos
         case 'changed':
           return changed(endpoint, key, judgement.offending)
         case 'revoked':
-          return {
-            ok: false,
-            reason: `${describeKey(endpoint, key)} is marked as revoked in ${placeOf(judgement.entry)}: it may have been stolen`,
-            hint: 'Ask who runs the machine for its new key.',
-          }
+          return refused(
+            `${describeKey(endpoint, key)} is marked as revoked in ${placeOf(judgement.entry)}: it may have been stolen`,
+            'Ask who runs the machine for its new key.',
+          )
         case 'authority-only':
-          return {
-            ok: false,
-            reason: `${describeKey(endpoint, key)} is not a certificate, and ${placeOf(judgement.entry)} trusts only certificates of its authority`,
-            hint: `Set \`transport: openssh\` for ${printable(endpoint.host)}: the built-in transport cannot check host certificates.`,
-          }
+          return refused(
+            `${describeKey(endpoint, key)} is not a certificate, and ${placeOf(judgement.entry)} trusts only certificates of its authority`,
+            `Set \`transport: openssh\` for ${printable(endpoint.host)}: the built-in transport cannot check host certificates.`,
+          )
         case 'unknown':
           return verdictOnNewKey(endpoint, key, signal)
       }
@@ -125,21 +119,21 @@ export function createHostKeyVerifier(options: HostKeyVerifierOptions = {}): Hos
   }
 }
 
+const refused = (reason: string, hint: string): HostKeyVerdict => ({ ok: false, reason, hint })
+
 function changed(endpoint: Endpoint, key: Uint8Array, offending: KnownHostsEntry): HostKeyVerdict {
   const old = `${keyTypeTitle(offending.keyType)} ${fingerprintOf(offending.blob)}`
   const shown = `the host key has changed: ${describeKey(endpoint, key)}`
   if (offending.line === 0) {
-    return {
-      ok: false,
-      reason: `${shown}, but ${old} was accepted earlier in this run; the connection may be intercepted`,
-      hint: 'If the machine was reinstalled, start Muster again.',
-    }
+    return refused(
+      `${shown}, but ${old} was accepted earlier in this run; the connection may be intercepted`,
+      'If the machine was reinstalled, start Muster again.',
+    )
   }
-  return {
-    ok: false,
-    reason: `${shown}, but ${placeOf(offending)} has ${old}; the connection may be intercepted`,
-    hint: `If the machine was reinstalled, remove the old key with: ssh-keygen -f ${shellQuote(printable(offending.file))} -R ${shellQuote(printable(lookupNameOf(endpoint)))}`,
-  }
+  return refused(
+    `${shown}, but ${placeOf(offending)} has ${old}; the connection may be intercepted`,
+    `If the machine was reinstalled, remove the old key with: ssh-keygen -f ${shellQuote(printable(offending.file))} -R ${shellQuote(printable(lookupNameOf(endpoint)))}`,
+  )
 }
 
 function unkeptKey({ knownHostsFiles }: Endpoint, name: string): string {

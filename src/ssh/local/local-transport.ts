@@ -1,8 +1,10 @@
 /** The transport `local`: this machine without SSH. A login shell in a pseudo-terminal, commands in process groups of their own. */
+
 import { accessSync, constants, statSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { homedir } from 'node:os'
 import { type Clock, systemClock } from '../../base/clock.ts'
+import { defined } from '../../base/defined.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { PtySpawner } from '../../base/pty.ts'
@@ -70,9 +72,7 @@ export function createLocalTransport(options: LocalTransportOptions): Transport 
         const remote: RemoteProcess = await spawnProcess(
           { file: '/bin/sh', args: ['-c', command], environment, directory, clock },
           {
-            onStdout: (bytes) => handlers.onStdout(bytes),
-            onStderr: (bytes) => handlers.onStderr(bytes),
-            onDrain: () => handlers.onDrain?.(),
+            ...handlers,
             onEnd: (end) => {
               open.delete(remote)
               handlers.onEnd(end)
@@ -119,9 +119,6 @@ function shellCommand(
 }
 
 function inheritedEnvironment(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  const inherited: Record<string, string> = {}
-  for (const [name, value] of Object.entries(environment)) {
-    if (value !== undefined && !NOT_INHERITED.test(name)) inherited[name] = value
-  }
-  return inherited
+  const all = defined(environment) as Record<string, string>
+  return Object.fromEntries(Object.entries(all).filter(([name]) => !NOT_INHERITED.test(name)))
 }

@@ -7,13 +7,14 @@ import { spawn } from 'node:child_process'
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
-import { Duplex } from 'node:stream'
+import type { Duplex } from 'node:stream'
 import { type Clock, systemClock } from '../../base/clock.ts'
+import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
 import type { PtySpawner } from '../../base/pty.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { HostKeyReviewer } from '../host-keys.ts'
-import { openPtyShell, spawnProcess } from '../local/spawn-process.ts'
+import { openPtyShell, processStream, spawnProcess } from '../local/spawn-process.ts'
 import { HANDSHAKES_PER_SERVER, Throttle } from '../ssh2/session-slots.ts'
 import { type ChannelEnd, ConnectError, type Connection, type Transport } from '../transport.ts'
 import { type AskpassServer, startAskpassServer } from './askpass-server.ts'
@@ -39,7 +40,7 @@ const MASTER_ENDS_WITHIN_MS = 250
 /** Disposing of it ends nothing that is connected, but no question can be asked any more. */
 export function createOpensshTransport(options: OpensshTransportOptions): Transport & Disposable {
   const { spawnPty, clock = systemClock, sshFile = 'ssh' } = options
-  const environment = inherited(options.environment ?? process.env)
+  const environment = defined(options.environment ?? process.env) as Record<string, string>
   const throttle = new Throttle(HANDSHAKES_PER_SERVER)
   let program: Promise<void> | undefined
   let askpass: Promise<AskpassServer> | undefined
@@ -131,9 +132,7 @@ function connectionOf(endpoint: Endpoint, master: Master, options: ClientOptions
           clock,
         },
         {
-          onStdout: (bytes) => handlers.onStdout(bytes),
-          onStderr: (bytes) => handlers.onStderr(bytes),
-          onDrain: () => handlers.onDrain?.(),
+          ...handlers,
           onEnd: (end) => {
             open.delete(remote)
             tellEnd(end, (told) => handlers.onEnd(told))
@@ -184,33 +183,14 @@ async function findProgram(file: string, path = ''): Promise<void> {
   })
 }
 
-function inherited(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(environment).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-  )
-}
-
-const LONGEST_COMPLAINT = 1000
-
 /** ssh does not say when the other side has connected: a refused target shows as an error of the stream. */
 function forwardStream(file: string, args: readonly string[], environment: Record<string, string>): Duplex {
   const child = spawn(file, args, { env: environment, stdio: 'pipe' })
   let complaint = ''
-  const stream = new Duplex({
-    read: () => void child.stdout.resume(),
-    write: (bytes, _encoding, done) => void child.stdin.write(bytes, done),
-    final: (done) => void child.stdin.end(done),
-    destroy(error, done) {
-      child.kill()
-      done(error)
-    },
-  })
+  const stream = processStream(child, () => child.kill())
   child.stdin.on('error', (error) => stream.destroy(error))
-  child.stdout.on('data', (bytes: Buffer) => {
-    if (!stream.push(bytes)) child.stdout.pause()
-  })
   child.stderr.on('data', (bytes: Buffer) => {
-    complaint = (complaint + bytes.toString()).slice(-LONGEST_COMPLAINT)
+    complaint = (complaint + bytes.toString()).slice(-1000)
   })
   child.on('error', (error) => stream.destroy(error))
   child.on('close', (code) => {

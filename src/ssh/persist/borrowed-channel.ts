@@ -1,4 +1,5 @@
 /** The program's end of a channel that the keeper holds. A window of output waits here while paused, and input waits for the window. */
+import { ByteQueue } from '../../base/byte-queue.ts'
 import {
   type ChannelEnd,
   ConnectError,
@@ -28,7 +29,7 @@ export class BorrowedChannel implements Shell, RemoteProcess {
   /** Arrived while paused, in order. */
   readonly #arrived: { readonly kind: StreamKind; readonly bytes: Uint8Array }[] = []
   /** Written while the window was full, in order. */
-  readonly #unsent: Uint8Array[] = []
+  readonly #unsent = new ByteQueue()
   #pendingEnd: ChannelEnd | undefined
   #isPaused = false
   /** `answered`: open, but what came in one piece with that answer waits until the opener has the channel. */
@@ -60,7 +61,7 @@ export class BorrowedChannel implements Shell, RemoteProcess {
     if (this.#isOver || this.#endsInput) return false
     if (bytes.length > 0) this.#unsent.push(bytes)
     this.#send()
-    this.#isFull = this.#unsent.length > 0 || this.#outgoing.roomBytes <= WINDOW_BYTES / 2
+    this.#isFull = this.#unsent.bytes > 0 || this.#outgoing.roomBytes <= WINDOW_BYTES / 2
     return !this.#isFull
   }
 
@@ -119,7 +120,7 @@ export class BorrowedChannel implements Shell, RemoteProcess {
     if (this.#isOver) return
     this.#outgoing.give(sizeBytes)
     this.#send()
-    if (!this.#isFull || this.#unsent.length > 0 || this.#outgoing.roomBytes <= WINDOW_BYTES / 2) return
+    if (!this.#isFull || this.#unsent.bytes > 0 || this.#outgoing.roomBytes <= WINDOW_BYTES / 2) return
     this.#isFull = false
     this.#handlers.onDrain()
   }
@@ -147,15 +148,13 @@ export class BorrowedChannel implements Shell, RemoteProcess {
   }
 
   #send(): void {
-    while (this.#unsent.length > 0 && this.#outgoing.roomBytes > 0) {
-      const first = this.#unsent[0] as Uint8Array
-      const piece = first.subarray(0, this.#outgoing.roomBytes)
-      if (piece.length === first.length) this.#unsent.shift()
-      else this.#unsent[0] = first.subarray(piece.length)
+    while (this.#outgoing.roomBytes > 0) {
+      const piece = this.#unsent.take(this.#outgoing.roomBytes)
+      if (piece === undefined) break
       this.#outgoing.take(piece.length)
       this.#link.sendBytes(FRAME_KINDS.stdin, this.id, piece)
     }
-    if (!this.#endsInput || this.#hasSentEnd || this.#unsent.length > 0) return
+    if (!this.#endsInput || this.#hasSentEnd || this.#unsent.bytes > 0) return
     this.#hasSentEnd = true
     this.#link.send({ type: 'end-stdin', channel: this.id })
   }
@@ -183,7 +182,7 @@ export class BorrowedChannel implements Shell, RemoteProcess {
   #finish(): void {
     this.#isOver = true
     this.#arrived.length = 0
-    this.#unsent.length = 0
+    this.#unsent.takeAll()
     this.opened.reject(new ConnectError({ kind: 'declined', phase: 'shell', reason: 'the channel was closed' }))
     this.#onOver()
   }

@@ -3,7 +3,7 @@
  * 1.5 s: it is offered only after all others were refused, or where ssh_config puts it first.
  */
 import type { Algorithms as Ssh2Algorithms } from 'ssh2'
-import type { AlgorithmChoice, Algorithms } from '../../inventory/ssh-config/algorithms.ts'
+import { type AlgorithmChoice, type Algorithms, HOST_KEYS, MACS } from '../../inventory/ssh-config/algorithms.ts'
 
 const KEY_EXCHANGES = [
   'curve25519-sha256',
@@ -20,28 +20,12 @@ const LAST_RESORT_KEY_EXCHANGES = [
   'diffie-hellman-group-exchange-sha256',
 ] as const
 
-const HOST_KEYS = [
-  'ssh-ed25519',
-  'ecdsa-sha2-nistp256',
-  'ecdsa-sha2-nistp384',
-  'ecdsa-sha2-nistp521',
-  'rsa-sha2-512',
-  'rsa-sha2-256',
-] as const
-
 const CIPHERS = [
   'aes128-gcm@openssh.com',
   'aes256-gcm@openssh.com',
   'chacha20-poly1305@openssh.com',
   'aes128-ctr',
   'aes256-ctr',
-] as const
-
-const MACS = [
-  'hmac-sha2-256-etm@openssh.com',
-  'hmac-sha2-512-etm@openssh.com',
-  'hmac-sha2-256',
-  'hmac-sha2-512',
 ] as const
 
 /** `known`: host key algorithms of keys in known_hosts. As with ssh they come first, unless ssh_config orders the list. */

@@ -1,8 +1,10 @@
 /** ProxyCommand (ssh_config(5)): a child process whose stdin and stdout are the connection, in a process group that ends with it. */
+
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
-import { Duplex, type Readable, type Writable } from 'node:stream'
+import type { Duplex, Readable, Writable } from 'node:stream'
 import { signalGroup } from '../../base/processes.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { processStream } from '../local/spawn-process.ts'
 import { abortedError, describeEndpoint, misconfigured, remoteText } from './failures.ts'
 
 const STDERR_LIMIT = 4096
@@ -47,50 +49,22 @@ export function startProxyCommand(endpoint: Endpoint, command: string, signal: A
         ),
       ),
     )
-    child.once('spawn', () =>
-      resolve({ stream: new ProcessStream(child), complaint, hasEnded: () => ending !== undefined }),
-    )
+    child.once('spawn', () => resolve({ stream: streamOf(child), complaint, hasEnded: () => ending !== undefined }))
   })
 }
 
-/** The child's stdin and stdout as one stream; destroying it ends the process group. */
-class ProcessStream extends Duplex {
-  readonly #child: ChildProcessByStdio<Writable, Readable, Readable>
-
-  constructor(child: ChildProcessByStdio<Writable, Readable, Readable>) {
-    super({ allowHalfOpen: false })
-    this.#child = child
-    child.stdout.on('data', (bytes: Buffer) => {
-      if (!this.push(bytes)) child.stdout.pause()
-    })
-    child.stdout.once('end', () => this.push(null))
-    child.stdout.on('error', () => this.destroy())
-    child.stdin.on('error', () => this.destroy())
-    child.once('close', () => this.push(null))
-  }
-
-  override _read(): void {
-    this.#child.stdout.resume()
-  }
-
-  override _write(bytes: Uint8Array, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#child.stdin.write(bytes, done)
-  }
-
-  override _final(done: (error?: Error | null) => void): void {
-    this.#child.stdin.end(() => done())
-  }
-
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    const child = this.#child
-    child.stdin.destroy()
-    child.stdout.destroy()
-    child.stderr.destroy()
-    if (child.exitCode === null && child.signalCode === null) {
-      signalGroup(child.pid, 'SIGTERM')
-      const timer = setTimeout(() => signalGroup(child.pid, 'SIGKILL'), KILL_AFTER_MS)
-      child.once('exit', () => clearTimeout(timer))
-    }
-    done(error)
-  }
+/** Destroying it ends the process group. */
+function streamOf(child: ChildProcessByStdio<Writable, Readable, Readable>): Duplex {
+  const stream = processStream(child, () => {
+    for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.destroy()
+    if (child.exitCode !== null || child.signalCode !== null) return
+    signalGroup(child.pid, 'SIGTERM')
+    const timer = setTimeout(() => signalGroup(child.pid, 'SIGKILL'), KILL_AFTER_MS)
+    child.once('exit', () => clearTimeout(timer))
+  })
+  stream.allowHalfOpen = false
+  for (const pipe of [child.stdin, child.stdout]) pipe.on('error', () => stream.destroy())
+  child.stdout.once('end', () => stream.push(null))
+  child.once('close', () => stream.push(null))
+  return stream
 }
