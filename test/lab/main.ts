@@ -1,6 +1,6 @@
 /**
- * `npm run lab -- up [--count N] [--kernel N]` keeps a cluster standing until `npm run lab -- down`; `npm run lab -- AREA` runs the
- * journeys of one area on real hosts and ends with `N passed, N failed`.
+ * `npm run lab -- up [--count N] [--kernel N]` starts a cluster that runs until `npm run lab -- down`; `npm run lab -- AREA` runs the
+ * tests of one area on real hosts and ends with `N passed, N failed`.
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,8 +14,8 @@ import { rayEnvironment } from './cluster/ray-environment.ts'
 
 const USAGE = `usage: npm run lab -- up [--count N] [--kernel N [--systemd]]
        npm run lab -- down
-       npm run lab -- image       builds the disk of kernel hosts and the environment with Ray, unless they are there
-       npm run lab -- AREA        one of: ${areas().join(', ')}
+       npm run lab -- image       build the disk of kernel hosts and the environment with Ray, if missing
+       npm run lab -- AREA        run the tests of one area: ${areas().join(', ')}
 `
 
 type Order = { readonly count: number; readonly kernelCount: number; readonly hasSystemd: boolean }
@@ -46,7 +46,7 @@ async function main(verb: string, rest: readonly string[]): Promise<number> {
   return await vitest(['--project', 'lab', join('test', 'lab', verb), ...rest], { MUSTER_LAB: 'required' })
 }
 
-/** A string: what is wrong with the arguments. */
+/** Returns a string if the arguments are wrong: the message. */
 function orderOf(args: readonly string[]): Order | string {
   let values: { count?: string; kernel?: string; systemd?: boolean }
   try {
@@ -58,7 +58,7 @@ function orderOf(args: readonly string[]): Order | string {
   const kernelCount = Number(values.kernel ?? 0)
   const count = Number(values.count ?? (kernelCount > 0 ? 0 : 3))
   if (!isCount(count, 1000) || !isCount(kernelCount, 20) || count + kernelCount === 0)
-    return '--count is a number up to 1000, --kernel one up to 20, and one of them is not 0'
+    return '--count must be a number up to 1000 and --kernel one up to 20, and they cannot both be 0'
   return { count, kernelCount, hasSystemd: values.systemd ?? false }
 }
 
@@ -67,7 +67,7 @@ async function up({ count, kernelCount, hasSystemd }: Order): Promise<number> {
   const init = hasSystemd ? 'systemd' : 'service'
   const standing = standingLab()
   if (standing !== undefined) {
-    process.stderr.write(`a lab stands already in ${standing}; end it first: npm run lab -- down\n`)
+    process.stderr.write(`a lab is already running in ${standing}. Stop it first: npm run lab -- down\n`)
     return 1
   }
   const lab = await startLab({
@@ -78,10 +78,10 @@ async function up({ count, kernelCount, hasSystemd }: Order): Promise<number> {
   writeFileSync(standingFile(), lab.directory)
   const inside = lab.command(['env', '-u', 'XDG_CONFIG_HOME', '-u', 'XDG_STATE_HOME', `HOME=${lab.environment.HOME}`])
   process.stdout.write(`${readFileSync(lab.hostsFile, 'utf8')}
-# ${count + kernelCount} hosts stand until: npm run lab -- down
-# The console on them:
+# ${count + kernelCount} hosts run until: npm run lab -- down
+# Open the console on them:
 ${inside.join(' ')} ${process.execPath} --import tsx src/main.ts --hosts ${lab.hostsFile}
-# A shell where they can be reached (then: ssh m1):
+# Open a shell that can reach them (then: ssh m1):
 ${inside.join(' ')} bash
 `)
   lab.detach()
@@ -95,7 +95,7 @@ function isCount(value: number, most: number): boolean {
 function down(): number {
   const directory = standingLab()
   if (directory === undefined) {
-    process.stderr.write('no lab stands\n')
+    process.stderr.write('no lab is running\n')
     return 1
   }
   killOwners(directory)
@@ -104,7 +104,7 @@ function down(): number {
   return 0
 }
 
-/** The directory of the lab that stands; what a dead one left is removed. */
+/** The directory of the running lab, after removing what dead ones left. */
 function standingLab(): string | undefined {
   sweepLabs()
   try {
@@ -119,7 +119,7 @@ function standingFile(): string {
   return join(labsDirectory(), 'standing')
 }
 
-/** The folders of journeys. */
+/** The folders of tests. */
 function areas(): string[] {
   const entries = readdirSync(import.meta.dirname, { withFileTypes: true })
   return entries.filter((entry) => entry.isDirectory() && entry.name !== 'cluster').map(({ name }) => name)

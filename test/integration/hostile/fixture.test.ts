@@ -19,7 +19,7 @@ describe('the player of mutations', () => {
       note('cut')
       if (seed === 7) throw new Error('believed')
     })
-    await expect(play).rejects.toThrow(/^seed 7 \(cut\) fails[\s\S]*MUSTER_HOSTILE_SEED=7 [\s\S]*believed$/)
+    await expect(play).rejects.toThrow(/^seed 7 \(cut\) fails[\s\S]*MUSTER_SEED=7 [\s\S]*believed$/)
     const silent = playMutations(async ({ seed }) => {
       if (seed === 3) void Promise.reject(new Error('nobody hears it'))
       await new Promise((resolve) => setImmediate(resolve))

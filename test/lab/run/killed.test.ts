@@ -1,6 +1,6 @@
 /**
  * Muster is killed at a random moment between its start and its end: no process of it stays on the hosts, and no file has its
- * final name before it is whole. A few rounds each; MUSTER_ROUNDS asks for more.
+ * final name before it is whole. A few rounds each; MUSTER_ROUNDS sets how many.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,6 +1,6 @@
 /**
- * Plays seeded mutations against one protocol and names the seed that failed. MUSTER_HOSTILE_SEED=N plays only that seed;
- * MUSTER_HOSTILE_COUNT=N plays N of them for each protocol, MUSTER_HOSTILE_FROM=N starts at another seed.
+ * Plays seeded mutations against one protocol and names the seed that failed. MUSTER_SEED=N repeats that seed; MUSTER_ROUNDS=N plays
+ * N mutations of each protocol, from that seed on if there is one.
  */
 import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
@@ -9,9 +9,9 @@ import { expect } from 'vitest'
 import { createRandomNumbers } from '../../../src/scheduler/policies/random.ts'
 import { Choice } from './mutate.ts'
 
-const COUNT = Number(process.env.MUSTER_HOSTILE_COUNT ?? 10_000)
-const FROM = Number(process.env.MUSTER_HOSTILE_FROM ?? 1)
-const ONLY = process.env.MUSTER_HOSTILE_SEED
+const { MUSTER_SEED, MUSTER_ROUNDS } = process.env
+const COUNT = Number(MUSTER_ROUNDS ?? (MUSTER_SEED === undefined ? 10_000 : 1))
+const FROM = Number(MUSTER_SEED ?? 1)
 /** By the real clock: what has not ended by then waits for something that never comes. */
 const STUCK_MS = 20_000
 /** Live memory after garbage collection may grow by so much between the first check and the last. */
@@ -26,24 +26,23 @@ const collectGarbage = runInNewContext('gc') as () => void
 export type Mutation = {
   readonly seed: number
   readonly choice: Choice
-  /** What is done, so that a failure can tell it. */
+  /** What is done, for the message of a failure. */
   note(...how: readonly string[]): void
 }
 
-/** So many are played of each protocol. */
-export const playedCount = (): number => (ONLY === undefined ? COUNT : 0)
+/** How many mutations of each protocol are played; 0 when a seed is repeated. */
+export const playedCount = (): number => (MUSTER_SEED === undefined ? COUNT : 0)
 
 /**
- * `play` throws when something is believed, kept or printed that must not be. `share`: of the mutations of its protocol.
- * `together`: so many at once, where they wait for the disk or a network.
+ * `play` throws when something is believed, kept or printed that must not be. `share`: the fraction of mutations to play.
+ * `together`: how many at once, for those that wait for the disk or a network.
  */
 export async function playMutations(
   play: (mutation: Mutation) => Promise<void> | void,
   share = 1,
   together = 1,
 ): Promise<void> {
-  const seeds =
-    ONLY === undefined ? Array.from({ length: Math.ceil(COUNT * share) }, (_, index) => FROM + index) : [Number(ONLY)]
+  const seeds = Array.from({ length: Math.ceil(COUNT * share) }, (_, index) => FROM + index)
   const unhandled: unknown[] = []
   const note = (error: unknown) => void unhandled.push(error)
   process.on('unhandledRejection', note)
@@ -104,9 +103,9 @@ const mebibytes = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB
 
 function failure(seed: number, how: readonly string[], cause: unknown): Error {
   const { currentTestName = '' } = expect.getState()
-  const again = `MUSTER_HOSTILE_SEED=${seed} npx vitest run --project integration test/integration/hostile -t '${currentTestName.split(' > ').at(-1)}'`
+  const again = `MUSTER_SEED=${seed} npx vitest run --project integration test/integration/hostile -t '${currentTestName.split(' > ').at(-1)}'`
   const words = cause instanceof Error ? cause.message : String(cause)
-  return new Error(`seed ${seed} (${how.join(', ')}) fails. Play it again: ${again}\n${words}`, { cause })
+  return new Error(`seed ${seed} (${how.join(', ')}) fails. Repeat it: ${again}\n${words}`, { cause })
 }
 
 async function inTime(work: () => Promise<void>): Promise<void> {

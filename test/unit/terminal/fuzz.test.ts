@@ -1,6 +1,6 @@
 /**
- * Random bytes and mutated captures of real programs. A failure prints its seed; MUSTER_FUZZ_RUNS asks for a longer run
- * (and MUSTER_FUZZ_SEED for a certain one).
+ * Random bytes and mutated captures of real programs. A failure prints its seed, which MUSTER_SEED repeats; MUSTER_ROUNDS makes the
+ * run longer.
  */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -8,9 +8,9 @@ import { createScreen } from '../../../src/terminal/headless-screen.ts'
 import { CAPTURES, capture } from './corpus.ts'
 import { allText, cellAt, invalidCell, openScreen } from './screen-harness.ts'
 
-const runs = Number(process.env.MUSTER_FUZZ_RUNS ?? 150)
-const seed = Number(process.env.MUSTER_FUZZ_SEED ?? Date.now() % 0x7fff_ffff)
-const parameters = { numRuns: runs, seed, interruptAfterTimeLimit: process.env.MUSTER_FUZZ_RUNS ? 3_600_000 : 1000 }
+const runs = Number(process.env.MUSTER_ROUNDS ?? 150)
+const seed = Number(process.env.MUSTER_SEED ?? Date.now() % 0x7fff_ffff)
+const parameters = { numRuns: runs, seed, interruptAfterTimeLimit: process.env.MUSTER_ROUNDS ? 3_600_000 : 1000 }
 
 /** Pieces of the language of terminals, whole, cut and misplaced. */
 const token = fc.oneof(

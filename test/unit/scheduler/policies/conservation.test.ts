@@ -5,9 +5,9 @@ import { createPolicy } from '../../../../src/scheduler/policies/policies.ts'
 import { createRandomNumbers } from '../../../../src/scheduler/policies/random.ts'
 import { createSyntheticGangs, syntheticHosts } from '../../../../src/scheduler/simulate/synthetic-fleet.ts'
 
-/** `MUSTER_OPERATIONS=1000000` for the long run. */
-const OPERATIONS = Number(process.env.MUSTER_OPERATIONS ?? 5000)
-/** So often all devices are looked at, and not just those of the host that changed. */
+/** `MUSTER_ROUNDS=1000000` for a long run. */
+const OPERATIONS = Number(process.env.MUSTER_ROUNDS ?? 5000)
+/** How often all devices are checked, not only those of the host that changed. */
 const WHOLE_LOOKS = 100
 
 describe('a long history of a fleet', () => {
