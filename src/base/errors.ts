@@ -2,6 +2,7 @@
  * The one root class of what crosses layers and is unexpected. What can merely happen to a host (unreachable, refused,
  * a non-zero exit) is a value, not an error.
  */
+import { printable } from './printable.ts'
 
 export type ErrorCode =
   | 'usage' // the command line is wrong: exit code 2
@@ -45,4 +46,24 @@ export function shortageOf(error: unknown): string | undefined {
   if (code === 'ENFILE')
     return 'too many open files on this machine. End programs that hold files, or raise fs.file-max'
   return undefined
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file',
+  EACCES: 'permission denied',
+  EISDIR: 'it is a directory',
+  ENOTDIR: 'part of its path is not a directory',
+  EEXIST: 'something with that name already exists',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'no space left on the device',
+  ERR_ENCODING_INVALID_ENCODED_DATA: 'it is not UTF-8 text',
+}
+
+export function fileReason(error: unknown): string {
+  return REASONS[(error as NodeJS.ErrnoException).code ?? ''] ?? printable(messageOf(error))
+}
+
+/** Of what would be kept in the user's state directory, in a line. */
+export function notKept(path: string, error: unknown): string {
+  return `${printable(path)}: ${fileReason(error)} (set XDG_STATE_HOME to use another directory)`
 }

@@ -2,11 +2,39 @@
 import { getOrMake } from '../base/collections.ts'
 import { parseHostSpec, RESERVED_NAMES } from './host-name.ts'
 import { MAX_RANGE_DIGITS } from './host-set-pattern.ts'
-import { compareNaturalKeys, naturalKey } from './natural-order.ts'
+
+const DIGITS = /(\d+)/
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+function compareNumbers(a: string, b: string): number {
+  const left = a.startsWith('0') ? a.replace(/^0+(?=\d)/, '') : a
+  const right = b.startsWith('0') ? b.replace(/^0+(?=\d)/, '') : b
+  return left.length - right.length || compareText(left, right)
+}
+
+/** Texts and numbers of a name in turn, to compare many names without taking each apart again. */
+function naturalKey(name: string): readonly string[] {
+  return name.split(DIGITS)
+}
+
+function compareNaturalKeys(left: readonly string[], right: readonly string[]): number {
+  const shared = Math.min(left.length, right.length)
+  let padding = 0
+  for (let i = 0; i < shared; i += 1) {
+    const x = left[i] ?? ''
+    const y = right[i] ?? ''
+    const order = i % 2 === 1 ? compareNumbers(x, y) : compareText(x, y)
+    if (order !== 0) return order
+    padding ||= x.length - y.length
+  }
+  return left.length - right.length || padding
+}
 
 // What stands for itself in an expression; every other name is written as a quoted string.
 const PLAIN_NAME = /^[\p{L}\p{N}_.:%][\p{L}\p{N}\p{M}_.:%+/@-]*$/u
-const DIGITS = /(\d+)/
 
 /** Numbers along one dimension, ascending, and how they are written inside the brackets. */
 type Axis = { readonly numbers: readonly number[]; readonly text: string }

@@ -1,13 +1,14 @@
 /** The keys of hosts.yaml that belong to no area, and the kinds of values that areas use too: for the parser and docs/hosts-yaml.md. */
 import { isScalar } from 'yaml'
-import type { TransportName } from './host.ts'
+import type { Host, TransportName } from './host.ts'
 import { isPort, isUserName, parseHostSpec } from './host-name.ts'
+import type { Inventory } from './inventory.ts'
 import { parseMemorySize } from './memory-size.ts'
-import type { Section } from './section.ts'
 import {
   choice,
   type Field,
   flag,
+  type Located,
   located,
   mapOf,
   number,
@@ -18,6 +19,42 @@ import {
   scalar,
   text,
 } from './yaml-reader.ts'
+
+export interface SectionContext {
+  readonly hosts: readonly Host[]
+  /** The hosts of a set; a set without hosts is a problem. */
+  expand(set: Located<string>): readonly string[]
+  /** The same; absent: all hosts. */
+  expandOrAll(set: Located<string> | undefined): readonly string[]
+  /** The name; a problem where the file has no such host. */
+  knownHost(name: Located<string>): string
+  /** What another section of the file says; undefined where it is absent. */
+  other<T>(section: Section<T>): T | undefined
+  /** Reports a problem; `offset`: where it is in the text. */
+  fail(offset: number, message: string): void
+}
+
+export type Section<T = unknown> = {
+  readonly key: string
+  /** For the parser and for docs/hosts-yaml.md. */
+  readonly field: Field
+  /** Undefined: nothing is declared. */
+  resolve(raw: never, context: SectionContext): T | undefined
+}
+
+export function defineSection<Raw, T>(
+  key: string,
+  field: Field<Raw>,
+  resolve: (raw: Raw, context: SectionContext) => T | undefined,
+): Section<T> {
+  return { key, field, resolve }
+}
+
+/** What hosts.yaml says in a section; undefined where it is absent. */
+export function sectionOf<T>({ sections }: Pick<Inventory, 'sections'>, { key }: Section<T>): T | undefined {
+  // Only `resolve` of the same section puts a value under its key.
+  return sections?.get(key) as T | undefined
+}
 
 const TRANSPORTS: readonly TransportName[] = ['ssh2', 'openssh', 'local']
 

@@ -1,14 +1,31 @@
 /** hosts.yaml: text → inventory, or every problem of the file at once. */
 import { defined } from '../base/defined.ts'
+import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import type { Host, Resources } from './host.ts'
 import { isAddress, isGroupName, isHostName } from './host-name.ts'
 import { expandHostSet, foldHostSet, type HostSetContext, HostSetError } from './host-set.ts'
-import { hostsYamlSchema } from './hosts-yaml-schema.ts'
+import { hostsYamlSchema, type Section, type SectionContext } from './hosts-yaml-schema.ts'
 import { type Inventory, unknownHost } from './inventory.ts'
-import { InventoryError } from './inventory-error.ts'
-import type { Section, SectionContext } from './section.ts'
-import { type Located, offsetOf, textOffsetOf, YamlReader } from './yaml-reader.ts'
+import { type Located, offsetOf, textOffsetOf, type YamlProblem, YamlReader } from './yaml-reader.ts'
+
+const MAX_SHOWN = 100
+
+/** The message has a line `FILE:LINE:COLUMN: what is wrong` for each problem. */
+export class InventoryError extends MusterError {
+  readonly file: string
+  readonly problems: readonly YamlProblem[]
+
+  constructor(file: string, problems: readonly YamlProblem[]) {
+    const lines = problems
+      .slice(0, MAX_SHOWN)
+      .map(({ line, column, message }) => `${printable(file)}:${line}:${column}: ${message}`)
+    if (problems.length > MAX_SHOWN) lines.push(`… and ${problems.length - MAX_SHOWN} more`)
+    super('configuration', lines.join('\n'), { hint: 'docs/hosts-yaml.md lists every key.' })
+    this.file = file
+    this.problems = problems
+  }
+}
 
 type HostsFile = NonNullable<ReturnType<ReturnType<typeof hostsYamlSchema>['read']>>
 type HostEntry = NonNullable<HostsFile['hosts']>[number]
@@ -245,7 +262,7 @@ class HostsFileBuilder {
 }
 
 /** The names along a circle of jump hosts that begins at `start`, or undefined. Each host's first hop decides its own way. */
-export function findJumpLoop(start: string, hosts: ReadonlyMap<string, Host>): string[] | undefined {
+function findJumpLoop(start: string, hosts: ReadonlyMap<string, Host>): string[] | undefined {
   const visit = (name: string, trail: readonly string[]): string[] | undefined => {
     const at = trail.indexOf(name)
     if (at >= 0) return [...trail.slice(at), name]

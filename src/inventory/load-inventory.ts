@@ -1,17 +1,18 @@
 /** Finds and reads the inventory: `--hosts FILE`, else ./hosts.yaml, else the one of the configuration directory. */
-import { existsSync } from 'node:fs'
+import { constants, existsSync } from 'node:fs'
+import { type FileHandle, open, stat } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
-import { MusterError } from '../base/errors.ts'
-import { fileReason } from '../base/file-reason.ts'
+import { type Clock, sleep, systemClock } from '../base/clock.ts'
+import { fileReason, MusterError } from '../base/errors.ts'
+import { foreignFile } from '../base/foreign-place.ts'
 import { printable } from '../base/printable.ts'
+import { MAX_TEXT_BYTES, readBoundedSync, TOO_LARGE } from '../base/read-bounded.ts'
 import { configurationDirectory } from '../base/user-directories.ts'
 import type { Host } from './host.ts'
 import { parseHostsYaml } from './hosts-yaml.ts'
+import type { Section } from './hosts-yaml-schema.ts'
 import { type Inventory, inventoryFromTarget, resolveTarget, type TargetOptions } from './inventory.ts'
 import { nearestWord } from './nearest-word.ts'
-import { readHostsFile } from './read-hosts-file.ts'
-import type { Section } from './section.ts'
-import { refuseForeignFile } from './trusted-place.ts'
 
 export type InventorySource = {
   /** What `--hosts` says; `none`: no file at all. */
@@ -104,5 +105,59 @@ function outsideTarget(inventory: Inventory, target: string, options: TargetOpti
     return isNear ? undefined : outside
   } catch {
     return undefined
+  }
+}
+
+/**
+ * A hosts.yaml in the working directory can name programs that Muster runs: it counts only where no other user could have put it.
+ * `path` exists; `shown` is what messages call it. @throws MusterError `configuration`
+ */
+export function refuseForeignFile(path: string, shown: string, uid: number | undefined = process.geteuid?.()): void {
+  const reason = foreignFile(path, uid)
+  if (reason === undefined) return
+  const name = printable(shown)
+  throw new MusterError('configuration', `${name} is not used: ${reason}, and it can name programs to run`, {
+    hint: `If you trust it, name it: --hosts ${name.includes('/') ? name : `./${name}`}. To do without it: --hosts none.`,
+  })
+}
+
+type ReadOptions = { readonly signal?: AbortSignal; readonly clock?: Clock }
+
+/** For whoever writes into a named pipe to open it. */
+const WRITER_LIMIT_MS = 3_000
+const LOOK_MS = 20
+const CHUNK_BYTES = 64 * 1024
+
+/** @throws as node:fs does, an Error with a sentence, or why the signal was aborted */
+export async function readHostsFile(path: string, { signal, clock = systemClock }: ReadOptions = {}): Promise<Buffer> {
+  if (!(await stat(path)).isFIFO()) return readBoundedSync(path)
+  await using pipe = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  const chunks: Buffer[] = []
+  const untilMs = clock.now() + WRITER_LIMIT_MS
+  let isWritten = false
+  let bytes = 0
+  for (;;) {
+    signal?.throwIfAborted()
+    const chunk = await readSome(pipe)
+    if (chunk === 'nothing yet') isWritten = true
+    else if (chunk.length > 0) {
+      chunks.push(chunk)
+      bytes += chunk.length
+      if (bytes > MAX_TEXT_BYTES) throw new Error(TOO_LARGE)
+    } else if (isWritten || chunks.length > 0) return Buffer.concat(chunks)
+    else if (clock.now() >= untilMs) throw new Error('it is a pipe, and no program writes to it')
+    if (chunk === 'nothing yet' || chunk.length === 0) await sleep(clock, LOOK_MS)
+  }
+}
+
+/** Of no length: the end, or nobody has opened it for writing. */
+async function readSome(pipe: FileHandle): Promise<Buffer | 'nothing yet'> {
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
+  try {
+    const { bytesRead } = await pipe.read(buffer, 0, buffer.length, null)
+    return buffer.subarray(0, bytesRead)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return 'nothing yet'
+    throw error
   }
 }

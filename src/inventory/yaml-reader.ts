@@ -1,8 +1,23 @@
 /** Reads a YAML document by a schema: all problems at once, each with its place, and no value that the schema does not name. */
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, visit } from 'yaml'
+import {
+  type Document,
+  type DocumentOptions,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  type Node,
+  type ParseOptions,
+  Parser,
+  parseDocument,
+  type SchemaOptions,
+  visit,
+  YAMLParseError,
+} from 'yaml'
 import { printable } from '../base/printable.ts'
 import { didYouMean } from './nearest-word.ts'
-import { parseYaml } from './parse-yaml.ts'
 
 /** `line` and `column` count from 1. */
 export type YamlProblem = { readonly line: number; readonly column: number; readonly message: string }
@@ -135,10 +150,10 @@ function keyText(key: unknown): string | undefined {
   return typeof key.value === 'string' ? key.value : (key.source ?? String(key.value))
 }
 
-export type Entry = { readonly key: string; readonly keyNode: Node; readonly node: Node | null }
+type Entry = { readonly key: string; readonly keyNode: Node; readonly node: Node | null }
 
 /** The entries of a mapping; keys that are not text, `<<` and `__proto__` are reported and left out. */
-export function readEntries(node: Node | null, reader: YamlReader, path: string): readonly Entry[] | undefined {
+function readEntries(node: Node | null, reader: YamlReader, path: string): readonly Entry[] | undefined {
   if (!isMap(node)) return failType(node, reader, path, 'a mapping of `key: value` lines')
   const entries: Entry[] = []
   const seen = new Set<string>()
@@ -312,4 +327,32 @@ export function orEmpty<T extends object>(schema: Schema<T>): Schema<T> {
       return node === null || (isScalar(node) && node.value === null) ? ({} as T) : schema.read(node, reader, path)
     },
   }
+}
+
+/** A hosts.yaml of every feature needs fewer than ten. */
+const MAX_LEVELS = 100
+
+/** As the library's `parseDocument`; `errors` of the document names nesting that is too deep, and then it is empty. */
+export function parseYaml(text: string, options: ParseOptions & DocumentOptions & SchemaOptions = {}): Document.Parsed {
+  const offset = tooDeepAt(text)
+  if (offset === undefined) return parseDocument(text, options)
+  const document = parseDocument('')
+  const message = `nested more than ${MAX_LEVELS} levels deep`
+  document.errors.push(new YAMLParseError([offset, offset + 1], 'IMPOSSIBLE', message))
+  for (let start = 0; start <= offset; start = text.indexOf('\n', start) + 1) {
+    options.lineCounter?.addNewLine(start)
+    if (text.indexOf('\n', start) < 0) break
+  }
+  return document
+}
+
+/** Where the text goes deeper than it may. */
+function tooDeepAt(text: string): number | undefined {
+  const parser = new Parser()
+  for (const lexeme of new Lexer().lex(text)) {
+    // What it gives are documents that are done and have left the stack.
+    for (const _ of parser.next(lexeme));
+    if (parser.stack.length > MAX_LEVELS) return parser.offset - lexeme.length
+  }
+  return undefined
 }

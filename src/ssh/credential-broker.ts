@@ -6,7 +6,7 @@ import { type Clock, systemClock } from '../base/clock.ts'
 import { printable } from '../base/printable.ts'
 import type { Secret } from '../base/secret.ts'
 import type { Endpoint } from '../inventory/host.ts'
-import type { CredentialAsker, CredentialDialog, CredentialPrompt, CredentialRequest } from './credentials.ts'
+import type { CredentialAsker, CredentialDialog, CredentialPrompt, CredentialRequest } from './questions.ts'
 import { remoteText } from './ssh2/failures.ts'
 
 /** A dialog opens once no further host asked the same for this long … */

@@ -6,8 +6,7 @@ import type { Duplex } from 'node:stream'
 import { messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import type { Endpoint, TransportName } from '../inventory/host.ts'
-import type { CredentialAsker } from './credentials.ts'
-import type { HostKeyVerifier } from './host-keys.ts'
+import type { CredentialAsker, HostKeyVerifier } from './questions.ts'
 
 export type ShellSize = { readonly columns: number; readonly rows: number }
 

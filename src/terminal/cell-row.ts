@@ -20,8 +20,7 @@ import {
   WIDTH_SHIFT,
   WORDS_PER_CELL,
 } from './cells.ts'
-import { type ClusterBudget, cellText, cellWord } from './clusters.ts'
-import { isPrintableCode } from './code-points.ts'
+import { type ClusterBudget, cellText, cellWord, isPrintableCode } from './clusters.ts'
 
 /** Words of a cell of the emulator. */
 export const SOURCE_WORDS = 3

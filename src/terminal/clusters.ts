@@ -4,12 +4,32 @@
  * must never hold a control character, since its texts end up on the user's terminal.
  */
 import { CLUSTER_BIT, CODE_MASK, WIDTH_SHIFT } from './cells.ts'
-import { isPrintableCode } from './code-points.ts'
+
+const UNKNOWN = 0
+const YES = 1
+const NO = 2
+
+// Cf is checked apart from Co and Cn: private use (icons of prompts) and what this Unicode version does not know yet are fine.
+const ALONE_IS_NOTHING = /[\p{Cc}\p{Cf}\p{Cs}\p{M}\p{Zl}\p{Zp}]/u
+const SOFT_HYPHEN = 0xad
+
+/** Answers found so far, by code point. */
+const known = new Uint8Array(0x11_0000)
+
+/** Whether a code point may stand in a cell: it acts on no terminal, hides and reorders no text, is visible, and no space (a blank cell is code 0). */
+export function isPrintableCode(code: number): boolean {
+  if (code < 0x7f) return code > 0x20
+  const answer = known[code]
+  if (answer !== UNKNOWN) return answer === YES
+  const isPrintable = code === SOFT_HYPHEN || !ALONE_IS_NOTHING.test(String.fromCodePoint(code))
+  if (code < known.length) known[code] = isPrintable ? YES : NO
+  return isPrintable
+}
 
 /** About 10 MB when full; a real text has some hundreds. */
 export const MAX_CLUSTERS = 1 << 17
 /** Code units. The longest emoji sequence in use has 15 (a flag of a region); what is longer is cut at a code point. */
-export const MAX_CLUSTER_LENGTH = 32
+const MAX_CLUSTER_LENGTH = 32
 
 /** What may be inside a cluster though it is a format character: the two joiners, and the tags of regional flags. */
 const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]|(?!\u200c|\u200d|[\u{e0020}-\u{e007f}])\p{Cf}/gu
@@ -21,7 +41,7 @@ const indexes = new Map<string, number>()
 export type ClusterBudget = { left: number }
 
 /** The index of a text, the same for the same text; undefined when it may not be kept. */
-export function internCluster(text: string, budget?: ClusterBudget): number | undefined {
+function internCluster(text: string, budget?: ClusterBudget): number | undefined {
   const known = indexes.get(text)
   if (known !== undefined) return known
   const clean = cleanCluster(text)

@@ -2,12 +2,11 @@
  * A program of this machine in a pseudo-terminal: the wire of the transports `local` and `openssh`. The only importer of
  * node-pty. It signals no process that it did not start, and loses no byte that the program wrote before it ended.
  */
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { ReadStream } from 'node:tty'
 import { type IPty, spawn } from 'node-pty'
 import type { Pty, PtyHandlers, PtyOptions } from '../base/pty.ts'
-import { PtyWriter } from './pty-writer.ts'
 
 /** How long output is waited for when the program has ended and another one holds its terminal open: at most, and in silence. */
 const LAST_OUTPUT_MS = 2000
@@ -171,3 +170,73 @@ function signalGroup(group: number, leader: number, signal: NodeJS.Signals): voi
 }
 
 const hasProc = processState(process.pid) !== undefined
+
+type PtyWriterOptions = {
+  /** Non-blocking. */
+  readonly fileDescriptor: number
+  /** The descriptor is closed, and may soon be another file's. */
+  isClosed(): boolean
+  /** All that waited was taken. */
+  onDrain(): void
+}
+
+/** There is no event for 'can be written' in Node: it is tried again, soon at first, then more calmly. */
+const FIRST_RETRY_MS = 2
+const LAST_RETRY_MS = 50
+
+/** Never blocks: libuv takes the terminal's own end for a blocking file, and would wait for ever for a program that waits for us. */
+class PtyWriter {
+  readonly #options: PtyWriterOptions
+  #waiting: Uint8Array[] = []
+  #retryMs = FIRST_RETRY_MS
+
+  constructor(options: PtyWriterOptions) {
+    this.#options = options
+  }
+
+  /** False: the program does not read; the bytes wait for it. */
+  write(bytes: Uint8Array): boolean {
+    if (this.#waiting.length > 0) {
+      this.#waiting.push(bytes)
+      return false
+    }
+    const rest = this.#writeSome(bytes)
+    if (rest.length === 0) return true
+    this.#waiting.push(rest)
+    this.#retryLater()
+    return false
+  }
+
+  #retryLater(): void {
+    setTimeout(() => this.#retry(), this.#retryMs)
+    this.#retryMs = Math.min(2 * this.#retryMs, LAST_RETRY_MS)
+  }
+
+  #retry(): void {
+    while (this.#waiting.length > 0) {
+      const first = this.#waiting[0] as Uint8Array
+      const rest = this.#writeSome(first)
+      if (rest.length < first.length) this.#retryMs = FIRST_RETRY_MS
+      if (rest.length > 0) {
+        this.#waiting[0] = rest
+        return this.#retryLater()
+      }
+      this.#waiting.shift()
+    }
+    this.#options.onDrain()
+  }
+
+  /** What is left. A terminal that is gone takes everything, as nobody will read it. */
+  #writeSome(bytes: Uint8Array): Uint8Array {
+    let rest = bytes
+    while (rest.length > 0 && !this.#options.isClosed()) {
+      try {
+        rest = rest.subarray(writeSync(this.#options.fileDescriptor, rest))
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return rest
+        return new Uint8Array()
+      }
+    }
+    return this.#options.isClosed() ? new Uint8Array() : rest
+  }
+}

@@ -11,7 +11,7 @@ import { printable } from '../base/printable.ts'
 import { readBoundedSync } from '../base/read-bounded.ts'
 import { configurationDirectory } from '../base/user-directories.ts'
 import { didYouMean } from '../inventory/nearest-word.ts'
-import { parseYaml } from '../inventory/parse-yaml.ts'
+import { parseYaml } from '../inventory/yaml-reader.ts'
 import { isKeyLabel } from './keys/key-label.ts'
 import { type ActionId, actionSpecs } from './keys/registry.ts'
 

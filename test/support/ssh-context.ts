@@ -1,8 +1,7 @@
 /** What a transport is called with, watched: phases, losses, and collected output. */
 import { once } from 'node:events'
-import type { CredentialAsker } from '../../src/ssh/credentials.ts'
-import type { HostKeyVerifier } from '../../src/ssh/host-keys.ts'
 import { createHostKeyVerifier } from '../../src/ssh/known-hosts/verifier.ts'
+import type { CredentialAsker, HostKeyVerifier } from '../../src/ssh/questions.ts'
 import {
   type ChannelEnd,
   type ConnectContext,

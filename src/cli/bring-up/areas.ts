@@ -1,6 +1,6 @@
 /** The areas of bring-up, in the order in which `up` applies them; `down` goes the other way. A new area is one line here. */
 
-import type { Section } from '../../inventory/section.ts'
+import type { Section } from '../../inventory/hosts-yaml-schema.ts'
 import { env } from '../../ops/env/area.ts'
 import type { AreaMaker } from '../../ops/kernel/area.ts'
 import type { AreaEntry } from '../../ops/kernel/area-entry.ts'

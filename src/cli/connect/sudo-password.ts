@@ -3,7 +3,7 @@ import { MusterError } from '../../base/errors.ts'
 import type { Secret } from '../../base/secret.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
-import type { CredentialDialog } from '../../ssh/credentials.ts'
+import type { CredentialDialog } from '../../ssh/questions.ts'
 
 /** For work that starts again and again: the password is asked for once, and again after it was refused or not given. */
 export class SudoPassword {

@@ -1,6 +1,6 @@
 /** `muster env check`: asks every host once, and shows what differs as a table. */
 import { foldHostSet } from '../../inventory/host-set.ts'
-import { sectionOf } from '../../inventory/section.ts'
+import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import { envDriftOf } from '../../ops/env/env.ts'
 import type { EnvAreaFacts } from '../../ops/env/plan.ts'
 import { section } from '../../ops/env/section.ts'

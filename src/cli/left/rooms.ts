@@ -5,9 +5,7 @@ import type { LeftRoom } from '../../ops/kernel/left.ts'
 import { roomOfSearch } from '../../ops/kernel/left-search.ts'
 import { iperfLeft } from '../../ops/net/mesh/install-iperf.ts'
 import { jobsLeft, type OwnQueue } from '../../scheduler/jobs/left.ts'
-import { copyLeft } from '../../ssh/copy/left.ts'
-import { execLeft } from '../../ssh/exec/left.ts'
-import { persistLeft } from '../../ssh/persist/left.ts'
+import { copyLeft, execLeft, persistLeft } from '../../ssh/left.ts'
 import { AREAS } from '../bring-up/areas.ts'
 
 /** What Muster keeps for its user on this machine: listed, but not removed, except what Muster can create again. */

@@ -3,8 +3,7 @@
  * does not take is waited for, not queued.
  */
 import { printable } from '../../base/printable.ts'
-import type { CredentialDialog } from '../../ssh/credentials.ts'
-import type { HostKeyReviewer } from '../../ssh/host-keys.ts'
+import type { CredentialDialog, HostKeyReviewer } from '../../ssh/questions.ts'
 import type { CliContext } from '../command-line/context.ts'
 
 /** The live lines are rewritten at most this often. */

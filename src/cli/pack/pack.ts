@@ -2,7 +2,7 @@
 
 import { Option } from 'commander'
 import { printable } from '../../base/printable.ts'
-import { sectionOf } from '../../inventory/section.ts'
+import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import { section as raySection } from '../../ops/ray/section.ts'
 import type { PlacementGroup } from '../../ops/ray/usage.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'

@@ -5,8 +5,7 @@ import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { InvalidArgumentError, Option } from 'commander'
-import { MusterError } from '../../base/errors.ts'
-import { fileReason } from '../../base/file-reason.ts'
+import { fileReason, MusterError } from '../../base/errors.ts'
 import { isPolicyName, POLICIES } from '../../scheduler/policies/policies.ts'
 
 /** Other words for the default. */

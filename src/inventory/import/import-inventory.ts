@@ -1,24 +1,61 @@
 /** Finds the files of another tool, reads them and writes hosts.yaml out of them. */
 import { existsSync, globSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { MusterError } from '../../base/errors.ts'
-import { fileReason } from '../../base/file-reason.ts'
+import { fileReason, MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { readBoundedSync } from '../../base/read-bounded.ts'
 import { configurationDirectory } from '../../base/user-directories.ts'
+import { foldHostSet } from '../host-set.ts'
 import { parseHostsYaml } from '../hosts-yaml.ts'
-import { importAnsible } from './ansible.ts'
-import { readAnsibleIni, readAnsibleYaml } from './ansible-files.ts'
+import { formatHostKeys, formatScalar } from '../yaml-text.ts'
+import { importAnsible, readAnsibleIni, readAnsibleYaml } from './ansible.ts'
 import { importGroups, readGroupsConf, readLocalGroups, readYamlGroups } from './clush.ts'
 import { importClusters, importTags, readExtraFiles } from './clusterssh.ts'
-import { formatHostsYaml } from './format-hosts-yaml.ts'
 import { ImportedInventory, type ImportNote, type SourceFile } from './imported-inventory.ts'
-import { importSshAliases } from './ssh-aliases.ts'
+
+type Block = { readonly aliases: readonly string[]; readonly line: number; hostName?: string }
+
+/** Reads one file; `include` is called with the words of each Include line. */
+function importSshAliases(
+  { path, text }: SourceFile,
+  inventory: ImportedInventory,
+  include: (words: readonly string[]) => void,
+): void {
+  let block: Block | undefined
+  const finish = (): void => {
+    if (block) addBlock(block, path, inventory)
+    block = undefined
+  }
+  for (const [index, raw] of text.split(/\r?\n/).entries()) {
+    const match = /^\s*([A-Za-z]\w*)(?:\s*=\s*|\s+)(.*?)\s*$/.exec(raw)
+    const keyword = match?.[1]?.toLowerCase()
+    const words = [...(match?.[2] ?? '').matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
+    if (keyword === 'host') {
+      finish()
+      block = { aliases: words.filter((word) => !/[*?!]/.test(word)), line: index + 1 }
+    } else if (keyword === 'match') {
+      finish()
+      inventory.note(path, index + 1, `Match ${printable(words.join(' '))} names no host of its own`)
+    } else if (keyword === 'include') include(words)
+    else if (keyword === 'hostname' && block) block.hostName ??= words[0] ?? ''
+  }
+  finish()
+}
+
+/** Several aliases with one HostName are one machine; without it, or with `%h` in it, they are several. */
+function addBlock({ aliases, line, hostName }: Block, path: string, inventory: ImportedInventory): void {
+  const isOneMachine = hostName !== undefined && !hostName.includes('%h')
+  const [first, ...others] = aliases
+  if (isOneMachine && others.length > 0) {
+    inventory.note(path, line, `${printable(others.join(' '))}: other names of ${printable(first ?? '')}`)
+  }
+  for (const alias of isOneMachine ? aliases.slice(0, 1) : aliases) inventory.addHost(alias, {}, path, line)
+}
 
 export const IMPORT_KINDS = ['clusterssh', 'clush', 'ansible', 'ssh'] as const
 export type ImportKind = (typeof IMPORT_KINDS)[number]
 
-export type ImportSource = {
+type ImportSource = {
   readonly kind: ImportKind
   /** A file instead of the ones that the tool itself reads. */
   readonly file?: string
@@ -31,7 +68,7 @@ export type ImportSource = {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-export type ImportResult = { readonly text: string; readonly hosts: number; readonly notes: readonly ImportNote[] }
+type ImportResult = { readonly text: string; readonly hosts: number; readonly notes: readonly ImportNote[] }
 
 const MAX_INCLUDED_FILES = 1000
 
@@ -180,4 +217,46 @@ function sortNotes(notes: readonly ImportNote[]): ImportNote[] {
 /** `FILE:LINE: what was left behind`. */
 export function formatNote({ path, line, text }: ImportNote): string {
   return `${printable(path)}${line === 0 ? '' : `:${line}`}: ${text}`
+}
+
+/** The pieces of a folded set, apart at its commas outside brackets. */
+function piecesOf(folded: string): string[] {
+  return folded.match(/(?:[^,[]|\[[^\]]*\])+/g) ?? []
+}
+
+/** A group without a host is none in hosts.yaml, and neither is one of such groups alone. Names of those that remain. */
+function withoutEmpty(groups: ImportedInventory['groups']): ReadonlySet<string> {
+  const names = new Set(groups.keys())
+  for (let before = Number.POSITIVE_INFINITY; names.size < before; ) {
+    before = names.size
+    for (const [name, group] of groups) {
+      if (group.hosts.size === 0 && ![...group.groups].some((other) => names.has(other))) names.delete(name)
+    }
+  }
+  return names
+}
+
+/** Hosts with equal entries share a line; groups name their hosts folded and their groups as `@group`. */
+function formatHostsYaml({ hosts, groups }: ImportedInventory, heading: string): string {
+  const byEntry = Map.groupBy(hosts, ([, host]) => {
+    const keys = formatHostKeys(host)
+    return keys === '' ? '' : ` ${keys}`
+  })
+  const hostLines = [...byEntry].flatMap(([entry, members]) =>
+    piecesOf(foldHostSet(members.map(([name]) => name))).map((piece) => `  ${formatScalar(piece)}:${entry}`),
+  )
+  const isWritten = withoutEmpty(groups)
+  const groupLines = [...groups].flatMap(([name, group]) => {
+    if (!isWritten.has(name)) return []
+    const others = [...group.groups].filter((other) => isWritten.has(other)).map((other) => `@${other}`)
+    const members = [...others, foldHostSet(group.hosts)].filter(Boolean)
+    return [`  ${formatScalar(name)}: ${formatScalar(members.join(','))}`]
+  })
+  return [
+    `# ${heading}`,
+    'hosts:',
+    ...hostLines,
+    ...(groupLines.length > 0 ? ['groups:', ...groupLines] : []),
+    '',
+  ].join('\n')
 }

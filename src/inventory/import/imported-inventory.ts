@@ -1,7 +1,9 @@
 /** What an importer collects, whatever the format: hosts and groups on their way to hosts.yaml, and what was left behind. */
 import { getOrMake } from '../../base/collections.ts'
+import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { isAddress, isGroupName, isHostName, isPort, isUserName, parseHostSpec } from '../host-name.ts'
+import { parseYaml } from '../yaml-reader.ts'
 import type { HostKeys } from '../yaml-text.ts'
 
 export type SourceFile = { readonly path: string; readonly text: string }
@@ -97,4 +99,25 @@ function problemOf(name: string, { address, port, user, jump, identity_file }: I
     return `${printable(jump)} is not a jump host`
   if (identity_file?.includes('"')) return 'its key file has a quote in its name'
   return undefined
+}
+
+type Tree = Readonly<Record<string, unknown>>
+
+export function isTree(value: unknown): value is Tree {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The mapping that the file holds; an empty one, with a note, when it holds none. */
+export function readTree({ path, text }: SourceFile, inventory: ImportedInventory): Tree {
+  try {
+    const document = parseYaml(text, { prettyErrors: true })
+    const [error] = document.errors
+    if (error) throw error
+    const value: unknown = document.toJS({ maxAliasCount: 100 })
+    if (isTree(value)) return value
+    inventory.note(path, 0, 'left out: it is not a mapping')
+  } catch (error) {
+    inventory.note(path, 0, `left out: ${printable(messageOf(error).split('\n')[0] ?? '')}`)
+  }
+  return {}
 }

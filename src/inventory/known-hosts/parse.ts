@@ -2,13 +2,15 @@
  * The known_hosts format of sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT": markers, hashed names, patterns with `*`, `?` and
  * `!`, `[host]:port`. Pure: text in, entries out. A line that is none is skipped, as ssh does.
  */
-
 import { hash, randomBytes } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
 import { getOrMake } from '../../base/collections.ts'
+import { printable } from '../../base/printable.ts'
 import { matchesGlob } from '../glob.ts'
+import type { Endpoint } from '../host.ts'
 import { isWholeKey, keyTypeOf } from './key-blob.ts'
 
-export type KnownHostsMarker = 'none' | 'revoked' | 'cert-authority'
+type KnownHostsMarker = 'none' | 'revoked' | 'cert-authority'
 
 export type KnownHostsEntry = {
   readonly file: string
@@ -117,4 +119,52 @@ export function formatKnownHostsLine(name: string, blob: Uint8Array, isHashed: b
   const lower = name.toLowerCase()
   const field = isHashed ? `|1|${salt.toString('base64')}|${nameHasher(salt)(lower)}` : lower
   return `${field} ${keyTypeOf(blob)} ${Buffer.from(blob).toString('base64')}\n`
+}
+
+const DEFAULT_PORT = 22
+
+type Named = Pick<Endpoint, 'address' | 'port' | 'hostKeyAlias'>
+
+/** `address`, `[address]:port` when the port is not 22, or the HostKeyAlias as it is. */
+export function lookupNameOf({ address, port, hostKeyAlias }: Named): string {
+  if (hostKeyAlias !== undefined) return hostKeyAlias
+  return port === DEFAULT_PORT ? address : `[${address}]:${port}`
+}
+
+/** Where nothing is known about the name with its port, ssh looks for the address without it; undefined: it does not. */
+export function secondLookupNameOf({ address, port, hostKeyAlias }: Named): string | undefined {
+  return hostKeyAlias === undefined && port !== DEFAULT_PORT ? address : undefined
+}
+
+/** The lines of a file that name authorities; none where it cannot be read, which the check of the host key will say. */
+export type ReadAuthorities = (path: string) => KnownHosts
+
+const MARKER = '@cert-authority'
+/** Far above any known_hosts; what is larger is no such file. */
+const MAX_BYTES = 64 * 1024 * 1024
+
+export const readAuthorities: ReadAuthorities = (path) => {
+  const text = textOf(path)
+  if (!text.includes(MARKER)) return new KnownHosts([])
+  return new KnownHosts(parseKnownHosts(text, path).filter(({ marker }) => marker === 'cert-authority'))
+}
+
+/** Where a certificate authority is named for this host, which only ssh can check, as a clause, or undefined. */
+export function knownByAuthority(named: Named, files: readonly string[], read: ReadAuthorities): string | undefined {
+  const names = [lookupNameOf(named), secondLookupNameOf(named)].filter((name) => name !== undefined)
+  for (const file of files) {
+    const authorities = read(file)
+    const entry = names.flatMap((name) => authorities.naming(name))[0]
+    if (entry !== undefined) return `its host key is signed (${MARKER} in ${printable(file)}:${entry.line})`
+  }
+  return undefined
+}
+
+function textOf(path: string): string {
+  try {
+    const found = statSync(path)
+    return found.isFile() && found.size <= MAX_BYTES ? readFileSync(path, 'latin1') : ''
+  } catch {
+    return ''
+  }
 }

@@ -2,8 +2,9 @@
  * Env: parity of the software environment over a host set. One host is followed: what is fetched, solved or built is made
  * there once and brought to the others, so that they hold the same bytes and need no network.
  */
+
+import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
-import { sectionOf } from '../../inventory/section.ts'
 import { type ChangeDirection, defineArea, type FileRequest } from '../kernel/area.ts'
 import { type FactSet, knownValue } from '../kernel/fact.ts'
 import type { Operation } from '../kernel/operation.ts'

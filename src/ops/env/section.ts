@@ -1,8 +1,7 @@
 /** `environment` in hosts.yaml. */
 import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
-import { hostName, hostSet, path } from '../../inventory/hosts-yaml-schema.ts'
-import { defineSection, type SectionContext } from '../../inventory/section.ts'
+import { defineSection, hostName, hostSet, path, type SectionContext } from '../../inventory/hosts-yaml-schema.ts'
 import { choice, type Located, list, located, object, text } from '../../inventory/yaml-reader.ts'
 import { section as raySection } from '../ray/section.ts'
 

@@ -1,6 +1,6 @@
 /** What hosts.yaml declares about the environment, and the paths on hosts. Pure. */
 import { createHash } from 'node:crypto'
-import { sectionOf } from '../../inventory/section.ts'
+import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Declared, DeclaredFile } from '../kernel/area.ts'
 import { type NfsSpec, section as nfsSection } from '../nfs/section.ts'
 import { type EnvironmentSpec, section } from './section.ts'

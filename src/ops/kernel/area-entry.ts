@@ -1,4 +1,4 @@
-import type { Section } from '../../inventory/section.ts'
+import type { Section } from '../../inventory/hosts-yaml-schema.ts'
 import type { AreaMaker } from './area.ts'
 import type { LeftRoom } from './left.ts'
 

@@ -1,8 +1,7 @@
 /** `nfs` in hosts.yaml. */
 
 import { defined } from '../../base/defined.ts'
-import { hostName, hostSet } from '../../inventory/hosts-yaml-schema.ts'
-import { defineSection } from '../../inventory/section.ts'
+import { defineSection, hostName, hostSet } from '../../inventory/hosts-yaml-schema.ts'
 import { list, object, oneOrMore, text } from '../../inventory/yaml-reader.ts'
 
 export type NfsSpec = {

@@ -1,5 +1,5 @@
 /** What hosts.yaml declares about NFS: which host exports what to which clients, and where they mount it. Pure. */
-import { sectionOf } from '../../inventory/section.ts'
+import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Declared } from '../kernel/area.ts'
 import { section } from './section.ts'
 

@@ -1,8 +1,8 @@
 /** Ray as an engine of the queue: in each round one program on the head starts, checks and stops jobs. Orders may be given twice. */
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
+import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
-import { sectionOf } from '../../inventory/section.ts'
 import type { Declared } from '../kernel/area.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome, isSuccess } from '../run/outcome.ts'

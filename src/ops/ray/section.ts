@@ -3,9 +3,16 @@ import { isIPv4 } from 'node:net'
 import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
 import { isPort } from '../../inventory/host-name.ts'
-import { hostName, hostSet, label, memory, port } from '../../inventory/hosts-yaml-schema.ts'
+import {
+  defineSection,
+  hostName,
+  hostSet,
+  label,
+  memory,
+  port,
+  type SectionContext,
+} from '../../inventory/hosts-yaml-schema.ts'
 import { didYouMean } from '../../inventory/nearest-word.ts'
-import { defineSection, type SectionContext } from '../../inventory/section.ts'
 import {
   choice,
   failType,

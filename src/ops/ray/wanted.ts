@@ -1,7 +1,7 @@
 /** What hosts.yaml declares about Ray: the head, its workers, and their resources. Pure. */
 import { isIPv4 } from 'node:net'
 import type { Host } from '../../inventory/host.ts'
-import { sectionOf } from '../../inventory/section.ts'
+import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import { type EnvironmentSpec, section as envSection } from '../env/section.ts'
 import type { Declared } from '../kernel/area.ts'
 import { type RaySpec, section } from './section.ts'

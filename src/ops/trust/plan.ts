@@ -1,6 +1,6 @@
 /** What trust would do on each host of the mesh. Pure: out of what is wanted and the facts. */
 import { printable } from '../../base/printable.ts'
-import { sectionOf } from '../../inventory/section.ts'
+import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { AreaFacts, ChangeDirection, Declared } from '../kernel/area.ts'
 import { blockOf, withBlock, withoutBlock } from '../kernel/block.ts'
 import { type Known, type KnownFacts, knownValue } from '../kernel/fact.ts'

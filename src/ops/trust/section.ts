@@ -1,6 +1,5 @@
 /** `trust` in hosts.yaml. */
-import { hostSet } from '../../inventory/hosts-yaml-schema.ts'
-import { defineSection } from '../../inventory/section.ts'
+import { defineSection, hostSet } from '../../inventory/hosts-yaml-schema.ts'
 import { object } from '../../inventory/yaml-reader.ts'
 
 /** The hosts of the mesh. */

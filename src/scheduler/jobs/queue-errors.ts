@@ -1,6 +1,5 @@
 /** Errors for when the queue's file cannot be used. */
-import { MusterError, messageOf } from '../../base/errors.ts'
-import { fileReason } from '../../base/file-reason.ts'
+import { fileReason, MusterError, messageOf } from '../../base/errors.ts'
 
 const FULL = 13
 /** SQLITE_IOERR_SHMSIZE: the file beside it cannot grow. */

@@ -6,7 +6,6 @@ import { eachAtOnce } from '../../base/collections.ts'
 import { type BytePath, joinPath, parentOf, partialOf, showPath, withoutDash } from './byte-path.ts'
 import { type Clash, describeClash, findRealClash } from './clashes.ts'
 import type { CopyAction } from './events.ts'
-import { modeOfCopy, type Owner, symbolicMode, touchTimes } from './file-attributes.ts'
 import { type RemoteFiles, RemoteRefusal, reasonOf } from './remote-files.ts'
 import { type RemoteHelper, unlessLost } from './remote-helper.ts'
 import { FileSender, type SendTask, type Sent } from './send-file.ts'
@@ -15,10 +14,14 @@ import { type SmallFiles, sendBatch } from './small-files.ts'
 import {
   BLOCK_BYTES,
   type CopySource,
+  modeOfCopy,
+  type Owner,
   SourceChanged,
   type SourceEntry,
   type SourceTree,
+  symbolicMode,
   systemReason,
+  touchTimes,
 } from './source.ts'
 
 export type CopyTask = SendTask & {

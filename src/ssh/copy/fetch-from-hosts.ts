@@ -11,7 +11,6 @@ import { makeDirectories } from '../../base/make-directories.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { type BytePath, baseName, bytePathOf, bytesOf, joinPath, parentOf, showPath, withoutDash } from './byte-path.ts'
 import { describeClash, findClashes, findRealClash } from './clashes.ts'
-import { MODE_BITS, modeOfCopy, PERMISSION_BITS } from './file-attributes.ts'
 import {
   ArrivingFile,
   digestOfFile,
@@ -25,7 +24,7 @@ import { type CopyWires, type HostReport, onEachHost } from './on-each-host.ts'
 import { type RemoteFiles, RemoteRefusal, reasonOf } from './remote-files.ts'
 import { parseListing, type RemoteEntry } from './remote-listing.ts'
 import { UNIT_BYTES } from './remote-script.ts'
-import { type Facts, systemReason } from './source.ts'
+import { type Facts, MODE_BITS, modeOfCopy, PERMISSION_BITS, systemReason } from './source.ts'
 
 export type FetchRequest = {
   /** Relative to the home directory of the host. */

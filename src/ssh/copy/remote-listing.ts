@@ -1,7 +1,6 @@
 /** Parses the listing of the remote script (its function N). A name outside of the source is an error: a host may be hostile. */
 import type { BytePath } from './byte-path.ts'
-import { MODE_BITS, type Owner } from './file-attributes.ts'
-import type { Facts } from './source.ts'
+import { type Facts, MODE_BITS, type Owner } from './source.ts'
 
 export type RemoteEntry = Facts & {
   readonly owner: Owner

@@ -7,17 +7,17 @@ import { constants } from 'node:fs'
 import { chmod, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { MusterError, messageOf } from '../../base/errors.ts'
-import { fileReason } from '../../base/file-reason.ts'
+import { fileReason, MusterError, messageOf } from '../../base/errors.ts'
 import { makeDirectories } from '../../base/make-directories.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import { lookupNameOf, secondLookupNameOf } from '../../inventory/known-hosts/lookup-name.ts'
 import {
   formatKnownHostsLine,
   KnownHosts,
   type KnownHostsEntry,
+  lookupNameOf,
   parseKnownHosts,
+  secondLookupNameOf,
 } from '../../inventory/known-hosts/parse.ts'
 
 /** A lock this old belongs to a process that died: recording a key takes milliseconds. */

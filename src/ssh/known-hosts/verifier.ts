@@ -5,9 +5,13 @@ import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { fingerprintOf, keyTypeOf, keyTypeTitle, tooShortRsa } from '../../inventory/known-hosts/key-blob.ts'
-import { lookupNameOf } from '../../inventory/known-hosts/lookup-name.ts'
-import { formatKnownHostsLine, type KnownHostsEntry, parseKnownHosts } from '../../inventory/known-hosts/parse.ts'
-import type { HostKeyReviewer, HostKeyVerdict, HostKeyVerifier, NewHostKey } from '../host-keys.ts'
+import {
+  formatKnownHostsLine,
+  type KnownHostsEntry,
+  lookupNameOf,
+  parseKnownHosts,
+} from '../../inventory/known-hosts/parse.ts'
+import type { HostKeyReviewer, HostKeyVerdict, HostKeyVerifier, NewHostKey } from '../questions.ts'
 import { judgeHostKey, KnownHostsFiles, knownAlgorithms, type NamingEntries } from './files.ts'
 
 type HostKeyVerifierOptions = {

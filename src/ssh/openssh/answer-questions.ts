@@ -1,7 +1,7 @@
 /** Parses the questions of the system's ssh (readpassphrase prompts of openssh-portable) and hands them to the user. Guesses no answer. */
 import { Secret } from '../../base/secret.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import type { HostKeyReviewer, NewHostKey } from '../host-keys.ts'
+import type { HostKeyReviewer, NewHostKey } from '../questions.ts'
 import { remoteText } from '../ssh2/failures.ts'
 import type { ConnectContext } from '../transport.ts'
 import type { Answerer } from './askpass-server.ts'

@@ -7,7 +7,7 @@ import { printable } from '../../base/printable.ts'
 import type { Pty, PtySpawner } from '../../base/pty.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { connectLimits } from '../connect-limits.ts'
-import type { HostKeyReviewer } from '../host-keys.ts'
+import type { HostKeyReviewer } from '../questions.ts'
 import { remoteText } from '../ssh2/failures.ts'
 import {
   type ConnectContext,

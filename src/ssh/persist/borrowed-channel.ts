@@ -8,9 +8,16 @@ import {
   type Shell,
   type ShellSize,
 } from '../transport.ts'
-import { FRAME_KINDS, type KeeperLink, type StreamKind } from './link.ts'
+import {
+  FRAME_KINDS,
+  IncomingWindow,
+  type KeeperLink,
+  OutgoingWindow,
+  type StreamKind,
+  UNBOUNDED,
+  WINDOW_BYTES,
+} from './link.ts'
 import type { FromKeeper, ToKeeper } from './messages.ts'
-import { IncomingWindow, OutgoingWindow, UNBOUNDED, WINDOW_BYTES } from './windows.ts'
 
 export interface ChannelHandlers {
   onBytes(kind: StreamKind, bytes: Uint8Array): void

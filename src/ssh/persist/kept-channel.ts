@@ -10,9 +10,8 @@ import {
   type RemoteProcess,
   type Shell,
 } from '../transport.ts'
-import { FRAME_KINDS, type KeeperLink, type StreamKind } from './link.ts'
+import { FRAME_KINDS, IncomingWindow, type KeeperLink, OutgoingWindow, type StreamKind, UNBOUNDED } from './link.ts'
 import type { FromKeeper, OpenRequest, ToKeeper } from './messages.ts'
-import { IncomingWindow, OutgoingWindow, UNBOUNDED } from './windows.ts'
 
 /** A shell, a command or a forward. */
 type Source = Channel & Partial<Pick<Shell, 'resize'> & Pick<RemoteProcess, 'signal'>>

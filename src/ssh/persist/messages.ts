@@ -3,8 +3,7 @@
 import { type ErrorCode, MusterError, messageOf } from '../../base/errors.ts'
 import { Secret } from '../../base/secret.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import type { CredentialPrompt } from '../credentials.ts'
-import type { HostKeyVerdict } from '../host-keys.ts'
+import type { CredentialPrompt, HostKeyVerdict } from '../questions.ts'
 import type { Askers, ChannelEnd, ConnectFailure, ConnectPhase, ExecOptions, ShellSize } from '../transport.ts'
 
 /** Goes up with every change of this file; it is part of the socket's name, so versions do not meet. */

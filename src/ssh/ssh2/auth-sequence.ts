@@ -4,7 +4,6 @@ import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { tooShortRsa } from '../../inventory/known-hosts/key-blob.ts'
-import type { CredentialAsker } from '../credentials.ts'
 import {
   type AgentKey,
   type FileKey,
@@ -18,6 +17,7 @@ import {
   type Signer,
   SingleKeyAgent,
 } from '../identity-files.ts'
+import type { CredentialAsker } from '../questions.ts'
 import type { ConnectFailure } from '../transport.ts'
 import { describeEndpoint, remoteText } from './failures.ts'
 

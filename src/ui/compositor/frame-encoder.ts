@@ -25,8 +25,7 @@ import {
   WIDE_TAIL,
   WORDS_PER_CELL,
 } from '../../terminal/cells.ts'
-import { clusterText } from '../../terminal/clusters.ts'
-import { isPrintableCode } from '../../terminal/code-points.ts'
+import { clusterText, isPrintableCode } from '../../terminal/clusters.ts'
 import type { Rect } from './scene.ts'
 
 const SGR_CODES: readonly (readonly [bit: number, code: number])[] = [

@@ -1,7 +1,6 @@
 /** Questions of the connections (passwords, new host keys) on their way to a dialog of the console. */
 import type { Secret } from '../../base/secret.ts'
-import type { CredentialDialog, CredentialRequest } from '../../ssh/credentials.ts'
-import type { HostKeyReviewer, NewHostKey } from '../../ssh/host-keys.ts'
+import type { CredentialDialog, CredentialRequest, HostKeyReviewer, NewHostKey } from '../../ssh/questions.ts'
 import { credentialDialog } from '../dialogs/credential-dialog.ts'
 import type { Dialog, DialogFactory } from '../dialogs/dialog.ts'
 import { hostKeyDialog } from '../dialogs/host-key-dialog.ts'

@@ -1,8 +1,7 @@
 /** Records the output of the receivers: one asciicast file per host, in a new folder for each start. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { MusterError, messageOf } from '../../base/errors.ts'
-import { notKept } from '../../base/file-reason.ts'
+import { MusterError, messageOf, notKept } from '../../base/errors.ts'
 import { makeOwnDirectories } from '../../base/foreign-place.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'

@@ -6,7 +6,7 @@ import { printable } from '../../base/printable.ts'
 import { Secret } from '../../base/secret.ts'
 import { textWidth, wrapText } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import type { CredentialRequest } from '../../ssh/credentials.ts'
+import type { CredentialRequest } from '../../ssh/questions.ts'
 import { closeOnce, type DialogFactory, type DialogLine, isCancelKey } from './dialog.ts'
 import { editLine, emptyLine, insertText, type Line } from './line-editor.ts'
 

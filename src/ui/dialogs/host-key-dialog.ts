@@ -1,5 +1,5 @@
 /** Keys that no known_hosts file names yet, reviewed together: each can be left out before the rest is trusted. */
-import type { NewHostKey } from '../../ssh/host-keys.ts'
+import type { NewHostKey } from '../../ssh/questions.ts'
 import { closeOnce, type DialogFactory, type DialogLine, isCancelKey, windowAround } from './dialog.ts'
 
 const COMPARE = 'First connection. To compare, run on the host: ssh-keygen -lf /etc/ssh/ssh_host_…_key.pub'

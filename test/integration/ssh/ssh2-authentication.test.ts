@@ -2,7 +2,7 @@ import { chmodSync, copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Secret } from '../../../src/base/secret.ts'
-import type { CredentialAsker } from '../../../src/ssh/credentials.ts'
+import type { CredentialAsker } from '../../../src/ssh/questions.ts'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
 import {
   makeKey,

@@ -5,7 +5,7 @@ import ssh2, { type AuthContext, type Connection, type ServerChannel } from 'ssh
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Secret } from '../../../src/base/secret.ts'
 import { createCredentialBroker } from '../../../src/ssh/credential-broker.ts'
-import type { CredentialRequest } from '../../../src/ssh/credentials.ts'
+import type { CredentialRequest } from '../../../src/ssh/questions.ts'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
 import { failureOf, openWatchedShell, run, watchedContext } from '../../support/ssh-context.ts'
 import { startInProcessServer } from '../../support/ssh2-server.ts'

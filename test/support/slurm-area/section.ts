@@ -1,6 +1,5 @@
 /** `slurm` in hosts.yaml. */
-import { hostName, hostSet } from '../../../src/inventory/hosts-yaml-schema.ts'
-import { defineSection } from '../../../src/inventory/section.ts'
+import { defineSection, hostName, hostSet } from '../../../src/inventory/hosts-yaml-schema.ts'
 import { object } from '../../../src/inventory/yaml-reader.ts'
 
 export type SlurmSpec = { readonly controller: string; readonly nodes: readonly string[] }

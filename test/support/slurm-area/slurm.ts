@@ -1,5 +1,5 @@
 /** The states of Slurm's nodes, as its controller tells them. */
-import { sectionOf } from '../../../src/inventory/section.ts'
+import { sectionOf } from '../../../src/inventory/hosts-yaml-schema.ts'
 import { defineArea } from '../../../src/ops/kernel/area.ts'
 import { blockedBy, operationId } from '../../../src/ops/kernel/operation.ts'
 import { type SlurmSpec, section } from './section.ts'

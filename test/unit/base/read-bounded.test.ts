@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
 import { MAX_TEXT_BYTES, readBoundedSync } from '../../../src/base/read-bounded.ts'
 import { importInventory } from '../../../src/inventory/import/import-inventory.ts'
-import { readHostsFile } from '../../../src/inventory/read-hosts-file.ts'
+import { readHostsFile } from '../../../src/inventory/load-inventory.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'muster-bounded-'))
 const file = join(directory, 'file')

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { InventoryError } from '../../../src/inventory/inventory-error.ts'
+import { InventoryError } from '../../../src/inventory/hosts-yaml.ts'
 import { readInventory } from '../../support/hosts-yaml.ts'
 
 const lab = readFileSync(new URL('../../../docs/examples/lab.yaml', import.meta.url), 'utf8')

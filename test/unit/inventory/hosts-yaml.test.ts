@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { expandAddress } from '../../../src/inventory/hosts-yaml.ts'
+import { expandAddress, InventoryError } from '../../../src/inventory/hosts-yaml.ts'
 import type { Inventory } from '../../../src/inventory/inventory.ts'
-import { InventoryError } from '../../../src/inventory/inventory-error.ts'
 import { readInventory } from '../../support/hosts-yaml.ts'
 
 const parse = (text: string): Inventory => readInventory(text)

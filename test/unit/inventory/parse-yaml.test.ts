@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { LineCounter } from 'yaml'
-import { parseYaml } from '../../../src/inventory/parse-yaml.ts'
+import { parseYaml } from '../../../src/inventory/yaml-reader.ts'
 import { readInventory } from '../../support/hosts-yaml.ts'
 
 describe('nesting', () => {

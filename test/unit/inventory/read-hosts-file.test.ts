@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../../../src/base/clock.ts'
-import { readHostsFile } from '../../../src/inventory/read-hosts-file.ts'
+import { readHostsFile } from '../../../src/inventory/load-inventory.ts'
 import { requirement } from '../../support/requirements.ts'
 
 const canRun = requirement('mkfifo')

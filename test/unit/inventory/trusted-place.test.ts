@@ -2,8 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { loadInventory } from '../../../src/inventory/load-inventory.ts'
-import { refuseForeignFile } from '../../../src/inventory/trusted-place.ts'
+import { loadInventory, refuseForeignFile } from '../../../src/inventory/load-inventory.ts'
 
 describe('a hosts.yaml that was found', () => {
   const uid = process.geteuid?.() ?? 0

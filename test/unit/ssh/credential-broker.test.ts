@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../../src/base/secret.ts'
 import { createCredentialBroker } from '../../../src/ssh/credential-broker.ts'
-import type { CredentialDialog, CredentialRequest } from '../../../src/ssh/credentials.ts'
+import type { CredentialDialog, CredentialRequest } from '../../../src/ssh/questions.ts'
 import { endpointOf } from '../../support/endpoint.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { ManualClock } from './manual-clock.ts'

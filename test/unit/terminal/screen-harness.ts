@@ -9,8 +9,7 @@ import {
   WIDE_TAIL,
   WORDS_PER_CELL,
 } from '../../../src/terminal/cells.ts'
-import { cellText, clusterText } from '../../../src/terminal/clusters.ts'
-import { isPrintableCode } from '../../../src/terminal/code-points.ts'
+import { cellText, clusterText, isPrintableCode } from '../../../src/terminal/clusters.ts'
 import { createScreen, type ScreenDependencies } from '../../../src/terminal/headless-screen.ts'
 import type { Screen } from '../../../src/terminal/screen.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { expandAnsiblePattern } from '../../../../src/inventory/import/ansible-files.ts'
+import { expandAnsiblePattern } from '../../../../src/inventory/import/ansible.ts'
 import { expandBraces } from '../../../../src/inventory/import/clusterssh.ts'
 import {
   formatNote,

@@ -1,7 +1,7 @@
 /** Folders of JSON: what is declared and what hosts answer, with the steps or the sentence that come out of it. */
 import { readFileSync } from 'node:fs'
+import { sectionOf } from '../../../../src/inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../../../src/inventory/inventory.ts'
-import { sectionOf } from '../../../../src/inventory/section.ts'
 import { section } from '../../../../src/ops/env/section.ts'
 import type { Area, AreaFacts, ChangeDirection, Declared, DeclaredFile } from '../../../../src/ops/kernel/area.ts'
 import { type AnyFacts, type Known, known } from '../../../../src/ops/kernel/fact.ts'

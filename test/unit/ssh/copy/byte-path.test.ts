@@ -10,7 +10,7 @@ import {
   showPath,
   withoutDash,
 } from '../../../../src/ssh/copy/byte-path.ts'
-import { touchTimes } from '../../../../src/ssh/copy/file-attributes.ts'
+import { touchTimes } from '../../../../src/ssh/copy/source.ts'
 
 describe('paths of any bytes', () => {
   it.each([

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { lookupNameOf } from '../../../../src/inventory/known-hosts/lookup-name.ts'
-import { KnownHosts, parseKnownHosts } from '../../../../src/inventory/known-hosts/parse.ts'
+import { KnownHosts, lookupNameOf, parseKnownHosts } from '../../../../src/inventory/known-hosts/parse.ts'
 import { judgeHostKey, knownAlgorithms } from '../../../../src/ssh/known-hosts/files.ts'
 import { endpointOf } from '../../../support/endpoint.ts'
 import { blobOf } from '../../inventory/known-hosts/key-blobs.ts'

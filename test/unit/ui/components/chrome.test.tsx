@@ -2,7 +2,7 @@
 import chalk from 'chalk'
 import { render } from 'ink'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { CredentialRequest } from '../../../../src/ssh/credentials.ts'
+import type { CredentialRequest } from '../../../../src/ssh/questions.ts'
 import { textOfCells } from '../../../../src/terminal/cell-row.ts'
 import { WORDS_PER_CELL } from '../../../../src/terminal/cells.ts'
 import { Chrome } from '../../../../src/ui/components/chrome.tsx'

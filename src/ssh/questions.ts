@@ -1,4 +1,4 @@
-/** Questions of authentication on their way to the user, and answers on their way back: asked once for all that ask the same. */
+/** Questions on the way to the user and answers on the way back: about host keys, and for secrets, asked once for all that ask the same. */
 import type { Secret } from '../base/secret.ts'
 import type { Endpoint } from '../inventory/host.ts'
 
@@ -33,4 +33,30 @@ export interface CredentialAsker {
     isRetry: boolean,
     signal: AbortSignal,
   ): Promise<readonly Secret[] | undefined>
+}
+
+/** A key that no known_hosts file names yet, for the review of all of them together. */
+export type NewHostKey = {
+  readonly host: string
+  /** `address` or `[address]:port`, as known_hosts will name it. */
+  readonly lookupName: string
+  readonly algorithm: string
+  /** `SHA256:…` as ssh-keygen -l prints it. */
+  readonly fingerprint: string
+}
+
+export type HostKeyVerdict =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly reason: string; readonly hint: string }
+
+export interface HostKeyVerifier {
+  /** `key`: the server's public key blob in SSH wire format. May wait for the user. */
+  verify(endpoint: Endpoint, key: Uint8Array, signal: AbortSignal): Promise<HostKeyVerdict>
+  /** Host key algorithms to offer first, so that a server with several keys shows the one that is known. */
+  preferredAlgorithms(endpoint: Endpoint): Promise<readonly string[]>
+}
+
+/** Asks the user about new keys, all that are waiting at once; resolves to the hosts whose key is accepted. */
+export interface HostKeyReviewer {
+  review(keys: readonly NewHostKey[], signal: AbortSignal): Promise<ReadonlySet<string>>
 }
