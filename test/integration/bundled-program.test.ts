@@ -20,7 +20,7 @@ import { bundle } from '../../scripts/build.ts'
 const ROOT = join(import.meta.dirname, '../..')
 const LIMIT_MS = 300_000
 
-describe('the program as it is installed', () => {
+describe('the packaged program', () => {
   const directory = mkdtempSync(join(tmpdir(), 'muster-bundle-'))
   const muster = async (...args: string[]) =>
     await promisify(execFile)(process.execPath, [join(directory, 'bin/muster.js'), ...args], {
@@ -50,7 +50,7 @@ describe('the program as it is installed', () => {
     expect(stdout).toContain('(2)')
   })
 
-  it('does nothing where stdout is closed, and says so', { timeout: LIMIT_MS }, async () => {
+  it('does nothing if stdout is closed, and says so', { timeout: LIMIT_MS }, async () => {
     const script =
       '"$0" run here -- touch touched >&-; echo $?; "$0" run here -- echo hello | head -n 0; "$0" --version > /dev/null; echo $?'
     const env = {
@@ -69,7 +69,7 @@ describe('the program as it is installed', () => {
     expect(existsSync(join(directory, 'touched'))).toBe(false)
   })
 
-  it('keeps compiled code where only the user writes, and nowhere else', { timeout: LIMIT_MS }, async () => {
+  it('keeps compiled code only where no other user can write', { timeout: LIMIT_MS }, async () => {
     await muster('run', 'all', '--dry-run', '--', 'true')
     expect(readdirSync(join(directory, '.cache/muster/compiled'))).not.toEqual([])
     rmSync(join(directory, '.cache'), { recursive: true })
@@ -79,7 +79,7 @@ describe('the program as it is installed', () => {
     expect(existsSync(join(directory, '.cache/muster/compiled'))).toBe(false)
   })
 
-  it('has the licences of what became part of it', () => {
+  it('contains the licences of the packages in it', () => {
     expect(readdirSync(join(directory, 'dist'))).toContain('LICENSES.txt')
   })
 

@@ -43,7 +43,7 @@ describe('the command line', () => {
   })
   afterEach(() => rmSync(directory, { recursive: true }))
 
-  it('takes --dry-run and --timeout before the verb and behind it', async () => {
+  it('accepts --dry-run and --timeout before and after the verb', async () => {
     for (const args of [
       ['--dry-run', 'run', 'm8', '--', 'touch', 'touched'],
       ['run', '--dry-run', 'm8', '--', 'touch', 'touched'],
@@ -54,7 +54,7 @@ describe('the command line', () => {
     expect((await muster(['hosts', 'm8', '--dry-run', '--timeout', '60'])).code).toBe(0)
   })
 
-  it.skipIf(!requirement('mkfifo'))('ends by a signal while it waits for a hosts file that is a pipe', async () => {
+  it.skipIf(!requirement('mkfifo'))('is ended by a signal while it waits for a hosts file that is a pipe', async () => {
     const pipe = join(directory, 'pipe')
     execFileSync('mkfifo', [pipe])
     await using _writer = await open(pipe, 'r+')
@@ -73,7 +73,7 @@ describe('the command line', () => {
     }
   })
 
-  it('refuses --dry-run where something would be done all the same', async () => {
+  it('refuses --dry-run if the verb would change something anyway', async () => {
     for (const args of [
       ['job', 'cancel', '1'],
       ['hosts', '--stop'],
@@ -87,12 +87,12 @@ describe('the command line', () => {
     }
   })
 
-  it('ends a verb that has had its --timeout, with an exit code that is no success', async () => {
+  it('stops a verb after --timeout, with an exit code that is no success', async () => {
     const { code, stderr } = await muster(['net', 'watch', '--json', '--timeout', '0.2'])
     expect([code, stderr]).toEqual([1, 'muster: stopped after 0.2 s (--timeout)\n'])
   })
 
-  it('takes limits that are longer than timers can be set to', async () => {
+  it('accepts time limits that are longer than a timer allows', async () => {
     const args = ['run', 'm8', '--timeout', '99999999', '--connect-timeout', '99999999', '--', 'echo', 'here']
     expect(await muster(args)).toEqual({ code: 0, stdout: 'm8: here\n', stderr: '' })
   })
@@ -113,7 +113,7 @@ describe('the command line', () => {
     ])
   })
 
-  it('names the verb that a misspelt one is near to', async () => {
+  it('suggests the verb nearest to a misspelt one', async () => {
     for (const args of [['cpoy', 'm8', 'a', 'b'], ['hots'], ['jbo', '--bogus']]) {
       const { code, stderr } = await muster(args)
       expect([code, stderr]).toEqual([2, expect.stringMatching(/\(Did you mean muster (copy|hosts|job)\?\)\n$/)])
@@ -121,7 +121,7 @@ describe('the command line', () => {
     expect((await muster(['run'])).stderr).not.toContain('Did you mean')
   })
 
-  it('says what is wrong with the name of a state, and prints no table of nothing', async () => {
+  it('says what is wrong with the name of a state, and prints no empty table', async () => {
     const { code, stderr } = await muster(['job', 'list', '--state', 'runing'])
     expect([code, stderr]).toEqual([2, expect.stringMatching(/^muster: unknown state: runing; did you mean running\?/)])
     expect((await muster(['job', 'list', '--state', 'running,done'])).stdout).toBe('no jobs; no scheduler running\n')
@@ -138,7 +138,7 @@ describe('the command line', () => {
     expect((await muster(args)).stderr).toMatch(/(missing cannot be read|cannot read .*missing): no such file\n/)
   })
 
-  it('refuses a job number that is not one', async () => {
+  it('refuses a job number that is no number', async () => {
     const { code, stderr } = await muster(['job', 'cancel', 'seventeen'])
     expect([code, stderr]).toEqual([
       2,
@@ -146,7 +146,7 @@ describe('the command line', () => {
     ])
   })
 
-  it('takes an empty path for a variable that is not set, and copies nothing', async () => {
+  it('treats an empty path as an unset variable, and copies nothing', async () => {
     for (const args of [
       ['copy', 'm8', '', 'there'],
       ['copy', 'm8', 'hosts.yaml', ''],
@@ -179,7 +179,7 @@ describe('the command line', () => {
   const isLocal = (verb: string) =>
     /^(simulate.*|import|demo|job:(list|show|results|cancel|hold|release|retry|requeue|edit|wait))$/.test(verb)
 
-  it.each(VERBS)('muster %s --help shows examples, and the shared options that mean something to it', async (verb) => {
+  it.each(VERBS)('muster %s --help shows examples, and the shared options that it takes', async (verb) => {
     const { code, stdout } = await muster([...verb.split(':'), '--help'])
     expect(code).toBe(0)
     expect(stdout).toMatch(new RegExp(`Examples?:\n(?:.*\n)*  muster ${verb.replace(':', ' ')}`))

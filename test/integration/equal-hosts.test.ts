@@ -10,7 +10,7 @@ import { requirement } from '../support/requirements.ts'
 const nodes = (count: number): SshConfigQuestion[] =>
   Array.from({ length: count }, (_, index) => ({ alias: `node${index + 1}` }))
 
-describe.skipIf(!requirement('ssh'))('ssh -G for hosts that no block tells apart', () => {
+describe.skipIf(!requirement('ssh'))('ssh -G for hosts that match the same blocks', () => {
   const directory = mkdtempSync(join(tmpdir(), 'muster-equal-hosts-'))
   afterAll(() => rmSync(directory, { recursive: true }))
   const configFile = join(directory, 'config')
@@ -93,7 +93,7 @@ describe.skipIf(!requirement('ssh'))('ssh -G for hosts that no block tells apart
   const comparable = (answer: SshConfigAnswer | undefined) =>
     answer?.ok ? [...answer.values].filter(([keyword]) => keyword !== 'stdinnull') : answer
 
-  it('every answer is what ssh says of that host alone', async () => {
+  it('gives each host the answer that ssh gives for it alone', async () => {
     const ssh = findSsh(process.env)
     if (ssh === undefined) throw new Error('ssh is not in PATH')
     const source = createOpenSshSource({ ssh, configFile, env: process.env })

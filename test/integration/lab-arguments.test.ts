@@ -13,13 +13,13 @@ const lab = (...args: readonly string[]) => {
   return { status, stdout, stderr }
 }
 
-it.each([[['--help']], [['up', '--help']], [['down', '--help']]])('says how it is used: %s', (args) => {
+it.each([[['--help']], [['up', '--help']], [['down', '--help']]])('shows its usage: %s', (args) => {
   const { status, stdout, stderr } = lab(...args)
   expect([status, stderr]).toEqual([0, ''])
   expect(stdout).toMatch(/^usage: npm run lab -- up /)
 })
 
-it('names an argument that it does not know, without a stack trace', () => {
+it('names an unknown argument, without a stack trace', () => {
   const { status, stdout, stderr } = lab('up', '--hosts', '3')
   expect([status, stdout]).toEqual([2, ''])
   expect(stderr).toMatch(/^Unknown option '--hosts'/)

@@ -70,7 +70,7 @@ describe('the program on a machine with limits', () => {
     })
   }
 
-  it('shows no warning of Node, and with --verbose each as one line', async () => {
+  it('shows no warnings of Node, and one line for each with --verbose', async () => {
     const warn = `data:text/javascript,${encodeURIComponent(`
       const { stdout } = process
       const write = stdout.write.bind(stdout)
@@ -85,7 +85,7 @@ describe('the program on a machine with limits', () => {
     expect(stderr).toContain('muster: Node warns: DEP0001: first\\x0asecond\n')
   })
 
-  it('works on fewer hosts at once where it may open few files, and says so', async () => {
+  it('works on fewer hosts at once if it may open few files, and says so', async () => {
     const { code, stdout, stderr } = await muster('ulimit -n 64; "$@" --hosts "$HOSTS" run all -- echo hello')
     expect(stderr).toMatch(
       /^muster: this process may open only 64 files: \d+ hosts? at once instead of 64\. Raise the limit: ulimit -n \d+\nmuster: 64 hosts: 64 ok\n$/,
@@ -94,7 +94,7 @@ describe('the program on a machine with limits', () => {
     expect(code).toBe(0)
   })
 
-  it('refuses where it may open too few files for a single host', async () => {
+  it('refuses to start if it may open too few files for a single host', async () => {
     const { code, stderr } = await muster('ulimit -n 32; "$@" --hosts "$HOSTS" run all -- echo hello')
     expect(stderr).toMatch(/too few for a single host\nRaise the limit: ulimit -n \d+\n$/)
     expect(code).toBe(2)

@@ -38,7 +38,7 @@ function answer(...lines: readonly string[]): void {
 }
 
 describe('a planted area', () => {
-  it('has its part of hosts.yaml, and mistakes in it are reported with line and column', async () => {
+  it('has its section of hosts.yaml, and mistakes in it are reported with line and column', async () => {
     declare('{ controler: n1, nodes: "n[2-9]" }')
     const { exitCode, messages } = await muster('status', 'slurm')
     expect(exitCode).toBe(3)
@@ -51,7 +51,7 @@ describe('a planted area', () => {
     expect((await muster('up', '--help')).output).toContain('trust, nfs, env, ray, slurm')
   })
 
-  it('has its status, from facts and findings', async () => {
+  it('shows its status, from facts and findings', async () => {
     declare('{ controller: n1, nodes: "n[2-3]" }')
     answer('n1 idle', 'n2 mixed', 'n3 idle')
     const good = await muster('slurm', 'status')
@@ -65,7 +65,7 @@ describe('a planted area', () => {
     expect((await muster('slurm', 'status')).output).toContain('blocked  slurm · n1: Slurm does not know n2, n3\n')
   })
 
-  it('has a plan for up, with nothing to do', async () => {
+  it('plans nothing for up', async () => {
     declare('{ controller: n1, nodes: "n[2-3]" }')
     answer('n1 idle', 'n2 mixed', 'n3 idle')
     const { exitCode, output } = await muster('up', 'slurm', '--yes')

@@ -53,7 +53,7 @@ describe.skipIf(!canRun)('the Bring-up tab', () => {
     ).toEqual([])
   })
 
-  it('shows that a host does not answer, and keeps the others', async () => {
+  it('shows that a host does not answer, and continues with the others', async () => {
     await openTab()
     await hosts.host('m2').stop()
     await console.key('r')

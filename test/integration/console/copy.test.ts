@@ -27,7 +27,7 @@ describe('a copy from the console', () => {
     await console.expectMode('copy')
   }
 
-  it('brings a file to every receiver, each under a name of its own', async () => {
+  it('copies a file to every receiver, under a different name on each', async () => {
     writeFileSync(join(directory, 'a b.txt'), 'to all\n')
     await copy(`'${directory}/a b.txt' ${directory}/%h.txt`)
     await console.expectScreen(/3 hosts: 3 ok/)
@@ -36,7 +36,7 @@ describe('a copy from the console', () => {
     await console.expectScreen(/✓ m2 +0 copied, 1 identical/)
   })
 
-  it('says what failed where, and does it again there only', async () => {
+  it('says what failed on which host, and retries only there', async () => {
     mkdirSync(join(directory, 'to-m2', 'data'), { recursive: true })
     writeFileSync(join(directory, 'data'), 'data')
     await copy(`on m[2-3]: ${directory}/data ${directory}/to-%h/`)

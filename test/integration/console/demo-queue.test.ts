@@ -45,7 +45,7 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
     })
     afterAll(async () => await console?.close())
 
-    it('begins when it is first looked at', async () => {
+    it('starts when its tab is first opened', async () => {
       expect(readdirSync(temporary).filter((name) => existsSync(join(temporary, name, 'state', 'muster')))).toEqual([])
       await console.leader('4')
       await console.expectScreen(/GPUs [1-9][\d.]*\/26 held/)
@@ -54,7 +54,7 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
       await console.expectScreen(/too large for any host {2}Too large for these hosts/)
     })
 
-    it('shows what a sweep has found, the best first', async () => {
+    it('shows the results of a sweep, the best first', async () => {
       await console.leader('5')
       await console.key('/')
       await console.type('lr sweep')
@@ -68,7 +68,7 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
       await console.expectNowhere(/with “lr sweep”/)
     })
 
-    it('cancels one after a yes', async () => {
+    it('cancels a job after confirmation', async () => {
       await console.key('/')
       await console.type('too large')
       await console.key('Enter')
@@ -79,7 +79,7 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
       await console.expectScreen(/▸16 +cancelled/)
     })
 
-    it('tries out where a gang would go', async () => {
+    it('shows where a gang would go', async () => {
       await console.leader('4')
       await console.key('w')
       await console.expectMode('dialog:what-if')
@@ -87,13 +87,13 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
       await console.expectScreen(/2 × \(1 CPU \+ 1 GPU\) SPREAD: (\+ on m|Bundle|Only)/)
     })
 
-    it('goes on with others when the first ones have ended', async () => {
+    it('starts further jobs when the first ones have ended', async () => {
       await console.leader('5')
       await console.key('/')
       await console.expectScreen(/(1[7-9]|[2-9]\d)(-\d+)? +(queued|starting|running|done|\S+ \d\/4)/)
     })
 
-    it('takes a job from a shell of its hosts, and opens no connection from there', async () => {
+    it('accepts a job from a shell of its hosts, which opens no connection', async () => {
       await console.leader('1')
       await console.receivers('m2')
       await console.type(
@@ -108,31 +108,31 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
       await console.expectScreen(/▸\d+ +done +[\d.]+ m?s +m\d +.*mine/)
     })
 
-    it('has not touched what the user keeps', () => {
+    it('does not change files of the user', () => {
       expect(existsSync(join(home, '.local', 'state', 'muster', 'jobs'))).toBe(false)
     })
 
-    it('leaves nothing when the console is left', async () => {
+    it('leaves nothing behind when the user quits', async () => {
       expect(programsAt(temporary).length).toBeGreaterThan(0)
       expect(await console.quit()).toEqual({ code: 0 })
       expect(left()).toEqual([])
     })
   })
 
-  describe('that is left in a hurry', () => {
+  describe('that ends abruptly', () => {
     beforeEach(async () => {
       console = await open({ until: false })
     })
     afterEach(async () => await console?.close())
 
-    it('leaves nothing when it is ended while it starts', async () => {
+    it('leaves nothing behind when it is ended while it starts', async () => {
       await waitUntil(() => left().length > 0, 'its directory')
       console.signal('SIGTERM')
       await console.ended()
       await waitUntil(() => left().length === 0, 'the end of what it began')
     })
 
-    it('leaves nothing when it is ended while its queue is opened', async () => {
+    it('leaves nothing behind when it is ended while its queue is opened', async () => {
       await console.expectAllOpen()
       console.send('\u001d4')
       await waitUntil(() => queuesAt(temporary).length > 0, 'the file of its queue')
@@ -141,7 +141,7 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
       await waitUntil(() => left().length === 0, 'the end of what it began')
     })
 
-    it('leaves nothing when it is killed while jobs run', async () => {
+    it('leaves nothing behind when it is killed while jobs run', async () => {
       await console.expectAllOpen()
       await console.leader('4')
       await console.expectScreen(/1[0-9] running/)
@@ -151,7 +151,7 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
     })
   })
 
-  it('says what a machine lacks, and the rest of the demo works', async () => {
+  it('says what the machine lacks, and the rest of the demo works', async () => {
     const bin = join(directory, 'bin')
     mkdirSync(bin)
     for (const path of (process.env.PATH ?? '').split(delimiter).filter(existsSync))

@@ -16,13 +16,13 @@ describe('the demo', () => {
     await console.close()
   })
 
-  it('opens six shells, and each answers with a name of its own', async () => {
+  it('opens six shells, and each answers with its own name', async () => {
     await console.expectHeader(/6\/6 up .*TYPING INTO ALL 6: m\[1-6\]/)
     await console.type('hostname\r')
     await console.expectOnAll(HOSTS, (host) => new RegExp(`^${host}$`, 'm'))
   })
 
-  it('types into the receivers and into nobody else', async () => {
+  it('types into the receivers and no other host', async () => {
     await console.receivers('m[1-3]!m2')
     await console.expectReceivers('m1', 'm3')
     await console.type('echo 6*7=$((6*7))\r')
@@ -30,7 +30,7 @@ describe('the demo', () => {
     for (const host of others('m1', 'm3')) expect(console.on(host).join('\n')).not.toMatch(/42|echo/)
   })
 
-  it('types into one host alone, and then into the same ones as before', async () => {
+  it('types into one host only, and then into the earlier receivers again', async () => {
     await console.receivers('m[2-4]')
     await console.leader('s')
     await console.expectReceivers('m1')
@@ -39,7 +39,7 @@ describe('the demo', () => {
     await console.expectReceivers('m2', 'm3', 'm4')
   })
 
-  it('toggles the hosts that the arrows reach', async () => {
+  it('toggles the hosts that the arrow keys reach', async () => {
     await console.leader('Space')
     await console.key('Right', 'Space')
     await console.expectReceivers(...others('m1', 'm2'))
@@ -48,7 +48,7 @@ describe('the demo', () => {
     await console.expectMode('shells')
   })
 
-  it('says that no host receives keys, and drops what is typed', async () => {
+  it('says that no host receives keys, and drops typed keys', async () => {
     await console.leader('n')
     await console.expectHeader(/TYPING INTO NO HOST/)
     await console.type('echo $((40+2))\r')
@@ -86,7 +86,7 @@ describe('the demo', () => {
     await console.expectOn('m1', new RegExp(`^${height} ${width}$`, 'm'))
   })
 
-  it('shows a paste of several lines before it is sent, and sends it when that is confirmed', async () => {
+  it('shows a paste of several lines for review, and sends it after confirmation', async () => {
     await console.paste('echo $((40+2))\necho $((40+3))\n')
     await console.expectMode('dialog:paste-review')
     await console.expectScreen(/1 . echo \$\(\(40\+2\)\)[\s\S]*2 . echo \$\(\(40\+3\)\)/)
@@ -96,7 +96,7 @@ describe('the demo', () => {
     await console.expectOnAll(HOSTS, () => /^42$[\s\S]*^43$/m)
   })
 
-  it('sends nothing of a paste that is dismissed', async () => {
+  it('sends nothing of a paste that the user dismissed', async () => {
     await console.paste('echo $((40+2))\necho $((40+3))\n')
     await console.expectMode('dialog:paste-review')
     await console.key('Escape')
@@ -104,7 +104,7 @@ describe('the demo', () => {
     for (const host of HOSTS) expect(console.on(host).join('\n')).not.toContain('echo')
   })
 
-  it('folds hosts that show the same into one pane', async () => {
+  it('folds hosts with equal screens into one pane', async () => {
     await console.type("PS1='> '; clear\r")
     await console.expectOnAll(HOSTS, () => /^>$/m)
     await console.leader('=')
@@ -123,7 +123,7 @@ describe('the demo', () => {
     await console.expectMode('shells')
   })
 
-  it('hangs up and leaves with exit code 0', async () => {
+  it('disconnects and exits with 0', async () => {
     expect(await console.quit()).toEqual({ code: 0 })
   })
 })

@@ -157,7 +157,7 @@ describe('output of a hostile host', () => {
     expect(console.modes).toMatchObject({ isAlternateScreen: true, isBracketedPaste: true, isFocusReporting: false })
   })
 
-  it('leaves the other host and the console themselves', async () => {
+  it('changes neither the other host nor the console', async () => {
     await console.receivers('m2')
     await console.type('still here\r')
     await console.expectOn('m2', /^still here\nstill here$/m)

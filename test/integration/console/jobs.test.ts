@@ -14,7 +14,7 @@ import { waitUntil } from '../../support/wait-until.ts'
 
 const canRun = requirement('ssh')
 
-describe.skipIf(!canRun)('the tabs of the queue', () => {
+describe.skipIf(!canRun)('the Jobs and Packing tabs', () => {
   let hosts: EmbeddedHosts
   let inventory: EmbeddedInventory
   let store: JobStore
@@ -56,14 +56,14 @@ describe.skipIf(!canRun)('the tabs of the queue', () => {
     inventory?.[Symbol.dispose]()
   })
 
-  it('show the jobs that are stored, and what they write on their hosts', async () => {
+  it('show the stored jobs, and their output on the hosts', async () => {
     await console.leader('5')
     await console.expectScreen(/▸1 +running .*train/)
     await console.expectScreen(/epoch 1 of 3/)
     expect(hosts.hosts.map(({ acceptedCount }) => acceptedCount)).toEqual([1, 1])
   })
 
-  it('change a job after a yes only', async () => {
+  it('change a job only after confirmation', async () => {
     await console.key('c')
     await console.expectMode('dialog:change-jobs')
     await console.key('Escape')
@@ -75,7 +75,7 @@ describe.skipIf(!canRun)('the tabs of the queue', () => {
     await console.expectScreen(/▸1 +ending/)
   })
 
-  it('show the hosts with what is held of them, and give the keys back to the shells', async () => {
+  it('show what jobs hold on each host, and return the keys to the shells', async () => {
     await console.key('4')
     await console.expectScreen(/1 running, 0 waiting +no scheduler running: muster job work[\s\S]*m1[\s\S]*m2/)
     await console.key('1')

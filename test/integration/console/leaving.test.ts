@@ -50,7 +50,7 @@ describe('the terminal after the console', () => {
     expect(console.modes).toEqual(UNTOUCHED)
   }
 
-  it('is as it was when the user quits', async () => {
+  it('has its earlier modes again when the user quits', async () => {
     await console.quit()
     await expectUntouched()
     expect(kept('code')).toBe('0\n')
@@ -62,7 +62,7 @@ describe('the terminal after the console', () => {
     expect(kept('code')).not.toBe('0\n')
   })
 
-  it('shows the lines of before again', async () => {
+  it('shows its earlier lines again', async () => {
     await console.quit()
     await console.ended()
     await waitUntil(() => console.screen().every((line) => !line.includes('m1')), 'the panes to be gone')

@@ -84,7 +84,7 @@ const STEPS: readonly Step[] = [
   (console) => console.mouse('press', 30, 10),
 ]
 
-describe('the screen after any actions', () => {
+describe('the screen after random actions', () => {
   let console: ConsoleDriver
 
   beforeAll(async () => {
@@ -126,7 +126,7 @@ describe('the screen after any actions', () => {
     }
   }
 
-  it('is what drawing it anew gives', async () => {
+  it('equals a full redraw', async () => {
     const choose = createChoice(7)
     const done: number[] = []
     for (let round = 0; round < ROUNDS; round++) {

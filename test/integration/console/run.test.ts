@@ -40,14 +40,14 @@ describe('a command beside the shells', () => {
     await console.expectMode('run')
   }
 
-  it('folds equal output, shows failures first and the time of each', async () => {
+  it('folds equal output, and shows failures first, with the time of each', async () => {
     await run("cat release; test %n -ne 2 || { echo 'no such thing' >&2; exit 3; }")
     await console.expectScreen(/6 hosts: 5 ok, 1 failed/)
     await console.expectScreen(/✗ m2 +exit 3 +\d+\.\d s[\s\S]*! no such thing[\s\S]*✓ m\[1,4-6\] \(4\) +ok +\d+\.\d s/)
     await console.expectHeader(/RUN VIEW · hosts get no keys/)
   })
 
-  it('leaves the shells alone, and gives them the keys back', async () => {
+  it('leaves the shells alone, and returns the keys to them', async () => {
     await run('echo from the run')
     await console.expectScreen(/6 hosts: 6 ok/)
     await console.type('kk')
@@ -61,13 +61,13 @@ describe('a command beside the shells', () => {
     await console.expectMode('run')
   })
 
-  it('runs on a host set of its own, and the receivers stay', async () => {
+  it('runs on a given host set without changing the receivers', async () => {
     await run('on @odd: echo %h')
     await console.expectScreen(/3 hosts: 3 ok/)
     await console.expectReceivers(...HOSTS)
   })
 
-  it('shows what differs from the majority, and one group whole', async () => {
+  it('shows what differs from the majority, and the whole output of one group', async () => {
     await run('seq 40; cat release')
     await console.expectScreen(/6 hosts: 6 ok/)
     await console.key('d')
@@ -79,7 +79,7 @@ describe('a command beside the shells', () => {
     await console.expectScreen(/✓ m\[1-2,4-6\] \(5\)/)
   })
 
-  it('searches in all that was printed', async () => {
+  it('searches the whole output', async () => {
     await run('seq -f "line %g of $(hostname)" 300')
     await console.expectScreen(/6 hosts: 6 ok/)
     await console.key('/')
@@ -93,7 +93,7 @@ describe('a command beside the shells', () => {
     await console.expectScreen(/not found/)
   })
 
-  it('runs again where it failed, and only there', async () => {
+  it('retries on the failed hosts only', async () => {
     await run(`echo once >> ${directory}/%h; test -e ${directory}/go -o %n -ne 4`)
     await console.expectScreen(/6 hosts: 5 ok, 1 failed/)
     writeFileSync(join(directory, 'go'), '')
@@ -103,7 +103,7 @@ describe('a command beside the shells', () => {
     expect(counts).toEqual([1, 1, 1, 2, 1, 1])
   })
 
-  it('saves what each host printed, and never over a file', async () => {
+  it('saves the output of each host, and never overwrites a file', async () => {
     await run('hostname; echo trouble >&2')
     await console.expectScreen(/6 hosts: 6 ok/)
     const save = async (): Promise<void> => {
@@ -119,7 +119,7 @@ describe('a command beside the shells', () => {
     await console.expectScreen(/cannot save: .*would be overwritten/)
   })
 
-  it('ends the command on every host when it is cancelled, and says so', async () => {
+  it('stops the command on every host when it is cancelled, and says so', async () => {
     await run(`sh -c 'echo $$ > ${directory}/%h; exec sleep 1000'`)
     await waitUntil(() => HOSTS.every((host) => pidIn(host) !== undefined), 'the commands')
     await console.expectScreen(/running \d+\.\d s/)
@@ -131,7 +131,7 @@ describe('a command beside the shells', () => {
     }
   })
 
-  it('goes on when the terminal changes its size, and a small one shows the shells or the run', async () => {
+  it('continues when the terminal is resized; a small one shows either the shells or the run', async () => {
     await run(`echo begun; until test -e ${directory}/go; do sleep 0.05; done; echo done`)
     await console.expectScreen(/begun/)
     await console.resize(80, 24)
@@ -147,13 +147,13 @@ describe('a command beside the shells', () => {
     await console.resize(120, 40)
   })
 
-  it('shows hostile output without letting it act', async () => {
+  it('shows hostile output without letting it act on the terminal', async () => {
     await run(`printf '\\033]0;owned\\007\\033[2Jtext\\303\\n'`)
     await console.expectScreen(/\\x1b\]0;owned\\x07\\x1b\[2Jtext/)
     await console.expectHeader(/RUN VIEW/)
   })
 
-  it('asks before it is left while something goes on, and then leaves nothing behind', async () => {
+  it('asks before the console closes while something runs, and then leaves nothing behind', async () => {
     await run(`on m1: sh -c 'echo $$ > ${directory}/pid; exec sleep 1000'`)
     await waitUntil(() => pidIn('pid') !== undefined, 'the command')
     const pid = pidIn('pid') ?? 0

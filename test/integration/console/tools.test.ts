@@ -29,7 +29,7 @@ describe('the tools of the console', () => {
     rmSync(directory, { recursive: true, force: true })
   })
 
-  it('record what each host prints, and nothing that is only typed', async () => {
+  it('record the output of each host, but not what the user types', async () => {
     await console.leader('v')
     await console.type("sh -c 'stty -echo; echo ready; read word; stty echo; echo got-$((40+2))'\r")
     await console.expectOnAll(HOSTS, () => /^ready$/m)
@@ -77,7 +77,7 @@ describe('the tools of the console', () => {
     await console.expectOnAll(HOSTS, (host) => new RegExp(`^rank-${host.slice(1)}$`, 'm'))
   })
 
-  it("insert what the user's own program prints for each host", async () => {
+  it("insert the output of the user's own program for each host", async () => {
     await console.leader('m')
     await console.type('shout')
     await console.key('Enter')
@@ -86,7 +86,7 @@ describe('the tools of the console', () => {
     await console.expectOnAll(HOSTS, (host) => new RegExp(`^I-am-${host}$`, 'm'))
   })
 
-  it('follow the mouse: focus, toggle by the title, scroll by the wheel', async () => {
+  it('let the mouse focus a pane, toggle it by its title and scroll it by the wheel', async () => {
     const { column, row } = console.pane('m5')
     await console.mouse('press', column + 3, row + 3)
     await console.until(({ focus }) => focus === 'm5', 'the focus on m5')
@@ -107,7 +107,7 @@ describe('the tools of the console', () => {
     await console.expectReceivers()
   })
 
-  it('close a host after a question, and the others go on', async () => {
+  it('close a host after confirmation, and keep the others', async () => {
     await console.leader('x')
     await console.expectMode('dialog:close-host')
     await console.key('y')
@@ -116,7 +116,7 @@ describe('the tools of the console', () => {
     await console.expectOnAll(HOSTS.slice(1), (host) => new RegExp(`^${host}$`, 'm'))
   })
 
-  it('mark who differs', async () => {
+  it('mark the hosts that differ', async () => {
     await console.type('cat release\r')
     await console.expectOnAll(HOSTS, () => /^app/m)
     await console.expectPrompts()

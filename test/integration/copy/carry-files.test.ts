@@ -49,7 +49,7 @@ const expectParcel = (home: string, name: string) => {
 }
 const leftHere = () => readdirSync(tmpdir()).filter((name) => name.startsWith(`muster-files-${process.pid}-`))
 
-it('goes to those that want it together in one copy', async () => {
+it('is copied once to all hosts that want it together', async () => {
   const copies: string[][] = []
   const files = carrier(copies)
   const { signal } = new AbortController()
@@ -65,7 +65,7 @@ it('goes to those that want it together in one copy', async () => {
   expect(copies).toEqual([hosts.slice(1).map(({ host }) => host)])
 })
 
-it('goes to one alone when the others do not come, and to one that comes late', async () => {
+it('is copied to one host if the others do not come, and to a host that comes late', async () => {
   const files = carrier()
   const { signal } = new AbortController()
   const delivery = { from: hosts[0], path: '~/parcel', to: '~/alone' }
@@ -75,7 +75,7 @@ it('goes to one alone when the others do not come, and to one that comes late', 
   for (const home of homes.slice(1, 3)) expectParcel(home, 'alone')
 })
 
-it('tells each host why nothing came, and tries it anew the next time', async () => {
+it('tells each host why nothing came, and tries again the next time', async () => {
   const files = carrier()
   const { signal } = new AbortController()
   const bring = () =>
@@ -95,7 +95,7 @@ it('tells each host why nothing came, and tries it anew the next time', async ()
   expect(leftHere()).toEqual([])
 })
 
-it('takes one file of this machine, too', async () => {
+it('also carries a file of this machine', async () => {
   const { signal } = new AbortController()
   const delivery = { from: undefined, path: join(homes[0]!, 'parcel', 'list'), to: '~/one' }
   const { outcome } = await carrier().carry(hosts[1]!, delivery, { signal, together: 1 })
@@ -103,7 +103,7 @@ it('takes one file of this machine, too', async () => {
   expect(readFileSync(join(homes[1]!, 'one', 'list'), 'utf8')).toBe('small')
 })
 
-it('ends when it is told to', async () => {
+it('stops when its signal aborts', async () => {
   const stop = new AbortController()
   const delivery = { from: hosts[0], path: '~/parcel', to: '~/cancelled' }
   const carried = carrier().carry(hosts[1]!, delivery, { signal: stop.signal, together: 3 })

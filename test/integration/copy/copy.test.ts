@@ -128,7 +128,7 @@ describe('copying to hosts', () => {
   it.each([
     true,
     false,
-  ])('copies a tree to every host: any names, modes, times, links (with a helper: %s)', async (hasHelpers) => {
+  ])('copies a tree with any names, modes, times and links to every host (with a helper: %s)', async (hasHelpers) => {
     const names = ['plain', '-rf', 'a b', "it's", 'new\nline', '\n', '\\n', '$HOME', '*', ' ', 'é', '日本']
     for (const name of names) writeFileSync(join(source, name), `contents of ${name}`)
     writeFileSync(Buffer.concat([Buffer.from(`${source}/bad`), Buffer.from([0xff, 0xfe, 0x80])]), 'not UTF-8')
@@ -152,7 +152,7 @@ describe('copying to hosts', () => {
     for (const { name } of embedded.hosts) chmodSync(join(directory, name, 'locked'), 0o755)
   })
 
-  it('reads the source once for all hosts, and many segments arrive unchanged', async () => {
+  it('reads the source once for all hosts, and delivers many segments unchanged', async () => {
     const bytes = randomBytes(9_000_001)
     writeFileSync(join(source, 'big'), bytes)
     const { readBytes } = await copy(embeddedEndpoints(embedded), [join(source, 'big')], (host) =>
@@ -162,7 +162,7 @@ describe('copying to hosts', () => {
     expect(readBytes).toBeLessThan(2 * bytes.length)
   })
 
-  it.each([true, false])('copies any bytes, in files of any size (with a helper: %s)', async (hasHelpers) => {
+  it.each([true, false])('copies any bytes in files of any size (with a helper: %s)', async (hasHelpers) => {
     const anyFile = fc.oneof(
       fc.uint8Array({ maxLength: 3000 }),
       fc.uint8Array({ min: 1, maxLength: 300 }),
@@ -202,7 +202,7 @@ describe('copying to hosts', () => {
     expect(other.result('here')).toMatchObject({ outcome: 'failed', reason: `${directory}/name: Not a directory` })
   })
 
-  it('refuses two sources that would become the same file, before it begins', async () => {
+  it('refuses in advance two sources that would become the same file', async () => {
     for (const name of ['a', 'b']) {
       mkdirSync(join(source, name))
       writeFileSync(join(source, name, 'x'), `x of ${name}`)
@@ -278,7 +278,7 @@ describe('copying to hosts', () => {
   it.each([
     true,
     false,
-  ])('looks at many small files, and says of each how it went (with a helper: %s)', async (hasHelpers) => {
+  ])('checks many small files, and reports the result of each (with a helper: %s)', async (hasHelpers) => {
     const names = Array.from({ length: 20 }, (_, index) => `f${String(index).padStart(2, '0')}`)
     for (const name of names) writeFileSync(join(source, name), `new ${name}`, { mode: 0o640 })
     const target = join(directory, 'target')
@@ -306,7 +306,7 @@ describe('copying to hosts', () => {
     expect(readdirSync(target).sort()).toEqual([...names, 'kept'])
   })
 
-  it('removes partial small files of a killed copy, and none of a running one', async () => {
+  it('removes small partial files of a killed copy, but none of a running one', async () => {
     for (let index = 0; index < 10; index += 1) writeFileSync(join(source, `f${index}`), `contents ${index}`)
     const target = join(directory, 'target')
     mkdirSync(target)
@@ -319,7 +319,7 @@ describe('copying to hosts', () => {
     expect(names).toEqual([basename(leftOver('f2', process.pid))])
   })
 
-  it('reports a directory that cannot be made once, not for each file in it', async () => {
+  it('reports a directory that cannot be created once, not for each file in it', async () => {
     mkdirSync(join(source, 'deep', 'er'), { recursive: true })
     writeFileSync(join(source, 'deep', 'er', 'file'), 'x')
     const target = join(directory, 'target')
@@ -330,7 +330,7 @@ describe('copying to hosts', () => {
     expect(failed).toEqual([expect.objectContaining({ path: `${target}/deep`, reason: 'File exists' })])
   })
 
-  it('keeps holes', async () => {
+  it('keeps holes of sparse files', async () => {
     writeFileSync(join(source, 'holes'), 'begin')
     truncateSync(join(source, 'holes'), 64 * 1024 * 1024)
     const { result } = await copy([embeddedEndpoints(embedded)[0]!], [join(source, 'holes')], () =>
@@ -418,7 +418,7 @@ describe('copying to hosts', () => {
     expect(readFileSync(join(target, 'big')).equals(bytes)).toBe(true)
   })
 
-  it('changes nothing in a dry run and says what it would do', async () => {
+  it('changes nothing in a dry run, and says what it would do', async () => {
     writeFileSync(join(source, 'a'), 'a')
     const target = join(directory, 'target')
     const { events } = await copy([local], [source], () => target, { isDryRun: true })
@@ -462,7 +462,7 @@ describe('copying to hosts', () => {
     return { events, result: (host: string) => results.get(host)! }
   }
 
-  it('fetches a tree from every host into a directory with its name, and nothing the second time', async () => {
+  it("fetches a tree from every host into a directory with the host's name, and nothing the second time", async () => {
     for (const name of ['plain', '-n', 'new\nline', '\n', "it's", ' ']) writeFileSync(join(source, name), `of ${name}`)
     writeFileSync(Buffer.concat([Buffer.from(`${source}/bad`), Buffer.from([0xff, 0xfe])]), 'not UTF-8')
     mkdirSync(join(source, 'void'))
@@ -544,7 +544,7 @@ describe('copying to hosts', () => {
     expect(readdirSync(target).sort()).toEqual([...kept, 'a'].sort())
   })
 
-  it('refuses to fetch two files that would become the same one, before it begins', async () => {
+  it('refuses in advance to fetch two files that would become the same one', async () => {
     for (const [name, size] of [
       ['a', 9_000_000],
       ['b', 30_000_000],
@@ -561,7 +561,7 @@ describe('copying to hosts', () => {
     expect(readdirSync(directory)).toEqual(['source'])
   })
 
-  it('refuses a listing that has a name twice', async () => {
+  it('refuses a listing that contains a name twice', async () => {
     writeFileSync(join(source, 'x'), 'x')
     const programs = join(directory, 'programs')
     mkdirSync(programs)
@@ -584,7 +584,7 @@ describe('copying to hosts', () => {
     expect(readdirSync(join(out, 'here'))).toEqual(['x'])
   })
 
-  it('verifies what is on the disk, not what it received', async () => {
+  it('verifies the file on the disk, not the bytes that it received', async () => {
     writeFileSync(join(source, 'x'), randomBytes(6_000_000))
     const out = join(directory, 'out')
     const { result, events } = await fetch([local], [join(source, 'x')], out, {
@@ -636,7 +636,7 @@ describe('copying to hosts', () => {
       }
     })
 
-    it.each([true, false])('survive on request and the owner is the same (with a helper: %s)', async (hasHelpers) => {
+    it.each([true, false])('survive if requested and the owner is the same (with a helper: %s)', async (hasHelpers) => {
       const others = makeSpecial()
       const target = join(directory, 'target')
       await copy([local], [`${source}/.`], () => target, { hasHelpers, keepsSpecialBits: true })
@@ -659,7 +659,7 @@ describe('copying to hosts', () => {
       })
     })
 
-    it.each([true, false])('of an existing directory stay (with a helper: %s)', async (hasHelpers) => {
+    it.each([true, false])('of an existing directory are kept (with a helper: %s)', async (hasHelpers) => {
       mkdirSync(join(source, 'd'))
       chmodSync(join(source, 'd'), 0o750)
       for (let index = 0; index < 10; index += 1) writeFileSync(join(source, 'd', `${index}`), 'x')
@@ -677,7 +677,7 @@ describe('copying to hosts', () => {
 
   it.each([
     1000, 2_000_000,
-  ])('writes through no link that stands where an earlier copy may have left a file (%s bytes)', async (size) => {
+  ])('does not write through a link at the path of an earlier partial file (%s bytes)', async (size) => {
     const bytes = randomBytes(size)
     bytes.writeUInt8(0)
     writeFileSync(join(source, 'x'), size > 2048 ? bytes : bytes.toString('hex'))
@@ -710,7 +710,7 @@ describe('copying to hosts', () => {
     expect(readdirSync(directory)).not.toContain('run')
   })
 
-  it('makes the destination with the umask of the user', async () => {
+  it("creates the destination with the user's umask", async () => {
     writeFileSync(join(source, 'x'), 'x')
     const target = join(directory, 'new', 'target')
     await copy([local], [join(source, 'x')], () => `${target}/`)

@@ -131,7 +131,7 @@ describe.skipIf(!canRun)('helpers that relay a file', () => {
     expect(readFileSync(ours).length).toBeLessThanOrEqual(PART_BYTES)
   })
 
-  it.skipIf(!canBare)('make a link on hosts without /dev/fd and leave nothing there', async () => {
+  it.skipIf(!canBare)('connect on hosts without /dev/fd, and leave nothing behind', async () => {
     const temporary = join(directory, 'tmp')
     mkdirSync(temporary)
     const bare = ['env', `TMPDIR=${temporary}`, ...WITHOUT_DESCRIPTORS]
@@ -147,7 +147,7 @@ describe.skipIf(!canRun)('helpers that relay a file', () => {
     expect(readdirSync(temporary)).toEqual([])
   })
 
-  it.skipIf(!canBare)('say what is missing when no link can be made', async () => {
+  it.skipIf(!canBare)('say what is missing when they cannot connect', async () => {
     await source.close()
     source = new Helper(['env', 'TMPDIR=/nowhere', 'unshare', '--mount', 'sh', '-c', `${READ_ONLY} && ${BARE}`, 'sh'])
     source.tell({ op: 'listen', link: 1, address: '127.0.0.1', ...createLinkCertificate() })

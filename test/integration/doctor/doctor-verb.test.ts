@@ -33,14 +33,14 @@ async function doctor(args: readonly string[], signal = new AbortController().si
 }
 
 describe('muster doctor', () => {
-  it('tells who was not reached, in which phase, and exits with 4', async () => {
+  it('names the host that was not reached and the phase, and exits with 4', async () => {
     const { code, output } = await doctor([])
     expect(output).toMatch(/^blocker {2}nobody: unreachable \(tcp\): .*connection refused\n {11}Check the port/)
     expect(output).toMatch(/^2 hosts: .*1 not reached$/m)
     expect(code).toBe(4)
   })
 
-  it('--json gives findings, an object a host with what is unknown as null, and a summary', async () => {
+  it('prints findings, one object per host with null for unknown facts, and a summary with --json', async () => {
     const { output } = await doctor(['--json'])
     const events = output
       .trimEnd()
@@ -60,7 +60,7 @@ describe('muster doctor', () => {
     expect(events.at(-1)).toMatchObject({ type: 'summary', hosts: 2, unreachable: 1 })
   })
 
-  it('--json lets nothing of a host act on the terminal', async () => {
+  it('lets nothing of a host act on the terminal with --json', async () => {
     mkdirSync(join(directory, 'bin'))
     writeFileSync(join(directory, 'bin/uname'), '#!/bin/sh\nprintf "\\302\\2331A\\342\\200\\256\\n"\n', { mode: 0o755 })
     const { output } = await doctor(['here', '--json'], undefined, join(directory, 'bin'))
@@ -73,7 +73,7 @@ describe('muster doctor', () => {
     expect(output).not.toContain('host-name')
   })
 
-  it('stops when it is interrupted, and says of how many hosts it knows', async () => {
+  it('stops when it is interrupted, and says how many hosts it examined', async () => {
     const interrupted = new AbortController()
     const silent = createServer(() => interrupted.abort()).listen(0, '127.0.0.1')
     await once(silent, 'listening')
@@ -86,7 +86,7 @@ describe('muster doctor', () => {
     expect(code).toBe(130)
   })
 
-  it('stops before it has begun', async () => {
+  it('does nothing when it is interrupted before it begins', async () => {
     expect(await doctor([], AbortSignal.abort())).toEqual({ code: 130, output: '', errors: 'muster: stopped\n' })
   })
 })

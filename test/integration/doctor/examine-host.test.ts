@@ -55,7 +55,7 @@ describe.skipIf(!requirement('sshd', 'bash') || !hasBashOfLinux())('the examinat
     writeFileSync(join(server.directory, '.bashrc'), `PATH=${directory}:$PATH\n`)
   }
 
-  it('finds nothing wrong with one that is well, through one channel at a time', async () => {
+  it('finds nothing wrong with a healthy host, through one channel at a time', async () => {
     await startWith({}, ['MaxSessions 1'])
     const { startup, clock, facts, factsEnd, largeAnswer } = await examine()
     expect(startup).toMatchObject({ end: { kind: 'exit', code: 0 }, stdout: '', stderr: '' })
@@ -75,13 +75,13 @@ describe.skipIf(!requirement('sshd', 'bash') || !hasBashOfLinux())('the examinat
     expect(largeAnswer?.arrivedBytes).toBe(262_144)
   })
 
-  it('reads a clock that is off, in fractions of seconds where date has them', async () => {
+  it('reads a wrong clock in fractions of a second if date has them', async () => {
     await startWith({ date: `exec ${REAL_DATE} -d '3 seconds' "$@"` })
     const { clock } = await examine()
     expect(Math.abs((clock?.offsetMs ?? 0) - 3_000)).toBeLessThanOrEqual(clock?.uncertaintyMs ?? 0)
   })
 
-  it.skipIf(!requirement('perl'))('reads it by perl where date has no fractions', async () => {
+  it.skipIf(!requirement('perl'))('reads it with perl if date has no fractions', async () => {
     await startWith({
       date: `case $1 in *%N) echo "$(${REAL_DATE} +%s)N";; *) exec ${REAL_DATE} "$@";; esac`,
       perl: `printf '%s\\n' "$*" >> ~/perl; exec /usr/bin/perl "$@"`,
@@ -91,7 +91,7 @@ describe.skipIf(!requirement('sshd', 'bash') || !hasBashOfLinux())('the examinat
     expect(readFileSync(join(server.directory, 'perl'), 'utf8')).toContain('time * 1e9')
   })
 
-  it('reads it from the beginning of a second where nothing there tells fractions', async () => {
+  it('reads it at the beginning of a second if nothing there has fractions', async () => {
     const date = `case $1 in *%N) echo "$(${REAL_DATE} +%s)N";; *) exec ${REAL_DATE} -d '-7 seconds' "$@";; esac`
     await startWith({ date, perl: 'exit 127' })
     const { clock } = await examine()
@@ -99,7 +99,7 @@ describe.skipIf(!requirement('sshd', 'bash') || !hasBashOfLinux())('the examinat
     expect(Math.abs((clock?.offsetMs ?? 0) + 7_000)).toBeLessThan(3_000)
   })
 
-  it('hears what start-up files print, and is not misled by it', async () => {
+  it('notices what start-up files print, and is not misled by it', async () => {
     await startWith({})
     const noise = 'printf "tick\\nwelcome"; echo oh >&2'
     writeFileSync(join(server.directory, '.bashrc'), `${noise}\n`)
@@ -110,7 +110,7 @@ describe.skipIf(!requirement('sshd', 'bash') || !hasBashOfLinux())('the examinat
     expect(largeAnswer?.arrivedBytes).toBeGreaterThan(262_144)
   })
 
-  it('does not wait to the end for a large answer of which nothing comes', async () => {
+  it('does not wait the full time for a large answer that does not arrive', async () => {
     await startWith({ dd: 'exec cat > /dev/null' })
     const { largeAnswer } = await examine({ limitFactor: 2 })
     expect(largeAnswer).toMatchObject({ arrivedBytes: 0, end: { kind: 'timeout' } })
@@ -125,7 +125,7 @@ describe.skipIf(!requirement('sshd', 'bash') || !hasBashOfLinux())('the examinat
     connection.close()
   })
 
-  it('ends at start-up files that wait for something, and leaves none of them behind', async () => {
+  it('stops start-up files that wait for something, and leaves none of them behind', async () => {
     await startWith({})
     writeFileSync(join(server.directory, '.bashrc'), 'read -r answer\n')
     const examination = await examine({ limitFactor: 0.05 })
@@ -135,21 +135,21 @@ describe.skipIf(!requirement('sshd', 'bash') || !hasBashOfLinux())('the examinat
     await waitUntil(() => server.children().length === 0, 'the login shell to end')
   })
 
-  it('ends at a login shell that runs no command', async () => {
+  it('gives up on a login shell that runs no command', async () => {
     await startWith({}, ['ForceCommand echo not available; exit 3'])
     const { startup, ...rest } = await examine()
     expect(startup).toMatchObject({ end: { kind: 'exit', code: 3 }, stdout: 'not available' })
     expect(rest).toEqual({})
   })
 
-  it('ends soon when it is cancelled', async () => {
+  it('stops soon after it is cancelled', async () => {
     await startWith({})
     writeFileSync(join(server.directory, '.bashrc'), 'read -r answer\n')
     const { startup } = await examine({ signal: AbortSignal.timeout(100) })
     expect(startup.end).toEqual({ kind: 'cancelled' })
   })
 
-  it('tells that the connection broke', async () => {
+  it('reports a broken connection', async () => {
     await startWith({})
     writeFileSync(join(server.directory, '.bashrc'), 'kill -9 $PPID\n')
     const { startup } = await examine()

@@ -68,7 +68,7 @@ describe('the fact script', () => {
     }
   })
 
-  it('keeps answers apart that are written at the same time, in a shell that writes line by line', async () => {
+  it('separates answers that are written at the same time, also from a shell that writes line by line', async () => {
     for (let round = 0; round < 5; round += 1) {
       const facts = await readFacts(['bash', '-s'])
       expect(facts.hanging).toEqual([])
@@ -80,7 +80,7 @@ describe('the fact script', () => {
     { answer: 'exit 0', sudo: 'passwordless', hanging: [] },
     { answer: 'echo "sudo: a password is required" >&2; exit 1', sudo: 'password', hanging: [] },
     { answer: 'kill -9 $$', sudo: undefined, hanging: ['sudo'] },
-  ])('knows by `$answer` that sudo is $sudo', async ({ answer, sudo, hanging }) => {
+  ])('derives from `$answer` that sudo is $sudo', async ({ answer, sudo, hanging }) => {
     fakeProgram('id', 'case $1 in -u) echo 1000;; *) echo anna;; esac')
     fakeProgram('sudo', `[ "$*" = '-n true' ] || exit 0\n${answer}`)
     const facts = await readFacts(['sh', '-s'])
@@ -88,7 +88,7 @@ describe('the fact script', () => {
     expect(facts.sudo).toBe(sudo)
   })
 
-  it('names what hangs, tells the rest, and leaves nothing behind', async () => {
+  it('names what hangs, reports the rest, and leaves nothing behind', async () => {
     const hang = `echo $$ >> ${directory}/pids; exec sleep 1000`
     for (const name of ['df', 'python3', 'ip']) fakeProgram(name, hang)
     const facts = await readFacts(['sh', '-s'], undefined, factScript('mark'))
@@ -109,7 +109,7 @@ describe('the fact script', () => {
     expect(await exited).toEqual([null, 'SIGKILL'])
   })
 
-  it('tells what it can where almost nothing is installed, and calls the rest unknown', async () => {
+  it('reports what it can where almost nothing is installed, and the rest as unknown', async () => {
     for (const name of ['uname', 'id', 'cat']) symlinkSync(findProgram(name) ?? '', join(directory, name))
     const onlyBuiltins = factScript('mark').replace('PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin', '')
     expect(onlyBuiltins).not.toBe(factScript('mark'))

@@ -34,7 +34,7 @@ const REQUESTS: readonly ExecRequest[] = [
 ]
 
 describe('a hostile host that runs a command', () => {
-  it('has one end, no success of what never began, and prints nothing that acts', async () => {
+  it('ends once, never succeeds with a command that did not start, and prints nothing that acts on a terminal', async () => {
     await playMutations(async ({ choice, note }) => {
       const clock = new ManualClock()
       const request = choice.one(REQUESTS) ?? { command: '' }

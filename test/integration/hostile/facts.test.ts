@@ -152,12 +152,12 @@ describe('a hostile host that bring-up asks', () => {
   })
   afterAll(() => rmSync(home, { recursive: true, force: true }))
 
-  it.each(['nfs', 'env/plan'])('plans nothing for others and prints nothing that acts: %s', async (folder) => {
+  it.each(['nfs', 'env/plan'])('changes no plan of other hosts, and prints nothing that acts: %s', async (folder) => {
     const scenes = readdirSync(join(FIXTURES, folder)).flatMap((name) => sceneOf(join(FIXTURES, folder, name)) ?? [])
     await playMutations(async ({ choice, note }) => await bringUp(choice.one(scenes) as Scene, choice, note))
   })
 
-  it('plans nothing for others and prints nothing that acts: trust and Ray', async () => {
+  it('changes no plan of other hosts, and prints nothing that acts: trust and Ray', async () => {
     const scene = liveScene(home)
     await playMutations(async ({ choice, note }) => await bringUp(scene, choice, note))
   })
@@ -173,7 +173,7 @@ describe('a hostile host that the doctor examines', () => {
     silent: { kind: 'timeout' },
   } as Readonly<Record<HostileAnswer['end'], DoctorEnd>>
 
-  it('has a report that is about it alone and acts on no terminal', async () => {
+  it('has a report about itself only, which acts on no terminal', async () => {
     await playMutations(async ({ choice, note }) => {
       const reply = (good: string) => {
         const answer = mutate(Buffer.from(good), choice, ['m1', 'mark', 'mark end 0', 'root'])

@@ -70,7 +70,7 @@ describe('a hostile host that files are fetched from', () => {
     return { directory, events, said: host.said.join(''), request }
   }
 
-  it('has what it has when it is honest', async () => {
+  it('delivers its files while it is honest', async () => {
     await playMutations(async ({ choice }) => {
       const { directory, events } = await fetch(choice, -1, 0, () => {})
       expect(events.at(-1)).toMatchObject({ type: 'result', result: { outcome: 'ok', failed: 0 } })
@@ -78,7 +78,7 @@ describe('a hostile host that files are fetched from', () => {
     }, 0.0001)
   })
 
-  it('writes nothing elsewhere, and no file counts whose checksum it did not tell', async () => {
+  it('writes nothing elsewhere, and has no file accepted without its checksum', async () => {
     await playMutations(
       async ({ choice, seed, note }) => {
         const { directory, events, said, request } = await fetch(choice, seed, choice.one([1, 3, 6, 6, 10]), note)
@@ -124,7 +124,7 @@ describe('a hostile host that files are copied to', () => {
     return events
   }
 
-  it('gets all when it is honest', async () => {
+  it('gets all files while it is honest', async () => {
     await playMutations(async ({ choice }) => {
       const events = await copy(choice, 0, () => {})
       const failed = events.filter((event) => event.type === 'file' && event.action === 'failed')
@@ -133,7 +133,7 @@ describe('a hostile host that files are copied to', () => {
     }, 0.0001)
   })
 
-  it('is told as what it is, each file at most once', async () => {
+  it('is reported as it is, with each file at most once', async () => {
     await playMutations(
       async ({ choice, note }) => {
         const events = await copy(choice, choice.one([1, 3, 6, 6, 10]), note)
@@ -154,7 +154,7 @@ describe('a hostile host in a chain', () => {
     ...['{"link": L, "error": "no route"}', '{"file": 1, "have": 1048576}', '{"file": 1, "error": "No space left"}'],
   ] as const
 
-  it('is believed within what can be, and the others pass the file on without it', async () => {
+  it('is believed within what is possible, and the others pass the file on without it', async () => {
     await playMutations(async ({ choice, note }) => {
       const clock = new ManualClock()
       let channel: HostileChannel | undefined

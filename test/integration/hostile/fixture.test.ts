@@ -9,12 +9,12 @@ describe('the player of mutations', () => {
     await expect(playMutations(() => void Buffer.alloc(4096))).resolves.toBeUndefined()
   })
 
-  it('finds the one mutation that takes a lot of memory', async () => {
+  it('finds the one mutation that uses a lot of memory', async () => {
     const greedy = playMutations(({ seed }) => void (seed % 100 === 0 ? Buffer.alloc(700 * 2 ** 20, 1) : 0), 0.01)
     await expect(greedy).rejects.toThrow(/it took \d+ MiB in passing/)
   })
 
-  it('names the seed and what was done to it, and finds what is rejected with nobody to hear it', async () => {
+  it('names the seed and its mutations, and finds unhandled rejections', async () => {
     const play = playMutations(({ seed, note }) => {
       note('cut')
       if (seed === 7) throw new Error('believed')

@@ -71,7 +71,7 @@ describe('a stranger at the socket of a keeper', () => {
     { type: 'stop', id: 3 },
   ]
 
-  it('is told nothing but a greeting, connects nothing and is let go', async () => {
+  it('gets a greeting only, opens no connection and is disconnected', async () => {
     await playMutations(async ({ choice, note }) => {
       const clock = new ManualClock()
       const { socket, written } = socketOf()
@@ -100,7 +100,7 @@ describe('a stranger at the socket of a keeper', () => {
   })
 })
 
-describe('a stranger in the place of a keeper', () => {
+describe('a stranger in place of a keeper', () => {
   const MESSAGES = [
     { type: 'hello', protocol: PROTOCOL, nonce: NONCE, proof: GUESSED },
     { type: 'ask', id: 1, question: 1, what: { kind: 'password', endpoint: endpointOf('m1'), isRetry: false } },
@@ -108,7 +108,7 @@ describe('a stranger in the place of a keeper', () => {
     { type: 'warm', id: 1, connections: [] },
   ]
 
-  it('gets no proof, no question is answered for it, and what waits for it ends', async () => {
+  it('gets no proof and no answer, and what waits for it ends', async () => {
     await playMutations(async ({ choice, note }) => {
       const { socket, written } = socketOf()
       const client = new KeeperClient(socket, TOKEN, () => {})

@@ -74,7 +74,7 @@ describe('a hostile server that asks', () => {
     }
   }
 
-  it('in rounds without end and with any number of prompts is answered a few times', async () => {
+  it('gets only a few answers, however many rounds and prompts it sends', async () => {
     await playMutations(async ({ choice, note }) => {
       const text = (good: string) => textOf(good, choice, FOREIGN, note)
       const shown: string[] = []
@@ -99,7 +99,7 @@ describe('a hostile server that asks', () => {
     })
   })
 
-  it('through the system’s ssh asks as itself: no yes to a key, no passphrase, no password for another account', async () => {
+  it('gets through the system’s ssh no yes to a key, no passphrase and no password for another account', async () => {
     const GOOD = [
       'Password: ',
       'Verification code: ',
@@ -137,7 +137,7 @@ describe('a hostile server that greets through the system’s ssh', () => {
     'root@m2: Permission denied (publickey).',
   ].map((line) => `${line}\r\n`)
 
-  it('is not logged in to, and its phases come one after the other', async () => {
+  it('gets no login, and its phases come one after the other', async () => {
     await playMutations(async ({ choice, note }) => {
       const clock = new ManualClock()
       const context = watchedContext()

@@ -41,7 +41,7 @@ describe('a hostile host that is watched', () => {
   const captured = fixture('watch-debian.txt').toString()
   const good = Buffer.from(captured.replaceAll('=\n', `${NFS}=\n`).replace('=\n', `${GPUS}=\n`))
 
-  it('has numbers that can be, within bounds, and none about another host', async () => {
+  it('has possible numbers within bounds, and none about another host', async () => {
     await playMutations(({ choice, note }) => {
       const clock = new ManualClock()
       const said: WatchHandlers[] = []
@@ -153,7 +153,7 @@ function lyingHosts(choice: Choice, tool: string, note: (...how: readonly string
 }
 
 describe('a hostile host of a mesh', () => {
-  it('makes no number that cannot be, no link of others and no report that acts', async () => {
+  it('causes no impossible number, no link between others and no report that acts', async () => {
     await playMutations(async ({ choice, note }) => {
       const tool = choice.one(['iperf3', 'iperf2', 'ssh'] as const)
       const clock = new ManualClock()
@@ -180,7 +180,7 @@ describe('a hostile host of a mesh', () => {
     })
   })
 
-  it('makes no number that cannot be between two hosts', async () => {
+  it('causes no impossible number between two hosts', async () => {
     await playMutations(async ({ choice, note }) => {
       const tool = choice.one(['iperf3', 'iperf2'] as const)
       const events: PairEvent[] = []

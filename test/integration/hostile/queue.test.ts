@@ -19,7 +19,7 @@ import { ManualClock } from '../../unit/ssh/manual-clock.ts'
 const KEY = 'abc-1-1-0'
 
 describe('a hostile host of the queue', () => {
-  it('ends each round, within bounds, and has numbers that can be', async () => {
+  it('ends each round within bounds, and has possible numbers', async () => {
     await playMutations(async ({ choice, note }) => {
       const clock = new ManualClock()
       const hostClock = new HostClock()
@@ -149,7 +149,7 @@ describe('a hostile host beside an honest one, to the driver of the queue', () =
     ...{ user: 'ann', priority: 0, isHeld: false, after: [], variants: [{}, {}] },
   })
 
-  it('begins, ends and doubles nothing on the other, and keeps no time and no size that cannot be', async () => {
+  it('starts, ends and repeats nothing on the other host, and stores no impossible time or size', async () => {
     let answers = 0
     const play = async ({ choice, note }: Mutation) => {
       const clock = new ManualClock()

@@ -32,7 +32,7 @@ function head(good: string, choice: Choice, note: (...how: readonly string[]) =>
 }
 
 describe('a hostile head of Ray', () => {
-  it('speaks to the queue about the jobs that it was asked about, and prints nothing that acts', async () => {
+  it('affects only the jobs that it was asked about, and prints nothing that acts', async () => {
     const good = `${KEYS[0]} running\n${KEYS[1]} exit 3\nend\n`
     await playMutations(async ({ choice, note }) => {
       const orders = KEYS.map((key) => ({ kind: 'check', key }) as const)
@@ -43,7 +43,7 @@ describe('a hostile head of Ray', () => {
     })
   })
 
-  it('lists jobs that can be, and its errors are printable', async () => {
+  it('lists possible jobs only, and has printable errors', async () => {
     const job = {
       type: 'job',
       submission_id: 'x',
@@ -92,7 +92,7 @@ describe('a hostile head of Ray', () => {
   it.each([
     'usage-2.58-autoscaler-v1.json',
     'usage-2.58-autoscaler-v2.json',
-  ])('is drawn as far as it makes sense: %s', async (name) => {
+  ])('is drawn as far as its answer makes sense: %s', async (name) => {
     const good = `\n${JSON.stringify(JSON.parse(fixture(name)))}\n\n{"error": "its GCS does not answer"}\n`
     await playMutations(async ({ choice, note }) => {
       const clock = new ManualClock()

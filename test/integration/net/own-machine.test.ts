@@ -3,7 +3,7 @@ import { cpus, totalmem } from 'node:os'
 import { expect, it } from 'vitest'
 import { createOwnMachine } from '../../../src/cli/net/own-machine.ts'
 
-it('is seen through systeminformation as Node sees it', async () => {
+it('has the same values from systeminformation as from Node', async () => {
   const port = createOwnMachine()
   expect(await port.poll()).toBeUndefined()
   const now = await port.poll()

@@ -58,7 +58,7 @@ describe.skipIf(process.platform !== 'linux').each(shells)('read with %s', (shel
     return { text, sample: new SampleReader().push(text, 0)[0] }
   }
 
-  it('a kernel of 2013 says all but what is available of its memory; a mount in two places counts once', async () => {
+  it('a kernel of 2013 reports everything except available memory; a mount in two places counts once', async () => {
     const { text, sample } = await sampleOf('linux-3.10-nfs3')
     expect(sample).toMatchObject({
       upSeconds: 8640002.25,
@@ -82,7 +82,7 @@ describe.skipIf(process.platform !== 'linux').each(shells)('read with %s', (shel
     expect(text.match(/READ:/g)).toHaveLength(4)
   })
 
-  it('a small machine with an ARM says what it has', async () => {
+  it('a small ARM machine reports its values', async () => {
     const { sample } = await sampleOf('linux-5.10-arm')
     expect(sample).toMatchObject({
       cores: 4,

@@ -28,7 +28,7 @@ function counters() {
 }
 
 describe.skipIf(!canRun || process.platform !== 'linux')('the script of a watched host', () => {
-  it.each(shells)('reads in %s what the usual tools read', async (shell) => {
+  it.each(shells)('reads in %s the same values as the usual tools', async (shell) => {
     const before = counters()
     const [file = 'sh', ...args] = shell.split(' ')
     const child = spawn(findProgram(file) ?? file, [...args, '-c', WATCH_SCRIPT], {

@@ -35,7 +35,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'flock'))('a host with MaxSes
     return { hosts, over }
   }
 
-  it('takes an open shell of the queue, a program that watches, and commands side by side', async () => {
+  it('allows a shell of the queue, a watching program and commands at the same time', async () => {
     const { hosts, over } = connected()
     const say = async (word: string) => {
       const { stdout } = await hosts.exec('m1', `echo ${word}`, { timeoutMs: TIMEOUT_MS, signal: over.signal })
@@ -63,7 +63,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'flock'))('a host with MaxSes
     expect((await watch).outcome.kind).toBe('cancelled')
   })
 
-  it('can be locked and asked at once', async () => {
+  it('can be locked while it is asked', async () => {
     const { hosts, over } = connected()
     using locks = new HostLocks(hosts, { owner: 'a test', signal: over.signal })
     expect(await locks.take('m1')).toMatchObject({ kind: 'held', isReal: true })
@@ -71,7 +71,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'flock'))('a host with MaxSes
     expect(Buffer.from(asked.stdout).toString()).toBe('reached\n')
   })
 
-  it('takes a script that waits for its turn beside those that come before it', async () => {
+  it('allows a waiting script beside those before it', async () => {
     const { hosts, over } = connected()
     const exec = async (script: string, turn?: Promise<void>) => {
       const options = { timeoutMs: TIMEOUT_MS, signal: over.signal, ...(turn === undefined ? {} : { turn }) }
@@ -85,7 +85,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'flock'))('a host with MaxSes
     expect(await waiting).toEqual([{ kind: 'exit', code: 0 }, 'went on\n'])
   })
 
-  it('ends a script whose turn does not come, which never went on', async () => {
+  it('ends a script whose turn does not come, before it has done anything', async () => {
     const { hosts } = connected()
     const unwanted = new AbortController()
     const waits = Promise.withResolvers<string>()
@@ -101,7 +101,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'flock'))('a host with MaxSes
     expect([outcome.kind, Buffer.from(stdout).toString()]).toEqual(['cancelled', 'waits\n'])
   })
 
-  it('holds nobody up who is done with it', async () => {
+  it('delays nothing that has finished with it', async () => {
     const { hosts, over } = connected()
     const begun = Promise.withResolvers<string>()
     const lasting = hosts.exec('m1', 'echo begun; exec sleep 1000', {

@@ -15,7 +15,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen'))('a host that prints without 
   })
   afterAll(async () => await server?.stop())
 
-  it.each(['exec yes', 'exec yes >&2'])('is cut off long before its time is up: %s', async (flood) => {
+  it.each(['exec yes', 'exec yes >&2'])('is cut off long before the time limit: %s', async (flood) => {
     const over = new AbortController()
     const ssh2 = createSsh2Transport()
     const hosts = createOpsHosts([server.endpoint({ host: 'm1' })], {

@@ -74,7 +74,7 @@ const stub = (name: string, text: string) => {
 }
 
 describe('facts', () => {
-  it('come byte for byte, what may hang beside them', async () => {
+  it('arrive byte for byte, beside facts that may hang', async () => {
     const bytesOf = (script: string): Fact<string> => ({ script, parse: (_, bytes) => `<${bytes.toString()}>` })
     const facts = {
       silent: { ...bytesOf('sleep 60'), mayHang: true },
@@ -88,7 +88,7 @@ describe('facts', () => {
     expect(gathered).toMatchObject({ kind: 'facts', facts: { facts: found } })
   })
 
-  it('are each by themselves: one that fails or ends its shell costs the others nothing', async () => {
+  it('are independent: one that fails or ends its shell does not affect the others', async () => {
     const text = (script: string): Fact<string> => ({ script, parse: (said) => said || undefined })
     const facts = {
       plain: text('echo one'),
@@ -158,7 +158,7 @@ describe('facts', () => {
     })
   })
 
-  it('that hang are given up with all that they started, and the others are told', async () => {
+  it('that hang are stopped with all that they started, and the others are reported', async () => {
     const text = (script: string): Fact<unknown> => ({ script, parse: (said) => said || undefined, mayHang: true })
     const facts = {
       hangs: text('echo x; (sleep 98765; :); echo y'),
@@ -186,7 +186,7 @@ describe('facts', () => {
     await waitUntil(() => !commands().includes('sleep\u000098765\u0000'), 'the end of what hangs')
   })
 
-  it('keep every byte of a file', async () => {
+  it('contain every byte of a file', async () => {
     const bytes = Buffer.from(Array.from({ length: 1024 }, (_, index) => (index % 255) + 1))
     writeFileSync(join(home, 'file'), bytes)
     const state = await ask(fileFact('~/file'))
@@ -194,13 +194,13 @@ describe('facts', () => {
     expect(Buffer.from(bytesOf((state as { text: string }).text))).toEqual(bytes)
   })
 
-  it('say nothing of a file that grows while it is read', async () => {
+  it('are unknown for a file that grows while it is read', async () => {
     writeFileSync(join(home, 'file'), 'old\n')
     stub('cat', `printf 'new\\n' >> "$1"; exec ${findProgram('cat')} "$1"`)
     expect(await ask(fileFact('~/file'))).toBeUndefined()
   })
 
-  it('have the sum of a file that cksum tells', () => {
+  it('contain the checksum that cksum prints', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 700 }), (bytes) => {
         const [sum, size] = spawnSync('cksum', { input: bytes }).stdout.toString().split(' ')
@@ -210,7 +210,7 @@ describe('facts', () => {
     )
   })
 
-  it('tell a directory, a file that is not there, one that is no text, and an empty one apart', async () => {
+  it('distinguish a directory, a missing file, a binary file and an empty file', async () => {
     writeFileSync(join(home, 'empty'), '')
     writeFileSync(join(home, 'zeros'), 'a\0b\n')
     expect(await ask(fileFact('~/zeros'))).toEqual({ kind: 'other', because: 'it holds zero bytes' })
@@ -227,7 +227,7 @@ describe('a file', () => {
       writeFile({ path: `~/${name}`, was: was ?? (await stateOf(name)) }, { content: [bytesOf(text)], mode: '640' }),
     )
 
-  it('is made with its directory and its mode', async () => {
+  it('is created with its directory and its mode', async () => {
     expect((await write('new/file', 'text\n')).status).toBe(0)
     expect(readFileSync(join(home, 'new/file'), 'utf8')).toBe('text\n')
     expect([statSync(join(home, 'new/file')).mode & 0o777, statSync(join(home, 'new')).mode & 0o777]).toEqual([
@@ -235,7 +235,7 @@ describe('a file', () => {
     ])
   })
 
-  it('keeps its mode, and a copy of what was there', async () => {
+  it('keeps its mode, with a backup copy', async () => {
     writeFileSync(join(home, 'file'), 'old\n', { mode: 0o604 })
     expect((await write('file', 'new\n')).status).toBe(0)
     expect(readFileSync(join(home, 'file'), 'utf8')).toBe('new\n')
@@ -243,7 +243,7 @@ describe('a file', () => {
     expect(readFileSync(join(home, 'file.muster-before'), 'utf8')).toBe('old\n')
   })
 
-  it('holds any bytes, and doing it twice changes nothing: written, or removed', async () => {
+  it('can hold any bytes, and writing or removing it twice changes nothing', async () => {
     const bytes = fc.uint8Array({ min: 1, maxLength: 300 }).map((all) => Buffer.from(all).toString('latin1'))
     const name = fc.constantFrom('file', 'of mine/$file', "a/b/it's")
     await fc.assert(
@@ -263,7 +263,7 @@ describe('a file', () => {
     )
   })
 
-  it('is left alone when somebody changed it since', async () => {
+  it('is left alone if it has changed since', async () => {
     writeFileSync(join(home, 'file'), 'old\n')
     const was = await stateOf('file')
     writeFileSync(join(home, 'file'), 'theirs\n')
@@ -272,14 +272,14 @@ describe('a file', () => {
     expect(stderr.toString()).toMatch(/has changed since Muster read it/)
   })
 
-  it('stays a link to the file that is changed', async () => {
+  it('remains a link to the changed file', async () => {
     writeFileSync(join(home, 'real'), 'old\n')
     symlinkSync('real', join(home, 'link'))
     expect((await write('link', 'new\n')).status).toBe(0)
     expect(readFileSync(join(home, 'real'), 'utf8')).toBe('new\n')
   })
 
-  it('keeps what it had when the disk is full', async () => {
+  it('keeps its content if the disk is full', async () => {
     writeFileSync(join(home, 'file'), 'old\n')
     stub('dd', 'echo "dd: error writing: No space left on device" >&2; exit 1')
     const { status, stderr } = await write('file', 'new\n')
@@ -288,7 +288,7 @@ describe('a file', () => {
     expect(readdirSync(home).filter((name) => name.startsWith('.muster-new'))).toEqual([])
   })
 
-  it('is removed together with the copy of it', async () => {
+  it('is removed with its backup copy', async () => {
     writeFileSync(join(home, 'file'), 'old\n')
     await write('file', 'new\n')
     expect(apply(removeFile({ path: '~/file', was: await stateOf('file') })).status).toBe(0)
@@ -305,7 +305,7 @@ describe('packages', () => {
     apk: [],
   }
 
-  it('are asked of the manager that is there', async () => {
+  it('are queried with the installed package manager', async () => {
     stub('apt-get', 'exit 1')
     stub(
       'dpkg-query',
@@ -318,7 +318,7 @@ describe('packages', () => {
     })
   })
 
-  it('wait for somebody else who uses the manager, and say so', () => {
+  it('wait for another user of the package manager, and say so', () => {
     stub('sleep', 'exit 0')
     stub(
       'dnf',
@@ -376,7 +376,7 @@ describe('packages', () => {
     expect(new Set(readFileSync(join(home, 'asked'), 'utf8').trim().split('\n')).size).toBe(1)
   })
 
-  it('installed or removed twice are as they were after the first time', async () => {
+  it('stay the same when they are installed or removed twice', async () => {
     const name = fc.constantFrom('nfs-common', 'rpcbind', 'keyutils')
     await fc.assert(
       fc.asyncProperty(fc.uniqueArray(name, { minLength: 1 }), fc.uniqueArray(name), async (wanted, there) => {
@@ -424,7 +424,7 @@ esac`,
     readFileSync(join(home, 'asked'), 'utf8').replaceAll('-q -y -o DPkg::Lock::Timeout=0 ', '').split('\n').slice(0, -1)
   const INSTALL = '--no-install-recommends install nfs-common'
 
-  it('wait for another apt, which is not taken for lists that are too old', () => {
+  it('wait for another apt, which does not count as outdated lists', () => {
     stub('sleep', `touch ${home}/free`)
     const locked = 'E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 812 (unattended-upgr)'
     const { status, stdout } = runScript(apt(`*install*) [ -e ${home}/free ] || { echo "${locked}" >&2; exit 100; };;`))
@@ -432,7 +432,7 @@ esac`,
     expect(asked()).toEqual([INSTALL, INSTALL])
   })
 
-  it('are looked for in fresh lists, and one that nobody has is said in the words of apt', () => {
+  it("are searched in fresh lists, and a missing one is reported in apt's words", () => {
     const { status, stdout, stderr } = runScript(
       apt('*install*) echo "E: Unable to locate package nfs-common" >&2; exit 100;;'),
     )
@@ -441,7 +441,7 @@ esac`,
     expect(asked()).toEqual([INSTALL, 'update', INSTALL])
   })
 
-  it('say which part of apt failed when there is no network', () => {
+  it('report which part of apt failed without a network', () => {
     const { status, stderr } = runScript(
       apt(`*install*) echo "E: Unable to locate package nfs-common" >&2; exit 100;;
 *update*) echo "E: Failed to fetch http://deb.example.org" >&2; exit 100;;`),
@@ -451,7 +451,7 @@ esac`,
     expect(asked()).toEqual([INSTALL, 'update'])
   })
 
-  it('that were installed for an area are removed, those that are still there', () => {
+  it('that were installed for an area are removed if they are still there', () => {
     stub('rpm', 'echo "package gone is not installed"; echo "installed nfs-utils 2.6-1"; exit 1')
     stub('dnf', 'echo "$@"')
     mkdirSync(join(home, 'lib'))
@@ -467,7 +467,7 @@ esac`,
 })
 
 describe('a service', () => {
-  it('is by hand where nobody manages it', async () => {
+  it('runs without a service manager', async () => {
     const byHand = { isRunning: 'true', start: 'true', stop: 'true' }
     const state = await ask(serviceFact({ systemd: 'no-such', openrc: 'no-such', sysv: 'no-such', byHand }))
     // A machine that runs systemd has its own answer.

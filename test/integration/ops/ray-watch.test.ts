@@ -19,14 +19,14 @@ function watched(intervalS: number, lagS: number, hangs: boolean): readonly Resu
   return JSON.parse(stdout) as readonly Result[]
 }
 
-describe.skipIf(!requirement('python3'))('a head of which something is gone', () => {
+describe.skipIf(!requirement('python3'))('a head of which a part has died', () => {
   it.each([
     [0.5, 0],
     [2, 0],
     [4, 0.05],
     [4, 1.2],
     [60, 0.3],
-  ])('is told within ten seconds, with a look every %d s at a dashboard that takes %d s to answer', (intervalS, lagS) => {
+  ])('is reported within ten seconds, with a check every %d s of a dashboard that answers after %d s', (intervalS, lagS) => {
     for (const hangs of [false, true]) {
       const results = watched(intervalS, lagS, hangs)
       expect(results).toHaveLength(GONE.length * MOMENTS_S.length)

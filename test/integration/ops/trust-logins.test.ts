@@ -36,20 +36,20 @@ const logins = async (ssh: string) => {
 }
 
 describe('a login', () => {
-  it('that a busy host turns away before it has begun is tried again', async () => {
+  it('that a busy host rejects before it begins is tried again', async () => {
     const { findings, tried } = await logins(`[ "$(grep -c -x "$peer" ${bin}/tried)" -lt 3 ] || exit 0
 echo 'kex_exchange_identification: read: Connection reset by peer' >&2; exit 255`)
     expect(findings).toEqual([])
     expect(tried).toEqual(['m1', 'm1', 'm1', 'm2', 'm2', 'm2'])
   })
 
-  it('that ends without a word is tried again', async () => {
+  it('that ends without a message is tried again', async () => {
     const { findings, tried } = await logins(`[ "$(grep -c -x "$peer" ${bin}/tried)" -lt 2 ] || exit 0; exit 255`)
     expect(findings).toEqual([])
     expect(tried).toEqual(['m1', 'm1', 'm2', 'm2'])
   })
 
-  it('that stays turned away is told in the last words of ssh', async () => {
+  it('that is rejected every time is reported with the last words of ssh', async () => {
     const { findings, tried } = await logins(`[ "$peer" = m2 ] || exit 0
 echo 'kex_exchange_identification: Connection closed by remote host' >&2
 echo 'Connection closed by 10.0.0.2 port 22' >&2; exit 255`)

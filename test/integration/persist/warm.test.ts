@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => embedded.close())
 
 describe('warm connections', () => {
-  it('runs the next program’s command without a new connection', async () => {
+  it('run the next program’s command without a new connection', async () => {
     await using setup = await keeperSetup()
     const before = accepted()
     for (const word of ['one', 'two']) {
@@ -49,7 +49,7 @@ describe('warm connections', () => {
     expect(setup.warnings).toEqual([])
   })
 
-  it('carries shells, input of any size and forwards', async () => {
+  it('carry shells, input of any size and forwards', async () => {
     await using setup = await keeperSetup()
     const connection = await setup.program().connect(m1, watchedContext())
 
@@ -88,7 +88,7 @@ describe('warm connections', () => {
     echo.close()
   })
 
-  it('lets go of a forward whose other side has closed, though much was written to it', async () => {
+  it('close a forward whose other side has closed, though much was written to it', async () => {
     await using setup = await keeperSetup()
     const connection = await setup.program().connect(m1, watchedContext())
     const deaf = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
@@ -102,7 +102,7 @@ describe('warm connections', () => {
     deaf.close()
   })
 
-  it('holds back a flood for a program that pauses, and nobody else', async () => {
+  it('hold back a flood only for the program that pauses', async () => {
     await using setup = await keeperSetup()
     const connection = await setup.program().connect(m1, watchedContext())
     let arrived = 0
@@ -120,7 +120,7 @@ describe('warm connections', () => {
     flood.close()
   })
 
-  it('asks its questions where the program is, and keeps no answer', async () => {
+  it('ask their questions in the program, and keep no answer', async () => {
     await using setup = await keeperSetup()
     const endpoint: Endpoint = { ...m1, identityFiles: [], authentications: ['password'] }
     let asked = 0
@@ -140,7 +140,7 @@ describe('warm connections', () => {
     expect(failure.phase).toBe('authentication')
   })
 
-  it('tells a program why its host cannot be reached', async () => {
+  it('report to a program why its host cannot be reached', async () => {
     await using setup = await keeperSetup()
     const failure = await failureOf(
       setup.program().connect({ ...m1, strictHostKeyChecking: 'yes', knownHostsFiles: [] }, watchedContext()),
@@ -148,7 +148,7 @@ describe('warm connections', () => {
     expect(failure).toMatchObject({ kind: 'host-key', phase: 'host-key' })
   })
 
-  it('shares nothing between different ways to the same host', async () => {
+  it('share nothing between different routes to the same host', async () => {
     await using setup = await keeperSetup()
     const before = accepted()
     const program = setup.program()
@@ -158,7 +158,7 @@ describe('warm connections', () => {
     expect(accepted()).toBe(before + 2)
   })
 
-  it('ends what a program ran when the program is gone', async () => {
+  it('end what a program ran when the program is gone', async () => {
     await using setup = await keeperSetup()
     const program = setup.program()
     const connection = await program.connect(m1, watchedContext())
@@ -177,7 +177,7 @@ describe('warm connections', () => {
     expect(await keeper?.list()).toMatchObject([{ host: 'm1', users: 0 }])
   })
 
-  it('ends an unused connection in time, and the keeper with the last one', async () => {
+  it('end when they are unused, and the keeper with the last one', async () => {
     await using setup = await keeperSetup()
     const keeper = Promise.withResolvers<void>()
     using program = setup.program({
@@ -193,7 +193,7 @@ describe('warm connections', () => {
     expect(await readdir(setup.directory)).toEqual(['token'])
   })
 
-  it('keeps what its endpoint asks for, and nothing where the program says no', async () => {
+  it('stay as long as the endpoint asks for, and not at all if the program says no', async () => {
     await using setup = await keeperSetup()
     const direct = createSsh2Transport()
     const asked = setup.program({ direct, persistMs: undefined })
@@ -208,7 +208,7 @@ describe('warm connections', () => {
     expect(await keeper?.list()).toMatchObject([{ host: 'm1', users: 0 }])
   })
 
-  it('says who is warm and ends them on request', async () => {
+  it('are listed, and ended on request', async () => {
     await using setup = await keeperSetup()
     const context = watchedContext()
     await setup.program().connect(m1, context)
@@ -219,7 +219,7 @@ describe('warm connections', () => {
     expect(await keeper?.list()).toEqual([])
   })
 
-  it('says that a connection was lost, and makes a new one', async () => {
+  it('report a lost connection, and connect again', async () => {
     await using setup = await keeperSetup()
     const program = setup.program()
     const context = watchedContext()
@@ -231,8 +231,8 @@ describe('warm connections', () => {
   })
 })
 
-describe('trouble with the keeper', () => {
-  it('a killed keeper loses its connections, and the next program starts another', async () => {
+describe('a problem with the keeper', () => {
+  it('a killed keeper loses its connections, and the next program starts a new one', async () => {
     await using setup = await keeperSetup()
     using program = setup.program({ startKeeper: () => void setup.startProcess() })
     const context = watchedContext()
@@ -246,7 +246,7 @@ describe('trouble with the keeper', () => {
     expect(setup.warnings).toEqual([])
   })
 
-  it('many programs at once start one keeper that serves them all', async () => {
+  it('many programs at once start one keeper that serves all of them', async () => {
     await using setup = await keeperSetup()
     const before = accepted()
     const connections = await Promise.all(
@@ -257,7 +257,7 @@ describe('trouble with the keeper', () => {
     expect(accepted()).toBe(before + 1)
   })
 
-  it('a directory that others may enter is refused, and the connection made without it', async () => {
+  it('a directory that others may enter is refused, and the connection is made without the keeper', async () => {
     await using setup = await keeperSetup()
     await mkdir(setup.directory)
     await chmod(setup.directory, 0o755)
@@ -278,7 +278,7 @@ describe('trouble with the keeper', () => {
     connection.close()
   })
 
-  it('many that say nothing at the socket are turned away, and programs still served', async () => {
+  it('many silent clients at the socket are rejected, and programs are still served', async () => {
     await using setup = await keeperSetup()
     const program = setup.program()
     ;(await program.connect(m1, watchedContext())).close()

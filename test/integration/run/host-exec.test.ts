@@ -124,7 +124,7 @@ describe.skipIf(process.platform !== 'linux')('a command on a host', () => {
     await waitUntil(() => !isLeft(), 'the end of every process')
   })
 
-  it.each(places)('tells its exit code, its signal and its output apart (%s)', async (place) => {
+  it.each(places)('reports its exit code, its signal and its output separately (%s)', async (place) => {
     const exit = startExec(at(place), { command: 'echo out; echo err >&2; exit 7' })
     expect(await exit.ended).toEqual({ kind: 'exit', code: 7 })
     expect([exit.stdout().toString(), exit.stderr()]).toEqual(['out\n', 'err\n'])
@@ -132,7 +132,7 @@ describe.skipIf(process.platform !== 'linux')('a command on a host', () => {
     expect(await signal.ended).toEqual({ kind: 'signal', signal: 'SIGKILL' })
   })
 
-  it('gives any bytes of stdout and stderr unchanged', async () => {
+  it('delivers any bytes of stdout and stderr unchanged', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 3000 }), async (bytes) => {
         const echo = startExec(at('ssh2'), { command: KEEP_AND_PRINT, stdin: fileOf(bytes) })
@@ -144,7 +144,7 @@ describe.skipIf(process.platform !== 'linux')('a command on a host', () => {
     )
   })
 
-  it.each(places)('that prints without end is held back while nobody reads (%s)', async (place) => {
+  it.each(places)('that prints without end is held back while nothing reads it (%s)', async (place) => {
     const run = startExec(at(place), { command: `exec yes ${number}` })
     await run.begun
     run.running.pause()
@@ -165,13 +165,13 @@ describe.skipIf(process.platform !== 'linux')('a command on a host', () => {
     await run.ended
   })
 
-  it('reads nothing where no stdin is given', async () => {
+  it('reads nothing if no stdin is given', async () => {
     const cat = startExec(at('ssh2'), { command: 'cat; echo end' })
     expect(await cat.ended).toEqual({ kind: 'exit', code: 0 })
     expect(cat.stdout().toString()).toBe('end\n')
   })
 
-  it.each(places)('gets a long stdin whole, also when it does not read it (%s)', async (place) => {
+  it.each(places)('gets a long stdin whole, also if it does not read it (%s)', async (place) => {
     const content = Buffer.alloc(3_000_000, 'muster\n')
     const count = startExec(at(place), { command: 'wc -c', stdin: fileOf(content) })
     expect(await count.ended).toEqual({ kind: 'exit', code: 0 })
@@ -196,7 +196,7 @@ describe.skipIf(process.platform !== 'linux')('a command on a host', () => {
     )
   })
 
-  it.each(places)('makes files as its user wants them, also when files come with it (%s)', async (place) => {
+  it.each(places)("creates files with its user's umask, also when files come with it (%s)", async (place) => {
     const umaskOf = async (request: Partial<ExecRequest>) => {
       const run = startExec(at(place), { command: 'umask', ...request }, { environment: { TMPDIR: directory } })
       expect(await run.ended).toEqual({ kind: 'exit', code: 0 })
@@ -247,7 +247,7 @@ describe.skipIf(process.platform !== 'linux')('a command on a host', () => {
       }
     }
 
-    it.each(requests)('no process but the command shows their values: %s', async (_, request) => {
+    it.each(requests)('shows their values in no process but the command: %s', async (_, request) => {
       for (const place of places) {
         // What the login exports under the wrapper's own names gets no value either.
         const run = startExec(at(place), { command: '', variables, ...request }, { environment: { e: 'x', v: 'x' } })
@@ -256,7 +256,7 @@ describe.skipIf(process.platform !== 'linux')('a command on a host', () => {
     })
   })
 
-  it.each(places)('is ended with one TERM for each process (%s)', async (place) => {
+  it.each(places)('is stopped with one TERM for each process (%s)', async (place) => {
     const file = join(directory, `signals-${place}`)
     const counts = (name: string) => `trap "echo ${name} >>${file}" TERM; echo up; while :; do sleep 0.1; done`
     const command = `perl -e 'setpgrp; exec @ARGV' sh -c '${counts('outside')}' & ${counts('inside')}`
@@ -267,7 +267,7 @@ describe.skipIf(process.platform !== 'linux')('a command on a host', () => {
     expect(readFileSync(file, 'utf8').trim().split('\n').sort()).toEqual(['inside', 'outside'])
   })
 
-  it.each(places)('is ended with all its children, the stubborn ones after a grace (%s)', async (place) => {
+  it.each(places)('is stopped with all its children, the stubborn ones after a delay (%s)', async (place) => {
     const run = startExec(at(place), {
       command: `sleep ${number} & (trap '' TERM; sleep ${number}) & trap '' TERM; sleep ${number}; sleep ${number}`,
     })
@@ -277,21 +277,21 @@ describe.skipIf(process.platform !== 'linux')('a command on a host', () => {
     expect(await run.ended).toMatchObject({ kind: 'signal' })
   })
 
-  it.each(places)('is ended when nobody listens any more (%s)', async (place) => {
+  it.each(places)('is stopped when nothing listens any more (%s)', async (place) => {
     const run = startExec(at(place), { command: `trap '' HUP TERM; sleep ${number}; sleep ${number}` })
     await run.begun
     run.running.abandon()
     await waitUntil(() => !isLeft(), 'the end of the command')
   })
 
-  it('is ended when the connection breaks', async () => {
+  it('is stopped when the connection breaks', async () => {
     const run = startExec(at('ssh2'), { command: `sleep ${number}` })
     await run.begun
     embedded.hosts[0]?.dropConnections()
     expect(await run.ended).toMatchObject({ kind: 'unreachable', reason: expect.stringMatching(/^lost: /) })
   })
 
-  it('is ended when the link is silent, though no connection has broken', async () => {
+  it('is stopped when the link is silent, though no connection has broken', async () => {
     await using proxy = await TcpProxy.to(at('ssh2').port)
     const run = startExec(through(proxy, at('ssh2')), { command: `sleep ${number}` }, { beatMs: 300 })
     await waitUntil(() => commandLines().some((line) => line.startsWith('timeout 1 dd')), 'the first beat')
@@ -300,7 +300,7 @@ describe.skipIf(process.platform !== 'linux')('a command on a host', () => {
     run.running.abandon()
   })
 
-  it('lives on while beats come', async () => {
+  it('continues while heartbeats arrive', async () => {
     // Longer than the host waits for a beat.
     const run = startExec(at('ssh2'), { command: 'sleep 7; echo well' }, { beatMs: 2_000 })
     expect(await run.ended).toEqual({ kind: 'exit', code: 0 })
@@ -334,7 +334,7 @@ exit 1
       )
     }
 
-    it('gets the password at its prompt, which nobody sees', async () => {
+    it('gets the password at its prompt, which is not shown', async () => {
       const well = run('sesame')
       expect(await well.ended).toEqual({ kind: 'exit', code: 0 })
       expect([well.stdout().toString(), well.stderr()]).toEqual(['done\n', ''])
@@ -346,7 +346,7 @@ exit 1
       expect(well.stdout().toString()).toBe('input\n')
     })
 
-    it('shows the values of variables to nobody, sudo neither', async () => {
+    it("hides the values of variables, also from sudo's process list", async () => {
       const value = `secret ${Math.random()}`
       const words = () => readdirSync('/proc').filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
       for (const request of [
@@ -372,7 +372,7 @@ exit 1
       }
     })
 
-    it('has the umask of sudo, also when files come with it', async () => {
+    it("has sudo's umask, also when files come with it", async () => {
       const script = { file: fileOf('umask\n'), interpreter: ['/bin/sh'], args: [] }
       for (const request of [{}, { stdin: fileOf('x') }, { script }]) {
         const well = run('sesame', { command: 'umask', ...request })
@@ -381,11 +381,11 @@ exit 1
       }
     })
 
-    it('is asked once only: a wrong password is a refusal', async () => {
+    it('asks once only, and a wrong password is a refusal', async () => {
       expect(await run('wrong').ended).toEqual({ kind: 'refused', reason: 'sudo did not accept the password' })
     })
 
-    it('is refused when there is nobody to ask', async () => {
+    it('is refused when it cannot ask', async () => {
       expect(await run(undefined).ended).toMatchObject({ kind: 'refused', reason: expect.stringContaining('password') })
     })
   })

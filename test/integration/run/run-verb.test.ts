@@ -56,14 +56,14 @@ describe('muster run', () => {
 
   afterEach(() => rmSync(directory, { recursive: true }))
 
-  it('gives each line the name of its host, and stdout to stdout, stderr to stderr', async () => {
+  it('prefixes each line with its host, and keeps stdout and stderr apart', async () => {
     const { code, stdout, stderr } = await run(['run', 'm[8-9]', '--', 'echo %h is %n; printf oops >&2'])
     expect(lines(stdout)).toEqual(['m8: m8 is 1', 'm9: m9 is 2'])
     expect(lines(stderr)).toEqual(['m8: oops', 'm9: oops', 'muster: 2 hosts: 2 ok'])
     expect(code).toBe(0)
   })
 
-  it('gives any bytes unchanged in --json and in --out', async () => {
+  it('keeps any bytes unchanged in --json and in --out', async () => {
     // Large ones leave memory on their way.
     const bytes = fc.oneof(fc.uint8Array({ maxLength: 300 }), fc.uint8Array({ minLength: 70_000, maxLength: 90_000 }))
     await fc.assert(
@@ -107,7 +107,7 @@ describe('muster run', () => {
     expect([code, stderr]).toEqual([expected, stderr])
   })
 
-  it('prints JSON that its schema describes, every byte of it', async () => {
+  it('prints JSON that matches its schema', async () => {
     const schema = z.fromJSONSchema(JSON.parse(readFileSync(join(ROOT, 'docs/schema/run.schema.json'), 'utf8')))
     const command = `[ %n = 1 ] && exec printf 'a\\377'; [ %n = 2 ] && exec sh -c 'kill -9 $$'; echo "é $V"`
     const { code, stdout } = await run(['run', 'm[8-10],dead', '--json', '--env', 'V=x=y', '--', command])
@@ -146,7 +146,7 @@ describe('muster run', () => {
     expect(stdout).toContain('--- m[8,10]\n+++ m9\n@@ -3,3 +3,4 @@\n 3\n 4\n 5\n+six\n')
   })
 
-  it('follows the groups on a terminal, and leaves only the result there', async () => {
+  it('updates the groups on a terminal, and leaves only the result there', async () => {
     const gate = path('gate')
     const command = `echo first; while [ ! -e ${gate} ]; do sleep 0.05; done; echo last; [ %n != 2 ] || exit 3`
     const running = start(['run', 'm[8-10]', '--', command], { isTerminal: true })
@@ -169,7 +169,7 @@ describe('muster run', () => {
     }
   })
 
-  it('writes files a host, byte by byte, and overwrites none unasked', async () => {
+  it('writes files for each host byte by byte, and overwrites none without asking', async () => {
     const args = ['run', 'm[8-9]', '--out', 'results', '--', "printf 'a\\377'; echo bad >&2"]
     const { code, stdout } = await run(args)
     expect([code, stdout]).toEqual([0, ''])
@@ -189,7 +189,7 @@ describe('muster run', () => {
     expect(stdout).toBe('m8: --force a b m8: typed\n')
   })
 
-  it('retries where it did not succeed, and only there', async () => {
+  it('retries on the failed hosts only', async () => {
     const command = `echo ran; [ %n = 1 ] || test -e ${path('mended')}`
     expect((await run(['run', 'm[8-10]', '--', command])).code).toBe(1)
     expect(statSync(lastRun()).mode & 0o777).toBe(0o600)
@@ -203,21 +203,21 @@ describe('muster run', () => {
     })
   })
 
-  it('keeps no value of a variable, and asks for it again', async () => {
+  it('stores no value of a variable, and asks for it again', async () => {
     await run(['run', 'm8', '--env', 'TOKEN=sesame', '--', 'exit 1'])
     expect(readFileSync(lastRun(), 'utf8')).not.toContain('sesame')
     const { code, stderr } = await run(['run', '--retry-failed'])
     expect([code, stderr]).toEqual([2, expect.stringContaining('--env TOKEN=')])
   })
 
-  it('says what would run where, and runs nothing', async () => {
+  it('says what would run on which host, and runs nothing', async () => {
     const { stdout } = await run(['run', 'm[8-9]', '--dry-run', '--', `touch ${path('touched')} # %h`])
     expect(stdout).toBe(`m8: touch ${path('touched')} # m8\nm9: touch ${path('touched')} # m9\n`)
     expect(existsSync(path('touched'))).toBe(false)
     expect(existsSync(lastRun())).toBe(false)
   })
 
-  it('ends and says why when stdout cannot be written', async () => {
+  it('stops and says why when stdout cannot be written', async () => {
     const running = start(['run', 'm[8-9]', '--', 'echo begun; sleep 30'])
     await waitUntil(() => running.stdout().includes('begun'), 'the command')
     running.breakStdout(Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }))
@@ -226,7 +226,7 @@ describe('muster run', () => {
     expect(running.stderr()).toContain('2 cancelled')
   })
 
-  it('ends without a word when its reader has seen enough', async () => {
+  it('stops silently when its reader has seen enough', async () => {
     const running = start(['run', 'm[8-9]', '--', 'echo begun; sleep 30'])
     await waitUntil(() => running.stdout().includes('begun'), 'output')
     running.breakStdout(Object.assign(new Error('broken pipe'), { code: 'EPIPE' }))
@@ -234,7 +234,7 @@ describe('muster run', () => {
     expect(running.stderr()).toBe('')
   })
 
-  it('is ended by an interrupt, tells of every host, and exits with 130', async () => {
+  it('is stopped by an interrupt, reports every host, and exits with 130', async () => {
     const interrupt = new AbortController()
     const running = start(['run', 'm[8-10]', '--fan-out', '2', '--', 'echo begun; sleep 30'], {
       signal: interrupt.signal,

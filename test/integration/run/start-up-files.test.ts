@@ -72,7 +72,7 @@ describe.skipIf(!requirement('root', 'ssh', 'sshd', 'ssh-keygen', 'sudo'))('star
     ['a script with variables through sudo', { command: '', script, variables: { A: 'true' }, sudoPassword }],
   ]
 
-  it.each(requests)('cannot pretend that it began: %s', async (_, request) => {
+  it.each(requests)('cannot pretend that the command started: %s', async (_, request) => {
     const { end, begins } = await run(request, `${LIE}exit 0\n`)
     expect({ begins, end, asked }).toEqual({
       begins: 0,
@@ -81,7 +81,7 @@ describe.skipIf(!requirement('root', 'ssh', 'sshd', 'ssh-keygen', 'sudo'))('star
     })
   })
 
-  it.each(requests)('cannot add to what it prints: %s', async (_, request) => {
+  it.each(requests)("cannot add to the command's output: %s", async (_, request) => {
     const { end, begins, stdout } = await run(request, LIE)
     expect({ begins, end, stdout, asked }).toEqual({
       begins: 1,

@@ -59,7 +59,7 @@ describe('embedded hosts', () => {
     connection.close()
   })
 
-  it('lose no byte of a long output', async () => {
+  it('lose no byte of long output', async () => {
     const connection = await connect('m1')
     const { stdout } = await run(connection, 'head -c 6000000 /dev/zero | tr "\\0" x; echo end')
     expect(stdout).toHaveLength(6_000_004)
@@ -67,14 +67,14 @@ describe('embedded hosts', () => {
     connection.close()
   })
 
-  it('work as jump hosts, and reach nothing beyond this machine', async () => {
+  it('work as jump hosts, but reach nothing beyond this machine', async () => {
     const behind = await connect('m2', { jump: [endpoint('m1')] })
     expect((await run(behind, 'hostname')).stdout).toBe('m2\n')
     await expect(behind.forward('192.0.2.1', 22)).rejects.toThrow()
     behind.close()
   })
 
-  it('accept their own client key only, and a password only where it is offered', async () => {
+  it('accept only their own client key, and a password only if that is offered', async () => {
     expect(await failureOf(connect('m1', { identityFiles: [] }))).toMatchObject({ kind: 'authentication' })
     await using others = await startEmbeddedHosts({
       count: 1,
@@ -97,7 +97,7 @@ describe('embedded hosts', () => {
     }
   })
 
-  it('have a host key each, and are refused where they show another one', async () => {
+  it('have one host key each, and are refused if they show another one', async () => {
     const [shown, known] = [embedded.host('m3'), endpoint('m2')]
     expect(shown.publicKeyLine).not.toBe(embedded.host('m2').publicKeyLine)
     const swapped = { ...known, port: shown.port, hostKeyAlias: `[${known.address}]:${known.port}` }
@@ -120,7 +120,7 @@ describe('embedded hosts', () => {
     again.close()
   })
 
-  it('are given up when they send nothing, or nothing after their banner', async () => {
+  it('are given up on when they send nothing, or nothing after their banner', async () => {
     await using proxy = await TcpProxy.to(embedded.host('m3').port)
     for (const mode of ['silent', 'banner-only'] as const) {
       proxy.mode = mode
@@ -129,7 +129,7 @@ describe('embedded hosts', () => {
     }
   })
 
-  it('are lost when their connection is cut in the middle of an output', async () => {
+  it('are lost when their connection is cut in the middle of output', async () => {
     await using proxy = await TcpProxy.to(embedded.host('m3').port)
     proxy.cutsAfterBytes = 200_000
     const connection = await transport.connect(through(proxy, endpoint('m3')), watchedContext())
@@ -138,7 +138,7 @@ describe('embedded hosts', () => {
     expect(end.kind).toBe('lost')
   })
 
-  it('go on after a freeze, and are lost by keep-alive when it lasts', async () => {
+  it('continue after a freeze, and are lost by keep-alive if it lasts', async () => {
     await using proxy = await TcpProxy.to(embedded.host('m3').port)
     const connection = await transport.connect(through(proxy, endpoint('m3')), watchedContext())
     const watched = await openWatchedShell(connection)
@@ -159,7 +159,7 @@ describe('embedded hosts', () => {
     expect(await closely.lost).toMatch(/\S/)
   })
 
-  it('swallow a paste that is longer than every buffer on the way', async () => {
+  it('accept a paste that is longer than every buffer on the way', async () => {
     const connection = await connect('m1')
     const watched = await openWatchedShell(connection)
     watched.type(`cat >/dev/null <<'end'\n${`${'x'.repeat(60)}\n`.repeat(3000)}end\necho do""ne\n`)
@@ -167,7 +167,7 @@ describe('embedded hosts', () => {
     connection.close()
   })
 
-  it('say when a shell is full because its program does not read, and when it takes more', async () => {
+  it('report when a shell is full because its program does not read, and when it accepts more', async () => {
     const connection = await connect('m1')
     const drained = Promise.withResolvers<void>()
     let text = ''
@@ -194,7 +194,7 @@ describe('embedded hosts', () => {
     connection.close()
   })
 
-  it("understand the system's ssh", async () => {
+  it("work with the system's ssh", async () => {
     if (!requirement('ssh')) return
     const { port } = embedded.host('m1')
     const args = ['-F', 'none', '-i', embedded.identityFile, '-o', `UserKnownHostsFile=${embedded.knownHostsFile}`]
@@ -210,7 +210,7 @@ describe('embedded hosts', () => {
     expect(code).toBe(4)
   })
 
-  it('keep the key and everything else to this account', () => {
+  it('hide the key and everything else from other accounts', () => {
     expect(statSync(embedded.identityFile).mode & 0o777).toBe(0o600)
     expect(statSync(embedded.directory).mode & 0o777).toBe(0o700)
   })
@@ -229,7 +229,7 @@ describe('embedded hosts', () => {
     )
   })
 
-  it('leave nothing behind: no listener, no directory, no program, however stubborn', async () => {
+  it('leave no listener, no directory and no program behind, however stubborn it is', async () => {
     const others = await startEmbeddedHosts({ count: 1, spawnPty: spawnLocalPty })
     const [other] = embeddedEndpoints(others)
     const connection = await transport.connect(other!, watchedContext())

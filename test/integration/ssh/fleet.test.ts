@@ -48,12 +48,12 @@ describe('a fleet of embedded hosts over SSH', () => {
     await embedded.close()
   })
 
-  it('types into all of them, and each answers with its own name', async () => {
+  it('types into all hosts, and each answers with its own name', async () => {
     expect(type('echo "I am $(hostname)"\n').sent).toEqual(['m1', 'm2', 'm3', 'm4', 'm5', 'm6'])
     await waitUntil(() => fleet.hosts.every((host) => text(host).includes(`I am ${host}\r\n`)), 'six names')
   })
 
-  it('types into those that are named and into no other', async () => {
+  it('types into the named hosts and no other', async () => {
     type('echo on""ly\n', ['m2', 'm5'])
     await waitUntil(() => text('m2').includes('only\r\n') && text('m5').includes('only\r\n'), 'the two')
     type('echo al""l\n')
@@ -61,7 +61,7 @@ describe('a fleet of embedded hosts over SSH', () => {
     expect(fleet.hosts.filter((host) => text(host).includes('only\r\n'))).toEqual(['m2', 'm5'])
   })
 
-  it('goes on with the others while one is down, and gets it back with a new shell of the same size', async () => {
+  it('continues with the others while one is down, and gets it back with a new shell of the same size', async () => {
     fleet.resize('m3', { columns: 66, rows: 22 })
     const host = embedded.host('m3')
     await host.stop()
@@ -76,7 +76,7 @@ describe('a fleet of embedded hosts over SSH', () => {
     await waitUntil(() => text('m3').includes('22 66'), 'its size')
   })
 
-  it('does not wait for a host that froze while others are typed into', async () => {
+  it('does not wait for a frozen host while typing into others', async () => {
     frozen.stall()
     type('echo fro""zen\n')
     await waitUntil(
@@ -87,7 +87,7 @@ describe('a fleet of embedded hosts over SSH', () => {
     await waitUntil(() => text('m4').includes('frozen\r\n'), 'm4')
   })
 
-  it('gives a host whose shell was left a new one when asked, on the same connection', async () => {
+  it('opens a new shell on the same connection when asked, after a shell has ended', async () => {
     const before = embedded.host('m6').acceptedCount
     type('exit\n', ['m6'])
     await waitUntil(() => fleet.shell('m6').kind === 'ended', 'the end of the shell')
@@ -96,7 +96,7 @@ describe('a fleet of embedded hosts over SSH', () => {
     expect(embedded.host('m6').acceptedCount).toBe(before)
   })
 
-  it('tells who answers and why the others do not', async () => {
+  it('says which hosts answer, and why the others do not', async () => {
     const [first, second] = embeddedEndpoints(embedded)
     const checks = new Map<string, string>()
     const gone = { ...first!, host: 'gone', port: await freePort() }

@@ -34,7 +34,7 @@ describe('the transport local', () => {
     rmSync(home, { recursive: true, force: true })
   })
 
-  it('opens a login shell at home, of the asked size and TERM, and follows a new size', async () => {
+  it('opens a login shell in the home directory with the given size and TERM, and follows a resize', async () => {
     const watched = await openWatchedShell(connection, 101, 33)
     watched.type('echo "$TERM,$KEPT,$npm_config_x,$(pwd),$(stty size)"\n')
     await watched.shows(new RegExp(`xterm-256color,kept,,${home},33 101`))
@@ -45,14 +45,14 @@ describe('the transport local', () => {
     expect(await watched.ended).toEqual({ kind: 'exit', code: 7 })
   })
 
-  it('runs what the inventory names instead of the login shell', async () => {
+  it('runs the shell of the inventory in place of the login shell', async () => {
     const other = await transport().connect({ ...endpoint, shell: 'echo instead; exit 4' }, watchedContext())
     const watched = await openWatchedShell(other)
     expect(await watched.ended).toEqual({ kind: 'exit', code: 4 })
     expect(watched.text()).toContain('instead')
   })
 
-  it('runs a command with both streams apart, and tells its exit code or signal', async () => {
+  it('runs a command with separate streams, and reports its exit code or signal', async () => {
     expect(await run(connection, 'pwd; echo err >&2; exit 3')).toEqual({
       stdout: `${home}\n`,
       stderr: 'err\n',
@@ -103,13 +103,13 @@ describe('the transport local', () => {
     await expect(openWatchedShell(other)).rejects.toThrow('/no/such/shell: no such file')
   })
 
-  it('begins in the root directory where there is no home directory, as after a login over SSH', async () => {
+  it('starts in the root directory if there is no home directory, as after a login over SSH', async () => {
     const homeless = createLocalTransport({ spawnPty: spawnLocalPty, homeDirectory: join(home, 'missing') })
     const other = await homeless.connect(endpoint, watchedContext())
     expect((await run(other, 'pwd')).stdout).toBe('/\n')
   })
 
-  it('tells of a program that cannot be started once, and of no end', async () => {
+  it('reports a program that cannot be started once, without an end', async () => {
     const onEnd = vi.fn<() => void>()
     const handlers = { onStdout: () => {}, onStderr: () => {}, onEnd }
     const options = { file: '/no/such/program', args: [], environment: {}, clock: systemClock }

@@ -75,7 +75,7 @@ describe.skipIf(!requirement('ssh', 'sshd', 'ssh-keygen'))("the system's ssh as 
     expect(logins()).toBe(before)
   })
 
-  it('passes every byte of a shell, also what ssh would take for an escape', async () => {
+  it('passes every byte of a shell, also those that ssh would treat as an escape', async () => {
     const watched = await openWatchedShell(connection)
     watched.type('\n~.\necho al"ive"\n')
     await watched.shows(/alive/)
@@ -146,7 +146,7 @@ describe.skipIf(!requirement('ssh', 'sshd', 'ssh-keygen'))("the system's ssh as 
     await expect(refused).rejects.toThrow(/open failed|refused/)
   })
 
-  it('shows a new host key for review and takes no for an answer', async () => {
+  it('shows a new host key for review, and accepts a no', async () => {
     reviewed.length = 0
     accepts = false
     const fresh = { knownHostsFiles: [join(server.directory, 'none')], strictHostKeyChecking: 'ask' }
@@ -164,7 +164,7 @@ describe.skipIf(!requirement('ssh', 'sshd', 'ssh-keygen'))("the system's ssh as 
     ])
   })
 
-  it('keeps a host key that was accepted', async () => {
+  it('stores an accepted host key', async () => {
     accepts = true
     const file = join(server.directory, 'learned')
     const other = await transport.connect(
@@ -184,7 +184,7 @@ describe.skipIf(!requirement('ssh', 'sshd', 'ssh-keygen'))("the system's ssh as 
     expect(failure.hint).toContain('ssh-keygen -R')
   })
 
-  it('asks for the passphrase of a key, again when it was wrong, and never in a terminal', async () => {
+  it('asks for the passphrase of a key, again if it was wrong, and never in a terminal', async () => {
     const keyFile = join(server.directory, 'locked key')
     copyFileSync(server.keyFile, keyFile)
     lock(keyFile, 'sesame')
@@ -213,7 +213,7 @@ describe.skipIf(!requirement('ssh', 'sshd', 'ssh-keygen'))("the system's ssh as 
     expect(failure.kind).toBe('declined')
   })
 
-  it('tells a refused login from a host that cannot be reached', async () => {
+  it('distinguishes a refused login from an unreachable host', async () => {
     makeKey(join(server.directory, 'stranger'))
     const stranger = endpoint({ identityFiles: [join(server.directory, 'stranger')] })
     expect(await failureOf(transport.connect(stranger, watchedContext()))).toMatchObject({
@@ -228,14 +228,14 @@ describe.skipIf(!requirement('ssh', 'sshd', 'ssh-keygen'))("the system's ssh as 
     })
   })
 
-  it('says that ssh is missing where it is', async () => {
+  it('says that ssh is missing', async () => {
     const without = createOpensshTransport({ spawnPty: spawnLocalPty, sshFile: '/no/such/ssh' })
     const failure = await failureOf(without.connect(endpoint(), watchedContext()))
     expect(failure.kind).toBe('configuration')
     without[Symbol.dispose]()
   })
 
-  it('tells the loss of the connection to the fleet and to the shell, as a loss', async () => {
+  it('reports the loss of the connection to the fleet and to the shell', async () => {
     const context = watchedContext()
     const other = await transport.connect(endpoint(), context)
     const watched = await openWatchedShell(other)
@@ -247,7 +247,7 @@ describe.skipIf(!requirement('ssh', 'sshd', 'ssh-keygen'))("the system's ssh as 
     connection = await transport.connect(endpoint(), watchedContext())
   })
 
-  it('opens no connection of its own, and asks nothing, when the shared one is gone', async () => {
+  it('opens no separate connection and asks nothing when the shared one is gone', async () => {
     const other = await transport.connect(endpoint(), watchedContext())
     const accepted = server.log().length
     other.close()
@@ -276,7 +276,7 @@ describe.skipIf(!requirement('ssh'))("the system's ssh on hosts that ask for a p
     await embedded.close()
   })
 
-  it('asks for it again when it was wrong', async () => {
+  it('asks again after a wrong password', async () => {
     const asked: [string, boolean][] = []
     const credentials: CredentialAsker = {
       ...nobody,
@@ -310,7 +310,7 @@ describe.skipIf(!requirement('ssh'))("the system's ssh on hosts that ask for a p
     connection.close()
   })
 
-  it('goes through a jump host, and tells whose password is asked for', async () => {
+  it('goes through a jump host, and says which host wants the password', async () => {
     const asked: string[] = []
     const credentials: CredentialAsker = {
       ...nobody,

@@ -42,7 +42,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ssh-agent', 'ssh-add'))('log
     allow('user_key')
   })
 
-  it('refuses a key that the server does not know, and says which and what the server takes', async () => {
+  it('reports a key that the server does not know, and what the server accepts', async () => {
     const endpoint = server.endpoint({ identityFiles: [file('other_key')] })
     const failure = await failureOf(transport.connect(endpoint, watchedContext()))
     expect(failure).toMatchObject({ kind: 'authentication', phase: 'authentication' })
@@ -51,7 +51,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ssh-agent', 'ssh-add'))('log
     expect(failure.hint).toContain('ssh-copy-id')
   })
 
-  it('goes on to the next key when the first is refused', async () => {
+  it('tries the next key when the first is refused', async () => {
     const endpoint = server.endpoint({ identityFiles: [file('other_key'), file('nowhere'), server.keyFile] })
     expect(await connects(endpoint, watchedContext())).toBe(true)
   })
@@ -66,7 +66,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ssh-agent', 'ssh-add'))('log
     expect(reason).toMatch(/: no key or password to offer; .*rsa_key has \d+ bits, and RequiredRSASize asks for 16384$/)
   })
 
-  it('names a key file with wrong permissions and the command that mends it', async () => {
+  it('names a key file with wrong permissions, and the command that fixes it', async () => {
     chmodSync(file('other_key'), 0o640)
     const endpoint = server.endpoint({ identityFiles: [file('other_key')] })
     const failure = await failureOf(transport.connect(endpoint, watchedContext()))
@@ -81,7 +81,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ssh-agent', 'ssh-add'))('log
     expect(await connects(endpoint, watchedContext())).toBe(true)
   })
 
-  it('says that the agent does not answer and goes on with files', async () => {
+  it('says that the agent does not answer, and continues with files', async () => {
     const agentSocket = file('no-agent')
     const endpoint = server.endpoint({ identitiesOnly: false, agentSocket })
     expect(await connects(endpoint, watchedContext())).toBe(true)
@@ -128,7 +128,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ssh-agent', 'ssh-add'))('log
     allow('user_key')
   })
 
-  it('goes on without a key whose passphrase is declined', async () => {
+  it('continues without a key whose passphrase is declined', async () => {
     const endpoint = server.endpoint({ identityFiles: [file('locked')] })
     copyFileSync(file('locked.pub'), file('authorized_keys'))
     const failure = await failureOf(createSsh2Transport().connect(endpoint, watchedContext()))
@@ -157,7 +157,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ssh-agent', 'ssh-add'))('log
     connection.close()
   })
 
-  it('gives a shell where the server forbids agent forwarding', async () => {
+  it('opens a shell although the server forbids agent forwarding', async () => {
     const agent = await startAgent(server.directory, [server.keyFile])
     onTestFinished(agent.stop)
     const strict = await startOpenSshServer({ config: ['AllowAgentForwarding no'] })

@@ -13,7 +13,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen'))('the ssh2 transport on a rea
   })
   afterAll(() => server.stop())
 
-  it('connects with a key file and names the phases in order', async () => {
+  it('connects with a key file, and reports the phases in order', async () => {
     const context = watchedContext()
     const connection = await transport.connect(server.endpoint(), context)
     expect(context.phases).toEqual(['name', 'tcp', 'banner', 'host-key', 'authentication'])
@@ -27,14 +27,14 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen'))('the ssh2 transport on a rea
     connection.close()
   })
 
-  it('tells the signal that ended a command', async () => {
+  it('reports the signal that ended a command', async () => {
     const connection = await transport.connect(server.endpoint(), watchedContext())
     const output = await run(connection, 'kill -TERM $$')
     expect(output.end).toEqual({ kind: 'signal', signal: 'SIGTERM' })
     connection.close()
   })
 
-  it('opens a shell of the asked size and TERM, and takes a new size', async () => {
+  it('opens a shell with the given size and TERM, and accepts a resize', async () => {
     const connection = await transport.connect(server.endpoint(), watchedContext())
     const watched = await openWatchedShell(connection, 101, 33)
     watched.type('stty size; echo $TERM\n')

@@ -43,7 +43,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen'))('the flow of bytes', () => {
     return { shell, ended, received: () => received, pid: () => Number(/pid=(\d+)/.exec(text)?.[1]) }
   }
 
-  it('holds a flooding shell that is paused to one window', async () => {
+  it('limits a paused flooding shell to one window', async () => {
     const { shell, received, pid } = await counted(FLOOD)
     await waitUntil(() => received() > 10 * WINDOW, 'the flood')
     shell.pause()
@@ -57,7 +57,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen'))('the flow of bytes', () => {
     shell.close()
   })
 
-  it('brings no more than a window of stale output after an interrupt', async () => {
+  it('delivers at most one window of stale output after an interrupt', async () => {
     const { shell, ended, received, pid } = await counted(FLOOD)
     await waitUntil(() => received() > 10 * WINDOW, 'the flood')
     shell.pause()
@@ -71,7 +71,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen'))('the flow of bytes', () => {
     expect(received() - atInterrupt).toBeLessThan(2 * WINDOW)
   })
 
-  it('loses and reorders nothing of a large output, paused and resumed on the way', async () => {
+  it('neither loses nor reorders large output that is paused and resumed', async () => {
     let text = ''
     const { promise: ended, resolve } = Promise.withResolvers<ChannelEnd>()
     // The first bytes may come before the promise is kept.
@@ -93,7 +93,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen'))('the flow of bytes', () => {
     expect(lines.every((line, index) => line === String(index + 1))).toBe(true)
   })
 
-  it('reports a full channel, keeps the bytes, and reports when it takes more', async () => {
+  it('reports a full channel, keeps the bytes, and reports when it accepts more', async () => {
     let drains = 0
     let received = 0
     const shell = await connection.openShell(
@@ -121,7 +121,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen'))('the flow of bytes', () => {
     expect((await run(connection, 'cat; echo end')).stdout).toBe('end\n')
   })
 
-  it('sends no environment but what is asked for', async () => {
+  it('sends only the requested environment variables', async () => {
     const other = await startOpenSshServer({ config: ['AcceptEnv *'] })
     const plain = await createSsh2Transport().connect(other.endpoint({ shell: 'env' }), watchedContext())
     const watched = await openWatchedShell(plain)
@@ -138,7 +138,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen'))('the flow of bytes', () => {
     stream.destroy()
   })
 
-  it('passes an output of many windows whole', async () => {
+  it('passes output of many windows whole', async () => {
     const { shell, received, ended } = await counted('head -c 30000000 /dev/zero; exit\n')
     await ended
     expect(received()).toBeGreaterThan(30_000_000)

@@ -25,7 +25,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ssh'))('host keys of a real 
   })
   afterAll(() => server.stop())
 
-  it.each(['ed25519', 'ecdsa', 'rsa'])('are recognized when only the %s key of several is known', async (type) => {
+  it.each(['ed25519', 'ecdsa', 'rsa'])('are recognized if only the %s key of several is known', async (type) => {
     const endpoint = server.endpoint(known('one', `[127.0.0.1]:${server.port} ${publicLine(file(`host_${type}`))}`))
     const connection = await transport.connect(endpoint, watchedContext())
     connection.close()
@@ -78,7 +78,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ssh'))('host keys of a real 
     expect(`${status} ${stderr}`).toBe('0 ')
   })
 
-  it('fail the connection as a matter of configuration when known_hosts cannot be read', async () => {
+  it('fail the connection as a configuration error when known_hosts cannot be read', async () => {
     const endpoint = server.endpoint({ knownHostsFiles: [server.directory] })
     const failure = await failureOf(transport.connect(endpoint, watchedContext()))
     expect(failure.kind).toBe('configuration')

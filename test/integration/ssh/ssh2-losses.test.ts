@@ -38,7 +38,7 @@ describe('servers that do not behave', () => {
     expect(failure.hint).toContain('sshd')
   })
 
-  it('fail in time when they do not take the connection, and the text says what to look at', async () => {
+  it('fail in time when they do not accept the connection, and the text says what to check', async () => {
     const script =
       'const s = require("net").createServer().listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () => console.log(s.address().port))'
     const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -74,7 +74,7 @@ describe('servers that do not behave', () => {
     expect(failure.reason).toContain('(Hanging_1.0) but did not finish the key exchange')
   })
 
-  it('are told apart from SSH servers, with what they said made printable', async () => {
+  it('are distinguished from SSH servers, and what they said is made printable', async () => {
     const { endpoint } = await listen((socket) => socket.end('HTTP/1.1 400 Bad\u001b[31m Request\r\n\r\n'))
     const failure = await failureOf(createSsh2Transport({ random: () => 0 }).connect(endpoint, watchedContext()))
     expect(failure).toMatchObject({ kind: 'unreachable', phase: 'banner' })
@@ -92,7 +92,7 @@ describe('servers that do not behave', () => {
     expect(failure.reason).toContain('Exceeded MaxStartups')
   })
 
-  it('cannot make the connection fail in any other way than by a failure with rubbish after the banner', async () => {
+  it('cause a normal failure with any rubbish after the banner', async () => {
     const { endpoint } = await listen((socket) =>
       socket.end(`SSH-2.0-Rubbish\r\n${'\u0000\u0000\u0001\u0000'.repeat(400)}`),
     )
@@ -102,7 +102,7 @@ describe('servers that do not behave', () => {
   it.each([
     'before it begins',
     'while it waits for the banner',
-  ])('are left at once when the attempt is stopped %s', async (when) => {
+  ])('end at once when the attempt is stopped %s', async (when) => {
     const abort = new AbortController()
     const { endpoint, peers } = await listen(() => {})
     if (when === 'before it begins') abort.abort()
@@ -133,7 +133,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ps'))('connections to a real
     await expect(run(connection, 'true')).rejects.toMatchObject({ failure: { kind: 'unreachable', phase: 'shell' } })
   })
 
-  it('are found out by keep-alives when the server is silent', async () => {
+  it('are detected by keep-alives when the server is silent', async () => {
     const context = watchedContext()
     const endpoint = server.endpoint({ keepAliveIntervalMs: 100, keepAliveMaxMissed: 3 })
     const connection = await transport.connect(endpoint, context)
@@ -143,7 +143,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ps'))('connections to a real
     expect((await watched.ended).kind).toBe('lost')
   })
 
-  it('stay when they are quiet but the server answers keep-alives', async () => {
+  it('stay open when they are quiet but the server answers keep-alives', async () => {
     const context = watchedContext()
     const connection = await transport.connect(
       server.endpoint({ keepAliveIntervalMs: 100, keepAliveMaxMissed: 30 }),
@@ -182,7 +182,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ps'))('connections to a real
     expect(verbose.log()).not.toContain('hostkeys-prove')
   })
 
-  it('say nothing after our own close', async () => {
+  it('report nothing after we close them', async () => {
     const context = watchedContext()
     const connection = await transport.connect(server.endpoint(), context)
     const watched = await openWatchedShell(connection)
@@ -195,7 +195,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ps'))('connections to a real
     expect(watched.shell.write(Buffer.from('x'))).toBe(false)
   })
 
-  it('say what became of a program that never starts', async () => {
+  it('report a program that never starts', async () => {
     const connection = await transport.connect(server.endpoint({ shell: '/no/such/program' }), watchedContext())
     const watched = await openWatchedShell(connection)
     expect(await watched.ended).toEqual({ kind: 'exit', code: 127 })

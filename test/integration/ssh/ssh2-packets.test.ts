@@ -19,7 +19,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen'))('packets', () => {
   })
 
   for (const [index, cipher] of CIPHERS.entries()) {
-    it(`carry a key to the host in one write, also with the keys of a later exchange (${cipher})`, async () => {
+    it(`carry a typed key to the host in one write, also after a later key exchange (${cipher})`, async () => {
       const connection = await createSsh2Transport().connect(servers[index]!.endpoint(), watchedContext())
       let output = ''
       const shell = await connection.openShell(

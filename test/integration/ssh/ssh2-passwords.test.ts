@@ -60,7 +60,7 @@ describe('a login', () => {
     expect(requests.map(({ kind, isRetry }) => [kind, isRetry])).toEqual([['password', false]])
   })
 
-  it('asks once for twelve hosts that want the same', async () => {
+  it('asks once for twelve hosts that want the same password', async () => {
     const servers = await Promise.all(Array.from({ length: 12 }, () => startInProcessServer(withPassword('pw'))))
     const { requests, credentials } = personWith('pw')
     const connections = await Promise.all(
@@ -132,7 +132,7 @@ describe('a login', () => {
     expect(failure.kind).toBe('declined')
   })
 
-  it('goes on to the second factor after a partial success', async () => {
+  it('continues with the second factor after a partial success', async () => {
     let isFirstDone = false
     const server = await startInProcessServer((attempt) => {
       if (attempt.method === 'password' && attempt.password === 'pw') {
@@ -146,7 +146,7 @@ describe('a login', () => {
     connection.close()
   })
 
-  it('goes on to a password after a key that is only half of what is needed', async () => {
+  it('continues with a password after a key that is only the first factor', async () => {
     const { private: privateKey } = ssh2.utils.generateKeyPairSync('ed25519')
     let hasKey = false
     const server = await startInProcessServer((attempt) => {
@@ -183,7 +183,7 @@ describe('a login', () => {
     expect(asked).toBe(4)
   })
 
-  it('shows the user none of a thousand prompts from one server', async () => {
+  it('shows none of a thousand prompts from one server', async () => {
     const server = await startInProcessServer((attempt) => {
       if (attempt.method !== 'keyboard-interactive') return attempt.reject(['keyboard-interactive'])
       const prompts = Array.from({ length: 1000 }, (_, index) => ({ prompt: `${index}?`, echo: true }))
@@ -204,7 +204,7 @@ describe('a login', () => {
     expect(failure.reason).toContain('has expired')
   })
 
-  it('names the methods of a server that accepts none we know', async () => {
+  it('names the methods of a server that accepts none of ours', async () => {
     const server = await startInProcessServer((attempt) => attempt.reject(['gssapi-with-mic'] as never))
     const failure = await failureOf(transport.connect(server.endpoint(), watchedContext()))
     expect(failure.reason).toContain('the server accepts gssapi-with-mic')
@@ -235,7 +235,7 @@ describe('a login', () => {
     expect(await failing).toMatchObject({ kind: 'unreachable', phase: 'authentication' })
   })
 
-  it('leaves at once when it is stopped while the user is asked', async () => {
+  it('ends at once when it is stopped while the user is asked', async () => {
     const server = await startInProcessServer(withPassword('pw'))
     const abort = new AbortController()
     let isAsked = false
@@ -272,7 +272,7 @@ describe('a login', () => {
 describe('commands and shells on a server in this process', () => {
   const open = (attempt: AuthContext) => attempt.accept()
 
-  it('are reached by a signal, even after the end of their input', async () => {
+  it('receive a signal, even after the end of their input', async () => {
     const received: string[] = []
     const serve = (client: Connection) =>
       client.on('session', (accept) => accept().on('exec', (acceptExec) => acceptExec()))
@@ -289,7 +289,7 @@ describe('commands and shells on a server in this process', () => {
     connection.close()
   })
 
-  it('call no handler before their opener has them, though the output comes with the answer', async () => {
+  it('call no handler before their opener has returned, though the output comes with the answer', async () => {
     const serve = (client: Connection) =>
       client.on('session', (accept) => {
         const session = accept()
@@ -370,7 +370,7 @@ describe('commands and shells on a server in this process', () => {
     connection.close()
   })
 
-  it('report when the server stops reading, keep the bytes, and report when it reads again', async () => {
+  it('report when the server stops reading, keep the bytes, and report when it continues', async () => {
     const opened = Promise.withResolvers<ServerChannel>()
     const serve = (client: Connection) =>
       client.on('session', (accept) => {

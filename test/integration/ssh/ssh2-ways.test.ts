@@ -12,7 +12,7 @@ import { waitUntil } from '../../support/wait-until.ts'
 
 const logins = (server: OpenSshServer) => server.log().split('Accepted publickey').length - 1
 
-describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ps'))('the way to a host', () => {
+describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ps'))('the route to a host', () => {
   let server: OpenSshServer
   const transport = createSsh2Transport()
   beforeAll(async () => {
@@ -27,7 +27,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ps'))('the way to a host', (
   }
 
   describe('through jump hosts', () => {
-    it('leads over two of them, each checked and logged in to', async () => {
+    it('leads over two jump hosts, each checked and logged in to', async () => {
       const [first, second] = [await started(), await started()]
       const jump = [first.endpoint({ host: 'outer' }), second.endpoint({ host: 'inner' })]
       const connection = await transport.connect(server.endpoint({ jump }), watchedContext())
@@ -80,7 +80,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ps'))('the way to a host', (
       expect((await watched.ended).kind).toBe('lost')
     })
 
-    it('goes on for the others when the host that asked first is stopped', async () => {
+    it('continues for the others when the host that asked first is stopped', async () => {
       const bastion = await started()
       const abort = new AbortController()
       const jump = [bastion.endpoint({ host: 'bastion' })]
@@ -143,7 +143,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ps'))('the way to a host', (
   })
 
   describe('within the limits of the server', () => {
-    it('brings 40 hosts at once through MaxStartups 10:30:100', async () => {
+    it('connects to 40 hosts at once through MaxStartups 10:30:100', async () => {
       const narrow = await started(['MaxStartups 10:30:100'])
       const hosts = Array.from({ length: 40 }, (_, index) => narrow.endpoint({ host: `m${index}` }))
       const connections = await Promise.all(hosts.map((host) => transport.connect(host, watchedContext())))
@@ -151,7 +151,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ps'))('the way to a host', (
       for (const connection of connections) connection.close()
     })
 
-    it('survives a server that drops callers, by calling again', async () => {
+    it('survives a server that drops connections, by connecting again', async () => {
       let calls = 0
       const front = createServer((caller) => {
         calls += 1
@@ -179,7 +179,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ps'))('the way to a host', (
       connection.close()
     })
 
-    it('says that MaxSessions is in the way when only shells are open', async () => {
+    it('names MaxSessions as the reason when only shells are open', async () => {
       const narrow = await started(['MaxSessions 1'])
       const connection = await transport.connect(narrow.endpoint(), watchedContext())
       await openWatchedShell(connection)

@@ -8,20 +8,20 @@ const program = [process.execPath, '--import', 'tsx', join(import.meta.dirname, 
 const open = (options: ConsoleOptions = {}) => openConsole({ program, size: [60, 10], ...options })
 
 describe('the console driver', () => {
-  it('goes on when every typed byte was handled', async () => {
+  it('continues when every typed byte has been handled', async () => {
     await using console = await open()
     await console.type('uptime')
     expect(console.on('m1')[0]).toBe('m1:uptime')
     expect(console.state?.inputBytes).toBe(6)
   })
 
-  it('waits for what comes after the program was idle', async () => {
+  it('waits for what comes after the program has been idle', async () => {
     await using console = await open()
     await console.type('late')
     await console.expectOn('m2', /answer/)
   })
 
-  it('looks at one pane and not at its neighbour', async () => {
+  it('checks one pane and not its neighbour', async () => {
     await using console = await open()
     await console.type('late')
     await console.expectOn('m2', /answer/)
@@ -35,14 +35,14 @@ describe('the console driver', () => {
     )
   })
 
-  it('looks at a program that is busy only when it is told to', async () => {
+  it('checks a busy program only when asked to', async () => {
     await using console = await open()
     console.send('typed')
     await console.expectOn('m1', /^m1:$/m, { whileBusy: true })
     await expect(console.expectOn('m1', /^m1:$/m, { timeoutMs: 500 })).rejects.toThrow('waited 500 ms')
   })
 
-  it('finds what should be nowhere', async () => {
+  it('finds text that should be nowhere', async () => {
     await using console = await open()
     await console.type('secret')
     await console.expectNowhere(/passphrase/)
@@ -64,7 +64,7 @@ describe('the console driver', () => {
     expect(console.state?.inputBytes).toBe(Buffer.byteLength('\x1b[A\x03\x1b[200~a\rb\x1b[201~\x1b[<0;1;5M'))
   })
 
-  it('tells how the program ended', async () => {
+  it('reports how the program ended', async () => {
     await using console = await open()
     expect(await console.quit()).toEqual({ code: 7 })
   })

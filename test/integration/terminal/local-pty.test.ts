@@ -58,21 +58,21 @@ async function untilGone(pid: number): Promise<void> {
 }
 
 describe('a local pseudo-terminal', () => {
-  it('is a terminal of the size and the name that were asked for', async () => {
+  it('is a terminal with the given size and name', async () => {
     const { text, end } = run('test -t 0 && stty size && echo $TERM')
     expect(await end).toEqual({ code: 0 })
     expect(text()).toBe('24 80\r\nxterm-256color\r\n')
   })
 
-  it('tells the exit code', async () => {
+  it('reports the exit code', async () => {
     expect(await run('exit 42').end).toEqual({ code: 42 })
   })
 
-  it('tells the signal that ended the program', async () => {
+  it('reports the signal that ended the program', async () => {
     expect(await run('kill -TERM $$').end).toEqual({ signal: 'SIGTERM' })
   })
 
-  it('passes bytes on as they are', async () => {
+  it('passes bytes on unchanged', async () => {
     const { bytes, end } = run("stty -opost; printf '\\377\\376\\000\\200\\303\\050'")
     await end
     expect([...bytes()]).toEqual([0xff, 0xfe, 0x00, 0x80, 0xc3, 0x28])
@@ -120,7 +120,7 @@ describe('a local pseudo-terminal', () => {
     await until('y\ny\ny')
   })
 
-  it('ends though a process in the background keeps the terminal open', async () => {
+  it('ends although a background process keeps the terminal open', async () => {
     const { pty, text, end, until } = run('trap "" HUP; sleep 30 & echo pid $!.; echo done; exit 3')
     expect(await end).toEqual({ code: 3 })
     await until('done')
@@ -165,7 +165,7 @@ describe('a local pseudo-terminal', () => {
     await untilGone(child)
   })
 
-  it('says when input piles up, keeps it, and tells when it was taken', async () => {
+  it('reports when input piles up, keeps it, and reports when it has been taken', async () => {
     const drained = Promise.withResolvers<void>()
     const { pty, until } = run('stty raw -echo; echo ready; sleep 0.2; head -c 1000000 | wc -c; echo', {
       onDrain: () => drained.resolve(),
@@ -176,7 +176,7 @@ describe('a local pseudo-terminal', () => {
     await until('1000000')
   })
 
-  it('lets this program go on while the other one neither reads nor is read', async () => {
+  it('lets this program continue while the other one neither reads nor is read', async () => {
     const { pty, until, text } = run('stty raw -echo; echo ready; cat; echo end')
     await until('ready')
     pty.pause()
@@ -188,7 +188,7 @@ describe('a local pseudo-terminal', () => {
     pty.close()
   })
 
-  it('takes calls after the end without a complaint', async () => {
+  it('ignores calls after the end', async () => {
     const { pty, end } = run('exit 0')
     await end
     expect(() => {

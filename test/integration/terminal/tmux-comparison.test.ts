@@ -196,7 +196,7 @@ static int f${index}(const char *name, unsigned long size)
 `,
 ).join('\n')}`
 
-describe.skipIf(!requirement('tmux'))('the same in tmux and in a pane', () => {
+describe.skipIf(!requirement('tmux'))('a pane looks like tmux', () => {
   describe.each([SMALL, LARGE])('at $columns × $rows', (size) => {
     it.skipIf(!requirement('vim'))(
       'vim with colours, line numbers, a search, a split and a resize of the text',
@@ -248,7 +248,7 @@ describe.skipIf(!requirement('tmux'))('the same in tmux and in a pane', () => {
       await compare(`cd ${place} && exec mc --nosubshell --color ${place} ${place}`, size, '10Quit')
     })
 
-    it.skipIf(!requirement('htop'))('the picture that htop paints', async () => {
+    it.skipIf(!requirement('htop'))('the screen of htop', async () => {
       const bytes = await recordUntil('htop --delay=100 --readonly', size, /F10\S*Quit/)
       await compare(showing('htop.bin', bytes), size, /F10\S*Quit/)
     })
@@ -306,7 +306,7 @@ describe.skipIf(!requirement('tmux'))('the same in tmux and in a pane', () => {
     await compare(showing(`${name}.bin`, capture(name)), SMALL, /\w/)
   })
 
-  it('differs in width where the list at the top says so, and nowhere else', async () => {
+  it('differs in width only where the list at the top says so', async () => {
     const texts = { selector: '❤️☁️', tone: '👍🏽', space: 'a\u200bb', mark: '\r\u200bab', joined: '👨‍👩‍👧', keycap: '1️⃣' }
     const columns: Record<string, readonly [ours: number, tmux: number]> = {}
     for (const [name, text] of Object.entries(texts)) {

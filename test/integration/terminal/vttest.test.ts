@@ -201,37 +201,34 @@ describe.skipIf(!requirement('vttest'))('vttest in a pane', () => {
     }
   })
 
-  it.skipIf(!requirement('tmux', 'mkfifo'))(
-    'has the text that tmux has, but for the pictures that are listed',
-    async () => {
-      using vttest = await Vttest.start()
-      const fifo = join(directory, 'bytes')
-      execFileSync('mkfifo', [fifo])
-      using tmux = new Tmux(`stty raw -echo; exec cat ${fifo}`, SIZE, environment())
-      const bytes = openSync(fifo, 'r+')
-      const different: string[] = []
-      let count = 0
-      const show = async (name: string, picture: Picture) => {
-        const title = `picture ${count++}`
-        writeSync(bytes, Buffer.concat([picture.bytes, Buffer.from(`\x1b]2;${title}\x07`)]))
-        await waitUntil(async () => (await tmux.title()) === title, title)
-        const rows = (await tmux.rows()).map((row) =>
-          row
-            .map(({ text }) => text)
-            .join('')
-            .trimEnd(),
-        )
-        if (rows.join('\n') !== picture.rows.join('\n')) different.push(name)
+  it.skipIf(!requirement('tmux', 'mkfifo'))('shows the same text as tmux, except for the listed pictures', async () => {
+    using vttest = await Vttest.start()
+    const fifo = join(directory, 'bytes')
+    execFileSync('mkfifo', [fifo])
+    using tmux = new Tmux(`stty raw -echo; exec cat ${fifo}`, SIZE, environment())
+    const bytes = openSync(fifo, 'r+')
+    const different: string[] = []
+    let count = 0
+    const show = async (name: string, picture: Picture) => {
+      const title = `picture ${count++}`
+      writeSync(bytes, Buffer.concat([picture.bytes, Buffer.from(`\x1b]2;${title}\x07`)]))
+      await waitUntil(async () => (await tmux.title()) === title, title)
+      const rows = (await tmux.rows()).map((row) =>
+        row
+          .map(({ text }) => text)
+          .join('')
+          .trimEnd(),
+      )
+      if (rows.join('\n') !== picture.rows.join('\n')) different.push(name)
+    }
+    for (const test of [1, 2, 3, 8]) {
+      let picture = await vttest.picture(`${test}\r`)
+      for (let number = 1; !picture.isMenu && number < MOST_PICTURES; number++) {
+        await show(`${test}.${number}`, picture)
+        picture = await vttest.picture('\r')
       }
-      for (const test of [1, 2, 3, 8]) {
-        let picture = await vttest.picture(`${test}\r`)
-        for (let number = 1; !picture.isMenu && number < MOST_PICTURES; number++) {
-          await show(`${test}.${number}`, picture)
-          picture = await vttest.picture('\r')
-        }
-      }
-      closeSync(bytes)
-      expect(different).toEqual(Object.keys(OTHERWISE_IN_TMUX))
-    },
-  )
+    }
+    closeSync(bytes)
+    expect(different).toEqual(Object.keys(OTHERWISE_IN_TMUX))
+  })
 })

@@ -93,7 +93,7 @@ function stateOf(pid: number): string {
 
 const isGone = (pid: number) => () => stateOf(pid) === 'gone'
 
-describe('the terminal is as it was', () => {
+describe('the terminal is restored', () => {
   it.each([
     ['SIGTERM', 143],
     ['SIGHUP', 129],
@@ -110,7 +110,7 @@ describe('the terminal is as it was', () => {
   it.each([
     ['throw', 1, 'thrown on purpose'],
     ['reject', 1, 'rejected on purpose'],
-  ])('after a crash (%s), which is told below it', async (way, code, message) => {
+  ])('after a crash (%s), and the error is printed below', async (way, code, message) => {
     const running = await start(way)
     process.kill(running.pid, 'SIGUSR1')
     await running.end
@@ -123,21 +123,21 @@ describe('the terminal is as it was', () => {
   it.each([
     ['exit', 5],
     ['dispose', 0],
-  ])('after an end of its own (%s)', async (way, code) => {
+  ])('after the program ended by itself (%s)', async (way, code) => {
     const running = await start(way)
     process.kill(running.pid, 'SIGUSR1')
     await running.end
     expect(expectRestored(running, code)).toEqual({ drawn: `ready:${running.pid};`, after: '' })
   })
 
-  it('after a signal to a program whose putting away never ends', async () => {
+  it('after a signal to a program whose cleanup never ends', async () => {
     const running = await start('hang')
     process.kill(running.pid, 'SIGTERM')
     await running.end
     expect(expectRestored(running, 143).after).toBe('')
   })
 
-  it('without a word of the mouse where the mouse was not asked for', async () => {
+  it('without sequences for the mouse if it was not used', async () => {
     const running = await start('no-mouse')
     process.kill(running.pid, 'SIGTERM')
     await running.end
@@ -147,7 +147,7 @@ describe('the terminal is as it was', () => {
     expect(code).toBe(143)
   })
 
-  it('while it is suspended, and again after it went on and ended', async () => {
+  it('while the program is suspended, and again after it continued and ended', async () => {
     const running = await start('wait')
     const before = /^\S+\r\n(.*?;\r\n.*?)\x1b\[/s.exec(running.text())?.[1]
     process.kill(running.pid, 'SIGTSTP')
@@ -174,7 +174,7 @@ describe('the terminal is as it was', () => {
     expect(settingsAfter).toBe(settingsBefore)
   })
 
-  it('when it was resized while it was suspended, with the new size told', async () => {
+  it('after a resize during a suspension, and the new size is reported', async () => {
     const running = await start('wait')
     process.kill(running.pid, 'SIGTSTP')
     await waitUntil(() => stateOf(running.pid).startsWith('T'), 'the program to stop')
@@ -187,7 +187,7 @@ describe('the terminal is as it was', () => {
     expect(partsOf(running).sent.split('size:100x30;')).toHaveLength(2)
   })
 
-  it('after an end in the middle of a frame, of which nothing is written afterwards', async () => {
+  it('after an end in the middle of a frame, and nothing of the frame follows', async () => {
     const running = await start('flood')
     process.kill(running.pid, 'SIGUSR1')
     await running.end
@@ -198,7 +198,7 @@ describe('the terminal is as it was', () => {
     expect(drawn.length).toBeLessThan(40_000_000)
   })
 
-  it('and the program ends though the terminal reads nothing more', async () => {
+  it('and the program ends although the terminal reads nothing more', async () => {
     const running = await start('flood')
     running.pty.pause()
     process.kill(running.pid, 'SIGUSR1')
@@ -210,7 +210,7 @@ describe('the terminal is as it was', () => {
     expect(settingsAfter).toBe(settingsBefore)
   })
 
-  it('or it is gone, and the program ends by itself', async () => {
+  it('or gone, and the program ends by itself', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'muster-terminal-'))
     try {
       const codeFile = join(directory, 'code')

@@ -110,7 +110,7 @@ describe('a conda environment', () => {
     ['conda', 'environment.yml', YAML, 'env create -q -p ~/.conda/envs/lab -f environment.yml'],
     ['micromamba', 'linux-64.lock', EXPLICIT, 'create -y -q -p ~/.conda/envs/lab -f packages.txt'],
     ['conda', 'spec.txt', EXPLICIT, 'create -y -q -p ~/.conda/envs/lab --file packages.txt'],
-  ])('is made by %s from %s, and there is nothing to do then', async (tool, file, text, expected) => {
+  ])('is created by %s from %s, and then leaves nothing to do', async (tool, file, text, expected) => {
     program(tool, conda())
     const area = areaOf('{ name: lab }', file, text)
     expect(await doIt(area, 'up')).toEqual({
@@ -126,7 +126,7 @@ describe('a conda environment', () => {
     expect(await look(area, 'down')).toBe('it is not there')
   })
 
-  it('is made by what lies where installers put it, at the prefix that is declared', async () => {
+  it('is created at the declared prefix, by the program that an installer put there', async () => {
     program('mamba', conda(), join(home, 'miniforge3/bin'))
     program('conda', conda(), join(home, 'miniforge3/bin'))
     expect((await doIt(areaOf('{ name: lab, prefix: "~/of mine" }', 'e.yml', YAML), 'up')).codes).toEqual([0])
@@ -134,7 +134,7 @@ describe('a conda environment', () => {
     expect(readFileSync(join(home, 'of mine/.muster-made'), 'utf8')).toMatch(/^conda [0-9a-f]{16}\n$/)
   })
 
-  it('leaves nothing where it cannot be made, and says why', async () => {
+  it('leaves nothing behind if it cannot be created, and says why', async () => {
     const area = areaOf('{ name: lab }', 'environment.yml', YAML)
     expect(await doIt(area, 'up')).toMatchObject({ codes: [1], stderr: 'there is no micromamba, mamba or conda\n' })
     program('conda', conda('echo "nothing provides numpy" >&2; exit 1'))
@@ -142,7 +142,7 @@ describe('a conda environment', () => {
     expect(readdirSync(join(home, '.conda/envs'))).toEqual([])
   })
 
-  it('that was made half is not followed: it is made anew, or taken away', async () => {
+  it('that was created only in part is created again, or removed', async () => {
     const area = areaOf('{ name: lab }', 'environment.yml', YAML)
     const half = async () => {
       program('conda', conda('kill -KILL $PPID'))
@@ -160,7 +160,7 @@ describe('a conda environment', () => {
 })
 
 describe('whatever there is of a conda environment', () => {
-  it('there is nothing to do when up or down has been done', async () => {
+  it('leaves nothing to do after up or down', async () => {
     program('conda', conda())
     const area = areaOf('{ name: lab }', 'environment.yml', YAML)
     const envs = join(home, '.conda/envs')
@@ -214,7 +214,7 @@ describe.skipIf(!requirement('conda of PyPI'))('a real conda', () => {
   const yaml = (...names: readonly string[]) =>
     `name: other\nchannels: ["file://${tools}/channel", nodefaults]\ndependencies: [${names.join(', ')}]\n`
 
-  it.each(['environment.yml', 'explicit.txt'])('makes it from %s, and is not asked again', async (file) => {
+  it.each(['environment.yml', 'explicit.txt'])('creates it from %s, and does not ask again', async (file) => {
     const isYaml = file.endsWith('.yml')
     const text = isYaml ? yaml('lab-tool') : readFileSync(join(tools, 'channel', file), 'utf8')
     const area = areaOf('{ name: lab }', file, text)
@@ -232,14 +232,14 @@ describe.skipIf(!requirement('conda of PyPI'))('a real conda', () => {
     expect(readdirSync(join(home, '.conda/envs'))).toEqual([])
   })
 
-  it('says what it does not find, and leaves nothing', async () => {
+  it('says which packages it does not find, and leaves nothing behind', async () => {
     const area = areaOf('{ name: lab }', 'environment.yml', yaml('lab-tool', 'nowhere'))
     expect(await doIt(area, 'up')).toMatchObject({ codes: [1], stderr: expect.stringContaining('nowhere') })
     expect(readdirSync(join(home, '.conda/envs'))).toEqual([])
   })
 })
 
-describe('a removal that was cut', () => {
+describe('an interrupted removal', () => {
   const area = () => areaOf('{ name: lab }', 'environment.yml', YAML)
   const envs = () => join(home, 'miniforge3/envs')
 
@@ -258,7 +258,7 @@ describe('a removal that was cut', () => {
   it.each([
     ['in the middle of it', `rm -r ${'"$2"'}/conda-meta`, 'which is incomplete'],
     ['behind it', '/bin/rm "$@"', 'which is incomplete'],
-  ])('%s is carried on, and what was there before takes its place', async (_, half, title) => {
+  ])('continues after %s, and restores the earlier prefix', async (_, half, title) => {
     program('rm', `[ "$1" = -rf ] || exec /bin/rm "$@"\nPATH=/usr/bin:/bin\n${half}\nkill -KILL $PPID`)
     expect((await doIt(area(), 'down')).codes).toEqual([null])
     rmSync(join(bin, 'rm'))
@@ -268,7 +268,7 @@ describe('a removal that was cut', () => {
     expect(await look(area(), 'down')).toMatch(/was not created by Muster: it stays$/)
   })
 
-  it('before what was there is put back is carried on', async () => {
+  it('continues and restores the earlier prefix', async () => {
     program('mv', 'kill -KILL $PPID')
     expect((await doIt(area(), 'down')).codes).toEqual([null])
     expect(readdirSync(envs())).toEqual(['lab.muster-before'])

@@ -89,7 +89,7 @@ describe.skipIf(!requirement('python3'))('a worker that waits for its head', () 
     expect(told()).toBe(`loaded\n${STARTED}`)
   })
 
-  it('ends without having started where its turn does not come', async () => {
+  it('ends without having started if its turn does not come', async () => {
     const { stdin, told, end } = startedEarly(python)
     await waitUntil(() => told() === 'loaded\n', 'Ray to be loaded')
     stdin.end()
@@ -97,7 +97,7 @@ describe.skipIf(!requirement('python3'))('a worker that waits for its head', () 
     expect(told()).toBe('loaded\n')
   })
 
-  it('says in its turn what cannot be loaded', async () => {
+  it('reports in its turn what cannot be loaded', async () => {
     const { stdin, end } = startedEarly((directory) => {
       writeFileSync(join(directory, 'lib/ray/scripts/scripts.py'), 'raise RuntimeError("half of it is missing")\n')
       return python(directory)
@@ -108,7 +108,7 @@ describe.skipIf(!requirement('python3'))('a worker that waits for its head', () 
     expect(printed).toContain('RuntimeError: half of it is missing')
   })
 
-  it('loads nothing where ray is no program of Python, and starts in its turn', async () => {
+  it('loads nothing if ray is no Python program, and starts in its turn', async () => {
     const shell = () => '#!/bin/sh\nprintf "started %s %s, stdin \'%s\'\\n" "$1" "$2" "$(cat)" >> "$TOLD"\n'
     const first = startedEarly(shell)
     first.stdin.end()

@@ -20,7 +20,7 @@ print("ready", flush=True)
 signal.pause()
 `
 
-describe.skipIf(!canRun)('the end of a cluster', () => {
+describe.skipIf(!canRun)('stopping a cluster', () => {
   let directory: string
   const children: ChildProcess[] = []
 
@@ -52,7 +52,7 @@ describe.skipIf(!canRun)('the end of a cluster', () => {
     rmSync(directory, { recursive: true, force: true })
   })
 
-  it('takes its programs and what they started, and nothing that only looks so', async () => {
+  it('ends its programs and what they started, and nothing that only looks similar', async () => {
     const ours = (
       await Promise.all([
         start('ray/_private/log_monitor.py', OURS),
