@@ -23,12 +23,12 @@ import {
 import { type ClusterBudget, cellText, cellWord, isPrintableCode } from './clusters.ts'
 
 /** Words of a cell of the emulator. */
-export const SOURCE_WORDS = 3
-export const SOURCE_COMBINED = 1 << 21
+const SOURCE_WORDS = 3
+const SOURCE_COMBINED = 1 << 21
 const SOURCE_CODE = 0x1f_ffff
 /** A cell that nothing was written to: width 1, no code point. */
 const SOURCE_BLANK = 1 << 22
-export const SOURCE_WIDTH_SHIFT = 22
+const SOURCE_WIDTH_SHIFT = 22
 
 /** A row as the emulator holds it. `combined` has the texts of the cells whose content word says so. */
 export type SourceRow = {

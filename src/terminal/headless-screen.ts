@@ -13,8 +13,7 @@ import type { CreateScreen, CursorState, Screen, ScreenHandlers, ScreenModes, Se
 import { searchLines } from './screen-search.ts'
 import { CANCEL, StringGuard } from './string-guard.ts'
 import { Utf8Repair } from './utf8-repair.ts'
-import { openPublicAccess, type XtermAccess } from './xterm-access.ts'
-import { openInternals } from './xterm-internals.ts'
+import { openInternals, type XtermInternals } from './xterm-internals.ts'
 
 /** Cancel, first screen, mouse modes off, soft reset (DECSTR: cursor, regions, colours, the other modes). */
 const RESTART = Buffer.from('\x18\x1b[?1049l\x1b[?9;1000;1002;1003;1006;1015;1016l\x1b[!p')
@@ -30,18 +29,9 @@ const NEW_CLUSTERS = 4096
 /** Hyperlinks are dropped: cells have none, and the emulator's list of them makes every linked character expensive. */
 const OSC_HYPERLINK = 8
 
-export type ScreenDependencies = {
-  /** Milliseconds; for the limits on replies, bells and endless strings. */
-  readonly now: () => number
-  /** `public`: leave the emulator's internals alone (slower, parses a little later). */
-  readonly access: 'internal' | 'public'
-}
-
-export function createScreen(
-  options: Parameters<CreateScreen>[0],
-  dependencies: Partial<ScreenDependencies> = {},
-): Screen {
-  return new HeadlessScreen(options, { now: Date.now, access: 'internal', ...dependencies })
+/** `now` in milliseconds, for the limits on replies, bells and endless strings. */
+export function createScreen(options: Parameters<CreateScreen>[0], now: () => number = Date.now): Screen {
+  return new HeadlessScreen(options, now)
 }
 
 function createTerminal(columns: number, rows: number, historyLines: number): Terminal {
@@ -67,7 +57,7 @@ function emulatedColumns(columns: number): number {
 class HeadlessScreen implements Screen {
   readonly #terminal: Terminal
   readonly #buffers: Terminal['buffer']
-  readonly #access: XtermAccess
+  readonly #internals: XtermInternals
   readonly #handlers: ScreenHandlers
   readonly #repair = new Utf8Repair()
   readonly #guard: StringGuard
@@ -83,8 +73,7 @@ class HeadlessScreen implements Screen {
   #isDisposed = false
   #line = new Uint32Array(0)
 
-  constructor(options: Parameters<CreateScreen>[0], dependencies: ScreenDependencies) {
-    const { now } = dependencies
+  constructor(options: Parameters<CreateScreen>[0], now: () => number) {
     this.#columns = options.columns
     this.#rows = options.rows
     this.#handlers = options.handlers
@@ -93,9 +82,7 @@ class HeadlessScreen implements Screen {
     this.#bells = new RateLimit({ ...BELLS, now })
     this.#terminal = createTerminal(options.columns, options.rows, options.historyLines)
     this.#buffers = this.#terminal.buffer
-    const internals =
-      dependencies.access === 'internal' ? openInternals(this.#terminal, () => createTerminal(10, 3, 0)) : undefined
-    this.#access = internals ?? openPublicAccess(this.#terminal, () => this.#handleParsed())
+    this.#internals = openInternals(this.#terminal)
     this.#terminal.onData((reply) => {
       if (this.#replies.take()) this.#handlers.onReply(Buffer.from(reply))
     })
@@ -127,7 +114,7 @@ class HeadlessScreen implements Screen {
       isApplicationKeypad: modes.applicationKeypadMode,
       isAlternateScreen: this.#buffers.active.type === 'alternate',
       mouse: modes.mouseTrackingMode,
-      isMouseSgr: this.#access.mouseEncoding === 'sgr',
+      isMouseSgr: this.#internals.isMouseSgr,
       isFocusReporting: modes.sendFocusMode,
     }
   }
@@ -139,8 +126,8 @@ class HeadlessScreen implements Screen {
       // After the last column the emulator's cursor stands beyond it, until the next character wraps.
       column: Math.min(buffer.cursorX, this.#columns - 1),
       row: Math.min(row, this.#rows - 1),
-      isVisible: this.#access.isCursorVisible && row < this.#rows,
-      style: this.#access.cursorStyle,
+      isVisible: this.#internals.isCursorVisible && row < this.#rows,
+      style: this.#internals.cursorStyle,
     }
   }
 
@@ -164,29 +151,23 @@ class HeadlessScreen implements Screen {
     const text = this.#repair.push(bytes)
     for (let at = 0; at < text.length; at += PARSE_SLICE_BYTES)
       this.#parseSlice(text.subarray(at, at + PARSE_SLICE_BYTES))
-    if (this.#access.isSynchronous) this.#report()
+    this.#report()
   }
 
   #parseSlice(text: Uint8Array): void {
-    const access = this.#access
-    let wasInString = access.isInString
+    const internals = this.#internals
+    let wasInString = internals.isInString
     let slice = text
     if (wasInString) {
       const { bytes, mustCancel } = this.#guard.filter(text)
       slice = bytes
       if (mustCancel) {
-        access.parse(CANCEL)
+        internals.parse(CANCEL)
         wasInString = false
       }
     }
-    access.parse(slice)
-    if (wasInString !== undefined) this.#guard.note(wasInString, access.isInString === true, text.length)
-  }
-
-  #handleParsed(): void {
-    if (this.#isDisposed) return
-    this.#report()
-    this.#handlers.onChanged?.()
+    internals.parse(slice)
+    this.#guard.note(wasInString, internals.isInString, text.length)
   }
 
   /** What a slice of output changed, told once. */
@@ -222,7 +203,7 @@ class HeadlessScreen implements Screen {
     // A screen of one column is emulated with two: the second one is not shown.
     const cells = Math.min(visibleWidth, this.#columns)
     for (let y = 0; y < visibleHeight; y++) {
-      const source = y < this.#rows && !this.#isDisposed ? this.#access.row(top + y) : undefined
+      const source = y < this.#rows && !this.#isDisposed ? this.#internals.row(top + y) : undefined
       const offset = ((row + y) * target.columns + column) * WORDS_PER_CELL
       writeRow(source, cells, target.words, offset, this.#clusters)
       if (cells < visibleWidth) {
@@ -252,9 +233,9 @@ class HeadlessScreen implements Screen {
   restart(): void {
     if (this.#isDisposed) return
     this.#repair.reset()
-    this.#access.parse(RESTART)
+    this.#internals.parse(RESTART)
     const lastRow = this.#lastRowWithText()
-    this.#access.parse(Buffer.from(lastRow < 0 ? '\x1b[H' : `\x1b[${lastRow + 1}H\r\n`))
+    this.#internals.parse(Buffer.from(lastRow < 0 ? '\x1b[H' : `\x1b[${lastRow + 1}H\r\n`))
     this.#revision++
   }
 
@@ -279,7 +260,7 @@ class HeadlessScreen implements Screen {
   #cellsOf(line: number): Uint32Array {
     const words = this.#columns * WORDS_PER_CELL
     if (this.#line.length !== words) this.#line = new Uint32Array(words)
-    writeRow(this.#access.row(line), this.#columns, this.#line, 0, this.#clusters)
+    writeRow(this.#internals.row(line), this.#columns, this.#line, 0, this.#clusters)
     return this.#line
   }
 

@@ -27,8 +27,6 @@ export type ScreenHandlers = {
   onBell?(): void
   /** Printable already, and short. Once a `parse` at most. */
   onTitle?(title: string): void
-  /** The cells changed outside of a call of `parse` (an emulator that works elsewhere or later). */
-  onChanged?(): void
 }
 
 export type SearchHit = { readonly line: number; readonly column: number; readonly length: number }

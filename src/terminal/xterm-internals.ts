@@ -1,11 +1,9 @@
 /**
- * The one file that touches private parts of the emulator (@xterm/headless 6). They are checked when the first screen is
- * made: their shape, and that what they give is what the public interface gives. When they are not what we know,
- * `openInternals` returns undefined and screens take the public way (xterm-access.ts).
+ * The one file that touches private parts of the emulator, whose version is pinned and bundled: it parses at once, and rows are
+ * read as numbers. test/unit/terminal/xterm-internals.test.ts compares them with the public interface.
  */
 import type { Terminal } from '@xterm/headless'
 import type { SourceRow } from './cell-row.ts'
-import { COUNTED_SEQUENCES, type XtermAccess } from './xterm-access.ts'
 
 type RawLine = { _data: Uint32Array; _combined: { [column: number]: string | undefined }; length: number }
 type RawParams = { length: number; params: Int32Array }
@@ -23,24 +21,21 @@ type Core = {
 }
 
 /** States of the parser (its own numbering): SOS/PM/APC, OSC, and the five of DCS. */
-const GROUND = 0
 const STRING_STATES: readonly number[] = [7, 8, 9, 10, 11, 12, 13]
-const CAN = Uint8Array.of(0x18)
 
-let isTrusted: boolean | undefined
+/** Sequences that the emulator carries out as often as their first parameter says, up to 2³¹ times. */
+const COUNTED_SEQUENCES: readonly CsiIdentifier[] = [
+  ...['@', 'I', 'L', 'M', 'P', 'S', 'T', 'X', 'Z', 'b'].map((final) => ({ final })),
+  { final: '@', intermediates: ' ' },
+  { final: 'A', intermediates: ' ' },
+  { final: '}', intermediates: "'" },
+  { final: '~', intermediates: "'" },
+]
 
-/** `makeProbe` gives a fresh small terminal for the self-test, which runs once a process. */
-export function openInternals(terminal: Terminal, makeProbe: () => Terminal): XtermAccess | undefined {
-  isTrusted ??= passesSelfTest(makeProbe)
-  return isTrusted ? openCore(terminal) : undefined
-}
+export type XtermInternals = ReturnType<typeof openInternals>
 
-function coreOf(terminal: Terminal): Core {
-  return (terminal as unknown as { _core: Core })._core
-}
-
-function openCore(terminal: Terminal): XtermAccess {
-  const core = coreOf(terminal)
+export function openInternals(terminal: Terminal) {
+  const core = (terminal as unknown as { _core: Core })._core
   const input = core._inputHandler
   const parser = input._parser
   for (const identifier of COUNTED_SEQUENCES) {
@@ -52,20 +47,21 @@ function openCore(terminal: Terminal): XtermAccess {
     })
   }
   return {
-    isSynchronous: true,
     get isCursorVisible() {
       return !core.coreService.isCursorHidden
     },
     get cursorStyle() {
-      return core.coreService.decPrivateModes.cursorStyle ?? 'block'
+      return core.coreService.decPrivateModes.cursorStyle ?? ('block' as const)
     },
-    get mouseEncoding() {
-      return core.coreMouseService.activeEncoding.startsWith('SGR') ? 'sgr' : 'default'
+    get isMouseSgr() {
+      return core.coreMouseService.activeEncoding.startsWith('SGR')
     },
+    /** The parser is inside a string (OSC, DCS, APC, PM, SOS) and so swallows what comes. */
     get isInString() {
       return STRING_STATES.includes(parser.currentState)
     },
-    parse(bytes) {
+    /** Valid UTF-8. Never throws. */
+    parse(bytes: Uint8Array) {
       try {
         input.parse(bytes)
       } catch {
@@ -73,74 +69,10 @@ function openCore(terminal: Terminal): XtermAccess {
         parser.reset()
       }
     },
-    row(line): SourceRow | undefined {
+    /** A row of the active buffer, counted from the oldest kept line. Valid until the next call. */
+    row(line: number): SourceRow | undefined {
       const raw = core._bufferService.buffer.lines.get(line)
       return raw && { words: raw._data, combined: raw._combined, length: raw.length }
     },
   }
-}
-
-function passesSelfTest(makeProbe: () => Terminal): boolean {
-  const terminal = makeProbe()
-  try {
-    const core = coreOf(terminal)
-    if (!hasKnownShape(core)) return false
-    const access = openCore(terminal)
-    const stateAfter = (text: string) => {
-      access.parse(Buffer.from(text))
-      return core._inputHandler._parser.currentState
-    }
-    for (const opener of ['\x1b]0;a', '\x1bP$q', '\x1b_a', '\x1b^a', '\x1bXa']) {
-      if (!STRING_STATES.includes(stateAfter(opener))) return false
-      access.parse(CAN)
-      if (core._inputHandler._parser.currentState !== GROUND) return false
-    }
-    access.parse(Buffer.from('\x1b[?25l\x1b[?1006h\x1b[5 q\x1b[2;1H\x1b[1;38;5;9;48;2;1;2;3ma漢e\u0301\x1b[m'))
-    if (access.isCursorVisible || access.mouseEncoding !== 'sgr' || access.cursorStyle !== 'bar') return false
-    return agreesWithPublicCells(terminal, access.row(1))
-  } catch {
-    return false
-  } finally {
-    terminal.dispose()
-  }
-}
-
-function hasKnownShape(core: Partial<Core> | undefined): boolean {
-  return (
-    typeof core?._inputHandler?.parse === 'function' &&
-    typeof core._inputHandler._parser?.currentState === 'number' &&
-    typeof core._inputHandler._parser.reset === 'function' &&
-    typeof core._bufferService?.buffer?.lines?.get === 'function' &&
-    core._bufferService.buffer.lines.get(0)?._data instanceof Uint32Array &&
-    typeof core.coreService?.isCursorHidden === 'boolean' &&
-    typeof core.coreMouseService?.activeEncoding === 'string' &&
-    typeof core.registerCsiHandler === 'function'
-  )
-}
-
-/** The probe's second row begins with `a`, a wide character and a combined one, bold, palette 9 on RGB 1, 2, 3. */
-function agreesWithPublicCells(terminal: Terminal, row: SourceRow | undefined): boolean {
-  const line = terminal.buffer.active.getLine(1)
-  if (!row || !line || line.translateToString(true) !== 'a漢e\u0301') return false
-  const expected = [
-    [0x40_0000 | 0x61, 0x0a00_0009, 0x0301_0203],
-    [0x80_0000 | 0x6f22, 0x0a00_0009, 0x0301_0203],
-    [0, 0x0a00_0009, 0x0301_0203],
-    [0x40_0000 | 0x20_0000, 0x0a00_0009, 0x0301_0203],
-  ]
-  return (
-    row.combined[3] === 'e\u0301' &&
-    expected.flat().every((word, index) => {
-      // Palette colours may carry stale bits of an earlier RGB colour.
-      const mask =
-        index % 3 === 1
-          ? 0xff00_00ff
-          : index % 3 === 0
-            ? (word & 0x20_0000) !== 0
-              ? 0xe0_0000
-              : 0xff_ffff
-            : 0xffff_ffff
-      return ((row.words[index] ?? 0) & mask) >>> 0 === (word & mask) >>> 0
-    })
-  )
 }

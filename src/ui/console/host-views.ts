@@ -49,14 +49,13 @@ export class HostViews implements Disposable {
 
   add(host: string): void {
     if (this.#views.has(host)) return
-    const { feeder, fleet, historyLines, onBell, onChange } = this.#options
+    const { feeder, fleet, historyLines, onBell } = this.#options
     const screen = createScreen({
       ...FIRST_SIZE,
       historyLines,
       handlers: {
         onReply: (bytes) => fleet.write([host], bytes),
         onBell: () => onBell(host),
-        onChanged: () => onChange(host),
       },
     })
     this.#views.set(host, { screen, size: FIRST_SIZE })

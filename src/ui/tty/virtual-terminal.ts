@@ -80,8 +80,7 @@ export class VirtualStdout implements Disposable {
     const columns = Math.max(1, options.columns)
     const rows = Math.max(1, options.rows)
     this.#onDraw = options.onDraw
-    const handlers = { onReply: () => {}, onChanged: () => this.#markStale() }
-    this.#screen = createScreen({ columns, rows, historyLines: 0, handlers })
+    this.#screen = createScreen({ columns, rows, historyLines: 0, handlers: { onReply: () => {} } })
     this.#grid = createCellGrid(columns, rows)
     this.#stream = new VirtualStream(columns, rows, (bytes) => {
       if (this.#isDisposed || bytes.length === 0) return

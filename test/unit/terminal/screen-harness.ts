@@ -10,7 +10,7 @@ import {
   WORDS_PER_CELL,
 } from '../../../src/terminal/cells.ts'
 import { cellText, clusterText, isPrintableCode } from '../../../src/terminal/clusters.ts'
-import { createScreen, type ScreenDependencies } from '../../../src/terminal/headless-screen.ts'
+import { createScreen } from '../../../src/terminal/headless-screen.ts'
 import type { Screen } from '../../../src/terminal/screen.ts'
 
 export type Harness = {
@@ -18,18 +18,15 @@ export type Harness = {
   readonly replies: string[]
   readonly titles: string[]
   bells: number
-  changes: number
   /** Milliseconds; the screen's clock. */
   time: number
   feed(text: string | Uint8Array): Harness
   cells(): CellGrid
 }
 
-export function openScreen(
-  options: { columns?: number; rows?: number; historyLines?: number; access?: ScreenDependencies['access'] } = {},
-): Harness {
-  const { columns = 20, rows = 5, historyLines = 100, access = 'internal' } = options
-  const harness = { replies: [] as string[], titles: [] as string[], bells: 0, changes: 0, time: 1_000_000 }
+export function openScreen(options: { columns?: number; rows?: number; historyLines?: number } = {}): Harness {
+  const { columns = 20, rows = 5, historyLines = 100 } = options
+  const harness = { replies: [] as string[], titles: [] as string[], bells: 0, time: 1_000_000 }
   const screen = createScreen(
     {
       columns,
@@ -41,12 +38,9 @@ export function openScreen(
         onBell: () => {
           harness.bells++
         },
-        onChanged: () => {
-          harness.changes++
-        },
       },
     },
-    { access, now: () => harness.time },
+    () => harness.time,
   )
   return Object.assign(harness, {
     screen,
