@@ -346,7 +346,7 @@ exit 1
       expect(well.stdout().toString()).toBe('input\n')
     })
 
-    it("hides the values of variables, also from sudo's process list", async () => {
+    it('shows the values of variables to no process but the command, sudo included', async () => {
       const value = `secret ${Math.random()}`
       const words = () => readdirSync('/proc').filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
       for (const request of [

@@ -62,7 +62,7 @@ describe.skipIf(!canRun)('the whole bring-up', { timeout: 1_200_000 }, () => {
   }, 600_000)
   afterAll(async () => await lab?.stop())
 
-  it('goes from nothing to good in one run', async () => {
+  it('sets up untouched hosts in one run', async () => {
     const up = await muster('up', ...AREAS, '--yes')
     expect([up.code, up.stderr], up.stdout).toEqual([0, ''])
     const [k1, k3] = [lab.kernelHost('k1'), lab.kernelHost('k3')]
@@ -75,7 +75,7 @@ describe.skipIf(!canRun)('the whole bring-up', { timeout: 1_200_000 }, () => {
     expect(await k1.mustExec('cat /srv/share/file; rm /srv/share/file')).toBe('from k3\n')
   })
 
-  it('finds nothing to do the second time, and says that all is good', async () => {
+  it('finds nothing to do the second time, and reports everything as good', async () => {
     const again = await muster('up', ...AREAS)
     expect([again.code, again.stderr], again.stdout).toEqual([0, ''])
     expect(again.stdout).toContain('12 hosts: no change: everything is as declared')
@@ -90,7 +90,7 @@ describe.skipIf(!canRun)('the whole bring-up', { timeout: 1_200_000 }, () => {
     )
   })
 
-  it('leaves the hosts as they were, but for the directory that was shared', async () => {
+  it('restores the hosts, except for the shared directory', async () => {
     const down = await muster('down', ...AREAS, '--yes')
     expect([down.code, down.stderr], down.stdout).toEqual([0, ''])
     await lab.kernelHost('k1').mustExec('rmdir /srv/share')

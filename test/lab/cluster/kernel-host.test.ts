@@ -20,7 +20,7 @@ describe.skipIf(!canRun)('kernel hosts', { timeout: 600_000 }, () => {
   }, 400_000)
   afterAll(async () => await lab?.stop())
 
-  it('are hosts of the lab like the others, with a kernel of their own', async () => {
+  it('are like other hosts of the lab, with their own kernel', async () => {
     const answers = await Promise.all(
       lab.kernelHosts.map(
         async (host) =>
@@ -56,7 +56,7 @@ describe.skipIf(!canRun)('kernel hosts', { timeout: 600_000 }, () => {
     expect(await host.mustExec('cat /root/file')).toBe('kept\n')
   })
 
-  it('lose their packets when the cable is cut, and get them again', async () => {
+  it('lose their packets while the cable is cut', async () => {
     const host = lab.kernelHost('k3')
     const answer = async () => await lab.run(['ssh', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=2', 'k3', 'true'])
     await host.linkDown()

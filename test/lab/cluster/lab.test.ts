@@ -30,12 +30,12 @@ describe.skipIf(!canRun)('the lab', () => {
     await lab?.stop()
   })
 
-  it('gives each host a name, a home and a first process of its own', async () => {
+  it('gives each host its own name, home directory and first process', async () => {
     const answers = await Promise.all(lab.names.map((name) => ssh(lab, name, 'hostname; pwd; cat /proc/1/comm')))
     expect(answers.map(({ stdout }) => stdout)).toEqual(lab.names.map((name) => `${name}\n/root\nsh\n`))
   })
 
-  it('shows nothing of itself to the machine', () => {
+  it('is not visible on the machine', () => {
     expect(mounts()).toBe(before.mounts)
     expect(Object.keys(networkInterfaces())).toEqual(before.interfaces)
   })
@@ -50,7 +50,7 @@ describe.skipIf(!canRun)('the lab', () => {
     expect((await ssh(lab, 'm1', 'cat /proc/net/if_inet6')).stdout).toBe('')
   })
 
-  it("has Debian's limits of connections and sessions, and what a test asks for besides", async () => {
+  it("has Debian's limits of connections and sessions, and the options of a test", async () => {
     const { stdout } = await lab.host('m1').exec('/usr/sbin/sshd -T -f /run/lab/sshd_config')
     expect(stdout).toMatch(/^maxstartups 10:30:100$/m)
     expect(stdout).toMatch(/^maxsessions 10$/m)
@@ -65,7 +65,7 @@ describe.skipIf(!canRun)('the lab', () => {
     expect((await ssh(lab, 'm2', 'hostname')).stdout).toBe('m2\n')
   })
 
-  it('cuts a link, and joins it again', async () => {
+  it('cuts a link, and restores it', async () => {
     const host = lab.host('m2')
     await host.linkDown()
     expect((await ssh(lab, 'm2', 'true', 1)).code).toBe(255)
@@ -73,7 +73,7 @@ describe.skipIf(!canRun)('the lab', () => {
     expect((await ssh(lab, 'm2', 'hostname')).stdout).toBe('m2\n')
   })
 
-  it('freezes a host: its kernel takes the connection, nobody answers', async () => {
+  it('freezes a host, whose kernel accepts the connection but does not answer', async () => {
     const host = lab.host('m3')
     await host.freeze()
     expect((await ssh(lab, 'm3', 'true', 1)).stderr).toMatch(/timed out/)
@@ -102,7 +102,7 @@ describe.skipIf(!canRun)('the lab', () => {
     expect(shapedMs).toBeGreaterThan(950)
   })
 
-  it('stands beside another lab with the same addresses', async () => {
+  it('runs beside another lab with the same addresses', async () => {
     await using other = await startLab({ names: ['other'] })
     expect(other.hosts[0]?.address).toBe(lab.hosts[0]?.address)
     expect((await ssh(other, 'other', 'hostname')).stdout).toBe('other\n')
@@ -141,7 +141,7 @@ describe.skipIf(!canRun)('the lab', () => {
     }
   })
 
-  it('goes when its owner is killed', async () => {
+  it('ends when its owner is killed', async () => {
     const owner = spawn('env', OWNER)
     const [line] = await once(owner.stdout.setEncoding('utf8'), 'data')
     const { directory, pid } = JSON.parse(line)
@@ -153,7 +153,7 @@ describe.skipIf(!canRun)('the lab', () => {
 })
 
 describe.skipIf(!canRun)('labs that were left behind', () => {
-  it('are removed when nobody lives who owns them, and only then', async () => {
+  it('are removed only when no owner is alive', async () => {
     const ended = spawn('true')
     const pid = ended.pid ?? 0
     const left = createLabDirectory()

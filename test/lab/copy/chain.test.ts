@@ -110,7 +110,7 @@ describe.skipIf(!canRun)('large files that hosts relay', () => {
       .processes()
       .filter((each) => each.name.startsWith('python') && each.state !== 'Z')
 
-  it('are relayed where that is measured to be faster, and leave this machine about once', async () => {
+  it('are relayed if that is measured to be faster, and leave this machine about once', async () => {
     const schema = z.fromJSONSchema(JSON.parse(readFileSync(join(ROOT, 'docs/schema/copy.schema.json'), 'utf8')))
     const copying = copy()
     await copying.chain()
@@ -124,7 +124,7 @@ describe.skipIf(!canRun)('large files that hosts relay', () => {
     for (const name of lab.names) expect(helpersOn(name)).toEqual([])
   })
 
-  it('are relayed as part of an environment, too', async () => {
+  it('are relayed also as part of an environment', async () => {
     const file = join(lab.directory, 'env.yaml')
     writeFileSync(file, `${readFileSync(lab.hostsFile, 'utf8')}environment: { conda: { name: lab } }\n`)
     const [first = '', ...others] = lab.names

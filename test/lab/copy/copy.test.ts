@@ -34,7 +34,7 @@ describe.skipIf(!canRun)('copying in the lab', () => {
     await lab?.stop()
   })
 
-  it('copies to every usable host, and reports each other one in one line', async () => {
+  it('copies to every usable host, and reports each other host in one line', async () => {
     const big = file('big', 8_000_000)
     await lab.host('m2').exec('mkdir full && mount -t tmpfs -o size=1m none full && ln -s full target')
     await lab.host('m3').linkDown()
@@ -71,7 +71,7 @@ describe.skipIf(!canRun)('copying in the lab', () => {
     expect(results.map(({ host }) => host).at(-1)).toBe('m7')
   })
 
-  it('resumes after the link was lost, and fetches the same bytes back', async () => {
+  it('resumes after the link was lost, and fetches the same bytes', async () => {
     const big = file('big', 12_000_000)
     const host = lab.host('m1')
     await host.shape({ bitsPerSecond: 8_000_000 })

@@ -44,7 +44,7 @@ describe.skipIf(!canRun)('copying to hosts that share a home', () => {
   })
   afterEach(async () => await lab?.stop())
 
-  it('writes once and checks on each host', async () => {
+  it('writes once, and verifies on each host', async () => {
     const source = big(6_000_000)
     const tree = join(lab.directory, 'home', 'tree')
     mkdirSync(join(tree, 'sub'), { recursive: true })
@@ -73,7 +73,7 @@ describe.skipIf(!canRun)('copying to hosts that share a home', () => {
     expect(again.stderr).toContain('muster: m[1-3] share /root/data: written once, checked on each')
   })
 
-  it('takes a missing destination as the name of the directory on all hosts, even on those that connect later', async () => {
+  it('uses a missing destination as the name of the directory on all hosts, also on those that connect later', async () => {
     const tree = join(lab.directory, 'home', 'tree')
     mkdirSync(tree)
     writeFileSync(join(tree, 'file'), 'text')
@@ -91,7 +91,7 @@ describe.skipIf(!canRun)('copying to hosts that share a home', () => {
     expect(await shell('m1', 'sha256sum of-m1 of-m2 of-m3 | cut -d " " -f 1 | uniq')).toBe(`${sha256(source)}\n`)
   })
 
-  it('writes on each host what is on a disk of its own below the shared directory', async () => {
+  it('writes on each host what is on its own disk below the shared directory', async () => {
     mkdirSync(join(lab.directory, 'hosts', 'm1', 'home', 'data', 'own'), { recursive: true })
     for (const host of ['m1', 'm2', 'm3']) await lab.host(host).exec('mount -t tmpfs none data/own')
     const tree = join(lab.directory, 'home', 'tree')

@@ -87,14 +87,14 @@ describe.skipIf(!canRun)('muster doctor', () => {
     expect(text.stdout).toMatch(line)
   })
 
-  it('says below it how to fix it, and where', () => {
+  it('shows the fix below the finding, and where to run it', () => {
     expect(text.stdout).toMatch(/\n +on full: du -xh \/tmp .*\n/)
     expect(text.stdout).toMatch(/\n +on prints: sed -i .* ~\/\.bashrc\n/)
     expect(text.stdout).toMatch(/\n +on one: echo 'MaxSessions 10' .*\n/)
     expect(text.stdout).toMatch(/\n +on lossy: ip link set dev eth0 mtu 1280\n/)
   })
 
-  it('has no blocker for hosts that are well, and folds what they have in common', () => {
+  it('has no blocker for healthy hosts, and folds what they have in common', () => {
     const own = findingsOf('well').filter(({ gravity }) => gravity === 'blocker')
     expect(own).toEqual([])
     expect(text.stdout).toMatch(/^risk .*full,.*one,.*: the root file system is read-only/m)
@@ -105,7 +105,7 @@ describe.skipIf(!canRun)('muster doctor', () => {
     expect([text.code, json.code]).toEqual([4, 4])
   })
 
-  it('tells a host as soon as it is examined: nobody waits for the slow one', () => {
+  it('reports each host as soon as it is examined, without waiting for a slow one', () => {
     const order = eventsOf('finding').map(({ host }) => host)
     const lastOf = (name: string) => order.lastIndexOf(name)
     const firstOf = (name: string) => order.indexOf(name)
@@ -113,7 +113,7 @@ describe.skipIf(!canRun)('muster doctor', () => {
       expect(lastOf(quick)).toBeLessThan(firstOf('banner'))
   })
 
-  it('gives one object a host, with clock and facts', () => {
+  it('prints one object per host, with clock and facts', () => {
     expect(
       eventsOf('host')
         .map(({ host }) => host)
@@ -128,7 +128,7 @@ describe.skipIf(!canRun)('muster doctor', () => {
     })
   })
 
-  it('exits with 1 for a blocker alone, with 0 when there is none', async () => {
+  it('exits with 1 for a blocker, and with 0 if there is none', async () => {
     expect((await doctor('well,full')).code).toBe(1)
     expect((await doctor('well,one,prints')).code).toBe(0)
   })

@@ -32,7 +32,7 @@ describe.skipIf(!canRun)('muster doctor where hosts.yaml declares an environment
   const brief = (found: readonly Told[]) => found.map(({ host, id, gravity }) => `${host} ${gravity} ${id}`).toSorted()
   const venv = (path: string, more = '') => `environment: { venv: { path: ${path}, python: ${PYTHON}${more} } }\n`
 
-  it('tells that there is no package index and no wheels, and what to do', async () => {
+  it('says that there is no package index and no wheels, and what to do', async () => {
     const { code, found } = await doctor(venv('~/lab', ', requirements: requirements.txt'))
     expect([code, brief(found.filter(({ id }) => id !== 'little-room'))]).toEqual([1, ['m1 blocker no-packages']])
     expect(found.find(({ id }) => id === 'no-packages')).toMatchObject({
@@ -41,20 +41,20 @@ describe.skipIf(!canRun)('muster doctor where hosts.yaml declares an environment
     })
   })
 
-  it('is content with wheels', async () => {
+  it('finds nothing wrong if there are wheels', async () => {
     await lab.host('m1').exec('mkdir -p wheels && : > wheels/idna-3.6-py3-none-any.whl')
     const { found } = await doctor(venv('~/lab', ', requirements: requirements.txt, wheels: ~/wheels'))
     expect(brief(found.filter(({ id }) => id !== 'little-room'))).toEqual([])
   })
 
-  it('tells where the environment cannot be made, on the hosts that were asked for', async () => {
+  it('names the selected hosts on which the environment cannot be created', async () => {
     const declared = venv('/usr/lab', ', requirements: requirements.txt')
     const { found } = await doctor(declared)
     expect(brief(found)).toEqual(['m1 blocker no-packages', 'm1 blocker no-rights', 'm2 blocker no-rights'])
     expect(brief((await doctor(declared, 'm2')).found)).toEqual(['m2 blocker no-rights'])
   })
 
-  it('tells that Ray is missing in the environment, and that there is little room', async () => {
+  it('says that Ray is missing in the environment, and that the disk has little space', async () => {
     for (const name of lab.names) {
       const { code } = await lab.host(name).exec(`${PYTHON} -m venv --without-pip ~/lab`)
       expect(code).toBe(0)

@@ -39,7 +39,7 @@ describe.skipIf(!canRun)('muster env with a conda environment', { timeout: 200_0
   })
   afterAll(async () => await lab?.stop())
 
-  it('takes the whole prefix over, mends another one, and gives back what was there', async () => {
+  it('replaces the whole prefix, repairs another one, and restores the earlier one', async () => {
     const before = await Promise.all(lab.names.map((name) => exec(name, FILES)))
     const check = await env('check')
     expect(check.stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
@@ -68,7 +68,7 @@ describe.skipIf(!canRun)('muster env with a conda environment', { timeout: 200_0
     expect([after[0], after[2]]).toEqual([before[0], before[2]])
   })
 
-  it('has a real conda make it on one host, and is good after kills in the middle of steps and a full disk', async () => {
+  it('creates it with a real conda on one host, also after kills in the middle of steps and a full disk', async () => {
     const home = join(lab.directory, 'hosts', 'm1', 'home')
     await exec('m1', 'rm -r ~/miniforge3')
     mkdirSync(join(home, 'miniforge3'))

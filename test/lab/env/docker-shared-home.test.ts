@@ -39,7 +39,7 @@ describe.skipIf(!canRun)('muster env with Docker on hosts that share homes', { t
   }, 200_000)
   afterAll(async () => await lab?.stop())
 
-  it('brings the image once to each home and loads it everywhere, also after a run that was killed', async () => {
+  it('copies the image once to each home directory and loads it everywhere, also after a killed run', async () => {
     for (const step of [/env\/file@m3\/bring/, /env\/image@m2\/load/, /env\/image@m4\/load/])
       await killAtStep(lab, COMMAND(file(), 'up', '--yes'), step)
     const up = await env('up', '--yes')
@@ -52,7 +52,7 @@ describe.skipIf(!canRun)('muster env with Docker on hosts that share homes', { t
     expect((await env('up')).stdout).toContain('4 hosts: no change: everything is as declared')
   })
 
-  it('removes from one of them only what is its own', async () => {
+  it('removes from one host only what belongs to it', async () => {
     const image = 'docker images --quiet | wc -l'
     expect((await env('down', '--on', 'm[2-3]', '--yes')).code).toBe(0)
     expect(await onAll(image)).toEqual(['1\n', '0\n', '0\n', '1\n'])

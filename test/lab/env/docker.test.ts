@@ -63,7 +63,7 @@ mkdir -p /home/ann/.ssh && cp .ssh/authorized_keys /home/ann/.ssh && chown -R 15
     await lab?.stop()
   })
 
-  it('builds on one host, loads it on the other, and runs it on both, killed in the middle of each step', async () => {
+  it('builds an image on one host, loads it on the other and runs it on both, although each step is killed once', async () => {
     for (const step of [
       /env\/image@m1\/build/,
       /env\/file@m1\/save/,
@@ -94,7 +94,7 @@ mkdir -p /home/ann/.ssh && cp .ssh/authorized_keys /home/ann/.ssh && chown -R 15
     expect([check.code, check.stdout]).toEqual([0, '2 hosts compared with m1: no drift\n'])
   })
 
-  it('says whose daemon does not run, and finds the container running again when it does', async () => {
+  it('says on which host the daemon does not run, and finds the container again when it does', async () => {
     await stopDocker(lab.host('m2'))
     const up = await env('up', '--yes')
     expect(up.stdout).toMatch(/Docker: .*Cannot connect to the Docker daemon/)
@@ -105,7 +105,7 @@ mkdir -p /home/ann/.ssh && cp .ssh/authorized_keys /home/ann/.ssh && chown -R 15
     expect((await env('up')).stdout).toContain('2 hosts: no change: everything is as declared')
   })
 
-  it('mends a container that ended, and an image that is another one', async () => {
+  it('repairs a container that ended, and a wrong image', async () => {
     await exec('m1', 'docker stop -t 0 tool')
     writeFileSync(join(context(), 'Dockerfile'), dockerfile('two'))
     const check = await env('check')
@@ -130,7 +130,7 @@ mkdir -p /home/ann/.ssh && cp .ssh/authorized_keys /home/ann/.ssh && chown -R 15
     expect((await env('up')).stdout).toContain('no change: everything is as declared')
   })
 
-  it('removes what it made, and leaves a container of somebody else alone', async () => {
+  it('removes what it created, and leaves a foreign container alone', async () => {
     await exec('m2', 'docker rm -f tool && docker run -d --name tool --network host lab/tool:1')
     const up = await env('up', '--yes')
     expect(up.stdout).toMatch(/a container tool exists that Muster did not create/)

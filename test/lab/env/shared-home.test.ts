@@ -36,7 +36,7 @@ describe.skipIf(!canRun)('muster env on hosts that share a home', { timeout: 300
   }, 200_000)
   afterAll(async () => await lab?.stop())
 
-  it('installs once in each home, and checks on each host', async () => {
+  it('installs once in each home directory, and verifies on each host', async () => {
     const up = await muster('env', 'up', '--yes')
     expect(up.stderr).toBe('')
     expect(up.stdout).toMatch(/^m\[1,4\] share \/root$/m)
@@ -51,7 +51,7 @@ describe.skipIf(!canRun)('muster env on hosts that share a home', { timeout: 300
     expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('no change')])
   })
 
-  it('takes it away only from all that share it', async () => {
+  it('removes it only from all hosts that share it', async () => {
     const part = await muster('env', 'down', '--on', 'm[1-2]', '--yes')
     expect([part.code, part.stderr]).toEqual([0, ''])
     expect(await imported('m3')).toBe('3.6\n')

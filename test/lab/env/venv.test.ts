@@ -73,13 +73,13 @@ describe.skipIf(!canRun)('muster env with a virtual environment', { timeout: 400
     for (const directory of [wheels, tools]) rmSync(directory, { recursive: true, force: true })
   })
 
-  it('tells that no host has it', async () => {
+  it('says that no host has the environment', async () => {
     const { code, stdout } = await muster('env', 'check')
     expect(stdout).toMatch(/^blocker {2}environment {2}- +not there$/m)
     expect(code).toBe(1)
   })
 
-  it('carries on where it was killed, and where a disk was full', async () => {
+  it('continues after a kill and after a full disk', async () => {
     await killAtStep(lab, command('env.yaml', 'env', 'up', '--yes'), /env\/wheels@m1\/gather/)
     await killAtStep(lab, command('env.yaml', 'env', 'up', '--yes'), /env\/venv@m[2-3]\/install/)
     await exec('m3', 'rm -rf ~/lab; mkdir -p ~/"the wheels" && mount -t tmpfs -o size=200k none ~/"the wheels"')
@@ -107,7 +107,7 @@ describe.skipIf(!canRun)('muster env with a virtual environment', { timeout: 400
     expect([check.code, check.stdout]).toEqual([0, '3 hosts compared with m1: no drift\n'])
   })
 
-  it('shows drift as a table, and mends it', async () => {
+  it('shows drift as a table, and repairs it', async () => {
     await exec('m2', `rm -r ${SITE}/idna ${SITE}/idna-3.6.dist-info`)
     await exec(
       'm3',
@@ -136,7 +136,7 @@ printf 'black-24.1.0.dist-info/METADATA,,\\nblack-24.1.0.dist-info/RECORD,,\\n' 
     expect([again.code, again.stdout]).toEqual([0, '3 hosts compared with m1: no drift\n'])
   })
 
-  it('tells what no step can fix: another Python', async () => {
+  it('reports another Python version, which no step can fix', async () => {
     await exec(
       'm2',
       `cd ~/lab/bin && mv python python.kept && printf '#!/bin/sh\\necho python 3.11.0\\n' > python && chmod 755 python`,
@@ -149,7 +149,7 @@ printf 'black-24.1.0.dist-info/METADATA,,\\nblack-24.1.0.dist-info/RECORD,,\\n' 
     expect(status.code).toBe(1)
   })
 
-  it('follows the environment of a host where nobody says what is in it', async () => {
+  it('copies the environment of a host if hosts.yaml does not list its packages', async () => {
     await exec('m3', `rm -r ${SITE}/idna ${SITE}/idna-3.6.dist-info`)
     const up = await lab.run(command('followed.yaml', 'env', 'up', '--yes'), { timeoutMs: 200_000 })
     expect(up.stdout).not.toMatch(/FAILED/)
@@ -160,7 +160,7 @@ printf 'black-24.1.0.dist-info/METADATA,,\\nblack-24.1.0.dist-info/RECORD,,\\n' 
     expect((await muster('env', 'check')).stdout).toBe('3 hosts compared with m1: no drift\n')
   })
 
-  it('takes the lock of uv, and fills an environment that uv made', async () => {
+  it('accepts the lock file of uv, and fills an environment that uv created', async () => {
     const uv = join(tools, 'bin', 'uv')
     const pins = readdirSync(wheels).map((name) => name.split('-').slice(0, 2).join('==').replaceAll('_', '-'))
     const wanted = pins.filter((pin) => !pin.startsWith('pip=='))
@@ -216,7 +216,7 @@ printf 'black-24.1.0.dist-info/METADATA,,\\nblack-24.1.0.dist-info/RECORD,,\\n' 
     })
     afterAll(async () => void (await exec('m1', 'rm -r ~/.config/pip && rmdir ~/.config 2> /dev/null; :')))
 
-    it('leaves nothing of pip behind when it is cut, and counts what was cancelled', async () => {
+    it('leaves nothing of pip behind when it is interrupted, and counts what was cancelled', async () => {
       // It takes connections and never answers.
       await exec(
         'm2',
@@ -246,7 +246,7 @@ printf 'black-24.1.0.dist-info/METADATA,,\\nblack-24.1.0.dist-info/RECORD,,\\n' 
       expect([down.code, await exec('m1', `ls -A /tmp; ${FILES}`)]).toEqual([0, files])
     })
 
-    it('says that the index does not answer, and how to do without', async () => {
+    it('says that the index does not answer, and what to do without it', async () => {
       await exec('m2', 'kill $(cat /run/index.pid); rm /run/index.pid')
       const up = await lab.run(bare('up', '--yes'), { timeoutMs: 200_000 })
       expect(up.code).toBe(5)
@@ -261,7 +261,7 @@ printf 'black-24.1.0.dist-info/METADATA,,\\nblack-24.1.0.dist-info/RECORD,,\\n' 
     })
   })
 
-  it('removes what it made, and nothing else', async () => {
+  it('removes what it created, and nothing else', async () => {
     const down = await muster('env', 'down', '--yes')
     expect([down.code, down.stderr]).toEqual([0, ''])
     await lab.run(command('followed.yaml', 'env', 'down', '--yes'), { timeoutMs: 200_000 })

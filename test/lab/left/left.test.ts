@@ -80,13 +80,13 @@ describe.skipIf(!canRun)('muster left', { timeout: 400_000 }, () => {
     if (wheels !== undefined) rmSync(wheels, { recursive: true, force: true })
   })
 
-  it('finds nothing where Muster did nothing', async () => {
+  it('finds nothing on hosts where Muster did nothing', async () => {
     const { code, stdout, stderr } = await muster('bare.yaml', 'left')
     expect([code, stdout, stderr]).toEqual([0, 'Muster left nothing\n', ''])
     expect(await states()).toEqual(before)
   })
 
-  it('leaves to `down` what hosts.yaml declares, and removes nothing of it', async () => {
+  it('does not remove what hosts.yaml declares, and refers to `down`', async () => {
     const up = await muster('full.yaml', 'up', '--yes')
     expect(up.code, up.stdout + up.stderr).toBe(0)
     const items = await left('full.yaml')
@@ -105,7 +105,7 @@ describe.skipIf(!canRun)('muster left', { timeout: 400_000 }, () => {
     expect(await states()).toEqual(there)
   })
 
-  it('tells what is in use and leaves it alone: a running job, an environment, a file of a copy', async () => {
+  it('reports what is in use, and leaves it alone: a running job, an environment, a file of a copy', async () => {
     const submit = await muster('full.yaml', 'job', 'submit', '--', 'while [ ! -e /root/go ]; do sleep 0.1; done')
     expect(submit.code, submit.stderr).toBe(0)
     const driver = spawn('nsenter', lab.command(command('full.yaml', 'job', 'work')).slice(1), {
@@ -144,7 +144,7 @@ describe.skipIf(!canRun)('muster left', { timeout: 400_000 }, () => {
     for (const name of lab.names) await exec(name, 'rm /root/go')
   })
 
-  it('removes all that is left, with names that are hostile and copies that were cut, and leaves hosts as they were', async () => {
+  it('removes all leftovers, also those with hostile names and of interrupted copies, and restores the hosts', async () => {
     await lab.shapeUplink({ bitsPerSecond: 16_000_000 })
     const copying = spawn(
       'nsenter',

@@ -109,7 +109,7 @@ describe.skipIf(!canRun)('muster net watch', () => {
     [...text.matchAll(pattern)].map(([, value]) => Number(value))
   const uptimes = (text: string) => numbers(text, /^(\d+\.\d+) \d+\.\d+$/gm)
 
-  it('says of a card what sar says', async () => {
+  it('agrees with sar about a network card', async () => {
     const m1 = lab.host('m1')
     const begin = `LC_ALL=C stdbuf -oL sar -n DEV 1 > /run/sar 2> /dev/null & echo $! > /run/sar.pid
       until grep -q ' eth0 ' /run/sar; do sleep 0.1; done; iperf3 -s -D -p 5301 > /dev/null; cat /proc/uptime`
@@ -132,7 +132,7 @@ describe.skipIf(!canRun)('muster net watch', () => {
     expect(seen).toBeLessThan(1.01 * most + 200_000)
   })
 
-  it('says of NFS and of disks what nfsstat and vmstat -D say', async () => {
+  it('agrees with nfsstat and vmstat -D about NFS and disks', async () => {
     const look = 'cat /proc/uptime; nfsstat -c -l; vmstat -D'
     const load = `dd if=/dev/zero of=/mnt/share/x bs=64k count=64 conv=fsync 2> /dev/null; echo 3 > /proc/sys/vm/drop_caches; cat /mnt/share/x > /dev/null; sync; echo LOADED`
     const said = await lab.kernelHost('k1').mustExec(`${look}; ${load}; ${look}; cat /proc/uptime`)
@@ -156,7 +156,7 @@ describe.skipIf(!canRun)('muster net watch', () => {
     expect(seen).toBeLessThan(written + MIB)
   })
 
-  it('says of memory what free says', async () => {
+  it('agrees with free about memory', async () => {
     const hold = 'dd if=/dev/zero of=/tmp/held bs=1M count=48 2> /dev/null; cat /proc/uptime'
     const said = await lab.kernelHost('k1').mustExec(`free -b; ${hold}; free -b; nproc`)
     const [total = 0] = numbers(said, /^Mem: +(\d+)/gm)
@@ -169,7 +169,7 @@ describe.skipIf(!canRun)('muster net watch', () => {
     expect(String(sample?.cores)).toBe(said.trim().split('\n').at(-1))
   })
 
-  it('sees a host that has busybox only, and a mesh says what is missing there', async () => {
+  it('watches a host that has only busybox, and a mesh says what is missing there', async () => {
     const { stdout: said, stderr } = await lab.host('bb').exec('readlink /bin/sed; free | sed -n 2p')
     expect(`${said}${stderr}`).toMatch(/^box\n/)
     const sample = samplesOf('bb').at(-1)

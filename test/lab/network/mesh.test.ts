@@ -105,14 +105,14 @@ describe.skipIf(!canRun)('muster net mesh', () => {
     }
   }
 
-  it('measures with iperf 2 what the links can do', async () => {
+  it('measures the capacity of links with iperf2', async () => {
     const { code, links } = await mesh('m[1-2,7]', '--tool', 'iperf2')
     expect(links.map(({ tool }) => tool)).toEqual(Array.from({ length: 6 }, () => 'iperf2'))
     await expectRight(links, '--tool', 'iperf2')
     expect(code).toBe(0)
   })
 
-  it('tells a lopsided link between two hosts, as a mesh and as a pair', async () => {
+  it('reports an asymmetric link between two hosts, as a mesh and as a pair', async () => {
     const told = /asymmetric-link: m7 → m1 is \d+ % slower than m1 → m7/
     expect((await mesh('m1,m7')).findings).toMatch(told)
     const pair = [...PROGRAM, '--hosts', lab.hostsFile, 'net', 'pair', 'm1', 'm7', '--time', '4', '--json']
@@ -126,7 +126,7 @@ describe.skipIf(!canRun)('muster net mesh', () => {
     await waitUntil(() => measures().length === 0, 'every server to be gone')
   })
 
-  it.each(['iperf3', 'mixed'])('measures what the links can do and names who is slow, with %s', async (tool) => {
+  it.each(['iperf3', 'mixed'])('measures the capacity of links and names the slow host, with %s', async (tool) => {
     const before = programs()
     if (tool === 'mixed') for (const name of ['m1', 'm4', 'm8']) await lab.host(name).exec(HIDE('iperf3'))
     const args = tool === 'mixed' ? [] : ['--tool', tool]
@@ -146,7 +146,7 @@ describe.skipIf(!canRun)('muster net mesh', () => {
     await waitUntil(() => JSON.stringify(programs()) === JSON.stringify(before), 'every server to be gone')
   })
 
-  it('tells what is wrong pair by pair, and measures the rest', async () => {
+  it('reports what is wrong with each pair, and measures the rest', async () => {
     const foreign = 'iperf3 -s -D -p 5301'
     expect((await lab.host('m2').exec(foreign)).code).toBe(0)
     const drop = 'nft add table inet f && nft "add chain inet f i { type filter hook input priority 0; }"'
@@ -188,7 +188,7 @@ describe.skipIf(!canRun)('muster net mesh', () => {
     await waitUntil(() => JSON.stringify(programs()) === JSON.stringify(before), 'every server to be gone')
   })
 
-  it('installs iperf3 where it is missing and it is asked to, and takes away what it has installed', async () => {
+  it('installs a missing iperf3 on request, and removes it again', async () => {
     const m4 = lab.host('m4')
     const hidden = [`iperf`, `iperf3`].map((name) => `test ! -x /usr/bin/${name} || ${HIDE(name)}`)
     const made = await m4.exec(`${hidden.join('; ')}; ${PACKAGES}`)

@@ -35,7 +35,7 @@ describe.skipIf(!canRun)('muster net mesh over ssh', { timeout: 400_000 }, () =>
     for (const text of findings) expect(text).toContain('Run: muster up trust')
   })
 
-  it('tells the speed of each link, or that its runs were worth nothing, and blames no host', async () => {
+  it('reports the speed of each link, or that its runs were useless, and blames no host', async () => {
     const { code, stderr } = await mesh.muster('up', 'trust', '--yes')
     expect([code, stderr]).toEqual([0, ''])
     const { links, findings } = await measure()

@@ -33,7 +33,7 @@ describe.skipIf(!canRun)('muster net watch', () => {
         .map(({ command }) => `${host.name}: ${command}`),
     )
 
-  it('goes on when a host dies, sees it again when it is back, and leaves nothing on the hosts', async () => {
+  it('continues when a host dies, shows it again when it is back, and leaves nothing on the hosts', async () => {
     const [file = '', ...args] = lab.command([...PROGRAM, '--hosts', lab.hostsFile, 'net', 'watch', '--json'])
     const child = spawn(file, args, { env: lab.environment, stdio: ['ignore', 'pipe', 'inherit'] })
     const closed = once(child, 'close')

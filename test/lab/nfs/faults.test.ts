@@ -104,7 +104,7 @@ describe.skipIf(!canRun)('muster nfs on two hosts that serve each other', { time
     if (holds === UP[1]) await m10.mustExec('update-rc.d nfs-kernel-server disable')
   })
 
-  it('is carried on to the end', async () => {
+  it('is completed after an interruption', async () => {
     const { code, stdout, stderr } = await nfs.run('up', '--yes')
     expect([code, stderr], stdout).toEqual([0, ''])
     expect(stdout).toMatch(/m10: writes to \/mnt\/b, and the others read it/)
@@ -113,7 +113,7 @@ describe.skipIf(!canRun)('muster nfs on two hosts that serve each other', { time
     )
   })
 
-  it('says that a handle is stale, and mends it', async () => {
+  it('reports a stale handle, and repairs it', async () => {
     await lab.kernelHost('m9').mustExec('mkdir -m 1777 /srv/new && rm -r /srv/b && mv /srv/new /srv/b && exportfs -ra')
     const status = await nfs.run('status')
     expect([status.code, status.stdout]).toEqual([1, expect.stringMatching(/^differs .*m10: .*stale/m)])
@@ -127,7 +127,7 @@ describe.skipIf(!canRun)('muster nfs on two hosts that serve each other', { time
     await killIn('down', holds)
   })
 
-  it('is taken back to the end, but for the directories that were shared', async () => {
+  it('is undone completely, except for the shared directories', async () => {
     const { code, stdout, stderr } = await nfs.run('down', '--yes')
     expect([code, stderr], stdout).toEqual([0, ''])
     await lab.kernelHost('m10').mustExec('rmdir /srv/a')

@@ -109,7 +109,7 @@ describe.skipIf(!canRun)('a home on NFS', { timeout: 900_000 }, () => {
   }, 900_000)
   afterAll(async () => await lab?.stop())
 
-  it('is one place for trust and env: set up once, and working on each host', async () => {
+  it('is set up once by trust and env, and works on each host', async () => {
     const status = await muster('status', 'trust')
     expect(status.stdout).toMatch(/^m10,m\[8-9\] share \/home\/ada$|^m\[8-10\] share \/home\/ada$/m)
     const up = await muster('up', 'trust', 'env', '--yes')
@@ -126,7 +126,7 @@ describe.skipIf(!canRun)('a home on NFS', { timeout: 900_000 }, () => {
     expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('no change')])
   })
 
-  it('takes each file of a copy once, also where a host has just found that it is not there', async () => {
+  it('gets each file of a copy once, also when a host has just found that it is missing', async () => {
     const source = big(3_000_000)
     const tree = join(lab.directory, 'home', 'tree')
     mkdirSync(join(tree, 'sub'), { recursive: true })
@@ -158,7 +158,7 @@ describe.skipIf(!canRun)('a home on NFS', { timeout: 900_000 }, () => {
     expect(await onAll('cat data/tree/sub/f7')).toEqual(['changed', 'changed', 'changed'])
   })
 
-  it('gives jobs of all hosts directories of their own, and cleans each once', async () => {
+  it('gives each job its own directory, and cleans it once', async () => {
     const queue = labQueue(lab, hostsFile)
     try {
       // The second time without anything of the first.
@@ -189,7 +189,7 @@ describe.skipIf(!canRun)('a home on NFS', { timeout: 900_000 }, () => {
     }
   })
 
-  it('starts a job though another host has just removed the directory of jobs', async () => {
+  it('starts a job although another host has just removed the directory of jobs', async () => {
     const start = {
       kind: 'start',
       key: 'q-1-1-0',
@@ -213,7 +213,7 @@ describe.skipIf(!canRun)('a home on NFS', { timeout: 900_000 }, () => {
     )
   })
 
-  it('is left as it was', async () => {
+  it('is restored', async () => {
     expect((await muster('down', 'trust', 'env', '--yes')).code).toBe(0)
     expect(await shell('m8', 'ls -d lab .cache/muster .ssh/id_muster .muster-* 2> /dev/null || :')).toBe('')
   })

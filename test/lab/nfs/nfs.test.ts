@@ -41,7 +41,7 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
     expect(await nfs.states(STATE)).toEqual(before)
   })
 
-  it('carries on where it was killed, and then each host reads what the others write', async () => {
+  it('continues after a kill, and then each host reads what the others write', async () => {
     const child = nfs.start('up', '--yes')
     let output = ''
     const ended = once(child, 'close')
@@ -61,7 +61,7 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
     expect(again.code).toBe(0)
   })
 
-  it('is what the notes do by hand', async () => {
+  it('does the same as the manual commands', async () => {
     const [m8, m9, m10] = [lab.kernelHost('m8'), lab.kernelHost('m9'), lab.kernelHost('m10')]
     expect(await m8.mustExec('showmount -e m10')).toBe('Export list for m10:\n/nfsroot *\n')
     expect(await m8.mustExec('df -h /nfsroot | tail -n 1')).toMatch(/^10\.81\.0\.1:\/nfsroot .* \/nfsroot\n$/)
@@ -77,7 +77,7 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
     expect(code).toBe(0)
   })
 
-  it('does nothing while the exports of the machine have an error, and says where', async () => {
+  it("does nothing while the machine's exports have an error, and says where", async () => {
     const m10 = lab.kernelHost('m10')
     await m10.mustExec(`printf '/srv m8(rw,bogus)\\n' >> /etc/exports`)
     const { code, stdout } = await nfs.run('up', '--yes')
@@ -86,7 +86,7 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
     expect(await m10.mustExec(`exportfs -s | grep -c nfsroot; printf '${EXPORTS}' > /etc/exports`)).toBe('1\n')
   })
 
-  it('tells that a server is gone while it is mounted, and that it is back', async () => {
+  it('reports that a mounted server is gone, and that it is back', async () => {
     // A crash loses what was not written to the disk.
     await lab.kernelHost('m10').mustExec('sync')
     await lab.kernelHost('m10').crash()
@@ -100,7 +100,7 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
     expect(back.code).toBe(0)
   })
 
-  it('names who holds a mount and takes nothing away', async () => {
+  it('names the processes that use a mount, and removes nothing', async () => {
     const m8 = lab.kernelHost('m8')
     const pid = (await m8.mustExec('cd /nfsroot; sleep infinity > /dev/null 2>&1 < /dev/null & echo $!')).trim()
     const { code, stdout } = await nfs.run('down', '--yes')
@@ -109,7 +109,7 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
     expect(await m8.mustExec(`cat /nfsroot/file; kill ${pid}`)).toBe('from m8\n')
   })
 
-  it('leaves the hosts as they were, but for the files that were shared', async () => {
+  it('restores the hosts, except for the shared files', async () => {
     expect((await nfs.run('down', '--yes')).code).toBe(0)
     await lab.kernelHost('m10').mustExec('cat /nfsroot/file; rm -r /nfsroot')
     expect(await nfs.states(STATE)).toEqual(before)

@@ -26,7 +26,7 @@ describe.skipIf(!canRun)('connections that hosts.yaml keeps warm', () => {
     await lab?.stop()
   })
 
-  it('are shared by run, copy, fetch and the console, and not by those who ask whether a login works', async () => {
+  it('are shared by run, copy, fetch and the console, but not by verbs that check the login', async () => {
     const home = join(lab.directory, 'home')
     writeFileSync(join(home, 'file'), 'contents')
     const verbs = [

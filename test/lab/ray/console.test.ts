@@ -117,7 +117,7 @@ ray: { head: m10, workers: "m[8-9]", port: 6333, object_store: 100MB, env: { ${V
     await lab?.stop()
   })
 
-  it('a job that needs more than the head has runs on a worker, and its log comes as it is written', async () => {
+  it('runs a job that needs more than the head has on a worker, and shows its log as it is written', async () => {
     await command(
       'ray submit --cpus 10 --id big echo at $(hostname -I); until test -e go; do sleep 0.1; done; echo went on',
     )
@@ -132,7 +132,7 @@ ray: { head: m10, workers: "m[8-9]", port: 6333, object_store: 100MB, env: { ${V
     await console.expectScreen(/1 host: 1 ok/, RUNNING)
   })
 
-  it('jobs are listed, and one that goes on by itself is ended', async () => {
+  it('lists jobs, and stops one that runs in the background', async () => {
     const sleepers = () => lab.names.flatMap((host) => found(host, ({ command: line }) => line === 'sleep 4567'))
     await command('ray submit --no-wait --id long sleep 4567')
     await console.expectScreen(/1 host: 1 ok/, RUNNING)
@@ -148,7 +148,7 @@ ray: { head: m10, workers: "m[8-9]", port: 6333, object_store: 100MB, env: { ${V
     await console.key('Escape')
   })
 
-  it('a gang is on the same hosts with the same ranks by both engines, and both are shown where they are', async () => {
+  it('places a gang on the same hosts with the same ranks with both engines, and shows both', async () => {
     const said = new Map<string, readonly string[]>()
     const [file = '', ...args] = lab.command(argv('job', 'work'))
     worker = spawn(file, args, { env: lab.environment, stdio: 'ignore' })
@@ -227,7 +227,7 @@ ray: { head: m10, workers: "m[8-9]", port: 6333, object_store: 100MB, env: { ${V
   }
   const LINE = /^muster: Ray: the head on m10 does not answer: its GCS does not answer at 10\.81\.0\.1:6333: .*\n$/
 
-  it('a GCS that is killed alone is told in the header and in a line, and up recovers', async () => {
+  it('reports a killed GCS in the header and in a line, and up recovers it', async () => {
     expect(await toldAfterKilling(({ name }) => name === 'gcs_server', 1)).toMatch(LINE)
     const { code, stdout } = await muster('ray', 'up', '--yes')
     expect(stdout).toContain('ray · m10: 3 nodes are alive')
@@ -235,7 +235,7 @@ ray: { head: m10, workers: "m[8-9]", port: 6333, object_store: 100MB, env: { ${V
     await console.expectHeader(/ ray 3\/3 /, RUNNING)
   })
 
-  it('a head that is killed is told in the header and in a line, by the console and by who watches', async () => {
+  it('reports a killed head in the header and in a line, in the console and in muster ray watch', async () => {
     const isHead = ({ name, command: line }: LabProcess) =>
       /^(gcs_server|raylet)$/.test(name) || /dashboard\.py|ray-dashboard/.test(line)
     expect(await toldAfterKilling(isHead, 3)).toMatch(LINE)

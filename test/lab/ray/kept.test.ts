@@ -36,7 +36,7 @@ CMD ["sleep", "infinity"]
 /** What means something to systemd, to a shell, or ends a word. */
 const WORD = 'a "b" $HOME %h \\n `c`'
 
-describe.skipIf(!canRun)('nodes that are kept', { timeout: 600_000 }, () => {
+describe.skipIf(!canRun)('supervised nodes', { timeout: 600_000 }, () => {
   let lab: Lab
   let cgroup = ''
 
@@ -96,7 +96,7 @@ ray:
     if (cgroup !== '') for (const host of ['s1', 'u1']) await removeCgroup(`${cgroup}-${host}`)
   })
 
-  it('are told where nothing can keep them', async () => {
+  it('are reported where nothing can supervise them', async () => {
     const { code, stdout } = await muster('s1', 'ray', 'up', '--yes')
     expect(stdout).toContain('! systemd does not manage services for this login')
     expect(code).toBe(5)
@@ -111,7 +111,7 @@ ray:
       units: `${LOGIN_HOME}/.config/systemd/user`,
       ctl: 'XDG_RUNTIME_DIR=/run/user/$(id -u) systemctl --user',
     },
-  ])('are started again by the systemd of $login, and leave nothing', async ({ host, begin, login, units, ctl }) => {
+  ])('are restarted by the systemd of $login, and leave nothing behind', async ({ host, begin, login, units, ctl }) => {
     await begin(lab.host(host), `${cgroup}-${host}`)
     const unit = `muster-ray-${host}-6379.service`
     const up = await muster(host, 'ray', 'up', '--yes')
@@ -146,7 +146,7 @@ ray:
     expect((await muster(host, 'ray', 'down', '--yes')).stdout).toContain('no change: everything is as declared')
   })
 
-  it('are started inside containers of two hosts, with jobs, and leave the containers', async () => {
+  it('are started inside containers of two hosts, run jobs, and leave the containers running', async () => {
     await Promise.all(['c1', 'c2'].map(async (name) => await startDocker(lab.host(name))))
     const early = await muster('c1', 'ray', 'up', '--yes')
     expect(early.stdout).toContain(

@@ -76,7 +76,7 @@ ray: { head: m10, workers: m8, port: 6333, object_store: 100MB, env: { ${VARIABL
     expect((await muster('ray', 'jobs')).stdout).not.toMatch(/PENDING|RUNNING/)
   })
 
-  it('shows GPUs that a placement group holds as used, in each view', async () => {
+  it('shows GPUs of a placement group as used in each view', async () => {
     const gang = await submit('--bundles', '2', '--gpu', '2', '--strategy', 'STRICT_SPREAD', '--', 'sleep infinity')
     await reaches(gang, 'running')
     await waitUntil(async () => {
@@ -88,7 +88,7 @@ ray: { head: m10, workers: m8, port: 6333, object_store: 100MB, env: { ${VARIABL
     expect(nodes).toMatchObject([{ gpuUsedMilli: 2000 }, { gpuUsedMilli: 2000 }])
   })
 
-  it('ends what waits and what ran when the cluster is taken down', async () => {
+  it('ends waiting and running jobs when the cluster is taken down', async () => {
     const waiting = await submit('--gpu', '1', '--', 'true')
     await reaches(waiting, 'starting')
     const down = await muster('ray', 'down', '--yes')
@@ -102,7 +102,7 @@ ray: { head: m10, workers: m8, port: 6333, object_store: 100MB, env: { ${VARIABL
     // Nothing is left that a queue without its cluster would wait for.
     expect((await muster('job', 'work', '--until-empty')).code).toBe(0)
   })
-  it('is not started where Ray is missing in an environment: the plan says so, with the fix', async () => {
+  it('is not started if Ray is missing in the environment, and the plan shows the fix', async () => {
     const requirements = join(lab.directory, 'requirements.txt')
     const other = ['--hosts', join(lab.directory, 'missing.yaml')]
     writeFileSync(requirements, 'numpy\n')

@@ -81,7 +81,7 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
   }, 1_500_000)
   afterAll(async () => await lab?.stop())
 
-  it('tells what would fail before anything starts', async () => {
+  it('reports what would fail before anything starts', async () => {
     await on(
       'm10',
       `mkdir -p /run/empty && for d in ${PACKAGES}/aiohttp_cors; do mount --bind /run/empty $d; done
@@ -144,7 +144,7 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
     await kill('m10', 'python3')
   })
 
-  it('tells what a start that was killed left behind, and sweeps it', async () => {
+  it('reports what a killed start left behind, and removes it', async () => {
     await on(
       'm10',
       `setsid ${RAY_VENV}/bin/ray start --head --port=6333 --node-ip-address=10.81.0.1 --object-store-memory=100000000 \
@@ -162,7 +162,7 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
     await on('m10', 'ln -sfn session_gone /tmp/ray/session_latest; echo 10.81.0.1:6333 > /tmp/ray/ray_current_cluster')
   })
 
-  it('brings the cluster up from nothing', async () => {
+  it('starts the cluster on untouched hosts', async () => {
     const { code, stdout } = await ray('up', '--yes')
     expect(stdout).toContain('ray · m10: 3 nodes are alive')
     expect(stdout).toContain('[36 CPU')
@@ -174,7 +174,7 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
     }, 'ray status to agree')
   })
 
-  it('runs a job with a local directory on a worker, tells its exit code, and shows the nodes', async () => {
+  it('runs a job with a local directory on a worker, returns its exit code, and shows the nodes', async () => {
     const directory = join(lab.directory, 'job')
     mkdirSync(directory)
     writeFileSync(join(directory, 'helper.py'), 'ANSWER = 42\n')
@@ -205,7 +205,7 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
     }, 'the nodes to be free again')
   })
 
-  it('ends a job that goes on by itself', async () => {
+  it('stops a job that runs in the background', async () => {
     const job = await ray('submit', '--no-wait', '--id', 'two', '--', 'sleep', 'infinity')
     expect(job).toMatchObject({ code: 0, stderr: 'muster: job two\n' })
     expect(await ray('stop', 'two')).toMatchObject({ code: 0, stdout: 'two: stopped\n' })
@@ -228,7 +228,7 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
     expect(code).toBe(0)
   })
 
-  it('tells a second join, which doubles a node, and a raylet that died; up mends both', async () => {
+  it('reports a doubled node and a dead raylet, and up repairs both', async () => {
     await on(
       'm8',
       `timeout 120 ${RAY_VENV}/bin/ray start --address=10.81.0.1:6333 --node-ip-address=10.81.0.2 --num-cpus=16 --object-store-memory=100000000`,
@@ -244,7 +244,7 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
     expect(pidsOf('m8', 'raylet')).toHaveLength(1)
   })
 
-  it('tells in a line that a head was killed, and recovers it with its workers, now with a token', async () => {
+  it('reports a killed head in a line, and recovers it with its workers, now with a token', async () => {
     await kill('m10', 'gcs_server')
     expect((await ray('status')).stdout).toMatch(/^differs {2}ray · m10: head node: its GCS is gone/m)
     const look = await ray('watch', '--once')
@@ -266,7 +266,7 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
     }
   })
 
-  it('tells of a worker whose link is cut when its heartbeat fails, and brings it back', async () => {
+  it('reports a worker whose link is cut when its heartbeat fails, and restores it', async () => {
     const watch = async () => (await muster('token.yaml', 'ray', 'watch', '--once')).stdout
     await lab.host('m9').linkDown()
     await waitUntil(async () => /^dead: m9: /m.test(await watch()), 'the death of m9', 180_000)
@@ -278,7 +278,7 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
     await waitUntil(async () => /^m9 +0\/16 /m.test(await watch()), 'm9 among the nodes', 120_000)
   })
 
-  it('ends every process of the cluster and no other', async () => {
+  it('stops every process of the cluster and no other', async () => {
     await on('m8', `setsid sh -c 'sleep infinity; : ${BYSTANDER}' < /dev/null > /dev/null 2>&1 &`)
     const { code } = await ray('down', '--yes')
     expect(code).toBe(0)

@@ -53,7 +53,7 @@ describe.skipIf(!canRun)('from the console on real hosts', () => {
       .log()
       .match(/Accepted publickey/g)?.length ?? 0
 
-  it('a run needs no new login, and each host that is in trouble has its own line', async () => {
+  it('runs without a new login, and shows a line for each failed host', async () => {
     const before = lab.names.map(logins)
     await lab.host('m3').killSshd()
     await console.expectOn('m3', /(?:lost|no\s+connection): /)
@@ -73,7 +73,7 @@ describe.skipIf(!canRun)('from the console on real hosts', () => {
     await console.expectScreen(/✓ m\[1,3-4\] \(3\) +ok/)
   })
 
-  it('a run that is cancelled leaves nothing, whatever its children do', async () => {
+  it('leaves nothing of a cancelled run, whatever its children do', async () => {
     await command(`run on m[1-4]: ${STUBBORN}`)
     await waitUntil(
       () => sleepers().filter(({ command: line }) => line.startsWith('sleep')).length >= 12,
@@ -84,7 +84,7 @@ describe.skipIf(!canRun)('from the console on real hosts', () => {
     await waitUntil(() => sleepers().length === 0, 'the end of the commands')
   })
 
-  it('a console that is killed in the middle of a run leaves nothing of it', async () => {
+  it('leaves nothing of a run when the console is killed', async () => {
     await command(`run on m[1-4]: ${STUBBORN}`)
     await waitUntil(
       () => sleepers().filter(({ command: line }) => line.startsWith('sleep')).length >= 12,
@@ -94,7 +94,7 @@ describe.skipIf(!canRun)('from the console on real hosts', () => {
     await waitUntil(() => sleepers().length === 0, 'the end of the commands')
   })
 
-  it('a host that is lost in the middle of a run is told as that, and the others go on', async () => {
+  it('reports a host that is lost in the middle of a run, and continues with the others', async () => {
     await command('run on m[1-3]: until test -e /root/go; do sleep 0.1; done; echo went')
     await console.expectScreen(/running \d+/, { whileBusy: true })
     await lab.host('m2').linkDown()
@@ -107,7 +107,7 @@ describe.skipIf(!canRun)('from the console on real hosts', () => {
     await console.expectScreen(/✓ m\[1,3\] \(2\) +ok/)
   })
 
-  it('a copy goes over the same connections, and carries on where it was cancelled', async () => {
+  it('copies over the same connections, and resumes a cancelled copy', async () => {
     const file = join(lab.directory, 'home', 'big')
     const bytes = randomBytes(8_000_000)
     writeFileSync(file, bytes)

@@ -50,7 +50,7 @@ const DONE: Readonly<Record<string, object>> = {
   doctor: { outcome: 'ok', blockers: 0 },
 }
 
-describe.skipIf(!canRun)('fifty hosts, with trouble among them', () => {
+describe.skipIf(!canRun)('fifty hosts, some of them broken', () => {
   let lab: Lab
   let files: string
   /** What each verb does, and the type of its last word on a host. */
@@ -109,7 +109,7 @@ describe.skipIf(!canRun)('fifty hosts, with trouble among them', () => {
     if (files !== undefined) rmSync(files, { recursive: true })
   })
 
-  describe('of those that are not well', () => {
+  describe('the broken hosts', () => {
     const target = [...HOPELESS, ...HANGING, FULL]
     const told = new Map<string, { code: number; events: readonly Event[] }>()
     beforeAll(async () => {
@@ -122,7 +122,7 @@ describe.skipIf(!canRun)('fifty hosts, with trouble among them', () => {
     })
     const of = (verb: string, host: string, type: string) => finder(told.get(verb)?.events ?? [])(host, type)
 
-    it.each(Object.entries(verbs))('%s tells each, and exits with 4', (verb, { type }) => {
+    it.each(Object.entries(verbs))('%s reports each, and exits with 4', (verb, { type }) => {
       const { code, events } = told.get(verb) ?? { code: 0, events: [] }
       expect(code).toBe(4)
       expect(events.flatMap((event) => (event.type === type ? [event.host] : [])).toSorted()).toEqual(target.toSorted())
@@ -137,14 +137,14 @@ describe.skipIf(!canRun)('fifty hosts, with trouble among them', () => {
       expect(of('doctor', host, 'finding')).toMatchObject({ gravity: 'blocker', cause: reason })
     })
 
-    it('the one with a full disk runs and sends, and takes no file', () => {
+    it('with a full disk run commands and send files, but accept none', () => {
       expect(of('run', FULL, 'result')).toMatchObject({ outcome: 'exit', code: 0, stdout: 'hi\n' })
       expect(of('copy', FULL, 'file')).toMatchObject({ action: 'failed', reason: 'No space left on device' })
       expect(of('fetch', FULL, 'result')).toMatchObject({ outcome: 'ok', copied: 1 })
       expect(of('doctor', FULL, 'finding')).toMatchObject({ id: 'disk-full', cause: '/tmp is full' })
     })
 
-    it('a command on the full one does not begin with half of its stdin', async () => {
+    it('with a full disk start no command with half of its stdin', async () => {
       const argv = [...PROGRAM, '--hosts', lab.hostsFile, '--json', 'run', FULL, '--stdin', '-', '--', 'wc -c']
       const { code, stdout } = await lab.run(argv, { stdin: 'x'.repeat(100_000) })
       expect(JSON.parse(stdout.split('\n')[0] ?? '')).toMatchObject({ outcome: 'exit', code: 1, stdout: '' })
@@ -152,7 +152,7 @@ describe.skipIf(!canRun)('fifty hosts, with trouble among them', () => {
       expect((await lab.host(FULL).exec('ls /tmp')).stdout).toBe('target\nzeros\n')
     })
 
-    it('without --json each has one line on stderr, and what the others print is all of stdout', async () => {
+    it('have one line each on stderr without --json, and stdout has only the output of the others', async () => {
       const argv = [...PROGRAM, '--hosts', lab.hostsFile, 'run', [...target, ...ABLE].join(), '--', 'echo hi']
       const { stdout, stderr } = await lab.run(argv, { timeoutMs: 170_000 })
       expect(stdout.trim().split('\n').toSorted()).toEqual(['full: hi', 'one-session: hi', 'prints: hi'])
@@ -164,7 +164,7 @@ describe.skipIf(!canRun)('fifty hosts, with trouble among them', () => {
   })
 
   it.each(Object.entries(verbs))(
-    '%s is done with all others while the bad ones hang',
+    '%s finishes with all other hosts while the broken ones hang',
     { timeout: 600_000 },
     async (verb, { type }) => {
       const [file = '', ...argv] = lab.command(programOf(verb, 'all', '--connect-timeout', '600'))

@@ -58,12 +58,12 @@ describe.skipIf(!canRun)('after muster run', () => {
     rmSync(files, { recursive: true })
   })
 
-  it('that ran into its time limit nothing is left: the exit code is 1', async () => {
+  it('that exceeded its time limit, nothing is left, and the exit code is 1', async () => {
     expect(await ended(start('all', '--timeout', '1', '--', STUBBORN))).toBe(1)
     await nothingLeft()
   })
 
-  it('that was interrupted nothing is left when it has ended: the exit code is 130', async () => {
+  it('that was interrupted, nothing is left when it has ended, and the exit code is 130', async () => {
     const child = start('all', '--', STUBBORN)
     await waitUntil(() => runs('m1', 4) && runs('m2', 4), 'the command to run')
     child.kill('SIGINT')
@@ -71,7 +71,7 @@ describe.skipIf(!canRun)('after muster run', () => {
     await nothingLeft()
   })
 
-  it('that was interrupted twice it is gone at once, and nothing is left', async () => {
+  it('that was interrupted twice, it exits at once, and nothing is left', async () => {
     const child = start('all', '--', `trap '' TERM; ${STUBBORN}`)
     await waitUntil(() => runs('m1', 4) && runs('m2', 4), 'the command to run')
     child.kill('SIGINT')
@@ -81,7 +81,7 @@ describe.skipIf(!canRun)('after muster run', () => {
     await nothingLeft()
   })
 
-  it('whose link was cut nothing is left, though nobody told the host', async () => {
+  it('whose link was cut, nothing is left, although the host was not notified', async () => {
     start('m1', '--', STUBBORN)
     const hasBeat = () =>
       lab
@@ -94,7 +94,7 @@ describe.skipIf(!canRun)('after muster run', () => {
     await waitUntil(() => left().length === 0, 'the end of the command', 180_000)
   })
 
-  it('that ended well, what the command itself put into the background stays', async () => {
+  it('that succeeded, what the command itself put into the background stays', async () => {
     const child = start('m1', '--', 'nohup sleep 4321 >/dev/null 2>&1 &')
     expect(await ended(child)).toBe(0)
     await waitUntil(() => left().every((process) => /sleep 4321/.test(process)), 'the end of the wrapper')

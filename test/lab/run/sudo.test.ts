@@ -43,7 +43,7 @@ describe.skipIf(!canRun)('muster run --sudo', () => {
     await lab?.stop()
   })
 
-  it('asks once, gives the password to every sudo, and shows it nowhere', async () => {
+  it('asks once, passes the password to every sudo, and shows it nowhere', async () => {
     const run = start(['--', 'id -u; tr "\\0" " " </proc/$PPID/cmdline; env'])
     await run.shows(/Password:/)
     run.type(`${PASSWORD}\r`)
@@ -63,7 +63,7 @@ describe.skipIf(!canRun)('muster run --sudo', () => {
     expect(run.text()).toMatch(/m1: refused: sudo did not accept the password/)
   })
 
-  it('ends what runs as root', async () => {
+  it('stops what runs as root', async () => {
     const run = start(['--', 'sleep 4321 & sleep 4321'])
     await run.shows(/Password:/)
     run.type(`${PASSWORD}\r`)

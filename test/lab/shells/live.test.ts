@@ -29,7 +29,7 @@ describe.skipIf(!canRun)('a set of real hosts that changes', () => {
     await console?.close()
   })
 
-  it('takes a host in, which receives as all the others do', async () => {
+  it('adds a host, which receives keys like all others', async () => {
     await console.leader('+')
     await console.type('m4')
     await console.key('Enter')
@@ -40,7 +40,7 @@ describe.skipIf(!canRun)('a set of real hosts that changes', () => {
     await console.expectOnAll(lab.names, (host) => new RegExp(`^here-${host}$`, 'm'))
   })
 
-  it('takes a host in without typing into it when only some receive', async () => {
+  it('adds a host without typing into it when only some hosts receive keys', async () => {
     await console.receivers('m1')
     await console.leader('+')
     await console.type('m4')
@@ -50,7 +50,7 @@ describe.skipIf(!canRun)('a set of real hosts that changes', () => {
     await console.expectReceivers('m1')
   })
 
-  it('says that a host is not known, and goes on', async () => {
+  it('reports an unknown host, and continues', async () => {
     await console.leader('+')
     await console.type('m77')
     await console.key('Enter')
@@ -59,7 +59,7 @@ describe.skipIf(!canRun)('a set of real hosts that changes', () => {
     await console.expectOnAll(['m1', 'm3'], (host) => new RegExp(`^on-${host}$`, 'm'))
   })
 
-  it('lets a host go: its shell ends there', async () => {
+  it('removes a host, and its shell ends there', async () => {
     const shells = () =>
       lab
         .host('m1')
@@ -73,7 +73,7 @@ describe.skipIf(!canRun)('a set of real hosts that changes', () => {
     await console.expectReceivers('m2', 'm3')
   })
 
-  it('is kept as a group of hosts.yaml, whose comments stay', async () => {
+  it('is saved as a group of hosts.yaml, whose comments stay', async () => {
     const before = readFileSync(lab.hostsFile, 'utf8')
     writeFileSync(lab.hostsFile, `# the lab\n${before}`)
     try {

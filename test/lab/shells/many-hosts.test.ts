@@ -29,7 +29,7 @@ describe.skipIf(!canRun)('64 hosts', () => {
     await console?.close()
   })
 
-  it('all get what is typed, also those of the other pages', async () => {
+  it('all receive what is typed, also those on other pages', async () => {
     await console.expectHeader(/64\/64 up .*TYPING INTO ALL 64: m\[1-64\]/)
     await console.type('hostname\r')
     const seen = new Set<string>()
@@ -77,7 +77,7 @@ describe.skipIf(!canRun)('64 hosts', () => {
     await console.expectOnAll(shown(), () => /^> *$/m)
   })
 
-  it('stay prompt while one of them is killed', async () => {
+  it('stay responsive while one of them is killed', async () => {
     await lab.host('m40').killSshd()
     try {
       await console.expectHeader(/63\/64 up/)

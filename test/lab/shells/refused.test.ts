@@ -23,7 +23,7 @@ describe.skipIf(!canRun)('hosts that cannot be used', () => {
     await lab?.stop()
   })
 
-  it('are no trouble when there are none: the exit code is 0', async () => {
+  it('do not exist: the exit code is 0', async () => {
     const { code, stdout } = await check()
     expect(stdout.match(/ yes, \d+ ms/g)).toHaveLength(3)
     expect(code).toBe(0)
@@ -39,7 +39,7 @@ describe.skipIf(!canRun)('hosts that cannot be used', () => {
     expect(code).toBe(4)
   })
 
-  it('show another key than the known one: refused, with the command that forgets the old one', async () => {
+  it('show a changed host key: refused, with the command that removes the old key', async () => {
     const [first = '', ...rest] = readFileSync(ssh('known_hosts'), 'utf8').trim().split('\n')
     const foreign = first.split(' ').slice(1).join(' ')
     writeFileSync(ssh('known_hosts'), [first, `m2,10.81.0.2 ${foreign}`, rest[1], ''].join('\n'))
@@ -49,7 +49,7 @@ describe.skipIf(!canRun)('hosts that cannot be used', () => {
     expect(code).toBe(4)
   })
 
-  it('do not take our key: refused', async () => {
+  it('do not accept our key: refused', async () => {
     await lab.host('m2').exec('rm .ssh/authorized_keys')
     const { code, stdout } = await check()
     expect(stdout).toMatch(/^m2 .*refused: /m)
@@ -65,7 +65,7 @@ describe.skipIf(!canRun)('hosts that cannot be used', () => {
     expect(code).not.toBe(0)
   })
 
-  it('are not tried with a key file that others can read', async () => {
+  it('are not offered a key file that others can read', async () => {
     chmodSync(ssh('id_ed25519'), 0o644)
     const { code, stdout } = await check()
     expect(stdout).not.toMatch(/ yes/)
@@ -73,7 +73,7 @@ describe.skipIf(!canRun)('hosts that cannot be used', () => {
     expect(code).not.toBe(0)
   })
 
-  it('are new: their keys are shown, and remembered when the user trusts them', async () => {
+  it('are new: their keys are shown, and stored if the user trusts them', async () => {
     rmSync(ssh('known_hosts'))
     await using console = await openConsole({ in: lab, args: ['--hosts', lab.hostsFile], until: 'dialog:host-keys' })
     for (let asked = 0; asked < 3 && console.state?.mode === 'dialog:host-keys'; asked += 1) await console.key('y')
@@ -83,7 +83,7 @@ describe.skipIf(!canRun)('hosts that cannot be used', () => {
     expect(readFileSync(ssh('known_hosts'), 'utf8').trim().split('\n')).toHaveLength(3)
   })
 
-  it('are new and not trusted: nothing is remembered, and the console stays', async () => {
+  it('are new and not trusted: no key is stored, and the console stays open', async () => {
     rmSync(ssh('known_hosts'))
     await using console = await openConsole({ in: lab, args: ['--hosts', lab.hostsFile], until: 'dialog:host-keys' })
     for (let asked = 0; asked < 3 && console.state?.mode === 'dialog:host-keys'; asked += 1) await console.key('Escape')

@@ -42,13 +42,13 @@ describe.skipIf(!canRun)('six shells on real hosts', () => {
     await console.expectOnAll(lab.names, (host) => new RegExp(`^${host}$`, 'm'))
   })
 
-  it('are hung up when the console ends: no shell is left on any host', async () => {
+  it('end when the console ends, and no shell is left on any host', async () => {
     expect(await console.quit()).toEqual({ code: 0 })
     const shells = () => lab.hosts.flatMap((host) => host.processes()).filter(({ name }) => name === 'bash')
     await waitUntil(() => shells().length === 0, 'the shells to end')
   })
 
-  it('go on when the sshd of one is killed; that one counts down and comes back by itself with a new shell', async () => {
+  it('continue when the sshd of one is killed, which counts down and comes back with a new shell', async () => {
     await console.type('mark=before\r')
     await lab.host('m3').killSshd()
     await console.expectOn('m3', /(?:lost|no connection): [\s\S]*next\s+attempt\s+\(\d+\)\s+in\s+\d+\s+s/)
@@ -63,7 +63,7 @@ describe.skipIf(!canRun)('six shells on real hosts', () => {
     await console.expectOn('m3', /^mark is <>$/m)
   })
 
-  it('find out by keep-alive that a link is cut, and come back when it is joined', async () => {
+  it('detect a cut link by keep-alive, and come back when it is restored', async () => {
     await lab.host('m2').linkDown()
     try {
       await console.expectOn('m2', /lost: no\s+answer/)
@@ -93,7 +93,7 @@ describe.skipIf(!canRun)('six shells on real hosts', () => {
     await expectAnswers(lab.names, 'after')
   })
 
-  it('open a new shell in place when one was left with exit', async () => {
+  it('open a new shell in the same pane after exit', async () => {
     await console.receivers('m4')
     await console.type('exit 3\r')
     await console.expectOn('m4', /shell ended \(exit 3\)/)

@@ -51,7 +51,7 @@ describe.skipIf(!canRun)('a script as root', () => {
 
   const well = { kind: 'exit', code: 0, stdout: '0\nwhat it reads\n', stderr: '' }
 
-  it('runs where the login is root, and where sudo lets it', async () => {
+  it('runs if the login is root, and if sudo allows it', async () => {
     const answers = await run(PASSWORD)
     expect(answers).toMatchObject({ root: well, pat: well, ann: well })
     expect(answers.bob).toMatchObject({

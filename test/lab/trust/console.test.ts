@@ -43,7 +43,7 @@ describe.skipIf(!canRun)('the Bring-up tab on three hosts', { timeout: 400_000 }
     expect(logins()).toEqual(before)
   })
 
-  it('changes nothing without a yes', async () => {
+  it('changes nothing without confirmation', async () => {
     await console.key('u')
     await console.expectScreen(/12 steps on m\[1-3\]/)
     await console.expectScreen(/\+ ~\/\.ssh\/id_muster/)
@@ -77,7 +77,7 @@ describe.skipIf(!canRun)('the Bring-up tab on three hosts', { timeout: 400_000 }
     await console.key('Escape')
   })
 
-  it('has nothing to do then', async () => {
+  it('has nothing to do afterwards', async () => {
     await console.key('u')
     await console.expectScreen(/Nothing to do/)
     await console.key('Escape')
@@ -93,7 +93,7 @@ describe.skipIf(!canRun)('the Bring-up tab on three hosts', { timeout: 400_000 }
     expect(await mesh.exec('m1', 'ls .ssh')).toBe('authorized_keys\n')
   })
 
-  it('leaves the shells as they were', async () => {
+  it('leaves the shells unchanged', async () => {
     await console.key('1')
     await console.expectMode('shells')
     await console.type('echo typed-$((40+2))\r')

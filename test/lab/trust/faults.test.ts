@@ -28,7 +28,7 @@ describe.skipIf(!canRun)('bring-up on three hosts', { timeout: 400_000 }, () => 
     ['making a key', 'ssh-keygen', '*-t*', ':'],
     ['writing a file', 'dd', '*of=*', HALF],
     ['putting it into its place', 'mv', '*.muster-new*', ':'],
-  ])('that is killed while it is %s is carried on', async (_, program, pattern, begin) => {
+  ])('that is killed while it is %s is completed by the next', async (_, program, pattern, begin) => {
     const before = await mesh.filesOf('m1')
     const held = await mesh.replace('m1', program, pattern, begin)
     await held.hold()
@@ -50,7 +50,7 @@ describe.skipIf(!canRun)('bring-up on three hosts', { timeout: 400_000 }, () => 
   it.each([
     ['writing a file', 'dd', '*of=*', HALF],
     ['removing the key', 'rm', '*id_muster*', ':'],
-  ])('that is taken back, and killed while it is %s, is taken back by the next', async (_, program, pattern, begin) => {
+  ])('whose undo is killed while it is %s is undone by the next', async (_, program, pattern, begin) => {
     const before = await mesh.filesOf('m1')
     expect((await mesh.muster('up', '--yes')).code).toBe(0)
     const held = await mesh.replace('m1', program, pattern, begin)
@@ -64,7 +64,7 @@ describe.skipIf(!canRun)('bring-up on three hosts', { timeout: 400_000 }, () => 
     expect([second.code, second.stderr, await mesh.filesOf('m1')]).toEqual([0, '', before])
   })
 
-  it('keeps a second Muster out, and says who is there', async () => {
+  it('blocks a second Muster, and says which user holds the lock', async () => {
     const held = await mesh.replace('m1', 'dd', '*of=*')
     await held.hold()
     const first = mesh.start('up', '--yes')
@@ -100,7 +100,7 @@ describe.skipIf(!canRun)('bring-up on three hosts', { timeout: 400_000 }, () => 
     await expectGood()
   })
 
-  it('begins nothing more when it wakes and its locks are gone, as those of a laptop that slept', async () => {
+  it('starts nothing more when it wakes without its locks, as after a laptop slept', async () => {
     const held = await mesh.replace('m1', 'ssh-keygen', '*-t*')
     await held.hold()
     const first = mesh.start('up', '--yes')
@@ -122,7 +122,7 @@ describe.skipIf(!canRun)('bring-up on three hosts', { timeout: 400_000 }, () => 
     await expectGood()
   })
 
-  it('leaves a file as it was where the disk is full, and goes on when there is room', async () => {
+  it('leaves a file unchanged on a full disk, and continues when there is space', async () => {
     await mesh.exec(
       'm2',
       'mkdir small && mount -t tmpfs -o size=64k,mode=700 none small && cp -p .ssh/* small && mount --move small .ssh && rmdir small',

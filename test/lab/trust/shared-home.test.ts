@@ -22,7 +22,7 @@ describe.skipIf(!canRun)('trust on hosts that share a home', { timeout: 400_000 
   })
   afterAll(async () => await mesh?.lab.stop())
 
-  it('shows the hosts that share a home, and writes nothing for that which stays', async () => {
+  it('shows the hosts that share a home, and changes no file', async () => {
     const { stdout, code } = await mesh.muster('status', 'trust')
     expect(stdout).toMatch(/^m\[1-3\] share \/root$/m)
     expect(stdout).toMatch(/^m4,alias share \/root$|^alias,m4 share \/root$/m)
@@ -30,7 +30,7 @@ describe.skipIf(!canRun)('trust on hosts that share a home', { timeout: 400_000 
     expect(await mesh.filesOf('m1')).toBe(before)
   })
 
-  it('makes one key and one block for all that share it, and every pair can log in', async () => {
+  it('creates one key and one block for all hosts that share it, and every pair can log in', async () => {
     const up = await mesh.muster('up', 'trust', '--yes')
     expect(up.stderr).toBe('')
     expect(up.stdout).not.toMatch(/FAILED|blocker/)
@@ -47,7 +47,7 @@ describe.skipIf(!canRun)('trust on hosts that share a home', { timeout: 400_000 
     expect(again.code).toBe(0)
   })
 
-  it('takes nothing from hosts that are not selected, and leaves no trace when it is undone on all', async () => {
+  it('removes nothing from hosts that are not selected, and leaves no trace when it is undone on all', async () => {
     const part = await mesh.muster('down', 'trust', '--on', 'm[1-2]', '--dry-run')
     expect(part.stdout).toContain('it shares /root with m3, and what is there is changed through m3')
     expect(part.stdout).toContain('0 steps would be done')

@@ -50,7 +50,7 @@ describe.skipIf(!canRun)('trust on nine hosts', { timeout: 400_000 }, () => {
   })
   afterAll(async () => await lab?.stop())
 
-  it('tells that nothing is there', async () => {
+  it('reports that nothing is set up', async () => {
     const status = await muster('status', 'trust', '--json')
     expect(status.code).toBe(1)
     expect(eventsOf(status, 'standing').map(({ host, standing }) => [host, standing])).toEqual(
@@ -58,7 +58,7 @@ describe.skipIf(!canRun)('trust on nine hosts', { timeout: 400_000 }, () => {
     )
   })
 
-  it('shows the plan without doing anything of it', async () => {
+  it('shows the plan without changing anything', async () => {
     const plan = await muster('up', 'trust', '--dry-run')
     expect(plan.code).toBe(0)
     expect(plan.stdout).toMatch(/^trust · SSH key · m\[1-9\]$/m)
@@ -67,7 +67,7 @@ describe.skipIf(!canRun)('trust on nine hosts', { timeout: 400_000 }, () => {
     for (const name of lab.names) expect(await filesOf(name)).toBe(before.get(name))
   })
 
-  it('asks before it does anything, and does nothing where nobody can answer', async () => {
+  it('asks before it changes anything, and changes nothing if it cannot ask', async () => {
     const up = await muster('up', 'trust')
     expect([up.code, up.stderr]).toEqual([
       2,
@@ -75,7 +75,7 @@ describe.skipIf(!canRun)('trust on nine hosts', { timeout: 400_000 }, () => {
     ])
   })
 
-  it('goes from nothing to good', async () => {
+  it('sets up untouched hosts', async () => {
     const up = await muster('up', 'trust', '--yes', '--json')
     expect(up.stderr).toBe('')
     expect(eventsOf(up, 'step').filter(({ state }) => state === 'failed')).toEqual([])
@@ -86,7 +86,7 @@ describe.skipIf(!canRun)('trust on nine hosts', { timeout: 400_000 }, () => {
     expect(eventsOf(up, 'summary')).toMatchObject([{ hosts: 9, done: 36, failed: 0, unreachable: 0, findings: 0 }])
   })
 
-  it('lets a person log in by name and by address, on every port', async () => {
+  it('allows logins by name and by address, on every port', async () => {
     expect(await mustExec('m9', 'ssh -o BatchMode=yes m2 hostname')).toBe('m2\n')
     expect(await mustExec('m2', 'ssh -o BatchMode=yes 10.81.0.3 hostname')).toBe('m3\n')
     expect(await mustExec('m3', 'ssh -o BatchMode=yes m4 hostname')).toBe('m4\n')
@@ -103,7 +103,7 @@ describe.skipIf(!canRun)('trust on nine hosts', { timeout: 400_000 }, () => {
     expect([status.code, status.stdout]).toEqual([0, 'good     trust · m[1-9]\n9 good\n'])
   })
 
-  it('tells a pair that does not work any more, and why', async () => {
+  it('reports a pair that no longer works, and why', async () => {
     await mustExec('m5', 'ip route add unreachable 10.81.0.9')
     await mustExec('m9', 'ip route add unreachable 10.81.0.5')
     const status = await muster('status', '--json')
@@ -118,7 +118,7 @@ describe.skipIf(!canRun)('trust on nine hosts', { timeout: 400_000 }, () => {
     ])
   })
 
-  it('mends what somebody changed, and leaves the lines of others', async () => {
+  it('repairs foreign changes, and leaves foreign lines alone', async () => {
     await mustExec('m6', 'sed -i /muster-trust@m1/d .ssh/authorized_keys && echo "# mine" >> .ssh/authorized_keys')
     const status = await muster('status', '--on', 'm6')
     expect([status.code, status.stdout]).toEqual([1, 'differs  trust · m6: authorized keys: differs\n1 differs\n'])
@@ -130,7 +130,7 @@ describe.skipIf(!canRun)('trust on nine hosts', { timeout: 400_000 }, () => {
     await mustExec('m6', "sed -i '$d' .ssh/authorized_keys")
   })
 
-  it('keeps a host that is away in the lists of the others', async () => {
+  it('keeps an unreachable host in the lists of the others', async () => {
     await lab.host('m7').linkDown()
     const up = await muster('--connect-timeout', '20', 'up', 'trust', '--yes')
     await lab.host('m7').linkUp()
@@ -139,7 +139,7 @@ describe.skipIf(!canRun)('trust on nine hosts', { timeout: 400_000 }, () => {
     expect(up.stdout).toMatch(/^9 hosts: no change: everything is as declared, 1 not reached$/m)
   })
 
-  it('leaves the hosts as they were', async () => {
+  it('restores the hosts', async () => {
     const down = await muster('down', 'trust', '--yes')
     expect([down.code, down.stderr]).toEqual([0, ''])
     expect(down.stdout).toMatch(/^9 hosts: 36 done$/m)
@@ -151,7 +151,7 @@ describe.skipIf(!canRun)('trust on nine hosts', { timeout: 400_000 }, () => {
     ])
   })
 
-  it('has written down what was done, without what it was done with', async () => {
+  it('has written each step to the journal, without scripts and output', async () => {
     const { stdout } = await lab.run([
       'sh',
       '-c',

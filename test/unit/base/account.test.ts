@@ -8,12 +8,12 @@ const nameless = () => {
 const uid = process.getuid?.()
 
 describe('the account', () => {
-  it('is as the system knows it, whatever the environment says', () => {
+  it('comes from the system, whatever the environment says', () => {
     const account = currentAccount((() => ANA) as never, { USER: 'ben', HOME: '/elsewhere' })
     expect(account).toEqual({ name: 'ana', uid: 1007, home: '/home/ana' })
   })
 
-  it('is what the environment says where its number has no name', () => {
+  it('comes from the environment if its number has no name', () => {
     expect(currentAccount(nameless, { USER: 'ben', HOME: '/home/ben' })).toEqual({
       name: 'ben',
       uid,
@@ -21,7 +21,7 @@ describe('the account', () => {
     })
   })
 
-  it('goes by its number where the environment says nothing', () => {
+  it('is its number if the environment says nothing', () => {
     expect(currentAccount(nameless, {})).toEqual({ name: String(uid), uid, home: '/' })
   })
 })

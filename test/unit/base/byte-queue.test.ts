@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ByteQueue } from '../../../src/base/byte-queue.ts'
 
-describe('byte queue', () => {
+describe('a queue of bytes', () => {
   it('takes a chunk whole or not at all', () => {
     const queue = new ByteQueue(1000)
     expect(queue.push(new Uint8Array(999))).toBe(true)
@@ -11,7 +11,7 @@ describe('byte queue', () => {
     expect(queue.push(new Uint8Array(1))).toBe(true)
   })
 
-  it('keeps the order and counts right, whatever is taken at once', () => {
+  it('keeps order and counts right, however much is taken at once', () => {
     const chunks = fc.array(fc.uint8Array({ minLength: 1, maxLength: 5 }))
     fc.assert(
       fc.property(chunks, fc.infiniteStream(fc.integer({ min: 1, max: 7 })), (writes, most) => {

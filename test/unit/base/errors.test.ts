@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { MusterError, sentenceOf } from '../../../src/base/errors.ts'
 
-it('a message and what to do next are two sentences', () => {
+it('puts a message and what to do next into two sentences', () => {
   const tell = (message: string, hint?: string) => sentenceOf(new MusterError('usage', message, hint ? { hint } : {}))
   expect(tell('there is no group @x', 'Groups are in hosts.yaml.')).toBe(
     'there is no group @x. Groups are in hosts.yaml.',

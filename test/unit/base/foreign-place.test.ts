@@ -42,12 +42,12 @@ describe('files that another user could have written', () => {
     return path
   }
 
-  it('are read where only the user can change them', () => {
+  it('are read if only the user can change them', () => {
     preferences()
     expect(loadPreferences(environment).macros).toHaveLength(1)
   })
 
-  it('are no preferences, as macros run programs', () => {
+  it('are not used as preferences, because macros run programs', () => {
     const path = preferences()
     chmodSync(path, 0o666)
     expect(() => loadPreferences(environment)).toThrow(/preferences\.yaml is not used: it can be changed by every user/)
@@ -56,7 +56,7 @@ describe('files that another user could have written', () => {
     expect(() => loadPreferences(environment)).toThrow(/its directory can be changed by every user/)
   })
 
-  it.runIf(isRoot)('are told from those that the private group of their user can write, as with umask 002', () => {
+  it.runIf(isRoot)("do not include those that the user's private group can write, as with umask 002", () => {
     const path = preferences()
     const own = (group: number): string | undefined => {
       for (const each of [path, join(path, '..')]) {
@@ -69,7 +69,7 @@ describe('files that another user could have written', () => {
     expect(own(OTHER + 1)).toBe('it can be changed by its group')
   })
 
-  it.runIf(isRoot)('are no preferences where they belong to the user who called sudo', () => {
+  it.runIf(isRoot)('are not used as preferences if they belong to the user who called sudo', () => {
     chownSync(preferences(), OTHER, OTHER)
     expect(() => loadPreferences(environment)).toThrow(`belongs to user ${OTHER}, not to you (0)`)
   })
@@ -79,7 +79,7 @@ describe('files that another user could have written', () => {
     ['a journal', ['journal'], () => openJournal({ environment, now: () => 0 })],
     ['a recording', ['recordings'], () => createRecordingDirectory(environment, 0)],
     ['measurements', ['net'], () => keepMesh(environment, { links: [], pings: [] } as never, 'x', 0)],
-  ])('are not taken for %s', (_, names, use) => {
+  ])('are not used for %s', (_, names, use) => {
     const directory = made('state', 'muster', ...names)
     use()
     chmodSync(directory, 0o1777)
@@ -90,7 +90,7 @@ describe('files that another user could have written', () => {
     expect(use).toThrow(`it belongs to user ${OTHER}, not to you (0)`)
   })
 
-  it.runIf(isRoot)('are not taken for a queue, in whichever directory', () => {
+  it.runIf(isRoot)('are not used as a queue, in whichever directory', () => {
     const path = join(made('state', 'muster', 'jobs'), 'c.db')
     new JobStore(path)[Symbol.dispose]()
     chownSync(path, OTHER, OTHER)
@@ -106,14 +106,14 @@ describe('files that another user could have written', () => {
     expect(existsSync(victim)).toBe(false)
   })
 
-  it('are no record of a run: its command would be run again', async () => {
+  it('are not used as the record of a run, because its command would be run again', async () => {
     await writeLastRun(RUN, environment)
     expect((await readLastRun(environment)).target).toBe('m1')
     chmodSync(lastRunFile(environment), 0o666)
     await expect(readLastRun(environment)).rejects.toThrow('it can be changed by every user')
   })
 
-  it('hold no kept connections: who can replace the directory can stand between', async () => {
+  it('are not used for kept connections, because another user could replace the directory', async () => {
     const open = made('run')
     chmodSync(open, 0o777)
     await expect(preparePrivateDirectory(join(open, 'muster'))).rejects.toThrow('can be changed by every user')

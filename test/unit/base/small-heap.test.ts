@@ -18,7 +18,7 @@ for (let index = 0; index < 6400; index += 1) {
 console.log(most / 2 ** 20)
 `
 
-it('what passed is not kept until the heap is full', { timeout: 120_000 }, async () => {
+it('frees passed data before the heap is full', { timeout: 120_000 }, async () => {
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', PROGRAM])
   expect(Number(stdout)).toBeGreaterThan(0)
   expect(Number(stdout)).toBeLessThan(40)

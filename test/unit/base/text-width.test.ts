@@ -2,13 +2,13 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { clip, clipName, textWidth, wrapText } from '../../../src/base/text-width.ts'
 
-test('a text that is too wide is cut and marked', () => {
+test('cuts and marks a text that is too wide', () => {
   expect(clip('abcdef', 4)).toBe('abc…')
   expect(clip('漢字漢字', 5)).toBe('漢字…')
   expect(clip('abc', 3)).toBe('abc')
 })
 
-test('a name that is too wide loses its domain, then its middle: names differ at their ends', () => {
+test('cuts the domain of a name that is too wide, then its middle, because names differ at their ends', () => {
   expect(clipName('gpu-node-01.cluster.example.org', 40)).toBe('gpu-node-01.cluster.example.org')
   expect(clipName('gpu-node-01.cluster.example.org', 20)).toBe('gpu-node-01…')
   expect(clipName('a-machine-in-rack-seventeen-03.example.org', 20)).toBe('a-machine-i…nteen-03')
@@ -16,7 +16,7 @@ test('a name that is too wide loses its domain, then its middle: names differ at
   expect(clipName('主机主机主机主机01', 9)).toBe('主机…机01')
 })
 
-test('names are never wider than their room', () => {
+test('never makes names wider than their space', () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[a-z主é.0-9-]{1,60}$/), fc.integer({ min: 3, max: 40 }), (name, columns) => {
       expect(textWidth(clipName(name, columns))).toBeLessThanOrEqual(columns)
@@ -24,16 +24,16 @@ test('names are never wider than their room', () => {
   )
 })
 
-test('words go on in the next line, behind the indent', () => {
+test('continues words in the next line, behind the indent', () => {
   expect(wrapText('one two three', 8)).toEqual(['one two', 'three'])
   expect(wrapText('key   does this and that', 14, '      ')).toEqual(['key   does', '      this and', '      that'])
 })
 
-test('a word that is longer than a line is cut into pieces', () => {
+test('splits a word that is longer than a line', () => {
   expect(wrapText('SHA256:abcdefghij', 8)).toEqual(['SHA256:a', 'bcdefghi', 'j'])
 })
 
-test('no line is too wide and nothing is lost', () => {
+test('makes no line too wide, and loses nothing', () => {
   fc.assert(
     fc.property(
       fc.array(fc.constantFrom('a', 'word', 'longer-than-a-line', '漢字', 'x'), { minLength: 1, maxLength: 12 }),

@@ -18,7 +18,7 @@ const run = (args: readonly string[], stdin = '') =>
   runMuster(['import', ...args], { directory, stdin: [stdin], environment: { HOME: directory } })
 
 describe('muster import', () => {
-  test('writes hosts.yaml to stdout and what is left behind to stderr', async () => {
+  test('writes hosts.yaml to stdout, and skipped settings to stderr', async () => {
     const { output: stdout, messages: stderr, exitCode } = await run(['clusterssh', 'clusters'])
     expect(stdout).toBe(YAML)
     expect(stderr).toBe(`${join(directory, 'clusters')}:2: a;b is left out: it is not [user@]host[:port]\n`)
@@ -29,7 +29,7 @@ describe('muster import', () => {
     expect((await run(['clusterssh', '-'], CLUSTERS)).output).toBe(YAML)
   })
 
-  test('--output writes a file, and does not overwrite one without --yes', async () => {
+  test('writes a file with --output, and does not overwrite one without --yes', async () => {
     const path = join(directory, 'hosts.yaml')
     expect((await run(['clusterssh', 'clusters', '-o', 'hosts.yaml'])).output).toBe('')
     expect(readFileSync(path, 'utf8')).toBe(YAML)
@@ -40,12 +40,12 @@ describe('muster import', () => {
     expect(readFileSync(path, 'utf8')).toBe(YAML)
   })
 
-  test('a file that is missing is told, and nothing is written', async () => {
+  test('reports a missing file, and writes nothing', async () => {
     expect((await run(['clusterssh', 'nowhere', '-o', 'hosts.yaml'])).exitCode).toBe(3)
     expect(existsSync(join(directory, 'hosts.yaml'))).toBe(false)
   })
 
-  test('an unknown kind is a mistake of the command line', async () => {
+  test('treats an unknown kind as wrong usage', async () => {
     expect((await run(['chef'])).exitCode).toBe(2)
   })
 })

@@ -59,7 +59,7 @@ describe('a planted verb', () => {
     expect((await muster('hello --no-wave')).exitCode).toBe(8)
   })
 
-  it('is in the help of muster, and has a help of its own', async () => {
+  it('is in the help of muster, and has its own help', async () => {
     expect((await muster('--help')).output).toMatch(/^ {2}hello +say hello$/m)
     const { output } = await muster('hello --help')
     for (const text of ['say hello', '--loud', '--json', '--timeout', 'muster hello world'])
@@ -76,7 +76,7 @@ describe('a planted verb', () => {
     })
   })
 
-  it('takes --dry-run if it reads, and refuses it if it changes something', async () => {
+  it('accepts --dry-run if it reads, and refuses it if it changes something', async () => {
     expect((await muster('hello --dry-run')).exitCode).toBe(7)
     const refused = 'muster: `muster hello` has no --dry-run: nothing was done\n'
     for (const entry of [{ effect: 'changes' }, { effect: 'console' }, { changesWith: ['loud'] }] as const)
@@ -90,7 +90,7 @@ describe('a planted verb', () => {
     expect((await muster('hello --help', verbs)).output).toContain('show the plan, without applying it')
   })
 
-  it('is stopped by --timeout with the exit code of its effect, and takes none as a console', async () => {
+  it('is stopped by --timeout with the exit code of its effect, and refuses it as a console', async () => {
     const verb = (effect: Verb['effect']) =>
       planted({
         effect,
@@ -136,7 +136,7 @@ describe('the table of verbs', () => {
       expect((await muster(args)).output).not.toMatch(/--fan-out|--connect-timeout|--persist/)
   })
 
-  it('shows the help of a verb below another with help before or behind that', async () => {
+  it('shows the help of a sub-verb with help before or after it', async () => {
     const { output } = await muster('job submit --help')
     expect(output).toContain('Usage: muster job submit')
     for (const args of ['help job submit', 'job help submit']) expect((await muster(args)).output).toBe(output)

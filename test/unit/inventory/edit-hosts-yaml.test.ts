@@ -28,8 +28,8 @@ function difference(before: string, after: string): { added: string[]; removed: 
   return { added: fresh.filter((line) => !old.includes(line)), removed: old.filter((line) => !fresh.includes(line)) }
 }
 
-describe('one entry more', () => {
-  test('a group goes into the braces that are there', () => {
+describe('a new entry', () => {
+  test('adds a group inside existing braces', () => {
     expect(difference(lab, withGroup(lab, 'mine', 'm8,gpu[01-02]')).added).toEqual([
       'groups: { workers: "m[8-9]", gpus: "gpu[01-04]", mine: "m8,gpu[01-02]" }',
     ])
@@ -53,7 +53,7 @@ describe('one entry more', () => {
     for (const comment of text.match(/#.*$/gm) ?? []) expect(edited).toContain(comment)
   })
 
-  test('a group of the same name gets the new set', () => {
+  test('gives a group of the same name the new set', () => {
     const twice = withGroup(withGroup(lab, 'mine', 'm8'), 'mine', 'all!m8')
     expect(twice).toContain('mine: "all!m8"')
     expect(twice).not.toContain('mine: m8')
@@ -66,7 +66,7 @@ describe('one entry more', () => {
     ['an anchor and one inside', 'a: &y [&x m1, m2]\n  b: *x\n  c: *y', 'a: m3\n  b: &x m1\n  c: &y [&x m1, m2]'],
     ['a tag', 'a: !!str &x m1\n  b: *x', 'a: m3\n  b: !!str &x m1'],
     ['an anchor of the same name later on', 'a: &x m1\n  b: &x m2\n  c: *x', 'a: m3\n  b: &x m2\n  c: *x'],
-  ])('replacing a group leaves groups that refer to it as they were: %s', (_, before, after) => {
+  ])('leaves groups that refer to a replaced group unchanged: %s', (_, before, after) => {
     const file = (groups: string) => `# mine\nhosts: { "m[1-3]": }\ngroups:\n  ${groups}\n`
     expect(withGroup(file(before), 'a', 'm3')).toBe(file(after))
   })
@@ -75,7 +75,7 @@ describe('one entry more', () => {
     'a: &y\n    - &x m1\n    - *x\n  b: *x\n  c: *y',
     'a: &y [&x m1, &z m2, *x]\n  b: *y\n  c: [*z, *x]',
     'a: &y\n    - m1 # one\n    - m2\n  b: *y # two\n  c: *y',
-  ])('replacing a group over several lines leaves the other groups as they were', (groups) => {
+  ])('leaves the other groups unchanged when it replaces a group of several lines', (groups) => {
     const file = `# mine\nhosts: { "m[1-3]": }\ngroups:\n  ${groups}\n`
     const { groups: before } = readInventory(file, 'hosts.yaml')
     const edited = withGroup(file, 'a', 'm3')
@@ -83,21 +83,21 @@ describe('one entry more', () => {
     expect(readInventory(edited, 'hosts.yaml').groups).toEqual(new Map([...before, ['a', ['m3']]]))
   })
 
-  test('what would make the file wrong is refused', () => {
+  test('refuses what would make the file invalid', () => {
     expect(() => withGroup(lab, 'mine', 'm99')).toThrow('there is no host m99')
     expect(() => withGroup(lab, 'all', 'm8')).toThrow('all is not a group name')
     expect(() => withGroup('hosts: {a: ', 'b', 'a')).toThrow(/hosts\.yaml:1:/)
   })
 })
 
-describe('on disk', () => {
+describe('the file on disk', () => {
   let directory = ''
   beforeEach(() => {
     directory = mkdtempSync(join(tmpdir(), 'muster-edit-'))
   })
   afterEach(() => rmSync(directory, { recursive: true }))
 
-  test('the mode is kept, a link stays a link, nothing else is left', async () => {
+  test('keeps its mode, stays a link, and leaves nothing else behind', async () => {
     const real = join(directory, 'real.yaml')
     const link = join(directory, 'hosts.yaml')
     writeFileSync(real, lab)
@@ -110,14 +110,14 @@ describe('on disk', () => {
     expect(readdirSync(directory).toSorted()).toEqual(['hosts.yaml', 'real.yaml'])
   })
 
-  test('a refused change leaves the file as it was', async () => {
+  test('is unchanged after a refused change', async () => {
     const path = join(directory, 'hosts.yaml')
     writeFileSync(path, lab)
     await expect(addGroup(path, 'mine', 'm99', SECTIONS)).rejects.toMatchObject({ code: 'configuration' })
     expect(readFileSync(path, 'utf8')).toBe(lab)
   })
 
-  test('an existing file is not overwritten unless that is meant', async () => {
+  test('is not overwritten unless requested', async () => {
     const path = join(directory, 'out.yaml')
     expect(await writeFileAtomically(path, 'one', { isOverwriting: false })).toBe(true)
     expect(await writeFileAtomically(path, 'two', { isOverwriting: false })).toBe(false)
@@ -127,7 +127,7 @@ describe('on disk', () => {
     expect(readdirSync(directory)).toEqual(['out.yaml'])
   })
 
-  test('a directory that is not there is told', async () => {
+  test('needs an existing directory, and names a missing one', async () => {
     const path = join(directory, 'no/out.yaml')
     await expect(writeFileAtomically(path, '', { isOverwriting: true })).rejects.toMatchObject({
       code: 'configuration',

@@ -16,7 +16,7 @@ function errorOf(expression: string, context?: HostSetContext): HostSetError {
   throw new Error(`${expression} was taken`)
 }
 
-describe('what an expression stands for', () => {
+describe('the hosts of an expression', () => {
   test.each([
     ['m8', ['m8']],
     ['m[8-10]', ['m8', 'm9', 'm10']],
@@ -56,7 +56,7 @@ describe('algebra', () => {
     expect(foldHostSet(expandHostSet(expression))).toBe(folded)
   })
 
-  test('is that of sets', () => {
+  test('follows the rules of sets', () => {
     const names = fc.uniqueArray(
       fc.integer({ min: 0, max: 20 }).map((n) => `m${n}`),
       { minLength: 1 },
@@ -102,26 +102,26 @@ describe('with an inventory', () => {
     expect(expandHostSet(expression, context)).toEqual(expected)
   })
 
-  test('an unknown host is named with its place and the nearest one', () => {
+  test('names an unknown host with its place and the nearest one', () => {
     const error = errorOf('m1,gpu10', context)
     expect(error.offset).toBe(3)
     expect(error.message).toContain('at character 4: there is no host gpu10; did you mean gpu01?')
   })
 
-  test('an unknown group is named with the nearest one', () => {
+  test('names an unknown group with the nearest one', () => {
     expect(errorOf('@wokers', context).reason).toBe('there is no group @wokers; did you mean @workers?')
   })
 
-  test('a glob that matches nothing is an error, not an empty set', () => {
+  test('treats a glob that matches nothing as an error, not as an empty set', () => {
     expect(errorOf('m1,x*', context).reason).toBe('x* matches no host')
   })
 
-  test('names that come from stdin cannot ask for stdin again', () => {
+  test('does not let names from stdin ask for stdin again', () => {
     expect(errorOf('-', { ...context, stdinNames: ['-'] }).reason).toContain('stdin')
   })
 })
 
-describe('what is refused, where, and what to write', () => {
+describe('a wrong expression is refused with its place and what to write', () => {
   test.each([
     ['', 0, 'it is empty'],
     ['a,,b', 2, 'a name is missing before ,'],
@@ -158,11 +158,11 @@ describe('what is refused, where, and what to write', () => {
     expect(error.code).toBe('usage')
   })
 
-  test('control characters of the expression do not reach the message', () => {
+  test('shows no control characters of the expression in the message', () => {
     expect(errorOf('m1,\u001b[2J').message).not.toContain('\u001b')
   })
 
-  test('any text is either read or refused with a place inside it', () => {
+  test('reads any text, or refuses it with a place inside it', () => {
     const piece = fc.constantFrom(
       'm',
       '[',
@@ -240,7 +240,7 @@ describe('the shortest notation', () => {
     fc.constantFrom('all', '@all', '-', '[::1]:22', 'u@[::1]', '1', '01', '001', '0', '00'),
   )
 
-  test('expanding what was folded gives the same set back, whatever the names', () => {
+  test('expands to the folded set again, whatever the names', () => {
     fc.assert(
       fc.property(fc.uniqueArray(anyName, { maxLength: 60 }), (names) => {
         fc.pre(names.length > 0)
@@ -258,7 +258,7 @@ describe('the shortest notation', () => {
     )
   })
 
-  test('ten thousand names of several shapes come back whole', () => {
+  test('folds and expands ten thousand names of several shapes', () => {
     const shapes = [
       (i: number): string => `m${i}`,
       (i: number): string => `rack${i % 100}n${String(Math.floor(i / 100)).padStart(2, '0')}`,

@@ -6,7 +6,7 @@ import { hostsYamlSchema } from '../../../src/inventory/hosts-yaml-schema.ts'
 import { type Fields, YamlReader } from '../../../src/inventory/yaml-reader.ts'
 import { SECTIONS } from '../../support/hosts-yaml.ts'
 
-test('docs/hosts-yaml.md is what the schema says now', () => {
+test('docs/hosts-yaml.md matches the schema', () => {
   expect(readFileSync(new URL('../../../docs/hosts-yaml.md', import.meta.url), 'utf8')).toBe(renderHostsYamlDocs())
 })
 
@@ -21,7 +21,7 @@ const withExample = [...fieldsIn(hostsYamlSchema(SECTIONS).fields ?? {})].filter
   ([, field]) => field.example !== undefined,
 )
 
-test.each(withExample)('the example of %s is read by its own schema', (name, { schema, example }) => {
+test.each(withExample)('the example of %s is valid in its schema', (name, { schema, example }) => {
   const key = name.split('.').at(-1) ?? ''
   const reader = new YamlReader(`${key}:${example?.startsWith('\n') ? '' : ' '}${example}`)
   const document = parseDocument(`${key}:${example?.startsWith('\n') ? '' : ' '}${example}`)

@@ -21,7 +21,7 @@ function read(text: string): void {
   }
 }
 
-test('any text is an inventory or a list of problems with their places', () => {
+test('any text gives an inventory or a list of problems with their places', () => {
   const piece = fc.constantFrom(
     ...[
       'hosts',
@@ -66,7 +66,7 @@ test('any text is an inventory or a list of problems with their places', () => {
   )
 })
 
-test('so is the example with pieces of it cut out, doubled or replaced', () => {
+test('so does the example with pieces cut out, doubled or replaced', () => {
   const position = fc.nat(lab.length)
   fc.assert(
     fc.property(position, fc.nat(40), position, fc.nat(40), (to, cut, from, count) => {

@@ -19,10 +19,10 @@ function problemsOf(text: string): string[] {
 const readExample = (path: string): Inventory =>
   parse(readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8'))
 
-describe('the example of the contract', () => {
+describe('the example in the docs', () => {
   const lab = readExample('docs/examples/lab.yaml')
 
-  test('has its hosts in order, numbered, with their defaults', () => {
+  test('has its hosts in order, numbered, with defaults', () => {
     expect(lab.hosts.map(({ name, number }) => `${number} ${name}`)).toEqual(
       ['m10', 'm8', 'm9', 'gpu01', 'gpu02', 'gpu03', 'gpu04'].map((name, index) => `${index + 1} ${name}`),
     )
@@ -84,13 +84,13 @@ describe('the example of the contract', () => {
   })
 })
 
-test('the hosts.yaml at the top is this machine alone', () => {
+test("the repository's hosts.yaml lists only this machine", () => {
   const { hosts } = readExample('hosts.yaml')
   expect(hosts.map(({ transport }) => transport)).toEqual(['local', 'local', 'local'])
 })
 
-describe('what is read', () => {
-  test('a name alone is a host', () => {
+describe('a valid file', () => {
+  test('accepts a host that is only a name', () => {
     expect(parse('hosts:\n  m8:\n  m9: {}\n  m10: ~\n').hosts).toEqual([
       { name: 'm8', number: 1 },
       { name: 'm9', number: 2 },
@@ -98,11 +98,11 @@ describe('what is read', () => {
     ])
   })
 
-  test('numbers are names as they are written', () => {
+  test('takes numbers as names, as they are written', () => {
     expect(parse('hosts: { 1: , 01: , 1e3: }').hosts.map(({ name }) => name)).toEqual(['1', '01', '1e3'])
   })
 
-  test('a host overrides the defaults; jump: none goes straight', () => {
+  test('lets a host override the defaults, and jump: none connect directly', () => {
     const { hosts } = parse(`
 defaults: { user: root, jump: [a, "bob@b:2222"], identity_file: ~/.ssh/k, forward_agent: false }
 hosts:
@@ -119,24 +119,24 @@ hosts:
     expect(hosts[0]?.forwardAgent).toBe(true)
   })
 
-  test('connections stay warm for all hosts, for one, or not at all', () => {
+  test('keeps connections for all hosts, for one, or not at all', () => {
     const { hosts } = parse('defaults: { persist: 300 }\nhosts: { a: , b: { persist: 0 }, c: { persist: 0.5 } }')
     expect(hosts.map(({ persistMs }) => persistMs)).toEqual([300_000, 0, 500])
   })
 
-  test('a default jump host is reached directly itself', () => {
+  test('reaches a default jump host directly', () => {
     const { hosts } = parse('defaults: { jump: gate }\nhosts: { gate: , m1: }')
     expect(hosts.map(({ jump }) => jump)).toEqual([[], ['gate']])
   })
 
-  test('groups use other groups, in any order, and lists', () => {
+  test('lets groups use other groups in any order, and lists', () => {
     const { groups } = parse(
       'hosts: { "m[1-4]": }\ngroups: { both: ["@a", "@b"], a: m1, b: "m[2-3]", rest: "all!@both" }',
     )
     expect(Object.fromEntries(groups)).toEqual({ a: ['m1'], b: ['m2', 'm3'], both: ['m1', 'm2', 'm3'], rest: ['m4'] })
   })
 
-  test('anchors and aliases', () => {
+  test('accepts anchors and aliases', () => {
     const { hosts } = parse('hosts:\n  m1: &one { user: ann, labels: { rack: 3 } }\n  m2: *one\n')
     expect(hosts[1]).toEqual({ name: 'm2', number: 2, user: 'ann', labels: { rack: '3' } })
   })
@@ -165,7 +165,7 @@ hosts:
   })
 })
 
-describe('what is refused, each with its place', () => {
+describe('an invalid file', () => {
   test.each<[string, string, string[]]>([
     [
       'an unknown key',
@@ -342,22 +342,22 @@ describe('what is refused, each with its place', () => {
     expect(actual.map((line) => line.trimEnd())).toEqual(expected)
   })
 
-  test('a file that is not YAML says where', () => {
+  test('says where a file is not YAML', () => {
     expect(problemsOf('hosts:\n  a: [1, 2\n  b: 3\n')[0]).toMatch(/^hosts\.yaml:\d+:\d+: /)
     expect(problemsOf('hosts: {a: }\n---\nhosts: {b: }')[0]).toMatch(/^hosts\.yaml:2:1: /)
   })
 
-  test('an alias to itself ends', () => {
+  test('refuses an alias to itself', () => {
     expect(problemsOf('hosts: { m1: &a { labels: *a } }')).not.toEqual([])
   })
 
-  test('aliases that multiply are refused, quickly', () => {
+  test('refuses multiplying aliases quickly', () => {
     const many = (name: string): string => Array.from({ length: 3000 }, () => `*${name}`).join(', ')
     const text = `x: &a [${'m1, '.repeat(3000)}]\ny: &b { k: *a }\nhosts: { m1: }\ngroups: { ${Array.from({ length: 3000 }, (_, i) => `g${i}: *a`).join(', ')} }\nz: [${many('b')}]`
     expect(problemsOf(text).join('\n')).toContain('aliases make this file too large to read')
   })
 
-  test('every problem of the file is told at once, in the order of its lines', () => {
+  test('reports every problem at once, in the order of the lines', () => {
     const lines = problemsOf(`clustr: x
 hosts:
   m1: { prt: 1 }
@@ -378,7 +378,7 @@ nfs: { }
   })
 })
 
-test('ten thousand hosts are read from one file', () => {
+test('reads ten thousand hosts from one file', () => {
   const text = `hosts:\n${Array.from({ length: 10_000 }, (_, i) => `  m${i}: { address: 10.0.0.1, port: 22 }`).join('\n')}\ngroups: { odd: "m[1-9999/2]" }\n`
   expect(parse(text).hosts).toHaveLength(10_000)
 })

@@ -28,15 +28,15 @@ const namesOf = (target: string | undefined, options = {}): string[] =>
   resolveTarget(inventory, target, options).map(({ name }) => name)
 
 describe('a target of an inventory', () => {
-  test('is everyone when none is given', () => {
+  test('is all hosts when none is given', () => {
     expect(namesOf(undefined)).toEqual(['m8', 'm9', 'm10', 'gpu01'])
   })
 
-  test('leaves out what is excluded', () => {
+  test('leaves out excluded hosts', () => {
     expect(namesOf('@workers,gpu01', { exclude: '@odd' })).toEqual(['m8', 'gpu01'])
   })
 
-  test('takes names from stdin', () => {
+  test('reads names from stdin', () => {
     expect(namesOf('-', { stdinNames: ['m10', 'm[8-9]'] })).toEqual(['m10', 'm8', 'm9'])
   })
 
@@ -50,7 +50,7 @@ describe('a target of an inventory', () => {
     ])
   })
 
-  test('adds machines that are described in full, numbered after the others', () => {
+  test('adds machines given in full, numbered after the others', () => {
     expect(resolveTarget(inventory, 'm8,bob@h1,h2:2222')).toEqual([
       { name: 'm8', number: 1, address: '10.0.0.8', user: 'root' },
       { name: 'h1', number: 5, user: 'bob' },
@@ -58,14 +58,14 @@ describe('a target of an inventory', () => {
     ])
   })
 
-  test('with an unknown name says the nearest and how to mean a machine outside', async () => {
+  test('with an unknown name suggests the nearest, and how to name a machine outside the inventory', async () => {
     const error = await thrownBy(() => resolveTarget(inventory, 'm11'))
     expect(error.code).toBe('usage')
     expect(error.message).toContain('there is no host m11; did you mean m10?')
     expect(error.hint).toContain('user@host')
   })
 
-  test('that leaves nobody is an error', async () => {
+  test('that leaves no host is an error', async () => {
     expect((await thrownBy(() => resolveTarget(inventory, 'm8!m8'))).message).toBe('m8!m8 leaves no host')
     expect((await thrownBy(() => resolveTarget(inventory, 'm8', { exclude: 'm*' }))).message).toBe(
       'm8 without m* leaves no host',
@@ -87,7 +87,7 @@ describe('a target without any file', () => {
     ])
   })
 
-  test('names hosts in full where the short name would stand for two', () => {
+  test('names hosts in full if the short name is ambiguous', () => {
     expect(inventoryFromTarget('127.0.0.1:2201,127.0.0.1:2202,a@h,b@h').hosts.map(({ name }) => name)).toEqual([
       '127.0.0.1:2201',
       '127.0.0.1:2202',
@@ -96,7 +96,7 @@ describe('a target without any file', () => {
     ])
   })
 
-  test('with a port that there is not says so', async () => {
+  test('with an impossible port says so', async () => {
     for (const target of ['h:99999', 'h:0', 'root@h:123456'])
       expect((await thrownBy(() => inventoryFromTarget(target))).message).toContain(': a port is from 1 to 65535')
   })
@@ -115,7 +115,7 @@ describe('a target without any file', () => {
   })
 })
 
-describe('where the inventory comes from', () => {
+describe('the source of the inventory', () => {
   let root = ''
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), 'muster-inventory-'))
@@ -131,7 +131,7 @@ describe('where the inventory comes from', () => {
   })
   const write = (path: string, host: string): void => writeFileSync(join(root, path), `hosts: { ${host}: }`)
 
-  test('--hosts, else the working directory, else the configuration directory', async () => {
+  test('is --hosts, else the working directory, else the configuration directory', async () => {
     write('config/muster/hosts.yaml', 'fromconfig')
     expect((await loadInventory(source())).hosts[0]?.name).toBe('fromconfig')
     write('work/hosts.yaml', 'fromcwd')
@@ -140,42 +140,42 @@ describe('where the inventory comes from', () => {
     expect((await loadInventory(source('other.yaml'))).hosts[0]?.name).toBe('fromoption')
   })
 
-  test('nowhere: says every place that was tried', async () => {
+  test('names every place that was tried if there is none', async () => {
     const error = await thrownBy(() => loadInventory(source()))
     expect(error.code).toBe('configuration')
     expect(error.message).toBe(`there is no ./hosts.yaml and no ${root}/config/muster/hosts.yaml`)
     expect(error.hint).toContain('--hosts')
   })
 
-  test('a file that is missing, or a directory, says so', async () => {
+  test('reports a missing file, or a directory', async () => {
     expect((await thrownBy(() => loadInventory(source('no.yaml')))).message).toBe(
       'no.yaml cannot be read: no such file',
     )
     expect((await thrownBy(() => loadInventory(source('.')))).message).toContain('it is a directory')
   })
 
-  test('a file of another encoding says so, instead of naming hosts and users that nobody meant', async () => {
+  test('reports a file of another encoding instead of reading wrong names from it', async () => {
     writeFileSync(join(root, 'work/hosts.yaml'), Buffer.from('hosts: { m8: { user: j\xf6rg } }', 'latin1'))
     expect((await thrownBy(() => loadInventory(source()))).message).toBe(
       'hosts.yaml cannot be read: it is not UTF-8 text',
     )
   })
 
-  test('problems carry the name of the file as the user knows it', async () => {
+  test('reports problems with the file name that the user gave', async () => {
     writeFileSync(join(root, 'work/hosts.yaml'), 'hosts: { a: { prot: 1 } }')
     expect((await thrownBy(() => loadInventory(source()))).message).toBe(
       'hosts.yaml:1:15: unknown key prot in a; did you mean port?',
     )
   })
 
-  test('a target needs no file, and --hosts none looks at none', async () => {
+  test('needs no file for a target, and reads none with --hosts none', async () => {
     expect((await selectHosts(source(), 'm[8-9]')).hosts.map(({ name }) => name)).toEqual(['m8', 'm9'])
     write('work/hosts.yaml', 'x')
     expect((await selectHosts(source('none'), 'm8')).hosts.map(({ name }) => name)).toEqual(['m8'])
     expect(findHostsFile(source('none'))).toBeUndefined()
   })
 
-  test('a target that has nothing to do with the hosts.yaml that lies there needs none of it', async () => {
+  test('is not needed for a target that is unrelated to the hosts.yaml in the directory', async () => {
     writeFileSync(join(root, 'work/hosts.yaml'), 'hosts: { local1: {}, local2: {} }')
     expect((await selectHosts(source(), 'm[8-9]')).hosts.map(({ name }) => name)).toEqual(['m8', 'm9'])
     expect((await thrownBy(() => selectHosts(source(), 'loca1'))).message).toContain('did you mean local1')

@@ -10,6 +10,6 @@ test.each([
   ['1.1KiB', undefined],
   ['9007199254740993', undefined],
   ['4 lumps', undefined],
-])('%s is read to the byte', (text, bytes) => {
+])('reads %s to the byte', (text, bytes) => {
   expect(parseMemorySize(text)).toBe(bytes)
 })

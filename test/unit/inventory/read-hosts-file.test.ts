@@ -41,13 +41,13 @@ describe.skipIf(!canRun)('a hosts file that is a pipe', () => {
     }
   }
 
-  it('is an error where nobody writes into it', async () => {
+  it('is an error if nothing writes into it', async () => {
     const clock = clockThat(async () => {})
     await expect(readHostsFile(pipe, { clock })).rejects.toThrow('it is a pipe, and no program writes to it')
     expect(clock.now()).toBeLessThan(4000)
   })
 
-  it('is read whole, however slowly it is written and although its writer comes late', async () => {
+  it('is read whole, however slowly and late it is written', async () => {
     const clock = clockThat(async (wait) => {
       if (wait === 3) writer = await open(pipe, 'w')
       if (wait === 300) await writer?.write(TEXT.slice(0, 5))
@@ -58,7 +58,7 @@ describe.skipIf(!canRun)('a hosts file that is a pipe', () => {
     expect((await readHostsFile(pipe, { clock })).toString()).toBe(TEXT)
   })
 
-  it('holds up nobody who wants to stop', async () => {
+  it('does not prevent a stop', async () => {
     const stopping = new AbortController()
     writer = await open(pipe, 'r+')
     const clock = clockThat(async (wait) => {
@@ -67,7 +67,7 @@ describe.skipIf(!canRun)('a hosts file that is a pipe', () => {
     await expect(readHostsFile(pipe, { clock, signal: stopping.signal })).rejects.toThrow('stopped')
   })
 
-  it('is nothing that a usual file is', async () => {
+  it('may also be a regular file', async () => {
     const file = join(directory, 'file')
     writeFileSync(file, TEXT)
     expect((await readHostsFile(file)).toString()).toBe(TEXT)

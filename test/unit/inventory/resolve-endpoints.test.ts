@@ -41,7 +41,7 @@ const failureOf = async (action: Promise<unknown>): Promise<MusterError> => {
 }
 
 describe('an endpoint by ssh_config alone', () => {
-  test('has the defaults of a console where nothing is said', async () => {
+  test("has Muster's defaults if nothing is set", async () => {
     expect(await endpointOf('plain')).toEqual({
       host: 'plain',
       number: 1,
@@ -64,7 +64,7 @@ describe('an endpoint by ssh_config alone', () => {
     } satisfies Endpoint)
   })
 
-  test('takes over everything that is said, with tokens and ~ expanded', async () => {
+  test('uses all settings, with tokens and ~ expanded', async () => {
     const files = { ...noFiles, exists: (path: string) => path.startsWith('/home/ann/.ssh/') }
     const { jump, ...endpoint } = await endpointOf('chained', { files })
     expect(endpoint).toEqual({
@@ -95,7 +95,7 @@ describe('an endpoint by ssh_config alone', () => {
     ])
   })
 
-  test('asks one round a hop, and about each host once', async () => {
+  test('asks in one round per hop, and about each host once', async () => {
     const source = createRecordedSource()
     await endpointsOf('chained,plain,chained:2207', { source })
     expect(source.rounds.map((round) => round.map(({ alias }) => alias))).toEqual([
@@ -105,7 +105,7 @@ describe('an endpoint by ssh_config alone', () => {
     ])
   })
 
-  test('expands the proxy command, and hands over environment, command and order of methods', async () => {
+  test('expands the proxy command, and passes on environment, command and order of methods', async () => {
     const endpoint = await endpointOf('command', { env: { LC_ALL: 'C.UTF-8', LANG: 'C', SSH_AUTH_SOCK: '/run/agent' } })
     expect(endpoint).toMatchObject({
       proxyCommand: 'nc -X connect command:22 as ann for command at 100%',
@@ -117,7 +117,7 @@ describe('an endpoint by ssh_config alone', () => {
     })
   })
 
-  test('tells hosts with one address and several ports apart, and asks for the alias', async () => {
+  test('distinguishes hosts with one address and several ports, and asks for the alias', async () => {
     const endpoints = await endpointsOf('plain:2201,plain:2202')
     expect(endpoints.map(({ host, alias, address, port }) => [host, alias, address, port])).toEqual([
       ['plain:2201', 'plain', 'plain.example.org', 2201],
@@ -126,7 +126,7 @@ describe('an endpoint by ssh_config alone', () => {
   })
 })
 
-describe('what only the system’s ssh can do', () => {
+describe('the system’s ssh is needed for', () => {
   test.each([
     ['token', 'its key is on a token (PKCS11Provider /usr/lib/opensc-pkcs11.so)'],
     ['ticket', 'it allows only gssapi-with-mic that the built-in transport does not know'],
@@ -134,7 +134,7 @@ describe('what only the system’s ssh can do', () => {
     expect(await endpointOf(host)).toMatchObject({ transport: 'openssh', needsOpenSsh: reason })
   })
 
-  test('a certificate, once it is there', async () => {
+  test('a certificate, if it exists', async () => {
     expect(await endpointOf('certified')).toMatchObject({ transport: 'ssh2' })
     const read = (path: string) => (path === '/home/ann/.ssh/ann-cert.pub' ? Buffer.from('') : undefined)
     expect(await endpointOf('certified', { files: { ...noFiles, read } })).toMatchObject({
@@ -156,14 +156,14 @@ describe('what only the system’s ssh can do', () => {
     expect(endpoint?.needsOpenSsh).toMatch(/^its jump host token: its key is on a token/)
   })
 
-  test('is the user’s to overrule', async () => {
+  test('unless the user says otherwise', async () => {
     const [endpoint] = await endpointsFrom('hosts: { token: { transport: ssh2 } }')
     expect(endpoint?.transport).toBe('ssh2')
   })
 })
 
 describe('hosts.yaml over ssh_config', () => {
-  test('wins where it speaks, and leaves the rest', async () => {
+  test('overrides what it sets, and leaves the rest', async () => {
     const [endpoint] = await endpointsFrom(
       'hosts: { chained: { address: 10.9.9.9, user: dora, jump: none, forward_agent: true, shell: fish } }',
     )
@@ -178,7 +178,7 @@ describe('hosts.yaml over ssh_config', () => {
     })
   })
 
-  test('jump hosts of the inventory bring their own way along', async () => {
+  test('jump hosts of the inventory keep their own route', async () => {
     const endpoints = await endpointsFrom(`hosts:
   far: { jump: [middle, "bob@last:99"] }
   middle: { address: 10.0.0.2, port: 1822, jump: near }
@@ -190,7 +190,7 @@ describe('hosts.yaml over ssh_config', () => {
     ])
   })
 
-  test('a later hop leaves out its own way: it is reached through the one before', async () => {
+  test('a later hop drops its own route, because it is reached through the one before', async () => {
     const [endpoint] = await endpointsFrom('hosts: { far: { jump: [plain, command] } }')
     expect(endpoint?.jump.map(({ host, proxyCommand }) => [host, proxyCommand])).toEqual([
       ['plain', undefined],
@@ -203,12 +203,12 @@ describe('hosts.yaml over ssh_config', () => {
     expect(endpoint?.jump[0]?.proxyCommand).toContain('nc -X connect command:22')
   })
 
-  test('its key files stay though they are missing, relative ones next to the file', async () => {
+  test('its key files are kept although they are missing, relative to the file', async () => {
     const [endpoint] = await endpointsFrom('hosts: { a: { identity_file: [keys/one, ~/.ssh/two] } }')
     expect(endpoint?.identityFiles).toEqual(['/srv/cluster/keys/one', '/home/ann/.ssh/two'])
   })
 
-  test('a local host asks nobody', async () => {
+  test('a local host needs no ssh -G', async () => {
     const source = createRecordedSource()
     const [endpoint] = await endpointsFrom('hosts: { here: { transport: local, shell: fish } }', { source })
     expect(endpoint).toMatchObject({
@@ -230,8 +230,8 @@ describe('hosts.yaml over ssh_config', () => {
   })
 })
 
-describe('ways that lead nowhere', () => {
-  test('a circle of ssh_config, for all hosts that are on it', async () => {
+describe('impossible routes', () => {
+  test('a circle in ssh_config, for all hosts in it', async () => {
     const error = await failureOf(endpointsOf('circle-a,plain'))
     expect(error.code).toBe('configuration')
     expect(error.message).toBe('circle-a: jump hosts form a loop: circle-a → circle-b → circle-a')
@@ -242,7 +242,7 @@ describe('ways that lead nowhere', () => {
     expect(error.message).toBe('a: jump host b has transport: local')
   })
 
-  test('what ssh says about its configuration, once for all hosts', async () => {
+  test('an error of ssh about its configuration, once for all hosts', async () => {
     const source = {
       ask: async (questions: readonly unknown[]) =>
         questions.map(() => ({ ok: false as const, reason: 'config line 3: bad' })),
@@ -263,7 +263,7 @@ describe('ssh itself and the library', () => {
   })
   afterAll(() => rmSync(directory, { recursive: true }))
 
-  test('the library gives the endpoints that the recorded answers of ssh give', async () => {
+  test('the library gives the same endpoints as the recorded answers of ssh', async () => {
     const source = createLibrarySource({ configFile: config, localUser: ann })
     const aliases = ALIASES.replace('carl@matched,', '')
     expect(await endpointsOf(aliases, { source })).toEqual(await endpointsOf(aliases))
@@ -286,16 +286,19 @@ describe('ssh itself and the library', () => {
     expect(bySsh.map(({ port }) => port)).toEqual([22, 2207, 22, 22, 22, 22, 22, 2400, 2300, 22, 99])
   })
 
-  test.skipIf(findSsh(process.env) === undefined)('a mistake in ssh_config is told with file and line', async () => {
-    const broken = join(directory, 'broken')
-    writeFileSync(broken, 'Host *\n  Prot 22\n')
-    const inventory = inventoryFromTarget('m[1-3]')
-    const options = { env: { PATH: process.env.PATH }, sshConfigFile: broken }
-    const error = await failureOf(resolveEndpoints(inventory, inventory.hosts, options))
-    expect(error.message).toMatch(/^m\[1-3\]: .*line 2: Bad configuration option: prot/)
-  })
+  test.skipIf(findSsh(process.env) === undefined)(
+    'a mistake in ssh_config is reported with file and line',
+    async () => {
+      const broken = join(directory, 'broken')
+      writeFileSync(broken, 'Host *\n  Prot 22\n')
+      const inventory = inventoryFromTarget('m[1-3]')
+      const options = { env: { PATH: process.env.PATH }, sshConfigFile: broken }
+      const error = await failureOf(resolveEndpoints(inventory, inventory.hosts, options))
+      expect(error.message).toMatch(/^m\[1-3\]: .*line 2: Bad configuration option: prot/)
+    },
+  )
 
-  test.skipIf(findSsh(process.env) === undefined)('what hosts.yaml says reaches ssh unharmed', async () => {
+  test.skipIf(findSsh(process.env) === undefined)('values of hosts.yaml reach ssh unchanged', async () => {
     const inventory = readInventory(
       'hosts: { a: { address: "fe80::1%%eth0", port: 2222, user: ann, identity_file: "~/my key" }, b: }',
       join(directory, 'hosts.yaml'),

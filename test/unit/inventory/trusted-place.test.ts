@@ -22,7 +22,7 @@ describe('a hosts.yaml that was found', () => {
       ...(named === undefined ? {} : { file: named }),
     })
 
-  it('is used where only the user can change it', async () => {
+  it('is used if only the user can change it', async () => {
     expect((await load()).hosts).toHaveLength(1)
   })
 
@@ -31,7 +31,7 @@ describe('a hosts.yaml that was found', () => {
     ['its group can change it', () => chmodSync(file, 0o664), 'it can be changed by its group'],
     ['every user can replace it', () => chmodSync(directory, 0o777), 'its directory can be changed by every user'],
     ['its group can replace it', () => chmodSync(directory, 0o770), 'its directory can be changed by its group'],
-  ])('is refused where %s, unless it is named', async (_, change, reason) => {
+  ])('is refused if %s, unless it is named', async (_, change, reason) => {
     change()
     await expect(load()).rejects.toMatchObject({
       code: 'configuration',

@@ -27,8 +27,8 @@ const AREAS = ['trust', 'nfs', 'env', 'ray'].map((name) => ({ name, isUsedByJobs
 
 const told = (...operations: readonly Operation[]) => sentencesAbout({ direction: 'down', operations }, AREAS, ACTIVE)
 
-describe('jobs of the queue on what is taken away', () => {
-  it('are those on Ray where its cluster ends', () => {
+describe('jobs of the queue that down affects', () => {
+  it('are those on Ray when its cluster is stopped', () => {
     expect(told(operation('ray/worker@m8'), operation('ray/head@m10'))).toEqual([
       'job 1 (job-1) runs on Ray, and ends with it',
       'job 2 (job-2) waits in Ray, which ends',
@@ -45,7 +45,7 @@ describe('jobs of the queue on what is taken away', () => {
     ])
   })
 
-  it('are none where nothing is taken away', () => {
+  it('are none if nothing is removed', () => {
     expect(told(operation('ray/head@m10', 'nothing'), operation('trust/keys@m8'))).toEqual([])
   })
 

@@ -25,7 +25,7 @@ function setUp(...answers: readonly (Secret | undefined)[]) {
 }
 
 describe('the password of sudo', () => {
-  it('is asked once for all hosts, also when something else begins', async () => {
+  it('is asked once for all hosts, also when another operation begins', async () => {
     const password = new Secret('correct horse')
     const { sudo, titles } = setUp(password)
     sudo.begin(HOSTS)
@@ -35,7 +35,7 @@ describe('the password of sudo', () => {
     expect(titles).toEqual(['sudo on m[1-2]'])
   })
 
-  it('is asked again by what begins next, and by no other host, when nobody gave it', async () => {
+  it('is asked again by the next operation, but not by another host, if it was not given', async () => {
     const { sudo, titles } = setUp(undefined, new Secret('correct horse'))
     sudo.begin(HOSTS)
     expect([await sudo.ask(), await sudo.ask(), titles.length]).toEqual([undefined, undefined, 1])
@@ -44,7 +44,7 @@ describe('the password of sudo', () => {
     expect(titles).toHaveLength(2)
   })
 
-  it('is asked again by what begins next when a host did not take it', async () => {
+  it('is asked again by the next operation if a host did not accept it', async () => {
     const { sudo, titles } = setUp(new Secret('wrong'), new Secret('correct horse'))
     const hosts = sudo.watch({
       exec: async () => resultOf({ kind: 'refused', reason: 'sudo did not accept the password' }),

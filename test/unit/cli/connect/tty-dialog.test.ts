@@ -11,14 +11,14 @@ const request = {
 } as const
 
 describe('a question on the terminal', () => {
-  it('tells what a server writes from what Muster asks', () => {
+  it('distinguishes what a server writes from what Muster asks', () => {
     expect(wordsOf(request)).toEqual({
       heading: 'Login of root on m1\nThe server says: Passphrase of /root/.ssh/id\n',
       prompts: ['The server asks: Passphrase '],
     })
   })
 
-  it('of Muster itself stands as it is', () => {
+  it('of Muster itself is shown unchanged', () => {
     const own = { ...request, kind: 'passphrase', title: 'Passphrase of /k', instruction: '', isRetry: true } as const
     expect(wordsOf(own)).toEqual({
       heading: 'That was not accepted. Passphrase of /k\n',

@@ -36,7 +36,7 @@ describe('the report of a copy', () => {
     expect(err()).toContain('muster: m[1-3] share /home/ada: written once, checked on each\n')
   })
 
-  it('does not say that all is written where a host failed', () => {
+  it('does not claim that everything is written if a host failed', () => {
     const { report, err } = reportOf(['m1', 'm2'])
     report.handle({ type: 'shared', host: 'm1', with: 'm2', path: '/home/ada' })
     report.handle({ type: 'result', host: 'm1', result: DONE })
@@ -45,7 +45,7 @@ describe('the report of a copy', () => {
     expect(err()).toContain('muster: m[1-2] share /home/ada\n')
   })
 
-  it('is a line a host, and how many are well', () => {
+  it('has one line per host, and counts the successful ones', () => {
     const { report, out, err } = reportOf(['m1', 'm2'])
     report.handle({ type: 'result', host: 'm1', result: DONE })
     report.handle({
@@ -58,7 +58,7 @@ describe('the report of a copy', () => {
     expect(err()).toBe('muster: 1 of 2 hosts ok, 1 not reached; 4.0 KiB in total\n')
   })
 
-  it('tells the first failures of a host, and how many more there are', () => {
+  it('shows the first failures of a host, and how many more there are', () => {
     const { report, out, err } = reportOf(['m1'])
     for (let index = 0; index < 7; index += 1) {
       report.handle({ type: 'file', host: 'm1', path: `f${index}`, action: 'failed', sizeBytes: 1, reason: 'no' })
@@ -81,7 +81,7 @@ describe('the report of a copy', () => {
     expect(file).toMatchObject({ path: 'a\\x7f\nb' })
   })
 
-  it('tells the path of large files, in words and as its schema says', () => {
+  it('reports the path of large files, in words and as its schema says', () => {
     const rates = { betweenBitsPerSecond: 190_400_000, hereBitsPerSecond: 9_440_000 }
     const { report, err } = reportOf(['m1'])
     report.path({ via: 'chain', hosts: ['m1', 'm2'], ...rates })
@@ -135,7 +135,7 @@ describe('the report of a copy', () => {
     vi.useRealTimers()
   })
 
-  it('exits with 1 when something here could not be read', () => {
+  it('exits with 1 if a local file could not be read', () => {
     const { report } = reportOf(['m1'])
     report.handle({ type: 'result', host: 'm1', result: DONE })
     expect(report.finish([{ path: 'f', reason: 'Permission denied' }])).toBe(1)

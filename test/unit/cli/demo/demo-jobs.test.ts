@@ -29,16 +29,14 @@ const places = (submissions: readonly Submission[], count: number) => {
 }
 
 describe('the jobs of the demo', () => {
-  it('are all there at first, but for one that waits for room and one that never finds any', () => {
+  it('all start, except one that waits for room and one that never finds any', () => {
     const first = firstJobs(hostsOf(6))
     const flat = places(first, 6)
     expect(flat.slice(0, -2).every(Boolean)).toBe(true)
     expect(flat.slice(-2)).toEqual([false, false])
   })
 
-  it.each([
-    1, 2, 3, 6, 9, 200,
-  ])('find room on %i hosts with nothing else on them, but for the one that is too large', (count) => {
+  it.each([1, 2, 3, 6, 9, 200])('fit on %i idle hosts, except the one that is too large', (count) => {
     const first = firstJobs(hostsOf(count))
     const later = Array.from({ length: STEPS }, (_, step) => nextJob(step, hostsOf(count)))
     const homeless = [...first, ...later].filter(
@@ -47,7 +45,7 @@ describe('the jobs of the demo', () => {
     expect(homeless.map(({ spec }) => spec.name)).toEqual(['too large for any host'])
   })
 
-  it('are of several people, with gangs, shares of a device and a sweep that is measured', () => {
+  it('belong to several users, with gangs, shares of a device and a sweep with metrics', () => {
     const jobs = firstJobs(hostsOf(6))
     expect(new Set(jobs.map(({ user }) => user)).size).toBeGreaterThan(2)
     expect(jobs.some(({ spec }) => spec.bundles > 1 && spec.request.gpuCount > 1)).toBe(true)
@@ -55,7 +53,7 @@ describe('the jobs of the demo', () => {
     expect(jobs.find(({ spec }) => spec.metrics !== undefined)?.variants).toHaveLength(8)
   })
 
-  it('hold nobody to memory that the machine does not have', () => {
+  it('do not request memory that the machine does not have', () => {
     const jobs = Array.from({ length: STEPS }, (_, step) => nextJob(step, hostsOf(6)))
     expect([...firstJobs(hostsOf(6)), ...jobs].every(({ spec }) => spec.isUnlimited)).toBe(true)
   })

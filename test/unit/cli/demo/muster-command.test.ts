@@ -20,7 +20,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true }))
 
 describe('muster on hosts of the demo', () => {
-  it('finds hosts with what the demo declares of them, and no way to them', async () => {
+  it('lists the hosts as the demo declares them, without a route to them', async () => {
     const file = join(directory, 'hosts.yaml')
     writeFileSync(file, formatHostsFile(inventory))
     const loaded = await loadInventory({ file, cwd: directory, env: {}, sections: async () => [] })

@@ -65,12 +65,12 @@ describe('muster hosts', () => {
     expect((await hosts(['here'])).output).toMatch(/^here {2}this machine {2}\S+ +local$/m)
   })
 
-  test('takes names from stdin and leaves out what is excluded', async () => {
+  test('reads names from stdin, and leaves out excluded hosts', async () => {
     const { output } = await hosts(['--exclude', 'm10', '-'], { stdin: 'm10\nm8 here\n' })
     expect(output.split('\n').map((line) => line.split(' ')[0])).toEqual(['NAME', 'm8', 'here', ''])
   })
 
-  test('--json is one object a line, with the time', async () => {
+  test('prints one object per line, with the time, with --json', async () => {
     const { output } = await hosts(['--json', 'm8,here'])
     const [m8, here] = output
       .trimEnd()
@@ -91,7 +91,7 @@ describe('muster hosts', () => {
     expect(here).toMatchObject({ host: 'here', transport: 'local', jump: [], groups: [] })
   })
 
-  test('--check shows which hosts answer, and its exit code says that one does not', async () => {
+  test('shows with --check which hosts answer, and fails if one does not', async () => {
     const { output, exitCode } = await hosts(['--check', 'm10,m8'], { check: sometimes })
     expect(output).toMatch(/^m10 .* yes, 12 ms$/m)
     expect(output).toMatch(/^m8 .* unreachable: connection refused$/m)
@@ -99,7 +99,7 @@ describe('muster hosts', () => {
     expect((await hosts(['--check', 'm10'], { check: sometimes })).exitCode).toBe(0)
   })
 
-  test('--check --json tells each host as it is known', async () => {
+  test('reports each host at once with --check --json', async () => {
     const { output } = await hosts(['--check', '--json', 'm8'], { check: sometimes })
     expect(JSON.parse(output)).toMatchObject({
       type: 'host',
@@ -109,7 +109,7 @@ describe('muster hosts', () => {
     })
   })
 
-  test('an unknown host is refused before anything is written', async () => {
+  test('refuses an unknown host before it prints anything', async () => {
     expect(await hosts(['m9'])).toMatchObject({ exitCode: 2, output: '' })
   })
 })

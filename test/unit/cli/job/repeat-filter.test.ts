@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { RepeatFilter } from '../../../../src/cli/job/drive-queue.ts'
 
-test('a full disk is reported once, and again only after there was room for a while', () => {
+test('reports a full disk once, and again only after there was space for a while', () => {
   const filter = new RepeatFilter(10_000)
   expect(filter.isNews(0, 1_000)).toBe(true)
   expect(filter.isNews(3_000, 3_000)).toBe(false)

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { expandVariants } from '../../../../src/cli/job/variants.ts'
 
-test('one job without an array or a grid', () => {
+test('makes one job without an array or a grid', () => {
   expect(expandVariants(undefined, [])).toEqual([{}])
 })
 
-test('each combination once, with exact decimals', () => {
+test('makes each combination once, with exact decimals', () => {
   expect(expandVariants('7-8', ['lr=0.1:0.3:0.1', 'size=8,16']).map((one) => Object.values(one).join(' '))).toEqual(
     ['7', '8'].flatMap((index) => ['0.1', '0.2', '0.3'].flatMap((lr) => [`${index} ${lr} 8`, `${index} ${lr} 16`])),
   )

@@ -16,8 +16,8 @@ const NAMES = new Map([
   ['10.77.0.12', 'm8'],
 ])
 
-describe('what Ray has handed out', () => {
-  it('is its nodes with the letters of placement groups, who of the queue they belong to, and what waits', () => {
+describe('what Ray has placed', () => {
+  it('is shown as nodes with letters of placement groups, the jobs they belong to, and what waits', () => {
     if (usage === undefined) throw new Error('the fixture is no answer')
     const lines = formatRay(usage, NAMES, ({ name }) => (name === 'keep' ? 17 : undefined)).split('\n')
     expect(lines).toEqual([
@@ -34,7 +34,7 @@ describe('what Ray has handed out', () => {
     ])
   })
 
-  it('is the same as data, a bundle with its host', () => {
+  it('is the same in JSON, with the host of each bundle', () => {
     if (usage === undefined) throw new Error('the fixture is no answer')
     const lines = formatRayJson(usage, NAMES, () => undefined)
       .trim()

@@ -14,7 +14,7 @@ const usage = parseClusterUsage({
   status: { data: { clusterStatus: read('status-v2.txt') } },
 })
 
-describe('what a cluster does', () => {
+describe('the state of a cluster', () => {
   it('is shown by node, with what waits and why', () => {
     if (usage === undefined) throw new Error('the fixture is no answer')
     expect(formatUsage(usage, new Map([['10.77.0.11', 'm10']])).split('\n')).toEqual([
@@ -31,7 +31,7 @@ describe('what a cluster does', () => {
     ])
   })
 
-  it('counts what placement groups hold as used, whether anything in them runs or not', () => {
+  it('counts what placement groups hold as used, whether or not anything runs in them', () => {
     const text = `Total Usage:
  1.0/4.0 CPU (0.0 used of 1.0 reserved in placement groups)
  1.5/8.0 GPU (0.5 used of 2.0 reserved in placement groups)
@@ -62,13 +62,13 @@ describe('what a cluster does', () => {
     expect(one.filter((line) => /^(m10|10\.77)/.test(line))).toHaveLength(2)
   })
 
-  it('waits for the same with both autoscalers, and for nothing where nothing waits', () => {
+  it('has the same pending requests with both autoscalers, and none if nothing waits', () => {
     expect(parseDemands(read('status-v1.txt'))).toEqual(parseDemands(read('status-v2.txt')))
     expect(parseDemands('Resources\nDemands:\n (no resource demands)\n')).toEqual([])
     expect(parseDemands('')).toEqual([])
   })
 
-  it('is read as far as it is there', () => {
+  it('is read as far as it is reported', () => {
     expect(parseClusterUsage(undefined)).toBeUndefined()
     expect(parseClusterUsage({ error: 'refused' })).toBeUndefined()
     const odd = { nodes: { data: { summary: [{ raylet: { nodeId: 'a', state: 'ALIVE' }, mem: 'x' }, 7] } }, groups: [] }

@@ -14,7 +14,7 @@ describe('the files of --out', () => {
     rmSync(directory, { recursive: true })
   })
 
-  it('follow no link that waits where they are made', () => {
+  it('follow no link at their path', () => {
     const out = join(directory, 'out')
     const files = new OutputDirectory(out, ['m1'], false)
     writeFileSync(join(directory, 'precious'), 'kept')
@@ -27,7 +27,7 @@ describe('the files of --out', () => {
     expect(readdirSync(out).sort()).toEqual(['m1.err', 'm1.out'])
   })
 
-  it('are put into directories that are made, and whoever is in the way is named', () => {
+  it('are written into new directories, and a path in the way is named', () => {
     const deep = join(directory, 'a', 'b')
     expect(new OutputDirectory(deep, ['m1'], false).path).toBe(deep)
     expect(new OutputDirectory(deep, ['m1'], false).path).toBe(deep)
@@ -38,7 +38,7 @@ describe('the files of --out', () => {
     expect(() => new OutputDirectory('/proc/none', ['m1'], false)).toThrow('--out /proc/none')
   })
 
-  it('leave nothing half behind', () => {
+  it('never leave a partial file behind', () => {
     const files = new OutputDirectory(directory, ['m1'], false)
     const broken = {
       *read(): Generator<Uint8Array> {

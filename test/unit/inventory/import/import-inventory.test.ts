@@ -34,12 +34,12 @@ const hostOf = ({ inventory }: Imported, name: string) => {
 }
 
 describe('clusterssh', () => {
-  test('clusters without a host are no groups, nor members of one', () => {
+  test('makes no groups of clusters without a host, nor members', () => {
     const { inventory } = imported('clusterssh', { file: 'x', text: 'all-of-it empty web\nempty\nnothing empty' })
     expect([...inventory.groups.keys()]).toEqual(['all-of-it'])
   })
 
-  test('clusters: logins, braces, continued lines, clusters in clusters; what is left behind is said', () => {
+  test('reads logins, braces, continued lines and nested clusters, and reports what it skips', () => {
     const result = imported('clusterssh', { file: 'clusters' })
     expect(hostOf(result, 'web2.example.org')).toEqual({ name: 'web2.example.org', user: 'root', port: 2222 })
     expect(hostOf(result, 'web4')).toEqual({ name: 'web4' })
@@ -59,24 +59,24 @@ describe('clusterssh', () => {
     ])
   })
 
-  test('tags are clusters the other way round', () => {
+  test('reads tags as clusters of their hosts', () => {
     const result = imported('clusterssh', { file: 'tags' })
     expect(Object.fromEntries(result.inventory.groups)).toEqual({ odd: ['h1'], first: ['h1'], even: ['h2'] })
     expect(hostOf(result, 'h2')).toEqual({ name: 'h2', user: 'bob', port: 2022 })
   })
 
-  test('the last definition of a cluster counts', () => {
+  test('uses the last definition of a cluster', () => {
     const { inventory, notes } = imported('clusterssh', { file: 'c', text: 'web a\nweb b\n' })
     expect(Object.fromEntries(inventory.groups)).toEqual({ web: ['b'] })
     expect(notes).toEqual(['c:1: cluster web is defined again later'])
   })
 
-  test('a login whose user cannot begin a name still gets a name', () => {
+  test('names a login whose user cannot begin a name', () => {
     const { inventory } = imported('clusterssh', { file: 'c', text: 'web h %x@h %y@h h:1\n' })
     expect(inventory.hosts.map(({ name }) => name).toSorted()).toEqual(['h', 'h-1', 'host-x-h', 'host-y-h'])
   })
 
-  test('the usual files, and those that its configuration adds', () => {
+  test('reads the usual files, and those that its configuration adds', () => {
     const { text } = importInventory({
       kind: 'clusterssh',
       cwd: '/',
@@ -98,14 +98,14 @@ describe('clusterssh', () => {
     expect(expandBraces(word).toSorted()).toEqual(names)
   })
 
-  test('braces that stand for too much are left out', () => {
+  test('skips braces that expand to too many names', () => {
     expect(() => expandBraces('h{1..99999999}')).toThrow('more than 100000')
     expect(() => expandBraces('{1..999}{1..999}')).toThrow('more than 100000')
   })
 })
 
 describe('clush', () => {
-  test('groups.conf leads to the local file and the YAML files; commands are not run', () => {
+  test('follows groups.conf to the local file and the YAML files, and runs no commands', () => {
     const { inventory, notes } = imported('clush', { file: 'clush/groups.conf' })
     const groups = Object.fromEntries([...inventory.groups].map(([name, members]) => [name, members.length]))
     expect(groups).toMatchObject({ compute: 9, storage: 1, io: 2, 'roles:both': 6, 'racks:r1': 4 })
@@ -115,14 +115,14 @@ describe('clush', () => {
     ])
   })
 
-  test('a local groups file: nested groups stay nested, algebra is worked out, logins become hosts', () => {
+  test('keeps nested groups of a local file, evaluates set operations, and turns logins into hosts', () => {
     const result = imported('clush', { file: 'clush/groups.d/local.cfg' })
     expect(result.text).toContain('io: "@storage,head"')
     expect(result.inventory.groups.get('storage')).toEqual(['node1'])
     expect(hostOf(result, 'm1')).toEqual({ name: 'm1', user: 'bob', port: 22 })
   })
 
-  test('a YAML file of one source has plain group names', () => {
+  test('gives a YAML file of one source plain group names', () => {
     const { inventory } = imported('clush', {
       file: 'g.yaml',
       text: 'roles: { adm: head, all_nodes: ["@adm", "n[1-2]"] }',
@@ -130,7 +130,7 @@ describe('clush', () => {
     expect(Object.fromEntries(inventory.groups)).toEqual({ adm: ['head'], all_nodes: ['head', 'n1', 'n2'] })
   })
 
-  test('groups in a circle are said to be, and the rest is read', () => {
+  test('reports circular groups, and reads the rest', () => {
     const { inventory, notes } = imported('clush', { file: 'local.cfg', text: 'a: @b\nb: @a\nc: n1\n' })
     expect([...inventory.groups.keys()]).toEqual(['c'])
     expect(notes).toContain('local.cfg:1: group a: its groups form a loop')
@@ -138,7 +138,7 @@ describe('clush', () => {
 })
 
 describe('ansible', () => {
-  test('INI: ranges, children, variables of hosts over those of groups, inner groups over outer ones', () => {
+  test('reads INI with ranges and children; hosts override groups, inner groups override outer ones', () => {
     const result = imported('ansible', { file: 'ansible.ini' })
     expect(hostOf(result, 'www02.example.com')).toEqual({
       name: 'www02.example.com',
@@ -158,7 +158,7 @@ describe('ansible', () => {
     ])
   })
 
-  test('no secret reaches the file or the notes', () => {
+  test('writes no secret to the file or the notes', () => {
     const { text, notes } = imported('ansible', {
       file: 'i',
       text: '[a]\nh ansible_ssh_pass=hunter2 ansible_become_password="hunter2"\n',
@@ -166,7 +166,7 @@ describe('ansible', () => {
     expect(text + notes.join('\n')).not.toContain('hunter2')
   })
 
-  test('YAML, told by its first line', () => {
+  test('recognises YAML by its first line', () => {
     const result = imported('ansible', { file: 'ansible.yaml' })
     expect(hostOf(result, 'mail')).toEqual({ name: 'mail', user: 'ann' })
     expect(hostOf(result, 'www2')).toEqual({ name: 'www2', user: 'web', port: 2222 })
@@ -185,7 +185,7 @@ describe('ansible', () => {
 })
 
 describe('ssh', () => {
-  test('aliases, without patterns; what is included; other names of one machine once', () => {
+  test('reads aliases and included files, skips patterns, and lists other names of one machine once', () => {
     const { inventory, notes } = imported('ssh', { file: 'home/.ssh/config' })
     expect(inventory.hosts.map(({ name }) => name).toSorted()).toEqual(['db', 'equals', 'quoted', 'web1', 'web2'])
     expect(notes).toEqual([
@@ -194,7 +194,7 @@ describe('ssh', () => {
     ])
   })
 
-  test('~/.ssh/config when no file is given, with Include relative to it', () => {
+  test('reads ~/.ssh/config by default, with Include relative to it', () => {
     const { hosts, text } = importInventory({
       kind: 'ssh',
       cwd: '/',
@@ -207,8 +207,8 @@ describe('ssh', () => {
   })
 })
 
-describe('whatever is read', () => {
-  test('nothing to read says where was looked', () => {
+describe('any source', () => {
+  test('says which files it looked for when there is none', () => {
     for (const kind of IMPORT_KINDS) {
       expect(() => importInventory({ kind, cwd: '/', home: '/nonexistent', etc: '/nonexistent', env: {} })).toThrow(
         /nothing to import|no host was found/,
@@ -216,7 +216,7 @@ describe('whatever is read', () => {
     }
   })
 
-  test('a file without hosts is an error', () => {
+  test('refuses a file without hosts', () => {
     expect(() => imported('clusterssh', { file: 'clusters', text: '# nothing\n' })).toThrow('no host was found')
   })
 

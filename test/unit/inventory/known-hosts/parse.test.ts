@@ -62,7 +62,7 @@ describe('known_hosts', () => {
     expect(parse(line)[0]?.matches('m9.example')).toBe(false)
   })
 
-  it('hashes a name as HMAC-SHA1 says', () => {
+  it('hashes a name with HMAC-SHA1', () => {
     const salt = Buffer.alloc(20, 7)
     const expected = createHmac('sha1', salt).update('m8.example').digest('base64')
     expect(matches(`|1|${salt.toString('base64')}|${expected}`, 'M8.example')).toBe(true)

@@ -20,8 +20,8 @@ function standIn(config: string, linesOf: (alias: string) => readonly (readonly 
   return { asked, run: (questions: readonly SshConfigQuestion[]) => askAboutEqualHosts(questions, ask, () => config) }
 }
 
-describe('hosts that ssh_config does not tell apart', () => {
-  it('are answered for by two of them', async () => {
+describe('hosts that match the same blocks of ssh_config', () => {
+  it('are resolved by asking about two of them', async () => {
     const ssh = standIn('Host *\n  Port 22\n')
     const answers = await ssh.run(nodes(50))
     expect(ssh.asked).toEqual(['node1', 'node50'])
@@ -56,19 +56,19 @@ describe('hosts that ssh_config does not tell apart', () => {
     )
   })
 
-  it('are asked one by one when two answers differ in more than the name', async () => {
+  it('are asked one by one if two answers differ in more than the name', async () => {
     const ssh = standIn('Host *\n', (alias) => [['controlpath', `/tmp/${alias}`]])
     await ssh.run(nodes(10))
     expect(ssh.asked).toHaveLength(10)
   })
 
-  it('are asked one by one when names are made canonical', async () => {
+  it('are asked one by one if names are made canonical', async () => {
     const ssh = standIn('Host *\n', () => [['canonicalizehostname', 'yes']])
     await ssh.run(nodes(10))
     expect(ssh.asked).toHaveLength(10)
   })
 
-  it('are asked one by one by an ssh that does not say what it reads', async () => {
+  it('are asked one by one if ssh does not say which files it reads', async () => {
     const asked: SshConfigQuestion[] = []
     await askAboutEqualHosts(nodes(10), async (questions) => {
       asked.push(...questions)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { createLibrarySource } from '../../../../src/inventory/ssh-config/library-source.ts'
 
-it('refuses a ~/.ssh/config that others may write where ssh is not installed to refuse it', async () => {
+it('refuses a ~/.ssh/config that others may write, also without ssh', async () => {
   const home = mkdtempSync(join(tmpdir(), 'muster-config-'))
   onTestFinished(() => rmSync(home, { recursive: true }))
   mkdirSync(join(home, '.ssh'))
