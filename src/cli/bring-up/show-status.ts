@@ -1,7 +1,6 @@
 /** `status`: gathers facts, compares, verifies without writing anything, and reports. */
-import { gatherAreaFacts, verifyAreas } from '../../ops/kernel/bring-up.ts'
+import { gatherAreaFacts, type HostStatus, statusesOf, verifyAreas } from '../../ops/kernel/bring-up.ts'
 import { makePlan } from '../../ops/kernel/plan.ts'
-import { type HostStatus, statusesOf } from '../../ops/kernel/status.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
 import { serviceState } from '../job/service/state.ts'
 import { type BringUpOptions, prepareBringUp } from './prepare.ts'

@@ -2,10 +2,10 @@
 import { randomBytes } from 'node:crypto'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
+import { prepareAreas } from '../../ops/kernel/area.ts'
 import { gatherAreaFacts } from '../../ops/kernel/bring-up.ts'
 import type { Finding } from '../../ops/kernel/finding.ts'
 import { makePlan } from '../../ops/kernel/plan.ts'
-import { prepareAreas } from '../../ops/kernel/prepare-areas.ts'
 import { loadAreas } from '../bring-up/areas.ts'
 import { createOpsHosts, type OpsHostsOptions } from '../connect/ops-hosts.ts'
 

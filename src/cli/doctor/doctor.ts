@@ -3,9 +3,17 @@ import { systemClock } from '../../base/clock.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { type Examination, examineHost } from '../../ops/doctor/examine-host.ts'
-import { formatFindings, formatSummary } from '../../ops/doctor/format-report.ts'
-import { type DoctorReport, fleetFindings, hostFindings } from '../../ops/doctor/host-report.ts'
-import { countHealth, findingEvent, hostEvent, summaryEvent } from '../../ops/doctor/report-events.ts'
+import {
+  countHealth,
+  type DoctorReport,
+  findingEvent,
+  fleetFindings,
+  formatFindings,
+  formatSummary,
+  hostEvent,
+  hostFindings,
+  summaryEvent,
+} from '../../ops/doctor/report.ts'
 import type { Finding } from '../../ops/kernel/finding.ts'
 import { checkHosts, type LoginCheck } from '../../ssh/check-hosts.ts'
 import { limitFactorOf, newMark } from '../bring-up/prepare.ts'

@@ -1,8 +1,7 @@
 /** Everything that may leave something on a host, in the order in which it is listed. Each declares its own. */
 import type { LeftSearch } from '../../base/left.ts'
-import { filesLeft } from '../../ops/kernel/files-left.ts'
-import type { LeftRoom } from '../../ops/kernel/left.ts'
-import { roomOfSearch } from '../../ops/kernel/left-search.ts'
+import { filesLeft } from '../../ops/kernel/files.ts'
+import { type LeftRoom, roomOfSearch } from '../../ops/kernel/left.ts'
 import { iperfLeft } from '../../ops/net/mesh/install-iperf.ts'
 import { jobsLeft, type OwnQueue } from '../../scheduler/jobs/left.ts'
 import { copyLeft, execLeft, persistLeft } from '../../ssh/left.ts'

@@ -3,9 +3,8 @@
  * currentLoad() runs a shell; networkStats() runs one for each interface and is called rarely; disks would need lsblk.
  */
 import { cpus, loadavg, networkInterfaces } from 'node:os'
-import type { OwnMachinePort } from '../../ops/net/watch/own-machine.ts'
-import { isRealCard } from '../../ops/net/watch/read-samples.ts'
-import type { CardTraffic } from '../../ops/net/watch/sample.ts'
+import { type CardTraffic, isRealCard } from '../../ops/net/watch/sample.ts'
+import type { OwnMachinePort } from '../../ops/net/watch/watch-hosts.ts'
 
 /** Samples for each reading of the interfaces. */
 const SELDOM = 10

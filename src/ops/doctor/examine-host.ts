@@ -4,7 +4,7 @@
  * examination ends if the shell cannot run a command.
  */
 
-import { endMark } from '../kernel/probe-script.ts'
+import { endMark } from '../kernel/fact.ts'
 import { CLOCK_QUESTIONS, type ClockOffset, clockOffset, clockScript } from './clock-offset.ts'
 import { factScript, type MachineFacts, parseFacts } from './fact-script.ts'
 import type { CommandResult, DoctorEnd, DoctorHost } from './host-port.ts'

@@ -4,11 +4,20 @@
  * writes no file, and when its stdin is closed it stops whatever hangs.
  */
 
-import type { Fact } from '../kernel/fact.ts'
-import { endMark, FLATTEN, limitedFunctions, STATUSES_OF_LIMIT, sectionsOf } from '../kernel/probe-script.ts'
-import { routeFact, sshdFact, sudoFact, timeServiceFact } from './facts/access.ts'
+import { endMark, type Fact, FLATTEN, limitedFunctions, STATUSES_OF_LIMIT, sectionsOf } from '../kernel/fact.ts'
 import { type Disk, diskFacts, mountsFact, partialsFact } from './facts/disk.ts'
-import { distributionFact, loadFact, memoryFact, openFilesFact, pythonFact, systemFact } from './facts/machine.ts'
+import {
+  distributionFact,
+  loadFact,
+  memoryFact,
+  openFilesFact,
+  pythonFact,
+  routeFact,
+  sshdFact,
+  sudoFact,
+  systemFact,
+  timeServiceFact,
+} from './facts/machine.ts'
 
 const FACTS = {
   system: systemFact,

@@ -7,8 +7,7 @@ import { basename } from 'node:path'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { pathWord } from '../kernel/files.ts'
 import type { Action } from '../kernel/operation.ts'
-import { HALF, MARK_FILE } from './facts.ts'
-import { removeParcel } from './parcel.ts'
+import { HALF, MARK_FILE, removeParcel } from './facts.ts'
 
 const MOVE_TIMEOUT_MS = 60 * 60_000
 

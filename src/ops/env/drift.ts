@@ -1,8 +1,7 @@
 /** Drift: how the environments of hosts differ, and how bad each difference is. Pure. */
 import type { Gravity } from '../kernel/finding.ts'
-import type { DockerFacts } from './docker-facts.ts'
-import type { PrefixFacts, SystemFacts } from './facts.ts'
-import { differingPart } from './packages.ts'
+import type { DockerFacts } from './docker.ts'
+import { differingPart, type PrefixFacts, type SystemFacts } from './facts.ts'
 
 export type ItemKind = 'system' | 'python' | 'environment' | 'package' | 'image' | 'container'
 

@@ -2,7 +2,6 @@
 import { defined } from '../../base/defined.ts'
 import type { Fact } from '../kernel/fact.ts'
 import { pathWord } from '../kernel/files.ts'
-import { isName, isVersion, normalName, type Package, packageOfCondaFile, packageOfDist } from './packages.ts'
 import type { EnvironmentSpec } from './section.ts'
 
 /** What an environment cannot bring along. Undefined: none, or unknown. */
@@ -201,3 +200,100 @@ echo end`,
     },
   }
 }
+
+/** Packages of an environment by the names of their files. Pure. */
+
+export type Package = {
+  readonly name: string
+  readonly version: string
+  readonly by: 'pip' | 'conda'
+  /** conda's build string. */
+  readonly build?: string
+}
+
+/** Names as PEP 503 compares them. */
+export function normalName(name: string): string {
+  return name
+    .toLowerCase()
+    .replace(/[-_.]+/g, '-')
+    .replace(/^-/, '')
+}
+
+export function isName(text: string): boolean {
+  return /^[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?$/.test(text) && text.length <= 200
+}
+
+/** PEP 440, or conda's; nothing that a shell or pip could misread. */
+export function isVersion(text: string): boolean {
+  return /^[A-Za-z0-9][\w.+!~-]*$/.test(text) && text.length <= 200
+}
+
+/** `numpy-1.26.4.dist-info`; `old_thing-1.0-py3.11.egg-info`. Undefined: no package. */
+export function packageOfDist(directory: string): Package | undefined {
+  const match = /^(.+?)-(\d[^-]*)(?:\.dist-info|(?:-py[\d.]+)?\.egg-info)$/.exec(directory)
+  const [, name = '', version = ''] = match ?? []
+  // A tilde marks a directory that pip could not remove completely.
+  return isName(name) && isVersion(version) ? { name, version, by: 'pip' } : undefined
+}
+
+/** `numpy-1.26.4-py311h64a7726_0`: name, version and build, of which only the name may have dashes in it. */
+export function packageOfCondaFile(stem: string): Package | undefined {
+  const match = /^(.+)-([^-]+)-([^-]+)$/.exec(stem)
+  const [, raw = '', version = '', build = ''] = match ?? []
+  // Such as __glibc and _libgcc_mutex.
+  const name = raw.replace(/^_+/, '')
+  return isName(name) && isVersion(version) && isVersion(build) ? { name: raw, version, by: 'conda', build } : undefined
+}
+
+/** `1.26.4` → [1, 26, 4]; what is not a number ends it. */
+function numbersOf(version: string): number[] {
+  return (/^(?:\d+!)?(\d+(?:\.\d+)*)/.exec(version)?.[1] ?? '').split('.').map(Number)
+}
+
+/** The first part in which two versions differ; `other`: behind these, or they are no numbers. */
+export function differingPart(one: string, two: string): 'major' | 'minor' | 'other' {
+  const [left, right] = [numbersOf(one), numbersOf(two)]
+  if (left[0] !== right[0]) return 'major'
+  return (left[1] ?? 0) === (right[1] ?? 0) ? 'other' : 'minor'
+}
+
+/** A parcel: what one host made for the others, in a directory of its own, with a list of what it is. */
+
+export type ParcelFacts = {
+  readonly isThere: boolean
+  /** The lines of its list; undefined: it is incomplete. */
+  readonly content?: readonly string[]
+}
+
+/** `content`: the name of the list in it. */
+export function parcelFact(directory: string, content: string): Fact<ParcelFacts> {
+  return {
+    script: `d=${pathWord(directory)}
+limited ls -d "$d" > /dev/null || { overdue $? && return 124; echo none; return; }
+echo there
+[ ! -f "$d/${content}" ] || head -c 400000 "$d/${content}"`,
+    parse(text) {
+      const [first, ...lines] = text.split('\n')
+      if (first === 'none') return { isThere: false }
+      if (first !== 'there') return undefined
+      return lines.length === 0 ? { isThere: true } : { isThere: true, content: lines }
+    },
+  }
+}
+
+/** A check: all files that the list names after ` # ` exist. */
+export function parcelCheck(directory: string, content: string): string {
+  return `d=${pathWord(directory)}
+[ -f "$d/${content}" ] || exit 1
+sed -n 's/.* # //p' "$d/${content}" | while read -r f; do [ -f "$d/$f" ] || exit 1; done`
+}
+
+/** Removes it, the scratch directories of interrupted runs beside it (venv-scripts.ts), and parent directories that are then empty. */
+export function removeParcel(directory: string): string {
+  return `p=${pathWord(directory)}\n${PARCEL_REMOVE}`
+}
+
+/** The same for "$p". */
+export const PARCEL_REMOVE = `rm -rf "$p" "$p".tmp-* || exit 1
+case $p in */.cache/muster/env/*) cd "$HOME" && rmdir -p .cache/muster/env;; *) rmdir "\${p%/*}";; esac 2> /dev/null
+:`

@@ -14,8 +14,7 @@ import {
   unpackArchive,
   unpackPrefix,
 } from './conda-scripts.ts'
-import type { PrefixFacts, SystemFacts } from './facts.ts'
-import { removeParcel } from './parcel.ts'
+import { type PrefixFacts, removeParcel, type SystemFacts } from './facts.ts'
 import {
   blocked,
   type EnvAreaFacts,

@@ -3,13 +3,14 @@ import { createHash } from 'node:crypto'
 import { basename, dirname } from 'node:path'
 import { type Known, knownValue } from '../kernel/fact.ts'
 import { ifKnown, type Operation, operationId, type Verdict } from '../kernel/operation.ts'
-import type { DockerFacts, DockerImage } from './docker-facts.ts'
 import {
   bringImage,
   buildImage,
   CONTAINER_LABEL,
   type Container,
   containerRuns,
+  type DockerFacts,
+  type DockerImage,
   forgetImage,
   LOADED,
   LOADING,
@@ -24,7 +25,7 @@ import {
   saveImage,
   startContainer,
   UNFINISHED,
-} from './docker-scripts.ts'
+} from './docker.ts'
 import {
   blocked,
   type EnvAreaFacts,

@@ -3,9 +3,7 @@ import { printable } from '../../base/printable.ts'
 import { type Known, knownValue } from '../kernel/fact.ts'
 import { pathWord } from '../kernel/files.ts'
 import { ifKnown, type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
-import type { PrefixFacts } from './facts.ts'
-import { normalName } from './packages.ts'
-import { parcelCheck, removeParcel } from './parcel.ts'
+import { normalName, type PrefixFacts, parcelCheck, removeParcel } from './facts.ts'
 import {
   blocked,
   type EnvAreaFacts,

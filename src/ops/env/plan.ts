@@ -3,9 +3,8 @@ import type { AreaFacts, ChangeDirection } from '../kernel/area.ts'
 import { type KnownFacts, knownValue } from '../kernel/fact.ts'
 import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
 import { keepersOf, sharedHomeSentence } from '../kernel/shared-home.ts'
-import type { DockerFacts } from './docker-facts.ts'
-import type { InHome, PrefixFacts, SystemFacts } from './facts.ts'
-import type { ParcelFacts } from './parcel.ts'
+import type { DockerFacts } from './docker.ts'
+import type { InHome, ParcelFacts, PrefixFacts, SystemFacts } from './facts.ts'
 import { AREA, type EnvWanted } from './wanted.ts'
 
 export type EnvFacts = {

@@ -7,13 +7,23 @@ import type { LeftKind } from '../../base/left.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { type Fact, type FactSet, type KnownFacts, known, knownValue } from '../kernel/fact.ts'
 import type { FileState } from '../kernel/files.ts'
-import { defineLeft, type Leftover, leftOfOperations, unknownOf } from '../kernel/left.ts'
-import { type LeftAnswer, leftFact } from '../kernel/left-script.ts'
-import { leftoversOf } from '../kernel/left-search.ts'
+import {
+  defineLeft,
+  type LeftAnswer,
+  type Leftover,
+  leftFact,
+  leftOfOperations,
+  leftoversOf,
+  unknownOf,
+} from '../kernel/left.ts'
 import { operationId, type Verdict } from '../kernel/operation.ts'
 import { packagesFact, removalVerdict } from '../kernel/packages.ts'
 import {
+  AREA,
   clientFacts,
+  exportsId,
+  type HostFactsOfNfs,
+  mountId,
   type NfsClientFacts,
   type NfsFacts,
   type NfsServerFacts,
@@ -21,7 +31,6 @@ import {
   serverFacts,
 } from './facts.ts'
 import { isNfs } from './mounts.ts'
-import { AREA, exportsId, type HostFactsOfNfs, mountId } from './operations.ts'
 import { declaredPoints, planUnmount, UNIT_HEAD } from './plan-client.ts'
 import { planUnexport } from './plan-server.ts'
 import { type NfsWanted, type Share, wantedNfs } from './wanted.ts'

@@ -7,9 +7,8 @@ import { blockOf, withBlock, withoutBlock } from '../kernel/block.ts'
 import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
 import type { Finding } from '../kernel/finding.ts'
 import { type Action, blockedBy, type Step, type Verdict } from '../kernel/operation.ts'
-import { type Point, pointAt, unitPath } from './facts.ts'
+import { allKnown, type HostFactsOfNfs, mountId, type Point, pointAt, unitPath } from './facts.ts'
 import { fstabLine, isMountOf, isNfs, missingOptions, mountAt, pointOf, unitName } from './mounts.ts'
-import { allKnown, type HostFactsOfNfs, mountId } from './operations.ts'
 import { type Share, sourceOf } from './wanted.ts'
 
 /** The first line of a unit of Muster's. */

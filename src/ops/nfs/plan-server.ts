@@ -8,8 +8,16 @@ import type { Finding } from '../kernel/finding.ts'
 import { type Action, blockedBy, ifKnown, type Step, type Verdict } from '../kernel/operation.ts'
 import { type SystemServiceState, serviceScript } from '../kernel/services.ts'
 import { agrees, type Exports, formatExport, isSameExport, problemOfOptions } from './exports.ts'
-import { EXPORTS_FILE, type Point, pointAt, SERVICE } from './facts.ts'
-import { allKnown, exportsId, type HostFactsOfNfs, serviceId } from './operations.ts'
+import {
+  allKnown,
+  EXPORTS_FILE,
+  exportsId,
+  type HostFactsOfNfs,
+  type Point,
+  pointAt,
+  SERVICE,
+  serviceId,
+} from './facts.ts'
 import type { Share } from './wanted.ts'
 
 const HEAD = '# Made by Muster from hosts.yaml: changes here are lost.'

@@ -4,7 +4,7 @@ import { knownValue } from '../kernel/fact.ts'
 import type { Finding } from '../kernel/finding.ts'
 import { apartFrom, ipOf, isPublic } from './addresses.ts'
 import type { FactsOfHosts, Hindrance } from './facts.ts'
-import { takenBy } from './listeners.ts'
+import { takenBy } from './processes.ts'
 import { nodesOf, portsOf, type RayNode, type RayWanted } from './wanted.ts'
 
 export const WHAT_JOINS_NETWORKS = 'a bridge into their network, a public address for all, or a tunnel (a VPN)'

@@ -11,8 +11,7 @@ import { ipOf } from './addresses.ts'
 import type { FactsOfHosts, RayFacts } from './facts.ts'
 import { findingsOfConnections, WHAT_JOINS_NETWORKS } from './findings-of-connections.ts'
 import { finding, findingsOfInstallation } from './findings-of-installation.ts'
-import { takenBy } from './listeners.ts'
-import { processesOf } from './processes.ts'
+import { processesOf, takenBy } from './processes.ts'
 import { nodesOf, type RayNode, type RayWanted } from './wanted.ts'
 
 type Own = KnownFacts<RayFacts>

@@ -6,13 +6,9 @@ import type { Inventory } from '../../inventory/inventory.ts'
 import type { Declared } from '../kernel/area.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome, isSuccess } from '../run/outcome.ts'
-import { GANG_PROGRAM, OUTPUT_MARK } from './gang-program.ts'
-import { inside } from './inside.ts'
-import { placeName, placeScript } from './place.ts'
+import { inside, OPENER, placeName, placeScript, tokenScript } from './place.ts'
 import { LIST_RAY } from './processes.ts'
-import { END, NOTHING_LISTENS, ROUND_PROGRAM } from './round-program.ts'
 import { section } from './section.ts'
-import { OPENER, tokenScript } from './token.ts'
 import { dashboardAddress, nodesOf, type RayWanted, wantedRay } from './wanted.ts'
 
 /** An order for Ray; of `spec` only what Ray supports. */
@@ -226,3 +222,201 @@ function logScript(wanted: RayWanted, { key, rank, fromByte, mostBytes }: LogPie
   const script = `${headScript(wanted)}exec "$py" -c ${shellQuote(LOG_PROGRAM)} ${words.map(shellQuote).join(' ')}`
   return inside(wanted, wanted.head, script)
 }
+
+/**
+ * The program of a job whose bundles are a placement group of Ray: it makes the group, waits until all of it is placed, runs the
+ * command once in each bundle with the variables of its rank, and prints what they print, a line `[RANK] …` each. The first
+ * rank that fails ends the others. Its argument is one JSON object.
+ */
+
+/** Stands between what Ray says of a job and what the job prints. */
+export const OUTPUT_MARK = '--- output ---'
+
+/** When a worker is gone, a guard that is no child of it stops the processes that it started. */
+export const GANG_PROGRAM = `import json, os, subprocess, sys, threading
+import ray
+from ray.util.placement_group import placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+order = json.loads(sys.argv[1])
+lock = threading.Lock()
+def say(rank, data):
+    with lock:
+        sys.stdout.buffer.write(b"[%d] " % rank + data + b"\\n")
+        sys.stdout.buffer.flush()
+class Rank:
+    def where(self):
+        import socket
+        with socket.create_server(("", 0)) as found: port = found.getsockname()[1]
+        return ray.util.get_node_ip_address(), port
+    def run(self, command, directory, environment, gpu_count):
+        devices = ",".join(str(one) for one in ray.get_gpu_ids()) if gpu_count else ""
+        whole = {**os.environ, "CUDA_VISIBLE_DEVICES": devices, "ROCR_VISIBLE_DEVICES": devices, **environment}
+        inner, outer = os.pipe()
+        process = subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=os.path.expanduser(directory or "~"), env=whole, start_new_session=True)
+        guard = 'read x || { kill -TERM -$0 2>/dev/null && sleep 10 && kill -KILL -$0 2>/dev/null; }'
+        subprocess.run(["/bin/sh", "-c", 'exec 3<&0; setsid /bin/sh -c "$1" "$0" <&3 3<&- >/dev/null 2>&1 &', str(process.pid), guard], stdin=inner)
+        os.close(inner)
+        rest = b""
+        for chunk in iter(lambda: process.stdout.read1(65536), b""):
+            *lines, rest = (rest + chunk).split(b"\\n")
+            if len(rest) > 65536: lines, rest = lines + [rest], b""
+            if lines: yield lines
+        if rest: yield [rest]
+        code = process.wait()
+        os.write(outer, b"x\\n")
+        yield code if code >= 0 else 128 - code
+ray.init(log_to_driver=False, logging_level="ERROR")
+print(order["mark"], flush=True)
+group = placement_group([order["bundle"]] * order["count"], strategy=order["strategy"], name=order["key"])
+ray.get(group.ready())
+def rank(index):
+    given = order["bundle"]
+    return ray.remote(Rank).options(num_cpus=given.get("CPU", 0), num_gpus=given.get("GPU", 0), memory=given.get("memory") or None, max_restarts=0, scheduling_strategy=PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=index)).remote()
+ranks = [rank(index) for index in range(order["count"])]
+places = ray.get([one.where.remote() for one in ranks])
+names = [order["names"].get(ip, ip) for ip, _ in places]
+ended = threading.Event()
+codes = {}
+def follow(index):
+    environment = {**order["environment"], "MUSTER_RANK": str(index), "MUSTER_WORLD_SIZE": str(len(ranks)), "MUSTER_HOSTS": ",".join(names), "RANK": str(index), "WORLD_SIZE": str(len(ranks)), "LOCAL_RANK": str(sum(ip == places[index][0] for ip, _ in places[:index])), "MASTER_ADDR": places[0][0], "MASTER_PORT": str(places[0][1])}
+    try:
+        for reference in ranks[index].run.options(num_returns="streaming").remote(order["command"], order["directory"], environment, order["bundle"].get("GPU", 0)):
+            value = ray.get(reference)
+            if isinstance(value, int): codes.setdefault(index, value)
+            else:
+                for line in value: say(index, line)
+    except Exception as error:
+        if not ended.is_set(): say(index, ("muster: " + str(error).strip().split("\\n")[-1]).encode())
+        codes.setdefault(index, 1)
+    if codes[index] != 0 or len(codes) == len(ranks): ended.set()
+threads = [threading.Thread(target=follow, args=(index,), daemon=True) for index in range(len(ranks))]
+for thread in threads: thread.start()
+ended.wait()
+bad = [code for code in codes.values() if code != 0]
+for one in ranks: ray.kill(one)
+sys.stdout.flush()
+os._exit(bad[0] if bad else 0)
+`
+
+/**
+ * The program that carries out a round of orders on the head, through the dashboard's REST interface, as loading Ray's client
+ * takes seconds. It reads a JSON list of orders from stdin and prints one line for each that it knows something about:
+ * `KEY exit CODE` or `KEY WORD` (words: EngineReport of the queue), and at the end `end`, or `trouble WHY`.
+ * https://docs.ray.io/en/latest/cluster/running-applications/job-submission/rest.html
+ */
+
+/** Exit code if nothing listens at the dashboard or the GCS. */
+export const NOTHING_LISTENS = 7
+/** The last line of a whole answer. */
+export const END = 'end'
+/** The limit for all orders together; the rest is asked again in the next round. */
+const BUDGET_S = 75
+const REQUEST_S = 15
+/** Loading Ray takes seconds, and much longer on a busy host. */
+const KILL_S = 40
+
+/**
+ * Ray's own way to stop a job asks its supervisor, an actor that takes what the job takes. One that waits for resources hears
+ * nothing until it has them, so it is killed; Ray then fails the job. Nothing of the job has begun by then, and if it did in
+ * that moment, it ends with its supervisor. The names are those of ray/dashboard/modules/job/common.py.
+ */
+const KILL_SUPERVISORS = `import ray, sys
+ray.init(address=sys.argv[1], namespace="SUPERVISOR_ACTOR_RAY_NAMESPACE", log_to_driver=False, logging_level="ERROR")
+for key in sys.argv[2:]:
+    try: ray.kill(ray.get_actor("_ray_internal_job_actor_" + key))
+    except ValueError: pass
+`
+
+/** Its arguments: the dashboard, the port of the GCS, and its address where that is known. */
+export const ROUND_PROGRAM = `import json, socket, subprocess, sys, time
+from http.client import HTTPException
+from urllib.error import HTTPError
+from urllib.parse import quote
+from urllib.request import Request
+${OPENER}
+dashboard, port, ip = sys.argv[1:]
+until = time.monotonic() + ${BUDGET_S}
+KILL = ${JSON.stringify(KILL_SUPERVISORS)}
+class RoundEnd(Exception): pass
+def text_of(error): return error.read(2000).decode(errors="replace").strip()
+def words_of(error):
+    if isinstance(error, HTTPError): return "Ray answers with HTTP %d %s" % (error.code, text_of(error).split("\\n")[-1][:200])
+    return "Ray does not answer: " + str(getattr(error, "reason", error)).split("\\n")[0][:200]
+def ask(path, body=None, timeout=${REQUEST_S}):
+    data = None if body is None else json.dumps(body).encode()
+    try:
+        with opener.open(Request("http://" + dashboard + path, data=data, headers={"Content-Type": "application/json"}), timeout=timeout) as reply: return json.loads(reply.read(8000000))
+    except HTTPError as error:
+        if error.code in (401, 403): raise RoundEnd(words_of(error))
+        raise
+def is_closed(host, port):
+    try: socket.create_connection((host, int(port)), 2).close()
+    except ConnectionRefusedError: return True
+    except OSError: pass
+    return False
+def check():
+    try: ask("/api/version", timeout=5)
+    except RoundEnd: raise
+    except Exception as error:
+        if isinstance(getattr(error, "reason", error), ConnectionRefusedError) and all(is_closed(host, port) for host in ("127.0.0.1", ip) if host): sys.exit(${NOTHING_LISTENS})
+        raise RoundEnd(words_of(error))
+def job(key):
+    try: return ask("/api/jobs/" + key)
+    except HTTPError as error:
+        if error.code == 404: return None
+        raise
+def is_placed(key):
+    found = ask("/api/v0/placement_groups?filter_keys=name&filter_predicates=%3D&filter_values=" + quote(key))["data"]["result"]["result"]
+    return any(group.get("state") == "CREATED" for group in found)
+def state(order, found):
+    status = found["status"]
+    if status == "SUCCEEDED": return "exit 0"
+    if status == "STOPPED": return "cancelled"
+    if status == "FAILED":
+        code = found.get("driver_exit_code")
+        if code is not None: return "exit %d" % (code if code >= 0 else 128 - code)
+        # Ray gives up on what has waited for its resources for a quarter of an hour.
+        return "unable" if "failed to start within" in str(found.get("message")) else "lost"
+    if status == "RUNNING" and (order["kind"] != "start" or order["count"] == 1 or is_placed(order["key"])): return "running"
+    return "waiting"
+def submit(order):
+    try: ask("/api/jobs/", order["job"])
+    except HTTPError as error:
+        # Of an error of its agent Ray tells the code in the text.
+        if error.code < 500: return "refused"
+        text, found = text_of(error), job(order["key"])
+        if found is not None: return state(order, found)
+        if "failed with status code 4" in text: return "refused"
+        raise
+    return "waiting"
+waiting = []
+def one(order):
+    key, found = order["key"], job(order["key"])
+    if found is None: return {"stop": "barred", "check": "forgotten"}.get(order["kind"]) or submit(order)
+    if order["kind"] == "stop" and found["status"] in ("PENDING", "RUNNING"):
+        if found["status"] == "PENDING": waiting.append(key)
+        ask("/api/jobs/" + key + "/stop", {})
+    return state(order, found)
+def head_ip():
+    nodes = ask("/api/v0/nodes?detail=1&limit=1000")["data"]["result"]["result"]
+    return next(node["node_ip"] for node in nodes if node.get("is_head_node") and node.get("state") == "ALIVE")
+def end_waiting():
+    if not waiting: return
+    place = head_ip() + ":" + port
+    subprocess.run([sys.executable, "-c", KILL, place, *waiting], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=${KILL_S})
+def each(orders):
+    for order in orders:
+        if time.monotonic() > until: return
+        # What goes wrong with one says nothing about the others, unless Ray itself is gone.
+        try: print(order["key"], one(order), flush=True)
+        except RoundEnd: raise
+        except Exception: check()
+try:
+    check()
+    each(json.load(sys.stdin))
+    try: end_waiting()
+    except RoundEnd: raise
+    except Exception: pass
+    print("${END}")
+except RoundEnd as end: print("trouble", end)
+`

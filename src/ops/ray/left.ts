@@ -5,12 +5,10 @@
 
 import type { LeftKind } from '../../base/left.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
-import { declaredWith, defineLeft, type Leftover } from '../kernel/left.ts'
-import { type LeftAnswer, leftFact } from '../kernel/left-script.ts'
-import { leftoversOf } from '../kernel/left-search.ts'
-import { CTL } from '../kernel/systemd.ts'
+import { declaredWith, defineLeft, type LeftAnswer, type Leftover, leftFact, leftoversOf } from '../kernel/left.ts'
+import { CTL } from '../kernel/services.ts'
+import { clusterDirectory } from './place.ts'
 import { LIST_RAY } from './processes.ts'
-import { clusterDirectory } from './token.ts'
 import { UNIT_REMOVE, unitName } from './unit.ts'
 import { nodesOf, type RayWanted, wantedRay } from './wanted.ts'
 

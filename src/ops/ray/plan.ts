@@ -5,16 +5,22 @@ import { knownValue } from '../kernel/fact.ts'
 import { type Finding, formatFinding } from '../kernel/finding.ts'
 import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
 import { ipOf } from './addresses.ts'
-import type { ClusterNode } from './cluster-view.ts'
 import type { FactsOfHosts, RayFacts } from './facts.ts'
 import { findingsBeforeStart } from './findings.ts'
 import { environmentOperations } from './findings-of-installation.ts'
-import { inside } from './inside.ts'
+import {
+  earlyStartScript,
+  START_TIMEOUT_MS,
+  STOP_TIMEOUT_MS,
+  startArguments,
+  startCheck,
+  startScript,
+  stopScript,
+} from './node-scripts.ts'
+import { inside, tokenSteps } from './place.ts'
 import { processesOf, type RayProcess } from './processes.ts'
-import { earlyStartScript, START_TIMEOUT_MS, startArguments, startCheck, startScript } from './start-script.ts'
-import { STOP_TIMEOUT_MS, stopScript } from './stop-script.ts'
-import { tokenSteps } from './token.ts'
 import { stopUnit, type UnitState, unitName } from './unit.ts'
+import type { ClusterNode } from './usage.ts'
 import { dashboardAddress, nodesOf, type RayNode, type RayWanted } from './wanted.ts'
 
 const AREA = 'ray'

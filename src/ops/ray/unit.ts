@@ -5,7 +5,7 @@
  */
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact } from '../kernel/fact.ts'
-import { CTL, execWord, unitWord } from '../kernel/systemd.ts'
+import { CTL, execWord, unitWord } from '../kernel/services.ts'
 import type { RayWanted } from './wanted.ts'
 
 export type UnitState =

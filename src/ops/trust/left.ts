@@ -1,9 +1,7 @@
 /** What trust leaves where hosts.yaml does not declare it any more, or was cut: what `down` would remove, and halves of keys. */
 import type { LeftKind } from '../../base/left.ts'
 import type { FactSet } from '../kernel/fact.ts'
-import { defineLeft, leftOfOperations } from '../kernel/left.ts'
-import { type LeftAnswer, leftFact } from '../kernel/left-script.ts'
-import { leftoversOf } from '../kernel/left-search.ts'
+import { defineLeft, type LeftAnswer, leftFact, leftOfOperations, leftoversOf } from '../kernel/left.ts'
 import type { Operation } from '../kernel/operation.ts'
 import { type TrustFacts, trustFacts } from './facts.ts'
 import { planDown, trustWantedOf } from './plan.ts'

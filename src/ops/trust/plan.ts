@@ -1,4 +1,6 @@
 /** What trust would do on each host of the mesh. Pure: out of what is wanted and the facts. */
+
+import { createHash, createHmac } from 'node:crypto'
 import { printable } from '../../base/printable.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { AreaFacts, ChangeDirection, Declared } from '../kernel/area.ts'
@@ -17,7 +19,6 @@ import {
 } from '../kernel/operation.ts'
 import { keepersOf, sharedHomeSentence } from '../kernel/shared-home.ts'
 import { type OwnKey, PUBLIC_KEY, type TrustFacts } from './facts.ts'
-import { commentOf, configLines, hasHashedNames, knownHostsLines, type Member } from './lines.ts'
 import { section } from './section.ts'
 
 export type TrustWanted = {
@@ -272,4 +273,50 @@ function removeKey(host: string, key: OwnKey): Verdict {
   const changes = ['- ~/.ssh/id_muster', '- ~/.ssh/id_muster.pub']
   const run = { script: 'rm -f "$HOME/.ssh/id_muster" "$HOME/.ssh/id_muster.pub"' }
   return { kind: 'steps', state: 'differs', steps: [{ id, title: 'remove the key', changes, run }] }
+}
+
+/** The lines that trust writes into the files of ~/.ssh. Pure. */
+
+/** A host of the mesh as the others reach it. */
+export type Member = { readonly name: string; readonly address: string; readonly port: number; readonly user: string }
+
+/** Stands behind a key, so that its line can be told from those of other hosts. */
+export function commentOf(name: string): string {
+  return `muster-trust@${name}`
+}
+
+/** sshd(8), SSH_KNOWN_HOSTS FILE FORMAT: the names in plain text, or each hashed in a line of its own. */
+export function knownHostsLines(member: Member, keys: readonly string[], isHashed: boolean): string[] {
+  const { name, address, port } = member
+  const lookups = [...new Set([name, address].map((each) => each.toLowerCase()))].map((each) =>
+    port === 22 ? each : `[${each}]:${port}`,
+  )
+  const fields = isHashed ? lookups.map(hashed) : [lookups.join(',')]
+  return keys.flatMap((key) => fields.map((field) => `${field} ${key} ${commentOf(name)}`))
+}
+
+/** The salt is the name's own, so that the same line comes out each time. */
+function hashed(lookup: string): string {
+  const salt = createHash('sha1').update(`muster ${lookup}`).digest()
+  return `|1|${salt.toString('base64')}|${createHmac('sha1', salt).update(lookup).digest('base64')}`
+}
+
+export function hasHashedNames(knownHosts: string): boolean {
+  return /^\|1\|/m.test(knownHosts)
+}
+
+/**
+ * ssh_config(5): the first value wins, so the block stands at the top; `Match all` gives what follows it back to every host.
+ * Host keys that ssh would learn by itself stay out of known_hosts, as nobody would remove them.
+ */
+export function configLines(members: readonly Member[]): string[] {
+  const namesOf = ({ name, address }: Member) => [...new Set([name, address])].join(' ')
+  const ways = members.flatMap((member) => [
+    `Host ${namesOf(member)}`,
+    `  HostName ${member.address}`,
+    `  Port ${member.port}`,
+    `  User ${member.user}`,
+  ])
+  const all = `Host ${members.map(namesOf).join(' ')}`
+  return [...ways, all, '  IdentityFile ~/.ssh/id_muster', '  IdentitiesOnly yes', '  UpdateHostKeys no', 'Match all']
 }

@@ -1,8 +1,8 @@
 /** Bring-up for the console; src/cli implements it. */
 import type { ChangeDirection } from '../../ops/kernel/area.ts'
+import type { HostStatus } from '../../ops/kernel/bring-up.ts'
 import type { ChangeHandlers } from '../../ops/kernel/change.ts'
 import type { JournalLine } from '../../ops/kernel/journal.ts'
-import type { HostStatus } from '../../ops/kernel/status.ts'
 
 /** A part of bring-up. `hosts`: undefined when hosts.yaml does not declare it. */
 export type AreaColumn = { readonly name: string; readonly hosts: readonly string[] | undefined }

@@ -1,11 +1,11 @@
 /** The state of the Bring-up tab: status of the hosts, selection, and the running change. Pure. */
 import { printable } from '../../base/printable.ts'
 import type { ApplyEvent, StepEnd } from '../../ops/kernel/apply.ts'
+import type { HostStatus, StatusWord } from '../../ops/kernel/bring-up.ts'
 import type { ChangePhase } from '../../ops/kernel/change.ts'
 import type { JournalLine } from '../../ops/kernel/journal.ts'
 import type { Operation, Step } from '../../ops/kernel/operation.ts'
 import type { Plan } from '../../ops/kernel/plan.ts'
-import type { HostStatus, StatusWord } from '../../ops/kernel/status.ts'
 import type { AreaColumn, ChangeOrder, ChangeResult } from './bring-up-port.ts'
 
 export type StepState =

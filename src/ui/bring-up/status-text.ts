@@ -1,5 +1,5 @@
 /** A cell of the table as a sign, a word and a colour; each of the first two is enough. Pure. */
-import type { StatusWord } from '../../ops/kernel/status.ts'
+import type { StatusWord } from '../../ops/kernel/bring-up.ts'
 import type { Theme, ThemeColour } from '../theme/theme.ts'
 import type { Cell } from './bring-up-view.ts'
 

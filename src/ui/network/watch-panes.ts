@@ -1,6 +1,5 @@
 /** The watched hosts as panes: the table with charts where they fit, or one host with all its charts. Pure. */
-import { isRealCard } from '../../ops/net/watch/read-samples.ts'
-import type { Sample } from '../../ops/net/watch/sample.ts'
+import { isRealCard, type Sample } from '../../ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import type { PaneView, Rect, Span } from '../compositor/scene.ts'
 import { centredOn, documentOf, type Row } from '../rows/row-document.ts'

@@ -2,9 +2,8 @@
 import type { Clock } from '../../base/clock.ts'
 import { DisposableStore } from '../../base/disposable.ts'
 import { Emitter } from '../../base/emitter.ts'
-import { OwnMachine, type OwnMachinePort } from '../../ops/net/watch/own-machine.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
-import { HostWatch, type WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
+import { HostWatch, OwnMachine, type OwnMachinePort, type WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { startScript, type WorkPort } from '../work-views/work-port.ts'
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { factScript, parseFacts } from '../../../src/ops/doctor/fact-script.ts'
-import { endMark } from '../../../src/ops/kernel/probe-script.ts'
+import { endMark } from '../../../src/ops/kernel/fact.ts'
 import { findProgram } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 

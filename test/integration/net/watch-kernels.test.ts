@@ -5,9 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { SampleReader } from '../../../src/ops/net/watch/read-samples.ts'
-import type { Sample } from '../../../src/ops/net/watch/sample.ts'
-import { WATCH_SCRIPT } from '../../../src/ops/net/watch/sample-script.ts'
+import { type Sample, SampleReader, WATCH_SCRIPT } from '../../../src/ops/net/watch/sample.ts'
 import { findProgram } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 

@@ -2,8 +2,7 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { SampleReader } from '../../../src/ops/net/watch/read-samples.ts'
-import { WATCH_SCRIPT } from '../../../src/ops/net/watch/sample-script.ts'
+import { SampleReader, WATCH_SCRIPT } from '../../../src/ops/net/watch/sample.ts'
 import { findProgram, requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { WATCH_PROGRAM } from '../../../src/ops/ray/watch-program.ts'
+import { WATCH_PROGRAM } from '../../../src/ops/ray/watch.ts'
 import { requirement } from '../../support/requirements.ts'
 
 const IN_NO_TIME = join(import.meta.dirname, '../../support/ray-watch-in-no-time.py')

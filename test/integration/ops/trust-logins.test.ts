@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { AreaFacts, HostExec } from '../../../src/ops/kernel/area.ts'
 import type { TrustFacts } from '../../../src/ops/trust/facts.ts'
-import { verifyTrust } from '../../../src/ops/trust/verify.ts'
+import { verifyTrust } from '../../../src/ops/trust/trust.ts'
 
 let bin: string
 

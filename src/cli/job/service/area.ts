@@ -5,13 +5,12 @@
 
 import { dirname } from 'node:path'
 import { shellQuote } from '../../../base/shell-quote.ts'
-import type { Area, ChangeDirection } from '../../../ops/kernel/area.ts'
-import { areaOf } from '../../../ops/kernel/area.ts'
+import { type Area, areaOf, type ChangeDirection } from '../../../ops/kernel/area.ts'
 import { withBlock, withoutBlock } from '../../../ops/kernel/block.ts'
 import type { Fact, HostFacts } from '../../../ops/kernel/fact.ts'
 import { bytesOf, type FileState, fileFact, removeFile, writeFile } from '../../../ops/kernel/files.ts'
 import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../../../ops/kernel/operation.ts'
-import { CTL } from '../../../ops/kernel/systemd.ts'
+import { CTL } from '../../../ops/kernel/services.ts'
 import {
   cronLines,
   LINGER_NOTE,

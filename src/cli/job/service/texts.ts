@@ -1,6 +1,6 @@
 /** What `muster job work --install` writes: a unit of systemd, or a script that cron starts with the machine. Pure. */
 import { shellQuote } from '../../../base/shell-quote.ts'
-import { execWord, unitWord } from '../../../ops/kernel/systemd.ts'
+import { execWord, unitWord } from '../../../ops/kernel/services.ts'
 
 export type Service = {
   /** Of the queue, as in its file's name. */

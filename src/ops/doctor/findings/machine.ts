@@ -1,9 +1,10 @@
-/** Memory, load, limits, rights, names and languages of one machine. */
-
+/** Memory, load, limits, rights, names, languages and the clock of one machine. */
 import { formatBytes } from '../../../base/format-bytes.ts'
 import { shellQuote } from '../../../base/shell-quote.ts'
-import { asRoot, type Complaint, onHost } from '../../kernel/finding.ts'
+import { asRoot, type Complaint, type Finding, formatDuration, onHost } from '../../kernel/finding.ts'
+import type { ClockOffset } from '../clock-offset.ts'
 import type { MachineFacts } from '../fact-script.ts'
+import type { TimeService } from '../facts/machine.ts'
 
 const MIB = 2 ** 20
 
@@ -141,4 +142,60 @@ function nameComplaints({ system }: MachineFacts, inventoryName: string | undefi
   const short = (name: string) => name.split('.')[0]?.toLowerCase()
   if (short(own) === short(inventoryName)) return []
   return [{ gravity: 'note', id: 'host-name', cause: "the machine's own host name differs", detail: own }]
+}
+
+const NOTE_MS = 100
+/** Make, rsync and file servers compare times of files. */
+const RISK_MS = 1_000
+/** Kerberos and signed requests are refused beyond five minutes. */
+const BLOCKER_MS = 300_000
+
+const FIXES: Readonly<Record<TimeService, string>> = {
+  chrony: 'chronyc makestep',
+  timedatectl: 'timedatectl set-ntp true',
+  ntpd: 'ntpd -gq',
+}
+
+export function clockComplaints(
+  clock: ClockOffset,
+  service: TimeService | undefined,
+  isRoot: boolean | undefined,
+): Complaint[] {
+  const { offsetMs, uncertaintyMs } = clock
+  const sureMs = Math.abs(offsetMs) - uncertaintyMs
+  if (sureMs <= NOTE_MS) return []
+  const direction = offsetMs > 0 ? 'ahead of' : 'behind'
+  return [
+    {
+      gravity: sureMs > BLOCKER_MS ? 'blocker' : sureMs > RISK_MS ? 'risk' : 'note',
+      id: 'clock-off',
+      cause: `the clock is ${direction} this machine's`,
+      detail: formatOffset(clock),
+      ...(service === undefined
+        ? { hint: 'Install a time service there (chrony, systemd-timesyncd).' }
+        : { fix: onHost(asRoot(isRoot, FIXES[service])) }),
+    },
+  ]
+}
+
+/** `3.2 s (± 12 ms)` */
+export function formatOffset({ offsetMs, uncertaintyMs }: ClockOffset): string {
+  return `${formatDuration(Math.abs(offsetMs))} (± ${Math.ceil(uncertaintyMs)} ms)`
+}
+
+/** When all hosts agree with each other and not with this machine, it is this machine's clock that is off. */
+export function ownClockFindings(clocks: ReadonlyMap<string, ClockOffset>): Finding[] {
+  if (clocks.size < 2) return []
+  const offsets = [...clocks.values()].map(({ offsetMs }) => offsetMs)
+  const [low, high] = [Math.min(...offsets), Math.max(...offsets)]
+  const slackMs = 2 * Math.max(...[...clocks.values()].map(({ uncertaintyMs }) => uncertaintyMs))
+  const isOff = low > RISK_MS || high < -RISK_MS
+  if (!isOff || high - low > NOTE_MS + slackMs) return []
+  return [...clocks.keys()].map((host) => ({
+    host,
+    gravity: 'note',
+    id: 'own-clock',
+    cause: "the hosts' clocks agree with each other, so this machine's clock is off",
+    fix: { where: 'here', command: 'sudo timedatectl set-ntp true' },
+  }))
 }

@@ -4,9 +4,8 @@
  */
 import { foldHostSet } from '../../../inventory/host-set.ts'
 import type { Gravity } from '../../kernel/finding.ts'
-import { formatBitRate, formatMs, type LinkResult } from './link.ts'
+import { formatBitRate, formatMs, type LinkResult, type OrderedPair } from './link.ts'
 import type { MeshReport, ReadyHost } from './measure-mesh.ts'
-import type { OrderedPair } from './rounds.ts'
 
 export type NetFinding = {
   readonly gravity: Gravity

@@ -6,7 +6,7 @@ import { stateDirectory } from '../../../base/user-directories.ts'
 import { measuredOf, median, type NetFinding } from './judge.ts'
 import { formatBitRate, type LinkResult } from './link.ts'
 import type { MeshReport } from './measure-mesh.ts'
-import type { PingResult } from './ping.ts'
+import type { PingResult } from './scripts.ts'
 
 const VERSION = 1
 const KEPT = 200

@@ -13,12 +13,28 @@ import {
   type MeshFacts,
   parseMeshFacts,
 } from './host-facts.ts'
-import type { LinkFailure, LinkOutcome, LinkResult, MeasureOptions, NetTool } from './link.ts'
+import {
+  type LinkFailure,
+  type LinkOutcome,
+  type LinkResult,
+  type MeasureOptions,
+  type NetTool,
+  type OrderedPair,
+  type Slot,
+  type SlotOptions,
+  slotsOf,
+} from './link.ts'
 import { measureOverSsh } from './over-ssh.ts'
 import { parseIperf2, parseIperf3 } from './parse-iperf.ts'
-import { type PingResult, parsePings } from './ping.ts'
-import { type OrderedPair, type Slot, type SlotOptions, slotsOf } from './rounds.ts'
-import { clientScript, limitSeconds, pingScript, type SshTarget, serverScript } from './scripts.ts'
+import {
+  clientScript,
+  limitSeconds,
+  type PingResult,
+  parsePings,
+  pingScript,
+  type SshTarget,
+  serverScript,
+} from './scripts.ts'
 import { type ServerStart, startServer } from './server.ts'
 
 const FACTS_TIMEOUT_MS = 20_000

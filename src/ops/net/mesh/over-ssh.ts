@@ -5,8 +5,7 @@
 import { type OpsHosts, reasonOfResult, type ScriptResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
 import { amountOf } from '../amount.ts'
-import { formatBitRate, type LinkOutcome, type MeasureOptions, type NetTool } from './link.ts'
-import type { OrderedPair } from './rounds.ts'
+import { formatBitRate, type LinkOutcome, type MeasureOptions, type NetTool, type OrderedPair } from './link.ts'
 import { limitSeconds, SSH_WARM_UP_S, type SshTarget, sshParts, sshScript } from './scripts.ts'
 
 const MOST_RUNS = 5

@@ -1,7 +1,7 @@
 /** The commands of a measurement. A server serves one client at one address, and ends by itself if none comes. */
-
 import { isIPv6 } from 'node:net'
 import { shellQuote } from '../../../base/shell-quote.ts'
+import { amountOf } from '../amount.ts'
 import type { MeshFacts } from './host-facts.ts'
 import type { MeasureOptions, NetTool } from './link.ts'
 
@@ -103,4 +103,36 @@ function limited({ hasTimeout }: MeshFacts, seconds: number): string {
 /** Since 3.10. */
 function hasIdleTimeout(version = ''): boolean {
   return Number(/^3\.(\d+)/.exec(version)?.[1] ?? 0) >= 10
+}
+
+export type PingResult = {
+  readonly from: string
+  readonly to: string
+  /** Undefined: no answer; perhaps only pings are blocked. */
+  readonly minMs?: number
+  readonly meanMs?: number
+  /** 0 to 1 */
+  readonly lostFraction: number
+  /** False: a packet of the MTU of both cards does not pass unfragmented. */
+  readonly isWhole?: boolean
+}
+
+export function parsePings(text: string, from: string, targets: readonly string[]): readonly PingResult[] {
+  const lines = text.split('\n').map((line) => line.trim().split(/\s+/))
+  return targets.flatMap((to, index) => {
+    const find = (key: string) => lines.find(([word, number]) => word === key && number === String(index))
+    const lost = amountOf(find('loss')?.[2])
+    if (lost === undefined) return []
+    const [minMs, meanMs] = [2, 3].map((word) => amountOf(find('ping')?.[word]))
+    const whole = find('whole')
+    return [
+      {
+        from,
+        to,
+        lostFraction: Math.min(1, lost / 100),
+        ...(minMs === undefined || meanMs === undefined ? {} : { minMs, meanMs }),
+        ...(whole === undefined ? {} : { isWhole: whole[2] === 'yes' }),
+      },
+    ]
+  })
 }

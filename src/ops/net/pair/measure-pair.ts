@@ -6,7 +6,7 @@ import { formatOutcome } from '../../run/outcome.ts'
 import { amountOf } from '../amount.ts'
 import type { AddressWish } from '../mesh/host-facts.ts'
 import { asymmetryOf, median, type NetFinding } from '../mesh/judge.ts'
-import type { MeasureOptions, NetTool } from '../mesh/link.ts'
+import type { MeasureOptions, NetTool, OrderedPair } from '../mesh/link.ts'
 import {
   chooseTool,
   explainFailure,
@@ -16,7 +16,6 @@ import {
   type ReadyHost,
 } from '../mesh/measure-mesh.ts'
 import { parseIperf3 } from '../mesh/parse-iperf.ts'
-import type { OrderedPair } from '../mesh/rounds.ts'
 import { clientScript, limitSeconds, serverScript } from '../mesh/scripts.ts'
 import { startServer } from '../mesh/server.ts'
 

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { earlyStartScript } from '../../../../src/ops/ray/start-script.ts'
+import { earlyStartScript } from '../../../../src/ops/ray/node-scripts.ts'
 import type { RayNode } from '../../../../src/ops/ray/wanted.ts'
 import { findProgram, requirement } from '../../../support/requirements.ts'
 import { waitUntil } from '../../../support/wait-until.ts'

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Examination } from '../../../../src/ops/doctor/examine-host.ts'
 import type { MachineFacts } from '../../../../src/ops/doctor/fact-script.ts'
 import type { DoctorEnd } from '../../../../src/ops/doctor/host-port.ts'
-import { type DoctorReport, fleetFindings, hostFindings } from '../../../../src/ops/doctor/host-report.ts'
+import { type DoctorReport, fleetFindings, hostFindings } from '../../../../src/ops/doctor/report.ts'
 import { factsOf, NO_FACTS } from './capture.ts'
 
 const EXIT: DoctorEnd = { kind: 'exit', code: 0 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { formatFindings, formatSummary } from '../../../../src/ops/doctor/format-report.ts'
+import { formatFindings, formatSummary } from '../../../../src/ops/doctor/report.ts'
 import type { Finding } from '../../../../src/ops/kernel/finding.ts'
 
 const ORDER = ['m1', 'm2', 'm3', 'm4', 'm5', 'm6']

@@ -4,8 +4,13 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { formatDrift } from '../../../../src/cli/env/format-drift.ts'
 import { driftOf, itemsOf } from '../../../../src/ops/env/drift.ts'
-import type { PrefixFacts, SystemFacts } from '../../../../src/ops/env/facts.ts'
-import { differingPart, packageOfCondaFile, packageOfDist } from '../../../../src/ops/env/packages.ts'
+import {
+  differingPart,
+  type PrefixFacts,
+  packageOfCondaFile,
+  packageOfDist,
+  type SystemFacts,
+} from '../../../../src/ops/env/facts.ts'
 
 const FIXTURES = join(import.meta.dirname, '../../../fixtures/ops/env/drift')
 

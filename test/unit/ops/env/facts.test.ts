@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { dockerFact } from '../../../../src/ops/env/docker-facts.ts'
+import { dockerFact } from '../../../../src/ops/env/docker.ts'
 import { type PrefixFacts, prefixFact, systemFact } from '../../../../src/ops/env/facts.ts'
 import type { Fact } from '../../../../src/ops/kernel/fact.ts'
 

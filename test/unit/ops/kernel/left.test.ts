@@ -3,8 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
 import type { LeftKind } from '../../../../src/base/left.ts'
 import { known } from '../../../../src/ops/kernel/fact.ts'
-import { decodeWord, type LeftAnswer, leftFact, setPath } from '../../../../src/ops/kernel/left-script.ts'
-import { leftoversOf } from '../../../../src/ops/kernel/left-search.ts'
+import { decodeWord, type LeftAnswer, leftFact, leftoversOf, setPath } from '../../../../src/ops/kernel/left.ts'
 
 const fact = leftFact(':', [])
 const read = (...lines: readonly string[]): LeftAnswer | undefined => {

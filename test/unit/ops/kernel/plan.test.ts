@@ -2,10 +2,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Area } from '../../../../src/ops/kernel/area.ts'
+import { statusesOf } from '../../../../src/ops/kernel/bring-up.ts'
 import { countPlan, formatPlan, planEvent } from '../../../../src/ops/kernel/format-plan.ts'
 import type { Operation } from '../../../../src/ops/kernel/operation.ts'
 import { hasSteps, makePlan } from '../../../../src/ops/kernel/plan.ts'
-import { statusesOf } from '../../../../src/ops/kernel/status.ts'
 import { operationOf } from './stand-in-hosts.ts'
 
 const HOSTS = ['m8', 'm9', 'm10']

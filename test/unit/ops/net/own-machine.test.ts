@@ -1,7 +1,7 @@
 /** The machine that the console runs on, looked at beside the hosts. */
 import { expect, it, vi } from 'vitest'
-import { OwnMachine } from '../../../../src/ops/net/watch/own-machine.ts'
 import type { Sample } from '../../../../src/ops/net/watch/sample.ts'
+import { OwnMachine } from '../../../../src/ops/net/watch/watch-hosts.ts'
 import { ManualClock } from '../../ssh/manual-clock.ts'
 
 const seen: Omit<Sample, 'atMs'> = {

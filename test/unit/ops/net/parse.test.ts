@@ -6,7 +6,7 @@ import { chooseAddress, parseMeshFacts, parseNetwork } from '../../../../src/ops
 import { formatBitRate, shortBitRate } from '../../../../src/ops/net/mesh/link.ts'
 import { explainFailure } from '../../../../src/ops/net/mesh/measure-mesh.ts'
 import { parseIperf2, parseIperf3 } from '../../../../src/ops/net/mesh/parse-iperf.ts'
-import { parsePings } from '../../../../src/ops/net/mesh/ping.ts'
+import { parsePings } from '../../../../src/ops/net/mesh/scripts.ts'
 import { IntervalReader } from '../../../../src/ops/net/pair/measure-pair.ts'
 
 const fixture = (name: string) => readFileSync(join(import.meta.dirname, '../../../fixtures/net', name), 'utf8')

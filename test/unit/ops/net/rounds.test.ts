@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { roundRobin, slotsOf } from '../../../../src/ops/net/mesh/rounds.ts'
+import { roundRobin, slotsOf } from '../../../../src/ops/net/mesh/link.ts'
 
 const names = (count: number) => Array.from({ length: count }, (_, index) => `m${index + 1}`)
 const counts = fc.integer({ min: 1, max: 65 })

@@ -10,7 +10,7 @@ import type { SystemServiceState } from '../../../../src/ops/kernel/services.ts'
 import { parseExports } from '../../../../src/ops/nfs/exports.ts'
 import type { NfsFacts, Point } from '../../../../src/ops/nfs/facts.ts'
 import { parseMounts } from '../../../../src/ops/nfs/mounts.ts'
-import { planNfs } from '../../../../src/ops/nfs/plan.ts'
+import { planNfs } from '../../../../src/ops/nfs/nfs.ts'
 import type { NfsWanted, Share } from '../../../../src/ops/nfs/wanted.ts'
 
 /** A machine, as far as NFS changes it. `undefined`: there is no such file, nothing is mounted, no such directory. */

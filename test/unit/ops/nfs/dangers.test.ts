@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { dangersOfForeign, dangersOfShare } from '../../../../src/ops/nfs/dangers.ts'
 import { parseExports } from '../../../../src/ops/nfs/exports.ts'
+import { dangersOfForeign, dangersOfShare } from '../../../../src/ops/nfs/verify.ts'
 import { wantedNfs } from '../../../../src/ops/nfs/wanted.ts'
 import { readInventory } from '../../../support/hosts-yaml.ts'
 

@@ -5,12 +5,17 @@ import type { Declared } from '../../../../src/ops/kernel/area.ts'
 import { type Known, known } from '../../../../src/ops/kernel/fact.ts'
 import { formatFinding } from '../../../../src/ops/kernel/finding.ts'
 import type { Operation } from '../../../../src/ops/kernel/operation.ts'
-import { parseClusterView, parseNodes } from '../../../../src/ops/ray/cluster-view.ts'
 import type { Hindrance, Installed, RayFacts } from '../../../../src/ops/ray/facts.ts'
-import { parseListeners, takenBy } from '../../../../src/ops/ray/listeners.ts'
 import { planRay } from '../../../../src/ops/ray/plan.ts'
-import { processesFact, processesOf, type RayProcess } from '../../../../src/ops/ray/processes.ts'
-import { verifyRay } from '../../../../src/ops/ray/verify.ts'
+import {
+  parseListeners,
+  processesFact,
+  processesOf,
+  type RayProcess,
+  takenBy,
+} from '../../../../src/ops/ray/processes.ts'
+import { verifyRay } from '../../../../src/ops/ray/ray.ts'
+import { parseClusterView, parseNodes } from '../../../../src/ops/ray/usage.ts'
 import { type EnvironmentSource, type RayNode, type RayWanted, sourceOf } from '../../../../src/ops/ray/wanted.ts'
 import { rayWanted } from './ray-wanted.ts'
 

@@ -1,9 +1,9 @@
 /** Bring-up without hosts: the test says what the hosts answer, and when. */
 import type { ApplyEvent } from '../../../../src/ops/kernel/apply.ts'
+import type { HostStatus } from '../../../../src/ops/kernel/bring-up.ts'
 import type { ChangeHandlers } from '../../../../src/ops/kernel/change.ts'
 import type { Operation, Step } from '../../../../src/ops/kernel/operation.ts'
 import type { Plan } from '../../../../src/ops/kernel/plan.ts'
-import type { HostStatus } from '../../../../src/ops/kernel/status.ts'
 import type { AreaColumn, BringUpPort, ChangeOrder, ChangeResult } from '../../../../src/ui/bring-up/bring-up-port.ts'
 
 export const stepOf = (host: string, word = 'make'): Step => ({

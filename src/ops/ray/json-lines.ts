@@ -1,3 +1,5 @@
+/** What programs on a host print: lines that arrive in pieces, and JSON of any shape, of which only values of the wanted type are taken. */
+
 /** Splits text that arrives in pieces into whole lines; an unfinished line is kept up to a limit. */
 export class Lines {
   /** Of the unfinished line. */
@@ -55,3 +57,36 @@ export class Lines {
 const MOST_LENGTH = 64_000_000
 
 export const TOO_LONG = `it sent a line of more than ${MOST_LENGTH / 1e6} MB`
+
+export type JsonRecord = Readonly<Record<string, unknown>>
+
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+export function record(value: unknown): JsonRecord | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : undefined
+}
+
+export function list(value: unknown): readonly JsonRecord[] {
+  const entries: readonly unknown[] = Array.isArray(value) ? value : []
+  return entries.flatMap((entry): readonly JsonRecord[] => {
+    const found = record(entry)
+    return found === undefined ? [] : [found]
+  })
+}
+
+/** Empty where it is no text. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+/** Also of a number in quotes, as Ray writes large ones. */
+export function numberOf(value: unknown): number | undefined {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+  return typeof number === 'number' && Number.isFinite(number) ? number : undefined
+}
