@@ -8,19 +8,15 @@ import { runInNewContext } from 'node:vm'
 /** Bytes from hosts between two collections of the young generation (about a millisecond each). */
 const COLLECT_EVERY_BYTES = 8 * 2 ** 20
 
-export type SmallHeap = {
-  /** So many bytes came and were dealt with. */
-  passed(sizeBytes: number): void
-}
-
 /** Cannot be undone. */
-export function keepHeapSmall(): SmallHeap {
+export function keepHeapSmall() {
   setFlagsFromString('--semi-space-growth-factor=1')
   setFlagsFromString('--expose-gc')
   const collect: unknown = runInNewContext('globalThis.gc')
   let sizeBytes = 0
   return {
-    passed(more) {
+    /** So many bytes came and were dealt with. */
+    passed(more: number): void {
       sizeBytes += more
       if (sizeBytes < COLLECT_EVERY_BYTES || typeof collect !== 'function') return
       sizeBytes = 0

@@ -9,7 +9,7 @@
 import { ByteQueue } from '../base/byte-queue.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { FloodDrop } from './flood-drop.ts'
-import type { Screen } from './screen.ts'
+import type { Screen } from './headless-screen.ts'
 
 export type FeederOptions = {
   /** Called for each host at most once a turn, and for hosts with little output before floods are parsed. */

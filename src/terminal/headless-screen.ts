@@ -9,8 +9,7 @@ import { BLANK, type CellGrid, WIDE_TAIL, WORDS_PER_CELL } from './cells.ts'
 import { type ClusterBudget, cellText } from './clusters.ts'
 import { installGraphemes } from './graphemes.ts'
 import { RateLimit } from './rate-limit.ts'
-import type { CreateScreen, CursorState, Screen, ScreenHandlers, ScreenModes, SearchHit } from './screen.ts'
-import { searchLines } from './screen-search.ts'
+import { type SearchHit, searchLines } from './screen-search.ts'
 import { CANCEL, StringGuard } from './string-guard.ts'
 import { Utf8Repair } from './utf8-repair.ts'
 import { openInternals, type XtermInternals } from './xterm-internals.ts'
@@ -30,7 +29,7 @@ const NEW_CLUSTERS = 4096
 const OSC_HYPERLINK = 8
 
 /** `now` in milliseconds, for the limits on replies, bells and endless strings. */
-export function createScreen(options: Parameters<CreateScreen>[0], now: () => number = Date.now): Screen {
+export function createScreen(options: ScreenOptions, now: () => number = Date.now): Screen {
   return new HeadlessScreen(options, now)
 }
 
@@ -54,7 +53,7 @@ function emulatedColumns(columns: number): number {
   return Math.max(2, columns)
 }
 
-class HeadlessScreen implements Screen {
+class HeadlessScreen implements Disposable {
   readonly #terminal: Terminal
   readonly #buffers: Terminal['buffer']
   readonly #internals: XtermInternals
@@ -73,7 +72,7 @@ class HeadlessScreen implements Screen {
   #isDisposed = false
   #line = new Uint32Array(0)
 
-  constructor(options: Parameters<CreateScreen>[0], now: () => number) {
+  constructor(options: ScreenOptions, now: () => number) {
     this.#columns = options.columns
     this.#rows = options.rows
     this.#handlers = options.handlers
@@ -102,6 +101,7 @@ class HeadlessScreen implements Screen {
     return this.#rows
   }
 
+  /** Counts up with every change of what `copyInto` gives: cheap to compare. */
   get revision(): number {
     return this.#revision
   }
@@ -131,10 +131,12 @@ class HeadlessScreen implements Screen {
     }
   }
 
+  /** Lines that have scrolled off the top and are kept. */
   get historyLines(): number {
     return this.#buffers.active.baseY
   }
 
+  /** How many lines above the bottom the view is; 0 follows the output. New output keeps the view where it is. */
   get viewOffset(): number {
     const buffer = this.#buffers.active
     return buffer.baseY - buffer.viewportY
@@ -146,6 +148,7 @@ class HeadlessScreen implements Screen {
     if (this.viewOffset !== before) this.#revision++
   }
 
+  /** Parses now, on the caller's time: give it slices (4 KB). Any bytes; never throws. Only the feeder calls this. */
   parse(bytes: Uint8Array): void {
     if (this.#isDisposed) return
     const text = this.#repair.push(bytes)
@@ -195,6 +198,7 @@ class HeadlessScreen implements Screen {
     this.#revision++
   }
 
+  /** Copies the visible rows, clipped; a wide character that is cut becomes blank, and so does what lies beyond the screen. */
   copyInto(target: CellGrid, column: number, row: number, width: number, height: number): void {
     const visibleWidth = Math.min(width, target.columns - column)
     const visibleHeight = Math.min(height, target.rows - row)
@@ -212,11 +216,13 @@ class HeadlessScreen implements Screen {
     }
   }
 
+  /** Right-trimmed: for folding, comparing and tests. */
   visibleText(): string[] {
     const top = this.#buffers.active.viewportY
     return Array.from({ length: this.#rows }, (_, y) => this.#textOf(top + y))
   }
 
+  /** The newest 1000 hits, oldest first; `line` counts from the oldest kept line. Without a capital, case is ignored. */
   search(needle: string): SearchHit[] {
     return searchLines(
       {
@@ -230,6 +236,7 @@ class HeadlessScreen implements Screen {
     )
   }
 
+  /** A new shell begins: modes, colours and cut sequences are gone, the text stays, and the cursor stands below it. */
   restart(): void {
     if (this.#isDisposed) return
     this.#repair.reset()
@@ -297,4 +304,41 @@ class HeadlessScreen implements Screen {
     columns.push(this.#columns)
     return columns
   }
+}
+
+/** Modes that the remote program switched on and that change what typed keys, pastes and mouse events become. */
+export type ScreenModes = {
+  readonly isBracketedPaste: boolean
+  readonly isApplicationCursor: boolean
+  readonly isApplicationKeypad: boolean
+  readonly isAlternateScreen: boolean
+  readonly mouse: 'none' | 'x10' | 'vt200' | 'drag' | 'any'
+  readonly isMouseSgr: boolean
+  readonly isFocusReporting: boolean
+}
+
+type CursorState = {
+  /** Relative to the visible rows, always inside them. `isVisible` is false also when the view is scrolled away from it. */
+  readonly column: number
+  readonly row: number
+  readonly isVisible: boolean
+  readonly style: 'block' | 'underline' | 'bar'
+}
+
+type ScreenHandlers = {
+  /** The emulator answers a query of the remote program: bytes for that host only. Bounded per second. */
+  onReply(bytes: Uint8Array): void
+  /** At most a few times a second. */
+  onBell?(): void
+  /** Printable already, and short. Once a `parse` at most. */
+  onTitle?(title: string): void
+}
+
+export type Screen = Pick<HeadlessScreen, keyof HeadlessScreen>
+
+type ScreenOptions = {
+  columns: number
+  rows: number
+  historyLines: number
+  handlers: ScreenHandlers
 }

@@ -1,5 +1,6 @@
 /** Search in the kept lines of a screen: newest first, so that a limit keeps what is near, and bounded by the number of lines. */
-import type { SearchHit } from './screen.ts'
+
+export type SearchHit = { readonly line: number; readonly column: number; readonly length: number }
 
 export interface SearchSource {
   readonly lines: number

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { EmbeddedHosts } from '../../src/ssh/embedded/embedded-hosts.ts'
+import type { EmbeddedHosts } from '../../src/ssh/embedded/start-embedded-hosts.ts'
 import { findProgram } from './requirements.ts'
 
 export type EmbeddedInventory = Disposable & {

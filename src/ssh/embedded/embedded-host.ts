@@ -2,10 +2,8 @@
 import { once } from 'node:events'
 import { appendFile } from 'node:fs/promises'
 import { createServer, type Server as NetServer, type Socket } from 'node:net'
-import ssh2, { type ParsedKey } from 'ssh2'
-import type { PtySpawner } from '../../base/pty.ts'
+import ssh2 from 'ssh2'
 import { generateEd25519KeyPair } from './ed25519-key-pair.ts'
-import type { EmbeddedAuthentication, EmbeddedHost } from './embedded-hosts.ts'
 import { ChildProcesses, type ServeContext, serveConnection } from './serve-connection.ts'
 import type { HostHome } from './write-host-home.ts'
 
@@ -14,21 +12,16 @@ const ADDRESS = '127.0.0.1'
 const GRACE_MS = 1_000
 const SOFTWARE = 'muster_demo'
 
-export type EmbeddedHostSetup = {
-  readonly name: string
-  readonly spawnPty: PtySpawner
-  readonly authentications: readonly EmbeddedAuthentication[]
-  readonly password: string | undefined
-  readonly clientKey: ParsedKey
-  readonly environment: (home: HostHome) => Readonly<Record<string, string>>
-  readonly portOf: (name: string) => number | undefined
+type Setup = Pick<ServeContext, 'name' | 'spawnPty' | 'authentications' | 'password' | 'clientKey' | 'portOf'> & {
+  environment(home: HostHome): Readonly<Record<string, string>>
 }
 
-export class RunningHost implements EmbeddedHost {
+export class EmbeddedHost {
   readonly name: string
   readonly address = ADDRESS
+  /** `ssh-ed25519 AAAA…` */
   readonly publicKeyLine: string
-  readonly #setup: EmbeddedHostSetup
+  readonly #setup: Setup
   readonly #ssh: ssh2.Server
   readonly #sockets = new Set<Socket>()
   readonly #children = new ChildProcesses()
@@ -37,7 +30,7 @@ export class RunningHost implements EmbeddedHost {
   #port = 0
   #acceptedCount = 0
 
-  constructor(setup: EmbeddedHostSetup) {
+  constructor(setup: Setup) {
     this.name = setup.name
     this.#setup = setup
     const key = generateEd25519KeyPair(this.name)
@@ -51,6 +44,7 @@ export class RunningHost implements EmbeddedHost {
     })
   }
 
+  /** Stays the same over `stop` and `start`. */
   get port(): number {
     return this.#port
   }
@@ -68,6 +62,7 @@ export class RunningHost implements EmbeddedHost {
     this.#home = home
   }
 
+  /** As a crash of the host would. */
   dropConnections(): void {
     for (const socket of this.#sockets) socket.destroy()
   }
@@ -82,6 +77,7 @@ export class RunningHost implements EmbeddedHost {
     if (address !== null && typeof address === 'object') this.#port = address.port
   }
 
+  /** Stops listening, and cuts connections. */
   async stop(): Promise<void> {
     const listener = this.#listener
     this.#listener = undefined
@@ -115,14 +111,9 @@ export class RunningHost implements EmbeddedHost {
     const home = this.#home
     if (home === undefined) throw new Error(`The embedded host ${this.name} has no home yet.`)
     return {
-      name: this.name,
+      ...this.#setup,
       home,
       environment: this.#setup.environment(home),
-      spawnPty: this.#setup.spawnPty,
-      authentications: this.#setup.authentications,
-      password: this.#setup.password,
-      clientKey: this.#setup.clientKey,
-      portOf: this.#setup.portOf,
       // The log is a convenience: the host also works when its home is gone.
       log: (line) => void appendFile(home.logFile, `${new Date().toISOString()} ${line}\n`).catch(() => {}),
       children: this.#children,

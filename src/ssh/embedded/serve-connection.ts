@@ -13,7 +13,6 @@ import type {
 } from 'ssh2'
 import { isRunning, signalGroup } from '../../base/processes.ts'
 import type { Pty, PtySpawner } from '../../base/pty.ts'
-import type { EmbeddedAuthentication } from './embedded-hosts.ts'
 import type { HostHome } from './write-host-home.ts'
 
 const POLL_MS = 20
@@ -65,6 +64,8 @@ export class ChildProcesses {
     clearTimeout(giveUp)
   }
 }
+
+export type EmbeddedAuthentication = 'publickey' | 'password' | 'keyboard-interactive'
 
 /** What a host lends to its connections. */
 export type ServeContext = {

@@ -7,12 +7,13 @@ import { join } from 'node:path'
 import ssh2 from 'ssh2'
 import { accountName } from '../../base/account.ts'
 import { MusterError } from '../../base/errors.ts'
+import type { PtySpawner } from '../../base/pty.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { createPrivateDirectory } from '../private-directory.ts'
 import { generateEd25519KeyPair } from './ed25519-key-pair.ts'
-import { RunningHost } from './embedded-host.ts'
-import type { EmbeddedHosts, EmbeddedHostsOptions } from './embedded-hosts.ts'
-import { type HostHome, writeHostHome } from './write-host-home.ts'
+import { EmbeddedHost } from './embedded-host.ts'
+import type { EmbeddedAuthentication } from './serve-connection.ts'
+import { type HostCommand, type HostHome, writeHostHome } from './write-host-home.ts'
 
 const SHELLS = ['/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash', '/opt/homebrew/bin/bash', '/bin/sh']
 /** Of this process's environment, what a shell on the machine itself would have too. */
@@ -29,7 +30,21 @@ while p=$(grep -lszF "HOME=$1/" /proc/[0-9]*/environ | tr -dc '0-9\\n'); [ -n "$
 done 2>/dev/null
 `
 
-export async function startEmbeddedHosts(options: EmbeddedHostsOptions): Promise<EmbeddedHosts> {
+export type EmbeddedHostsOptions = {
+  readonly count: number
+  readonly spawnPty: PtySpawner
+  /** Default m1…mN. */
+  readonly names?: readonly string[]
+  /** Default: public key only. */
+  readonly authentications?: readonly EmbeddedAuthentication[]
+  /** What `password` and `keyboard-interactive` accept; without it they accept nothing. */
+  readonly password?: string
+  readonly commands?: readonly HostCommand[]
+}
+
+export type EmbeddedHosts = Awaited<ReturnType<typeof startEmbeddedHosts>>
+
+export async function startEmbeddedHosts(options: EmbeddedHostsOptions) {
   const names = options.names ?? Array.from({ length: options.count }, (_, index) => `m${index + 1}`)
   const { commands = [] } = options
   const user = accountName()
@@ -40,10 +55,10 @@ export async function startEmbeddedHosts(options: EmbeddedHostsOptions): Promise
   const identity = generateEd25519KeyPair('muster-demo')
   const clientKey = ssh2.utils.parseKey(identity.privateKeyText)
   if (clientKey instanceof Error) throw clientKey
-  const byName = new Map<string, RunningHost>()
+  const byName = new Map<string, EmbeddedHost>()
 
   const hosts = names.map((name) => {
-    const host = new RunningHost({
+    const host = new EmbeddedHost({
       name,
       spawnPty: options.spawnPty,
       authentications: options.authentications ?? ['publickey'],
@@ -94,15 +109,18 @@ export async function startEmbeddedHosts(options: EmbeddedHostsOptions): Promise
 
   return {
     hosts,
+    /** The account that the shells run as: this one. */
     user,
+    /** Temporary, private, removed by `close`. Each host's home is a directory of it. */
     directory,
     identityFile,
     knownHostsFile,
-    host(name) {
+    host(name: string) {
       const host = byName.get(name)
       if (host === undefined) throw new MusterError('usage', `There is no embedded host named ${name}.`)
       return host
     },
+    /** Ends everything: connections, children, files. */
     close,
     [Symbol.asyncDispose]: close,
   }

@@ -2,7 +2,14 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { shellQuote } from '../../base/shell-quote.ts'
-import type { HostCommand } from './embedded-hosts.ts'
+
+/** A program for sh that hosts have besides, and how it is used. */
+export type HostCommand = {
+  readonly name: string
+  readonly script: string
+  readonly example: string
+  readonly about: string
+}
 
 export type HostHome = {
   readonly directory: string

@@ -76,16 +76,7 @@ export type HostExecHandlers = {
   onEnd(end: ExecEnd): void
 }
 
-export interface RunningExec {
-  /** Lets a held command continue once it has begun; at most once. */
-  go(): void
-  /** Ends the remote processes (TERM, then KILL) and then calls `onEnd`, at the latest when the remote side had its time. */
-  stop(): void
-  /** Hangs up at once; the remote side ends its processes by itself. Calls no handler any more. */
-  abandon(): void
-  pause(): void
-  resume(): void
-}
+export type RunningExec = Pick<Execution, 'go' | 'stop' | 'abandon' | 'pause' | 'resume'>
 
 const BEAT_MS = 15_000
 const BEATS_MISSED = 3
@@ -115,7 +106,7 @@ export function createHostExec(options: HostExecOptions): HostExecutor {
   }
 }
 
-class Execution implements RunningExec {
+class Execution {
   readonly #endpoint: Endpoint
   readonly #request: ExecRequest
   readonly #handlers: HostExecHandlers
@@ -147,10 +138,12 @@ class Execution implements RunningExec {
     }
   }
 
+  /** Lets a held command continue once it has begun; at most once. */
   go(): void {
     if (this.#phase === 'running') this.#process?.write(Buffer.from(GO))
   }
 
+  /** Ends the remote processes (TERM, then KILL) and then calls `onEnd`, at the latest when the remote side had its time. */
   stop(): void {
     if (this.#phase === 'ended') return
     this.#abort.abort()
@@ -166,6 +159,7 @@ class Execution implements RunningExec {
     this.#setTimer(STOP_LIMIT_MS, () => this.#end({ kind: 'signal', signal: 'SIGKILL' }))
   }
 
+  /** Hangs up at once; the remote side ends its processes by itself. Calls no handler any more. */
   abandon(): void {
     if (this.#phase === 'ended') return
     this.#abort.abort()

@@ -14,11 +14,7 @@ import { createPrivateDirectory } from '../private-directory.ts'
 /** Undefined: no answer; ssh continues without one or gives up. */
 export type Answerer = (text: string, promptKind: string | undefined) => Promise<Secret | undefined>
 
-export interface AskpassServer extends Disposable {
-  readonly directory: string
-  /** Questions of the processes with this environment go to `answer`, until disposed of. */
-  register(answer: Answerer): Disposable & { readonly environment: Readonly<Record<string, string>> }
-}
+export type AskpassServer = Awaited<ReturnType<typeof startAskpassServer>>
 
 /** Runs under this very Node: one line of JSON each way. An exit status other than 0 is 'no answer'. */
 const HELPER = `
@@ -42,7 +38,7 @@ const LONGEST_DIRECTORY = 104 - 30
 /** ssh hands a question over as an argument, which Linux limits to 128 KiB; JSON makes more of it. */
 const LONGEST_QUESTION = 1024 * 1024
 
-export async function startAskpassServer(): Promise<AskpassServer> {
+export async function startAskpassServer() {
   let directory = await createPrivateDirectory('muster-ssh-')
   if (directory.path.length > LONGEST_DIRECTORY) {
     directory[Symbol.dispose]()
@@ -75,7 +71,8 @@ export async function startAskpassServer(): Promise<AskpassServer> {
 
   return {
     directory: directory.path,
-    register(answer) {
+    /** Questions of the processes with this environment go to `answer`, until disposed of. */
+    register(answer: Answerer): Disposable & { readonly environment: Readonly<Record<string, string>> } {
       const token = randomBytes(16).toString('hex')
       answerers.set(token, answer)
       return {

@@ -89,10 +89,7 @@ export async function runKeeper({ directory, clock, signal, ...options }: Keeper
 
 const TRIES = 8
 
-interface Claim extends Disposable {
-  /** False once another socket is there, or none: no further program can come. */
-  isOurs(): boolean
-}
+type Claim = ReturnType<typeof claimOf>
 
 /** Listens under a name of its own and links it to the common one, which only one keeper can do. Undefined: another was faster. The server listens when this resolves to a claim. */
 async function claimAddress(server: Server, address: string): Promise<Claim | undefined> {
@@ -147,9 +144,10 @@ async function removeStale(address: string): Promise<void> {
   await unlink(aside).catch(() => {})
 }
 
-function claimOf(address: string, identity: string | undefined): Claim {
+function claimOf(address: string, identity: string | undefined) {
   const isOurs = () => identity !== undefined && identityOf(address) === identity
   return {
+    /** False once another socket is there, or none: no further program can come. */
     isOurs,
     [Symbol.dispose]() {
       if (!isOurs()) return

@@ -1,7 +1,9 @@
 /** ProxyCommand (ssh_config(5)): a child process whose stdin and stdout are the connection, in a process group that ends with it. */
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import type { Duplex, Readable, Writable } from 'node:stream'
+import { messageOf } from '../../base/errors.ts'
 import { signalGroup } from '../../base/processes.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { processStream } from '../local/spawn-process.ts'
@@ -11,15 +13,8 @@ const STDERR_LIMIT = 4096
 /** SIGTERM first; what ignores it is killed. */
 const KILL_AFTER_MS = 1000
 
-export type ProxyStream = {
-  readonly stream: Duplex
-  /** What the command last wrote to stderr or how it ended, printable; undefined when it said nothing. */
-  complaint(): string | undefined
-  hasEnded(): boolean
-}
-
-export function startProxyCommand(endpoint: Endpoint, command: string, signal: AbortSignal): Promise<ProxyStream> {
-  if (signal.aborted) return Promise.reject(abortedError(endpoint, 'proxy'))
+export async function startProxyCommand(endpoint: Endpoint, command: string, signal: AbortSignal) {
+  if (signal.aborted) throw abortedError(endpoint, 'proxy')
   const child = spawn('/bin/sh', ['-c', `exec ${command}`], { stdio: ['pipe', 'pipe', 'pipe'], detached: true })
   let stderr = ''
   let ending: string | undefined
@@ -30,6 +25,7 @@ export function startProxyCommand(endpoint: Endpoint, command: string, signal: A
   child.once('exit', (code, killedBy) => {
     ending = killedBy === null ? `it ended with code ${code}` : `it was ended by ${killedBy}`
   })
+  /** What the command last wrote to stderr or how it ended, printable; undefined when it said nothing. */
   const complaint = () => {
     const line = stderr
       .split('\n')
@@ -38,19 +34,17 @@ export function startProxyCommand(endpoint: Endpoint, command: string, signal: A
     const words = line === undefined ? ending : remoteText(line)
     return words === undefined ? undefined : `proxy command: ${words}`
   }
-  return new Promise((resolve, reject) => {
-    child.once('error', (error) =>
-      reject(
-        misconfigured(
-          'proxy',
-          `cannot start the proxy command of ${describeEndpoint(endpoint)}: ${remoteText(error.message)}`,
-          'Check ProxyCommand in ssh_config.',
-          error,
-        ),
-      ),
+  try {
+    await once(child, 'spawn')
+  } catch (error) {
+    throw misconfigured(
+      'proxy',
+      `cannot start the proxy command of ${describeEndpoint(endpoint)}: ${remoteText(messageOf(error))}`,
+      'Check ProxyCommand in ssh_config.',
+      error,
     )
-    child.once('spawn', () => resolve({ stream: streamOf(child), complaint, hasEnded: () => ending !== undefined }))
-  })
+  }
+  return { stream: streamOf(child), complaint, hasEnded: () => ending !== undefined }
 }
 
 /** Destroying it ends the process group. */

@@ -1,6 +1,6 @@
 /** What the compositor draws: panes with their frames and the chrome, as data. */
 import type { CellGrid, Colour } from '../../terminal/cells.ts'
-import type { Screen } from '../../terminal/screen.ts'
+import type { Screen } from '../../terminal/headless-screen.ts'
 
 export type Rect = { readonly column: number; readonly row: number; readonly width: number; readonly height: number }
 

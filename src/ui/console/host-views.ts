@@ -4,8 +4,7 @@
  */
 import type { Fleet, FleetEvent } from '../../ssh/fleet.ts'
 import type { Feeder } from '../../terminal/feeder.ts'
-import { createScreen } from '../../terminal/headless-screen.ts'
-import type { Screen } from '../../terminal/screen.ts'
+import { createScreen, type Screen } from '../../terminal/headless-screen.ts'
 
 export interface Recorder extends Disposable {
   output(bytes: Uint8Array): void

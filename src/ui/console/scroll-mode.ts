@@ -1,6 +1,7 @@
 /** Scroll mode: looks back in one host and searches. Hosts receive no keys meanwhile. */
 import { BOLD } from '../../terminal/cells.ts'
-import type { Screen, SearchHit } from '../../terminal/screen.ts'
+import type { Screen } from '../../terminal/headless-screen.ts'
+import type { SearchHit } from '../../terminal/screen-search.ts'
 import type { PaneView } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import type { PageContext } from '../tabs/page.ts'

@@ -2,7 +2,7 @@
  * What a key, a paste or a mouse event becomes for one host, in the modes that its program switched on: the same arrow is
  * right for the shell of one host and for the editor of another. Pure. Source: xterm ctlseqs, terminfo xterm-256color.
  */
-import type { ScreenModes } from '../../terminal/screen.ts'
+import type { ScreenModes } from '../../terminal/headless-screen.ts'
 import {
   FINAL_NAMES,
   type KeyEvent,

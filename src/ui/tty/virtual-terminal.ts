@@ -4,8 +4,7 @@
  */
 import { Readable, Writable } from 'node:stream'
 import { type CellGrid, createCellGrid } from '../../terminal/cells.ts'
-import { createScreen } from '../../terminal/headless-screen.ts'
-import type { Screen } from '../../terminal/screen.ts'
+import { createScreen, type Screen } from '../../terminal/headless-screen.ts'
 
 class VirtualStdin extends Readable {
   readonly isTTY = true

@@ -1,8 +1,7 @@
 /** The Bring-up tab on embedded hosts: it asks them beside their shells, shows a plan, and applies nothing without a yes. */
 import { readdirSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { EmbeddedHosts } from '../../../src/ssh/embedded/embedded-hosts.ts'
-import { startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
+import { type EmbeddedHosts, startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
 import { type EmbeddedInventory, writeEmbeddedInventory } from '../../support/embedded-inventory.ts'

@@ -7,8 +7,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { FileCarrier } from '../../../src/cli/connect/carry-files.ts'
 import type { Endpoint } from '../../../src/inventory/host.ts'
 import { copyToHosts } from '../../../src/ssh/copy/copy-to-hosts.ts'
-import type { EmbeddedHosts } from '../../../src/ssh/embedded/embedded-hosts.ts'
-import { embeddedEndpoints, startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
+import {
+  type EmbeddedHosts,
+  embeddedEndpoints,
+  startEmbeddedHosts,
+} from '../../../src/ssh/embedded/start-embedded-hosts.ts'
 import { createHostKeyVerifier } from '../../../src/ssh/known-hosts/verifier.ts'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'

@@ -35,8 +35,11 @@ import type { CopyEvent, HostResult } from '../../../src/ssh/copy/events.ts'
 import { fetchFromHosts } from '../../../src/ssh/copy/fetch-from-hosts.ts'
 import type { CopyWires } from '../../../src/ssh/copy/on-each-host.ts'
 import { scanSources } from '../../../src/ssh/copy/source.ts'
-import type { EmbeddedHosts } from '../../../src/ssh/embedded/embedded-hosts.ts'
-import { embeddedEndpoints, startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
+import {
+  type EmbeddedHosts,
+  embeddedEndpoints,
+  startEmbeddedHosts,
+} from '../../../src/ssh/embedded/start-embedded-hosts.ts'
 import { createHostKeyVerifier } from '../../../src/ssh/known-hosts/verifier.ts'
 import { createLocalTransport } from '../../../src/ssh/local/local-transport.ts'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'

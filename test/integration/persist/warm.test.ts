@@ -5,8 +5,11 @@ import { connect, createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Secret } from '../../../src/base/secret.ts'
 import type { Endpoint } from '../../../src/inventory/host.ts'
-import type { EmbeddedHosts } from '../../../src/ssh/embedded/embedded-hosts.ts'
-import { embeddedEndpoints, startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
+import {
+  type EmbeddedHosts,
+  embeddedEndpoints,
+  startEmbeddedHosts,
+} from '../../../src/ssh/embedded/start-embedded-hosts.ts'
 import { findKeeper } from '../../../src/ssh/persist/persist-transport.ts'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
 import type { ChannelEnd } from '../../../src/ssh/transport.ts'

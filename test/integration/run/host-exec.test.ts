@@ -6,8 +6,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { systemClock } from '../../../src/base/clock.ts'
 import { Secret } from '../../../src/base/secret.ts'
 import type { Endpoint } from '../../../src/inventory/host.ts'
-import type { EmbeddedHosts } from '../../../src/ssh/embedded/embedded-hosts.ts'
-import { embeddedEndpoints, startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
+import {
+  type EmbeddedHosts,
+  embeddedEndpoints,
+  startEmbeddedHosts,
+} from '../../../src/ssh/embedded/start-embedded-hosts.ts'
 import {
   createHostExec,
   type ExecEnd,

@@ -5,8 +5,11 @@ import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Secret } from '../../../src/base/secret.ts'
-import type { EmbeddedHosts } from '../../../src/ssh/embedded/embedded-hosts.ts'
-import { embeddedEndpoints, startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
+import {
+  type EmbeddedHosts,
+  embeddedEndpoints,
+  startEmbeddedHosts,
+} from '../../../src/ssh/embedded/start-embedded-hosts.ts'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import { requirement } from '../../support/requirements.ts'

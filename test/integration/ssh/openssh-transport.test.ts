@@ -5,8 +5,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Secret } from '../../../src/base/secret.ts'
 import type { Endpoint } from '../../../src/inventory/host.ts'
-import type { EmbeddedHosts } from '../../../src/ssh/embedded/embedded-hosts.ts'
-import { embeddedEndpoints, startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
+import {
+  type EmbeddedHosts,
+  embeddedEndpoints,
+  startEmbeddedHosts,
+} from '../../../src/ssh/embedded/start-embedded-hosts.ts'
 import { createOpensshTransport } from '../../../src/ssh/openssh/openssh-transport.ts'
 import type { CredentialAsker, HostKeyReviewer, NewHostKey } from '../../../src/ssh/questions.ts'
 import type { Connection } from '../../../src/ssh/transport.ts'

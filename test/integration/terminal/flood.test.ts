@@ -2,9 +2,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Pty } from '../../../src/base/pty.ts'
 import { Feeder } from '../../../src/terminal/feeder.ts'
-import { createScreen } from '../../../src/terminal/headless-screen.ts'
+import { createScreen, type Screen } from '../../../src/terminal/headless-screen.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
-import type { Screen } from '../../../src/terminal/screen.ts'
 
 const environment = {
   PATH: process.env.PATH ?? '/usr/bin:/bin',

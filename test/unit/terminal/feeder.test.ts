@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Feeder, type FeederOptions } from '../../../src/terminal/feeder.ts'
-import { createScreen } from '../../../src/terminal/headless-screen.ts'
-import type { Screen } from '../../../src/terminal/screen.ts'
+import { createScreen, type Screen } from '../../../src/terminal/headless-screen.ts'
 import { ManualClock } from '../ssh/manual-clock.ts'
 import { allText } from './screen-harness.ts'
 

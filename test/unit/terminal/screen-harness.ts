@@ -10,8 +10,7 @@ import {
   WORDS_PER_CELL,
 } from '../../../src/terminal/cells.ts'
 import { cellText, clusterText, isPrintableCode } from '../../../src/terminal/clusters.ts'
-import { createScreen } from '../../../src/terminal/headless-screen.ts'
-import type { Screen } from '../../../src/terminal/screen.ts'
+import { createScreen, type Screen } from '../../../src/terminal/headless-screen.ts'
 
 export type Harness = {
   readonly screen: Screen

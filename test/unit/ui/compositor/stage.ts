@@ -1,7 +1,6 @@
 /** A compositor on an emulated terminal, with time and the event loop in the test's hands. */
 import { BOLD, type CellGrid, createCellGrid } from '../../../../src/terminal/cells.ts'
-import { createScreen } from '../../../../src/terminal/headless-screen.ts'
-import type { Screen } from '../../../../src/terminal/screen.ts'
+import { createScreen, type Screen } from '../../../../src/terminal/headless-screen.ts'
 import { putSpans } from '../../../../src/ui/compositor/canvas.ts'
 import { Compositor } from '../../../../src/ui/compositor/compositor.ts'
 import { createGrid, slotRect } from '../../../../src/ui/compositor/layout.ts'
